@@ -1,0 +1,197 @@
+/**
+ * Strict, token-preserving JSON (wire rules 1.2): integers and floats stay apart, and duplicate names,
+ * lone surrogates, a byte-order mark, trailing text, invalid UTF-8, overflowing floats and nesting
+ * deeper than 64 are refused.
+ *
+ * Almost every body on the hot path is one flat object of short, printable ASCII strings. One regular
+ * expression over the whole text tells whether that is so; then a string is a plain slice between two
+ * quotes and no character is looked at twice.
+ */
+import { JsonFloat, type JsonValue } from './value.ts';
+
+export const MAX_DEPTH = 64;
+/** Longer integers cost more than they could ever mean; the network's own parsers stop here too. */
+const MAX_INTEGER_DIGITS = 4300;
+
+const NEEDS_CARE = /[^\x20-\x5b\x5d-\x7e]/;
+const NUMBER = /-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?/y;
+const LONE_SURROGATE = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/;
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+
+let text = '';
+let at = 0;
+let depth = 0;
+/** True while the text holds only printable ASCII and no backslash. */
+let plain = false;
+
+/** Parses one JSON document; throws `SyntaxError` for anything the rules above refuse. */
+export function parseJson(source: string): JsonValue {
+  text = source;
+  at = 0;
+  depth = 0;
+  plain = !NEEDS_CARE.test(source);
+  skipBlanks();
+  const value = readValue();
+  skipBlanks();
+  if (at !== text.length) fail('Text follows the JSON value');
+  return value;
+}
+
+function readValue(): JsonValue {
+  switch (text.charCodeAt(at)) {
+    case 0x7b:
+      return readObject();
+    case 0x5b:
+      return readArray();
+    case QUOTE:
+      return readString();
+    case 0x74:
+      return readWord('true', true);
+    case 0x66:
+      return readWord('false', false);
+    case 0x6e:
+      return readWord('null', null);
+    default:
+      return readNumber();
+  }
+}
+
+function readObject(): JsonValue {
+  enter();
+  const object: { [name: string]: JsonValue } = {};
+  if (next() === 0x7d) return leave(object);
+  for (;;) {
+    if (text.charCodeAt(at) !== QUOTE) fail('A member name is expected');
+    const name = readString();
+    if (Object.hasOwn(object, name)) fail('A member name occurs twice');
+    skipBlanks();
+    if (text.charCodeAt(at) !== 0x3a) fail('A colon is expected');
+    next();
+    const value = readValue();
+    if (name === '__proto__') defineMember(object, name, value);
+    else object[name] = value;
+    skipBlanks();
+    const separator = text.charCodeAt(at);
+    if (separator === 0x7d) return leave(object);
+    if (separator !== 0x2c) fail('A comma or a closing brace is expected');
+    next();
+  }
+}
+
+/** Assigning `__proto__` would change the prototype instead of adding a member. */
+function defineMember(object: object, name: string, value: JsonValue): void {
+  Object.defineProperty(object, name, {
+    value,
+    enumerable: true,
+    configurable: true,
+    writable: true,
+  });
+}
+
+function readArray(): JsonValue {
+  enter();
+  const items: JsonValue[] = [];
+  if (next() === 0x5d) return leave(items);
+  for (;;) {
+    items.push(readValue());
+    skipBlanks();
+    const separator = text.charCodeAt(at);
+    if (separator === 0x5d) return leave(items);
+    if (separator !== 0x2c) fail('A comma or a closing bracket is expected');
+    next();
+  }
+}
+
+function enter(): void {
+  depth += 1;
+  if (depth > MAX_DEPTH) fail(`Nesting is deeper than ${MAX_DEPTH}`);
+}
+
+function leave<T>(container: T): T {
+  depth -= 1;
+  at += 1;
+  return container;
+}
+
+function readString(): string {
+  const start = at + 1;
+  if (plain) {
+    const end = text.indexOf('"', start);
+    if (end < 0) fail('A string is not closed');
+    at = end + 1;
+    return text.slice(start, end);
+  }
+  return readCarefulString(start);
+}
+
+function readCarefulString(start: number): string {
+  let escaped = false;
+  for (at = start; ; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) break;
+    if (code === BACKSLASH) {
+      escaped = true;
+      at += 1;
+    } else if (code < 0x20 || Number.isNaN(code)) {
+      fail('A string is not closed or holds a control character');
+    }
+  }
+  at += 1;
+  const value = escaped ? unescape(text.slice(start - 1, at)) : text.slice(start, at - 1);
+  if (LONE_SURROGATE.test(value)) fail('A string holds a lone surrogate');
+  return value;
+}
+
+function unescape(literal: string): string {
+  try {
+    return JSON.parse(literal) as string;
+  } catch {
+    return fail('A string holds an unknown escape');
+  }
+}
+
+function readNumber(): JsonValue {
+  NUMBER.lastIndex = at;
+  const match = NUMBER.exec(text);
+  if (match === null) return fail('A value is expected');
+  at = NUMBER.lastIndex;
+  const token = match[0];
+  if (match[1] === undefined && match[2] === undefined) return integerOf(token);
+  const value = Number(token);
+  if (!Number.isFinite(value)) fail('A number is too large');
+  return new JsonFloat(value);
+}
+
+function integerOf(token: string): number | bigint {
+  const value = Number(token);
+  if (Number.isSafeInteger(value)) return value === 0 ? 0 : value;
+  if (token.length > MAX_INTEGER_DIGITS) fail('An integer is too long');
+  return BigInt(token);
+}
+
+function readWord<T>(word: string, value: T): T {
+  if (!text.startsWith(word, at)) fail('A value is expected');
+  at += word.length;
+  return value;
+}
+
+/** Steps over one character and the blanks behind it; returns the character reached. */
+function next(): number {
+  at += 1;
+  skipBlanks();
+  return text.charCodeAt(at);
+}
+
+function skipBlanks(): void {
+  for (;;) {
+    const code = text.charCodeAt(at);
+    if (code !== 0x20 && code !== 0x0a && code !== 0x0d && code !== 0x09) return;
+    at += 1;
+  }
+}
+
+function fail(problem: string): never {
+  throw new SyntaxError(`${problem} at position ${at}`);
+}

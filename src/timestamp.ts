@@ -1,0 +1,80 @@
+/**
+ * Timestamps: the record grammar of wire rules 1.3, the looser one of headers and request bodies (1.6),
+ * and the canonical `Z` form that everything we emit uses. Instants are milliseconds since the epoch;
+ * a fraction of a millisecond carries microseconds.
+ */
+const GRAMMAR =
+  /^(\d{4})-(\d\d)-(\d\d)(?:[Tt _](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d+))?)?([Zz]|[+\-\u2212]\d\d(?::?\d\d)?)?)?$/;
+const DAYS_IN_MONTH = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+
+export interface Datetime {
+  /** Milliseconds since the epoch; a datetime without offset is read as UTC. */
+  readonly instant: number;
+  /** The canonical spelling; a non-zero offset is kept, never converted. */
+  readonly text: string;
+  /** True when no offset was given. */
+  readonly naive: boolean;
+}
+
+/** Reads a record's datetime, naive ones included; null when the text is not one. */
+export function parseDatetime(text: string): Datetime | null {
+  return readDatetime(text, false);
+}
+
+/**
+ * Reads a header's or request body's timestamp to milliseconds since the epoch; null when it is not
+ * one. No offset means UTC and an offset of hours alone is allowed; the text itself is signed verbatim.
+ */
+export function parseRequestTimestamp(text: string): number | null {
+  return readDatetime(text, true)?.instant ?? null;
+}
+
+/** The canonical form: microseconds only when they are not zero, always `Z`. */
+export function formatInstant(instant: number): string {
+  const whole = Math.floor(instant);
+  const iso = new Date(whole).toISOString();
+  const micros = Math.round((instant - whole) * 1000);
+  const fraction = iso.slice(20, 23) + String(micros).padStart(3, '0');
+  return fraction === '000000' ? `${iso.slice(0, 19)}Z` : `${iso.slice(0, 19)}.${fraction}Z`;
+}
+
+function readDatetime(text: string, hourOffsets: boolean): Datetime | null {
+  const match = GRAMMAR.exec(text);
+  if (match === null) return null;
+  const [, year = '', month = '', day = '', hour = '00', minute = '00', second = '00'] = match;
+  if (!isCalendarDate(Number(year), Number(month), Number(day))) return null;
+  if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 59) return null;
+  const offset = readOffset(match[8], hourOffsets);
+  if (offset === null) return null;
+  const micros = (match[7] ?? '').slice(0, 6).padEnd(6, '0');
+  const fraction = micros === '000000' ? '' : `.${micros}`;
+  const local = `${year}-${month}-${day}T${hour}:${minute}:${second}`;
+  return {
+    instant: Date.parse(`${local}Z`) - offset.minutes * 60_000 + Number(micros) / 1000,
+    text: `${local}${fraction}${offset.text}`,
+    naive: match[8] === undefined,
+  };
+}
+
+function isCalendarDate(year: number, month: number, day: number): boolean {
+  if (year < 1 || month < 1 || month > 12 || day < 1) return false;
+  if (day > (DAYS_IN_MONTH[month - 1] ?? 0)) return false;
+  const leap = year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0);
+  return month !== 2 || day < 29 || leap;
+}
+
+function readOffset(
+  text: string | undefined,
+  hourOffsets: boolean,
+): { minutes: number; text: string } | null {
+  if (text === undefined) return { minutes: 0, text: '' };
+  if (text === 'Z' || text === 'z') return { minutes: 0, text: 'Z' };
+  if (text.length === 3 && !hourOffsets) return null;
+  const hours = text.slice(1, 3);
+  const minutes = text.length === 3 ? '00' : text.slice(-2);
+  if (Number(hours) > 23 || Number(minutes) > 59) return null;
+  const size = Number(hours) * 60 + Number(minutes);
+  if (size === 0) return { minutes: 0, text: 'Z' };
+  const sign = text[0] === '+' ? '+' : '-';
+  return { minutes: sign === '+' ? size : -size, text: `${sign}${hours}:${minutes}` };
+}

@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { parseJson } from '../src/json/parse.ts';
+import type { JsonObject } from '../src/json/value.ts';
+import { jsonText } from '../src/json/write.ts';
+import { readGenesisBlock } from '../src/records/genesis.ts';
+import { readJoinCertificate } from '../src/records/join-certificate.ts';
+import { readPolicyManifest } from '../src/records/policy-manifest.ts';
+import { readCertificateRevocationList } from '../src/records/revocation-list.ts';
+import { isSignedByAny, type SignedRecord, signedText } from '../src/records/signed-record.ts';
+
+const readers = {
+  JoinCertificate: readJoinCertificate,
+  GenesisBlock: readGenesisBlock,
+  PolicyManifest: readPolicyManifest,
+  CertificateRevocationList: readCertificateRevocationList,
+};
+type RecordName = keyof typeof readers;
+
+const source = readFileSync(new URL('vectors/own_wire_core.json', import.meta.url), 'utf8');
+const { vectors } = parseJson(source) as { vectors: { records: JsonObject[] } };
+const cases = vectors.records.filter((entry) => String(entry.record) in readers);
+
+test('the vectors hold a case for each record read here', () => {
+  assert.deepEqual(new Set(cases.map((entry) => entry.record)), new Set(Object.keys(readers)));
+});
+
+for (const entry of cases) {
+  test(`a received ${entry.record} is normalised to the signed text (${entry.note || 'as is'})`, () => {
+    const record = readers[entry.record as RecordName](entry.received) as SignedRecord | null;
+    assert.ok(record !== null);
+    assert.equal(signedText(record), entry.canonical);
+    assert.equal(isSignedByAny(record, [String(entry.public_key_b64)]), true);
+  });
+
+  test(`a ${entry.record} with one changed member no longer verifies`, () => {
+    const received = entry.received as JsonObject;
+    const member =
+      'issued_by' in received ? 'issued_by' : 'issuer' in received ? 'issuer' : 'network_name';
+    const record = readers[entry.record as RecordName]({ ...received, [member]: 'someone' });
+    assert.ok(record !== null, jsonText(received));
+    assert.equal(isSignedByAny(record as SignedRecord, [String(entry.public_key_b64)]), false);
+  });
+}
