@@ -6,5 +6,5 @@ declare module 'sodium-native' {
     crypto_sign_detached(signature: Buffer, message: Buffer, secretKey: Buffer): void;
     crypto_sign_verify_detached(signature: Buffer, message: Buffer, publicKey: Buffer): boolean;
   };
-  export default sodium;
+  export = sodium;
 }

@@ -139,12 +139,12 @@ function readCarefulString(start: number): string {
     }
   }
   at += 1;
-  const value = escaped ? unescape(text.slice(start - 1, at)) : text.slice(start, at - 1);
+  const value = escaped ? decodeEscapes(text.slice(start - 1, at)) : text.slice(start, at - 1);
   if (LONE_SURROGATE.test(value)) fail('A string holds a lone surrogate');
   return value;
 }
 
-function unescape(literal: string): string {
+function decodeEscapes(literal: string): string {
   try {
     return JSON.parse(literal) as string;
   } catch {

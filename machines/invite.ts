@@ -1,0 +1,105 @@
+/** Invite token: single use, bound to a lifetime and optionally to one node key (spec, state table). */
+import { assign, emit, setup } from 'xstate';
+import type { Refused } from './refused.ts';
+
+/** Instants are milliseconds since the epoch. The token itself is never here: the id is its hash. */
+export interface Invite {
+  readonly roles: readonly string[];
+  readonly maxValidityHours: number;
+  readonly createdAt: number;
+  readonly expiresAt: number;
+  /** The only node key that may use the invite, or null. */
+  readonly recipient: string | null;
+  readonly usedAt: number | null;
+  readonly usedBy: string | null;
+}
+
+export type InviteEvent =
+  | { readonly type: 'create'; readonly invite: Invite }
+  | {
+      readonly type: 'join';
+      readonly at: number;
+      readonly nodePublicKey: string;
+      /** An earlier certificate of the key was revoked for key compromise. */
+      readonly keyCompromised: boolean;
+      /** `valid`, or why the proof of possession fails. */
+      readonly proof: string;
+    };
+
+export type InviteRefusal = 'node_key_compromised' | 'invalid_invite_token' | 'node_auth_failed';
+
+const none: Invite = {
+  roles: [],
+  maxValidityHours: 0,
+  createdAt: 0,
+  expiresAt: 0,
+  recipient: null,
+  usedAt: null,
+  usedBy: null,
+};
+
+const machine = setup({
+  types: {} as {
+    context: Invite;
+    events: InviteEvent;
+    emitted: Refused<InviteRefusal> | { readonly type: 'consumed' };
+  },
+  guards: {
+    keyCompromised: ({ event }) => event.type === 'join' && event.keyCompromised,
+    expired: ({ context, event }) => event.type === 'join' && context.expiresAt < event.at,
+    boundToAnotherKey: ({ context, event }) =>
+      event.type === 'join' &&
+      context.recipient !== null &&
+      context.recipient !== event.nodePublicKey,
+    proofFails: ({ event }) => event.type === 'join' && event.proof !== 'valid',
+  },
+});
+
+const refuseCompromised = {
+  guard: 'keyCompromised' as const,
+  actions: machine.emit({ type: 'refused' as const, refusal: 'node_key_compromised' as const }),
+};
+const refuseToken = {
+  actions: machine.emit({ type: 'refused' as const, refusal: 'invalid_invite_token' as const }),
+};
+
+export const inviteMachine = machine.createMachine({
+  id: 'invite',
+  initial: 'absent',
+  context: none,
+  states: {
+    absent: {
+      on: {
+        create: { target: 'unused', actions: assign(({ event }) => event.invite) },
+        join: [refuseCompromised, refuseToken],
+      },
+    },
+    unused: {
+      on: {
+        join: [
+          refuseCompromised,
+          { guard: 'expired', ...refuseToken },
+          { guard: 'boundToAnotherKey', ...refuseToken },
+          {
+            guard: 'proofFails',
+            actions: emit(({ event }) => ({
+              type: 'refused' as const,
+              refusal: 'node_auth_failed' as const,
+              reason: event.proof,
+            })),
+          },
+          {
+            target: 'consumed',
+            actions: [
+              assign(({ event }) => ({ usedAt: event.at, usedBy: event.nodePublicKey })),
+              emit({ type: 'consumed' }),
+            ],
+          },
+        ],
+      },
+    },
+    consumed: {
+      on: { join: [refuseCompromised, refuseToken] },
+    },
+  },
+});
