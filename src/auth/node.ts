@@ -1,0 +1,117 @@
+/**
+ * A node's proof of possession (wire rules 3.1, 3.3): a signed body, or the header `X-Mesh-Node-Proof`,
+ * which decides alone when it is present. The authority judges the nonce and the certificate.
+ */
+import type { NodeClaim, NodeProofVerdict } from '../authority/commands.ts';
+import { sha256Hex } from '../crypto/digest.ts';
+import { verifySignature } from '../crypto/ed25519.ts';
+import type { JsonObject } from '../json/value.ts';
+import { canonicalJson } from '../json/write.ts';
+import type { SignedRequest } from './signed-request.ts';
+import { judgeTimestamp } from './timestamps.ts';
+
+const MAX_HEADER_LENGTH = 1024;
+const MAX_NONCE_LENGTH = 128;
+const HEADER_NONCE = /^[A-Za-z0-9._:-]{1,128}$/;
+const HEADER_NAMES = ['v', 'key', 'ts', 'nonce', 'sig'] as const;
+
+export interface NodeAuthSettings {
+  readonly audience: string;
+  readonly toleranceMs: number;
+}
+
+/** The parts of a proof, in whichever form it came, and the text its signature must cover. */
+interface Proof {
+  readonly timestamp: string;
+  readonly nonce: string;
+  readonly signature: string;
+  signedText(): string;
+}
+
+/** Judges the request's proof of the private half of `publicKey`. */
+export function judgeNode(
+  publicKey: string,
+  header: string,
+  request: SignedRequest,
+  { audience, toleranceMs }: NodeAuthSettings,
+  now: number,
+): Omit<NodeClaim, 'remoteAddr'> {
+  const proof =
+    header === '' ? bodyProof(request.body) : headerProof(header, publicKey, request, audience);
+  if (proof === null) return failed(publicKey, '', 'missing_fields');
+  const timestamp = judgeTimestamp(proof.timestamp, now, toleranceMs);
+  if (timestamp.verdict !== 'current') return failed(publicKey, proof.nonce, timestamp.verdict);
+  const signed = verifySignature(publicKey, proof.signedText(), proof.signature);
+  return {
+    publicKey,
+    signedAt: timestamp.signedAt,
+    nonce: proof.nonce,
+    verdict: signed ? 'valid' : 'invalid_signature',
+  };
+}
+
+function failed(
+  publicKey: string,
+  nonce: string,
+  verdict: NodeProofVerdict,
+): Omit<NodeClaim, 'remoteAddr'> {
+  return { publicKey, signedAt: 0, nonce, verdict };
+}
+
+/** Every member of the body except `signature` is signed, unknown ones included. */
+function bodyProof(body: JsonObject): Proof | null {
+  const { timestamp, nonce, signature } = body;
+  if (!isFilled(timestamp) || !isFilled(nonce) || !isFilled(signature)) return null;
+  if (nonce.length > MAX_NONCE_LENGTH) return null;
+  return { timestamp, nonce, signature, signedText: () => canonicalJson(body, 'signature') };
+}
+
+function isFilled(value: unknown): value is string {
+  return typeof value === 'string' && value !== '';
+}
+
+function headerProof(
+  header: string,
+  publicKey: string,
+  request: SignedRequest,
+  audience: string,
+): Proof | null {
+  const parts = headerParts(header);
+  if (parts === null || parts.v !== '1' || parts.key !== publicKey) return null;
+  if (!HEADER_NONCE.test(parts.nonce)) return null;
+  const { key, ts: timestamp, nonce, sig: signature } = parts;
+  const { method, path, query, rawBody } = request;
+  return {
+    timestamp,
+    nonce,
+    signature,
+    signedText: () =>
+      canonicalJson({
+        v: 1,
+        purpose: 'node-proof',
+        method,
+        path,
+        query,
+        audience,
+        body_sha256: sha256Hex(rawBody),
+        key,
+        timestamp,
+        nonce,
+      }),
+  };
+}
+
+/** All five names exactly once, in any order; null for anything else. */
+function headerParts(header: string): Record<(typeof HEADER_NAMES)[number], string> | null {
+  if (header.length > MAX_HEADER_LENGTH) return null;
+  const parts = new Map<string, string>();
+  for (const part of header.split(';')) {
+    const split = part.indexOf('=');
+    const name = part.slice(0, Math.max(0, split)).trim();
+    if (split === -1 || parts.has(name)) return null;
+    parts.set(name, part.slice(split + 1).trim());
+  }
+  const [v, key, ts, nonce, sig] = HEADER_NAMES.map((name) => parts.get(name) ?? '');
+  if (parts.size !== HEADER_NAMES.length || !v || !key || !ts || !nonce || !sig) return null;
+  return { v, key, ts, nonce, sig };
+}

@@ -1,0 +1,12 @@
+import type { JsonObject } from '../json/value.ts';
+
+/** What a signature over a request can cover. */
+export interface SignedRequest {
+  /** Upper case. */
+  readonly method: string;
+  /** Percent-decoded, without query. */
+  readonly path: string;
+  readonly query: { readonly [name: string]: readonly string[] };
+  readonly body: JsonObject;
+  readonly rawBody: Uint8Array;
+}

@@ -1,0 +1,101 @@
+/**
+ * The authority: what every command works with, and the one way a command is carried out. A command
+ * decides without waiting, its unit is stored in one transaction, and only then does its answer leave.
+ */
+import type { Signer } from '../crypto/ed25519.ts';
+import { Refusal } from '../refusal.ts';
+import type { Runtime } from '../runtime.ts';
+import type { Store } from '../store/store.ts';
+import type { AuditChain } from './audit.ts';
+import type { Answer } from './commands.ts';
+import type { DocumentName, PublishedDocument } from './documents.ts';
+import type { Figures } from './figures.ts';
+import type { Liveness } from './liveness.ts';
+import type { NonceLedger, NonceWindows } from './nonces.ts';
+import type { RevocationLog } from './revocation-log.ts';
+import type { Subjects } from './subjects.ts';
+import { beginUnit, type UnitOfWork } from './unit-of-work.ts';
+
+/** Durations are in milliseconds. */
+export interface AuthoritySettings {
+  readonly networkName: string;
+  readonly networkVersion: string;
+  /** Label of the NA key in `issued_by` and signatures. */
+  readonly keyId: string;
+  readonly operatorKeyIds: readonly string[];
+  readonly activeWindow: number;
+  /** How long a renewed certificate stays usable; null is until it expires. */
+  readonly renewalGrace: number | null;
+  /** Roles must begin with one of these; null allows any. */
+  readonly rolePrefixes: readonly string[] | null;
+}
+
+export interface Authority {
+  readonly settings: AuthoritySettings;
+  readonly signer: Signer;
+  readonly runtime: Runtime;
+  readonly store: Store;
+  readonly subjects: Subjects;
+  readonly audit: AuditChain;
+  readonly nonces: NonceLedger;
+  readonly windows: NonceWindows;
+  readonly liveness: Liveness;
+  readonly revocations: RevocationLog;
+  readonly figures: Figures;
+  /** Hands a new version of a public document to the edge; called once it is on disk. */
+  readonly publish: (name: DocumentName, document: PublishedDocument) => void;
+  readonly log: (event: string, details: object) => void;
+  /** A commit failed: memory must not run ahead of disk, so the process has to end. */
+  readonly fatal: (cause: unknown) => void;
+}
+
+export type Handler<Command> = (na: Authority, unit: UnitOfWork, command: Command) => string;
+
+/** Carries out one command; the answer is a promise only when something has to be on disk first. */
+export function execute<Command>(
+  na: Authority,
+  handler: Handler<Command>,
+  command: Command,
+): Answer | Promise<Answer> {
+  const unit = beginUnit(na.subjects, na.runtime.now());
+  const answer = decide(na, unit, handler, command);
+  if (!unit.isEmpty) return commit(na, unit).then(() => answer);
+  if (unit.effects.length === 0) return answer;
+  return afterEarlierCommits(na, unit.effects).then(() => answer);
+}
+
+/** What this command read may still be on its way to the disk: nothing is shown before it is there. */
+async function afterEarlierCommits(na: Authority, effects: readonly (() => void)[]): Promise<void> {
+  await na.store.settled();
+  for (const effect of effects) effect();
+}
+
+function decide<Command>(
+  na: Authority,
+  unit: UnitOfWork,
+  handler: Handler<Command>,
+  command: Command,
+): Answer {
+  try {
+    return { ok: true, json: handler(na, unit, command) };
+  } catch (cause) {
+    if (!(cause instanceof Refusal)) throw cause;
+    unit.refuse();
+    return { ok: false, refusal: cause.refusal, details: cause.details };
+  }
+}
+
+async function commit(na: Authority, unit: UnitOfWork): Promise<void> {
+  const { writes, nonces, effects } = unit;
+  const audit = na.audit.extend(unit.auditDrafts, unit.at);
+  na.subjects.decide(writes);
+  try {
+    await na.store.commit({ subjects: writes, nonces, audit });
+  } catch (cause) {
+    na.fatal(cause);
+    throw cause;
+  }
+  na.subjects.settle(writes);
+  for (const effect of effects) effect();
+  for (const { event_type, details } of audit) na.log(event_type, details);
+}

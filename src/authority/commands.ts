@@ -1,0 +1,53 @@
+/**
+ * What the edge sends to the authority and what comes back: plain, serialisable values only. The edge
+ * has done HTTP, parsing, schemas and signatures; it reports what it found as verdicts, and the
+ * authority, which alone knows the state, answers in the specified order of checks.
+ */
+import type { JsonObject } from '../json/value.ts';
+import type { RefusalName } from '../refusal.ts';
+
+/** A request body that passed its schema, or why it did not. */
+export type Input<T> =
+  | { readonly ok: true; readonly value: T }
+  | { readonly ok: false; readonly refusal: RefusalName; readonly details: JsonObject };
+
+export type NodeProofVerdict =
+  | 'valid'
+  | 'missing_fields'
+  | 'invalid_timestamp'
+  | 'stale_timestamp'
+  | 'nonce_replay'
+  | 'invalid_signature';
+
+/** A node's proof of possession as the edge found it. */
+export interface NodeClaim {
+  readonly publicKey: string;
+  /** Milliseconds since the epoch; 0 when the timestamp is missing or unreadable. */
+  readonly signedAt: number;
+  readonly nonce: string;
+  readonly verdict: NodeProofVerdict;
+  readonly remoteAddr: string;
+}
+
+export type OperatorProofVerdict =
+  | 'valid'
+  | 'missing_headers'
+  | 'oversized_headers'
+  | 'invalid_timestamp'
+  | 'stale_timestamp'
+  | 'nonce_replay'
+  | 'invalid_signature';
+
+/** An operator's signed headers as the edge found them. */
+export interface OperatorClaim {
+  readonly keyId: string;
+  readonly nonce: string;
+  readonly verdict: OperatorProofVerdict;
+  /** Path template of the route, for the audit log. */
+  readonly scope: string;
+  readonly remoteAddr: string;
+}
+
+export type Answer =
+  | { readonly ok: true; readonly json: string }
+  | { readonly ok: false; readonly refusal: RefusalName; readonly details: JsonObject };

@@ -1,0 +1,178 @@
+/** Opens the authority on its store: restores every subject, then serves commands. */
+import type { OperatorKey, Tier } from '../../machines/operator-key.ts';
+import { step } from '../../machines/step.ts';
+import type { Signer } from '../crypto/ed25519.ts';
+import type { Runtime } from '../runtime.ts';
+import type { Store, StoredLiveness } from '../store/store.ts';
+import { createAuditChain } from './audit.ts';
+import { type Authority, type AuthoritySettings, execute, type Handler } from './authority.ts';
+import { heartbeat, join, renew } from './certificates.ts';
+import type { Answer } from './commands.ts';
+import { refreshCrl, restoreCrl } from './crl.ts';
+import { createFigures } from './figures.ts';
+import { createInvites } from './invites.ts';
+import { createLiveness } from './liveness.ts';
+import { countNodes, listNodes } from './nodes.ts';
+import { createNonceLedger, createNonceWindows } from './nonces.ts';
+import { revokeOperatorKey } from './operators.ts';
+import { ensurePolicy } from './policy.ts';
+import { createRevocationLog } from './revocation-log.ts';
+import { revokeCertificate } from './revocations.ts';
+import { checkReadiness, readFigures } from './status.ts';
+import { createSubjects, MACHINES, type Subject, type SubjectKind, toSubject } from './subjects.ts';
+
+const COMMANDS = {
+  join,
+  heartbeat,
+  renew,
+  createInvites,
+  revokeCertificate,
+  revokeOperatorKey,
+  countNodes,
+  listNodes,
+  ensurePolicy,
+  refreshCrl,
+  readFigures,
+  checkReadiness,
+} as const;
+
+export type CommandName = keyof typeof COMMANDS;
+export type CommandOf<Name extends CommandName> = Parameters<(typeof COMMANDS)[Name]>[2];
+
+/** Sends one command to the authority; the answer is a promise when something has to be stored. */
+export type Call = <Name extends CommandName>(
+  name: Name,
+  command: CommandOf<Name>,
+) => Answer | Promise<Answer>;
+
+export interface AuthorityOptions {
+  readonly settings: AuthoritySettings;
+  readonly operatorTiers: ReadonlyMap<string, Tier>;
+  /** Milliseconds a signed request may be old or ahead. */
+  readonly clockTolerance: number;
+  readonly signer: Signer;
+  readonly runtime: Runtime;
+  readonly store: Store;
+  readonly publish: Authority['publish'];
+  readonly log: Authority['log'];
+  readonly fatal: Authority['fatal'];
+}
+
+export interface OpenAuthority {
+  readonly call: Call;
+  /** Writes liveness to the store and forgets nonces whose time has passed. */
+  flush(): Promise<void>;
+  /** Flushes for the last time and gives the store back. */
+  close(): Promise<void>;
+}
+
+export async function openAuthority(options: AuthorityOptions): Promise<OpenAuthority> {
+  const na = restoreAuthority(options);
+  await execute(na, restoreCrl, null);
+
+  async function flush(): Promise<void> {
+    const now = na.runtime.now();
+    const rows = na.liveness.takeDirty();
+    na.nonces.forget(now);
+    try {
+      if (rows.length > 0) await na.store.touchMany(rows);
+      await na.store.forgetNonces(now);
+    } catch (cause) {
+      na.fatal(cause);
+      throw cause;
+    }
+  }
+
+  return {
+    call: (name, command) => execute(na, COMMANDS[name] as Handler<typeof command>, command),
+    flush,
+    async close() {
+      await flush();
+      await na.store.close();
+    },
+  };
+}
+
+function restoreAuthority(options: AuthorityOptions): Authority {
+  const { store, runtime, signer, settings, clockTolerance } = options;
+  const stored = store.load();
+  const subjects = createSubjects();
+  const revocations = createRevocationLog(signer.publicKey);
+  const figures = createFigures(subjects);
+  subjects.onDecided(revocations.follow);
+  for (const row of stored.subjects) {
+    if (row.kind === 'operator-key' && !options.operatorTiers.has(row.id)) continue;
+    subjects.restore(row.kind as SubjectKind, row.id, toSubject(row));
+  }
+  for (const [id, tier] of options.operatorTiers) {
+    if (subjects.current('operator-key', id) === undefined) {
+      subjects.restore('operator-key', id, configuredKey(tier));
+    }
+  }
+
+  // Twice the tolerance, and a minute: a nonce outlives every timestamp it could be replayed with.
+  const nonces = createNonceLedger(2 * clockTolerance + 60_000);
+  for (const nonce of stored.nonces) nonces.restore(nonce);
+  // After a crash up to one flush of accepted heartbeats is not known: nothing signed before now passes.
+  const windows = createNonceWindows(clockTolerance, stored.closedCleanly ? 0 : runtime.now());
+
+  const na: Authority = {
+    ...options,
+    subjects,
+    revocations,
+    figures,
+    nonces,
+    windows,
+    audit: createAuditChain(stored.auditHead, runtime),
+    liveness: createLiveness(settings.activeWindow),
+  };
+  restoreLiveness(na, stored.liveness, clockTolerance);
+  return na;
+}
+
+function configuredKey(tier: Tier): Subject<'operator-key'> {
+  const { next } = step(MACHINES['operator-key'], undefined, { type: 'configure', tier });
+  return { version: 0, value: next.value, context: next.context as OperatorKey };
+}
+
+function restoreLiveness(
+  na: Authority,
+  rows: Iterable<StoredLiveness>,
+  clockTolerance: number,
+): void {
+  const now = na.runtime.now();
+  const stored = new Map<string, StoredLiveness>();
+  for (const row of rows) stored.set(row.id, row);
+  const active: StoredLiveness[] = [];
+  for (const [id, certificate] of na.subjects.allCommitted('certificate')) {
+    const row = stored.get(id) ?? firstContact(id, certificate);
+    if (row.newestSignedAt > now - clockTolerance) {
+      na.windows.raiseFloor(certificate.context.nodePublicKey, row.newestSignedAt);
+    }
+    if (isActive(certificate, row, now - na.settings.activeWindow)) active.push(row);
+    else na.liveness.restore(row, false);
+  }
+  active.sort((a, b) => a.lastSeen - b.lastSeen);
+  for (const row of active) na.liveness.restore(row, true);
+}
+
+/** Joining and renewing are contacts too; they are stored with the certificate. */
+function firstContact(id: string, { context }: Subject<'certificate'>): StoredLiveness {
+  return {
+    id,
+    lastSeen: context.issuedAt,
+    status: context.renewedFrom === null ? 'joined' : 'renewed',
+    remoteAddr: context.remoteAddr,
+    newestSignedAt: 0,
+  };
+}
+
+/** A renewed certificate counts only if it was heard of since its renewal (wire rules 4.15). */
+function isActive(
+  { value, context }: Subject<'certificate'>,
+  { lastSeen }: StoredLiveness,
+  activeSince: number,
+): boolean {
+  if (value === 'revoked' || lastSeen <= activeSince) return false;
+  return context.renewedAt === null || lastSeen > context.renewedAt;
+}

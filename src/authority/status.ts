@@ -1,0 +1,20 @@
+/** What the NA tells of itself: figures for /metrics, and whether it can serve. */
+import { jsonText } from '../json/write.ts';
+import { Refusal } from '../refusal.ts';
+import type { Handler } from './authority.ts';
+import { currentCrlSequence } from './crl.ts';
+
+export const readFigures: Handler<null> = (na, unit) =>
+  jsonText({
+    issued_certificates: na.figures.issuedCertificates(),
+    active_nodes: na.liveness.activeCount(unit.at),
+    revoked_certificates: na.figures.revokedCertificates(),
+    crl_sequence: currentCrlSequence(na),
+    policy_versions: na.figures.policyVersions(),
+  });
+
+/** Database connectivity and migration state; nothing about where the database is. */
+export const checkReadiness: Handler<null> = (na) => {
+  if (na.store.health() !== null) throw new Refusal('service_not_ready');
+  return '{"status":"ready"}';
+};

@@ -1,0 +1,62 @@
+/** `mesh-na audit`: reads the audit log of a data folder, also while an authority is running on it. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Command } from 'commander';
+import { verifyAuditChain } from '../authority/audit.ts';
+import { jsonText } from '../json/write.ts';
+import { type AuditEntry, GENESIS_HASH } from '../store/store.ts';
+import { EXIT, failure } from './exit-codes.ts';
+import { dataDirOption, examples, jsonOption } from './options.ts';
+import { type OutputOptions, printResult } from './output.ts';
+
+interface AuditOptions extends OutputOptions {
+  readonly dataDir: string;
+}
+
+export function addAuditCommands(program: Command): void {
+  const audit = program.command('audit').description('verify or export the audit log');
+  audit
+    .command('verify')
+    .description('check that no entry of the hash chain was altered or removed')
+    .addOption(dataDirOption())
+    .addOption(jsonOption())
+    .addHelpText('after', examples(['mesh-na audit verify --data-dir ./mesh-data']))
+    .action(verify);
+  audit
+    .command('export')
+    .description('print every entry as one JSON object a line; with --json, one object in all')
+    .addOption(dataDirOption())
+    .addOption(jsonOption())
+    .addHelpText('after', examples(['mesh-na audit export > audit.ndjson']))
+    .action(exportEntries);
+}
+
+async function verify({ dataDir, json = false }: AuditOptions): Promise<void> {
+  const verdict = verifyAuditChain(await entriesOf(dataDir), GENESIS_HASH);
+  if (!verdict.valid) {
+    const { position, reason } = verdict;
+    throw failure(EXIT.failed, reason, `The audit log is not intact: entry ${position}, ${reason}`);
+  }
+  const { length, head } = verdict;
+  printResult({ json }, { valid: true, length, head }, [
+    `The audit log is intact: ${length} entries, head ${head}`,
+  ]);
+}
+
+async function exportEntries({ dataDir, json = false }: AuditOptions): Promise<void> {
+  const entries = await entriesOf(dataDir);
+  if (json) printResult({ json }, { entries: [...entries].map(toObject) }, []);
+  else for (const entry of entries) process.stdout.write(`${jsonText(toObject(entry))}\n`);
+}
+
+function toObject(entry: AuditEntry) {
+  return { ...entry };
+}
+
+async function entriesOf(dataDir: string): Promise<Iterable<AuditEntry>> {
+  if (!existsSync(join(dataDir, 'state'))) {
+    throw failure(EXIT.unusable, 'local_files', `${dataDir} holds no state of an authority`);
+  }
+  const { readAuditEntries } = await import('../store/lmdb.ts');
+  return readAuditEntries(dataDir);
+}

@@ -1,0 +1,81 @@
+/** How a command ends: the exit code, the code and the one sentence of whatever went wrong. */
+import { CommanderError } from 'commander';
+import { AuthorityError, isUnreachable } from '../client/authority-error.ts';
+
+export const EXIT = {
+  done: 0,
+  failed: 1,
+  usage: 2,
+  unusable: 3,
+  refused: 4,
+  unreachable: 5,
+} as const;
+
+export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
+
+export const EXIT_CODE_HELP = `
+Exit codes:
+  0  done
+  1  unexpected failure
+  2  wrong usage
+  3  start refused (serve), or local files unusable
+  4  refused by the authority
+  5  authority unreachable, or failing itself`;
+
+export interface Outcome {
+  readonly exit: ExitCode;
+  readonly code: string;
+  /** Empty when commander has already said everything (help, version). */
+  readonly message: string;
+}
+
+type Failure = Error & { readonly failure: Outcome };
+
+/** An error that ends the command with this exit code; `message` is one sentence for the user. */
+export function failure(exit: ExitCode, code: string, message: string): Failure {
+  return Object.assign(new Error(message), { failure: { exit, code, message } });
+}
+
+export function usageFailure(message: string): Failure {
+  return failure(EXIT.usage, 'usage', message);
+}
+
+/** Runs work on local files; what it throws ends the command as "local files unusable". */
+export function onLocalFiles<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw failure(EXIT.unusable, 'local_files', messageOf(error));
+  }
+}
+
+export function outcomeOf(error: unknown): Outcome {
+  if (error instanceof CommanderError) return commanderOutcome(error);
+  if (error instanceof AuthorityError) return authorityOutcome(error);
+  if (error instanceof Error && 'failure' in error) return (error as Failure).failure;
+  return { exit: EXIT.failed, code: 'unexpected', message: messageOf(error) };
+}
+
+function commanderOutcome({ code, exitCode, message }: CommanderError): Outcome {
+  if (exitCode === 0) return { exit: EXIT.done, code, message: '' };
+  const said = code === 'commander.help' ? '' : message.replace(/^error: /, '');
+  return { exit: EXIT.usage, code: 'usage', message: said };
+}
+
+function authorityOutcome(error: AuthorityError): Outcome {
+  const { code, message, status, requestId } = error;
+  if (status === 0 || code === 'unreadable_answer') {
+    return { exit: EXIT.unreachable, code, message };
+  }
+  const request = requestId === null ? '' : `, request ${requestId}`;
+  if (isUnreachable(error)) {
+    const sentence = `The authority failed: ${message} (${status} ${code}${request})`;
+    return { exit: EXIT.unreachable, code, message: sentence };
+  }
+  const sentence = `The authority refused: ${message} (${status} ${code}${request})`;
+  return { exit: EXIT.refused, code, message: sentence };
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

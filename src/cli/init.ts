@@ -1,0 +1,68 @@
+import type { Command } from 'commander';
+import { systemRuntime } from '../runtime.ts';
+import { onLocalFiles } from './exit-codes.ts';
+import { FIRST_OPERATORS, type InitSummary, initNetwork } from './init-network.ts';
+import { dataDirOption, examples, jsonOption } from './options.ts';
+import { type OutputOptions, printResult } from './output.ts';
+
+interface InitCommandOptions extends OutputOptions {
+  readonly dataDir: string;
+  readonly networkName: string;
+  readonly networkVersion: string;
+}
+
+const DEFAULT_VERSION = 'v0.1';
+
+export function addInitCommand(program: Command): void {
+  program
+    .command('init')
+    .description('make the keys, genesis and configuration of a new network; replaces nothing')
+    .addOption(dataDirOption())
+    .option('--network-name <name>', 'name of the network, which is its sovereign id', 'local-mesh')
+    .option('--network-version <version>', 'version of the network', DEFAULT_VERSION)
+    .addOption(jsonOption())
+    .addHelpText(
+      'after',
+      examples(['mesh-na init', 'mesh-na init --data-dir /var/lib/mesh --network-name alpha']),
+    )
+    .action(runInit);
+}
+
+/** Makes a network with the defaults and tells what was made. */
+export function makeNetwork({
+  dataDir,
+  networkName,
+}: {
+  readonly dataDir: string;
+  readonly networkName: string;
+}): void {
+  runInit({ dataDir, networkName, networkVersion: DEFAULT_VERSION });
+}
+
+function runInit({ json = false, ...options }: InitCommandOptions): void {
+  const summary = onLocalFiles(() =>
+    initNetwork({
+      ...options,
+      now: systemRuntime.now(),
+      randomSeed: () => systemRuntime.randomBytes(32),
+    }),
+  );
+  printResult({ json }, summary, summaryText(summary, options.dataDir));
+}
+
+function summaryText(summary: InitSummary, dataDir: string): string[] {
+  const [privileged] = FIRST_OPERATORS;
+  return [
+    `Network "${summary.network_name}" is made.`,
+    '',
+    `  genesis        ${summary.genesis_file}`,
+    `  root key       ${summary.root_public_key}`,
+    `  authority key  ${summary.na_public_key}`,
+    ...summary.operators.map(({ key_id, key_file }) => `  ${key_id.padEnd(14)} ${key_file}`),
+    '',
+    'Next:',
+    `  mesh-na serve --data-dir ${dataDir}     start the authority`,
+    `  mesh-na invite --data-dir ${dataDir}    invite a node, signed by ${privileged.key_id}`,
+    '  Move keys/root.key to a place offline: the running authority never needs it.',
+  ];
+}

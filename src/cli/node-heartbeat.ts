@@ -1,0 +1,46 @@
+/** `node heartbeat`: once, or at an interval until a signal. */
+import { createNodeClient } from '../client/node-client.ts';
+import { systemRuntime } from '../runtime.ts';
+import { onLocalFiles, outcomeOf } from './exit-codes.ts';
+import { keepBeating } from './heartbeat-loop.ts';
+import { readCertificate, readNodeKey } from './node-folder.ts';
+import type { NodeOptions } from './options.ts';
+import { type OutputOptions, printNotice, printResult } from './output.ts';
+
+interface HeartbeatOptions extends NodeOptions {
+  readonly status: string;
+  readonly every?: number;
+}
+
+export async function runHeartbeat(options: HeartbeatOptions): Promise<void> {
+  const { nodeDir, every, status } = options;
+  const key = onLocalFiles(() => readNodeKey(nodeDir));
+  const client = createNodeClient({ ...options, key });
+  // Read at every beat: a renewal beside a running loop has replaced it.
+  const beat = () => {
+    const { cert_id } = onLocalFiles(() => readCertificate(nodeDir));
+    return client.heartbeat({ cert_id, status });
+  };
+  if (every !== undefined) return beatUntilStopped(options, every, beat);
+  const { ack, server_time } = await beat();
+  printResult(options, { ack, server_time }, [`Heartbeat acknowledged at ${server_time}.`]);
+}
+
+async function beatUntilStopped(
+  options: OutputOptions,
+  everySeconds: number,
+  beat: () => Promise<unknown>,
+): Promise<void> {
+  const stopped = new AbortController();
+  for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stopped.abort());
+  const count = await keepBeating({
+    beat,
+    everySeconds,
+    random: () => systemRuntime.randomBytes(1).readUInt8() / 255,
+    onMissed: (error) => printNotice(outcomeOf(error).message),
+    signal: stopped.signal,
+  });
+  printResult(options, count, [
+    `Stopped: ${count.acknowledged} heartbeats acknowledged, ${count.missed} missed.`,
+  ]);
+}

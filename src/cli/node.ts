@@ -1,0 +1,92 @@
+/** The node's commands; its key and certificate stay in one folder. */
+import { type Command, Option } from 'commander';
+import { onLocalFiles } from './exit-codes.ts';
+import { runJoin, runRenew } from './node-enrol.ts';
+import { keyPath, makeNodeKey } from './node-folder.ts';
+import { runHeartbeat } from './node-heartbeat.ts';
+import { runStatus } from './node-status.ts';
+import {
+  examples,
+  type FolderOptions,
+  jsonOption,
+  LONGEST_INTERVAL_SECONDS,
+  urlOption,
+  wholeNumber,
+} from './options.ts';
+import { printResult } from './output.ts';
+
+export function addNodeCommands(program: Command): void {
+  const node = program.command('node').description('act as a node of the network');
+
+  const keygen = node.command('keygen').description('make the key of this node').action(runKeygen);
+  addFolderOptions(keygen, ['mesh-na node keygen --node-dir ./node-1']);
+
+  const join = node
+    .command('join')
+    .description('spend an invite token and keep the certificate; makes a key when there is none')
+    .option('--token <token>', 'the invite token (other users of this machine may see it)')
+    .option('--token-file <file>', 'file that holds the invite token')
+    .addOption(validityOption())
+    .addOption(urlOption())
+    .addOption(proofOption())
+    .action(runJoin);
+  addFolderOptions(join, ['mesh-na node join --url https://na.example --token-file invite.txt']);
+
+  const heartbeat = node
+    .command('heartbeat')
+    .description('tell the authority that this node is alive')
+    .option('--status <text>', 'what to report', 'healthy')
+    .option(
+      '--every <seconds>',
+      'repeat, give or take a tenth, until stopped by a signal',
+      wholeNumber(LONGEST_INTERVAL_SECONDS),
+    )
+    .addOption(urlOption())
+    .addOption(proofOption())
+    .action(runHeartbeat);
+  addFolderOptions(heartbeat, ['mesh-na node heartbeat', 'mesh-na node heartbeat --every 120']);
+
+  const renew = node
+    .command('renew')
+    .description('replace the certificate by a new one with the same roles')
+    .addOption(validityOption())
+    .addOption(urlOption())
+    .addOption(proofOption())
+    .action(runRenew);
+  addFolderOptions(renew, ['mesh-na node renew --validity-hours 72']);
+
+  const status = node
+    .command('status')
+    .description('show the certificate and whether the revocation list names it')
+    .addOption(urlOption())
+    .action(runStatus);
+  addFolderOptions(status, ['mesh-na node status --json']);
+}
+
+function validityOption(): Option {
+  return new Option(
+    '--validity-hours <n>',
+    'wanted validity; the invite limits it (default: 168)',
+  ).argParser(wholeNumber());
+}
+
+function proofOption(): Option {
+  return new Option('--proof <form>', 'where the proof of the key travels')
+    .choices(['body', 'header'])
+    .default('body');
+}
+
+function addFolderOptions(command: Command, lines: readonly string[]): void {
+  command
+    .option('--node-dir <folder>', "the node's folder", './mesh-node')
+    .addOption(jsonOption())
+    .addHelpText('after', examples(lines));
+}
+
+function runKeygen(options: FolderOptions): void {
+  const { publicKey } = onLocalFiles(() => makeNodeKey(options.nodeDir));
+  const keyFile = keyPath(options.nodeDir);
+  printResult(options, { node_public_key: publicKey, key_file: keyFile }, [
+    `Node key ${publicKey} is made in ${keyFile}.`,
+  ]);
+}

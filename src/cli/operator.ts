@@ -1,0 +1,181 @@
+/** The operator's commands: each is one signed request. */
+import { join } from 'node:path';
+import { type Command, Option } from 'commander';
+import { keyPairFromSeed } from '../client/keys.ts';
+import {
+  createOperatorClient,
+  type Invite,
+  type OperatorClient,
+  type Roster,
+} from '../client/operator-client.ts';
+import type { SignatureVersion } from '../client/sign-operator.ts';
+import { FILES } from '../config/data-folder.ts';
+import type { JsonObject } from '../json/value.ts';
+import { readKeyFile } from '../keys/key-file.ts';
+import { REVOCATION_REASONS, type RevocationReason } from '../records/revocation-list.ts';
+import { onLocalFiles, usageFailure } from './exit-codes.ts';
+import { FIRST_OPERATORS } from './init-network.ts';
+import { collect, dataDirOption, examples, jsonOption, urlOption, wholeNumber } from './options.ts';
+import { alignedTable, type OutputOptions, printResult } from './output.ts';
+
+interface OperatorOptions extends OutputOptions {
+  readonly url: string;
+  readonly dataDir: string;
+  readonly keyId: string;
+  readonly keyFile?: string;
+  readonly signatureVersion: '1' | '2';
+}
+
+interface InviteOptions extends OperatorOptions {
+  readonly role?: readonly string[];
+  readonly maxValidityHours?: number;
+  readonly tokenExpiryHours?: number;
+  readonly count?: number;
+  readonly recipient?: string;
+}
+
+export function addOperatorCommands(program: Command): void {
+  const invite = program
+    .command('invite')
+    .description('make a single-use invite token; it is shown here once and nowhere else')
+    .option('--role <role>', 'role of the node (repeatable; default: role:client)', collect)
+    .option('--max-validity-hours <n>', 'longest certificate (default: 168)', wholeNumber())
+    .option('--token-expiry-hours <n>', 'life of the token (default: 24)', wholeNumber())
+    .option('--count <n>', 'make this many tokens in one request', wholeNumber())
+    .option('--recipient <public-key>', 'bind the invite to this node key')
+    .action(runInvite);
+  addOperatorOptions(invite, [
+    'mesh-na invite',
+    'mesh-na invite --role role:anchor --role role:bridge --max-validity-hours 72 --json',
+  ]);
+
+  const revoke = program
+    .command('revoke')
+    .description('revoke a node certificate and publish a new revocation list (privileged)')
+    .argument('<cert-id>', 'certificate to revoke')
+    .addOption(new Option('--reason <reason>', 'why').choices(REVOCATION_REASONS))
+    .action(runRevoke);
+  addOperatorOptions(revoke, [
+    'mesh-na revoke 5a1f6e0c-8a51-4f0e-9a53-6f5d3c2b1a00 --reason key_compromise',
+  ]);
+
+  const revokeKey = program
+    .command('revoke-operator-key')
+    .description('revoke an operator key for good (privileged)')
+    .argument('<key-id>', 'operator key to revoke')
+    .option('--reason <text>', 'why')
+    .action(runRevokeOperatorKey);
+  addOperatorOptions(revokeKey, ['mesh-na revoke-operator-key ops-standard --reason rotated']);
+
+  const nodes = program.command('nodes').description('list the active nodes').action(runNodes);
+  addOperatorOptions(nodes, ['mesh-na nodes', 'mesh-na nodes --json | jq .count']);
+}
+
+function addOperatorOptions(command: Command, lines: readonly string[]): void {
+  command
+    .addOption(urlOption())
+    .addOption(dataDirOption())
+    .addOption(
+      new Option('--key-id <id>', 'operator key id that signs')
+        .env('MESH_OPERATOR_KEY_ID')
+        .default(FIRST_OPERATORS[0].key_id),
+    )
+    .addOption(
+      new Option(
+        '--key-file <file>',
+        'its private key (default: the one that init made in the data folder)',
+      ).env('MESH_OPERATOR_KEY_FILE'),
+    )
+    .addOption(
+      new Option('--signature-version <version>', 'payload form; 1 for v0.5x authorities')
+        .choices(['1', '2'])
+        .default('2'),
+    )
+    .addOption(jsonOption())
+    .addHelpText('after', examples(lines));
+}
+
+async function runInvite(options: InviteOptions): Promise<void> {
+  const { role, maxValidityHours, tokenExpiryHours, count, recipient } = options;
+  const invite = await clientOf(options).invite({
+    ...(role && { roles: role }),
+    ...(maxValidityHours && { max_validity_hours: maxValidityHours }),
+    ...(tokenExpiryHours && { token_expiry_hours: tokenExpiryHours }),
+    ...(count && { count }),
+    ...(recipient !== undefined && { recipient_public_key: recipient }),
+  });
+  printResult(options, asJson(invite), inviteText(invite));
+}
+
+function inviteText(invite: Invite): string[] {
+  const { tokens = [invite], expires_at } = invite;
+  return [
+    ...tokens.map(({ token_id }) => token_id),
+    '',
+    `Each token admits one node until ${expires_at} and is not shown again.`,
+    'On the node: mesh-na node join --token-file <file with the token>',
+  ];
+}
+
+async function runRevoke(
+  certId: string,
+  options: OperatorOptions & { readonly reason?: RevocationReason },
+): Promise<void> {
+  const { reason } = options;
+  const revoked = await clientOf(options).revoke({ cert_id: certId, ...(reason && { reason }) });
+  printResult(options, asJson(revoked), [
+    `Certificate ${certId} is revoked.`,
+    `The revocation list has sequence ${revoked.crl_sequence} and ${revoked.revoked_count} entries.`,
+  ]);
+}
+
+async function runRevokeOperatorKey(
+  keyId: string,
+  options: OperatorOptions & { readonly reason?: string },
+): Promise<void> {
+  const { reason } = options;
+  const request = reason === undefined ? {} : { reason };
+  const revoked = await clientOf(options).revokeOperatorKey(keyId, request);
+  const text = revoked.already_revoked
+    ? `Operator key ${keyId} was revoked before.`
+    : `Operator key ${keyId} is revoked; ${revoked.remaining_active_keys} remain usable.`;
+  printResult(options, asJson(revoked), [text]);
+}
+
+async function runNodes(options: OperatorOptions): Promise<void> {
+  const roster = await clientOf(options).nodes();
+  printResult(options, asJson(roster), rosterText(roster));
+}
+
+function rosterText({ count, nodes }: Roster): string[] {
+  if (count === 0) return ['No node is active.'];
+  const header = ['CERTIFICATE', 'KEY', 'ROLES', 'STATUS', 'LAST HEARTBEAT', 'EXPIRES'];
+  const rows = Object.entries(nodes).map(([certId, node]) => [
+    certId,
+    node.node_public_key,
+    node.roles.join(','),
+    node.status,
+    node.last_heartbeat,
+    node.expires_at,
+  ]);
+  return alignedTable([header, ...rows]);
+}
+
+function clientOf(options: OperatorOptions): OperatorClient {
+  const { url, keyId } = options;
+  const keyFile = options.keyFile ?? madeKeyFile(options);
+  const key = keyPairFromSeed(onLocalFiles(() => readKeyFile(keyFile)));
+  const signatureVersion = Number(options.signatureVersion) as SignatureVersion;
+  return createOperatorClient({ url, keyId, key, signatureVersion });
+}
+
+function madeKeyFile({ dataDir, keyId }: OperatorOptions): string {
+  const operator = FIRST_OPERATORS.find(({ key_id }) => key_id === keyId);
+  if (operator === undefined) throw usageFailure(`--key-file is needed for key id ${keyId}`);
+  return join(dataDir, FILES.keys, `${operator.name}.key`);
+}
+
+/** An answer type has no index signature, yet every answer was read from JSON. */
+function asJson(answer: object): JsonObject {
+  return answer as JsonObject;
+}

@@ -1,0 +1,61 @@
+/** What a command prints: for people by default, exactly one JSON object with `--json`. */
+import type { JsonObject } from '../json/value.ts';
+import { jsonText } from '../json/write.ts';
+import { type ExitCode, outcomeOf } from './exit-codes.ts';
+
+/** Control and formatting characters: text from nodes and servers must not drive the terminal. */
+const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+
+export interface OutputOptions {
+  readonly json?: boolean;
+}
+
+/** Prints the result of a command that succeeded. */
+export function printResult(
+  { json }: OutputOptions,
+  result: JsonObject,
+  text: readonly string[],
+): void {
+  if (json) writeLine(process.stdout, jsonText(result).replace(/[\x7f-\x9f]/g, escapeUnit));
+  else for (const line of text) writeLine(process.stdout, printable(line));
+}
+
+/** Tells on stderr that something went wrong and goes on. */
+export function printNotice(message: string): void {
+  writeLine(process.stderr, `mesh-na: ${printable(message)}`);
+}
+
+/** Reports the error that ended the command and returns its exit code. */
+export function reportFailure(error: unknown, { json }: OutputOptions): ExitCode {
+  const { exit, code, message } = outcomeOf(error);
+  if (message === '') return exit;
+  if (json) writeLine(process.stderr, jsonText({ error: { code, message } }));
+  else printNotice(message);
+  return exit;
+}
+
+/** Rows as lines with columns padded to their widest cell. */
+export function alignedTable(rows: readonly (readonly string[])[]): string[] {
+  const cells = rows.map((row) => row.map(printable));
+  const widths = (cells[0] ?? []).map((_, column) =>
+    cells.reduce((widest, row) => Math.max(widest, row[column]?.length ?? 0), 0),
+  );
+  return cells.map((row) =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join('  ')
+      .trimEnd(),
+  );
+}
+
+function writeLine(stream: NodeJS.WriteStream, line: string): void {
+  stream.write(`${line}\n`);
+}
+
+function printable(text: string): string {
+  return text.replace(UNPRINTABLE, ' ');
+}
+
+function escapeUnit(unit: string): string {
+  return `\\u00${unit.charCodeAt(0).toString(16)}`;
+}

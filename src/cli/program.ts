@@ -1,0 +1,32 @@
+/** The whole command tree, built without side effects, so that `/cli-reference` can be made from it. */
+import { readFileSync } from 'node:fs';
+import { Command } from 'commander';
+import { addAuditCommands } from './audit.ts';
+import { EXIT_CODE_HELP } from './exit-codes.ts';
+import { addInitCommand } from './init.ts';
+import { addNodeCommands } from './node.ts';
+import { addOperatorCommands } from './operator.ts';
+import { examples } from './options.ts';
+import { addServeCommand } from './serve.ts';
+
+export function buildProgram(): Command {
+  const program = new Command('mesh-na')
+    .description('The authority of one sovereign trust network, and its operators and nodes.')
+    .version(packageVersion())
+    // Both are inherited by commands added below: errors are thrown, and reported in one place.
+    .exitOverride()
+    .configureOutput({ outputError: () => {} })
+    .addHelpText('after', EXIT_CODE_HELP)
+    .addHelpText('after', examples(['mesh-na init && mesh-na serve', 'mesh-na invite']));
+  addInitCommand(program);
+  addServeCommand(program);
+  addOperatorCommands(program);
+  addAuditCommands(program);
+  addNodeCommands(program);
+  return program;
+}
+
+export function packageVersion(): string {
+  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
+  return (JSON.parse(text) as { version: string }).version;
+}

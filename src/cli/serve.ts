@@ -1,0 +1,121 @@
+/** `mesh-na serve`: the authority as a process. */
+import { existsSync } from 'node:fs';
+import { type Command, Option } from 'commander';
+import { pino } from 'pino';
+import type { RunningAuthority } from '../boot.ts';
+import { type Config, type Flags, loadConfig } from '../config/load.ts';
+import { OPTIONS, type OptionEntry } from '../config/options.ts';
+import { systemRuntime } from '../runtime.ts';
+import { EXIT, failure, onLocalFiles } from './exit-codes.ts';
+import { makeNetwork } from './init.ts';
+import { collect, examples, jsonOption } from './options.ts';
+import { printResult } from './output.ts';
+
+interface ServeOptions extends Flags {
+  readonly create?: boolean;
+  readonly networkName: string;
+  readonly json?: boolean;
+}
+
+/** A process that is asked to stop finishes what is in flight, but not for longer than this. */
+const DRAIN_MS = 10_000;
+
+export function addServeCommand(program: Command): void {
+  const command = program
+    .command('serve')
+    .description('start the authority; settings come from flags, then the environment')
+    .option('--create', 'make a new network first when the data folder does not exist')
+    .option('--network-name <name>', 'name of the network that --create makes', 'local-mesh')
+    .addOption(jsonOption());
+  for (const [name, entry] of Object.entries(OPTIONS)) addSetting(command, name, entry);
+  command
+    .addHelpText('after', variablesHelp())
+    .addHelpText(
+      'after',
+      examples([
+        'mesh-na serve --data-dir /var/lib/mesh --host 0.0.0.0 --port 8443',
+        'MESH_LOG_FORMAT=json MESH_RATE_LIMIT_ADMIN=120/60 mesh-na serve',
+        'mesh-na serve --operator-public-key ops-2=ops-2.pub --operator-key-tier ops-2=standard',
+      ]),
+    )
+    .action(serve);
+}
+
+/** Options are named in the table as commander names their values: `--data-dir` is `dataDir`. */
+function addSetting(command: Command, _name: string, entry: OptionEntry): void {
+  if (entry.flag === null) return;
+  const known = [entry.variable === null ? '' : `env: ${entry.variable}`];
+  if (entry.fallback !== null) known.push(`default: ${entry.fallback}`);
+  const notes = known.filter((note) => note !== '').join(', ');
+  const option = new Option(entry.flag, notes === '' ? entry.help : `${entry.help} (${notes})`);
+  if (entry.repeatable) option.argParser(collect);
+  command.addOption(option);
+}
+
+function variablesHelp(): string {
+  const rows = Object.values<OptionEntry>(OPTIONS).filter(({ flag }) => flag === null);
+  const lines = rows.map(
+    ({ variable, help, fallback }) =>
+      `  ${String(variable).padEnd(32)} ${help}${fallback === null ? '' : ` (default: ${fallback})`}`,
+  );
+  const limits = `  ${'MESH_RATE_LIMIT_<BUCKET>'.padEnd(32)} count/seconds, or off`;
+  return ['', 'Environment only:', ...lines, limits].join('\n');
+}
+
+async function serve(options: ServeOptions): Promise<void> {
+  const dataDir = options.dataDir ?? process.env.MESH_DATA_DIR ?? OPTIONS.dataDir.fallback;
+  if (options.create && !existsSync(String(dataDir))) {
+    makeNetwork({ dataDir: String(dataDir), networkName: options.networkName });
+  }
+  const config = onLocalFiles(() => loadConfig(options, process.env, systemRuntime.now()));
+  const destination = pino.destination({ fd: 1, sync: false });
+  const authority = await start(config, destination);
+  announce(config, authority, options);
+  stopOnSignal(authority, destination);
+}
+
+type Destination = ReturnType<typeof pino.destination>;
+
+async function start(config: Config, destination: Destination): Promise<RunningAuthority> {
+  // Loaded here, so that the other commands start without the server's native parts.
+  const { startAuthority } = await import('../boot.ts');
+  const { packageVersion } = await import('./program.ts');
+  try {
+    return await startAuthority(config, {
+      runtime: systemRuntime,
+      destination,
+      version: packageVersion(),
+      onFatal() {
+        destination.flushSync();
+        process.exit(EXIT.failed);
+      },
+    });
+  } catch (cause) {
+    const message = cause instanceof Error ? cause.message : String(cause);
+    throw failure(EXIT.unusable, 'start_refused', message);
+  }
+}
+
+function announce(config: Config, { port, logger }: RunningAuthority, options: ServeOptions): void {
+  const host = config.host.includes(':') ? `[${config.host}]` : config.host;
+  const url = `http://${host}:${port}`;
+  const { network_name } = config.genesis;
+  logger.write('INFO', 'server', `Network ${network_name} is served on ${url}`);
+  if (!options.json) return;
+  const { publicKey } = config.signer;
+  printResult(options, { url, port, network_name, na_public_key: publicKey, pid: process.pid }, []);
+}
+
+function stopOnSignal(authority: RunningAuthority, destination: Destination): void {
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.once(signal, () => {
+      authority.logger.write('INFO', 'server', `${signal}: finishing what is in flight`);
+      setTimeout(() => process.exit(EXIT.failed), DRAIN_MS).unref();
+      void authority.stop().then(() => {
+        authority.logger.write('INFO', 'server', 'Stopped');
+        destination.flushSync();
+        process.exit(EXIT.done);
+      });
+    });
+  }
+}

@@ -1,0 +1,69 @@
+/** A node's requests with proof of its key (wire rules 4.3-4.5). */
+import type { JsonObject } from '../json/value.ts';
+import { jsonText } from '../json/write.ts';
+import type { JoinCertificate } from '../records/join-certificate.ts';
+import { audienceSource } from './audience.ts';
+import { send } from './http.ts';
+import type { KeyPair } from './keys.ts';
+import { newStamp, type SigningOptions } from './options.ts';
+import { NODE_PROOF_HEADER, nodeProofHeader, signNodeBody } from './sign-node.ts';
+
+/** Where the proof travels: in the body, which every authority knows, or in a header, which only ours does. */
+export type ProofForm = 'body' | 'header';
+
+export interface NodeClientOptions extends SigningOptions {
+  readonly key: KeyPair;
+  readonly proof?: ProofForm;
+}
+
+export type JoinRequest = { readonly invite_token: string; readonly validity_hours?: number };
+
+/** Without a status the authority records `unknown`. */
+export type HeartbeatRequest = { readonly cert_id: string; readonly status?: string };
+
+/** `roles`, when given, must be the certificate's own: renewal changes none. */
+export type RenewRequest = {
+  readonly cert_id: string;
+  readonly validity_hours?: number;
+  readonly roles?: readonly string[];
+};
+
+export interface Acknowledgement {
+  readonly ack: boolean;
+  readonly server_time: string;
+}
+
+export interface NodeClient {
+  join(request: JoinRequest): Promise<JoinCertificate>;
+  heartbeat(request: HeartbeatRequest): Promise<Acknowledgement>;
+  renew(request: RenewRequest): Promise<JoinCertificate>;
+}
+
+export function createNodeClient(options: NodeClientOptions): NodeClient {
+  const { key, proof = 'body' } = options;
+  const audienceOf = audienceSource(options);
+
+  async function post<T>(path: string, members: JsonObject): Promise<T> {
+    const unsigned = { node_public_key: key.publicKey, ...members };
+    if (proof === 'body') {
+      const body = jsonText(signNodeBody(unsigned, key, newStamp(options)));
+      return send<T>(options, { method: 'POST', path, body });
+    }
+    const body = jsonText(unsigned);
+    const audience = await audienceOf();
+    const signed = { method: 'POST', path, query: {}, audience, bodyText: body };
+    const header = await nodeProofHeader({ ...signed, ...newStamp(options) }, key);
+    return send<T>(options, {
+      method: 'POST',
+      path,
+      body,
+      headers: { [NODE_PROOF_HEADER]: header },
+    });
+  }
+
+  return {
+    join: (request) => post<JoinCertificate>('/join', request),
+    heartbeat: (request) => post<Acknowledgement>('/heartbeat', request),
+    renew: (request) => post<JoinCertificate>('/renew', request),
+  };
+}

@@ -1,0 +1,108 @@
+/** An operator's signed requests (wire rules 4.7-4.9 and the roster of 4.15). */
+import type { JsonObject } from '../json/value.ts';
+import { jsonText } from '../json/write.ts';
+import type { RevocationReason } from '../records/revocation-list.ts';
+import { audienceSource } from './audience.ts';
+import { type HttpRequest, send } from './http.ts';
+import type { KeyPair } from './keys.ts';
+import { newStamp, type SigningOptions } from './options.ts';
+import { operatorHeaders, type SignatureVersion } from './sign-operator.ts';
+
+export interface OperatorClientOptions extends SigningOptions {
+  readonly keyId: string;
+  readonly key: KeyPair;
+  readonly signatureVersion?: SignatureVersion;
+}
+
+/** Absent members take the authority's defaults: one client role, 168 and 24 hours, one token. */
+export type InviteRequest = {
+  readonly roles?: readonly string[];
+  readonly max_validity_hours?: number;
+  readonly token_expiry_hours?: number;
+  readonly recipient_public_key?: string;
+  readonly count?: number;
+};
+
+export interface InviteToken {
+  readonly token_id: string;
+  readonly expires_at: string;
+}
+
+/** `tokens` is there when a count was asked for; its first element is repeated at the top. */
+export interface Invite extends InviteToken {
+  readonly tokens?: readonly InviteToken[];
+}
+
+export type RevokeRequest = { readonly cert_id: string; readonly reason?: RevocationReason };
+
+export interface Revocation {
+  readonly crl_sequence: number;
+  readonly revoked_count: number;
+}
+
+/** The last three members are absent when the key was revoked before. */
+export interface OperatorKeyRevocation {
+  readonly key_id: string;
+  readonly revoked: true;
+  readonly already_revoked: boolean;
+  readonly revoked_at?: string;
+  readonly reason?: string;
+  readonly remaining_active_keys?: number;
+}
+
+export interface RosterNode {
+  readonly node_public_key: string;
+  readonly roles: readonly string[];
+  readonly status: string;
+  readonly last_heartbeat: string;
+  readonly remote_addr: string;
+  readonly expires_at: string;
+}
+
+export interface Roster {
+  readonly count: number;
+  readonly nodes: { readonly [certId: string]: RosterNode };
+}
+
+export type OperatorCall = Pick<HttpRequest, 'method' | 'path' | 'query'> & {
+  readonly body?: JsonObject;
+};
+
+export interface OperatorClient {
+  invite(request?: InviteRequest): Promise<Invite>;
+  revoke(request: RevokeRequest): Promise<Revocation>;
+  revokeOperatorKey(keyId: string, request?: { reason?: string }): Promise<OperatorKeyRevocation>;
+  nodes(): Promise<Roster>;
+  /** Any other operator route; `path` is percent-encoded. */
+  request<T>(call: OperatorCall): Promise<T>;
+}
+
+export function createOperatorClient(options: OperatorClientOptions): OperatorClient {
+  const { keyId, key, signatureVersion = 2 } = options;
+  const audienceOf = audienceSource(options);
+
+  async function request<T>({ method, path, query = {}, body }: OperatorCall): Promise<T> {
+    const audience = signatureVersion === 1 ? '' : await audienceOf();
+    const signed = { method, path: decodeURIComponent(path), query, body: body ?? {}, audience };
+    const headers = operatorHeaders(
+      { ...signed, ...newStamp(options), keyId },
+      key,
+      signatureVersion,
+    );
+    const sent = body === undefined ? {} : { body: jsonText(body) };
+    return send<T>(options, { method, path, query, headers, ...sent });
+  }
+
+  function post<T>(path: string, body: JsonObject): Promise<T> {
+    return request<T>({ method: 'POST', path, body });
+  }
+
+  return {
+    invite: (invite = {}) => post<Invite>('/admin/invite', invite),
+    revoke: (revocation) => post<Revocation>('/admin/revoke', revocation),
+    revokeOperatorKey: (id, revocation = {}) =>
+      post(`/admin/operator-keys/${encodeURIComponent(id)}/revoke`, revocation),
+    nodes: () => request<Roster>({ method: 'GET', path: '/nodes' }),
+    request,
+  };
+}

@@ -1,0 +1,42 @@
+/** Operator signatures (wire rules 2.2). Version 1 is for authorities of the v0.5x generation. */
+import type { JsonObject } from '../json/value.ts';
+import { canonicalJson } from '../json/write.ts';
+import type { Query } from './http.ts';
+import type { KeyPair } from './keys.ts';
+import type { Stamp } from './options.ts';
+
+export type SignatureVersion = 1 | 2;
+
+export interface OperatorRequest extends Stamp {
+  readonly keyId: string;
+  readonly method: string;
+  /** The path as the authority reads it: percent-decoded, without query. */
+  readonly path: string;
+  readonly query: Query;
+  /** The authority's public key; version 1 does not bind it. */
+  readonly audience: string;
+  readonly body: JsonObject;
+}
+
+/** The four headers that carry an operator's signature. */
+export function operatorHeaders(
+  request: OperatorRequest,
+  key: KeyPair,
+  version: SignatureVersion = 2,
+): { readonly [name: string]: string } {
+  return {
+    'X-Admin-Key-Id': request.keyId,
+    'X-Admin-Timestamp': request.timestamp,
+    'X-Admin-Nonce': request.nonce,
+    'X-Admin-Signature': key.sign(operatorPayload(request, version)),
+  };
+}
+
+/** The text an operator signs. */
+export function operatorPayload(request: OperatorRequest, version: SignatureVersion): string {
+  const { body, keyId, timestamp, nonce } = request;
+  const common = { body, key_id: keyId, timestamp, nonce };
+  if (version === 1) return canonicalJson(common);
+  const { method, path, query, audience } = request;
+  return canonicalJson({ ...common, v: 2, method, path, query, audience });
+}

@@ -1,0 +1,61 @@
+/** Who the authority is: the genesis block it serves and the key it signs with (wire rules 7). */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Signer, signerFromSeed } from '../crypto/ed25519.ts';
+import { parseJson } from '../json/parse.ts';
+import { parseKeyText, readKeyFile } from '../keys/key-file.ts';
+import { type GenesisBlock, isSignedByRoot, readGenesisBlock } from '../records/genesis.ts';
+import { FILES } from './data-folder.ts';
+import type { Setting } from './load.ts';
+
+export function loadGenesis(
+  setting: Setting,
+  dataDir: string,
+  allowUnsigned: boolean,
+): GenesisBlock {
+  const genesis = readGenesisBlock(parsed(genesisText(setting, dataDir)));
+  if (genesis === null) throw new Error('The genesis block does not have the expected form');
+  if (!allowUnsigned && !isSignedByRoot(genesis)) {
+    throw new Error(
+      'The genesis block has no valid root signature; --allow-unsigned-genesis starts all the same',
+    );
+  }
+  return genesis;
+}
+
+function genesisText(setting: Setting, dataDir: string): string {
+  const inline = setting('genesisJson');
+  const file = setting('genesis');
+  if (file === null && inline !== null) return inline;
+  const path = file ?? join(dataDir, FILES.genesis);
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    throw new Error(`The genesis file ${path} cannot be read; mesh-na init makes one`);
+  }
+}
+
+function parsed(text: string) {
+  try {
+    return parseJson(text);
+  } catch {
+    throw new Error('The genesis block is not valid JSON');
+  }
+}
+
+export function loadSigner(setting: Setting, dataDir: string, genesis: GenesisBlock): Signer {
+  const signer = signerFromSeed(signingSeed(setting, dataDir));
+  if (signer.publicKey !== genesis.network_authority.public_key) {
+    throw new Error('The authority’s private key is not the one the genesis block names');
+  }
+  return signer;
+}
+
+function signingSeed(setting: Setting, dataDir: string): Buffer {
+  const inline = setting('naPrivateKeyText');
+  const file = setting('naPrivateKey');
+  if (file !== null || inline === null) return readKeyFile(file ?? join(dataDir, FILES.naKey));
+  const seed = parseKeyText(inline);
+  if (seed === null) throw new Error('NA_PRIVATE_KEY is not base64 of 32 bytes');
+  return seed;
+}

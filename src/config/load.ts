@@ -1,0 +1,158 @@
+/**
+ * From flags, environment and the data folder to one checked configuration. Whatever is missing,
+ * unreadable or contradictory throws an error of one clear sentence, and the authority does not start.
+ */
+
+import type { Signer } from '../crypto/ed25519.ts';
+import { RATE_BUCKETS, type RateBucket, type RateLimit } from '../http/rate-limit.ts';
+import { LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel } from '../log/logger.ts';
+import type { GenesisBlock } from '../records/genesis.ts';
+import { loadGenesis, loadSigner } from './identity.ts';
+import { loadOperators, type OperatorEntry } from './operators.ts';
+import { OPTIONS, type OptionName, RATE_LIMIT_DEFAULTS, rateLimitVariable } from './options.ts';
+
+/** Values of flags by option name, as the command line gave them. */
+export type Flags = { readonly [Name in OptionName]?: string | boolean | readonly string[] };
+export type Environment = { readonly [name: string]: string | undefined };
+
+/** Durations are in milliseconds. */
+export interface Config {
+  readonly dataDir: string;
+  readonly host: string;
+  readonly port: number;
+  readonly logLevel: LogLevel;
+  readonly logFormat: LogFormat;
+  readonly publicUrl: string | null;
+  readonly proxyHops: number;
+  readonly maxRequestBytes: number;
+  readonly acceptSignatureV1: boolean;
+  readonly createdStatus: 200 | 201;
+  readonly activeNodeWindow: number;
+  readonly clockTolerance: number;
+  readonly renewalGrace: number | null;
+  readonly rolePrefixes: readonly string[] | null;
+  readonly livenessFlush: number;
+  readonly rateLimits: Readonly<Record<RateBucket, RateLimit | null>>;
+  readonly genesis: GenesisBlock;
+  readonly signer: Signer;
+  readonly keyId: string;
+  readonly operators: readonly OperatorEntry[];
+  /** Things that do not stop the start but that an operator should know. */
+  readonly warnings: readonly string[];
+}
+
+/** Reads one setting: the flag, else the variable, else the default; null when there is none. */
+export type Setting = (name: OptionName) => string | null;
+
+export function loadConfig(flags: Flags, environment: Environment, now: number): Config {
+  const setting = settingReader(flags, environment);
+  const dataDir = setting('dataDir') ?? '';
+  const genesis = loadGenesis(setting, dataDir, flags.allowUnsignedGenesis === true);
+  const signer = loadSigner(setting, dataDir, genesis);
+  const operators = loadOperators(flags, environment, dataDir);
+  return {
+    dataDir,
+    host: setting('host') ?? '',
+    port: wholeNumber(setting, 'port', 0, 65_535),
+    logLevel: oneOf(setting, 'logLevel', LOG_LEVELS),
+    logFormat: oneOf(setting, 'logFormat', LOG_FORMATS),
+    publicUrl: publicUrl(setting),
+    proxyHops: wholeNumber(setting, 'proxyHops', 0, 16),
+    maxRequestBytes: wholeNumber(setting, 'maxRequestBytes', 1024, 1 << 30),
+    acceptSignatureV1: oneOf(setting, 'adminSignatureV1', ['accept', 'refuse']) === 'accept',
+    createdStatus: oneOf(setting, 'createdStatus', ['200', '201']) === '201' ? 201 : 200,
+    activeNodeWindow: wholeNumber(setting, 'activeNodeWindow', 1, 86_400) * 1000,
+    clockTolerance: wholeNumber(setting, 'clockTolerance', 1, 3600) * 1000,
+    renewalGrace:
+      setting('renewalGrace') === null
+        ? null
+        : wholeNumber(setting, 'renewalGrace', 0, 31_536_000) * 1000,
+    rolePrefixes: listOf(setting('rolePrefixes')),
+    livenessFlush: wholeNumber(setting, 'livenessFlush', 10, 60_000),
+    rateLimits: rateLimits(environment),
+    genesis,
+    signer,
+    keyId: setting('keyId') ?? signer.publicKey,
+    operators,
+    warnings: warningsOf(genesis, operators, now),
+  };
+}
+
+function settingReader(flags: Flags, environment: Environment): Setting {
+  return (name) => {
+    const { variable, fallback } = OPTIONS[name];
+    const flag = flags[name];
+    const given = typeof flag === 'string' ? flag : variable && environment[variable];
+    return given === undefined || given === null || given === '' ? fallback : given;
+  };
+}
+
+/** How a message names a setting: by its flag when it has one. */
+function labelOf(name: OptionName): string {
+  const { flag, variable } = OPTIONS[name];
+  return flag?.split(' ')[0] ?? variable ?? name;
+}
+
+function wholeNumber(setting: Setting, name: OptionName, lowest: number, highest: number): number {
+  const text = setting(name) ?? '';
+  const value = Number(text);
+  if (/^[0-9]+$/.test(text) && value >= lowest && value <= highest) return value;
+  throw new Error(`${labelOf(name)} must be a whole number from ${lowest} to ${highest}`);
+}
+
+function oneOf<const Values extends readonly string[]>(
+  setting: Setting,
+  name: OptionName,
+  values: Values,
+): Values[number] {
+  const value = setting(name) ?? '';
+  if (values.includes(value)) return value;
+  throw new Error(`${labelOf(name)} must be one of ${values.join(', ')}`);
+}
+
+function listOf(text: string | null): readonly string[] | null {
+  if (text === null) return null;
+  return text
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '');
+}
+
+function publicUrl(setting: Setting): string | null {
+  const text = setting('publicUrl');
+  if (text === null) return null;
+  if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol)) {
+    throw new Error('MESH_PUBLIC_URL must be an http or https URL');
+  }
+  return text.replace(/\/+$/, '');
+}
+
+function rateLimits(environment: Environment): Record<RateBucket, RateLimit | null> {
+  const limits = RATE_BUCKETS.map((bucket) => {
+    const variable = rateLimitVariable(bucket);
+    return [bucket, rateLimit(variable, environment[variable] || RATE_LIMIT_DEFAULTS[bucket])];
+  });
+  return Object.fromEntries(limits) as Record<RateBucket, RateLimit | null>;
+}
+
+function rateLimit(variable: string, text: string): RateLimit | null {
+  if (text === 'off') return null;
+  const match = /^([1-9][0-9]{0,8})\/([1-9][0-9]{0,5})$/.exec(text);
+  if (match === null) throw new Error(`${variable} must be off, or count/seconds such as 30/60`);
+  return { count: Number(match[1]), windowSeconds: Number(match[2]) };
+}
+
+function warningsOf(
+  genesis: GenesisBlock,
+  operators: readonly OperatorEntry[],
+  now: number,
+): string[] {
+  const warnings: string[] = [];
+  if (Date.parse(genesis.network_authority.valid_to) <= now) {
+    warnings.push('The validity of the authority key in the genesis block has passed');
+  }
+  if (!operators.some(({ tier }) => tier === 'privileged')) {
+    warnings.push('No privileged operator key is configured: nothing can be revoked');
+  }
+  return warnings;
+}

@@ -1,0 +1,140 @@
+/**
+ * Operator keys and tiers from the data folder's configuration, the environment and the flags. Sources
+ * are merged; two that disagree about one key stop the start, as does a key without tier (spec,
+ * Operator authentication, rule 1).
+ */
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Type, { type Static, type TSchema } from 'typebox';
+import { Compile } from 'typebox/compile';
+import type { Tier } from '../../machines/operator-key.ts';
+import { parseKeyText, readKeyFile } from '../keys/key-file.ts';
+import { FILES } from './data-folder.ts';
+import type { Environment, Flags } from './load.ts';
+
+export interface OperatorEntry {
+  readonly keyId: string;
+  /** Base64 of 32 bytes. */
+  readonly publicKey: string;
+  readonly tier: Tier;
+}
+
+const ConfigFile = Type.Object({
+  network_name: Type.Optional(Type.String()),
+  operators: Type.Array(
+    Type.Object({ key_id: Type.String(), tier: Type.String(), public_key: Type.String() }),
+  ),
+});
+const StringsByName = Type.Record(Type.String(), Type.String());
+
+export function loadOperators(
+  flags: Flags,
+  environment: Environment,
+  dataDir: string,
+): OperatorEntry[] {
+  const file = configFile(dataDir);
+  const keys = merged('public key', [
+    file.map(({ key_id, public_key }) => [key_id, publicKeyOf(key_id, public_key)] as const),
+    fromJson(environment, 'OPERATOR_PUBLIC_KEYS_JSON').map(
+      ([id, key]) => [id, publicKeyOf(id, key)] as const,
+    ),
+    pairs(flags.operatorPublicKey, '--operator-public-key').map(
+      ([id, key]) => [id, publicKeyOrFile(id, key)] as const,
+    ),
+  ]);
+  const tiers = merged('tier', [
+    file.map(({ key_id, tier }) => [key_id, tierOf(key_id, tier)] as const),
+    fromJson(environment, 'OPERATOR_KEY_TIERS_JSON').map(
+      ([id, tier]) => [id, tierOf(id, tier)] as const,
+    ),
+    pairs(flags.operatorKeyTier, '--operator-key-tier').map(
+      ([id, tier]) => [id, tierOf(id, tier)] as const,
+    ),
+  ]);
+  for (const keyId of tiers.keys()) {
+    if (!keys.has(keyId)) throw new Error(`Operator key ${keyId} has a tier but is not configured`);
+  }
+  return [...keys].map(([keyId, publicKey]) => {
+    const tier = tiers.get(keyId);
+    if (tier === undefined) {
+      throw new Error(`Operator key ${keyId} has no tier; give it standard or privileged`);
+    }
+    return { keyId, publicKey, tier };
+  });
+}
+
+function configFile(dataDir: string): Static<typeof ConfigFile>['operators'] {
+  const path = join(dataDir, FILES.config);
+  if (!existsSync(path)) return [];
+  return checkedJson(ConfigFile, readConfig(path), `The configuration file ${path}`).operators;
+}
+
+function readConfig(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    throw new Error(`The configuration file ${path} cannot be read`);
+  }
+}
+
+function fromJson(environment: Environment, variable: string): [string, string][] {
+  const text = environment[variable];
+  return text ? Object.entries(checkedJson(StringsByName, text, variable)) : [];
+}
+
+function checkedJson<Schema extends TSchema>(
+  schema: Schema,
+  text: string,
+  what: string,
+): Static<Schema> {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new Error(`${what} is not valid JSON`);
+  }
+  const shape = Compile(schema);
+  if (!shape.Check(value)) throw new Error(`${what} does not have the expected form`);
+  return value;
+}
+
+/** Values of a repeatable flag, split at their first `=`. */
+function pairs(values: Flags[keyof Flags], flag: string): [string, string][] {
+  if (!Array.isArray(values)) return [];
+  return (values as readonly string[]).map((value) => {
+    const split = value.indexOf('=');
+    if (split < 1) throw new Error(`${flag} takes id=value`);
+    return [value.slice(0, split), value.slice(split + 1)];
+  });
+}
+
+function merged<Value extends string>(
+  what: string,
+  sources: readonly (readonly (readonly [string, Value])[])[],
+): Map<string, Value> {
+  const all = new Map<string, Value>();
+  for (const [keyId, value] of sources.flat()) {
+    if ((all.get(keyId) ?? value) !== value) {
+      throw new Error(`Operator key ${keyId} is given two different values for its ${what}`);
+    }
+    all.set(keyId, value);
+  }
+  return all;
+}
+
+function publicKeyOf(keyId: string, text: string): string {
+  const key = parseKeyText(text);
+  if (key === null) throw new Error(`Operator key ${keyId} is not base64 of 32 bytes`);
+  return key.toString('base64');
+}
+
+function publicKeyOrFile(keyId: string, text: string): string {
+  const key = parseKeyText(text) ?? readKeyFile(text);
+  return publicKeyOf(keyId, key.toString('base64'));
+}
+
+/** The network knows exactly two tiers; a third one of newer clients is refused. */
+function tierOf(keyId: string, tier: string): Tier {
+  if (tier === 'standard' || tier === 'privileged') return tier;
+  throw new Error(`Operator key ${keyId} has the unknown tier ${JSON.stringify(tier)}`);
+}

@@ -1,0 +1,118 @@
+/**
+ * Every setting of `mesh-na serve`: flag, environment variable, default and meaning (wire rules 7).
+ * `load.ts` reads it, the command line is built from it, and a test compares the README with it.
+ */
+import type { RATE_BUCKETS } from '../http/rate-limit.ts';
+
+export interface OptionEntry {
+  /** Flag with its value's name, as `--port <port>`; null when there is only a variable. */
+  readonly flag: string | null;
+  readonly variable: string | null;
+  /** Null when nothing is set. */
+  readonly fallback: string | null;
+  readonly help: string;
+  readonly repeatable?: true;
+}
+
+function option(
+  flag: string | null,
+  variable: string | null,
+  fallback: string | null,
+  help: string,
+): OptionEntry {
+  return { flag, variable, fallback, help };
+}
+
+export const OPTIONS = {
+  dataDir: option('--data-dir <folder>', 'MESH_DATA_DIR', './mesh-data', 'keys, genesis and state'),
+  host: option('--host <address>', 'HOST', '127.0.0.1', 'address to listen on'),
+  port: option('--port <port>', 'PORT', '8443', 'port to listen on; 0 picks a free one'),
+  genesis: option(
+    '--genesis <file>',
+    'GENESIS_FILE',
+    null,
+    'genesis block, else the data folder’s',
+  ),
+  genesisJson: option(null, 'GENESIS_JSON', null, 'genesis block itself, instead of a file'),
+  naPrivateKey: option(
+    '--na-private-key <file>',
+    'NA_PRIVATE_KEY_FILE',
+    null,
+    'key file of the authority, else the data folder’s',
+  ),
+  naPrivateKeyText: option(null, 'NA_PRIVATE_KEY', null, 'the key itself, instead of a file'),
+  keyId: option('--key-id <label>', 'NA_KEY_ID', null, 'label of the authority key, else the key'),
+  allowUnsignedGenesis: option(
+    '--allow-unsigned-genesis',
+    null,
+    null,
+    'start with a genesis block that has no valid root signature',
+  ),
+  operatorPublicKey: {
+    ...option('--operator-public-key <id=key-or-file>', null, null, 'operator key; repeatable'),
+    repeatable: true,
+  },
+  operatorPublicKeys: option(null, 'OPERATOR_PUBLIC_KEYS_JSON', null, 'object: key id to key'),
+  operatorKeyTier: {
+    ...option('--operator-key-tier <id=tier>', null, null, 'standard or privileged; repeatable'),
+    repeatable: true,
+  },
+  operatorKeyTiers: option(null, 'OPERATOR_KEY_TIERS_JSON', null, 'object: key id to tier'),
+  logLevel: option(null, 'MESH_LOG_LEVEL', 'INFO', 'DEBUG, INFO, WARNING, ERROR or CRITICAL'),
+  logFormat: option(null, 'MESH_LOG_FORMAT', 'text', 'text or json'),
+  publicUrl: option(null, 'MESH_PUBLIC_URL', null, 'base URL to publish, else that of the request'),
+  proxyHops: option(null, 'MESH_PROXY_HOPS', '0', 'trusted proxies in front of the authority'),
+  maxRequestBytes: option(null, 'MESH_MAX_REQUEST_BYTES', '2097152', 'largest request body'),
+  adminSignatureV1: option(
+    null,
+    'MESH_ADMIN_SIGNATURE_V1',
+    'accept',
+    'accept or refuse operator signatures of version 1',
+  ),
+  createdStatus: option(null, 'MESH_CREATED_STATUS', '200', '200 or 201 on the routes that create'),
+  activeNodeWindow: option(
+    null,
+    'MESH_ACTIVE_NODE_WINDOW_SECONDS',
+    '300',
+    'how long after its last contact a node counts as active',
+  ),
+  clockTolerance: option(
+    null,
+    'MESH_CLOCK_TOLERANCE_SECONDS',
+    '300',
+    'how old or ahead a signed request may be',
+  ),
+  renewalGrace: option(
+    null,
+    'RENEWAL_GRACE_SECONDS',
+    null,
+    'how long a renewed certificate stays usable; unset is until it expires',
+  ),
+  rolePrefixes: option(null, 'MESH_ROLE_PREFIXES', null, 'comma list roles must begin with'),
+  livenessFlush: option(
+    null,
+    'MESH_LIVENESS_FLUSH_MS',
+    '1000',
+    'how often liveness is written; a crash loses at most this much of it',
+  ),
+} as const satisfies Record<string, OptionEntry>;
+
+export type OptionName = keyof typeof OPTIONS;
+
+/** Buckets and their defaults, `count/seconds` or `off` (wire rules 4.1). */
+export const RATE_LIMIT_DEFAULTS = {
+  ADMIN: '30/60',
+  VERIFY: '60/60',
+  POLICY_READ: '120/60',
+  AGENTS: '30/60',
+  AGENT_DELETE: '30/60',
+  JOIN: '600/60',
+  JOIN_FAILURES: '10/60',
+  NODE_FAILURES: '60/60',
+  HEARTBEAT: 'off',
+  RENEW: 'off',
+} as const satisfies Record<(typeof RATE_BUCKETS)[number], string>;
+
+export function rateLimitVariable(bucket: string): string {
+  return `MESH_RATE_LIMIT_${bucket}`;
+}

@@ -1,0 +1,104 @@
+/** Request bodies: from bytes to a JSON object, and from an object to what a schema promises. */
+import type { Static, TObject } from 'typebox';
+import { Compile } from 'typebox/compile';
+import type { Input } from '../authority/commands.ts';
+import { parseJsonBytes } from '../json/bytes.ts';
+import { isJsonObject, JsonFloat, type JsonObject, type JsonValue } from '../json/value.ts';
+import { Refusal, type RefusalName } from '../refusal.ts';
+
+/** Parses a body as a JSON object; an empty body is `{}`. Refuses anything else with its own 400. */
+export function parseBody(bytes: Uint8Array): JsonObject {
+  if (bytes.byteLength === 0) return {};
+  const value = parsed(bytes);
+  if (!isJsonObject(value)) throw new Refusal('invalid_json_object');
+  return value;
+}
+
+function parsed(bytes: Uint8Array): JsonValue {
+  try {
+    return parseJsonBytes(bytes);
+  } catch (cause) {
+    if (cause instanceof SyntaxError) throw new Refusal('invalid_json');
+    throw cause;
+  }
+}
+
+export interface BodyRules {
+  /** The code of a field that is missing or wrong, in the order of the checks; others answer 422. */
+  readonly codes?: { readonly [field: string]: RefusalName };
+  /** Fields that also take an integral float or a string of decimal digits (wire rules 4.1). */
+  readonly wholeNumbers?: readonly string[];
+}
+
+export interface BodyReader<Schema extends TObject> {
+  readonly schema: Schema;
+  read(body: JsonObject): Input<Static<Schema>>;
+}
+
+/** Compiles the reader of one body; schemas are compiled at start, never per request. */
+export function bodyReader<Schema extends TObject>(
+  schema: Schema,
+  { codes = {}, wholeNumbers = [] }: BodyRules = {},
+): BodyReader<Schema> {
+  const shape = Compile(schema);
+  const order = Object.keys(codes);
+  return {
+    schema,
+    read(body) {
+      const candidate = wholeNumbers.length === 0 ? body : withWholeNumbers(body, wholeNumbers);
+      if (shape.Check(candidate)) return { ok: true, value: candidate };
+      const errors = shape.Errors(candidate).flatMap(describe);
+      const field = order.find((name) => errors.some(({ loc }) => loc[1] === name));
+      const code = field === undefined ? undefined : codes[field];
+      return code === undefined
+        ? { ok: false, refusal: 'request_validation_failed', details: { errors } }
+        : { ok: false, refusal: code, details: {} };
+    },
+  };
+}
+
+function withWholeNumbers(body: JsonObject, fields: readonly string[]): JsonObject {
+  const copy: { [name: string]: JsonValue } = { ...body };
+  for (const field of fields) {
+    const value = body[field];
+    if (value !== undefined) copy[field] = wholeNumber(value);
+  }
+  return copy;
+}
+
+/** Anything beyond the safe integers is more than every bound, so it is read as the largest of them. */
+function wholeNumber(value: JsonValue): JsonValue {
+  if (typeof value === 'string' && /^[0-9]{1,40}$/.test(value)) return capped(Number(value));
+  if (typeof value === 'bigint' && value > 0n) return Number.MAX_SAFE_INTEGER;
+  if (value instanceof JsonFloat && Number.isInteger(value.value)) return capped(value.value);
+  return value;
+}
+
+function capped(value: number): number {
+  return Math.min(value, Number.MAX_SAFE_INTEGER);
+}
+
+interface FieldError {
+  readonly [name: string]: JsonValue;
+  readonly loc: readonly string[];
+  readonly msg: string;
+  readonly type: string;
+}
+
+function describe(error: {
+  keyword: string;
+  instancePath: string;
+  message: string;
+  params: object;
+}): FieldError[] {
+  const at = ['body', ...error.instancePath.split('/').slice(1)];
+  if ('requiredProperties' in error.params) {
+    const missing = error.params.requiredProperties as readonly string[];
+    return missing.map((name) => ({
+      loc: [...at, name],
+      msg: 'is required',
+      type: 'missing',
+    }));
+  }
+  return [{ loc: at, msg: error.message, type: error.keyword }];
+}

@@ -1,0 +1,75 @@
+/**
+ * Sliding-window rate limits (wire rules 4.1): events older than the window are forgotten, a request is
+ * refused when the count has reached the limit, and refused requests are not counted.
+ */
+export const RATE_BUCKETS = [
+  'ADMIN',
+  'VERIFY',
+  'POLICY_READ',
+  'AGENTS',
+  'AGENT_DELETE',
+  'JOIN',
+  'JOIN_FAILURES',
+  'NODE_FAILURES',
+  'HEARTBEAT',
+  'RENEW',
+] as const;
+
+export type RateBucket = (typeof RATE_BUCKETS)[number];
+
+export interface RateLimit {
+  readonly count: number;
+  readonly windowSeconds: number;
+}
+
+/** Keys remembered per bucket; beyond it the key idle longest is forgotten, so memory is bounded. */
+const MAX_KEYS = 50_000;
+
+export interface RateLimiter {
+  /** Seconds until a request would pass, or 0 when it passes now. */
+  retryAfter(key: string, now: number): number;
+  count(key: string, now: number): void;
+}
+
+export function createRateLimiter(limit: RateLimit | null): RateLimiter {
+  if (limit === null) return { retryAfter: () => 0, count: () => undefined };
+  const windowMs = limit.windowSeconds * 1000;
+  /** Times of the counted events by key, oldest first; keys in the order of their last event. */
+  const events = new Map<string, number[]>();
+
+  function recent(key: string, now: number): number[] {
+    const times = events.get(key);
+    if (times === undefined) return [];
+    const firstRecent = times.findIndex((time) => time > now - windowMs);
+    if (firstRecent === -1) events.delete(key);
+    else if (firstRecent > 0) times.splice(0, firstRecent);
+    return firstRecent === -1 ? [] : times;
+  }
+
+  return {
+    retryAfter(key, now) {
+      const times = recent(key, now);
+      if (times.length < limit.count) return 0;
+      const freed = times[times.length - limit.count];
+      return freed === undefined ? limit.windowSeconds : secondsUntil(freed + windowMs, now);
+    },
+    count(key, now) {
+      const times = recent(key, now);
+      times.push(now);
+      events.delete(key);
+      events.set(key, times);
+      if (events.size > MAX_KEYS) forgetFirst(events);
+    },
+  };
+}
+
+function secondsUntil(instant: number, now: number): number {
+  return Math.max(1, Math.ceil((instant - now) / 1000));
+}
+
+function forgetFirst(events: Map<string, number[]>): void {
+  for (const key of events.keys()) {
+    events.delete(key);
+    return;
+  }
+}

@@ -1,0 +1,63 @@
+/**
+ * A route is one declarative entry: routing, access checks, limits, the OpenAPI document and the tests
+ * that prove the surface are all read from it. Access and limit have no default.
+ */
+import type { TObject, TSchema } from 'typebox';
+import type { SignedRequest } from '../auth/signed-request.ts';
+import type { OperatorClaim } from '../authority/commands.ts';
+import type { RefusalName } from '../refusal.ts';
+import type { Edge } from './edge.ts';
+import type { RateBucket } from './rate-limit.ts';
+import type { Reply } from './reply.ts';
+
+export type Access =
+  | 'public'
+  /** Not gated in code; the deployment restricts it. */
+  | 'internal'
+  /** The body or the proof header proves possession of a node key. */
+  | 'node'
+  | 'operator'
+  | 'operator-privileged'
+  /** Public form without operator headers; with them, they must verify. */
+  | 'public-or-operator';
+
+export interface RouteRequest extends SignedRequest {
+  readonly id: string;
+  /** Values of the `{names}` in the path template, percent-decoded. */
+  readonly params: { readonly [name: string]: string };
+  /** Milliseconds since the epoch: the edge's one clock reading for this request. */
+  readonly now: number;
+  readonly remoteAddr: string;
+  readonly baseUrl: string;
+  readonly ifNoneMatch: string;
+  readonly nodeProof: string;
+  /** Set on operator routes, and on public ones that were called with operator headers. */
+  readonly operator: OperatorClaim | null;
+}
+
+export interface Route {
+  readonly method: 'GET' | 'POST' | 'DELETE';
+  /** May hold `{name}` for one path segment. */
+  readonly path: string;
+  readonly access: Access;
+  readonly limit: RateBucket | 'none';
+  readonly summary: string;
+  readonly description?: string;
+  readonly body?: TObject;
+  readonly answer: TSchema | { readonly contentType: string };
+  /** Refusals of this route beside the general ones of its access class. */
+  readonly refusals: readonly RefusalName[];
+  /** The six routes that MESH_CREATED_STATUS turns to 201. */
+  readonly creates?: true;
+  handle(request: RouteRequest, edge: Edge): Reply | Promise<Reply>;
+}
+
+export function isOperatorRoute(route: Route): boolean {
+  return route.access === 'operator' || route.access === 'operator-privileged';
+}
+
+/** Sorts out the claim of a route that only operators reach. */
+export function operatorOf(request: RouteRequest): OperatorClaim {
+  if (request.operator === null) throw new Error('An operator route was reached without a claim');
+  return request.operator;
+}

@@ -1,0 +1,76 @@
+import type { Route } from './route.ts';
+
+export type Match =
+  | { readonly route: Route; readonly params: { readonly [name: string]: string } }
+  /** Nothing is at the path, or it does not take the method. */
+  | 'not_found'
+  | { readonly allow: string };
+
+/** Finds the route for an upper-case method and a raw, still percent-encoded path. */
+export type Router = (method: string, path: string) => Match;
+
+interface Template {
+  readonly pattern: RegExp;
+  readonly names: readonly string[];
+  readonly methods: Map<string, Route>;
+}
+
+const NO_PARAMS = {};
+
+/** A method and path that occur twice stop the start. */
+export function createRouter(routes: readonly Route[]): Router {
+  const exact = new Map<string, Map<string, Route>>();
+  const templates = new Map<string, Template>();
+  for (const route of routes) {
+    const methods = route.path.includes('{')
+      ? templateFor(templates, route.path).methods
+      : methodsFor(exact, route.path);
+    if (methods.has(route.method)) throw new Error(`${route.method} ${route.path} occurs twice`);
+    methods.set(route.method, route);
+  }
+
+  return (method, path) => {
+    const methods = exact.get(path);
+    if (methods !== undefined) return pick(methods, method, NO_PARAMS);
+    for (const { pattern, names, methods: ofTemplate } of templates.values()) {
+      const match = pattern.exec(path);
+      if (match !== null) return pick(ofTemplate, method, paramsOf(names, match));
+    }
+    return 'not_found';
+  };
+}
+
+function methodsFor(exact: Map<string, Map<string, Route>>, path: string): Map<string, Route> {
+  const methods = exact.get(path) ?? new Map<string, Route>();
+  exact.set(path, methods);
+  return methods;
+}
+
+function templateFor(templates: Map<string, Template>, path: string): Template {
+  const known = templates.get(path);
+  if (known !== undefined) return known;
+  const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
+  const source = path.replace(/[.*+?^$()|[\]\\]/g, '\\$&').replace(/\{\w+\}/g, '([^/]+)');
+  const template = { pattern: new RegExp(`^${source}$`), names, methods: new Map() };
+  templates.set(path, template);
+  return template;
+}
+
+function paramsOf(names: readonly string[], match: RegExpExecArray): { [name: string]: string } {
+  const params: { [name: string]: string } = {};
+  for (const [index, name] of names.entries()) {
+    params[name] = decodeURIComponent(match[index + 1] ?? '');
+  }
+  return params;
+}
+
+function pick(
+  methods: Map<string, Route>,
+  method: string,
+  params: { readonly [name: string]: string },
+): Match {
+  const route = methods.get(method === 'HEAD' ? 'GET' : method);
+  if (route !== undefined) return { route, params };
+  const allowed = [...methods.keys()];
+  return { allow: (methods.has('GET') ? [...allowed, 'HEAD'] : allowed).join(', ') };
+}

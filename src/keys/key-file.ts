@@ -1,0 +1,57 @@
+/** Key files (wire rules 7): comment lines, then one base64 line of a 32-byte seed or public key. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { decodeBase64 } from '../crypto/base64.ts';
+
+const KEY_BYTES = 32;
+
+export interface KeyFileContent {
+  /** What the key is, in words: "node private key". */
+  readonly kind: string;
+  readonly keyId: string;
+  readonly key: Uint8Array;
+}
+
+/** Reads the 32 bytes of a private (seed) or public key file. No message repeats what the file holds. */
+export function readKeyFile(path: string): Buffer {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (error) {
+    throw new Error(`The key file ${path} cannot be read (${systemCode(error)})`);
+  }
+  const key = parseKeyText(text);
+  if (key === null) {
+    throw new Error(
+      `The key file ${path} does not hold the canonical base64 of ${KEY_BYTES} bytes`,
+    );
+  }
+  return key;
+}
+
+/** The 32 bytes in key-file text; null when there are none. */
+export function parseKeyText(text: string): Buffer | null {
+  const lines = text.split('\n').map((line) => line.trim());
+  return decodeBase64(lines.filter((line) => !line.startsWith('#')).join(''), KEY_BYTES);
+}
+
+/** Writes a new key file for its owner alone; a file that is already there is never replaced. */
+export function writeKeyFile(path: string, content: KeyFileContent): void {
+  const text = keyFileText(content);
+  try {
+    writeFileSync(path, text, { mode: 0o600, flag: 'wx', flush: true });
+  } catch (error) {
+    const code = systemCode(error);
+    if (code === 'EEXIST') throw new Error(`The key file ${path} exists and is not overwritten`);
+    throw new Error(`The key file ${path} cannot be written (${code})`);
+  }
+}
+
+function keyFileText({ kind, keyId, key }: KeyFileContent): string {
+  if (key.length !== KEY_BYTES) throw new Error(`A key must have ${KEY_BYTES} bytes`);
+  if (/[\r\n]/.test(kind + keyId)) throw new Error('A key file comment must be one line');
+  return `# ${kind}\n# key id: ${keyId}\n${Buffer.from(key).toString('base64')}\n`;
+}
+
+function systemCode(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown cause';
+}

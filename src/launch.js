@@ -1,0 +1,6 @@
+#!/usr/bin/env node
+import { register } from 'tsx/esm/api';
+
+// Without this, tsx would obey a tsconfig.json of whatever folder the command is run from.
+register({ tsconfig: false });
+await import('./main.ts');

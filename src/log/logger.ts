@@ -1,0 +1,87 @@
+/**
+ * Log lines (spec, Events): text, or JSON with exactly the keys the spec names plus `timestamp`. Every
+ * line passes the redaction as a whole, just before it is written.
+ */
+import { type DestinationStream, pino } from 'pino';
+import { formatInstant } from '../timestamp.ts';
+import { redact } from './redact.ts';
+
+export const LOG_LEVELS = ['DEBUG', 'INFO', 'WARNING', 'ERROR', 'CRITICAL'] as const;
+export const LOG_FORMATS = ['text', 'json'] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+export type LogFormat = (typeof LOG_FORMATS)[number];
+
+export interface RequestLine {
+  readonly request_id: string;
+  readonly method: string;
+  readonly path: string;
+  readonly status: number;
+  readonly duration_ms: number;
+  readonly remote_addr: string;
+}
+
+export interface Logger {
+  /** `area` is the part of the logger name behind `mesh.`. */
+  write(level: LogLevel, area: string, message: string): void;
+  request(line: RequestLine): void;
+}
+
+export interface LoggerOptions {
+  readonly level: LogLevel;
+  readonly format: LogFormat;
+  readonly destination: DestinationStream;
+  readonly now: () => number;
+}
+
+const PINO_LEVEL = {
+  DEBUG: 'debug',
+  INFO: 'info',
+  WARNING: 'warn',
+  ERROR: 'error',
+  CRITICAL: 'fatal',
+} as const satisfies Record<LogLevel, string>;
+
+const SPEC_LEVEL: Readonly<Record<string, LogLevel>> = {
+  debug: 'DEBUG',
+  info: 'INFO',
+  warn: 'WARNING',
+  error: 'ERROR',
+  fatal: 'CRITICAL',
+};
+
+export function createLogger({ level, format, destination, now }: LoggerOptions): Logger {
+  const sink = pino(
+    {
+      level: PINO_LEVEL[level],
+      base: null,
+      messageKey: 'message',
+      timestamp: () => `,"timestamp":"${formatInstant(now())}"`,
+      formatters: { level: (label) => ({ level: SPEC_LEVEL[label] ?? label }) },
+      hooks: { streamWrite: format === 'json' ? redact : (line) => redact(textLine(line)) },
+    },
+    destination,
+  );
+  return {
+    write(lineLevel, area, message) {
+      sink[PINO_LEVEL[lineLevel]]({ logger: `mesh.${area}` }, message);
+    },
+    request(line) {
+      sink.info({ logger: 'mesh.access', ...line }, `${line.method} ${line.path} ${line.status}`);
+    },
+  };
+}
+
+function textLine(json: string): string {
+  const { timestamp, level, logger, message, ...request } = JSON.parse(json) as Record<
+    string,
+    unknown
+  >;
+  const { request_id: id, duration_ms: duration, remote_addr: address } = request;
+  const about = id === undefined ? '' : ` ${duration}ms request_id=${id} remote_addr=${address}`;
+  return `${timestamp} ${level} ${logger} ${printable(String(message))}${about}\n`;
+}
+
+/** A message cannot forge another line or move the reader's terminal. */
+function printable(message: string): string {
+  return message.replace(/\p{Cc}/gu, '?');
+}

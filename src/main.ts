@@ -1,0 +1,15 @@
+import { reportFailure } from './cli/output.ts';
+import { buildProgram } from './cli/program.ts';
+
+// A reader that has seen enough (`mesh-na nodes | head`) is no failure.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error;
+  process.exit();
+});
+
+try {
+  await buildProgram().parseAsync();
+} catch (error) {
+  // Read from argv, since a command line that cannot be parsed has no options yet.
+  process.exitCode = reportFailure(error, { json: process.argv.includes('--json') });
+}

@@ -1,0 +1,138 @@
+/**
+ * Every refusal the service can give: its name inside the program, its HTTP status, its code on the
+ * wire and a message that is safe to show. Names are unique; codes are not, because the wire uses some
+ * of them with two statuses (`certificate_not_found` is 403 to a node and 404 to an operator).
+ */
+import type { JsonObject } from './json/value.ts';
+
+interface RefusalEntry {
+  readonly status: number;
+  readonly code: string;
+  readonly message: string;
+}
+
+function entry(status: number, code: string, message: string): RefusalEntry {
+  return { status, code, message };
+}
+
+export const REFUSALS = {
+  bad_request: entry(400, 'bad_request', 'The request path cannot be decoded'),
+  invalid_json: entry(400, 'invalid_json', 'The request body is not valid JSON'),
+  invalid_json_object: entry(400, 'invalid_json_object', 'The request body must be a JSON object'),
+  missing_node_public_key: entry(400, 'missing_node_public_key', 'node_public_key is required'),
+  missing_invite_token: entry(400, 'missing_invite_token', 'invite_token is required'),
+  invalid_validity_hours: entry(
+    400,
+    'invalid_validity_hours',
+    'validity_hours must be a whole number of at least 1',
+  ),
+  invalid_max_validity_hours: entry(
+    400,
+    'invalid_max_validity_hours',
+    'max_validity_hours must be a whole number from 1 to 87600',
+  ),
+  invalid_token_expiry_hours: entry(
+    400,
+    'invalid_token_expiry_hours',
+    'token_expiry_hours must be a whole number from 1 to 8760',
+  ),
+  invalid_count: entry(400, 'invalid_count', 'count must be an integer from 1 to 1000'),
+  invalid_recipient_public_key: entry(
+    400,
+    'invalid_recipient_public_key',
+    'recipient_public_key must be base64 of 32 bytes',
+  ),
+  invalid_role: entry(
+    400,
+    'invalid_role',
+    'roles must be a list of role names this network allows',
+  ),
+  missing_certificate_identity: entry(
+    400,
+    'missing_certificate_identity',
+    'cert_id and node_public_key are required',
+  ),
+  missing_cert_id: entry(400, 'missing_cert_id', 'cert_id is required'),
+  invalid_revocation_reason: entry(
+    400,
+    'invalid_revocation_reason',
+    'reason must be key_compromise, cessation_of_operation, superseded or unspecified',
+  ),
+
+  admin_auth_failed: entry(401, 'admin_auth_failed', 'Admin authentication failed'),
+  unknown_admin_key: entry(401, 'admin_auth_failed', 'Unknown admin key'),
+  node_auth_failed: entry(401, 'node_auth_failed', 'Node authentication failed'),
+
+  insufficient_operator_tier: entry(
+    403,
+    'insufficient_operator_tier',
+    'This action requires a privileged operator key',
+  ),
+  invalid_invite_token: entry(403, 'invalid_invite_token', 'The invite token is not valid'),
+  node_key_compromised: entry(
+    403,
+    'node_key_compromised',
+    'A certificate of this node key was revoked for key compromise',
+  ),
+  unknown_certificate: entry(403, 'certificate_not_found', 'The certificate is not known'),
+  certificate_key_mismatch: entry(
+    403,
+    'certificate_key_mismatch',
+    'The certificate belongs to another node key',
+  ),
+  certificate_revoked: entry(403, 'certificate_revoked', 'The certificate is revoked'),
+  certificate_not_yet_valid: entry(
+    403,
+    'certificate_not_yet_valid',
+    'The certificate is not yet valid',
+  ),
+  certificate_expired: entry(403, 'certificate_expired', 'The certificate has expired'),
+  certificate_superseded: entry(
+    403,
+    'certificate_superseded',
+    'The certificate was superseded by its renewal',
+  ),
+  renewal_role_change_forbidden: entry(
+    403,
+    'renewal_role_change_forbidden',
+    'A renewal cannot change roles',
+  ),
+
+  not_found: entry(404, 'not_found', 'There is nothing at this path'),
+  certificate_not_found: entry(404, 'certificate_not_found', 'The certificate is not known'),
+  unknown_operator_key: entry(404, 'unknown_operator_key', 'The operator key is not configured'),
+
+  method_not_allowed: entry(
+    405,
+    'method_not_allowed',
+    'This path does not take the request method',
+  ),
+  last_active_operator_key: entry(
+    409,
+    'last_active_operator_key',
+    'The last usable operator key cannot be revoked',
+  ),
+  request_entity_too_large: entry(413, 'request_entity_too_large', 'The request body is too large'),
+  request_validation_failed: entry(
+    422,
+    'request_validation_failed',
+    'The request body does not have the expected form',
+  ),
+  rate_limit_exceeded: entry(429, 'rate_limit_exceeded', 'Too many requests; try again later'),
+  internal_server_error: entry(500, 'internal_server_error', 'An unexpected error occurred'),
+  service_not_ready: entry(503, 'service_not_ready', 'The service is not ready'),
+} as const;
+
+export type RefusalName = keyof typeof REFUSALS;
+
+/** The one typed error: thrown anywhere below the edge, turned into the error envelope at the edge. */
+export class Refusal extends Error {
+  readonly refusal: RefusalName;
+  readonly details: JsonObject;
+
+  constructor(refusal: RefusalName, details: JsonObject = {}) {
+    super(REFUSALS[refusal].message);
+    this.refusal = refusal;
+    this.details = details;
+  }
+}

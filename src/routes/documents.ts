@@ -1,0 +1,89 @@
+/** The public documents: served from cached bytes, with a validator for conditional requests. */
+import Type from 'typebox';
+import {
+  type DocumentName,
+  type PublishedDocument,
+  publishedDocument,
+} from '../authority/documents.ts';
+import type { Edge } from '../http/edge.ts';
+import { documentReply, type Reply, refusalReply } from '../http/reply.ts';
+import type { Route, RouteRequest } from '../http/route.ts';
+import { jsonText } from '../json/write.ts';
+import { GenesisBlock } from '../records/genesis.ts';
+import { PolicyManifest } from '../records/policy-manifest.ts';
+import { CertificateRevocationList } from '../records/revocation-list.ts';
+import { sovereignMetadata } from '../views/sovereign.ts';
+
+export const documentRoutes: readonly Route[] = [
+  {
+    method: 'GET',
+    path: '/genesis',
+    access: 'public',
+    limit: 'none',
+    summary: 'Active signed genesis block',
+    answer: GenesisBlock,
+    refusals: [],
+    handle: (request, edge) => serve('genesis', request, edge),
+  },
+  {
+    method: 'GET',
+    path: '/sovereign.json',
+    access: 'public',
+    limit: 'none',
+    summary: 'Public metadata of the sovereign',
+    answer: Type.Object({
+      sovereign_id: Type.String(),
+      network_name: Type.String(),
+      network_version: Type.String(),
+      endpoint: Type.String(),
+      network_authority: GenesisBlock.properties.network_authority,
+      root_public_key: Type.String(),
+      supported_surfaces: Type.Record(Type.String(), Type.String()),
+      policy_manifest: GenesisBlock.properties.policy_manifest,
+      bootstrap_anchor_count: Type.Integer(),
+    }),
+    refusals: [],
+    handle(request, edge) {
+      const metadata = sovereignMetadata(edge.settings.genesis, request.baseUrl);
+      return documentReply(publishedDocument(jsonText(metadata)), request.ifNoneMatch);
+    },
+  },
+  {
+    method: 'GET',
+    path: '/policy',
+    access: 'public',
+    limit: 'none',
+    summary: 'Active signed policy manifest',
+    answer: PolicyManifest,
+    refusals: [],
+    handle: (request, edge) => serve('policy', request, edge),
+  },
+  {
+    method: 'GET',
+    path: '/crl',
+    access: 'public',
+    limit: 'none',
+    summary: 'Active signed certificate revocation list',
+    answer: CertificateRevocationList,
+    refusals: [],
+    handle: (request, edge) => serve('crl', request, edge),
+  },
+];
+
+/** What makes a document current when the edge holds none, or only one that has lapsed. */
+const RENEWALS = { policy: 'ensurePolicy', crl: 'refreshCrl' } as const;
+
+function serve(name: DocumentName, request: RouteRequest, edge: Edge): Reply | Promise<Reply> {
+  const document = edge.documents.get(name);
+  if (document !== undefined && request.now < document.freshUntil) {
+    return documentReply(document, request.ifNoneMatch);
+  }
+  return renewed(name, request, edge);
+}
+
+async function renewed(name: DocumentName, request: RouteRequest, edge: Edge): Promise<Reply> {
+  if (name !== 'genesis') await edge.call(RENEWALS[name], null);
+  const document: PublishedDocument | undefined = edge.documents.get(name);
+  if (document === undefined) return refusalReply('service_not_ready');
+  return documentReply(document, request.ifNoneMatch);
+}

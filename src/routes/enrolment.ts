@@ -1,0 +1,218 @@
+/** What nodes do: join, heartbeat, renew (wire rules 4.3 to 4.5). */
+import Type from 'typebox';
+import { judgeNode } from '../auth/node.ts';
+import type { Answer, NodeClaim } from '../authority/commands.ts';
+import { bodyReader } from '../http/body.ts';
+import { type Edge, withAnswer } from '../http/edge.ts';
+import { rateLimitReply } from '../http/pipeline.ts';
+import type { RateBucket } from '../http/rate-limit.ts';
+import { answerReply, type Reply, refusalReply } from '../http/reply.ts';
+import type { Route, RouteRequest } from '../http/route.ts';
+import { JoinCertificate } from '../records/join-certificate.ts';
+import { Filled, hours, NodeProofMembers } from './scalars.ts';
+
+const DEFAULT_VALIDITY_HOURS = 168;
+const MAX_STATUS_LENGTH = 64;
+
+const joinBody = bodyReader(
+  Type.Object({
+    node_public_key: Filled,
+    invite_token: Filled,
+    validity_hours: Type.Optional(hours()),
+    ...NodeProofMembers,
+  }),
+  {
+    wholeNumbers: ['validity_hours'],
+    codes: {
+      validity_hours: 'invalid_validity_hours',
+      node_public_key: 'missing_node_public_key',
+      invite_token: 'missing_invite_token',
+    },
+  },
+);
+
+const heartbeatBody = bodyReader(
+  Type.Object({
+    cert_id: Filled,
+    node_public_key: Filled,
+    status: Type.Optional(Type.String({ maxLength: MAX_STATUS_LENGTH })),
+    ...NodeProofMembers,
+  }),
+  {
+    codes: {
+      cert_id: 'missing_certificate_identity',
+      node_public_key: 'missing_certificate_identity',
+    },
+  },
+);
+
+const renewBody = bodyReader(
+  Type.Object({
+    cert_id: Filled,
+    node_public_key: Filled,
+    validity_hours: Type.Optional(hours()),
+    roles: Type.Optional(
+      Type.Unknown({ description: 'List of strings: must be the roles the certificate has' }),
+    ),
+    ...NodeProofMembers,
+  }),
+  {
+    wholeNumbers: ['validity_hours'],
+    codes: {
+      validity_hours: 'invalid_validity_hours',
+      cert_id: 'missing_certificate_identity',
+      node_public_key: 'missing_certificate_identity',
+    },
+  },
+);
+
+export const enrolmentRoutes: readonly Route[] = [
+  {
+    method: 'POST',
+    path: '/join',
+    access: 'node',
+    limit: 'JOIN',
+    creates: true,
+    summary: 'Exchange an invite and a proof of possession for a signed join certificate',
+    description: 'Roles come from the invite; roles claimed in the body are ignored.',
+    body: joinBody.schema,
+    answer: JoinCertificate,
+    refusals: [
+      'invalid_validity_hours',
+      'missing_node_public_key',
+      'missing_invite_token',
+      'node_key_compromised',
+      'invalid_invite_token',
+    ],
+    handle(request, edge) {
+      const input = joinBody.read(request.body);
+      if (!input.ok) return refusalReply(input.refusal, input.details);
+      const { node_public_key: key, invite_token: inviteToken } = input.value;
+      const validityHours = input.value.validity_hours ?? DEFAULT_VALIDITY_HOURS;
+      return proven(request, edge, key, (node) =>
+        withAnswer(edge.call('join', { node, inviteToken, validityHours }), (answer) =>
+          isFailure(answer, 'invalid_invite_token')
+            ? countFailure(request, edge, 'JOIN_FAILURES', request.remoteAddr, answer)
+            : answerReply(answer, edge.settings.createdStatus),
+        ),
+      );
+    },
+  },
+  {
+    method: 'POST',
+    path: '/heartbeat',
+    access: 'node',
+    limit: 'HEARTBEAT',
+    summary: 'Tell that the node is alive',
+    body: heartbeatBody.schema,
+    answer: Type.Object({
+      ack: Type.Boolean(),
+      server_time: Type.String({ format: 'date-time' }),
+    }),
+    refusals: [
+      'missing_certificate_identity',
+      'unknown_certificate',
+      'certificate_key_mismatch',
+      'certificate_revoked',
+      'certificate_not_yet_valid',
+      'certificate_expired',
+      'certificate_superseded',
+    ],
+    handle(request, edge) {
+      const input = heartbeatBody.read(request.body);
+      if (!input.ok) return refusalReply(input.refusal, input.details);
+      const { cert_id: certId, node_public_key: key, status = 'unknown' } = input.value;
+      return proven(request, edge, key, (node) =>
+        withAnswer(edge.call('heartbeat', { node, certId, status }), answerReply),
+      );
+    },
+  },
+  {
+    method: 'POST',
+    path: '/renew',
+    access: 'node',
+    limit: 'RENEW',
+    creates: true,
+    summary: 'Exchange a certificate for its successor',
+    description: 'Roles are kept; the validity is capped by the original invite.',
+    body: renewBody.schema,
+    answer: JoinCertificate,
+    refusals: [
+      'invalid_validity_hours',
+      'missing_certificate_identity',
+      'unknown_certificate',
+      'certificate_key_mismatch',
+      'certificate_revoked',
+      'certificate_not_yet_valid',
+      'certificate_expired',
+      'certificate_superseded',
+      'renewal_role_change_forbidden',
+    ],
+    handle(request, edge) {
+      const input = renewBody.read(request.body);
+      if (!input.ok) return refusalReply(input.refusal, input.details);
+      const { cert_id: certId, node_public_key: key } = input.value;
+      const validityHours = input.value.validity_hours ?? DEFAULT_VALIDITY_HOURS;
+      const roles = claimedRoles(input.value.roles);
+      return proven(request, edge, key, (node) =>
+        withAnswer(edge.call('renew', { node, certId, validityHours, roles }), (answer) =>
+          answerReply(answer, edge.settings.createdStatus),
+        ),
+      );
+    },
+  },
+];
+
+function claimedRoles(roles: unknown): readonly string[] | 'malformed' | null {
+  if (roles === undefined) return null;
+  return Array.isArray(roles) && roles.every((role) => typeof role === 'string')
+    ? roles
+    : 'malformed';
+}
+
+/**
+ * Runs a command with the judged proof of possession. Failed proofs are limited per address and claimed
+ * key, before the signature is looked at: one broken node never locks out the fleet behind its gateway.
+ */
+function proven(
+  request: RouteRequest,
+  edge: Edge,
+  publicKey: string,
+  run: (node: NodeClaim) => Reply | Promise<Reply>,
+): Reply | Promise<Reply> {
+  const failureKey = `${request.remoteAddr} ${publicKey}`;
+  const retryAfter = edge.limits.NODE_FAILURES.retryAfter(failureKey, request.now);
+  if (retryAfter > 0) return limited(edge, 'NODE_FAILURES', retryAfter);
+  const { nodeProof, remoteAddr, now } = request;
+  const judged = judgeNode(publicKey, nodeProof, request, edge.settings.nodeAuth, now);
+  const reply = run({ ...judged, remoteAddr });
+  return reply instanceof Promise ? reply.then(counted) : counted(reply);
+
+  function counted(result: Reply): Reply {
+    if (result.refusal === 'node_auth_failed') edge.limits.NODE_FAILURES.count(failureKey, now);
+    return result;
+  }
+}
+
+function isFailure(answer: Answer, refusal: 'invalid_invite_token'): boolean {
+  return !answer.ok && answer.refusal === refusal;
+}
+
+/** Answers a failure, or 429 once the bucket of failures is full; what succeeds is never limited by it. */
+function countFailure(
+  request: RouteRequest,
+  edge: Edge,
+  bucket: RateBucket,
+  key: string,
+  answer: Answer,
+): Reply {
+  const retryAfter = edge.limits[bucket].retryAfter(key, request.now);
+  if (retryAfter > 0) return limited(edge, bucket, retryAfter);
+  edge.limits[bucket].count(key, request.now);
+  return answerReply(answer);
+}
+
+function limited(edge: Edge, bucket: RateBucket, retryAfter: number): Reply {
+  edge.metrics.rateLimited(bucket);
+  return rateLimitReply(retryAfter);
+}

@@ -1,0 +1,82 @@
+import Type from 'typebox';
+import { type Edge, withAnswer } from '../http/edge.ts';
+import { answerReply, jsonReply, refusalReply, textReply } from '../http/reply.ts';
+import type { Route } from '../http/route.ts';
+import { jsonText } from '../json/write.ts';
+import { type AuthorityFigures, EXPOSITION_TYPE } from '../metrics.ts';
+
+export const healthRoutes: readonly Route[] = [
+  {
+    method: 'GET',
+    path: '/healthz',
+    access: 'public',
+    limit: 'none',
+    summary: 'Liveness; checks nothing it depends on',
+    answer: Type.Object({ status: Type.Literal('ok') }),
+    refusals: [],
+    handle: () => jsonReply(200, '{"status":"ok"}'),
+  },
+  {
+    method: 'GET',
+    path: '/readyz',
+    access: 'public',
+    limit: 'none',
+    summary: 'Readiness: database connectivity and migration state',
+    answer: Type.Object({ status: Type.Literal('ready') }),
+    refusals: ['service_not_ready'],
+    handle: (_request, edge) => readiness(edge),
+  },
+  {
+    method: 'GET',
+    path: '/health',
+    access: 'public',
+    limit: 'none',
+    summary: 'Expanded health summary',
+    answer: Type.Object({
+      status: Type.Literal('healthy'),
+      network: Type.String(),
+      version: Type.String(),
+      uptime_seconds: Type.Integer(),
+      database: Type.Literal('ok'),
+      migrations: Type.Literal('current'),
+    }),
+    refusals: ['service_not_ready'],
+    handle: (_request, edge) =>
+      withAnswer(edge.call('checkReadiness', null), (answer) =>
+        answer.ok ? jsonReply(200, healthSummary(edge)) : answerReply(answer),
+      ),
+  },
+  {
+    method: 'GET',
+    path: '/metrics',
+    access: 'internal',
+    limit: 'none',
+    summary: 'Metrics in the Prometheus text format',
+    answer: { contentType: EXPOSITION_TYPE },
+    refusals: [],
+    async handle(_request, edge) {
+      const answer = await edge.call('readFigures', null);
+      if (!answer.ok) return answerReply(answer);
+      const figures = JSON.parse(answer.json) as AuthorityFigures;
+      return textReply(EXPOSITION_TYPE, await edge.metrics.exposition(figures));
+    },
+  },
+];
+
+/** A server that is draining is alive, but no longer the place to send requests to. */
+function readiness(edge: Edge) {
+  if (edge.isDraining()) return refusalReply('service_not_ready');
+  return withAnswer(edge.call('checkReadiness', null), answerReply);
+}
+
+function healthSummary(edge: Edge): string {
+  const { network_name: network, network_version: version } = edge.settings.genesis;
+  return jsonText({
+    status: 'healthy',
+    network,
+    version,
+    uptime_seconds: Math.floor((edge.runtime.elapsed() - edge.startedAt) / 1000),
+    database: 'ok',
+    migrations: 'current',
+  });
+}

@@ -1,0 +1,158 @@
+/** What operators do with nodes and keys (wire rules 4.7 to 4.9, 4.15). */
+import Type from 'typebox';
+import type { Input } from '../authority/commands.ts';
+import { bodyReader } from '../http/body.ts';
+import { withAnswer } from '../http/edge.ts';
+import { answerReply } from '../http/reply.ts';
+import { operatorOf, type Route } from '../http/route.ts';
+import { REVOCATION_REASONS } from '../records/revocation-list.ts';
+import { Filled, hours, PublicKey, Timestamp } from './scalars.ts';
+
+const MAX_VALIDITY_HOURS = 87_600;
+const MAX_TOKEN_EXPIRY_HOURS = 8760;
+const MAX_INVITES = 1000;
+
+const inviteBody = bodyReader(
+  Type.Object({
+    roles: Type.Optional(Type.Array(Type.String())),
+    max_validity_hours: Type.Optional(hours(MAX_VALIDITY_HOURS)),
+    token_expiry_hours: Type.Optional(hours(MAX_TOKEN_EXPIRY_HOURS)),
+    recipient_public_key: Type.Optional(PublicKey),
+    count: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_INVITES })),
+  }),
+  {
+    wholeNumbers: ['max_validity_hours', 'token_expiry_hours'],
+    codes: {
+      max_validity_hours: 'invalid_max_validity_hours',
+      token_expiry_hours: 'invalid_token_expiry_hours',
+      roles: 'invalid_role',
+      recipient_public_key: 'invalid_recipient_public_key',
+      count: 'invalid_count',
+    },
+  },
+);
+
+const revokeBody = bodyReader(
+  Type.Object({
+    cert_id: Filled,
+    reason: Type.Optional(Type.Enum([...REVOCATION_REASONS])),
+  }),
+  { codes: { cert_id: 'missing_cert_id', reason: 'invalid_revocation_reason' } },
+);
+
+const revokeKeyBody = bodyReader(Type.Object({ reason: Type.Optional(Type.String()) }));
+
+const Invite = Type.Object({ token_id: Type.String(), expires_at: Timestamp });
+
+export const operatorRoutes: readonly Route[] = [
+  {
+    method: 'GET',
+    path: '/nodes',
+    access: 'public-or-operator',
+    limit: 'none',
+    summary: 'Count of active nodes; with operator headers, their roster',
+    description: 'Operator headers that fail verification give 401, never the public form.',
+    answer: Type.Object({
+      count: Type.Integer(),
+      nodes: Type.Optional(
+        Type.Record(
+          Type.String(),
+          Type.Object({
+            node_public_key: Type.String(),
+            roles: Type.Array(Type.String()),
+            status: Type.String(),
+            last_heartbeat: Timestamp,
+            remote_addr: Type.String(),
+            expires_at: Timestamp,
+          }),
+        ),
+      ),
+    }),
+    refusals: [],
+    handle: (request, edge) =>
+      withAnswer(
+        request.operator === null
+          ? edge.call('countNodes', null)
+          : edge.call('listNodes', request.operator),
+        answerReply,
+      ),
+  },
+  {
+    method: 'POST',
+    path: '/admin/invite',
+    access: 'operator',
+    limit: 'ADMIN',
+    creates: true,
+    summary: 'Create single-use invite tokens',
+    body: inviteBody.schema,
+    answer: Type.Object({ ...Invite.properties, tokens: Type.Optional(Type.Array(Invite)) }),
+    refusals: [
+      'invalid_max_validity_hours',
+      'invalid_token_expiry_hours',
+      'invalid_role',
+      'invalid_recipient_public_key',
+      'invalid_count',
+    ],
+    handle(request, edge) {
+      const input = mapped(inviteBody.read(request.body), (body) => ({
+        roles: body.roles ?? ['role:client'],
+        maxValidityHours: body.max_validity_hours ?? 168,
+        tokenExpiryHours: body.token_expiry_hours ?? 24,
+        recipient: body.recipient_public_key ?? null,
+        count: body.count ?? null,
+      }));
+      return withAnswer(
+        edge.call('createInvites', { operator: operatorOf(request), input }),
+        (answer) => answerReply(answer, edge.settings.createdStatus),
+      );
+    },
+  },
+  {
+    method: 'POST',
+    path: '/admin/revoke',
+    access: 'operator-privileged',
+    limit: 'ADMIN',
+    summary: 'Revoke a node certificate and publish a new CRL',
+    body: revokeBody.schema,
+    answer: Type.Object({ crl_sequence: Type.Integer(), revoked_count: Type.Integer() }),
+    refusals: ['missing_cert_id', 'invalid_revocation_reason', 'certificate_not_found'],
+    handle(request, edge) {
+      const input = mapped(revokeBody.read(request.body), ({ cert_id, reason }) => ({
+        certId: cert_id,
+        reason: reason ?? 'unspecified',
+      }));
+      const command = { operator: operatorOf(request), input };
+      return withAnswer(edge.call('revokeCertificate', command), answerReply);
+    },
+  },
+  {
+    method: 'POST',
+    path: '/admin/operator-keys/{key_id}/revoke',
+    access: 'operator-privileged',
+    limit: 'ADMIN',
+    summary: 'Switch an operator key off for good',
+    body: revokeKeyBody.schema,
+    answer: Type.Object({
+      key_id: Type.String(),
+      revoked: Type.Boolean(),
+      already_revoked: Type.Boolean(),
+      revoked_at: Type.Optional(Timestamp),
+      reason: Type.Optional(Type.String()),
+      remaining_active_keys: Type.Optional(Type.Integer()),
+    }),
+    refusals: ['unknown_operator_key', 'last_active_operator_key'],
+    handle(request, edge) {
+      const input = mapped(revokeKeyBody.read(request.body), ({ reason = 'unspecified' }) => ({
+        reason,
+      }));
+      const keyId = request.params.key_id ?? '';
+      const command = { operator: operatorOf(request), keyId, input };
+      return withAnswer(edge.call('revokeOperatorKey', command), answerReply);
+    },
+  },
+];
+
+/** What a body says, in the words of the command; a refusal stays what it is. */
+function mapped<From, To>(input: Input<From>, map: (value: From) => To): Input<To> {
+  return input.ok ? { ok: true, value: map(input.value) } : input;
+}

@@ -1,0 +1,27 @@
+/** Schemas that several routes share. */
+import Type, { type TInteger } from 'typebox';
+import { isPublicKey } from '../crypto/ed25519.ts';
+
+/** Base64 of 32 bytes in its one canonical spelling. */
+export const PublicKey = Type.Refine(
+  Type.String({ pattern: '^[A-Za-z0-9+/]{43}=$', description: 'Base64 Ed25519 public key' }),
+  isPublicKey,
+);
+
+export const Filled = Type.String({ minLength: 1 });
+
+export const Timestamp = Type.String({ format: 'date-time' });
+
+/** A whole number of hours; an integral float or a string of decimal digits is taken too. */
+export function hours(maximum?: number): TInteger {
+  return Type.Integer(maximum === undefined ? { minimum: 1 } : { minimum: 1, maximum });
+}
+
+/** Members of a body that proves possession of a node key; the header form replaces the last three. */
+export const NodeProofMembers = {
+  timestamp: Type.Optional(Type.Unknown({ description: 'ISO 8601; part of the signed text' })),
+  nonce: Type.Optional(Type.Unknown({ description: 'Unique per request, at most 128 characters' })),
+  signature: Type.Optional(
+    Type.Unknown({ description: 'Base64 signature over the canonical body without this member' }),
+  ),
+};

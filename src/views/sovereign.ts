@@ -1,0 +1,23 @@
+import type { JsonObject } from '../json/value.ts';
+import type { GenesisBlock } from '../records/genesis.ts';
+
+/** Public metadata of the sovereign (spec, Sovereign metadata; wire rules 5.13): no key but public ones. */
+export function sovereignMetadata(genesis: GenesisBlock, baseUrl: string): JsonObject {
+  return {
+    sovereign_id: genesis.network_name,
+    network_name: genesis.network_name,
+    network_version: genesis.network_version,
+    endpoint: baseUrl,
+    network_authority: genesis.network_authority,
+    root_public_key: genesis.root_public_key,
+    supported_surfaces: {
+      genesis: `${baseUrl}/genesis`,
+      recognition_treaties: `${baseUrl}/recognition-treaties`,
+      sovereign_revocation_feed: `${baseUrl}/sovereign-revocation-feed`,
+      connectome: `${baseUrl}/connectome`,
+      swagger: `${baseUrl}/swagger.json`,
+    },
+    policy_manifest: genesis.policy_manifest,
+    bootstrap_anchor_count: genesis.bootstrap_anchors.length,
+  };
+}

@@ -1,0 +1,131 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { decodeBase64, encodeBase64 } from '../src/client/base64.ts';
+import { keyPairFromSeed, newKeyPair, verifyText } from '../src/client/keys.ts';
+import { nodeProofHeader, signNodeBody } from '../src/client/sign-node.ts';
+import {
+  type OperatorRequest,
+  operatorHeaders,
+  operatorPayload,
+} from '../src/client/sign-operator.ts';
+import { verifySignature } from '../src/crypto/ed25519.ts';
+import { parseJson } from '../src/json/parse.ts';
+
+interface OperatorVector {
+  readonly id: string;
+  readonly input: Omit<OperatorRequest, 'keyId'> & {
+    readonly key_id: string;
+    readonly public_key_b64: string;
+  };
+  readonly expected: {
+    readonly payload: string;
+    readonly signature_b64: string;
+    readonly legacy_payload: string;
+    readonly legacy_signature_b64: string;
+  };
+}
+
+interface NodeVectors {
+  readonly node_body_signature: {
+    readonly body: { readonly [name: string]: string };
+    readonly signed_text: string;
+  };
+  readonly node_proof_header_ours: {
+    readonly raw_body: string;
+    readonly signed_text: string;
+    readonly header: string;
+  };
+}
+
+const seedOf = (first: number) => Uint8Array.from({ length: 32 }, (_, index) => first + index);
+const keys = { a: seedOf(0), b: seedOf(32), c: seedOf(64) };
+const keyA = keyPairFromSeed(keys.a);
+
+const operatorVectors = readVectors<OperatorVector[]>('admin_auth.json');
+const nodeVectors = readVectors<NodeVectors>('own_wire_core.json');
+
+for (const { id, input, expected } of operatorVectors) {
+  const request = { ...input, keyId: input.key_id };
+
+  test(`operator request ${id} is signed as version 2 by default`, () => {
+    assert.equal(operatorPayload(request, 2), expected.payload);
+    assert.deepEqual(operatorHeaders(request, signerOf(input.public_key_b64)), {
+      'X-Admin-Key-Id': input.key_id,
+      'X-Admin-Timestamp': input.timestamp,
+      'X-Admin-Nonce': input.nonce,
+      'X-Admin-Signature': expected.signature_b64,
+    });
+  });
+
+  test(`operator request ${id} is signed as version 1 when asked`, () => {
+    const headers = operatorHeaders(request, signerOf(input.public_key_b64), 1);
+    assert.equal(operatorPayload(request, 1), expected.legacy_payload);
+    assert.equal(headers['X-Admin-Signature'], expected.legacy_signature_b64);
+  });
+}
+
+test('a node body carries timestamp, nonce and the signature over all its other members', () => {
+  const { body, signed_text } = nodeVectors.node_body_signature;
+  const { timestamp = '', nonce = '', signature = '', ...members } = body;
+  assert.deepEqual(signNodeBody(members, keyA, { timestamp, nonce }), body);
+  assert.equal(verifyText(keyA.publicKey, signed_text, signature), true);
+});
+
+test('signing a body again replaces the signature and never covers the old one', () => {
+  const { body } = nodeVectors.node_body_signature;
+  const { timestamp = '', nonce = '' } = body;
+  assert.deepEqual(signNodeBody(body, keyA, { timestamp, nonce }), body);
+});
+
+test('the node proof header binds method, path, audience and the body bytes', async () => {
+  const { raw_body, signed_text, header } = nodeVectors.node_proof_header_ours;
+  const request = {
+    method: 'POST',
+    path: '/heartbeat',
+    query: {},
+    audience: keyA.publicKey,
+    bodyText: raw_body,
+    timestamp: '2026-01-01T00:00:00Z',
+    nonce: 'n-2',
+  };
+  assert.equal(await nodeProofHeader(request, keyA), header);
+  assert.equal(verifyText(keyA.publicKey, signed_text, header.split('sig=')[1] ?? ''), true);
+  for (const change of [{ path: '/renew' }, { bodyText: '{}' }, { audience: 'another' }]) {
+    assert.notEqual(await nodeProofHeader({ ...request, ...change }, keyA), header);
+  }
+});
+
+test('what the portable key signs, the authority verifies', () => {
+  const key = newKeyPair();
+  const signature = key.sign('Zürich ✓');
+  assert.equal(verifySignature(key.publicKey, 'Zürich ✓', signature), true);
+  assert.equal(verifySignature(key.publicKey, 'Zurich ✓', signature), false);
+  assert.notEqual(newKeyPair().publicKey, key.publicKey);
+});
+
+for (const [problem, publicKey] of [
+  ['missing padding', keyA.publicKey.slice(0, -1)],
+  ['a second spelling', keyA.publicKey.replace('g=', 'h=')],
+  ['URL alphabet', keyA.publicKey.replaceAll('/', '_')],
+  ['31 bytes', encodeBase64(new Uint8Array(31))],
+  ['no base64', '*'.repeat(44)],
+  ['nothing', ''],
+] as const) {
+  test(`a public key with ${problem} decodes to nothing and verifies nothing`, () => {
+    assert.equal(decodeBase64(publicKey, 32), null);
+    assert.equal(verifyText(publicKey, 'text', keyA.sign('text')), false);
+  });
+}
+
+function readVectors<T>(name: string): T {
+  const source = readFileSync(new URL(`vectors/${name}`, import.meta.url), 'utf8');
+  return (parseJson(source) as { vectors: unknown }).vectors as T;
+}
+
+function signerOf(publicKey: string) {
+  const pairs = Object.values(keys).map(keyPairFromSeed);
+  const pair = pairs.find((candidate) => candidate.publicKey === publicKey);
+  assert.ok(pair !== undefined);
+  return pair;
+}

@@ -1,0 +1,112 @@
+/** A real authority for tests: a real port, a real LMDB folder; only the clock is set by hand. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startAuthority } from '../../src/boot.ts';
+import { type InitSummary, initNetwork } from '../../src/cli/init-network.ts';
+import { type Environment, type Flags, loadConfig } from '../../src/config/load.ts';
+import { type Signer, signerFromSeed } from '../../src/crypto/ed25519.ts';
+import { readKeyFile } from '../../src/keys/key-file.ts';
+import { systemRuntime } from '../../src/runtime.ts';
+import { type TestClock, testClock } from './clock.ts';
+
+export interface TestOptions {
+  readonly environment?: Environment;
+  readonly flags?: Flags;
+  readonly clock?: TestClock;
+  /** A folder of an earlier authority; it is then not removed at the end. */
+  readonly dataDir?: string;
+}
+
+export interface TestOperator {
+  readonly keyId: string;
+  readonly key: Signer;
+}
+
+export interface TestAuthority {
+  readonly url: string;
+  readonly dataDir: string;
+  readonly clock: TestClock;
+  /** Base64 public key of the authority: the audience of signed requests. */
+  readonly audience: string;
+  readonly privileged: TestOperator;
+  readonly standard: TestOperator;
+  /** Every log line written so far. */
+  readonly logLines: readonly string[];
+  flush(): Promise<void>;
+  stop(): Promise<void>;
+  /** Stops and starts again on the same folder, with the same clock. */
+  restart(): Promise<TestAuthority>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** Rate limits off: a test that is about them switches its bucket on. */
+const UNLIMITED: Environment = {
+  MESH_RATE_LIMIT_ADMIN: 'off',
+  MESH_RATE_LIMIT_JOIN: 'off',
+  MESH_RATE_LIMIT_JOIN_FAILURES: 'off',
+  MESH_RATE_LIMIT_NODE_FAILURES: 'off',
+};
+
+export function makeNetworkFolder(networkName = 'alpha'): { folder: string; made: InitSummary } {
+  const folder = mkdtempSync(join(tmpdir(), 'mesh-na-test-'));
+  const made = initNetwork({
+    dataDir: folder,
+    networkName,
+    networkVersion: 'v0.1',
+    now: systemRuntime.now(),
+    randomSeed: () => systemRuntime.randomBytes(32),
+  });
+  return { folder, made };
+}
+
+/** Use with `await using`, so that the authority stops and its folder goes whatever the test does. */
+export async function startTestAuthority(options: TestOptions = {}): Promise<TestAuthority> {
+  const dataDir = options.dataDir ?? makeNetworkFolder().folder;
+  const clock = options.clock ?? testClock();
+  const logLines: string[] = [];
+  const config = loadConfig(
+    { dataDir, port: '0', ...options.flags },
+    { ...UNLIMITED, ...options.environment },
+    clock.now(),
+  );
+  const running = await startAuthority(config, {
+    runtime: { ...systemRuntime, now: clock.now },
+    destination: { write: (line) => logLines.push(line) },
+    version: 'test',
+    onFatal(cause) {
+      throw cause;
+    },
+  });
+  let stopped = false;
+
+  async function stop(): Promise<void> {
+    if (stopped) return;
+    stopped = true;
+    await running.stop();
+  }
+
+  return {
+    url: `http://127.0.0.1:${running.port}`,
+    dataDir,
+    clock,
+    audience: config.signer.publicKey,
+    privileged: operatorFrom(dataDir, 'ops-privileged', 'operator-privileged'),
+    standard: operatorFrom(dataDir, 'ops-standard', 'operator-standard'),
+    logLines,
+    flush: running.flush,
+    stop,
+    async restart() {
+      await stop();
+      return startTestAuthority({ ...options, dataDir, clock });
+    },
+    async [Symbol.asyncDispose]() {
+      await stop();
+      if (options.dataDir === undefined) rmSync(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+function operatorFrom(dataDir: string, keyId: string, file: string): TestOperator {
+  return { keyId, key: signerFromSeed(readKeyFile(join(dataDir, 'keys', `${file}.key`))) };
+}

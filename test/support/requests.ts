@@ -1,0 +1,149 @@
+/** Requests as clients send them, and the means to send them wrong. */
+import { randomBytes } from 'node:crypto';
+import { signNodeBody } from '../../src/client/sign-node.ts';
+import { type OperatorRequest, operatorHeaders } from '../../src/client/sign-operator.ts';
+import { type Signer, signerFromSeed } from '../../src/crypto/ed25519.ts';
+import type { JsonObject } from '../../src/json/value.ts';
+import { jsonText } from '../../src/json/write.ts';
+import { formatInstant } from '../../src/timestamp.ts';
+import type { TestAuthority, TestOperator } from './authority.ts';
+
+/** An answer as a test looks at it. Bodies are plain JSON: tests about numbers read `text`. */
+export interface Received {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  // biome-ignore lint/suspicious/noExplicitAny: a test reads members of a body it then asserts on
+  readonly body: any;
+}
+
+export async function send(
+  na: { readonly url: string },
+  method: string,
+  path: string,
+  init: { body?: string; headers?: Readonly<Record<string, string>> } = {},
+): Promise<Received> {
+  const response = await fetch(na.url + path, { method, redirect: 'manual', ...init });
+  const text = await response.text();
+  const isJson = response.headers.get('content-type')?.startsWith('application/json');
+  return {
+    status: response.status,
+    headers: response.headers,
+    text,
+    body: isJson && text !== '' ? JSON.parse(text) : undefined,
+  };
+}
+
+export function get(na: { readonly url: string }, path: string): Promise<Received> {
+  return send(na, 'GET', path);
+}
+
+export interface OperatorCall {
+  readonly operator?: TestOperator;
+  readonly method?: string;
+  readonly timestamp?: string;
+  readonly nonce?: string;
+  readonly version?: 1 | 2;
+  /** Changes the finished headers: drop one, or put something else in its place. */
+  readonly alter?: (headers: Record<string, string>) => void;
+}
+
+/** A signed operator request; the privileged operator signs unless another is given. */
+export async function operate(
+  na: TestAuthority,
+  path: string,
+  body: JsonObject = {},
+  call: OperatorCall = {},
+): Promise<Received> {
+  const method = call.method ?? 'POST';
+  const { keyId, key } = call.operator ?? na.privileged;
+  const url = new URL(path, na.url);
+  const request: OperatorRequest = {
+    method,
+    path: decodeURIComponent(url.pathname),
+    query: queryOf(url),
+    audience: na.audience,
+    body: method === 'GET' ? {} : body,
+    keyId,
+    timestamp: call.timestamp ?? formatInstant(na.clock.now()),
+    nonce: call.nonce ?? freshNonce(),
+  };
+  const headers: Record<string, string> = { ...operatorHeaders(request, key, call.version ?? 2) };
+  call.alter?.(headers);
+  return send(na, method, path, method === 'GET' ? { headers } : { headers, body: jsonText(body) });
+}
+
+function queryOf(url: URL): { [name: string]: string[] } {
+  const query: { [name: string]: string[] } = {};
+  for (const name of url.searchParams.keys()) query[name] = url.searchParams.getAll(name);
+  return query;
+}
+
+export function freshNonce(): string {
+  return randomBytes(16).toString('hex');
+}
+
+/** A node: its key, and after joining its certificate. */
+export interface TestNode {
+  readonly key: Signer;
+  readonly certId: string;
+}
+
+export function newKey(): Signer {
+  return signerFromSeed(randomBytes(32));
+}
+
+export interface NodeCall {
+  /** Signs in place of the node. */
+  readonly signedBy?: Signer;
+  readonly timestamp?: string;
+  readonly nonce?: string;
+  /** Changes the signed body before it is sent. */
+  readonly alter?: (body: Record<string, unknown>) => void;
+}
+
+/** Sends a body signed by `key`. */
+export async function nodeRequest(
+  na: TestAuthority,
+  path: string,
+  key: Signer,
+  body: JsonObject,
+  call: NodeCall = {},
+): Promise<Received> {
+  const signed: Record<string, unknown> = {
+    ...signNodeBody({ node_public_key: key.publicKey, ...body }, call.signedBy ?? key, {
+      timestamp: call.timestamp ?? formatInstant(na.clock.now()),
+      nonce: call.nonce ?? freshNonce(),
+    }),
+  };
+  call.alter?.(signed);
+  return send(na, 'POST', path, { body: jsonText(signed as JsonObject) });
+}
+
+export async function invite(na: TestAuthority, terms: JsonObject = {}): Promise<string> {
+  const { body } = await operate(na, '/admin/invite', terms, { operator: na.standard });
+  return body.token_id;
+}
+
+/** A new node that has joined with an invite of its own. */
+export async function joinedNode(na: TestAuthority, terms: JsonObject = {}): Promise<TestNode> {
+  const key = newKey();
+  const { body } = await nodeRequest(na, '/join', key, { invite_token: await invite(na, terms) });
+  return { key, certId: body.cert_id };
+}
+
+export function heartbeat(na: TestAuthority, node: TestNode, call: NodeCall = {}) {
+  const body = { cert_id: node.certId, status: 'healthy' };
+  return nodeRequest(na, '/heartbeat', node.key, body, call);
+}
+
+/** The audit events logged so far: their names and what they tell. */
+export function auditEvents(
+  na: TestAuthority,
+): { type: string; details: Record<string, unknown> }[] {
+  return na.logLines.flatMap((line) => {
+    const match = / mesh\.audit (\w+) (\{.*\})/.exec(line);
+    if (match === null) return [];
+    return [{ type: match[1] ?? '', details: JSON.parse(match[2] ?? '{}') }];
+  });
+}
