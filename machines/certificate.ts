@@ -136,8 +136,14 @@ const renew = [
   {
     target: 'renewed',
     actions: [
-      machine.assign(({ event }) =>
-        event.type === 'renew' ? { renewedAt: event.at, supersededFrom: event.supersededFrom } : {},
+      machine.assign(({ context, event }) =>
+        event.type === 'renew'
+          ? {
+              renewedAt: event.at,
+              // The grace runs from the first renewal.
+              supersededFrom: context.supersededFrom ?? event.supersededFrom,
+            }
+          : {},
       ),
       machine.emit({ type: 'renewed' as const }),
     ],

@@ -1,6 +1,10 @@
-/** Policy version (spec, state table): the first read of a network without policy makes the default. */
-import { assign, emit, setup } from 'xstate';
+/**
+ * Policy version (spec, state table). Publishing or rolling back to a version activates it; the one that
+ * was active retires. The first read of a network without policy makes the default.
+ */
+import { emit, setup } from 'xstate';
 import type { PolicyManifest } from '../src/records/policy-manifest.ts';
+import type { Refused } from './refused.ts';
 
 export interface Policy {
   readonly manifest: PolicyManifest | null;
@@ -8,34 +12,61 @@ export interface Policy {
   readonly createdAt: number;
 }
 
-export type PolicyEvent = {
-  readonly type: 'first_read';
-  readonly at: number;
-  readonly manifest: PolicyManifest;
-};
+export type PolicyEvent =
+  | {
+      readonly type: 'first_read' | 'publish';
+      readonly at: number;
+      readonly manifest: PolicyManifest;
+    }
+  | { readonly type: 'roll_back' }
+  /** Another version has become the active one. */
+  | { readonly type: 'retire' };
 
-export const policyMachine = setup({
+export type PolicyRefusal = 'policy_not_found';
+
+const machine = setup({
   types: {} as {
     context: Policy;
     events: PolicyEvent;
-    emitted: { readonly type: 'created' | 'already_active' };
+    emitted: Refused<PolicyRefusal> | { readonly type: 'activated' | 'retired' };
   },
-}).createMachine({
+});
+
+const publish = {
+  target: 'active',
+  actions: [
+    machine.assign(({ event }) =>
+      'manifest' in event ? { manifest: event.manifest, createdAt: event.at } : {},
+    ),
+    machine.emit({ type: 'activated' }),
+  ],
+};
+
+export const policyMachine = machine.createMachine({
   id: 'policy',
   initial: 'absent',
   context: { manifest: null, createdAt: 0 },
   states: {
     absent: {
       on: {
-        first_read: {
-          target: 'active',
-          actions: [
-            assign(({ event }) => ({ manifest: event.manifest, createdAt: event.at })),
-            emit({ type: 'created' }),
-          ],
-        },
+        first_read: publish,
+        publish,
+        roll_back: { actions: emit({ type: 'refused', refusal: 'policy_not_found' }) },
       },
     },
-    active: { on: { first_read: { actions: emit({ type: 'already_active' }) } } },
+    active: {
+      on: {
+        first_read: { actions: emit({ type: 'activated' }) },
+        publish,
+        roll_back: { actions: emit({ type: 'activated' }) },
+        retire: { target: 'retired', actions: emit({ type: 'retired' }) },
+      },
+    },
+    retired: {
+      on: {
+        publish,
+        roll_back: { target: 'active', actions: emit({ type: 'activated' }) },
+      },
+    },
   },
 });

@@ -4,12 +4,14 @@ import type { DocumentName, PublishedDocument } from './authority/documents.ts';
 import { publishedDocument } from './authority/documents.ts';
 import { openAuthority } from './authority/open-authority.ts';
 import type { Config } from './config/load.ts';
+import { roleRule } from './config/roles.ts';
 import type { Edge } from './http/edge.ts';
 import { createRateLimiter, RATE_BUCKETS } from './http/rate-limit.ts';
 import { listen } from './http/server.ts';
 import { jsonText } from './json/write.ts';
 import { createLogger, type Logger } from './log/logger.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
+import { instantOf } from './records/membership-attestation.ts';
 import { ROUTES } from './routes/table.ts';
 import type { Runtime } from './runtime.ts';
 import { openLmdbStore } from './store/lmdb.ts';
@@ -53,7 +55,8 @@ export async function startAuthority(
       operatorKeyIds: config.operators.map(({ keyId }) => keyId),
       activeWindow: config.activeNodeWindow,
       renewalGrace: config.renewalGrace,
-      rolePrefixes: config.rolePrefixes,
+      refuseForeignIssuers: config.refuseForeignIssuers,
+      foundedAt: instantOf(config.genesis.network_authority.valid_from),
     },
     operatorTiers: new Map(config.operators.map(({ keyId, tier }) => [keyId, tier])),
     clockTolerance: config.clockTolerance,
@@ -61,6 +64,7 @@ export async function startAuthority(
     runtime,
     store: measured(openLmdbStore(config.dataDir), metrics, runtime),
     publish: (name, document) => documents.set(name, document),
+    withdraw: (name) => documents.delete(name),
     log: (event, details) => logAudit(logger, metrics, event, details),
     fatal(cause) {
       const problem = cause instanceof Error ? cause.message : String(cause);
@@ -76,6 +80,7 @@ export async function startAuthority(
       proxyHops: config.proxyHops,
       maxRequestBytes: config.maxRequestBytes,
       createdStatus: config.createdStatus,
+      isAllowedRole: roleRule(config.rolePrefixes),
       operatorAuth: {
         keys: new Map(config.operators.map(({ keyId, publicKey }) => [keyId, publicKey])),
         audience: config.signer.publicKey,

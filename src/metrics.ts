@@ -17,6 +17,7 @@ export interface Metrics {
   request(method: string, route: string, status: number, seconds: number): void;
   rateLimited(bucket: RateBucket): void;
   authFailed(kind: 'operator' | 'node', reason: string): void;
+  verified(what: string, accepted: boolean): void;
   stored(work: 'commit' | 'liveness_flush', seconds: number): void;
   exposition(figures: AuthorityFigures): Promise<string>;
 }
@@ -67,6 +68,12 @@ export function createMetrics(version: string): Metrics {
     labelNames: ['kind', 'reason'] as const,
     registers,
   });
+  const verifications = new Counter({
+    name: 'mesh_na_verifications_total',
+    help: 'Public verifications answered',
+    labelNames: ['event', 'accepted'] as const,
+    registers,
+  });
   const storeWork = new Histogram({
     name: 'mesh_na_store_seconds',
     help: 'Time until written state is on disk',
@@ -98,6 +105,7 @@ export function createMetrics(version: string): Metrics {
     },
     rateLimited: (bucket) => limited.inc({ bucket }),
     authFailed: (kind, reason) => failures.inc({ kind, reason }),
+    verified: (event, accepted) => verifications.inc({ event, accepted: String(accepted) }),
     stored: (work, seconds) => storeWork.observe({ work }, seconds),
     exposition(figures) {
       for (const { gauge, figure } of gauges) gauge.set(figures[figure]);

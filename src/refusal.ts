@@ -59,9 +59,104 @@ export const REFUSALS = {
     'reason must be key_compromise, cessation_of_operation, superseded or unspecified',
   ),
 
+  invalid_agent_descriptor: entry(
+    400,
+    'invalid_agent_descriptor',
+    'The body is not a valid agent descriptor',
+  ),
+  descriptor_expired: entry(400, 'descriptor_expired', 'The descriptor is not valid at this time'),
+  descriptor_network_mismatch: entry(
+    400,
+    'descriptor_network_mismatch',
+    'The descriptor names another network',
+  ),
+  invalid_signed_at: entry(400, 'invalid_signed_at', 'signed_at is not a timestamp'),
+  invalid_delete_version: entry(400, 'invalid_delete_version', 'version must be v1'),
+  missing_policy_id: entry(400, 'missing_policy_id', 'policy_id is required'),
+  missing_attestation_subject: entry(
+    400,
+    'missing_attestation_subject',
+    'subject_id and roles are required',
+  ),
+  attestation_issuer_mismatch: entry(
+    400,
+    'attestation_issuer_mismatch',
+    'Attestations are issued in the name of this sovereign only',
+  ),
+  missing_treaty_subject: entry(
+    400,
+    'missing_treaty_subject',
+    'subject_sovereign_id and a list of subject_public_keys are required',
+  ),
+  empty_subject_public_keys: entry(
+    400,
+    'empty_subject_public_keys',
+    'subject_public_keys must not be empty',
+  ),
+  invalid_sovereign_revocation_feed: entry(
+    400,
+    'invalid_sovereign_revocation_feed',
+    'feed is not a valid revocation feed',
+  ),
+  missing_issuer_public_keys: entry(
+    400,
+    'missing_issuer_public_keys',
+    'No public key of the feed issuer was given or is known',
+  ),
+  invalid_public_keys: entry(
+    400,
+    'invalid_public_keys',
+    'Public keys must be a list of strings, or an object of strings',
+  ),
+  wrong_issuer: entry(400, 'wrong_issuer', 'The issuer is not the expected one'),
+  missing_feed_signature: entry(400, 'missing_signature', 'The feed is not signed'),
+  invalid_feed_signature: entry(
+    400,
+    'invalid_signature',
+    'The feed is not signed by a key of its issuer',
+  ),
+  feed_issuer_mismatch: entry(
+    400,
+    'feed_issuer_mismatch',
+    'Only the feed of this sovereign is served',
+  ),
+  missing_recognition_policy: entry(
+    400,
+    'missing_recognition_policy',
+    'recognition_policy is required',
+  ),
+  missing_attestation: entry(400, 'missing_attestation', 'attestation is required'),
+  missing_treaty: entry(400, 'missing_treaty', 'treaty is required'),
+  missing_trust_path_parameters: entry(
+    400,
+    'missing_trust_path_parameters',
+    'from and to are required',
+  ),
+
   admin_auth_failed: entry(401, 'admin_auth_failed', 'Admin authentication failed'),
   unknown_admin_key: entry(401, 'admin_auth_failed', 'Unknown admin key'),
   node_auth_failed: entry(401, 'node_auth_failed', 'Node authentication failed'),
+
+  descriptor_signature_required: entry(
+    401,
+    'descriptor_signature_required',
+    'The descriptor must be signed by its node key',
+  ),
+  invalid_agent_signature: entry(
+    401,
+    'invalid_signature',
+    'The signature does not verify under the node key',
+  ),
+  delete_signature_required: entry(
+    401,
+    'delete_signature_required',
+    'signature and signed_at are required',
+  ),
+  signed_at_outside_window: entry(
+    401,
+    'signed_at_outside_window',
+    'signed_at is too old or too far ahead',
+  ),
 
   insufficient_operator_tier: entry(
     403,
@@ -97,9 +192,28 @@ export const REFUSALS = {
     'renewal_role_change_forbidden',
     'A renewal cannot change roles',
   ),
+  node_has_no_active_certificate: entry(
+    403,
+    'node_has_no_active_certificate',
+    'The node key owns no active certificate',
+  ),
+  node_key_revoked: entry(
+    403,
+    'node_key_revoked',
+    'A certificate of this node key was revoked for key compromise',
+  ),
 
   not_found: entry(404, 'not_found', 'There is nothing at this path'),
   certificate_not_found: entry(404, 'certificate_not_found', 'The certificate is not known'),
+  policy_not_found: entry(404, 'policy_not_found', 'There is no such policy version'),
+  agent_not_registered: entry(404, 'agent_not_registered', 'The node key has no registration'),
+  attestation_not_found: entry(404, 'attestation_not_found', 'There is no such attestation'),
+  treaty_not_found: entry(404, 'treaty_not_found', 'There is no such treaty'),
+  recognition_policy_not_configured: entry(
+    404,
+    'recognition_policy_not_configured',
+    'No recognition policy is set',
+  ),
   unknown_operator_key: entry(404, 'unknown_operator_key', 'The operator key is not configured'),
 
   method_not_allowed: entry(
@@ -112,11 +226,37 @@ export const REFUSALS = {
     'last_active_operator_key',
     'The last usable operator key cannot be revoked',
   ),
+  stale_sequence: entry(
+    409,
+    'stale_sequence',
+    'The sequence of the feed is not newer than the imported one',
+  ),
   request_entity_too_large: entry(413, 'request_entity_too_large', 'The request body is too large'),
   request_validation_failed: entry(
     422,
     'request_validation_failed',
     'The request body does not have the expected form',
+  ),
+  invalid_recognition_policy: entry(
+    422,
+    'invalid_recognition_policy',
+    'recognition_policy does not have the expected form',
+  ),
+  invalid_treaty_scope: entry(422, 'invalid_treaty_scope', 'scope does not have the expected form'),
+  invalid_recognition_treaty: entry(
+    422,
+    'invalid_recognition_treaty',
+    'treaty is not a valid recognition treaty',
+  ),
+  invalid_attestation_or_policy: entry(
+    422,
+    'invalid_attestation_or_policy',
+    'attestation or recognition_policy does not have the expected form',
+  ),
+  invalid_attestation_or_treaty: entry(
+    422,
+    'invalid_attestation_or_treaty',
+    'attestation or treaty does not have the expected form',
   ),
   rate_limit_exceeded: entry(429, 'rate_limit_exceeded', 'Too many requests; try again later'),
   internal_server_error: entry(500, 'internal_server_error', 'An unexpected error occurred'),

@@ -31,6 +31,18 @@ export function parseRequestTimestamp(text: string): number | null {
 
 /** The canonical form: microseconds only when they are not zero, always `Z`. */
 export function formatInstant(instant: number): string {
+  if (instant !== lastInstant) {
+    lastText = textOf(instant);
+    lastInstant = instant;
+  }
+  return lastText;
+}
+
+/** A busy server tells the same millisecond many times. */
+let lastInstant = Number.NaN;
+let lastText = '';
+
+function textOf(instant: number): string {
   const whole = Math.floor(instant);
   const iso = new Date(whole).toISOString();
   const micros = Math.round((instant - whole) * 1000);

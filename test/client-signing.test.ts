@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { decodeBase64, encodeBase64 } from '../src/client/base64.ts';
 import { keyPairFromSeed, newKeyPair, verifyText } from '../src/client/keys.ts';
+import { signAgentDescriptor, signDeleteEnvelope } from '../src/client/sign-agent.ts';
 import { nodeProofHeader, signNodeBody } from '../src/client/sign-node.ts';
 import {
   type OperatorRequest,
@@ -11,6 +12,10 @@ import {
 } from '../src/client/sign-operator.ts';
 import { verifySignature } from '../src/crypto/ed25519.ts';
 import { parseJson } from '../src/json/parse.ts';
+import { JsonFloat, type JsonValue } from '../src/json/value.ts';
+import { jsonText } from '../src/json/write.ts';
+import { type AgentDescriptor, readAgentDescriptor } from '../src/records/agent-descriptor.ts';
+import { isSignedByAny, signedText } from '../src/records/signed-record.ts';
 
 interface OperatorVector {
   readonly id: string;
@@ -36,6 +41,12 @@ interface NodeVectors {
     readonly signed_text: string;
     readonly header: string;
   };
+  readonly agent_delete_envelope: { readonly signed_text: string; readonly signature: string };
+  readonly records: readonly {
+    readonly record: string;
+    readonly received: AgentDescriptor;
+    readonly canonical: string;
+  }[];
 }
 
 const seedOf = (first: number) => Uint8Array.from({ length: 32 }, (_, index) => first + index);
@@ -94,6 +105,54 @@ test('the node proof header binds method, path, audience and the body bytes', as
   for (const change of [{ path: '/renew' }, { bodyText: '{}' }, { audience: 'another' }]) {
     assert.notEqual(await nodeProofHeader({ ...request, ...change }, keyA), header);
   }
+});
+
+test('a descriptor is signed over all its members, defaults present', () => {
+  const vector = nodeVectors.records.find(({ record }) => record === 'AgentDescriptor');
+  assert.ok(vector !== undefined);
+  const { agent_id, network_name, capabilities, endpoint, signatures } = vector.received;
+  const { host, port } = endpoint;
+  const agent = { agent_id, network_name, capabilities, endpoint: { host, port } };
+  const descriptor = signAgentDescriptor(agent, keyA, Date.parse('2026-01-01T00:00:00Z'));
+  assert.equal(signedText(descriptor), vector.canonical);
+  const [signature] = signatures;
+  assert.deepEqual(descriptor.signatures, [{ key_id: keyA.publicKey, sig: signature?.sig }]);
+});
+
+test('a descriptor lasts as long as asked, in canonical datetimes', () => {
+  const agent = {
+    agent_id: 'a',
+    network_name: 'n',
+    endpoint: { host: 'h', port: 1, scheme: 'wss' },
+  };
+  const now = Date.parse('2026-01-01T00:00:00.250Z');
+  const descriptor = signAgentDescriptor({ ...agent, lifetimeSeconds: 90 }, keyA, now);
+  assert.equal(descriptor.registered_at, '2026-01-01T00:00:00.250000Z');
+  assert.equal(descriptor.expires_at, '2026-01-01T00:01:30.250000Z');
+  assert.deepEqual(descriptor.endpoint, agent.endpoint);
+});
+
+for (const [what, metadata] of [
+  ['floats by token', { load: new JsonFloat(1), size: new JsonFloat(1e22) }],
+  ['plain numbers', { tiny: 1e-7, small: 0.00001, half: 0.5, large: 1e21, count: 3 }],
+  ['integers of any size', { serial: 2n ** 70n }],
+  ['text outside ASCII', { name: 'Zürich ✓', nested: [{ empty: null }] }],
+] as const satisfies readonly (readonly [string, { readonly [name: string]: JsonValue }])[]) {
+  test(`the authority verifies a descriptor whose metadata holds ${what}`, () => {
+    const agent = { agent_id: 'a', network_name: 'n', endpoint: { host: 'h', port: 1 }, metadata };
+    const sent = jsonText(signAgentDescriptor(agent, keyA, Date.parse('2026-01-01T00:00:00Z')));
+    const read = readAgentDescriptor(parseJson(sent));
+    assert.ok(read !== null);
+    assert.equal(isSignedByAny(read, [keyA.publicKey]), true);
+  });
+}
+
+test('the delete envelope is signed over key and time verbatim', () => {
+  const { signed_text, signature } = nodeVectors.agent_delete_envelope;
+  const signedAt = '2026-01-01T00:00:00Z';
+  const envelope = { version: 'v1', signed_at: signedAt, signature };
+  assert.deepEqual(signDeleteEnvelope(keyA, signedAt), envelope);
+  assert.equal(verifyText(keyA.publicKey, signed_text, signature), true);
 });
 
 test('what the portable key signs, the authority verifies', () => {

@@ -20,7 +20,18 @@ export type AuditEvent =
   | 'node_auth_failed'
   | 'admin_auth_failed'
   | 'admin_authz_denied'
-  | 'operator_key_revoked';
+  | 'operator_key_revoked'
+  | 'policy_published'
+  | 'policy_rolled_back'
+  | 'agent_registered'
+  | 'agent_deregistered'
+  | 'membership_attestation_issued'
+  | 'membership_attestation_revoked'
+  | 'recognition_policy_saved'
+  | 'recognition_treaty_issued'
+  | 'recognition_treaty_revoked'
+  | 'sovereign_revocation_feed_imported'
+  | 'sovereign_revocation_feed_rejected';
 
 export interface AuditChain {
   /** Makes the next entries of the chain; they must be stored in the order they were made. */

@@ -6,15 +6,21 @@ import type { Signer } from '../crypto/ed25519.ts';
 import { Refusal } from '../refusal.ts';
 import type { Runtime } from '../runtime.ts';
 import type { Store } from '../store/store.ts';
+import type { RecognitionIndex } from '../views/recognition-index.ts';
+import type { AgentIndex } from './agent-index.ts';
+import type { AttestationLog } from './attestation-log.ts';
 import type { AuditChain } from './audit.ts';
+import type { CertificateIndex } from './certificate-index.ts';
 import type { Answer } from './commands.ts';
+import type { RecentChanges } from './dashboard.ts';
 import type { DocumentName, PublishedDocument } from './documents.ts';
 import type { Figures } from './figures.ts';
 import type { Liveness } from './liveness.ts';
 import type { NonceLedger, NonceWindows } from './nonces.ts';
+import type { PolicyIndex } from './policy-index.ts';
 import type { RevocationLog } from './revocation-log.ts';
 import type { Subjects } from './subjects.ts';
-import { beginUnit, type UnitOfWork } from './unit-of-work.ts';
+import { UnitOfWork } from './unit-of-work.ts';
 
 /** Durations are in milliseconds. */
 export interface AuthoritySettings {
@@ -26,8 +32,10 @@ export interface AuthoritySettings {
   readonly activeWindow: number;
   /** How long a renewed certificate stays usable; null is until it expires. */
   readonly renewalGrace: number | null;
-  /** Roles must begin with one of these; null allows any. */
-  readonly rolePrefixes: readonly string[] | null;
+  /** Whether acting under another sovereign's name is refused. */
+  readonly refuseForeignIssuers: boolean;
+  /** When the authority key became valid, milliseconds since the epoch. */
+  readonly foundedAt: number;
 }
 
 export interface Authority {
@@ -41,9 +49,17 @@ export interface Authority {
   readonly windows: NonceWindows;
   readonly liveness: Liveness;
   readonly revocations: RevocationLog;
+  readonly certificates: CertificateIndex;
+  readonly policies: PolicyIndex;
+  readonly agents: AgentIndex;
+  readonly attestationLog: AttestationLog;
+  readonly recognition: RecognitionIndex;
+  readonly recentChanges: RecentChanges;
   readonly figures: Figures;
   /** Hands a new version of a public document to the edge; called once it is on disk. */
   readonly publish: (name: DocumentName, document: PublishedDocument) => void;
+  /** Takes a public document back that no longer holds; the edge asks for a new one when needed. */
+  readonly withdraw: (name: DocumentName) => void;
   readonly log: (event: string, details: object) => void;
   /** A commit failed: memory must not run ahead of disk, so the process has to end. */
   readonly fatal: (cause: unknown) => void;
@@ -57,7 +73,7 @@ export function execute<Command>(
   handler: Handler<Command>,
   command: Command,
 ): Answer | Promise<Answer> {
-  const unit = beginUnit(na.subjects, na.runtime.now());
+  const unit = new UnitOfWork(na.subjects, na.runtime.now());
   const answer = decide(na, unit, handler, command);
   if (!unit.isEmpty) return commit(na, unit).then(() => answer);
   if (unit.effects.length === 0) return answer;
@@ -97,5 +113,9 @@ async function commit(na: Authority, unit: UnitOfWork): Promise<void> {
   }
   na.subjects.settle(writes);
   for (const effect of effects) effect();
-  for (const { event_type, details } of audit) na.log(event_type, details);
+  for (const entry of audit) {
+    na.recentChanges.add(entry);
+    na.log(entry.event_type, entry.details);
+  }
+  na.withdraw('dashboard');
 }

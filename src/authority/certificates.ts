@@ -11,7 +11,7 @@ import type { Authority, Handler } from './authority.ts';
 import type { NodeClaim, NodeProofVerdict } from './commands.ts';
 import { inviteId, tokenFingerprint } from './invites.ts';
 import { refusalIn } from './refusals.ts';
-import { existing, type UnitOfWork } from './unit-of-work.ts';
+import type { UnitOfWork } from './unit-of-work.ts';
 
 const HOUR = 3_600_000;
 
@@ -30,13 +30,13 @@ export const join: Handler<Join> = (na, unit, { node, inviteToken, validityHours
     at: unit.at,
     nodePublicKey: node.publicKey,
     keyCompromised: na.revocations.isCompromised(node.publicKey),
-    proof: joinProof(node, na.nonces.isSpent(scope, node.nonce)),
+    proof: ledgerVerdict(na, scope, node, node.verdict),
   };
   const refused = refusalIn<InviteRefusal>(unit.send('invite', invite, event));
   if (refused !== null) refuseJoin(unit, node, scope, inviteToken, refused);
   unit.spend(na.nonces.spend(scope, node.nonce, unit.at));
 
-  const { roles, maxValidityHours } = existing(unit, 'invite', invite);
+  const { roles, maxValidityHours } = unit.existing('invite', invite);
   const { certId, json } = issue(na, unit, node, {
     roles,
     maxValidityHours,
@@ -52,10 +52,6 @@ export const join: Handler<Join> = (na, unit, { node, inviteToken, validityHours
   });
   return json;
 };
-
-function joinProof(node: NodeClaim, nonceSpent: boolean): NodeProofVerdict {
-  return reachesNonce(node.verdict) && nonceSpent ? 'nonce_replay' : node.verdict;
-}
 
 function refuseJoin(
   unit: UnitOfWork,
@@ -94,12 +90,8 @@ export const heartbeat: Handler<Heartbeat> = (na, unit, { node, certId, status }
   const refused = refusalIn<CertificateRefusal>(unit.send('certificate', certId, event));
   if (refused !== null) refuseNode(na, unit, node, certId, 'heartbeat_rejected', refused);
   claimNonce(na, unit, node);
-  na.liveness.touch(certId, {
-    at: unit.at,
-    status,
-    remoteAddr: node.remoteAddr,
-    signedAt: node.signedAt,
-  });
+  na.liveness.touch(certId, { at: unit.at, status, remoteAddr: node.remoteAddr });
+  na.liveness.noteSigned(certId, node.signedAt);
   return `{"ack":true,"server_time":"${formatInstant(unit.at)}"}`;
 };
 
@@ -119,16 +111,17 @@ export const renew: Handler<Renew> = (na, unit, { node, certId, validityHours, r
     type: 'renew' as const,
     at: unit.at,
     nodePublicKey: node.publicKey,
-    proof: na.nonces.isSpent(scope, node.nonce) ? 'nonce_replay' : nodeProof(na, node),
+    proof: durableProof(na, scope, node),
     roles,
     supersededFrom: renewalGrace === null ? null : unit.at + renewalGrace,
   };
   const refused = refusalIn<CertificateRefusal>(unit.send('certificate', certId, event));
   if (refused !== null) refuseNode(na, unit, node, certId, 'renewal_rejected', refused);
   claimNonce(na, unit, node);
+  na.liveness.noteSigned(certId, node.signedAt);
   unit.spend(na.nonces.spend(scope, node.nonce, unit.at));
 
-  const old = existing(unit, 'certificate', certId);
+  const old = unit.existing('certificate', certId);
   const renewed = issue(na, unit, node, {
     roles: old.roles,
     maxValidityHours: old.maxValidityHours,
@@ -151,11 +144,25 @@ function nodeProof(na: Authority, node: NodeClaim): NodeProofVerdict {
   return verdict === 'fresh' ? node.verdict : verdict;
 }
 
+/** As `nodeProof`, for requests whose nonces are durable: those outlive the windows. */
+export function durableProof(na: Authority, scope: string, node: NodeClaim): NodeProofVerdict {
+  return ledgerVerdict(na, scope, node, nodeProof(na, node));
+}
+
+function ledgerVerdict(
+  na: Authority,
+  scope: string,
+  node: NodeClaim,
+  verdict: NodeProofVerdict,
+): NodeProofVerdict {
+  return reachesNonce(verdict) && na.nonces.isSpent(scope, node.nonce) ? 'nonce_replay' : verdict;
+}
+
 function reachesNonce(verdict: NodeProofVerdict): boolean {
   return verdict === 'valid' || verdict === 'invalid_signature';
 }
 
-function claimNonce(na: Authority, unit: UnitOfWork, node: NodeClaim): void {
+export function claimNonce(na: Authority, unit: UnitOfWork, node: NodeClaim): void {
   na.windows.claim(node.publicKey, node.nonce, node.signedAt, unit.at);
 }
 
@@ -176,7 +183,10 @@ function refuseNode(
     reason: reason ?? (refusal === 'unknown_certificate' ? 'certificate_not_found' : refusal),
     remote_addr: node.remoteAddr,
   });
-  if (GENUINE.has(refusal)) claimNonce(na, unit, node);
+  if (GENUINE.has(refusal)) {
+    claimNonce(na, unit, node);
+    na.liveness.noteSigned(certId, node.signedAt);
+  }
   if (refusal === 'malformed_roles')
     throw new Refusal('request_validation_failed', ROLES_NOT_A_LIST);
   throw new Refusal(refusal);
@@ -195,7 +205,12 @@ const ROLES_NOT_A_LIST = {
   errors: [{ loc: ['body', 'roles'], msg: 'must be a list of strings', type: 'type' }],
 };
 
-function auditFailedProof(unit: UnitOfWork, node: NodeClaim, scope: string, reason: string): void {
+export function auditFailedProof(
+  unit: UnitOfWork,
+  node: NodeClaim,
+  scope: string,
+  reason: string,
+): void {
   unit.audit('node_auth_failed', { scope, reason, remote_addr: node.remoteAddr });
 }
 
@@ -247,7 +262,6 @@ function issue(
       at: unit.at,
       status: renewedFrom === null ? 'joined' : 'renewed',
       remoteAddr: node.remoteAddr,
-      signedAt: 0,
     }),
   );
   return { certId, json: jsonText(record) };

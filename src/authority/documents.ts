@@ -1,6 +1,15 @@
 import { sha256Hex } from '../crypto/digest.ts';
 
-export type DocumentName = 'genesis' | 'policy' | 'crl';
+/** Derived from the recognition graph, and stale together. */
+export const GRAPH_DOCUMENTS = ['recognition_graph', 'connectome', 'atlas'] as const;
+
+export type DocumentName =
+  | 'genesis'
+  | 'policy'
+  | 'crl'
+  | 'sovereign_revocation_feed'
+  | 'dashboard'
+  | (typeof GRAPH_DOCUMENTS)[number];
 
 /** A public document as the edge serves it: the very bytes, and a strong validator over them. */
 export interface PublishedDocument {

@@ -9,8 +9,6 @@ export interface Contact {
   readonly at: number;
   readonly status: string;
   readonly remoteAddr: string;
-  /** The timestamp the node signed; 0 when it is not known. */
-  readonly signedAt: number;
 }
 
 /** Last contact with one certificate. Instants are milliseconds since the epoch. */
@@ -28,6 +26,8 @@ export interface Pulse {
 
 export interface Liveness {
   touch(id: string, contact: Contact): void;
+  /** Keeps the newest timestamp the node signed, so that nothing older is accepted after a restart. */
+  noteSigned(id: string, signedAt: number): void;
   /** Takes a stored contact; call in the order of last contact. */
   restore(row: StoredLiveness, active: boolean): void;
   /** The certificate no longer counts as active until its next contact. */
@@ -85,26 +85,34 @@ export function createLiveness(activeWindowMs: number): Liveness {
     count -= 1;
   }
 
+  function markDirty(pulse: Pulse): void {
+    if (pulse.dirty) return;
+    pulse.dirty = true;
+    dirty.push(pulse);
+  }
+
   function dropQuiet(now: number): void {
     while (oldest !== null && now - oldest.lastSeen >= activeWindowMs) unlink(oldest);
   }
 
   return {
-    touch(id, { at, status, remoteAddr, signedAt }) {
+    touch(id, { at, status, remoteAddr }) {
       const pulse = pulseOf(id);
       // The list stays ordered even when the wall clock is set back.
       pulse.lastSeen = newest === null ? at : Math.max(at, newest.lastSeen);
       pulse.status = status;
       pulse.remoteAddr = remoteAddr;
-      if (signedAt > pulse.newestSignedAt) pulse.newestSignedAt = signedAt;
       if (pulse !== newest) {
         if (pulse.active) unlink(pulse);
         append(pulse);
       }
-      if (!pulse.dirty) {
-        pulse.dirty = true;
-        dirty.push(pulse);
-      }
+      markDirty(pulse);
+    },
+    noteSigned(id, signedAt) {
+      const pulse = pulseOf(id);
+      if (signedAt <= pulse.newestSignedAt) return;
+      pulse.newestSignedAt = signedAt;
+      markDirty(pulse);
     },
     restore(row, active) {
       const pulse = pulseOf(row.id);

@@ -1,25 +1,64 @@
 /** Opens the authority on its store: restores every subject, then serves commands. */
 import type { OperatorKey, Tier } from '../../machines/operator-key.ts';
+import type { Treaty } from '../../machines/recognition-treaty.ts';
+import type { ImportedRevocation } from '../../machines/revocation-feed.ts';
 import { step } from '../../machines/step.ts';
 import type { Signer } from '../crypto/ed25519.ts';
 import type { Runtime } from '../runtime.ts';
 import type { Store, StoredLiveness } from '../store/store.ts';
+import { createRecognitionIndex, type RecognitionIndex } from '../views/recognition-index.ts';
+import { createAgentIndex } from './agent-index.ts';
+import {
+  countAgents,
+  evictAgents,
+  listAgents,
+  readAgent,
+  registerAgent,
+  removeAgent,
+} from './agents.ts';
+import { createAttestationLog } from './attestation-log.ts';
+import {
+  issueAttestation,
+  listAttestations,
+  readAttestation,
+  revokeAttestation,
+} from './attestations.ts';
 import { createAuditChain } from './audit.ts';
 import { type Authority, type AuthoritySettings, execute, type Handler } from './authority.ts';
+import { createCertificateIndex } from './certificate-index.ts';
 import { heartbeat, join, renew } from './certificates.ts';
 import type { Answer } from './commands.ts';
 import { refreshCrl, restoreCrl } from './crl.ts';
+import { createRecentChanges, refreshDashboard } from './dashboard.ts';
+import { GRAPH_DOCUMENTS } from './documents.ts';
 import { createFigures } from './figures.ts';
+import { refreshGraph, trustPath } from './graph.ts';
 import { createInvites } from './invites.ts';
 import { createLiveness } from './liveness.ts';
 import { countNodes, listNodes } from './nodes.ts';
 import { createNonceLedger, createNonceWindows } from './nonces.ts';
 import { revokeOperatorKey } from './operators.ts';
-import { ensurePolicy } from './policy.ts';
+import { ensurePolicy, publishPolicy, readPolicyHistory, rollBackPolicy } from './policy.ts';
+import { createPolicyIndex } from './policy-index.ts';
+import {
+  askRevocations,
+  importFeed,
+  readRecognitionPolicy,
+  setRecognitionPolicy,
+} from './recognition.ts';
 import { createRevocationLog } from './revocation-log.ts';
 import { revokeCertificate } from './revocations.ts';
+import { readForeignFeed, restoreFeed } from './sovereign-feed.ts';
 import { checkReadiness, readFigures } from './status.ts';
-import { createSubjects, MACHINES, type Subject, type SubjectKind, toSubject } from './subjects.ts';
+import {
+  createSubjects,
+  MACHINES,
+  type Subject,
+  type SubjectKind,
+  type SubjectListener,
+  toSubject,
+} from './subjects.ts';
+import { issueTreaty, listTreaties, readTreaty, revokeTreaty } from './treaties.ts';
 
 const COMMANDS = {
   join,
@@ -31,7 +70,31 @@ const COMMANDS = {
   countNodes,
   listNodes,
   ensurePolicy,
+  publishPolicy,
+  rollBackPolicy,
+  readPolicyHistory,
   refreshCrl,
+  registerAgent,
+  removeAgent,
+  countAgents,
+  listAgents,
+  readAgent,
+  issueAttestation,
+  revokeAttestation,
+  listAttestations,
+  readAttestation,
+  setRecognitionPolicy,
+  readRecognitionPolicy,
+  issueTreaty,
+  revokeTreaty,
+  listTreaties,
+  readTreaty,
+  importFeed,
+  readForeignFeed,
+  askRevocations,
+  refreshGraph,
+  refreshDashboard,
+  trustPath,
   readFigures,
   checkReadiness,
 } as const;
@@ -54,6 +117,7 @@ export interface AuthorityOptions {
   readonly runtime: Runtime;
   readonly store: Store;
   readonly publish: Authority['publish'];
+  readonly withdraw: Authority['withdraw'];
   readonly log: Authority['log'];
   readonly fatal: Authority['fatal'];
 }
@@ -69,11 +133,13 @@ export interface OpenAuthority {
 export async function openAuthority(options: AuthorityOptions): Promise<OpenAuthority> {
   const na = restoreAuthority(options);
   await execute(na, restoreCrl, null);
+  await execute(na, restoreFeed, null);
 
   async function flush(): Promise<void> {
     const now = na.runtime.now();
     const rows = na.liveness.takeDirty();
     na.nonces.forget(now);
+    await execute(na, evictAgents, null);
     try {
       if (rows.length > 0) await na.store.touchMany(rows);
       await na.store.forgetNonces(now);
@@ -99,7 +165,20 @@ function restoreAuthority(options: AuthorityOptions): Authority {
   const subjects = createSubjects();
   const revocations = createRevocationLog(signer.publicKey);
   const figures = createFigures(subjects);
+  const certificates = createCertificateIndex(subjects);
+  const policies = createPolicyIndex();
+  const agents = createAgentIndex();
+  const attestationLog = createAttestationLog();
+  const recognition = createRecognitionIndex();
+  const recentChanges = createRecentChanges();
+  for (const entry of stored.recentAudit) recentChanges.add(entry);
   subjects.onDecided(revocations.follow);
+  subjects.onDecided(certificates.follow);
+  subjects.onDecided(policies.follow);
+  subjects.onDecided(attestationLog.followDecided);
+  subjects.onCommitted(attestationLog.followCommitted);
+  subjects.onCommitted(agents.follow);
+  subjects.onCommitted(recognitionFollower(recognition, options.withdraw));
   for (const row of stored.subjects) {
     if (row.kind === 'operator-key' && !options.operatorTiers.has(row.id)) continue;
     subjects.restore(row.kind as SubjectKind, row.id, toSubject(row));
@@ -120,6 +199,12 @@ function restoreAuthority(options: AuthorityOptions): Authority {
     ...options,
     subjects,
     revocations,
+    certificates,
+    policies,
+    agents,
+    attestationLog,
+    recognition,
+    recentChanges,
     figures,
     nonces,
     windows,
@@ -128,6 +213,19 @@ function restoreAuthority(options: AuthorityOptions): Authority {
   };
   restoreLiveness(na, stored.liveness, clockTolerance);
   return na;
+}
+
+/** Every change of the graph takes the documents made from it back. */
+function recognitionFollower(
+  index: RecognitionIndex,
+  withdraw: Authority['withdraw'],
+): SubjectListener {
+  return (kind, id, { context }) => {
+    if (kind === 'recognition-treaty') index.putTreaty(id, context as Treaty);
+    else if (kind === 'imported-revocation') index.putRevocation(context as ImportedRevocation);
+    else return;
+    for (const name of GRAPH_DOCUMENTS) withdraw(name);
+  };
 }
 
 function configuredKey(tier: Tier): Subject<'operator-key'> {
@@ -146,7 +244,7 @@ function restoreLiveness(
   const active: StoredLiveness[] = [];
   for (const [id, certificate] of na.subjects.allCommitted('certificate')) {
     const row = stored.get(id) ?? firstContact(id, certificate);
-    if (row.newestSignedAt > now - clockTolerance) {
+    if (row.newestSignedAt >= now - clockTolerance) {
       na.windows.raiseFloor(certificate.context.nodePublicKey, row.newestSignedAt);
     }
     if (isActive(certificate, row, now - na.settings.activeWindow)) active.push(row);

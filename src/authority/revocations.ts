@@ -9,6 +9,7 @@ import { nextCrlSequence, publishCrl } from './crl.ts';
 import { accept } from './input.ts';
 import { authenticateOperator } from './operators.ts';
 import { refusalIn } from './refusals.ts';
+import type { UnitOfWork } from './unit-of-work.ts';
 
 export interface RevokeCertificate {
   readonly operator: OperatorClaim;
@@ -28,6 +29,7 @@ export const revokeCertificate: Handler<RevokeCertificate> = (na, unit, command)
   }
   const entry = na.revocations.entryText(certId, unit.at, reason);
   const revokedCount = publishCrl(na, unit, entry);
+  evictAgentOf(unit, unit.existing('certificate', certId).nodePublicKey);
   unit.whenCommitted(() => na.liveness.retire(certId));
   unit.audit('certificate_revoked', {
     cert_id: certId,
@@ -37,3 +39,9 @@ export const revokeCertificate: Handler<RevokeCertificate> = (na, unit, command)
   });
   return jsonText({ crl_sequence: crlSequence, revoked_count: revokedCount });
 };
+
+/** A node whose certificate is revoked, for whatever reason, is no longer offered to its peers. */
+function evictAgentOf(unit: UnitOfWork, nodePublicKey: string): void {
+  if (unit.current('agent-registration', nodePublicKey)?.value !== 'registered') return;
+  unit.send('agent-registration', nodePublicKey, { type: 'certificate_revoked' });
+}

@@ -4,6 +4,16 @@
  * read committed state only.
  */
 import {
+  type AgentRegistration,
+  type AgentRegistrationEvent,
+  agentRegistrationMachine,
+} from '../../machines/agent-registration.ts';
+import {
+  type Attestation,
+  type AttestationEvent,
+  attestationMachine,
+} from '../../machines/attestation.ts';
+import {
   type Certificate,
   type CertificateEvent,
   certificateMachine,
@@ -16,6 +26,25 @@ import {
   operatorKeyMachine,
 } from '../../machines/operator-key.ts';
 import { type Policy, type PolicyEvent, policyMachine } from '../../machines/policy.ts';
+import {
+  type RecognitionPolicyEvent,
+  recognitionPolicyMachine,
+  type StoredRecognitionPolicy,
+} from '../../machines/recognition-policy.ts';
+import { type Treaty, type TreatyEvent, treatyMachine } from '../../machines/recognition-treaty.ts';
+import {
+  type ImportedFeed,
+  type ImportedFeedEvent,
+  type ImportedRevocation,
+  type ImportedRevocationEvent,
+  importedRevocationMachine,
+  revocationFeedMachine,
+} from '../../machines/revocation-feed.ts';
+import {
+  type SovereignFeed,
+  type SovereignFeedEvent,
+  sovereignFeedMachine,
+} from '../../machines/sovereign-feed.ts';
 import type { Resting } from '../../machines/step.ts';
 import type { StoredSubject, SubjectWrite } from '../store/store.ts';
 
@@ -25,6 +54,13 @@ export const MACHINES = {
   'operator-key': operatorKeyMachine,
   policy: policyMachine,
   crl: crlMachine,
+  'agent-registration': agentRegistrationMachine,
+  attestation: attestationMachine,
+  'sovereign-feed': sovereignFeedMachine,
+  'recognition-policy': recognitionPolicyMachine,
+  'recognition-treaty': treatyMachine,
+  'revocation-feed': revocationFeedMachine,
+  'imported-revocation': importedRevocationMachine,
 } as const;
 
 export interface SubjectTypes {
@@ -33,6 +69,28 @@ export interface SubjectTypes {
   readonly 'operator-key': { readonly context: OperatorKey; readonly event: OperatorKeyEvent };
   readonly policy: { readonly context: Policy; readonly event: PolicyEvent };
   readonly crl: { readonly context: Crl; readonly event: CrlEvent };
+  readonly 'agent-registration': {
+    readonly context: AgentRegistration;
+    readonly event: AgentRegistrationEvent;
+  };
+  readonly attestation: { readonly context: Attestation; readonly event: AttestationEvent };
+  readonly 'sovereign-feed': {
+    readonly context: SovereignFeed;
+    readonly event: SovereignFeedEvent;
+  };
+  readonly 'recognition-policy': {
+    readonly context: StoredRecognitionPolicy;
+    readonly event: RecognitionPolicyEvent;
+  };
+  readonly 'recognition-treaty': { readonly context: Treaty; readonly event: TreatyEvent };
+  readonly 'revocation-feed': {
+    readonly context: ImportedFeed;
+    readonly event: ImportedFeedEvent;
+  };
+  readonly 'imported-revocation': {
+    readonly context: ImportedRevocation;
+    readonly event: ImportedRevocationEvent;
+  };
 }
 
 export type SubjectKind = keyof typeof MACHINES;

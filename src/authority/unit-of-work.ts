@@ -22,80 +22,99 @@ export interface AuditDraft {
   readonly details: JsonObject;
 }
 
-export interface UnitOfWork {
+/**
+ * A class, because one is made for every heartbeat: methods on a prototype cost nothing to make, and
+ * most units never need a list at all.
+ */
+export class UnitOfWork {
   /** The one clock reading of the command, milliseconds since the epoch. */
   readonly at: number;
+  readonly #subjects: Subjects;
+  #staged: Map<string, SubjectWrite> | null = null;
+  #nonces: SpentNonce[] | null = null;
+  #auditDrafts: AuditDraft[] | null = null;
+  #effects: (() => void)[] | null = null;
+
+  constructor(subjects: Subjects, at: number) {
+    this.#subjects = subjects;
+    this.at = at;
+  }
+
+  /** The subject as this command would leave it. */
+  current<Kind extends SubjectKind>(kind: Kind, id: string): Subject<Kind> | undefined {
+    const write = this.#staged?.get(`${kind} ${id}`);
+    return write === undefined
+      ? this.#subjects.current(kind, id)
+      : (toSubject(write) as Subject<Kind>);
+  }
+
+  /** The facts of a subject that is known to exist, because it just took an event. */
+  existing<Kind extends SubjectKind>(kind: Kind, id: string): SubjectTypes[Kind]['context'] {
+    const subject = this.current(kind, id);
+    if (subject === undefined) throw new Error(`${kind} ${id} does not exist`);
+    return subject.context;
+  }
+
   /** Sends an event to a subject and stages what becomes of it; returns what the machine emitted. */
   send<Kind extends SubjectKind>(
     kind: Kind,
     id: string,
     event: SubjectTypes[Kind]['event'],
-  ): readonly Emitted[];
-  /** The subject as this command would leave it. */
-  current<Kind extends SubjectKind>(kind: Kind, id: string): Subject<Kind> | undefined;
-  audit(type: AuditEvent, details: JsonObject): void;
-  spend(nonce: SpentNonce): void;
-  /** Runs when the unit is on disk, before the answer leaves. */
-  whenCommitted(effect: () => void): void;
-  /** Drops the changes of subjects and what was to follow them. */
-  refuse(): void;
-  readonly isEmpty: boolean;
-  readonly writes: readonly SubjectWrite[];
-  readonly nonces: readonly SpentNonce[];
-  readonly auditDrafts: readonly AuditDraft[];
-  readonly effects: readonly (() => void)[];
-}
-
-export function beginUnit(subjects: Subjects, at: number): UnitOfWork {
-  const staged = new Map<string, SubjectWrite>();
-  const nonces: SpentNonce[] = [];
-  const auditDrafts: AuditDraft[] = [];
-  const effects: (() => void)[] = [];
-
-  function current<Kind extends SubjectKind>(kind: Kind, id: string): Subject<Kind> | undefined {
-    const write = staged.size > 0 ? staged.get(`${kind} ${id}`) : undefined;
-    return write === undefined ? subjects.current(kind, id) : (toSubject(write) as Subject<Kind>);
+  ): readonly Emitted[] {
+    const { next, emitted, changed } = step(MACHINES[kind], this.current(kind, id), event);
+    if (changed) {
+      const replaces = this.#subjects.current(kind, id)?.version ?? 0;
+      this.#staged ??= new Map();
+      this.#staged.set(`${kind} ${id}`, {
+        kind,
+        id,
+        version: replaces + 1,
+        replaces,
+        snapshot: next,
+      });
+    }
+    return emitted;
   }
 
-  return {
-    at,
-    current,
-    send(kind, id, event) {
-      const subject = current(kind, id);
-      const { next, emitted, changed } = step(MACHINES[kind], subject, event);
-      if (changed) {
-        const replaces = subjects.current(kind, id)?.version ?? 0;
-        const snapshot = { value: next.value, context: next.context };
-        staged.set(`${kind} ${id}`, { kind, id, version: replaces + 1, replaces, snapshot });
-      }
-      return emitted;
-    },
-    audit: (type, details) => auditDrafts.push({ type, details }),
-    spend: (nonce) => nonces.push(nonce),
-    whenCommitted: (effect) => effects.push(effect),
-    refuse() {
-      staged.clear();
-      effects.length = 0;
-    },
-    get isEmpty() {
-      return staged.size === 0 && nonces.length === 0 && auditDrafts.length === 0;
-    },
-    get writes() {
-      return [...staged.values()];
-    },
-    nonces,
-    auditDrafts,
-    effects,
-  };
-}
+  audit(type: AuditEvent, details: JsonObject): void {
+    this.#auditDrafts ??= [];
+    this.#auditDrafts.push({ type, details });
+  }
 
-/** The facts of a subject that is known to exist, because it just took an event. */
-export function existing<Kind extends SubjectKind>(
-  unit: UnitOfWork,
-  kind: Kind,
-  id: string,
-): SubjectTypes[Kind]['context'] {
-  const subject = unit.current(kind, id);
-  if (subject === undefined) throw new Error(`${kind} ${id} does not exist`);
-  return subject.context;
+  spend(nonce: SpentNonce): void {
+    this.#nonces ??= [];
+    this.#nonces.push(nonce);
+  }
+
+  /** Runs when the unit is on disk, before the answer leaves. */
+  whenCommitted(effect: () => void): void {
+    this.#effects ??= [];
+    this.#effects.push(effect);
+  }
+
+  /** Drops the changes of subjects and what was to follow them. */
+  refuse(): void {
+    this.#staged = null;
+    this.#effects = null;
+  }
+
+  get isEmpty(): boolean {
+    return this.#staged === null && this.#nonces === null && this.#auditDrafts === null;
+  }
+
+  get writes(): readonly SubjectWrite[] {
+    return this.#staged === null ? [] : [...this.#staged.values()];
+  }
+
+  get nonces(): readonly SpentNonce[] {
+    return this.#nonces ?? [];
+  }
+
+  get auditDrafts(): readonly AuditDraft[] {
+    return this.#auditDrafts ?? [];
+  }
+
+  get effects(): readonly (() => void)[] {
+    return this.#effects ?? [];
+  }
 }

@@ -19,13 +19,13 @@ Exit codes:
   1  unexpected failure
   2  wrong usage
   3  start refused (serve), or local files unusable
-  4  refused by the authority
+  4  refused by the authority, or verified and not accepted
   5  authority unreachable, or failing itself`;
 
 export interface Outcome {
   readonly exit: ExitCode;
   readonly code: string;
-  /** Empty when commander has already said everything (help, version). */
+  /** Empty when everything has been said: help, version, a verdict. */
   readonly message: string;
 }
 

@@ -34,10 +34,11 @@ export async function keepBeating(loop: HeartbeatLoop): Promise<HeartbeatCount> 
   return count;
 }
 
-/** 401 heals when a wrong clock does, 429 with patience; any other refusal stands. */
+/** 401 and an expired descriptor heal when a wrong clock does, 429 with patience; any other refusal stands. */
 function mayPass(error: unknown): error is AuthorityError {
   if (!(error instanceof AuthorityError)) return false;
-  return isUnreachable(error) || error.status === 401 || error.status === 429;
+  if (isUnreachable(error) || error.code === 'descriptor_expired') return true;
+  return error.status === 401 || error.status === 429;
 }
 
 async function pause(ms: number, signal: AbortSignal): Promise<void> {

@@ -2,7 +2,7 @@
 import { createNodeClient } from '../client/node-client.ts';
 import { systemRuntime } from '../runtime.ts';
 import { onLocalFiles, outcomeOf } from './exit-codes.ts';
-import { keepBeating } from './heartbeat-loop.ts';
+import { type HeartbeatLoop, keepBeating } from './heartbeat-loop.ts';
 import { readCertificate, readNodeKey } from './node-folder.ts';
 import type { NodeOptions } from './options.ts';
 import { type OutputOptions, printNotice, printResult } from './output.ts';
@@ -21,15 +21,22 @@ export async function runHeartbeat(options: HeartbeatOptions): Promise<void> {
     const { cert_id } = onLocalFiles(() => readCertificate(nodeDir));
     return client.heartbeat({ cert_id, status });
   };
-  if (every !== undefined) return beatUntilStopped(options, every, beat);
+  if (every !== undefined) {
+    return beatUntilStopped(options, { everySeconds: every, beat, noun: 'heartbeats' });
+  }
   const { ack, server_time } = await beat();
   printResult(options, { ack, server_time }, [`Heartbeat acknowledged at ${server_time}.`]);
 }
 
-async function beatUntilStopped(
+export interface Repetition extends Pick<HeartbeatLoop, 'beat' | 'everySeconds'> {
+  /** What the beats are, in the plural. */
+  readonly noun: string;
+}
+
+/** Beats until SIGINT or SIGTERM, and then tells how often. */
+export async function beatUntilStopped(
   options: OutputOptions,
-  everySeconds: number,
-  beat: () => Promise<unknown>,
+  { beat, everySeconds, noun }: Repetition,
 ): Promise<void> {
   const stopped = new AbortController();
   for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stopped.abort());
@@ -41,6 +48,6 @@ async function beatUntilStopped(
     signal: stopped.signal,
   });
   printResult(options, count, [
-    `Stopped: ${count.acknowledged} heartbeats acknowledged, ${count.missed} missed.`,
+    `Stopped: ${count.acknowledged} ${noun} acknowledged, ${count.missed} missed.`,
   ]);
 }

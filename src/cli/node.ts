@@ -1,14 +1,14 @@
 /** The node's commands; its key and certificate stay in one folder. */
 import { type Command, Option } from 'commander';
 import { onLocalFiles } from './exit-codes.ts';
+import { addAgentCommands } from './node-agent.ts';
 import { runJoin, runRenew } from './node-enrol.ts';
 import { keyPath, makeNodeKey } from './node-folder.ts';
 import { runHeartbeat } from './node-heartbeat.ts';
 import { runStatus } from './node-status.ts';
 import {
-  examples,
+  addFolderOptions,
   type FolderOptions,
-  jsonOption,
   LONGEST_INTERVAL_SECONDS,
   urlOption,
   wholeNumber,
@@ -61,6 +61,8 @@ export function addNodeCommands(program: Command): void {
     .addOption(urlOption())
     .action(runStatus);
   addFolderOptions(status, ['mesh-na node status --json']);
+
+  addAgentCommands(node);
 }
 
 function validityOption(): Option {
@@ -74,13 +76,6 @@ function proofOption(): Option {
   return new Option('--proof <form>', 'where the proof of the key travels')
     .choices(['body', 'header'])
     .default('body');
-}
-
-function addFolderOptions(command: Command, lines: readonly string[]): void {
-  command
-    .option('--node-dir <folder>', "the node's folder", './mesh-node')
-    .addOption(jsonOption())
-    .addHelpText('after', examples(lines));
 }
 
 function runKeygen(options: FolderOptions): void {

@@ -1,30 +1,10 @@
-/** The operator's commands: each is one signed request. */
-import { join } from 'node:path';
+/** The operator's commands about nodes and keys: each is one signed request. */
 import { type Command, Option } from 'commander';
-import { keyPairFromSeed } from '../client/keys.ts';
-import {
-  createOperatorClient,
-  type Invite,
-  type OperatorClient,
-  type Roster,
-} from '../client/operator-client.ts';
-import type { SignatureVersion } from '../client/sign-operator.ts';
-import { FILES } from '../config/data-folder.ts';
-import type { JsonObject } from '../json/value.ts';
-import { readKeyFile } from '../keys/key-file.ts';
+import type { Invite, Roster } from '../client/operator-client.ts';
 import { REVOCATION_REASONS, type RevocationReason } from '../records/revocation-list.ts';
-import { onLocalFiles, usageFailure } from './exit-codes.ts';
-import { FIRST_OPERATORS } from './init-network.ts';
-import { collect, dataDirOption, examples, jsonOption, urlOption, wholeNumber } from './options.ts';
-import { alignedTable, type OutputOptions, printResult } from './output.ts';
-
-interface OperatorOptions extends OutputOptions {
-  readonly url: string;
-  readonly dataDir: string;
-  readonly keyId: string;
-  readonly keyFile?: string;
-  readonly signatureVersion: '1' | '2';
-}
+import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
+import { collect, wholeNumber } from './options.ts';
+import { alignedTable, asJson, printResult } from './output.ts';
 
 interface InviteOptions extends OperatorOptions {
   readonly role?: readonly string[];
@@ -71,33 +51,9 @@ export function addOperatorCommands(program: Command): void {
   addOperatorOptions(nodes, ['mesh-na nodes', 'mesh-na nodes --json | jq .count']);
 }
 
-function addOperatorOptions(command: Command, lines: readonly string[]): void {
-  command
-    .addOption(urlOption())
-    .addOption(dataDirOption())
-    .addOption(
-      new Option('--key-id <id>', 'operator key id that signs')
-        .env('MESH_OPERATOR_KEY_ID')
-        .default(FIRST_OPERATORS[0].key_id),
-    )
-    .addOption(
-      new Option(
-        '--key-file <file>',
-        'its private key (default: the one that init made in the data folder)',
-      ).env('MESH_OPERATOR_KEY_FILE'),
-    )
-    .addOption(
-      new Option('--signature-version <version>', 'payload form; 1 for v0.5x authorities')
-        .choices(['1', '2'])
-        .default('2'),
-    )
-    .addOption(jsonOption())
-    .addHelpText('after', examples(lines));
-}
-
 async function runInvite(options: InviteOptions): Promise<void> {
   const { role, maxValidityHours, tokenExpiryHours, count, recipient } = options;
-  const invite = await clientOf(options).invite({
+  const invite = await operatorClient(options).invite({
     ...(role && { roles: role }),
     ...(maxValidityHours && { max_validity_hours: maxValidityHours }),
     ...(tokenExpiryHours && { token_expiry_hours: tokenExpiryHours }),
@@ -122,7 +78,10 @@ async function runRevoke(
   options: OperatorOptions & { readonly reason?: RevocationReason },
 ): Promise<void> {
   const { reason } = options;
-  const revoked = await clientOf(options).revoke({ cert_id: certId, ...(reason && { reason }) });
+  const revoked = await operatorClient(options).revoke({
+    cert_id: certId,
+    ...(reason && { reason }),
+  });
   printResult(options, asJson(revoked), [
     `Certificate ${certId} is revoked.`,
     `The revocation list has sequence ${revoked.crl_sequence} and ${revoked.revoked_count} entries.`,
@@ -135,7 +94,7 @@ async function runRevokeOperatorKey(
 ): Promise<void> {
   const { reason } = options;
   const request = reason === undefined ? {} : { reason };
-  const revoked = await clientOf(options).revokeOperatorKey(keyId, request);
+  const revoked = await operatorClient(options).revokeOperatorKey(keyId, request);
   const text = revoked.already_revoked
     ? `Operator key ${keyId} was revoked before.`
     : `Operator key ${keyId} is revoked; ${revoked.remaining_active_keys} remain usable.`;
@@ -143,7 +102,7 @@ async function runRevokeOperatorKey(
 }
 
 async function runNodes(options: OperatorOptions): Promise<void> {
-  const roster = await clientOf(options).nodes();
+  const roster = await operatorClient(options).nodes();
   printResult(options, asJson(roster), rosterText(roster));
 }
 
@@ -159,23 +118,4 @@ function rosterText({ count, nodes }: Roster): string[] {
     node.expires_at,
   ]);
   return alignedTable([header, ...rows]);
-}
-
-function clientOf(options: OperatorOptions): OperatorClient {
-  const { url, keyId } = options;
-  const keyFile = options.keyFile ?? madeKeyFile(options);
-  const key = keyPairFromSeed(onLocalFiles(() => readKeyFile(keyFile)));
-  const signatureVersion = Number(options.signatureVersion) as SignatureVersion;
-  return createOperatorClient({ url, keyId, key, signatureVersion });
-}
-
-function madeKeyFile({ dataDir, keyId }: OperatorOptions): string {
-  const operator = FIRST_OPERATORS.find(({ key_id }) => key_id === keyId);
-  if (operator === undefined) throw usageFailure(`--key-file is needed for key id ${keyId}`);
-  return join(dataDir, FILES.keys, `${operator.name}.key`);
-}
-
-/** An answer type has no index signature, yet every answer was read from JSON. */
-function asJson(answer: object): JsonObject {
-  return answer as JsonObject;
 }

@@ -1,10 +1,27 @@
 /** Options that several commands share. */
-import { InvalidArgumentError, Option } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { decodeBase64 } from '../client/base64.ts';
 import type { ProofForm } from '../client/node-client.ts';
+import { parseJson } from '../json/parse.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../json/value.ts';
 import type { OutputOptions } from './output.ts';
 
 /** A day: longer than any sensible liveness, far below what a timer can hold. */
 export const LONGEST_INTERVAL_SECONDS = 86_400;
+
+export const HIGHEST_PORT = 65_535;
+const PUBLIC_KEY_BYTES = 32;
+
+/** A public key, with the id its giver knows it by, if any. */
+export interface NamedKey {
+  readonly id: string | null;
+  readonly key: string;
+}
+
+/** Options of the commands that read what is public. */
+export interface PublicOptions extends OutputOptions {
+  readonly url: string;
+}
 
 /** Options of every node command. */
 export interface FolderOptions extends OutputOptions {
@@ -34,6 +51,27 @@ export function dataDirOption(): Option {
     .default('./mesh-data');
 }
 
+/** Ends the definition of a command with the options of every public command and its examples. */
+export function addPublicOptions(command: Command, lines: readonly string[]): void {
+  command.addOption(urlOption()).addOption(jsonOption()).addHelpText('after', examples(lines));
+}
+
+/** Ends the definition of a command with the options of every node command and its examples. */
+export function addFolderOptions(command: Command, lines: readonly string[]): void {
+  command
+    .option('--node-dir <folder>', "the node's folder", './mesh-node')
+    .addOption(jsonOption())
+    .addHelpText('after', examples(lines));
+}
+
+/** Filter of lists of attestations and treaties, which know no other kept status. */
+export function statusOption(): Option {
+  return new Option('--status <status>', 'only those with this status').choices([
+    'active',
+    'revoked',
+  ]);
+}
+
 /** The examples that end a command's help. */
 export function examples(lines: readonly string[]): string {
   return ['', 'Examples:', ...lines.map((line) => `  $ ${line}`)].join('\n');
@@ -52,6 +90,39 @@ export function wholeNumber(highest = Number.MAX_SAFE_INTEGER): (text: string) =
 /** Gathers the values of an option that may be repeated. */
 export function collect(value: string, earlier: readonly string[] = []): readonly string[] {
   return [...earlier, value];
+}
+
+/** Gathers the values of an option that may be repeated, each parsed. */
+export function collectAs<T>(parse: (text: string) => T) {
+  return (text: string, earlier: readonly T[] = []): readonly T[] => [...earlier, parse(text)];
+}
+
+export function publicKey(text: string): string {
+  if (isPublicKey(text)) return text;
+  throw new InvalidArgumentError('It must be a public key: base64 of 32 bytes.');
+}
+
+/** Parses `key` or `id=key`; a key alone may end in `=` itself. */
+export function namedKey(text: string): NamedKey {
+  if (isPublicKey(text)) return { id: null, key: text };
+  const mark = text.indexOf('=');
+  return { id: text.slice(0, Math.max(mark, 0)), key: publicKey(text.slice(mark + 1)) };
+}
+
+function isPublicKey(text: string): boolean {
+  return decodeBase64(text, PUBLIC_KEY_BYTES) !== null;
+}
+
+/** Parses a JSON object; its numbers stay as they are written. */
+export function jsonObject(text: string): JsonObject {
+  let value: JsonValue;
+  try {
+    value = parseJson(text);
+  } catch {
+    value = null;
+  }
+  if (isJsonObject(value)) return value;
+  throw new InvalidArgumentError('It must be a JSON object.');
 }
 
 function serverUrl(text: string): string {

@@ -1,7 +1,9 @@
 /** What a command prints: for people by default, exactly one JSON object with `--json`. */
+
+import type { Verdict } from '../client/trust-answers.ts';
 import type { JsonObject } from '../json/value.ts';
 import { jsonText } from '../json/write.ts';
-import { type ExitCode, outcomeOf } from './exit-codes.ts';
+import { EXIT, type ExitCode, failure, outcomeOf } from './exit-codes.ts';
 
 /** Control and formatting characters: text from nodes and servers must not drive the terminal. */
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
@@ -18,6 +20,23 @@ export function printResult(
 ): void {
   if (json) writeLine(process.stdout, jsonText(result).replace(/[\x7f-\x9f]/g, escapeUnit));
   else for (const line of text) writeLine(process.stdout, printable(line));
+}
+
+/**
+ * Prints a verdict on `what`. A refusal is an answer, so it goes to stdout too; it ends the command with
+ * the exit code of one.
+ */
+export function printVerdict(options: OutputOptions, verdict: Verdict, what: string): void {
+  const { accepted, reason } = verdict;
+  printResult(options, verdict, [
+    accepted ? `Accepted: ${what}.` : `Refused (${reason}): ${what}.`,
+  ]);
+  if (!accepted) throw failure(EXIT.refused, reason, '');
+}
+
+/** An answer type has no index signature, yet every answer was read from JSON. */
+export function asJson(answer: object): JsonObject {
+  return answer as JsonObject;
 }
 
 /** Tells on stderr that something went wrong and goes on. */

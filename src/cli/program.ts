@@ -1,13 +1,20 @@
 /** The whole command tree, built without side effects, so that `/cli-reference` can be made from it. */
 import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
+import { addAgentsCommand } from './agents.ts';
+import { addAttestationCommands } from './attestation.ts';
 import { addAuditCommands } from './audit.ts';
 import { EXIT_CODE_HELP } from './exit-codes.ts';
+import { addFeedCommands } from './feed.ts';
+import { addGraphCommands } from './graph.ts';
 import { addInitCommand } from './init.ts';
 import { addNodeCommands } from './node.ts';
 import { addOperatorCommands } from './operator.ts';
 import { examples } from './options.ts';
+import { addPolicyCommands } from './policy.ts';
+import { addRecognitionPolicyCommands } from './recognition-policy.ts';
 import { addServeCommand } from './serve.ts';
+import { addTreatyCommands } from './treaty.ts';
 
 export function buildProgram(): Command {
   const program = new Command('mesh-na')
@@ -21,6 +28,13 @@ export function buildProgram(): Command {
   addInitCommand(program);
   addServeCommand(program);
   addOperatorCommands(program);
+  addPolicyCommands(program);
+  addAttestationCommands(program);
+  addRecognitionPolicyCommands(program);
+  addTreatyCommands(program);
+  addFeedCommands(program);
+  addGraphCommands(program);
+  addAgentsCommand(program);
   addAuditCommands(program);
   addNodeCommands(program);
   return program;

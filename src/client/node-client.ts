@@ -1,4 +1,4 @@
-/** A node's requests with proof of its key (wire rules 4.3-4.5). */
+/** A node's requests with proof of its key (wire rules 4.3-4.6). */
 import type { JsonObject } from '../json/value.ts';
 import { jsonText } from '../json/write.ts';
 import type { JoinCertificate } from '../records/join-certificate.ts';
@@ -6,6 +6,7 @@ import { audienceSource } from './audience.ts';
 import { send } from './http.ts';
 import type { KeyPair } from './keys.ts';
 import { newStamp, type SigningOptions } from './options.ts';
+import { type Agent, signAgentDescriptor, signDeleteEnvelope } from './sign-agent.ts';
 import { NODE_PROOF_HEADER, nodeProofHeader, signNodeBody } from './sign-node.ts';
 
 /** Where the proof travels: in the body, which every authority knows, or in a header, which only ours does. */
@@ -33,14 +34,21 @@ export interface Acknowledgement {
   readonly server_time: string;
 }
 
+export type AgentRegistered = { readonly status: string; readonly expires_at: string };
+export type AgentUnregistered = { readonly status: string };
+
 export interface NodeClient {
   join(request: JoinRequest): Promise<JoinCertificate>;
   heartbeat(request: HeartbeatRequest): Promise<Acknowledgement>;
   renew(request: RenewRequest): Promise<JoinCertificate>;
+  /** Makes this node's agent findable, or refreshes it. The descriptor carries its own proof. */
+  registerAgent(agent: Agent): Promise<AgentRegistered>;
+  /** The signed envelope is the proof, whatever form the other requests use. */
+  unregisterAgent(): Promise<AgentUnregistered>;
 }
 
 export function createNodeClient(options: NodeClientOptions): NodeClient {
-  const { key, proof = 'body' } = options;
+  const { key, proof = 'body', now = Date.now } = options;
   const audienceOf = audienceSource(options);
 
   async function post<T>(path: string, members: JsonObject): Promise<T> {
@@ -65,5 +73,14 @@ export function createNodeClient(options: NodeClientOptions): NodeClient {
     join: (request) => post<JoinCertificate>('/join', request),
     heartbeat: (request) => post<Acknowledgement>('/heartbeat', request),
     renew: (request) => post<JoinCertificate>('/renew', request),
+    registerAgent(agent) {
+      const body = jsonText(signAgentDescriptor(agent, key, now()));
+      return send<AgentRegistered>(options, { method: 'POST', path: '/agents', body });
+    },
+    unregisterAgent() {
+      const body = jsonText(signDeleteEnvelope(key, newStamp(options).timestamp));
+      const path = `/agents/${encodeURIComponent(key.publicKey)}`;
+      return send<AgentUnregistered>(options, { method: 'DELETE', path, body });
+    },
   };
 }

@@ -1,10 +1,12 @@
-/** An operator's signed requests (wire rules 4.7-4.9 and the roster of 4.15). */
+/** An operator's signed requests: wire rules 4.7-4.9, the roster of 4.15, and all of `operator-trust.ts`. */
 import type { JsonObject } from '../json/value.ts';
 import { jsonText } from '../json/write.ts';
 import type { RevocationReason } from '../records/revocation-list.ts';
+import { asRead } from './as-read.ts';
 import { audienceSource } from './audience.ts';
 import { type HttpRequest, send } from './http.ts';
 import type { KeyPair } from './keys.ts';
+import { type OperatorTrust, operatorTrust } from './operator-trust.ts';
 import { newStamp, type SigningOptions } from './options.ts';
 import { operatorHeaders, type SignatureVersion } from './sign-operator.ts';
 
@@ -68,7 +70,7 @@ export type OperatorCall = Pick<HttpRequest, 'method' | 'path' | 'query'> & {
   readonly body?: JsonObject;
 };
 
-export interface OperatorClient {
+export interface OperatorClient extends OperatorTrust {
   invite(request?: InviteRequest): Promise<Invite>;
   revoke(request: RevokeRequest): Promise<Revocation>;
   revokeOperatorKey(keyId: string, request?: { reason?: string }): Promise<OperatorKeyRevocation>;
@@ -83,7 +85,8 @@ export function createOperatorClient(options: OperatorClientOptions): OperatorCl
 
   async function request<T>({ method, path, query = {}, body }: OperatorCall): Promise<T> {
     const audience = signatureVersion === 1 ? '' : await audienceOf();
-    const signed = { method, path: decodeURIComponent(path), query, body: body ?? {}, audience };
+    const read = asRead(body ?? {});
+    const signed = { method, path: decodeURIComponent(path), query, body: read, audience };
     const headers = operatorHeaders(
       { ...signed, ...newStamp(options), keyId },
       key,
@@ -97,12 +100,17 @@ export function createOperatorClient(options: OperatorClientOptions): OperatorCl
     return request<T>({ method: 'POST', path, body });
   }
 
+  function get<T>(path: string): Promise<T> {
+    return request<T>({ method: 'GET', path });
+  }
+
   return {
+    ...operatorTrust({ get, post }),
     invite: (invite = {}) => post<Invite>('/admin/invite', invite),
     revoke: (revocation) => post<Revocation>('/admin/revoke', revocation),
     revokeOperatorKey: (id, revocation = {}) =>
       post(`/admin/operator-keys/${encodeURIComponent(id)}/revoke`, revocation),
-    nodes: () => request<Roster>({ method: 'GET', path: '/nodes' }),
+    nodes: () => get<Roster>('/nodes'),
     request,
   };
 }

@@ -1,9 +1,10 @@
-/** The documents anyone may read (wire rules 4.15). */
+/** What anyone may ask: the documents of wire rules 4.15, and all of `public-trust.ts`. */
 import type { GenesisBlock } from '../records/genesis.ts';
 import type { PolicyManifest } from '../records/policy-manifest.ts';
 import type { CertificateRevocationList } from '../records/revocation-list.ts';
 import { send } from './http.ts';
 import type { ServerOptions } from './options.ts';
+import { type PublicTrust, publicTrust } from './public-trust.ts';
 
 export interface SovereignDocument {
   readonly sovereign_id: string;
@@ -21,7 +22,7 @@ export interface Health {
   readonly version: string;
 }
 
-export interface PublicClient {
+export interface PublicClient extends PublicTrust {
   genesis(): Promise<GenesisBlock>;
   sovereign(): Promise<SovereignDocument>;
   policy(): Promise<PolicyManifest>;
@@ -35,6 +36,7 @@ export function createPublicClient(server: ServerOptions): PublicClient {
     return send<T>(server, { method: 'GET', path });
   }
   return {
+    ...publicTrust(server),
     genesis: () => get<GenesisBlock>('/genesis'),
     sovereign: () => get<SovereignDocument>('/sovereign.json'),
     policy: () => get<PolicyManifest>('/policy'),

@@ -31,6 +31,7 @@ export interface Config {
   readonly clockTolerance: number;
   readonly renewalGrace: number | null;
   readonly rolePrefixes: readonly string[] | null;
+  readonly refuseForeignIssuers: boolean;
   readonly livenessFlush: number;
   readonly rateLimits: Readonly<Record<RateBucket, RateLimit | null>>;
   readonly genesis: GenesisBlock;
@@ -68,6 +69,7 @@ export function loadConfig(flags: Flags, environment: Environment, now: number):
         ? null
         : wholeNumber(setting, 'renewalGrace', 0, 31_536_000) * 1000,
     rolePrefixes: listOf(setting('rolePrefixes')),
+    refuseForeignIssuers: oneOf(setting, 'foreignIssuer', ['allow', 'refuse']) === 'refuse',
     livenessFlush: wholeNumber(setting, 'livenessFlush', 10, 60_000),
     rateLimits: rateLimits(environment),
     genesis,

@@ -89,6 +89,12 @@ export const OPTIONS = {
     'how long a renewed certificate stays usable; unset is until it expires',
   ),
   rolePrefixes: option(null, 'MESH_ROLE_PREFIXES', null, 'comma list roles must begin with'),
+  foreignIssuer: option(
+    null,
+    'MESH_FOREIGN_ISSUER',
+    'allow',
+    'allow or refuse issuing in the name of another sovereign',
+  ),
   livenessFlush: option(
     null,
     'MESH_LIVENESS_FLUSH_MS',

@@ -23,38 +23,69 @@ function parsed(bytes: Uint8Array): JsonValue {
   }
 }
 
+/** Whether this network allows a role of that name. */
+export type RoleRule = (role: string) => boolean;
+
 export interface BodyRules {
-  /** The code of a field that is missing or wrong, in the order of the checks; others answer 422. */
-  readonly codes?: { readonly [field: string]: RefusalName };
+  /** The code of a field that is absent or empty; looked at before any other. */
+  readonly missing?: { readonly [field: string]: RefusalName };
+  /**
+   * The code of each field that is wrong and each test that fails, in the order of the checks; a wrong
+   * field without a code answers 422.
+   */
+  readonly codes?: { readonly [fieldOrTest: string]: RefusalName };
+  /** Tests a schema cannot express, by the name they have in `codes`. */
+  readonly tests?: {
+    readonly [test: string]: (body: JsonObject, isAllowedRole: RoleRule) => boolean;
+  };
   /** Fields that also take an integral float or a string of decimal digits (wire rules 4.1). */
   readonly wholeNumbers?: readonly string[];
 }
 
 export interface BodyReader<Schema extends TObject> {
   readonly schema: Schema;
-  read(body: JsonObject): Input<Static<Schema>>;
+  read(body: JsonObject, isAllowedRole?: RoleRule): Input<Static<Schema>>;
 }
 
 /** Compiles the reader of one body; schemas are compiled at start, never per request. */
 export function bodyReader<Schema extends TObject>(
   schema: Schema,
-  { codes = {}, wholeNumbers = [] }: BodyRules = {},
+  { missing = {}, codes = {}, tests = {}, wholeNumbers = [] }: BodyRules = {},
 ): BodyReader<Schema> {
   const shape = Compile(schema);
-  const order = Object.keys(codes);
+  const missingOrder = Object.entries(missing);
+  const order = Object.entries(codes);
   return {
     schema,
-    read(body) {
+    read(body, isAllowedRole = () => true) {
       const candidate = wholeNumbers.length === 0 ? body : withWholeNumbers(body, wholeNumbers);
-      if (shape.Check(candidate)) return { ok: true, value: candidate };
-      const errors = shape.Errors(candidate).flatMap(describe);
-      const field = order.find((name) => errors.some(({ loc }) => loc[1] === name));
-      const code = field === undefined ? undefined : codes[field];
-      return code === undefined
-        ? { ok: false, refusal: 'request_validation_failed', details: { errors } }
-        : { ok: false, refusal: code, details: {} };
+      const [, absent] = missingOrder.find(([field]) => isMissing(candidate[field])) ?? [];
+      if (absent !== undefined) return refused(absent);
+      const errors = shape.Check(candidate) ? [] : shape.Errors(candidate).flatMap(describe);
+      const [, code] =
+        order.find(([name]) => {
+          const test = tests[name];
+          if (test !== undefined) return !test(candidate, isAllowedRole);
+          return errors.some(({ loc }) => loc[1] === name);
+        }) ?? [];
+      if (code !== undefined) return refused(code);
+      if (errors.length > 0) return refused('request_validation_failed', { errors });
+      return { ok: true, value: candidate as Static<Schema> };
     },
   };
+}
+
+/** What a body says, in the words of the command; a refusal stays what it is. */
+export function mapped<From, To>(input: Input<From>, map: (value: From) => To): Input<To> {
+  return input.ok ? { ok: true, value: map(input.value) } : input;
+}
+
+function refused(refusal: RefusalName, details: JsonObject = {}): Input<never> {
+  return { ok: false, refusal, details };
+}
+
+function isMissing(value: JsonValue | undefined): boolean {
+  return value === undefined || value === '' || (Array.isArray(value) && value.length === 0);
 }
 
 function withWholeNumbers(body: JsonObject, fields: readonly string[]): JsonObject {

@@ -8,6 +8,7 @@ import type { Logger } from '../log/logger.ts';
 import type { Metrics } from '../metrics.ts';
 import type { GenesisBlock } from '../records/genesis.ts';
 import type { Runtime } from '../runtime.ts';
+import type { RoleRule } from './body.ts';
 import type { RateBucket, RateLimiter } from './rate-limit.ts';
 import type { Reply } from './reply.ts';
 import type { Route } from './route.ts';
@@ -18,6 +19,7 @@ export interface EdgeSettings {
   readonly proxyHops: number;
   readonly maxRequestBytes: number;
   readonly createdStatus: 200 | 201;
+  readonly isAllowedRole: RoleRule;
   readonly operatorAuth: OperatorAuthSettings;
   readonly nodeAuth: NodeAuthSettings;
 }

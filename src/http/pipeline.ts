@@ -1,8 +1,12 @@
 /**
  * One request in order: id, route, limit, body, access, handler, reply, log line. Nothing here knows
- * sockets: `server.ts` hands in a head whose accessors are valid only until `open` returns.
+ * sockets: `server.ts` hands in a head whose accessors are valid only until `openExchange` returns.
+ *
+ * What a request needs on its way is one plain object, and the steps are plain functions over it:
+ * closures made anew for each request would cost as much as parsing it.
  */
-import { judgeOperator } from '../auth/operator.ts';
+import { judgeOperator, type OperatorHeaders } from '../auth/operator.ts';
+import type { SignedRequest } from '../auth/signed-request.ts';
 import type { OperatorClaim } from '../authority/commands.ts';
 import type { JsonObject } from '../json/value.ts';
 import { Refusal } from '../refusal.ts';
@@ -10,8 +14,8 @@ import { parseBody } from './body.ts';
 import type { Edge } from './edge.ts';
 import { decodePath, parseQuery, type Query } from './query.ts';
 import { errorEnvelope, type Reply, refusalReply } from './reply.ts';
-import { isOperatorRoute, type Route, type RouteRequest } from './route.ts';
-import { createRouter } from './router.ts';
+import { isOperatorRoute, type Route } from './route.ts';
+import type { Match, Router } from './router.ts';
 import { sourceAddress } from './source-address.ts';
 
 export interface RequestHead {
@@ -29,122 +33,140 @@ export interface FinishedReply extends Reply {
   readonly requestId: string;
 }
 
+/** A request whose head was read, and which now waits for its body. */
 export interface Exchange {
   /** False when the answer does not depend on a body. */
   readonly takesBody: boolean;
-  /** Answers with the body that arrived; `too_large` when it passed the limit. */
-  finish(body: Uint8Array | 'too_large'): FinishedReply | Promise<FinishedReply>;
+  readonly requestId: string;
+  /** Milliseconds on the monotonic clock. */
+  readonly started: number;
+  readonly method: string;
+  /** Percent-decoded; as sent when it cannot be decoded. */
+  readonly path: string;
+  readonly query: string;
+  readonly remoteAddr: string;
+  readonly match: Match | 'undecodable';
+  readonly operatorHeaders: OperatorHeaders | null;
+  readonly nodeProof: string;
+  readonly ifNoneMatch: string;
+  readonly baseUrl: string;
 }
 
 const CLIENT_REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
 const HOST = /^[A-Za-z0-9.:[\]_-]{1,255}$/;
-const NO_BODY = new Uint8Array(0);
 const NO_QUERY: Query = {};
-const OPERATOR_HEADERS = {
-  keyId: 'x-admin-key-id',
-  timestamp: 'x-admin-timestamp',
-  nonce: 'x-admin-nonce',
-  signature: 'x-admin-signature',
-} as const;
+const NO_BODY: JsonObject = {};
 
-export function createPipeline(edge: Edge): (head: RequestHead) => Exchange {
-  const findRoute = createRouter(edge.routes);
-
-  return function open(head) {
-    const started = edge.runtime.elapsed();
-    const { method, path } = head;
-    const requestId = requestIdOf(head, edge);
-    const { proxyHops } = edge.settings;
-    const remoteAddr = sourceAddress(
+/** Reads all that is needed of a request's head. */
+export function openExchange(edge: Edge, findRoute: Router, head: RequestHead): Exchange {
+  const { proxyHops } = edge.settings;
+  const decodedPath = decodePath(head.path);
+  const match = decodedPath === null ? 'undecodable' : findRoute(head.method, head.path);
+  const route = routeOf(match);
+  const isRead = route?.method === 'GET';
+  return {
+    takesBody: route !== null && !isRead,
+    requestId: requestIdOf(head, edge),
+    started: edge.runtime.elapsed(),
+    method: head.method,
+    path: decodedPath ?? head.path,
+    query: head.query,
+    remoteAddr: sourceAddress(
       head.peerAddress(),
       proxyHops === 0 ? '' : head.header('x-forwarded-for'),
       proxyHops,
-    );
-    const decodedPath = decodePath(path);
-    const match = decodedPath === null ? 'undecodable' : findRoute(method, path);
-
-    function finished(reply: Reply, template: string): FinishedReply {
-      const elapsed = edge.runtime.elapsed() - started;
-      edge.metrics.request(method, template, reply.status, elapsed / 1000);
-      edge.logger.request({
-        request_id: requestId,
-        method,
-        path: decodedPath ?? path,
-        status: reply.status,
-        duration_ms: Math.round(elapsed * 1000) / 1000,
-        remote_addr: remoteAddr,
-      });
-      if (reply.refusal === null) return { ...reply, requestId };
-      const body = errorEnvelope(reply.refusal, String(reply.body), requestId);
-      return { ...reply, body, requestId };
-    }
-
-    if (typeof match === 'string' || 'allow' in match) {
-      const reply = unmatched(match);
-      return { takesBody: false, finish: () => finished(reply, 'unmatched') };
-    }
-
-    const { route, params } = match;
-    const operatorHeaders = operatorHeadersOf(route, head);
-    const nodeProof = route.access === 'node' ? head.header('x-mesh-node-proof') : '';
-    const isRead = route.method === 'GET';
-    const ifNoneMatch = isRead ? head.header('if-none-match') : '';
-    const baseUrl = isRead ? baseUrlOf(head, edge) : '';
-
-    function answer(rawBody: Uint8Array | 'too_large'): Reply | Promise<Reply> {
-      const now = edge.runtime.now();
-      const limited = spendLimit(edge, route, remoteAddr, now);
-      if (limited !== null) return limited;
-      if (rawBody === 'too_large') return refusalReply('request_entity_too_large');
-      const signed = {
-        method: route.method,
-        path: decodedPath ?? path,
-        query: head.query === '' ? NO_QUERY : parseQuery(head.query),
-        body: isRead ? ({} as JsonObject) : parseBody(rawBody),
-        rawBody,
-      };
-      const request: RouteRequest = {
-        ...signed,
-        id: requestId,
-        params,
-        now,
-        remoteAddr,
-        baseUrl,
-        ifNoneMatch,
-        nodeProof,
-        operator: claimOf(operatorHeaders, signed, now),
-      };
-      return route.handle(request, edge);
-    }
-
-    function claimOf(
-      headers: ReturnType<typeof operatorHeadersOf>,
-      signed: Parameters<typeof judgeOperator>[1],
-      now: number,
-    ): OperatorClaim | null {
-      if (headers === null) return null;
-      const judged = judgeOperator(headers, signed, edge.settings.operatorAuth, now);
-      return { ...judged, scope: route.path, remoteAddr };
-    }
-
-    function recovered(cause: unknown): FinishedReply {
-      return finished(replyToError(cause, edge, requestId), route.path);
-    }
-
-    return {
-      takesBody: !isRead,
-      finish(body) {
-        try {
-          const reply = answer(isRead ? NO_BODY : body);
-          return reply instanceof Promise
-            ? reply.then((settled) => finished(settled, route.path)).catch(recovered)
-            : finished(reply, route.path);
-        } catch (cause) {
-          return recovered(cause);
-        }
-      },
-    };
+    ),
+    match,
+    operatorHeaders: route === null ? null : operatorHeadersOf(route, head),
+    nodeProof: route?.access === 'node' ? head.header('x-mesh-node-proof') : '',
+    ifNoneMatch: isRead ? head.header('if-none-match') : '',
+    baseUrl: isRead ? baseUrlOf(head, edge) : '',
   };
+}
+
+/** Answers with the body that arrived; `too_large` when it passed the limit. */
+export function finishExchange(
+  edge: Edge,
+  exchange: Exchange,
+  body: Uint8Array | 'too_large',
+): FinishedReply | Promise<FinishedReply> {
+  try {
+    const reply = answer(edge, exchange, body);
+    if (!(reply instanceof Promise)) return finished(edge, exchange, reply);
+    return reply.then(
+      (settled) => finished(edge, exchange, settled),
+      (cause) => finished(edge, exchange, replyToError(cause, edge, exchange.requestId)),
+    );
+  } catch (cause) {
+    return finished(edge, exchange, replyToError(cause, edge, exchange.requestId));
+  }
+}
+
+function answer(
+  edge: Edge,
+  exchange: Exchange,
+  rawBody: Uint8Array | 'too_large',
+): Reply | Promise<Reply> {
+  const { match, remoteAddr } = exchange;
+  if (typeof match === 'string' || 'allow' in match) return unmatched(match);
+  const { route, params } = match;
+  const now = edge.runtime.now();
+  const limited = spendLimit(edge, route, remoteAddr, now);
+  if (limited !== null) return limited;
+  if (rawBody === 'too_large') return refusalReply('request_entity_too_large');
+  const request = {
+    method: route.method,
+    path: exchange.path,
+    query: exchange.query === '' ? NO_QUERY : parseQuery(exchange.query),
+    body: exchange.takesBody ? parseBody(rawBody) : NO_BODY,
+    rawBody,
+    id: exchange.requestId,
+    params,
+    now,
+    remoteAddr,
+    baseUrl: exchange.baseUrl,
+    ifNoneMatch: exchange.ifNoneMatch,
+    nodeProof: exchange.nodeProof,
+    operator: null as OperatorClaim | null,
+  };
+  request.operator = claimOf(edge, exchange, route, request, now);
+  return route.handle(request, edge);
+}
+
+function claimOf(
+  edge: Edge,
+  { operatorHeaders, remoteAddr }: Exchange,
+  { path: scope }: Route,
+  signed: SignedRequest,
+  now: number,
+): OperatorClaim | null {
+  if (operatorHeaders === null) return null;
+  const judged = judgeOperator(operatorHeaders, signed, edge.settings.operatorAuth, now);
+  return { ...judged, scope, remoteAddr };
+}
+
+/** Completes a reply and tells metrics and log of it; nothing after this can change the answer. */
+function finished(edge: Edge, exchange: Exchange, reply: Reply): FinishedReply {
+  const { requestId, method, path, remoteAddr } = exchange;
+  const elapsed = edge.runtime.elapsed() - exchange.started;
+  const template = routeOf(exchange.match)?.path ?? 'unmatched';
+  edge.metrics.request(method, template, reply.status, elapsed / 1000);
+  edge.logger.request({
+    request_id: requestId,
+    method,
+    path,
+    status: reply.status,
+    duration_ms: Math.round(elapsed * 1000) / 1000,
+    remote_addr: remoteAddr,
+  });
+  const { status, contentType, headers, refusal } = reply;
+  const body =
+    refusal === null ? reply.body : errorEnvelope(refusal, String(reply.body), requestId);
+  return { status, contentType, body, headers, refusal, requestId };
+}
+
+function routeOf(match: Match | 'undecodable'): Route | null {
+  return typeof match === 'string' || 'allow' in match ? null : match.route;
 }
 
 function requestIdOf(head: RequestHead, edge: Edge): string {
@@ -159,14 +181,14 @@ function unmatched(match: 'undecodable' | 'not_found' | { readonly allow: string
 }
 
 /** The four headers of an operator route, or of a public one that was sent any of them. */
-function operatorHeadersOf(route: Route, head: RequestHead) {
+function operatorHeadersOf(route: Route, head: RequestHead): OperatorHeaders | null {
   const optional = route.access === 'public-or-operator';
   if (!optional && !isOperatorRoute(route)) return null;
   const headers = {
-    keyId: head.header(OPERATOR_HEADERS.keyId),
-    timestamp: head.header(OPERATOR_HEADERS.timestamp),
-    nonce: head.header(OPERATOR_HEADERS.nonce),
-    signature: head.header(OPERATOR_HEADERS.signature),
+    keyId: head.header('x-admin-key-id'),
+    timestamp: head.header('x-admin-timestamp'),
+    nonce: head.header('x-admin-nonce'),
+    signature: head.header('x-admin-signature'),
   };
   const absent = Object.values(headers).every((value) => value === '');
   return optional && absent ? null : headers;
@@ -186,9 +208,11 @@ function baseUrlOf(head: RequestHead, edge: Edge): string {
 function spendLimit(edge: Edge, route: Route, remoteAddr: string, now: number): Reply | null {
   if (route.limit === 'none') return null;
   const limiter = edge.limits[route.limit];
-  const retryAfter = limiter.retryAfter(remoteAddr, now);
+  // A limit is per address; verification endpoints have one bucket each (wire rules 4.1).
+  const key = route.limit === 'VERIFY' ? `${route.path} ${remoteAddr}` : remoteAddr;
+  const retryAfter = limiter.retryAfter(key, now);
   if (retryAfter === 0) {
-    limiter.count(remoteAddr, now);
+    limiter.count(key, now);
     return null;
   }
   edge.metrics.rateLimited(route.limit);

@@ -16,6 +16,11 @@ export function parseQuery(text: string): Query {
   return query;
 }
 
+/** The first value of a parameter; null when it was not sent. */
+export function firstValue(query: Query, name: string): string | null {
+  return query[name]?.[0] ?? null;
+}
+
 function decode(text: string): string {
   return percentDecode(text.replaceAll('+', ' '));
 }

@@ -41,6 +41,10 @@ export interface Route {
   readonly path: string;
   readonly access: Access;
   readonly limit: RateBucket | 'none';
+  /** True when the last `{name}` takes the rest of the path, slashes included. */
+  readonly pathEnd?: true;
+  /** Query parameters and what they mean; all are optional here, a handler may demand one. */
+  readonly query?: { readonly [name: string]: string };
   readonly summary: string;
   readonly description?: string;
   readonly body?: TObject;

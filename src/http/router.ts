@@ -23,7 +23,7 @@ export function createRouter(routes: readonly Route[]): Router {
   const templates = new Map<string, Template>();
   for (const route of routes) {
     const methods = route.path.includes('{')
-      ? templateFor(templates, route.path).methods
+      ? templateFor(templates, route).methods
       : methodsFor(exact, route.path);
     if (methods.has(route.method)) throw new Error(`${route.method} ${route.path} occurs twice`);
     methods.set(route.method, route);
@@ -46,11 +46,13 @@ function methodsFor(exact: Map<string, Map<string, Route>>, path: string): Map<s
   return methods;
 }
 
-function templateFor(templates: Map<string, Template>, path: string): Template {
+function templateFor(templates: Map<string, Template>, { path, pathEnd }: Route): Template {
   const known = templates.get(path);
   if (known !== undefined) return known;
   const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
-  const source = path.replace(/[.*+?^$()|[\]\\]/g, '\\$&').replace(/\{\w+\}/g, '([^/]+)');
+  const source = path
+    .replace(/[.*+?^$()|[\]\\]/g, '\\$&')
+    .replace(/\{\w+\}/g, pathEnd ? '(.+)' : '([^/]+)');
   const template = { pattern: new RegExp(`^${source}$`), names, methods: new Map() };
   templates.set(path, template);
   return template;

@@ -7,7 +7,14 @@
 import type { HttpRequest, HttpResponse, us_listen_socket } from 'uWebSockets.js';
 import { createRequire } from 'node:module';
 import type { Edge } from './edge.ts';
-import { createPipeline, type FinishedReply, type RequestHead } from './pipeline.ts';
+import {
+  type Exchange,
+  type FinishedReply,
+  finishExchange,
+  openExchange,
+  type RequestHead,
+} from './pipeline.ts';
+import { createRouter } from './router.ts';
 
 export interface Server {
   readonly port: number;
@@ -57,47 +64,42 @@ interface ExclusiveListener {
 
 const NO_BODY = new Uint8Array(0);
 
+/** Requests that are not answered yet, and who waits for there to be none. */
+interface Traffic {
+  inFlight: number;
+  onIdle: (() => void) | null;
+}
+
+/** One request on its socket. */
+interface Connection {
+  readonly res: HttpResponse;
+  readonly exchange: Exchange;
+  aborted: boolean;
+  answering: boolean;
+}
+
 export async function listen(edge: Edge, host: string, port: number): Promise<Server> {
   const uws = loadUws();
-  const open = createPipeline(edge);
+  const findRoute = createRouter(edge.routes);
   const { maxRequestBytes } = edge.settings;
-  let inFlight = 0;
-  let onIdle: (() => void) | null = null;
+  const traffic: Traffic = { inFlight: 0, onIdle: null };
   const app = uws.App();
 
   app.any('/*', (res, req) => {
-    const method = req.getMethod().toUpperCase();
-    const exchange = open(requestHead(method, res, req));
-    let aborted = false;
-    let answering = false;
-    inFlight += 1;
-
-    function settled(): void {
-      inFlight -= 1;
-      if (inFlight === 0) onIdle?.();
-    }
-
+    const exchange = openExchange(edge, findRoute, requestHead(res, req));
+    const connection = { res, exchange, aborted: false, answering: false };
+    traffic.inFlight += 1;
     res.onAborted(() => {
-      aborted = true;
-      if (!answering) settled();
+      connection.aborted = true;
+      if (!connection.answering) settled(traffic);
     });
-
-    function send(reply: FinishedReply, closeConnection: boolean): void {
-      if (!aborted) res.cork(() => write(res, method, reply, closeConnection || onIdle !== null));
-      settled();
+    if (!exchange.takesBody) {
+      answer(edge, traffic, connection, NO_BODY);
+    } else if (Number(req.getHeader('content-length')) > maxRequestBytes) {
+      answer(edge, traffic, connection, 'too_large');
+    } else {
+      collectBody(res, maxRequestBytes, (body) => answer(edge, traffic, connection, body));
     }
-
-    function answer(body: Uint8Array | 'too_large'): void {
-      answering = true;
-      const reply = exchange.finish(body);
-      const closeConnection = body === 'too_large';
-      if (reply instanceof Promise) void reply.then((late) => send(late, closeConnection));
-      else send(reply, closeConnection);
-    }
-
-    if (!exchange.takesBody) answer(NO_BODY);
-    else if (Number(req.getHeader('content-length')) > maxRequestBytes) answer('too_large');
-    else collectBody(res, maxRequestBytes, answer);
   });
 
   const socket = await new Promise<us_listen_socket>((resolve, reject) => {
@@ -112,12 +114,41 @@ export async function listen(edge: Edge, host: string, port: number): Promise<Se
     async drain() {
       uws.us_listen_socket_close(socket);
       const idle = new Promise<void>((resolve) => {
-        onIdle = resolve;
+        traffic.onIdle = resolve;
       });
-      if (inFlight > 0) await idle;
+      if (traffic.inFlight > 0) await idle;
     },
     close: () => app.close(),
   };
+}
+
+function answer(
+  edge: Edge,
+  traffic: Traffic,
+  connection: Connection,
+  body: Uint8Array | 'too_large',
+): void {
+  connection.answering = true;
+  const close = body === 'too_large';
+  const reply = finishExchange(edge, connection.exchange, body);
+  if (reply instanceof Promise) void reply.then((late) => send(traffic, connection, late, close));
+  else send(traffic, connection, reply, close);
+}
+
+function send(
+  traffic: Traffic,
+  { res, exchange, aborted }: Connection,
+  reply: FinishedReply,
+  close: boolean,
+): void {
+  if (!aborted)
+    res.cork(() => write(res, exchange.method, reply, close || traffic.onIdle !== null));
+  settled(traffic);
+}
+
+function settled(traffic: Traffic): void {
+  traffic.inFlight -= 1;
+  if (traffic.inFlight === 0) traffic.onIdle?.();
 }
 
 /** uWebSockets.js is native code: a machine without a fitting build gets one sentence that says so. */
@@ -133,9 +164,9 @@ function loadUws(): typeof import('uWebSockets.js') {
   }
 }
 
-function requestHead(method: string, res: HttpResponse, req: HttpRequest): RequestHead {
+function requestHead(res: HttpResponse, req: HttpRequest): RequestHead {
   return {
-    method,
+    method: req.getMethod().toUpperCase(),
     path: req.getUrl(),
     query: req.getQuery() ?? '',
     header: (name) => req.getHeader(name),
@@ -150,26 +181,22 @@ function requestHead(method: string, res: HttpResponse, req: HttpRequest): Reque
 function collectBody(
   res: HttpResponse,
   limit: number,
-  answer: (body: Uint8Array | 'too_large') => void,
+  take: (body: Uint8Array | 'too_large') => void,
 ): void {
-  let pieces: Buffer[] = [];
+  let pieces: Buffer[] | null = null;
   let length = 0;
-  let done = false;
-
-  function finish(body: Uint8Array | 'too_large'): void {
-    done = true;
-    pieces = [];
-    answer(body);
-  }
-
   res.onData((chunk, isLast) => {
-    if (done) return;
+    const before = length;
     length += chunk.byteLength;
-    if (length > limit) finish('too_large');
-    else if (isLast && pieces.length === 0) finish(new Uint8Array(chunk));
-    else {
+    if (length > limit) {
+      // Told once; what still arrives is not kept.
+      if (before <= limit) take('too_large');
+    } else if (isLast && pieces === null) {
+      take(new Uint8Array(chunk));
+    } else {
+      pieces ??= [];
       pieces.push(Buffer.from(chunk.slice(0)));
-      if (isLast) finish(Buffer.concat(pieces));
+      if (isLast) take(Buffer.concat(pieces));
     }
   });
 }

@@ -5,10 +5,15 @@ import ipaddr from 'ipaddr.js';
  * proxies saw. Entries further left in `X-Forwarded-For` are claims of the client and never used.
  */
 export function sourceAddress(peer: string, forwardedFor: string, proxyHops: number): string {
-  if (proxyHops === 0 || forwardedFor === '') return normalAddress(peer) ?? peer;
+  if (proxyHops === 0 || forwardedFor === '') return peerAddress(peer);
   const hops = forwardedFor.split(',');
   const claimed = hops[Math.max(0, hops.length - proxyHops)] ?? '';
-  return normalAddress(claimed.trim()) ?? normalAddress(peer) ?? peer;
+  return normalAddress(claimed.trim()) ?? peerAddress(peer);
+}
+
+/** The kernel writes IPv4 in its one normal form already. */
+function peerAddress(peer: string): string {
+  return peer.includes(':') ? (normalAddress(peer) ?? peer) : peer;
 }
 
 /** IPv4 addresses mapped into IPv6 become IPv4; null when the text is not an address. */

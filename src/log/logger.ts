@@ -66,19 +66,26 @@ export function createLogger({ level, format, destination, now }: LoggerOptions)
       sink[PINO_LEVEL[lineLevel]]({ logger: `mesh.${area}` }, message);
     },
     request(line) {
-      sink.info({ logger: 'mesh.access', ...line }, `${line.method} ${line.path} ${line.status}`);
+      const message = `${line.method} ${line.path} ${line.status}`;
+      if (format === 'json') sink.info({ logger: 'mesh.access', ...line }, message);
+      else sink.info(ACCESS, message + aboutRequest(line));
     },
   };
 }
 
+const ACCESS = { logger: 'mesh.access' };
+
+function aboutRequest({ duration_ms, request_id, remote_addr }: RequestLine): string {
+  return ` ${duration_ms}ms request_id=${request_id} remote_addr=${remote_addr}`;
+}
+
+/** The members of a text line stand in this order, because nothing else is ever logged in text. */
+const MEMBERS = /^\{"level":"(\w+)","timestamp":"([^"]+)","logger":"([^"]+)","message":"(.*)"\}\n$/;
+
 function textLine(json: string): string {
-  const { timestamp, level, logger, message, ...request } = JSON.parse(json) as Record<
-    string,
-    unknown
-  >;
-  const { request_id: id, duration_ms: duration, remote_addr: address } = request;
-  const about = id === undefined ? '' : ` ${duration}ms request_id=${id} remote_addr=${address}`;
-  return `${timestamp} ${level} ${logger} ${printable(String(message))}${about}\n`;
+  const [, level, timestamp, logger, quoted = ''] = MEMBERS.exec(json) ?? [];
+  const message = quoted.includes('\\') ? (JSON.parse(`"${quoted}"`) as string) : quoted;
+  return `${timestamp} ${level} ${logger} ${printable(message)}\n`;
 }
 
 /** A message cannot forge another line or move the reader's terminal. */

@@ -5,7 +5,7 @@
  */
 import Type, { type Static, type TObject, type TProperties, type TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { isJsonObject, JsonFloat, type JsonValue } from '../json/value.ts';
+import { isJsonObject, JsonFloat, type JsonObject, type JsonValue } from '../json/value.ts';
 import { parseDatetime } from '../timestamp.ts';
 
 /** A record field of type datetime: canonical spelling, never naive. */
@@ -13,11 +13,15 @@ export const Datetime = Type.String({ format: 'date-time' });
 export const SignatureItem = Type.Object({ key_id: Type.String(), sig: Type.String() });
 export const Signatures = Type.Array(SignatureItem, { default: [] });
 /** A free-form object: kept whole, with its strings verbatim and its numbers by token. */
-export const FreeForm = Type.Unsafe<{ readonly [name: string]: JsonValue }>({
-  type: 'object',
-  additionalProperties: true,
-  default: {},
-});
+export const FreeForm = Type.Refine(
+  Type.Unsafe<JsonObject>({ type: 'object', additionalProperties: true, default: {} }),
+  isJsonObject,
+);
+/** A whole number of any size that is not negative. */
+export const Natural = Type.Refine(
+  Type.Unsafe<number | bigint>({ minimum: 0, natural: true }),
+  (value) => (typeof value === 'bigint' || Number.isSafeInteger(value)) && value >= 0,
+);
 
 export type SignatureItem = Static<typeof SignatureItem>;
 
@@ -41,7 +45,7 @@ function normalise(schema: TSchema, value: unknown): unknown {
   if (Type.IsArray(schema)) {
     return Array.isArray(value) ? value.map((item) => normalise(schema.items, item)) : value;
   }
-  if (Type.IsInteger(schema)) return integralFloat(value);
+  if (Type.IsInteger(schema) || 'natural' in schema) return integralFloat(value);
   if (Type.IsString(schema) && isDatetime(schema)) return canonicalDatetime(value);
   return value;
 }

@@ -23,7 +23,7 @@ export const documentRoutes: readonly Route[] = [
     summary: 'Active signed genesis block',
     answer: GenesisBlock,
     refusals: [],
-    handle: (request, edge) => serve('genesis', request, edge),
+    handle: (request, edge) => serveDocument('genesis', request, edge),
   },
   {
     method: 'GET',
@@ -56,7 +56,7 @@ export const documentRoutes: readonly Route[] = [
     summary: 'Active signed policy manifest',
     answer: PolicyManifest,
     refusals: [],
-    handle: (request, edge) => serve('policy', request, edge),
+    handle: (request, edge) => serveDocument('policy', request, edge),
   },
   {
     method: 'GET',
@@ -66,14 +66,31 @@ export const documentRoutes: readonly Route[] = [
     summary: 'Active signed certificate revocation list',
     answer: CertificateRevocationList,
     refusals: [],
-    handle: (request, edge) => serve('crl', request, edge),
+    handle: (request, edge) => serveDocument('crl', request, edge),
   },
 ];
 
-/** What makes a document current when the edge holds none, or only one that has lapsed. */
-const RENEWALS = { policy: 'ensurePolicy', crl: 'refreshCrl' } as const;
+/** The others are published at start, and by whatever changes them. */
+function isRenewable(name: DocumentName): name is keyof typeof RENEWALS {
+  return name in RENEWALS;
+}
 
-function serve(name: DocumentName, request: RouteRequest, edge: Edge): Reply | Promise<Reply> {
+/** What makes a document current when the edge holds none, or only one that has lapsed. */
+const RENEWALS = {
+  policy: 'ensurePolicy',
+  crl: 'refreshCrl',
+  recognition_graph: 'refreshGraph',
+  connectome: 'refreshGraph',
+  atlas: 'refreshGraph',
+  dashboard: 'refreshDashboard',
+} as const;
+
+/** Serves a public document from its cached bytes, made current first when it has lapsed. */
+export function serveDocument(
+  name: DocumentName,
+  request: RouteRequest,
+  edge: Edge,
+): Reply | Promise<Reply> {
   const document = edge.documents.get(name);
   if (document !== undefined && request.now < document.freshUntil) {
     return documentReply(document, request.ifNoneMatch);
@@ -82,7 +99,7 @@ function serve(name: DocumentName, request: RouteRequest, edge: Edge): Reply | P
 }
 
 async function renewed(name: DocumentName, request: RouteRequest, edge: Edge): Promise<Reply> {
-  if (name !== 'genesis') await edge.call(RENEWALS[name], null);
+  if (isRenewable(name)) await edge.call(RENEWALS[name], null);
   const document: PublishedDocument | undefined = edge.documents.get(name);
   if (document === undefined) return refusalReply('service_not_ready');
   return documentReply(document, request.ifNoneMatch);

@@ -4,11 +4,11 @@ import { judgeNode } from '../auth/node.ts';
 import type { Answer, NodeClaim } from '../authority/commands.ts';
 import { bodyReader } from '../http/body.ts';
 import { type Edge, withAnswer } from '../http/edge.ts';
-import { rateLimitReply } from '../http/pipeline.ts';
 import type { RateBucket } from '../http/rate-limit.ts';
 import { answerReply, type Reply, refusalReply } from '../http/reply.ts';
 import type { Route, RouteRequest } from '../http/route.ts';
 import { JoinCertificate } from '../records/join-certificate.ts';
+import { limited, limitingFailures } from './node-failures.ts';
 import { Filled, hours, NodeProofMembers } from './scalars.ts';
 
 const DEFAULT_VALIDITY_HOURS = 168;
@@ -170,28 +170,18 @@ function claimedRoles(roles: unknown): readonly string[] | 'malformed' | null {
     : 'malformed';
 }
 
-/**
- * Runs a command with the judged proof of possession. Failed proofs are limited per address and claimed
- * key, before the signature is looked at: one broken node never locks out the fleet behind its gateway.
- */
+/** Runs a command with the judged proof of possession. */
 function proven(
   request: RouteRequest,
   edge: Edge,
   publicKey: string,
   run: (node: NodeClaim) => Reply | Promise<Reply>,
 ): Reply | Promise<Reply> {
-  const failureKey = `${request.remoteAddr} ${publicKey}`;
-  const retryAfter = edge.limits.NODE_FAILURES.retryAfter(failureKey, request.now);
-  if (retryAfter > 0) return limited(edge, 'NODE_FAILURES', retryAfter);
-  const { nodeProof, remoteAddr, now } = request;
-  const judged = judgeNode(publicKey, nodeProof, request, edge.settings.nodeAuth, now);
-  const reply = run({ ...judged, remoteAddr });
-  return reply instanceof Promise ? reply.then(counted) : counted(reply);
-
-  function counted(result: Reply): Reply {
-    if (result.refusal === 'node_auth_failed') edge.limits.NODE_FAILURES.count(failureKey, now);
-    return result;
-  }
+  return limitingFailures(request, edge, publicKey, () => {
+    const { nodeProof, remoteAddr, now } = request;
+    const judged = judgeNode(publicKey, nodeProof, request, edge.settings.nodeAuth, now);
+    return run({ ...judged, remoteAddr });
+  });
 }
 
 function isFailure(answer: Answer, refusal: 'invalid_invite_token'): boolean {
@@ -210,9 +200,4 @@ function countFailure(
   if (retryAfter > 0) return limited(edge, bucket, retryAfter);
   edge.limits[bucket].count(key, request.now);
   return answerReply(answer);
-}
-
-function limited(edge: Edge, bucket: RateBucket, retryAfter: number): Reply {
-  edge.metrics.rateLimited(bucket);
-  return rateLimitReply(retryAfter);
 }

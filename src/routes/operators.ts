@@ -1,14 +1,20 @@
 /** What operators do with nodes and keys (wire rules 4.7 to 4.9, 4.15). */
 import Type from 'typebox';
-import type { Input } from '../authority/commands.ts';
-import { bodyReader } from '../http/body.ts';
+import { bodyReader, mapped } from '../http/body.ts';
 import { withAnswer } from '../http/edge.ts';
 import { answerReply } from '../http/reply.ts';
 import { operatorOf, type Route } from '../http/route.ts';
 import { REVOCATION_REASONS } from '../records/revocation-list.ts';
-import { Filled, hours, PublicKey, Timestamp } from './scalars.ts';
+import { reasonBody } from './reason.ts';
+import {
+  areAllowedRoles,
+  Filled,
+  hours,
+  MAX_VALIDITY_HOURS,
+  PublicKey,
+  Timestamp,
+} from './scalars.ts';
 
-const MAX_VALIDITY_HOURS = 87_600;
 const MAX_TOKEN_EXPIRY_HOURS = 8760;
 const MAX_INVITES = 1000;
 
@@ -22,10 +28,12 @@ const inviteBody = bodyReader(
   }),
   {
     wholeNumbers: ['max_validity_hours', 'token_expiry_hours'],
+    tests: { allowed_roles: ({ roles }, isAllowed) => areAllowedRoles(roles, isAllowed) },
     codes: {
       max_validity_hours: 'invalid_max_validity_hours',
       token_expiry_hours: 'invalid_token_expiry_hours',
       roles: 'invalid_role',
+      allowed_roles: 'invalid_role',
       recipient_public_key: 'invalid_recipient_public_key',
       count: 'invalid_count',
     },
@@ -39,8 +47,6 @@ const revokeBody = bodyReader(
   }),
   { codes: { cert_id: 'missing_cert_id', reason: 'invalid_revocation_reason' } },
 );
-
-const revokeKeyBody = bodyReader(Type.Object({ reason: Type.Optional(Type.String()) }));
 
 const Invite = Type.Object({ token_id: Type.String(), expires_at: Timestamp });
 
@@ -94,7 +100,8 @@ export const operatorRoutes: readonly Route[] = [
       'invalid_count',
     ],
     handle(request, edge) {
-      const input = mapped(inviteBody.read(request.body), (body) => ({
+      const read = inviteBody.read(request.body, edge.settings.isAllowedRole);
+      const input = mapped(read, (body) => ({
         roles: body.roles ?? ['role:client'],
         maxValidityHours: body.max_validity_hours ?? 168,
         tokenExpiryHours: body.token_expiry_hours ?? 24,
@@ -131,7 +138,7 @@ export const operatorRoutes: readonly Route[] = [
     access: 'operator-privileged',
     limit: 'ADMIN',
     summary: 'Switch an operator key off for good',
-    body: revokeKeyBody.schema,
+    body: reasonBody.schema,
     answer: Type.Object({
       key_id: Type.String(),
       revoked: Type.Boolean(),
@@ -142,17 +149,10 @@ export const operatorRoutes: readonly Route[] = [
     }),
     refusals: ['unknown_operator_key', 'last_active_operator_key'],
     handle(request, edge) {
-      const input = mapped(revokeKeyBody.read(request.body), ({ reason = 'unspecified' }) => ({
-        reason,
-      }));
+      const input = reasonBody.read(request.body);
       const keyId = request.params.key_id ?? '';
       const command = { operator: operatorOf(request), keyId, input };
       return withAnswer(edge.call('revokeOperatorKey', command), answerReply);
     },
   },
 ];
-
-/** What a body says, in the words of the command; a refusal stays what it is. */
-function mapped<From, To>(input: Input<From>, map: (value: From) => To): Input<To> {
-  return input.ok ? { ok: true, value: map(input.value) } : input;
-}

@@ -1,6 +1,8 @@
 /** Schemas that several routes share. */
 import Type, { type TInteger } from 'typebox';
 import { isPublicKey } from '../crypto/ed25519.ts';
+import type { RoleRule } from '../http/body.ts';
+import type { JsonValue } from '../json/value.ts';
 
 /** Base64 of 32 bytes in its one canonical spelling. */
 export const PublicKey = Type.Refine(
@@ -10,7 +12,12 @@ export const PublicKey = Type.Refine(
 
 export const Filled = Type.String({ minLength: 1 });
 
+/** A name that becomes a key of the store: its length is bounded. */
+export const Name = Type.String({ minLength: 1, maxLength: 256 });
+
 export const Timestamp = Type.String({ format: 'date-time' });
+
+export const MAX_VALIDITY_HOURS = 87_600;
 
 /** A whole number of hours; an integral float or a string of decimal digits is taken too. */
 export function hours(maximum?: number): TInteger {
@@ -25,3 +32,9 @@ export const NodeProofMembers = {
     Type.Unknown({ description: 'Base64 signature over the canonical body without this member' }),
   ),
 };
+
+/** Whether every role of a list is allowed; anything that is no list of strings is judged elsewhere. */
+export function areAllowedRoles(roles: JsonValue | undefined, isAllowed: RoleRule): boolean {
+  if (!Array.isArray(roles)) return true;
+  return roles.every((role) => typeof role !== 'string' || isAllowed(role));
+}

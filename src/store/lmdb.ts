@@ -27,6 +27,8 @@ const MAX_DATABASES = 16;
 const KEPT_CHANGES = 10_000;
 const NONCE_BUCKET_MS = 60_000;
 const FORGET_AT_MOST = 20_000;
+/** Audit entries read back at a start, for those who show what happened last. */
+const RECENT_AUDIT = 1000;
 
 interface Owner extends ProcessIdentity {
   readonly held: boolean;
@@ -70,6 +72,7 @@ export function openLmdbStore(dataDir: string): Store {
         const [lastSeen, status, remoteAddr, newestSignedAt] = value;
         return { id: String(key), lastSeen, status, remoteAddr, newestSignedAt };
       }),
+      recentAudit: recentAudit(db.audit),
       auditHead: lastAudit(db.audit)?.hash ?? GENESIS_HASH,
       closedCleanly,
     };
@@ -254,6 +257,11 @@ function lastAudit(audit: Database<AuditEntry, number>): { position: number; has
     return { position: key, hash: value.hash };
   }
   return null;
+}
+
+function recentAudit(audit: Database<AuditEntry, number>): AuditEntry[] {
+  const entries = audit.getRange({ reverse: true, limit: RECENT_AUDIT });
+  return [...entries].map(({ value }) => value).reverse();
 }
 
 function toStoredSubject(entry: {

@@ -60,6 +60,8 @@ export interface StoreContents {
   readonly subjects: Iterable<StoredSubject>;
   readonly nonces: Iterable<SpentNonce>;
   readonly liveness: Iterable<StoredLiveness>;
+  /** The last audit entries, oldest first. */
+  readonly recentAudit: readonly AuditEntry[];
   /** Hash of the last audit entry; 64 zeros when there is none. */
   readonly auditHead: string;
   /** False when the last owner ended without closing: up to one flush of liveness may be missing. */

@@ -111,17 +111,16 @@ function operationId({ method, path }: Route): string {
   return `${method.toLowerCase()}${path.replace(/[^A-Za-z0-9]+/g, '_').replace(/_$/, '')}`;
 }
 
-function parametersOf({ path }: Route): JsonObject {
-  const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
-  if (names.length === 0) return {};
-  return {
-    parameters: names.map((name) => ({
-      name,
-      in: 'path',
-      required: true,
-      schema: { type: 'string' },
-    })),
-  };
+function parametersOf({ path, query = {} }: Route): JsonObject {
+  const schema = { type: 'string' };
+  const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => {
+    return { name, in: 'path', required: true, schema };
+  });
+  const inQuery = Object.entries(query).map(([name, description]) => {
+    return { name, in: 'query', required: false, description, schema };
+  });
+  const parameters = [...inPath, ...inQuery];
+  return parameters.length === 0 ? {} : { parameters };
 }
 
 function responsesOf(route: Route): JsonObject {

@@ -1,5 +1,6 @@
 /** Requests as clients send them, and the means to send them wrong. */
 import { randomBytes } from 'node:crypto';
+import { type OutgoingHttpHeaders, request } from 'node:http';
 import { signNodeBody } from '../../src/client/sign-node.ts';
 import { type OperatorRequest, operatorHeaders } from '../../src/client/sign-operator.ts';
 import { type Signer, signerFromSeed } from '../../src/crypto/ed25519.ts';
@@ -38,6 +39,46 @@ export function get(na: { readonly url: string }, path: string): Promise<Receive
   return send(na, 'GET', path);
 }
 
+/** What `fetch` refuses to send: any method, empty or repeated headers, a body in pieces. */
+export function sendRaw(
+  na: { readonly url: string },
+  method: string,
+  path: string,
+  init: { headers?: OutgoingHttpHeaders; pieces?: readonly (string | Uint8Array)[] } = {},
+): Promise<Received> {
+  const { hostname, port } = new URL(na.url);
+  const { headers = {}, pieces = [] } = init;
+  return new Promise((resolve, reject) => {
+    const outgoing = request({ hostname, port, method, path, headers, agent: false });
+    outgoing.on('error', reject);
+    outgoing.on('response', (incoming) => {
+      const chunks: Buffer[] = [];
+      incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
+      incoming.on('end', () => {
+        const text = Buffer.concat(chunks).toString('utf8');
+        const given = Object.entries(incoming.headers).map(
+          ([name, value]) => [name, String(value)] as [string, string],
+        );
+        const isJson = incoming.headers['content-type']?.startsWith('application/json');
+        resolve({
+          status: incoming.statusCode ?? 0,
+          headers: new Headers(given),
+          text,
+          body: isJson && text !== '' ? JSON.parse(text) : undefined,
+        });
+      });
+    });
+    for (const piece of pieces) outgoing.write(piece);
+    outgoing.end();
+  });
+}
+
+/** `200`, or the status and code of a refusal, such as `401 admin_auth_failed`. */
+export function outcome({ status, body }: Received): string {
+  const code: unknown = body?.error?.code;
+  return code === undefined ? String(status) : `${status} ${code}`;
+}
+
 export interface OperatorCall {
   readonly operator?: TestOperator;
   readonly method?: string;
@@ -48,6 +89,17 @@ export interface OperatorCall {
   readonly alter?: (headers: Record<string, string>) => void;
 }
 
+/** A request with its signature: as data, so that it can be sent twice, late or elsewhere. */
+export interface SignedRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly init: { readonly body?: string; readonly headers: Readonly<Record<string, string>> };
+}
+
+export function sendSigned(na: TestAuthority, { method, path, init }: SignedRequest) {
+  return send(na, method, path, init);
+}
+
 /** A signed operator request; the privileged operator signs unless another is given. */
 export async function operate(
   na: TestAuthority,
@@ -55,6 +107,15 @@ export async function operate(
   body: JsonObject = {},
   call: OperatorCall = {},
 ): Promise<Received> {
+  return sendSigned(na, operatorRequest(na, path, body, call));
+}
+
+export function operatorRequest(
+  na: TestAuthority,
+  path: string,
+  body: JsonObject = {},
+  call: OperatorCall = {},
+): SignedRequest {
   const method = call.method ?? 'POST';
   const { keyId, key } = call.operator ?? na.privileged;
   const url = new URL(path, na.url);
@@ -70,11 +131,12 @@ export async function operate(
   };
   const headers: Record<string, string> = { ...operatorHeaders(request, key, call.version ?? 2) };
   call.alter?.(headers);
-  return send(na, method, path, method === 'GET' ? { headers } : { headers, body: jsonText(body) });
+  const init = method === 'GET' ? { headers } : { headers, body: jsonText(body) };
+  return { method, path, init };
 }
 
 function queryOf(url: URL): { [name: string]: string[] } {
-  const query: { [name: string]: string[] } = {};
+  const query: { [name: string]: string[] } = Object.create(null);
   for (const name of url.searchParams.keys()) query[name] = url.searchParams.getAll(name);
   return query;
 }
@@ -110,6 +172,16 @@ export async function nodeRequest(
   body: JsonObject,
   call: NodeCall = {},
 ): Promise<Received> {
+  return sendSigned(na, signedByNode(na, path, key, body, call));
+}
+
+export function signedByNode(
+  na: TestAuthority,
+  path: string,
+  key: Signer,
+  body: JsonObject,
+  call: NodeCall = {},
+): SignedRequest {
   const signed: Record<string, unknown> = {
     ...signNodeBody({ node_public_key: key.publicKey, ...body }, call.signedBy ?? key, {
       timestamp: call.timestamp ?? formatInstant(na.clock.now()),
@@ -117,7 +189,7 @@ export async function nodeRequest(
     }),
   };
   call.alter?.(signed);
-  return send(na, 'POST', path, { body: jsonText(signed as JsonObject) });
+  return { method: 'POST', path, init: { headers: {}, body: jsonText(signed as JsonObject) } };
 }
 
 export async function invite(na: TestAuthority, terms: JsonObject = {}): Promise<string> {

@@ -1,0 +1,67 @@
+/**
+ * Entry of the bare server's process: what uWebSockets.js and libsodium cost when nothing else is done.
+ * It has no routes of its own for documents; the run hands in the bytes that the authority serves.
+ */
+import type { HttpResponse } from 'uWebSockets.js';
+import { createRequire } from 'node:module';
+import sodium from 'sodium-native';
+
+export interface StaticAnswer {
+  readonly path: string;
+  readonly headers: readonly (readonly [string, string])[];
+  readonly body: string;
+}
+
+const uws: typeof import('uWebSockets.js') = createRequire(import.meta.url)('uWebSockets.js');
+
+process.once('message', (answers: readonly StaticAnswer[]) => serve(answers));
+process.once('disconnect', () => process.exit());
+
+function serve(answers: readonly StaticAnswer[]): void {
+  const app = uws.App();
+  app.post('/heartbeat', acceptHeartbeat);
+  for (const { path, headers, body } of answers) {
+    const bytes = Buffer.from(body);
+    app.get(path, (res) => {
+      res.writeStatus('200 OK');
+      for (const [name, value] of headers) res.writeHeader(name, value);
+      res.end(bytes);
+    });
+  }
+  app.listen('127.0.0.1', 0, (socket) => {
+    if (socket === false) throw new Error('The bare server cannot listen');
+    process.send?.({ port: uws.us_socket_local_port(socket) });
+  });
+}
+
+function acceptHeartbeat(res: HttpResponse): void {
+  let earlier: Buffer | null = null;
+  res.onAborted(() => undefined);
+  res.onData((chunk, isLast) => {
+    const bytes =
+      earlier === null ? Buffer.from(chunk) : Buffer.concat([earlier, Buffer.from(chunk)]);
+    if (!isLast) {
+      earlier = Buffer.from(bytes);
+      return;
+    }
+    const signed = isSigned(bytes.toString());
+    res.cork(() => {
+      res.writeStatus(signed ? '200 OK' : '401 Unauthorized');
+      res.writeHeader('Content-Type', 'application/json');
+      res.end(signed ? '{"ack":true}' : '{"ack":false}');
+    });
+  });
+}
+
+function isSigned(text: string): boolean {
+  const body = JSON.parse(text) as { [name: string]: unknown };
+  const signed: { [name: string]: unknown } = {};
+  for (const name of Object.keys(body).sort()) {
+    if (name !== 'signature') signed[name] = body[name];
+  }
+  return sodium.crypto_sign_verify_detached(
+    Buffer.from(String(body.signature), 'base64'),
+    Buffer.from(JSON.stringify(signed)),
+    Buffer.from(String(body.node_public_key), 'base64'),
+  );
+}

@@ -1,0 +1,66 @@
+/** Rounds of several contestants in turn, so that whatever else the machine does falls on all of them. */
+import { assertAccepted, type RoundResult } from './round.ts';
+
+export type Settings = {
+  readonly seconds: number;
+  readonly rounds: number;
+  /** Null is the default of each benchmark. */
+  readonly connections: number | null;
+  /** Requests per second of the open loop; null is the closed loop. */
+  readonly rate: number | null;
+  readonly nodes: number;
+  readonly cpuProf: string | null;
+  readonly progress: (line: string) => void;
+};
+
+export interface Contestant {
+  readonly name: string;
+  run(seconds: number): Promise<RoundResult>;
+}
+
+export interface Standing {
+  readonly name: string;
+  readonly rounds: readonly RoundResult[];
+}
+
+export interface Upcoming {
+  readonly seconds: number;
+  /** The best rate of any contestant so far, to know how many requests have to be ready. */
+  readonly fastest: number;
+}
+
+/** Compiles the hot paths of the servers; not counted. */
+export const WARM_UP_SECONDS = 3;
+const FIRST_GUESS = 25_000;
+
+export async function contest(
+  contestants: readonly Contestant[],
+  { seconds, rounds, progress }: Settings,
+  prepare: (upcoming: Upcoming) => Promise<unknown> = async () => undefined,
+): Promise<Standing[]> {
+  const standings = contestants.map(({ name, run }) => ({
+    name,
+    run,
+    rounds: [] as RoundResult[],
+  }));
+  let fastest = FIRST_GUESS;
+  for (let round = 0; round <= rounds; round += 1) {
+    const isWarmUp = round === 0;
+    const length = isWarmUp ? WARM_UP_SECONDS : seconds;
+    await prepare({ seconds: length, fastest });
+    const rates: number[] = [];
+    for (const { name, run, rounds: kept } of standings) {
+      const result = assertAccepted(name, await run(length));
+      if (!isWarmUp) kept.push(result);
+      rates.push(rateOf(result));
+    }
+    fastest = Math.max(...rates, isWarmUp ? 0 : fastest);
+    const told = standings.map(({ name }, index) => `${name} ${rates[index]?.toFixed(0)}/s`);
+    progress(`${isWarmUp ? 'warm-up' : `round ${round} of ${rounds}`}: ${told.join(', ')}`);
+  }
+  return standings;
+}
+
+export function rateOf({ answered, seconds }: RoundResult): number {
+  return answered / seconds;
+}

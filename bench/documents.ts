@@ -1,0 +1,74 @@
+/** Cached public documents: the authority against static answers of the same bytes. */
+import { join } from 'node:path';
+import type { StaticAnswer } from './bare-server.ts';
+import { contest, type Settings, type Standing } from './contest.ts';
+import type { Load } from './load.ts';
+import { busyClientNotes, compare, lineOf, type Report } from './report.ts';
+import type { Target } from './round.ts';
+import { startAuthority, startBare } from './servers.ts';
+
+const TARGET = 0.85;
+const CONNECTIONS = 64;
+const PATHS = ['/crl', '/genesis'] as const;
+/** Where the bare server answers with as many headers as the authority does. */
+const ALL_HEADERS = '/all-headers';
+/** Written by uWebSockets.js or by HTTP itself, whatever the handler does. */
+const NOT_OURS = new Set(['connection', 'content-length', 'date', 'keep-alive', 'uwebsockets']);
+
+export async function benchDocuments(load: Load, settings: Settings): Promise<Report[]> {
+  const { cpuProf } = settings;
+  await using na = await startAuthority(cpuProf === null ? null : join(cpuProf, 'documents'));
+  const answers = await Promise.all(PATHS.map((path) => copiesOf(na.url, path)));
+  await using bare = await startBare(answers.flat());
+  const reports: Report[] = [];
+  for (const path of PATHS) reports.push(await benchDocument(path, { load, settings, na, bare }));
+  return reports;
+}
+
+interface Sides {
+  readonly load: Load;
+  readonly settings: Settings;
+  readonly na: Target;
+  readonly bare: Target;
+}
+
+async function benchDocument(path: string, { load, settings, na, bare }: Sides): Promise<Report> {
+  const connections = settings.connections ?? CONNECTIONS;
+  function read(target: Target, at: string) {
+    return (seconds: number) =>
+      load.ask('document', { plan: { target, connections, seconds, rate: null }, path: at });
+  }
+  const [ours, plain, full] = (await contest(
+    [
+      { name: 'NA', run: read(na, path) },
+      { name: 'bare', run: read(bare, path) },
+      { name: 'bare, all headers', run: read(bare, ALL_HEADERS + path) },
+    ],
+    settings,
+  )) as [Standing, Standing, Standing];
+
+  const standings = [ours, plain, full];
+  const highest = Math.max(...standings.map((standing) => lineOf(standing).requests_per_second));
+  return {
+    benchmark: `documents GET ${path}`,
+    about: `${connections} connections, closed loop`,
+    lines: standings.map(lineOf),
+    comparisons: [compare(ours, plain, TARGET), compare(ours, full, null)],
+    notes: [
+      'bare sends status, content type and body; with all headers, as many as the NA does',
+      `the load generator reached ${highest.toLocaleString('en')} requests/s`,
+      ...busyClientNotes(standings),
+    ],
+  };
+}
+
+/** The authority's answer as static ones: with its content type alone, and with all its headers. */
+async function copiesOf(url: string, path: string): Promise<StaticAnswer[]> {
+  const response = await fetch(url + path);
+  const body = await response.text();
+  const all = [...response.headers].filter(([name]) => !NOT_OURS.has(name));
+  return [
+    { path, headers: all.filter(([name]) => name === 'content-type'), body },
+    { path: ALL_HEADERS + path, headers: all, body },
+  ];
+}

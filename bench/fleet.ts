@@ -1,0 +1,96 @@
+/** The requests of a fleet, signed beforehand: invites by an operator, joins and heartbeats by nodes. */
+import { signNodeBody } from '../src/client/sign-node.ts';
+import { operatorHeaders } from '../src/client/sign-operator.ts';
+import { SEED_BYTES, type Signer, signerFromSeed } from '../src/crypto/ed25519.ts';
+import type { JsonObject } from '../src/json/value.ts';
+import { jsonText } from '../src/json/write.ts';
+import { systemRuntime } from '../src/runtime.ts';
+
+/** What clients of an authority have to know; a plain value, since it crosses processes. */
+export type Network = {
+  /** The authority's public key. */
+  readonly audience: string;
+  readonly operatorKeyId: string;
+  /** Base64 of the operator's seed. */
+  readonly operatorSeed: string;
+};
+
+export interface FleetNode {
+  readonly key: Signer;
+  readonly certId: string;
+}
+
+/** How many tokens one invite request may ask for. */
+export const MAX_INVITES = 1000;
+
+export function newKeys(count: number): Signer[] {
+  return Array.from({ length: count }, () => signerFromSeed(systemRuntime.randomBytes(SEED_BYTES)));
+}
+
+/** Makes signed invite requests; the body says how many tokens each asks for. */
+export function inviteSigner(network: Network): (body: JsonObject) => Buffer {
+  const key = signerFromSeed(Buffer.from(network.operatorSeed, 'base64'));
+  const { audience, operatorKeyId: keyId } = network;
+  const route = { method: 'POST', path: '/admin/invite', query: {} };
+  return (body) => {
+    const headers = operatorHeaders({ ...route, ...newStamp(), audience, keyId, body }, key);
+    return httpRequest('POST', '/admin/invite', headers, jsonText(body));
+  };
+}
+
+export function joinRequest(key: Signer, inviteToken: string): Buffer {
+  const body = { node_public_key: key.publicKey, invite_token: inviteToken };
+  return httpRequest('POST', '/join', {}, jsonText(signNodeBody(body, key, newStamp())));
+}
+
+/**
+ * Signs heartbeats of all nodes in turn. The timestamps of one node only rise, over all calls, because
+ * the authority refuses what is older than its window of nonces.
+ */
+export function heartbeatSigner(nodes: readonly FleetNode[]): (count: number) => Buffer[] {
+  let turn = 0;
+  let signedAt = 0;
+
+  function nextRequest(): Buffer {
+    const node = nodes[turn % nodes.length];
+    if (node === undefined) throw new Error('There are no nodes to sign for');
+    if (turn % nodes.length === 0) signedAt += 1;
+    turn += 1;
+    return heartbeatRequest(node, signedAt);
+  }
+
+  return (count) => {
+    signedAt = Math.max(signedAt, systemRuntime.now());
+    return Array.from({ length: count }, nextRequest);
+  };
+}
+
+function heartbeatRequest({ key, certId }: FleetNode, signedAt: number): Buffer {
+  const body = { node_public_key: key.publicKey, cert_id: certId, status: 'healthy' };
+  const signed = signNodeBody(body, key, newStamp(signedAt));
+  return httpRequest('POST', '/heartbeat', {}, jsonText(signed));
+}
+
+export function getRequest(path: string): Buffer {
+  return Buffer.from(`GET ${path} HTTP/1.1\r\nHost: mesh-na.bench\r\n\r\n`, 'latin1');
+}
+
+function newStamp(at = systemRuntime.now()) {
+  return { timestamp: new Date(at).toISOString(), nonce: systemRuntime.uuid() };
+}
+
+function httpRequest(
+  method: string,
+  path: string,
+  headers: { readonly [name: string]: string },
+  body: string,
+): Buffer {
+  const lines = [
+    `${method} ${path} HTTP/1.1`,
+    'Host: mesh-na.bench',
+    'Content-Type: application/json',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+  ];
+  return Buffer.from(`${lines.join('\r\n')}\r\n\r\n${body}`);
+}

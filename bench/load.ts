@@ -1,0 +1,59 @@
+/** The load generator seen from the run: a process of its own that is asked for one piece of work at a time. */
+import { type ChildProcess, fork } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import type { Network } from './fleet.ts';
+import type { RoundPlan, RoundResult } from './round.ts';
+import { childOptions, stopChild } from './servers.ts';
+
+/** What the load generator can be asked for: the order it takes and the answer it gives. */
+export interface Work {
+  /** Makes nodes and lets them join. */
+  enrol: { order: { plan: RoundPlan; network: Network; nodes: number }; answer: RoundResult };
+  /** Signs the heartbeats that every round sends until the next call. */
+  sign: { order: { count: number }; answer: null };
+  heartbeats: { order: RoundPlan; answer: RoundResult };
+  document: { order: { plan: RoundPlan; path: string }; answer: RoundResult };
+  /** One invite request for each node, then the joins. */
+  pairs: {
+    order: { plan: RoundPlan; network: Network; count: number };
+    answer: { invites: RoundResult; joins: RoundResult };
+  };
+  /** Joins alone, with invites made by the thousand before the round. */
+  joins: { order: { plan: RoundPlan; network: Network; count: number }; answer: RoundResult };
+}
+
+export interface Load {
+  ask<Name extends keyof Work>(
+    name: Name,
+    order: Work[Name]['order'],
+  ): Promise<Work[Name]['answer']>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+export type Reply =
+  | { readonly ok: true; readonly answer: unknown }
+  | { readonly ok: false; readonly problem: string };
+
+export function startLoad(): Load {
+  const path = fileURLToPath(new URL('load-child.ts', import.meta.url));
+  const child = fork(path, childOptions());
+  return {
+    ask: (name, order) => ask(child, { name, order }),
+    [Symbol.asyncDispose]: () => stopChild(child),
+  };
+}
+
+function ask<Answer>(child: ChildProcess, message: object): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    function onExit(): void {
+      reject(new Error('The load generator ended'));
+    }
+    child.once('exit', onExit);
+    child.once('message', (reply: Reply) => {
+      child.off('exit', onExit);
+      if (reply.ok) resolve(reply.answer as Answer);
+      else reject(new Error(reply.problem));
+    });
+    child.send(message);
+  });
+}

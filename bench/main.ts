@@ -1,0 +1,101 @@
+/**
+ * The benchmarks of architecture section 8: the authority and a bare server side by side, in one run, on
+ * one machine. Linux only, since CPU time is read from /proc.
+ */
+import { cpus } from 'node:os';
+import { Argument, Command, Option } from 'commander';
+import { jsonOption, wholeNumber } from '../src/cli/options.ts';
+import { printResult } from '../src/cli/output.ts';
+import type { Settings } from './contest.ts';
+import { benchDocuments } from './documents.ts';
+import { benchEnrolments } from './enrolments.ts';
+import { benchHeartbeats } from './heartbeats.ts';
+import { type Load, startLoad } from './load.ts';
+import { type Report, textOf } from './report.ts';
+import { dataFileSystem } from './servers.ts';
+
+const BENCHMARKS = ['heartbeats', 'enrolments', 'documents'] as const;
+type Benchmark = (typeof BENCHMARKS)[number];
+
+interface BenchOptions {
+  readonly seconds: number;
+  readonly rounds: number;
+  readonly connections?: number;
+  readonly rate?: number;
+  readonly nodes: number;
+  readonly cpuProf?: string;
+  readonly json?: boolean;
+}
+
+const RUN: {
+  readonly [Name in Benchmark]: (load: Load, settings: Settings) => Promise<Report | Report[]>;
+} = {
+  heartbeats: benchHeartbeats,
+  enrolments: benchEnrolments,
+  documents: benchDocuments,
+};
+
+const program = new Command('bench')
+  .description('measures the authority side by side with a bare uWebSockets.js server')
+  .addArgument(
+    new Argument('[benchmark]', 'what to measure').choices([...BENCHMARKS, 'all']).default('all'),
+  )
+  .addOption(seconds())
+  .option('--rounds <count>', 'rounds of each contestant', wholeNumber(100), 5)
+  .option('--connections <count>', 'keep-alive connections', wholeNumber(1000))
+  .option('--rate <count>', 'heartbeats: open loop at this many requests/s', wholeNumber(100_000))
+  .option('--nodes <count>', 'heartbeats: nodes of the fleet', wholeNumber(1_000_000), 1000)
+  .option('--cpu-prof <folder>', 'write CPU profiles of the authority below this folder')
+  .addOption(jsonOption())
+  .action(run);
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
+try {
+  await program.parseAsync();
+} catch (cause) {
+  process.stderr.write(`bench: ${cause instanceof Error ? cause.message : String(cause)}\n`);
+  process.exitCode = 1;
+}
+
+/** Signed heartbeats must still be fresh when the last round with them ends. */
+function seconds(): Option {
+  return new Option('--seconds <count>', 'length of a round').argParser(wholeNumber(60)).default(5);
+}
+
+async function run(benchmark: Benchmark | 'all', options: BenchOptions): Promise<void> {
+  const settings: Settings = {
+    seconds: options.seconds,
+    rounds: options.rounds,
+    connections: options.connections ?? null,
+    rate: options.rate ?? null,
+    nodes: options.nodes,
+    cpuProf: options.cpuProf ?? null,
+    progress: (line) => process.stderr.write(`  ${line}\n`),
+  };
+  const reports: Report[] = [];
+  await using load = startLoad();
+  for (const name of BENCHMARKS) {
+    if (benchmark !== 'all' && benchmark !== name) continue;
+    process.stderr.write(`${name}\n`);
+    reports.push(...[await RUN[name](load, settings)].flat());
+  }
+  const machine = machineFacts();
+  const { rounds, seconds } = options;
+  printResult(options, { machine, rounds, seconds, reports }, [
+    `${machine.cores} × ${machine.cpu}, Node ${machine.node}, data on ${machine.data_file_system}`,
+    `Medians of ${rounds} interleaved rounds of ${seconds} s; the NA logs at INFO to a file`,
+    ...(options.cpuProf === undefined ? [] : ['The NA was profiled, which slows it down']),
+    '',
+    ...reports.flatMap(textOf),
+  ]);
+}
+
+function machineFacts() {
+  const [first] = cpus();
+  return {
+    cores: cpus().length,
+    cpu: first?.model.trim() ?? 'unknown CPU',
+    node: process.versions.node,
+    data_file_system: dataFileSystem(),
+  };
+}

@@ -1,0 +1,138 @@
+/** The servers under test, each a process of its own: the authority as it is shipped, and the bare one. */
+import { type ChildProcess, type ForkOptions, fork, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, openSync, readFileSync, rmSync, statfsSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { initNetwork } from '../src/cli/init-network.ts';
+import { readKeyFile } from '../src/keys/key-file.ts';
+import { systemRuntime } from '../src/runtime.ts';
+import type { StaticAnswer } from './bare-server.ts';
+import type { Network } from './fleet.ts';
+import type { Target } from './round.ts';
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const START_MS = 20_000;
+const STOP_MS = 15_000;
+
+/** Limits that would refuse the run itself; those on failures stay, because they are part of the work. */
+const ENVIRONMENT = { MESH_RATE_LIMIT_ADMIN: 'off', MESH_RATE_LIMIT_JOIN: 'off' };
+
+export type AuthorityProcess = Target &
+  AsyncDisposable & { readonly url: string; readonly network: Network };
+export type BareProcess = Target & AsyncDisposable;
+
+/** Starts the authority on a new data folder, with the default log level and its output in a file. */
+export async function startAuthority(cpuProfDir: string | null): Promise<AuthorityProcess> {
+  const folder = mkdtempSync(join(tmpdir(), 'mesh-na-bench-'));
+  const dataDir = join(folder, 'data');
+  const output = join(folder, 'output.log');
+  initNetwork({
+    dataDir,
+    networkName: 'bench',
+    networkVersion: 'v0.1',
+    now: systemRuntime.now(),
+    randomSeed: () => systemRuntime.randomBytes(32),
+  });
+  const file = openSync(output, 'a');
+  const profiling = cpuProfDir === null ? [] : ['--cpu-prof', `--cpu-prof-dir=${cpuProfDir}`];
+  const serve = ['serve', '--data-dir', dataDir, '--host', '127.0.0.1', '--port', '0', '--json'];
+  const child = spawn(
+    process.execPath,
+    [...profiling, '--import', 'tsx', 'src/main.ts', ...serve],
+    // The caller's MESH_ variables must not change what is measured.
+    { cwd: ROOT, env: { PATH: process.env.PATH, ...ENVIRONMENT }, stdio: ['ignore', file, file] },
+  );
+  clearUpAfter(child, folder, output);
+  const announced = await announcement(child, output);
+  const operatorKey = readKeyFile(join(dataDir, 'keys', 'operator-standard.key'));
+  return {
+    pid: child.pid ?? 0,
+    port: announced.port,
+    url: announced.url,
+    network: {
+      audience: announced.na_public_key,
+      operatorKeyId: 'ops-standard',
+      operatorSeed: operatorKey.toString('base64'),
+    },
+    [Symbol.asyncDispose]: () => stopChild(child),
+  };
+}
+
+interface Announcement {
+  readonly url: string;
+  readonly port: number;
+  readonly na_public_key: string;
+}
+
+async function announcement(child: ChildProcess, output: string): Promise<Announcement> {
+  const deadline = systemRuntime.elapsed() + START_MS;
+  // The folder goes when the child does, so the child is looked at first.
+  while (child.exitCode === null && systemRuntime.elapsed() < deadline) {
+    const line = /^\{"url".*\}$/m.exec(readFileSync(output, 'utf8'));
+    if (line !== null) return JSON.parse(line[0]) as Announcement;
+    await sleep(50);
+  }
+  child.kill('SIGKILL');
+  throw new Error('The authority did not start');
+}
+
+export async function startBare(answers: readonly StaticAnswer[] = []): Promise<BareProcess> {
+  const path = fileURLToPath(new URL('bare-server.ts', import.meta.url));
+  const child = fork(path, childOptions());
+  child.send(answers);
+  const [{ port }] = (await once(child, 'message', {
+    signal: AbortSignal.timeout(START_MS),
+  })) as [{ port: number }];
+  return { pid: child.pid ?? 0, port, [Symbol.asyncDispose]: () => stopChild(child) };
+}
+
+/** Children that talk to us over IPC and end when that channel does. */
+export function childOptions(): ForkOptions {
+  return { cwd: ROOT, execArgv: ['--import', 'tsx'] };
+}
+
+export async function stopChild(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = once(child, 'exit');
+  const impatience = setTimeout(() => child.kill('SIGKILL'), STOP_MS);
+  child.kill('SIGTERM');
+  await ended;
+  clearTimeout(impatience);
+}
+
+/** However the run or the authority ends, neither a process nor a data folder is left behind. */
+function clearUpAfter(child: ChildProcess, folder: string, output: string): void {
+  const remove = () => rmSync(folder, { recursive: true, force: true, maxRetries: 10 });
+  const cutShort = () => {
+    child.kill('SIGKILL');
+    remove();
+  };
+  process.once('exit', cutShort);
+  child.once('exit', (code) => {
+    process.off('exit', cutShort);
+    if (code !== 0 && code !== null)
+      process.stderr.write(`The authority ended:\n${tailOf(output)}\n`);
+    remove();
+  });
+}
+
+function tailOf(output: string): string {
+  return readFileSync(output, 'utf8').slice(-2000);
+}
+
+const FILE_SYSTEMS: { readonly [magic: number]: string } = {
+  61267: 'ext4',
+  16914836: 'tmpfs',
+  2035054128: 'overlayfs',
+  1481003842: 'xfs',
+  2435016766: 'btrfs',
+};
+
+/** What the data folders are on: commits to a file system in memory cost no flush. */
+export function dataFileSystem(): string {
+  const { type } = statfsSync(tmpdir());
+  return FILE_SYSTEMS[type] ?? `type 0x${type.toString(16)}`;
+}

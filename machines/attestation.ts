@@ -1,0 +1,66 @@
+/** Membership attestation issued here (spec, state table): the first revocation wins and stays. */
+import { assign, emit, setup } from 'xstate';
+import type { Refused } from './refused.ts';
+
+/** Instants are milliseconds since the epoch. */
+export interface Attestation {
+  /** The signed record as it is served; revoking never rewrites it. */
+  readonly json: string;
+  readonly issuer: string;
+  readonly subject: string;
+  readonly issuedAt: number;
+  readonly revokedAt: number | null;
+  readonly revocationReason: string | null;
+}
+
+export type AttestationEvent =
+  | { readonly type: 'issue'; readonly attestation: Attestation }
+  | { readonly type: 'revoke'; readonly at: number; readonly reason: string };
+
+export type AttestationRefusal = 'attestation_not_found';
+
+const none: Attestation = {
+  json: '',
+  issuer: '',
+  subject: '',
+  issuedAt: 0,
+  revokedAt: null,
+  revocationReason: null,
+};
+
+export const attestationMachine = setup({
+  types: {} as {
+    context: Attestation;
+    events: AttestationEvent;
+    emitted:
+      | Refused<AttestationRefusal>
+      | { readonly type: 'issued' | 'revoked' | 'already_revoked' };
+  },
+}).createMachine({
+  id: 'attestation',
+  initial: 'absent',
+  context: none,
+  states: {
+    absent: {
+      on: {
+        issue: {
+          target: 'active',
+          actions: [assign(({ event }) => event.attestation), emit({ type: 'issued' })],
+        },
+        revoke: { actions: emit({ type: 'refused', refusal: 'attestation_not_found' }) },
+      },
+    },
+    active: {
+      on: {
+        revoke: {
+          target: 'revoked',
+          actions: [
+            assign(({ event }) => ({ revokedAt: event.at, revocationReason: event.reason })),
+            emit({ type: 'revoked' }),
+          ],
+        },
+      },
+    },
+    revoked: { on: { revoke: { actions: emit({ type: 'already_revoked' }) } } },
+  },
+});

@@ -1,0 +1,35 @@
+/** Recognition policy (wire rules 4.12): the one that was set last is active. */
+import { setup } from 'xstate';
+
+export interface StoredRecognitionPolicy {
+  readonly policyId: string;
+  /** The policy as it is served. */
+  readonly json: string;
+  /** Milliseconds since the epoch. */
+  readonly setAt: number;
+}
+
+export type RecognitionPolicyEvent = {
+  readonly type: 'set';
+  readonly policy: StoredRecognitionPolicy;
+};
+
+const machine = setup({
+  types: {} as {
+    context: StoredRecognitionPolicy;
+    events: RecognitionPolicyEvent;
+    emitted: { readonly type: 'set' };
+  },
+});
+
+const set = {
+  target: 'active',
+  actions: [machine.assign(({ event }) => event.policy), machine.emit({ type: 'set' })],
+};
+
+export const recognitionPolicyMachine = machine.createMachine({
+  id: 'recognition-policy',
+  initial: 'absent',
+  context: { policyId: '', json: '', setAt: 0 },
+  states: { absent: { on: { set } }, active: { on: { set } } },
+});

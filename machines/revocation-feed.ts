@@ -1,0 +1,112 @@
+/**
+ * The revocation feeds imported from one issuer (spec, state table): each must be newer than the last.
+ * Imports accumulate; the revoked ids are subjects of their own (`imported-revocation`).
+ */
+import { emit, setup } from 'xstate';
+import type { Refused } from './refused.ts';
+
+export interface ImportedFeed {
+  readonly issuer: string;
+  /** Decimal digits: a sequence may be larger than a number can hold. */
+  readonly sequence: string;
+  readonly feedId: string;
+  readonly revokedCount: number;
+  /** Milliseconds since the epoch. */
+  readonly importedAt: number;
+}
+
+export type ImportedFeedEvent = {
+  readonly type: 'import';
+  readonly feed: ImportedFeed;
+  /** `valid`, or why no signature of the feed verifies. */
+  readonly signature: 'valid' | 'missing_signature' | 'invalid_signature';
+};
+
+export type ImportedFeedRefusal =
+  | 'stale_sequence'
+  | 'missing_feed_signature'
+  | 'invalid_feed_signature';
+
+const machine = setup({
+  types: {} as {
+    context: ImportedFeed;
+    events: ImportedFeedEvent;
+    emitted: Refused<ImportedFeedRefusal> | { readonly type: 'imported' };
+  },
+  guards: {
+    stale: ({ context, event }) => BigInt(event.feed.sequence) <= BigInt(context.sequence),
+    unsigned: ({ event }) => event.signature === 'missing_signature',
+    signatureFails: ({ event }) => event.signature === 'invalid_signature',
+  },
+});
+
+const signatureChecks = [
+  {
+    guard: 'unsigned' as const,
+    actions: machine.emit({ type: 'refused', refusal: 'missing_feed_signature' }),
+  },
+  {
+    guard: 'signatureFails' as const,
+    actions: machine.emit({ type: 'refused', refusal: 'invalid_feed_signature' }),
+  },
+  {
+    target: 'imported',
+    actions: [machine.assign(({ event }) => event.feed), machine.emit({ type: 'imported' })],
+  },
+];
+
+export const revocationFeedMachine = machine.createMachine({
+  id: 'revocation-feed',
+  initial: 'absent',
+  context: { issuer: '', sequence: '-1', feedId: '', revokedCount: 0, importedAt: 0 },
+  states: {
+    absent: { on: { import: signatureChecks } },
+    imported: {
+      on: {
+        import: [
+          { guard: 'stale', actions: emit({ type: 'refused', refusal: 'stale_sequence' }) },
+          ...signatureChecks,
+        ],
+      },
+    },
+  },
+});
+
+/** One attestation revoked by an imported feed; a later feed updates what is known of it. */
+export interface ImportedRevocation {
+  readonly issuer: string;
+  readonly attestationId: string;
+  readonly feedId: string;
+  readonly sequence: string;
+  readonly reason: string | null;
+  /** Time of the import, milliseconds since the epoch. */
+  readonly revokedAt: number;
+}
+
+export type ImportedRevocationEvent = {
+  readonly type: 'revoke';
+  readonly revocation: ImportedRevocation;
+};
+
+const revocation = setup({
+  types: {} as {
+    context: ImportedRevocation;
+    events: ImportedRevocationEvent;
+    emitted: { readonly type: 'revoked' };
+  },
+});
+
+const revoked = {
+  target: 'revoked',
+  actions: [
+    revocation.assign(({ event }) => event.revocation),
+    revocation.emit({ type: 'revoked' }),
+  ],
+};
+
+export const importedRevocationMachine = revocation.createMachine({
+  id: 'imported-revocation',
+  initial: 'absent',
+  context: { issuer: '', attestationId: '', feedId: '', sequence: '', reason: null, revokedAt: 0 },
+  states: { absent: { on: { revoke: revoked } }, revoked: { on: { revoke: revoked } } },
+});

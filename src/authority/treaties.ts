@@ -1,0 +1,141 @@
+/** Recognition treaties (wire rules 4.13). */
+import type { Treaty, TreatyRefusal } from '../../machines/recognition-treaty.ts';
+import type { JsonObject } from '../json/value.ts';
+import { canonicalJson, jsonText } from '../json/write.ts';
+import { readRecognitionTreaty, type TreatyScope } from '../records/recognition-treaty.ts';
+import { signRecord } from '../records/signed-record.ts';
+import { Refusal } from '../refusal.ts';
+import { formatInstant } from '../timestamp.ts';
+import { lifecycleOf } from '../views/lifecycle.ts';
+import type { Edge } from '../views/recognition-index.ts';
+import type { Authority, Handler } from './authority.ts';
+import type { Input, OperatorClaim } from './commands.ts';
+import { accept } from './input.ts';
+import { assertOwnIssuer } from './names.ts';
+import { authenticateOperator } from './operators.ts';
+import { refusalIn } from './refusals.ts';
+import type { UnitOfWork } from './unit-of-work.ts';
+
+const HOUR = 3_600_000;
+
+export interface TreatyTerms {
+  readonly subject: string;
+  readonly subjectKeys: readonly string[];
+  readonly scope: TreatyScope;
+  readonly validityHours: number;
+  readonly metadata: JsonObject;
+  /** Null for this network's own name. */
+  readonly issuer: string | null;
+}
+
+export interface IssueTreaty {
+  readonly operator: OperatorClaim;
+  readonly input: Input<TreatyTerms>;
+}
+
+export const issueTreaty: Handler<IssueTreaty> = (na, unit, command) => {
+  authenticateOperator(na, unit, command.operator, 'privileged');
+  const terms = accept(command.input);
+  const issuer = terms.issuer ?? na.settings.networkName;
+  assertOwnIssuer(na, issuer, 'wrong_issuer');
+  const now = formatInstant(unit.at);
+  const expiresAt = unit.at + terms.validityHours * HOUR;
+  const record = readRecognitionTreaty({
+    treaty_id: na.runtime.uuid(),
+    issuer_sovereign_id: issuer,
+    subject_sovereign_id: terms.subject,
+    subject_public_keys: terms.subjectKeys,
+    scope: terms.scope,
+    issued_at: now,
+    valid_from: now,
+    expires_at: formatInstant(expiresAt),
+    issued_by: na.settings.keyId,
+    metadata: terms.metadata,
+  });
+  if (record === null) throw new Error('An issued treaty is not a RecognitionTreaty');
+  const json = canonicalJson(signRecord(record, na.signer, na.settings.keyId));
+  const treaty: Treaty = {
+    json,
+    issuer,
+    subject: terms.subject,
+    subjectKeys: terms.subjectKeys,
+    issuedAt: unit.at,
+    validFrom: now,
+    expiresAt,
+    revokedAt: null,
+    revocationReason: null,
+  };
+  unit.send('recognition-treaty', record.treaty_id, { type: 'issue', treaty });
+  unit.audit('recognition_treaty_issued', {
+    treaty_id: record.treaty_id,
+    issuer_sovereign_id: issuer,
+    subject_sovereign_id: terms.subject,
+    allowed_roles: terms.scope.allowed_roles,
+  });
+  return json;
+};
+
+export interface RevokeTreaty {
+  readonly operator: OperatorClaim;
+  readonly treatyId: string;
+  readonly input: Input<{ readonly reason: string }>;
+}
+
+export const revokeTreaty: Handler<RevokeTreaty> = (na, unit, command) => {
+  authenticateOperator(na, unit, command.operator, 'privileged');
+  const { treatyId } = command;
+  const { reason } = accept(command.input);
+  const event = { type: 'revoke' as const, at: unit.at, reason };
+  const refused = refusalIn<TreatyRefusal>(unit.send('recognition-treaty', treatyId, event));
+  if (refused !== null) throw new Refusal(refused.refusal);
+  unit.audit('recognition_treaty_revoked', { treaty_id: treatyId, reason });
+  return jsonText({ treaty_id: treatyId, status: 'revoked' });
+};
+
+export interface TreatyFilter {
+  readonly issuer: string | null;
+  readonly subject: string | null;
+  readonly status: string | null;
+}
+
+export const listTreaties: Handler<TreatyFilter> = (na, unit, filter) => {
+  const rows = na.recognition
+    .edges()
+    .filter((edge) => passes(edge, filter))
+    .map((edge) => rowOf(edge, unit));
+  return `{"count":${rows.length},"recognition_treaties":[${rows.join(',')}]}`;
+};
+
+export const readTreaty: Handler<{ readonly treatyId: string }> = (na, unit, { treatyId }) => {
+  const edge = na.recognition.edge(treatyId);
+  if (edge === undefined) throw new Refusal('treaty_not_found');
+  return rowOf(edge, unit);
+};
+
+/** Whether we hold the treaty as revoked. */
+export function isTreatyRevoked(na: Authority, treatyId: string): boolean {
+  return na.subjects.committed('recognition-treaty', treatyId)?.value === 'revoked';
+}
+
+function statusOf({ treaty }: Edge): 'active' | 'revoked' {
+  return treaty.revokedAt === null ? 'active' : 'revoked';
+}
+
+function passes(edge: Edge, filter: TreatyFilter): boolean {
+  return (
+    (filter.issuer ?? edge.from.id) === edge.from.id &&
+    (filter.subject ?? edge.to.id) === edge.to.id &&
+    (filter.status ?? statusOf(edge)) === statusOf(edge)
+  );
+}
+
+function rowOf(edge: Edge, unit: UnitOfWork): string {
+  const lifecycle = lifecycleOf(edge.treaty, unit.at);
+  const rest = jsonText({
+    status: statusOf(edge),
+    revoked_at: lifecycle.revoked_at,
+    revocation_reason: lifecycle.revocation_reason,
+    lifecycle,
+  });
+  return `{"treaty":${edge.treaty.json},${rest.slice(1)}`;
+}

@@ -1,0 +1,128 @@
+/** The commands about membership attestations. */
+import { type Command, Option } from 'commander';
+import { createPublicClient } from '../client/public-client.ts';
+import type { AttestationList } from '../client/trust-answers.ts';
+import type { JsonObject } from '../json/value.ts';
+import { saveJsonFile } from './json-file.ts';
+import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
+import {
+  addPublicOptions,
+  collect,
+  jsonObject,
+  type PublicOptions,
+  statusOption,
+  wholeNumber,
+} from './options.ts';
+import { alignedTable, printResult } from './output.ts';
+import { addVerifyAttestationCommand } from './verify-attestation.ts';
+
+interface AttestOptions extends OperatorOptions {
+  readonly role: readonly string[];
+  readonly validityHours?: number;
+  readonly subjectKey?: string;
+  readonly claims?: JsonObject;
+  readonly issuer?: string;
+  readonly out?: string;
+}
+
+interface ListOptions extends PublicOptions {
+  readonly issuer?: string;
+  readonly subject?: string;
+  readonly status?: string;
+}
+
+export function addAttestationCommands(program: Command): void {
+  const attest = program
+    .command('attest')
+    .description('issue signed evidence that a subject is a member (privileged)')
+    .argument('<subject-id>', 'who it is about')
+    .requiredOption('--role <role>', 'role of the subject (repeatable)', collect)
+    .option('--validity-hours <n>', 'how long it is valid (default: 168)', wholeNumber())
+    .option('--subject-key <key>', 'public key of the subject')
+    .addOption(new Option('--claims <json>', 'claims about the subject').argParser(jsonObject))
+    .option('--issuer <name>', 'issuing sovereign (default: that of the authority)')
+    .option('--out <file>', 'save the signed attestation in this file')
+    .action(runAttest);
+  addOperatorOptions(attest, [
+    'mesh-na attest agent-7 --role role:client --out agent-7.json',
+    `mesh-na attest agent-7 --role role:client --claims '{"tier":"gold"}' --json > agent-7.json`,
+  ]);
+
+  const revoke = program
+    .command('revoke-attestation')
+    .description('revoke an attestation and put it on the revocation feed (privileged)')
+    .argument('<attestation-id>', 'attestation to revoke')
+    .option('--reason <text>', 'why')
+    .action(runRevoke);
+  addOperatorOptions(revoke, [
+    'mesh-na revoke-attestation 5a1f6e0c-8a51-4f0e-9a53-6f5d3c2b1a00 --reason "left the team"',
+  ]);
+
+  const list = program
+    .command('attestations')
+    .description('list the attestations of the authority, the oldest first')
+    .option('--issuer <name>', 'only those of this sovereign')
+    .option('--subject <id>', 'only those about this subject')
+    .addOption(statusOption())
+    .action(runList);
+  addPublicOptions(list, [
+    'mesh-na attestations --subject agent-7',
+    'mesh-na attestations --status revoked --json',
+  ]);
+
+  addVerifyAttestationCommand(program);
+}
+
+async function runAttest(subjectId: string, options: AttestOptions): Promise<void> {
+  const { role, validityHours, subjectKey, claims, issuer, out } = options;
+  const attestation = await operatorClient(options).issueAttestation({
+    subject_id: subjectId,
+    roles: role,
+    ...(validityHours && { validity_hours: validityHours }),
+    ...(subjectKey !== undefined && { subject_public_key: subjectKey }),
+    ...(claims && { claims }),
+    ...(issuer !== undefined && { issuer_sovereign_id: issuer }),
+  });
+  const made = `Attestation ${attestation.attestation_id} is issued`;
+  if (out !== undefined) saveJsonFile(out, attestation, made);
+  printResult(options, attestation, [
+    `${made} to ${attestation.subject_id}${out === undefined ? '' : ` and saved in ${out}`}.`,
+    `Issuer: ${attestation.issuer_sovereign_id}. Roles: ${attestation.roles.join(', ')}. Expires: ${attestation.expires_at}.`,
+  ]);
+}
+
+async function runRevoke(
+  id: string,
+  options: OperatorOptions & { readonly reason?: string },
+): Promise<void> {
+  const { reason } = options;
+  const request = reason === undefined ? {} : { reason };
+  const revoked = await operatorClient(options).revokeAttestation(id, request);
+  const text = revoked.already_revoked ? 'was revoked before' : 'is revoked';
+  printResult(options, revoked, [`Attestation ${id} ${text}.`]);
+}
+
+async function runList(options: ListOptions): Promise<void> {
+  const { issuer, subject, status } = options;
+  const list = await createPublicClient(options).attestations({
+    ...(issuer !== undefined && { issuer_sovereign_id: issuer }),
+    ...(subject !== undefined && { subject_id: subject }),
+    ...(status !== undefined && { status }),
+  });
+  printResult(options, list, listText(list));
+}
+
+function listText({ attestations }: AttestationList): string[] {
+  if (attestations.length === 0) return ['No attestation is there.'];
+  const rows = attestations.map(({ attestation, status, revocation_reason }) => [
+    attestation.attestation_id,
+    attestation.issuer_sovereign_id,
+    attestation.subject_id,
+    attestation.roles.join(','),
+    status,
+    attestation.expires_at,
+    revocation_reason ?? '',
+  ]);
+  const header = ['ATTESTATION', 'ISSUER', 'SUBJECT', 'ROLES', 'STATUS', 'EXPIRES', 'REASON'];
+  return alignedTable([header, ...rows]);
+}

@@ -1,0 +1,96 @@
+/** `mesh-na feed`: which attestations sovereigns have revoked. */
+import type { Command } from 'commander';
+import { createPublicClient } from '../client/public-client.ts';
+import type { PublicKeys } from '../client/public-trust.ts';
+import { EXIT, failure, usageFailure } from './exit-codes.ts';
+import { readJsonFile, saveJsonFile } from './json-file.ts';
+import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
+import {
+  addPublicOptions,
+  collectAs,
+  type NamedKey,
+  namedKey,
+  type PublicOptions,
+} from './options.ts';
+import { printResult } from './output.ts';
+
+interface ExportOptions extends PublicOptions {
+  readonly issuer?: string;
+  readonly out?: string;
+}
+
+interface ImportOptions extends OperatorOptions {
+  readonly issuerKey?: readonly NamedKey[];
+  readonly expectIssuer?: string;
+}
+
+export function addFeedCommands(program: Command): void {
+  const feed = program.command('feed').description('exchange revocations with other sovereigns');
+
+  const exported = feed
+    .command('export')
+    .description('print the signed revocation feed of the authority, or save it')
+    .option('--issuer <name>', 'feed of this sovereign (default: that of the authority)')
+    .option('--out <file>', 'save the feed in this file')
+    .action(runExport);
+  addPublicOptions(exported, [
+    'mesh-na feed export --out alpha-feed.json',
+    'mesh-na feed export --url https://na.beta.example | mesh-na feed import -',
+  ]);
+
+  const imported = feed
+    .command('import')
+    .description('take over the revocations of another sovereign (privileged)')
+    .argument('<file>', 'the signed feed, - for standard input')
+    .option(
+      '--issuer-key <key>',
+      'key it must be signed by, as key or id=key (repeatable; default: those in active treaties)',
+      collectAs(namedKey),
+    )
+    .option('--expect-issuer <name>', 'refuse it unless it is the feed of this sovereign')
+    .action(runImport);
+  addOperatorOptions(imported, [
+    'mesh-na feed import beta-feed.json --expect-issuer beta',
+    'mesh-na feed import beta-feed.json --issuer-key beta-na="$BETA_KEY"',
+  ]);
+}
+
+async function runExport(options: ExportOptions): Promise<void> {
+  const { issuer, out } = options;
+  const feed = await createPublicClient(options).revocationFeed(issuer);
+  // The feed itself is what an export is for, so it is printed even for people.
+  if (out === undefined) return printResult({ json: true }, feed, []);
+  saveJsonFile(out, feed, `Feed ${feed.feed_id} was read`);
+  const { length } = feed.revoked_attestation_ids;
+  printResult(options, feed, [
+    `Feed ${feed.feed_id} of ${feed.issuer_sovereign_id} is saved in ${out}.`,
+    `Sequence: ${feed.sequence}. Revoked attestations: ${length}.`,
+  ]);
+}
+
+async function runImport(file: string, options: ImportOptions): Promise<void> {
+  const { issuerKey, expectIssuer } = options;
+  const keys = issuerKey && issuerKeys(issuerKey);
+  const imported = await operatorClient(options).importFeed({
+    feed: await readJsonFile(file),
+    ...(keys && { issuer_public_keys: keys }),
+    ...(expectIssuer !== undefined && { expected_issuer_sovereign_id: expectIssuer }),
+  });
+  const { feed_id, issuer_sovereign_id, sequence, revoked_count, reason } = imported;
+  if (!imported.accepted) {
+    throw failure(EXIT.refused, reason, `The authority refused the feed: ${reason}`);
+  }
+  printResult(options, imported, [
+    `Feed ${feed_id} of ${issuer_sovereign_id} is imported.`,
+    `Sequence: ${sequence}. Revoked attestations: ${revoked_count}.`,
+  ]);
+}
+
+/** An object when the keys have ids, a list when they have none: both forms that authorities read. */
+function issuerKeys(keys: readonly NamedKey[]): PublicKeys {
+  const ids = new Set(keys.map(({ id }) => id));
+  if (ids.size === 1 && ids.has(null)) return keys.map(({ key }) => key);
+  if (ids.has(null)) throw usageFailure('Give every --issuer-key an id, or none');
+  if (ids.size < keys.length) throw usageFailure('Two --issuer-key have the same id');
+  return Object.fromEntries(keys.map(({ id, key }) => [String(id), key]));
+}

@@ -1,0 +1,62 @@
+/** `mesh-na graph` and `mesh-na trust-path`: who recognizes whom. */
+import type { Command } from 'commander';
+import { createPublicClient } from '../client/public-client.ts';
+import type { RecognitionEdge, RecognitionGraph, TrustPath } from '../client/trust-answers.ts';
+import { addPublicOptions, type PublicOptions } from './options.ts';
+import { alignedTable, printResult } from './output.ts';
+
+export function addGraphCommands(program: Command): void {
+  const graph = program
+    .command('graph')
+    .description('show which sovereign recognizes which')
+    .action(runGraph);
+  addPublicOptions(graph, ['mesh-na graph', 'mesh-na graph --json | jq .revoked_trust_material']);
+
+  const path = program
+    .command('trust-path')
+    .description('find the shortest chain of active treaties between two sovereigns')
+    .argument('<from>', 'sovereign that would trust')
+    .argument('<to>', 'sovereign that would be trusted')
+    .addHelpText('after', '\nEither answer is exit code 0; with --json, read "trusted".')
+    .action(runTrustPath);
+  addPublicOptions(path, ['mesh-na trust-path alpha gamma']);
+}
+
+async function runGraph(options: PublicOptions): Promise<void> {
+  const graph = await createPublicClient(options).recognitionGraph();
+  printResult(options, graph, graphText(graph));
+}
+
+function graphText(graph: RecognitionGraph): string[] {
+  const { sovereigns, recognition_edges, active_treaties, revoked_trust_material } = graph;
+  const none = recognition_edges.length === 0;
+  return [
+    ...(none ? ['No sovereign recognizes another.'] : edgeTable(recognition_edges)),
+    '',
+    `Sovereigns: ${sovereigns.length}. Active treaties: ${active_treaties.length}. Revoked: ${revoked_trust_material.length}.`,
+  ];
+}
+
+async function runTrustPath(from: string, to: string, options: PublicOptions): Promise<void> {
+  const answer = await createPublicClient(options).trustPath(from, to);
+  printResult(options, answer, trustPathText(answer));
+}
+
+function trustPathText({ from, to, trusted, reason, path, hop_count }: TrustPath): string[] {
+  const sentence = trusted
+    ? `${from} trusts ${to} over ${hop_count} ${hop_count === 1 ? 'treaty' : 'treaties'}.`
+    : `${from} does not trust ${to} (${reason}).`;
+  return path.length === 0 ? [sentence] : [sentence, '', ...edgeTable(path)];
+}
+
+function edgeTable(edges: readonly RecognitionEdge[]): string[] {
+  const rows = edges.map((edge) => [
+    edge.from,
+    edge.to,
+    edge.lifecycle_state,
+    edge.expiry_risk,
+    edge.expires_at,
+    edge.treaty_id,
+  ]);
+  return alignedTable([['FROM', 'TO', 'STATE', 'EXPIRY RISK', 'EXPIRES', 'TREATY'], ...rows]);
+}

@@ -1,0 +1,113 @@
+/** `mesh-na node agent`: making the agent of this node findable. */
+import { type Command, Option } from 'commander';
+import { createNodeClient } from '../client/node-client.ts';
+import type { Agent } from '../client/sign-agent.ts';
+import type { JsonObject } from '../json/value.ts';
+import { onLocalFiles, usageFailure } from './exit-codes.ts';
+import { readCertificate, readNodeKey } from './node-folder.ts';
+import { beatUntilStopped } from './node-heartbeat.ts';
+import {
+  addFolderOptions,
+  collect,
+  type FolderOptions,
+  HIGHEST_PORT,
+  jsonObject,
+  LONGEST_INTERVAL_SECONDS,
+  urlOption,
+  wholeNumber,
+} from './options.ts';
+import { printResult } from './output.ts';
+
+/** A year; clients of the network use ten minutes. */
+const LONGEST_LIFETIME_SECONDS = 31_536_000;
+/** The loop waits up to a tenth longer than it is told. */
+const LATEST_REFRESH = 1.1;
+
+interface AgentOptions extends FolderOptions {
+  readonly url: string;
+}
+
+interface RegisterOptions extends AgentOptions {
+  readonly agentId: string;
+  readonly capability?: readonly string[];
+  readonly host: string;
+  readonly port: number;
+  readonly scheme: string;
+  readonly metadata?: JsonObject;
+  readonly lifetimeSeconds: number;
+  readonly every?: number;
+}
+
+export function addAgentCommands(node: Command): void {
+  const agent = node.command('agent').description('register the agent of this node');
+
+  const register = agent
+    .command('register')
+    .description('make the agent findable by its capabilities, or refresh it')
+    .requiredOption('--agent-id <id>', 'name of the agent')
+    .option('--capability <tag>', 'what it can do (repeatable)', collect)
+    .requiredOption('--host <host>', 'where it can be reached')
+    .requiredOption('--port <n>', 'and on which port', wholeNumber(HIGHEST_PORT))
+    .option('--scheme <scheme>', 'and how', 'ws')
+    .option(
+      '--lifetime-seconds <n>',
+      'how long the registration lasts',
+      wholeNumber(LONGEST_LIFETIME_SECONDS),
+      600,
+    )
+    .addOption(new Option('--metadata <json>', 'what else to tell').argParser(jsonObject))
+    .option(
+      '--every <seconds>',
+      'refresh, give or take a tenth, until stopped by a signal',
+      wholeNumber(LONGEST_INTERVAL_SECONDS),
+    )
+    .addOption(urlOption())
+    .action(runRegister);
+  addFolderOptions(register, [
+    'mesh-na node agent register --agent-id a-1 --capability llm:chat --host 10.0.0.7 --port 7448',
+    'mesh-na node agent register --agent-id a-1 --host 10.0.0.7 --port 7448 --every 300',
+  ]);
+
+  const unregister = agent
+    .command('unregister')
+    .description('remove the registration')
+    .addOption(urlOption())
+    .action(runUnregister);
+  addFolderOptions(unregister, ['mesh-na node agent unregister']);
+}
+
+async function runRegister(options: RegisterOptions): Promise<void> {
+  const { nodeDir, every, lifetimeSeconds, agentId } = options;
+  if (every !== undefined && every * LATEST_REFRESH >= lifetimeSeconds) {
+    throw usageFailure('--every must be at least a tenth shorter than --lifetime-seconds');
+  }
+  const client = createNodeClient({ ...options, key: onLocalFiles(() => readNodeKey(nodeDir)) });
+  const { network_name } = onLocalFiles(() => readCertificate(nodeDir));
+  const agent = agentOf(options, network_name);
+  if (every !== undefined) {
+    const beat = () => client.registerAgent(agent);
+    return beatUntilStopped(options, { everySeconds: every, beat, noun: 'registrations' });
+  }
+  const registered = await client.registerAgent(agent);
+  printResult(options, registered, [
+    `Agent ${agentId} is registered until ${registered.expires_at}.`,
+  ]);
+}
+
+function agentOf(options: RegisterOptions, network_name: string): Agent {
+  const { agentId, capability = [], host, port, scheme, metadata, lifetimeSeconds } = options;
+  return {
+    agent_id: agentId,
+    network_name,
+    capabilities: capability,
+    endpoint: { host, port, scheme },
+    ...(metadata && { metadata }),
+    lifetimeSeconds,
+  };
+}
+
+async function runUnregister(options: AgentOptions): Promise<void> {
+  const key = onLocalFiles(() => readNodeKey(options.nodeDir));
+  const answer = await createNodeClient({ ...options, key }).unregisterAgent();
+  printResult(options, answer, [`The agent of node ${key.publicKey} is not registered any more.`]);
+}

@@ -1,0 +1,125 @@
+/** `mesh-na policy`: what the network allows, published by operators and read by anyone. */
+import type { Command } from 'commander';
+import type { PolicyRequest } from '../client/operator-trust.ts';
+import { createPublicClient } from '../client/public-client.ts';
+import type { PolicyHistory } from '../client/trust-answers.ts';
+import type { PolicyManifest } from '../records/policy-manifest.ts';
+import { readJsonFile } from './json-file.ts';
+import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
+import {
+  addPublicOptions,
+  collect,
+  collectAs,
+  HIGHEST_PORT,
+  type PublicOptions,
+  wholeNumber,
+} from './options.ts';
+import { alignedTable, printResult } from './output.ts';
+
+interface PublishOptions extends OperatorOptions {
+  readonly file?: string;
+  readonly policyId?: string;
+  readonly minClientVersion?: string;
+  readonly port?: readonly number[];
+  readonly service?: readonly string[];
+}
+
+export function addPolicyCommands(program: Command): void {
+  const policy = program.command('policy').description('publish or read the policy manifest');
+
+  const publish = policy
+    .command('publish')
+    .description('make a policy the active one, stamped and signed by the authority (privileged)')
+    .option('--file <file>', 'JSON with the members of the policy, - for standard input')
+    .option('--policy-id <id>', 'its id; an id used before is replaced (default: a new one)')
+    .option('--min-client-version <version>', 'oldest client admitted (default: 0.1.0)')
+    .option(
+      '--port <n>',
+      'allowed port (repeatable; default: 443 and 8443)',
+      collectAs(wholeNumber(HIGHEST_PORT)),
+    )
+    .option('--service <name>', 'allowed service (repeatable; default: none)', collect)
+    .addHelpText('after', '\nOptions win over the file.')
+    .action(runPublish);
+  addOperatorOptions(publish, [
+    'mesh-na policy publish --policy-id spring --port 443 --service llm --service search',
+    'mesh-na policy publish --file policy.json',
+  ]);
+
+  const rollback = policy
+    .command('rollback')
+    .description('make an earlier policy the active one again (privileged)')
+    .argument('<policy-id>', 'policy to return to')
+    .action(runRollback);
+  addOperatorOptions(rollback, ['mesh-na policy rollback spring']);
+
+  const history = policy
+    .command('history')
+    .description('list every policy, the newest first')
+    .action(runHistory);
+  addOperatorOptions(history, ['mesh-na policy history']);
+
+  const show = policy.command('show').description('show the active policy').action(runShow);
+  addPublicOptions(show, ['mesh-na policy show', 'mesh-na policy show --json > policy.json']);
+}
+
+async function runPublish(options: PublishOptions): Promise<void> {
+  const { file, policyId, minClientVersion, port, service } = options;
+  const members = file === undefined ? {} : await readJsonFile(file);
+  // The members of a file are the authority's to judge.
+  const request = {
+    ...members,
+    ...(policyId !== undefined && { policy_id: policyId }),
+    ...(minClientVersion !== undefined && { min_client_version: minClientVersion }),
+    ...(port && { allowed_ports: port }),
+    ...(service && { allowed_services: service }),
+  } as PolicyRequest;
+  printActive(options, await operatorClient(options).publishPolicy(request));
+}
+
+async function runRollback(policyId: string, options: OperatorOptions): Promise<void> {
+  printActive(options, await operatorClient(options).rollbackPolicy(policyId));
+}
+
+function printActive(options: OperatorOptions, policy: PolicyManifest): void {
+  printResult(options, policy, [
+    `Policy ${policy.policy_id} is active.`,
+    '',
+    ...policyText(policy),
+  ]);
+}
+
+async function runHistory(options: OperatorOptions): Promise<void> {
+  const history = await operatorClient(options).policyHistory();
+  printResult(options, history, historyText(history));
+}
+
+function historyText({ versions }: PolicyHistory): string[] {
+  if (versions.length === 0) return ['No policy was published.'];
+  const rows = versions.map(({ policy_id, active, created_at, policy }) => [
+    policy_id,
+    active ? 'active' : '',
+    created_at,
+    policy.min_client_version,
+    policy.allowed_ports.join(','),
+    policy.allowed_services.join(','),
+  ]);
+  return alignedTable([['POLICY', '', 'PUBLISHED', 'MIN CLIENT', 'PORTS', 'SERVICES'], ...rows]);
+}
+
+async function runShow(options: PublicOptions): Promise<void> {
+  const policy = await createPublicClient(options).policy();
+  printResult(options, policy, policyText(policy));
+}
+
+function policyText(policy: PolicyManifest): string[] {
+  const { preferred_transports, max_hops } = policy.routing;
+  return [
+    `policy      ${policy.policy_id}`,
+    `issued      ${policy.issued_at}`,
+    `min client  ${policy.min_client_version}`,
+    `ports       ${policy.allowed_ports.join(', ') || 'none'}`,
+    `services    ${policy.allowed_services.join(', ') || 'none'}`,
+    `routing     ${preferred_transports.join(', ') || 'none'}; at most ${max_hops} hops`,
+  ];
+}

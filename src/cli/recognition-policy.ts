@@ -1,0 +1,64 @@
+/** `mesh-na recognition-policy`: whose attestations this sovereign accepts. */
+import type { Command } from 'commander';
+import { createPublicClient } from '../client/public-client.ts';
+import type { RecognitionPolicy } from '../records/recognition-policy.ts';
+import { EXIT, failure } from './exit-codes.ts';
+import { readJsonFile } from './json-file.ts';
+import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
+import { addPublicOptions, type PublicOptions } from './options.ts';
+import { alignedTable, printResult } from './output.ts';
+
+export function addRecognitionPolicyCommands(program: Command): void {
+  const policy = program
+    .command('recognition-policy')
+    .description('set or show whose attestations are accepted');
+
+  const set = policy
+    .command('set')
+    .description('replace the recognition policy (privileged)')
+    .argument('<file>', 'JSON with the policy, - for standard input')
+    .action(runSet);
+  addOperatorOptions(set, ['mesh-na recognition-policy set recognition.json']);
+
+  const show = policy
+    .command('show')
+    .description('show the recognition policy; exit code 4 when there is none')
+    .action(runShow);
+  addPublicOptions(show, [
+    'mesh-na recognition-policy show',
+    'mesh-na recognition-policy show --json > recognition.json',
+  ]);
+}
+
+async function runSet(file: string, options: OperatorOptions): Promise<void> {
+  const recognition_policy = await readJsonFile(file);
+  const saved = await operatorClient(options).setRecognitionPolicy({ recognition_policy });
+  printResult(options, saved, [
+    `Recognition policy ${saved.policy_id} of ${saved.local_sovereign_id} is active.`,
+  ]);
+}
+
+async function runShow(options: PublicOptions): Promise<void> {
+  const policy = await createPublicClient(options).recognitionPolicy();
+  if (policy === null) {
+    const message = 'The authority has no recognition policy';
+    throw failure(EXIT.refused, 'recognition_policy_not_configured', message);
+  }
+  printResult(options, policy, policyText(policy));
+}
+
+function policyText(policy: RecognitionPolicy): string[] {
+  const issuers = policy.recognized_issuers.map((issuer) => [
+    issuer.sovereign_id,
+    issuer.allowed_roles.join(',') || 'any',
+    issuer.accepted_statuses.join(','),
+    issuer.public_keys.join(','),
+  ]);
+  const table = alignedTable([['ISSUER', 'ROLES', 'STATUSES', 'KEYS'], ...issuers]);
+  return [
+    `sovereign  ${policy.local_sovereign_id}`,
+    `revoked    ${policy.revoked_attestation_ids.join(', ') || 'none'}`,
+    '',
+    ...(issuers.length === 0 ? ['No issuer is recognized.'] : table),
+  ];
+}

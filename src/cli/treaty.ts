@@ -1,0 +1,115 @@
+/** `mesh-na treaty`: recognition of other sovereigns. */
+import { type Command, Option } from 'commander';
+import { createPublicClient } from '../client/public-client.ts';
+import type { TreatyList } from '../client/trust-answers.ts';
+import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
+import {
+  addPublicOptions,
+  collect,
+  collectAs,
+  jsonObject,
+  type PublicOptions,
+  publicKey,
+  statusOption,
+  wholeNumber,
+} from './options.ts';
+import { alignedTable, printResult } from './output.ts';
+import { runIssue } from './treaty-issue.ts';
+import { runVerify } from './treaty-verify.ts';
+
+interface ListOptions extends PublicOptions {
+  readonly issuer?: string;
+  readonly subject?: string;
+  readonly status?: string;
+}
+
+export function addTreatyCommands(program: Command): void {
+  const treaty = program.command('treaty').description('recognize other sovereigns');
+
+  const issue = treaty
+    .command('issue')
+    .description('sign a treaty that recognizes a sovereign (privileged)')
+    .argument('<subject-sovereign>', 'sovereign to recognize')
+    .requiredOption('--key <key>', 'its public key (repeatable)', collectAs(publicKey))
+    .option('--role <role>', 'role it may attest (repeatable; default: any)', collect)
+    .option('--scope <file>', 'JSON with the scope, - for standard input; --role wins over it')
+    .option('--validity-hours <n>', 'how long it is valid (default: 168)', wholeNumber())
+    .addOption(new Option('--metadata <json>', 'what else to record').argParser(jsonObject))
+    .option('--issuer <name>', 'issuing sovereign (default: that of the authority)')
+    .option('--out <file>', 'save the signed treaty in this file')
+    .action(runIssue);
+  addOperatorOptions(issue, [
+    'mesh-na treaty issue beta --key "$BETA_KEY" --role role:client --out alpha-beta.json',
+  ]);
+
+  const revoke = treaty
+    .command('revoke')
+    .description('revoke a treaty (privileged)')
+    .argument('<treaty-id>', 'treaty to revoke')
+    .option('--reason <text>', 'why; renewed_by:<id> or replaced_by:<id> names the successor')
+    .action(runRevoke);
+  addOperatorOptions(revoke, [
+    'mesh-na treaty revoke 7d0f6e0c-8a51-4f0e-9a53-6f5d3c2b1a00 --reason "no longer needed"',
+  ]);
+
+  const list = treaty
+    .command('list')
+    .description('list the treaties of the authority, the oldest first')
+    .option('--issuer <name>', 'only those this sovereign issued')
+    .option('--subject <name>', 'only those that recognize this sovereign')
+    .addOption(statusOption())
+    .action(runList);
+  addPublicOptions(list, ['mesh-na treaty list', 'mesh-na treaty list --subject beta --json']);
+
+  const verify = treaty
+    .command('verify')
+    .description('have a treaty verified; exit code 4 when it is refused')
+    .argument('<file>', 'the signed treaty, - for standard input')
+    .option(
+      '--issuer-key <key>',
+      "key it must be signed by (repeatable; default: the authority's)",
+      collectAs(publicKey),
+    )
+    .option('--expect-issuer <name>', 'refuse it unless this sovereign issued it')
+    .option('--expect-subject <name>', 'refuse it unless it recognizes this sovereign')
+    .action(runVerify);
+  addPublicOptions(verify, [
+    'mesh-na treaty verify alpha-beta.json',
+    'mesh-na treaty verify beta-alpha.json --issuer-key "$BETA_KEY" --expect-subject alpha',
+  ]);
+}
+
+async function runRevoke(
+  id: string,
+  options: OperatorOptions & { readonly reason?: string },
+): Promise<void> {
+  const { reason } = options;
+  const request = reason === undefined ? {} : { reason };
+  const revoked = await operatorClient(options).revokeTreaty(id, request);
+  printResult(options, revoked, [`Treaty ${id} is revoked.`]);
+}
+
+async function runList(options: ListOptions): Promise<void> {
+  const { issuer, subject, status } = options;
+  const list = await createPublicClient(options).treaties({
+    ...(issuer !== undefined && { issuer_sovereign_id: issuer }),
+    ...(subject !== undefined && { subject_sovereign_id: subject }),
+    ...(status !== undefined && { status }),
+  });
+  printResult(options, list, listText(list));
+}
+
+function listText({ recognition_treaties }: TreatyList): string[] {
+  if (recognition_treaties.length === 0) return ['No treaty is there.'];
+  const rows = recognition_treaties.map(({ treaty, lifecycle }) => [
+    treaty.treaty_id,
+    treaty.issuer_sovereign_id,
+    treaty.subject_sovereign_id,
+    treaty.scope.allowed_roles.join(',') || 'any',
+    lifecycle.state,
+    treaty.expires_at,
+    lifecycle.revocation_reason ?? '',
+  ]);
+  const header = ['TREATY', 'ISSUER', 'SUBJECT', 'ROLES', 'STATE', 'EXPIRES', 'REASON'];
+  return alignedTable([header, ...rows]);
+}

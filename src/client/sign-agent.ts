@@ -1,0 +1,55 @@
+/** What a node signs to be found, and to be found no more: descriptor and delete envelope (wire rules 3.2, 5.6). */
+import type { JsonObject } from '../json/value.ts';
+import { canonicalJson } from '../json/write.ts';
+import type { AgentDescriptor } from '../records/agent-descriptor.ts';
+import { asRead } from './as-read.ts';
+import type { KeyPair } from './keys.ts';
+
+/** What the network's clients use; they refresh at half of it. */
+const DEFAULT_LIFETIME_SECONDS = 600;
+
+export interface Agent {
+  readonly agent_id: string;
+  readonly network_name: string;
+  readonly capabilities?: readonly string[];
+  readonly endpoint: { readonly host: string; readonly port: number; readonly scheme?: string };
+  readonly metadata?: JsonObject;
+  /** How long the descriptor is valid; 600 when absent. */
+  readonly lifetimeSeconds?: number;
+}
+
+export type DeleteEnvelope = {
+  readonly version: 'v1';
+  readonly signed_at: string;
+  readonly signature: string;
+};
+
+/** The descriptor with every default present, valid from `now` (milliseconds since the epoch). */
+export function signAgentDescriptor(agent: Agent, key: KeyPair, now: number): AgentDescriptor {
+  const { host, port, scheme = 'ws' } = agent.endpoint;
+  const { lifetimeSeconds = DEFAULT_LIFETIME_SECONDS } = agent;
+  const descriptor = asRead({
+    agent_id: agent.agent_id,
+    node_public_key: key.publicKey,
+    network_name: agent.network_name,
+    capabilities: agent.capabilities ?? [],
+    endpoint: { host, port, scheme },
+    registered_at: datetime(now),
+    expires_at: datetime(now + lifetimeSeconds * 1000),
+    metadata: agent.metadata ?? {},
+  });
+  const signature = { key_id: key.publicKey, sig: key.sign(canonicalJson(descriptor)) };
+  return { ...descriptor, signatures: [signature] } as unknown as AgentDescriptor;
+}
+
+/** The body that removes the registration of the key; `signedAt` is signed verbatim. */
+export function signDeleteEnvelope(key: KeyPair, signedAt: string): DeleteEnvelope {
+  const signature = key.sign(`delete-agent|v1|${key.publicKey}|${signedAt}`);
+  return { version: 'v1', signed_at: signedAt, signature };
+}
+
+/** The canonical datetime of a record: six digits of a second, or none when they are zero (wire rules 1.3). */
+function datetime(instant: number): string {
+  const [whole, fraction] = new Date(instant).toISOString().slice(0, -1).split('.');
+  return fraction === '000' ? `${whole}Z` : `${whole}.${fraction}000Z`;
+}

@@ -1,0 +1,46 @@
+/** MembershipAttestation: portable evidence that a subject belongs to a sovereign (wire rules 5.7). */
+import Type, { type Static } from 'typebox';
+import { parseDatetime } from '../timestamp.ts';
+import { Datetime, FreeForm, recordReader, Signatures } from './record.ts';
+
+/** Issuer-side status at the time of signing. */
+export const RECORD_STATUSES = ['active', 'suspended', 'revoked'] as const;
+export type RecordStatus = (typeof RECORD_STATUSES)[number];
+
+export const Status = Type.Enum([...RECORD_STATUSES], { default: 'active' });
+
+export const MembershipAttestation = Type.Object({
+  attestation_id: Type.String(),
+  issuer_sovereign_id: Type.String(),
+  subject_id: Type.String(),
+  subject_public_key: Type.Union([Type.String(), Type.Null()], { default: null }),
+  roles: Type.Array(Type.String(), { default: [] }),
+  status: Status,
+  issued_at: Datetime,
+  valid_from: Datetime,
+  expires_at: Datetime,
+  issued_by: Type.String(),
+  claims: FreeForm,
+  signatures: Signatures,
+});
+
+export type MembershipAttestation = Static<typeof MembershipAttestation>;
+
+export const readMembershipAttestation = recordReader(MembershipAttestation, hasValidWindow);
+
+export interface ValidityWindow {
+  readonly issued_at: string;
+  readonly valid_from: string;
+  readonly expires_at: string;
+}
+
+/** A window ends after it begins, and nothing is issued after its end. */
+export function hasValidWindow({ issued_at, valid_from, expires_at }: ValidityWindow): boolean {
+  const end = instantOf(expires_at);
+  return end > instantOf(valid_from) && instantOf(issued_at) <= end;
+}
+
+/** Milliseconds since the epoch of a record's datetime, which its reader has already checked. */
+export function instantOf(datetime: string): number {
+  return parseDatetime(datetime)?.instant ?? Number.NaN;
+}

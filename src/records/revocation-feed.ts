@@ -1,0 +1,33 @@
+/** SovereignRevocationFeed: which attestations a sovereign has revoked (wire rules 5.10). */
+import Type, { type Static } from 'typebox';
+import { sortedSet } from './recognition-policy.ts';
+import { Datetime, Natural, recordReader, Signatures } from './record.ts';
+
+export const SovereignRevocationFeed = Type.Object({
+  feed_id: Type.String(),
+  issuer_sovereign_id: Type.String(),
+  sequence: Natural,
+  issued_at: Datetime,
+  revoked_attestation_ids: Type.Array(Type.String(), { default: [] }),
+  revocation_reasons: Type.Unsafe<{ readonly [id: string]: string }>({
+    type: 'object',
+    additionalProperties: { type: 'string' },
+    default: {},
+  }),
+  issued_by: Type.String(),
+  signatures: Signatures,
+});
+
+export type SovereignRevocationFeed = Static<typeof SovereignRevocationFeed>;
+
+const readShape = recordReader(SovereignRevocationFeed, ({ revoked_attestation_ids, ...feed }) => {
+  const ids = new Set(revoked_attestation_ids);
+  return Object.keys(feed.revocation_reasons).every((id) => ids.has(id));
+});
+
+/** Reads a feed; ids are without repeats and sorted before anything is signed or verified. */
+export function readRevocationFeed(received: unknown): SovereignRevocationFeed | null {
+  const feed = readShape(received);
+  if (feed === null) return null;
+  return { ...feed, revoked_attestation_ids: sortedSet(feed.revoked_attestation_ids) };
+}

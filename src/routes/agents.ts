@@ -1,0 +1,174 @@
+/** The agent registry (wire rules 4.6). */
+import Type from 'typebox';
+import { judgeNode } from '../auth/node.ts';
+import { judgeTimestamp } from '../auth/timestamps.ts';
+import type { NodeClaim } from '../authority/commands.ts';
+import { verifySignature } from '../crypto/ed25519.ts';
+import { type Edge, withAnswer } from '../http/edge.ts';
+import { firstValue } from '../http/query.ts';
+import { answerReply, type Reply, refusalReply } from '../http/reply.ts';
+import type { Route, RouteRequest } from '../http/route.ts';
+import { AgentDescriptor, readAgentDescriptor } from '../records/agent-descriptor.ts';
+import { instantOf } from '../records/membership-attestation.ts';
+import { isSignedByAny } from '../records/signed-record.ts';
+import { Refusal } from '../refusal.ts';
+import { limitingFailures } from './node-failures.ts';
+import { Timestamp } from './scalars.ts';
+
+/** How far a descriptor's registered_at may lie ahead of our clock, in milliseconds. */
+const REGISTERED_AHEAD = 5 * 60_000;
+
+const DeleteEnvelope = Type.Object({
+  version: Type.Optional(Type.Literal('v1')),
+  signed_at: Type.Optional(Type.String()),
+  signature: Type.Optional(Type.String()),
+});
+
+export const agentRoutes: readonly Route[] = [
+  {
+    method: 'POST',
+    path: '/agents',
+    access: 'node',
+    limit: 'AGENTS',
+    summary: 'Register or refresh an agent',
+    description: 'The descriptor is verified against the public key inside it.',
+    body: AgentDescriptor,
+    answer: Type.Object({ status: Type.Literal('registered'), expires_at: Timestamp }),
+    refusals: [
+      'invalid_agent_descriptor',
+      'descriptor_signature_required',
+      'descriptor_expired',
+      'descriptor_network_mismatch',
+      'node_has_no_active_certificate',
+      'node_key_revoked',
+      'invalid_agent_signature',
+    ],
+    handle: register,
+  },
+  {
+    method: 'GET',
+    path: '/agents',
+    access: 'public',
+    limit: 'none',
+    query: { capability: 'Tag that must match exactly; without it only the count is told' },
+    summary: 'Agents with a capability, newest first; without one, their number',
+    answer: Type.Object({
+      count: Type.Integer(),
+      capability: Type.Union([Type.String(), Type.Null()]),
+      agents: Type.Optional(Type.Array(AgentDescriptor)),
+    }),
+    refusals: [],
+    handle({ query }, edge) {
+      const capability = firstValue(query, 'capability') ?? '';
+      const answer =
+        capability === ''
+          ? edge.call('countAgents', null)
+          : edge.call('listAgents', { capability });
+      return withAnswer(answer, answerReply);
+    },
+  },
+  {
+    method: 'GET',
+    path: '/agents/{node_public_key}',
+    pathEnd: true,
+    access: 'public',
+    limit: 'none',
+    summary: 'Registration of a node key',
+    answer: AgentDescriptor,
+    refusals: ['agent_not_registered'],
+    handle: (request, edge) =>
+      withAnswer(edge.call('readAgent', { nodePublicKey: keyOf(request) }), answerReply),
+  },
+  {
+    method: 'DELETE',
+    path: '/agents/{node_public_key}',
+    pathEnd: true,
+    access: 'node',
+    limit: 'AGENT_DELETE',
+    summary: 'Remove the registration of a node key',
+    description: 'The envelope may be absent when the proof header is sent.',
+    body: DeleteEnvelope,
+    answer: Type.Object({ status: Type.Literal('deregistered') }),
+    refusals: [
+      'delete_signature_required',
+      'invalid_delete_version',
+      'invalid_signed_at',
+      'signed_at_outside_window',
+      'invalid_agent_signature',
+      'agent_not_registered',
+    ],
+    handle: (request, edge) =>
+      request.nodeProof === '' ? removeByEnvelope(request, edge) : removeByHeader(request, edge),
+  },
+];
+
+function register(request: RouteRequest, edge: Edge): Reply | Promise<Reply> {
+  const { now, remoteAddr } = request;
+  const descriptor = readAgentDescriptor(request.body);
+  if (descriptor === null) return refusalReply('invalid_agent_descriptor');
+  if (descriptor.signatures.length === 0) return refusalReply('descriptor_signature_required');
+  if (!isCurrent(descriptor, now)) return refusalReply('descriptor_expired');
+  const { network_name: expected } = edge.settings.genesis;
+  if (descriptor.network_name !== expected) {
+    return refusalReply('descriptor_network_mismatch', { expected });
+  }
+  const key = descriptor.node_public_key;
+  return limitingFailures(request, edge, key, () => {
+    const signatureValid = isSignedByAny(descriptor, [key]);
+    const node = request.nodeProof === '' ? null : headerClaim(request, edge, key);
+    const command = { descriptor, signatureValid, node, remoteAddr };
+    return withAnswer(edge.call('registerAgent', command), answerReply);
+  });
+}
+
+function isCurrent(descriptor: AgentDescriptor, now: number): boolean {
+  const registeredAt = instantOf(descriptor.registered_at);
+  return registeredAt - REGISTERED_AHEAD <= now && now <= instantOf(descriptor.expires_at);
+}
+
+function removeByHeader(request: RouteRequest, edge: Edge): Reply | Promise<Reply> {
+  const nodePublicKey = keyOf(request);
+  return limitingFailures(request, edge, nodePublicKey, () => {
+    const node = headerClaim(request, edge, nodePublicKey);
+    const proof = { form: 'header' as const, node };
+    const command = { nodePublicKey, proof, remoteAddr: request.remoteAddr };
+    return withAnswer(edge.call('removeAgent', command), answerReply);
+  });
+}
+
+function removeByEnvelope(request: RouteRequest, edge: Edge): Reply | Promise<Reply> {
+  const nodePublicKey = keyOf(request);
+  const { signature, signedAt } = checkedEnvelope(request, edge);
+  // Both values verbatim: the text is signed as it was sent (wire rules 3.2).
+  const text = `delete-agent|v1|${nodePublicKey}|${signedAt}`;
+  const valid = verifySignature(nodePublicKey, text, signature);
+  const proof = { form: 'envelope' as const, signature, valid };
+  const command = { nodePublicKey, proof, remoteAddr: request.remoteAddr };
+  return withAnswer(edge.call('removeAgent', command), answerReply);
+}
+
+function checkedEnvelope({ body, now }: RouteRequest, edge: Edge) {
+  const { version, signature, signed_at: signedAt } = body;
+  if (typeof signature !== 'string' || signature === '') {
+    throw new Refusal('delete_signature_required');
+  }
+  if (signedAt === undefined || signedAt === null || signedAt === '') {
+    throw new Refusal('delete_signature_required');
+  }
+  if (version !== undefined && version !== 'v1') throw new Refusal('invalid_delete_version');
+  if (typeof signedAt !== 'string') throw new Refusal('invalid_signed_at');
+  const { verdict } = judgeTimestamp(signedAt, now, edge.settings.nodeAuth.toleranceMs);
+  if (verdict === 'invalid_timestamp') throw new Refusal('invalid_signed_at');
+  if (verdict === 'stale_timestamp') throw new Refusal('signed_at_outside_window');
+  return { signature, signedAt };
+}
+
+function headerClaim(request: RouteRequest, edge: Edge, key: string): NodeClaim {
+  const { nodeProof, now, remoteAddr } = request;
+  return { ...judgeNode(key, nodeProof, request, edge.settings.nodeAuth, now), remoteAddr };
+}
+
+/** The rest of the path, keys with slashes included; one trailing slash is ignored. */
+function keyOf({ params }: RouteRequest): string {
+  return (params.node_public_key ?? '').replace(/\/$/, '');
+}

@@ -1,0 +1,133 @@
+/** Membership attestations: issue, revoke, list, and verify in public (wire rules 4.11). */
+import Type from 'typebox';
+import { bodyReader, mapped } from '../http/body.ts';
+import { withAnswer } from '../http/edge.ts';
+import { firstValue } from '../http/query.ts';
+import { answerReply } from '../http/reply.ts';
+import { operatorOf, type Route } from '../http/route.ts';
+import { MembershipAttestation, RECORD_STATUSES } from '../records/membership-attestation.ts';
+import { FreeForm } from '../records/record.ts';
+import { reasonBody } from './reason.ts';
+import { areAllowedRoles, Filled, hours, MAX_VALIDITY_HOURS, Timestamp } from './scalars.ts';
+
+const issueBody = bodyReader(
+  Type.Object({
+    subject_id: Filled,
+    roles: Type.Array(Type.String(), { minItems: 1 }),
+    validity_hours: Type.Optional(hours(MAX_VALIDITY_HOURS)),
+    subject_public_key: Type.Optional(Type.Union([Type.String(), Type.Null()])),
+    claims: Type.Optional(FreeForm),
+    issuer_sovereign_id: Type.Optional(Filled),
+  }),
+  {
+    missing: {
+      subject_id: 'missing_attestation_subject',
+      roles: 'missing_attestation_subject',
+    },
+    codes: {
+      subject_id: 'missing_attestation_subject',
+      roles: 'invalid_role',
+      allowed_roles: 'invalid_role',
+      validity_hours: 'invalid_validity_hours',
+    },
+    tests: { allowed_roles: ({ roles }, isAllowed) => areAllowedRoles(roles, isAllowed) },
+    wholeNumbers: ['validity_hours'],
+  },
+);
+
+const AttestationRow = Type.Object({
+  attestation: MembershipAttestation,
+  status: Type.Enum(['active', 'revoked']),
+  revoked_at: Type.Union([Timestamp, Type.Null()]),
+  revocation_reason: Type.Union([Type.String(), Type.Null()]),
+});
+
+export const attestationRoutes: readonly Route[] = [
+  {
+    method: 'POST',
+    path: '/admin/attestations',
+    access: 'operator-privileged',
+    limit: 'ADMIN',
+    creates: true,
+    summary: 'Issue portable membership evidence',
+    body: issueBody.schema,
+    answer: MembershipAttestation,
+    refusals: [
+      'missing_attestation_subject',
+      'invalid_role',
+      'invalid_validity_hours',
+      'attestation_issuer_mismatch',
+    ],
+    handle(request, edge) {
+      const read = issueBody.read(request.body, edge.settings.isAllowedRole);
+      const input = mapped(read, (body) => ({
+        subjectId: body.subject_id,
+        roles: body.roles,
+        validityHours: body.validity_hours ?? 168,
+        subjectPublicKey: body.subject_public_key ?? null,
+        claims: body.claims ?? {},
+        issuer: body.issuer_sovereign_id ?? null,
+      }));
+      return withAnswer(
+        edge.call('issueAttestation', { operator: operatorOf(request), input }),
+        (answer) => answerReply(answer, edge.settings.createdStatus),
+      );
+    },
+  },
+  {
+    method: 'POST',
+    path: '/admin/attestations/{attestation_id}/revoke',
+    access: 'operator-privileged',
+    limit: 'ADMIN',
+    summary: 'Revoke an attestation and publish the next revocation feed',
+    body: reasonBody.schema,
+    answer: Type.Object({
+      attestation_id: Type.String(),
+      status: Type.Literal('revoked'),
+      already_revoked: Type.Optional(Type.Boolean()),
+    }),
+    refusals: ['attestation_not_found'],
+    handle(request, edge) {
+      const input = reasonBody.read(request.body);
+      const attestationId = request.params.attestation_id ?? '';
+      const command = { operator: operatorOf(request), attestationId, input };
+      return withAnswer(edge.call('revokeAttestation', command), answerReply);
+    },
+  },
+  {
+    method: 'GET',
+    path: '/attestations',
+    access: 'public',
+    limit: 'none',
+    query: {
+      issuer_sovereign_id: 'Only of this issuer',
+      subject_id: 'Only about this subject',
+      status: `Only with this status: ${RECORD_STATUSES.join(', ')}`,
+    },
+    summary: 'Issued attestations, oldest first',
+    answer: Type.Object({ count: Type.Integer(), attestations: Type.Array(AttestationRow) }),
+    refusals: [],
+    handle({ query }, edge) {
+      const filter = {
+        issuer: firstValue(query, 'issuer_sovereign_id'),
+        subject: firstValue(query, 'subject_id'),
+        status: firstValue(query, 'status'),
+      };
+      return withAnswer(edge.call('listAttestations', filter), answerReply);
+    },
+  },
+  {
+    method: 'GET',
+    path: '/attestations/{attestation_id}',
+    access: 'public',
+    limit: 'none',
+    summary: 'One attestation',
+    answer: AttestationRow,
+    refusals: ['attestation_not_found'],
+    handle: ({ params }, edge) =>
+      withAnswer(
+        edge.call('readAttestation', { attestationId: params.attestation_id ?? '' }),
+        answerReply,
+      ),
+  },
+];

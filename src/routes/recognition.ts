@@ -1,0 +1,144 @@
+/** The recognition policy and revocation feeds (wire rules 4.12, 4.14). */
+import Type from 'typebox';
+import type { Input } from '../authority/commands.ts';
+import { publishedDocument } from '../authority/documents.ts';
+import type { CommandOf } from '../authority/open-authority.ts';
+import { withAnswer } from '../http/edge.ts';
+import { firstValue } from '../http/query.ts';
+import { answerReply, documentReply, refusalReply } from '../http/reply.ts';
+import { operatorOf, type Route } from '../http/route.ts';
+import type { JsonObject, JsonValue } from '../json/value.ts';
+import { RecognitionPolicy, readRecognitionPolicy } from '../records/recognition-policy.ts';
+import { readRevocationFeed, SovereignRevocationFeed } from '../records/revocation-feed.ts';
+import type { RefusalName } from '../refusal.ts';
+import { serveDocument } from './documents.ts';
+import { keyList } from './key-list.ts';
+
+const MAX_POLICY_ID_LENGTH = 256;
+
+export const recognitionRoutes: readonly Route[] = [
+  {
+    method: 'POST',
+    path: '/admin/recognition-policy',
+    access: 'operator-privileged',
+    limit: 'ADMIN',
+    summary: 'Set the acceptance policy',
+    description: 'A body that is itself a policy, without the wrapper, is taken too.',
+    body: Type.Object({
+      recognition_policy: RecognitionPolicy,
+      policy_id: Type.Optional(Type.String({ maxLength: MAX_POLICY_ID_LENGTH })),
+    }),
+    answer: Type.Object({
+      policy_id: Type.String(),
+      local_sovereign_id: Type.String(),
+      active: Type.Boolean(),
+    }),
+    refusals: ['missing_recognition_policy', 'invalid_recognition_policy'],
+    handle(request, edge) {
+      const command = { operator: operatorOf(request), input: policyInput(request.body) };
+      return withAnswer(edge.call('setRecognitionPolicy', command), answerReply);
+    },
+  },
+  {
+    method: 'GET',
+    path: '/recognition-policy',
+    access: 'public',
+    limit: 'none',
+    summary: 'Current acceptance policy',
+    answer: RecognitionPolicy,
+    refusals: ['recognition_policy_not_configured'],
+    handle: (_request, edge) => withAnswer(edge.call('readRecognitionPolicy', null), answerReply),
+  },
+  {
+    method: 'GET',
+    path: '/sovereign-revocation-feed',
+    access: 'public',
+    limit: 'none',
+    query: { issuer_sovereign_id: 'Issuer of the attestations; this sovereign when absent' },
+    summary: 'Signed feed of the attestations revoked here',
+    answer: SovereignRevocationFeed,
+    refusals: ['feed_issuer_mismatch'],
+    handle(request, edge) {
+      const { network_name: ownName } = edge.settings.genesis;
+      const issuer = firstValue(request.query, 'issuer_sovereign_id') ?? ownName;
+      if (issuer === ownName) return serveDocument('sovereign_revocation_feed', request, edge);
+      return withAnswer(edge.call('readForeignFeed', { issuer }), (answer) =>
+        answer.ok
+          ? documentReply(publishedDocument(answer.json), request.ifNoneMatch)
+          : refusalReply(answer.refusal, answer.details),
+      );
+    },
+  },
+  {
+    method: 'POST',
+    path: '/admin/sovereign-revocation-feeds/import',
+    access: 'operator-privileged',
+    limit: 'ADMIN',
+    summary: "Import another sovereign's revocation feed",
+    description:
+      'Without issuer_public_keys the subject keys of active treaties with the issuer are used.',
+    body: Type.Object({
+      feed: SovereignRevocationFeed,
+      issuer_public_keys: Type.Optional(
+        Type.Union([Type.Array(Type.String()), Type.Record(Type.String(), Type.String())]),
+      ),
+      expected_issuer_sovereign_id: Type.Optional(Type.String()),
+    }),
+    answer: Type.Object({
+      accepted: Type.Boolean(),
+      reason: Type.String(),
+      feed_id: Type.String(),
+      issuer_sovereign_id: Type.String(),
+      sequence: Type.Integer(),
+      revoked_count: Type.Integer(),
+    }),
+    refusals: [
+      'invalid_sovereign_revocation_feed',
+      'missing_issuer_public_keys',
+      'wrong_issuer',
+      'missing_feed_signature',
+      'invalid_feed_signature',
+      'stale_sequence',
+    ],
+    handle(request, edge) {
+      const command = { operator: operatorOf(request), input: feedInput(request.body) };
+      return withAnswer(edge.call('importFeed', command), answerReply);
+    },
+  },
+];
+
+function policyInput(body: JsonObject): CommandOf<'setRecognitionPolicy'>['input'] {
+  const wrapped = body.recognition_policy ?? null;
+  const given = wrapped === null && 'local_sovereign_id' in body ? body : wrapped;
+  if (given === null) return refused('missing_recognition_policy');
+  const policy = readRecognitionPolicy(given);
+  if (policy === null) return refused('invalid_recognition_policy');
+  const { policy_id: policyId = null } = body;
+  if (policyId === null || policyId === '') return { ok: true, value: { policy, policyId: null } };
+  if (typeof policyId !== 'string' || policyId.length > MAX_POLICY_ID_LENGTH) {
+    return wrongType('policy_id', `must be a string of at most ${MAX_POLICY_ID_LENGTH}`);
+  }
+  return { ok: true, value: { policy, policyId } };
+}
+
+function feedInput(body: JsonObject): CommandOf<'importFeed'>['input'] {
+  const feed = readRevocationFeed(body.feed);
+  if (feed === null) return refused('invalid_sovereign_revocation_feed');
+  const expected: JsonValue = body.expected_issuer_sovereign_id ?? null;
+  if (expected !== null && typeof expected !== 'string') {
+    return wrongType('expected_issuer_sovereign_id', 'must be a string');
+  }
+  const given = body.issuer_public_keys ?? null;
+  // A wrong type is no key at all, which the authority refuses as it refuses an empty list.
+  const issuerKeys = given === null ? null : (keyList(given) ?? []);
+  return { ok: true, value: { feed, issuerKeys, expectedIssuer: expected } };
+}
+
+function refused(refusal: RefusalName): Input<never> {
+  return { ok: false, refusal, details: {} };
+}
+
+function wrongType(field: string, msg: string): Input<never> {
+  const errors = [{ loc: ['body', field], msg, type: 'type' }];
+  return { ok: false, refusal: 'request_validation_failed', details: { errors } };
+}

@@ -1,0 +1,158 @@
+/** Recognition treaties: issue, revoke, list (wire rules 4.13). */
+import Type from 'typebox';
+import { bodyReader, mapped } from '../http/body.ts';
+import { withAnswer } from '../http/edge.ts';
+import { firstValue } from '../http/query.ts';
+import { answerReply } from '../http/reply.ts';
+import { operatorOf, type Route } from '../http/route.ts';
+import { isJsonObject } from '../json/value.ts';
+import {
+  RecognitionTreaty,
+  readTreatyScope,
+  type TreatyScope,
+} from '../records/recognition-treaty.ts';
+import { FreeForm } from '../records/record.ts';
+import { reasonBody } from './reason.ts';
+import { areAllowedRoles, Filled, hours, MAX_VALIDITY_HOURS, Timestamp } from './scalars.ts';
+
+/** Any object that reads as a scope; what is missing in it gets its defaults. */
+const ScopeInput = Type.Refine(
+  Type.Unsafe<Partial<TreatyScope>>({ type: 'object', additionalProperties: true }),
+  (scope) => readTreatyScope(scope) !== null,
+);
+
+const issueBody = bodyReader(
+  Type.Object({
+    subject_sovereign_id: Filled,
+    subject_public_keys: Type.Array(Type.String(), { minItems: 1 }),
+    scope: Type.Optional(ScopeInput),
+    validity_hours: Type.Optional(hours(MAX_VALIDITY_HOURS)),
+    metadata: Type.Optional(FreeForm),
+    issuer_sovereign_id: Type.Optional(Filled),
+  }),
+  {
+    missing: {
+      subject_sovereign_id: 'missing_treaty_subject',
+      subject_public_keys: 'empty_subject_public_keys',
+    },
+    codes: {
+      subject_sovereign_id: 'missing_treaty_subject',
+      subject_public_keys: 'missing_treaty_subject',
+      scope: 'invalid_treaty_scope',
+      allowed_roles: 'invalid_role',
+      validity_hours: 'invalid_validity_hours',
+    },
+    tests: {
+      allowed_roles: ({ scope }, isAllowed) =>
+        !isJsonObject(scope) || areAllowedRoles(scope.allowed_roles, isAllowed),
+    },
+    wholeNumbers: ['validity_hours'],
+  },
+);
+
+const TreatyRow = Type.Object({
+  treaty: RecognitionTreaty,
+  status: Type.Enum(['active', 'revoked']),
+  revoked_at: Type.Union([Timestamp, Type.Null()]),
+  revocation_reason: Type.Union([Type.String(), Type.Null()]),
+  lifecycle: Type.Object({
+    state: Type.Enum(['active', 'expiring_soon', 'expired', 'revoked', 'replaced']),
+    expiry_risk: Type.Enum(['none', 'low', 'medium', 'high', 'expired']),
+    seconds_until_expiry: Type.Union([Type.Integer(), Type.Null()]),
+    expires_at: Timestamp,
+    revoked_at: Type.Union([Timestamp, Type.Null()]),
+    revocation_reason: Type.Union([Type.String(), Type.Null()]),
+    replacement_treaty_id: Type.Union([Type.String(), Type.Null()]),
+  }),
+});
+
+export const treatyRoutes: readonly Route[] = [
+  {
+    method: 'POST',
+    path: '/admin/recognition-treaties',
+    access: 'operator-privileged',
+    limit: 'ADMIN',
+    creates: true,
+    summary: 'Recognise another sovereign by treaty',
+    body: issueBody.schema,
+    answer: RecognitionTreaty,
+    refusals: [
+      'missing_treaty_subject',
+      'empty_subject_public_keys',
+      'invalid_treaty_scope',
+      'invalid_role',
+      'invalid_validity_hours',
+      'wrong_issuer',
+    ],
+    handle(request, edge) {
+      const read = issueBody.read(request.body, edge.settings.isAllowedRole);
+      const input = mapped(read, (body) => ({
+        subject: body.subject_sovereign_id,
+        subjectKeys: body.subject_public_keys,
+        scope: scopeOf(body.scope ?? {}),
+        validityHours: body.validity_hours ?? 168,
+        metadata: body.metadata ?? {},
+        issuer: body.issuer_sovereign_id ?? null,
+      }));
+      return withAnswer(
+        edge.call('issueTreaty', { operator: operatorOf(request), input }),
+        (answer) => answerReply(answer, edge.settings.createdStatus),
+      );
+    },
+  },
+  {
+    method: 'POST',
+    path: '/admin/recognition-treaties/{treaty_id}/revoke',
+    access: 'operator-privileged',
+    limit: 'ADMIN',
+    summary: 'End a treaty; a reason renewed_by:<id> or replaced_by:<id> names its successor',
+    body: reasonBody.schema,
+    answer: Type.Object({ treaty_id: Type.String(), status: Type.Literal('revoked') }),
+    refusals: ['treaty_not_found'],
+    handle(request, edge) {
+      const input = reasonBody.read(request.body);
+      const treatyId = request.params.treaty_id ?? '';
+      const command = { operator: operatorOf(request), treatyId, input };
+      return withAnswer(edge.call('revokeTreaty', command), answerReply);
+    },
+  },
+  {
+    method: 'GET',
+    path: '/recognition-treaties',
+    access: 'public',
+    limit: 'none',
+    query: {
+      issuer_sovereign_id: 'Only of this issuer',
+      subject_sovereign_id: 'Only with this subject',
+      status: 'Only with this status: active, revoked',
+    },
+    summary: 'Persisted treaties with their lifecycle, oldest first',
+    answer: Type.Object({ count: Type.Integer(), recognition_treaties: Type.Array(TreatyRow) }),
+    refusals: [],
+    handle({ query }, edge) {
+      const filter = {
+        issuer: firstValue(query, 'issuer_sovereign_id'),
+        subject: firstValue(query, 'subject_sovereign_id'),
+        status: firstValue(query, 'status'),
+      };
+      return withAnswer(edge.call('listTreaties', filter), answerReply);
+    },
+  },
+  {
+    method: 'GET',
+    path: '/recognition-treaties/{treaty_id}',
+    access: 'public',
+    limit: 'none',
+    summary: 'One treaty with its lifecycle',
+    answer: TreatyRow,
+    refusals: ['treaty_not_found'],
+    handle: ({ params }, edge) =>
+      withAnswer(edge.call('readTreaty', { treatyId: params.treaty_id ?? '' }), answerReply),
+  },
+];
+
+function scopeOf(given: Partial<TreatyScope>): TreatyScope {
+  const scope = readTreatyScope(given);
+  if (scope === null) throw new Error('A scope passed its schema but cannot be read');
+  return scope;
+}

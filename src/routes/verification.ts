@@ -1,0 +1,237 @@
+/**
+ * Public, stateless verification of attestations and treaties (wire rules 4.11, 4.13). Nothing is
+ * written; the authority is only asked what it holds as revoked.
+ */
+import Type from 'typebox';
+import type { RevocationKnowledge, RevocationQuestion } from '../authority/recognition.ts';
+import type { Edge } from '../http/edge.ts';
+import { jsonReply, type Reply, refusalReply } from '../http/reply.ts';
+import type { Route, RouteRequest } from '../http/route.ts';
+import { parseJson } from '../json/parse.ts';
+import type { JsonObject, JsonValue } from '../json/value.ts';
+import { jsonText } from '../json/write.ts';
+import {
+  MembershipAttestation,
+  readMembershipAttestation,
+} from '../records/membership-attestation.ts';
+import { RecognitionPolicy, readRecognitionPolicy } from '../records/recognition-policy.ts';
+import { RecognitionTreaty, readRecognitionTreaty } from '../records/recognition-treaty.ts';
+import {
+  ATTESTATION_REASONS,
+  TREATY_REASONS,
+  verifyAttestation,
+  verifyAttestationWithTreaty,
+  verifyTreaty,
+} from '../records/recognition-verification.ts';
+import { Refusal } from '../refusal.ts';
+import { keyList } from './key-list.ts';
+
+const Keys = Type.Union([Type.Array(Type.String()), Type.Record(Type.String(), Type.String())]);
+
+export const verificationRoutes: readonly Route[] = [
+  {
+    method: 'POST',
+    path: '/attestations/verify',
+    access: 'public',
+    limit: 'VERIFY',
+    summary: 'Verify a membership attestation against a recognition policy',
+    description: 'Without recognition_policy the one set here is used.',
+    body: Type.Object({
+      attestation: MembershipAttestation,
+      recognition_policy: Type.Optional(RecognitionPolicy),
+    }),
+    answer: Type.Object({
+      accepted: Type.Boolean(),
+      reason: Type.Enum([...ATTESTATION_REASONS]),
+      issuer_sovereign_id: Type.String(),
+      attestation_id: Type.String(),
+    }),
+    refusals: [
+      'missing_attestation',
+      'missing_recognition_policy',
+      'invalid_attestation_or_policy',
+    ],
+    handle: verifyByPolicy,
+  },
+  {
+    method: 'POST',
+    path: '/attestations/verify-with-treaty',
+    access: 'public',
+    limit: 'VERIFY',
+    summary: 'Verify a membership attestation by a treaty with its issuer',
+    body: Type.Object({
+      attestation: MembershipAttestation,
+      treaty: RecognitionTreaty,
+      treaty_issuer_public_keys: Type.Optional(Keys),
+    }),
+    answer: Type.Object({
+      accepted: Type.Boolean(),
+      reason: Type.String(),
+      treaty_id: Type.String(),
+      attestation_id: Type.String(),
+      issuer_sovereign_id: Type.String(),
+      subject_sovereign_id: Type.String(),
+    }),
+    refusals: [
+      'missing_attestation',
+      'missing_treaty',
+      'invalid_attestation_or_treaty',
+      'invalid_public_keys',
+    ],
+    handle: verifyByTreaty,
+  },
+  {
+    method: 'POST',
+    path: '/recognition-treaties/verify',
+    access: 'public',
+    limit: 'VERIFY',
+    summary: 'Verify a signed recognition treaty',
+    description: 'Without issuer_public_keys only a treaty signed by this authority is accepted.',
+    body: Type.Object({
+      treaty: RecognitionTreaty,
+      issuer_public_keys: Type.Optional(Keys),
+      expected_issuer_sovereign_id: Type.Optional(Type.String()),
+      expected_subject_sovereign_id: Type.Optional(Type.String()),
+    }),
+    answer: Type.Object({
+      accepted: Type.Boolean(),
+      reason: Type.Enum([...TREATY_REASONS]),
+      treaty_id: Type.String(),
+      issuer_sovereign_id: Type.String(),
+      subject_sovereign_id: Type.String(),
+    }),
+    refusals: ['missing_treaty', 'invalid_recognition_treaty', 'invalid_public_keys'],
+    handle: verifyTreatyRecord,
+  },
+];
+
+async function verifyByPolicy({ body, now }: RouteRequest, edge: Edge): Promise<Reply> {
+  const given = required(body, 'attestation', 'missing_attestation');
+  const policy = readRecognitionPolicy(await policyFor(body, edge));
+  const attestation = readMembershipAttestation(given);
+  if (attestation === null || policy === null) throw new Refusal('invalid_attestation_or_policy');
+  const { attestation_id, issuer_sovereign_id } = attestation;
+  const known = await ask(edge, {
+    attestation: { id: attestation_id, issuer: issuer_sovereign_id },
+    treatyId: null,
+  });
+  const revokedIds = known.attestation_revoked_here
+    ? [...policy.revoked_attestation_ids, attestation_id]
+    : policy.revoked_attestation_ids;
+  const reason = verifyAttestation(
+    attestation,
+    { ...policy, revoked_attestation_ids: revokedIds },
+    now,
+  );
+  const accepted = reason === 'accepted';
+  const answer = { accepted, reason, issuer_sovereign_id, attestation_id };
+  return verdictReply(edge, 'membership_attestation_verified', answer);
+}
+
+/** The policy in the body, even when it is null; else the one that is set here. */
+async function policyFor(body: JsonObject, edge: Edge): Promise<JsonValue> {
+  if (body.recognition_policy !== undefined) return body.recognition_policy;
+  const answer = await edge.call('readRecognitionPolicy', null);
+  if (!answer.ok) throw new Refusal('missing_recognition_policy');
+  return parseJson(answer.json);
+}
+
+async function verifyByTreaty({ body, now }: RouteRequest, edge: Edge): Promise<Reply> {
+  const givenAttestation = required(body, 'attestation', 'missing_attestation');
+  const givenTreaty = required(body, 'treaty', 'missing_treaty');
+  const attestation = readMembershipAttestation(givenAttestation);
+  const treaty = readRecognitionTreaty(givenTreaty);
+  if (attestation === null || treaty === null) throw new Refusal('invalid_attestation_or_treaty');
+  const treatyIssuerKeys = candidateKeys(body.treaty_issuer_public_keys, edge);
+  const known = await ask(edge, {
+    attestation: { id: attestation.attestation_id, issuer: attestation.issuer_sovereign_id },
+    treatyId: treaty.treaty_id,
+  });
+  const reason = verifyAttestationWithTreaty(
+    attestation,
+    treaty,
+    {
+      treatyIssuerKeys,
+      treatyRevoked: known.treaty_revoked,
+      attestationRevoked: known.attestation_revoked_by_feed || known.attestation_revoked_here,
+    },
+    now,
+  );
+  const { treaty_id, issuer_sovereign_id, subject_sovereign_id } = treaty;
+  const { attestation_id } = attestation;
+  const accepted = reason === 'accepted';
+  logVerdict(edge, 'treaty_attestation_verified', {
+    treaty_id,
+    attestation_id,
+    subject_sovereign_id,
+    accepted,
+    reason,
+  });
+  return jsonReply(
+    200,
+    jsonText({
+      accepted,
+      reason,
+      treaty_id,
+      attestation_id,
+      issuer_sovereign_id,
+      subject_sovereign_id,
+    }),
+  );
+}
+
+async function verifyTreatyRecord({ body, now }: RouteRequest, edge: Edge): Promise<Reply> {
+  const treaty = readRecognitionTreaty(required(body, 'treaty', 'missing_treaty'));
+  if (treaty === null) return refusalReply('invalid_recognition_treaty');
+  const issuerKeys = candidateKeys(body.issuer_public_keys, edge);
+  const issuer = expectation(body, 'expected_issuer_sovereign_id');
+  const subject = expectation(body, 'expected_subject_sovereign_id');
+  const { treaty_id, issuer_sovereign_id, subject_sovereign_id } = treaty;
+  const { treaty_revoked: revoked } = await ask(edge, { attestation: null, treatyId: treaty_id });
+  const reason = verifyTreaty(treaty, { issuerKeys, issuer, subject, revoked }, now);
+  const accepted = reason === 'accepted';
+  const answer = { accepted, reason, treaty_id, issuer_sovereign_id, subject_sovereign_id };
+  return verdictReply(edge, 'recognition_treaty_verified', answer);
+}
+
+function required(
+  body: JsonObject,
+  member: string,
+  refusal: 'missing_attestation' | 'missing_treaty',
+): JsonValue {
+  const value = body[member] ?? null;
+  if (value === null) throw new Refusal(refusal);
+  return value;
+}
+
+function expectation(body: JsonObject, member: string): string | null {
+  const value = body[member] ?? null;
+  if (value === null || typeof value === 'string') return value;
+  const errors = [{ loc: ['body', member], msg: 'must be a string', type: 'type' }];
+  throw new Refusal('request_validation_failed', { errors });
+}
+
+/** Absent or null means our own key; an empty list accepts nothing. */
+function candidateKeys(given: JsonValue | undefined, edge: Edge): readonly string[] {
+  if (given === undefined || given === null) return [edge.settings.nodeAuth.audience];
+  const keys = keyList(given);
+  if (keys === null) throw new Refusal('invalid_public_keys');
+  return keys;
+}
+
+async function ask(edge: Edge, question: RevocationQuestion): Promise<RevocationKnowledge> {
+  const answer = await edge.call('askRevocations', question);
+  if (!answer.ok) throw new Refusal(answer.refusal, answer.details);
+  return JSON.parse(answer.json) as RevocationKnowledge;
+}
+
+function verdictReply(edge: Edge, event: string, answer: JsonObject): Reply {
+  logVerdict(edge, event, answer);
+  return jsonReply(200, jsonText(answer));
+}
+
+/** Anyone can cause a verification, so it is a log line and a count, never an audit entry. */
+function logVerdict(edge: Edge, event: string, verdict: JsonObject): void {
+  edge.metrics.verified(event, verdict.accepted === true);
+  edge.logger.write('INFO', 'audit', `${event} ${jsonText(verdict)}`);
+}

@@ -1,0 +1,160 @@
+/** The dashboard model (wire rules 6.5): what people look at, made only from committed state. */
+import type { ImportedFeed } from '../../machines/revocation-feed.ts';
+import type { JsonObject, JsonValue } from '../json/value.ts';
+import { formatInstant } from '../timestamp.ts';
+import { type RecentChange, recentChangeRow } from './recent-changes.ts';
+import { connectomeSummary, edgeRow, sequenceValue } from './recognition-graph.ts';
+import type { Edge, RecognitionIndex } from './recognition-index.ts';
+
+export interface DashboardSources {
+  readonly networkName: string;
+  readonly networkVersion: string;
+  readonly ready: boolean;
+  readonly activeNodes: number;
+  /** Certificates that are not revoked. */
+  readonly trackedNodes: number;
+  readonly recognition: RecognitionIndex;
+  /** The newest imported feed of each issuer. */
+  readonly feeds: readonly ImportedFeed[];
+  /** Newest first. */
+  readonly recentChanges: readonly RecentChange[];
+}
+
+const HOUR = 3_600_000;
+const FRESH_HOURS = 24;
+const WATCH_HOURS = 72;
+const RISK_ORDER = ['high', 'expired', 'medium', 'low', 'none'];
+
+const LINKS = {
+  dashboard_json: '/dashboard.json',
+  connectome: '/connectome',
+  connectome_json: '/connectome.json',
+  recognition_treaties: '/recognition-treaties',
+  recognition_graph: '/recognition-graph',
+  api_reference: '/api-reference',
+  cli_reference: '/cli-reference',
+};
+
+/** No trust cycle has been observed: it is summarised here once one completes. */
+const NO_TRUST_CYCLE = {
+  status: 'not_observed',
+  freshness: 'none',
+  completed_at: null,
+  completed_at_display: '',
+  age_hours: null,
+};
+
+export function dashboard(sources: DashboardSources, now: number): JsonObject {
+  const { networkName: id, networkVersion: version, recognition, feeds, ready } = sources;
+  const treaties = recognition.edges().map((edge) => treatyRow(edge, now));
+  const feedRows = feeds.map((feed) => feedRow(feed, now));
+  const treatySummary = summariseTreaties(treaties);
+  const feedSummary = summariseFeeds(feedRows);
+  return {
+    sovereign: { id, version },
+    readiness: { status: ready ? 'ready' : 'not_ready' },
+    nodes: { active: sources.activeNodes, tracked: sources.trackedNodes },
+    connectome_summary: connectomeSummary(recognition, now),
+    treaty_summary: treatySummary,
+    treaties: treaties.sort(byUrgency),
+    revocation_feed_summary: feedSummary,
+    revocation_feeds: feedRows,
+    trust_cycle_summary: NO_TRUST_CYCLE,
+    recent_changes: sources.recentChanges.map(recentChangeRow),
+    warnings: warnings(ready, treatySummary, feedSummary),
+    links: LINKS,
+  };
+}
+
+type TreatyRow = ReturnType<typeof treatyRow>;
+
+function treatyRow(edge: Edge, now: number) {
+  const { from, to, ...row } = edgeRow(edge, now);
+  const { treaty } = edge;
+  return {
+    ...row,
+    issuer_sovereign_id: from,
+    subject_sovereign_id: to,
+    valid_from_display: displayTime(treaty.issuedAt),
+    expires_at_display: displayTime(treaty.expiresAt),
+    revoked_at: treaty.revokedAt === null ? null : formatInstant(treaty.revokedAt),
+    revocation_reason: treaty.revocationReason,
+  };
+}
+
+function byUrgency(a: TreatyRow, b: TreatyRow): number {
+  const risk = RISK_ORDER.indexOf(a.expiry_risk) - RISK_ORDER.indexOf(b.expiry_risk);
+  return risk || (a.expires_at < b.expires_at ? -1 : Number(a.expires_at > b.expires_at));
+}
+
+function summariseTreaties(rows: readonly TreatyRow[]) {
+  const count = (state: TreatyRow['lifecycle_state']) =>
+    rows.filter(({ lifecycle_state }) => lifecycle_state === state).length;
+  const expiringSoon = count('expiring_soon');
+  const expired = count('expired');
+  return {
+    total: rows.length,
+    active: count('active'),
+    expiring_soon: expiringSoon,
+    expired,
+    revoked: count('revoked'),
+    replaced: count('replaced'),
+    warning_count: expiringSoon + expired,
+  };
+}
+
+type FeedRow = ReturnType<typeof feedRow>;
+
+function feedRow(feed: ImportedFeed, now: number) {
+  const age = Math.floor((now - feed.importedAt) / HOUR);
+  return {
+    feed_id: feed.feedId,
+    issuer_sovereign_id: feed.issuer,
+    sequence: sequenceValue(feed.sequence),
+    revoked_count: feed.revokedCount,
+    imported_at: formatInstant(feed.importedAt),
+    imported_at_display: displayTime(feed.importedAt),
+    age_hours: age,
+    freshness: freshnessOf(age),
+  };
+}
+
+function freshnessOf(ageHours: number): 'fresh' | 'watch' | 'stale' {
+  if (ageHours <= FRESH_HOURS) return 'fresh';
+  return ageHours <= WATCH_HOURS ? 'watch' : 'stale';
+}
+
+function summariseFeeds(rows: readonly FeedRow[]) {
+  const stale = rows.filter(({ freshness }) => freshness === 'stale').length;
+  const watch = rows.filter(({ freshness }) => freshness === 'watch').length;
+  const worst = stale > 0 ? 'stale' : watch > 0 ? 'watch' : 'fresh';
+  return {
+    count: rows.length,
+    freshness: rows.length === 0 ? 'none' : worst,
+    stale_count: stale,
+    watch_count: watch,
+  };
+}
+
+function warnings(
+  ready: boolean,
+  treaties: ReturnType<typeof summariseTreaties>,
+  feeds: ReturnType<typeof summariseFeeds>,
+): JsonValue {
+  const sentences: string[] = [];
+  if (!ready) sentences.push('The authority cannot reach its state.');
+  if (treaties.expired > 0) sentences.push(`Treaties that have expired: ${treaties.expired}.`);
+  if (treaties.expiring_soon > 0) {
+    sentences.push(`Treaties that expire within three days: ${treaties.expiring_soon}.`);
+  }
+  if (feeds.stale_count > 0) {
+    sentences.push(`Imported revocation feeds older than three days: ${feeds.stale_count}.`);
+  }
+  return sentences;
+}
+
+/** `YYYY-MM-DD HH:MM UTC`. */
+export function displayTime(instant: number): string {
+  const text = formatInstant(instant);
+  return `${text.slice(0, 10)} ${text.slice(11, 16)} UTC`;
+}

@@ -1,0 +1,77 @@
+/** The lifecycle of a treaty as the clock sees it (wire rules 6.1). Instants in milliseconds. */
+import { formatInstant } from '../timestamp.ts';
+
+export interface TreatyFacts {
+  readonly expiresAt: number;
+  readonly revokedAt: number | null;
+  readonly revocationReason: string | null;
+}
+
+export type LifecycleState = 'active' | 'expiring_soon' | 'expired' | 'revoked' | 'replaced';
+export type ExpiryRisk = 'none' | 'low' | 'medium' | 'high' | 'expired';
+
+export type Lifecycle = {
+  readonly state: LifecycleState;
+  readonly expiry_risk: ExpiryRisk;
+  readonly seconds_until_expiry: number | null;
+  readonly expires_at: string;
+  readonly revoked_at: string | null;
+  readonly revocation_reason: string | null;
+  readonly replacement_treaty_id: string | null;
+};
+
+const HIGH_RISK_SECONDS = 24 * 3600;
+const MEDIUM_RISK_SECONDS = 72 * 3600;
+const REPLACEMENT = /^(?:replaced_by|renewed_by):([\s\S]+)$/;
+
+export function lifecycleOf(treaty: TreatyFacts, now: number): Lifecycle {
+  const replacement = replacementOf(treaty);
+  const revoked = treaty.revokedAt !== null;
+  const seconds = secondsUntilExpiry(treaty, now);
+  const [state, risk] = revoked ? revokedState(replacement) : runningState(seconds);
+  return {
+    state,
+    expiry_risk: risk,
+    seconds_until_expiry: revoked ? null : Math.max(0, seconds),
+    expires_at: formatInstant(treaty.expiresAt),
+    revoked_at: treaty.revokedAt === null ? null : formatInstant(treaty.revokedAt),
+    revocation_reason: treaty.revocationReason,
+    replacement_treaty_id: replacement,
+  };
+}
+
+/** Active or expiring soon: the treaty counts. */
+export function isLifecycleActive(treaty: TreatyFacts, now: number): boolean {
+  return treaty.revokedAt === null && secondsUntilExpiry(treaty, now) > 0;
+}
+
+/** When the lifecycle next changes by time alone; infinity when it never does again. */
+export function nextLifecycleChange(treaty: TreatyFacts, now: number): number {
+  if (treaty.revokedAt !== null) return Number.POSITIVE_INFINITY;
+  const changes = [MEDIUM_RISK_SECONDS, HIGH_RISK_SECONDS, 0].map(
+    // The whole seconds left fall to the bound just after one second more than it is left.
+    (bound) => treaty.expiresAt - (bound + 1) * 1000 + 1,
+  );
+  return changes.find((change) => change > now) ?? Number.POSITIVE_INFINITY;
+}
+
+/** Whole seconds, the fraction cut off. */
+function secondsUntilExpiry({ expiresAt }: TreatyFacts, now: number): number {
+  return Math.trunc((expiresAt - now) / 1000);
+}
+
+function replacementOf({ revokedAt, revocationReason }: TreatyFacts): string | null {
+  if (revokedAt === null || revocationReason === null) return null;
+  return REPLACEMENT.exec(revocationReason)?.[1] ?? null;
+}
+
+function revokedState(replacement: string | null): [LifecycleState, ExpiryRisk] {
+  return [replacement === null ? 'revoked' : 'replaced', 'none'];
+}
+
+function runningState(seconds: number): [LifecycleState, ExpiryRisk] {
+  if (seconds <= 0) return ['expired', 'expired'];
+  if (seconds <= HIGH_RISK_SECONDS) return ['expiring_soon', 'high'];
+  if (seconds <= MEDIUM_RISK_SECONDS) return ['expiring_soon', 'medium'];
+  return ['active', 'low'];
+}

@@ -1,0 +1,321 @@
+/** The directions of the house (architecture, 1, 5 to 7): what may import what, read from the sources. */
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, posix, relative, sep } from 'node:path';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+interface Import {
+  /** Path of the importing file from the top of the project. */
+  readonly file: string;
+  /** A path from the top of the project, or the name of a package. */
+  readonly target: string;
+  readonly isPackage: boolean;
+  /** True when nothing of the import is left at run time. */
+  readonly isType: boolean;
+  /** True when it is loaded only once it is needed. */
+  readonly isDeferred: boolean;
+}
+
+const sources = [...filesBelow('src'), ...filesBelow('machines')].map((file) => ({
+  file,
+  code: withoutComments(readFileSync(join(root, file), 'utf8')),
+}));
+const imports = sources.flatMap(({ file, code }) => importsOf(file, code));
+
+/** Imports that break a rule, written so that the message says where to look. */
+function offending(breaks: (found: Import) => boolean): string[] {
+  return imports
+    .filter(breaks)
+    .map(({ file, target, isType }) => `${file} imports ${isType ? 'types of ' : ''}${target}`);
+}
+
+test('the sources are read, with the imports that hold the house together', () => {
+  assert.ok(sources.length > 60);
+  const found = (file: string, target: string, isType: boolean) =>
+    imports.some((i) => i.file === file && i.target === target && i.isType === isType);
+  assert.ok(found('machines/invite.ts', 'xstate', false));
+  assert.ok(found('machines/invite.ts', 'machines/refused.ts', true));
+  assert.ok(found('src/http/server.ts', 'uWebSockets.js', false), 'by require');
+  assert.ok(found('src/http/server.ts', 'uWebSockets.js', true), 'its types');
+  assert.ok(found('src/cli/serve.ts', 'src/boot.ts', false), 'at run time');
+  assert.ok(found('src/cli/serve.ts', 'src/boot.ts', true), 'its types');
+  assert.ok(found('src/http/reply.ts', 'src/refusal.ts', false), 'types and values in one');
+});
+
+test('every import of a file of our own names a file that exists', () => {
+  const known = new Set(sources.map(({ file }) => file));
+  assert.deepEqual(
+    offending(({ target, isPackage }) => !isPackage && !known.has(target)),
+    [],
+  );
+});
+
+test('machines are pure: they import xstate, each other, and types of records', () => {
+  assert.deepEqual(
+    offending(({ file, target, isType }) => {
+      if (!isIn(file, 'machines')) return false;
+      const isRecordType = isType && isIn(target, 'src/records');
+      return target !== 'xstate' && !isIn(target, 'machines') && !isRecordType;
+    }),
+    [],
+  );
+});
+
+test('machines read no clock, make nothing random and do no input or output', () => {
+  const impure = /\b(Date|performance|process|console|fetch|setTimeout|setInterval|await|crypto)\b/;
+  const found = sources.filter(({ file, code }) => isIn(file, 'machines') && impure.test(code));
+  assert.deepEqual(
+    found.map(({ file }) => file),
+    [],
+  );
+});
+
+for (const [name, owners] of [
+  ['xstate', ['machines']],
+  ['lmdb', ['src/store/lmdb.ts']],
+  ['msgpackr', ['src/store/lmdb.ts']],
+  ['uWebSockets.js', ['src/http/server.ts']],
+  ['sodium-native', ['src/crypto/ed25519.ts']],
+  ['tweetnacl', ['src/client']],
+  ['commander', ['src/cli']],
+  ['prom-client', ['src/metrics.ts']],
+  ['ipaddr.js', ['src/http/source-address.ts']],
+  ['pino', ['src/log', 'src/cli/serve.ts', 'src/boot.ts']],
+] as const) {
+  test(`${name} is known only to ${owners.join(' and ')}`, () => {
+    assert.deepEqual(
+      offending(
+        ({ file, target }) => target === name && !owners.some((owner) => isIn(file, owner)),
+      ),
+      [],
+    );
+  });
+}
+
+test('the client is portable: itself, json, tweetnacl, and types of anything', () => {
+  const allowed = ['src/client', 'src/json', 'tweetnacl'];
+  assert.deepEqual(
+    offending(
+      ({ file, target, isType }) =>
+        isIn(file, 'src/client') && !isType && !allowed.some((place) => isIn(target, place)),
+    ),
+    [],
+  );
+});
+
+test('the client, and the JSON it uses, import nothing of Node', () => {
+  const portable = ['src/client', 'src/json/parse.ts', 'src/json/write.ts', 'src/json/value.ts'];
+  assert.deepEqual(
+    offending(
+      ({ file, target }) =>
+        portable.some((place) => isIn(file, place)) && target.startsWith('node:'),
+    ),
+    [],
+  );
+});
+
+const EDGE = ['src/http', 'src/auth', 'src/routes'];
+
+test('the edge never sees subjects, units of work or the store, not even their types', () => {
+  const hidden = ['src/authority/subjects.ts', 'src/authority/unit-of-work.ts', 'src/store'];
+  assert.deepEqual(
+    offending(
+      ({ file, target }) =>
+        EDGE.some((place) => isIn(file, place)) && hidden.some((place) => isIn(target, place)),
+    ),
+    [],
+  );
+});
+
+test('nothing that the edge imports at run time leads to subjects, store or machines', () => {
+  const hidden = [
+    'src/authority/subjects.ts',
+    'src/authority/unit-of-work.ts',
+    'src/store',
+    'machines',
+  ];
+  const starts = sources
+    .map(({ file }) => file)
+    .filter((file) => EDGE.some((at) => isIn(file, at)));
+  const reached = reachableFrom(starts);
+  const found = [...reached].filter((file) => hidden.some((place) => isIn(file, place)));
+  assert.deepEqual(found, []);
+});
+
+test('no layer calls back up: json, crypto and records know nothing above them', () => {
+  const below: readonly (readonly [string, readonly string[]])[] = [
+    ['src/json', ['src/json']],
+    ['src/crypto', ['src/crypto', 'src/json']],
+    ['src/timestamp.ts', []],
+    ['src/records', ['src/records', 'src/crypto', 'src/json', 'src/timestamp.ts']],
+    ['src/keys', ['src/keys', 'src/crypto']],
+    ['src/runtime.ts', []],
+  ];
+  for (const [place, allowed] of below) {
+    assert.deepEqual(
+      offending(
+        ({ file, target, isPackage }) =>
+          isIn(file, place) && !isPackage && !allowed.some((other) => isIn(target, other)),
+      ),
+      [],
+    );
+  }
+});
+
+test('the store knows no authority and no edge, and the authority no edge', () => {
+  const above = ['src/http', 'src/routes', 'src/auth', 'src/cli', 'src/config', 'src/boot.ts'];
+  assert.deepEqual(
+    offending(({ file, target }) => {
+      if (isIn(file, 'src/store'))
+        return [...above, 'src/authority'].some((at) => isIn(target, at));
+      return isIn(file, 'src/authority') && above.some((place) => isIn(target, place));
+    }),
+    [],
+  );
+});
+
+test('only the command line is above boot, and nothing imports main', () => {
+  assert.deepEqual(
+    offending(({ file, target }) => target === 'src/boot.ts' && !isIn(file, 'src/cli')),
+    [],
+  );
+  assert.deepEqual(
+    offending(({ target }) => target === 'src/main.ts' || target === 'src/launch.js').filter(
+      (found) => !found.startsWith('src/launch.js '),
+    ),
+    [],
+  );
+});
+
+test('the client and the other commands do not load the server', () => {
+  const server = ['uWebSockets.js', 'lmdb', 'sodium-native'];
+  const loaded = reachableFrom(filesBelow('src/client'));
+  const native = imports.filter(
+    (i) => !i.isType && loaded.has(i.file) && server.includes(i.target),
+  );
+  assert.deepEqual(native, []);
+});
+
+test('wall clock, monotonic clock and randomness are read in one file, the client’s defaults apart', () => {
+  const sourcesOfChance = [
+    /\bDate\.now\b/,
+    /\bnew Date\(\s*\)/,
+    /\bDate\(\s*\)/,
+    /\bMath\.random\b/,
+    /\bperformance\b/,
+    /\bhrtime\b/,
+    /\brandomUUID\b/,
+    /\bgetRandomValues\b/,
+    /(?<!\.)\brandomBytes\b/,
+    /\bcrypto\.(random|getRandom)/,
+    /\brandomInt\b/,
+  ];
+  const allowed = ['src/runtime.ts', 'src/client'];
+  const found = sources.flatMap(({ file, code }) =>
+    allowed.some((place) => isIn(file, place))
+      ? []
+      : sourcesOfChance.filter((source) => source.test(code)).map((source) => `${file} ${source}`),
+  );
+  assert.deepEqual(found, []);
+});
+
+test('the environment is read only where the command line starts the service', () => {
+  const readers = sources
+    .filter(({ code }) => /\bprocess\.env\b/.test(code))
+    .map(({ file }) => file);
+  assert.deepEqual(readers, ['src/cli/serve.ts']);
+});
+
+test('the process is ended only by the command line', () => {
+  const enders = sources
+    .filter(({ code }) => /\bprocess\.exit\b/.test(code))
+    .map(({ file }) => file);
+  assert.deepEqual(
+    enders.filter((file) => file !== 'src/main.ts' && !isIn(file, 'src/cli')),
+    [],
+  );
+});
+
+test('no two files need each other to be loaded, directly or around a corner', () => {
+  const cycles = sources
+    .map(({ file }) => file)
+    .filter((file) => reachableFrom(loadedWith(file), loadedWith).has(file));
+  assert.deepEqual(cycles, []);
+});
+
+/** Files of our own that are imported at run time. */
+function usedBy(file: string): string[] {
+  const own = imports.filter((found) => !found.isType && !found.isPackage);
+  return own.filter((found) => found.file === file).map(({ target }) => target);
+}
+
+/** Those of them that are there before the file itself runs. */
+function loadedWith(file: string): string[] {
+  const later = imports.filter((found) => found.file === file && found.isDeferred);
+  const waiting = new Set(later.map(({ target }) => target));
+  return usedBy(file).filter((target) => !waiting.has(target));
+}
+
+/** The given files and all that they lead to. */
+function reachableFrom(starts: readonly string[], next = usedBy): Set<string> {
+  const reached = new Set<string>();
+  const waiting = [...starts];
+  for (let file = waiting.pop(); file !== undefined; file = waiting.pop()) {
+    if (reached.has(file)) continue;
+    reached.add(file);
+    waiting.push(...next(file));
+  }
+  return reached;
+}
+
+function filesBelow(folder: string): string[] {
+  return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && /(?<!\.d)\.[jt]s$/.test(entry.name))
+    .map((entry) => relative(root, join(entry.parentPath, entry.name)).split(sep).join('/'))
+    .sort();
+}
+
+/** The code without comments, and with strings kept: import paths are strings. */
+function withoutComments(code: string): string {
+  const piece =
+    /'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`|\/\*[\s\S]*?\*\/|\/\/[^\n]*/g;
+  return code.replace(piece, (match) => (match.startsWith('/') ? ' ' : match));
+}
+
+function importsOf(file: string, code: string): Import[] {
+  const found: Import[] = [];
+  const add = (specifier: string, isType: boolean, isDeferred = false) => {
+    const isPackage = !specifier.startsWith('.');
+    const target = isPackage ? specifier : posix.join(dirname(file), specifier);
+    found.push({ file, target, isPackage, isType, isDeferred });
+  };
+  const statement = /\b(?:import|export)\s+(type\s+)?([^'";]*?)\s*from\s*'([^']+)'/g;
+  for (const [, type, clause = '', specifier = ''] of code.matchAll(statement)) {
+    add(specifier, type !== undefined || isTypeClause(clause));
+  }
+  for (const [, specifier = ''] of code.matchAll(/^import\s*'([^']+)'/gm)) add(specifier, false);
+  for (const [, types, specifier = ''] of code.matchAll(
+    /(typeof\s+)?\bimport\(\s*'([^']+)'\s*\)/g,
+  )) {
+    add(specifier, types !== undefined, true);
+  }
+  const required = /\b(?:require|createRequire\([^)]*\))\(\s*'([^']+)'\s*\)/g;
+  for (const [, specifier = ''] of code.matchAll(required)) add(specifier, false);
+  return found;
+}
+
+/** `{ type A, type B }`: every name in the braces is a type, and nothing stands outside them. */
+function isTypeClause(clause: string): boolean {
+  const braces = /^\{([\s\S]*)\}$/.exec(clause.trim());
+  if (braces === null) return false;
+  const names = (braces[1] ?? '').split(',').map((name) => name.trim());
+  return names.filter((name) => name !== '').every((name) => name.startsWith('type '));
+}
+
+/** Whether a path is the place itself or lies below it. */
+function isIn(path: string, place: string): boolean {
+  return path === place || path.startsWith(`${place}/`);
+}

@@ -1,0 +1,458 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { suite, test } from 'node:test';
+import { verifyAuditChain } from '../src/authority/audit.ts';
+import type { JsonObject } from '../src/json/value.ts';
+import { canonicalJson, jsonText } from '../src/json/write.ts';
+import { readAuditEntries } from '../src/store/lmdb.ts';
+import { type AuditEntry, GENESIS_HASH } from '../src/store/store.ts';
+import { formatInstant } from '../src/timestamp.ts';
+import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { HOUR, SECOND } from './support/clock.ts';
+import {
+  freshNonce,
+  get,
+  heartbeat,
+  invite,
+  joinedNode,
+  newKey,
+  nodeRequest,
+  type OperatorCall,
+  operate,
+  outcome,
+  send,
+} from './support/requests.ts';
+
+const REMOTE = '127.0.0.1';
+
+function entriesOf(na: TestAuthority): AuditEntry[] {
+  return [...readAuditEntries(na.dataDir)];
+}
+
+/** What an action adds to the log: names and details of the new entries. */
+async function addedBy(na: TestAuthority, action: () => Promise<unknown>) {
+  const before = entriesOf(na).length;
+  await action();
+  return entriesOf(na)
+    .slice(before)
+    .map(({ event_type, details }) => ({ event_type, details }));
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text, 'utf8').digest('hex');
+}
+
+function fingerprint(token: string): string {
+  return sha256(token).slice(0, 16);
+}
+
+suite('every event is stored with its details', () => {
+  test('invite_created, once for each token, with its fingerprint and never the token', async () => {
+    await using na = await startTestAuthority();
+    const tokens: string[] = [];
+    const added = await addedBy(na, async () => {
+      const terms = { roles: ['role:anchor'], count: 3 };
+      const { body } = await operate(na, '/admin/invite', terms, { operator: na.standard });
+      for (const { token_id } of body.tokens) tokens.push(token_id);
+    });
+    assert.equal(tokens.length, 3);
+    assert.deepEqual(
+      added,
+      tokens.map((token) => ({
+        event_type: 'invite_created',
+        details: {
+          token_fingerprint: fingerprint(token),
+          roles: ['role:anchor'],
+          remote_addr: REMOTE,
+        },
+      })),
+    );
+    const all = JSON.stringify(entriesOf(na));
+    for (const token of tokens) assert.equal(all.includes(token), false);
+  });
+
+  test('certificate_issued, certificate_renewed and certificate_revoked', async () => {
+    await using na = await startTestAuthority();
+    const key = newKey();
+    const token = await invite(na, { roles: ['role:a', 'role:b'] });
+    let [certId, nextId] = ['', ''];
+    const added = await addedBy(na, async () => {
+      certId = (await nodeRequest(na, '/join', key, { invite_token: token })).body.cert_id;
+      nextId = (await nodeRequest(na, '/renew', key, { cert_id: certId })).body.cert_id;
+      await operate(na, '/admin/revoke', { cert_id: nextId, reason: 'superseded' });
+      await operate(na, '/admin/revoke', { cert_id: nextId, reason: 'superseded' });
+      await heartbeat(na, { key, certId });
+    });
+    assert.deepEqual(added, [
+      {
+        event_type: 'certificate_issued',
+        details: {
+          cert_id: certId,
+          node_public_key: key.publicKey,
+          invite_token_fingerprint: fingerprint(token),
+          roles: ['role:a', 'role:b'],
+          remote_addr: REMOTE,
+        },
+      },
+      {
+        event_type: 'certificate_renewed',
+        details: { old_cert_id: certId, new_cert_id: nextId, node_public_key: key.publicKey },
+      },
+      {
+        event_type: 'certificate_revoked',
+        details: { cert_id: nextId, reason: 'superseded', crl_sequence: 1, remote_addr: REMOTE },
+      },
+    ]);
+  });
+
+  test('join_rejected for a compromised key', async () => {
+    await using na = await startTestAuthority();
+    const node = await joinedNode(na);
+    await operate(na, '/admin/revoke', { cert_id: node.certId, reason: 'key_compromise' });
+    const added = await addedBy(na, () =>
+      nodeRequest(na, '/join', node.key, { invite_token: 'any token' }),
+    );
+    assert.equal(added.length, 1);
+    assert.equal(added[0]?.event_type, 'join_rejected');
+    const details = added[0]?.details ?? {};
+    assert.equal(details.reason, 'node_key_compromised');
+    assert.equal(details.node_public_key, node.key.publicKey);
+    assert.equal(details.remote_addr, REMOTE);
+    assert.equal(JSON.stringify(details).includes('any token'), false);
+  });
+
+  for (const [path, event] of [
+    ['/heartbeat', 'heartbeat_rejected'],
+    ['/renew', 'renewal_rejected'],
+  ] as const) {
+    test(`${event}, with the code or the reason of revocation`, async () => {
+      await using na = await startTestAuthority();
+      const node = await joinedNode(na, { max_validity_hours: 1 });
+      const gone = await joinedNode(na);
+      await operate(na, '/admin/revoke', { cert_id: gone.certId, reason: 'key_compromise' });
+      const added = await addedBy(na, async () => {
+        await nodeRequest(na, path, node.key, { cert_id: 'unknown' });
+        await nodeRequest(na, path, gone.key, { cert_id: node.certId });
+        await nodeRequest(na, path, gone.key, { cert_id: gone.certId });
+        na.clock.advance(HOUR);
+        await nodeRequest(na, path, node.key, { cert_id: node.certId });
+      });
+      const expected = [
+        ['unknown', 'certificate_not_found'],
+        [node.certId, 'certificate_key_mismatch'],
+        [gone.certId, 'key_compromise'],
+        [node.certId, 'certificate_expired'],
+      ].map(([cert_id, reason]) => ({
+        event_type: event,
+        details: { cert_id, reason, remote_addr: REMOTE },
+      }));
+      assert.deepEqual(added, expected);
+    });
+  }
+
+  test('node_auth_failed, with the true reason and the scope of its nonces', async () => {
+    await using na = await startTestAuthority();
+    const node = await joinedNode(na);
+    const key = newKey();
+    const token = await invite(na);
+    const nonce = freshNonce();
+    const beat = (call: object) =>
+      nodeRequest(na, '/heartbeat', node.key, { cert_id: node.certId }, call);
+    const added = await addedBy(na, async () => {
+      await nodeRequest(na, '/join', key, { invite_token: token }, { signedBy: node.key });
+      await beat({ alter: (body: Record<string, unknown>) => delete body.signature });
+      await beat({ timestamp: 'yesterday' });
+      await beat({ timestamp: formatInstant(na.clock.now() - 300 * SECOND - 1) });
+      await beat({ timestamp: formatInstant(na.clock.now() + 300 * SECOND + 1) });
+      await beat({ signedBy: key });
+      await beat({ nonce });
+      await beat({ nonce });
+    });
+    const ofNode = (reason: string) => ({ scope: `node:${node.key.publicKey}`, reason });
+    const expected = [
+      { scope: `join:${key.publicKey}`, reason: 'invalid_signature' },
+      ofNode('missing_fields'),
+      ofNode('invalid_timestamp'),
+      ofNode('stale_timestamp'),
+      ofNode('stale_timestamp'),
+      ofNode('invalid_signature'),
+      ofNode('nonce_replay'),
+    ].map((details) => ({
+      event_type: 'node_auth_failed',
+      details: { ...details, remote_addr: REMOTE },
+    }));
+    assert.deepEqual(added, expected);
+  });
+
+  test('admin_auth_failed, with the true reason, the route, and the nonce of a replay', async () => {
+    await using na = await startTestAuthority();
+    await operate(na, '/admin/operator-keys/ops-standard/revoke', {});
+    const nonce = freshNonce();
+    const call = (options: OperatorCall) => operate(na, '/admin/invite', {}, options);
+    const without = (name: string): OperatorCall => ({ alter: (headers) => delete headers[name] });
+    const added = await addedBy(na, async () => {
+      await call(without('X-Admin-Nonce'));
+      await call({ nonce: 'n'.repeat(257) });
+      await call({ operator: { keyId: 'stranger', key: newKey() } });
+      await call({ operator: na.standard });
+      await call({ timestamp: 'yesterday' });
+      await call({ timestamp: formatInstant(na.clock.now() - 300 * SECOND - 1) });
+      await call({ operator: { keyId: 'ops-privileged', key: newKey() } });
+      await call({ nonce });
+      await call({ nonce });
+      await operate(na, '/nodes', {}, { method: 'GET', timestamp: 'yesterday' });
+    });
+    const ops = 'ops-privileged';
+    const expected = [
+      [ops, 'missing_headers'],
+      [ops, 'oversized_headers'],
+      ['stranger', 'unknown_key'],
+      ['ops-standard', 'revoked_key'],
+      [ops, 'invalid_timestamp'],
+      [ops, 'stale_timestamp'],
+      [ops, 'invalid_signature'],
+    ].map(([key_id, reason]) => ({
+      event_type: 'admin_auth_failed',
+      details: { key_id, reason, scope: '/admin/invite', remote_addr: REMOTE },
+    }));
+    assert.deepEqual(
+      added.filter(({ event_type }) => event_type === 'admin_auth_failed'),
+      [
+        ...expected,
+        {
+          event_type: 'admin_auth_failed',
+          details: {
+            key_id: ops,
+            reason: 'nonce_replay',
+            scope: '/admin/invite',
+            remote_addr: REMOTE,
+            nonce,
+          },
+        },
+        {
+          event_type: 'admin_auth_failed',
+          details: {
+            key_id: ops,
+            reason: 'invalid_timestamp',
+            scope: '/nodes',
+            remote_addr: REMOTE,
+          },
+        },
+      ],
+    );
+  });
+
+  test('admin_authz_denied, with the tier that was held and the one that was required', async () => {
+    await using na = await startTestAuthority();
+    const body = { cert_id: 'any', reason: 'unspecified' };
+    const added = await addedBy(na, () =>
+      operate(na, '/admin/revoke', body, { operator: na.standard }),
+    );
+    assert.equal(added.length, 1);
+    assert.equal(added[0]?.event_type, 'admin_authz_denied');
+    const { reason, ...details } = added[0]?.details ?? {};
+    assert.equal(typeof reason, 'string');
+    assert.deepEqual(details, {
+      key_id: 'ops-standard',
+      scope: '/admin/revoke',
+      holder_tier: 'standard',
+      required_tier: 'privileged',
+      remote_addr: REMOTE,
+    });
+  });
+
+  test('operator_key_revoked, with the operator who did it, and not when it is repeated', async () => {
+    await using na = await startTestAuthority();
+    const added = await addedBy(na, async () => {
+      await operate(na, '/admin/operator-keys/ops-standard/revoke', { reason: 'key_compromise' });
+      await operate(na, '/admin/operator-keys/ops-standard/revoke', { reason: 'again' });
+      await operate(na, '/admin/operator-keys/unknown/revoke', {});
+      await operate(na, '/admin/operator-keys/ops-privileged/revoke', {});
+    });
+    assert.deepEqual(added, [
+      {
+        event_type: 'operator_key_revoked',
+        details: {
+          key_id: 'ops-standard',
+          reason: 'key_compromise',
+          revoked_by: 'ops-privileged',
+          remote_addr: REMOTE,
+        },
+      },
+    ]);
+  });
+
+  test('nothing for reads, heartbeats, malformed requests and unknown invites', async () => {
+    await using na = await startTestAuthority();
+    const node = await joinedNode(na);
+    const added = await addedBy(na, async () => {
+      for (const path of ['/healthz', '/readyz', '/health', '/metrics', '/genesis', '/policy']) {
+        await get(na, path);
+      }
+      await get(na, '/crl');
+      await get(na, '/nodes');
+      await get(na, '/nowhere');
+      await operate(na, '/nodes', {}, { method: 'GET' });
+      await heartbeat(na, node);
+      await send(na, 'POST', '/heartbeat', { body: '{' });
+      await send(na, 'POST', '/join', { body: '{}' });
+      await operate(na, '/admin/invite', { count: 0 });
+      await nodeRequest(na, '/join', newKey(), { invite_token: 'never made' });
+    });
+    assert.deepEqual(added, []);
+  });
+});
+
+suite('the chain', () => {
+  test('holds from the first entry to the last, through restarts', async () => {
+    await using na = await startTestAuthority();
+    await joinedNode(na);
+    const first = verifyAuditChain(entriesOf(na), GENESIS_HASH);
+    assert.deepEqual(first, { valid: true, length: 2, head: entriesOf(na)[1]?.hash });
+    await using again = await na.restart();
+    await joinedNode(again);
+    await using third = await again.restart();
+    await Promise.all(Array.from({ length: 25 }, () => joinedNode(third)));
+    const entries = entriesOf(third);
+    assert.equal(entries.length, 54);
+    const head = entries.at(-1)?.hash;
+    assert.deepEqual(verifyAuditChain(entries, GENESIS_HASH), { valid: true, length: 54, head });
+    assert.equal(new Set(entries.map(({ event_id }) => event_id)).size, 54);
+  });
+
+  test('of a new authority is empty and valid', async () => {
+    await using na = await startTestAuthority();
+    const verdict = verifyAuditChain(entriesOf(na), GENESIS_HASH);
+    assert.deepEqual(verdict, { valid: true, length: 0, head: GENESIS_HASH });
+  });
+
+  test('links each entry to the one before by the SHA-256 of its canonical text', async () => {
+    await using na = await startTestAuthority();
+    await joinedNode(na, { roles: ['role:a'] });
+    await nodeRequest(na, '/heartbeat', newKey(), { cert_id: 'Zürich ✓ 😀 \u0000 "\\' });
+    let previous = '0'.repeat(64);
+    for (const entry of entriesOf(na)) {
+      assert.deepEqual(Object.keys(entry).sort(), [
+        'created_at',
+        'details',
+        'event_id',
+        'event_type',
+        'hash',
+        'prev_hash',
+      ]);
+      assert.match(entry.event_id, /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
+      assert.equal(entry.created_at, formatInstant(na.clock.now()));
+      assert.equal(entry.prev_hash, previous);
+      const { hash, ...rest } = entry;
+      assert.equal(hash, sha256(canonicalJson(rest)));
+      previous = hash;
+    }
+    assert.equal(entriesOf(na).at(-1)?.details.cert_id, 'Zürich ✓ 😀 \u0000 "\\');
+  });
+
+  test('still holds after it was exported as JSON and read again', async () => {
+    await using na = await startTestAuthority();
+    await joinedNode(na);
+    await heartbeat(na, { key: newKey(), certId: 'é' });
+    const exported = entriesOf(na).map((entry) => jsonText({ ...entry }));
+    const read = exported.map((line) => JSON.parse(line) as AuditEntry);
+    assert.equal(verifyAuditChain(read, GENESIS_HASH).valid, true);
+  });
+
+  const tampered: readonly (readonly [
+    string,
+    (entries: AuditEntry[]) => AuditEntry[],
+    number,
+    string,
+  ])[] = [
+    ['an entry removed', (entries) => entries.toSpliced(2, 1), 3, 'broken_link'],
+    ['the first entry removed', (entries) => entries.slice(1), 1, 'broken_link'],
+    ['two entries exchanged', ([a, b, c, ...rest]) => kept([a, c, b, ...rest]), 2, 'broken_link'],
+    ['an entry repeated', ([a, b, ...rest]) => kept([a, b, b, ...rest]), 3, 'broken_link'],
+    ['a type altered', alterThird({ event_type: 'certificate_issued' }), 3, 'altered_entry'],
+    ['a time altered', alterThird({ created_at: '2020-01-01T00:00:00Z' }), 3, 'altered_entry'],
+    ['an id altered', alterThird({ event_id: 'other' }), 3, 'altered_entry'],
+    ['a hash altered', alterThird({ hash: 'f'.repeat(64) }), 3, 'altered_entry'],
+    ['a link altered', alterThird({ prev_hash: 'f'.repeat(64) }), 3, 'broken_link'],
+    ['a detail altered', alterDetails({ remote_addr: '192.0.2.1' }), 3, 'altered_entry'],
+    ['a detail added', alterDetails({ added: true }), 3, 'altered_entry'],
+    ['details emptied', alterThird({ details: {} }), 3, 'altered_entry'],
+    ['an entry altered and hashed anew', rehashThird, 4, 'broken_link'],
+  ];
+
+  for (const [what, tamper, position, reason] of tampered) {
+    test(`shows ${what}, and where`, async () => {
+      await using na = await startTestAuthority();
+      await joinedNode(na);
+      await joinedNode(na);
+      await joinedNode(na);
+      const entries = entriesOf(na);
+      assert.equal(verifyAuditChain(entries, GENESIS_HASH).valid, true);
+      const verdict = verifyAuditChain(tamper(entries), GENESIS_HASH);
+      assert.deepEqual(verdict, { valid: false, position, reason });
+    });
+  }
+
+  test('cut at its end is shorter, which its exported head shows', async () => {
+    await using na = await startTestAuthority();
+    await joinedNode(na);
+    const entries = entriesOf(na);
+    const verdict = verifyAuditChain(entries.slice(0, -1), GENESIS_HASH);
+    assert.deepEqual(verdict, { valid: true, length: 1, head: entries[0]?.hash });
+  });
+
+  test('keeps the order of what happened at once, and each effect with its own entry', async () => {
+    await using na = await startTestAuthority();
+    const nodes = await Promise.all(Array.from({ length: 20 }, () => joinedNode(na)));
+    const answers = await Promise.all(
+      nodes.map(({ certId }) => operate(na, '/admin/revoke', { cert_id: certId })),
+    );
+    for (const answer of answers) assert.equal(outcome(answer), '200');
+    const revoked = entriesOf(na).filter(({ event_type }) => event_type === 'certificate_revoked');
+    const sequences = revoked.map(({ details }) => details.crl_sequence);
+    assert.deepEqual(
+      sequences,
+      Array.from({ length: 20 }, (_, i) => i + 1),
+    );
+    assert.equal(verifyAuditChain(entriesOf(na), GENESIS_HASH).valid, true);
+  });
+});
+
+test('no secret reaches the audit log: token, nonce of a good request, signature or key seed', async () => {
+  await using na = await startTestAuthority();
+  const token = await invite(na);
+  const [key, nonce] = [newKey(), freshNonce()];
+  let signature = '';
+  const keep = (body: Record<string, unknown>) => {
+    signature = String(body.signature);
+  };
+  await nodeRequest(na, '/join', key, { invite_token: token }, { nonce, alter: keep });
+  await nodeRequest(na, '/join', key, { invite_token: token }, { signedBy: newKey() });
+  const all = JSON.stringify(entriesOf(na));
+  assert.notEqual(signature, '');
+  for (const secret of [token, nonce, signature]) assert.equal(all.includes(secret), false);
+});
+
+function alterThird(change: Partial<AuditEntry>): (entries: AuditEntry[]) => AuditEntry[] {
+  return (entries) => entries.map((entry, i) => (i === 2 ? { ...entry, ...change } : entry));
+}
+
+function alterDetails(change: JsonObject): (entries: AuditEntry[]) => AuditEntry[] {
+  return (entries) =>
+    entries.map((entry, i) =>
+      i === 2 ? { ...entry, details: { ...entry.details, ...change } } : entry,
+    );
+}
+
+/** What someone does who knows how entries are hashed, but cannot rewrite all that follow. */
+function rehashThird(entries: AuditEntry[]): AuditEntry[] {
+  return alterDetails({ remote_addr: '192.0.2.1' })(entries).map((entry, i) => {
+    if (i !== 2) return entry;
+    const { hash: _, ...rest } = entry;
+    return { ...rest, hash: sha256(canonicalJson(rest)) };
+  });
+}
+
+function kept(entries: readonly (AuditEntry | undefined)[]): AuditEntry[] {
+  return entries.filter((entry) => entry !== undefined);
+}

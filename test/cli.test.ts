@@ -1,0 +1,299 @@
+/** The command line from end to end: the real program against a real authority, in real time. */
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { suite, type TestContext, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { verifyAuditChain } from '../src/authority/audit.ts';
+import { type AuditEntry, GENESIS_HASH } from '../src/store/store.ts';
+import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import {
+  type Ended,
+  NO_LIMITS,
+  REAL_TIME,
+  runProgram,
+  startChildServer,
+} from './support/child-server.ts';
+import { get, heartbeat, joinedNode, operate, outcome } from './support/requests.ts';
+
+const DONE = 0;
+const REFUSED = 4;
+const UNREACHABLE = 5;
+const TOKEN = /^[0-9a-f]{48}$/;
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+function scratchFolder(t: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), 'mesh-cli-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** The one JSON object a command has printed; it has said nothing else and ended well. */
+function printed({ code, stdout, stderr }: Ended): Record<string, unknown> {
+  assert.equal(code, DONE, stderr);
+  assert.equal(stderr, '');
+  assert.equal(stdout.split('\n').length, 2, 'one line');
+  return JSON.parse(stdout);
+}
+
+/** The error of a command that failed with `exit`: one JSON object on standard error, nothing else. */
+function failed({ code, stdout, stderr }: Ended, exit: number): { code: string; message: string } {
+  assert.equal(code, exit, stderr);
+  assert.equal(stdout, '');
+  assert.equal(stderr.split('\n').length, 2, 'one line');
+  const { error, ...rest } = JSON.parse(stderr);
+  assert.deepEqual(rest, {});
+  assert.deepEqual(Object.keys(error), ['code', 'message']);
+  return error;
+}
+
+test('a network lives on the command line: from init to the audit log', async (t) => {
+  const scratch = scratchFolder(t);
+  const dataDir = join(scratch, 'network');
+  const made = printed(
+    await runProgram(['init', '--data-dir', dataDir, '--network-name', 'beta', '--json']),
+  );
+  assert.equal(made.network_name, 'beta');
+
+  await using na = await startTestAuthority({ dataDir, clock: REAL_TIME });
+  const settings = { MESH_URL: na.url, MESH_DATA_DIR: dataDir };
+  const cli = (...args: string[]) => runProgram([...args, '--json'], settings);
+  const node = (name: string, command: string, ...args: string[]) =>
+    cli('node', command, '--node-dir', join(scratch, name), ...args);
+
+  // Invites, as JSON, several at once and as text for people.
+  const [one, several, people] = await Promise.all([
+    cli('invite', '--role', 'role:anchor', '--max-validity-hours', '24'),
+    cli('invite', '--count', '3', '--key-id', 'ops-standard', '--signature-version', '1'),
+    runProgram(['invite'], settings),
+  ]);
+  const { token_id: token } = printed(one);
+  assert.match(String(token), TOKEN);
+  const { tokens, token_id: first } = printed(several);
+  assert.ok(Array.isArray(tokens));
+  assert.deepEqual([tokens.length, tokens[0].token_id], [3, first]);
+  assert.equal(people.code, DONE);
+  assert.match(people.stdout, /^[0-9a-f]{48}\n\nEach token admits one node until 20/);
+
+  // Two nodes join: one with the proof in the body, one in the header.
+  const tokenFile = join(scratch, 'token');
+  writeFileSync(tokenFile, `${token}\n`);
+  const joins = await Promise.all([
+    node('a', 'join', '--token-file', tokenFile),
+    node('b', 'join', '--token', String(first), '--proof', 'header', '--validity-hours', '5'),
+  ]);
+  const [a, b] = joins.map(printed);
+  assert.deepEqual([a?.roles, b?.roles], [['role:anchor'], ['role:client']]);
+  assert.deepEqual([a?.network_name, a?.issued_by], ['beta', made.na_public_key]);
+  assert.equal(Date.parse(String(b?.expires_at)) - Date.parse(String(b?.issued_at)), 5 * 3_600_000);
+  const kept = join(scratch, 'a', 'certificate.json');
+  assert.deepEqual(JSON.parse(readFileSync(kept, 'utf8')), a);
+  assert.equal(statSync(kept).mode & 0o777, 0o600);
+  assert.equal(statSync(join(scratch, 'a', 'node.key')).mode & 0o777, 0o600);
+
+  // Heartbeats in both forms; a token that is used up.
+  const [beatA, beatB, again] = await Promise.all([
+    node('a', 'heartbeat'),
+    node('b', 'heartbeat', '--proof', 'header', '--status', 'degraded'),
+    node('c', 'join', '--token-file', tokenFile),
+  ]);
+  assert.equal(printed(beatA).ack, true);
+  assert.equal(printed(beatB).ack, true);
+  const refusal = failed(again, REFUSED);
+  assert.equal(refusal.code, 'invalid_invite_token');
+  assert.match(refusal.message, /^The authority refused: .* \(403 invalid_invite_token, request /);
+
+  // The roster, and the table for people; the certificate before and after its renewal.
+  const [roster, table, renewal] = await Promise.all([
+    cli('nodes', '--key-id', 'ops-standard'),
+    runProgram(['nodes'], settings),
+    node('b', 'renew', '--validity-hours', '1000'),
+  ]);
+  const { nodes } = printed(roster) as { nodes: Record<string, Record<string, unknown>> };
+  assert.equal(nodes[String(a?.cert_id)]?.status, 'healthy');
+  assert.match(table.stdout, /^CERTIFICATE +KEY +ROLES +STATUS +LAST HEARTBEAT +EXPIRES\n/);
+  assert.ok(table.stdout.includes(String(a?.cert_id)));
+  const renewed = printed(renewal);
+  assert.notEqual(renewed.cert_id, b?.cert_id);
+  assert.equal(
+    Date.parse(String(renewed.expires_at)) - Date.parse(String(renewed.issued_at)),
+    168 * 3_600_000,
+    'capped by the invite',
+  );
+
+  // Revocation: the node sees it on the list, and is refused.
+  const certId = String(a?.cert_id);
+  const [status, revoked] = await Promise.all([
+    node('b', 'status'),
+    cli('revoke', certId, '--reason', 'key_compromise'),
+  ]);
+  const { cert_id, revoked: isRevoked, expired, roles } = printed(status);
+  assert.deepEqual([cert_id, isRevoked, expired], [renewed.cert_id, false, false]);
+  assert.deepEqual(roles, ['role:client']);
+  assert.deepEqual(printed(revoked), { crl_sequence: 1, revoked_count: 1 });
+  const [refused, after, asText, byStandard] = await Promise.all([
+    node('a', 'heartbeat'),
+    node('a', 'status'),
+    runProgram(['node', 'heartbeat', '--node-dir', join(scratch, 'a')], settings),
+    cli('revoke', String(renewed.cert_id), '--key-id', 'ops-standard'),
+  ]);
+  assert.equal(failed(refused, REFUSED).code, 'certificate_revoked');
+  const { revocation_reason, crl_sequence, ...seen } = printed(after);
+  assert.deepEqual([seen.revoked, revocation_reason, crl_sequence], [true, 'key_compromise', 1]);
+  assert.equal(asText.code, REFUSED);
+  assert.match(
+    asText.stderr,
+    /^mesh-na: The authority refused: [^\n]*certificate_revoked[^\n]*\n$/,
+  );
+  assert.equal(failed(byStandard, REFUSED).code, 'insufficient_operator_tier');
+
+  // An operator key is switched off.
+  const off = printed(await cli('revoke-operator-key', 'ops-standard', '--reason', 'rotated'));
+  assert.deepEqual([off.already_revoked, off.remaining_active_keys], [false, 1]);
+
+  // It can no longer invite; the audit log, beside the running authority, tells all.
+  const [invited, verified, exported] = await Promise.all([
+    cli('invite', '--key-id', 'ops-standard'),
+    cli('audit', 'verify'),
+    runProgram(['audit', 'export', '--data-dir', dataDir]),
+  ]);
+  assert.equal(failed(invited, REFUSED).code, 'admin_auth_failed');
+  const entries = exported.stdout.trimEnd().split('\n');
+  const parsed = entries.map((line) => JSON.parse(line) as AuditEntry);
+  const verdict = verifyAuditChain(parsed, GENESIS_HASH);
+  assert.equal(verdict.valid, true);
+  const { valid, length } = printed(verified);
+  assert.equal(valid, true);
+  // The two ran side by side with a refusal, which adds an entry.
+  assert.ok(Math.abs(Number(length) - parsed.length) <= 1);
+  const types = new Set(parsed.map(({ event_type }) => event_type));
+  for (const type of ['invite_created', 'certificate_renewed', 'operator_key_revoked']) {
+    assert.ok(types.has(type), type);
+  }
+  for (const secret of [token, first])
+    assert.equal(exported.stdout.includes(String(secret)), false);
+
+  // Nobody answers any more.
+  await na.stop();
+  const [absent, absentText] = await Promise.all([
+    node('b', 'heartbeat'),
+    runProgram(['nodes'], settings),
+  ]);
+  assert.equal(failed(absent, UNREACHABLE).code, 'unreachable');
+  assert.equal(absentText.code, UNREACHABLE);
+  assert.match(absentText.stderr, /^mesh-na: No answer from the authority at [^\n]*\n$/);
+});
+
+suite('heartbeats at an interval', () => {
+  test('go on until a signal, which ends them with 0 and a count', async (t) => {
+    const folder = scratchFolder(t);
+    await using na = await startTestAuthority({ clock: REAL_TIME });
+    const made = await operate(na, '/admin/invite', {});
+    const args = ['--node-dir', folder, '--url', na.url];
+    await runProgram(['node', 'join', ...args, '--token', made.body.token_id]);
+    let child: ChildProcess | undefined;
+    const loop = runProgram(
+      ['node', 'heartbeat', ...args, '--every', '600', '--status', 'looping', '--json'],
+      {},
+      (process) => {
+        child = process;
+      },
+    );
+    await until(async () => JSON.stringify(await rosterOf(na)).includes('"looping"'));
+    child?.kill('SIGTERM');
+    assert.deepEqual(printed(await loop), { acknowledged: 1, missed: 0 });
+  });
+});
+
+suite('mesh-na serve', () => {
+  test('--create makes a network once, and serves it again afterwards', async (t) => {
+    const dataDir = join(scratchFolder(t), 'made', 'here');
+    const first = await startChildServer(dataDir, {
+      args: ['--create', '--network-name', 'gamma'],
+    });
+    const genesis = (await get(first.na, '/genesis')).body;
+    assert.equal(genesis.network_name, 'gamma');
+    assert.equal((await first.end('SIGTERM')).code, DONE);
+    const second = await startChildServer(dataDir, {
+      args: ['--create', '--network-name', 'delta'],
+    });
+    assert.deepEqual((await get(second.na, '/genesis')).body, genesis, 'nothing is made anew');
+    assert.equal((await second.end('SIGINT')).code, DONE);
+  });
+
+  test('writes liveness before it ends on a signal, however long the interval is', async (t) => {
+    const dataDir = scratchFolder(t);
+    await runProgram(['init', '--data-dir', dataDir]);
+    const environment = { ...NO_LIMITS, MESH_LIVENESS_FLUSH_MS: '60000' };
+    const server = await startChildServer(dataDir, { environment });
+    const node = await joinedNode(server.na);
+    const beat = await heartbeat(server.na, node);
+    assert.equal(outcome(beat), '200');
+    const { code, stdout, stderr } = await server.end('SIGTERM');
+    assert.equal(code, DONE, stderr);
+    assert.match(stdout, /SIGTERM: finishing what is in flight/);
+    assert.match(stdout, /Stopped\n$/);
+    await using na = await startTestAuthority({ dataDir, clock: REAL_TIME });
+    const row = (await rosterOf(na))[node.certId];
+    assert.deepEqual([row?.status, row?.last_heartbeat], ['healthy', beat.body.server_time]);
+  });
+
+  test('answers what is in flight before it ends, and takes nothing new meanwhile', async (t) => {
+    const dataDir = scratchFolder(t);
+    await runProgram(['init', '--data-dir', dataDir]);
+    const server = await startChildServer(dataDir);
+    const { hostname, port } = new URL(server.na.url);
+    const body = '{"cert_id":"c","node_public_key":"k"}';
+    const socket = connect(Number(port), hostname);
+    await once(socket, 'connect');
+    const head = `POST /heartbeat HTTP/1.1\r\nHost: na\r\nContent-Length: ${body.length}\r\n\r\n`;
+    socket.write(head + body.slice(0, 10));
+    // The half request is in flight once the server has answered one that was sent after it.
+    await get(server.na, '/healthz');
+
+    const ended = server.end('SIGTERM');
+    await until(async () => server.output().includes('finishing what is in flight'));
+    await until(() => connectionRefused(hostname, Number(port)));
+    const answered = once(socket, 'data');
+    socket.write(body.slice(10));
+    const [answer] = await answered;
+    assert.match(String(answer), /^HTTP\/1\.1 403 [\s\S]*"certificate_not_found"/);
+    assert.equal((await ended).code, DONE);
+    socket.destroy();
+  });
+});
+
+test('the installed command runs from any folder', (t) => {
+  const launch = join(root, 'src', 'launch.js');
+  const { status, stdout } = spawnSync(process.execPath, [launch, '--version'], {
+    cwd: scratchFolder(t),
+    encoding: 'utf8',
+  });
+  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  assert.equal(status, DONE);
+  assert.equal(stdout, `${version}\n`);
+});
+
+async function rosterOf(na: TestAuthority): Promise<Record<string, Record<string, unknown>>> {
+  return (await operate(na, '/nodes', {}, { method: 'GET' })).body.nodes;
+}
+
+/** Asks again until it is so; the runner's own limit ends what never comes. */
+async function until(isSo: () => Promise<boolean>): Promise<void> {
+  while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, 20));
+}
+
+async function connectionRefused(host: string, port: number): Promise<boolean> {
+  const socket = connect(port, host);
+  const [outcomeOfConnect] = await Promise.race([
+    once(socket, 'connect').then(() => [false]),
+    once(socket, 'error').then(() => [true]),
+  ]).catch(() => [true]);
+  socket.destroy();
+  return outcomeOfConnect === true;
+}

@@ -1,0 +1,424 @@
+/**
+ * Acknowledged means durable (architecture, 4): a server under load is killed at random moments, again
+ * and again on one data folder, and after each restart everything it acknowledged must be there.
+ */
+import assert from 'node:assert/strict';
+import { createHash, randomInt } from 'node:crypto';
+import { rmSync } from 'node:fs';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { verifyAuditChain } from '../src/authority/audit.ts';
+import { readAuditEntries } from '../src/store/lmdb.ts';
+import { type AuditEntry, GENESIS_HASH } from '../src/store/store.ts';
+import { makeNetworkFolder, type TestAuthority, type TestOperator } from './support/authority.ts';
+import { type ChildServer, NO_LIMITS, startChildServer } from './support/child-server.ts';
+import {
+  get,
+  heartbeat,
+  newKey,
+  nodeRequest,
+  operate,
+  operatorRequest,
+  outcome,
+  type Received,
+  type SignedRequest,
+  sendSigned,
+  signedByNode,
+  type TestNode,
+} from './support/requests.ts';
+
+const ROUNDS = 20;
+/** Bounds of the time, in milliseconds, that a server is under load before it is killed. */
+const LOAD = { shortest: 20, longest: 500 };
+/** Rounds in which the server is killed while it starts. */
+const KILLED_AT_START = new Set([7, 14]);
+const REASONS = ['key_compromise', 'cessation_of_operation', 'superseded', 'unspecified'];
+
+type CertificateState = 'valid' | 'being revoked' | 'revoked';
+
+interface KnownCertificate extends TestNode {
+  state: CertificateState;
+}
+
+/** What this side knows for sure: only what was acknowledged, or could be read. */
+interface Ledger {
+  readonly usable: string[];
+  /** Tokens whose join was acknowledged. */
+  readonly spent: Set<string>;
+  /** Tokens whose join was not answered: spent or not, but never twice. */
+  readonly unsure: Set<string>;
+  readonly certificates: Map<string, KnownCertificate>;
+  /** Acknowledged revocations: certificate to CRL sequence. */
+  readonly revocations: Map<string, number>;
+  /** Every CRL that was read: sequence to its bytes. */
+  readonly lists: Map<number, string>;
+  /** The highest sequence read or acknowledged. */
+  highest: number;
+  readonly revokedKeys: Set<string>;
+  /** Requests that were acknowledged and must never be taken again. */
+  readonly sent: SignedRequest[];
+  readonly surprises: string[];
+  acknowledged: number;
+  checked: number;
+}
+
+test(`what was acknowledged survives ${ROUNDS} kills under load`, {
+  timeout: 120_000,
+}, async (t) => {
+  const { folder } = makeNetworkFolder();
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const spareKeys = Array.from({ length: ROUNDS }, (_, i) => ({
+    keyId: `spare-${i}`,
+    key: newKey(),
+  }));
+  const environment = { ...NO_LIMITS, ...operatorVariables(spareKeys) };
+  const ledger: Ledger = {
+    usable: [],
+    spent: new Set(),
+    unsure: new Set(),
+    certificates: new Map(),
+    revocations: new Map(),
+    lists: new Map(),
+    highest: 0,
+    revokedKeys: new Set(),
+    sent: [],
+    surprises: [],
+    acknowledged: 0,
+    checked: 0,
+  };
+
+  for (const [round, spareKey] of spareKeys.entries()) {
+    if (KILLED_AT_START.has(round)) await killWhileStarting(folder, environment);
+    const server = await startChildServer(folder, { environment });
+    await checkLists(server.na, ledger);
+    await checkRound(server.na, ledger, spareKeys);
+    const killed = new AbortController();
+    const load = putUnderLoad(server.na, ledger, spareKey, killed.signal);
+    await sleep(randomInt(LOAD.shortest, LOAD.longest));
+    await server.end('SIGKILL');
+    killed.abort();
+    await load;
+    assert.deepEqual(ledger.surprises, [], `round ${round}`);
+  }
+
+  const server = await startChildServer(folder, { environment });
+  await checkLists(server.na, ledger);
+  await checkRound(server.na, ledger, spareKeys);
+  await checkEverything(server.na, ledger);
+  await stopCleanly(server);
+
+  const entries = [...readAuditEntries(folder)];
+  assert.equal(verifyAuditChain(entries, GENESIS_HASH).valid, true);
+  checkAudit(entries, ledger);
+  const { acknowledged, checked, lists, spent, certificates, revocations } = ledger;
+  t.diagnostic(
+    `${acknowledged} operations acknowledged in ${ROUNDS} rounds: ${spent.size} joins, ` +
+      `${certificates.size - spent.size} renewals, ${revocations.size} revocations, ` +
+      `${ledger.revokedKeys.size} operator keys; ${lists.size} lists read; ${checked} checks`,
+  );
+  assert.ok(acknowledged > 500, 'the rounds did enough to mean something');
+});
+
+/** Clients of every kind at once, until the server is gone. */
+async function putUnderLoad(
+  na: TestAuthority,
+  ledger: Ledger,
+  spare: TestOperator,
+  killed: AbortSignal,
+): Promise<void> {
+  const lanes = [
+    makeInvites,
+    ...[join, join, join, join],
+    ...[renew, renew, renew],
+    ...[revoke, revoke, revoke],
+    ...[beat, beat],
+    ...[readList, readList],
+  ].map((act) => untilGone(() => act(na, ledger), killed));
+  const revokeSpare = gone(() => revokeOperatorKey(na, ledger, spare.keyId));
+  await Promise.all([...lanes, revokeSpare]);
+}
+
+async function untilGone(act: () => Promise<void>, killed: AbortSignal): Promise<void> {
+  while (!killed.aborted && !(await gone(act)))
+    await new Promise((resolve) => setImmediate(resolve));
+}
+
+/** Whether the server no longer answers; anything else that fails is a failure of the test. */
+async function gone(act: () => Promise<void>): Promise<boolean> {
+  try {
+    await act();
+    return false;
+  } catch (error) {
+    // What fetch throws when there is no answer, or only a part of one.
+    if (error instanceof TypeError) return true;
+    throw error;
+  }
+}
+
+async function makeInvites(na: TestAuthority, ledger: Ledger): Promise<void> {
+  if (ledger.usable.length > 100) return;
+  const request = operatorRequest(na, '/admin/invite', { count: 10 }, { operator: na.standard });
+  const answer = await sendSigned(na, request);
+  expect(ledger, 'invite', answer, ['200']);
+  for (const { token_id } of answer.body.tokens) ledger.usable.push(token_id);
+  acknowledge(ledger, request);
+}
+
+/** Two nodes race for one token: one of them gets the certificate. */
+async function join(na: TestAuthority, ledger: Ledger): Promise<void> {
+  const token = ledger.usable.shift();
+  if (token === undefined) return;
+  ledger.unsure.add(token);
+  const rivals = [newKey(), newKey()].map((key) => ({
+    key,
+    request: signedByNode(na, '/join', key, { invite_token: token }),
+  }));
+  let won = 0;
+  const outcomes = await Promise.allSettled(
+    rivals.map(async ({ key, request }) => {
+      const answer = await sendSigned(na, request);
+      expect(ledger, 'join', answer, ['200', '403 invalid_invite_token']);
+      if (answer.status !== 200) return;
+      won += 1;
+      ledger.unsure.delete(token);
+      if (ledger.spent.has(token)) ledger.surprises.push('an invite was spent twice');
+      ledger.spent.add(token);
+      addCertificate(ledger, { key, certId: answer.body.cert_id });
+      acknowledge(ledger, request);
+    }),
+  );
+  const lost = outcomes.find((result) => result.status === 'rejected');
+  if (lost !== undefined) throw lost.reason;
+  if (won !== 1) ledger.surprises.push(`${won} of two rivals won`);
+}
+
+async function renew(na: TestAuthority, ledger: Ledger): Promise<void> {
+  const certificate = anyValid(ledger);
+  if (certificate === undefined) return;
+  const { key, certId } = certificate;
+  const request = signedByNode(na, '/renew', key, { cert_id: certId });
+  const answer = await sendSigned(na, request);
+  expect(ledger, 'renew', answer, ['200', ...refusalsOf(certificate)]);
+  if (answer.status !== 200) return;
+  addCertificate(ledger, { key, certId: answer.body.cert_id });
+  acknowledge(ledger, request);
+}
+
+async function revoke(na: TestAuthority, ledger: Ledger): Promise<void> {
+  const certificate = anyValid(ledger);
+  if (certificate === undefined || ledger.certificates.size < 10) return;
+  certificate.state = 'being revoked';
+  const reason = REASONS[randomInt(REASONS.length)] ?? 'unspecified';
+  const request = operatorRequest(na, '/admin/revoke', { cert_id: certificate.certId, reason });
+  const answer = await sendSigned(na, request);
+  expect(ledger, 'revoke', answer, ['200']);
+  certificate.state = 'revoked';
+  const sequence: number = answer.body.crl_sequence;
+  if ([...ledger.revocations.values()].includes(sequence)) {
+    ledger.surprises.push(`sequence ${sequence} was acknowledged twice`);
+  }
+  ledger.revocations.set(certificate.certId, sequence);
+  ledger.highest = Math.max(ledger.highest, sequence);
+  acknowledge(ledger, request);
+}
+
+async function revokeOperatorKey(na: TestAuthority, ledger: Ledger, keyId: string): Promise<void> {
+  const path = `/admin/operator-keys/${keyId}/revoke`;
+  const answer = await operate(na, path, { reason: 'key_compromise' });
+  expect(ledger, 'operator key', answer, ['200']);
+  ledger.revokedKeys.add(keyId);
+  ledger.acknowledged += 1;
+}
+
+async function beat(na: TestAuthority, ledger: Ledger): Promise<void> {
+  const certificate = anyValid(ledger);
+  if (certificate === undefined) return;
+  const answer = await heartbeat(na, certificate);
+  expect(ledger, 'heartbeat', answer, ['200', ...refusalsOf(certificate)]);
+}
+
+async function readList(na: TestAuthority, ledger: Ledger): Promise<void> {
+  const before = ledger.highest;
+  const answer = await get(na, '/crl');
+  expect(ledger, 'crl', answer, ['200']);
+  const { sequence } = answer.body;
+  if (sequence < before) ledger.surprises.push(`sequence went back: ${before} to ${sequence}`);
+  const known = ledger.lists.get(sequence);
+  if (known !== undefined && known !== answer.text) {
+    ledger.surprises.push(`sequence ${sequence} names two contents`);
+  }
+  ledger.lists.set(sequence, answer.text);
+  ledger.highest = Math.max(ledger.highest, sequence);
+}
+
+/** The list after a restart holds all that any list ever held, in its order, and what was in doubt. */
+async function checkLists(na: TestAuthority, ledger: Ledger): Promise<void> {
+  await readList(na, ledger);
+  assert.deepEqual(ledger.surprises, []);
+  const now = entriesOn(ledger.lists.get(ledger.highest));
+  for (const [sequence, text] of ledger.lists) {
+    const then = entriesOn(text);
+    assert.deepEqual(then, now.slice(0, then.length), `list ${sequence} is a part of the last one`);
+    ledger.checked += 1;
+  }
+  for (const certId of ledger.revocations.keys()) {
+    assert.ok(now.includes(certId), `the revocation of ${certId} was acknowledged`);
+    ledger.checked += 1;
+  }
+  for (const certificate of ledger.certificates.values()) {
+    if (certificate.state !== 'being revoked') continue;
+    certificate.state = now.includes(certificate.certId) ? 'revoked' : 'valid';
+  }
+}
+
+/** What can be checked after each restart: replays, operator keys, the newest effects of each kind. */
+async function checkRound(
+  na: TestAuthority,
+  ledger: Ledger,
+  spareKeys: readonly TestOperator[],
+): Promise<void> {
+  const replays = ledger.sent.splice(0).slice(-15);
+  await inParallel(ledger, replays, async (request) => {
+    assert.match(outcome(await sendSigned(na, request)), /^40[13] /, `replay on ${request.path}`);
+  });
+  const revoked = spareKeys.filter(({ keyId }) => ledger.revokedKeys.has(keyId));
+  await inParallel(ledger, revoked.slice(-3), async (operator) => {
+    const answer = await operate(na, '/admin/invite', {}, { operator });
+    assert.equal(answer.body.error?.message, 'Unknown admin key');
+  });
+  const unsure = [...ledger.unsure];
+  ledger.unsure.clear();
+  await inParallel(ledger, unsure, async (token) => {
+    const key = newKey();
+    const answer = await nodeRequest(na, '/join', key, { invite_token: token });
+    assert.match(outcome(answer), /^200$|^403 invalid_invite_token$/);
+    if (answer.status === 200) addCertificate(ledger, { key, certId: answer.body.cert_id });
+    ledger.spent.add(token);
+  });
+  await inParallel(ledger, [...ledger.spent].slice(-25), (token) => assertSpent(na, token));
+  const newest = [...ledger.certificates.values()].slice(-40);
+  await inParallel(ledger, newest, (certificate) => assertStanding(na, certificate));
+}
+
+async function checkEverything(na: TestAuthority, ledger: Ledger): Promise<void> {
+  await inParallel(ledger, [...ledger.spent], (token) => assertSpent(na, token));
+  const certificates = [...ledger.certificates.values()];
+  await inParallel(ledger, certificates, (certificate) => assertStanding(na, certificate));
+  await inParallel(ledger, ledger.usable.slice(0, 50), async (token) => {
+    const answer = await nodeRequest(na, '/join', newKey(), { invite_token: token });
+    assert.equal(outcome(answer), '200', 'an acknowledged invite can be used');
+  });
+}
+
+async function assertSpent(na: TestAuthority, token: string): Promise<void> {
+  const answer = await nodeRequest(na, '/join', newKey(), { invite_token: token });
+  assert.equal(outcome(answer), '403 invalid_invite_token', 'an invite that is spent');
+}
+
+async function assertStanding(na: TestAuthority, certificate: KnownCertificate): Promise<void> {
+  const expected = certificate.state === 'revoked' ? '403 certificate_revoked' : '200';
+  assert.equal(outcome(await heartbeat(na, certificate)), expected, certificate.certId);
+}
+
+/** No effect without its entry, and never two certificates for one invite or two for one sequence. */
+function checkAudit(entries: readonly AuditEntry[], ledger: Ledger): void {
+  const of = (type: string) => entries.filter(({ event_type }) => event_type === type);
+  const issued = of('certificate_issued');
+  const fingerprints = issued.map(({ details }) => details.invite_token_fingerprint);
+  assert.equal(new Set(fingerprints).size, fingerprints.length, 'one certificate for each invite');
+  for (const token of ledger.spent) {
+    const fingerprint = createHash('sha256').update(token).digest('hex').slice(0, 16);
+    assert.ok(fingerprints.includes(fingerprint));
+  }
+  const certIds = new Set([
+    ...issued.map(({ details }) => details.cert_id),
+    ...of('certificate_renewed').map(({ details }) => details.new_cert_id),
+  ]);
+  for (const certId of ledger.certificates.keys()) assert.ok(certIds.has(certId));
+  const sequences = new Map(
+    of('certificate_revoked').map(({ details }) => [details.cert_id, details.crl_sequence]),
+  );
+  assert.equal(
+    new Set(sequences.values()).size,
+    sequences.size,
+    'one revocation for each sequence',
+  );
+  for (const [certId, sequence] of ledger.revocations) {
+    assert.equal(sequences.get(certId), sequence);
+  }
+  const keys = new Set(of('operator_key_revoked').map(({ details }) => details.key_id));
+  for (const keyId of ledger.revokedKeys) assert.ok(keys.has(keyId));
+}
+
+async function killWhileStarting(
+  folder: string,
+  environment: Readonly<Record<string, string>>,
+): Promise<void> {
+  const started = startChildServer(folder, {
+    environment,
+    onSpawn: (child) => setTimeout(() => child.kill('SIGKILL'), randomInt(300, 1000)),
+  });
+  const server = await started.catch(() => null);
+  await server?.end('SIGKILL');
+}
+
+async function stopCleanly(server: ChildServer): Promise<void> {
+  const { code, stderr } = await server.end('SIGTERM');
+  assert.equal(code, 0, stderr);
+}
+
+function operatorVariables(spareKeys: readonly TestOperator[]) {
+  const keys = spareKeys.map(({ keyId, key }) => [keyId, key.publicKey]);
+  const tiers = spareKeys.map(({ keyId }) => [keyId, 'standard']);
+  return {
+    OPERATOR_PUBLIC_KEYS_JSON: JSON.stringify(Object.fromEntries(keys)),
+    OPERATOR_KEY_TIERS_JSON: JSON.stringify(Object.fromEntries(tiers)),
+  };
+}
+
+async function inParallel<T>(
+  ledger: Ledger,
+  items: readonly T[],
+  check: (item: T) => Promise<void>,
+): Promise<void> {
+  const waiting = [...items];
+  const worker = async () => {
+    for (let item = waiting.pop(); item !== undefined; item = waiting.pop()) {
+      await check(item);
+      ledger.checked += 1;
+    }
+  };
+  await Promise.all(Array.from({ length: 16 }, worker));
+}
+
+function expect(ledger: Ledger, what: string, answer: Received, outcomes: readonly string[]): void {
+  const found = outcome(answer);
+  if (!outcomes.includes(found)) ledger.surprises.push(`${what}: ${found}`);
+}
+
+function acknowledge(ledger: Ledger, request: SignedRequest): void {
+  ledger.acknowledged += 1;
+  ledger.sent.push(request);
+}
+
+function addCertificate(ledger: Ledger, node: TestNode): void {
+  ledger.certificates.set(node.certId, { ...node, state: 'valid' });
+}
+
+function anyValid(ledger: Ledger): KnownCertificate | undefined {
+  const recent = [...ledger.certificates.values()].slice(-200);
+  const valid = recent.filter(({ state }) => state === 'valid');
+  return valid.length === 0 ? undefined : valid[randomInt(valid.length)];
+}
+
+/** A certificate that is being revoked while a request of its node is under way may be refused. */
+function refusalsOf({ state }: KnownCertificate): string[] {
+  return state === 'valid' ? [] : ['403 certificate_revoked'];
+}
+
+function entriesOn(text = '{}'): string[] {
+  const { revoked_certificates: entries = [] } = JSON.parse(text) as {
+    revoked_certificates?: { certificate_id: string }[];
+  };
+  return entries.map(({ certificate_id }) => certificate_id);
+}

@@ -1,0 +1,642 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { Validator } from '@seriousme/openapi-schema-validator';
+import { verifyText } from '../src/client/keys.ts';
+import { parseJson } from '../src/json/parse.ts';
+import type { JsonObject } from '../src/json/value.ts';
+import { jsonText } from '../src/json/write.ts';
+import { isSignedByRoot, readGenesisBlock } from '../src/records/genesis.ts';
+import { readPolicyManifest } from '../src/records/policy-manifest.ts';
+import { readCertificateRevocationList } from '../src/records/revocation-list.ts';
+import { isSignedByAny, type SignedRecord, signedText } from '../src/records/signed-record.ts';
+import { REFUSALS } from '../src/refusal.ts';
+import { ROUTES } from '../src/routes/table.ts';
+import { formatInstant } from '../src/timestamp.ts';
+import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { HOUR, SECOND } from './support/clock.ts';
+import {
+  get,
+  heartbeat,
+  joinedNode,
+  newKey,
+  nodeRequest,
+  operate,
+  type Received,
+  send,
+  sendRaw,
+} from './support/requests.ts';
+
+const DOCUMENTS = ['/genesis', '/sovereign.json', '/policy', '/crl', '/swagger.json'] as const;
+const DAY = 24 * HOUR;
+
+for (const path of DOCUMENTS) {
+  test(`GET ${path} carries a strong validator, the same as long as the document is`, async () => {
+    await using na = await startTestAuthority();
+    const first = await get(na, path);
+    assert.equal(first.status, 200);
+    assert.match(first.headers.get('etag') ?? '', /^"[\x21\x23-\x7e]+"$/);
+    assert.match(first.headers.get('content-type') ?? '', /^application\/json\b/);
+    const second = await get(na, path);
+    assert.equal(second.headers.get('etag'), first.headers.get('etag'));
+    assert.equal(second.text, first.text);
+  });
+
+  for (const [form, header] of [
+    ['the tag itself', (tag: string) => tag],
+    ['a weak form of it', (tag: string) => `W/${tag}`],
+    ['a list with it first', (tag: string) => `${tag}, "other"`],
+    ['a list with it last', (tag: string) => `"other","another" , ${tag}`],
+    ['a list with its weak form', (tag: string) => `W/"other", W/${tag}`],
+    ['anything at all', () => '*'],
+  ] as const) {
+    test(`GET ${path} with If-None-Match of ${form} is 304 without body`, async () => {
+      await using na = await startTestAuthority();
+      const full = await get(na, path);
+      const etag = full.headers.get('etag') ?? '';
+      for (const method of ['GET', 'HEAD']) {
+        const headers = { 'If-None-Match': header(etag) };
+        const answer = await sendRaw(na, method, path, { headers });
+        assert.equal(answer.status, 304);
+        assert.equal(answer.text, '');
+        assert.equal(answer.headers.get('etag'), etag);
+        // None, or that of the document (RFC 9110, 8.6).
+        const length = answer.headers.get('content-length') ?? String(full.text.length);
+        assert.equal(length, String(full.text.length));
+      }
+    });
+  }
+
+  for (const [form, header] of [
+    ['another tag', () => '"other"'],
+    ['the tag without quotes', (tag: string) => tag.replaceAll('"', '')],
+    ['half the tag', (tag: string) => `${tag.slice(0, 9)}"`],
+    ['the tag in capitals', (tag: string) => tag.toUpperCase().replace(/^[^A-Z]*$/, '"X"')],
+    ['a list of others', () => '"a", W/"b"'],
+    ['nothing', () => ''],
+  ] as const) {
+    test(`GET ${path} with If-None-Match of ${form} is the document`, async () => {
+      await using na = await startTestAuthority();
+      const { headers, text } = await get(na, path);
+      const etag = headers.get('etag') ?? '';
+      const answer = await sendRaw(na, 'GET', path, { headers: { 'If-None-Match': header(etag) } });
+      assert.equal(answer.status, 200);
+      assert.equal(answer.text, text);
+    });
+  }
+
+  test(`GET ${path} holds no private key and no path`, async () => {
+    await using na = await startTestAuthority();
+    const { text } = await get(na, path);
+    for (const secret of [na.dataDir, ...privateKeys(na)]) {
+      assert.equal(text.includes(secret), false);
+    }
+  });
+
+  // Clients refuse a bundle whose members are named so; the reference has to name request fields.
+  if (path !== '/swagger.json') {
+    test(`GET ${path} has no member whose name speaks of a secret`, async () => {
+      await using na = await startTestAuthority();
+      const node = await joinedNode(na);
+      await operate(na, '/admin/revoke', { cert_id: node.certId });
+      for (const name of memberNames((await get(na, path)).body)) {
+        assert.doesNotMatch(name, /private_key|bearer|credential|password|secret|token/);
+      }
+    });
+  }
+}
+
+for (const path of ['/genesis', '/policy', '/crl'] as const) {
+  test(`GET ${path} is the same byte for byte after a restart`, async () => {
+    await using na = await startTestAuthority();
+    const node = await joinedNode(na);
+    await operate(na, '/admin/revoke', { cert_id: node.certId });
+    const before = await get(na, path);
+    na.clock.advance(HOUR);
+    await using again = await na.restart();
+    const after = await get(again, path);
+    assert.equal(after.text, before.text);
+    assert.equal(after.headers.get('etag'), before.headers.get('etag'));
+  });
+
+  test(`GET ${path} is answered in the canonical spelling, with every default present`, async () => {
+    await using na = await startTestAuthority();
+    const { text } = await get(na, path);
+    const readers = {
+      '/genesis': readGenesisBlock,
+      '/policy': readPolicyManifest,
+      '/crl': readCertificateRevocationList,
+    };
+    const served = parseJson(text);
+    const record = readers[path](served);
+    assert.ok(record !== null);
+    assert.deepEqual(record, served, 'normalising changes nothing');
+  });
+}
+
+test('GET /genesis is the block init made, signed by the root', async () => {
+  await using na = await startTestAuthority();
+  const genesis = readGenesisBlock(parseJson((await get(na, '/genesis')).text));
+  assert.ok(genesis !== null);
+  assert.equal(isSignedByRoot(genesis), true);
+  assert.equal(genesis.network_authority.public_key, na.audience);
+  const made = parseJson(readFileSync(join(na.dataDir, 'genesis.json'), 'utf8'));
+  assert.deepEqual(genesis, made);
+});
+
+test('GET /crl with nothing revoked is a signed empty list of sequence 0', async () => {
+  await using na = await startTestAuthority();
+  const { body, text } = await get(na, '/crl');
+  const { crl_id: crlId, signatures, ...rest } = body;
+  assert.deepEqual(rest, {
+    sequence: 0,
+    issued_at: formatInstant(na.clock.now()),
+    next_update: formatInstant(na.clock.now() + DAY),
+    issuer: na.audience,
+    revoked_certificates: [],
+  });
+  assert.match(crlId, /^[0-9a-f-]{36}$/);
+  assert.equal(signatures.length, 1);
+  assertSigned(na, text);
+});
+
+test('each revocation is a new signed list: sequence + 1, entries in the order of revocation', async () => {
+  await using na = await startTestAuthority();
+  const seen = new Map([[0, (await get(na, '/crl')).text]]);
+  const expected: JsonObject[] = [];
+  for (const reason of ['key_compromise', 'superseded', 'unspecified', 'cessation_of_operation']) {
+    const { certId } = await joinedNode(na);
+    na.clock.advance(SECOND);
+    const answer = await operate(na, '/admin/revoke', { cert_id: certId, reason });
+    expected.push({
+      certificate_id: certId,
+      revoked_at: formatInstant(na.clock.now()),
+      reason,
+      issuer: na.audience,
+    });
+    assert.deepEqual(answer.body, {
+      crl_sequence: expected.length,
+      revoked_count: expected.length,
+    });
+    const { body, text } = await get(na, '/crl');
+    assert.equal(body.sequence, expected.length);
+    assert.deepEqual(body.revoked_certificates, expected);
+    assert.equal(body.issued_at, formatInstant(na.clock.now()));
+    assertSigned(na, text);
+    seen.set(body.sequence, text);
+  }
+  assert.equal(new Set([...seen.values()].map((text) => JSON.parse(text).crl_id)).size, 5);
+});
+
+test('revoking twice changes neither the list nor its sequence', async () => {
+  await using na = await startTestAuthority();
+  const { certId } = await joinedNode(na);
+  await operate(na, '/admin/revoke', { cert_id: certId, reason: 'key_compromise' });
+  const before = await get(na, '/crl');
+  const again = await operate(na, '/admin/revoke', { cert_id: certId, reason: 'superseded' });
+  assert.deepEqual(again.body, { crl_sequence: 1, revoked_count: 1 });
+  assert.equal((await get(na, '/crl')).text, before.text);
+});
+
+test('of 20 parallel revocations each has a sequence of its own, and no sequence two contents', async () => {
+  await using na = await startTestAuthority();
+  const nodes = await Promise.all(Array.from({ length: 20 }, () => joinedNode(na)));
+  const lists: Received[] = [];
+  const answers = await Promise.all(
+    nodes.map(async ({ certId }) => {
+      const answer = await operate(na, '/admin/revoke', { cert_id: certId });
+      lists.push(await get(na, '/crl'));
+      return answer.body.crl_sequence;
+    }),
+  );
+  assert.deepEqual(
+    answers.sort((a, b) => a - b),
+    Array.from({ length: 20 }, (_, index) => index + 1),
+  );
+  const texts = new Map<number, string>();
+  for (const { body, text } of lists) {
+    assert.equal(texts.get(body.sequence) ?? text, text);
+    texts.set(body.sequence, text);
+    assert.equal(body.revoked_certificates.length, body.sequence);
+    assertSigned(na, text);
+  }
+});
+
+test('the list stays the same until next_update', async () => {
+  await using na = await startTestAuthority();
+  const before = await get(na, '/crl');
+  na.clock.advance(DAY - 1);
+  assert.equal((await get(na, '/crl')).text, before.text);
+});
+
+for (const restarts of [false, true]) {
+  const kind = restarts ? ', also after a restart' : '';
+  test(`past next_update the list is re-issued with the same entries and sequence + 1${kind}`, async () => {
+    await using na = await startTestAuthority();
+    const node = await joinedNode(na);
+    await operate(na, '/admin/revoke', { cert_id: node.certId });
+    const before = await get(na, '/crl');
+    na.clock.advance(DAY + 1);
+    await using later = restarts ? await na.restart() : na;
+    const after = await get(later, '/crl');
+    assert.equal(after.body.sequence, before.body.sequence + 1);
+    assert.notEqual(after.body.crl_id, before.body.crl_id);
+    assert.notEqual(after.headers.get('etag'), before.headers.get('etag'));
+    assert.deepEqual(after.body.revoked_certificates, before.body.revoked_certificates);
+    assert.equal(after.body.issued_at, formatInstant(na.clock.now()));
+    assert.equal(after.body.next_update, formatInstant(na.clock.now() + DAY));
+    assertSigned(na, after.text);
+    assert.equal((await get(later, '/crl')).text, after.text, 'once, not on every read');
+    const other = await joinedNode(later);
+    const revoked = await operate(later, '/admin/revoke', { cert_id: other.certId });
+    assert.equal(revoked.body.crl_sequence, before.body.sequence + 2);
+  });
+}
+
+test('past next_update parallel readers all get the one re-issued list', async () => {
+  await using na = await startTestAuthority();
+  await get(na, '/crl');
+  na.clock.advance(DAY + 1);
+  const answers = await Promise.all(Array.from({ length: 20 }, () => get(na, '/crl')));
+  assert.deepEqual(new Set(answers.map(({ body }) => body.sequence)), new Set([1]));
+  assert.equal(new Set(answers.map(({ text }) => text)).size, 1);
+});
+
+test('a conditional read past next_update is not told that nothing changed', async () => {
+  await using na = await startTestAuthority();
+  const etag = (await get(na, '/crl')).headers.get('etag') ?? '';
+  na.clock.advance(DAY + 1);
+  const answer = await send(na, 'GET', '/crl', { headers: { 'If-None-Match': etag } });
+  assert.equal(answer.status, 200);
+});
+
+test('the sequence never falls, through revocations, lapses and restarts', async () => {
+  await using na = await startTestAuthority();
+  let last = -1;
+  const risen = async (authority: TestAuthority) => {
+    const { body } = await get(authority, '/crl');
+    assert.ok(body.sequence >= last);
+    last = body.sequence;
+  };
+  await risen(na);
+  const node = await joinedNode(na);
+  await operate(na, '/admin/revoke', { cert_id: node.certId });
+  await risen(na);
+  await using second = await na.restart();
+  await risen(second);
+  second.clock.advance(3 * DAY);
+  await risen(second);
+  await using third = await second.restart();
+  await risen(third);
+  assert.equal(last, 2);
+});
+
+test('a label for the NA key is used in signatures, while the issuer of the list stays the key', async () => {
+  await using na = await startTestAuthority({ flags: { keyId: 'na-2025-q1' } });
+  const crl = await get(na, '/crl');
+  assert.equal(crl.body.issuer, na.audience);
+  assert.equal(crl.body.signatures[0].key_id, 'na-2025-q1');
+  assertSigned(na, crl.text);
+  const policy = await get(na, '/policy');
+  assert.equal(policy.body.issued_by, 'na-2025-q1');
+  assert.equal(policy.body.signatures[0].key_id, 'na-2025-q1');
+});
+
+test('the first GET /policy creates, signs and keeps the default policy', async () => {
+  await using na = await startTestAuthority();
+  na.clock.advance(HOUR);
+  const { body, text } = await get(na, '/policy');
+  const { signatures, ...rest } = body;
+  assert.deepEqual(rest, {
+    policy_id: 'policy-alpha-v0.1',
+    issued_at: formatInstant(na.clock.now()),
+    issued_by: na.audience,
+    min_client_version: '0.1.0',
+    allowed_ports: [443, 8443],
+    allowed_services: [],
+    routing: { preferred_transports: ['quic', 'wireguard'], max_hops: 6 },
+  });
+  assert.equal(signatures.length, 1);
+  assertSigned(na, text);
+  na.clock.advance(HOUR);
+  assert.equal((await get(na, '/policy')).text, text);
+});
+
+test('20 parallel first readers all get the one default policy', async () => {
+  await using na = await startTestAuthority();
+  const answers = await Promise.all(Array.from({ length: 20 }, () => get(na, '/policy')));
+  assert.equal(new Set(answers.map(({ text }) => text)).size, 1);
+  assert.match(metric(await get(na, '/metrics'), 'mesh_na_policy_versions_total'), /^1$/);
+});
+
+test('GET /sovereign.json tells who the sovereign is and where its surfaces are', async () => {
+  await using na = await startTestAuthority();
+  const { body } = await get(na, '/sovereign.json');
+  const genesis = (await get(na, '/genesis')).body;
+  assert.equal(body.sovereign_id, 'alpha');
+  assert.equal(body.network_name, 'alpha');
+  assert.equal(body.network_version, 'v0.1');
+  assert.equal(body.endpoint, na.url);
+  assert.deepEqual(body.network_authority, genesis.network_authority);
+  assert.equal(body.root_public_key, genesis.root_public_key);
+  const surfaces = body.supported_surfaces;
+  assert.equal(surfaces.genesis, `${na.url}/genesis`);
+  assert.equal(surfaces.recognition_treaties, `${na.url}/recognition-treaties`);
+  assert.equal(surfaces.sovereign_revocation_feed, `${na.url}/sovereign-revocation-feed`);
+  assert.ok(surfaces.connectome.startsWith(`${na.url}/connectome`));
+});
+
+for (const [name, environment, headers, expected] of [
+  [
+    'MESH_PUBLIC_URL',
+    { MESH_PUBLIC_URL: 'https://na.example/mesh/' },
+    {},
+    'https://na.example/mesh',
+  ],
+  [
+    'MESH_PUBLIC_URL, whatever is forwarded',
+    { MESH_PUBLIC_URL: 'https://na.example', MESH_PROXY_HOPS: '1' },
+    { 'X-Forwarded-Host': 'evil.example', 'X-Forwarded-Proto': 'http' },
+    'https://na.example',
+  ],
+  ['the host that was asked', {}, { Host: 'na.example:8443' }, 'http://na.example:8443'],
+  [
+    'the host that was asked, where no proxy is trusted',
+    {},
+    { Host: 'na.example', 'X-Forwarded-Host': 'evil.example', 'X-Forwarded-Proto': 'https' },
+    'http://na.example',
+  ],
+  [
+    'what a trusted proxy forwarded',
+    { MESH_PROXY_HOPS: '1' },
+    { Host: 'inner', 'X-Forwarded-Host': 'na.example', 'X-Forwarded-Proto': 'https' },
+    'https://na.example',
+  ],
+  [
+    'the host that was asked, behind a proxy that forwards only the scheme',
+    { MESH_PROXY_HOPS: '1' },
+    { Host: 'na.example', 'X-Forwarded-Proto': 'https' },
+    'https://na.example',
+  ],
+  ['no host that is none', {}, { Host: 'a"b<script>' }, 'http://localhost'],
+] as [string, Record<string, string>, Record<string, string>, string][]) {
+  test(`the base URL is that of ${name}`, async () => {
+    await using na = await startTestAuthority({ environment });
+    const sovereign = await sendRaw(na, 'GET', '/sovereign.json', { headers });
+    assert.equal(sovereign.body.endpoint, expected);
+    const swagger = await sendRaw(na, 'GET', '/swagger.json', { headers });
+    assert.deepEqual(swagger.body.servers, [{ url: expected }]);
+  });
+}
+
+test('GET /healthz is ok, GET /readyz ready, and neither says where the database is', async () => {
+  await using na = await startTestAuthority();
+  for (const [path, expected] of [
+    ['/healthz', { status: 'ok' }],
+    ['/readyz', { status: 'ready' }],
+  ] as const) {
+    const answer = await get(na, path);
+    assert.equal(answer.status, 200);
+    assert.deepEqual(answer.body, expected);
+  }
+});
+
+test('GET /health names the network and its version, and no path', async () => {
+  await using na = await startTestAuthority();
+  const { status, body, text } = await get(na, '/health');
+  assert.equal(status, 200);
+  const { uptime_seconds: uptime, ...rest } = body;
+  assert.deepEqual(rest, {
+    status: 'healthy',
+    network: 'alpha',
+    version: 'v0.1',
+    database: 'ok',
+    migrations: 'current',
+  });
+  assert.ok(Number.isInteger(uptime) && uptime >= 0);
+  assert.equal(text.includes('/'), false);
+});
+
+const FIGURES = [
+  'mesh_na_issued_certs_total',
+  'mesh_na_active_nodes',
+  'mesh_na_revoked_certs_total',
+  'mesh_na_crl_sequence',
+  'mesh_na_policy_versions_total',
+] as const;
+
+test('GET /metrics is the Prometheus text form, each figure a gauge with its help', async () => {
+  await using na = await startTestAuthority();
+  const { status, headers, text } = await get(na, '/metrics');
+  assert.equal(status, 200);
+  assert.equal(headers.get('content-type'), 'text/plain; version=0.0.4; charset=utf-8');
+  for (const figure of FIGURES) {
+    assert.match(text, new RegExp(`^# HELP ${figure} \\S.*$`, 'm'));
+    assert.match(text, new RegExp(`^# TYPE ${figure} gauge$`, 'm'));
+  }
+});
+
+test('the five figures follow joins, renewals, revocations, time and restarts', async () => {
+  await using na = await startTestAuthority();
+  const figures = async (authority = na) => {
+    const answer = await get(authority, '/metrics');
+    return FIGURES.map((figure) => Number(metric(answer, figure)));
+  };
+  assert.deepEqual(await figures(), [0, 0, 0, 0, 0]);
+  const node = await joinedNode(na);
+  const other = await joinedNode(na);
+  assert.deepEqual(await figures(), [2, 2, 0, 0, 0]);
+  await get(na, '/policy');
+  assert.deepEqual(await figures(), [2, 2, 0, 0, 1]);
+  await nodeRequest(na, '/renew', other.key, { cert_id: other.certId });
+  assert.deepEqual(await figures(), [3, 2, 0, 0, 1]);
+  await operate(na, '/admin/revoke', { cert_id: node.certId });
+  assert.deepEqual(await figures(), [3, 1, 1, 1, 1]);
+  na.clock.advance(299_999);
+  assert.deepEqual(await figures(), [3, 1, 1, 1, 1]);
+  na.clock.advance(1);
+  assert.deepEqual(await figures(), [3, 0, 1, 1, 1]);
+  await heartbeat(na, other);
+  assert.deepEqual(await figures(), [3, 1, 1, 1, 1]);
+  await using again = await na.restart();
+  assert.deepEqual(await figures(again), [3, 1, 1, 1, 1]);
+});
+
+test('no id, key, token or raw path is in the metrics', async () => {
+  await using na = await startTestAuthority();
+  const node = await joinedNode(na);
+  await heartbeat(na, node);
+  await heartbeat(na, node, { signedBy: newKey() });
+  await operate(na, '/admin/operator-keys/some-key-id/revoke');
+  await operate(na, '/admin/invite', {}, { operator: { ...na.standard, keyId: 'stranger' } });
+  await get(na, '/some/raw/path');
+  await sendRaw(na, 'BREW', '/nodes');
+  const { text } = await get(na, '/metrics');
+  for (const detail of [
+    node.certId,
+    node.key.publicKey,
+    na.audience,
+    'some-key-id',
+    'stranger',
+    'ops-',
+    'raw/path',
+    'BREW',
+    '127.0.0.1',
+  ]) {
+    assert.equal(text.includes(detail), false, detail);
+  }
+  const labels = new Set([...text.matchAll(/[{,](\w+)="/g)].map(([, label]) => label));
+  const known = ['bucket', 'kind', 'le', 'method', 'reason', 'route', 'status', 'version', 'work'];
+  for (const label of labels) {
+    const isOwn = known.includes(label ?? '');
+    assert.ok(isOwn || ownsNothing(text, label ?? ''), label);
+  }
+  assert.match(text, /route="\/admin\/operator-keys\/\{key_id\}\/revoke"/);
+});
+
+test('GET /swagger.json is valid OpenAPI 3.0.3 of version v0.1', async () => {
+  await using na = await startTestAuthority();
+  const { body } = await get(na, '/swagger.json');
+  const validator = new Validator();
+  const result = await validator.validate(body);
+  assert.deepEqual(result.errors ?? [], []);
+  assert.equal(result.valid, true);
+  assert.equal(validator.version, '3.0');
+  assert.equal(body.openapi, '3.0.3');
+  assert.equal(body.info.version, 'v0.1');
+});
+
+test('GET /swagger.json and the route table name the same operations', async () => {
+  await using na = await startTestAuthority();
+  const operations = operationsOf((await get(na, '/swagger.json')).body);
+  assert.deepEqual(
+    operations.map(({ method, path }) => `${method} ${path}`).sort(),
+    ROUTES.map(({ method, path }) => `${method} ${path}`).sort(),
+  );
+  const ids = operations.map(({ operation }) => operation.operationId);
+  assert.equal(new Set(ids).size, ids.length);
+});
+
+for (const route of ROUTES) {
+  test(`GET /swagger.json describes ${route.method} ${route.path} as the table does`, async () => {
+    await using na = await startTestAuthority();
+    const operations = operationsOf((await get(na, '/swagger.json')).body);
+    const { operation } =
+      operations.find(({ method, path }) => method === route.method && path === route.path) ?? {};
+    assert.ok(operation !== undefined);
+    assert.equal(operation.summary, route.summary);
+    assert.equal(operation['x-mesh-access'], route.access);
+    assert.equal(operation['x-mesh-rate-limit'], route.limit);
+    assert.equal(typeof operation['x-mesh-auth-hint'], 'string');
+    assert.deepEqual(operation.security ?? [], securityOf(route.access));
+
+    const statuses = Object.keys(operation.responses);
+    for (const status of ['200', '400', '401', '403', '404', '409', '422', '429', '500']) {
+      assert.ok(statuses.includes(status), status);
+      if (status === '200') continue;
+      assert.deepEqual(operation.responses[status], { $ref: '#/components/responses/Error' });
+    }
+    for (const refusal of route.refusals) {
+      assert.ok(statuses.includes(String(REFUSALS[refusal].status)), refusal);
+    }
+
+    const names = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+    const parameters: JsonObject[] = operation.parameters ?? [];
+    const inPath = parameters.filter((parameter) => parameter.in === 'path');
+    assert.deepEqual(
+      inPath.map(({ name }) => name),
+      names,
+    );
+    for (const { required } of inPath) assert.equal(required, true);
+
+    const properties = operation.requestBody?.content['application/json'].schema.properties ?? {};
+    assert.deepEqual(Object.keys(properties), Object.keys(route.body?.properties ?? {}));
+  });
+}
+
+test('GET /swagger.json defines both security schemes and the error envelope', async () => {
+  await using na = await startTestAuthority();
+  const { components } = (await get(na, '/swagger.json')).body;
+  const { OperatorSignature, NodeProof } = components.securitySchemes;
+  const scheme = (name: string) => ({ type: 'apiKey', in: 'header', name });
+  assert.deepEqual(OperatorSignature, scheme('X-Mesh-Operator-Signature'));
+  assert.deepEqual(NodeProof, scheme('X-Mesh-Node-Proof'));
+  const { schema } = components.responses.Error.content['application/json'];
+  const envelope = components.schemas[String(schema.$ref).split('/').at(-1) ?? ''];
+  assert.deepEqual(envelope.required, ['error']);
+  assert.deepEqual(envelope.properties.error.required.sort(), [
+    'code',
+    'details',
+    'message',
+    'request_id',
+  ]);
+});
+
+/** The record verifies under the authority's key, in this program's eyes and in those of another. */
+function assertSigned(na: TestAuthority, text: string): void {
+  const record = parseJson(text) as unknown as SignedRecord;
+  assert.equal(isSignedByAny(record, [na.audience]), true);
+  assert.equal(isSignedByAny(record, [newKey().publicKey]), false);
+  const [first] = record.signatures;
+  assert.equal(verifyText(na.audience, signedText(record), first?.sig ?? ''), true);
+  const altered = { ...record, issued_at: '2026-01-01T00:00:00Z' };
+  assert.equal(isSignedByAny(altered, [na.audience]), false);
+  assert.equal(jsonText(record), text, 'what is served is what was signed');
+}
+
+function memberNames(value: unknown): string[] {
+  if (typeof value !== 'object' || value === null) return [];
+  const names = Array.isArray(value) ? [] : Object.keys(value);
+  return [...names, ...Object.values(value).flatMap(memberNames)];
+}
+
+function privateKeys({ dataDir }: TestAuthority): string[] {
+  return ['na', 'root', 'operator-privileged', 'operator-standard'].map((name) => {
+    const lines = readFileSync(join(dataDir, 'keys', `${name}.key`), 'utf8')
+      .trim()
+      .split('\n');
+    return lines.find((line) => !line.startsWith('#')) ?? '';
+  });
+}
+
+function metric({ text }: Received, name: string): string {
+  return new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1] ?? '';
+}
+
+/** Whether only the metrics of the process itself (memory, event loop) carry the label. */
+function ownsNothing(text: string, label: string): boolean {
+  const lines = text.split('\n').filter((line) => line.includes(`${label}="`));
+  return lines.every((line) => /^mesh_na_(nodejs|process)_/.test(line));
+}
+
+interface Operation {
+  readonly method: string;
+  readonly path: string;
+  // biome-ignore lint/suspicious/noExplicitAny: a test reads members of a document it then asserts on
+  readonly operation: any;
+}
+
+function operationsOf(document: { paths: Record<string, Record<string, unknown>> }): Operation[] {
+  return Object.entries(document.paths).flatMap(([path, operations]) =>
+    Object.entries(operations).map(([method, operation]) => ({
+      method: method.toUpperCase(),
+      path,
+      operation,
+    })),
+  );
+}
+
+function securityOf(access: (typeof ROUTES)[number]['access']): JsonObject[] {
+  switch (access) {
+    case 'operator':
+    case 'operator-privileged':
+      return [{ OperatorSignature: [] }];
+    case 'public-or-operator':
+      return [{}, { OperatorSignature: [] }];
+    case 'node':
+      return [{}, { NodeProof: [] }];
+    default:
+      return [];
+  }
+}

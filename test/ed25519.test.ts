@@ -1,0 +1,255 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import * as noble from '@noble/ed25519';
+import fc from 'fast-check';
+import nacl from 'tweetnacl';
+import { decodeBase64 } from '../src/crypto/base64.ts';
+import { isPublicKey, signerFromSeed, verifySignature } from '../src/crypto/ed25519.ts';
+
+interface SignatureVector {
+  readonly id: string;
+  readonly input: {
+    readonly canonical_json: string;
+    readonly public_key_b64: string;
+    readonly signature_b64?: string;
+  };
+  readonly expected: { readonly signature_b64?: string; readonly valid: boolean };
+}
+
+const source = readFileSync(new URL('vectors/signatures.json', import.meta.url), 'utf8');
+const { vectors } = JSON.parse(source) as { vectors: SignatureVector[] };
+
+/** The seeds behind the keys of the vectors (wire rules 8): bytes 0..31, 32..63, 64..95. */
+const SEEDS = [0, 32, 64].map((first) =>
+  Buffer.from(Array.from({ length: 32 }, (_, i) => first + i)),
+);
+const [seedA = Buffer.alloc(32)] = SEEDS;
+const keyA = signerFromSeed(seedA);
+const signedByA = 'the text';
+const signatureA = Buffer.from(keyA.sign(signedByA), 'base64');
+
+/** Order of the group, and the field's prime. */
+const L = 2n ** 252n + 27742317777372353535851937790883648493n;
+const P = 2n ** 255n - 19n;
+
+/** Every encoding of a point of small order (wire rules 1.5), the sign bit left out. */
+const SMALL_ORDER = [
+  '00'.repeat(32),
+  `01${'00'.repeat(31)}`,
+  '26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05',
+  'c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a',
+  `ec${'ff'.repeat(30)}7f`,
+  `ed${'ff'.repeat(30)}7f`,
+  `ee${'ff'.repeat(30)}7f`,
+].flatMap((hex) => [Buffer.from(hex, 'hex'), withSignBit(Buffer.from(hex, 'hex'))]);
+
+test('the vectors are signatures of the three known keys', () => {
+  assert.ok(vectors.length > 0);
+  const known = SEEDS.map((seed) => signerFromSeed(seed).publicKey);
+  for (const { input } of vectors) assert.ok(known.includes(input.public_key_b64));
+});
+
+for (const { id, input, expected } of vectors) {
+  test(`vector ${id} verifies: ${expected.valid}`, () => {
+    const signature = expected.signature_b64 ?? input.signature_b64 ?? '';
+    assert.notEqual(signature, '');
+    const { canonical_json: text, public_key_b64: key } = input;
+    assert.equal(verifySignature(key, text, signature), expected.valid);
+    if (!expected.valid) return;
+    const signer = SEEDS.map(signerFromSeed).find(({ publicKey }) => publicKey === key);
+    assert.equal(signer?.sign(text), signature);
+  });
+}
+
+test('keys and signatures are those of two independent libraries, and all verify each other', async () => {
+  const seed = fc.uint8Array({ minLength: 32, maxLength: 32 });
+  await fc.assert(
+    fc.asyncProperty(seed, fc.string({ unit: 'binary' }), async (bytes, text) => {
+      const signer = signerFromSeed(Buffer.from(bytes));
+      const message = Buffer.from(text, 'utf8');
+      const pair = nacl.sign.keyPair.fromSeed(bytes);
+      assert.equal(signer.publicKey, toBase64(pair.publicKey));
+      assert.equal(signer.publicKey, toBase64(await noble.getPublicKeyAsync(bytes)));
+      const signature = signer.sign(text);
+      assert.equal(signature, toBase64(nacl.sign.detached(message, pair.secretKey)));
+      assert.equal(signature, toBase64(await noble.signAsync(message, bytes)));
+      assert.equal(verifySignature(signer.publicKey, text, signature), true);
+      const raw = fromBase64(signature);
+      assert.equal(nacl.sign.detached.verify(message, raw, pair.publicKey), true);
+      assert.equal(await noble.verifyAsync(raw, message, pair.publicKey), true);
+    }),
+    { numRuns: 60 },
+  );
+});
+
+test('a signature, key or text with one bit changed is refused, as both other libraries do', async () => {
+  const place = fc.record({
+    part: fc.constantFrom('signature', 'key', 'text'),
+    bit: fc.integer({ min: 0, max: 511 }),
+  });
+  await fc.assert(
+    fc.asyncProperty(place, async ({ part, bit }) => {
+      const parts = {
+        signature: Buffer.from(signatureA),
+        key: fromBase64(keyA.publicKey),
+        text: Buffer.from(signedByA),
+      };
+      flip(parts[part as keyof typeof parts], bit);
+      const { signature, key, text } = parts;
+      const ours = verifySignature(toBase64(key), text.toString('latin1'), toBase64(signature));
+      assert.equal(ours, false);
+      assert.equal(nacl.sign.detached.verify(text, signature, key), false);
+      assert.equal(await noble.verifyAsync(signature, text, key), false);
+    }),
+    { numRuns: 80 },
+  );
+});
+
+test('text is signed and verified as UTF-8', () => {
+  const signature = keyA.sign('Zürich ✓ 😀');
+  assert.equal(verifySignature(keyA.publicKey, 'Zürich ✓ 😀', signature), true);
+  const raw = nacl.sign.detached.verify(
+    Buffer.from('Zürich ✓ 😀', 'utf8'),
+    fromBase64(signature),
+    fromBase64(keyA.publicKey),
+  );
+  assert.equal(raw, true);
+});
+
+for (const key of SMALL_ORDER) {
+  test(`the small-order key ${key.toString('hex')} never verifies, whatever is forged for it`, () => {
+    const publicKey = key.toString('base64');
+    const points = [...SMALL_ORDER, fromBase64(keyA.publicKey)];
+    for (const point of points) {
+      const forged = Buffer.concat([point, Buffer.alloc(32)]).toString('base64');
+      for (let i = 0; i < 16; i += 1) {
+        assert.equal(verifySignature(publicKey, `message ${i}`, forged), false);
+      }
+    }
+  });
+}
+
+test('the forgery that is valid for every message under the neutral key is refused', () => {
+  const neutral = Buffer.concat([Buffer.from([1]), Buffer.alloc(31)]);
+  const forged = Buffer.concat([neutral, Buffer.alloc(32)]);
+  assert.equal(verifySignature(toBase64(neutral), 'any text', toBase64(forged)), false);
+});
+
+test('a public key that is not reduced never verifies', () => {
+  for (let excess = 0n; excess < 19n; excess += 1n) {
+    for (const key of [littleEndian(P + excess), withSignBit(littleEndian(P + excess))]) {
+      assert.equal(verifySignature(toBase64(key), signedByA, toBase64(signatureA)), false);
+    }
+  }
+});
+
+test('a scalar of L or more is refused, though tweetnacl takes it', () => {
+  const scalar = fromLittleEndian(signatureA.subarray(32));
+  const malleable = Buffer.concat([signatureA.subarray(0, 32), littleEndian(scalar + L)]);
+  const key = fromBase64(keyA.publicKey);
+  assert.equal(verifySignature(keyA.publicKey, signedByA, toBase64(signatureA)), true);
+  assert.equal(nacl.sign.detached.verify(Buffer.from(signedByA), malleable, key), true);
+  for (let multiple = 1n; scalar + multiple * L < 2n ** 256n; multiple += 1n) {
+    const other = Buffer.concat([signatureA.subarray(0, 32), littleEndian(scalar + multiple * L)]);
+    assert.equal(verifySignature(keyA.publicKey, signedByA, toBase64(other)), false);
+  }
+});
+
+/** Other spellings of base64 text; a decoder that is not strict takes most of them for the same bytes. */
+const SPELLINGS: readonly (readonly [string, (text: string) => string])[] = [
+  ['without padding', (text) => text.replace(/=+$/, '')],
+  ['with one more padding sign', (text) => `${text}=`],
+  ['with bits set behind the last byte', otherLastDigit],
+  ['in the URL alphabet', (text) => text.replaceAll('+', '-').replaceAll('/', '_')],
+  ['with a line feed', (text) => `${text.slice(0, 20)}\n${text.slice(20)}`],
+  ['with a blank before it', (text) => ` ${text}`],
+  ['with a blank behind it', (text) => `${text} `],
+  ['with a NUL behind it', (text) => `${text}\0`],
+  ['twice', (text) => text + text],
+  ['cut by a quantum', (text) => text.slice(0, -4)],
+  ['in hexadecimal', (text) => Buffer.from(text, 'base64').toString('hex')],
+  ['as nothing', () => ''],
+];
+
+for (const [how, spell] of SPELLINGS) {
+  test(`a key written ${how} is no key, and a signature written so never verifies`, () => {
+    // A key and signature whose base64 holds both characters that the URL alphabet replaces.
+    const { signer, signature } = signatureWith(/[+/]/);
+    const key = spell(signer.publicKey);
+    assert.notEqual(key, signer.publicKey);
+    assert.equal(isPublicKey(key), false);
+    assert.equal(verifySignature(key, 'text', signature), false);
+    assert.equal(verifySignature(signer.publicKey, 'text', spell(signature)), false);
+    assert.equal(verifySignature(signer.publicKey, 'text', signature), true);
+  });
+}
+
+test('base64 decodes only to the exact number of bytes', () => {
+  for (const length of [0, 1, 31, 32, 33, 63, 64, 65]) {
+    const text = Buffer.alloc(length, 0xab).toString('base64');
+    assert.deepEqual(decodeBase64(text, length), Buffer.alloc(length, 0xab));
+    for (const other of [length - 1, length + 1]) {
+      if (other >= 0) assert.equal(decodeBase64(text, other), null, `${length} as ${other}`);
+    }
+  }
+});
+
+test('each 32 bytes have exactly one spelling among all that decode to them', () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ minLength: 32, maxLength: 32 }), (bytes) => {
+      const canonical = toBase64(bytes);
+      assert.deepEqual(decodeBase64(canonical, 32), Buffer.from(bytes));
+      for (const digit of ALPHABET) {
+        const spelling = `${canonical.slice(0, 42)}${digit}=`;
+        const decoded = decodeBase64(spelling, 32);
+        if (decoded !== null) assert.equal(toBase64(decoded), spelling);
+      }
+    }),
+    { numRuns: 50 },
+  );
+});
+
+const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
+
+/** The last digit before the padding with its unused bits set: Node's own decoder drops them. */
+function otherLastDigit(text: string): string {
+  const at = text.indexOf('=') - 1;
+  const digit = ALPHABET.charAt(ALPHABET.indexOf(text.charAt(at)) + 1);
+  return text.slice(0, at) + digit + text.slice(at + 1);
+}
+
+function signatureWith(pattern: RegExp) {
+  for (let first = 0; ; first += 1) {
+    const signer = signerFromSeed(Buffer.alloc(32, first));
+    const signature = signer.sign('text');
+    if (pattern.test(signer.publicKey) && pattern.test(signature)) return { signer, signature };
+  }
+}
+
+function flip(bytes: Uint8Array, bit: number): void {
+  const at = (bit >> 3) % bytes.length;
+  bytes[at] = (bytes[at] ?? 0) ^ (1 << (bit & 7));
+}
+
+function withSignBit(bytes: Buffer): Buffer {
+  const copy = Buffer.from(bytes);
+  copy[31] = (copy[31] ?? 0) | 0x80;
+  return copy;
+}
+
+function littleEndian(value: bigint): Buffer {
+  return Buffer.from(value.toString(16).padStart(64, '0'), 'hex').reverse();
+}
+
+function fromLittleEndian(bytes: Uint8Array): bigint {
+  return BigInt(`0x${Buffer.from(bytes).reverse().toString('hex')}`);
+}
+
+function toBase64(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString('base64');
+}
+
+function fromBase64(text: string): Buffer {
+  return Buffer.from(text, 'base64');
+}

@@ -1,0 +1,365 @@
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join as pathOf } from 'node:path';
+import { test } from 'node:test';
+import { sha256Hex } from '../src/crypto/digest.ts';
+import { JsonFloat, type JsonObject, type JsonValue } from '../src/json/value.ts';
+import { formatInstant } from '../src/timestamp.ts';
+import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { HOUR } from './support/clock.ts';
+import { misspelledKeys, valuesExcept, WEAK_KEYS, WRONG_HOURS } from './support/hostile.ts';
+import {
+  auditEvents,
+  invite,
+  newKey,
+  nodeRequest,
+  operate,
+  outcome,
+  type Received,
+} from './support/requests.ts';
+
+test('an invite without terms is for a client, 168 hours at most, within 24 hours', async () => {
+  await using na = await startTestAuthority();
+  const { status, body } = await request(na, {});
+  assert.equal(status, 200);
+  assert.deepEqual(Object.keys(body).sort(), ['expires_at', 'token_id']);
+  assert.equal(body.expires_at, formatInstant(na.clock.now() + 24 * HOUR));
+  const joined = await join(na, body.token_id, { validity_hours: 100_000 });
+  assert.deepEqual(joined.body.roles, ['role:client']);
+  assert.equal(joined.body.expires_at, formatInstant(na.clock.now() + 168 * HOUR));
+});
+
+test('a token is a secret of at least 128 bits, and no two are alike', async () => {
+  await using na = await startTestAuthority();
+  const { body } = await request(na, { count: 1000 });
+  const tokens = body.tokens.map(({ token_id }: { token_id: string }) => token_id);
+  assert.equal(new Set(tokens).size, 1000);
+  for (const token of tokens) assert.match(token, /^([0-9a-f]{32,}|[0-9a-f-]{36})$/);
+});
+
+test('the terms are those of the certificate', async () => {
+  await using na = await startTestAuthority();
+  const roles = ['role:service:mail', 'role:anchor'];
+  const terms = { roles, max_validity_hours: 3, token_expiry_hours: 2 };
+  const { body } = await request(na, terms);
+  assert.equal(body.expires_at, formatInstant(na.clock.now() + 2 * HOUR));
+  const joined = await join(na, body.token_id);
+  assert.deepEqual(joined.body.roles, roles);
+  assert.equal(joined.body.expires_at, formatInstant(na.clock.now() + 3 * HOUR));
+});
+
+for (const [field, maximum, code] of [
+  ['max_validity_hours', 87_600, 'invalid_max_validity_hours'],
+  ['token_expiry_hours', 8760, 'invalid_token_expiry_hours'],
+] as const) {
+  for (const [name, value, hours] of [
+    ['1', 1, 1],
+    [String(maximum), maximum, maximum],
+    ['the integral float 24.0', new JsonFloat(24), 24],
+    ['the integral float 1e2', new JsonFloat(100), 100],
+    ['the digit string "48"', '48', 48],
+    [`the digit string "${maximum}"`, String(maximum), maximum],
+  ] as const) {
+    test(`${field} takes ${name}`, async () => {
+      await using na = await startTestAuthority();
+      const { body } = await request(na, { [field]: value });
+      const isExpiry = field === 'token_expiry_hours';
+      const expiresAt = isExpiry
+        ? body.expires_at
+        : (await join(na, body.token_id, { validity_hours: 10_000_000 })).body.expires_at;
+      assert.equal(expiresAt, formatInstant(na.clock.now() + hours * HOUR));
+    });
+  }
+
+  test(`${field} refuses what is not a whole number from 1 to ${maximum}`, async (t) => {
+    await using na = await startTestAuthority();
+    for (const [name, value] of [
+      ...WRONG_HOURS,
+      [`${maximum + 1}`, maximum + 1],
+      [`${maximum + 1}.0`, new JsonFloat(maximum + 1)],
+      [`the digit string "${maximum + 1}"`, String(maximum + 1)],
+      ['2 ** 53', 2n ** 53n],
+      ['2 ** 200', 2n ** 200n],
+      ['1e300', new JsonFloat(1e300)],
+      ['a digit string of 50 digits', '9'.repeat(50)],
+    ] as [string, JsonValue][]) {
+      await t.test(`${name}: 400 ${code}`, async () => {
+        assertRefused(await request(na, { [field]: value }), code);
+      });
+    }
+    assert.deepEqual(auditEvents(na), [], 'a refused request creates no invite');
+  });
+}
+
+test('count takes integers from 1 to 1000 and gives that many tokens', async (t) => {
+  await using na = await startTestAuthority();
+  for (const count of [1, 2, 1000]) {
+    await t.test(`${count}`, async () => {
+      const { status, body } = await request(na, { count });
+      assert.equal(status, 200);
+      assert.deepEqual(Object.keys(body).sort(), ['expires_at', 'token_id', 'tokens']);
+      assert.equal(body.tokens.length, count);
+      const { tokens, ...first } = body;
+      assert.deepEqual(tokens[0], first, 'the first is repeated at the top');
+      for (const token of tokens) {
+        assert.deepEqual(Object.keys(token).sort(), ['expires_at', 'token_id']);
+        assert.equal(token.expires_at, formatInstant(na.clock.now() + 24 * HOUR));
+      }
+    });
+  }
+});
+
+test('each token of a count is an invite of its own', async () => {
+  await using na = await startTestAuthority();
+  const { body } = await request(na, { count: 3, roles: ['role:anchor'] });
+  for (const { token_id } of body.tokens) {
+    assert.equal(outcome(await join(na, token_id)), '200');
+    assert.equal(outcome(await join(na, token_id)), '403 invalid_invite_token');
+  }
+});
+
+test('count refuses what is not an integer from 1 to 1000', async (t) => {
+  await using na = await startTestAuthority();
+  for (const [name, value] of [
+    ['0', 0],
+    ['-1', -1],
+    ['1001', 1001],
+    ['2 ** 64', 2n ** 64n],
+    ['1.0', new JsonFloat(1)],
+    ['1e2', new JsonFloat(100)],
+    ['the digit string "1"', '1'],
+    ...valuesExcept('the integer 7'),
+  ] as [string, JsonValue][]) {
+    await t.test(`${name}: 400 invalid_count`, async () => {
+      assertRefused(await request(na, { count: value }), 'invalid_count');
+    });
+  }
+  assert.deepEqual(auditEvents(na), []);
+});
+
+for (const [name, roles] of [
+  ['no roles at all', []],
+  ['one role', ['role:client']],
+  ['a role of one character', ['!']],
+  ['a role of 128 characters', ['r'.repeat(128)]],
+  ['every printable ASCII character', ['!"#$%&\'()*+,-./09:;<=>?@AZ[\\]^_`az{|}~']],
+  ['any name, known or not', ['role:anchor', 'role:unheard-of', 'plain']],
+] as const) {
+  test(`roles may be ${name}, and the certificate carries them`, async () => {
+    await using na = await startTestAuthority();
+    const joined = await join(na, await invite(na, { roles }));
+    assert.deepEqual(joined.body.roles, roles);
+  });
+}
+
+test('roles refuse what is not a list of printable names', async (t) => {
+  await using na = await startTestAuthority();
+  for (const [name, roles] of [
+    ['a list with an empty string', ['']],
+    ['a list with null', [null]],
+    ['a list with a number', ['role:client', 1]],
+    ['a list with a list', [['role:client']]],
+    ['a name with a blank', ['role:two words']],
+    ['a name with a blank at its end', ['role:client ']],
+    ['a name with a line break', ['role:client\n']],
+    ['a name with a zero byte', ['role:\u0000']],
+    ['a name with DEL', ['role:\u007f']],
+    ['a name beyond ASCII', ['role:café']],
+    ['a name of 129 characters', ['r'.repeat(129)]],
+    ['one bad name among good ones', ['role:a', 'role:b', '']],
+    ...valuesExcept('an empty list', 'a list'),
+  ] as [string, JsonValue][]) {
+    await t.test(`${name}: 400 invalid_role`, async () => {
+      assertRefused(await request(na, { roles }), 'invalid_role');
+    });
+  }
+  assert.deepEqual(auditEvents(na), []);
+});
+
+test('with MESH_ROLE_PREFIXES a role must begin with one of them', async (t) => {
+  const environment = { MESH_ROLE_PREFIXES: 'role:client, role:service:' };
+  await using na = await startTestAuthority({ environment });
+  for (const [roles, expected] of [
+    [['role:client'], '200'],
+    [['role:service:mail'], '200'],
+    [['role:client', 'role:service:x'], '200'],
+    [[], '200'],
+    [['role:anchor'], '400 invalid_role'],
+    [['role:service'], '400 invalid_role'],
+    [['ROLE:CLIENT'], '400 invalid_role'],
+    [['xrole:client'], '400 invalid_role'],
+    [['role:client', 'role:anchor'], '400 invalid_role'],
+  ] as const) {
+    await t.test(`${JSON.stringify(roles)}: ${expected}`, async () => {
+      assert.equal(outcome(await request(na, { roles })), expected);
+    });
+  }
+});
+
+test('of several wrong fields the two integers are named first, then the roles', async (t) => {
+  await using na = await startTestAuthority();
+  for (const [terms, code] of [
+    [{ max_validity_hours: 0, token_expiry_hours: 0, roles: 'x' }, 'invalid_max_validity_hours'],
+    [{ roles: 'x', max_validity_hours: 0 }, 'invalid_max_validity_hours'],
+    [{ count: 0, recipient_public_key: 'x', token_expiry_hours: 0 }, 'invalid_token_expiry_hours'],
+    [{ roles: 'x', token_expiry_hours: 0 }, 'invalid_token_expiry_hours'],
+    [{ roles: ['two words'], token_expiry_hours: 0 }, 'invalid_token_expiry_hours'],
+    [{ count: 0, recipient_public_key: 'x', roles: 'x' }, 'invalid_role'],
+  ] as const) {
+    await t.test(`${JSON.stringify(terms)}: ${code}`, async () => {
+      assertRefused(await request(na, terms), code);
+    });
+  }
+});
+
+test('members the request does not know are ignored', async () => {
+  await using na = await startTestAuthority();
+  assert.equal(outcome(await request(na, { max_uses: 10, nested: { count: 0 } })), '200');
+});
+
+test('an invite for one key is for no other: 403, and it stays usable by its own', async () => {
+  await using na = await startTestAuthority();
+  const recipient = newKey();
+  const token = await invite(na, { recipient_public_key: recipient.publicKey });
+  for (let tries = 0; tries < 2; tries += 1) {
+    assert.equal(outcome(await join(na, token)), '403 invalid_invite_token');
+  }
+  const own = await nodeRequest(na, '/join', recipient, { invite_token: token });
+  assert.equal(outcome(own), '200');
+});
+
+test('all tokens of a count are bound to the one recipient, also after a restart', async () => {
+  await using na = await startTestAuthority();
+  const recipient = newKey();
+  const terms = { recipient_public_key: recipient.publicKey, count: 2 };
+  const { body } = await request(na, terms);
+  await using again = await na.restart();
+  for (const { token_id } of body.tokens) {
+    assert.equal(outcome(await join(again, token_id)), '403 invalid_invite_token');
+    const own = await nodeRequest(again, '/join', recipient, { invite_token: token_id });
+    assert.equal(outcome(own), '200');
+  }
+});
+
+test('recipient_public_key refuses what is not canonical base64 of 32 bytes', async (t) => {
+  await using na = await startTestAuthority();
+  for (const [name, value] of [
+    ...misspelledKeys(Buffer.alloc(32, 0xfb).toString('base64')).map(
+      ([name, text]) => [`a key ${name}`, text] as const,
+    ),
+    ...valuesExcept(),
+  ] as [string, JsonValue][]) {
+    await t.test(`${name}: 400 invalid_recipient_public_key`, async () => {
+      const answer = await request(na, { recipient_public_key: value });
+      assertRefused(answer, 'invalid_recipient_public_key');
+    });
+  }
+  assert.deepEqual(auditEvents(na), []);
+});
+
+test('an invite bound to a weak key is usable by nobody', async () => {
+  await using na = await startTestAuthority();
+  for (const key of WEAK_KEYS) {
+    const token = await invite(na, { recipient_public_key: key });
+    const forged = await nodeRequest(
+      na,
+      '/join',
+      { ...newKey(), publicKey: key },
+      {
+        invite_token: token,
+      },
+    );
+    assert.equal(outcome(forged), '401 node_auth_failed');
+  }
+});
+
+test('an invite is used up by one join', async () => {
+  await using na = await startTestAuthority();
+  const token = await invite(na);
+  assert.equal(outcome(await join(na, token)), '200');
+  assert.equal(outcome(await join(na, token)), '403 invalid_invite_token');
+  await using again = await na.restart();
+  assert.equal(outcome(await join(again, token)), '403 invalid_invite_token');
+});
+
+for (const [moment, after, expected] of [
+  ['at its expires_at', 0, '200'],
+  ['a millisecond later', 1, '403 invalid_invite_token'],
+] as const) {
+  test(`an invite used ${moment} gives ${expected}`, async () => {
+    await using na = await startTestAuthority();
+    const token = await invite(na, { token_expiry_hours: 1 });
+    na.clock.advance(HOUR + after);
+    assert.equal(outcome(await join(na, token)), expected);
+  });
+}
+
+test('each token has its own audit entry, with a fingerprint in its place', async () => {
+  await using na = await startTestAuthority();
+  const { body } = await request(na, { count: 2, roles: ['role:anchor'] });
+  assert.deepEqual(
+    auditEvents(na),
+    body.tokens.map(({ token_id }: { token_id: string }) => ({
+      type: 'invite_created',
+      details: {
+        token_fingerprint: sha256Hex(token_id).slice(0, 16),
+        roles: ['role:anchor'],
+        remote_addr: '127.0.0.1',
+      },
+    })),
+  );
+});
+
+for (const format of ['text', 'json']) {
+  test(`tokens never reach the ${format} log, whatever becomes of them`, async () => {
+    const environment = { MESH_LOG_FORMAT: format, MESH_LOG_LEVEL: 'DEBUG' };
+    await using na = await startTestAuthority({ environment });
+    const { body } = await request(na, { count: 3 });
+    const [used, unproven, misplaced] = body.tokens.map(
+      ({ token_id }: { token_id: string }) => token_id,
+    );
+    await join(na, used);
+    await join(na, used);
+    await nodeRequest(na, '/join', newKey(), { invite_token: unproven }, { signedBy: newKey() });
+    for (const path of [
+      `/join?invite_token=${misplaced}`,
+      `/invite_token=${misplaced}`,
+      `/admin/invite/token:${misplaced}`,
+    ]) {
+      await operate(na, path, {}, { method: 'GET' });
+    }
+    const log = na.logLines.join('');
+    for (const token of [used, unproven, misplaced]) assert.equal(log.includes(token), false);
+  });
+}
+
+test('only hashes of tokens are on disk, before and after use', async () => {
+  await using na = await startTestAuthority();
+  const { body } = await request(na, { count: 2 });
+  const [used, unused] = body.tokens.map(({ token_id }: { token_id: string }) => token_id);
+  await join(na, used);
+  await na.stop();
+  const folder = pathOf(na.dataDir, 'state');
+  const stored = Buffer.concat(
+    readdirSync(folder).map((file) => readFileSync(pathOf(folder, file))),
+  );
+  for (const token of [used, unused]) {
+    assert.equal(stored.includes(token), false, 'the token');
+    assert.equal(stored.includes(Buffer.from(token, 'hex')), false, 'its bytes');
+    assert.equal(stored.includes(sha256Hex(token)), true, 'its hash');
+  }
+});
+
+function request(na: TestAuthority, terms: JsonObject): Promise<Received> {
+  return operate(na, '/admin/invite', terms, { operator: na.standard });
+}
+
+/** A new node joins with the token. */
+function join(na: TestAuthority, token: string, more: JsonObject = {}): Promise<Received> {
+  return nodeRequest(na, '/join', newKey(), { invite_token: token, ...more });
+}
+
+function assertRefused(answer: Received, code: string): void {
+  assert.equal(outcome(answer), `400 ${code}`);
+  assert.deepEqual(answer.body.error.details, {});
+}

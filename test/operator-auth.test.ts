@@ -1,0 +1,695 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { judgeOperator, type OperatorHeaders, operatorPayload } from '../src/auth/operator.ts';
+import type { SignedRequest } from '../src/auth/signed-request.ts';
+import { parseJson } from '../src/json/parse.ts';
+import { JsonFloat, type JsonObject } from '../src/json/value.ts';
+import { openLmdbStore } from '../src/store/lmdb.ts';
+import { formatInstant } from '../src/timestamp.ts';
+import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { MINUTE, SECOND } from './support/clock.ts';
+import { respelled, timestampSpellings, WRONG_TIMESTAMPS } from './support/hostile.ts';
+import {
+  auditEvents,
+  freshNonce,
+  get,
+  heartbeat,
+  joinedNode,
+  newKey,
+  type OperatorCall,
+  operate,
+  operatorRequest,
+  outcome,
+  send,
+  sendRaw,
+  sendSigned,
+} from './support/requests.ts';
+
+const HEADERS = ['X-Admin-Key-Id', 'X-Admin-Timestamp', 'X-Admin-Nonce', 'X-Admin-Signature'];
+const TOLERANCE = 5 * MINUTE;
+
+interface Vector {
+  readonly id: string;
+  readonly input: {
+    readonly key_id: string;
+    readonly timestamp: string;
+    readonly nonce: string;
+    readonly method: string;
+    readonly path: string;
+    readonly query: SignedRequest['query'];
+    readonly audience: string;
+    readonly body: JsonObject;
+    readonly public_key_b64: string;
+  };
+  readonly expected: {
+    readonly payload: string;
+    readonly signature_b64: string;
+    readonly legacy_signature_b64: string;
+  };
+}
+
+for (const vector of readVectors()) {
+  const { id, input, expected } = vector;
+
+  test(`vector ${id}: the text of version 2 is the one other implementations sign`, () => {
+    const text = operatorPayload(headersOf(vector, ''), requestOf(vector), input.audience);
+    assert.equal(text, expected.payload);
+  });
+
+  for (const [version, signature, acceptV1, verdict] of [
+    [2, expected.signature_b64, true, 'valid'],
+    [2, expected.signature_b64, false, 'valid'],
+    [1, expected.legacy_signature_b64, true, 'valid'],
+    [1, expected.legacy_signature_b64, false, 'invalid_signature'],
+  ] as const) {
+    const setting = acceptV1 ? 'accepted' : 'refused';
+    test(`vector ${id}: its version ${version} signature is ${verdict} where version 1 is ${setting}`, () => {
+      assert.equal(judge(vector, signature, {}, acceptV1), verdict);
+    });
+  }
+
+  for (const [bound, change] of [
+    ['method', { method: 'DELETE' }],
+    ['path', { path: `${input.path}/` }],
+    ['query', { query: { ...input.query, extra: [''] } }],
+  ] as const) {
+    test(`vector ${id}: version 2 binds the ${bound}, version 1 does not`, () => {
+      assert.equal(judge(vector, expected.signature_b64, change), 'invalid_signature');
+      assert.equal(judge(vector, expected.legacy_signature_b64, change), 'valid');
+    });
+  }
+
+  test(`vector ${id}: both versions bind the body`, () => {
+    const change = { body: { ...input.body, extra: null } };
+    assert.equal(judge(vector, expected.signature_b64, change), 'invalid_signature');
+    assert.equal(judge(vector, expected.legacy_signature_b64, change), 'invalid_signature');
+  });
+}
+
+for (const [setting, version, expected] of [
+  ['accept', 2, '200'],
+  ['accept', 1, '200'],
+  ['refuse', 2, '200'],
+  ['refuse', 1, '401 admin_auth_failed'],
+] as const) {
+  test(`MESH_ADMIN_SIGNATURE_V1=${setting}: a version ${version} signature gives ${expected}`, async () => {
+    await using na = await startTestAuthority({
+      environment: { MESH_ADMIN_SIGNATURE_V1: setting },
+    });
+    assert.equal(outcome(await operate(na, '/admin/invite', {}, { version })), expected);
+    assert.equal(outcome(await operate(na, '/nodes', {}, { version, method: 'GET' })), expected);
+    if (expected !== '200') assert.deepEqual(failureReasons(na), twice('invalid_signature'));
+  });
+}
+
+test('version 1 signatures are accepted unless they are switched off', async () => {
+  await using na = await startTestAuthority();
+  assert.equal(outcome(await operate(na, '/admin/invite', {}, { version: 1 })), '200');
+});
+
+for (const [fault, reason, call] of [
+  ...HEADERS.map((name) => [`without ${name}`, 'missing_headers', without(name)] as const),
+  ['with none of the headers', 'missing_headers', { alter: dropAll }],
+  ...HEADERS.map(
+    (name) => [`with a ${name} of 257 characters`, 'oversized_headers', filled(name, 257)] as const,
+  ),
+  ['under a key id nobody has', 'unknown_key', replaced('X-Admin-Key-Id', 'nobody')],
+  ['under a key id of 256 characters', 'unknown_key', filled('X-Admin-Key-Id', 256)],
+  ['under a key id in another case', 'unknown_key', replaced('X-Admin-Key-Id', 'OPS-PRIVILEGED')],
+  ['under the key id __proto__', 'unknown_key', replaced('X-Admin-Key-Id', '__proto__')],
+  ...WRONG_TIMESTAMPS.map(
+    (timestamp) => [`signed at ${timestamp}`, 'invalid_timestamp', { timestamp }] as const,
+  ),
+  ['signed in the year 2000', 'stale_timestamp', { timestamp: '2000-01-01T00:00:00Z' }],
+  ['with the signature of another key', 'invalid_signature', signedByAnother],
+  ['with a signature that is no base64', 'invalid_signature', replaced(HEADERS[3], '!!')],
+  ['with a signature of 63 bytes', 'invalid_signature', replaced(HEADERS[3], zeros(63))],
+  ['with a signature of 64 zero bytes', 'invalid_signature', replaced(HEADERS[3], zeros(64))],
+  ['with its signature in a second spelling', 'invalid_signature', { alter: respellSignature }],
+  ['with another nonce than it signed', 'invalid_signature', replaced('X-Admin-Nonce', 'other')],
+] as [string, string, OperatorCall | ((na: TestAuthority) => OperatorCall)][]) {
+  test(`an operator request ${fault} is 401 and audited as ${reason}`, async () => {
+    await using na = await startTestAuthority();
+    const request = operatorRequest(
+      na,
+      '/admin/invite',
+      {},
+      typeof call === 'function' ? call(na) : call,
+    );
+    const answer = await sendSigned(na, request);
+    assert.equal(outcome(answer), '401 admin_auth_failed');
+    assert.deepEqual(answer.body.error.details, {});
+    assert.deepEqual(auditEvents(na), [
+      {
+        type: 'admin_auth_failed',
+        details: {
+          key_id: (request.init.headers['X-Admin-Key-Id'] ?? '').slice(0, 256),
+          scope: '/admin/invite',
+          remote_addr: '127.0.0.1',
+          reason,
+        },
+      },
+    ]);
+  });
+}
+
+for (const name of HEADERS) {
+  test(`an empty ${name} counts as missing`, async () => {
+    await using na = await startTestAuthority();
+    const { init } = operatorRequest(na, '/admin/invite', {}, replaced(name, ''));
+    const answer = await sendRaw(na, 'POST', '/admin/invite', {
+      headers: init.headers,
+      pieces: ['{}'],
+    });
+    assert.equal(outcome(answer), '401 admin_auth_failed');
+    assert.deepEqual(failureReasons(na), ['missing_headers']);
+  });
+}
+
+test('a nonce of 256 characters is taken', async () => {
+  await using na = await startTestAuthority();
+  const answer = await operate(na, '/admin/invite', {}, { nonce: 'n'.repeat(256) });
+  assert.equal(outcome(answer), '200');
+});
+
+test('an unknown and a revoked key are answered alike, and told apart only in the audit log', async () => {
+  await using na = await startTestAuthority();
+  const revoke = '/admin/operator-keys/ops-standard/revoke';
+  await operate(na, revoke, { reason: 'key_compromise' });
+  const headers = { 'X-Request-ID': 'same-id' };
+  const answers = [];
+  for (const keyId of ['nobody', 'ops-standard']) {
+    const operator = { keyId, key: na.standard.key };
+    const { method, path, init } = operatorRequest(na, '/admin/invite', {}, { operator });
+    const both = { ...init.headers, ...headers };
+    answers.push(await send(na, method, path, { ...init, headers: both }));
+  }
+  for (const { status, body } of answers) {
+    assert.equal(status, 401);
+    assert.deepEqual(body.error, {
+      code: 'admin_auth_failed',
+      message: 'Unknown admin key',
+      details: {},
+      request_id: 'same-id',
+    });
+  }
+  assert.deepEqual(failureReasons(na), ['unknown_key', 'revoked_key']);
+});
+
+for (const [age, expected] of [
+  [TOLERANCE, '200'],
+  [-TOLERANCE, '200'],
+  [TOLERANCE + 1, '401 admin_auth_failed'],
+  [-TOLERANCE - 1, '401 admin_auth_failed'],
+  [TOLERANCE + 0.001, '401 admin_auth_failed'],
+  [-TOLERANCE - 0.001, '401 admin_auth_failed'],
+] as const) {
+  const side = age > 0 ? 'old' : 'ahead';
+  test(`a request ${Math.abs(age) / SECOND} s ${side} gives ${expected}`, async () => {
+    await using na = await startTestAuthority();
+    const timestamp = formatInstant(na.clock.now() - age);
+    assert.equal(outcome(await operate(na, '/admin/invite', {}, { timestamp })), expected);
+    if (expected !== '200') assert.deepEqual(failureReasons(na), ['stale_timestamp']);
+  });
+}
+
+for (const [spelling] of timestampSpellings(0)) {
+  test(`a timestamp with ${spelling} is read, and signed as it was sent`, async () => {
+    await using na = await startTestAuthority();
+    const spellings = new Map(timestampSpellings(na.clock.now()));
+    const timestamp = spellings.get(spelling) ?? '';
+    assert.equal(outcome(await operate(na, '/admin/invite', {}, { timestamp })), '200');
+  });
+}
+
+test('MESH_CLOCK_TOLERANCE_SECONDS sets how old or ahead a request may be', async () => {
+  await using na = await startTestAuthority({
+    environment: { MESH_CLOCK_TOLERANCE_SECONDS: '10' },
+  });
+  const aged = (milliseconds: number) =>
+    operate(na, '/admin/invite', {}, { timestamp: formatInstant(na.clock.now() - milliseconds) });
+  assert.equal(outcome(await aged(10 * SECOND)), '200');
+  assert.equal(outcome(await aged(10 * SECOND + 1)), '401 admin_auth_failed');
+});
+
+test('the checks come in their order: of several faults the first is the one audited', async (t) => {
+  await using na = await startTestAuthority();
+  const spent = freshNonce();
+  assert.equal(outcome(await operate(na, '/admin/invite', {}, { nonce: spent })), '200');
+  const stale = formatInstant(na.clock.now() - TOLERANCE - 1);
+  const bad = { 'X-Admin-Signature': zeros(64) };
+  const oversized = { 'X-Admin-Signature': 'x'.repeat(257) };
+
+  for (const [faults, reason, call] of [
+    ['missing and oversized headers', 'missing_headers', put({ ...oversized, ...drop(2) })],
+    ['a missing header, an unknown key', 'missing_headers', put({ ...unknown(), ...drop(2) })],
+    ['oversized, an unknown key', 'oversized_headers', put({ ...oversized, ...unknown() })],
+    ['an unknown key, no timestamp', 'unknown_key', { ...put(unknown()), timestamp: 'never' }],
+    ['an unknown key, stale', 'unknown_key', { ...put(unknown()), timestamp: stale }],
+    ['an unknown key, wrongly signed', 'unknown_key', put({ ...unknown(), ...bad })],
+    ['no timestamp, replayed', 'invalid_timestamp', { timestamp: 'never', nonce: spent }],
+    ['no timestamp, wrongly signed', 'invalid_timestamp', { ...put(bad), timestamp: 'never' }],
+    ['stale, replayed', 'stale_timestamp', { timestamp: stale, nonce: spent }],
+    ['stale, wrongly signed', 'stale_timestamp', { ...put(bad), timestamp: stale }],
+    ['replayed, wrongly signed', 'nonce_replay', { ...put(bad), nonce: spent }],
+  ] as [string, string, OperatorCall][]) {
+    await t.test(`${faults}: ${reason}`, async () => {
+      const answer = await operate(na, '/admin/invite', {}, call);
+      assert.equal(outcome(answer), '401 admin_auth_failed');
+      assert.equal(failureReasons(na).at(-1), reason);
+    });
+  }
+
+  await t.test('a wrong signature of a key without the tier: invalid_signature', async () => {
+    const answer = await operate(na, '/admin/revoke', {}, { operator: na.standard, ...put(bad) });
+    assert.equal(outcome(answer), '401 admin_auth_failed');
+    assert.equal(failureReasons(na).at(-1), 'invalid_signature');
+  });
+
+  await t.test('a key without the tier and a body without its fields: the tier', async () => {
+    const answer = await operate(na, '/admin/revoke', {}, { operator: na.standard });
+    assert.equal(outcome(answer), '403 insufficient_operator_tier');
+  });
+
+  await operate(na, '/admin/operator-keys/ops-standard/revoke');
+  for (const [faults, reason, call] of [
+    ['a missing header', 'missing_headers', put(drop(2))],
+    ['no timestamp', 'revoked_key', { timestamp: 'never' }],
+    ['stale', 'revoked_key', { timestamp: stale }],
+    ['wrongly signed', 'revoked_key', put(bad)],
+  ] as [string, string, OperatorCall][]) {
+    await t.test(`a revoked key, ${faults}: ${reason}`, async () => {
+      const answer = await operate(na, '/admin/invite', {}, { operator: na.standard, ...call });
+      assert.equal(outcome(answer), '401 admin_auth_failed');
+      assert.equal(failureReasons(na).at(-1), reason);
+    });
+  }
+});
+
+for (const [body, expected] of [
+  ['{', '400 invalid_json'],
+  ['[]', '400 invalid_json_object'],
+  ['"text"', '400 invalid_json_object'],
+  ['null', '400 invalid_json_object'],
+  [' '.repeat(3000), '413 request_entity_too_large'],
+] as const) {
+  const shown = body.trim() === '' ? 'of 3000 blanks' : body;
+  test(`a body ${shown} is ${expected} before any header is looked at`, async () => {
+    await using na = await startTestAuthority({ environment: { MESH_MAX_REQUEST_BYTES: '2048' } });
+    assert.equal(outcome(await send(na, 'POST', '/admin/invite', { body })), expected);
+    assert.deepEqual(auditEvents(na), []);
+  });
+}
+
+test('missing fields are 400 only after authentication', async () => {
+  await using na = await startTestAuthority();
+  const unsigned = await send(na, 'POST', '/admin/revoke', { body: '{}' });
+  assert.equal(outcome(unsigned), '401 admin_auth_failed');
+  assert.equal(outcome(await operate(na, '/admin/revoke')), '400 missing_cert_id');
+});
+
+test('a failed signature does not spend the nonce', async () => {
+  await using na = await startTestAuthority();
+  const nonce = freshNonce();
+  const wrong = { ...signedByAnother(na), nonce };
+  assert.equal(outcome(await operate(na, '/admin/invite', {}, wrong)), '401 admin_auth_failed');
+  assert.equal(outcome(await operate(na, '/admin/invite', {}, { nonce })), '200');
+});
+
+test('malformed JSON does not spend the nonce', async () => {
+  await using na = await startTestAuthority();
+  const { path, init } = operatorRequest(na, '/admin/invite');
+  const broken = await send(na, 'POST', path, { ...init, body: '{' });
+  assert.equal(outcome(broken), '400 invalid_json');
+  assert.equal(outcome(await send(na, 'POST', path, init)), '200');
+});
+
+for (const [name, path, body, operator, expected] of [
+  ['an accepted request', '/admin/invite', {}, 'standard', '200'],
+  ['a 403', '/admin/revoke', {}, 'standard', '403 insufficient_operator_tier'],
+  ['a 400 after authentication', '/admin/revoke', {}, 'privileged', '400 missing_cert_id'],
+  ['a 404', '/admin/revoke', { cert_id: 'c' }, 'privileged', '404 certificate_not_found'],
+  [
+    'a 422',
+    '/admin/operator-keys/ops-standard/revoke',
+    { reason: 1 },
+    'privileged',
+    '422 request_validation_failed',
+  ],
+] as const) {
+  test(`${name} spends the nonce, and its second use is audited with it`, async () => {
+    await using na = await startTestAuthority();
+    const request = operatorRequest(na, path, body, { operator: na[operator] });
+    const nonce = request.init.headers['X-Admin-Nonce'];
+    assert.equal(outcome(await sendSigned(na, request)), expected);
+    assert.equal(outcome(await sendSigned(na, request)), '401 admin_auth_failed');
+    assert.deepEqual(auditEvents(na).at(-1), {
+      type: 'admin_auth_failed',
+      details: {
+        key_id: `ops-${operator}`,
+        scope: path.replace('ops-standard', '{key_id}'),
+        remote_addr: '127.0.0.1',
+        reason: 'nonce_replay',
+        nonce,
+      },
+    });
+  });
+}
+
+test('the nonce of a revoked key is not spent', async () => {
+  await using na = await startTestAuthority();
+  await operate(na, '/admin/operator-keys/ops-standard/revoke');
+  await na.stop();
+  const before = await storedNonces(na);
+  await using again = await na.restart();
+  const request = operatorRequest(again, '/admin/invite', {}, { operator: na.standard });
+  await sendSigned(again, request);
+  await sendSigned(again, request);
+  assert.deepEqual(failureReasons(again), twice('revoked_key'));
+  await again.stop();
+  assert.deepEqual(await storedNonces(again), before);
+});
+
+test('two operators may use the same nonce', async () => {
+  await using na = await startTestAuthority();
+  for (const operator of [na.standard, na.privileged]) {
+    const answer = await operate(na, '/admin/invite', {}, { operator, nonce: 'shared' });
+    assert.equal(outcome(answer), '200');
+  }
+});
+
+test('of 20 parallel sendings of one signed request exactly one is accepted', async () => {
+  await using na = await startTestAuthority();
+  const request = operatorRequest(na, '/admin/invite');
+  const answers = await Promise.all(Array.from({ length: 20 }, () => sendSigned(na, request)));
+  assert.equal(answers.filter(({ status }) => status === 200).length, 1);
+  assert.deepEqual(new Set(failureReasons(na)), new Set(['nonce_replay']));
+});
+
+test('a version 1 request captured on one route is refused on every other', async () => {
+  await using na = await startTestAuthority();
+  const { init } = operatorRequest(na, '/admin/invite', { cert_id: 'c' }, { version: 1 });
+  assert.equal(outcome(await send(na, 'POST', '/admin/invite', init)), '200');
+  assert.equal(outcome(await send(na, 'POST', '/admin/revoke', init)), '401 admin_auth_failed');
+  assert.deepEqual(failureReasons(na), ['nonce_replay']);
+});
+
+test('a replay is refused after a restart', async () => {
+  await using na = await startTestAuthority();
+  const request = operatorRequest(na, '/admin/invite');
+  assert.equal(outcome(await sendSigned(na, request)), '200');
+  await using again = await na.restart();
+  assert.equal(outcome(await sendSigned(again, request)), '401 admin_auth_failed');
+  assert.deepEqual(failureReasons(again), ['nonce_replay']);
+});
+
+for (const restarts of [false, true]) {
+  const kind = restarts ? ' and a restart' : '';
+  test(`a request signed 300 s ahead cannot be replayed 600 s later, after a flush${kind}`, async () => {
+    await using na = await startTestAuthority();
+    const timestamp = formatInstant(na.clock.now() + TOLERANCE);
+    const request = operatorRequest(na, '/admin/invite', {}, { timestamp });
+    assert.equal(outcome(await sendSigned(na, request)), '200');
+    na.clock.advance(2 * TOLERANCE);
+    await na.flush();
+    await using later = restarts ? await na.restart() : na;
+    assert.equal(outcome(await sendSigned(later, request)), '401 admin_auth_failed');
+    assert.deepEqual(failureReasons(later), ['nonce_replay']);
+  });
+}
+
+for (const [binding, signedPath, sentPath] of [
+  ['path', '/admin/invite', '/admin/revoke'],
+  ['query', '/admin/invite?a=1', '/admin/invite?a=2'],
+  ['presence of a query', '/admin/invite?a=1', '/admin/invite'],
+  ['absence of a query', '/admin/invite', '/admin/invite?a=1'],
+  ['order of repeated parameters', '/admin/invite?a=1&a=2', '/admin/invite?a=2&a=1'],
+  ['blank values', '/admin/invite?a=', '/admin/invite'],
+] as const) {
+  test(`a version 2 signature binds the ${binding}`, async () => {
+    await using na = await startTestAuthority();
+    const { init } = operatorRequest(na, signedPath);
+    assert.equal(outcome(await send(na, 'POST', sentPath, init)), '401 admin_auth_failed');
+    assert.deepEqual(failureReasons(na), ['invalid_signature']);
+    assert.equal(outcome(await send(na, 'POST', signedPath, init)), '200');
+  });
+}
+
+for (const [spelling, path] of [
+  ['in any order of names', '/nodes?b=2&a=1'],
+  ['repeated', '/nodes?a=2&a=1&a=2'],
+  ['blank', '/nodes?a=&b'],
+  ['with + for a blank', '/nodes?a=x+y+%2B'],
+  ['percent-encoded', '/nodes?caf%C3%A9=%E2%9C%93%20%26%3D'],
+  ['named __proto__', '/nodes?__proto__=1'],
+] as const) {
+  test(`query parameters ${spelling} are signed decoded`, async () => {
+    await using na = await startTestAuthority();
+    assert.equal(outcome(await operate(na, path, {}, { method: 'GET' })), '200');
+  });
+}
+
+test('a version 2 signature for another authority is refused', async () => {
+  await using na = await startTestAuthority();
+  const elsewhere = { ...na, audience: newKey().publicKey };
+  const request = operatorRequest(elsewhere, '/admin/invite');
+  assert.equal(outcome(await sendSigned(na, request)), '401 admin_auth_failed');
+  assert.deepEqual(failureReasons(na), ['invalid_signature']);
+});
+
+for (const version of [1, 2] as const) {
+  test(`a version ${version} signature binds the body, its number tokens included`, async () => {
+    await using na = await startTestAuthority();
+    const signed = { token_expiry_hours: 1, note: 'Zürich ✓' };
+    for (const body of ['{"token_expiry_hours":2,"note":"Zürich ✓"}', '{}', '', '{"note":"x"}']) {
+      const { init } = operatorRequest(na, '/admin/invite', signed, { version });
+      const answer = await send(na, 'POST', '/admin/invite', { ...init, body });
+      assert.equal(outcome(answer), '401 admin_auth_failed', body);
+    }
+    const { init } = operatorRequest(na, '/admin/invite', signed, { version });
+    const float = '{"token_expiry_hours":1.0,"note":"Zürich ✓"}';
+    const asFloat = await send(na, 'POST', '/admin/invite', { ...init, body: float });
+    assert.equal(outcome(asFloat), '401 admin_auth_failed', float);
+    const spaced = '{ "note":"Z\\u00fcrich \\u2713",\n"token_expiry_hours":1 }';
+    const reordered = await send(na, 'POST', '/admin/invite', { ...init, body: spaced });
+    assert.equal(outcome(reordered), '200', 'the value is signed, not its spelling');
+  });
+}
+
+test('floats, long integers and exotic names keep their canonical form in the signed text', async () => {
+  await using na = await startTestAuthority();
+  const body = {
+    token_expiry_hours: new JsonFloat(24),
+    numbers: [new JsonFloat(1e16), new JsonFloat(1e-7), new JsonFloat(-0), 2n ** 70n],
+    '\u{1F600}': 1,
+    '\uE000': 2,
+    '\u007f': '\u2028',
+  };
+  assert.equal(outcome(await operate(na, '/admin/invite', body)), '200');
+});
+
+test('an empty body is signed as {}', async () => {
+  await using na = await startTestAuthority();
+  const { init } = operatorRequest(na, '/admin/invite');
+  const answer = await send(na, 'POST', '/admin/invite', { headers: init.headers });
+  assert.equal(outcome(answer), '200');
+});
+
+test('a standard key on a privileged route is 403, and both tiers are audited', async () => {
+  await using na = await startTestAuthority();
+  const answer = await operate(na, '/admin/revoke', { cert_id: 'c' }, { operator: na.standard });
+  assert.equal(outcome(answer), '403 insufficient_operator_tier');
+  assert.match(answer.body.error.message, /\bprivileged\b/);
+  assert.deepEqual(auditEvents(na), [
+    {
+      type: 'admin_authz_denied',
+      details: {
+        key_id: 'ops-standard',
+        scope: '/admin/revoke',
+        remote_addr: '127.0.0.1',
+        holder_tier: 'standard',
+        required_tier: 'privileged',
+        reason: 'insufficient_operator_tier',
+      },
+    },
+  ]);
+});
+
+for (const tier of ['standard', 'privileged'] as const) {
+  test(`a ${tier} key satisfies the standard routes`, async () => {
+    await using na = await startTestAuthority();
+    const operator = na[tier];
+    assert.equal(outcome(await operate(na, '/admin/invite', {}, { operator })), '200');
+    assert.equal(outcome(await operate(na, '/nodes', {}, { operator, method: 'GET' })), '200');
+  });
+}
+
+test('GET /nodes without operator headers is the count alone', async () => {
+  await using na = await startTestAuthority();
+  await joinedNode(na);
+  assert.deepEqual((await get(na, '/nodes')).body, { count: 1 });
+});
+
+test('GET /nodes with operator headers is the roster', async () => {
+  await using na = await startTestAuthority();
+  const node = await joinedNode(na, { roles: ['role:anchor'], max_validity_hours: 2 });
+  const joinedAt = na.clock.now();
+  na.clock.advance(SECOND);
+  await heartbeat(na, node);
+  const { body } = await operate(na, '/nodes', {}, { operator: na.standard, method: 'GET' });
+  assert.deepEqual(body, {
+    count: 1,
+    nodes: {
+      [node.certId]: {
+        node_public_key: node.key.publicKey,
+        roles: ['role:anchor'],
+        status: 'healthy',
+        last_heartbeat: formatInstant(na.clock.now()),
+        remote_addr: '127.0.0.1',
+        expires_at: formatInstant(joinedAt + 120 * MINUTE),
+      },
+    },
+  });
+});
+
+for (const name of HEADERS) {
+  test(`GET /nodes with ${name} alone is 401, never the public form`, async () => {
+    await using na = await startTestAuthority();
+    const answer = await send(na, 'GET', '/nodes', { headers: { [name]: 'x' } });
+    assert.equal(outcome(answer), '401 admin_auth_failed');
+    assert.deepEqual(failureReasons(na), ['missing_headers']);
+  });
+
+  test(`GET /nodes with an empty ${name} is 401, never the public form`, async () => {
+    await using na = await startTestAuthority();
+    const answer = await sendRaw(na, 'GET', '/nodes', { headers: { [name]: '' } });
+    assert.equal(outcome(answer), '401 admin_auth_failed');
+  });
+}
+
+for (const [fault, reason, call] of [
+  ['of a stranger', 'unknown_key', () => replaced('X-Admin-Key-Id', 'nobody')],
+  ['that are stale', 'stale_timestamp', () => ({ timestamp: '2000-01-01T00:00:00Z' })],
+  ['signed by another key', 'invalid_signature', signedByAnother],
+] as [string, string, (na: TestAuthority) => OperatorCall][]) {
+  test(`GET /nodes with headers ${fault} is 401, never the public form`, async () => {
+    await using na = await startTestAuthority();
+    const answer = await operate(na, '/nodes', {}, { ...call(na), method: 'GET' });
+    assert.equal(outcome(answer), '401 admin_auth_failed');
+    assert.equal(answer.body.count, undefined);
+    assert.deepEqual(failureReasons(na), [reason]);
+  });
+}
+
+test('GET /nodes refuses a replayed roster request', async () => {
+  await using na = await startTestAuthority();
+  const request = operatorRequest(na, '/nodes', {}, { method: 'GET' });
+  assert.equal(outcome(await sendSigned(na, request)), '200');
+  assert.equal(outcome(await sendSigned(na, request)), '401 admin_auth_failed');
+  assert.deepEqual(failureReasons(na), ['nonce_replay']);
+});
+
+test('operator headers on a public route are not looked at', async () => {
+  await using na = await startTestAuthority();
+  const answer = await send(na, 'GET', '/genesis', { headers: { 'X-Admin-Key-Id': 'nobody' } });
+  assert.equal(outcome(answer), '200');
+  assert.deepEqual(auditEvents(na), []);
+});
+
+function failureReasons(na: TestAuthority): unknown[] {
+  return auditEvents(na)
+    .filter(({ type }) => type === 'admin_auth_failed')
+    .map(({ details }) => details.reason);
+}
+
+function twice(reason: string): string[] {
+  return [reason, reason];
+}
+
+function put(changes: Readonly<Record<string, string | undefined>>): OperatorCall {
+  return {
+    alter(headers) {
+      for (const [name, value] of Object.entries(changes)) {
+        if (value === undefined) delete headers[name];
+        else headers[name] = value;
+      }
+    },
+  };
+}
+
+function without(name: string): OperatorCall {
+  return put({ [name]: undefined });
+}
+
+function replaced(name = '', value = ''): OperatorCall {
+  return put({ [name]: value });
+}
+
+function filled(name: string, length: number): OperatorCall {
+  return replaced(name, 'x'.repeat(length));
+}
+
+function drop(index: number): Record<string, undefined> {
+  return { [HEADERS[index] ?? '']: undefined };
+}
+
+function unknown(): Record<string, string> {
+  return { 'X-Admin-Key-Id': 'nobody' };
+}
+
+function dropAll(headers: Record<string, string>): void {
+  for (const name of HEADERS) delete headers[name];
+}
+
+function respellSignature(headers: Record<string, string>): void {
+  headers['X-Admin-Signature'] = respelled(headers['X-Admin-Signature'] ?? '');
+}
+
+function signedByAnother(na: TestAuthority): OperatorCall {
+  return { operator: { keyId: na.privileged.keyId, key: newKey() } };
+}
+
+function zeros(bytes: number): string {
+  return Buffer.alloc(bytes).toString('base64');
+}
+
+/** Digests of the nonces the stopped authority holds. */
+async function storedNonces({ dataDir }: TestAuthority): Promise<string[]> {
+  const store = openLmdbStore(dataDir);
+  const digests = [...store.load().nonces].map(({ digest }) => digest).sort();
+  await store.close();
+  return digests;
+}
+
+function readVectors(): Vector[] {
+  const source = readFileSync(new URL('vectors/admin_auth.json', import.meta.url), 'utf8');
+  return (parseJson(source) as unknown as { vectors: Vector[] }).vectors;
+}
+
+function headersOf({ input }: Vector, signature: string): OperatorHeaders {
+  return { keyId: input.key_id, timestamp: input.timestamp, nonce: input.nonce, signature };
+}
+
+function requestOf({ input }: Vector): SignedRequest {
+  const { method, path, query, body } = input;
+  return { method, path, query, body, rawBody: new Uint8Array() };
+}
+
+function judge(
+  vector: Vector,
+  signature: string,
+  change: Partial<SignedRequest>,
+  acceptV1 = true,
+): string {
+  const { key_id: keyId, public_key_b64: publicKey, audience, timestamp } = vector.input;
+  const settings = {
+    keys: new Map([[keyId, publicKey]]),
+    audience,
+    toleranceMs: TOLERANCE,
+    acceptV1,
+  };
+  const request = { ...requestOf(vector), ...change };
+  return judgeOperator(headersOf(vector, signature), request, settings, Date.parse(timestamp))
+    .verdict;
+}

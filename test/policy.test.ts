@@ -1,0 +1,568 @@
+/** Policy versions (spec, state table and privileged routes; wire rules 4.10, 5.4). */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { JsonFloat, type JsonObject, type JsonValue } from '../src/json/value.ts';
+import { formatInstant } from '../src/timestamp.ts';
+import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { HOUR, MINUTE, SECOND } from './support/clock.ts';
+import { valuesExcept } from './support/hostile.ts';
+import {
+  auditEvents,
+  get,
+  newKey,
+  type OperatorCall,
+  operate,
+  outcome,
+  type Received,
+  send,
+} from './support/requests.ts';
+import { audited, parsed, UUID, verifies } from './support/trust.ts';
+
+const PUBLISH = '/admin/policy';
+const ROLL_BACK = '/admin/policy/rollback';
+const HISTORY = '/admin/policy/history';
+
+interface VersionRow {
+  readonly policy_id: string;
+  readonly active: boolean;
+  readonly created_at: string;
+  readonly policy: JsonObject;
+}
+
+test('a policy published without terms has every default, stamped and signed by the authority', async () => {
+  await using na = await startTestAuthority();
+  na.clock.advance(1234);
+  const answer = await publish(na);
+  assert.equal(answer.status, 200);
+  const { policy_id, signatures, ...rest } = answer.body;
+  assert.match(policy_id, /^policy-/);
+  assert.match(policy_id.slice('policy-'.length), UUID);
+  assert.deepEqual(rest, {
+    issued_at: formatInstant(na.clock.now()),
+    issued_by: na.audience,
+    min_client_version: '0.1.0',
+    allowed_ports: [443, 8443],
+    allowed_services: [],
+    routing: { preferred_transports: ['quic', 'wireguard'], max_hops: 6 },
+  });
+  assert.equal(signatures.length, 1);
+  assert.equal(signatures[0].key_id, na.audience);
+  assert.ok(verifies(parsed(answer), na.audience));
+});
+
+test('a policy says what the operator chose', async () => {
+  await using na = await startTestAuthority();
+  const terms = {
+    policy_id: 'winter',
+    min_client_version: '1.2.0',
+    allowed_ports: [22, 0, -1, 70_000],
+    allowed_services: ['mail', ''],
+    routing: { preferred_transports: ['tcp'], max_hops: 3 },
+  };
+  const { body } = await publish(na, terms);
+  const { issued_at, issued_by, signatures, ...chosen } = body;
+  assert.deepEqual(chosen, terms);
+  assert.deepEqual((await get(na, '/policy')).body, body);
+});
+
+for (const [name, routing, expected] of [
+  ['only transports', { preferred_transports: [] }, { preferred_transports: [], max_hops: 6 }],
+  ['only hops', { max_hops: 0 }, { preferred_transports: ['quic', 'wireguard'], max_hops: 0 }],
+  ['nothing', {}, { preferred_transports: ['quic', 'wireguard'], max_hops: 6 }],
+  [
+    'an unknown member',
+    { max_hops: 1, extra: true },
+    { preferred_transports: ['quic', 'wireguard'], max_hops: 1 },
+  ],
+] as [string, JsonObject, JsonObject][]) {
+  test(`routing that says ${name} gets the other defaults`, async () => {
+    await using na = await startTestAuthority();
+    assert.deepEqual((await publish(na, { routing })).body.routing, expected);
+  });
+}
+
+test('what a client stamped or signed is ignored, and so are unknown members', async () => {
+  await using na = await startTestAuthority();
+  const answer = await publish(na, {
+    policy_id: 'p',
+    issued_at: '2020-01-01T00:00:00Z',
+    issued_by: 'client',
+    signatures: [{ key_id: 'client', sig: newKey().sign('p') }],
+    active: false,
+    unknown: { deep: [1] },
+  });
+  assert.equal(answer.body.issued_at, formatInstant(na.clock.now()));
+  assert.equal(answer.body.issued_by, na.audience);
+  assert.deepEqual(
+    answer.body.signatures.map(({ key_id }: { key_id: string }) => key_id),
+    [na.audience],
+  );
+  assert.deepEqual(Object.keys(answer.body).sort(), [
+    'allowed_ports',
+    'allowed_services',
+    'issued_at',
+    'issued_by',
+    'min_client_version',
+    'policy_id',
+    'routing',
+    'signatures',
+  ]);
+  assert.ok(verifies(parsed(answer), na.audience));
+});
+
+test('a client signature of the wrong type is ignored like any other', async () => {
+  await using na = await startTestAuthority();
+  assert.equal(outcome(await publish(na, { signatures: 7, issued_at: [] })), '200');
+});
+
+test('the configured label of the authority key stands in issued_by and in the signature', async () => {
+  await using na = await startTestAuthority({ environment: { NA_KEY_ID: 'na-2025-q1' } });
+  const answer = await publish(na);
+  assert.equal(answer.body.issued_by, 'na-2025-q1');
+  assert.equal(answer.body.signatures[0].key_id, 'na-2025-q1');
+  assert.ok(verifies(parsed(answer), na.audience));
+});
+
+test('integral floats are taken as the integers they are', async () => {
+  await using na = await startTestAuthority();
+  const answer = await publish(na, {
+    allowed_ports: [new JsonFloat(443), 8443],
+    routing: { max_hops: new JsonFloat(4) },
+  });
+  assert.equal(outcome(answer), '200');
+  assert.match(answer.text, /"allowed_ports":\[443,8443\]/);
+  assert.match(answer.text, /"max_hops":4[,}]/);
+  assert.ok(verifies(parsed(answer), na.audience));
+});
+
+test('a field of the wrong type is 422 and publishes nothing', async (t) => {
+  await using na = await startTestAuthority();
+  const before = (await publish(na, { policy_id: 'kept' })).text;
+  const noText = valuesExcept('a string', 'an empty string');
+  const noList = valuesExcept('a list', 'an empty list');
+  const noObject = valuesExcept('an object', 'an empty object');
+  const noInteger = valuesExcept('the integer 7');
+  const cases: [string, JsonValue, string][] = [
+    ...noText.map(([name, value]) => field('policy_id', name, value)),
+    field('policy_id', 'an empty string', ''),
+    field('policy_id', '257 characters', 'x'.repeat(257)),
+    ...noText.map(([name, value]) => field('min_client_version', name, value)),
+    ...noList.map(([name, value]) => field('allowed_ports', name, value)),
+    ...noInteger.map(([name, value]) => field('allowed_ports', `a list of ${name}`, [value])),
+    ...noList.map(([name, value]) => field('allowed_services', name, value)),
+    ...noText.map(([name, value]) => field('allowed_services', `a list of ${name}`, [value])),
+    ...noObject.map(([name, value]) => field('routing', name, value)),
+    ...noInteger.map(([name, value]) =>
+      field('routing', `${name} as max_hops`, { max_hops: value }),
+    ),
+    ...noList.map(([name, value]) =>
+      field('routing', `${name} as preferred_transports`, { preferred_transports: value }),
+    ),
+  ];
+  for (const [name, value, of] of cases) {
+    await t.test(`${name} for ${of}`, async () => {
+      const answer = await publish(na, { policy_id: 'new', [of]: value });
+      assert.equal(outcome(answer), '422 request_validation_failed');
+      const [error] = answer.body.error.details.errors;
+      assert.deepEqual(error.loc.slice(0, 2), ['body', of]);
+      assert.equal(typeof error.msg, 'string');
+      assert.equal(typeof error.type, 'string');
+    });
+  }
+  assert.equal((await get(na, '/policy')).text, before);
+  assert.equal((await versions(na)).length, 1);
+  assert.equal(audited(na, 'policy_published').length, 1);
+});
+
+function field(of: string, name: string, value: JsonValue): [string, JsonValue, string] {
+  return [name, value, of];
+}
+
+test('the same policy_id again replaces that version', async () => {
+  await using na = await startTestAuthority();
+  await publish(na, { policy_id: 'p', allowed_ports: [1] });
+  na.clock.advance(SECOND);
+  const second = await publish(na, { policy_id: 'p', allowed_services: ['mail'] });
+  assert.deepEqual(second.body.allowed_ports, [443, 8443], 'nothing of the first is left');
+  assert.equal(second.body.issued_at, formatInstant(na.clock.now()));
+  assert.deepEqual(await versions(na), [
+    {
+      policy_id: 'p',
+      active: true,
+      created_at: formatInstant(na.clock.now()),
+      policy: second.body,
+    },
+  ]);
+  assert.equal((await get(na, '/policy')).text, second.text);
+});
+
+test('a retired version that is published again is replaced and becomes active', async () => {
+  await using na = await startTestAuthority();
+  for (const policy_id of ['a', 'b', 'a']) {
+    na.clock.advance(SECOND);
+    await publish(na, { policy_id });
+  }
+  assert.deepEqual(flags(await versions(na)), ['a active', 'b']);
+  const rolledBack = await rollBack(na, { policy_id: 'a' });
+  assert.equal(rolledBack.body.issued_at, formatInstant(na.clock.now()));
+});
+
+test('a rollback answers with the manifest as it was signed, and activates it', async () => {
+  await using na = await startTestAuthority();
+  const first = await publish(na, { policy_id: 'first', allowed_services: ['a'] });
+  const { etag } = Object.fromEntries((await get(na, '/policy')).headers);
+  na.clock.advance(HOUR);
+  await publish(na, { policy_id: 'second' });
+  na.clock.advance(HOUR);
+  const answer = await rollBack(na, { policy_id: 'first' });
+  assert.equal(answer.status, 200);
+  assert.equal(answer.text, first.text, 'original signature and issued_at');
+  const served = await get(na, '/policy');
+  assert.equal(served.text, first.text);
+  assert.equal(served.headers.get('etag'), etag);
+  assert.deepEqual(flags(await versions(na)), ['second', 'first active']);
+});
+
+test('a rollback to the active version changes nothing', async () => {
+  await using na = await startTestAuthority();
+  const only = await publish(na, { policy_id: 'only' });
+  na.clock.advance(HOUR);
+  assert.equal((await rollBack(na, { policy_id: 'only' })).text, only.text);
+  assert.deepEqual(flags(await versions(na)), ['only active']);
+});
+
+test('a rollback to the default policy works like any other', async () => {
+  await using na = await startTestAuthority();
+  const made = await get(na, '/policy');
+  await publish(na, { policy_id: 'later' });
+  const answer = await rollBack(na, { policy_id: 'policy-alpha-v0.1' });
+  assert.equal(answer.text, made.text);
+});
+
+test('a rollback without policy_id is 400 missing_policy_id', async (t) => {
+  await using na = await startTestAuthority();
+  await publish(na, { policy_id: 'text' });
+  const before = (await get(na, '/policy')).text;
+  for (const [name, body] of [
+    ['absent', {}],
+    ['an empty string', { policy_id: '' }],
+    ['null', { policy_id: null }],
+    ['an empty list', { policy_id: [] }],
+  ] as [string, JsonObject][]) {
+    await t.test(name, async () => {
+      assert.equal(outcome(await rollBack(na, body)), '400 missing_policy_id');
+    });
+  }
+  assert.equal((await get(na, '/policy')).text, before);
+  assert.deepEqual(audited(na, 'policy_rolled_back'), []);
+});
+
+for (const policy_id of [
+  'nobody',
+  'WINTER',
+  'winter ',
+  '__proto__',
+  'constructor',
+  'x'.repeat(300),
+]) {
+  test(`a rollback to the unknown version ${JSON.stringify(policy_id.slice(0, 20))} is 404`, async () => {
+    await using na = await startTestAuthority();
+    const active = await publish(na, { policy_id: 'winter' });
+    const answer = await rollBack(na, { policy_id });
+    assert.equal(outcome(answer), '404 policy_not_found');
+    assert.deepEqual(answer.body.error.details, {});
+    assert.equal((await get(na, '/policy')).text, active.text);
+    assert.deepEqual(audited(na, 'policy_rolled_back'), []);
+  });
+}
+
+test('the history of a network without policy is empty', async () => {
+  await using na = await startTestAuthority();
+  assert.deepEqual((await history(na)).body, { versions: [] });
+});
+
+test('the history names every version, newest first, and which one is active', async () => {
+  await using na = await startTestAuthority();
+  const published: Received[] = [];
+  const times: string[] = [];
+  for (const policy_id of ['b', 'a', 'c']) {
+    na.clock.advance(SECOND);
+    times.unshift(formatInstant(na.clock.now()));
+    published.unshift(await publish(na, { policy_id }));
+  }
+  na.clock.advance(SECOND);
+  await rollBack(na, { policy_id: 'a' });
+  assert.deepEqual(
+    await versions(na),
+    published.map(({ body }, index) => ({
+      policy_id: body.policy_id,
+      active: body.policy_id === 'a',
+      created_at: times[index],
+      policy: body,
+    })),
+  );
+});
+
+test('the history takes a standard or a privileged operator, and nobody else', async () => {
+  await using na = await startTestAuthority();
+  const stranger = { keyId: 'ops-standard', key: newKey() };
+  for (const [operator, expected] of [
+    [na.standard, '200'],
+    [na.privileged, '200'],
+    [stranger, '401 admin_auth_failed'],
+  ] as const) {
+    assert.equal(outcome(await history(na, { operator })), expected);
+  }
+  assert.equal(outcome(await get(na, HISTORY)), '401 admin_auth_failed');
+});
+
+test('the first read of a network without policy makes, keeps and signs a default', async () => {
+  await using na = await startTestAuthority();
+  na.clock.advance(MINUTE);
+  const first = await get(na, '/policy');
+  const { signatures, ...rest } = first.body;
+  assert.deepEqual(rest, {
+    policy_id: 'policy-alpha-v0.1',
+    issued_at: formatInstant(na.clock.now()),
+    issued_by: na.audience,
+    min_client_version: '0.1.0',
+    allowed_ports: [443, 8443],
+    allowed_services: [],
+    routing: { preferred_transports: ['quic', 'wireguard'], max_hops: 6 },
+  });
+  assert.ok(verifies(parsed(first), na.audience));
+  const made = formatInstant(na.clock.now());
+  na.clock.advance(HOUR);
+  assert.equal((await get(na, '/policy')).text, first.text);
+  assert.deepEqual(await versions(na), [
+    { policy_id: 'policy-alpha-v0.1', active: true, created_at: made, policy: first.body },
+  ]);
+});
+
+test('50 first reads at once make one default', async () => {
+  await using na = await startTestAuthority();
+  const answers = await Promise.all(Array.from({ length: 50 }, () => get(na, '/policy')));
+  assert.equal(new Set(answers.map(({ text }) => text)).size, 1);
+  assert.equal((await versions(na)).length, 1);
+});
+
+test('a published policy is served, not a default', async () => {
+  await using na = await startTestAuthority();
+  const published = await publish(na, { policy_id: 'p' });
+  assert.equal((await get(na, '/policy')).text, published.text);
+  assert.deepEqual(flags(await versions(na)), ['p active']);
+});
+
+test('GET /policy follows each publication and each rollback, with an ETag of its own', async () => {
+  await using na = await startTestAuthority();
+  const seen = new Map<string, string>();
+  async function follow(expected: Received): Promise<void> {
+    const served = await get(na, '/policy');
+    assert.equal(served.text, expected.text);
+    const etag = served.headers.get('etag') ?? '';
+    assert.match(etag, /^"[^"]+"$/, 'a strong validator');
+    assert.equal(seen.get(etag) ?? served.text, served.text);
+    seen.set(etag, served.text);
+  }
+  await follow(await publish(na, { policy_id: 'a' }));
+  await follow(await publish(na, { policy_id: 'b' }));
+  await follow(await rollBack(na, { policy_id: 'a' }));
+  na.clock.advance(1);
+  await follow(await publish(na, { policy_id: 'a' }));
+  await follow(await rollBack(na, { policy_id: 'b' }));
+  assert.equal(seen.size, 3);
+});
+
+test('a client that holds the active policy is answered 304 until another is active', async () => {
+  await using na = await startTestAuthority();
+  await publish(na, { policy_id: 'a' });
+  const etag = (await get(na, '/policy')).headers.get('etag') ?? '';
+  const conditional = () => send(na, 'GET', '/policy', { headers: { 'If-None-Match': etag } });
+  const held = await conditional();
+  assert.deepEqual([held.status, held.text, held.headers.get('etag')], [304, '', etag]);
+  await publish(na, { policy_id: 'b' });
+  const changed = await conditional();
+  assert.equal(changed.status, 200);
+  assert.equal(changed.body.policy_id, 'b');
+  await rollBack(na, { policy_id: 'a' });
+  assert.equal((await conditional()).status, 304);
+});
+
+const RIVALS: readonly (readonly [
+  string,
+  (n: number) => (na: TestAuthority) => Promise<Received>,
+])[] = [
+  ['publications', (n) => (na) => publish(na, { policy_id: `p${n}` })],
+  ['publications of one id', () => (na) => publish(na, { policy_id: 'same' })],
+  ['rollbacks', (n) => (na) => rollBack(na, { policy_id: n % 2 === 0 ? 'first' : 'second' })],
+  ['publications and reads', (n) => (na) => (n % 2 === 0 ? get(na, '/policy') : publish(na))],
+  [
+    'publications, rollbacks and reads',
+    (n) => (na) => {
+      if (n % 3 === 0) return publish(na, { policy_id: `p${n}` });
+      return n % 3 === 1 ? rollBack(na, { policy_id: 'first' }) : get(na, '/policy');
+    },
+  ],
+];
+
+for (const [name, call] of RIVALS) {
+  test(`30 ${name} at once leave exactly one active, which is the one that is served`, async () => {
+    await using before = await startTestAuthority();
+    await publish(before, { policy_id: 'first' });
+    await publish(before, { policy_id: 'second' });
+    // After a start the first reads make the document while versions are published.
+    await using na = await before.restart();
+    const running = Promise.all(times(30, (n) => call(n)(na)));
+    for (const rows of await Promise.all(times(10, () => versions(na)))) {
+      assert.equal(rows.filter((row) => row.active).length, 1, 'at any time');
+    }
+    for (const answer of await running) assert.equal(outcome(answer), '200');
+    const active = (await versions(na)).filter((row) => row.active);
+    assert.equal(active.length, 1);
+    const served = await get(na, '/policy');
+    assert.deepEqual(served.body, active[0]?.policy);
+    await using again = await na.restart();
+    assert.equal((await get(again, '/policy')).text, served.text);
+    assert.deepEqual(
+      (await versions(again)).filter((row) => row.active),
+      active,
+    );
+  });
+}
+
+test('first reads beside the first publications never bring an older policy back', async () => {
+  await using na = await startTestAuthority();
+  const calls = times(20, (n) =>
+    n % 2 === 0 ? get(na, '/policy') : publish(na, { policy_id: `p${n}` }),
+  );
+  for (const answer of await Promise.all(calls)) assert.equal(outcome(answer), '200');
+  const active = (await versions(na)).filter((row) => row.active);
+  assert.deepEqual((await get(na, '/policy')).body, active[0]?.policy);
+});
+
+test('publishing and rolling back need the privileged tier', async () => {
+  await using na = await startTestAuthority();
+  const active = await publish(na, { policy_id: 'a' });
+  await publish(na, { policy_id: 'b' });
+  await rollBack(na, { policy_id: 'a' });
+  for (const [path, body] of [
+    [PUBLISH, { policy_id: 'c' }],
+    [PUBLISH, { policy_id: 7 }],
+    [ROLL_BACK, { policy_id: 'b' }],
+    [ROLL_BACK, {}],
+    [ROLL_BACK, { policy_id: 'nobody' }],
+  ] as [string, JsonObject][]) {
+    const answer = await operate(na, path, body, { operator: na.standard });
+    assert.equal(outcome(answer), '403 insufficient_operator_tier', `${path} before its body`);
+  }
+  assert.equal((await get(na, '/policy')).text, active.text);
+  assert.equal((await versions(na)).length, 2);
+  assert.deepEqual(
+    new Set(audited(na, 'admin_authz_denied').map(({ required_tier }) => required_tier)),
+    new Set(['privileged']),
+  );
+});
+
+test('an operator that does not authenticate is 401 whatever its body says', async () => {
+  await using na = await startTestAuthority();
+  const operator = { keyId: na.privileged.keyId, key: newKey() };
+  for (const path of [PUBLISH, ROLL_BACK]) {
+    for (const body of [{}, { policy_id: 7 }, { policy_id: 'nobody' }]) {
+      const answer = await operate(na, path, body, { operator });
+      assert.equal(outcome(answer), '401 admin_auth_failed');
+    }
+  }
+  assert.deepEqual(await versions(na), []);
+});
+
+test('publications and rollbacks share the ADMIN bucket; reading costs nothing', async () => {
+  await using na = await startTestAuthority({ environment: { MESH_RATE_LIMIT_ADMIN: '3/60' } });
+  assert.equal(outcome(await publish(na, { policy_id: 'a' })), '200');
+  assert.equal(outcome(await rollBack(na, { policy_id: 'nobody' })), '404 policy_not_found');
+  assert.equal(outcome(await operate(na, '/admin/invite')), '200');
+  for (const path of [PUBLISH, ROLL_BACK]) {
+    const limited = await operate(na, path, { policy_id: 'a' });
+    assert.equal(outcome(limited), '429 rate_limit_exceeded');
+    assert.equal(limited.headers.get('retry-after'), '60');
+  }
+  for (let read = 0; read < 5; read += 1) {
+    assert.equal(outcome(await history(na)), '200');
+    assert.equal(outcome(await get(na, '/policy')), '200');
+  }
+  na.clock.advance(MINUTE);
+  assert.equal(outcome(await rollBack(na, { policy_id: 'a' })), '200');
+});
+
+test('each publication and each rollback is audited, and nothing that is refused', async () => {
+  await using na = await startTestAuthority();
+  await publish(na, { policy_id: 'a' });
+  await publish(na, { policy_id: 'b' });
+  await rollBack(na, { policy_id: 'a' });
+  await publish(na, { policy_id: 7 });
+  await rollBack(na, { policy_id: 'nobody' });
+  await get(na, '/policy');
+  const remote_addr = '127.0.0.1';
+  assert.deepEqual(auditEvents(na), [
+    { type: 'policy_published', details: { policy_id: 'a', remote_addr } },
+    { type: 'policy_published', details: { policy_id: 'b', remote_addr } },
+    { type: 'policy_rolled_back', details: { policy_id: 'a', remote_addr } },
+  ]);
+});
+
+test('a publication is created: 201 where the network expects it, and a rollback never', async () => {
+  await using na = await startTestAuthority({ environment: { MESH_CREATED_STATUS: '201' } });
+  assert.equal((await publish(na, { policy_id: 'a' })).status, 201);
+  assert.equal((await rollBack(na, { policy_id: 'a' })).status, 200);
+  assert.equal(outcome(await publish(na, { policy_id: 7 })), '422 request_validation_failed');
+});
+
+for (const policy_id of [
+  ' ',
+  'a/b',
+  '../up',
+  '__proto__',
+  'constructor',
+  'Zürich ✓ 😀',
+  'a\u0000b',
+  '\u0000',
+  '\u0001\u001f',
+  'x'.repeat(256),
+  '漢'.repeat(256),
+]) {
+  test(`the policy_id ${JSON.stringify(policy_id.slice(0, 12))} is a name like any other, also on disk`, async () => {
+    await using na = await startTestAuthority();
+    const published = await publish(na, { policy_id });
+    assert.equal(outcome(published), '200');
+    assert.equal(published.body.policy_id, policy_id);
+    await publish(na, { policy_id: 'other' });
+    await using again = await na.restart();
+    const found = (await versions(again)).map((row) => row.policy_id);
+    assert.deepEqual(new Set(found), new Set([policy_id, 'other']));
+    assert.equal((await rollBack(again, { policy_id })).text, published.text);
+    assert.equal((await get(again, '/policy')).text, published.text);
+  });
+}
+
+function publish(na: TestAuthority, terms: JsonObject = {}, call: OperatorCall = {}) {
+  return operate(na, PUBLISH, terms, call);
+}
+
+function rollBack(na: TestAuthority, body: JsonObject) {
+  return operate(na, ROLL_BACK, body);
+}
+
+function history(na: TestAuthority, call: OperatorCall = {}) {
+  return operate(na, HISTORY, {}, { operator: na.standard, ...call, method: 'GET' });
+}
+
+async function versions(na: TestAuthority): Promise<VersionRow[]> {
+  return (await history(na)).body.versions;
+}
+
+function flags(rows: readonly VersionRow[]): string[] {
+  return rows.map(({ policy_id, active }) => (active ? `${policy_id} active` : policy_id));
+}
+
+function times<T>(count: number, make: (index: number) => T): T[] {
+  return Array.from({ length: count }, (_, index) => make(index));
+}

@@ -1,0 +1,384 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createRateLimiter } from '../src/http/rate-limit.ts';
+import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { SECOND } from './support/clock.ts';
+import {
+  auditEvents,
+  get,
+  heartbeat,
+  invite,
+  joinedNode,
+  newKey,
+  nodeRequest,
+  operate,
+  operatorRequest,
+  outcome,
+  type Received,
+  send,
+  sendRaw,
+  sendSigned,
+  signedByNode,
+  type TestNode,
+} from './support/requests.ts';
+
+const LIMITED = '429 rate_limit_exceeded';
+
+/** The bucket at its default; the others stay off. */
+function withDefault(bucket: string) {
+  return { environment: { [`MESH_RATE_LIMIT_${bucket}`]: '' } };
+}
+
+test('30 POST /admin/* in 60 s pass, whatever their route; the 31st is 429', async () => {
+  await using na = await startTestAuthority(withDefault('ADMIN'));
+  for (let round = 0; round < 10; round += 1) {
+    assert.equal(outcome(await operate(na, '/admin/invite')), '200');
+    assert.equal(outcome(await operate(na, '/admin/revoke')), '400 missing_cert_id');
+    const unknown = await operate(na, '/admin/operator-keys/nobody/revoke');
+    assert.equal(outcome(unknown), '404 unknown_operator_key');
+  }
+  for (const path of ['/admin/invite', '/admin/revoke', '/admin/operator-keys/nobody/revoke']) {
+    const answer = await operate(na, path);
+    assert.equal(outcome(answer), LIMITED);
+    assert.equal(answer.headers.get('retry-after'), '60');
+    assert.deepEqual(answer.body.error.details, {});
+    assert.equal(answer.body.error.request_id, answer.headers.get('x-request-id'));
+  }
+});
+
+for (const [name, expected, ask] of [
+  ['unsigned', '401 admin_auth_failed', (na) => send(na, 'POST', '/admin/invite')],
+  ['malformed', '400 invalid_json', (na) => send(na, 'POST', '/admin/invite', { body: '{' })],
+  [
+    'oversized',
+    '413 request_entity_too_large',
+    (na) => send(na, 'POST', '/admin/invite', { body: ' '.repeat(3000) }),
+  ],
+  [
+    'refused for its tier',
+    '403 insufficient_operator_tier',
+    (na) => operate(na, '/admin/revoke', {}, { operator: na.standard }),
+  ],
+] as [string, string, (na: TestAuthority) => Promise<Received>][]) {
+  test(`an admin request that is ${name} counts like any other, before anything else`, async () => {
+    await using na = await startTestAuthority({
+      environment: { MESH_RATE_LIMIT_ADMIN: '2/60', MESH_MAX_REQUEST_BYTES: '2048' },
+    });
+    assert.equal(outcome(await ask(na)), expected);
+    assert.equal(outcome(await ask(na)), expected);
+    const audited = auditEvents(na).length;
+    assert.equal(outcome(await ask(na)), LIMITED);
+    assert.equal(outcome(await operate(na, '/admin/invite')), LIMITED);
+    assert.equal(auditEvents(na).length, audited, 'a limited request does nothing');
+  });
+}
+
+test('what is not POST /admin/* does not touch the admin bucket', async () => {
+  await using na = await startTestAuthority({ environment: { MESH_RATE_LIMIT_ADMIN: '1/60' } });
+  for (const [method, path] of [
+    ['GET', '/admin/invite'],
+    ['DELETE', '/admin/invite'],
+    ['POST', '/join'],
+    ['GET', '/nodes'],
+  ] as const) {
+    await send(na, method, path);
+  }
+  await operate(na, '/nodes', {}, { method: 'GET' });
+  assert.equal(outcome(await operate(na, '/admin/invite')), '200');
+  assert.equal(outcome(await operate(na, '/admin/invite')), LIMITED);
+  assert.equal(outcome(await operate(na, '/nodes', {}, { method: 'GET' })), '200');
+  assert.equal(outcome(await get(na, '/healthz')), '200');
+});
+
+test('the window slides: each request frees its own place, and Retry-After says when', async () => {
+  await using na = await startTestAuthority({ environment: { MESH_RATE_LIMIT_ADMIN: '3/60' } });
+  const ask = () => operate(na, '/admin/invite');
+  for (const pause of [0, 10, 20]) {
+    na.clock.advance(pause * SECOND);
+    assert.equal(outcome(await ask()), '200');
+  }
+  // Counted at 0, 10 and 30 s.
+  na.clock.advance(10 * SECOND);
+  assert.equal((await ask()).headers.get('retry-after'), '20');
+  na.clock.advance(19_500);
+  assert.equal((await ask()).headers.get('retry-after'), '1', 'seconds are rounded up');
+  na.clock.advance(500);
+  assert.equal(outcome(await ask()), '200');
+  assert.equal((await ask()).headers.get('retry-after'), '10');
+  na.clock.advance(10 * SECOND);
+  assert.equal(outcome(await ask()), '200');
+  assert.equal((await ask()).headers.get('retry-after'), '20');
+});
+
+test('refused requests are not counted: hammering does not prolong the wait', async () => {
+  await using na = await startTestAuthority({ environment: { MESH_RATE_LIMIT_ADMIN: '2/60' } });
+  const ask = () => send(na, 'POST', '/admin/invite');
+  await ask();
+  await ask();
+  for (let second = 0; second < 59; second += 1) {
+    na.clock.advance(SECOND);
+    assert.equal(outcome(await ask()), LIMITED);
+  }
+  na.clock.advance(SECOND);
+  assert.equal(outcome(await ask()), '401 admin_auth_failed');
+});
+
+test('a limited request spends no nonce: the same request passes later', async () => {
+  await using na = await startTestAuthority({ environment: { MESH_RATE_LIMIT_ADMIN: '1/10' } });
+  await send(na, 'POST', '/admin/invite');
+  const request = operatorRequest(na, '/admin/invite');
+  assert.equal(outcome(await sendSigned(na, request)), LIMITED);
+  na.clock.advance(10 * SECOND);
+  assert.equal(outcome(await sendSigned(na, request)), '200');
+});
+
+test('each source address has its own bucket', async () => {
+  const environment = { MESH_RATE_LIMIT_ADMIN: '1/60', MESH_PROXY_HOPS: '1' };
+  await using na = await startTestAuthority({ environment });
+  const from = (address: string) =>
+    send(na, 'POST', '/admin/invite', { headers: { 'X-Forwarded-For': address } });
+  for (const address of ['192.0.2.1', '192.0.2.2', '2001:db8::1']) {
+    assert.equal(outcome(await from(address)), '401 admin_auth_failed');
+    assert.equal(outcome(await from(address)), LIMITED);
+  }
+  assert.equal(outcome(await from('2001:0DB8:0:0::1')), LIMITED, 'one address in two spellings');
+  assert.equal(outcome(await from('::ffff:192.0.2.1')), LIMITED, 'IPv4 mapped into IPv6');
+});
+
+test('600 POST /join in 60 s pass, the 601st is 429', async () => {
+  await using na = await startTestAuthority(withDefault('JOIN'));
+  for (let batch = 0; batch < 12; batch += 1) {
+    const answers = await Promise.all(Array.from({ length: 50 }, () => send(na, 'POST', '/join')));
+    for (const answer of answers) assert.equal(outcome(answer), '400 missing_node_public_key');
+  }
+  const token = await invite(na);
+  const refused = await nodeRequest(na, '/join', newKey(), { invite_token: token });
+  assert.equal(outcome(refused), LIMITED);
+  na.clock.advance(60 * SECOND);
+  const later = await nodeRequest(na, '/join', newKey(), { invite_token: token });
+  assert.equal(outcome(later), '200');
+});
+
+test('after 10 failed invite look-ups further failures are 429, but a valid invite still works', async () => {
+  await using na = await startTestAuthority(withDefault('JOIN_FAILURES'));
+  const guess = (token = 'guess') => nodeRequest(na, '/join', newKey(), { invite_token: token });
+  const used = await invite(na);
+  await guess(used);
+  for (let tries = 0; tries < 10; tries += 1) {
+    const token = tries % 2 === 0 ? used : 'guess';
+    assert.equal(outcome(await guess(token)), '403 invalid_invite_token');
+  }
+  const limited = await guess();
+  assert.equal(outcome(limited), LIMITED);
+  assert.equal(limited.headers.get('retry-after'), '60');
+  assert.equal(outcome(await guess(used)), LIMITED);
+  for (let nodes = 0; nodes < 3; nodes += 1) {
+    assert.equal(outcome(await guess(await invite(na))), '200');
+  }
+  na.clock.advance(59 * SECOND);
+  assert.equal(outcome(await guess()), LIMITED);
+  na.clock.advance(SECOND);
+  assert.equal(outcome(await guess()), '403 invalid_invite_token');
+});
+
+test('of 30 parallel failed look-ups no more than the limit are answered as such', async () => {
+  await using na = await startTestAuthority(withDefault('JOIN_FAILURES'));
+  const answers = await Promise.all(
+    Array.from({ length: 30 }, () => nodeRequest(na, '/join', newKey(), { invite_token: 'x' })),
+  );
+  assert.equal(answers.filter(({ status }) => status === 403).length, 10);
+  assert.equal(answers.filter(({ status }) => status === 429).length, 20);
+});
+
+test('other refusals of a join are no failed look-ups', async () => {
+  await using na = await startTestAuthority({
+    environment: { MESH_RATE_LIMIT_JOIN_FAILURES: '1/60' },
+  });
+  const token = await invite(na);
+  for (let tries = 0; tries < 3; tries += 1) {
+    const call = { signedBy: newKey() };
+    const unproven = await nodeRequest(na, '/join', newKey(), { invite_token: token }, call);
+    assert.equal(outcome(unproven), '401 node_auth_failed');
+    assert.equal(outcome(await send(na, 'POST', '/join')), '400 missing_node_public_key');
+  }
+  const failed = await nodeRequest(na, '/join', newKey(), { invite_token: 'x' });
+  assert.equal(outcome(failed), '403 invalid_invite_token');
+});
+
+test('after 60 failed proofs of one key from one address its requests are 429 unjudged', async () => {
+  await using na = await startTestAuthority(withDefault('NODE_FAILURES'));
+  const node = await joinedNode(na);
+  const neighbour = await joinedNode(na);
+  for (let tries = 0; tries < 30; tries += 1) {
+    assert.equal(outcome(await forged(na, node, '/heartbeat')), '401 node_auth_failed');
+    assert.equal(outcome(await forged(na, node, '/renew')), '401 node_auth_failed');
+  }
+  const audited = auditEvents(na).length;
+  const limited = await forged(na, node, '/heartbeat');
+  assert.equal(outcome(limited), LIMITED);
+  assert.equal(limited.headers.get('retry-after'), '60');
+  assert.equal(outcome(await forged(na, node, '/renew')), LIMITED);
+  assert.equal(outcome(await heartbeat(na, node)), LIMITED, 'before the signature is checked');
+  assert.equal(auditEvents(na).length, audited);
+  assert.equal(outcome(await heartbeat(na, neighbour)), '200', 'the fleet is not locked out');
+  assert.equal(outcome(await forged(na, neighbour, '/heartbeat')), '401 node_auth_failed');
+  na.clock.advance(60 * SECOND);
+  assert.equal(outcome(await heartbeat(na, node)), '200');
+});
+
+test('failed proofs from one address do not limit the node at another', async () => {
+  const environment = { MESH_RATE_LIMIT_NODE_FAILURES: '2/60', MESH_PROXY_HOPS: '1' };
+  await using na = await startTestAuthority({ environment });
+  const node = await joinedNode(na);
+  const from = (address: string, signer = node.key) => {
+    const { init } = signedHeartbeat(na, node, signer);
+    const headers = { 'X-Forwarded-For': address };
+    return send(na, 'POST', '/heartbeat', { ...init, headers });
+  };
+  for (let tries = 0; tries < 2; tries += 1) await from('192.0.2.66', newKey());
+  assert.equal(outcome(await from('192.0.2.66')), LIMITED);
+  assert.equal(outcome(await from('192.0.2.1')), '200');
+});
+
+test('of 30 parallel forged heartbeats no more than the limit are judged', async () => {
+  await using na = await startTestAuthority({
+    environment: { MESH_RATE_LIMIT_NODE_FAILURES: '5/60' },
+  });
+  const node = await joinedNode(na);
+  const answers = await Promise.all(
+    Array.from({ length: 30 }, () => forged(na, node, '/heartbeat')),
+  );
+  assert.equal(answers.filter(({ status }) => status === 401).length, 5);
+  assert.equal(answers.filter(({ status }) => status === 429).length, 25);
+});
+
+test('accepted requests and refusals for a certificate’s state are no failed proofs', async () => {
+  await using na = await startTestAuthority({
+    environment: { MESH_RATE_LIMIT_NODE_FAILURES: '1/60' },
+  });
+  const node = await joinedNode(na);
+  for (let tries = 0; tries < 5; tries += 1) {
+    assert.equal(outcome(await heartbeat(na, node)), '200');
+    const unknown = await nodeRequest(na, '/heartbeat', node.key, { cert_id: 'unknown' });
+    assert.equal(outcome(unknown), '403 certificate_not_found');
+  }
+  assert.equal(outcome(await forged(na, node, '/heartbeat')), '401 node_auth_failed');
+  assert.equal(outcome(await forged(na, node, '/heartbeat')), LIMITED);
+});
+
+for (const [bucket, route] of [
+  ['HEARTBEAT', '/heartbeat'],
+  ['RENEW', '/renew'],
+] as const) {
+  test(`${route} has no limit per address by default`, async () => {
+    await using na = await startTestAuthority(withDefault(bucket));
+    const node = await joinedNode(na);
+    const body = { cert_id: node.certId };
+    for (let tries = 0; tries < 150; tries += 1) {
+      assert.equal(outcome(await nodeRequest(na, route, node.key, body)), '200');
+    }
+  });
+
+  test(`MESH_RATE_LIMIT_${bucket} limits ${route} per address`, async () => {
+    await using na = await startTestAuthority({
+      environment: { [`MESH_RATE_LIMIT_${bucket}`]: '2/30' },
+    });
+    const nodes = [await joinedNode(na), await joinedNode(na), await joinedNode(na)];
+    const outcomes = [];
+    for (const { key, certId } of nodes) {
+      outcomes.push(outcome(await nodeRequest(na, route, key, { cert_id: certId })));
+    }
+    assert.deepEqual(outcomes, ['200', '200', LIMITED]);
+    na.clock.advance(30 * SECOND);
+    const [node] = nodes;
+    assert.ok(node !== undefined);
+    const later = await nodeRequest(na, route, node.key, { cert_id: node.certId });
+    assert.equal(outcome(later), '200');
+  });
+}
+
+for (const [bucket, path] of [
+  ['ADMIN', '/admin/invite'],
+  ['JOIN', '/join'],
+] as const) {
+  test(`MESH_RATE_LIMIT_${bucket}=off takes the limit from ${path}`, async () => {
+    await using na = await startTestAuthority({
+      environment: { [`MESH_RATE_LIMIT_${bucket}`]: 'off' },
+    });
+    for (let batch = 0; batch < 14; batch += 1) {
+      const answers = await Promise.all(Array.from({ length: 50 }, () => send(na, 'POST', path)));
+      for (const { status } of answers) assert.notEqual(status, 429);
+    }
+  });
+}
+
+for (const [hops, forwarded, expected] of [
+  ['0', ['192.0.2.1'], '127.0.0.1'],
+  ['0', [], '127.0.0.1'],
+  ['1', [], '127.0.0.1'],
+  ['1', ['192.0.2.1'], '192.0.2.1'],
+  ['1', ['198.51.100.9, 192.0.2.1'], '192.0.2.1'],
+  ['2', ['198.51.100.9, 192.0.2.1, 10.0.0.1'], '192.0.2.1'],
+  ['2', ['192.0.2.1'], '192.0.2.1'],
+  ['1', ['198.51.100.9,192.0.2.1 '], '192.0.2.1'],
+  ['1', ['198.51.100.9', '192.0.2.1'], '192.0.2.1'],
+  ['2', ['198.51.100.9, 192.0.2.1', '10.0.0.1'], '192.0.2.1'],
+  ['1', ['2001:DB8::0:1'], '2001:db8::1'],
+  ['1', ['::ffff:192.0.2.1'], '192.0.2.1'],
+  ['1', ['not an address'], '127.0.0.1'],
+  ['1', ['192.0.2.1, '], '127.0.0.1'],
+] as const) {
+  const shown = forwarded.length === 0 ? 'nothing' : JSON.stringify(forwarded);
+  test(`MESH_PROXY_HOPS=${hops} and ${shown} forwarded: the source is ${expected}`, async () => {
+    await using na = await startTestAuthority({ environment: { MESH_PROXY_HOPS: hops } });
+    const headers = forwarded.length === 0 ? {} : { 'X-Forwarded-For': [...forwarded] };
+    await sendRaw(na, 'GET', '/healthz', { headers });
+    assert.match(na.logLines.at(-1) ?? '', new RegExp(` remote_addr=${expected}\\s*$`));
+  });
+}
+
+test('a limiter forgets the key idle longest beyond 50,000 keys, and keeps the rest', () => {
+  const limiter = createRateLimiter({ count: 1, windowSeconds: 3600 });
+  const total = 200_000;
+  for (let index = 0; index < total; index += 1) limiter.count(`key ${index}`, index);
+  let remembered = 0;
+  for (let index = 0; index < total; index += 1) {
+    if (limiter.retryAfter(`key ${index}`, total) > 0) remembered += 1;
+  }
+  assert.equal(remembered, 50_000);
+  assert.equal(limiter.retryAfter('key 0', total), 0);
+  assert.notEqual(limiter.retryAfter(`key ${total - 1}`, total), 0);
+});
+
+test('a key that is still active is not the one forgotten', () => {
+  const limiter = createRateLimiter({ count: 2, windowSeconds: 3600 });
+  limiter.count('busy', 0);
+  for (let index = 0; index < 49_999; index += 1) limiter.count(`key ${index}`, 1);
+  limiter.count('busy', 2);
+  for (let index = 0; index < 49_998; index += 1) limiter.count(`other ${index}`, 3);
+  assert.notEqual(limiter.retryAfter('busy', 4), 0);
+});
+
+test('a limiter that is off counts and limits nothing', () => {
+  const limiter = createRateLimiter(null);
+  for (let index = 0; index < 1000; index += 1) limiter.count('key', index);
+  assert.equal(limiter.retryAfter('key', 1000), 0);
+});
+
+test('a limiter survives a clock that is set back', () => {
+  const limiter = createRateLimiter({ count: 2, windowSeconds: 60 });
+  limiter.count('key', 100_000);
+  limiter.count('key', 100_000);
+  assert.ok(limiter.retryAfter('key', 50_000) > 0);
+  assert.equal(limiter.retryAfter('key', 160_000), 0);
+});
+
+/** A request in the node's name that another key signed. */
+function forged(na: TestAuthority, node: TestNode, route: string): Promise<Received> {
+  const call = { signedBy: newKey() };
+  return nodeRequest(na, route, node.key, { cert_id: node.certId }, call);
+}
+
+function signedHeartbeat(na: TestAuthority, node: TestNode, signedBy: TestNode['key']) {
+  return signedByNode(na, '/heartbeat', node.key, { cert_id: node.certId }, { signedBy });
+}

@@ -1,0 +1,427 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { verifyText } from '../src/client/keys.ts';
+import type { JsonObject } from '../src/json/value.ts';
+import { canonicalJson } from '../src/json/write.ts';
+import { readCertificateRevocationList } from '../src/records/revocation-list.ts';
+import { readAuditEntries } from '../src/store/lmdb.ts';
+import { formatInstant } from '../src/timestamp.ts';
+import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { HOUR, MINUTE, SECOND } from './support/clock.ts';
+import { valuesExcept } from './support/hostile.ts';
+import {
+  get,
+  heartbeat,
+  joinedNode,
+  newKey,
+  nodeRequest,
+  type OperatorCall,
+  operate,
+  outcome,
+  type TestNode,
+} from './support/requests.ts';
+
+const REASONS = ['key_compromise', 'cessation_of_operation', 'superseded', 'unspecified'];
+const DAY = 24 * HOUR;
+
+function revoke(na: TestAuthority, body: JsonObject, call: OperatorCall = {}) {
+  return operate(na, '/admin/revoke', body, call);
+}
+
+async function crlOf(na: TestAuthority) {
+  const answer = await get(na, '/crl');
+  assert.equal(answer.status, 200);
+  return { text: answer.text, crl: answer.body };
+}
+
+async function joinMany(na: TestAuthority, count: number): Promise<TestNode[]> {
+  return Promise.all(Array.from({ length: count }, () => joinedNode(na)));
+}
+
+function idsOn(crl: { revoked_certificates: { certificate_id: string }[] }): string[] {
+  return crl.revoked_certificates.map(({ certificate_id }) => certificate_id);
+}
+
+suite('POST /admin/revoke', () => {
+  test('checks in the specified order: each refusal comes before all later ones', async () => {
+    await using na = await startTestAuthority();
+    const node = await joinedNode(na);
+    const byStandard = { operator: na.standard };
+    const wronglySigned = { alter: (h: Record<string, string>) => (h['X-Admin-Signature'] = 'x') };
+    const byStranger = { operator: { keyId: 'stranger', key: newKey() } };
+    const outcomes = [
+      await revoke(na, { reason: 'x' }, byStranger),
+      await revoke(na, { reason: 'x' }, { ...byStandard, ...wronglySigned }),
+      await revoke(na, { reason: 'x' }, byStandard),
+      await revoke(na, { reason: 'x' }),
+      await revoke(na, { cert_id: 'no such certificate', reason: 'x' }),
+      await revoke(na, { cert_id: 'no such certificate', reason: 'superseded' }),
+      await revoke(na, { cert_id: node.certId, reason: 'superseded' }),
+    ].map(outcome);
+    assert.deepEqual(outcomes, [
+      '401 admin_auth_failed',
+      '401 admin_auth_failed',
+      '403 insufficient_operator_tier',
+      '400 missing_cert_id',
+      '400 invalid_revocation_reason',
+      '404 certificate_not_found',
+      '200',
+    ]);
+  });
+
+  for (const [name, value] of valuesExcept('a string')) {
+    test(`refuses ${name} as cert_id`, async () => {
+      await using na = await startTestAuthority();
+      assert.equal(outcome(await revoke(na, { cert_id: value })), '400 missing_cert_id');
+    });
+  }
+
+  test('refuses every reason that is not one of the four, of whatever type, and changes nothing', async () => {
+    await using na = await startTestAuthority();
+    const node = await joinedNode(na);
+    const before = await crlOf(na);
+    const wrong = [
+      ...valuesExcept(),
+      ['a capital', 'Superseded'] as const,
+      ['a blank', 'superseded '] as const,
+      ['a reason of X.509', 'ca_compromise'] as const,
+    ];
+    for (const [name, reason] of wrong) {
+      const answer = await revoke(na, { cert_id: node.certId, reason });
+      assert.equal(outcome(answer), '400 invalid_revocation_reason', name);
+    }
+    assert.deepEqual(await crlOf(na), before);
+    assert.equal(outcome(await heartbeat(na, node)), '200');
+  });
+
+  for (const [given, kept] of [
+    [undefined, 'unspecified'] as const,
+    ...REASONS.map((r) => [r, r] as const),
+  ]) {
+    test(`with reason ${given ?? 'left out'} puts ${kept} on the list and into the audit log`, async () => {
+      await using na = await startTestAuthority();
+      const node = await joinedNode(na);
+      const terms = given === undefined ? {} : { reason: given };
+      const answer = await revoke(na, { cert_id: node.certId, ...terms });
+      assert.deepEqual(answer.body, { crl_sequence: 1, revoked_count: 1 });
+      const { crl } = await crlOf(na);
+      assert.deepEqual(crl.revoked_certificates, [
+        {
+          certificate_id: node.certId,
+          revoked_at: formatInstant(na.clock.now()),
+          reason: kept,
+          issuer: na.audience,
+        },
+      ]);
+      const last = [...readAuditEntries(na.dataDir)].at(-1);
+      assert.equal(last?.event_type, 'certificate_revoked');
+      assert.deepEqual(last?.details, {
+        cert_id: node.certId,
+        reason: kept,
+        crl_sequence: 1,
+        remote_addr: '127.0.0.1',
+      });
+    });
+  }
+
+  test('takes effect on the very next request, and on the count and the roster', async () => {
+    await using na = await startTestAuthority();
+    const [node, other] = [await joinedNode(na), await joinedNode(na)];
+    assert.equal(outcome(await heartbeat(na, node)), '200');
+    await revoke(na, { cert_id: node.certId });
+    assert.equal(outcome(await heartbeat(na, node)), '403 certificate_revoked');
+    const renewal = await nodeRequest(na, '/renew', node.key, { cert_id: node.certId });
+    assert.equal(outcome(renewal), '403 certificate_revoked');
+    const roster = await operate(na, '/nodes', {}, { method: 'GET' });
+    assert.deepEqual(Object.keys(roster.body.nodes), [other.certId]);
+    assert.deepEqual((await get(na, '/nodes')).body, { count: 1 });
+  });
+
+  test('repeated for the same certificate changes nothing and tells the sequence there is', async () => {
+    await using na = await startTestAuthority();
+    const [node, other] = [await joinedNode(na), await joinedNode(na)];
+    await revoke(na, { cert_id: node.certId, reason: 'cessation_of_operation' });
+    await revoke(na, { cert_id: other.certId });
+    const before = await crlOf(na);
+    na.clock.advance(MINUTE);
+    for (const reason of ['key_compromise', 'cessation_of_operation', 'unspecified']) {
+      const again = await revoke(na, { cert_id: node.certId, reason });
+      assert.equal(again.status, 200);
+      assert.deepEqual(again.body, { crl_sequence: 2, revoked_count: 2 });
+    }
+    assert.deepEqual(await crlOf(na), before);
+    const events = [...readAuditEntries(na.dataDir)].filter(
+      ({ event_type }) => event_type === 'certificate_revoked',
+    );
+    assert.equal(events.length, 2);
+    const token = (await operate(na, '/admin/invite', {})).body.token_id;
+    const rejoined = await nodeRequest(na, '/join', node.key, { invite_token: token });
+    assert.equal(outcome(rejoined), '200', 'the repeated reason does not make a compromise of it');
+  });
+
+  test('repeated 20 times at once takes one sequence', async () => {
+    await using na = await startTestAuthority();
+    const node = await joinedNode(na);
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () => revoke(na, { cert_id: node.certId, reason: 'superseded' })),
+    );
+    for (const { body } of answers) assert.deepEqual(body, { crl_sequence: 1, revoked_count: 1 });
+    assert.equal((await crlOf(na)).crl.sequence, 1);
+  });
+
+  test('revokes certificates that are expired or were renewed', async () => {
+    await using na = await startTestAuthority();
+    const node = await joinedNode(na, { max_validity_hours: 1 });
+    const renewal = await nodeRequest(na, '/renew', node.key, { cert_id: node.certId });
+    const next = { key: node.key, certId: renewal.body.cert_id as string };
+    assert.equal(outcome(await revoke(na, { cert_id: node.certId })), '200');
+    assert.equal(outcome(await heartbeat(na, next)), '200', 'the successor is not touched');
+    na.clock.advance(HOUR);
+    assert.equal(outcome(await revoke(na, { cert_id: next.certId })), '200');
+    assert.equal(outcome(await heartbeat(na, next)), '403 certificate_revoked');
+    assert.deepEqual(idsOn((await crlOf(na)).crl), [node.certId, next.certId]);
+  });
+
+  test('60 at once all land, each with a sequence of its own, strictly increasing', async () => {
+    await using na = await startTestAuthority();
+    const nodes = await joinMany(na, 60);
+    const seen = new Map<number, Set<string>>();
+    let last = 0;
+    let done = false;
+    const reader = (async () => {
+      while (!done) {
+        const { text, crl } = await crlOf(na);
+        assert.ok(crl.sequence >= last, 'a sequence never goes back');
+        last = crl.sequence;
+        seen.set(last, (seen.get(last) ?? new Set()).add(text));
+      }
+    })();
+    const answers = await Promise.all(
+      nodes.map(async ({ certId }) => ({ certId, answer: await revoke(na, { cert_id: certId }) })),
+    );
+    done = true;
+    await reader;
+    const bySequence = answers
+      .map(({ certId, answer }) => ({ certId, ...answer.body }))
+      .sort((a, b) => a.crl_sequence - b.crl_sequence);
+    assert.deepEqual(
+      bySequence.map(({ crl_sequence }) => crl_sequence),
+      Array.from({ length: 60 }, (_, i) => i + 1),
+    );
+    for (const { crl_sequence, revoked_count } of bySequence) {
+      assert.equal(revoked_count, crl_sequence);
+    }
+    const { crl, text } = await crlOf(na);
+    assert.equal(crl.sequence, 60);
+    const order = bySequence.map(({ certId }) => certId);
+    assert.deepEqual(idsOn(crl), order, 'entries stand in the order of their sequences');
+    seen.set(60, (seen.get(60) ?? new Set()).add(text));
+    for (const [sequence, texts] of seen) {
+      assert.equal(texts.size, 1, `sequence ${sequence} names one content`);
+      const [only = ''] = texts;
+      assert.deepEqual(idsOn(JSON.parse(only)), order.slice(0, sequence));
+    }
+    for (const node of nodes)
+      assert.equal(outcome(await heartbeat(na, node)), '403 certificate_revoked');
+    await using again = await na.restart();
+    assert.equal((await crlOf(again)).text, text, 'and after a restart it is the same document');
+  });
+});
+
+suite('GET /crl', () => {
+  test('is a signed empty list with sequence 0 when nothing is revoked, always the same one', async () => {
+    await using na = await startTestAuthority();
+    const { text, crl } = await crlOf(na);
+    const { crl_id: crlId, signatures, ...facts } = crl;
+    assert.match(crlId, /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
+    assert.deepEqual(facts, {
+      sequence: 0,
+      issued_at: formatInstant(na.clock.now()),
+      next_update: formatInstant(na.clock.now() + DAY),
+      issuer: na.audience,
+      revoked_certificates: [],
+    });
+    assert.equal(signatures.length, 1);
+    na.clock.advance(HOUR);
+    assert.equal((await crlOf(na)).text, text);
+    await using again = await na.restart();
+    assert.equal((await crlOf(again)).text, text);
+  });
+
+  test('is signed by the authority in its first signature, in canonical form with nothing unknown', async () => {
+    await using na = await startTestAuthority();
+    for (const { certId } of await joinMany(na, 3)) await revoke(na, { cert_id: certId });
+    const { crl } = await crlOf(na);
+    const signed = canonicalJson(crl, 'signatures');
+    assert.equal(verifyText(na.audience, signed, crl.signatures[0].sig), true);
+    assert.equal(crl.signatures[0].key_id, na.audience);
+    assert.deepEqual(readCertificateRevocationList(crl), crl);
+    const altered = canonicalJson({ ...crl, sequence: 99 }, 'signatures');
+    assert.equal(verifyText(na.audience, altered, crl.signatures[0].sig), false);
+  });
+
+  test('names the authority’s key as issuer even when the key has a label', async () => {
+    await using na = await startTestAuthority({ environment: { NA_KEY_ID: 'na-2025-q1' } });
+    const node = await joinedNode(na);
+    await revoke(na, { cert_id: node.certId });
+    const { crl } = await crlOf(na);
+    assert.equal(crl.issuer, na.audience);
+    assert.equal(crl.revoked_certificates[0].issuer, na.audience);
+    assert.equal(crl.signatures[0].key_id, 'na-2025-q1');
+  });
+
+  test('gets a new id, time and content with each version', async () => {
+    await using na = await startTestAuthority();
+    const nodes = await joinMany(na, 3);
+    const ids = new Set<string>();
+    for (const [index, { certId }] of nodes.entries()) {
+      na.clock.advance(MINUTE);
+      await revoke(na, { cert_id: certId });
+      const { crl } = await crlOf(na);
+      assert.equal(crl.sequence, index + 1);
+      assert.equal(crl.issued_at, formatInstant(na.clock.now()));
+      assert.equal(crl.next_update, formatInstant(na.clock.now() + DAY));
+      ids.add(crl.crl_id);
+    }
+    assert.equal(ids.size, 3);
+  });
+
+  test('keeps its entries in the order of revocation, through restarts and in one millisecond', async () => {
+    await using na = await startTestAuthority();
+    const nodes = await joinMany(na, 12);
+    const order: string[] = [];
+    for (const { certId } of nodes.slice(0, 8).reverse()) {
+      await revoke(na, { cert_id: certId });
+      order.push(certId);
+    }
+    assert.deepEqual(idsOn((await crlOf(na)).crl), order);
+    await using again = await na.restart();
+    for (const { certId } of nodes.slice(8).reverse()) {
+      await revoke(again, { cert_id: certId });
+      order.push(certId);
+    }
+    assert.deepEqual(idsOn((await crlOf(again)).crl), order);
+    await using third = await again.restart();
+    const { crl, text } = await crlOf(third);
+    assert.equal(crl.sequence, 12);
+    assert.deepEqual(idsOn(crl), order);
+    assert.equal(text, (await crlOf(third)).text);
+  });
+
+  test('is re-issued with the next sequence once next_update has come, with the same entries', async () => {
+    await using na = await startTestAuthority();
+    const node = await joinedNode(na);
+    await revoke(na, { cert_id: node.certId });
+    const before = (await crlOf(na)).crl;
+    na.clock.advance(DAY - 1);
+    assert.equal((await crlOf(na)).crl.sequence, 1);
+    na.clock.advance(1);
+    const { crl, text } = await crlOf(na);
+    assert.equal(crl.sequence, 2);
+    assert.notEqual(crl.crl_id, before.crl_id);
+    assert.equal(crl.issued_at, formatInstant(na.clock.now()));
+    assert.equal(crl.next_update, formatInstant(na.clock.now() + DAY));
+    assert.deepEqual(crl.revoked_certificates, before.revoked_certificates);
+    assert.equal((await crlOf(na)).text, text);
+    await using again = await na.restart();
+    assert.equal((await crlOf(again)).text, text);
+    const other = await joinedNode(again);
+    assert.deepEqual((await revoke(again, { cert_id: other.certId })).body, {
+      crl_sequence: 3,
+      revoked_count: 2,
+    });
+    assert.deepEqual(idsOn((await crlOf(again)).crl), [node.certId, other.certId]);
+  });
+
+  test('past next_update is never served, whoever asks while it is being re-issued', async () => {
+    await using na = await startTestAuthority();
+    na.clock.advance(DAY);
+    const answers = await Promise.all(Array.from({ length: 30 }, () => crlOf(na)));
+    const late = answers.filter(({ crl }) => Date.parse(crl.next_update) <= na.clock.now());
+    assert.equal(late.length, 0, `${late.length} of 30 answers had lapsed`);
+    const sequences = new Set(answers.map(({ crl }) => crl.sequence));
+    assert.deepEqual(sequences, new Set([1]), 'and it is re-issued once');
+  });
+
+  test('re-issued while certificates are being revoked still gives each sequence one content', async () => {
+    await using na = await startTestAuthority();
+    const nodes = await joinMany(na, 20);
+    na.clock.advance(DAY);
+    const contents = new Map<number, Set<string>>();
+    const read = async () => {
+      const { crl, text } = await crlOf(na);
+      contents.set(crl.sequence, (contents.get(crl.sequence) ?? new Set()).add(text));
+    };
+    const answers = await Promise.all(
+      nodes.flatMap(({ certId }) => [read(), revoke(na, { cert_id: certId }), read()]),
+    );
+    const sequences = answers.flatMap((answer) =>
+      answer ? [answer.body.crl_sequence as number] : [],
+    );
+    assert.equal(new Set(sequences).size, 20);
+    for (const [sequence, texts] of contents) assert.equal(texts.size, 1, `sequence ${sequence}`);
+    const { crl } = await crlOf(na);
+    assert.equal(crl.sequence, Math.max(...sequences));
+    assert.equal(crl.revoked_certificates.length, 20);
+  });
+
+  test('is re-issued at a start that comes after next_update', async () => {
+    await using na = await startTestAuthority();
+    const { certId } = await joinedNode(na);
+    await revoke(na, { cert_id: certId });
+    await na.stop();
+    na.clock.advance(3 * DAY);
+    await using again = await na.restart();
+    const { crl } = await crlOf(again);
+    assert.equal(crl.sequence, 2);
+    assert.equal(crl.issued_at, formatInstant(again.clock.now()));
+    assert.deepEqual(idsOn(crl), [certId]);
+  });
+
+  test('does not go back when the clock does', async () => {
+    await using na = await startTestAuthority();
+    const [first, second] = [await joinedNode(na), await joinedNode(na)];
+    await revoke(na, { cert_id: first.certId });
+    na.clock.advance(-HOUR);
+    await revoke(na, { cert_id: second.certId });
+    const { crl } = await crlOf(na);
+    assert.equal(crl.sequence, 2);
+    assert.deepEqual(idsOn(crl), [first.certId, second.certId]);
+    await using again = await na.restart();
+    assert.deepEqual(idsOn((await crlOf(again)).crl), [first.certId, second.certId]);
+  });
+});
+
+test('a restart keeps certificates, revocations, operator keys, liveness and the audit log', async () => {
+  await using na = await startTestAuthority();
+  const [kept, gone] = [await joinedNode(na), await joinedNode(na)];
+  na.clock.advance(SECOND);
+  await heartbeat(na, kept);
+  await revoke(na, { cert_id: gone.certId, reason: 'key_compromise' });
+  const standard = await operate(na, '/admin/operator-keys/ops-standard/revoke', {
+    reason: 'rotated',
+  });
+  assert.equal(outcome(standard), '200');
+  const [crl, metrics] = [await crlOf(na), await figuresOf(na)];
+  const roster = (await operate(na, '/nodes', {}, { method: 'GET' })).body;
+  const audit = [...readAuditEntries(na.dataDir)];
+
+  await using again = await na.restart();
+  assert.deepEqual(await crlOf(again), crl);
+  assert.deepEqual(await figuresOf(again), metrics);
+  assert.deepEqual((await operate(again, '/nodes', {}, { method: 'GET' })).body, roster);
+  assert.deepEqual([...readAuditEntries(again.dataDir)], audit);
+  again.clock.advance(SECOND);
+  assert.equal(outcome(await heartbeat(again, kept)), '200');
+  assert.equal(outcome(await heartbeat(again, gone)), '403 certificate_revoked');
+  const refused = await operate(again, '/admin/invite', {}, { operator: again.standard });
+  assert.equal(outcome(refused), '401 admin_auth_failed');
+  assert.equal(refused.body.error.message, 'Unknown admin key');
+});
+
+/** The five figures of the service itself. */
+async function figuresOf(na: TestAuthority): Promise<string[]> {
+  const { text } = await get(na, '/metrics');
+  const figure = /^mesh_na_(issued_certs|active_nodes|revoked_certs|crl_sequence|policy_versions)/;
+  return text.split('\n').filter((line) => figure.test(line));
+}

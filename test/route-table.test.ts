@@ -1,0 +1,298 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Access, Route } from '../src/http/route.ts';
+import { createRouter } from '../src/http/router.ts';
+import { ROUTES } from '../src/routes/table.ts';
+import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import {
+  get,
+  invite,
+  joinedNode,
+  newKey,
+  nodeRequest,
+  operate,
+  operatorRequest,
+  outcome,
+  type Received,
+  send,
+  sendRaw,
+} from './support/requests.ts';
+
+type Limit = Route['limit'];
+type SpecRoute = readonly [method: string, path: string, access: Access, limit: Limit];
+
+/** The endpoints of the spec with their access class and limit; path parameters carry no name here. */
+const SPEC: readonly SpecRoute[] = [
+  ...[
+    '/',
+    '/healthz',
+    '/readyz',
+    '/health',
+    '/dashboard',
+    '/dashboard.json',
+    '/genesis',
+    '/sovereign.json',
+    '/policy',
+    '/crl',
+    '/agents',
+    '/agents/{}',
+    '/recognition-graph',
+    '/connectome',
+    '/connectome.json',
+    '/connectome/trust-path',
+    '/atlas',
+    '/atlas.json',
+    '/recognition-treaties',
+    '/recognition-treaties/{}',
+    '/recognition-policy',
+    '/attestations',
+    '/attestations/{}',
+    '/sovereign-revocation-feed',
+    '/swagger.json',
+    '/api-reference',
+    '/cli-reference',
+  ].map((path): SpecRoute => ['GET', path, 'public', 'none']),
+  ['GET', '/metrics', 'internal', 'none'],
+  ['GET', '/nodes', 'public-or-operator', 'none'],
+  ['GET', '/data-usage/policy', 'public', 'POLICY_READ'],
+  ['GET', '/admin/policy/history', 'operator', 'none'],
+  ['POST', '/join', 'node', 'JOIN'],
+  ['POST', '/heartbeat', 'node', 'HEARTBEAT'],
+  ['POST', '/renew', 'node', 'RENEW'],
+  ['POST', '/agents', 'node', 'AGENTS'],
+  ['DELETE', '/agents/{}', 'node', 'AGENT_DELETE'],
+  ...[
+    '/admin/revoke',
+    '/admin/operator-keys/{}/revoke',
+    '/admin/policy',
+    '/admin/policy/rollback',
+    '/admin/attestations',
+    '/admin/attestations/{}/revoke',
+    '/admin/recognition-policy',
+    '/admin/recognition-treaties',
+    '/admin/recognition-treaties/{}/revoke',
+    '/admin/sovereign-revocation-feeds/import',
+  ].map((path): SpecRoute => ['POST', path, 'operator-privileged', 'ADMIN']),
+  ...[
+    '/admin/invite',
+    '/admin/agreements/offer',
+    '/admin/agreements/counter',
+    '/admin/agreements/accept',
+    '/admin/boundary/decide',
+    '/admin/trust-evidence',
+    '/admin/disclosure/commit',
+    '/admin/disclosure/nullifier',
+    '/admin/consensus/vote',
+    '/admin/consensus/proof',
+    '/admin/data-usage/policy',
+    '/admin/data-usage/intent',
+  ].map((path): SpecRoute => ['POST', path, 'operator', 'ADMIN']),
+  ...[
+    '/agreements/verify',
+    '/boundary/verify',
+    '/trust-evidence/verify',
+    '/disclosure/prove',
+    '/disclosure/verify',
+    '/consensus/verify',
+    '/data-usage/verify',
+    '/attestations/verify',
+    '/attestations/verify-with-treaty',
+    '/recognition-treaties/verify',
+  ].map((path): SpecRoute => ['POST', path, 'public', 'VERIFY']),
+];
+
+/** The six routes MESH_CREATED_STATUS speaks of (wire rules 4.1). */
+const CREATING = [
+  'POST /join',
+  'POST /renew',
+  'POST /admin/invite',
+  'POST /admin/policy',
+  'POST /admin/attestations',
+  'POST /admin/recognition-treaties',
+];
+
+const byName = new Map(SPEC.map((entry) => [`${entry[0]} ${entry[1]}`, entry]));
+
+for (const route of ROUTES) {
+  test(`${route.method} ${route.path} is a route of the spec, with its access and limit`, () => {
+    const [, , access, limit] = byName.get(nameOf(route)) ?? [];
+    assert.deepEqual({ access: route.access, limit: route.limit }, { access, limit });
+  });
+}
+
+test('the routes of enrolment, of operators and of the public documents are all there', () => {
+  const names = ROUTES.map(nameOf);
+  for (const name of [
+    'GET /healthz',
+    'GET /readyz',
+    'GET /health',
+    'GET /metrics',
+    'GET /nodes',
+    'GET /genesis',
+    'GET /sovereign.json',
+    'GET /policy',
+    'GET /crl',
+    'GET /swagger.json',
+    'POST /join',
+    'POST /heartbeat',
+    'POST /renew',
+    'POST /admin/invite',
+    'POST /admin/revoke',
+    'POST /admin/operator-keys/{}/revoke',
+  ]) {
+    assert.ok(names.includes(name), name);
+  }
+});
+
+test('no route stands in the table twice, under no name of its parameters', () => {
+  const names = ROUTES.map(nameOf);
+  assert.deepEqual(names, [...new Set(names)]);
+});
+
+test('a second entry for a method and path stops the start', () => {
+  for (const route of ROUTES) {
+    assert.throws(() => createRouter([...ROUTES, route]), {
+      message: `${route.method} ${route.path} occurs twice`,
+    });
+  }
+});
+
+test('all POST /admin/* share the admin limit, and nothing else has it', () => {
+  for (const route of ROUTES) {
+    const isAdmin = route.method === 'POST' && route.path.startsWith('/admin/');
+    assert.equal(route.limit === 'ADMIN', isAdmin, nameOf(route));
+  }
+});
+
+test('every path below /admin needs an operator, and no other path but the roster takes one', () => {
+  for (const { path, access } of ROUTES) {
+    const expected = path.startsWith('/admin/') || path === '/nodes';
+    assert.equal(/operator/.test(access), expected, path);
+  }
+});
+
+test('exactly the routes that MESH_CREATED_STATUS names are marked as creating', () => {
+  const names = ROUTES.map(nameOf);
+  assert.deepEqual(
+    ROUTES.filter(({ creates }) => creates === true)
+      .map(nameOf)
+      .sort(),
+    CREATING.filter((name) => names.includes(name)).sort(),
+  );
+});
+
+for (const status of [200, 201]) {
+  test(`MESH_CREATED_STATUS=${status} is what joining, renewing and inviting answer, and no other`, async () => {
+    const environment = { MESH_CREATED_STATUS: String(status) };
+    await using na = await startTestAuthority({ environment });
+    const key = newKey();
+    const created = [
+      await operate(na, '/admin/invite'),
+      await nodeRequest(na, '/join', key, { invite_token: await invite(na) }),
+    ];
+    const certId = created[1]?.body.cert_id;
+    created.push(await nodeRequest(na, '/renew', key, { cert_id: certId }));
+    assert.deepEqual(created.map(statusOf), [status, status, status]);
+    const others = [
+      await nodeRequest(na, '/heartbeat', key, { cert_id: certId }),
+      await operate(na, '/admin/revoke', { cert_id: certId }),
+      await operate(na, '/admin/operator-keys/ops-standard/revoke'),
+      await get(na, '/crl'),
+    ];
+    assert.deepEqual(others.map(statusOf), [200, 200, 200, 200]);
+  });
+}
+
+for (const route of ROUTES.filter(({ access }) => access === 'operator-privileged')) {
+  test(`${route.method} ${route.path} refuses a standard key: 403, and nothing is done`, async () => {
+    await using na = await startTestAuthority();
+    const before = await publicState(na);
+    for (const version of [1, 2] as const) {
+      const call = { operator: na.standard, method: route.method, version };
+      const answer = await operate(na, pathOf(route), {}, call);
+      assert.equal(outcome(answer), '403 insufficient_operator_tier');
+    }
+    assert.deepEqual(await publicState(na), before);
+  });
+
+  test(`${route.method} ${route.path} lets a privileged key pass to its own checks`, async () => {
+    await using na = await startTestAuthority();
+    const answer = await operate(na, pathOf(route), {}, { method: route.method });
+    assert.ok(![401, 403, 405, 429, 500].includes(answer.status), outcome(answer));
+  });
+}
+
+for (const route of ROUTES.filter(({ access }) => access === 'operator')) {
+  test(`${route.method} ${route.path} lets a standard key pass to its own checks`, async () => {
+    await using na = await startTestAuthority();
+    const call = { operator: na.standard, method: route.method };
+    const answer = await operate(na, pathOf(route), {}, call);
+    assert.ok(![401, 403, 405, 429, 500].includes(answer.status), outcome(answer));
+  });
+}
+
+for (const route of ROUTES.filter(({ access }) => access.startsWith('operator'))) {
+  test(`${route.method} ${route.path} refuses who does not sign, or signs for another route`, async () => {
+    await using na = await startTestAuthority();
+    const unsigned = await send(na, route.method, pathOf(route));
+    assert.equal(outcome(unsigned), '401 admin_auth_failed');
+    const { init } = operatorRequest(na, '/elsewhere', {}, { method: route.method });
+    const elsewhere = await send(na, route.method, pathOf(route), init);
+    assert.equal(outcome(elsewhere), '401 admin_auth_failed');
+  });
+}
+
+for (const route of ROUTES.filter(({ access }) => access === 'node')) {
+  test(`${route.method} ${route.path} never succeeds without a proof`, async () => {
+    await using na = await startTestAuthority();
+    const node = await joinedNode(na);
+    const body = JSON.stringify({
+      cert_id: node.certId,
+      node_public_key: node.key.publicKey,
+      invite_token: await invite(na),
+    });
+    for (const sent of ['{}', body]) {
+      const { status } = await send(na, route.method, pathOf(route), { body: sent });
+      assert.ok(status >= 400 && status < 500, `${status}`);
+    }
+  });
+}
+
+for (const route of ROUTES.filter(({ access }) => /^(public|internal)/.test(access))) {
+  test(`${route.method} ${route.path} answers anybody`, async () => {
+    await using na = await startTestAuthority();
+    const { status } = await sendRaw(na, route.method, pathOf(route));
+    assert.ok(![401, 403, 405, 500].includes(status), `${status}`);
+  });
+}
+
+for (const route of ROUTES) {
+  test(`${route.method} ${route.path} answers other methods with 405`, async () => {
+    await using na = await startTestAuthority();
+    const here = ROUTES.filter(({ path }) => path === route.path).map(({ method }) => method);
+    for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const) {
+      if (here.some((taken) => taken === method)) continue;
+      const answer = await sendRaw(na, method, pathOf(route));
+      assert.equal(outcome(answer), '405 method_not_allowed');
+      for (const taken of here) assert.match(answer.headers.get('allow') ?? '', new RegExp(taken));
+    }
+  });
+}
+
+function nameOf({ method, path }: Route): string {
+  return `${method} ${path.replace(/\{\w+\}/g, '{}')}`;
+}
+
+/** The path with something in the place of its parameters. */
+function pathOf({ path }: Route): string {
+  return path.replace(/\{\w+\}/g, 'nobody');
+}
+
+function statusOf({ status }: Received): number {
+  return status;
+}
+
+async function publicState(na: TestAuthority): Promise<string[]> {
+  const answers = await Promise.all(['/crl', '/policy', '/nodes'].map((path) => get(na, path)));
+  return answers.map(({ text }) => text);
+}

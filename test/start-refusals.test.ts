@@ -1,0 +1,618 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { suite, type TestContext, test } from 'node:test';
+import { type Config, type Environment, type Flags, loadConfig } from '../src/config/load.ts';
+import { type Signer, signerFromSeed } from '../src/crypto/ed25519.ts';
+import { type GenesisBlock, isSignedByRoot, readGenesisBlock } from '../src/records/genesis.ts';
+import { signRecord } from '../src/records/signed-record.ts';
+import { makeNetworkFolder, startTestAuthority } from './support/authority.ts';
+import { type Ended, REAL_TIME, runProgram, startChildServer } from './support/child-server.ts';
+import { get, newKey, operate, outcome } from './support/requests.ts';
+
+const START_REFUSED = 3;
+
+/** A made network, and what a case does to it before the start. */
+interface Setup {
+  readonly folder: string;
+  readonly flags: Record<string, string | boolean | string[]>;
+  readonly environment: Record<string, string>;
+  readonly genesis: GenesisBlock;
+  path(name: string): string;
+  write(name: string, text: string): void;
+}
+
+type Case = readonly [what: string, prepare: (setup: Setup) => void, message: RegExp];
+
+function setupOf(t: TestContext): Setup {
+  const { folder } = makeNetworkFolder();
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const path = (name: string) => join(folder, name);
+  const genesis = readGenesisBlock(JSON.parse(readFileSync(path('genesis.json'), 'utf8')));
+  assert.ok(genesis !== null);
+  return {
+    folder,
+    flags: { dataDir: folder },
+    environment: {},
+    genesis,
+    path,
+    write: (name, text) => writeFileSync(path(name), text),
+  };
+}
+
+function load({ flags, environment }: Setup): Config {
+  return loadConfig(flags as Flags, environment as Environment, REAL_TIME.now());
+}
+
+function refuses(title: string, cases: readonly Case[]): void {
+  suite(`the start is refused, in one sentence, with ${title}`, () => {
+    for (const [what, prepare, message] of cases) {
+      test(what, (t) => {
+        const setup = setupOf(t);
+        load(setup);
+        prepare(setup);
+        assert.throws(
+          () => load(setup),
+          (error: unknown) => {
+            assert.ok(error instanceof Error);
+            assert.match(error.message, message);
+            assert.match(error.message, /^\S[^\n\r]{10,300}[^\s.]$/);
+            return true;
+          },
+        );
+      });
+    }
+  });
+}
+
+function accepts(what: string, prepare: (setup: Setup) => void, check: (config: Config) => void) {
+  test(what, (t) => {
+    const setup = setupOf(t);
+    prepare(setup);
+    check(load(setup));
+  });
+}
+
+const remove = (name: string) => (setup: Setup) => rmSync(setup.path(name), { recursive: true });
+const asFolder = (name: string) => (setup: Setup) => {
+  rmSync(setup.path(name));
+  mkdirSync(setup.path(name));
+};
+const replaced = (name: string, text: string) => (setup: Setup) => setup.write(name, text);
+const flag = (name: string, value: string | string[]) => (setup: Setup) => {
+  setup.flags[name] = value;
+};
+const variable = (name: string, value: string) => (setup: Setup) => {
+  setup.environment[name] = value;
+};
+const all =
+  (...steps: ((setup: Setup) => void)[]) =>
+  (setup: Setup) => {
+    for (const step of steps) step(setup);
+  };
+
+/** Puts a changed genesis into the folder, signed by the root key unless others sign. */
+function genesisWith(change: (setup: Setup) => object, signers?: (root: Signer) => Signer[]) {
+  return (setup: Setup) => {
+    const root = signerFromSeed(seedIn(setup, 'root'));
+    const { signatures: _, ...unsigned } = { ...setup.genesis, ...change(setup) };
+    const signatures = (signers?.(root) ?? [root]).flatMap(
+      (signer) => signRecord(unsigned, signer, signer.publicKey).signatures,
+    );
+    setup.write('genesis.json', JSON.stringify({ ...unsigned, signatures }));
+  };
+}
+
+function seedIn(setup: Setup, name: string): Buffer {
+  const text = readFileSync(setup.path(`keys/${name}.key`), 'utf8');
+  return Buffer.from(text.split('\n')[2] ?? '', 'base64');
+}
+
+refuses('a genesis block that is', [
+  ['missing', remove('genesis.json'), /^The genesis file .*genesis\.json cannot be read/],
+  ['in a folder that does not exist', flag('dataDir', '/nonexistent'), /genesis file .* cannot be/],
+  ['a folder', asFolder('genesis.json'), /^The genesis file .* cannot be read/],
+  [
+    'named by --genesis and missing',
+    flag('genesis', '/nonexistent/g.json'),
+    /\/nonexistent\/g\.json/,
+  ],
+  ['empty', replaced('genesis.json', ''), /^The genesis block is not valid JSON$/],
+  ['no JSON', replaced('genesis.json', '{"network_name":'), /not valid JSON$/],
+  ['JSON with a name twice', replaced('genesis.json', '{"a":1,"a":1}'), /not valid JSON$/],
+  ['a list', replaced('genesis.json', '[]'), /^The genesis block does not have the expected form$/],
+  ['null', replaced('genesis.json', 'null'), /does not have the expected form$/],
+  ['without a root key', genesisWith(() => ({ root_public_key: undefined })), /expected form$/],
+  ['without an authority', genesisWith(() => ({ network_authority: undefined })), /expected form$/],
+  ['without a name', genesisWith(() => ({ network_name: '' })), /expected form$/],
+  [
+    'with a naive date',
+    genesisWith(({ genesis }) => ({
+      network_authority: { ...genesis.network_authority, valid_to: '2026-01-01T00:00:00' },
+    })),
+    /expected form$/,
+  ],
+  ['GENESIS_JSON and no JSON', variable('GENESIS_JSON', '{'), /not valid JSON$/],
+  ['GENESIS_JSON and another record', variable('GENESIS_JSON', '{"a":1}'), /expected form$/],
+]);
+
+refuses('a genesis block whose signature is', [
+  [
+    'missing',
+    genesisWith(
+      () => ({}),
+      () => [],
+    ),
+    /no valid root signature; --allow-unsigned-genesis/,
+  ],
+  [
+    'that of another key',
+    genesisWith(
+      () => ({}),
+      () => [newKey()],
+    ),
+    /no valid root signature/,
+  ],
+  [
+    'valid beside one that is not',
+    genesisWith(
+      () => ({}),
+      (root) => [root, newKey()],
+    ),
+    /no valid root signature/,
+  ],
+  [
+    'valid for another content',
+    (setup) => {
+      const altered = { ...setup.genesis, network_version: 'v9.9' };
+      setup.write('genesis.json', JSON.stringify(altered));
+    },
+    /no valid root signature/,
+  ],
+  [
+    'that of the root key over another root key',
+    genesisWith(() => ({ root_public_key: newKey().publicKey })),
+    /no valid root signature/,
+  ],
+]);
+
+accepts(
+  'a genesis block without signature starts with --allow-unsigned-genesis',
+  all(
+    genesisWith(
+      () => ({}),
+      () => [],
+    ),
+    (setup) => {
+      setup.flags.allowUnsignedGenesis = true;
+    },
+  ),
+  ({ genesis }) => assert.equal(isSignedByRoot(genesis), false),
+);
+
+refuses('an authority key that is', [
+  ['missing', remove('keys/na.key'), /^The key file .*na\.key cannot be read \(ENOENT\)$/],
+  ['a folder', asFolder('keys/na.key'), /^The key file .*na\.key cannot be read \(EISDIR\)$/],
+  ['empty', replaced('keys/na.key', ''), /canonical base64 of 32 bytes$/],
+  ['malformed', replaced('keys/na.key', 'not a key'), /canonical base64 of 32 bytes$/],
+  ['too short', replaced('keys/na.key', Buffer.alloc(31).toString('base64')), /of 32 bytes$/],
+  ['too long', replaced('keys/na.key', Buffer.alloc(64).toString('base64')), /of 32 bytes$/],
+  ['named and missing', flag('naPrivateKey', '/nonexistent/na.key'), /\/nonexistent\/na\.key/],
+  [
+    'another than the genesis names',
+    replaced('keys/na.key', Buffer.alloc(32, 9).toString('base64')),
+    /private key is not the one the genesis block names$/,
+  ],
+  [
+    'NA_PRIVATE_KEY and malformed',
+    variable('NA_PRIVATE_KEY', 'secret-text'),
+    /^NA_PRIVATE_KEY is not/,
+  ],
+  [
+    'NA_PRIVATE_KEY and another',
+    variable('NA_PRIVATE_KEY', Buffer.alloc(32, 9).toString('base64')),
+    /not the one the genesis block names$/,
+  ],
+  [
+    'fitting, for a genesis that names another authority',
+    genesisWith(({ genesis }) => ({
+      network_authority: { ...genesis.network_authority, public_key: newKey().publicKey },
+    })),
+    /not the one the genesis block names$/,
+  ],
+]);
+
+test('no message repeats a private key that was refused', (t) => {
+  for (const text of ['c2VjcmV0LXRleHQ=', Buffer.alloc(31, 7).toString('base64')]) {
+    for (const prepare of [variable('NA_PRIVATE_KEY', text), replaced('keys/na.key', text)]) {
+      const setup = setupOf(t);
+      prepare(setup);
+      assert.throws(
+        () => load(setup),
+        (error: unknown) => error instanceof Error && !error.message.includes(text),
+      );
+    }
+  }
+});
+
+const KEY = newKey().publicKey;
+const OTHER = newKey().publicKey;
+const keyFlag = (...values: string[]) => flag('operatorPublicKey', values);
+const tierFlag = (...values: string[]) => flag('operatorKeyTier', values);
+const keysJson = (value: object | string) =>
+  variable('OPERATOR_PUBLIC_KEYS_JSON', typeof value === 'string' ? value : JSON.stringify(value));
+const tiersJson = (value: object | string) =>
+  variable('OPERATOR_KEY_TIERS_JSON', typeof value === 'string' ? value : JSON.stringify(value));
+const configFile = (operators: unknown) =>
+  replaced('mesh-na.json', JSON.stringify({ network_name: 'alpha', operators }));
+const TIERED = tierFlag('ops-2=standard');
+
+refuses('an operator key that has', [
+  ['no tier, given as flag', keyFlag(`ops-2=${KEY}`), /^Operator key ops-2 has no tier/],
+  ['no tier, given as variable', keysJson({ 'ops-2': KEY }), /^Operator key ops-2 has no tier/],
+  [
+    'no tier, beside one that has',
+    all(keyFlag(`ops-2=${KEY}`, `ops-3=${OTHER}`), TIERED),
+    /^Operator key ops-3 has no tier/,
+  ],
+  [
+    'no tier in the configuration file',
+    configFile([{ key_id: 'a', public_key: KEY }]),
+    /expected form$/,
+  ],
+  ...['read', 'Privileged', 'STANDARD', 'admin', '', ' standard', 'standard,privileged'].map(
+    (tier): Case => [
+      `the unknown tier ${JSON.stringify(tier)}`,
+      all(keyFlag(`ops-2=${KEY}`), tierFlag(`ops-2=${tier}`)),
+      /^Operator key ops-2 has the unknown tier/,
+    ],
+  ),
+  [
+    'the tier read of newer clients, given as variable',
+    all(keysJson({ 'ops-2': KEY }), tiersJson({ 'ops-2': 'read' })),
+    /^Operator key ops-2 has the unknown tier "read"$/,
+  ],
+  [
+    'an unknown tier in the configuration file',
+    configFile([{ key_id: 'a', public_key: KEY, tier: 'read' }]),
+    /^Operator key a has the unknown tier "read"$/,
+  ],
+  [
+    'a tier but no key, given as flag',
+    TIERED,
+    /^Operator key ops-2 has a tier but is not configured$/,
+  ],
+  [
+    'a tier but no key, given as variable',
+    tiersJson({ 'ops-2': 'standard' }),
+    /^Operator key ops-2 has a tier but is not configured$/,
+  ],
+  [
+    'a tier and a key of another spelling',
+    all(keyFlag(`OPS-2=${KEY}`), TIERED),
+    /^Operator key ops-2 has a tier but is not configured$/,
+  ],
+]);
+
+refuses('an operator key that is not base64 of 32 bytes:', [
+  ...[
+    ['no base64', 'not base64'],
+    ['31 bytes', Buffer.alloc(31).toString('base64')],
+    ['33 bytes', Buffer.alloc(33).toString('base64')],
+    ['a signature', Buffer.alloc(64).toString('base64')],
+    ['without padding', KEY.slice(0, -1)],
+    ['in another spelling', `${KEY.slice(0, 42)}${KEY.charAt(42) === 'B' ? 'F' : 'B'}=`],
+    ['nothing', ''],
+  ].flatMap(([what, text]): Case[] => [
+    [`${what}, as variable`, all(keysJson({ 'ops-2': text }), TIERED), /ops-2 is not base64 of 32/],
+    [
+      `${what}, in the configuration file`,
+      configFile([{ key_id: 'a', public_key: text, tier: 'standard' }]),
+      /^Operator key a is not base64 of 32 bytes$/,
+    ],
+  ]),
+  [
+    'neither that nor a file, as flag',
+    all(keyFlag('ops-2=/nonexistent/ops-2.pub'), TIERED),
+    /^The key file \/nonexistent\/ops-2\.pub cannot be read/,
+  ],
+  [
+    'a file that holds no key, as flag',
+    (setup) => {
+      setup.write('ops-2.pub', '# nothing\n');
+      all(keyFlag(`ops-2=${setup.path('ops-2.pub')}`), TIERED)(setup);
+    },
+    /ops-2\.pub does not hold the canonical base64 of 32 bytes$/,
+  ],
+]);
+
+refuses('operator settings that contradict each other:', [
+  [
+    'flag and variable about a key',
+    all(keyFlag(`ops-2=${KEY}`), keysJson({ 'ops-2': OTHER }), TIERED),
+    /^Operator key ops-2 is given two different values for its public key$/,
+  ],
+  [
+    'flag and variable about a tier',
+    all(keyFlag(`ops-2=${KEY}`), TIERED, tiersJson({ 'ops-2': 'privileged' })),
+    /^Operator key ops-2 is given two different values for its tier$/,
+  ],
+  [
+    'flag and configuration file about a key',
+    keyFlag(`ops-standard=${KEY}`),
+    /^Operator key ops-standard is given two different values for its public key$/,
+  ],
+  [
+    'variable and configuration file about a tier',
+    tiersJson({ 'ops-standard': 'privileged' }),
+    /^Operator key ops-standard is given two different values for its tier$/,
+  ],
+  [
+    'two flags about a key',
+    all(keyFlag(`ops-2=${KEY}`, `ops-2=${OTHER}`), TIERED),
+    /^Operator key ops-2 is given two different values for its public key$/,
+  ],
+  [
+    'two flags about a tier',
+    all(keyFlag(`ops-2=${KEY}`), tierFlag('ops-2=standard', 'ops-2=privileged')),
+    /^Operator key ops-2 is given two different values for its tier$/,
+  ],
+  [
+    'two entries of the configuration file',
+    configFile([
+      { key_id: 'a', public_key: KEY, tier: 'standard' },
+      { key_id: 'a', public_key: KEY, tier: 'privileged' },
+    ]),
+    /^Operator key a is given two different values for its tier$/,
+  ],
+  [
+    'two members of one variable',
+    all(keysJson({ 'ops-2': KEY }), tiersJson('{"ops-2":"standard","ops-2":"privileged"}')),
+    /OPERATOR_KEY_TIERS_JSON|Operator key ops-2/,
+  ],
+]);
+
+refuses('operator settings that are malformed:', [
+  ['a key flag without =', keyFlag('ops-2'), /^--operator-public-key takes id=value$/],
+  ['a key flag without id', keyFlag(`=${KEY}`), /^--operator-public-key takes id=value$/],
+  ['a tier flag without =', tierFlag('standard'), /^--operator-key-tier takes id=value$/],
+  ['keys that are no JSON', keysJson('ops-2'), /^OPERATOR_PUBLIC_KEYS_JSON is not valid JSON$/],
+  ['keys that are a list', keysJson([KEY]), /^OPERATOR_PUBLIC_KEYS_JSON does not have the/],
+  ['a key that is a number', keysJson({ a: 7 }), /^OPERATOR_PUBLIC_KEYS_JSON does not have the/],
+  ['tiers that are no JSON', tiersJson('{'), /^OPERATOR_KEY_TIERS_JSON is not valid JSON$/],
+  ['a tier that is null', tiersJson({ a: null }), /^OPERATOR_KEY_TIERS_JSON does not have the/],
+  ['a configuration file that is no JSON', replaced('mesh-na.json', '{'), /is not valid JSON$/],
+  ['a configuration file that is a list', replaced('mesh-na.json', '[]'), /expected form$/],
+  ['operators that are no list', configFile({}), /expected form$/],
+  ['a configuration file that is a folder', asFolder('mesh-na.json'), /cannot be read$/],
+]);
+
+const BUCKETS = [
+  ...['ADMIN', 'VERIFY', 'POLICY_READ', 'AGENTS', 'AGENT_DELETE', 'JOIN', 'JOIN_FAILURES'],
+  ...['NODE_FAILURES', 'HEARTBEAT', 'RENEW'],
+];
+
+refuses('a value that does not fit:', [
+  ...['x', '-1', '65536', '1.5', ' 80', '0x50', '1e3', '+80', '80 ', '８０'].flatMap(
+    (port): Case[] => [
+      [`--port ${port}`, flag('port', port), /^--port must be a whole number from 0 to 65535$/],
+    ],
+  ),
+  ...(
+    [
+      ['PORT', 'x', /^--port must be/],
+      [
+        'MESH_LOG_LEVEL',
+        'info',
+        /^MESH_LOG_LEVEL must be one of DEBUG, INFO, WARNING, ERROR, CRIT/,
+      ],
+      ['MESH_LOG_LEVEL', 'TRACE', /^MESH_LOG_LEVEL must be/],
+      ['MESH_LOG_FORMAT', 'xml', /^MESH_LOG_FORMAT must be one of text, json$/],
+      ['MESH_PROXY_HOPS', '-1', /^MESH_PROXY_HOPS must be/],
+      ['MESH_PROXY_HOPS', 'all', /^MESH_PROXY_HOPS must be/],
+      ['MESH_MAX_REQUEST_BYTES', '0', /^MESH_MAX_REQUEST_BYTES must be/],
+      ['MESH_MAX_REQUEST_BYTES', '2MB', /^MESH_MAX_REQUEST_BYTES must be/],
+      ['MESH_ADMIN_SIGNATURE_V1', 'yes', /^MESH_ADMIN_SIGNATURE_V1 must be one of accept, refuse$/],
+      ['MESH_CREATED_STATUS', '202', /^MESH_CREATED_STATUS must be one of 200, 201$/],
+      ['MESH_ACTIVE_NODE_WINDOW_SECONDS', '0', /^MESH_ACTIVE_NODE_WINDOW_SECONDS must be/],
+      ['MESH_CLOCK_TOLERANCE_SECONDS', '-300', /^MESH_CLOCK_TOLERANCE_SECONDS must be/],
+      ['RENEWAL_GRACE_SECONDS', '15m', /^RENEWAL_GRACE_SECONDS must be/],
+      ['MESH_PUBLIC_URL', 'na.example', /^MESH_PUBLIC_URL must be an http or https URL$/],
+      ['MESH_PUBLIC_URL', 'ftp://na.example', /^MESH_PUBLIC_URL must be/],
+      ['MESH_LIVENESS_FLUSH_MS', '0', /^MESH_LIVENESS_FLUSH_MS must be/],
+    ] as const
+  ).map(([name, value, message]): Case => [`${name}=${value}`, variable(name, value), message]),
+  ...['0/60', '30', '30/0', '-1/60', 'a/b', '30/60/1', 'OFF', ' 30/60', '1.5/60', '/'].map(
+    (limit): Case => [
+      `MESH_RATE_LIMIT_ADMIN=${limit}`,
+      variable('MESH_RATE_LIMIT_ADMIN', limit),
+      /^MESH_RATE_LIMIT_ADMIN must be off, or count\/seconds such as 30\/60$/,
+    ],
+  ),
+  ...BUCKETS.map(
+    (bucket): Case => [
+      `MESH_RATE_LIMIT_${bucket}=never`,
+      variable(`MESH_RATE_LIMIT_${bucket}`, 'never'),
+      new RegExp(`^MESH_RATE_LIMIT_${bucket} must be off`),
+    ],
+  ),
+]);
+
+accepts(
+  'sources are merged: the configuration file, both variables and both flags',
+  all(
+    keysJson({ 'ops-2': KEY, 'ops-3': OTHER }),
+    tiersJson({ 'ops-2': 'privileged' }),
+    (setup) => {
+      setup.write('ops-4.pub', `# operator public key\n# key id: ops-4\n${OTHER}\n`);
+      keyFlag(`ops-4=${setup.path('ops-4.pub')}`, `ops-2=${KEY}`)(setup);
+    },
+    tierFlag('ops-3=standard', 'ops-4=standard', 'ops-2=privileged'),
+  ),
+  ({ operators }) => {
+    const tiers = Object.fromEntries(operators.map(({ keyId, tier }) => [keyId, tier]));
+    assert.deepEqual(tiers, {
+      'ops-privileged': 'privileged',
+      'ops-standard': 'standard',
+      'ops-2': 'privileged',
+      'ops-3': 'standard',
+      'ops-4': 'standard',
+    });
+    const keys = new Map(operators.map(({ keyId, publicKey }) => [keyId, publicKey]));
+    assert.deepEqual(
+      ['ops-2', 'ops-3', 'ops-4'].map((id) => keys.get(id)),
+      [KEY, OTHER, OTHER],
+    );
+  },
+);
+
+accepts(
+  'a flag wins over the environment, and an empty variable is none',
+  all(
+    flag('port', '1234'),
+    variable('PORT', '4321'),
+    variable('MESH_LOG_LEVEL', ''),
+    variable('HOST', '::1'),
+  ),
+  ({ port, logLevel, host }) => assert.deepEqual([port, logLevel, host], [1234, 'INFO', '::1']),
+);
+
+accepts(
+  'genesis and key can be given in the environment alone',
+  (setup) => {
+    setup.environment.GENESIS_JSON = JSON.stringify(setup.genesis);
+    setup.environment.NA_PRIVATE_KEY = seedIn(setup, 'na').toString('base64');
+    rmSync(setup.path('genesis.json'));
+    rmSync(setup.path('keys'), { recursive: true });
+  },
+  ({ genesis, signer }) => assert.equal(signer.publicKey, genesis.network_authority.public_key),
+);
+
+accepts(
+  'an authority whose validity has passed starts with a warning',
+  genesisWith(({ genesis }) => ({
+    network_authority: { ...genesis.network_authority, valid_to: '2020-01-01T00:00:00Z' },
+  })),
+  ({ warnings }) => assert.match(warnings.join(), /validity of the authority key .* has passed/),
+);
+
+suite('the program itself ends with 3 and says why', { concurrency: 2 }, () => {
+  const serve = ({ folder, flags, environment }: Setup, ...more: string[]) => {
+    const keys = [flags.operatorPublicKey ?? []].flat();
+    const given = keys.flatMap((value) => ['--operator-public-key', String(value)]);
+    const args = ['serve', '--data-dir', folder, '--port', '0', ...given, ...more];
+    return runProgram(args, environment);
+  };
+
+  for (const [what, prepare, message] of [
+    ['a missing genesis', remove('genesis.json'), /genesis file .* cannot be read/],
+    ['a missing key', remove('keys/na.key'), /key file .*na\.key cannot be read/],
+    [
+      'an unsigned genesis',
+      genesisWith(
+        () => ({}),
+        () => [],
+      ),
+      /no valid root signature/,
+    ],
+    ['an operator key without tier', keyFlag(`ops-2=${KEY}`), /Operator key ops-2 has no tier/],
+    ['a wrong log level', variable('MESH_LOG_LEVEL', 'loud'), /MESH_LOG_LEVEL must be one of/],
+  ] as const satisfies readonly Case[]) {
+    test(what, async (t) => {
+      const setup = setupOf(t);
+      prepare(setup);
+      assertRefused(await serve(setup), message);
+    });
+  }
+
+  test('with --json, as one JSON object', async (t) => {
+    const setup = setupOf(t);
+    tiersJson({ 'ops-9': 'standard' })(setup);
+    const { code, stdout, stderr } = await serve(setup, '--json');
+    assert.equal(code, START_REFUSED);
+    assert.equal(stdout, '');
+    const message = 'Operator key ops-9 has a tier but is not configured';
+    assert.deepEqual(JSON.parse(stderr), { error: { code: 'local_files', message } });
+    assert.equal(stderr.split('\n').length, 2);
+  });
+
+  test('a data folder that a running authority holds', async () => {
+    await using na = await startTestAuthority({ clock: REAL_TIME });
+    const args = ['serve', '--data-dir', na.dataDir, '--port', '0'];
+    const [text, json] = await Promise.all([runProgram(args), runProgram([...args, '--json'])]);
+    assertRefused(text, /data directory is in use by another process/);
+    assert.equal(json.code, START_REFUSED);
+    assert.equal(json.stdout, '');
+    assert.deepEqual(JSON.parse(json.stderr), {
+      error: {
+        code: 'start_refused',
+        message: 'The data directory is in use by another process',
+      },
+    });
+    assert.equal(outcome(await operate(na, '/admin/invite')), '200', 'its holder goes on');
+  });
+
+  test('a port in use, after which the data folder is free again', async (t) => {
+    const setup = setupOf(t);
+    const taken = createServer();
+    await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
+    const address = taken.address();
+    const port = typeof address === 'object' ? String(address?.port) : '';
+    const refused = await serve(setup, '--port', port);
+    taken.close();
+    assertRefused(refused, new RegExp(`The address 127\\.0\\.0\\.1:${port} cannot be listened on`));
+    await using na = await startTestAuthority({ dataDir: setup.folder, clock: REAL_TIME });
+    assert.equal((await get(na, '/readyz')).status, 200);
+  });
+
+  test('an address of another machine', async (t) => {
+    const refused = await serve(setupOf(t), '--host', '192.0.2.1');
+    assertRefused(refused, /The address 192\.0\.2\.1:0 cannot be listened on/);
+  });
+
+  test('a data folder that cannot hold state', async (t) => {
+    const setup = setupOf(t);
+    setup.write('state', 'a file where the folder should be');
+    assertRefused(await serve(setup), /\S/);
+  });
+});
+
+test('the program starts with merged sources, an unsigned genesis allowed and a flag above a variable', async (t) => {
+  const setup = setupOf(t);
+  genesisWith(
+    () => ({}),
+    () => [],
+  )(setup);
+  const third = newKey();
+  const server = await startChildServer(setup.folder, {
+    args: [
+      '--allow-unsigned-genesis',
+      ...['--operator-public-key', `ops-3=${third.publicKey}`],
+      ...['--operator-key-tier', 'ops-3=standard'],
+    ],
+    environment: {
+      PORT: 'not read',
+      OPERATOR_PUBLIC_KEYS_JSON: JSON.stringify({ 'ops-2': KEY }),
+      OPERATOR_KEY_TIERS_JSON: JSON.stringify({ 'ops-2': 'standard' }),
+    },
+  });
+  await using na = server.na;
+  const byThird = { operator: { keyId: 'ops-3', key: third } };
+  const answers = [
+    await operate(na, '/admin/invite', {}, byThird),
+    await operate(na, '/admin/invite', {}, { operator: na.standard }),
+    await operate(na, '/admin/operator-keys/ops-2/revoke', {}),
+  ];
+  assert.deepEqual(answers.map(outcome), ['200', '200', '200']);
+  assert.equal(answers[2]?.body.remaining_active_keys, 3);
+});
+
+/** Exit code 3, nothing on standard output, and one sentence on standard error: no stack trace. */
+function assertRefused({ code, stdout, stderr }: Ended, message: RegExp): void {
+  assert.equal(code, START_REFUSED, stderr);
+  assert.equal(stdout, '');
+  assert.match(stderr, /^mesh-na: \S[^\n]*\n$/);
+  assert.match(stderr, message);
+  assert.doesNotMatch(stderr, /^\s*at |node:internal|\.ts:\d/m);
+}

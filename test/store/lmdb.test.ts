@@ -1,0 +1,149 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { serialize } from 'node:v8';
+import { open as openEnvironment } from 'lmdb';
+import { openLmdbStore, readAuditEntries } from '../../src/store/lmdb.ts';
+import type { Store, Unit } from '../../src/store/store.ts';
+import { created, type OpenedStore, testStore } from './conformance.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+testStore({ name: 'LMDB', open, keptChanges: 10_000 });
+
+test('a process that holds the folder keeps every other one out, until it dies', async () => {
+  await using place = await open();
+  await place.store.close();
+  const holder = await startHolder(place.folder, []);
+  assert.throws(() => openLmdbStore(place.folder), {
+    message: 'The data directory is in use by another process',
+  });
+  await kill(holder);
+  const reopened = await place.reopen();
+  assert.equal(reopened.load().closedCleanly, false);
+});
+
+test('the audit log is read while another process writes it', async () => {
+  await using place = await open();
+  await place.store.close();
+  const entry = { event_id: 'e', event_type: 'certificate_issued', details: {} };
+  const chained = { ...entry, created_at: '2026-01-01T00:00:00Z', prev_hash: 'p', hash: 'h' };
+  const holder = await startHolder(place.folder, [{ subjects: [], nonces: [], audit: [chained] }]);
+  assert.deepEqual([...readAuditEntries(place.folder)], [chained]);
+  await kill(holder);
+});
+
+test('a process that lost the folder cannot write to it any more', async () => {
+  await using place = await open();
+  await place.store.commit({ subjects: [created('c', 'before', {})], nonces: [], audit: [] });
+  const env = openEnvironment({
+    path: join(place.folder, 'state'),
+    maxDbs: 16,
+    overlappingSync: false,
+  });
+  const meta = env.openDB<unknown, string>({ name: 'meta', useVersions: true });
+  await meta.put('owner', { pid: 1, startedAt: 'another process', held: true }, 1_000_000);
+
+  const late: Unit = { subjects: [created('c', 'late', {})], nonces: [], audit: [] };
+  await assert.rejects(place.store.commit(late), {
+    message: 'Another process has taken over the data directory',
+  });
+  await assert.rejects(place.store.commit(late), 'nothing is taken after a failure');
+  assert.equal(place.store.health(), 'Another process has taken over the data directory');
+  const row = { id: 'before', lastSeen: 1, status: '', remoteAddr: '', newestSignedAt: 0 };
+  await assert.rejects(place.store.touchMany([row]));
+  const { subjects, liveness } = place.store.load();
+  assert.deepEqual(
+    Array.from(subjects, ({ id }) => id),
+    ['before'],
+  );
+  assert.deepEqual([...liveness], []);
+  await meta.put('owner', { pid: 1, startedAt: 'another process', held: false }, 1_000_001);
+  await env.close();
+});
+
+test('a folder of another schema version is refused', async () => {
+  await using place = await open();
+  await place.store.close();
+  const env = openEnvironment({ path: join(place.folder, 'state'), maxDbs: 16 });
+  await env.openDB<unknown, string>({ name: 'meta', useVersions: true }).put('schema', 2);
+  await env.close();
+  assert.throws(() => openLmdbStore(place.folder), {
+    message: 'The data directory has schema version 2; this program reads version 1',
+  });
+});
+
+interface LmdbPlace extends OpenedStore {
+  readonly folder: string;
+}
+
+async function open(): Promise<LmdbPlace> {
+  const folder = mkdtempSync(join(tmpdir(), 'mesh-store-'));
+  /** The holder of the folder, as long as nobody closed it. */
+  let holder: Store | null = null;
+
+  function openHere(): Store {
+    const store = openLmdbStore(folder);
+    holder = {
+      ...store,
+      async close() {
+        holder = null;
+        await store.close();
+      },
+    };
+    return holder;
+  }
+
+  return {
+    folder,
+    store: openHere(),
+    reopen: async () => openHere(),
+    async dieAfter(units) {
+      await kill(await startHolder(folder, units));
+    },
+    auditEntries: () => [...readAuditEntries(folder)],
+    async [Symbol.asyncDispose]() {
+      await holder?.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** A process that opens the store of the folder, commits the units one by one and then waits. */
+async function startHolder(folder: string, units: readonly Unit[]): Promise<ChildProcess> {
+  const script = `
+    import { setTimeout } from 'node:timers/promises';
+    import { deserialize } from 'node:v8';
+    import { openLmdbStore } from './src/store/lmdb.ts';
+    const store = openLmdbStore(process.argv[1]);
+    for (const unit of deserialize(Buffer.from(process.argv[2], 'base64'))) {
+      try {
+        await store.commit(unit);
+      } catch {
+        // Whatever was left half done would reach the disk now.
+        await setTimeout(100);
+      }
+    }
+    process.stdout.write('done');
+    await setTimeout(60_000);
+  `;
+  const args = ['--import', 'tsx', '--input-type=module', '--eval', script];
+  const child = spawn(process.execPath, [...args, folder, serialize(units).toString('base64')], {
+    cwd: root,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const [said] = await once(child.stdout, 'data');
+  assert.equal(String(said), 'done');
+  return child;
+}
+
+async function kill(child: ChildProcess): Promise<void> {
+  const exited = once(child, 'exit');
+  child.kill('SIGKILL');
+  await exited;
+}

@@ -1,0 +1,150 @@
+/** The program as people run it: a process of its own, which can be killed, and what it says. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { signerFromSeed } from '../../src/crypto/ed25519.ts';
+import { readKeyFile } from '../../src/keys/key-file.ts';
+import { systemRuntime } from '../../src/runtime.ts';
+import type { TestAuthority, TestOperator } from './authority.ts';
+import type { TestClock } from './clock.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+export type ChildEnvironment = { readonly [name: string]: string };
+
+export interface Ended {
+  /** Null when a signal ended the process. */
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface ChildServer {
+  /** The authority as the helpers for requests know it; it cannot be flushed from outside. */
+  readonly na: TestAuthority;
+  readonly process: ChildProcess;
+  /** Everything the process has written to standard output. */
+  output(): string;
+  /** Sends the signal and waits for the end. */
+  end(signal: 'SIGKILL' | 'SIGTERM' | 'SIGINT'): Promise<Ended>;
+}
+
+export interface ChildOptions {
+  readonly environment?: ChildEnvironment;
+  readonly args?: readonly string[];
+  /** Told of the process as soon as it runs, before it is ready. */
+  readonly onSpawn?: (process: ChildProcess) => void;
+}
+
+export const NO_LIMITS: ChildEnvironment = {
+  MESH_RATE_LIMIT_ADMIN: 'off',
+  MESH_RATE_LIMIT_JOIN: 'off',
+  MESH_RATE_LIMIT_JOIN_FAILURES: 'off',
+  MESH_RATE_LIMIT_NODE_FAILURES: 'off',
+};
+
+/** The wall clock, for tests whose other half is another process. */
+export const REAL_TIME: TestClock = {
+  now: systemRuntime.now,
+  advance() {
+    throw new Error('Nobody moves the real time');
+  },
+};
+
+/** Starts `mesh-na serve` on the folder; resolves when it is ready, rejects when it ends before. */
+export async function startChildServer(
+  dataDir: string,
+  { environment = NO_LIMITS, args = [], onSpawn }: ChildOptions = {},
+): Promise<ChildServer> {
+  const serve = ['serve', '--data-dir', dataDir, '--port', '0', '--json', ...args];
+  const { process, ended, stdout } = spawnProgram(serve, environment);
+  onSpawn?.(process);
+  const ready = await Promise.race([readyLine(process), ended]);
+  if ('code' in ready) throw new Error(`The server ended with ${ready.code}: ${ready.stderr}`);
+  const server: ChildServer = {
+    na: {
+      url: ready.url,
+      dataDir,
+      clock: REAL_TIME,
+      audience: ready.na_public_key,
+      privileged: operatorOf(dataDir, 'ops-privileged', 'operator-privileged'),
+      standard: operatorOf(dataDir, 'ops-standard', 'operator-standard'),
+      logLines: [],
+      flush: () => Promise.reject(new Error('A server in another process flushes by itself')),
+      stop: () => server.end('SIGTERM').then(() => undefined),
+      async restart() {
+        await server.end('SIGTERM');
+        return (await startChildServer(dataDir, { environment, args })).na;
+      },
+      [Symbol.asyncDispose]: () => server.end('SIGKILL').then(() => undefined),
+    },
+    process,
+    output: stdout,
+    end(signal) {
+      process.kill(signal);
+      return ended;
+    },
+  };
+  return server;
+}
+
+/** Runs one command of the program to its end. */
+export function runProgram(
+  args: readonly string[],
+  environment: ChildEnvironment = {},
+  onSpawn: (process: ChildProcess) => void = () => undefined,
+): Promise<Ended> {
+  const { process, ended } = spawnProgram(args, environment);
+  onSpawn(process);
+  return ended;
+}
+
+function spawnProgram(args: readonly string[], environment: ChildEnvironment) {
+  const child = spawn(process.execPath, ['--import', 'tsx', 'src/main.ts', ...args], {
+    cwd: root,
+    env: { ...withoutSettings(process.env), ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const [out, err]: [string[], string[]] = [[], []];
+  child.stdout.setEncoding('utf8').on('data', (text: string) => out.push(text));
+  child.stderr.setEncoding('utf8').on('data', (text: string) => err.push(text));
+  const stdout = () => out.join('');
+  const ended: Promise<Ended> = once(child, 'close').then(([code]) => ({
+    code: code as number | null,
+    stdout: stdout(),
+    stderr: err.join(''),
+  }));
+  return { process: child, ended, stdout };
+}
+
+interface ReadyLine {
+  readonly url: string;
+  readonly na_public_key: string;
+}
+
+/** The one JSON object that says where the server listens; log lines are on the same stream. */
+async function readyLine({ stdout }: ChildProcess): Promise<ReadyLine> {
+  if (stdout === null) throw new Error('The process has no standard output');
+  const lines = createInterface({ input: stdout });
+  try {
+    for await (const line of lines) {
+      if (line.startsWith('{') && line.includes('"port"')) return JSON.parse(line) as ReadyLine;
+    }
+  } finally {
+    stdout.resume();
+  }
+  // The end of the process tells why; it is what `startChildServer` waits for as well.
+  return new Promise(() => undefined);
+}
+
+/** Settings of whoever runs the tests must not reach the program. */
+function withoutSettings(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const setting = /^(MESH_|NA_|GENESIS_|OPERATOR_|RENEWAL_|HOST$|PORT$)/;
+  return Object.fromEntries(Object.entries(environment).filter(([name]) => !setting.test(name)));
+}
+
+function operatorOf(dataDir: string, keyId: string, file: string): TestOperator {
+  return { keyId, key: signerFromSeed(readKeyFile(join(dataDir, 'keys', `${file}.key`))) };
+}

@@ -1,0 +1,188 @@
+/** Trust between sovereigns: another sovereign with a key of its own, what it signs, and how it is sent. */
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Signer, verifySignature } from '../../src/crypto/ed25519.ts';
+import { parseJson } from '../../src/json/parse.ts';
+import type { JsonObject, JsonValue } from '../../src/json/value.ts';
+import { canonicalJson, jsonText } from '../../src/json/write.ts';
+import { formatInstant } from '../../src/timestamp.ts';
+import { startTestAuthority, type TestAuthority, type TestOptions } from './authority.ts';
+import { HOUR } from './clock.ts';
+import {
+  auditEvents,
+  newKey,
+  type OperatorCall,
+  operate,
+  outcome,
+  type Received,
+  send,
+} from './requests.ts';
+
+export const IMPORT = '/admin/sovereign-revocation-feeds/import';
+export const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+
+/** No bucket limits anything: tests about limits switch theirs on again. */
+export function startUnlimited(options: TestOptions = {}): Promise<TestAuthority> {
+  return startTestAuthority({
+    ...options,
+    environment: {
+      MESH_RATE_LIMIT_AGENTS: 'off',
+      MESH_RATE_LIMIT_AGENT_DELETE: 'off',
+      MESH_RATE_LIMIT_VERIFY: 'off',
+      ...options.environment,
+    },
+  });
+}
+
+export function post(
+  na: { readonly url: string },
+  path: string,
+  body: JsonObject,
+): Promise<Received> {
+  return send(na, 'POST', path, { body: jsonText(body) });
+}
+
+/** The body of an answer with its numbers kept apart, as another party of the network reads it. */
+export function parsed(answer: Received): JsonObject {
+  return parseJson(answer.text) as JsonObject;
+}
+
+/** The answer's record, which must have been issued. */
+export async function issued(answer: Received | Promise<Received>): Promise<JsonObject> {
+  const received = await answer;
+  if (received.status !== 200) throw new Error(`Not issued: ${outcome(received)} ${received.text}`);
+  return parsed(received);
+}
+
+/** Whether the record's first signature verifies over its canonical text. */
+export function verifies(record: JsonObject, publicKey: string): boolean {
+  const [first] = record.signatures as readonly JsonObject[];
+  return verifySignature(publicKey, canonicalJson(record, 'signatures'), String(first?.sig));
+}
+
+/** The record signed over its canonical text, by one key or by several. */
+export function signedBy(record: JsonObject, ...keys: readonly Signer[]): JsonObject {
+  const text = canonicalJson(record, 'signatures');
+  const signatures = keys.map((key) => ({ key_id: key.publicKey, sig: key.sign(text) }));
+  return { ...record, signatures };
+}
+
+/** Another sovereign, as far as its signatures reach. Instants are milliseconds since the epoch. */
+export interface Sovereign {
+  readonly name: string;
+  readonly key: Signer;
+  attestation(now: number, changes?: JsonObject): JsonObject;
+  /** A treaty with `subject`, who signs with `subjectKey`. */
+  treaty(now: number, subject: Sovereign, changes?: JsonObject): JsonObject;
+  feed(now: number, sequence: number | bigint, changes?: JsonObject): JsonObject;
+}
+
+let made = 0;
+
+/** A name for a record that no other record of this test process has. */
+export function freshId(prefix: string): string {
+  made += 1;
+  return `${prefix}-${made}`;
+}
+
+export function sovereign(name: string, key: Signer = newKey()): Sovereign {
+  return {
+    name,
+    key,
+    attestation: (now, changes = {}) =>
+      signedBy({ ...attestationDraft(name, now), ...changes }, key),
+    treaty: (now, subject, changes = {}) =>
+      signedBy({ ...treatyDraft(name, subject, now), ...changes }, key),
+    feed: (now, sequence, changes = {}) =>
+      signedBy({ ...feedDraft(name, key, now), sequence, ...changes }, key),
+  };
+}
+
+function attestationDraft(issuer: string, now: number): JsonObject {
+  return {
+    attestation_id: freshId('attestation'),
+    issuer_sovereign_id: issuer,
+    subject_id: 'agent-7',
+    subject_public_key: null,
+    roles: ['role:client'],
+    status: 'active',
+    issued_at: formatInstant(now),
+    valid_from: formatInstant(now),
+    expires_at: formatInstant(now + HOUR),
+    issued_by: 'na-key',
+    claims: {},
+  };
+}
+
+function treatyDraft(issuer: string, subject: Sovereign, now: number): JsonObject {
+  return {
+    treaty_id: freshId('treaty'),
+    issuer_sovereign_id: issuer,
+    subject_sovereign_id: subject.name,
+    subject_public_keys: [subject.key.publicKey],
+    scope: { allowed_roles: [], accepted_statuses: ['active'], claims: {} },
+    status: 'active',
+    issued_at: formatInstant(now),
+    valid_from: formatInstant(now),
+    expires_at: formatInstant(now + HOUR),
+    issued_by: 'na-key',
+    metadata: {},
+  };
+}
+
+function feedDraft(issuer: string, key: Signer, now: number): JsonObject {
+  return {
+    feed_id: freshId('feed'),
+    issuer_sovereign_id: issuer,
+    issued_at: formatInstant(now),
+    revoked_attestation_ids: [],
+    revocation_reasons: {},
+    issued_by: key.publicKey,
+  };
+}
+
+/** An attestation the authority issues; `terms` change the least it takes. */
+export function attest(na: TestAuthority, terms: JsonObject = {}, call: OperatorCall = {}) {
+  const body = { subject_id: 'agent-7', roles: ['role:client'], ...terms };
+  return operate(na, '/admin/attestations', body, call);
+}
+
+/** A treaty the authority issues; `terms` change the least it takes. */
+export function recognise(na: TestAuthority, terms: JsonObject = {}, call: OperatorCall = {}) {
+  const body = {
+    subject_sovereign_id: 'beta',
+    subject_public_keys: [newKey().publicKey],
+    ...terms,
+  };
+  return operate(na, '/admin/recognition-treaties', body, call);
+}
+
+export function revokeAttestation(na: TestAuthority, id: JsonValue | undefined, body?: JsonObject) {
+  return operate(na, `/admin/attestations/${encodeURIComponent(String(id))}/revoke`, body);
+}
+
+export function revokeTreaty(na: TestAuthority, id: JsonValue | undefined, body?: JsonObject) {
+  return operate(na, `/admin/recognition-treaties/${encodeURIComponent(String(id))}/revoke`, body);
+}
+
+export function importFeed(na: TestAuthority, feed: JsonObject, rest: JsonObject = {}) {
+  return operate(na, IMPORT, { feed, ...rest });
+}
+
+/** Details of every audit event of this type. */
+export function audited(na: TestAuthority, type: string): Record<string, unknown>[] {
+  return auditEvents(na).flatMap((event) => (event.type === type ? [event.details] : []));
+}
+
+/** Digest of the stored state: it stays the same as long as nothing is written. */
+export function stateDigest(na: TestAuthority): string {
+  const file = readFileSync(join(na.dataDir, 'state', 'data.mdb'));
+  return createHash('sha256').update(file).digest('hex');
+}
+
+/** Vectors of one file, numbers kept apart. */
+export function vectorsOf(file: string): JsonValue {
+  const url = new URL(`../vectors/${file}`, import.meta.url);
+  return (parseJson(readFileSync(url, 'utf8')) as JsonObject).vectors as JsonValue;
+}

@@ -1,0 +1,601 @@
+/** Recognition treaties (spec, Recognition treaty rows; wire rules 4.13, 5.9, 5.11, 6.1). */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parseJson } from '../src/json/parse.ts';
+import { JsonFloat, type JsonObject, type JsonValue } from '../src/json/value.ts';
+import { readRecognitionTreaty } from '../src/records/recognition-treaty.ts';
+import { isSignedByAny } from '../src/records/signed-record.ts';
+import { formatInstant } from '../src/timestamp.ts';
+import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { HOUR, MINUTE, SECOND } from './support/clock.ts';
+import { valuesExcept, WRONG_HOURS } from './support/hostile.ts';
+import { auditEvents, get, newKey, operate, outcome } from './support/requests.ts';
+import {
+  audited,
+  issued,
+  parsed,
+  recognise,
+  revokeTreaty,
+  UUID,
+  verifies,
+} from './support/trust.ts';
+
+const ISSUE = '/admin/recognition-treaties';
+const DAY = 24 * HOUR;
+const key = newKey().publicKey;
+
+test('a treaty without further terms has every default, signed by the authority', async () => {
+  await using na = await startTestAuthority();
+  na.clock.advance(1234);
+  const answer = await recognise(na, { subject_public_keys: [key] });
+  assert.equal(answer.status, 200);
+  const { treaty_id, signatures, ...rest } = answer.body;
+  assert.match(treaty_id, UUID);
+  const now = formatInstant(na.clock.now());
+  assert.deepEqual(rest, {
+    issuer_sovereign_id: 'alpha',
+    subject_sovereign_id: 'beta',
+    subject_public_keys: [key],
+    scope: { allowed_roles: [], accepted_statuses: ['active'], claims: {} },
+    status: 'active',
+    issued_at: now,
+    valid_from: now,
+    expires_at: formatInstant(na.clock.now() + 168 * HOUR),
+    issued_by: na.audience,
+    metadata: {},
+  });
+  assert.deepEqual(
+    signatures.map(({ key_id }: { key_id: string }) => key_id),
+    [na.audience],
+  );
+  assert.ok(verifies(parsed(answer), na.audience));
+});
+
+test('a treaty says what the operator chose, numbers in claims and metadata to the token', async () => {
+  await using na = await startTestAuthority();
+  const free = parseJson(
+    '{"limit":1.0,"n":10,"big":18446744073709551616,"at":"2026-01-01T00:00:00+00:00","Z\\u00fcrich":[1e-7]}',
+  ) as JsonObject;
+  const terms = {
+    subject_sovereign_id: 'bêta ✓',
+    subject_public_keys: ['not a key', key, key],
+    scope: {
+      allowed_roles: ['role:client', 'role:client'],
+      accepted_statuses: ['suspended', 'active'],
+      claims: free,
+    },
+    metadata: free,
+  };
+  const answer = await recognise(na, { ...terms, validity_hours: 5 });
+  const record = parsed(answer);
+  for (const [name, value] of Object.entries(terms)) assert.deepEqual(record[name], value, name);
+  assert.equal(record.expires_at, formatInstant(na.clock.now() + 5 * HOUR));
+  assert.match(answer.text, /"metadata":\{[^}]*"limit":1\.0,/);
+  assert.ok(verifies(record, na.audience));
+  const read = readRecognitionTreaty(record);
+  assert.ok(read !== null && isSignedByAny(read, [na.audience]), 'also when it is read again');
+});
+
+for (const [name, scope, expected] of [
+  ['nothing', {}, {}],
+  ['roles only', { allowed_roles: ['role:a'] }, { allowed_roles: ['role:a'] }],
+  ['no status at all', { accepted_statuses: [] }, { accepted_statuses: [] }],
+  ['an unknown member', { claims: { a: 1 }, extra: true }, { claims: { a: 1 } }],
+] as [string, JsonObject, JsonObject][]) {
+  test(`a scope that says ${name} gets the other defaults`, async () => {
+    await using na = await startTestAuthority();
+    const defaults = { allowed_roles: [], accepted_statuses: ['active'], claims: {} };
+    assert.deepEqual((await recognise(na, { scope })).body.scope, { ...defaults, ...expected });
+  });
+}
+
+test('what a client claims of the record itself is ignored', async () => {
+  await using na = await startTestAuthority();
+  const { body } = await recognise(na, {
+    treaty_id: 'mine',
+    status: 'revoked',
+    valid_from: '2020-01-01T00:00:00Z',
+    issued_by: 'me',
+    signatures: 7,
+    unknown: 1,
+  });
+  assert.match(body.treaty_id, UUID);
+  assert.equal(body.status, 'active');
+  assert.equal(body.valid_from, formatInstant(na.clock.now()));
+  assert.equal(body.issued_by, na.audience);
+  assert.equal('unknown' in body, false);
+});
+
+test('the configured label of the authority key stands in issued_by and in the signature', async () => {
+  await using na = await startTestAuthority({ environment: { NA_KEY_ID: 'na-2025-q1' } });
+  const answer = await recognise(na);
+  assert.equal(answer.body.issued_by, 'na-2025-q1');
+  assert.equal(answer.body.signatures[0].key_id, 'na-2025-q1');
+  assert.ok(verifies(parsed(answer), na.audience));
+});
+
+for (const [name, value, hours] of [
+  ['1', 1, 1],
+  ['87600', 87_600, 87_600],
+  ['the integral float 24.0', new JsonFloat(24), 24],
+  ['the digit string "48"', '48', 48],
+] as const) {
+  test(`validity_hours takes ${name}`, async () => {
+    await using na = await startTestAuthority();
+    const { body } = await recognise(na, { validity_hours: value });
+    assert.equal(body.expires_at, formatInstant(na.clock.now() + hours * HOUR));
+  });
+}
+
+test('a request that is wrong is refused with the code of the first thing wrong with it', async (t) => {
+  await using na = await startTestAuthority();
+  const noObject = valuesExcept('an object', 'an empty object');
+  const noText = valuesExcept('a string', 'an empty string');
+  const subject = '400 missing_treaty_subject';
+  const empty = '400 empty_subject_public_keys';
+  const scope = '422 invalid_treaty_scope';
+  const role = '400 invalid_role';
+  const hours = '400 invalid_validity_hours';
+  const type = '422 request_validation_failed';
+  const wrongScope = { accepted_statuses: ['gone'] };
+  const wrongRole = { allowed_roles: ['a b'] };
+  const cases: [string, JsonObject, string][] = [
+    ['an empty subject_sovereign_id', { subject_sovereign_id: '' }, subject],
+    ...valuesExcept('a string').map(([name, value]): [string, JsonObject, string] => [
+      `${name} as subject_sovereign_id`,
+      { subject_sovereign_id: value },
+      subject,
+    ]),
+    ...valuesExcept('a list', 'an empty list').map(
+      ([name, value]): [string, JsonObject, string] => [
+        `${name} as subject_public_keys`,
+        { subject_public_keys: value },
+        subject,
+      ],
+    ),
+    ...noText.map(([name, value]): [string, JsonObject, string] => [
+      `${name} as a subject key`,
+      { subject_public_keys: [key, value] },
+      subject,
+    ]),
+    ['an empty list of keys', { subject_public_keys: [] }, empty],
+    ...noObject.map(([name, value]): [string, JsonObject, string] => [
+      `${name} as scope`,
+      { scope: value },
+      scope,
+    ]),
+    ['1.0 as scope', { scope: new JsonFloat(1) }, scope],
+    ...['allowed_roles', 'accepted_statuses'].flatMap((member) =>
+      valuesExcept('a list', 'an empty list').map(([name, value]): [string, JsonObject, string] => [
+        `${name} as ${member}`,
+        { scope: { [member]: value } },
+        scope,
+      ]),
+    ),
+    ...noText.map(([name, value]): [string, JsonObject, string] => [
+      `${name} as an allowed role`,
+      { scope: { allowed_roles: [value] } },
+      scope,
+    ]),
+    ...['gone', 'Active', '', 7, null].map((value): [string, JsonObject, string] => [
+      `${JSON.stringify(value)} as an accepted status`,
+      { scope: { accepted_statuses: ['active', value] } },
+      scope,
+    ]),
+    ...noObject.map(([name, value]): [string, JsonObject, string] => [
+      `${name} as claims of the scope`,
+      { scope: { claims: value } },
+      scope,
+    ]),
+    ['1.0 as claims of the scope', { scope: { claims: new JsonFloat(1) } }, scope],
+    ...['', 'a b', 'rôle', 'x'.repeat(129)].map((value): [string, JsonObject, string] => [
+      `the allowed role ${JSON.stringify(value.slice(0, 9))}`,
+      { scope: { allowed_roles: ['role:client', value] } },
+      role,
+    ]),
+    ...WRONG_HOURS.map(([name, value]): [string, JsonObject, string] => [
+      `${name} hours`,
+      { validity_hours: value },
+      hours,
+    ]),
+    ['87601 hours', { validity_hours: 87_601 }, hours],
+    ...noObject.map(([name, value]): [string, JsonObject, string] => [
+      `${name} as metadata`,
+      { metadata: value },
+      type,
+    ]),
+    ['1.0 as metadata', { metadata: new JsonFloat(1) }, type],
+    ...noText.map(([name, value]): [string, JsonObject, string] => [
+      `${name} as issuer_sovereign_id`,
+      { issuer_sovereign_id: value },
+      type,
+    ]),
+    // Adjacent pairs of the order (wire rules 4.13).
+    ['no subject, no keys', { subject_sovereign_id: '', subject_public_keys: [] }, subject],
+    ['a number as subject, no keys', { subject_sovereign_id: 7, subject_public_keys: [] }, subject],
+    ['no keys, a wrong scope', { subject_public_keys: [], scope: wrongScope }, empty],
+    ['wrong keys, a wrong scope', { subject_public_keys: [7], scope: wrongScope }, subject],
+    ['a wrong scope with a wrong role', { scope: { ...wrongScope, ...wrongRole } }, scope],
+    ['a wrong role, wrong hours', { scope: wrongRole, validity_hours: 0 }, role],
+    ['wrong hours, wrong metadata', { validity_hours: 0, metadata: [] }, hours],
+    ['a wrong scope, wrong hours', { scope: wrongScope, validity_hours: 0 }, scope],
+    ['a wrong role, wrong metadata', { scope: wrongRole, metadata: [] }, role],
+  ];
+  for (const [name, changes, expected] of cases) {
+    await t.test(`${name}: ${expected}`, async () => {
+      const answer = await recognise(na, changes);
+      assert.equal(outcome(answer), expected);
+      if (expected === type) {
+        const [error] = answer.body.error.details.errors;
+        assert.deepEqual(error.loc.slice(0, 2), ['body', Object.keys(changes)[0]]);
+      }
+    });
+  }
+  for (const [name, body, expected] of [
+    ['nothing at all', {}, subject],
+    ['no subject', { subject_public_keys: [key] }, subject],
+    ['no keys', { subject_sovereign_id: 'beta' }, empty],
+  ] as const) {
+    await t.test(`${name}: ${expected}`, async () => {
+      assert.equal(outcome(await operate(na, ISSUE, body)), expected);
+    });
+  }
+  assert.equal((await get(na, '/recognition-treaties')).body.count, 0);
+  assert.deepEqual(auditEvents(na), []);
+});
+
+test('roles of a scope must begin with a configured prefix, where there are such', async () => {
+  await using na = await startTestAuthority({ environment: { MESH_ROLE_PREFIXES: 'role:client' } });
+  const scope = (role: string) => ({ scope: { allowed_roles: [role] } });
+  assert.equal(outcome(await recognise(na, scope('role:client'))), '200');
+  assert.equal(outcome(await recognise(na, scope('role:anchor'))), '400 invalid_role');
+  assert.equal(outcome(await recognise(na)), '200');
+});
+
+test('treaties in the name of another sovereign are allowed by default', async () => {
+  await using na = await startTestAuthority();
+  const answer = await recognise(na, { issuer_sovereign_id: 'gamma' });
+  assert.equal(answer.body.issuer_sovereign_id, 'gamma');
+  assert.ok(verifies(parsed(answer), na.audience));
+});
+
+test('MESH_FOREIGN_ISSUER=refuse keeps to our own name', async () => {
+  await using na = await startTestAuthority({ environment: { MESH_FOREIGN_ISSUER: 'refuse' } });
+  const refused = await recognise(na, { issuer_sovereign_id: 'gamma' });
+  assert.equal(outcome(refused), '400 wrong_issuer');
+  assert.equal(outcome(await recognise(na, { issuer_sovereign_id: 'alpha' })), '200');
+  assert.equal((await get(na, '/recognition-treaties')).body.count, 1);
+});
+
+test('a treaty is created: 201 where the network expects it, and a revocation never', async () => {
+  await using na = await startTestAuthority({ environment: { MESH_CREATED_STATUS: '201' } });
+  const answer = await recognise(na);
+  assert.equal(answer.status, 201);
+  assert.equal((await revokeTreaty(na, answer.body.treaty_id)).status, 200);
+  assert.equal(
+    outcome(await recognise(na, { subject_public_keys: [] })),
+    '400 empty_subject_public_keys',
+  );
+});
+
+// Revocation
+
+test('a revocation is answered with the id, and the signed treaty is not rewritten', async () => {
+  await using na = await startTestAuthority();
+  const treaty = await issued(recognise(na));
+  na.clock.advance(MINUTE);
+  const answer = await revokeTreaty(na, treaty.treaty_id, { reason: 'ended' });
+  assert.equal(answer.status, 200);
+  assert.deepEqual(answer.body, { treaty_id: treaty.treaty_id, status: 'revoked' });
+  const row = await rowOf(na, treaty);
+  assert.deepEqual(row.treaty, treaty);
+  assert.deepEqual(
+    [row.status, row.revoked_at, row.revocation_reason],
+    ['revoked', formatInstant(na.clock.now()), 'ended'],
+  );
+});
+
+test('a revocation without reason is unspecified', async () => {
+  await using na = await startTestAuthority();
+  const treaty = await issued(recognise(na));
+  await revokeTreaty(na, treaty.treaty_id);
+  assert.equal((await rowOf(na, treaty)).revocation_reason, 'unspecified');
+});
+
+test('a repeat may give another reason, and the time of the first stays', async () => {
+  await using na = await startTestAuthority();
+  const treaty = await issued(recognise(na));
+  await revokeTreaty(na, treaty.treaty_id, { reason: 'ended' });
+  const revoked_at = formatInstant(na.clock.now());
+  for (const [body, reason] of [
+    [{ reason: 'renewed_by:t-2' }, 'renewed_by:t-2'],
+    [{ reason: 'ended again' }, 'ended again'],
+    [{}, 'unspecified'],
+    [{ reason: 'unspecified' }, 'unspecified'],
+  ] as const) {
+    na.clock.advance(HOUR);
+    const answer = await revokeTreaty(na, treaty.treaty_id, body);
+    assert.deepEqual(answer.body, { treaty_id: treaty.treaty_id, status: 'revoked' });
+    const row = await rowOf(na, treaty);
+    assert.deepEqual([row.revoked_at, row.revocation_reason], [revoked_at, reason]);
+  }
+  assert.equal(audited(na, 'recognition_treaty_revoked').length, 5);
+});
+
+for (const [name, reason] of valuesExcept('a string', 'an empty string')) {
+  test(`${name} as reason is 422, and the treaty stays active`, async () => {
+    await using na = await startTestAuthority();
+    const treaty = await issued(recognise(na));
+    const answer = await revokeTreaty(na, treaty.treaty_id, { reason });
+    assert.equal(outcome(answer), '422 request_validation_failed');
+    assert.deepEqual(answer.body.error.details.errors[0].loc, ['body', 'reason']);
+    assert.equal((await rowOf(na, treaty)).status, 'active');
+  });
+}
+
+for (const id of ['nobody', '__proto__', 'a/b', ' ', 'ü']) {
+  test(`revoking or reading the treaty ${JSON.stringify(id)} is 404`, async () => {
+    await using na = await startTestAuthority();
+    await recognise(na);
+    assert.equal(outcome(await revokeTreaty(na, id)), '404 treaty_not_found');
+    assert.equal(outcome(await get(na, rowPath(id))), '404 treaty_not_found');
+    assert.deepEqual(audited(na, 'recognition_treaty_revoked'), []);
+  });
+}
+
+// Lists
+
+test('the list of a network without treaties is empty', async () => {
+  await using na = await startTestAuthority();
+  assert.equal(
+    (await get(na, '/recognition-treaties')).text,
+    '{"count":0,"recognition_treaties":[]}',
+  );
+});
+
+test('treaties are listed oldest first, each row with its lifecycle', async () => {
+  await using na = await startTestAuthority();
+  const made: JsonObject[] = [];
+  for (let n = 0; n < 4; n += 1) {
+    made.push(
+      await issued(recognise(na, { subject_sovereign_id: `s-${n}`, validity_hours: 1 + n * 48 })),
+    );
+    na.clock.advance(SECOND);
+  }
+  await revokeTreaty(na, made[3]?.treaty_id, { reason: 'replaced_by:t-9' });
+  const list = parsed(await get(na, '/recognition-treaties'));
+  const rows = list.recognition_treaties as readonly JsonObject[];
+  assert.equal(list.count, 4);
+  assert.deepEqual(
+    rows.map(({ treaty }) => treaty),
+    made,
+  );
+  const now = na.clock.now();
+  assert.deepEqual(rows[0], {
+    treaty: made[0],
+    status: 'active',
+    revoked_at: null,
+    revocation_reason: null,
+    lifecycle: {
+      state: 'expiring_soon',
+      expiry_risk: 'high',
+      seconds_until_expiry: 3596,
+      expires_at: formatInstant(now - 4 * SECOND + HOUR),
+      revoked_at: null,
+      revocation_reason: null,
+      replacement_treaty_id: null,
+    },
+  });
+  assert.deepEqual(rows[3], {
+    treaty: made[3],
+    status: 'revoked',
+    revoked_at: formatInstant(now),
+    revocation_reason: 'replaced_by:t-9',
+    lifecycle: {
+      state: 'replaced',
+      expiry_risk: 'none',
+      seconds_until_expiry: null,
+      expires_at: formatInstant(now - SECOND + 145 * HOUR),
+      revoked_at: formatInstant(now),
+      revocation_reason: 'replaced_by:t-9',
+      replacement_treaty_id: 't-9',
+    },
+  });
+  for (const row of rows) {
+    const { treaty_id } = row.treaty as JsonObject;
+    assert.deepEqual(parsed(await get(na, rowPath(treaty_id))), row);
+  }
+});
+
+test('filters are exact and all of them must fit; an unknown value finds nothing', async (t) => {
+  await using na = await startTestAuthority();
+  for (const [subject_sovereign_id, issuer_sovereign_id] of [
+    ['beta', 'alpha'],
+    ['beta', 'gamma'],
+    ['delta', 'alpha'],
+    ['b%', 'alpha'],
+  ] as const) {
+    na.clock.advance(1);
+    const terms = { subject_sovereign_id, issuer_sovereign_id, validity_hours: 1 };
+    const treaty = await issued(recognise(na, terms));
+    if (subject_sovereign_id === 'delta') await revokeTreaty(na, treaty.treaty_id);
+  }
+  na.clock.advance(DAY);
+  const all = ['alpha beta', 'gamma beta', 'alpha delta', 'alpha b%'];
+  for (const [query, found] of [
+    ['', all],
+    ['subject_sovereign_id=beta', ['alpha beta', 'gamma beta']],
+    ['subject_sovereign_id=b%25', ['alpha b%']],
+    ['subject_sovereign_id=%25', []],
+    ['subject_sovereign_id=BETA', []],
+    ['issuer_sovereign_id=alpha', ['alpha beta', 'alpha delta', 'alpha b%']],
+    ['issuer_sovereign_id=beta', []],
+    ['status=active', ['alpha beta', 'gamma beta', 'alpha b%']],
+    ['status=revoked', ['alpha delta']],
+    ['status=expired', []],
+    ['status=replaced', []],
+    ['status=suspended', []],
+    ['status=constructor', []],
+    ['issuer_sovereign_id=alpha&subject_sovereign_id=beta&status=active', ['alpha beta']],
+    ['subject_sovereign_id=delta&status=active', []],
+    ['unknown=1', all],
+  ] as const) {
+    await t.test(query || 'no filter', async () => {
+      const { body } = await get(na, `/recognition-treaties?${query}`);
+      const names = body.recognition_treaties.map(
+        ({ treaty }: { treaty: JsonObject }) =>
+          `${treaty.issuer_sovereign_id} ${treaty.subject_sovereign_id}`,
+      );
+      assert.deepEqual(names, found);
+      assert.equal(body.count, found.length);
+    });
+  }
+});
+
+// Lifecycle (wire rules 6.1)
+
+test('the lifecycle of a treaty follows the clock, to the second with its fraction cut off', async (t) => {
+  await using na = await startTestAuthority();
+  const hours = 100;
+  const treaty = await issued(recognise(na, { validity_hours: hours }));
+  const expiry = na.clock.now() + hours * HOUR;
+  for (const [left, state, expiry_risk, seconds_until_expiry] of [
+    [hours * HOUR, 'active', 'low', hours * 3600],
+    [hours * HOUR - 1, 'active', 'low', hours * 3600 - 1],
+    [72 * HOUR + SECOND, 'active', 'low', 72 * 3600 + 1],
+    [72 * HOUR + SECOND - 1, 'expiring_soon', 'medium', 72 * 3600],
+    [72 * HOUR, 'expiring_soon', 'medium', 72 * 3600],
+    [72 * HOUR - 1, 'expiring_soon', 'medium', 72 * 3600 - 1],
+    [24 * HOUR + SECOND, 'expiring_soon', 'medium', 24 * 3600 + 1],
+    [24 * HOUR + SECOND - 1, 'expiring_soon', 'high', 24 * 3600],
+    [24 * HOUR, 'expiring_soon', 'high', 24 * 3600],
+    [SECOND, 'expiring_soon', 'high', 1],
+    [SECOND - 1, 'expired', 'expired', 0],
+    [1, 'expired', 'expired', 0],
+    [0, 'expired', 'expired', 0],
+    [-1, 'expired', 'expired', 0],
+    [-SECOND, 'expired', 'expired', 0],
+    [-1000 * HOUR, 'expired', 'expired', 0],
+  ] as const) {
+    await t.test(`${left} ms before its expiry it is ${state}, risk ${expiry_risk}`, async () => {
+      na.clock.advance(expiry - left - na.clock.now());
+      const row = await rowOf(na, treaty);
+      assert.equal(row.status, 'active', 'the persisted status never changes by time');
+      assert.deepEqual(row.lifecycle, {
+        state,
+        expiry_risk,
+        seconds_until_expiry,
+        expires_at: formatInstant(expiry),
+        revoked_at: null,
+        revocation_reason: null,
+        replacement_treaty_id: null,
+      });
+    });
+  }
+});
+
+test('a revoked treaty is revoked or replaced, by its reason, and no longer by the clock', async (t) => {
+  await using na = await startTestAuthority();
+  for (const [reason, state, replacement] of [
+    ['ended', 'revoked', null],
+    ['replaced_by:t-2', 'replaced', 't-2'],
+    ['renewed_by:t-3', 'replaced', 't-3'],
+    ['renewed_by:a:b renewed_by:c', 'replaced', 'a:b renewed_by:c'],
+    ['replaced_by:', 'revoked', null],
+    ['renewed_by:', 'revoked', null],
+    ['Replaced_by:t-2', 'revoked', null],
+    [' replaced_by:t-2', 'revoked', null],
+    ['was replaced_by:t-2', 'revoked', null],
+    ['replaced_by t-2', 'revoked', null],
+    ['superseded_by:t-2', 'revoked', null],
+    ['', 'revoked', null],
+    ['unspecified', 'revoked', null],
+  ] as const) {
+    await t.test(`${JSON.stringify(reason)}: ${state}`, async () => {
+      const treaty = await issued(recognise(na, { validity_hours: 1 }));
+      const revoked_at = formatInstant(na.clock.now());
+      await revokeTreaty(na, treaty.treaty_id, { reason });
+      for (const later of [0, HOUR]) {
+        na.clock.advance(later);
+        assert.deepEqual((await rowOf(na, treaty)).lifecycle, {
+          state,
+          expiry_risk: 'none',
+          seconds_until_expiry: null,
+          expires_at: String(treaty.expires_at),
+          revoked_at,
+          revocation_reason: reason,
+          replacement_treaty_id: replacement,
+        });
+      }
+    });
+  }
+});
+
+test('renewing is issuing a successor and naming it in the reason, also of a revoked treaty', async () => {
+  await using na = await startTestAuthority();
+  const old = await issued(recognise(na));
+  await revokeTreaty(na, old.treaty_id, { reason: 'ended' });
+  assert.equal(((await rowOf(na, old)).lifecycle as JsonObject).state, 'revoked');
+  const successor = await issued(recognise(na));
+  await revokeTreaty(na, old.treaty_id, { reason: `renewed_by:${successor.treaty_id}` });
+  const { state, replacement_treaty_id } = (await rowOf(na, old)).lifecycle as JsonObject;
+  assert.deepEqual([state, replacement_treaty_id], ['replaced', successor.treaty_id]);
+  assert.equal(((await rowOf(na, successor)).lifecycle as JsonObject).state, 'active');
+});
+
+test('an expired treaty can still be revoked', async () => {
+  await using na = await startTestAuthority();
+  const treaty = await issued(recognise(na, { validity_hours: 1 }));
+  na.clock.advance(DAY);
+  assert.equal(outcome(await revokeTreaty(na, treaty.treaty_id)), '200');
+  assert.equal(((await rowOf(na, treaty)).lifecycle as JsonObject).state, 'revoked');
+});
+
+// Access and audit
+
+test('issuing and revoking need the privileged tier, before the body is looked at', async () => {
+  await using na = await startTestAuthority();
+  const { treaty_id } = await issued(recognise(na));
+  for (const [path, body] of [
+    [ISSUE, { subject_sovereign_id: 'beta', subject_public_keys: [key] }],
+    [ISSUE, {}],
+    [`${ISSUE}/${treaty_id}/revoke`, {}],
+    [`${ISSUE}/${treaty_id}/revoke`, { reason: 7 }],
+    [`${ISSUE}/nobody/revoke`, {}],
+  ] as [string, JsonObject][]) {
+    const standard = await operate(na, path, body, { operator: na.standard });
+    assert.equal(outcome(standard), '403 insufficient_operator_tier');
+    const stranger = { keyId: na.privileged.keyId, key: newKey() };
+    const unknown = await operate(na, path, body, { operator: stranger });
+    assert.equal(outcome(unknown), '401 admin_auth_failed');
+  }
+  const { body } = await get(na, '/recognition-treaties?status=active');
+  assert.equal(body.count, 1);
+});
+
+test('issuing and revoking are audited', async () => {
+  await using na = await startTestAuthority();
+  const scope = { allowed_roles: ['role:a', 'role:b'] };
+  const { treaty_id } = await issued(recognise(na, { scope }));
+  await revokeTreaty(na, treaty_id, { reason: 'ended' });
+  assert.deepEqual(auditEvents(na), [
+    {
+      type: 'recognition_treaty_issued',
+      details: {
+        treaty_id,
+        issuer_sovereign_id: 'alpha',
+        subject_sovereign_id: 'beta',
+        allowed_roles: ['role:a', 'role:b'],
+      },
+    },
+    { type: 'recognition_treaty_revoked', details: { treaty_id, reason: 'ended' } },
+  ]);
+});
+
+function rowPath(id: JsonValue | undefined): string {
+  return `/recognition-treaties/${encodeURIComponent(String(id))}`;
+}
+
+async function rowOf(na: TestAuthority, treaty: JsonObject): Promise<JsonObject> {
+  return parsed(await get(na, rowPath(treaty.treaty_id)));
+}
