@@ -1,9 +1,9 @@
 /** The load generator seen from the run: a process of its own that is asked for one piece of work at a time. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { childOptions, stopChild, watchChild } from './children.ts';
 import type { Network } from './fleet.ts';
 import type { RoundPlan, RoundResult } from './round.ts';
-import { childOptions, stopChild } from './servers.ts';
 
 /** What the load generator can be asked for: the order it takes and the answer it gives. */
 export interface Work {
@@ -37,6 +37,7 @@ export type Reply =
 export function startLoad(): Load {
   const path = fileURLToPath(new URL('load-child.ts', import.meta.url));
   const child = fork(path, childOptions());
+  watchChild(child, 'the load generator');
   return {
     ask: (name, order) => ask(child, { name, order }),
     [Symbol.asyncDispose]: () => stopChild(child),

@@ -1,5 +1,5 @@
 /** The servers under test, each a process of its own: the authority as it is shipped, and the bare one. */
-import { type ChildProcess, type ForkOptions, fork, spawn } from 'node:child_process';
+import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, openSync, readFileSync, rmSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,12 +10,11 @@ import { initNetwork } from '../src/cli/init-network.ts';
 import { readKeyFile } from '../src/keys/key-file.ts';
 import { systemRuntime } from '../src/runtime.ts';
 import type { StaticAnswer } from './bare-server.ts';
+import { childOptions, hasEnded, ROOT, stopChild, watchChild } from './children.ts';
 import type { Network } from './fleet.ts';
 import type { Target } from './round.ts';
 
-const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const START_MS = 20_000;
-const STOP_MS = 15_000;
 
 /** Limits that would refuse the run itself; those on failures stay, because they are part of the work. */
 const ENVIRONMENT = { MESH_RATE_LIMIT_ADMIN: 'off', MESH_RATE_LIMIT_JOIN: 'off' };
@@ -45,7 +44,8 @@ export async function startAuthority(cpuProfDir: string | null): Promise<Authori
     // The caller's MESH_ variables must not change what is measured.
     { cwd: ROOT, env: { PATH: process.env.PATH, ...ENVIRONMENT }, stdio: ['ignore', file, file] },
   );
-  clearUpAfter(child, folder, output);
+  watchChild(child, 'the authority', () => readFileSync(output, 'utf8').slice(-2000));
+  clearUpAfter(child, folder);
   const announced = await announcement(child, output);
   const operatorKey = readKeyFile(join(dataDir, 'keys', 'operator-standard.key'));
   return {
@@ -70,7 +70,7 @@ interface Announcement {
 async function announcement(child: ChildProcess, output: string): Promise<Announcement> {
   const deadline = systemRuntime.elapsed() + START_MS;
   // The folder goes when the child does, so the child is looked at first.
-  while (child.exitCode === null && systemRuntime.elapsed() < deadline) {
+  while (!hasEnded(child) && systemRuntime.elapsed() < deadline) {
     const line = /^\{"url".*\}$/m.exec(readFileSync(output, 'utf8'));
     if (line !== null) return JSON.parse(line[0]) as Announcement;
     await sleep(50);
@@ -82,6 +82,7 @@ async function announcement(child: ChildProcess, output: string): Promise<Announ
 export async function startBare(answers: readonly StaticAnswer[] = []): Promise<BareProcess> {
   const path = fileURLToPath(new URL('bare-server.ts', import.meta.url));
   const child = fork(path, childOptions());
+  watchChild(child, 'the bare server');
   child.send(answers);
   const [{ port }] = (await once(child, 'message', {
     signal: AbortSignal.timeout(START_MS),
@@ -89,38 +90,18 @@ export async function startBare(answers: readonly StaticAnswer[] = []): Promise<
   return { pid: child.pid ?? 0, port, [Symbol.asyncDispose]: () => stopChild(child) };
 }
 
-/** Children that talk to us over IPC and end when that channel does. */
-export function childOptions(): ForkOptions {
-  return { cwd: ROOT, execArgv: ['--import', 'tsx'] };
-}
-
-export async function stopChild(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  const ended = once(child, 'exit');
-  const impatience = setTimeout(() => child.kill('SIGKILL'), STOP_MS);
-  child.kill('SIGTERM');
-  await ended;
-  clearTimeout(impatience);
-}
-
 /** However the run or the authority ends, neither a process nor a data folder is left behind. */
-function clearUpAfter(child: ChildProcess, folder: string, output: string): void {
+function clearUpAfter(child: ChildProcess, folder: string): void {
   const remove = () => rmSync(folder, { recursive: true, force: true, maxRetries: 10 });
   const cutShort = () => {
     child.kill('SIGKILL');
     remove();
   };
   process.once('exit', cutShort);
-  child.once('exit', (code) => {
+  child.once('exit', () => {
     process.off('exit', cutShort);
-    if (code !== 0 && code !== null)
-      process.stderr.write(`The authority ended:\n${tailOf(output)}\n`);
     remove();
   });
-}
-
-function tailOf(output: string): string {
-  return readFileSync(output, 'utf8').slice(-2000);
 }
 
 const FILE_SYSTEMS: { readonly [magic: number]: string } = {

@@ -22,6 +22,7 @@ import {
   outcome,
   send,
 } from './support/requests.ts';
+import { IMPORT, signedBy, sovereign } from './support/trust.ts';
 
 const REMOTE = '127.0.0.1';
 
@@ -280,6 +281,174 @@ suite('every event is stored with its details', () => {
         },
       },
     ]);
+  });
+
+  test('policy_published and policy_rolled_back', async () => {
+    await using na = await startTestAuthority();
+    const added = await addedBy(na, async () => {
+      await operate(na, '/admin/policy', { policy_id: 'p-1' });
+      await operate(na, '/admin/policy', { policy_id: 'p-2' });
+      await operate(na, '/admin/policy/rollback', { policy_id: 'p-1' });
+      await operate(na, '/admin/policy/rollback', { policy_id: 'unknown' });
+    });
+    const expected = [
+      ['policy_published', 'p-1'],
+      ['policy_published', 'p-2'],
+      ['policy_rolled_back', 'p-1'],
+    ].map(([event_type, policy_id]) => ({
+      event_type,
+      details: { policy_id, remote_addr: REMOTE },
+    }));
+    assert.deepEqual(added, expected);
+  });
+
+  test('agent_registered and agent_deregistered', async () => {
+    await using na = await startTestAuthority();
+    const { key } = await joinedNode(na);
+    const added = await addedBy(na, async () => {
+      const descriptor = {
+        agent_id: 'a-1',
+        node_public_key: key.publicKey,
+        network_name: 'alpha',
+        capabilities: ['llm:chat'],
+        endpoint: { host: '192.0.2.7', port: 7448, scheme: 'ws' },
+        registered_at: formatInstant(na.clock.now()),
+        expires_at: formatInstant(na.clock.now() + HOUR),
+        metadata: {},
+      };
+      const registered = await send(na, 'POST', '/agents', {
+        body: jsonText(signedBy(descriptor, key)),
+      });
+      assert.equal(outcome(registered), '200');
+      const signedAt = formatInstant(na.clock.now());
+      const envelope = {
+        version: 'v1',
+        signed_at: signedAt,
+        signature: key.sign(`delete-agent|v1|${key.publicKey}|${signedAt}`),
+      };
+      const path = `/agents/${encodeURIComponent(key.publicKey)}`;
+      const removed = await send(na, 'DELETE', path, { body: jsonText(envelope) });
+      assert.equal(outcome(removed), '200');
+    });
+    assert.deepEqual(
+      added.map(({ event_type }) => event_type),
+      ['agent_registered', 'agent_deregistered'],
+    );
+    for (const { details } of added) assert.equal(details.node_public_key, key.publicKey);
+  });
+
+  test('membership_attestation_issued and membership_attestation_revoked', async () => {
+    await using na = await startTestAuthority();
+    let attestationId = '';
+    const added = await addedBy(na, async () => {
+      const terms = { subject_id: 'agent-7', roles: ['role:client'], claims: { limit: 1 } };
+      const answer = await operate(na, '/admin/attestations', terms);
+      attestationId = answer.body.attestation_id;
+      const path = `/admin/attestations/${attestationId}/revoke`;
+      await operate(na, path, { reason: 'left' });
+      await operate(na, path, { reason: 'again' });
+      await operate(na, '/admin/attestations/unknown/revoke', {});
+    });
+    assert.equal(added.length, 2);
+    assert.equal(added[0]?.event_type, 'membership_attestation_issued');
+    assert.deepEqual(added[0]?.details, {
+      attestation_id: attestationId,
+      issuer_sovereign_id: 'alpha',
+      subject_id: 'agent-7',
+      roles: ['role:client'],
+    });
+    assert.equal(added[1]?.event_type, 'membership_attestation_revoked');
+    assert.equal(added[1]?.details.attestation_id, attestationId);
+    assert.equal(added[1]?.details.reason, 'left');
+  });
+
+  test('recognition_policy_saved, recognition_treaty_issued and recognition_treaty_revoked', async () => {
+    await using na = await startTestAuthority();
+    const beta = sovereign('beta');
+    let treatyId = '';
+    const added = await addedBy(na, async () => {
+      const issuer = { sovereign_id: 'beta', public_keys: [beta.key.publicKey] };
+      await operate(na, '/admin/recognition-policy', {
+        policy_id: 'r-1',
+        recognition_policy: { local_sovereign_id: 'alpha', recognized_issuers: [issuer] },
+      });
+      const treaty = await operate(na, '/admin/recognition-treaties', {
+        subject_sovereign_id: 'beta',
+        subject_public_keys: [beta.key.publicKey],
+        scope: { allowed_roles: ['role:client'] },
+      });
+      treatyId = treaty.body.treaty_id;
+      await operate(na, `/admin/recognition-treaties/${treatyId}/revoke`, { reason: 'over' });
+    });
+    assert.deepEqual(added.slice(0, 2), [
+      {
+        event_type: 'recognition_policy_saved',
+        details: { policy_id: 'r-1', local_sovereign_id: 'alpha', recognized_issuer_count: 1 },
+      },
+      {
+        event_type: 'recognition_treaty_issued',
+        details: {
+          treaty_id: treatyId,
+          issuer_sovereign_id: 'alpha',
+          subject_sovereign_id: 'beta',
+          allowed_roles: ['role:client'],
+        },
+      },
+    ]);
+    assert.equal(added.length, 3);
+    assert.equal(added[2]?.event_type, 'recognition_treaty_revoked');
+    assert.equal(added[2]?.details.treaty_id, treatyId);
+    assert.equal(added[2]?.details.reason, 'over');
+  });
+
+  test('sovereign_revocation_feed_imported and sovereign_revocation_feed_rejected', async () => {
+    await using na = await startTestAuthority();
+    const beta = sovereign('beta');
+    const keys = { issuer_public_keys: [beta.key.publicKey] };
+    const feed = beta.feed(na.clock.now(), 3, { revoked_attestation_ids: ['a-1', 'a-2'] });
+    const about = { feed_id: String(feed.feed_id), issuer_sovereign_id: 'beta', sequence: 3 };
+    const added = await addedBy(na, async () => {
+      assert.equal(outcome(await operate(na, IMPORT, { feed, ...keys })), '200');
+      assert.equal(outcome(await operate(na, IMPORT, { feed, ...keys })), '409 stale_sequence');
+    });
+    assert.deepEqual(added, [
+      { event_type: 'sovereign_revocation_feed_imported', details: { ...about, revoked_count: 2 } },
+      {
+        event_type: 'sovereign_revocation_feed_rejected',
+        details: { ...about, reason: 'stale_sequence' },
+      },
+    ]);
+  });
+
+  for (const sequence of [2n ** 53n, 2n ** 64n, 2n ** 200n]) {
+    test(`a feed of sequence ${sequence} is imported, and its entry keeps every digit`, async () => {
+      await using na = await startTestAuthority();
+      const beta = sovereign('beta');
+      const keys = { issuer_public_keys: [beta.key.publicKey] };
+      const feed = beta.feed(na.clock.now(), sequence);
+      const added = await addedBy(na, async () => {
+        assert.equal(outcome(await operate(na, IMPORT, { feed, ...keys })), '200');
+      });
+      assert.match(
+        canonicalJson(added[0]?.details ?? {}),
+        new RegExp(`"sequence":"?${sequence}\\b`),
+      );
+      await using again = await na.restart();
+      assert.equal(verifyAuditChain(entriesOf(again), GENESIS_HASH).valid, true);
+    });
+  }
+
+  test('nothing for verifications, which anyone can ask for', async () => {
+    await using na = await startTestAuthority();
+    const [beta, gamma] = [sovereign('beta'), sovereign('gamma')];
+    const now = na.clock.now();
+    const added = await addedBy(na, async () => {
+      const treaty = beta.treaty(now, gamma);
+      const body = jsonText({ treaty, issuer_public_keys: [beta.key.publicKey] });
+      const verified = await send(na, 'POST', '/recognition-treaties/verify', { body });
+      assert.equal(verified.body.accepted, true);
+    });
+    assert.deepEqual(added, []);
   });
 
   test('nothing for reads, heartbeats, malformed requests and unknown invites', async () => {

@@ -1,11 +1,29 @@
 import assert from 'node:assert/strict';
+import { readdirSync } from 'node:fs';
 import { test } from 'node:test';
-import type { AnyStateMachine } from 'xstate';
+import { type AnyStateMachine, StateMachine } from 'xstate';
+import {
+  type AgentRegistration,
+  agentRegistrationMachine,
+} from '../machines/agent-registration.ts';
+import { type Attestation, attestationMachine } from '../machines/attestation.ts';
 import { type Certificate, certificateMachine } from '../machines/certificate.ts';
 import { type Crl, crlMachine } from '../machines/crl.ts';
 import { type Invite, inviteMachine } from '../machines/invite.ts';
 import { type OperatorKey, operatorKeyMachine } from '../machines/operator-key.ts';
 import { policyMachine } from '../machines/policy.ts';
+import {
+  recognitionPolicyMachine,
+  type StoredRecognitionPolicy,
+} from '../machines/recognition-policy.ts';
+import { type Treaty, treatyMachine } from '../machines/recognition-treaty.ts';
+import {
+  type ImportedFeed,
+  type ImportedRevocation,
+  importedRevocationMachine,
+  revocationFeedMachine,
+} from '../machines/revocation-feed.ts';
+import { type SovereignFeed, sovereignFeedMachine } from '../machines/sovereign-feed.ts';
 import { type Resting, step } from '../machines/step.ts';
 import { readPolicyManifest } from '../src/records/policy-manifest.ts';
 
@@ -23,7 +41,16 @@ interface Row {
 const NOW = Date.UTC(2026, 2, 1, 10);
 const HOUR = 3_600_000;
 
+/** How often each state took each event in the tables below: `machine state event`. */
+const rowsOf = new Map<string, number>();
+const tested = new Set<AnyStateMachine>();
+
 function testTable(machine: AnyStateMachine, rows: readonly Row[]): void {
+  tested.add(machine);
+  for (const { from, event } of rows) {
+    const taken = `${machine.id} ${from?.value ?? 'absent'} ${event.type}`;
+    rowsOf.set(taken, (rowsOf.get(taken) ?? 0) + 1);
+  }
   for (const { name, from, event, emits, to } of rows) {
     test(`${machine.id}: ${name}`, () => {
       const before = structuredClone(from);
@@ -225,19 +252,12 @@ const revocation = {
 /** Refusals that heartbeat and renewal share, in the order of wire rules 4.4, each with all later ones. */
 function nodeChecks(request: typeof beat | typeof renew): readonly Row[] {
   const { type } = request;
-  const outside = { ...request, at: certificate.expiresAt };
-  const early = { ...request, at: certificate.issuedAt - 1 };
+  const late = { ...request, at: certificate.expiresAt };
   return [
     {
       name: `a ${type} for a certificate that does not exist is refused`,
       event: request,
       emits: ['unknown_certificate'],
-    },
-    {
-      name: `a ${type} of another key is refused before its proof and the window`,
-      from: issued,
-      event: { ...outside, nodePublicKey: 'key-2', proof: 'invalid_signature' },
-      emits: ['certificate_key_mismatch'],
     },
     {
       name: `a ${type} of another key is refused before the revocation is told`,
@@ -248,33 +268,35 @@ function nodeChecks(request: typeof beat | typeof renew): readonly Row[] {
     {
       name: `a ${type} of a revoked certificate is refused before its proof, with the reason of revocation`,
       from: revoked,
-      event: { ...outside, proof: 'invalid_signature' },
+      event: { ...late, proof: 'invalid_signature' },
       emits: [{ refusal: 'certificate_revoked', reason: 'cessation_of_operation' }],
     },
-    {
-      name: `a ${type} with a failing proof is refused before the window, with its reason`,
-      from: issued,
-      event: { ...outside, proof: 'nonce_replay' },
-      emits: [{ refusal: 'node_auth_failed', reason: 'nonce_replay' }],
-    },
-    {
-      name: `a ${type} before the certificate was issued is refused`,
-      from: issued,
-      event: early,
-      emits: ['certificate_not_yet_valid'],
-    },
-    {
-      name: `a ${type} at the instant of expiry is refused`,
-      from: issued,
-      event: outside,
-      emits: ['certificate_expired'],
-    },
-    {
-      name: `a ${type} of a renewed certificate that expired is refused as expired`,
-      from: superseded,
-      event: outside,
-      emits: ['certificate_expired'],
-    },
+    ...[issued, renewed, superseded].flatMap((from): Row[] => [
+      {
+        name: `${from.value}, a ${type} of another key is refused before its proof and the window`,
+        from,
+        event: { ...late, nodePublicKey: 'key-2', proof: 'invalid_signature' },
+        emits: ['certificate_key_mismatch'],
+      },
+      {
+        name: `${from.value}, a ${type} with a failing proof is refused before the window, with its reason`,
+        from,
+        event: { ...late, proof: 'nonce_replay' },
+        emits: [{ refusal: 'node_auth_failed', reason: 'nonce_replay' }],
+      },
+      {
+        name: `${from.value}, a ${type} before the certificate was issued is refused`,
+        from,
+        event: { ...request, at: certificate.issuedAt - 1 },
+        emits: ['certificate_not_yet_valid'],
+      },
+      {
+        name: `${from.value}, a ${type} at the instant of expiry is refused`,
+        from,
+        event: late,
+        emits: ['certificate_expired'],
+      },
+    ]),
     {
       name: `a ${type} at the instant a renewed certificate is superseded is refused`,
       from: superseded,
@@ -290,11 +312,38 @@ function nodeChecks(request: typeof beat | typeof renew): readonly Row[] {
   ];
 }
 
-const takeover = {
-  name: 'the roles a node claims must be those of the certificate',
-  from: issued,
-  emits: ['renewal_role_change_forbidden'],
-};
+/** What a renewal says of the roles the node claims; looked at last. */
+const roleChecks = [issued, renewed].flatMap((from): Row[] => [
+  ...[
+    ['role:client'],
+    ['role:client', 'role:anchor', 'role:x'],
+    ['role:client', 'role:client'],
+    [],
+  ].map((roles) => ({
+    name: `${from.value}, the claimed roles [${roles.join(' ')}] are not those of the certificate`,
+    from,
+    event: { ...renew, roles },
+    emits: ['renewal_role_change_forbidden'],
+  })),
+  {
+    name: `${from.value}, claimed roles that are no list are malformed`,
+    from,
+    event: { ...renew, roles: 'malformed' },
+    emits: ['malformed_roles'],
+  },
+  {
+    name: `${from.value}, expiry is told before the roles are looked at`,
+    from,
+    event: { ...renew, at: certificate.expiresAt, roles: ['role:x'] },
+    emits: ['certificate_expired'],
+  },
+  {
+    name: `${from.value}, a failing proof is told before malformed roles`,
+    from,
+    event: { ...renew, proof: 'invalid_signature', roles: 'malformed' },
+    emits: [{ refusal: 'node_auth_failed', reason: 'invalid_signature' }],
+  },
+]);
 
 testTable(certificateMachine, [
   {
@@ -349,30 +398,16 @@ testTable(certificateMachine, [
     emits: ['renewed'],
     to: { value: 'renewed', facts: { renewedAt: NOW, supersededFrom: null } },
   },
+  {
+    name: 'renewed again, the grace still runs from the first renewal',
+    from: superseded,
+    event: { ...renew, at: NOW - 1, supersededFrom: NOW + HOUR },
+    emits: ['renewed'],
+    to: { value: 'renewed', facts: { renewedAt: NOW - 1 } },
+  },
   ...nodeChecks(beat),
   ...nodeChecks(renew),
-  { ...takeover, event: { ...renew, roles: ['role:client'] } },
-  { ...takeover, event: { ...renew, roles: ['role:client', 'role:anchor', 'role:x'] } },
-  { ...takeover, event: { ...renew, roles: ['role:client', 'role:client'] } },
-  { ...takeover, event: { ...renew, roles: [] } },
-  {
-    name: 'claimed roles that are no list are malformed',
-    from: issued,
-    event: { ...renew, roles: 'malformed' },
-    emits: ['malformed_roles'],
-  },
-  {
-    name: 'an expired certificate is refused before its roles are looked at',
-    from: issued,
-    event: { ...renew, at: certificate.expiresAt, roles: ['role:x'] },
-    emits: ['certificate_expired'],
-  },
-  {
-    name: 'a failing proof is refused before malformed roles',
-    from: issued,
-    event: { ...renew, proof: 'invalid_signature', roles: 'malformed' },
-    emits: [{ refusal: 'node_auth_failed', reason: 'invalid_signature' }],
-  },
+  ...roleChecks,
   { name: 'revoked when issued', from: issued, event: revoke, emits: ['revoked'], to: revocation },
   {
     name: 'revoked when renewed',
@@ -569,22 +604,64 @@ const manifest = readPolicyManifest({
   issued_by: 'na',
   min_client_version: '0.1.0',
 });
-const firstRead = { type: 'first_read', at: NOW, manifest };
-const active = { value: 'active', context: { manifest, createdAt: NOW - 1 } };
+const another = { ...manifest, policy_id: 'policy-2' };
+const firstRead = { type: 'first_read', at: NOW, manifest } as const;
+const publishPolicy = { type: 'publish', at: NOW, manifest: another } as const;
+const activePolicy = { value: 'active', context: { manifest, createdAt: NOW - 1 } };
+const retiredPolicy = { value: 'retired', context: { manifest, createdAt: NOW - 1 } };
+const activated = { emits: ['activated'] };
 
 testTable(policyMachine, [
   {
     name: 'the first read of a network without one creates the default',
     event: firstRead,
-    emits: ['created'],
+    ...activated,
     to: { value: 'active', facts: { manifest, createdAt: NOW } },
   },
   {
-    name: 'a later read creates nothing',
-    from: active,
-    event: { ...firstRead, manifest: null },
-    emits: ['already_active'],
+    name: 'a later read leaves it as it is',
+    from: activePolicy,
+    event: { ...firstRead, manifest: another },
+    ...activated,
   },
+  ...[undefined, activePolicy, retiredPolicy].map((from) => ({
+    name: `published when ${from?.value ?? 'new'}, that content is active`,
+    ...(from && { from }),
+    event: publishPolicy,
+    ...activated,
+    to: { value: 'active', facts: { manifest: another, createdAt: NOW } },
+  })),
+  {
+    name: 'another version becomes active, and this one retires',
+    from: activePolicy,
+    event: { type: 'retire' },
+    emits: ['retired'],
+    to: { value: 'retired', facts: {} },
+  },
+  {
+    name: 'rolled back to, it is active again as it was',
+    from: retiredPolicy,
+    event: { type: 'roll_back' },
+    ...activated,
+    to: { value: 'active', facts: {} },
+  },
+  {
+    name: 'rolled back to while active',
+    from: activePolicy,
+    event: { type: 'roll_back' },
+    ...activated,
+  },
+  {
+    name: 'one that does not exist cannot be rolled back to',
+    event: { type: 'roll_back' },
+    emits: ['policy_not_found'],
+  },
+]);
+
+testUnhandled(policyMachine, [
+  ['retiring a version that does not exist', undefined, { type: 'retire' }],
+  ['retiring a version twice', retiredPolicy, { type: 'retire' }],
+  ['creating the default over a retired version', retiredPolicy, firstRead],
 ]);
 
 // Certificate revocation list (wire rules 4.8, 4.15)
@@ -600,6 +677,7 @@ const current = { value: 'current', context: version };
 const lapsed = { value: 'lapsed', context: version };
 const next: Crl = { ...version, sequence: 4, crlId: 'crl-4', nextUpdate: NOW + 24 * HOUR };
 const first: Crl = { ...next, sequence: 0 };
+const nothingYet: Crl = { sequence: -1, crlId: '', issuedAt: 0, nextUpdate: 0, digest: '' };
 
 testTable(crlMachine, [
   {
@@ -623,6 +701,19 @@ testTable(crlMachine, [
     to: { value: 'current', facts: next },
   },
   {
+    name: 'a list that does not exist has lapsed, so that the first version is published',
+    event: { type: 'lapse', at: NOW },
+    emits: ['lapsed'],
+    to: { value: 'lapsed', facts: nothingYet },
+  },
+  {
+    name: 'a lapsed list that never was is followed by sequence 0',
+    from: { value: 'lapsed', context: nothingYet },
+    event: { type: 'publish', version: first },
+    emits: ['published'],
+    to: { value: 'current', facts: first },
+  },
+  {
     name: 'a list lapses at the instant of its next update',
     from: current,
     event: { type: 'lapse', at: NOW },
@@ -637,14 +728,6 @@ testTable(crlMachine, [
   },
 ]);
 
-test('crl: a list that does not exist has lapsed, so that the first version is published', () => {
-  const { next: after, emitted } = step(crlMachine, undefined, { type: 'lapse', at: NOW });
-  assert.equal(after.value, 'lapsed');
-  assert.deepEqual(emitted, [{ type: 'lapsed' }]);
-  const published = step(crlMachine, after, { type: 'publish', version: first });
-  assert.equal(published.next.value, 'current');
-});
-
 testUnhandled(crlMachine, [
   ['naming a sequence twice', current, { type: 'publish', version: { ...next, sequence: 3 } }],
   ['going back', current, { type: 'publish', version: { ...next, sequence: 2 } }],
@@ -656,6 +739,412 @@ testUnhandled(crlMachine, [
   ],
   ['beginning at 1', undefined, { type: 'publish', version: { ...first, sequence: 1 } }],
 ]);
+
+// Agent registration (spec, state table; wire rules 4.6)
+
+const registration: AgentRegistration = {
+  json: '{"agent_id":"a-1"}',
+  capabilities: ['llm:chat'],
+  registeredAt: NOW - HOUR,
+  expiresAt: NOW,
+};
+const registered = { value: 'registered', context: registration };
+const forgotten = { json: '', capabilities: [], registeredAt: 0, expiresAt: 0 };
+const removed = { value: 'removed', context: forgotten };
+const evicted = { value: 'evicted', context: forgotten };
+const refreshed = { ...registration, json: '{"agent_id":"a-2"}', expiresAt: NOW + HOUR };
+const register = {
+  type: 'register',
+  registration: refreshed,
+  hasActiveCertificate: true,
+  keyCompromised: false,
+  signatureValid: true,
+} as const;
+const removeAgent = { type: 'remove', signatureValid: true, replayed: false } as const;
+const isGone = (value: string) => ({ value, facts: forgotten });
+
+testTable(agentRegistrationMachine, [
+  ...[undefined, registered, removed, evicted].flatMap((from): Row[] => {
+    const when = from?.value ?? 'absent';
+    const row = { ...(from && { from }) };
+    return [
+      {
+        name: `${when}, a node with an active certificate registers`,
+        ...row,
+        event: register,
+        emits: ['registered'],
+        to: { value: 'registered', facts: refreshed },
+      },
+      {
+        name: `${when}, a node without active certificate is refused before anything else`,
+        ...row,
+        event: {
+          ...register,
+          hasActiveCertificate: false,
+          keyCompromised: true,
+          signatureValid: false,
+        },
+        emits: ['node_has_no_active_certificate'],
+      },
+      {
+        name: `${when}, a compromised key is refused before its signature`,
+        ...row,
+        event: { ...register, keyCompromised: true, signatureValid: false },
+        emits: ['node_key_revoked'],
+      },
+      {
+        name: `${when}, a descriptor that does not verify is refused`,
+        ...row,
+        event: { ...register, signatureValid: false },
+        emits: ['invalid_agent_signature'],
+      },
+      {
+        name: `${when}, a removal that does not verify is refused before all else`,
+        ...row,
+        event: { ...removeAgent, signatureValid: false, replayed: true },
+        emits: ['invalid_agent_signature'],
+      },
+    ];
+  }),
+  ...[undefined, removed, evicted].flatMap((from): Row[] => [
+    {
+      name: `${from?.value ?? 'absent'}, it cannot be removed`,
+      ...(from && { from }),
+      event: removeAgent,
+      emits: ['agent_not_registered'],
+    },
+    {
+      name: `${from?.value ?? 'absent'}, that is told before that the envelope was used`,
+      ...(from && { from }),
+      event: { ...removeAgent, replayed: true },
+      emits: ['agent_not_registered'],
+    },
+  ]),
+  {
+    name: 'removed by its node, only the key is left of it',
+    from: registered,
+    event: removeAgent,
+    emits: ['removed'],
+    to: isGone('removed'),
+  },
+  {
+    name: 'an envelope that was used before does not remove a later registration',
+    from: registered,
+    event: { ...removeAgent, replayed: true },
+    emits: ['invalid_agent_signature'],
+  },
+  {
+    name: 'at the instant of its expiry it is evicted',
+    from: registered,
+    event: { type: 'evict', at: registration.expiresAt },
+    emits: ['evicted'],
+    to: isGone('evicted'),
+  },
+  {
+    name: 'until then it stays',
+    from: registered,
+    event: { type: 'evict', at: registration.expiresAt - 1 },
+    emits: ['current'],
+  },
+  {
+    name: 'it ends with the revocation of the certificate',
+    from: registered,
+    event: { type: 'certificate_revoked' },
+    emits: ['evicted'],
+    to: isGone('evicted'),
+  },
+]);
+
+testUnhandled(
+  agentRegistrationMachine,
+  [undefined, removed, evicted].map((from) => [
+    `evicting one that is ${from?.value ?? 'absent'}`,
+    from,
+    { type: 'evict', at: NOW },
+  ]),
+);
+
+// Membership attestation (spec, state table; wire rules 4.11, G23)
+
+const attestation: Attestation = {
+  json: '{"attestation_id":"a"}',
+  issuer: 'alpha',
+  subject: 'agent-7',
+  issuedAt: NOW - HOUR,
+  revokedAt: null,
+  revocationReason: null,
+};
+const attested = { value: 'active', context: attestation };
+const notAttested = {
+  value: 'revoked',
+  context: { ...attestation, revokedAt: NOW - 1, revocationReason: 'first' },
+};
+const withdraw = { type: 'revoke', at: NOW, reason: 'second' } as const;
+
+testTable(attestationMachine, [
+  {
+    name: 'issued, it is active',
+    event: { type: 'issue', attestation },
+    emits: ['issued'],
+    to: { value: 'active', facts: attestation },
+  },
+  {
+    name: 'revoked, the signed record stays as it is',
+    from: attested,
+    event: withdraw,
+    emits: ['revoked'],
+    to: { value: 'revoked', facts: { revokedAt: NOW, revocationReason: 'second' } },
+  },
+  {
+    name: 'revoked again, time and reason stay those of the first revocation',
+    from: notAttested,
+    event: withdraw,
+    emits: ['already_revoked'],
+  },
+  { name: 'an unknown one cannot be revoked', event: withdraw, emits: ['attestation_not_found'] },
+]);
+
+testUnhandled(attestationMachine, [
+  ['issuing one twice', attested, { type: 'issue', attestation }],
+  ['issuing one that is revoked', notAttested, { type: 'issue', attestation }],
+]);
+
+// Recognition policy (wire rules 4.12)
+
+const recognition: StoredRecognitionPolicy = { policyId: 'p-1', json: '{}', setAt: NOW - 1 };
+const laterRecognition: StoredRecognitionPolicy = { policyId: 'p-2', json: '[]', setAt: NOW };
+
+testTable(recognitionPolicyMachine, [
+  {
+    name: 'set for the first time, it is active',
+    event: { type: 'set', policy: recognition },
+    emits: ['set'],
+    to: { value: 'active', facts: recognition },
+  },
+  {
+    name: 'the one that was set last is active',
+    from: { value: 'active', context: recognition },
+    event: { type: 'set', policy: laterRecognition },
+    emits: ['set'],
+    to: { value: 'active', facts: laterRecognition },
+  },
+]);
+
+// Recognition treaty (spec, state table; wire rules 4.13, G23)
+
+const treaty: Treaty = {
+  json: '{"treaty_id":"t"}',
+  issuer: 'alpha',
+  subject: 'beta',
+  subjectKeys: ['key'],
+  issuedAt: NOW - HOUR,
+  validFrom: '2026-03-01T09:00:00Z',
+  expiresAt: NOW + HOUR,
+  revokedAt: null,
+  revocationReason: null,
+};
+const inForce = { value: 'active', context: treaty };
+const ended = {
+  value: 'revoked',
+  context: { ...treaty, revokedAt: NOW - 1, revocationReason: 'first' },
+};
+const replace = { type: 'revoke', at: NOW, reason: 'replaced_by:t-2' } as const;
+
+testTable(treatyMachine, [
+  {
+    name: 'issued, it is active',
+    event: { type: 'issue', treaty },
+    emits: ['issued'],
+    to: { value: 'active', facts: treaty },
+  },
+  {
+    name: 'revoked, it has ended',
+    from: inForce,
+    event: replace,
+    emits: ['revoked'],
+    to: { value: 'revoked', facts: { revokedAt: NOW, revocationReason: 'replaced_by:t-2' } },
+  },
+  {
+    name: 'revoked again, the reason may change but not the time',
+    from: ended,
+    event: replace,
+    emits: ['revoked'],
+    to: { value: 'revoked', facts: { revocationReason: 'replaced_by:t-2' } },
+  },
+  {
+    name: 'it can be revoked after it expired',
+    from: inForce,
+    event: { ...replace, at: NOW + 2 * HOUR },
+    emits: ['revoked'],
+    to: {
+      value: 'revoked',
+      facts: { revokedAt: NOW + 2 * HOUR, revocationReason: 'replaced_by:t-2' },
+    },
+  },
+  { name: 'an unknown one cannot be revoked', event: replace, emits: ['treaty_not_found'] },
+]);
+
+testUnhandled(treatyMachine, [
+  ['issuing one twice', inForce, { type: 'issue', treaty }],
+  ['issuing one that has ended', ended, { type: 'issue', treaty }],
+]);
+
+// Imported revocation feeds (spec, state table; wire rules 4.14)
+
+const feed: ImportedFeed = {
+  issuer: 'beta',
+  sequence: '9',
+  feedId: 'f-9',
+  revokedCount: 2,
+  importedAt: NOW - 1,
+};
+const importedFeed = { value: 'imported', context: feed };
+const newer = { ...feed, sequence: '10', feedId: 'f-10', importedAt: NOW };
+const importOf = (sequence: string, signature = 'valid') => ({
+  type: 'import',
+  feed: { ...newer, sequence },
+  signature,
+});
+const taken = (sequence: string) => ({ value: 'imported', facts: { ...newer, sequence } });
+const HUGE = '18446744073709551616';
+
+testTable(revocationFeedMachine, [
+  ...['0', '1', HUGE].map((sequence) => ({
+    name: `the first feed of an issuer may have sequence ${sequence}`,
+    event: importOf(sequence),
+    emits: ['imported'],
+    to: taken(sequence),
+  })),
+  {
+    name: 'a newer feed is imported; sequences are compared as numbers, not as text',
+    from: importedFeed,
+    event: importOf('10'),
+    emits: ['imported'],
+    to: taken('10'),
+  },
+  {
+    name: 'a sequence may be larger than a number can hold',
+    from: { value: 'imported', context: { ...feed, sequence: HUGE } },
+    event: importOf('18446744073709551617'),
+    emits: ['imported'],
+    to: taken('18446744073709551617'),
+  },
+  ...['9', '8', '0'].map((sequence) => ({
+    name: `sequence ${sequence} after 9 is stale, which is told before its missing signature`,
+    from: importedFeed,
+    event: importOf(sequence, 'missing_signature'),
+    emits: ['stale_sequence'],
+  })),
+  ...[undefined, importedFeed].flatMap((from): Row[] => [
+    {
+      name: `${from === undefined ? 'a first' : 'a newer'} feed without signature is refused`,
+      ...(from && { from }),
+      event: importOf('10', 'missing_signature'),
+      emits: ['missing_feed_signature'],
+    },
+    {
+      name: `${from === undefined ? 'a first' : 'a newer'} feed that does not verify is refused`,
+      ...(from && { from }),
+      event: importOf('10', 'invalid_signature'),
+      emits: ['invalid_feed_signature'],
+    },
+  ]),
+]);
+
+const importedRevocation: ImportedRevocation = {
+  issuer: 'beta',
+  attestationId: 'a-7',
+  feedId: 'f-9',
+  sequence: '9',
+  reason: null,
+  revokedAt: NOW - 1,
+};
+const updated = { ...importedRevocation, feedId: 'f-10', sequence: '10', reason: 'key_compromise' };
+
+testTable(importedRevocationMachine, [
+  {
+    name: 'revoked by a feed',
+    event: { type: 'revoke', revocation: importedRevocation },
+    emits: ['revoked'],
+    to: { value: 'revoked', facts: importedRevocation },
+  },
+  {
+    name: 'a later feed updates what is known of it',
+    from: { value: 'revoked', context: importedRevocation },
+    event: { type: 'revoke', revocation: updated },
+    emits: ['revoked'],
+    to: { value: 'revoked', facts: updated },
+  },
+]);
+
+// Our own revocation feed (wire rules 4.14, G24)
+
+const ourFeed: SovereignFeed = {
+  issuer: 'alpha',
+  sequence: 3,
+  feedId: 'f-3',
+  issuedAt: NOW - 1,
+  digest: 'd3',
+};
+const published = { value: 'published', context: ourFeed };
+const nextFeed = { ...ourFeed, sequence: 4, feedId: 'f-4', issuedAt: NOW, digest: 'd4' };
+
+testTable(sovereignFeedMachine, [
+  {
+    name: 'the first version that names a revocation has sequence 1',
+    event: { type: 'publish', version: { ...ourFeed, sequence: 1 } },
+    emits: ['published'],
+    to: { value: 'published', facts: { ...ourFeed, sequence: 1 } },
+  },
+  {
+    name: 'a version follows the one before it',
+    from: published,
+    event: { type: 'publish', version: nextFeed },
+    emits: ['published'],
+    to: { value: 'published', facts: nextFeed },
+  },
+]);
+
+testUnhandled(sovereignFeedMachine, [
+  ['naming a sequence twice', published, { type: 'publish', version: ourFeed }],
+  ['going back', published, { type: 'publish', version: { ...ourFeed, sequence: 2 } }],
+  ['leaving one out', published, { type: 'publish', version: { ...ourFeed, sequence: 5 } }],
+  ['beginning at 2', undefined, { type: 'publish', version: { ...ourFeed, sequence: 2 } }],
+]);
+
+// The tables are whole
+
+test('every machine of the folder has a table here', async () => {
+  const folder = new URL('../machines/', import.meta.url);
+  const missing: string[] = [];
+  for (const file of readdirSync(folder)) {
+    const exported = (await import(new URL(file, folder).href)) as Record<string, unknown>;
+    for (const [name, value] of Object.entries(exported)) {
+      if (!(value instanceof StateMachine)) continue;
+      if (!tested.has(value as unknown as AnyStateMachine)) missing.push(`${file} ${name}`);
+    }
+  }
+  assert.deepEqual(missing, []);
+});
+
+for (const machine of tested) {
+  test(`${machine.id}: every branch of every state has a row`, () => {
+    const short: string[] = [];
+    const states = (machine.config.states ?? {}) as Record<
+      string,
+      { on?: Record<string, unknown> }
+    >;
+    for (const [state, { on = {} }] of Object.entries(states)) {
+      for (const [event, branches] of Object.entries(on)) {
+        const name = `${machine.id} ${state} ${event}`;
+        const needed = Array.isArray(branches) ? branches.length : 1;
+        const found = rowsOf.get(name) ?? 0;
+        if (found < needed) short.push(`${name}: ${found} rows for ${needed} branches`);
+      }
+    }
+    assert.deepEqual(short, []);
+  });
+}
 
 // The door to XState
 

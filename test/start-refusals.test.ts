@@ -414,6 +414,7 @@ refuses('a value that does not fit:', [
       ['MESH_MAX_REQUEST_BYTES', '0', /^MESH_MAX_REQUEST_BYTES must be/],
       ['MESH_MAX_REQUEST_BYTES', '2MB', /^MESH_MAX_REQUEST_BYTES must be/],
       ['MESH_ADMIN_SIGNATURE_V1', 'yes', /^MESH_ADMIN_SIGNATURE_V1 must be one of accept, refuse$/],
+      ['MESH_FOREIGN_ISSUER', 'maybe', /^MESH_FOREIGN_ISSUER must be one of allow, refuse$/],
       ['MESH_CREATED_STATUS', '202', /^MESH_CREATED_STATUS must be one of 200, 201$/],
       ['MESH_ACTIVE_NODE_WINDOW_SECONDS', '0', /^MESH_ACTIVE_NODE_WINDOW_SECONDS must be/],
       ['MESH_CLOCK_TOLERANCE_SECONDS', '-300', /^MESH_CLOCK_TOLERANCE_SECONDS must be/],
@@ -609,8 +610,8 @@ test('the program starts with merged sources, an unsigned genesis allowed and a 
 });
 
 /** Exit code 3, nothing on standard output, and one sentence on standard error: no stack trace. */
-function assertRefused({ code, stdout, stderr }: Ended, message: RegExp): void {
-  assert.equal(code, START_REFUSED, stderr);
+function assertRefused({ code, signal, stdout, stderr }: Ended, message: RegExp): void {
+  assert.deepEqual({ code, signal }, { code: START_REFUSED, signal: null }, stderr);
   assert.equal(stdout, '');
   assert.match(stderr, /^mesh-na: \S[^\n]*\n$/);
   assert.match(stderr, message);

@@ -43,6 +43,8 @@ export interface Authority {
   readonly signer: Signer;
   readonly runtime: Runtime;
   readonly store: Store;
+  /** Resolves when every unit decided so far is on disk and shown. */
+  lastCommit: Promise<unknown>;
   readonly subjects: Subjects;
   readonly audit: AuditChain;
   readonly nonces: NonceLedger;
@@ -75,14 +77,18 @@ export function execute<Command>(
 ): Answer | Promise<Answer> {
   const unit = new UnitOfWork(na.subjects, na.runtime.now());
   const answer = decide(na, unit, handler, command);
-  if (!unit.isEmpty) return commit(na, unit).then(() => answer);
+  if (!unit.isEmpty) {
+    const committed = commit(na, unit);
+    na.lastCommit = committed;
+    return committed.then(() => answer);
+  }
   if (unit.effects.length === 0) return answer;
   return afterEarlierCommits(na, unit.effects).then(() => answer);
 }
 
 /** What this command read may still be on its way to the disk: nothing is shown before it is there. */
 async function afterEarlierCommits(na: Authority, effects: readonly (() => void)[]): Promise<void> {
-  await na.store.settled();
+  await na.lastCommit;
   for (const effect of effects) effect();
 }
 

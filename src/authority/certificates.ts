@@ -14,6 +14,8 @@ import { refusalIn } from './refusals.ts';
 import type { UnitOfWork } from './unit-of-work.ts';
 
 const HOUR = 3_600_000;
+/** Ids and keys in refused requests are whatever a stranger wrote. */
+const MAX_AUDITED_LENGTH = 128;
 
 export interface Join {
   readonly node: NodeClaim;
@@ -64,7 +66,7 @@ function refuseJoin(
     auditFailedProof(unit, node, scope, reason ?? '');
   } else if (refusal === 'node_key_compromised') {
     unit.audit('join_rejected', {
-      node_public_key: node.publicKey,
+      node_public_key: node.publicKey.slice(0, MAX_AUDITED_LENGTH),
       reason: refusal,
       invite_token_fingerprint: tokenFingerprint(inviteToken),
       remote_addr: node.remoteAddr,
@@ -179,7 +181,7 @@ function refuseNode(
     throw new Refusal(refusal);
   }
   unit.audit(event, {
-    cert_id: certId,
+    cert_id: certId.slice(0, MAX_AUDITED_LENGTH),
     reason: reason ?? (refusal === 'unknown_certificate' ? 'certificate_not_found' : refusal),
     remote_addr: node.remoteAddr,
   });
@@ -211,7 +213,11 @@ export function auditFailedProof(
   scope: string,
   reason: string,
 ): void {
-  unit.audit('node_auth_failed', { scope, reason, remote_addr: node.remoteAddr });
+  unit.audit('node_auth_failed', {
+    scope: scope.slice(0, MAX_AUDITED_LENGTH),
+    reason,
+    remote_addr: node.remoteAddr,
+  });
 }
 
 interface Terms {

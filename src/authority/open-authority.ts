@@ -197,6 +197,7 @@ function restoreAuthority(options: AuthorityOptions): Authority {
 
   const na: Authority = {
     ...options,
+    lastCommit: Promise.resolve(),
     subjects,
     revocations,
     certificates,

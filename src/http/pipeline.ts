@@ -26,6 +26,8 @@ export interface RequestHead {
   readonly query: string;
   /** Value of a header by its lower-case name; empty when absent. */
   header(name: string): string;
+  /** The values of all lines of a header; none when it is absent. */
+  headerLines(name: string): readonly string[];
   peerAddress(): string;
 }
 
@@ -73,7 +75,7 @@ export function openExchange(edge: Edge, findRoute: Router, head: RequestHead): 
     query: head.query,
     remoteAddr: sourceAddress(
       head.peerAddress(),
-      proxyHops === 0 ? '' : head.header('x-forwarded-for'),
+      proxyHops === 0 ? '' : head.headerLines('x-forwarded-for').join(','),
       proxyHops,
     ),
     match,
@@ -190,8 +192,19 @@ function operatorHeadersOf(route: Route, head: RequestHead): OperatorHeaders | n
     nonce: head.header('x-admin-nonce'),
     signature: head.header('x-admin-signature'),
   };
-  const absent = Object.values(headers).every((value) => value === '');
-  return optional && absent ? null : headers;
+  return optional && !OPERATOR_HEADERS.some((name) => isPresent(head, name)) ? null : headers;
+}
+
+const OPERATOR_HEADERS = [
+  'x-admin-key-id',
+  'x-admin-timestamp',
+  'x-admin-nonce',
+  'x-admin-signature',
+] as const;
+
+/** An empty header is present too: a caller that sends one means to be an operator. */
+function isPresent(head: RequestHead, name: string): boolean {
+  return head.header(name) !== '' || head.headerLines(name).length > 0;
 }
 
 /** The configured public URL, else what a trusted proxy forwarded, else what the client asked for. */

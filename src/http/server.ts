@@ -170,6 +170,13 @@ function requestHead(res: HttpResponse, req: HttpRequest): RequestHead {
     path: req.getUrl(),
     query: req.getQuery() ?? '',
     header: (name) => req.getHeader(name),
+    headerLines(name) {
+      const lines: string[] = [];
+      req.forEach((key, value) => {
+        if (key === name) lines.push(value);
+      });
+      return lines;
+    },
     peerAddress: () => Buffer.from(res.getRemoteAddressAsText()).toString('latin1'),
   };
 }
@@ -209,7 +216,7 @@ function write(res: HttpResponse, method: string, reply: FinishedReply, close: b
   for (const [name, value] of SECURITY_HEADERS) res.writeHeader(name, value);
   if (close) res.writeHeader('Connection', 'close');
   if (method === 'HEAD' || reply.status === 304) {
-    res.endWithoutBody(reply.status === 304 ? undefined : Buffer.byteLength(reply.body), close);
+    res.endWithoutBody(Buffer.byteLength(reply.body), close);
   } else {
     res.end(reply.body, close);
   }

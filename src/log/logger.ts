@@ -1,6 +1,7 @@
 /**
- * Log lines (spec, Events): text, or JSON with exactly the keys the spec names plus `timestamp`. Every
- * line passes the redaction as a whole, just before it is written.
+ * Log lines (spec, Events): text, or JSON with exactly the keys the spec names plus `timestamp`. What
+ * comes from outside, messages and paths, is redacted before it becomes part of a line: redacting the
+ * line as a whole would let a path take the members behind it away.
  */
 import { type DestinationStream, pino } from 'pino';
 import { formatInstant } from '../timestamp.ts';
@@ -57,17 +58,18 @@ export function createLogger({ level, format, destination, now }: LoggerOptions)
       messageKey: 'message',
       timestamp: () => `,"timestamp":"${formatInstant(now())}"`,
       formatters: { level: (label) => ({ level: SPEC_LEVEL[label] ?? label }) },
-      hooks: { streamWrite: format === 'json' ? redact : (line) => redact(textLine(line)) },
+      ...(format === 'json' ? {} : { hooks: { streamWrite: textLine } }),
     },
     destination,
   );
   return {
     write(lineLevel, area, message) {
-      sink[PINO_LEVEL[lineLevel]]({ logger: `mesh.${area}` }, message);
+      sink[PINO_LEVEL[lineLevel]]({ logger: `mesh.${area}` }, redact(message));
     },
     request(line) {
-      const message = `${line.method} ${line.path} ${line.status}`;
-      if (format === 'json') sink.info({ logger: 'mesh.access', ...line }, message);
+      const path = redact(line.path);
+      const message = `${line.method} ${path} ${line.status}`;
+      if (format === 'json') sink.info({ logger: 'mesh.access', ...line, path }, message);
       else sink.info(ACCESS, message + aboutRequest(line));
     },
   };
@@ -80,7 +82,8 @@ function aboutRequest({ duration_ms, request_id, remote_addr }: RequestLine): st
 }
 
 /** The members of a text line stand in this order, because nothing else is ever logged in text. */
-const MEMBERS = /^\{"level":"(\w+)","timestamp":"([^"]+)","logger":"([^"]+)","message":"(.*)"\}\n$/;
+const MEMBERS =
+  /^\{"level":"(\w+)","timestamp":"([^"]+)","logger":"([^"]+)","message":"(.*)"\}\n$/s;
 
 function textLine(json: string): string {
   const [, level, timestamp, logger, quoted = ''] = MEMBERS.exec(json) ?? [];
@@ -90,5 +93,5 @@ function textLine(json: string): string {
 
 /** A message cannot forge another line or move the reader's terminal. */
 function printable(message: string): string {
-  return message.replace(/\p{Cc}/gu, '?');
+  return message.replace(/[\p{Cc}\p{Zl}\p{Zp}]/gu, '?');
 }

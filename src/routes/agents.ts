@@ -1,6 +1,5 @@
 /** The agent registry (wire rules 4.6). */
 import Type from 'typebox';
-import { judgeNode } from '../auth/node.ts';
 import { judgeTimestamp } from '../auth/timestamps.ts';
 import type { NodeClaim } from '../authority/commands.ts';
 import { verifySignature } from '../crypto/ed25519.ts';
@@ -12,7 +11,7 @@ import { AgentDescriptor, readAgentDescriptor } from '../records/agent-descripto
 import { instantOf } from '../records/membership-attestation.ts';
 import { isSignedByAny } from '../records/signed-record.ts';
 import { Refusal } from '../refusal.ts';
-import { limitingFailures } from './node-failures.ts';
+import { withProof } from './node-failures.ts';
 import { Timestamp } from './scalars.ts';
 
 /** How far a descriptor's registered_at may lie ahead of our clock, in milliseconds. */
@@ -113,12 +112,13 @@ function register(request: RouteRequest, edge: Edge): Reply | Promise<Reply> {
     return refusalReply('descriptor_network_mismatch', { expected });
   }
   const key = descriptor.node_public_key;
-  return limitingFailures(request, edge, key, () => {
-    const signatureValid = isSignedByAny(descriptor, [key]);
-    const node = request.nodeProof === '' ? null : headerClaim(request, edge, key);
-    const command = { descriptor, signatureValid, node, remoteAddr };
-    return withAnswer(edge.call('registerAgent', command), answerReply);
-  });
+  const signatureValid = isSignedByAny(descriptor, [key]);
+  const answer = (node: NodeClaim | null) =>
+    withAnswer(
+      edge.call('registerAgent', { descriptor, signatureValid, node, remoteAddr }),
+      answerReply,
+    );
+  return request.nodeProof === '' ? answer(null) : withProof(request, edge, key, answer);
 }
 
 function isCurrent(descriptor: AgentDescriptor, now: number): boolean {
@@ -128,8 +128,7 @@ function isCurrent(descriptor: AgentDescriptor, now: number): boolean {
 
 function removeByHeader(request: RouteRequest, edge: Edge): Reply | Promise<Reply> {
   const nodePublicKey = keyOf(request);
-  return limitingFailures(request, edge, nodePublicKey, () => {
-    const node = headerClaim(request, edge, nodePublicKey);
+  return withProof(request, edge, nodePublicKey, (node) => {
     const proof = { form: 'header' as const, node };
     const command = { nodePublicKey, proof, remoteAddr: request.remoteAddr };
     return withAnswer(edge.call('removeAgent', command), answerReply);
@@ -161,11 +160,6 @@ function checkedEnvelope({ body, now }: RouteRequest, edge: Edge) {
   if (verdict === 'invalid_timestamp') throw new Refusal('invalid_signed_at');
   if (verdict === 'stale_timestamp') throw new Refusal('signed_at_outside_window');
   return { signature, signedAt };
-}
-
-function headerClaim(request: RouteRequest, edge: Edge, key: string): NodeClaim {
-  const { nodeProof, now, remoteAddr } = request;
-  return { ...judgeNode(key, nodeProof, request, edge.settings.nodeAuth, now), remoteAddr };
 }
 
 /** The rest of the path, keys with slashes included; one trailing slash is ignored. */

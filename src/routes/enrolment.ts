@@ -1,14 +1,13 @@
 /** What nodes do: join, heartbeat, renew (wire rules 4.3 to 4.5). */
 import Type from 'typebox';
-import { judgeNode } from '../auth/node.ts';
-import type { Answer, NodeClaim } from '../authority/commands.ts';
+import type { Answer } from '../authority/commands.ts';
 import { bodyReader } from '../http/body.ts';
 import { type Edge, withAnswer } from '../http/edge.ts';
 import type { RateBucket } from '../http/rate-limit.ts';
 import { answerReply, type Reply, refusalReply } from '../http/reply.ts';
 import type { Route, RouteRequest } from '../http/route.ts';
 import { JoinCertificate } from '../records/join-certificate.ts';
-import { limited, limitingFailures } from './node-failures.ts';
+import { limited, withProof } from './node-failures.ts';
 import { Filled, hours, NodeProofMembers } from './scalars.ts';
 
 const DEFAULT_VALIDITY_HOURS = 168;
@@ -89,7 +88,7 @@ export const enrolmentRoutes: readonly Route[] = [
       if (!input.ok) return refusalReply(input.refusal, input.details);
       const { node_public_key: key, invite_token: inviteToken } = input.value;
       const validityHours = input.value.validity_hours ?? DEFAULT_VALIDITY_HOURS;
-      return proven(request, edge, key, (node) =>
+      return withProof(request, edge, key, (node) =>
         withAnswer(edge.call('join', { node, inviteToken, validityHours }), (answer) =>
           isFailure(answer, 'invalid_invite_token')
             ? countFailure(request, edge, 'JOIN_FAILURES', request.remoteAddr, answer)
@@ -122,7 +121,7 @@ export const enrolmentRoutes: readonly Route[] = [
       const input = heartbeatBody.read(request.body);
       if (!input.ok) return refusalReply(input.refusal, input.details);
       const { cert_id: certId, node_public_key: key, status = 'unknown' } = input.value;
-      return proven(request, edge, key, (node) =>
+      return withProof(request, edge, key, (node) =>
         withAnswer(edge.call('heartbeat', { node, certId, status }), answerReply),
       );
     },
@@ -154,7 +153,7 @@ export const enrolmentRoutes: readonly Route[] = [
       const { cert_id: certId, node_public_key: key } = input.value;
       const validityHours = input.value.validity_hours ?? DEFAULT_VALIDITY_HOURS;
       const roles = claimedRoles(input.value.roles);
-      return proven(request, edge, key, (node) =>
+      return withProof(request, edge, key, (node) =>
         withAnswer(edge.call('renew', { node, certId, validityHours, roles }), (answer) =>
           answerReply(answer, edge.settings.createdStatus),
         ),
@@ -168,20 +167,6 @@ function claimedRoles(roles: unknown): readonly string[] | 'malformed' | null {
   return Array.isArray(roles) && roles.every((role) => typeof role === 'string')
     ? roles
     : 'malformed';
-}
-
-/** Runs a command with the judged proof of possession. */
-function proven(
-  request: RouteRequest,
-  edge: Edge,
-  publicKey: string,
-  run: (node: NodeClaim) => Reply | Promise<Reply>,
-): Reply | Promise<Reply> {
-  return limitingFailures(request, edge, publicKey, () => {
-    const { nodeProof, remoteAddr, now } = request;
-    const judged = judgeNode(publicKey, nodeProof, request, edge.settings.nodeAuth, now);
-    return run({ ...judged, remoteAddr });
-  });
 }
 
 function isFailure(answer: Answer, refusal: 'invalid_invite_token'): boolean {

@@ -153,10 +153,6 @@ export function openLmdbStore(dataDir: string): Store {
     if (!written) throw new Error('Another process has taken over the data directory');
   }
 
-  async function settled(): Promise<void> {
-    await flushing;
-  }
-
   function changes(since: number): Changes {
     if (since < revision - KEPT_CHANGES) return 'too_old';
     const touched = new Map<string, { kind: string; id: string }>();
@@ -202,7 +198,7 @@ export function openLmdbStore(dataDir: string): Store {
     await env.close();
   }
 
-  return { load, commit, settled, changes, touchMany, forgetNonces, health, close };
+  return { load, commit, changes, touchMany, forgetNonces, health, close };
 }
 
 /** Reads the audit entries of a data directory in order, also while a server is running on it. */

@@ -80,8 +80,6 @@ export interface Store {
   load(): StoreContents;
   /** Resolves to the unit's revision once it is on disk; rejects, storing nothing of it, otherwise. */
   commit(unit: Unit): Promise<number>;
-  /** Resolves when every unit committed so far is on disk. */
-  settled(): Promise<void>;
   changes(since: number): Changes;
   touchMany(rows: readonly StoredLiveness[]): Promise<void>;
   /** Drops nonces whose time has passed. */

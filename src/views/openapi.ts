@@ -156,7 +156,8 @@ function securityOf({ access }: Route): JsonObject {
 function lower(schema: unknown): JsonValue {
   if (Array.isArray(schema)) return schema.map(lower);
   if (!isJsonObject(schema)) return schema as JsonValue;
-  const { const: constant, anyOf, patternProperties, ...rest } = schema;
+  const { const: constant, anyOf, patternProperties, natural, ...rest } = schema;
+  if (natural === true) return { ...lowerMembers(rest), type: 'integer' };
   if (constant !== undefined) return { ...lowerMembers(rest), enum: [constant] };
   if (Array.isArray(anyOf)) return { ...lowerMembers(rest), ...lowerUnion(anyOf) };
   if (isJsonObject(patternProperties)) {

@@ -63,7 +63,6 @@ export function testStore({ name, open, keptChanges }: StoreUnderTest): void {
         audit: [auditEntry(1)],
       };
       assert.equal(await place.store.commit(unit), 1);
-      await place.store.settled();
       const { subjects, nonces, auditHead } = contentsOf(place.store);
       assert.deepEqual(subjects, sorted(unit.subjects.map(withoutReplaces)));
       assert.deepEqual(
@@ -159,16 +158,18 @@ export function testStore({ name, open, keptChanges }: StoreUnderTest): void {
     test('revisions are gapless and in the order of the commits, whatever is in flight', async () => {
       await using place = await open();
       const revisions: number[] = [];
+      const all: Promise<unknown>[] = [];
       for (let turn = 0; turn < 10; turn += 1) {
         const commits = Array.from({ length: 40 }, (_, i) =>
           place.store
             .commit(unitOf(created('c', `${turn}-${i}`, {})))
             .then((revision) => revisions.push(revision)),
         );
+        all.push(...commits);
         if (turn % 3 === 0) await Promise.all(commits);
         else await commits[turn];
       }
-      await place.store.settled();
+      await Promise.all(all);
       assert.deepEqual(
         revisions,
         Array.from({ length: 400 }, (_, i) => i + 1),
@@ -176,17 +177,6 @@ export function testStore({ name, open, keptChanges }: StoreUnderTest): void {
       const reopened = await closeAndReopen(place);
       assert.equal(contentsOf(reopened).revision, 400);
       assert.equal(await reopened.commit(unitOf(created('c', 'later', {}))), 401);
-    });
-
-    test('settled waits for every unit committed before it', async () => {
-      await using place = await open();
-      const commits = Array.from({ length: 20 }, (_, i) =>
-        place.store.commit(unitOf(created('c', `c-${i}`, {}))),
-      );
-      await place.store.settled();
-      assert.equal(contentsOf(place.store).subjects.length, 20);
-      await Promise.all(commits);
-      await place.store.settled();
     });
 
     test('changes names each subject touched since a revision once, and none before', async () => {
@@ -326,6 +316,17 @@ export function testStore({ name, open, keptChanges }: StoreUnderTest): void {
       assert.equal(contentsOf(reopened).auditHead, 'hash-200');
       await reopened.commit({ subjects: [], nonces: [], audit: [auditEntry(201)] });
       assert.deepEqual(place.auditEntries(), range(1, 201).map(auditEntry));
+    });
+
+    test('the last audit entries are loaded, oldest first', async () => {
+      await using place = await open();
+      assert.deepEqual(place.store.load().recentAudit, []);
+      const audit = range(1, 1500).map(auditEntry);
+      await place.store.commit({ subjects: [], nonces: [], audit });
+      const reopened = await closeAndReopen(place);
+      const { recentAudit } = reopened.load();
+      assert.ok(recentAudit.length > 0);
+      assert.deepEqual(recentAudit, audit.slice(-recentAudit.length));
     });
 
     test('what is loaded after closing is byte for byte what was stored', async () => {

@@ -17,6 +17,7 @@ export type ChildEnvironment = { readonly [name: string]: string };
 export interface Ended {
   /** Null when a signal ended the process. */
   readonly code: number | null;
+  readonly signal: string | null;
   readonly stdout: string;
   readonly stderr: string;
 }
@@ -111,8 +112,9 @@ function spawnProgram(args: readonly string[], environment: ChildEnvironment) {
   child.stdout.setEncoding('utf8').on('data', (text: string) => out.push(text));
   child.stderr.setEncoding('utf8').on('data', (text: string) => err.push(text));
   const stdout = () => out.join('');
-  const ended: Promise<Ended> = once(child, 'close').then(([code]) => ({
+  const ended: Promise<Ended> = once(child, 'close').then(([code, signal]) => ({
     code: code as number | null,
+    signal: signal as string | null,
     stdout: stdout(),
     stderr: err.join(''),
   }));

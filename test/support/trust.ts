@@ -61,7 +61,7 @@ export function verifies(record: JsonObject, publicKey: string): boolean {
   return verifySignature(publicKey, canonicalJson(record, 'signatures'), String(first?.sig));
 }
 
-/** The record signed over its canonical text, by one key or by several. */
+/** The record signed over its canonical text, by one key or by several; earlier signatures go. */
 export function signedBy(record: JsonObject, ...keys: readonly Signer[]): JsonObject {
   const text = canonicalJson(record, 'signatures');
   const signatures = keys.map((key) => ({ key_id: key.publicKey, sig: key.sign(text) }));

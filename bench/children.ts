@@ -1,0 +1,39 @@
+/** Child processes of a run: how they are started, watched and stopped. */
+import type { ChildProcess, ForkOptions } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+
+export const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const STOP_MS = 15_000;
+
+const stopping = new WeakSet<ChildProcess>();
+
+/** Children that talk to us over IPC and end when that channel does. */
+export function childOptions(): ForkOptions {
+  return { cwd: ROOT, execArgv: ['--import', 'tsx'] };
+}
+
+export function hasEnded(child: ChildProcess): boolean {
+  return child.exitCode !== null || child.signalCode !== null;
+}
+
+/** Tells when a child ends that was not asked to: what follows is then only a refused connection. */
+export function watchChild(child: ChildProcess, what: string, lastWords = () => ''): void {
+  child.once('exit', (code, signal) => {
+    if (stopping.has(child) && code === 0) return;
+    if (stopping.has(child) && signal === 'SIGTERM') return;
+    process.stderr.write(
+      `bench: ${what} ended by ${signal ?? `exit code ${code}`}\n${lastWords()}`,
+    );
+  });
+}
+
+export async function stopChild(child: ChildProcess): Promise<void> {
+  if (hasEnded(child)) return;
+  stopping.add(child);
+  const ended = once(child, 'exit');
+  const impatience = setTimeout(() => child.kill('SIGKILL'), STOP_MS);
+  child.kill('SIGTERM');
+  await ended;
+  clearTimeout(impatience);
+}

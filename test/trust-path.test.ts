@@ -1,0 +1,317 @@
+/** The search for a trust path against a plain breadth-first search, word for word wire rules 6.3. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import type { Treaty } from '../machines/recognition-treaty.ts';
+import { formatInstant } from '../src/timestamp.ts';
+import { createRecognitionIndex } from '../src/views/recognition-index.ts';
+import { findTrustPath } from '../src/views/trust-path.ts';
+
+const NOW = Date.UTC(2026, 2, 1, 10);
+const HOUR = 3_600_000;
+
+/** One treaty as the test sees it. */
+interface Given {
+  readonly id: string;
+  readonly from: string;
+  readonly to: string;
+  readonly state: 'active' | 'expiring_soon' | 'expired' | 'revoked' | 'replaced';
+}
+
+/** Milliseconds until expiry and the reason of revocation that put a treaty into each state. */
+const MAKING = {
+  active: [100 * HOUR, null],
+  expiring_soon: [1000, null],
+  expired: [999, null],
+  revoked: [100 * HOUR, 'ended'],
+  replaced: [-HOUR, 'renewed_by:other'],
+} as const;
+
+const RISK = {
+  active: 'low',
+  expiring_soon: 'high',
+  expired: 'expired',
+  revoked: 'none',
+  replaced: 'none',
+} as const;
+
+/** The row of the graph (wire rules 6.2). */
+function rowOf({ id, from, to, state }: Given) {
+  const [left, reason] = MAKING[state];
+  return {
+    from,
+    to,
+    treaty_id: id,
+    status: reason === null ? 'active' : 'revoked',
+    lifecycle_state: state,
+    expiry_risk: RISK[state],
+    valid_from: formatInstant(NOW - HOUR),
+    expires_at: formatInstant(NOW + left),
+  };
+}
+
+/**
+ * Breadth-first over active edges in direction from -> to, edges tried in (from, to, treaty_id) order,
+ * each sovereign visited once; first arrival wins.
+ */
+function reference(edges: readonly Given[], from: string, to: string) {
+  const sorted = [...edges].sort(
+    (a, b) => compare(a.from, b.from) || compare(a.to, b.to) || compare(a.id, b.id),
+  );
+  const active = sorted.filter(({ state }) => state === 'active' || state === 'expiring_soon');
+  const none = {
+    from,
+    to,
+    trusted: false,
+    reason: 'no_active_treaty_path',
+    path: [],
+    hop_count: 0,
+  };
+  if (from === to) return none;
+  const queue: { readonly at: string; readonly path: readonly Given[] }[] = [
+    { at: from, path: [] },
+  ];
+  const visited = new Set([from]);
+  for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
+    for (const edge of active) {
+      if (edge.from !== next.at || visited.has(edge.to)) continue;
+      const path = [...next.path, edge];
+      if (edge.to === to) {
+        const rows = path.map(rowOf);
+        const reason = 'active_treaty_path';
+        return { from, to, trusted: true, reason, path: rows, hop_count: rows.length };
+      }
+      visited.add(edge.to);
+      queue.push({ at: edge.to, path });
+    }
+  }
+  const ended = sorted.find(
+    (edge) => edge.from === from && edge.to === to && /^(revoked|replaced)$/.test(edge.state),
+  );
+  if (ended === undefined) return none;
+  return { ...none, reason: 'direct_treaty_revoked', path: [rowOf(ended)] };
+}
+
+/** By code point, which is the order of the UTF-8 bytes. */
+function compare(a: string, b: string): number {
+  return Buffer.compare(Buffer.from(a), Buffer.from(b));
+}
+
+function indexOf(edges: readonly Given[]) {
+  const index = createRecognitionIndex();
+  for (const edge of edges) index.putTreaty(edge.id, treatyOf(edge));
+  return index;
+}
+
+function treatyOf({ from, to, state }: Given): Treaty {
+  const [left, reason] = MAKING[state];
+  return {
+    json: '{}',
+    issuer: from,
+    subject: to,
+    subjectKeys: [],
+    issuedAt: NOW - HOUR,
+    validFrom: formatInstant(NOW - HOUR),
+    expiresAt: NOW + left,
+    revokedAt: reason === null ? null : NOW - 1,
+    revocationReason: reason,
+  };
+}
+
+function assertEqualSearch(edges: readonly Given[], from: string, to: string): void {
+  const found = findTrustPath(indexOf(edges), from, to, NOW);
+  assert.deepEqual(found, reference(edges, from, to));
+}
+
+/** Names whose order by code point differs from that by UTF-16 unit stand among them. */
+const NAMES = ['a', 'b', 'B', 'c', 'd', '\ue000', '\u{1f600}', 'z', '', '__proto__'];
+
+function graphs(sovereigns: number, maxEdges: number, states: readonly Given['state'][]) {
+  const name = fc.nat({ max: sovereigns - 1 }).map((n) => NAMES[n] ?? `s-${n}`);
+  return fc
+    .uniqueArray(
+      fc.record({
+        id: fc.oneof(
+          fc.stringMatching(/^[a-c]{1,3}$/),
+          fc.constantFrom('\ue000', '\u{1f600}', '__proto__', 't'),
+          fc.nat().map(String),
+        ),
+        from: name,
+        to: name,
+        state: fc.constantFrom(...states),
+      }),
+      { maxLength: maxEdges, selector: ({ id }) => id },
+    )
+    .chain((edges) => fc.tuple(fc.constant<readonly Given[]>(edges), name, name));
+}
+
+const EVERY_STATE = ['active', 'expiring_soon', 'expired', 'revoked', 'replaced'] as const;
+
+for (const [name, sovereigns, maxEdges, states, numRuns] of [
+  ['small dense graphs of every state', 4, 20, EVERY_STATE, 3000],
+  ['graphs of active treaties with cycles, loops and parallel edges', 6, 30, ['active'], 3000],
+  [
+    'graphs of mostly active treaties',
+    10,
+    40,
+    ['active', 'active', 'active', 'revoked', 'expired'],
+    3000,
+  ],
+  ['sparse graphs with long paths', 25, 60, ['active', 'expiring_soon', 'revoked'], 1500],
+  ['larger graphs', 60, 200, ['active', 'active', 'expired'], 300],
+] as [string, number, number, readonly Given['state'][], number][]) {
+  test(`in ${name} the path is that of a breadth-first search`, () => {
+    fc.assert(
+      fc.property(graphs(sovereigns, maxEdges, states), ([edges, from, to]) => {
+        assertEqualSearch(edges, from, to);
+      }),
+      { numRuns },
+    );
+  });
+}
+
+test('treaties may be put in any order, and again as they change', () => {
+  fc.assert(
+    fc.property(
+      graphs(6, 20, EVERY_STATE).chain(([edges, from, to]) =>
+        fc.tuple(
+          fc.constant({ edges, from, to }),
+          fc.shuffledSubarray([...edges], { minLength: edges.length }),
+          fc.array(fc.tuple(fc.nat(), fc.constantFrom(...EVERY_STATE)), { maxLength: 10 }),
+        ),
+      ),
+      ([{ edges, from, to }, shuffled, changes]) => {
+        const index = indexOf(shuffled);
+        const now = new Map(edges.map((edge) => [edge.id, edge]));
+        for (const [n, state] of changes) {
+          const edge = edges[n % Math.max(1, edges.length)];
+          if (edge === undefined) continue;
+          now.set(edge.id, { ...edge, state });
+          index.putTreaty(edge.id, treatyOf({ ...edge, state }));
+        }
+        assert.deepEqual(
+          findTrustPath(index, from, to, NOW),
+          reference([...now.values()], from, to),
+        );
+      },
+    ),
+    { numRuns: 1000 },
+  );
+});
+
+const edge = (id: string, from: string, to: string, state: Given['state'] = 'active'): Given => ({
+  id,
+  from,
+  to,
+  state,
+});
+
+for (const [name, edges, path] of [
+  ['a direct edge', [edge('1', 'a', 'z')], ['1']],
+  [
+    'the shorter of two paths',
+    [edge('1', 'a', 'b'), edge('2', 'b', 'z'), edge('3', 'a', 'z')],
+    ['3'],
+  ],
+  [
+    'of two as short, the one over the first sovereign',
+    [edge('1', 'a', 'c'), edge('2', 'c', 'z'), edge('3', 'a', 'b'), edge('4', 'b', 'z')],
+    ['3', '4'],
+  ],
+  ['of parallel edges the first treaty', [edge('2', 'a', 'z'), edge('1', 'a', 'z')], ['1']],
+  [
+    'of parallel edges the first active one',
+    [edge('2', 'a', 'z'), edge('1', 'a', 'z', 'revoked'), edge('0', 'a', 'z', 'expired')],
+    ['2'],
+  ],
+  [
+    'past a first sovereign that leads nowhere',
+    [edge('1', 'a', 'b'), edge('2', 'a', 'c'), edge('3', 'c', 'z')],
+    ['2', '3'],
+  ],
+  [
+    'past a first sovereign that leads there by a longer way',
+    [
+      edge('1', 'a', 'b'),
+      edge('2', 'b', 'd'),
+      edge('3', 'd', 'z'),
+      edge('4', 'a', 'c'),
+      edge('5', 'c', 'z'),
+    ],
+    ['4', '5'],
+  ],
+  [
+    'the first sovereign of the first hop, not of the last',
+    [
+      edge('1', 'a', 'b'),
+      edge('2', 'a', 'c'),
+      edge('3', 'b', 'y'),
+      edge('4', 'c', 'x'),
+      edge('5', 'x', 'z'),
+      edge('6', 'y', 'z'),
+    ],
+    ['1', '3', '6'],
+  ],
+  [
+    'a path through a cycle',
+    [
+      edge('1', 'a', 'b'),
+      edge('2', 'b', 'a'),
+      edge('3', 'b', 'b'),
+      edge('4', 'b', 'z'),
+      edge('5', 'z', 'a'),
+    ],
+    ['1', '4'],
+  ],
+  ['no path against the direction', [edge('1', 'z', 'a')], []],
+  ['no path over an expired edge', [edge('1', 'a', 'b', 'expired'), edge('2', 'b', 'z')], []],
+] as [string, Given[], string[]][]) {
+  test(`from a to z: ${name}`, () => {
+    assertEqualSearch(edges, 'a', 'z');
+    const found = findTrustPath(indexOf(edges), 'a', 'z', NOW);
+    assert.deepEqual(
+      found.path.map(({ treaty_id }) => treaty_id),
+      path,
+    );
+    assert.equal(found.trusted, path.length > 0);
+  });
+}
+
+test('of several direct edges that ended the first treaty is shown', () => {
+  const edges = [
+    edge('3', 'a', 'z', 'revoked'),
+    edge('2', 'a', 'z', 'replaced'),
+    edge('1', 'a', 'z', 'expired'),
+    edge('0', 'z', 'a', 'revoked'),
+  ];
+  const found = findTrustPath(indexOf(edges), 'a', 'z', NOW);
+  assert.equal(found.reason, 'direct_treaty_revoked');
+  assert.deepEqual(
+    found.path.map(({ treaty_id }) => treaty_id),
+    ['2'],
+  );
+});
+
+test('a sovereign has no path to itself, not even by a treaty with itself', () => {
+  for (const state of EVERY_STATE) {
+    const edges = [edge('1', 'a', 'a', state), edge('2', 'a', 'b'), edge('3', 'b', 'a')];
+    const found = findTrustPath(indexOf(edges), 'a', 'a', NOW);
+    assert.deepEqual(
+      [found.trusted, found.reason, found.path],
+      [false, 'no_active_treaty_path', []],
+    );
+  }
+});
+
+test('a path of 2000 hops is found', () => {
+  const edges = Array.from({ length: 2000 }, (_, n) => edge(`t-${n}`, `s-${n}`, `s-${n + 1}`));
+  const found = findTrustPath(indexOf(edges), 's-0', 's-2000', NOW);
+  assert.deepEqual([found.trusted, found.hop_count], [true, 2000]);
+  assert.equal(findTrustPath(indexOf(edges), 's-2000', 's-0', NOW).trusted, false);
+});
+
+test('a treaty that expires between two questions ends the path', () => {
+  const index = indexOf([edge('1', 'a', 'z', 'expiring_soon')]);
+  assert.equal(findTrustPath(index, 'a', 'z', NOW).trusted, true);
+  assert.equal(findTrustPath(index, 'a', 'z', NOW + 1).trusted, false);
+});

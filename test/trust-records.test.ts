@@ -1,0 +1,635 @@
+/** Attestation, treaty, feed and descriptor as they are received (wire rules 1.3, 1.4, 5.6 to 5.10). */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parseJson } from '../src/json/parse.ts';
+import { JsonFloat, type JsonObject, type JsonValue } from '../src/json/value.ts';
+import { canonicalJson } from '../src/json/write.ts';
+import { readAgentDescriptor } from '../src/records/agent-descriptor.ts';
+import { readMembershipAttestation } from '../src/records/membership-attestation.ts';
+import { readPolicyManifest } from '../src/records/policy-manifest.ts';
+import { readRecognitionPolicy } from '../src/records/recognition-policy.ts';
+import { readRecognitionTreaty } from '../src/records/recognition-treaty.ts';
+import { verifyAttestation, verifyTreaty } from '../src/records/recognition-verification.ts';
+import { readRevocationFeed } from '../src/records/revocation-feed.ts';
+import { isSignedByAny, type SignedRecord, signedText } from '../src/records/signed-record.ts';
+import { startTestAuthority } from './support/authority.ts';
+import { valuesExcept } from './support/hostile.ts';
+import { newKey, outcome } from './support/requests.ts';
+import {
+  importFeed,
+  post,
+  signedBy,
+  sovereign,
+  startUnlimited,
+  vectorsOf,
+} from './support/trust.ts';
+
+const READERS: Readonly<Record<string, (received: unknown) => SignedRecord | null>> = {
+  MembershipAttestation: readMembershipAttestation,
+  RecognitionTreaty: readRecognitionTreaty,
+  SovereignRevocationFeed: readRevocationFeed,
+  AgentDescriptor: readAgentDescriptor,
+};
+
+const own = vectorsOf('own_wire_core.json') as JsonObject;
+const recordCases = (own.records as JsonObject[]).filter(({ record }) => String(record) in READERS);
+
+function read(name: string, received: JsonValue): SignedRecord | null {
+  const reader = READERS[name];
+  assert.ok(reader !== undefined, name);
+  return reader(received);
+}
+
+// Vectors
+
+test('the vectors hold a case for each record read here', () => {
+  assert.deepEqual(new Set(recordCases.map(({ record }) => record)), new Set(Object.keys(READERS)));
+});
+
+for (const { record: name, note, received, canonical, public_key_b64 } of recordCases) {
+  const key = String(public_key_b64);
+
+  test(`a received ${name} is normalised to the signed text (${note})`, () => {
+    const record = read(String(name), received ?? null);
+    assert.ok(record !== null);
+    assert.equal(signedText(record), canonical);
+    assert.equal(isSignedByAny(record, [key]), true);
+    assert.equal(isSignedByAny(record, [newKey().publicKey]), false);
+    const again = read(String(name), parseJson(canonicalJson(record)));
+    assert.deepEqual(again, record, 'reading it again changes nothing');
+  });
+
+  test(`a ${name} with one changed member no longer verifies (${note})`, () => {
+    const given = received as JsonObject;
+    const member = 'issued_by' in given ? 'issued_by' : 'agent_id';
+    const record = read(String(name), { ...given, [member]: 'someone' });
+    assert.ok(record !== null);
+    assert.equal(isSignedByAny(record, [key]), false);
+  });
+}
+
+for (const { id, description, input, expected } of vectorsOf('treaties.json') as JsonObject[]) {
+  const { treaty, issuer_public_keys } = input as JsonObject;
+  const { accepted, treaty_id } = expected as JsonObject;
+
+  test(`${id}: ${description}`, async () => {
+    const record = readRecognitionTreaty(treaty);
+    assert.ok(record !== null);
+    const expectations = {
+      issuerKeys: issuer_public_keys as string[],
+      issuer: null,
+      subject: null,
+      revoked: false,
+    };
+    const at = Date.parse(record.issued_at);
+    const verdict = verifyTreaty(record, expectations, at);
+    assert.equal(verdict === 'accepted', accepted);
+    assert.equal(record.treaty_id, treaty_id);
+    assert.equal(canonicalJson(record), canonicalJson(treaty as JsonObject), 'already normalised');
+    await using na = await startUnlimited();
+    na.clock.advance(at - na.clock.now());
+    const body = { treaty, issuer_public_keys } as JsonObject;
+    const answer = await post(na, '/recognition-treaties/verify', body);
+    assert.deepEqual([answer.body.accepted, answer.body.treaty_id], [accepted, treaty_id]);
+  });
+}
+
+for (const { id, description, input, expected } of vectorsOf('revocation.json') as JsonObject[]) {
+  const { feed, issuer_public_keys } = input as JsonObject;
+  const { accepted, revoked_count } = expected as JsonObject;
+
+  test(`${id}: ${description}`, async () => {
+    const record = readRevocationFeed(feed);
+    assert.ok(record !== null);
+    assert.equal(isSignedByAny(record, issuer_public_keys as string[]), accepted);
+    assert.equal(record.revoked_attestation_ids.length, revoked_count);
+    await using na = await startTestAuthority();
+    const rest = { issuer_public_keys: issuer_public_keys ?? null };
+    const answer = await importFeed(na, feed as JsonObject, rest);
+    assert.deepEqual([answer.body.accepted, answer.body.revoked_count], [accepted, revoked_count]);
+  });
+}
+
+for (const { id, description, input, expected } of vectorsOf('signatures.json') as JsonObject[]) {
+  const { canonical_json, public_key_b64, signature_b64 } = input as JsonObject;
+  const given = signature_b64 ?? (expected as JsonObject).signature_b64;
+
+  test(`${id}: ${description}`, () => {
+    const record = readRecognitionTreaty({
+      ...(parseJson(String(canonical_json)) as JsonObject),
+      signatures: [{ key_id: 'any', sig: given }],
+    });
+    assert.ok(record !== null);
+    assert.equal(signedText(record), canonical_json);
+    assert.equal(isSignedByAny(record, [String(public_key_b64)]), (expected as JsonObject).valid);
+  });
+}
+
+// Layouts (wire rules 5.6 to 5.10): what is required, what has which default
+
+const key = newKey();
+const [alpha, beta] = [sovereign('alpha', key), sovereign('beta')];
+const AT = Date.UTC(2026, 0, 1);
+
+const FULL: Readonly<Record<string, JsonObject>> = {
+  MembershipAttestation: alpha.attestation(AT),
+  RecognitionTreaty: alpha.treaty(AT, beta),
+  SovereignRevocationFeed: alpha.feed(AT, 1, { revoked_attestation_ids: ['a'] }),
+  AgentDescriptor: signedBy(
+    {
+      agent_id: 'agent-1',
+      node_public_key: key.publicKey,
+      network_name: 'alpha',
+      capabilities: ['llm:chat'],
+      endpoint: { host: 'h', port: 1, scheme: 'wss' },
+      registered_at: '2026-01-01T00:00:00Z',
+      expires_at: '2026-01-01T01:00:00Z',
+      metadata: { a: 1 },
+    },
+    key,
+  ),
+};
+
+const DEFAULTS: Readonly<Record<string, JsonObject>> = {
+  MembershipAttestation: {
+    subject_public_key: null,
+    roles: [],
+    status: 'active',
+    claims: {},
+    signatures: [],
+  },
+  RecognitionTreaty: {
+    scope: { allowed_roles: [], accepted_statuses: ['active'], claims: {} },
+    status: 'active',
+    metadata: {},
+    signatures: [],
+  },
+  SovereignRevocationFeed: {
+    revoked_attestation_ids: [],
+    revocation_reasons: {},
+    signatures: [],
+  },
+  AgentDescriptor: { capabilities: [], metadata: {}, signatures: [] },
+};
+
+for (const [name, full] of Object.entries(FULL)) {
+  const defaults = DEFAULTS[name] ?? {};
+  const free = name === 'MembershipAttestation' ? 'claims' : 'metadata';
+  const hasFree = name !== 'SovereignRevocationFeed';
+
+  test(`${name}: a record with every member is kept as it is`, () => {
+    const record = read(name, full);
+    assert.deepEqual(record, full);
+    assert.ok(record !== null && isSignedByAny(record, [key.publicKey]));
+  });
+
+  test(`${name}: what is left out gets its default, and the signed text holds it`, () => {
+    for (const [member, value] of Object.entries(defaults)) {
+      const { [member]: _, ...rest } = full as Record<string, JsonValue>;
+      const record = read(name, rest);
+      assert.deepEqual(record?.[member], value, member);
+      if (member === 'signatures') continue;
+      assert.ok(record !== null && canonicalJson(record).includes(`"${member}":`));
+    }
+  });
+
+  test(`${name}: every other member is required`, () => {
+    for (const member of Object.keys(full)) {
+      if (member in defaults) continue;
+      const { [member]: _, ...rest } = full as Record<string, JsonValue>;
+      assert.equal(read(name, rest), null, member);
+    }
+  });
+
+  test(`${name}: null is no value of any member but the optional key`, () => {
+    for (const member of Object.keys(full)) {
+      const record = read(name, { ...full, [member]: null });
+      assert.equal(record !== null, member === 'subject_public_key', member);
+    }
+  });
+
+  test(`${name}: strings are never made from anything else`, () => {
+    for (const [member, value] of Object.entries(full)) {
+      if (typeof value !== 'string') continue;
+      for (const [kind, other] of valuesExcept('a string', 'an empty string', 'null')) {
+        assert.equal(read(name, { ...full, [member]: other }), null, `${kind} as ${member}`);
+      }
+    }
+  });
+
+  test(`${name}: unknown members are dropped at every typed level, and so not covered`, () => {
+    const extra = { extra: 1, __proto__: null };
+    const [signature] = full.signatures as JsonObject[];
+    const received: Record<string, JsonValue> = {
+      ...full,
+      ...extra,
+      signatures: [{ ...signature, ...extra }],
+    };
+    for (const nested of ['scope', 'endpoint']) {
+      if (nested in full) received[nested] = { ...(full[nested] as JsonObject), ...extra };
+    }
+    const record = read(name, received);
+    assert.deepEqual(record, full);
+    assert.ok(record !== null && isSignedByAny(record, [key.publicKey]));
+  });
+
+  test(`${name}: a signature that covers an unknown member fails`, () => {
+    const record = read(name, signedBy({ ...full, extra: 1 }, key));
+    assert.ok(record !== null && !isSignedByAny(record, [key.publicKey]));
+  });
+
+  test(`${name}: members of every object's prototype are not members of a record`, () => {
+    const member = Object.keys(full)[0] ?? '';
+    const { [member]: value, ...rest } = full as Record<string, JsonValue>;
+    const heir = Object.assign(Object.create({ [member]: value }), rest);
+    assert.equal(read(name, heir), null);
+  });
+
+  if (hasFree) {
+    test(`${name}: ${free} is kept whole, its numbers by token, its strings verbatim`, () => {
+      const text =
+        '{"z":1.0,"a":{"unknown":[1,1.0,1e-7,18446744073709551616,null,{}]},"at":"2026-01-01 00:00:00+00:00","__proto__":{"x":1},"constructor":"c"}';
+      const record = read(name, signedBy({ ...full, [free]: parseJson(text) }, key));
+      assert.ok(record !== null && isSignedByAny(record, [key.publicKey]));
+      assert.equal(
+        canonicalJson(record[free] as JsonObject),
+        '{"__proto__":{"x":1},"a":{"unknown":[1,1.0,1e-07,18446744073709551616,null,{}]},"at":"2026-01-01 00:00:00+00:00","constructor":"c","z":1.0}',
+      );
+    });
+
+    test(`${name}: ${free} is an object and nothing else, not even 1.0 or a list`, () => {
+      const others = valuesExcept('an object', 'an empty object');
+      for (const [kind, value] of [...others, ['1.0', new JsonFloat(1)] as const]) {
+        assert.equal(read(name, { ...full, [free]: value }), null, kind);
+      }
+    });
+  }
+
+  test(`${name}: signatures are a list of objects with key_id and sig`, () => {
+    for (const [kind, value] of [
+      ...valuesExcept('a list', 'an empty list'),
+      ['a list of text', ['x']] as const,
+      ['a list of lists', [[]]] as const,
+      ['a float in the list', [new JsonFloat(1)]] as const,
+      ['without sig', [{ key_id: 'k' }]] as const,
+      ['without key_id', [{ sig: 's' }]] as const,
+      ['null as sig', [{ key_id: 'k', sig: null }]] as const,
+      ['a number as key_id', [{ key_id: 7, sig: 's' }]] as const,
+    ]) {
+      assert.equal(read(name, { ...full, signatures: value as JsonValue }), null, kind);
+    }
+  });
+
+  for (const [kind, value] of [...valuesExcept('an object'), ['1.0', new JsonFloat(1)] as const]) {
+    test(`${name}: ${kind} is no record`, () => assert.equal(read(name, value), null));
+  }
+}
+
+for (const name of ['MembershipAttestation', 'RecognitionTreaty']) {
+  test(`${name}: the status is one of three, and matches exactly`, () => {
+    for (const status of ['active', 'suspended', 'revoked']) {
+      assert.equal(read(name, { ...FULL[name], status })?.status, status);
+    }
+    for (const status of ['', 'Active', 'ACTIVE', ' active', 'expired', 'constructor']) {
+      assert.equal(read(name, { ...FULL[name], status }), null, status);
+    }
+  });
+
+  for (const [what, window, valid] of [
+    [
+      'ends after it begins',
+      ['2026-01-01T00:00:00Z', '2026-01-01T00:00:00Z', '2026-01-01T00:00:00.000001Z'],
+      true,
+    ],
+    [
+      'ends when it begins',
+      ['2026-01-01T00:00:00Z', '2026-01-01T00:00:00Z', '2026-01-01T00:00:00Z'],
+      false,
+    ],
+    [
+      'ends when it begins, in another zone',
+      ['2025-12-31T00:00:00Z', '2026-01-01T02:00:00+02:00', '2026-01-01T00:00:00Z'],
+      false,
+    ],
+    [
+      'ends before it begins',
+      ['2025-01-01T00:00:00Z', '2026-01-02T00:00:00Z', '2026-01-01T00:00:00Z'],
+      false,
+    ],
+    [
+      'ends before it begins, read as text it would not',
+      ['2025-01-01T00:00:00Z', '2026-01-01T00:00:00Z', '2026-01-01T01:00:00+02:00'],
+      false,
+    ],
+    [
+      'is issued at its end',
+      ['2026-01-02T00:00:00Z', '2026-01-01T00:00:00Z', '2026-01-02T00:00:00Z'],
+      true,
+    ],
+    [
+      'is issued after its end',
+      ['2026-01-02T00:00:00.000001Z', '2026-01-01T00:00:00Z', '2026-01-02T00:00:00Z'],
+      false,
+    ],
+    [
+      'is issued long before it begins',
+      ['2020-01-01T00:00:00Z', '2026-01-01T00:00:00Z', '2026-01-02T00:00:00Z'],
+      true,
+    ],
+    [
+      'is issued after it begins',
+      ['2026-01-01T12:00:00Z', '2026-01-01T00:00:00Z', '2026-01-02T00:00:00Z'],
+      true,
+    ],
+  ] as const) {
+    test(`${name}: a window that ${what} is ${valid ? 'valid' : 'invalid'}`, () => {
+      const [issued_at, valid_from, expires_at] = window;
+      const record = read(name, { ...FULL[name], issued_at, valid_from, expires_at });
+      assert.equal(record !== null, valid);
+    });
+  }
+}
+
+test('RecognitionTreaty: at least one subject key, of whatever text', () => {
+  const full = FULL.RecognitionTreaty ?? {};
+  assert.equal(readRecognitionTreaty({ ...full, subject_public_keys: [] }), null);
+  for (const keys of [[''], ['not a key'], [key.publicKey, key.publicKey]]) {
+    const record = readRecognitionTreaty({ ...full, subject_public_keys: keys });
+    assert.deepEqual(record?.subject_public_keys, keys);
+  }
+});
+
+test('RecognitionTreaty: the members of a scope have their own defaults', () => {
+  const full = FULL.RecognitionTreaty ?? {};
+  for (const [scope, expected] of [
+    [{}, {}],
+    [{ allowed_roles: ['a', 'a'] }, { allowed_roles: ['a', 'a'] }],
+    [{ accepted_statuses: [] }, { accepted_statuses: [] }],
+    [{ claims: { a: new JsonFloat(1) } }, { claims: { a: new JsonFloat(1) } }],
+  ] as [JsonObject, JsonObject][]) {
+    const record = readRecognitionTreaty({ ...full, scope });
+    assert.deepEqual(record?.scope, {
+      allowed_roles: [],
+      accepted_statuses: ['active'],
+      claims: {},
+      ...expected,
+    });
+  }
+});
+
+test('SovereignRevocationFeed: ids are without repeats and ordered by code point', () => {
+  const full = FULL.SovereignRevocationFeed ?? {};
+  const ids = ['b', 'a', '\u{1f600}', '\ue000', 'B', '', 'a', '10', '9', 'aa'];
+  const record = readRevocationFeed({ ...full, revoked_attestation_ids: ids });
+  assert.deepEqual(record?.revoked_attestation_ids, [
+    '',
+    '10',
+    '9',
+    'B',
+    'a',
+    'aa',
+    'b',
+    '\ue000',
+    '\u{1f600}',
+  ]);
+});
+
+test('SovereignRevocationFeed: reasons are for ids of the feed only', () => {
+  const full = FULL.SovereignRevocationFeed ?? {};
+  for (const [reasons, valid] of [
+    ['{}', true],
+    ['{"a":""}', true],
+    ['{"a":"x","b":"y"}', true],
+    ['{"c":"x"}', false],
+    ['{"a":"x","c":"y"}', false],
+    ['{"__proto__":"x"}', false],
+    ['{"constructor":"x"}', false],
+    ['{"a":null}', false],
+    ['{"a":7}', false],
+    ['{"a":["x"]}', false],
+  ] as const) {
+    const record = readRevocationFeed({
+      ...full,
+      revoked_attestation_ids: ['b', 'a'],
+      revocation_reasons: parseJson(reasons),
+    });
+    assert.equal(record !== null, valid, reasons);
+  }
+});
+
+// Integers (wire rules 1.4, G2)
+
+const INTEGERS: readonly (readonly [string, (value: JsonValue) => JsonValue | undefined])[] = [
+  [
+    'the sequence of a feed',
+    (sequence) => readRevocationFeed({ ...FULL.SovereignRevocationFeed, sequence })?.sequence,
+  ],
+  [
+    'the port of an endpoint',
+    (port) =>
+      readAgentDescriptor({ ...FULL.AgentDescriptor, endpoint: { host: 'h', port } })?.endpoint
+        .port,
+  ],
+  [
+    'a port of a policy',
+    (port) => readPolicyManifest(manifest({ allowed_ports: [port] }))?.allowed_ports[0],
+  ],
+  [
+    'the hops of a policy',
+    (max_hops) => readPolicyManifest(manifest({ routing: { max_hops } }))?.routing.max_hops,
+  ],
+];
+
+function manifest(changes: JsonObject): JsonObject {
+  return {
+    policy_id: 'p',
+    issued_at: '2026-01-01T00:00:00Z',
+    issued_by: 'na',
+    min_client_version: '0.1.0',
+    ...changes,
+  };
+}
+
+for (const [name, readInteger] of INTEGERS) {
+  test(`${name} takes an integer, or a float that is one, as that integer`, () => {
+    for (const [token, expected] of [
+      ['7', 7],
+      ['7.0', 7],
+      ['7e0', 7],
+      ['1e2', 100],
+      ['1E+2', 100],
+      ['65535.000', 65_535],
+    ] as const) {
+      assert.equal(readInteger(parseJson(token)), expected, token);
+    }
+  });
+
+  test(`${name} refuses what is not an integer, text and booleans too`, () => {
+    for (const [kind, value] of [
+      ...valuesExcept('the integer 7'),
+      ['"7"', '7'] as const,
+      ['" 7 "', ' 7 '] as const,
+      ['"7.0"', '7.0'] as const,
+      ['"1_000"', '1_000'] as const,
+      ['7.000001', new JsonFloat(7.000001)] as const,
+    ]) {
+      assert.equal(readInteger(value), undefined, kind);
+    }
+  });
+}
+
+test('the sequence of a feed is of any size, and never negative', () => {
+  for (const [token, canonical] of [
+    ['0', '0'],
+    ['-0', '0'],
+    ['0.0', '0'],
+    ['-0.0', '0'],
+    ['9007199254740993', '9007199254740993'],
+    [`1${'0'.repeat(300)}`, `1${'0'.repeat(300)}`],
+  ] as const) {
+    assert.equal(signedSequence(token), canonical, token);
+  }
+  for (const token of ['-1', '-1.0', `-1${'0'.repeat(300)}`, '0.5', '1e-7']) {
+    const feed = { ...FULL.SovereignRevocationFeed, sequence: parseJson(token) };
+    assert.equal(readRevocationFeed(feed), null, token);
+  }
+});
+
+test('an integral float is an integer also where a number no longer tells all integers apart', () => {
+  for (const [token, canonical] of [
+    ['9007199254740992.0', '9007199254740992'],
+    ['1e16', '10000000000000000'],
+  ] as const) {
+    assert.equal(signedSequence(token), canonical, token);
+  }
+});
+
+/** The sequence as it stands in the signed text; null when the feed is refused. */
+function signedSequence(token: string): string | null {
+  const record = readRevocationFeed({
+    ...FULL.SovereignRevocationFeed,
+    sequence: parseJson(token),
+  });
+  return record === null ? null : (/"sequence":([^,}]+)/.exec(signedText(record))?.[1] ?? '');
+}
+
+// Datetimes (wire rules 1.3)
+
+/** Records and a datetime of theirs that no other rule binds. */
+const DATETIMES = [
+  ['SovereignRevocationFeed', 'issued_at'],
+  ['MembershipAttestation', 'issued_at'],
+  ['RecognitionTreaty', 'issued_at'],
+] as const;
+const datetimeVectors = own.record_datetimes as { input: string; canonical: string | null }[];
+
+test('the vectors hold datetimes of every kind', () => assert.ok(datetimeVectors.length >= 29));
+
+for (const [name, member] of DATETIMES) {
+  for (const { input, canonical } of [
+    ...datetimeVectors,
+    { input: '2026-01-01T00:00:00+23:59', canonical: '2026-01-01T00:00:00+23:59' },
+    { input: '2026-01-01T00:00:00-23:59', canonical: '2026-01-01T00:00:00-23:59' },
+    { input: '2026-01-01T00:00:00\u221202:00', canonical: '2026-01-01T00:00:00-02:00' },
+    { input: '0001-01-01T00:00:00Z', canonical: '0001-01-01T00:00:00Z' },
+    { input: '2024-02-29T23:59:59.999999Z', canonical: '2024-02-29T23:59:59.999999Z' },
+    { input: '2025-02-29T00:00:00Z', canonical: null },
+    { input: '2026-01-01T00:00:00.0000001Z', canonical: '2026-01-01T00:00:00Z' },
+    { input: '2026-01-01T12:00:00+12:60', canonical: null },
+    { input: '2026-01-01T00:00:00+02:00:30', canonical: null },
+    { input: '2026-W01-1T00:00:00Z', canonical: null },
+    { input: '0000-01-01T00:00:00Z', canonical: null },
+    { input: '10000-01-01T00:00:00Z', canonical: null },
+    { input: '1767225600', canonical: null },
+    { input: '', canonical: null },
+  ]) {
+    const naive = canonical !== null && !/(Z|[+-]\d\d:\d\d)$/.test(canonical);
+    const expected = naive ? null : canonical;
+    test(`${name}: the datetime ${JSON.stringify(input)} ${expected === null ? 'is refused' : `becomes ${expected}`}`, () => {
+      const ends = { expires_at: '9999-12-31T23:59:59.999999Z' };
+      const full = FULL[name] ?? {};
+      const rest = 'expires_at' in full ? ends : {};
+      const record = read(name, { ...full, ...rest, [member]: input });
+      assert.equal(record?.[member] ?? null, expected);
+    });
+  }
+
+  test(`${name}: a datetime is never a number, a boolean or an object`, () => {
+    for (const value of [1_767_225_600, 2n ** 70n, new JsonFloat(1.5), true, null, [], {}]) {
+      assert.equal(read(name, { ...FULL[name], [member]: value }), null);
+    }
+  });
+
+  test(`${name}: a signature over the canonical spelling holds for every other spelling, and none else`, () => {
+    const full = FULL[name] ?? {};
+    const spelled = (text: string) => read(name, { ...full, [member]: text });
+    for (const spelling of [
+      '2026-01-01T00:00:00+00:00',
+      '2026-01-01 00:00z',
+      '2026-01-01t00:00:00.000Z',
+    ]) {
+      const record = spelled(spelling);
+      assert.ok(record !== null && isSignedByAny(record, [key.publicKey]), spelling);
+    }
+    const shifted = spelled('2026-01-01T02:00:00+02:00');
+    assert.ok(shifted !== null && !isSignedByAny(shifted, [key.publicKey]), 'an offset is kept');
+    const { signatures: _, ...rest } = full as Record<string, JsonValue>;
+    const odd = signedBy({ ...rest, [member]: '2026-01-01T00:00:00+00:00' }, key);
+    const record = read(name, odd);
+    assert.ok(record !== null && !isSignedByAny(record, [key.publicKey]), 'signed over odd text');
+  });
+}
+
+// Recognition policy (wire rules 5.8)
+
+test('RecognitionPolicy: defaults are filled, unknown members dropped, revoked ids a set', () => {
+  const policy = readRecognitionPolicy({
+    local_sovereign_id: 'alpha',
+    recognized_issuers: [{ sovereign_id: 'beta', public_keys: ['k'], extra: 1 }],
+    revoked_attestation_ids: ['b', 'a', 'b', '\u{1f600}', '\ue000'],
+    extra: 1,
+  });
+  assert.deepEqual(policy, {
+    local_sovereign_id: 'alpha',
+    recognized_issuers: [
+      {
+        sovereign_id: 'beta',
+        public_keys: ['k'],
+        allowed_roles: [],
+        accepted_statuses: ['active'],
+      },
+    ],
+    revoked_attestation_ids: ['a', 'b', '\ue000', '\u{1f600}'],
+  });
+  assert.deepEqual(readRecognitionPolicy({ local_sovereign_id: '' }), {
+    local_sovereign_id: '',
+    recognized_issuers: [],
+    revoked_attestation_ids: [],
+  });
+});
+
+test('a policy entry named like a member of every object recognises only that name', () => {
+  const attestation = readMembershipAttestation(FULL.MembershipAttestation);
+  assert.ok(attestation !== null);
+  for (const sovereign_id of ['__proto__', 'constructor', 'ALPHA', 'alpha ']) {
+    const policy = readRecognitionPolicy({
+      local_sovereign_id: 'x',
+      recognized_issuers: [{ sovereign_id, public_keys: [key.publicKey] }],
+    });
+    assert.ok(policy !== null);
+    assert.equal(verifyAttestation(attestation, policy, AT), 'unknown_issuer');
+  }
+});
+
+test('records of the network that were never normalised are verified over HTTP all the same', async () => {
+  await using na = await startUnlimited();
+  for (const { record, received, public_key_b64 } of recordCases) {
+    if (record !== 'RecognitionTreaty') continue;
+    const treaty = received as JsonObject;
+    na.clock.advance(Date.parse(String(treaty.valid_from)) - na.clock.now());
+    const body = { treaty, issuer_public_keys: [String(public_key_b64)] };
+    const answer = await post(na, '/recognition-treaties/verify', body);
+    assert.equal(outcome(answer), '200');
+    assert.equal(answer.body.reason, 'accepted');
+  }
+});

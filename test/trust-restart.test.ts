@@ -1,0 +1,328 @@
+/** Everything that is persisted is there again after a restart, byte for byte (spec, What the service does). */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { verifyAuditChain } from '../src/authority/audit.ts';
+import { signAgentDescriptor } from '../src/client/sign-agent.ts';
+import { parseJson } from '../src/json/parse.ts';
+import type { JsonObject, JsonValue } from '../src/json/value.ts';
+import { jsonText } from '../src/json/write.ts';
+import { readAuditEntries } from '../src/store/lmdb.ts';
+import { GENESIS_HASH } from '../src/store/store.ts';
+import type { TestAuthority } from './support/authority.ts';
+import { HOUR, MINUTE, SECOND } from './support/clock.ts';
+import { get, joinedNode, operate, outcome, send } from './support/requests.ts';
+import {
+  attest,
+  audited,
+  importFeed,
+  issued,
+  post,
+  recognise,
+  revokeAttestation,
+  revokeTreaty,
+  type Sovereign,
+  sovereign,
+  startUnlimited,
+} from './support/trust.ts';
+
+const FREE = parseJson(
+  '{"limit":1.0,"n":10,"tiny":1e-7,"big":18446744073709551616,"name":"Z\\u00fcrich \\u2713 \\ud83d\\ude00","deep":[{"a":null},[1.50]]}',
+) as JsonObject;
+
+/** Everything another party can read of the trust state; answers by path. */
+const DOCUMENTS = [
+  '/genesis',
+  '/sovereign.json',
+  '/policy',
+  '/crl',
+  '/recognition-policy',
+  '/recognition-treaties',
+  '/recognition-treaties?status=revoked',
+  '/attestations',
+  '/attestations?status=revoked',
+  '/sovereign-revocation-feed',
+  '/sovereign-revocation-feed?issuer_sovereign_id=gamma',
+  '/recognition-graph',
+  '/connectome.json',
+  '/connectome/trust-path?from=alpha&to=delta',
+  '/connectome/trust-path?from=delta&to=alpha',
+  '/atlas.json',
+  '/agents',
+  '/agents?capability=llm:chat',
+];
+
+/** One of everything, in every state it can be in, a second apart. */
+async function populate(na: TestAuthority): Promise<{
+  readonly beta: Sovereign;
+  /** Where each record is read by its id. */
+  readonly paths: readonly string[];
+  /** Of a registration that went with its certificate. */
+  readonly gone: string;
+}> {
+  const beta = sovereign('beta');
+  let gone = '';
+  const paths: string[] = [];
+  await operate(na, '/admin/policy', { policy_id: 'first', allowed_services: ['mail'] });
+  na.clock.advance(SECOND);
+  await operate(na, '/admin/policy', { policy_id: 'second', routing: { max_hops: 3 } });
+  await operate(na, '/admin/policy/rollback', { policy_id: 'first' });
+  const entry = { sovereign_id: 'beta', public_keys: [beta.key.publicKey] };
+  await operate(na, '/admin/recognition-policy', {
+    recognition_policy: {
+      local_sovereign_id: 'alpha',
+      recognized_issuers: [entry],
+      revoked_attestation_ids: ['z', 'a'],
+    },
+  });
+  for (const [terms, reason] of [
+    [{ subject_sovereign_id: 'beta', subject_public_keys: [beta.key.publicKey] }, null],
+    [{ issuer_sovereign_id: 'beta', subject_sovereign_id: 'delta', validity_hours: 48 }, null],
+    [{ subject_sovereign_id: 'gamma', validity_hours: 1 }, null],
+    [{ subject_sovereign_id: 'delta' }, 'ended'],
+    [{ subject_sovereign_id: 'delta' }, 'renewed_by:t-9'],
+  ] as [JsonObject, string | null][]) {
+    const treaty = await issued(
+      recognise(na, { scope: { claims: FREE }, metadata: FREE, ...terms }),
+    );
+    paths.push(`/recognition-treaties/${treaty.treaty_id}`);
+    na.clock.advance(SECOND);
+    if (reason !== null) await revokeTreaty(na, treaty.treaty_id, { reason });
+  }
+  for (const [terms, reason] of [
+    [{}, null],
+    [{ subject_public_key: 'text' }, 'left'],
+    [{ validity_hours: 1 }, null],
+    [{ issuer_sovereign_id: 'gamma' }, 'Zürich \u{1f600}'],
+    [{ issuer_sovereign_id: 'gamma' }, null],
+  ] as [JsonObject, string | null][]) {
+    const { attestation_id } = await issued(attest(na, { claims: FREE, ...terms }));
+    paths.push(`/attestations/${attestation_id}`);
+    na.clock.advance(SECOND);
+    if (reason !== null) await revokeAttestation(na, attestation_id, { reason });
+  }
+  for (const sequence of [1, 2 ** 52]) {
+    const feed = beta.feed(na.clock.now(), sequence, {
+      revoked_attestation_ids: [`id-${sequence}`, 'x'],
+      revocation_reasons: { x: 'left' },
+    });
+    assert.equal(outcome(await importFeed(na, feed)), '200');
+    na.clock.advance(SECOND);
+  }
+  for (let n = 0; n < 3; n += 1) {
+    const node = await joinedNode(na);
+    const endpoint = { host: 'h', port: 1 };
+    const agent = { agent_id: `agent-${n}`, network_name: 'alpha', endpoint, metadata: FREE };
+    const descriptor = signAgentDescriptor(
+      { ...agent, capabilities: ['llm:chat'], lifetimeSeconds: 86_400 },
+      node.key,
+      na.clock.now(),
+    );
+    assert.equal(outcome(await send(na, 'POST', '/agents', { body: jsonText(descriptor) })), '200');
+    const path = `/agents/${encodeURIComponent(node.key.publicKey)}`;
+    na.clock.advance(SECOND);
+    if (n < 2) paths.push(path);
+    else {
+      await operate(na, '/admin/revoke', { cert_id: node.certId });
+      gone = path;
+    }
+  }
+  na.clock.advance(2 * HOUR);
+  return { beta, paths, gone };
+}
+
+interface Seen {
+  readonly status: number;
+  readonly text: string;
+  readonly etag: string | null;
+}
+
+async function readAll(na: TestAuthority, paths: readonly string[]): Promise<[string, Seen][]> {
+  const seen: [string, Seen][] = [];
+  for (const path of paths) {
+    const { status, text, headers } = await get(na, path);
+    const baseless = text.replaceAll(na.url, 'URL');
+    // The metadata names the port it is served on, which is another one after a start.
+    const etag = path === '/sovereign.json' ? null : headers.get('etag');
+    seen.push([path, { status, text: baseless, etag }]);
+  }
+  const history = await operate(na, '/admin/policy/history', {}, { method: 'GET' });
+  seen.push(['history', { status: history.status, text: history.text, etag: null }]);
+  return seen;
+}
+
+test('every document, list, feed and history is the same after a restart, and after another', async () => {
+  await using na = await startUnlimited();
+  const { paths, gone } = await populate(na);
+  const all = [...DOCUMENTS, ...paths];
+  const before = await readAll(na, all);
+  for (const [path, { status }] of before) assert.equal(status, 200, path);
+  await using again = await na.restart();
+  assert.deepEqual(await readAll(again, all), before);
+  assert.equal(outcome(await get(again, gone)), '404 agent_not_registered');
+  await using third = await again.restart();
+  assert.deepEqual(await readAll(third, all), before);
+});
+
+test('what is listed is in the same order after a restart, also what came in the same instant', async (t) => {
+  await using na = await startUnlimited();
+  for (let n = 0; n < 12; n += 1) {
+    await attest(na, { subject_id: `agent-${n}` });
+    await recognise(na, { subject_sovereign_id: `s-${n}` });
+    await operate(na, '/admin/policy', { policy_id: `policy-${(n * 7) % 12}` });
+  }
+  const lists: [string, (of: TestAuthority) => Promise<JsonValue[]>][] = [
+    [
+      'attestations',
+      async (of) =>
+        (await get(of, '/attestations')).body.attestations.map(
+          (row: { attestation: JsonObject }) => row.attestation.attestation_id,
+        ),
+    ],
+    [
+      'treaties',
+      async (of) =>
+        (await get(of, '/recognition-treaties')).body.recognition_treaties.map(
+          (row: { treaty: JsonObject }) => row.treaty.treaty_id,
+        ),
+    ],
+    [
+      'edges of the graph',
+      async (of) =>
+        (await get(of, '/recognition-graph')).body.recognition_edges.map(
+          (row: JsonObject) => row.treaty_id,
+        ),
+    ],
+    [
+      'policy versions',
+      async (of) =>
+        (await operate(of, '/admin/policy/history', {}, { method: 'GET' })).body.versions.map(
+          (row: JsonObject) => row.policy_id,
+        ),
+    ],
+  ];
+  const before = await Promise.all(lists.map(([, list]) => list(na)));
+  await using again = await na.restart();
+  for (const [index, [name, list]] of lists.entries()) {
+    await t.test(name, async () => {
+      assert.equal(before[index]?.length, 12);
+      assert.deepEqual(await list(again), before[index]);
+    });
+  }
+});
+
+test('lifecycles and evictions go on by the clock while the authority is down', async () => {
+  await using na = await startUnlimited();
+  const { treaty_id } = await issued(recognise(na, { validity_hours: 1 }));
+  const node = await joinedNode(na);
+  const descriptor = signAgentDescriptor(
+    { agent_id: 'a', network_name: 'alpha', endpoint: { host: 'h', port: 1 } },
+    node.key,
+    na.clock.now(),
+  );
+  await send(na, 'POST', '/agents', { body: jsonText(descriptor) });
+  await na.stop();
+  na.clock.advance(2 * HOUR);
+  await using again = await na.restart();
+  const { body } = await get(again, `/recognition-treaties/${treaty_id}`);
+  assert.deepEqual([body.status, body.lifecycle.state], ['active', 'expired']);
+  assert.equal((await get(again, '/agents')).body.count, 0);
+  const path = await get(again, '/connectome/trust-path?from=alpha&to=beta');
+  assert.equal(path.body.reason, 'no_active_treaty_path');
+});
+
+test('what is decided stays decided: sequences, revocations, activations', async () => {
+  await using na = await startUnlimited();
+  const { beta } = await populate(na);
+  await using again = await na.restart();
+  const stale = beta.feed(again.clock.now(), 2 ** 52);
+  assert.equal(outcome(await importFeed(again, stale)), '409 stale_sequence');
+  const [revoked] = (await get(again, '/attestations?status=revoked')).body.attestations;
+  const { attestation_id } = revoked.attestation;
+  const repeat = await revokeAttestation(again, attestation_id, { reason: 'another' });
+  assert.equal(repeat.body.already_revoked, true);
+  const feed = (await get(again, '/sovereign-revocation-feed')).body;
+  assert.equal(feed.sequence, 1);
+  const next = await issued(attest(again));
+  await revokeAttestation(again, next.attestation_id);
+  assert.equal((await get(again, '/sovereign-revocation-feed')).body.sequence, 2, 'one more');
+  const published = await operate(again, '/admin/policy', { policy_id: 'third' });
+  const history = await operate(again, '/admin/policy/history', {}, { method: 'GET' });
+  assert.deepEqual(
+    history.body.versions.map((row: JsonObject) => [row.policy_id, row.active]),
+    [
+      ['third', true],
+      ['second', false],
+      ['first', false],
+    ],
+  );
+  assert.equal((await get(again, '/policy')).text, published.text);
+  const imported = beta.attestation(again.clock.now(), { attestation_id: 'id-1' });
+  const treaty = await issued(recognise(again, { subject_public_keys: [beta.key.publicKey] }));
+  const verdict = await post(again, '/attestations/verify-with-treaty', {
+    attestation: imported,
+    treaty,
+  });
+  assert.equal(verdict.body.reason, 'attestation_locally_revoked');
+});
+
+test('a change that was answered is on disk: a copy made at that moment holds it', async () => {
+  await using na = await startUnlimited();
+  const made: JsonValue[] = [];
+  for (let n = 0; n < 5; n += 1) made.push((await issued(attest(na))).attestation_id ?? '');
+  const ids = [...readAuditEntries(na.dataDir)].flatMap(({ event_type, details }) =>
+    event_type === 'membership_attestation_issued' ? [details.attestation_id] : [],
+  );
+  assert.deepEqual(ids, made);
+});
+
+test('every trust event is in the audit chain, in order and unbroken, as it was logged', async () => {
+  await using na = await startUnlimited();
+  await populate(na);
+  await na.stop();
+  const entries = [...readAuditEntries(na.dataDir)];
+  const types = entries.map(({ event_type }) => event_type);
+  for (const type of [
+    'policy_published',
+    'policy_rolled_back',
+    'recognition_policy_saved',
+    'recognition_treaty_issued',
+    'recognition_treaty_revoked',
+    'membership_attestation_issued',
+    'membership_attestation_revoked',
+    'sovereign_revocation_feed_imported',
+    'agent_registered',
+    'certificate_revoked',
+  ]) {
+    const stored = entries.filter(({ event_type }) => event_type === type);
+    assert.ok(stored.length > 0, type);
+    assert.deepEqual(
+      stored.map(({ details }) => details),
+      audited(na, type),
+    );
+  }
+  assert.equal(
+    types.filter((type) => type.endsWith('_verified')).length,
+    0,
+    'verifications are log lines only',
+  );
+  const verdict = verifyAuditChain(entries, GENESIS_HASH);
+  assert.deepEqual([verdict.valid, entries.length > 20], [true, true]);
+});
+
+test('an authority that is restarted over and over stays what it was', async () => {
+  let na = await startUnlimited();
+  try {
+    const attestation = await issued(attest(na));
+    await revokeAttestation(na, attestation.attestation_id);
+    await recognise(na);
+    const paths = ['/policy', '/sovereign-revocation-feed', '/atlas.json', '/attestations'];
+    const before = await readAll(na, paths);
+    for (let n = 0; n < 5; n += 1) {
+      na = await na.restart();
+      na.clock.advance(MINUTE);
+      assert.deepEqual(await readAll(na, paths), before);
+    }
+  } finally {
+    await na[Symbol.asyncDispose]();
+  }
+});
