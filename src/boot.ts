@@ -8,6 +8,7 @@ import { roleRule } from './config/roles.ts';
 import type { Edge } from './http/edge.ts';
 import { createRateLimiter, RATE_BUCKETS } from './http/rate-limit.ts';
 import { listen } from './http/server.ts';
+import type { JsonObject } from './json/value.ts';
 import { jsonText } from './json/write.ts';
 import { createLogger, type Logger } from './log/logger.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
@@ -146,12 +147,12 @@ function measured(store: Store, metrics: Metrics, runtime: Runtime): Store {
 }
 
 /** Audit entries are logged once they are stored; the true reason of a refusal is told here. */
-function logAudit(logger: Logger, metrics: Metrics, event: string, details: object): void {
+function logAudit(logger: Logger, metrics: Metrics, event: string, details: JsonObject): void {
   const reason = 'reason' in details ? String(details.reason) : '';
   if (event === 'admin_auth_failed') metrics.authFailed('operator', reason);
   if (event === 'node_auth_failed') metrics.authFailed('node', reason);
   const level = WARNINGS.has(event) ? 'WARNING' : 'INFO';
-  logger.write(level, 'audit', `${event} ${JSON.stringify(details)}`);
+  logger.write(level, 'audit', `${event} ${jsonText(details)}`);
 }
 
 const WARNINGS: ReadonlySet<string> = new Set([

@@ -33,7 +33,16 @@ import {
   sendRaw,
   type TestNode,
 } from './support/requests.ts';
-import { audited, parsed, signedBy, startUnlimited, vectorsOf, verifies } from './support/trust.ts';
+import {
+  audited,
+  keyThat,
+  misspellableKey,
+  parsed,
+  signedBy,
+  startUnlimited,
+  vectorsOf,
+  verifies,
+} from './support/trust.ts';
 
 const TAG = 'llm:chat';
 const LIFETIME = 600;
@@ -451,10 +460,10 @@ test('a node revoked for another reason than compromise may enrol and register a
 
 test('a key in another spelling is another key, and has no certificate', async () => {
   await using na = await startUnlimited();
-  const node = await joinedNode(na);
-  for (const [name, spelling] of misspelledKeys(node.key.publicKey)) {
-    const record = { ...members(na, node.key), node_public_key: spelling };
-    const answer = await register(na, signedBy(record, node.key));
+  const key = await joinedKey(na, misspellableKey());
+  for (const [name, spelling] of misspelledKeys(key.publicKey)) {
+    const record = { ...members(na, key), node_public_key: spelling };
+    const answer = await register(na, signedBy(record, key));
     assert.equal(outcome(answer), '403 node_has_no_active_certificate', name);
   }
 });
@@ -635,9 +644,7 @@ for (const [name, fits] of [
 ] as const) {
   test(`a key with ${name} is found and removed, encoded or raw, with a trailing slash or not`, async (t) => {
     await using na = await startUnlimited();
-    const key = keyThat(fits);
-    const invite_token = await invite(na);
-    assert.equal(outcome(await nodeRequest(na, '/join', key, { invite_token })), '200');
+    const key = await joinedKey(na, keyThat(fits));
     const encoded = encodeURIComponent(key.publicKey);
     for (const [form, path] of [
       ['encoded', encoded],
@@ -706,8 +713,7 @@ test('the envelope of the vector is what a client signs, and removes the registr
   assert.equal(vector.signed_text, `delete-agent|v1|${key.publicKey}|${signedAt}`);
   assert.equal(envelope.signature, vector.signature);
   await using na = await startUnlimited({ clock: testClock(Date.UTC(2026, 0, 1)) });
-  const invite_token = await invite(na);
-  await nodeRequest(na, '/join', key, { invite_token });
+  await joinedKey(na, key);
   await register(na, describe(na, key));
   const { signature } = vector;
   const sent = { version: 'v1', signed_at: signedAt, signature };
@@ -835,29 +841,30 @@ test('an envelope whose members are of another kind is refused where that member
 
 test('a signature that does not verify under the path key is 401', async (t) => {
   await using na = await startUnlimited();
-  const node = await registeredNode(na);
+  const key = await joinedKey(na, misspellableKey());
+  await register(na, describe(na, key));
   const other = await registeredNode(na);
-  const envelope = envelopeOf(na, node.key);
+  const envelope = envelopeOf(na, key);
   const signature = String(envelope.signature);
   const signedAt = formatInstant(na.clock.now());
   const zone = formatInstant(na.clock.now()).replace('Z', '+00:00');
   for (const [name, path, body] of [
-    ['of another node', pathOf(node.key), envelopeOf(na, other.key)],
+    ['of another node', pathOf(key), envelopeOf(na, other.key)],
     ['over another key', pathOf(other.key), envelope],
-    ['in a second spelling', pathOf(node.key), { ...envelope, signature: respelled(signature) }],
-    ['that is no base64', pathOf(node.key), { ...envelope, signature: '!' }],
-    ['over another spelling of the time', pathOf(node.key), { ...envelope, signed_at: zone }],
-    ['over another version', pathOf(node.key), { ...envelope, signature: over('v2', node.key) }],
-    ['over another purpose', pathOf(node.key), { ...envelope, signature: node.key.sign(signedAt) }],
-    ...misspelledKeys(node.key.publicKey).map(
-      ([spelling, key]) =>
-        [`for the key ${spelling}`, `/agents/${encodeURIComponent(key)}`, envelope] as const,
+    ['in a second spelling', pathOf(key), { ...envelope, signature: respelled(signature) }],
+    ['that is no base64', pathOf(key), { ...envelope, signature: '!' }],
+    ['over another spelling of the time', pathOf(key), { ...envelope, signed_at: zone }],
+    ['over another version', pathOf(key), { ...envelope, signature: over('v2') }],
+    ['over another purpose', pathOf(key), { ...envelope, signature: key.sign(signedAt) }],
+    ...misspelledKeys(key.publicKey).map(
+      ([name, spelling]) =>
+        [`for the key ${name}`, `/agents/${encodeURIComponent(spelling)}`, envelope] as const,
     ),
     ...WEAK_KEYS.map(
-      (key) =>
+      (weak) =>
         [
-          `forged for the weak key ${key.slice(0, 6)}`,
-          `/agents/${encodeURIComponent(key)}`,
+          `forged for the weak key ${weak.slice(0, 6)}`,
+          `/agents/${encodeURIComponent(weak)}`,
           { ...envelope, signature: FORGED_SIGNATURE },
         ] as const,
     ),
@@ -869,7 +876,7 @@ test('a signature that does not verify under the path key is 401', async (t) => 
   }
   assert.equal((await get(na, '/agents')).body.count, 2);
 
-  function over(version: string, key: Signer): string {
+  function over(version: string): string {
     return key.sign(`delete-agent|${version}|${key.publicKey}|${signedAt}`);
   }
 });
@@ -940,8 +947,7 @@ test('the proof header removes a registration without an envelope, and no body s
 
 test('the proof header signs the path as it is decoded', async () => {
   await using na = await startUnlimited();
-  const key = keyThat((text) => text.includes('/') && text.includes('+'));
-  await nodeRequest(na, '/join', key, { invite_token: await invite(na) });
+  const key = await joinedKey(na, misspellableKey());
   for (const requestPath of [pathOf(key), `/agents/${key.publicKey}`]) {
     await register(na, describe(na, key));
     assert.equal(outcome(await removeByHeader(na, key, { requestPath })), '200');
@@ -1196,6 +1202,13 @@ function register(na: TestAuthority, descriptor: JsonObject): Promise<Received> 
   return send(na, 'POST', '/agents', { body: jsonText(descriptor) });
 }
 
+/** The key, once it has joined with an invite of its own. */
+async function joinedKey(na: TestAuthority, key: Signer): Promise<Signer> {
+  const invite_token = await invite(na);
+  assert.equal(outcome(await nodeRequest(na, '/join', key, { invite_token })), '200');
+  return key;
+}
+
 async function registeredNode(na: TestAuthority, changes: Partial<Agent> = {}): Promise<TestNode> {
   const node = await joinedNode(na);
   assert.equal(outcome(await register(na, describe(na, node.key, changes))), '200');
@@ -1280,14 +1293,6 @@ function sendWhole(
 ): Promise<Received> {
   const length = { 'Content-Length': Buffer.byteLength(body) };
   return sendRaw(na, method, path, { headers: { ...headers, ...length }, pieces: [body] });
-}
-
-/** A key whose text fits; some texts are rare, so many keys may have to be made. */
-function keyThat(fits: (publicKey: string) => boolean): Signer {
-  for (;;) {
-    const key = newKey();
-    if (fits(key.publicKey)) return key;
-  }
 }
 
 function inZone(instant: number): string {

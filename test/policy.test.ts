@@ -1,10 +1,15 @@
 /** Policy versions (spec, state table and privileged routes; wire rules 4.10, 5.4). */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { DocumentName, PublishedDocument } from '../src/authority/documents.ts';
+import { openAuthority } from '../src/authority/open-authority.ts';
 import { JsonFloat, type JsonObject, type JsonValue } from '../src/json/value.ts';
+import { systemRuntime } from '../src/runtime.ts';
+import { openLmdbStore } from '../src/store/lmdb.ts';
 import { formatInstant } from '../src/timestamp.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE, SECOND } from './support/clock.ts';
+import { networkFolder } from './support/folders.ts';
 import { valuesExcept } from './support/hostile.ts';
 import {
   auditEvents,
@@ -438,6 +443,46 @@ test('first reads beside the first publications never bring an older policy back
   for (const answer of await Promise.all(calls)) assert.equal(outcome(answer), '200');
   const active = (await versions(na)).filter((row) => row.active);
   assert.deepEqual((await get(na, '/policy')).body, active[0]?.policy);
+});
+
+test('a read that comes between two publications of one turn does not bring the first one back', async () => {
+  await using folder = networkFolder('alpha');
+  const documents = new Map<DocumentName, PublishedDocument>();
+  const authority = await openAuthority({
+    settings: {
+      networkName: 'alpha',
+      networkVersion: 'v0.1',
+      keyId: 'na',
+      operatorKeyIds: ['ops'],
+      activeWindow: 5 * MINUTE,
+      renewalGrace: null,
+      refuseForeignIssuers: false,
+      foundedAt: 0,
+    },
+    operatorTiers: new Map([['ops', 'privileged']]),
+    clockTolerance: 5 * MINUTE,
+    signer: newKey(),
+    runtime: systemRuntime,
+    store: openLmdbStore(folder.path),
+    publish: (name, document) => documents.set(name, document),
+    withdraw: (name) => documents.delete(name),
+    log: () => undefined,
+    fatal(cause) {
+      throw cause;
+    },
+  });
+  const publishNow = (policyId: string) =>
+    authority.call('publishPolicy', {
+      operator: { keyId: 'ops', nonce: policyId, verdict: 'valid', scope: '', remoteAddr: '' },
+      input: { ok: true, value: { policyId, content: {} } },
+    });
+  const calls = ['a', 'b'].map(publishNow);
+  calls.push(authority.call('ensurePolicy', null));
+  calls.push(publishNow('c'));
+  for (const answer of await Promise.all(calls)) assert.equal(answer.ok, true);
+  const served = JSON.parse(String(documents.get('policy')?.bytes));
+  await authority.close();
+  assert.equal(served.policy_id, 'c');
 });
 
 test('publishing and rolling back need the privileged tier', async () => {

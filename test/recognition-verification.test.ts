@@ -28,6 +28,7 @@ import {
   audited,
   importFeed,
   issued,
+  misspellableKey,
   post,
   recognise,
   revokeAttestation,
@@ -771,7 +772,7 @@ test('an absent record is 400, one that is none is 422', async (t) => {
 
 test('caller-supplied keys are a list or an object of text; absent or null is our own key', async (t) => {
   await using na = await startUnlimited();
-  const [beta, gamma] = [sovereign('beta'), sovereign('gamma')];
+  const [beta, gamma] = [sovereign('beta'), sovereign('gamma', misspellableKey())];
   const now = na.clock.now();
   const ours = await issued(recognise(na, { subject_public_keys: [beta.key.publicKey] }));
   const theirs = gamma.treaty(now, beta);
@@ -857,7 +858,7 @@ test('no more than 16 signatures are tried', async () => {
 
 test('a recognized issuer’s keys are bounded and spelled like any other keys', async (t) => {
   await using na = await startUnlimited();
-  const beta = sovereign('beta');
+  const beta = sovereign('beta', misspellableKey());
   const others = Array.from({ length: 32 }, () => newKey().publicKey);
   for (const [name, public_keys, expected] of [
     ['the key as the 32nd', [...others.slice(1), beta.key.publicKey], 'accepted'],

@@ -17,6 +17,7 @@ import {
   IMPORT,
   importFeed,
   issued,
+  misspellableKey,
   parsed,
   post,
   recognise,
@@ -442,7 +443,7 @@ test('the expected issuer is compared only when it is given', async () => {
 
 test('keys come as a list or as an object; empty or of another type they are missing', async (t) => {
   await using na = await startTestAuthority();
-  const beta = sovereign('beta');
+  const beta = sovereign('beta', misspellableKey());
   const right = beta.key.publicKey;
   const others = (count: number) => Array.from({ length: count }, () => newKey().publicKey);
   const missing = '400 missing_issuer_public_keys';

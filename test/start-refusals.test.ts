@@ -577,6 +577,13 @@ suite('the program itself ends with 3 and says why', { concurrency: 2 }, () => {
     setup.write('state', 'a file where the folder should be');
     assertRefused(await serve(setup), /\S/);
   });
+
+  test('a state that is no database', async (t) => {
+    const setup = setupOf(t);
+    mkdirSync(setup.path('state'));
+    setup.write('state/data.mdb', 'no database '.repeat(10_000));
+    assertRefused(await serve(setup), /\S/);
+  });
 });
 
 test('the program starts with merged sources, an unsigned genesis allowed and a flag above a variable', async (t) => {

@@ -3,6 +3,7 @@
  * decides without waiting, its unit is stored in one transaction, and only then does its answer leave.
  */
 import type { Signer } from '../crypto/ed25519.ts';
+import type { JsonObject } from '../json/value.ts';
 import { Refusal } from '../refusal.ts';
 import type { Runtime } from '../runtime.ts';
 import type { Store } from '../store/store.ts';
@@ -62,7 +63,7 @@ export interface Authority {
   readonly publish: (name: DocumentName, document: PublishedDocument) => void;
   /** Takes a public document back that no longer holds; the edge asks for a new one when needed. */
   readonly withdraw: (name: DocumentName) => void;
-  readonly log: (event: string, details: object) => void;
+  readonly log: (event: string, details: JsonObject) => void;
   /** A commit failed: memory must not run ahead of disk, so the process has to end. */
   readonly fatal: (cause: unknown) => void;
 }

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import Type, { type Static, type TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { Tier } from '../../machines/operator-key.ts';
+import { parseJson } from '../json/parse.ts';
 import { parseKeyText, readKeyFile } from '../keys/key-file.ts';
 import { FILES } from './data-folder.ts';
 import type { Environment, Flags } from './load.ts';
@@ -89,7 +90,7 @@ function checkedJson<Schema extends TSchema>(
 ): Static<Schema> {
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = parseJson(text);
   } catch {
     throw new Error(`${what} is not valid JSON`);
   }

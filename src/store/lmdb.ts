@@ -4,9 +4,12 @@
  * Units that arrive while a flush is under way are written together in the next one. Every write is
  * conditional on the ownership record, so a process that lost the directory cannot write to it again.
  */
-import { mkdirSync } from 'node:fs';
+import { closeSync, existsSync, mkdirSync, openSync, readSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Database, open, type RootDatabase } from 'lmdb';
+import { Packr } from 'msgpackr';
+import { parseJson } from '../json/parse.ts';
+import { canonicalJson } from '../json/write.ts';
 import { describeSelf, isAlive, type ProcessIdentity } from './process-identity.ts';
 import {
   type AuditEntry,
@@ -18,6 +21,7 @@ import {
   type StoreContents,
   type StoredLiveness,
   type StoredSubject,
+  type SubjectWrite,
   type Unit,
 } from './store.ts';
 
@@ -27,6 +31,8 @@ const MAX_DATABASES = 16;
 const KEPT_CHANGES = 10_000;
 const NONCE_BUCKET_MS = 60_000;
 const FORGET_AT_MOST = 20_000;
+/** LMDB takes keys of 1,978 bytes; a character may need three. */
+const MAX_KEY_LENGTH = 600;
 /** Audit entries read back at a start, for those who show what happened last. */
 const RECENT_AUDIT = 1000;
 
@@ -34,8 +40,16 @@ interface Owner extends ProcessIdentity {
   readonly held: boolean;
 }
 
+/** A unit as it will be written: whatever cannot be encoded has been refused before this. */
+interface EncodedUnit {
+  readonly subjects: readonly { readonly write: SubjectWrite; readonly bytes: Buffer }[];
+  readonly nonces: Unit['nonces'];
+  /** Canonical text: numbers of any size come back exactly as their hash was taken. */
+  readonly audit: readonly string[];
+}
+
 interface PendingUnit {
-  readonly unit: Unit;
+  readonly unit: EncodedUnit;
   readonly resolve: (revision: number) => void;
   readonly reject: (cause: unknown) => void;
 }
@@ -52,7 +66,9 @@ export function openLmdbStore(dataDir: string): Store {
   }
   const { ownership, closedCleanly } = takeOwnership(env, db.meta);
 
+  /** The revision that was given out last, and the one up to which everything is on disk. */
   let revision = Number(db.meta.get('revision') ?? 0);
+  let landedRevision = revision;
   let auditLength = lastAudit(db.audit)?.position ?? 0;
   let failure: string | null = null;
   let queue: PendingUnit[] = [];
@@ -80,13 +96,19 @@ export function openLmdbStore(dataDir: string): Store {
 
   function commit(unit: Unit): Promise<number> {
     if (failure !== null) return Promise.reject(new Error(failure));
+    let encoded: EncodedUnit;
+    try {
+      encoded = encodeUnit(unit);
+    } catch (cause) {
+      return Promise.reject(cause);
+    }
     const stale = unit.subjects.find((write) => currentVersion(write) !== write.replaces);
     if (stale !== undefined) {
       return Promise.reject(new StoreConflict(`${stale.kind} ${stale.id} has changed meanwhile`));
     }
     for (const write of unit.subjects) inFlight.set(inFlightKey(write), write.version);
     return new Promise((resolve, reject) => {
-      queue.push({ unit, resolve, reject });
+      queue.push({ unit: encoded, resolve, reject });
       flushing ??= flushQueue();
     });
   }
@@ -120,8 +142,9 @@ export function openLmdbStore(dataDir: string): Store {
       for (const { reject } of batch) reject(cause);
       return;
     }
+    landedRevision = revision;
     for (const [index, { unit, resolve }] of batch.entries()) {
-      for (const write of unit.subjects) landed(write);
+      for (const { write } of unit.subjects) landed(write);
       resolve(first + index);
     }
   }
@@ -131,10 +154,10 @@ export function openLmdbStore(dataDir: string): Store {
     if (inFlight.get(key) === write.version) inFlight.delete(key);
   }
 
-  function writeUnit(unit: Unit): void {
+  function writeUnit(unit: EncodedUnit): void {
     revision += 1;
-    for (const { kind, id, version, snapshot } of unit.subjects) {
-      db.subjects.put([kind, id], snapshot, version);
+    for (const { write, bytes } of unit.subjects) {
+      db.subjects.put([write.kind, write.id], bytes, write.version);
     }
     for (const { digest, forgetAt } of unit.nonces) db.nonces.put([bucketOf(forgetAt), digest], 1);
     for (const entry of unit.audit) {
@@ -143,7 +166,7 @@ export function openLmdbStore(dataDir: string): Store {
     }
     db.changes.put(
       revision,
-      unit.subjects.map(({ kind, id }) => [kind, id] as const),
+      unit.subjects.map(({ write }) => [write.kind, write.id] as const),
     );
     db.changes.remove(revision - KEPT_CHANGES);
   }
@@ -154,12 +177,12 @@ export function openLmdbStore(dataDir: string): Store {
   }
 
   function changes(since: number): Changes {
-    if (since < revision - KEPT_CHANGES) return 'too_old';
+    if (since < landedRevision - KEPT_CHANGES) return 'too_old';
     const touched = new Map<string, { kind: string; id: string }>();
-    for (const { value } of db.changes.getRange({ start: since + 1, end: revision + 1 })) {
+    for (const { value } of db.changes.getRange({ start: since + 1, end: landedRevision + 1 })) {
       for (const [kind, id] of value) touched.set(`${kind} ${id}`, { kind, id });
     }
-    return { revision, subjects: [...touched.values()] };
+    return { revision: landedRevision, subjects: [...touched.values()] };
   }
 
   async function touchMany(rows: readonly StoredLiveness[]): Promise<void> {
@@ -204,22 +227,46 @@ export function openLmdbStore(dataDir: string): Store {
 /** Reads the audit entries of a data directory in order, also while a server is running on it. */
 export function readAuditEntries(dataDir: string): Iterable<AuditEntry> {
   const { audit } = openDatabases(openEnvironment(dataDir, true));
-  return audit.getRange().map(({ value }) => value);
+  return audit.getRange().map(({ value }) => decodeAudit(value));
 }
 
 function openEnvironment(dataDir: string, readOnly: boolean): RootDatabase {
   const path = join(dataDir, 'state');
+  assertIsDatabase(join(path, 'data.mdb'));
   if (!readOnly) mkdirSync(path, { recursive: true, mode: 0o700 });
   // Without overlapping sync a write's promise resolves when it is on disk, which is what we promise.
   return open({ path, maxDbs: MAX_DATABASES, overlappingSync: false, readOnly });
 }
 
+/** LMDB maps the file into memory unseen, and one that is no database ends the process. */
+function assertIsDatabase(path: string): void {
+  if (!existsSync(path) || statSync(path).size === 0) return;
+  const head = Buffer.alloc(MAGIC_AT + MAGIC.length);
+  const file = openSync(path, 'r');
+  try {
+    readSync(file, head, 0, head.length, 0);
+  } finally {
+    closeSync(file);
+  }
+  if (!head.subarray(MAGIC_AT).equals(MAGIC)) {
+    throw new Error('The state in the data directory is not a database of this program');
+  }
+}
+
+/** LMDB's magic number behind the header of the first page, as little-endian machines write it. */
+const MAGIC = Buffer.from('dec0efbe', 'hex');
+const MAGIC_AT = 24;
+
 function openDatabases(env: RootDatabase) {
   return {
     meta: env.openDB<unknown, string>({ name: 'meta', useVersions: true }),
-    subjects: env.openDB<Snapshot, [string, string]>({ name: 'subjects', useVersions: true }),
+    subjects: env.openDB<Buffer, [string, string]>({
+      name: 'subjects',
+      useVersions: true,
+      encoding: 'binary',
+    }),
     nonces: env.openDB<number, [number, string]>({ name: 'nonces' }),
-    audit: env.openDB<AuditEntry, number>({ name: 'audit' }),
+    audit: env.openDB<string, number>({ name: 'audit', encoding: 'string' }),
     changes: env.openDB<readonly (readonly [string, string])[], number>({ name: 'changes' }),
     liveness: env.openDB<[number, string, string, number], string>({ name: 'liveness' }),
   };
@@ -248,25 +295,45 @@ function takeOwnership(
   return claim;
 }
 
-function lastAudit(audit: Database<AuditEntry, number>): { position: number; hash: string } | null {
+function lastAudit(audit: Database<string, number>): { position: number; hash: string } | null {
   for (const { key, value } of audit.getRange({ reverse: true, limit: 1 })) {
-    return { position: key, hash: value.hash };
+    return { position: key, hash: decodeAudit(value).hash };
   }
   return null;
 }
 
-function recentAudit(audit: Database<AuditEntry, number>): AuditEntry[] {
+function recentAudit(audit: Database<string, number>): AuditEntry[] {
   const entries = audit.getRange({ reverse: true, limit: RECENT_AUDIT });
-  return [...entries].map(({ value }) => value).reverse();
+  return [...entries].map(({ value }) => decodeAudit(value)).reverse();
 }
 
 function toStoredSubject(entry: {
   key: [string, string];
-  value: Snapshot;
+  value: Buffer;
   version?: number;
 }): StoredSubject {
   const [kind, id] = entry.key;
-  return { kind, id, version: entry.version ?? 0, snapshot: entry.value };
+  const snapshot = packr.unpack(entry.value) as Snapshot;
+  return { kind, id, version: entry.version ?? 0, snapshot };
+}
+
+const packr = new Packr({ useRecords: false });
+
+/** Encodes outside the transaction, so that a value that cannot be stored spoils no other unit. */
+function encodeUnit({ subjects, nonces, audit }: Unit): EncodedUnit {
+  for (const { kind, id } of subjects) {
+    if (kind.length + id.length > MAX_KEY_LENGTH)
+      throw new Error('The id of a subject is too long');
+  }
+  return {
+    subjects: subjects.map((write) => ({ write, bytes: packr.pack(write.snapshot) })),
+    nonces,
+    audit: audit.map((entry) => canonicalJson({ ...entry })),
+  };
+}
+
+function decodeAudit(text: string): AuditEntry {
+  return parseJson(text) as unknown as AuditEntry;
 }
 
 function inFlightKey({ kind, id }: { kind: string; id: string }): string {

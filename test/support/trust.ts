@@ -86,6 +86,19 @@ export function freshId(prefix: string): string {
   return `${prefix}-${made}`;
 }
 
+/** A key whose text fits; some texts are rare, so many keys may have to be made. */
+export function keyThat(fits: (publicKey: string) => boolean): Signer {
+  for (;;) {
+    const key = newKey();
+    if (fits(key.publicKey)) return key;
+  }
+}
+
+/** A key that reads differently in the URL alphabet, so that each of its misspellings is one. */
+export function misspellableKey(): Signer {
+  return keyThat((publicKey) => publicKey.includes('+') && publicKey.includes('/'));
+}
+
 export function sovereign(name: string, key: Signer = newKey()): Sovereign {
   return {
     name,
