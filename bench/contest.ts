@@ -30,7 +30,7 @@ export interface Upcoming {
 }
 
 /** Compiles the hot paths of the servers; not counted. */
-export const WARM_UP_SECONDS = 3;
+const WARM_UP_SECONDS = 3;
 const FIRST_GUESS = 25_000;
 
 export async function contest(

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { StaticAnswer } from './bare-server.ts';
 import { contest, type Settings, type Standing } from './contest.ts';
 import type { Load } from './load.ts';
-import { busyClientNotes, compare, lineOf, type Report } from './report.ts';
+import { busyClientNotes, compare, lineOf, type Report, starvedNotes } from './report.ts';
 import type { Target } from './round.ts';
 import { startAuthority, startBare } from './servers.ts';
 
@@ -58,6 +58,7 @@ async function benchDocument(path: string, { load, settings, na, bare }: Sides):
       'bare sends status, content type and body; with all headers, as many as the NA does',
       `the load generator reached ${highest.toLocaleString('en')} requests/s`,
       ...busyClientNotes(standings),
+      ...starvedNotes(standings),
     ],
   };
 }

@@ -25,7 +25,7 @@ export async function benchEnrolments(load: Load, settings: Settings): Promise<R
     const count = countFor(seconds, pairsPerSecond);
     const { invites, joins } = await load.ask('pairs', { plan, network, count });
     const both = inSequence(invites, joins);
-    // Also the first round tells how many the next ones need, but it is not kept.
+    // The warm-up only tells how many pairs a round needs.
     if (pairsPerSecond > 0) {
       phases.invites.push(invites);
       phases.joins.push(joins);
@@ -47,8 +47,8 @@ export async function benchEnrolments(load: Load, settings: Settings): Promise<R
 
   const standings = [
     ofPairs,
-    { name: '  invites of these', rounds: phases.invites },
-    { name: '  joins of these', rounds: phases.joins },
+    { name: 'pairs: invites', rounds: phases.invites },
+    { name: 'pairs: joins', rounds: phases.joins },
     ofJoins,
   ];
   return {

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { contest, type Settings, type Standing } from './contest.ts';
 import type { Load } from './load.ts';
-import { busyClientNotes, compare, lineOf, type Report } from './report.ts';
+import { busyClientNotes, compare, lineOf, type Report, starvedNotes } from './report.ts';
 import { assertAccepted, type Target } from './round.ts';
 import { startAuthority, startBare } from './servers.ts';
 
@@ -37,13 +37,14 @@ export async function benchHeartbeats(load: Load, settings: Settings): Promise<R
       load.ask('sign', { count: Math.ceil(seconds * (rate ?? fastest * HEADROOM)) }),
   )) as [Standing, Standing];
 
+  const both = [ours, theirs];
   const loop = rate === null ? 'closed loop' : `open loop at ${rate} requests/s`;
   return {
     benchmark: 'heartbeats',
     about: `${nodes} nodes on ${connections} connections, ${loop}`,
-    lines: [ours, theirs].map(lineOf),
+    lines: both.map(lineOf),
     comparisons: [compare(ours, theirs, TARGET)],
     // The open loop spins to keep its pace, so its CPU share says nothing.
-    notes: rate === null ? busyClientNotes([ours, theirs]) : [],
+    notes: rate === null ? [...busyClientNotes(both), ...starvedNotes(both)] : [],
   };
 }

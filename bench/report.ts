@@ -35,8 +35,9 @@ export type Report = {
   readonly notes: readonly string[];
 };
 
-/** Above this share of a core the generator, not the server, may set the rate. */
-const BUSY_CLIENT = 0.9;
+/** Above this share of a core a process may be what sets the rate. */
+const BUSY = 0.9;
+const GO_BY_CPU = 'go by CPU per request, not by rate';
 
 export function lineOf({ name, rounds }: Standing): Line {
   return {
@@ -70,11 +71,17 @@ export function compare(of: Standing, against: Standing, target: number | null):
 export function busyClientNotes(standings: readonly Standing[]): string[] {
   return standings.flatMap(({ name, rounds }) => {
     const highest = Math.max(...rounds.map(clientShare));
-    if (highest <= BUSY_CLIENT) return [];
-    const share = `${Math.round(highest * 100)} %`;
-    return [
-      `${name}: the load generator used up to ${share} CPU; go by CPU per request, not by rate`,
-    ];
+    if (highest <= BUSY) return [];
+    return [`${name}: the load generator used up to ${percent(highest)} CPU; ${GO_BY_CPU}`];
+  });
+}
+
+/** Says where neither side of a closed loop was at its limit: then other work took the CPU from both. */
+export function starvedNotes(standings: readonly Standing[]): string[] {
+  return standings.flatMap((standing) => {
+    const { name, server_cpu: server, client_cpu: client } = lineOf(standing);
+    if (server >= BUSY || client >= BUSY) return [];
+    return [`${name}: the server got only ${percent(server)} CPU beside other work; ${GO_BY_CPU}`];
   });
 }
 

@@ -462,12 +462,13 @@ test('a trust path is told with the full edges of the graph', async () => {
   );
 });
 
-/** Treaties from each to the next; answers their ids. */
+/** Treaties from each to the next, a second apart; answers their ids. */
 async function chain(na: TestAuthority, names: readonly string[]): Promise<JsonValue[]> {
   const ids: JsonValue[] = [];
   for (const [index, subject_sovereign_id] of names.slice(1).entries()) {
     const terms = { issuer_sovereign_id: names[index] ?? '', subject_sovereign_id };
     ids.push((await issued(recognise(na, terms))).treaty_id ?? '');
+    na.clock.advance(SECOND);
   }
   return ids;
 }

@@ -4,6 +4,7 @@
  */
 import TinyQueue from 'tinyqueue';
 import type { AgentRegistration } from '../../machines/agent-registration.ts';
+import { compareCodePoints } from '../json/write.ts';
 import type { SubjectListener } from './subjects.ts';
 
 export interface AgentIndex {
@@ -57,7 +58,12 @@ export function createAgentIndex(): AgentIndex {
     count: () => registered.size,
     find: (nodePublicKey) => registered.get(nodePublicKey),
     withCapability: (tag) =>
-      [...(byTag.get(tag)?.values() ?? [])].sort((a, b) => b.registeredAt - a.registeredAt),
+      [...(byTag.get(tag) ?? [])]
+        .sort(
+          ([keyA, a], [keyB, b]) =>
+            b.registeredAt - a.registeredAt || compareCodePoints(keyA, keyB),
+        )
+        .map(([, registration]) => registration),
     takeExpired(now) {
       const expired: string[] = [];
       for (let next = expiries.peek(); next !== undefined && next.at <= now; ) {

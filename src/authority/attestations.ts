@@ -1,7 +1,7 @@
 /** Membership attestations issued here (wire rules 4.11). */
 import type { Attestation, AttestationRefusal } from '../../machines/attestation.ts';
 import type { JsonObject } from '../json/value.ts';
-import { canonicalJson, jsonText } from '../json/write.ts';
+import { canonicalJson, compareCodePoints, jsonText } from '../json/write.ts';
 import { readMembershipAttestation } from '../records/membership-attestation.ts';
 import { signRecord } from '../records/signed-record.ts';
 import { Refusal } from '../refusal.ts';
@@ -103,7 +103,10 @@ export interface AttestationFilter {
 export const listAttestations: Handler<AttestationFilter> = (na, _unit, filter) => {
   const rows = [...na.subjects.allCommitted('attestation')]
     .filter(([, attestation]) => passes(attestation, filter))
-    .sort(([, a], [, b]) => a.context.issuedAt - b.context.issuedAt)
+    .sort(
+      ([idOfA, a], [idOfB, b]) =>
+        a.context.issuedAt - b.context.issuedAt || compareCodePoints(idOfA, idOfB),
+    )
     .map(([, attestation]) => rowOf(attestation));
   return `{"count":${rows.length},"attestations":[${rows.join(',')}]}`;
 };

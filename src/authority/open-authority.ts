@@ -38,7 +38,13 @@ import { createLiveness } from './liveness.ts';
 import { countNodes, listNodes } from './nodes.ts';
 import { createNonceLedger, createNonceWindows } from './nonces.ts';
 import { revokeOperatorKey } from './operators.ts';
-import { ensurePolicy, publishPolicy, readPolicyHistory, rollBackPolicy } from './policy.ts';
+import {
+  ensurePolicy,
+  policyPublisher,
+  publishPolicy,
+  readPolicyHistory,
+  rollBackPolicy,
+} from './policy.ts';
 import { createPolicyIndex } from './policy-index.ts';
 import {
   askRevocations,
@@ -178,6 +184,7 @@ function restoreAuthority(options: AuthorityOptions): Authority {
   subjects.onDecided(attestationLog.followDecided);
   subjects.onCommitted(attestationLog.followCommitted);
   subjects.onCommitted(agents.follow);
+  subjects.onCommitted(policyPublisher(options.publish));
   subjects.onCommitted(recognitionFollower(recognition, options.withdraw));
   for (const row of stored.subjects) {
     if (row.kind === 'operator-key' && !options.operatorTiers.has(row.id)) continue;

@@ -1,6 +1,6 @@
 /** Policy versions (wire rules 4.10). The authority stamps and signs; what a client signed is ignored. */
-import type { PolicyRefusal } from '../../machines/policy.ts';
-import { jsonText } from '../json/write.ts';
+import type { Policy, PolicyRefusal } from '../../machines/policy.ts';
+import { compareCodePoints, jsonText } from '../json/write.ts';
 import { type PolicyManifest, readPolicyManifest } from '../records/policy-manifest.ts';
 import { signRecord } from '../records/signed-record.ts';
 import { Refusal } from '../refusal.ts';
@@ -11,6 +11,7 @@ import { publishedDocument } from './documents.ts';
 import { accept } from './input.ts';
 import { authenticateOperator } from './operators.ts';
 import { refusalIn } from './refusals.ts';
+import type { SubjectListener } from './subjects.ts';
 import type { UnitOfWork } from './unit-of-work.ts';
 
 const MIN_CLIENT_VERSION = '0.1.0';
@@ -23,7 +24,8 @@ export const ensurePolicy: Handler<null> = (na, unit) => {
     const manifest = manifestOf(na, unit, policyId, {});
     unit.send('policy', policyId, { type: 'first_read', at: unit.at, manifest });
   }
-  publishDocument(na, unit, policyId);
+  // Committed versions publish themselves: this waits until the one decided on is there.
+  unit.whenCommitted(() => undefined);
   return '{}';
 };
 
@@ -76,7 +78,10 @@ export const rollBackPolicy: Handler<RollBackPolicy> = (na, unit, command) => {
 export const readPolicyHistory: Handler<OperatorClaim> = (na, unit, operator) => {
   authenticateOperator(na, unit, operator, 'standard');
   const versions = [...na.subjects.allCommitted('policy')]
-    .sort(([, a], [, b]) => b.context.createdAt - a.context.createdAt)
+    .sort(
+      ([idOfA, a], [idOfB, b]) =>
+        b.context.createdAt - a.context.createdAt || compareCodePoints(idOfA, idOfB),
+    )
     .map(([policyId, { value, context }]) => ({
       policy_id: policyId,
       active: value === 'active',
@@ -90,12 +95,14 @@ export const readPolicyHistory: Handler<OperatorClaim> = (na, unit, operator) =>
 function activate(na: Authority, unit: UnitOfWork, policyId: string): void {
   const before = na.policies.activeId();
   if (before !== null && before !== policyId) unit.send('policy', before, { type: 'retire' });
-  publishDocument(na, unit, policyId);
 }
 
-function publishDocument(na: Authority, unit: UnitOfWork, policyId: string): void {
-  const document = publishedDocument(jsonText(unit.existing('policy', policyId).manifest));
-  unit.whenCommitted(() => na.publish('policy', document));
+/** Publishes each version that becomes the active one, in the order in which they reach the disk. */
+export function policyPublisher(publish: Authority['publish']): SubjectListener {
+  return (kind, _id, { value, context }) => {
+    if (kind !== 'policy' || value !== 'active') return;
+    publish('policy', publishedDocument(jsonText((context as Policy).manifest)));
+  };
 }
 
 function manifestOf(

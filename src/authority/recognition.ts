@@ -94,7 +94,7 @@ export const importFeed: Handler<ImportFeed> = (na, unit, command) => {
       attestationId,
       feedId: feed.feed_id,
       sequence: imported.sequence,
-      reason: feed.revocation_reasons[attestationId] ?? null,
+      reason: reasonOf(feed, attestationId),
       revokedAt: unit.at,
     };
     const id = sha256Hex(`${issuer}\n${attestationId}`);
@@ -124,6 +124,11 @@ function rejectFeed(
 ): never {
   unit.audit('sovereign_revocation_feed_rejected', { ...feedDetails(feed), reason });
   throw new Refusal(refusal, feedDetails(feed));
+}
+
+/** Ids are any text, also names that every object has a member of. */
+function reasonOf({ revocation_reasons: reasons }: SovereignRevocationFeed, id: string) {
+  return Object.hasOwn(reasons, id) ? (reasons[id] ?? null) : null;
 }
 
 function feedDetails({ feed_id, issuer_sovereign_id, sequence }: SovereignRevocationFeed) {

@@ -27,8 +27,6 @@ function parsed(bytes: Uint8Array): JsonValue {
 export type RoleRule = (role: string) => boolean;
 
 export interface BodyRules {
-  /** The code of a field that is absent or empty; looked at before any other. */
-  readonly missing?: { readonly [field: string]: RefusalName };
   /**
    * The code of each field that is wrong and each test that fails, in the order of the checks; a wrong
    * field without a code answers 422.
@@ -50,17 +48,14 @@ export interface BodyReader<Schema extends TObject> {
 /** Compiles the reader of one body; schemas are compiled at start, never per request. */
 export function bodyReader<Schema extends TObject>(
   schema: Schema,
-  { missing = {}, codes = {}, tests = {}, wholeNumbers = [] }: BodyRules = {},
+  { codes = {}, tests = {}, wholeNumbers = [] }: BodyRules = {},
 ): BodyReader<Schema> {
   const shape = Compile(schema);
-  const missingOrder = Object.entries(missing);
   const order = Object.entries(codes);
   return {
     schema,
     read(body, isAllowedRole = () => true) {
       const candidate = wholeNumbers.length === 0 ? body : withWholeNumbers(body, wholeNumbers);
-      const [, absent] = missingOrder.find(([field]) => isMissing(candidate[field])) ?? [];
-      if (absent !== undefined) return refused(absent);
       const errors = shape.Check(candidate) ? [] : shape.Errors(candidate).flatMap(describe);
       const [, code] =
         order.find(([name]) => {
@@ -82,10 +77,6 @@ export function mapped<From, To>(input: Input<From>, map: (value: From) => To): 
 
 function refused(refusal: RefusalName, details: JsonObject = {}): Input<never> {
   return { ok: false, refusal, details };
-}
-
-function isMissing(value: JsonValue | undefined): boolean {
-  return value === undefined || value === '' || (Array.isArray(value) && value.length === 0);
 }
 
 function withWholeNumbers(body: JsonObject, fields: readonly string[]): JsonObject {

@@ -70,7 +70,8 @@ function defaultOf(schema: TSchema): JsonValue | undefined {
 
 /** Integer fields take `1.0` as 1 and nothing else that is not an integer token. */
 function integralFloat(value: unknown): unknown {
-  return value instanceof JsonFloat && Number.isSafeInteger(value.value) ? value.value : value;
+  if (!(value instanceof JsonFloat) || !Number.isInteger(value.value)) return value;
+  return Number.isSafeInteger(value.value) ? value.value : BigInt(value.value);
 }
 
 /** Anything that is not an aware datetime becomes null, which no datetime field accepts. */

@@ -8,7 +8,14 @@ import { operatorOf, type Route } from '../http/route.ts';
 import { MembershipAttestation, RECORD_STATUSES } from '../records/membership-attestation.ts';
 import { FreeForm } from '../records/record.ts';
 import { reasonBody } from './reason.ts';
-import { areAllowedRoles, Filled, hours, MAX_VALIDITY_HOURS, Timestamp } from './scalars.ts';
+import {
+  areAllowedRoles,
+  Filled,
+  hasItems,
+  hours,
+  MAX_VALIDITY_HOURS,
+  Timestamp,
+} from './scalars.ts';
 
 const issueBody = bodyReader(
   Type.Object({
@@ -20,17 +27,17 @@ const issueBody = bodyReader(
     issuer_sovereign_id: Type.Optional(Filled),
   }),
   {
-    missing: {
-      subject_id: 'missing_attestation_subject',
-      roles: 'missing_attestation_subject',
-    },
     codes: {
       subject_id: 'missing_attestation_subject',
+      any_roles: 'missing_attestation_subject',
       roles: 'invalid_role',
       allowed_roles: 'invalid_role',
       validity_hours: 'invalid_validity_hours',
     },
-    tests: { allowed_roles: ({ roles }, isAllowed) => areAllowedRoles(roles, isAllowed) },
+    tests: {
+      any_roles: ({ roles }) => hasItems(roles),
+      allowed_roles: ({ roles }, isAllowed) => areAllowedRoles(roles, isAllowed),
+    },
     wholeNumbers: ['validity_hours'],
   },
 );

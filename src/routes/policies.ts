@@ -1,29 +1,41 @@
 /** Policy versions (wire rules 4.10). */
 import Type from 'typebox';
+import type { CommandOf } from '../authority/open-authority.ts';
 import { bodyReader, mapped } from '../http/body.ts';
 import { withAnswer } from '../http/edge.ts';
 import { answerReply } from '../http/reply.ts';
 import { operatorOf, type Route } from '../http/route.ts';
-import { PolicyManifest } from '../records/policy-manifest.ts';
+import type { JsonObject } from '../json/value.ts';
+import { PolicyManifest, readPolicyManifest } from '../records/policy-manifest.ts';
 import { Filled, Name, Timestamp } from './scalars.ts';
 
 const { min_client_version, allowed_ports, allowed_services } = PolicyManifest.properties;
 const { preferred_transports, max_hops } = PolicyManifest.properties.routing.properties;
 
-const publishBody = bodyReader(
-  Type.Object({
-    policy_id: Type.Optional(Name),
-    min_client_version: Type.Optional(min_client_version),
-    allowed_ports: Type.Optional(allowed_ports),
-    allowed_services: Type.Optional(allowed_services),
-    routing: Type.Optional(
-      Type.Object({
-        preferred_transports: Type.Optional(preferred_transports),
-        max_hops: Type.Optional(max_hops),
-      }),
-    ),
-  }),
-);
+const PublishBody = Type.Object({
+  policy_id: Type.Optional(Name),
+  min_client_version: Type.Optional(min_client_version),
+  allowed_ports: Type.Optional(allowed_ports),
+  allowed_services: Type.Optional(allowed_services),
+  routing: Type.Optional(
+    Type.Object({
+      preferred_transports: Type.Optional(preferred_transports),
+      max_hops: Type.Optional(max_hops),
+    }),
+  ),
+});
+
+const CONTENT = ['min_client_version', 'allowed_ports', 'allowed_services', 'routing'] as const;
+
+/** A manifest that only lacks what the operator chooses, to read each chosen member as the record does. */
+const STAMPED = {
+  policy_id: '',
+  issued_at: '2026-01-01T00:00:00Z',
+  issued_by: '',
+  min_client_version: '',
+};
+
+const policyIdBody = bodyReader(Type.Object({ policy_id: Type.Optional(Name) }));
 
 const rollBackBody = bodyReader(Type.Object({ policy_id: Filled }), {
   codes: { policy_id: 'missing_policy_id' },
@@ -38,17 +50,11 @@ export const policyRoutes: readonly Route[] = [
     creates: true,
     summary: 'Publish and activate a policy version',
     description: 'The authority stamps and signs; the same policy_id again replaces that version.',
-    body: publishBody.schema,
+    body: PublishBody,
     answer: PolicyManifest,
     refusals: [],
     handle(request, edge) {
-      const input = mapped(
-        publishBody.read(request.body),
-        ({ policy_id, min_client_version, allowed_ports, allowed_services, routing }) => ({
-          policyId: policy_id ?? null,
-          content: withoutAbsent({ min_client_version, allowed_ports, allowed_services, routing }),
-        }),
-      );
+      const input = publishInput(request.body);
       return withAnswer(
         edge.call('publishPolicy', { operator: operatorOf(request), input }),
         (answer) => answerReply(answer, edge.settings.createdStatus),
@@ -94,7 +100,18 @@ export const policyRoutes: readonly Route[] = [
   },
 ];
 
-/** Members that were not sent get the record's defaults, so they must be absent, not undefined. */
-function withoutAbsent(content: object): { readonly [member: string]: unknown } {
-  return Object.fromEntries(Object.entries(content).filter(([, value]) => value !== undefined));
+/** Members that were not sent get the record's defaults, so they are left out here. */
+function publishInput(body: JsonObject): CommandOf<'publishPolicy'>['input'] {
+  const read = policyIdBody.read(body);
+  if (!read.ok) return read;
+  const content = Object.fromEntries(
+    CONTENT.filter((name) => body[name] !== undefined).map((name) => [name, body[name]]),
+  );
+  const errors = Object.keys(content)
+    .filter((name) => readPolicyManifest({ ...STAMPED, [name]: content[name] }) === null)
+    .map((name) => ({ loc: ['body', name], msg: 'does not have the expected form', type: 'type' }));
+  if (errors.length > 0) {
+    return { ok: false, refusal: 'request_validation_failed', details: { errors } };
+  }
+  return { ok: true, value: { policyId: read.value.policy_id ?? null, content } };
 }

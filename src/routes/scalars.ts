@@ -33,6 +33,11 @@ export const NodeProofMembers = {
   ),
 };
 
+/** A test for bodies: a list was sent and has items; what is no list is judged elsewhere. */
+export function hasItems(list: JsonValue | undefined): boolean {
+  return list !== undefined && !(Array.isArray(list) && list.length === 0);
+}
+
 /** Whether every role of a list is allowed; anything that is no list of strings is judged elsewhere. */
 export function areAllowedRoles(roles: JsonValue | undefined, isAllowed: RoleRule): boolean {
   if (!Array.isArray(roles)) return true;

@@ -13,7 +13,14 @@ import {
 } from '../records/recognition-treaty.ts';
 import { FreeForm } from '../records/record.ts';
 import { reasonBody } from './reason.ts';
-import { areAllowedRoles, Filled, hours, MAX_VALIDITY_HOURS, Timestamp } from './scalars.ts';
+import {
+  areAllowedRoles,
+  Filled,
+  hasItems,
+  hours,
+  MAX_VALIDITY_HOURS,
+  Timestamp,
+} from './scalars.ts';
 
 /** Any object that reads as a scope; what is missing in it gets its defaults. */
 const ScopeInput = Type.Refine(
@@ -31,18 +38,16 @@ const issueBody = bodyReader(
     issuer_sovereign_id: Type.Optional(Filled),
   }),
   {
-    missing: {
-      subject_sovereign_id: 'missing_treaty_subject',
-      subject_public_keys: 'empty_subject_public_keys',
-    },
     codes: {
       subject_sovereign_id: 'missing_treaty_subject',
+      any_keys: 'empty_subject_public_keys',
       subject_public_keys: 'missing_treaty_subject',
       scope: 'invalid_treaty_scope',
       allowed_roles: 'invalid_role',
       validity_hours: 'invalid_validity_hours',
     },
     tests: {
+      any_keys: ({ subject_public_keys: keys }) => hasItems(keys),
       allowed_roles: ({ scope }, isAllowed) =>
         !isJsonObject(scope) || areAllowedRoles(scope.allowed_roles, isAllowed),
     },

@@ -225,9 +225,14 @@ export function openLmdbStore(dataDir: string): Store {
 }
 
 /** Reads the audit entries of a data directory in order, also while a server is running on it. */
-export function readAuditEntries(dataDir: string): Iterable<AuditEntry> {
-  const { audit } = openDatabases(openEnvironment(dataDir, true));
-  return audit.getRange().map(({ value }) => decodeAudit(value));
+export function* readAuditEntries(dataDir: string): Generator<AuditEntry> {
+  const env = openEnvironment(dataDir, true);
+  try {
+    const { audit } = openDatabases(env);
+    for (const { value } of audit.getRange()) yield decodeAudit(value);
+  } finally {
+    void env.close();
+  }
 }
 
 function openEnvironment(dataDir: string, readOnly: boolean): RootDatabase {

@@ -89,7 +89,7 @@ export interface Store {
   close(): Promise<void>;
 }
 
-/** A write named a version that is no longer the stored one, or a nonce that is already spent. */
+/** A write named a version that is no longer the stored one. */
 export class StoreConflict extends Error {}
 
 export const GENESIS_HASH = '0'.repeat(64);
