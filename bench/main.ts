@@ -1,6 +1,6 @@
 /**
- * The benchmarks of architecture section 8: the authority and a bare server side by side, in one run, on
- * one machine. Linux only, since CPU time is read from /proc.
+ * The authority and a bare server side by side, in one run, on one machine. Linux only, since CPU time
+ * is read from /proc.
  */
 import { cpus } from 'node:os';
 import { Argument, Command, Option } from 'commander';
@@ -11,10 +11,11 @@ import { benchDocuments } from './documents.ts';
 import { benchEnrolments } from './enrolments.ts';
 import { benchHeartbeats } from './heartbeats.ts';
 import { type Load, startLoad } from './load.ts';
+import { benchLookups } from './lookups.ts';
 import { type Report, textOf } from './report.ts';
 import { dataFileSystem } from './servers.ts';
 
-const BENCHMARKS = ['heartbeats', 'enrolments', 'documents'] as const;
+const BENCHMARKS = ['heartbeats', 'enrolments', 'documents', 'lookups'] as const;
 type Benchmark = (typeof BENCHMARKS)[number];
 
 interface BenchOptions {
@@ -33,6 +34,7 @@ const RUN: {
   heartbeats: benchHeartbeats,
   enrolments: benchEnrolments,
   documents: benchDocuments,
+  lookups: benchLookups,
 };
 
 const program = new Command('bench')

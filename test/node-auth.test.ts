@@ -771,6 +771,7 @@ function judgeBody(publicKey: string, body: JsonObject, now: number): string {
     query: {},
     body,
     rawBody: Buffer.from(jsonText(body)),
+    remoteAddr: '192.0.2.1',
   };
   const settings = { audience: '', toleranceMs: TOLERANCE };
   return judgeNode(publicKey, '', request, settings, now).verdict;
@@ -784,5 +785,6 @@ function judgeHeader(
 ): string {
   const now = Date.parse('2026-01-01T00:00:00Z');
   const settings = { audience, toleranceMs: TOLERANCE };
-  return judgeNode(publicKey, header, request, settings, now).verdict;
+  const received = { ...request, remoteAddr: '192.0.2.1' };
+  return judgeNode(publicKey, header, received, settings, now).verdict;
 }

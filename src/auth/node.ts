@@ -32,21 +32,25 @@ interface Proof {
 export function judgeNode(
   publicKey: string,
   header: string,
-  request: SignedRequest,
+  request: SignedRequest & { readonly remoteAddr: string },
   { audience, toleranceMs }: NodeAuthSettings,
   now: number,
-): Omit<NodeClaim, 'remoteAddr'> {
+): NodeClaim {
   const proof =
     header === '' ? bodyProof(request.body) : headerProof(header, publicKey, request, audience);
-  if (proof === null) return failed(publicKey, '', 'missing_fields');
+  const { remoteAddr } = request;
+  if (proof === null) return failed(publicKey, '', 'missing_fields', remoteAddr);
   const timestamp = judgeTimestamp(proof.timestamp, now, toleranceMs);
-  if (timestamp.verdict !== 'current') return failed(publicKey, proof.nonce, timestamp.verdict);
+  if (timestamp.verdict !== 'current') {
+    return failed(publicKey, proof.nonce, timestamp.verdict, remoteAddr);
+  }
   const signed = verifySignature(publicKey, proof.signedText(), proof.signature);
   return {
     publicKey,
     signedAt: timestamp.signedAt,
     nonce: proof.nonce,
     verdict: signed ? 'valid' : 'invalid_signature',
+    remoteAddr,
   };
 }
 
@@ -54,8 +58,9 @@ function failed(
   publicKey: string,
   nonce: string,
   verdict: NodeProofVerdict,
-): Omit<NodeClaim, 'remoteAddr'> {
-  return { publicKey, signedAt: 0, nonce, verdict };
+  remoteAddr: string,
+): NodeClaim {
+  return { publicKey, signedAt: 0, nonce, verdict, remoteAddr };
 }
 
 /** Every member of the body except `signature` is signed, unknown ones included. */

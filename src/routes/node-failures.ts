@@ -16,15 +16,12 @@ export function withProof(
   publicKey: string,
   answer: (node: NodeClaim) => Reply | Promise<Reply>,
 ): Reply | Promise<Reply> {
-  const { nodeProof, remoteAddr, now } = request;
+  const { nodeProof, now } = request;
   return limitingFailures(
     request,
     edge,
     publicKey,
-    () => ({
-      ...judgeNode(publicKey, nodeProof, request, edge.settings.nodeAuth, now),
-      remoteAddr,
-    }),
+    () => judgeNode(publicKey, nodeProof, request, edge.settings.nodeAuth, now),
     answer,
   );
 }

@@ -42,7 +42,8 @@ export function lifecycleOf(treaty: TreatyFacts, now: number): Lifecycle {
 
 /** Active or expiring soon: the treaty counts. */
 export function isLifecycleActive(treaty: TreatyFacts, now: number): boolean {
-  return treaty.revokedAt === null && secondsUntilExpiry(treaty, now) > 0;
+  // At least one whole second is left.
+  return treaty.revokedAt === null && treaty.expiresAt - now >= 1000;
 }
 
 /** When the lifecycle next changes by time alone; infinity when it never does again. */

@@ -19,6 +19,15 @@ export interface Sovereign {
   /** Sorted by subject, then treaty id: the order in which a path search tries them. */
   readonly outgoing: Edge[];
   readonly incoming: Edge[];
+  /** Where the path search that came here last found it; looking this up must cost nothing. */
+  readonly fromSource: Mark;
+  readonly toTarget: Mark;
+}
+
+/** Distance from one end of a path search, valid for that search only. */
+export interface Mark {
+  search: number;
+  distance: number;
 }
 
 export interface RecognitionIndex {
@@ -50,7 +59,13 @@ export function createRecognitionIndex(): RecognitionIndex {
   function sovereign(id: string): Sovereign {
     const known = sovereigns.get(id);
     if (known !== undefined) return known;
-    const created = { id, outgoing: [], incoming: [] };
+    const created: Sovereign = {
+      id,
+      outgoing: [],
+      incoming: [],
+      fromSource: { search: 0, distance: 0 },
+      toTarget: { search: 0, distance: 0 },
+    };
     sovereigns.set(id, created);
     return created;
   }

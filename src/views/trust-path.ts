@@ -9,7 +9,7 @@
  */
 import { isLifecycleActive } from './lifecycle.ts';
 import { type EdgeRow, edgeRow } from './recognition-graph.ts';
-import type { Edge, RecognitionIndex, Sovereign } from './recognition-index.ts';
+import type { Edge, Mark, RecognitionIndex, Sovereign } from './recognition-index.ts';
 
 export type TrustPath = {
   readonly from: string;
@@ -50,17 +50,21 @@ export function findTrustPath(
   };
 }
 
+let lastSearch = 0;
+
 function shortestPath(source: Sovereign, target: Sovereign, now: number): Edge[] | null {
-  const fromSource = new Map([[source, 0]]);
-  const toTarget = new Map([[target, 0]]);
-  const length = meet(source, target, fromSource, toTarget, now);
-  if (length === null) return null;
-  const onPath = sovereignsOnShortestPaths(fromSource, toTarget, length, now);
+  lastSearch += 1;
+  const search = lastSearch;
+  mark(source.fromSource, search, 0);
+  mark(target.toTarget, search, 0);
+  const met = meet(source, target, search, now);
+  if (met === null) return null;
+  markShortestPaths(met, search, now);
   const path: Edge[] = [];
-  for (let at = source; at !== target; ) {
-    const left = length - path.length - 1;
+  for (let at = source, left = met.length - 1; at !== target; left -= 1) {
     const edge = at.outgoing.find(
-      (candidate) => isActive(candidate, now) && onPath.get(candidate.to) === left,
+      ({ to, treaty }) =>
+        distanceOf(to.toTarget, search) === left && isLifecycleActive(treaty, now),
     );
     if (edge === undefined) throw new Error('A shortest path was measured but cannot be walked');
     path.push(edge);
@@ -69,87 +73,83 @@ function shortestPath(source: Sovereign, target: Sovereign, now: number): Edge[]
   return path;
 }
 
-/** Searches from both ends, the smaller side first; returns the length of the shortest path. */
-function meet(
-  source: Sovereign,
-  target: Sovereign,
-  fromSource: Map<Sovereign, number>,
-  toTarget: Map<Sovereign, number>,
-  now: number,
-): number | null {
+function mark(which: Mark, search: number, distance: number): void {
+  which.search = search;
+  which.distance = distance;
+}
+
+/** Distance found by this search; -1 when it did not come here. */
+function distanceOf(which: Mark, search: number): number {
+  return which.search === search ? which.distance : -1;
+}
+
+interface Meeting {
+  readonly length: number;
+  /** How far the search from the source came, and where it met the other one. */
+  readonly reach: number;
+  readonly middle: readonly Sovereign[];
+}
+
+/** Searches from both ends, the smaller side first, one whole step at a time, until they meet. */
+function meet(source: Sovereign, target: Sovereign, search: number, now: number): Meeting | null {
   let forward = [source];
   let backward = [target];
+  let reach = 0;
+  let back = 0;
   while (forward.length > 0 && backward.length > 0) {
-    const ahead = forward.length <= backward.length;
-    const found = ahead
-      ? expand(forward, fromSource, toTarget, 'outgoing', now)
-      : expand(backward, toTarget, fromSource, 'incoming', now);
-    if (found.met) return depthOf(fromSource) + depthOf(toTarget);
-    if (ahead) forward = found.next;
-    else backward = found.next;
+    if (forward.length <= backward.length) {
+      reach += 1;
+      forward = stepForward(forward, reach, search, now);
+    } else {
+      back += 1;
+      backward = stepBackward(backward, back, search, now);
+    }
+    const middle =
+      forward.length <= backward.length
+        ? forward.filter(({ toTarget }) => distanceOf(toTarget, search) === back)
+        : backward.filter(({ fromSource }) => distanceOf(fromSource, search) === reach);
+    if (middle.length > 0) return { length: reach + back, reach, middle };
   }
   return null;
 }
 
-/** Takes one whole step outwards, so that every sovereign at the new distance is known. */
-function expand(
-  frontier: readonly Sovereign[],
-  seen: Map<Sovereign, number>,
-  other: ReadonlyMap<Sovereign, number>,
-  direction: 'outgoing' | 'incoming',
-  now: number,
-): { readonly next: Sovereign[]; readonly met: boolean } {
+function stepForward(from: Sovereign[], distance: number, search: number, now: number) {
   const next: Sovereign[] = [];
-  const distance = depthOf(seen) + 1;
-  let met = false;
-  for (const sovereign of frontier) {
-    for (const edge of sovereign[direction]) {
-      const neighbour = direction === 'outgoing' ? edge.to : edge.from;
-      if (seen.has(neighbour) || !isActive(edge, now)) continue;
-      seen.set(neighbour, distance);
-      next.push(neighbour);
-      if (other.has(neighbour)) met = true;
+  for (const { outgoing } of from) {
+    for (const { to, treaty } of outgoing) {
+      if (to.fromSource.search === search || !isLifecycleActive(treaty, now)) continue;
+      mark(to.fromSource, search, distance);
+      next.push(to);
     }
   }
-  return { next, met };
+  return next;
 }
 
-/** Sovereigns are added in the order of their distance, so the last one is the farthest. */
-function depthOf(distances: ReadonlyMap<Sovereign, number>): number {
-  let depth = 0;
-  for (const distance of distances.values()) if (distance > depth) depth = distance;
-  return depth;
-}
-
-/** Distance to the target of every sovereign that lies on some shortest path. */
-function sovereignsOnShortestPaths(
-  fromSource: ReadonlyMap<Sovereign, number>,
-  toTarget: ReadonlyMap<Sovereign, number>,
-  length: number,
-  now: number,
-): Map<Sovereign, number> {
-  const onPath = new Map<Sovereign, number>();
-  let layer: Sovereign[] = [];
-  const reach = length - depthOf(toTarget);
-  for (const [sovereign, distance] of toTarget) {
-    onPath.set(sovereign, distance);
-    if (fromSource.get(sovereign) === reach && distance === length - reach) layer.push(sovereign);
+function stepBackward(from: Sovereign[], distance: number, search: number, now: number) {
+  const next: Sovereign[] = [];
+  for (const { incoming } of from) {
+    for (const { from: before, treaty } of incoming) {
+      if (before.toTarget.search === search || !isLifecycleActive(treaty, now)) continue;
+      mark(before.toTarget, search, distance);
+      next.push(before);
+    }
   }
-  for (let back = reach - 1; back >= 0; back -= 1) {
+  return next;
+}
+
+/** Gives every sovereign between source and middle that lies on a shortest path its distance. */
+function markShortestPaths({ length, reach, middle }: Meeting, search: number, now: number): void {
+  let layer = middle;
+  for (let distance = reach - 1; distance >= 0; distance -= 1) {
     const before: Sovereign[] = [];
-    for (const sovereign of layer) {
-      for (const edge of sovereign.incoming) {
-        if (fromSource.get(edge.from) !== back || onPath.has(edge.from)) continue;
-        if (!isActive(edge, now)) continue;
-        onPath.set(edge.from, length - back);
-        before.push(edge.from);
+    for (const { incoming } of layer) {
+      for (const { from, treaty } of incoming) {
+        if (distanceOf(from.fromSource, search) !== distance) continue;
+        if (from.toTarget.search === search || !isLifecycleActive(treaty, now)) continue;
+        mark(from.toTarget, search, length - distance);
+        before.push(from);
       }
     }
     layer = before;
   }
-  return onPath;
-}
-
-function isActive({ treaty }: Edge, now: number): boolean {
-  return isLifecycleActive(treaty, now);
 }

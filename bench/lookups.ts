@@ -1,0 +1,118 @@
+/** Look-ups whose cost must not grow with what is stored: agents by capability, and the trust path. */
+import { performance } from 'node:perf_hooks';
+import type { AgentRegistration } from '../machines/agent-registration.ts';
+import type { Treaty } from '../machines/recognition-treaty.ts';
+import { createAgentIndex } from '../src/authority/agent-index.ts';
+import { createRecognitionIndex } from '../src/views/recognition-index.ts';
+import { findTrustPath } from '../src/views/trust-path.ts';
+import type { Settings } from './contest.ts';
+import type { Load } from './load.ts';
+import type { Line, Report } from './report.ts';
+
+const AGENTS = 100_000;
+const AGENTS_FOUND = 10;
+const SOVEREIGNS = 10_000;
+const TREATIES = 50_000;
+const CALLS = 2000;
+const NOW = 1_000_000_000_000;
+const LATER = NOW + 1_000_000_000;
+
+/** In this process and without HTTP: the question is what the index costs. */
+export async function benchLookups(_load: Load, { progress }: Settings): Promise<Report> {
+  progress('lookups: filling the indexes');
+  const findAgents = agentLookup();
+  const findPath = pathLookup();
+  return {
+    benchmark: 'lookups',
+    about: `${CALLS} calls each, in process`,
+    lines: [
+      measure(`${AGENTS_FOUND} of ${AGENTS} agents by capability`, findAgents),
+      measure(`trust path, ${SOVEREIGNS} sovereigns, ${TREATIES} treaties`, findPath),
+    ],
+    comparisons: [],
+    notes: ['each call must stay below 1 ms of CPU'],
+  };
+}
+
+function agentLookup(): (call: number) => void {
+  const index = createAgentIndex();
+  for (let i = 0; i < AGENTS; i += 1) {
+    const registration: AgentRegistration = {
+      json: '{}',
+      capabilities: [`family:tag-${i % (AGENTS / AGENTS_FOUND)}`],
+      registeredAt: NOW + i,
+      expiresAt: LATER + i,
+    };
+    index.follow('agent-registration', `key-${i}`, {
+      version: 1,
+      value: 'registered',
+      context: registration,
+    });
+  }
+  return (call) => {
+    index.takeExpired(NOW);
+    const found = index.withCapability(`family:tag-${call % (AGENTS / AGENTS_FOUND)}`);
+    if (found.length !== AGENTS_FOUND) throw new Error(`${found.length} agents were found`);
+  };
+}
+
+/** Every sovereign recognises five others, drawn by a generator with a fixed seed. */
+function pathLookup(): (call: number) => void {
+  const index = createRecognitionIndex();
+  const draw = generator(1);
+  for (let i = 0; i < TREATIES; i += 1) {
+    const subject = draw() % SOVEREIGNS;
+    const treaty: Treaty = {
+      json: '{}',
+      issuer: `sovereign-${i % SOVEREIGNS}`,
+      subject: `sovereign-${subject}`,
+      subjectKeys: [],
+      issuedAt: NOW,
+      validFrom: '',
+      expiresAt: LATER,
+      revokedAt: null,
+      revocationReason: null,
+    };
+    index.putTreaty(`treaty-${i}`, treaty);
+  }
+  return (call) => {
+    const from = `sovereign-${(call * 31) % SOVEREIGNS}`;
+    const to = `sovereign-${(call * 17 + 4242) % SOVEREIGNS}`;
+    findTrustPath(index, from, to, NOW);
+  };
+}
+
+/** A linear congruential generator (the constants of Numerical Recipes), without its weak low bits. */
+function generator(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return state >>> 8;
+  };
+}
+
+function measure(name: string, run: (call: number) => void): Line {
+  for (let call = 0; call < CALLS / 4; call += 1) run(call);
+  const times: number[] = [];
+  const cpu = process.cpuUsage();
+  const started = performance.now();
+  for (let call = 0; call < CALLS; call += 1) {
+    const before = performance.now();
+    run(call);
+    times.push(performance.now() - before);
+  }
+  const seconds = (performance.now() - started) / 1000;
+  const { user, system } = process.cpuUsage(cpu);
+  times.sort((a, b) => a - b);
+  const percentile = (share: number) => times[Math.floor(CALLS * share)] ?? null;
+  return {
+    name,
+    requests_per_second: Math.round(CALLS / seconds),
+    cpu_us_per_request: Math.round(((user + system) / CALLS) * 10) / 10,
+    server_cpu: Math.round(((user + system) / 1e6 / seconds) * 100) / 100,
+    client_cpu: 0,
+    p50_ms: percentile(0.5),
+    p99_ms: percentile(0.99),
+    p999_ms: percentile(0.999),
+  };
+}

@@ -1,0 +1,118 @@
+/**
+ * The revocation feed never equivocates: a server that attests and revokes is killed at random moments,
+ * and no sequence of its feed may ever name two contents, nor an acknowledged revocation be missing.
+ */
+import assert from 'node:assert/strict';
+import { randomInt } from 'node:crypto';
+import { rmSync } from 'node:fs';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { readRevocationFeed } from '../src/records/revocation-feed.ts';
+import { isSignedByAny } from '../src/records/signed-record.ts';
+import { makeNetworkFolder, type TestAuthority } from './support/authority.ts';
+import { NO_LIMITS, startChildServer } from './support/child-server.ts';
+import { get, operate, outcome } from './support/requests.ts';
+
+const ROUNDS = 8;
+/** Bounds of the time, in milliseconds, that a server is under load before it is killed. */
+const LOAD = { shortest: 60, longest: 600 };
+
+/** What this side knows for sure: only what was acknowledged, or could be read. */
+interface Ledger {
+  readonly active: string[];
+  /** Attestations whose revocation was acknowledged. */
+  readonly revoked: Set<string>;
+  /** Every feed that was read: sequence to its bytes. */
+  readonly feeds: Map<number, string>;
+  highest: number;
+  readonly surprises: string[];
+}
+
+test(`the revocation feed survives ${ROUNDS} kills under load without equivocating`, {
+  timeout: 120_000,
+}, async (t) => {
+  const { folder, made } = makeNetworkFolder();
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const ledger: Ledger = {
+    active: [],
+    revoked: new Set(),
+    feeds: new Map(),
+    highest: 0,
+    surprises: [],
+  };
+  for (let round = 0; round <= ROUNDS; round += 1) {
+    const server = await startChildServer(folder, { environment: NO_LIMITS });
+    await checkFeed(server.na, ledger, made.na_public_key);
+    if (round === ROUNDS) {
+      await server.end('SIGTERM');
+      break;
+    }
+    const killed = new AbortController();
+    const load = [attest, revoke, revoke, revoke, readFeed, readFeed].map((act) =>
+      untilGone(() => act(server.na, ledger), killed.signal),
+    );
+    await sleep(randomInt(LOAD.shortest, LOAD.longest));
+    await server.end('SIGKILL');
+    killed.abort();
+    await Promise.all(load);
+    assert.deepEqual(ledger.surprises, [], `round ${round}`);
+  }
+  t.diagnostic(`${ledger.revoked.size} revocations acknowledged, ${ledger.feeds.size} feeds read`);
+  assert.ok(ledger.revoked.size > ROUNDS, 'the rounds did enough to mean something');
+});
+
+async function untilGone(act: () => Promise<void>, killed: AbortSignal): Promise<void> {
+  try {
+    while (!killed.aborted) {
+      await act();
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  } catch (error) {
+    // What fetch throws when there is no answer, or only a part of one.
+    if (!(error instanceof TypeError)) throw error;
+  }
+}
+
+async function attest(na: TestAuthority, ledger: Ledger): Promise<void> {
+  if (ledger.active.length > 50) return;
+  const answer = await operate(na, '/admin/attestations', {
+    subject_id: 'agent',
+    roles: ['role:client'],
+  });
+  if (outcome(answer) === '200') ledger.active.push(answer.body.attestation_id);
+  else ledger.surprises.push(`attest: ${outcome(answer)}`);
+}
+
+async function revoke(na: TestAuthority, ledger: Ledger): Promise<void> {
+  const id = ledger.active.shift();
+  if (id === undefined) return;
+  const answer = await operate(na, `/admin/attestations/${id}/revoke`, { reason: 'left' });
+  if (outcome(answer) === '200') ledger.revoked.add(id);
+  else ledger.surprises.push(`revoke: ${outcome(answer)}`);
+}
+
+async function readFeed(na: TestAuthority, ledger: Ledger): Promise<void> {
+  const before = ledger.highest;
+  const answer = await get(na, '/sovereign-revocation-feed');
+  const { sequence } = answer.body;
+  if (sequence < before) ledger.surprises.push(`sequence went back: ${before} to ${sequence}`);
+  if ((ledger.feeds.get(sequence) ?? answer.text) !== answer.text) {
+    ledger.surprises.push(`sequence ${sequence} names two contents`);
+  }
+  ledger.feeds.set(sequence, answer.text);
+  ledger.highest = Math.max(ledger.highest, sequence);
+}
+
+/** After a restart the feed is signed, holds all that was acknowledged and all that was ever read. */
+async function checkFeed(na: TestAuthority, ledger: Ledger, publicKey: string): Promise<void> {
+  await readFeed(na, ledger);
+  assert.deepEqual(ledger.surprises, []);
+  const feed = readRevocationFeed(JSON.parse(ledger.feeds.get(ledger.highest) ?? '{}'));
+  assert.ok(feed !== null && isSignedByAny(feed, [publicKey]));
+  const listed = new Set(feed.revoked_attestation_ids);
+  assert.equal(listed.size, Number(feed.sequence), 'one sequence for each revocation');
+  for (const id of ledger.revoked) assert.ok(listed.has(id), `the revocation of ${id}`);
+  for (const text of ledger.feeds.values()) {
+    for (const id of JSON.parse(text).revoked_attestation_ids) assert.ok(listed.has(id));
+  }
+}
