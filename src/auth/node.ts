@@ -20,12 +20,11 @@ export interface NodeAuthSettings {
   readonly toleranceMs: number;
 }
 
-/** The parts of a proof, in whichever form it came, and the text its signature must cover. */
+/** The parts of a proof, in whichever form it came. */
 interface Proof {
   readonly timestamp: string;
   readonly nonce: string;
   readonly signature: string;
-  signedText(): string;
 }
 
 /** Judges the request's proof of the private half of `publicKey`. */
@@ -36,15 +35,19 @@ export function judgeNode(
   { audience, toleranceMs }: NodeAuthSettings,
   now: number,
 ): NodeClaim {
-  const proof =
-    header === '' ? bodyProof(request.body) : headerProof(header, publicKey, request, audience);
+  const proof = header === '' ? bodyProof(request.body) : headerProof(header, publicKey);
   const { remoteAddr } = request;
   if (proof === null) return failed(publicKey, '', 'missing_fields', remoteAddr);
   const timestamp = judgeTimestamp(proof.timestamp, now, toleranceMs);
   if (timestamp.verdict !== 'current') {
     return failed(publicKey, proof.nonce, timestamp.verdict, remoteAddr);
   }
-  const signed = verifySignature(publicKey, proof.signedText(), proof.signature);
+  // In the body form every member except `signature` is signed, unknown ones included.
+  const text =
+    header === ''
+      ? canonicalJson(request.body, 'signature')
+      : headerText(proof, publicKey, request, audience);
+  const signed = verifySignature(publicKey, text, proof.signature);
   return {
     publicKey,
     signedAt: timestamp.signedAt,
@@ -63,47 +66,43 @@ function failed(
   return { publicKey, signedAt: 0, nonce, verdict, remoteAddr };
 }
 
-/** Every member of the body except `signature` is signed, unknown ones included. */
 function bodyProof(body: JsonObject): Proof | null {
   const { timestamp, nonce, signature } = body;
   if (!isFilled(timestamp) || !isFilled(nonce) || !isFilled(signature)) return null;
   if (nonce.length > MAX_NONCE_LENGTH) return null;
-  return { timestamp, nonce, signature, signedText: () => canonicalJson(body, 'signature') };
+  return { timestamp, nonce, signature };
 }
 
 function isFilled(value: unknown): value is string {
   return typeof value === 'string' && value !== '';
 }
 
-function headerProof(
-  header: string,
-  publicKey: string,
-  request: SignedRequest,
-  audience: string,
-): Proof | null {
+function headerProof(header: string, publicKey: string): Proof | null {
   const parts = headerParts(header);
   if (parts === null || parts.v !== '1' || parts.key !== publicKey) return null;
   if (!HEADER_NONCE.test(parts.nonce)) return null;
-  const { key, ts: timestamp, nonce, sig: signature } = parts;
-  const { method, path, query, rawBody } = request;
-  return {
+  return { timestamp: parts.ts, nonce: parts.nonce, signature: parts.sig };
+}
+
+/** What the header's signature covers: it binds the route, the authority and the raw body. */
+function headerText(
+  { timestamp, nonce }: Proof,
+  key: string,
+  { method, path, query, rawBody }: SignedRequest,
+  audience: string,
+): string {
+  return canonicalJson({
+    v: 1,
+    purpose: 'node-proof',
+    method,
+    path,
+    query,
+    audience,
+    body_sha256: sha256Hex(rawBody),
+    key,
     timestamp,
     nonce,
-    signature,
-    signedText: () =>
-      canonicalJson({
-        v: 1,
-        purpose: 'node-proof',
-        method,
-        path,
-        query,
-        audience,
-        body_sha256: sha256Hex(rawBody),
-        key,
-        timestamp,
-        nonce,
-      }),
-  };
+  });
 }
 
 /** All five names exactly once, in any order; null for anything else. */

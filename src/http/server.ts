@@ -86,7 +86,7 @@ export async function listen(edge: Edge, host: string, port: number): Promise<Se
   const app = uws.App();
 
   app.any('/*', (res, req) => {
-    const exchange = openExchange(edge, findRoute, requestHead(res, req));
+    const exchange = openExchange(edge, findRoute, new UwsRequestHead(res, req));
     const connection = { res, exchange, aborted: false, answering: false };
     traffic.inFlight += 1;
     res.onAborted(() => {
@@ -164,21 +164,40 @@ function loadUws(): typeof import('uWebSockets.js') {
   }
 }
 
-function requestHead(res: HttpResponse, req: HttpRequest): RequestHead {
-  return {
-    method: req.getMethod().toUpperCase(),
-    path: req.getUrl(),
-    query: req.getQuery() ?? '',
-    header: (name) => req.getHeader(name),
-    headerLines(name) {
-      const lines: string[] = [];
-      req.forEach((key, value) => {
-        if (key === name) lines.push(value);
-      });
-      return lines;
-    },
-    peerAddress: () => Buffer.from(res.getRemoteAddressAsText()).toString('latin1'),
-  };
+/**
+ * The head of a request, readable until its handler returns. A class, because one is made for every
+ * request: closures in its place would have to be made, and named, each time.
+ */
+class UwsRequestHead implements RequestHead {
+  readonly method: string;
+  readonly path: string;
+  readonly query: string;
+  readonly #res: HttpResponse;
+  readonly #req: HttpRequest;
+
+  constructor(res: HttpResponse, req: HttpRequest) {
+    this.#res = res;
+    this.#req = req;
+    this.method = req.getMethod().toUpperCase();
+    this.path = req.getUrl();
+    this.query = req.getQuery() ?? '';
+  }
+
+  header(name: string): string {
+    return this.#req.getHeader(name);
+  }
+
+  headerLines(name: string): readonly string[] {
+    const lines: string[] = [];
+    this.#req.forEach((key, value) => {
+      if (key === name) lines.push(value);
+    });
+    return lines;
+  }
+
+  peerAddress(): string {
+    return Buffer.from(this.#res.getRemoteAddressAsText()).toString('latin1');
+  }
 }
 
 /**
