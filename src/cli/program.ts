@@ -1,5 +1,4 @@
 /** The whole command tree, built without side effects, so that `/cli-reference` can be made from it. */
-import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
 import { addAgentsCommand } from './agents.ts';
 import { addAttestationCommands } from './attestation.ts';
@@ -15,6 +14,7 @@ import { addPolicyCommands } from './policy.ts';
 import { addRecognitionPolicyCommands } from './recognition-policy.ts';
 import { addServeCommand } from './serve.ts';
 import { addTreatyCommands } from './treaty.ts';
+import { packageVersion } from './version.ts';
 
 export function buildProgram(): Command {
   const program = new Command('mesh-na')
@@ -38,9 +38,4 @@ export function buildProgram(): Command {
   addAuditCommands(program);
   addNodeCommands(program);
   return program;
-}
-
-export function packageVersion(): string {
-  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
-  return (JSON.parse(text) as { version: string }).version;
 }

@@ -10,6 +10,7 @@ import { EXIT, failure, onLocalFiles } from './exit-codes.ts';
 import { makeNetwork } from './init.ts';
 import { collect, examples, jsonOption } from './options.ts';
 import { printResult } from './output.ts';
+import { packageVersion } from './version.ts';
 
 interface ServeOptions extends Flags {
   readonly create?: boolean;
@@ -79,7 +80,6 @@ type Destination = ReturnType<typeof pino.destination>;
 async function start(config: Config, destination: Destination): Promise<RunningAuthority> {
   // Loaded here, so that the other commands start without the server's native parts.
   const { startAuthority } = await import('../boot.ts');
-  const { packageVersion } = await import('./program.ts');
   try {
     return await startAuthority(config, {
       runtime: systemRuntime,

@@ -60,7 +60,7 @@ export const recognitionRoutes: readonly Route[] = [
     refusals: ['feed_issuer_mismatch'],
     handle(request, edge) {
       const { network_name: ownName } = edge.settings.genesis;
-      const issuer = firstValue(request.query, 'issuer_sovereign_id') ?? ownName;
+      const issuer = firstValue(request.query, 'issuer_sovereign_id') || ownName;
       if (issuer === ownName) return serveDocument('sovereign_revocation_feed', request, edge);
       return withAnswer(edge.call('readForeignFeed', { issuer }), (answer) =>
         answer.ok
