@@ -338,7 +338,7 @@ test('fingerprints of tokens, ids and everything harmless survive', () => {
 });
 
 for (const [name, line, expected] of [
-  ['a key file', 'cannot read /work/mesh-data/keys/na.key now', 'cannot read [REDACTED] now'],
+  ['a key file', 'cannot read /var/lib/mesh/keys/na.key now', 'cannot read [REDACTED] now'],
   ['a key file in quotes', '{"file":"keys/root.key"}', '{"file":"[REDACTED]"}'],
   ['a public key file', 'reads keys/na.pub', 'reads keys/na.pub'],
   ['a word that ends in key', 'the monkey and the key', 'the monkey and the key'],

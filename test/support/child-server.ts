@@ -30,6 +30,8 @@ export interface ChildServer {
   output(): string;
   /** Sends the signal and waits for the end. */
   end(signal: 'SIGKILL' | 'SIGTERM' | 'SIGINT'): Promise<Ended>;
+  /** How the process ended, once it has. */
+  readonly ended: Promise<Ended>;
 }
 
 export interface ChildOptions {
@@ -83,6 +85,7 @@ export async function startChildServer(
     },
     process,
     output: stdout,
+    ended,
     end(signal) {
       process.kill(signal);
       return ended;

@@ -1,0 +1,29 @@
+import assert from 'node:assert/strict';
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { open } from 'lmdb';
+import { makeNetworkFolder } from './support/authority.ts';
+import { NO_LIMITS, startChildServer } from './support/child-server.ts';
+import { get, operate } from './support/requests.ts';
+
+test('a server that can no longer store ends with 1 and never answers the command', async (t) => {
+  const { folder } = makeNetworkFolder();
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const server = await startChildServer(folder, { environment: NO_LIMITS });
+  assert.equal((await get(server.na, '/readyz')).status, 200);
+  await takeFolderOver(folder);
+  await assert.rejects(operate(server.na, '/admin/invite'), TypeError);
+  const { code, stdout } = await server.ended;
+  assert.equal(code, 1);
+  assert.match(stdout, /CRITICAL mesh\.store .*Another process has taken over the data directory/);
+});
+
+/** What another process does that believes the owner is gone. */
+async function takeFolderOver(folder: string): Promise<void> {
+  const env = open({ path: join(folder, 'state'), maxDbs: 16 });
+  const meta = env.openDB<object, string>({ name: 'meta', useVersions: true });
+  const owner = meta.getEntry('owner');
+  await meta.put('owner', { ...owner?.value, pid: 1 }, (owner?.version ?? 0) + 1);
+  await env.close();
+}
