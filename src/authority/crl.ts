@@ -44,7 +44,7 @@ export const refreshCrl: Handler<null> = (na, unit) => {
   const emitted = unit.send('crl', CRL_ID, { type: 'lapse', at: unit.at });
   if (emitted.some(({ type }) => type === 'lapsed')) publishCrl(na, unit);
   // Another reader is having it re-issued: answer when that version is on disk.
-  else unit.whenCommitted(() => undefined);
+  else unit.awaitEarlierCommits();
   return '{}';
 };
 

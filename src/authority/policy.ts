@@ -25,7 +25,7 @@ export const ensurePolicy: Handler<null> = (na, unit) => {
     unit.send('policy', policyId, { type: 'first_read', at: unit.at, manifest });
   }
   // Committed versions publish themselves: this waits until the one decided on is there.
-  unit.whenCommitted(() => undefined);
+  unit.awaitEarlierCommits();
   return '{}';
 };
 

@@ -92,6 +92,11 @@ export class UnitOfWork {
     this.#effects.push(effect);
   }
 
+  /** Lets the answer wait for what was decided before it, although this unit stores nothing itself. */
+  awaitEarlierCommits(): void {
+    this.whenCommitted(() => undefined);
+  }
+
   /** Drops the changes of subjects and what was to follow them. */
   refuse(): void {
     this.#staged = null;

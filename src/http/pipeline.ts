@@ -151,17 +151,19 @@ function claimOf(
 function finished(edge: Edge, exchange: Exchange, reply: Reply): FinishedReply {
   const { requestId, method, path, remoteAddr } = exchange;
   const elapsed = edge.runtime.elapsed() - exchange.started;
-  const template = routeOf(exchange.match)?.path ?? 'unmatched';
-  edge.metrics.request(method, template, reply.status, elapsed / 1000);
+  const route = routeOf(exchange.match);
+  const status =
+    route?.creates && reply.status === 200 ? edge.settings.createdStatus : reply.status;
+  edge.metrics.request(method, route?.path ?? 'unmatched', status, elapsed / 1000);
   edge.logger.request({
     request_id: requestId,
     method,
     path,
-    status: reply.status,
+    status,
     duration_ms: Math.round(elapsed * 1000) / 1000,
     remote_addr: remoteAddr,
   });
-  const { status, contentType, headers, refusal } = reply;
+  const { contentType, headers, refusal } = reply;
   const body =
     refusal === null ? reply.body : errorEnvelope(refusal, String(reply.body), requestId);
   return { status, contentType, body, headers, refusal, requestId };

@@ -52,8 +52,8 @@ export function errorEnvelope(
   return `{"error":{${head},"details":${detailsJson},"request_id":${JSON.stringify(requestId)}}}`;
 }
 
-export function answerReply(answer: Answer, status = 200): Reply {
-  return answer.ok ? jsonReply(status, answer.json) : refusalReply(answer.refusal, answer.details);
+export function answerReply(answer: Answer): Reply {
+  return answer.ok ? jsonReply(200, answer.json) : refusalReply(answer.refusal, answer.details);
 }
 
 /** A public document from its cached bytes; 304 when the client holds this very version. */

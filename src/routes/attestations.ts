@@ -77,7 +77,7 @@ export const attestationRoutes: readonly Route[] = [
       }));
       return withAnswer(
         edge.call('issueAttestation', { operator: operatorOf(request), input }),
-        (answer) => answerReply(answer, edge.settings.createdStatus),
+        answerReply,
       );
     },
   },

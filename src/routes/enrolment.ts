@@ -92,7 +92,7 @@ export const enrolmentRoutes: readonly Route[] = [
         withAnswer(edge.call('join', { node, inviteToken, validityHours }), (answer) =>
           isFailure(answer, 'invalid_invite_token')
             ? countFailure(request, edge, 'JOIN_FAILURES', request.remoteAddr, answer)
-            : answerReply(answer, edge.settings.createdStatus),
+            : answerReply(answer),
         ),
       );
     },
@@ -154,9 +154,7 @@ export const enrolmentRoutes: readonly Route[] = [
       const validityHours = input.value.validity_hours ?? DEFAULT_VALIDITY_HOURS;
       const roles = claimedRoles(input.value.roles);
       return withProof(request, edge, key, (node) =>
-        withAnswer(edge.call('renew', { node, certId, validityHours, roles }), (answer) =>
-          answerReply(answer, edge.settings.createdStatus),
-        ),
+        withAnswer(edge.call('renew', { node, certId, validityHours, roles }), answerReply),
       );
     },
   },

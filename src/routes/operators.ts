@@ -110,7 +110,7 @@ export const operatorRoutes: readonly Route[] = [
       }));
       return withAnswer(
         edge.call('createInvites', { operator: operatorOf(request), input }),
-        (answer) => answerReply(answer, edge.settings.createdStatus),
+        answerReply,
       );
     },
   },

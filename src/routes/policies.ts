@@ -57,7 +57,7 @@ export const policyRoutes: readonly Route[] = [
       const input = publishInput(request.body);
       return withAnswer(
         edge.call('publishPolicy', { operator: operatorOf(request), input }),
-        (answer) => answerReply(answer, edge.settings.createdStatus),
+        answerReply,
       );
     },
   },

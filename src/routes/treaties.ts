@@ -101,7 +101,7 @@ export const treatyRoutes: readonly Route[] = [
       }));
       return withAnswer(
         edge.call('issueTreaty', { operator: operatorOf(request), input }),
-        (answer) => answerReply(answer, edge.settings.createdStatus),
+        answerReply,
       );
     },
   },

@@ -78,7 +78,7 @@ export function openLmdbStore(dataDir: string): Store {
 
   function load(): StoreContents {
     return {
-      revision,
+      revision: landedRevision,
       subjects: db.subjects.getRange({ versions: true }).map(toStoredSubject),
       nonces: db.nonces.getKeys().map((key) => ({
         forgetAt: Number((key as unknown[])[0]),

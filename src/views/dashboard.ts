@@ -2,6 +2,7 @@
 import type { ImportedFeed } from '../../machines/revocation-feed.ts';
 import type { JsonObject, JsonValue } from '../json/value.ts';
 import { formatInstant } from '../timestamp.ts';
+import { displayTime } from './display-time.ts';
 import { type RecentChange, recentChangeRow } from './recent-changes.ts';
 import { connectomeSummary, edgeRow, sequenceValue } from './recognition-graph.ts';
 import type { Edge, RecognitionIndex } from './recognition-index.ts';
@@ -75,8 +76,8 @@ function treatyRow(edge: Edge, now: number) {
     ...row,
     issuer_sovereign_id: from,
     subject_sovereign_id: to,
-    valid_from_display: displayTime(treaty.issuedAt),
-    expires_at_display: displayTime(treaty.expiresAt),
+    valid_from_display: displayTime(row.valid_from),
+    expires_at_display: displayTime(row.expires_at),
     revoked_at: treaty.revokedAt === null ? null : formatInstant(treaty.revokedAt),
     revocation_reason: treaty.revocationReason,
   };
@@ -113,7 +114,7 @@ function feedRow(feed: ImportedFeed, now: number) {
     sequence: sequenceValue(feed.sequence),
     revoked_count: feed.revokedCount,
     imported_at: formatInstant(feed.importedAt),
-    imported_at_display: displayTime(feed.importedAt),
+    imported_at_display: displayTime(formatInstant(feed.importedAt)),
     age_hours: age,
     freshness: freshnessOf(age),
   };
@@ -151,10 +152,4 @@ function warnings(
     sentences.push(`Imported revocation feeds older than three days: ${feeds.stale_count}.`);
   }
   return sentences;
-}
-
-/** `YYYY-MM-DD HH:MM UTC`. */
-export function displayTime(instant: number): string {
-  const text = formatInstant(instant);
-  return `${text.slice(0, 10)} ${text.slice(11, 16)} UTC`;
 }

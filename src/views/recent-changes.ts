@@ -3,6 +3,7 @@
  * fields that are meant to be seen, never an address, a key or a token's trace.
  */
 import type { JsonObject, JsonValue } from '../json/value.ts';
+import { displayTime } from './display-time.ts';
 
 export interface RecentChange {
   readonly event_type: string;
@@ -67,7 +68,7 @@ export function recentChangeRow({ event_type, created_at, details }: RecentChang
   return {
     event_type,
     created_at,
-    created_at_display: `${created_at.slice(0, 10)} ${created_at.slice(11, 16)} UTC`,
+    created_at_display: displayTime(created_at),
     details: shown,
     summary: {
       title,
