@@ -12,12 +12,31 @@ export interface StaticAnswer {
   readonly body: string;
 }
 
+export interface SignatureCheck {
+  /** Both in base64. */
+  readonly publicKey: string;
+  readonly signature: string;
+  readonly text: string;
+}
+
+/** What a POST costs when its signatures are checked and its body is not looked at. */
+export interface Verification {
+  readonly path: string;
+  readonly checks: readonly SignatureCheck[];
+  readonly answer: string;
+}
+
+export interface BareWork {
+  readonly answers?: readonly StaticAnswer[];
+  readonly verifications?: readonly Verification[];
+}
+
 const uws: typeof import('uWebSockets.js') = createRequire(import.meta.url)('uWebSockets.js');
 
-process.once('message', (answers: readonly StaticAnswer[]) => serve(answers));
+process.once('message', (work: BareWork) => serve(work));
 process.once('disconnect', () => process.exit());
 
-function serve(answers: readonly StaticAnswer[]): void {
+function serve({ answers = [], verifications = [] }: BareWork): void {
   const app = uws.App();
   app.post('/heartbeat', acceptHeartbeat);
   for (const { path, headers, body } of answers) {
@@ -27,6 +46,9 @@ function serve(answers: readonly StaticAnswer[]): void {
       for (const [name, value] of headers) res.writeHeader(name, value);
       res.end(bytes);
     });
+  }
+  for (const verification of verifications) {
+    app.post(verification.path, verifier(verification));
   }
   app.listen('127.0.0.1', 0, (socket) => {
     if (socket === false) throw new Error('The bare server cannot listen');
@@ -51,6 +73,28 @@ function acceptHeartbeat(res: HttpResponse): void {
       res.end(signed ? '{"ack":true}' : '{"ack":false}');
     });
   });
+}
+
+function verifier({ checks, answer }: Verification): (res: HttpResponse) => void {
+  const ready = checks.map(({ publicKey, signature, text }) => ({
+    key: Buffer.from(publicKey, 'base64'),
+    sig: Buffer.from(signature, 'base64'),
+    text: Buffer.from(text),
+  }));
+  return (res) => {
+    res.onAborted(() => undefined);
+    res.onData((_, isLast) => {
+      if (!isLast) return;
+      const asExpected = ready.every(({ key, sig, text }) =>
+        sodium.crypto_sign_verify_detached(sig, text, key),
+      );
+      res.cork(() => {
+        res.writeStatus(asExpected ? '200 OK' : '500 Internal Server Error');
+        res.writeHeader('Content-Type', 'application/json');
+        res.end(answer);
+      });
+    });
+  };
 }
 
 function isSigned(text: string): boolean {

@@ -19,7 +19,7 @@ export async function benchDocuments(load: Load, settings: Settings): Promise<Re
   const { cpuProf } = settings;
   await using na = await startAuthority(cpuProf === null ? null : join(cpuProf, 'documents'));
   const answers = await Promise.all(PATHS.map((path) => copiesOf(na.url, path)));
-  await using bare = await startBare(answers.flat());
+  await using bare = await startBare({ answers: answers.flat() });
   const reports: Report[] = [];
   for (const path of PATHS) reports.push(await benchDocument(path, { load, settings, na, bare }));
   return reports;

@@ -79,7 +79,7 @@ function newStamp(at = systemRuntime.now()) {
   return { timestamp: new Date(at).toISOString(), nonce: systemRuntime.uuid() };
 }
 
-function httpRequest(
+export function httpRequest(
   method: string,
   path: string,
   headers: { readonly [name: string]: string },

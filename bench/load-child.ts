@@ -34,6 +34,20 @@ const doing: Doing = {
     const request = getRequest(path);
     return runRound(plan, () => request);
   },
+  async verifications({ plan, request, answer }) {
+    const bytes = Buffer.from(request, 'base64');
+    const expected = Buffer.from(answer);
+    let other: string | null = null;
+    const result = await runRound(
+      plan,
+      () => bytes,
+      (_, body) => {
+        if (!body.equals(expected)) other ??= body.toString();
+      },
+    );
+    if (other !== null) throw new Error(`An answer was not the expected one: ${other}`);
+    return result;
+  },
   async pairs({ plan, network, count }) {
     const sign = inviteSigner(network);
     const { result, answers } = await sendAll(

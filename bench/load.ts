@@ -13,6 +13,11 @@ export interface Work {
   sign: { order: { count: number }; answer: null };
   heartbeats: { order: RoundPlan; answer: RoundResult };
   document: { order: { plan: RoundPlan; path: string }; answer: RoundResult };
+  /** The same request again and again, in base64; every answer has to be the one given. */
+  verifications: {
+    order: { plan: RoundPlan; request: string; answer: string };
+    answer: RoundResult;
+  };
   /** One invite request for each node, then the joins. */
   pairs: {
     order: { plan: RoundPlan; network: Network; count: number };

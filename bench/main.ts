@@ -14,8 +14,9 @@ import { type Load, startLoad } from './load.ts';
 import { benchLookups } from './lookups.ts';
 import { type Report, textOf } from './report.ts';
 import { dataFileSystem } from './servers.ts';
+import { benchVerifications } from './verifications.ts';
 
-const BENCHMARKS = ['heartbeats', 'enrolments', 'documents', 'lookups'] as const;
+const BENCHMARKS = ['heartbeats', 'enrolments', 'documents', 'verifications', 'lookups'] as const;
 type Benchmark = (typeof BENCHMARKS)[number];
 
 interface BenchOptions {
@@ -34,6 +35,7 @@ const RUN: {
   heartbeats: benchHeartbeats,
   enrolments: benchEnrolments,
   documents: benchDocuments,
+  verifications: benchVerifications,
   lookups: benchLookups,
 };
 

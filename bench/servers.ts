@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { initNetwork } from '../src/cli/init-network.ts';
 import { readKeyFile } from '../src/keys/key-file.ts';
 import { systemRuntime } from '../src/runtime.ts';
-import type { StaticAnswer } from './bare-server.ts';
+import type { BareWork } from './bare-server.ts';
 import { childOptions, hasEnded, ROOT, stopChild, watchChild } from './children.ts';
 import type { Network } from './fleet.ts';
 import type { Target } from './round.ts';
@@ -17,7 +17,11 @@ import type { Target } from './round.ts';
 const START_MS = 20_000;
 
 /** Limits that would refuse the run itself; those on failures stay, because they are part of the work. */
-const ENVIRONMENT = { MESH_RATE_LIMIT_ADMIN: 'off', MESH_RATE_LIMIT_JOIN: 'off' };
+const ENVIRONMENT = {
+  MESH_RATE_LIMIT_ADMIN: 'off',
+  MESH_RATE_LIMIT_JOIN: 'off',
+  MESH_RATE_LIMIT_VERIFY: 'off',
+};
 
 export type AuthorityProcess = Target &
   AsyncDisposable & { readonly url: string; readonly network: Network };
@@ -79,11 +83,11 @@ async function announcement(child: ChildProcess, output: string): Promise<Announ
   throw new Error('The authority did not start');
 }
 
-export async function startBare(answers: readonly StaticAnswer[] = []): Promise<BareProcess> {
+export async function startBare(work: BareWork = {}): Promise<BareProcess> {
   const path = fileURLToPath(new URL('bare-server.ts', import.meta.url));
   const child = fork(path, childOptions());
   watchChild(child, 'the bare server');
-  child.send(answers);
+  child.send(work);
   const [{ port }] = (await once(child, 'message', {
     signal: AbortSignal.timeout(START_MS),
   })) as [{ port: number }];

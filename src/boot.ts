@@ -12,7 +12,7 @@ import type { JsonObject } from './json/value.ts';
 import { jsonText } from './json/write.ts';
 import { createLogger, type Logger } from './log/logger.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
-import { instantOf } from './records/membership-attestation.ts';
+import { instantOf } from './records/record.ts';
 import { ROUTES } from './routes/table.ts';
 import type { Runtime } from './runtime.ts';
 import { openLmdbStore } from './store/lmdb.ts';
@@ -57,6 +57,7 @@ export async function startAuthority(
       activeWindow: config.activeNodeWindow,
       renewalGrace: config.renewalGrace,
       refuseForeignIssuers: config.refuseForeignIssuers,
+      commitWithinAgreement: config.commitWithinAgreement,
       foundedAt: instantOf(config.genesis.network_authority.valid_from),
     },
     operatorTiers: new Map(config.operators.map(({ keyId, tier }) => [keyId, tier])),

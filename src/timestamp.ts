@@ -29,6 +29,29 @@ export function parseRequestTimestamp(text: string): number | null {
   return readDatetime(text, true)?.instant ?? null;
 }
 
+/** A timestamp of a request body that becomes a member of a record. */
+export interface RequestDatetime {
+  /** Milliseconds since the epoch. */
+  readonly instant: number;
+  /** The canonical spelling, converted to UTC. */
+  readonly text: string;
+}
+
+/**
+ * As `parseRequestTimestamp`, with its spelling in a record. Offsets are whole minutes, so the fraction is
+ * taken over as it is: an instant of a far year has no room for microseconds. Null when the year in UTC
+ * has more than four digits.
+ */
+export function parseRequestDatetime(text: string): RequestDatetime | null {
+  const datetime = readDatetime(text, true);
+  if (datetime === null) return null;
+  const { instant } = datetime;
+  const fraction = /\.\d+/.exec(datetime.text)?.[0] ?? '';
+  const wholeSecond = Math.round((instant - Number(`0${fraction}`) * 1000) / 1000) * 1000;
+  const utc = `${new Date(wholeSecond).toISOString().slice(0, 19)}${fraction}Z`;
+  return parseDatetime(utc) === null ? null : { instant, text: utc };
+}
+
 /** The canonical form: microseconds only when they are not zero, always `Z`. */
 export function formatInstant(instant: number): string {
   if (instant !== lastInstant) {

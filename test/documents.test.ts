@@ -537,6 +537,7 @@ for (const route of ROUTES) {
       if (status === '200') continue;
       assert.deepEqual(operation.responses[status], { $ref: '#/components/responses/Error' });
     }
+    assert.equal(statuses.includes('201'), route.created !== undefined);
     for (const refusal of route.refusals) {
       assert.ok(statuses.includes(String(REFUSALS[refusal].status)), refusal);
     }

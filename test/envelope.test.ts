@@ -498,3 +498,22 @@ async function renewWith(na: TestAuthority, roles: string | null): Promise<Recei
   const { key, certId } = await joinedNode(na);
   return nodeRequest(na, '/renew', key, { cert_id: certId, roles });
 }
+
+for (const path of [
+  '/agreements/verify',
+  '/boundary/verify',
+  '/trust-evidence/verify',
+  '/disclosure/prove',
+  '/disclosure/verify',
+  '/consensus/verify',
+  '/data-usage/verify',
+]) {
+  test(`POST ${path} takes no body of more than 256 KiB, however much others take`, async () => {
+    await using na = await startTestAuthority();
+    const fill = (bytes: number) => `{"x":"${'x'.repeat(bytes - 8)}"}`;
+    const fits = await send(na, 'POST', path, { body: fill(256 * 1024) });
+    assert.equal(fits.status, 400);
+    const tooLarge = await send(na, 'POST', path, { body: fill(256 * 1024 + 1) });
+    assert.equal(outcome(tooLarge), '413 request_entity_too_large');
+  });
+}

@@ -7,8 +7,10 @@ import {
   agentRegistrationMachine,
 } from '../machines/agent-registration.ts';
 import { type Attestation, attestationMachine } from '../machines/attestation.ts';
+import { type Nullifier, nullifierMachine } from '../machines/capability-nullifier.ts';
 import { type Certificate, certificateMachine } from '../machines/certificate.ts';
 import { type Crl, crlMachine } from '../machines/crl.ts';
+import { licensePolicyMachine } from '../machines/data-license-policy.ts';
 import { type Invite, inviteMachine } from '../machines/invite.ts';
 import { type OperatorKey, operatorKeyMachine } from '../machines/operator-key.ts';
 import { policyMachine } from '../machines/policy.ts';
@@ -1110,6 +1112,87 @@ testUnhandled(sovereignFeedMachine, [
   ['going back', published, { type: 'publish', version: { ...ourFeed, sequence: 2 } }],
   ['leaving one out', published, { type: 'publish', version: { ...ourFeed, sequence: 5 } }],
   ['beginning at 2', undefined, { type: 'publish', version: { ...ourFeed, sequence: 2 } }],
+]);
+
+// Capability nullifier (wire trust rules 4.5)
+
+const nullifier: Nullifier = {
+  proofDigest: 'd1',
+  commitmentId: 'c-1',
+  nullifierId: 'n-1',
+  issuedAt: NOW - 1,
+  expiresAt: NOW + 59_999,
+};
+const nullified = { value: 'issued', context: nullifier };
+const laterNullifier: Nullifier = { ...nullifier, nullifierId: 'n-2', issuedAt: NOW };
+const nullify = { type: 'issue', nullifier, leafMatches: true } as const;
+const nullifyLater = { ...nullify, nullifier: laterNullifier };
+const usedUp = [{ refusal: 'nullifier_failed', reason: 'already_issued' }];
+
+testTable(nullifierMachine, [
+  {
+    name: 'the first nullifier of a proof is issued',
+    event: nullify,
+    emits: ['issued'],
+    to: { value: 'issued', facts: nullifier },
+  },
+  {
+    name: 'a proof whose leaf is not that of its capability is refused, and not used up',
+    event: { ...nullify, leafMatches: false },
+    emits: [{ refusal: 'nullifier_failed', reason: 'leaf_hash_mismatch' }],
+  },
+  {
+    name: 'a second one of the same proof is refused',
+    from: nullified,
+    event: nullifyLater,
+    emits: usedUp,
+  },
+  {
+    name: 'also when the first has expired',
+    from: { value: 'issued', context: { ...nullifier, expiresAt: NOW - 1 } },
+    event: nullifyLater,
+    emits: usedUp,
+  },
+  {
+    name: 'also for another content of the proof',
+    from: nullified,
+    event: { ...nullify, nullifier: { ...laterNullifier, proofDigest: 'd2', commitmentId: 'c-2' } },
+    emits: usedUp,
+  },
+  {
+    name: 'that it was used up is told before that its leaf is another',
+    from: nullified,
+    event: { ...nullifyLater, leafMatches: false },
+    emits: usedUp,
+  },
+]);
+
+testUnhandled(nullifierMachine, [
+  ['giving a proof back that was never used', undefined, { type: 'release' }],
+  ['giving a used proof back', nullified, { type: 'release' }],
+]);
+
+// Data-license policy (spec, state table)
+
+testTable(licensePolicyMachine, [
+  {
+    name: 'the first policy is in force',
+    event: { type: 'create', policy: { json: '{"policy_id":"p-1"}' } },
+    emits: ['created'],
+    to: { value: 'active', facts: { json: '{"policy_id":"p-1"}' } },
+  },
+  {
+    name: 'another takes its place',
+    from: { value: 'active', context: { json: '{"policy_id":"p-1"}' } },
+    event: { type: 'create', policy: { json: '{"policy_id":"p-2"}' } },
+    emits: ['created'],
+    to: { value: 'active', facts: { json: '{"policy_id":"p-2"}' } },
+  },
+]);
+
+testUnhandled(licensePolicyMachine, [
+  ['withdrawing one that is not there', undefined, { type: 'revoke' }],
+  ['withdrawing one', { value: 'active', context: { json: '{}' } }, { type: 'revoke' }],
 ]);
 
 // The tables are whole

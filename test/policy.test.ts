@@ -457,6 +457,7 @@ test('a read that comes between two publications of one turn does not bring the 
       activeWindow: 5 * MINUTE,
       renewalGrace: null,
       refuseForeignIssuers: false,
+      commitWithinAgreement: true,
       foundedAt: 0,
     },
     operatorTiers: new Map([['ops', 'privileged']]),

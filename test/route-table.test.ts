@@ -174,7 +174,7 @@ test('every path below /admin needs an operator, and no other path but the roste
 test('exactly the routes that MESH_CREATED_STATUS names are marked as creating', () => {
   const names = ROUTES.map(nameOf);
   assert.deepEqual(
-    ROUTES.filter(({ creates }) => creates === true)
+    ROUTES.filter(({ created }) => created === 'as_configured')
       .map(nameOf)
       .sort(),
     CREATING.filter((name) => names.includes(name)).sort(),

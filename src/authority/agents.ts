@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import type { AgentRegistrationRefusal } from '../../machines/agent-registration.ts';
 import { canonicalJson, jsonText } from '../json/write.ts';
 import type { AgentDescriptor } from '../records/agent-descriptor.ts';
-import { instantOf } from '../records/membership-attestation.ts';
+import { instantOf } from '../records/record.ts';
 import { Refusal } from '../refusal.ts';
 import type { Authority, Handler } from './authority.ts';
 import { auditFailedProof, claimNonce, durableProof } from './certificates.ts';

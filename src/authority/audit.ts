@@ -31,7 +31,18 @@ export type AuditEvent =
   | 'recognition_treaty_issued'
   | 'recognition_treaty_revoked'
   | 'sovereign_revocation_feed_imported'
-  | 'sovereign_revocation_feed_rejected';
+  | 'sovereign_revocation_feed_rejected'
+  | 'capability_offer_built'
+  | 'capability_counter_built'
+  | 'agreement_accepted'
+  | 'boundary_decision_made'
+  | 'trust_evidence_built'
+  | 'capability_commitment_created'
+  | 'capability_nullifier_issued'
+  | 'validator_vote_cast'
+  | 'consensus_proof_assembled'
+  | 'data_license_policy_created'
+  | 'data_access_intent_created';
 
 export interface AuditChain {
   /** Makes the next entries of the chain; they must be stored in the order they were made. */

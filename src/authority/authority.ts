@@ -14,8 +14,10 @@ import type { AuditChain } from './audit.ts';
 import type { CertificateIndex } from './certificate-index.ts';
 import type { Answer } from './commands.ts';
 import type { RecentChanges } from './dashboard.ts';
+import type { LicenseHolder } from './data-usage.ts';
 import type { DocumentName, PublishedDocument } from './documents.ts';
 import type { Figures } from './figures.ts';
+import type { GraphDigest } from './graph.ts';
 import type { Liveness } from './liveness.ts';
 import type { NonceLedger, NonceWindows } from './nonces.ts';
 import type { PolicyIndex } from './policy-index.ts';
@@ -35,6 +37,8 @@ export interface AuthoritySettings {
   readonly renewalGrace: number | null;
   /** Whether acting under another sovereign's name is refused. */
   readonly refuseForeignIssuers: boolean;
+  /** Whether a commitment may only hold capabilities of its agreement. */
+  readonly commitWithinAgreement: boolean;
   /** When the authority key became valid, milliseconds since the epoch. */
   readonly foundedAt: number;
 }
@@ -57,6 +61,8 @@ export interface Authority {
   readonly agents: AgentIndex;
   readonly attestationLog: AttestationLog;
   readonly recognition: RecognitionIndex;
+  readonly graphDigest: GraphDigest;
+  readonly license: LicenseHolder;
   readonly recentChanges: RecentChanges;
   readonly figures: Figures;
   /** Hands a new version of a public document to the edge; called once it is on disk. */

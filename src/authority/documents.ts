@@ -9,6 +9,7 @@ export type DocumentName =
   | 'crl'
   | 'sovereign_revocation_feed'
   | 'dashboard'
+  | 'data_license_policy'
   | (typeof GRAPH_DOCUMENTS)[number];
 
 /** A public document as the edge serves it: the very bytes, and a strong validator over them. */

@@ -7,6 +7,7 @@ import {
   nextGraphChange,
   recognitionGraph,
 } from '../views/recognition-graph.ts';
+import type { RecognitionIndex } from '../views/recognition-index.ts';
 import { findTrustPath } from '../views/trust-path.ts';
 import type { Handler } from './authority.ts';
 import { GRAPH_DOCUMENTS, publishedDocument } from './documents.ts';
@@ -24,6 +25,26 @@ export const refreshGraph: Handler<null> = (na, unit) => {
   for (const name of GRAPH_DOCUMENTS) na.publish(name, publishedDocument(texts[name], freshUntil));
   return '{}';
 };
+
+/** Digest of the graph as it is served at a time; evidence and offers name the graph they rest on by it. */
+export type GraphDigest = (now: number) => string;
+
+export function createGraphDigest(recognition: RecognitionIndex): GraphDigest {
+  let version = -1;
+  let from = 0;
+  let until = 0;
+  let digest = '';
+  return (now) => {
+    const holds = version === recognition.version() && from <= now && now < until;
+    if (!holds) {
+      digest = sha256Hex(recognitionGraph(recognition, now));
+      version = recognition.version();
+      from = now;
+      until = nextGraphChange(recognition, now);
+    }
+    return digest;
+  };
+}
 
 export const trustPath: Handler<{ readonly from: string; readonly to: string }> = (
   na,

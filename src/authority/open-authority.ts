@@ -16,6 +16,7 @@ import {
   registerAgent,
   removeAgent,
 } from './agents.ts';
+import { acceptAgreement, counterOffer, offerCapabilities } from './agreements.ts';
 import { createAttestationLog } from './attestation-log.ts';
 import {
   issueAttestation,
@@ -25,14 +26,19 @@ import {
 } from './attestations.ts';
 import { createAuditChain } from './audit.ts';
 import { type Authority, type AuthoritySettings, execute, type Handler } from './authority.ts';
+import { decideBoundary } from './boundary.ts';
 import { createCertificateIndex } from './certificate-index.ts';
 import { heartbeat, join, renew } from './certificates.ts';
 import type { Answer } from './commands.ts';
+import { assembleConsensus, castVote } from './consensus.ts';
 import { refreshCrl, restoreCrl } from './crl.ts';
 import { createRecentChanges, refreshDashboard } from './dashboard.ts';
+import { createLicensePolicy, declareIntent } from './data-usage.ts';
+import { commitCapabilities, nullifyProof } from './disclosure.ts';
 import { GRAPH_DOCUMENTS } from './documents.ts';
+import { buildEvidence } from './evidence.ts';
 import { createFigures } from './figures.ts';
-import { refreshGraph, trustPath } from './graph.ts';
+import { createGraphDigest, refreshGraph, trustPath } from './graph.ts';
 import { createInvites } from './invites.ts';
 import { createLiveness } from './liveness.ts';
 import { countNodes, listNodes } from './nodes.ts';
@@ -65,6 +71,20 @@ import {
   toSubject,
 } from './subjects.ts';
 import { issueTreaty, listTreaties, readTreaty, revokeTreaty } from './treaties.ts';
+
+const TRUST_COMMANDS = {
+  offerCapabilities,
+  counterOffer,
+  acceptAgreement,
+  decideBoundary,
+  buildEvidence,
+  commitCapabilities,
+  nullifyProof,
+  castVote,
+  assembleConsensus,
+  createLicensePolicy,
+  declareIntent,
+} as const;
 
 const COMMANDS = {
   join,
@@ -101,11 +121,14 @@ const COMMANDS = {
   refreshGraph,
   refreshDashboard,
   trustPath,
+  ...TRUST_COMMANDS,
   readFigures,
   checkReadiness,
 } as const;
 
 export type CommandName = keyof typeof COMMANDS;
+/** Commands that build and sign records of the trust protocol. */
+export type TrustCommand = keyof typeof TRUST_COMMANDS;
 export type CommandOf<Name extends CommandName> = Parameters<(typeof COMMANDS)[Name]>[2];
 
 /** Sends one command to the authority; the answer is a promise when something has to be stored. */
@@ -212,6 +235,8 @@ function restoreAuthority(options: AuthorityOptions): Authority {
     agents,
     attestationLog,
     recognition,
+    graphDigest: createGraphDigest(recognition),
+    license: { policy: undefined },
     recentChanges,
     figures,
     nonces,

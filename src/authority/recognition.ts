@@ -9,14 +9,13 @@ import type { RecognitionPolicy } from '../records/recognition-policy.ts';
 import type { SovereignRevocationFeed } from '../records/revocation-feed.ts';
 import { isSignedByAny } from '../records/signed-record.ts';
 import { Refusal, type RefusalName } from '../refusal.ts';
-import { isLifecycleActive } from '../views/lifecycle.ts';
 import { isRevokedHere } from './attestations.ts';
-import type { Authority, Handler } from './authority.ts';
+import type { Handler } from './authority.ts';
 import type { Input, OperatorClaim } from './commands.ts';
 import { accept } from './input.ts';
 import { authenticateOperator } from './operators.ts';
 import { refusalIn } from './refusals.ts';
-import { isTreatyRevoked } from './treaties.ts';
+import { isTreatyRevoked, treatyKeysOf } from './treaties.ts';
 import type { UnitOfWork } from './unit-of-work.ts';
 
 /** One policy is active at a time, so one subject holds it. */
@@ -133,14 +132,6 @@ function reasonOf({ revocation_reasons: reasons }: SovereignRevocationFeed, id: 
 
 function feedDetails({ feed_id, issuer_sovereign_id, sequence }: SovereignRevocationFeed) {
   return { feed_id, issuer_sovereign_id, sequence };
-}
-
-/** Keys that treaties still in force vouch for as the sovereign's. */
-function treatyKeysOf(na: Authority, sovereignId: string, now: number): string[] {
-  const treaties = na.recognition.sovereign(sovereignId)?.incoming ?? [];
-  return treaties
-    .filter(({ treaty }) => isLifecycleActive(treaty, now))
-    .flatMap(({ treaty }) => treaty.subjectKeys);
 }
 
 export interface RevocationQuestion {

@@ -14,6 +14,11 @@ import {
   attestationMachine,
 } from '../../machines/attestation.ts';
 import {
+  type Nullifier,
+  type NullifierEvent,
+  nullifierMachine,
+} from '../../machines/capability-nullifier.ts';
+import {
   type Certificate,
   type CertificateEvent,
   certificateMachine,
@@ -61,6 +66,7 @@ export const MACHINES = {
   'recognition-treaty': treatyMachine,
   'revocation-feed': revocationFeedMachine,
   'imported-revocation': importedRevocationMachine,
+  'capability-nullifier': nullifierMachine,
 } as const;
 
 export interface SubjectTypes {
@@ -90,6 +96,10 @@ export interface SubjectTypes {
   readonly 'imported-revocation': {
     readonly context: ImportedRevocation;
     readonly event: ImportedRevocationEvent;
+  };
+  readonly 'capability-nullifier': {
+    readonly context: Nullifier;
+    readonly event: NullifierEvent;
   };
 }
 

@@ -6,7 +6,7 @@ import { readRecognitionTreaty, type TreatyScope } from '../records/recognition-
 import { signRecord } from '../records/signed-record.ts';
 import { Refusal } from '../refusal.ts';
 import { formatInstant } from '../timestamp.ts';
-import { lifecycleOf } from '../views/lifecycle.ts';
+import { isLifecycleActive, lifecycleOf } from '../views/lifecycle.ts';
 import type { Edge } from '../views/recognition-index.ts';
 import type { Authority, Handler } from './authority.ts';
 import type { Input, OperatorClaim } from './commands.ts';
@@ -115,6 +115,22 @@ export const readTreaty: Handler<{ readonly treatyId: string }> = (na, unit, { t
 /** Whether we hold the treaty as revoked. */
 export function isTreatyRevoked(na: Authority, treatyId: string): boolean {
   return na.subjects.committed('recognition-treaty', treatyId)?.value === 'revoked';
+}
+
+/**
+ * Keys that treaties still in force vouch for as the sovereign's: treaties of anyone, or of one issuer
+ * alone.
+ */
+export function treatyKeysOf(
+  na: Authority,
+  sovereignId: string,
+  now: number,
+  issuer?: string,
+): string[] {
+  const treaties = na.recognition.sovereign(sovereignId)?.incoming ?? [];
+  return treaties
+    .filter(({ from, treaty }) => (issuer ?? from.id) === from.id && isLifecycleActive(treaty, now))
+    .flatMap(({ treaty }) => treaty.subjectKeys);
 }
 
 function statusOf({ treaty }: Edge): 'active' | 'revoked' {

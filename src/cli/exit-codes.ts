@@ -63,7 +63,7 @@ function commanderOutcome({ code, exitCode, message }: CommanderError): Outcome 
 }
 
 function authorityOutcome(error: AuthorityError): Outcome {
-  const { code, message, status, requestId } = error;
+  const { code, message, status, requestId, details } = error;
   if (status === 0 || code === 'unreadable_answer') {
     return { exit: EXIT.unreachable, code, message };
   }
@@ -72,7 +72,8 @@ function authorityOutcome(error: AuthorityError): Outcome {
     const sentence = `The authority failed: ${message} (${status} ${code}${request})`;
     return { exit: EXIT.unreachable, code, message: sentence };
   }
-  const sentence = `The authority refused: ${message} (${status} ${code}${request})`;
+  const cause = typeof details.cause === 'string' ? `: ${details.cause}` : '';
+  const sentence = `The authority refused: ${message} (${status} ${code}${cause}${request})`;
   return { exit: EXIT.refused, code, message: sentence };
 }
 

@@ -4,20 +4,43 @@ import { buffer } from 'node:stream/consumers';
 import { parseJsonBytes } from '../json/bytes.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../json/value.ts';
 import { jsonText } from '../json/write.ts';
-import { EXIT, failure } from './exit-codes.ts';
+import { EXIT, failure, usageFailure } from './exit-codes.ts';
 
 /** The JSON object in the file, or on standard input when the path is `-`. */
 export async function readJsonFile(path: string): Promise<JsonObject> {
-  const name = path === '-' ? 'Standard input' : path;
-  let value: JsonValue;
+  const value = await readJson(path);
+  if (!isJsonObject(value)) throw notHolding(path, 'a JSON object');
+  return value;
+}
+
+/** The JSON list of objects in the file, or on standard input when the path is `-`. */
+export async function readJsonList(path: string): Promise<readonly JsonObject[]> {
+  const value = await readJson(path);
+  if (Array.isArray(value) && value.every(isJsonObject)) return value;
+  throw notHolding(path, 'a JSON list of objects');
+}
+
+/** The JSON objects in the files, of which one may be standard input. */
+export async function readJsonFiles<Paths extends readonly string[]>(
+  ...paths: Paths
+): Promise<{ readonly [Index in keyof Paths]: JsonObject }> {
+  if (paths.filter((path) => path === '-').length > 1) {
+    throw usageFailure('Only one of the files can be standard input');
+  }
+  return (await Promise.all(paths.map(readJsonFile))) as { [Index in keyof Paths]: JsonObject };
+}
+
+async function readJson(path: string): Promise<JsonValue> {
   try {
-    value = parseJsonBytes(path === '-' ? await buffer(process.stdin) : readFileSync(path));
+    return parseJsonBytes(path === '-' ? await buffer(process.stdin) : readFileSync(path));
   } catch (error) {
     const cause = error instanceof SyntaxError ? error.message : systemCode(error);
-    throw unusable(`${name} cannot be read as JSON (${cause})`);
+    throw unusable(`${nameOf(path)} cannot be read as JSON (${cause})`);
   }
-  if (!isJsonObject(value)) throw unusable(`${name} does not hold a JSON object`);
-  return value;
+}
+
+function nameOf(path: string): string {
+  return path === '-' ? 'Standard input' : path;
 }
 
 /** Writes the record to the file; `made` says what is lost to the user if that fails. */
@@ -27,6 +50,11 @@ export function saveJsonFile(path: string, record: JsonObject, made: string): vo
   } catch (error) {
     throw unusable(`${made}, but ${path} cannot be written (${systemCode(error)})`);
   }
+}
+
+/** The failure of a file that can be read, but holds something else than it should. */
+export function notHolding(path: string, what: string): Error {
+  return unusable(`${nameOf(path)} does not hold ${what}`);
 }
 
 function unusable(message: string): Error {

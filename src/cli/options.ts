@@ -109,6 +109,12 @@ export function namedKey(text: string): NamedKey {
   return { id: text.slice(0, Math.max(mark, 0)), key: publicKey(text.slice(mark + 1)) };
 }
 
+/** Option for the keys that a record must be signed by; `flag` is such as `--issuer-key`. */
+export function signerKeyOption(flag: string, whose = 'it'): Option {
+  const text = `key that ${whose} must be signed by (repeatable; default: the authority's)`;
+  return new Option(`${flag} <key>`, text).argParser(collectAs(publicKey));
+}
+
 function isPublicKey(text: string): boolean {
   return decodeBase64(text, PUBLIC_KEY_BYTES) !== null;
 }

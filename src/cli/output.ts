@@ -22,16 +22,42 @@ export function printResult(
   else for (const line of text) writeLine(process.stdout, printable(line));
 }
 
+/** What a verification found, whichever of its members says so. */
+export interface Finding {
+  readonly passed: boolean;
+  /** Why it was refused. */
+  readonly reason: string;
+  /** How it is told that it passed. */
+  readonly approval: string;
+  readonly what: string;
+  readonly more?: readonly string[];
+}
+
 /**
- * Prints a verdict on `what`. A refusal is an answer, so it goes to stdout too; it ends the command with
- * the exit code of one.
+ * Prints an answer to a verification. A refusal is an answer, so it goes to stdout too; it ends the
+ * command with the exit code of one.
  */
+export function printFinding(options: OutputOptions, answer: JsonObject, finding: Finding): void {
+  const { passed, reason, approval, what, more = [] } = finding;
+  const verdict = passed ? approval : `Refused (${reason})`;
+  printResult(options, answer, [`${verdict}: ${what}.`, ...more]);
+  if (!passed) throw failure(EXIT.refused, reason, '');
+}
+
+/** Prints a verdict on `what` of an answer with the member `accepted`. */
 export function printVerdict(options: OutputOptions, verdict: Verdict, what: string): void {
   const { accepted, reason } = verdict;
-  printResult(options, verdict, [
-    accepted ? `Accepted: ${what}.` : `Refused (${reason}): ${what}.`,
-  ]);
-  if (!accepted) throw failure(EXIT.refused, reason, '');
+  printFinding(options, verdict, { passed: accepted, reason, approval: 'Accepted', what });
+}
+
+/** Prints a verdict on `what` of an answer with the member `valid`. */
+export function printValidity(
+  options: OutputOptions,
+  verdict: { readonly valid: boolean; readonly reason: string },
+  what: string,
+): void {
+  const { valid, reason } = verdict;
+  printFinding(options, verdict, { passed: valid, reason, approval: 'Valid', what });
 }
 
 /** An answer type has no index signature, yet every answer was read from JSON. */
@@ -42,6 +68,11 @@ export function asJson(answer: object): JsonObject {
 /** Tells on stderr that something went wrong and goes on. */
 export function printNotice(message: string): void {
   writeLine(process.stderr, `mesh-na: ${printable(message)}`);
+}
+
+/** Tells people on stderr what a command did whose stdout is a record. */
+export function printNote(message: string): void {
+  writeLine(process.stderr, printable(message));
 }
 
 /** Reports the error that ended the command and returns its exit code. */

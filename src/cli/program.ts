@@ -1,8 +1,14 @@
 /** The whole command tree, built without side effects, so that `/cli-reference` can be made from it. */
 import { Command } from 'commander';
 import { addAgentsCommand } from './agents.ts';
+import { addAgreementCommands } from './agreement.ts';
 import { addAttestationCommands } from './attestation.ts';
 import { addAuditCommands } from './audit.ts';
+import { addBoundaryCommands } from './boundary.ts';
+import { addConsensusCommands } from './consensus.ts';
+import { addDataUsageCommands } from './data-usage.ts';
+import { addDisclosureCommands } from './disclosure.ts';
+import { addEvidenceCommands } from './evidence.ts';
 import { EXIT_CODE_HELP } from './exit-codes.ts';
 import { addFeedCommands } from './feed.ts';
 import { addGraphCommands } from './graph.ts';
@@ -34,6 +40,12 @@ export function buildProgram(): Command {
   addTreatyCommands(program);
   addFeedCommands(program);
   addGraphCommands(program);
+  addAgreementCommands(program);
+  addBoundaryCommands(program);
+  addEvidenceCommands(program);
+  addDisclosureCommands(program);
+  addConsensusCommands(program);
+  addDataUsageCommands(program);
   addAgentsCommand(program);
   addAuditCommands(program);
   addNodeCommands(program);

@@ -1,4 +1,7 @@
-/** An operator's signed requests: wire rules 4.7-4.9, the roster of 4.15, and all of `operator-trust.ts`. */
+/**
+ * An operator's signed requests: wire rules 4.7-4.9, the roster of 4.15, and all of `operator-trust.ts` and
+ * `operator-protocol.ts`.
+ */
 import type { JsonObject } from '../json/value.ts';
 import { jsonText } from '../json/write.ts';
 import type { RevocationReason } from '../records/revocation-list.ts';
@@ -6,6 +9,7 @@ import { asRead } from './as-read.ts';
 import { audienceSource } from './audience.ts';
 import { type HttpRequest, send } from './http.ts';
 import type { KeyPair } from './keys.ts';
+import { type OperatorProtocol, operatorProtocol } from './operator-protocol.ts';
 import { type OperatorTrust, operatorTrust } from './operator-trust.ts';
 import { newStamp, type SigningOptions } from './options.ts';
 import { operatorHeaders, type SignatureVersion } from './sign-operator.ts';
@@ -70,7 +74,7 @@ export type OperatorCall = Pick<HttpRequest, 'method' | 'path' | 'query'> & {
   readonly body?: JsonObject;
 };
 
-export interface OperatorClient extends OperatorTrust {
+export interface OperatorClient extends OperatorTrust, OperatorProtocol {
   invite(request?: InviteRequest): Promise<Invite>;
   revoke(request: RevokeRequest): Promise<Revocation>;
   revokeOperatorKey(keyId: string, request?: { reason?: string }): Promise<OperatorKeyRevocation>;
@@ -106,6 +110,7 @@ export function createOperatorClient(options: OperatorClientOptions): OperatorCl
 
   return {
     ...operatorTrust({ get, post }),
+    ...operatorProtocol(post),
     invite: (invite = {}) => post<Invite>('/admin/invite', invite),
     revoke: (revocation) => post<Revocation>('/admin/revoke', revocation),
     revokeOperatorKey: (id, revocation = {}) =>

@@ -1,9 +1,10 @@
-/** What anyone may ask: the documents of wire rules 4.15, and all of `public-trust.ts`. */
+/** What anyone may ask: the documents of wire rules 4.15, all of `public-trust.ts` and `public-protocol.ts`. */
 import type { GenesisBlock } from '../records/genesis.ts';
 import type { PolicyManifest } from '../records/policy-manifest.ts';
 import type { CertificateRevocationList } from '../records/revocation-list.ts';
 import { send } from './http.ts';
 import type { ServerOptions } from './options.ts';
+import { type PublicProtocol, publicProtocol } from './public-protocol.ts';
 import { type PublicTrust, publicTrust } from './public-trust.ts';
 
 export interface SovereignDocument {
@@ -22,7 +23,7 @@ export interface Health {
   readonly version: string;
 }
 
-export interface PublicClient extends PublicTrust {
+export interface PublicClient extends PublicTrust, PublicProtocol {
   genesis(): Promise<GenesisBlock>;
   sovereign(): Promise<SovereignDocument>;
   policy(): Promise<PolicyManifest>;
@@ -37,6 +38,7 @@ export function createPublicClient(server: ServerOptions): PublicClient {
   }
   return {
     ...publicTrust(server),
+    ...publicProtocol(server),
     genesis: () => get<GenesisBlock>('/genesis'),
     sovereign: () => get<SovereignDocument>('/sovereign.json'),
     policy: () => get<PolicyManifest>('/policy'),

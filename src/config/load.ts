@@ -32,6 +32,7 @@ export interface Config {
   readonly renewalGrace: number | null;
   readonly rolePrefixes: readonly string[] | null;
   readonly refuseForeignIssuers: boolean;
+  readonly commitWithinAgreement: boolean;
   readonly livenessFlush: number;
   readonly rateLimits: Readonly<Record<RateBucket, RateLimit | null>>;
   readonly genesis: GenesisBlock;
@@ -69,6 +70,7 @@ export function loadConfig(flags: Flags, environment: Environment, now: number):
         ? null
         : wholeNumber(setting, 'renewalGrace', 0, 31_536_000) * 1000,
     rolePrefixes: listOf(setting('rolePrefixes')),
+    commitWithinAgreement: oneOf(setting, 'commitSubset', ['on', 'off']) === 'on',
     refuseForeignIssuers: oneOf(setting, 'foreignIssuer', ['allow', 'refuse']) === 'refuse',
     livenessFlush: wholeNumber(setting, 'livenessFlush', 10, 60_000),
     rateLimits: rateLimits(environment),

@@ -95,6 +95,12 @@ export const OPTIONS = {
     'allow',
     'allow or refuse issuing in the name of another sovereign',
   ),
+  commitSubset: option(
+    null,
+    'MESH_COMMIT_SUBSET',
+    'on',
+    'on or off: whether capabilities committed to must be among those of the agreement',
+  ),
   livenessFlush: option(
     null,
     'MESH_LIVENESS_FLUSH_MS',

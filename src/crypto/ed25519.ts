@@ -32,15 +32,24 @@ export function signerFromSeed(seed: Buffer): Signer {
 }
 
 /**
- * Whether the base64 `signature` over the UTF-8 `text` verifies under the base64 `publicKey`. Anything
+ * Whether the base64 `signature` over the UTF-8 `text`, or over bytes, verifies under the base64 `publicKey`. Anything
  * that does not decode simply never verifies.
  */
-export function verifySignature(publicKey: string, text: string, signature: string): boolean {
+export function verifySignature(
+  publicKey: string,
+  text: string | Uint8Array,
+  signature: string,
+): boolean {
   const key = decodeBase64(publicKey, PUBLIC_KEY_BYTES);
   if (key === null) return false;
   const bytes = decodeBase64(signature, SIGNATURE_BYTES);
   if (bytes === null) return false;
-  return sodium.crypto_sign_verify_detached(bytes, Buffer.from(text, 'utf8'), key);
+  return sodium.crypto_sign_verify_detached(bytes, bytesOf(text), key);
+}
+
+function bytesOf(text: string | Uint8Array): Buffer {
+  if (typeof text === 'string') return Buffer.from(text, 'utf8');
+  return Buffer.from(text.buffer, text.byteOffset, text.byteLength);
 }
 
 /** Whether the text is a public key in its one canonical base64 spelling. */

@@ -39,6 +39,8 @@ export interface FinishedReply extends Reply {
 export interface Exchange {
   /** False when the answer does not depend on a body. */
   readonly takesBody: boolean;
+  /** Bytes a body may have. */
+  readonly maxBodyBytes: number;
   readonly requestId: string;
   /** Milliseconds on the monotonic clock. */
   readonly started: number;
@@ -68,6 +70,7 @@ export function openExchange(edge: Edge, findRoute: Router, head: RequestHead): 
   const isRead = route?.method === 'GET';
   return {
     takesBody: route !== null && !isRead,
+    maxBodyBytes: Math.min(edge.settings.maxRequestBytes, route?.maxBodyBytes ?? Infinity),
     requestId: requestIdOf(head, edge),
     started: edge.runtime.elapsed(),
     method: head.method,
@@ -152,8 +155,7 @@ function finished(edge: Edge, exchange: Exchange, reply: Reply): FinishedReply {
   const { requestId, method, path, remoteAddr } = exchange;
   const elapsed = edge.runtime.elapsed() - exchange.started;
   const route = routeOf(exchange.match);
-  const status =
-    route?.creates && reply.status === 200 ? edge.settings.createdStatus : reply.status;
+  const status = reply.status === 200 ? successStatus(edge, route) : reply.status;
   edge.metrics.request(method, route?.path ?? 'unmatched', status, elapsed / 1000);
   edge.logger.request({
     request_id: requestId,
@@ -167,6 +169,11 @@ function finished(edge: Edge, exchange: Exchange, reply: Reply): FinishedReply {
   const body =
     refusal === null ? reply.body : errorEnvelope(refusal, String(reply.body), requestId);
   return { status, contentType, body, headers, refusal, requestId };
+}
+
+function successStatus({ settings }: Edge, route: Route | null): number {
+  if (route?.created === undefined) return 200;
+  return route.created === 'always' ? 201 : settings.createdStatus;
 }
 
 function routeOf(match: Match | 'undecodable'): Route | null {

@@ -48,11 +48,13 @@ export interface Route {
   readonly summary: string;
   readonly description?: string;
   readonly body?: TObject;
+  /** Largest body in bytes, when it is less than MESH_MAX_REQUEST_BYTES. */
+  readonly maxBodyBytes?: number;
   readonly answer: TSchema | { readonly contentType: string };
   /** Refusals of this route beside the general ones of its access class. */
   readonly refusals: readonly RefusalName[];
-  /** The six routes that MESH_CREATED_STATUS turns to 201. */
-  readonly creates?: true;
+  /** Whether success is 201: always, or on the six routes where MESH_CREATED_STATUS says so. */
+  readonly created?: 'always' | 'as_configured';
   handle(request: RouteRequest, edge: Edge): Reply | Promise<Reply>;
 }
 

@@ -81,7 +81,6 @@ interface Connection {
 export async function listen(edge: Edge, host: string, port: number): Promise<Server> {
   const uws = loadUws();
   const findRoute = createRouter(edge.routes);
-  const { maxRequestBytes } = edge.settings;
   const traffic: Traffic = { inFlight: 0, onIdle: null };
   const app = uws.App();
 
@@ -95,10 +94,10 @@ export async function listen(edge: Edge, host: string, port: number): Promise<Se
     });
     if (!exchange.takesBody) {
       answer(edge, traffic, connection, NO_BODY);
-    } else if (Number(req.getHeader('content-length')) > maxRequestBytes) {
+    } else if (Number(req.getHeader('content-length')) > exchange.maxBodyBytes) {
       answer(edge, traffic, connection, 'too_large');
     } else {
-      collectBody(res, maxRequestBytes, (body) => answer(edge, traffic, connection, body));
+      collectBody(res, exchange.maxBodyBytes, (body) => answer(edge, traffic, connection, body));
     }
   });
 

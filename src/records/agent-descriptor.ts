@@ -1,7 +1,6 @@
 /** AgentDescriptor: where an agent is and what it can do, signed by its node (wire rules 5.6). */
 import Type, { type Static } from 'typebox';
-import { instantOf } from './membership-attestation.ts';
-import { Datetime, FreeForm, recordReader, Signatures } from './record.ts';
+import { Datetime, FreeForm, instantOf, recordReader, Signatures } from './record.ts';
 
 export const AgentDescriptor = Type.Object({
   agent_id: Type.String(),

@@ -1,7 +1,7 @@
 /** GenesisBlock: the network's trust root, signed by the root key (wire rules 5.3). */
 import Type, { type Static } from 'typebox';
 import { verifySignature } from '../crypto/ed25519.ts';
-import { Datetime, recordReader, Signatures } from './record.ts';
+import { Datetime, nullable, recordReader, Signatures } from './record.ts';
 import { signedText } from './signed-record.ts';
 
 export const GenesisBlock = Type.Object({
@@ -17,7 +17,7 @@ export const GenesisBlock = Type.Object({
   allowed_transports: Type.Array(Type.String(), { default: ['quic', 'wireguard'] }),
   policy_manifest: Type.Object({
     hash: Type.String(),
-    url: Type.Union([Type.String(), Type.Null()], { default: null }),
+    url: nullable(Type.String()),
   }),
   bootstrap_anchors: Type.Array(Type.Object({ id: Type.String(), endpoint: Type.String() }), {
     default: [],

@@ -1,7 +1,6 @@
 /** MembershipAttestation: portable evidence that a subject belongs to a sovereign (wire rules 5.7). */
 import Type, { type Static } from 'typebox';
-import { parseDatetime } from '../timestamp.ts';
-import { Datetime, FreeForm, recordReader, Signatures } from './record.ts';
+import { Datetime, FreeForm, instantOf, nullable, recordReader, Signatures } from './record.ts';
 
 /** Issuer-side status at the time of signing. */
 export const RECORD_STATUSES = ['active', 'suspended', 'revoked'] as const;
@@ -13,7 +12,7 @@ export const MembershipAttestation = Type.Object({
   attestation_id: Type.String(),
   issuer_sovereign_id: Type.String(),
   subject_id: Type.String(),
-  subject_public_key: Type.Union([Type.String(), Type.Null()], { default: null }),
+  subject_public_key: nullable(Type.String()),
   roles: Type.Array(Type.String(), { default: [] }),
   status: Status,
   issued_at: Datetime,
@@ -38,9 +37,4 @@ export interface ValidityWindow {
 export function hasValidWindow({ issued_at, valid_from, expires_at }: ValidityWindow): boolean {
   const end = instantOf(expires_at);
   return end > instantOf(valid_from) && instantOf(issued_at) <= end;
-}
-
-/** Milliseconds since the epoch of a record's datetime, which its reader has already checked. */
-export function instantOf(datetime: string): number {
-  return parseDatetime(datetime)?.instant ?? Number.NaN;
 }

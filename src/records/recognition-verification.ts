@@ -2,13 +2,10 @@
  * Verification of attestations and treaties (wire rules 4.11, 4.13): pure functions of the record, the
  * keys, what is known to be revoked, and the time. Reasons are closed lists in the order of the checks.
  */
-import {
-  instantOf,
-  type MembershipAttestation,
-  type ValidityWindow,
-} from './membership-attestation.ts';
+import type { MembershipAttestation, ValidityWindow } from './membership-attestation.ts';
 import type { RecognitionPolicy } from './recognition-policy.ts';
 import type { RecognitionTreaty } from './recognition-treaty.ts';
+import { instantOf } from './record.ts';
 import { isSignedByAny } from './signed-record.ts';
 
 /** Clocks of two sovereigns may differ by this much, in milliseconds. */

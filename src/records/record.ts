@@ -3,15 +3,28 @@
  * defaults, drop unknown members, rewrite datetimes, then check the types. What comes out is what is
  * canonicalised, verified, stored and served; the received text itself never is.
  */
-import Type, { type Static, type TObject, type TProperties, type TSchema } from 'typebox';
+import Type, {
+  type Static,
+  type TNull,
+  type TObject,
+  type TProperties,
+  type TSchema,
+  type TUnion,
+} from 'typebox';
 import { Compile } from 'typebox/compile';
 import { isJsonObject, JsonFloat, type JsonObject, type JsonValue } from '../json/value.ts';
-import { parseDatetime } from '../timestamp.ts';
+import { formatInstant, parseDatetime } from '../timestamp.ts';
+import { MAX_SIGNATURES } from './bounds.ts';
 
 /** A record field of type datetime: canonical spelling, never naive. */
 export const Datetime = Type.String({ format: 'date-time' });
 export const SignatureItem = Type.Object({ key_id: Type.String(), sig: Type.String() });
 export const Signatures = Type.Array(SignatureItem, { default: [] });
+/** Signatures of a trust-protocol record, of which there are never many (wire trust rules 1.5). */
+export const BoundedSignatures = Type.Array(SignatureItem, {
+  default: [],
+  maxItems: MAX_SIGNATURES,
+});
 /** A free-form object: kept whole, with its strings verbatim and its numbers by token. */
 export const FreeForm = Type.Refine(
   Type.Unsafe<JsonObject>({ type: 'object', additionalProperties: true, default: {} }),
@@ -23,10 +36,39 @@ export const Natural = Type.Refine(
   (value) => (typeof value === 'bigint' || Number.isSafeInteger(value)) && value >= 0,
 );
 
+/** A free-form object that must be there. */
+export const Whole = Type.Refine(
+  Type.Unsafe<JsonObject>({ type: 'object', additionalProperties: true }),
+  isJsonObject,
+);
+/** An id that each reader makes up for itself when it is absent: such a record never verifies. */
+export const FreshId = Type.Unsafe<string>({ type: 'string', fresh: 'uuid' });
+/** A datetime that is the reader's own time when it is absent. */
+export const FreshDatetime = Type.Unsafe<string>({
+  type: 'string',
+  format: 'date-time',
+  fresh: 'now',
+});
+
 export type SignatureItem = Static<typeof SignatureItem>;
 
-/** Reads an unknown value as a record of the schema; null when it is not one. */
-export type RecordReader<T> = (received: unknown) => T | null;
+/** Where a reader takes the ids and times from that a record lacks. */
+export interface Fresh {
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+  uuid(): string;
+}
+
+/** A member that is null unless it is given. */
+export function nullable<T extends TSchema>(schema: T): TUnion<[T, TNull]> {
+  return Type.Union([schema, Type.Null()], { default: null });
+}
+
+/**
+ * Reads an unknown value as a record of the schema; null when it is not one. Without a source of fresh
+ * values, members that could be made up have to be there.
+ */
+export type RecordReader<T> = (received: unknown, fresh?: Fresh) => T | null;
 
 /** Compiles the reader of a record; `isConsistent` holds the rules between fields. */
 export function recordReader<P extends TProperties>(
@@ -34,38 +76,48 @@ export function recordReader<P extends TProperties>(
   isConsistent: (record: Static<TObject<P>>) => boolean = () => true,
 ): RecordReader<Static<TObject<P>>> {
   const shape = Compile(schema);
-  return (received) => {
-    const normalised = normalise(schema, received);
+  return (received, fresh) => {
+    const normalised = normalise(schema, received, fresh ?? null);
     return shape.Check(normalised) && isConsistent(normalised) ? normalised : null;
   };
 }
 
-function normalise(schema: TSchema, value: unknown): unknown {
-  if (Type.IsObject(schema)) return normaliseObject(schema, value);
+function normalise(schema: TSchema, value: unknown, fresh: Fresh | null): unknown {
+  if (Type.IsObject(schema)) return normaliseObject(schema, value, fresh);
   if (Type.IsArray(schema)) {
-    return Array.isArray(value) ? value.map((item) => normalise(schema.items, item)) : value;
+    const { items } = schema;
+    return Array.isArray(value) ? value.map((item) => normalise(items, item, fresh)) : value;
   }
+  if (Type.IsUnion(schema)) return normaliseNullable(schema, value, fresh);
   if (Type.IsInteger(schema) || 'natural' in schema) return integralFloat(value);
-  if (Type.IsString(schema) && isDatetime(schema)) return canonicalDatetime(value);
+  if (isDatetime(schema)) return canonicalDatetime(value);
   return value;
 }
 
-function normaliseObject(schema: TObject, value: unknown): unknown {
+/** The only unions of a record are those of something and null. */
+function normaliseNullable({ anyOf: [given] }: TUnion, value: unknown, fresh: Fresh | null) {
+  return value === null || given === undefined ? value : normalise(given, value, fresh);
+}
+
+function normaliseObject(schema: TObject, value: unknown, fresh: Fresh | null): unknown {
   if (!isJsonObject(value)) return value;
   const normalised: { [name: string]: unknown } = {};
-  for (const [name, member] of Object.entries(schema.properties)) {
-    const given = Object.hasOwn(value, name) ? value[name] : defaultOf(member);
-    if (given !== undefined) normalised[name] = normalise(member, given);
+  for (const name of Object.keys(schema.properties)) {
+    const member = schema.properties[name] as TSchema;
+    const given = Object.hasOwn(value, name) ? value[name] : absent(member, fresh);
+    if (given !== undefined) normalised[name] = normalise(member, given, fresh);
   }
   return normalised;
 }
 
-function isDatetime(schema: object): boolean {
-  return 'format' in schema && schema.format === 'date-time';
+function absent(schema: TSchema, fresh: Fresh | null): JsonValue | undefined {
+  if ('default' in schema) return schema.default as JsonValue;
+  if (fresh === null || !('fresh' in schema)) return undefined;
+  return schema.fresh === 'uuid' ? fresh.uuid() : formatInstant(fresh.now);
 }
 
-function defaultOf(schema: TSchema): JsonValue | undefined {
-  return 'default' in schema ? (schema.default as JsonValue) : undefined;
+function isDatetime(schema: object): boolean {
+  return 'format' in schema && schema.format === 'date-time';
 }
 
 /** Integer fields take `1.0` as 1 and nothing else that is not an integer token. */
@@ -79,4 +131,9 @@ function canonicalDatetime(value: unknown): unknown {
   if (typeof value !== 'string') return null;
   const datetime = parseDatetime(value);
   return datetime === null || datetime.naive ? null : datetime.text;
+}
+
+/** Milliseconds since the epoch of a record's datetime, which its reader has already checked. */
+export function instantOf(datetime: string): number {
+  return parseDatetime(datetime)?.instant ?? Number.NaN;
 }

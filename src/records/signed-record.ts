@@ -1,17 +1,20 @@
 import { type Signer, verifySignature } from '../crypto/ed25519.ts';
 import type { JsonObject } from '../json/value.ts';
 import { canonicalJson } from '../json/write.ts';
+import { MAX_KEYS, MAX_SIGNATURES } from './bounds.ts';
 import type { SignatureItem } from './record.ts';
 
-/** Bounds on the work one record can ask for (wire rules 1.5). */
-const MAX_KEYS = 32;
-const MAX_SIGNATURES = 16;
-
 export type SignedRecord = JsonObject & { readonly signatures: readonly SignatureItem[] };
+export type SinglySignedRecord = JsonObject & { readonly signature: SignatureItem | null };
 
 /** The text a list-form signature covers: every member of the record except `signatures`. */
 export function signedText(record: JsonObject): string {
   return canonicalJson(record, 'signatures');
+}
+
+/** The text a single-form signature covers: every member of the record except `signature`. */
+export function singlySignedText(record: JsonObject): string {
+  return canonicalJson(record, 'signature');
 }
 
 /** The record with one signature by `signer`, labelled `keyId`. */
@@ -20,16 +23,46 @@ export function signRecord<T extends JsonObject>(
   signer: Signer,
   keyId: string,
 ): T & { readonly signatures: readonly SignatureItem[] } {
-  const sig = signer.sign(signedText(record));
-  return { ...record, signatures: [{ key_id: keyId, sig }] };
+  return { ...record, signatures: [signatureOver(signedText(record), signer, keyId)] };
+}
+
+/** The record with its one signature by `signer`, labelled `keyId`. */
+export function signSingly<T extends JsonObject>(
+  record: T,
+  signer: Signer,
+  keyId: string,
+): T & { readonly signature: SignatureItem } {
+  return { ...record, signature: signatureOver(singlySignedText(record), signer, keyId) };
+}
+
+export function signatureOver(text: string, signer: Signer, keyId: string): SignatureItem {
+  return { key_id: keyId, sig: signer.sign(text) };
 }
 
 /** Whether any signature of the record verifies under any of the keys; `key_id` selects nothing. */
 export function isSignedByAny(record: SignedRecord, publicKeys: readonly string[]): boolean {
-  const text = signedText(record);
-  return record.signatures
+  return coversText(record.signatures, signedText(record), publicKeys);
+}
+
+/** Whether the one signature of the record is there and verifies under any of the keys. */
+export function isSinglySignedByAny(
+  record: SinglySignedRecord,
+  publicKeys: readonly string[],
+): boolean {
+  const { signature } = record;
+  return signature !== null && coversText([signature], singlySignedText(record), publicKeys);
+}
+
+/** Whether any of the signatures over the text verifies under any of the keys. */
+export function coversText(
+  signatures: readonly SignatureItem[],
+  text: string,
+  publicKeys: readonly string[],
+): boolean {
+  const bytes = Buffer.from(text, 'utf8');
+  return signatures
     .slice(0, MAX_SIGNATURES)
     .some(({ sig }) =>
-      publicKeys.slice(0, MAX_KEYS).some((key) => verifySignature(key, text, sig)),
+      publicKeys.slice(0, MAX_KEYS).some((key) => verifySignature(key, bytes, sig)),
     );
 }

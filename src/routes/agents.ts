@@ -8,7 +8,7 @@ import { firstValue } from '../http/query.ts';
 import { answerReply, type Reply, refusalReply } from '../http/reply.ts';
 import type { Route, RouteRequest } from '../http/route.ts';
 import { AgentDescriptor, readAgentDescriptor } from '../records/agent-descriptor.ts';
-import { instantOf } from '../records/membership-attestation.ts';
+import { instantOf } from '../records/record.ts';
 import { isSignedByAny } from '../records/signed-record.ts';
 import { Refusal } from '../refusal.ts';
 import { withProof } from './node-failures.ts';

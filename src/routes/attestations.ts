@@ -55,7 +55,7 @@ export const attestationRoutes: readonly Route[] = [
     path: '/admin/attestations',
     access: 'operator-privileged',
     limit: 'ADMIN',
-    creates: true,
+    created: 'as_configured',
     summary: 'Issue portable membership evidence',
     body: issueBody.schema,
     answer: MembershipAttestation,

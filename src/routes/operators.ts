@@ -88,7 +88,7 @@ export const operatorRoutes: readonly Route[] = [
     path: '/admin/invite',
     access: 'operator',
     limit: 'ADMIN',
-    creates: true,
+    created: 'as_configured',
     summary: 'Create single-use invite tokens',
     body: inviteBody.schema,
     answer: Type.Object({ ...Invite.properties, tokens: Type.Optional(Type.Array(Invite)) }),

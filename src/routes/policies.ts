@@ -47,7 +47,7 @@ export const policyRoutes: readonly Route[] = [
     path: '/admin/policy',
     access: 'operator-privileged',
     limit: 'ADMIN',
-    creates: true,
+    created: 'as_configured',
     summary: 'Publish and activate a policy version',
     description: 'The authority stamps and signs; the same policy_id again replaces that version.',
     body: PublishBody,

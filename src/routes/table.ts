@@ -1,9 +1,15 @@
 /** The whole HTTP surface: every route there is stands in this table, once. */
 import type { Route } from '../http/route.ts';
 import { agentRoutes } from './agents.ts';
+import { agreementRoutes } from './agreements.ts';
 import { attestationRoutes } from './attestations.ts';
+import { boundaryRoutes } from './boundary.ts';
+import { consensusRoutes } from './consensus.ts';
+import { dataUsageRoutes } from './data-usage.ts';
+import { disclosureRoutes } from './disclosure.ts';
 import { documentRoutes } from './documents.ts';
 import { enrolmentRoutes } from './enrolment.ts';
+import { evidenceRoutes } from './evidence.ts';
 import { graphRoutes } from './graph.ts';
 import { healthRoutes } from './health.ts';
 import { operatorRoutes } from './operators.ts';
@@ -24,6 +30,12 @@ export const ROUTES: readonly Route[] = [
   ...treatyRoutes,
   ...recognitionRoutes,
   ...verificationRoutes,
+  ...agreementRoutes,
+  ...boundaryRoutes,
+  ...evidenceRoutes,
+  ...disclosureRoutes,
+  ...consensusRoutes,
+  ...dataUsageRoutes,
   ...graphRoutes,
   ...referenceRoutes,
 ];

@@ -77,7 +77,7 @@ export const treatyRoutes: readonly Route[] = [
     path: '/admin/recognition-treaties',
     access: 'operator-privileged',
     limit: 'ADMIN',
-    creates: true,
+    created: 'as_configured',
     summary: 'Recognise another sovereign by treaty',
     body: issueBody.schema,
     answer: RecognitionTreaty,

@@ -25,6 +25,7 @@ import {
 } from '../records/recognition-verification.ts';
 import { Refusal } from '../refusal.ts';
 import { keyList } from './key-list.ts';
+import { logVerdict, verdictReply } from './verdict.ts';
 
 const Keys = Type.Union([Type.Array(Type.String()), Type.Record(Type.String(), Type.String())]);
 
@@ -223,15 +224,4 @@ async function ask(edge: Edge, question: RevocationQuestion): Promise<Revocation
   const answer = await edge.call('askRevocations', question);
   if (!answer.ok) throw new Refusal(answer.refusal, answer.details);
   return JSON.parse(answer.json) as RevocationKnowledge;
-}
-
-function verdictReply(edge: Edge, event: string, answer: JsonObject): Reply {
-  logVerdict(edge, event, answer);
-  return jsonReply(200, jsonText(answer));
-}
-
-/** Anyone can cause a verification, so it is a log line and a count, never an audit entry. */
-function logVerdict(edge: Edge, event: string, verdict: JsonObject): void {
-  edge.metrics.verified(event, verdict.accepted === true);
-  edge.logger.write('INFO', 'audit', `${event} ${jsonText(verdict)}`);
 }

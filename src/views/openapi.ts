@@ -128,9 +128,10 @@ function responsesOf(route: Route): JsonObject {
     'contentType' in route.answer
       ? { [String(route.answer.contentType).split(';')[0] ?? '']: { schema: {} } }
       : { 'application/json': { schema: lower(route.answer) } };
-  const responses: { [status: string]: JsonValue } = {
-    200: { description: route.summary, content },
-  };
+  const success = { description: route.summary, content };
+  // Every operation lists 200 (wire rules 4.15), also one that answers 201.
+  const responses: { [status: string]: JsonValue } = { 200: success };
+  if (route.created !== undefined) responses[201] = success;
   for (const status of GENERAL_STATUSES) responses[status] = ERROR_RESPONSE;
   for (const refusal of route.refusals) responses[REFUSALS[refusal].status] = ERROR_RESPONSE;
   return responses;
@@ -156,7 +157,7 @@ function securityOf({ access }: Route): JsonObject {
 function lower(schema: unknown): JsonValue {
   if (Array.isArray(schema)) return schema.map(lower);
   if (!isJsonObject(schema)) return schema as JsonValue;
-  const { const: constant, anyOf, patternProperties, natural, ...rest } = schema;
+  const { const: constant, anyOf, patternProperties, natural, fresh: _, ...rest } = schema;
   if (natural === true) return { ...lowerMembers(rest), type: 'integer' };
   if (constant !== undefined) return { ...lowerMembers(rest), enum: [constant] };
   if (Array.isArray(anyOf)) return { ...lowerMembers(rest), ...lowerUnion(anyOf) };

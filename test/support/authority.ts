@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startAuthority } from '../../src/boot.ts';
-import { type InitSummary, initNetwork } from '../../src/cli/init-network.ts';
+import { type InitOptions, type InitSummary, initNetwork } from '../../src/cli/init-network.ts';
 import { type Environment, type Flags, loadConfig } from '../../src/config/load.ts';
 import { type Signer, signerFromSeed } from '../../src/crypto/ed25519.ts';
 import { readKeyFile } from '../../src/keys/key-file.ts';
@@ -48,7 +48,11 @@ const UNLIMITED: Environment = {
   MESH_RATE_LIMIT_NODE_FAILURES: 'off',
 };
 
-export function makeNetworkFolder(networkName = 'alpha'): { folder: string; made: InitSummary } {
+/** `given` sets when it is made, and with which keys: seeds of root, authority, first operators. */
+export function makeNetworkFolder(
+  networkName = 'alpha',
+  given: Partial<Pick<InitOptions, 'now' | 'randomSeed'>> = {},
+): { folder: string; made: InitSummary } {
   const folder = mkdtempSync(join(tmpdir(), 'mesh-na-test-'));
   const made = initNetwork({
     dataDir: folder,
@@ -56,6 +60,7 @@ export function makeNetworkFolder(networkName = 'alpha'): { folder: string; made
     networkVersion: 'v0.1',
     now: systemRuntime.now(),
     randomSeed: () => systemRuntime.randomBytes(32),
+    ...given,
   });
   return { folder, made };
 }

@@ -1,0 +1,291 @@
+/**
+ * Verification of trust-protocol records: the authority against a bare server that makes the same
+ * Ed25519 checks over texts it has from the start. It reads the body and looks at nothing in it.
+ */
+import { join } from 'node:path';
+import { SEED_BYTES, signerFromSeed } from '../src/crypto/ed25519.ts';
+import type { JsonObject } from '../src/json/value.ts';
+import { jsonText } from '../src/json/write.ts';
+import {
+  type AgreementRecord,
+  acceptCounter,
+  agreementText,
+  buildCounter,
+  buildOffer,
+} from '../src/records/agreement.ts';
+import { buildBoundaryDecision } from '../src/records/boundary-decision.ts';
+import { buildCommitment, proveMembership } from '../src/records/capability-disclosure.ts';
+import { assembleConsensusProof } from '../src/records/consensus-proof.ts';
+import { buildAccessIntent, buildLicensePolicy } from '../src/records/data-usage.ts';
+import { readJustificationProof } from '../src/records/justification-proof.ts';
+import type { Maker, Unbuilt } from '../src/records/maker.ts';
+import type { SignatureItem } from '../src/records/record.ts';
+import { signedText, singlySignedText } from '../src/records/signed-record.ts';
+import {
+  buildTrustEvidence,
+  type TrustDecision,
+  type TrustEvidence,
+} from '../src/records/trust-evidence.ts';
+import { buildValidatorVote } from '../src/records/validator-vote.ts';
+import { systemRuntime } from '../src/runtime.ts';
+import { formatInstant } from '../src/timestamp.ts';
+import type { SignatureCheck } from './bare-server.ts';
+import { contest, type Settings, type Standing } from './contest.ts';
+import { httpRequest } from './fleet.ts';
+import type { Load } from './load.ts';
+import { busyClientNotes, compare, lineOf, type Report, starvedNotes } from './report.ts';
+import type { Target } from './round.ts';
+import { startAuthority, startBare } from './servers.ts';
+
+const CONNECTIONS = 64;
+const DAY = 86_400_000;
+const CAPABILITIES = Array.from({ length: 8 }, (_, index) => `dataset:${index}:read`);
+
+/** One request, the signatures that have to be checked for it, and the answer it must get. */
+interface Case {
+  readonly path: string;
+  readonly body: string;
+  readonly checks: readonly SignatureCheck[];
+  readonly answer: string;
+}
+
+export async function benchVerifications(load: Load, settings: Settings): Promise<Report[]> {
+  const { cpuProf } = settings;
+  await using na = await startAuthority(cpuProf === null ? null : join(cpuProf, 'verifications'));
+  const cases: Case[] = [];
+  for (const { path, body, checks } of requests()) {
+    cases.push({ path, body, checks, answer: await acceptedAnswer(na.url + path, body) });
+  }
+  await using bare = await startBare({ verifications: cases });
+  const reports: Report[] = [];
+  for (const one of cases) reports.push(await benchCase(one, { load, settings, na, bare }));
+  return reports;
+}
+
+interface Sides {
+  readonly load: Load;
+  readonly settings: Settings;
+  readonly na: Target;
+  readonly bare: Target;
+}
+
+async function benchCase(
+  { path, body, checks, answer }: Case,
+  { load, settings, na, bare }: Sides,
+): Promise<Report> {
+  const connections = settings.connections ?? CONNECTIONS;
+  const request = httpRequest('POST', path, {}, body).toString('base64');
+  function verify(target: Target) {
+    return (seconds: number) => {
+      const plan = { target, connections, seconds, rate: null };
+      return load.ask('verifications', { plan, request, answer });
+    };
+  }
+  const [ours, theirs] = (await contest(
+    [
+      { name: 'NA', run: verify(na) },
+      { name: 'bare', run: verify(bare) },
+    ],
+    { ...settings, progress: (line) => settings.progress(`${path}, ${line}`) },
+  )) as [Standing, Standing];
+
+  const both = [ours, theirs];
+  const size = `${Buffer.byteLength(body).toLocaleString('en')} bytes`;
+  return {
+    benchmark: `verifications POST ${path}`,
+    about: `${size}, Ed25519 checks: ${checks.length}; ${connections} connections, closed loop`,
+    lines: both.map(lineOf),
+    comparisons: [compare(ours, theirs, null)],
+    notes: [...busyClientNotes(both), ...starvedNotes(both)],
+  };
+}
+
+/** What the authority answers; a benchmark of records it refuses would leave most of the work out. */
+async function acceptedAnswer(url: string, body: string): Promise<string> {
+  const response = await fetch(url, { method: 'POST', body });
+  const answer = await response.text();
+  if (/"(accepted|valid)":true/.test(answer)) return answer;
+  throw new Error(`${url} does not accept the record: ${answer}`);
+}
+
+function requests(): Omit<Case, 'answer'>[] {
+  const [alpha, beta, gamma] = [makerNamed('alpha'), makerNamed('beta'), makerNamed('gamma')];
+  const agreement = agreementBetween(alpha, beta);
+  return [
+    agreementRequest(alpha, beta, agreement),
+    decisionRequest(alpha, agreement),
+    evidenceRequest(alpha),
+    disclosureRequest(alpha, agreement),
+    consensusRequest(alpha, [alpha, beta, gamma]),
+    intentRequest(alpha, beta),
+  ];
+}
+
+/** Made a day ahead: nothing may expire during the run, and no rule asks for records from the past. */
+function makerNamed(sovereignId: string): Maker {
+  const signer = signerFromSeed(systemRuntime.randomBytes(SEED_BYTES));
+  const now = systemRuntime.now() + DAY;
+  return { sovereignId, keyId: signer.publicKey, signer, now, uuid: () => systemRuntime.uuid() };
+}
+
+function evidenceAbout(maker: Maker, target: string): TrustEvidence {
+  const detail = 'a path of active treaties leads there';
+  const decision: TrustDecision = {
+    source_sovereign_id: maker.sovereignId,
+    target_sovereign_id: target,
+    verdict: 'allow',
+    reason: 'active_treaty_path',
+    requested_roles: ['role:client'],
+    trusted: true,
+    hop_count: 1,
+    signals: [{ code: 'active_treaty_path', severity: 'info', detail }],
+    evaluated_at: '2026-01-15T12:00:00Z',
+  };
+  return buildTrustEvidence(maker, decision, 'ab'.repeat(32));
+}
+
+function agreementBetween(offerer: Maker, responder: Maker): AgreementRecord {
+  const terms = {
+    capabilities: CAPABILITIES,
+    scope: { region: 'eu-west', purpose: 'research' },
+    validFrom: formatInstant(offerer.now - 2 * DAY),
+    validUntil: formatInstant(offerer.now + DAY),
+  };
+  const request = {
+    responder: responder.sovereignId,
+    terms,
+    expiresAt: formatInstant(offerer.now + DAY),
+  };
+  const offer = buildOffer(offerer, request, evidenceAbout(offerer, responder.sovereignId));
+  const evidence = evidenceAbout(responder, offerer.sovereignId);
+  return acceptCounter(offerer, built(buildCounter(responder, offer, terms, evidence)), offer);
+}
+
+/** The signatures are tried in their order, so the offerer's key fails with the responder's first. */
+function agreementRequest(offerer: Maker, responder: Maker, agreement: AgreementRecord) {
+  const text = agreementText(agreement);
+  const [byResponder, byOfferer] = agreement.signatures as [SignatureItem, SignatureItem];
+  return {
+    path: '/agreements/verify',
+    body: jsonText({
+      agreement,
+      offerer_public_keys: [offerer.signer.publicKey],
+      responder_public_keys: [responder.signer.publicKey],
+    }),
+    checks: [check(offerer, text, byOfferer), check(responder, text, byResponder)],
+  };
+}
+
+function decisionRequest(operator: Maker, agreement: AgreementRecord) {
+  const [capability = ''] = CAPABILITIES;
+  const request = { capability, contextId: null, freshnessSequence: 0 };
+  const decision = built(buildBoundaryDecision(operator, agreement, request));
+  return {
+    path: '/boundary/verify',
+    body: jsonText({ decision, operator_public_keys: [operator.signer.publicKey] }),
+    checks: [singleCheck(operator, decision)],
+  };
+}
+
+function evidenceRequest(issuer: Maker) {
+  const evidence = evidenceAbout(issuer, 'beta');
+  const [signature] = evidence.signatures as [SignatureItem];
+  return {
+    path: '/trust-evidence/verify',
+    body: jsonText({ evidence, issuer_public_keys: [issuer.signer.publicKey] }),
+    checks: [check(issuer, signedText(evidence), signature)],
+  };
+}
+
+function disclosureRequest(issuer: Maker, agreement: AgreementRecord) {
+  const commitment = built(buildCommitment(issuer, agreement, CAPABILITIES, true));
+  const [capability = ''] = CAPABILITIES;
+  const proof = proveMembership(
+    { commitmentId: commitment.commitment_id, capability, capabilities: CAPABILITIES, prover: 'b' },
+    issuer.uuid(),
+    issuer.now,
+  );
+  return {
+    path: '/disclosure/verify',
+    body: jsonText({ proof, commitment, issuer_public_keys: [issuer.signer.publicKey] }),
+    checks: [singleCheck(issuer, commitment)],
+  };
+}
+
+function consensusRequest(assembler: Maker, validators: readonly Maker[]) {
+  const justification = readJustificationProof({
+    proof_id: 'justification',
+    decision_id: 'decision',
+    trace: {
+      trace_id: 'trace',
+      decision_id: 'decision',
+      agreement_id: 'agreement',
+      operator_sovereign_id: assembler.sovereignId,
+      traced_at: '2026-01-15T12:00:00Z',
+      final_authorized: true,
+    },
+    proof_issued_at: '2026-01-15T12:00:00Z',
+    issuer_sovereign_id: assembler.sovereignId,
+  });
+  if (justification === null) throw new Error('The justification is not valid');
+  const votes = validators.map((maker) => buildValidatorVote(maker, justification, true, null));
+  const ids = validators.map(({ sovereignId }) => sovereignId);
+  const ballots = { votes, requiredThreshold: votes.length, validators: ids };
+  const { proof } = built(assembleConsensusProof(assembler, justification, ballots));
+  const keys = validators.map(({ sovereignId, signer }) => [sovereignId, signer.publicKey]);
+  return {
+    path: '/consensus/verify',
+    body: jsonText({
+      proof,
+      validator_public_keys: Object.fromEntries(keys),
+      assembler_public_keys: [assembler.signer.publicKey],
+    }),
+    checks: [
+      singleCheck(assembler, proof),
+      ...validators.map((maker, index) => singleCheck(maker, votes[index])),
+    ],
+  };
+}
+
+/** Only the intent's signature is examined. */
+function intentRequest(licensor: Maker, agent: Maker) {
+  const policy = buildLicensePolicy(licensor, {
+    licensee: agent.sovereignId,
+    sourceIds: ['climate', 'traffic'],
+    accessTypes: ['read', 'derive'],
+    maxVolume: 1_000_000,
+    prohibitedTags: ['secret'],
+    validFrom: formatInstant(licensor.now - 2 * DAY),
+    validUntil: formatInstant(licensor.now + DAY),
+  });
+  const sources = ['climate', 'traffic'].map((id) => ({
+    source_id: id,
+    source_type: 'public',
+    owner_sovereign_id: licensor.sovereignId,
+    classification_tags: ['internal'],
+  }));
+  const access = { sources, accessTypes: ['read'], decisionId: null, estimatedVolume: 5000 };
+  const intent = buildAccessIntent(agent, access);
+  return {
+    path: '/data-usage/verify',
+    body: jsonText({ intent, policy, agent_public_keys: [agent.signer.publicKey] }),
+    checks: [singleCheck(agent, intent)],
+  };
+}
+
+function singleCheck(
+  maker: Maker,
+  record: (JsonObject & { readonly signature: SignatureItem | null }) | undefined,
+): SignatureCheck {
+  if (!record?.signature) throw new Error('The record is not signed');
+  return check(maker, singlySignedText(record), record.signature);
+}
+
+function check({ signer }: Maker, text: string, { sig }: SignatureItem): SignatureCheck {
+  return { publicKey: signer.publicKey, text, signature: sig };
+}
+
+function built<T extends object>(result: T | Unbuilt<string>): T {
+  if ('unbuilt' in result) throw new Error(`A record cannot be built: ${result.unbuilt}`);
+  return result;
+}

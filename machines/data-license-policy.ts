@@ -1,0 +1,32 @@
+/**
+ * The data-license policy in force (spec, state table): the last one created. It is held in process
+ * memory only, so after a restart there is none.
+ */
+import { setup } from 'xstate';
+
+export interface LicensePolicy {
+  /** The signed record as JSON text. */
+  readonly json: string;
+}
+
+export type LicensePolicyEvent = { readonly type: 'create'; readonly policy: LicensePolicy };
+
+const machine = setup({
+  types: {} as {
+    context: LicensePolicy;
+    events: LicensePolicyEvent;
+    emitted: { readonly type: 'created' };
+  },
+});
+
+const create = {
+  target: 'active',
+  actions: [machine.assign(({ event }) => event.policy), machine.emit({ type: 'created' })],
+};
+
+export const licensePolicyMachine = machine.createMachine({
+  id: 'data-license-policy',
+  initial: 'absent',
+  context: { json: '' },
+  states: { absent: { on: { create } }, active: { on: { create } } },
+});

@@ -1,0 +1,99 @@
+/** `mesh-na agreement`: capabilities agreed on between two sovereigns. */
+import type { Command } from 'commander';
+import { createPublicClient } from '../client/public-client.ts';
+import { addTermsOptions, runCounter, runOffer } from './agreement-terms.ts';
+import { readJsonFile, readJsonFiles } from './json-file.ts';
+import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
+import { addPublicOptions, collect, type PublicOptions, signerKeyOption } from './options.ts';
+import { printVerdict } from './output.ts';
+import { addOutOption, deliverRecord, type RecordOptions } from './record-output.ts';
+import { addWindowOptions, timestamp } from './validity.ts';
+
+interface AcceptOptions extends OperatorOptions, RecordOptions {
+  readonly counter?: string;
+}
+
+interface VerifyOptions extends PublicOptions {
+  readonly offererKey?: readonly string[];
+  readonly responderKey?: readonly string[];
+}
+
+export function addAgreementCommands(program: Command): void {
+  const agreement = program
+    .command('agreement')
+    .description('agree on capabilities with another sovereign');
+
+  const offer = agreement
+    .command('offer')
+    .description('sign an offer of capabilities to a sovereign (standard)')
+    .argument('<responder>', 'sovereign that may accept')
+    .requiredOption('--capability <name>', 'capability to agree on (repeatable)', collect)
+    .option('--scope <file>', 'JSON with the scope, - for standard input')
+    .option('--expires-at <time>', 'last moment to accept (default: 24 hours from now)', timestamp)
+    .action(runOffer);
+  addOperatorOptions(addOutOption(addWindowOptions(offer)), [
+    'mesh-na agreement offer beta --capability read --capability write --out offer.json',
+    'mesh-na agreement offer beta --capability read | mesh-na agreement accept - --out a.json',
+  ]);
+
+  const counter = agreement
+    .command('counter')
+    .description('sign an answer to an offer with other terms (standard)')
+    .argument('<offer>', 'the signed offer, - for standard input')
+    .action(runCounter);
+  addOperatorOptions(addOutOption(addTermsOptions(counter)), [
+    'mesh-na agreement counter offer.json --capability read --out counter.json',
+  ]);
+
+  const accept = agreement
+    .command('accept')
+    .description('sign an agreement: to an offer, or to the counter to our own (standard)')
+    .argument('<offer>', 'the signed offer, - for standard input')
+    .option('--counter <file>', 'counter to this offer to accept in its place')
+    .action(runAccept);
+  addOperatorOptions(addOutOption(accept), [
+    'mesh-na agreement accept offer.json --out agreement.json',
+    'mesh-na agreement accept offer.json --counter counter.json --out agreement.json',
+  ]);
+
+  const verify = agreement
+    .command('verify')
+    .description('have the signatures of an agreement verified; exit code 4 when it is refused')
+    .argument('<file>', 'the agreement, - for standard input')
+    .addOption(signerKeyOption('--offerer-key', 'the offerer'))
+    .addOption(signerKeyOption('--responder-key', 'the responder'))
+    .addHelpText('after', '\nNeither its age nor the evidence in it is judged.')
+    .action(runVerify);
+  addPublicOptions(verify, [
+    'mesh-na agreement verify agreement.json',
+    'mesh-na agreement verify agreement.json --responder-key "$BETA_KEY"',
+  ]);
+}
+
+async function runAccept(file: string, options: AcceptOptions): Promise<void> {
+  const agreement = await operatorClient(options).acceptAgreement(await acceptance(file, options));
+  const { agreement_id, offerer_sovereign_id, responder_sovereign_id, agreed_terms } = agreement;
+  const { capabilities, valid_until } = agreed_terms;
+  deliverRecord(
+    options,
+    agreement,
+    `Agreement ${agreement_id} is made`,
+    `${offerer_sovereign_id} and ${responder_sovereign_id} agree on ${capabilities.join(', ')} until ${valid_until}. Signatures: ${agreement.signatures.length}.`,
+  );
+}
+
+async function acceptance(offerFile: string, { counter: counterFile }: AcceptOptions) {
+  if (counterFile === undefined) return { offer: await readJsonFile(offerFile) };
+  const [original_offer, counter] = await readJsonFiles(offerFile, counterFile);
+  return { counter, original_offer };
+}
+
+async function runVerify(file: string, options: VerifyOptions): Promise<void> {
+  const { offererKey, responderKey } = options;
+  const verdict = await createPublicClient(options).verifyAgreement({
+    agreement: await readJsonFile(file),
+    ...(offererKey && { offerer_public_keys: offererKey }),
+    ...(responderKey && { responder_public_keys: responderKey }),
+  });
+  printVerdict(options, verdict, `agreement ${verdict.agreement_id}`);
+}

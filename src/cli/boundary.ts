@@ -1,0 +1,83 @@
+/** `mesh-na boundary`: whether a request stays within an agreement. */
+import type { Command } from 'commander';
+import { createPublicClient } from '../client/public-client.ts';
+import { readJsonFile, readJsonFiles } from './json-file.ts';
+import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
+import { addPublicOptions, type PublicOptions, signerKeyOption } from './options.ts';
+import { printFinding } from './output.ts';
+import { addOutOption, deliverRecord, type RecordOptions } from './record-output.ts';
+
+interface DecideOptions extends OperatorOptions, RecordOptions {
+  readonly context?: string;
+}
+
+interface VerifyOptions extends PublicOptions {
+  readonly operatorKey?: readonly string[];
+  readonly expectAuthorized?: boolean;
+}
+
+export function addBoundaryCommands(program: Command): void {
+  const boundary = program
+    .command('boundary')
+    .description('decide whether requests stay within an agreement');
+
+  const decide = boundary
+    .command('decide')
+    .description('sign a decision on a request under an agreement (standard)')
+    .argument('<agreement>', 'the agreement, with our signature; - for standard input')
+    .argument('<capability>', 'capability that is requested')
+    .option('--context <file>', 'JSON with context_id, context_freshness_seq and so on')
+    .addHelpText('after', '\nA denial is a signed decision too, and exit code 0.')
+    .action(runDecide);
+  addOperatorOptions(addOutOption(decide), [
+    'mesh-na boundary decide agreement.json read --out decision.json',
+  ]);
+
+  const verify = boundary
+    .command('verify')
+    .description('have a decision verified; exit code 4 when it is refused')
+    .argument('<file>', 'the decision, - for standard input')
+    .addOption(signerKeyOption('--operator-key'))
+    .option('--expect-authorized', 'refuse a genuine denial too')
+    .action(runVerify);
+  addPublicOptions(verify, [
+    'mesh-na boundary verify decision.json --expect-authorized && echo allowed',
+    'mesh-na boundary verify decision.json --operator-key "$BETA_KEY"',
+  ]);
+}
+
+async function runDecide(file: string, capability: string, options: DecideOptions): Promise<void> {
+  const [agreement, context] = await agreementAndContext(file, options.context);
+  const decision = await operatorClient(options).decideBoundary({
+    agreement,
+    requested_capability: capability,
+    ...(context && { context }),
+  });
+  const { decision_id, authorized, denial_reason, decision_valid_until } = decision;
+  const verdict = authorized ? `${capability} is authorized` : `Denied (${denial_reason})`;
+  deliverRecord(
+    options,
+    decision,
+    `Decision ${decision_id} is made`,
+    `${verdict}. Valid until ${decision_valid_until}.`,
+  );
+}
+
+async function agreementAndContext(file: string, context: string | undefined) {
+  return context === undefined ? [await readJsonFile(file)] : readJsonFiles(file, context);
+}
+
+async function runVerify(file: string, options: VerifyOptions): Promise<void> {
+  const { operatorKey, expectAuthorized = false } = options;
+  const verdict = await createPublicClient(options).verifyDecision({
+    decision: await readJsonFile(file),
+    ...(operatorKey && { operator_public_keys: operatorKey }),
+  });
+  const { accepted, authorized, reason, decision_id } = verdict;
+  printFinding(options, verdict, {
+    passed: accepted && (authorized || !expectAuthorized),
+    reason,
+    approval: authorized ? 'Accepted' : `Accepted (${reason})`,
+    what: `decision ${decision_id}`,
+  });
+}

@@ -1,0 +1,138 @@
+/** `mesh-na consensus`: several validators approve a justified decision, each on its own. */
+import { Argument, type Command, InvalidArgumentError } from 'commander';
+import { createPublicClient } from '../client/public-client.ts';
+import { usageFailure } from './exit-codes.ts';
+import { readJsonFile, readJsonFiles } from './json-file.ts';
+import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
+import {
+  addPublicOptions,
+  collect,
+  collectAs,
+  namedKey,
+  type PublicOptions,
+  signerKeyOption,
+  wholeNumber,
+} from './options.ts';
+import { printValidity } from './output.ts';
+import { addOutOption, deliverRecord, type RecordOptions } from './record-output.ts';
+
+interface VoteOptions extends OperatorOptions, RecordOptions {
+  readonly reason?: string;
+}
+
+interface ProveOptions extends OperatorOptions, RecordOptions {
+  readonly threshold: number;
+  readonly validator: readonly string[];
+}
+
+interface ValidatorKey {
+  readonly validator: string;
+  readonly key: string;
+}
+
+interface VerifyOptions extends PublicOptions {
+  readonly validatorKey: readonly ValidatorKey[];
+  readonly assemblerKey?: readonly string[];
+}
+
+export function addConsensusCommands(program: Command): void {
+  const consensus = program
+    .command('consensus')
+    .description('vote on decisions, and prove that enough validators approved');
+
+  const vote = consensus
+    .command('vote')
+    .description('sign a vote on a justified decision as this sovereign (standard)')
+    .argument('<justification>', 'the justification proof, with a proof_id; - for standard input')
+    .addArgument(new Argument('<vote>', 'what to vote').choices(['approve', 'reject']))
+    .option('--reason <text>', 'why')
+    .action(runVote);
+  addOperatorOptions(addOutOption(vote), [
+    'mesh-na consensus vote justification.json approve --out vote-alpha.json',
+  ]);
+
+  const prove = consensus
+    .command('prove')
+    .description('assemble votes to a signed consensus proof (standard)')
+    .argument('<justification>', 'the justification proof voted on, - for standard input')
+    .argument('<vote...>', 'the signed votes')
+    .requiredOption('--validator <name>', 'validator whose vote counts (repeatable)', collect)
+    .requiredOption('--threshold <n>', 'how many of them have to approve', wholeNumber())
+    .action(runProve);
+  addOperatorOptions(addOutOption(prove), [
+    'mesh-na consensus prove justification.json vote-alpha.json vote-beta.json --validator alpha --validator beta --threshold 2',
+  ]);
+
+  const verify = consensus
+    .command('verify')
+    .description('have a consensus proof verified; exit code 4 when it is refused')
+    .argument('<file>', 'the consensus proof, - for standard input')
+    .requiredOption(
+      '--validator-key <name=key>',
+      'key of a validator (repeatable)',
+      collectAs(validatorKey),
+    )
+    .addOption(signerKeyOption('--assembler-key'))
+    .action(runVerify);
+  addPublicOptions(verify, [
+    'mesh-na consensus verify consensus.json --validator-key alpha="$ALPHA_KEY" --validator-key beta="$BETA_KEY"',
+  ]);
+}
+
+async function runVote(file: string, vote: string, options: VoteOptions): Promise<void> {
+  const { reason } = options;
+  const ballot = await operatorClient(options).castVote({
+    justification_proof: await readJsonFile(file),
+    vote: vote === 'approve',
+    ...(reason !== undefined && { reason }),
+  });
+  const { vote_id, validator_sovereign_id, decision_id } = ballot;
+  const verb = ballot.vote ? 'approves' : 'rejects';
+  deliverRecord(
+    options,
+    ballot,
+    `Vote ${vote_id} is cast`,
+    `${validator_sovereign_id} ${verb} decision ${decision_id}.`,
+  );
+}
+
+async function runProve(
+  file: string,
+  voteFiles: readonly string[],
+  options: ProveOptions,
+): Promise<void> {
+  const [justification = {}, ...votes] = await readJsonFiles(file, ...voteFiles);
+  const proof = await operatorClient(options).assembleConsensus({
+    justification_proof: justification,
+    votes,
+    required_threshold: options.threshold,
+    validator_sovereign_ids: options.validator,
+  });
+  const { consensus_id, decision_id, required_threshold, expires_at } = proof;
+  deliverRecord(
+    options,
+    proof,
+    `Consensus ${consensus_id} is reached`,
+    `Decision ${decision_id}: ${required_threshold} of ${new Set(options.validator).size} validators. Valid until ${expires_at}.`,
+  );
+}
+
+async function runVerify(file: string, options: VerifyOptions): Promise<void> {
+  const { validatorKey: keys, assemblerKey } = options;
+  const byValidator = Object.fromEntries(keys.map(({ validator, key }) => [validator, key]));
+  if (Object.keys(byValidator).length < keys.length) {
+    throw usageFailure('Two --validator-key are of the same validator');
+  }
+  const verdict = await createPublicClient(options).verifyConsensus({
+    proof: await readJsonFile(file),
+    validator_public_keys: byValidator,
+    ...(assemblerKey && { assembler_public_keys: assemblerKey }),
+  });
+  printValidity(options, verdict, `consensus ${verdict.consensus_id}`);
+}
+
+function validatorKey(text: string): ValidatorKey {
+  const { id, key } = namedKey(text);
+  if (id) return { validator: id, key };
+  throw new InvalidArgumentError("It must be a validator's name, =, and its public key.");
+}

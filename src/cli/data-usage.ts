@@ -1,0 +1,135 @@
+/** `mesh-na data-usage`: what data a sovereign licenses, and what access is declared under it. */
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import type { DataSource } from '../client/operator-protocol.ts';
+import { createPublicClient } from '../client/public-client.ts';
+import type { JsonValue } from '../json/value.ts';
+import { type PolicyOptions, runPolicy } from './data-usage-policy.ts';
+import { readJsonFiles, readJsonList } from './json-file.ts';
+import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
+import { addPublicOptions, collect, type PublicOptions, signerKeyOption } from './options.ts';
+import { printFinding } from './output.ts';
+import { addOutOption, deliverRecord, type RecordOptions } from './record-output.ts';
+import { addWindowOptions } from './validity.ts';
+
+interface IntentOptions extends OperatorOptions, RecordOptions {
+  readonly access: readonly string[];
+  readonly decisionId?: string;
+  readonly volume?: number;
+}
+
+interface VerifyOptions extends PublicOptions {
+  readonly agentKey?: readonly string[];
+}
+
+/** Attributes of the options that say what a new policy is to hold. */
+const LICENSE_OPTIONS: readonly (keyof PolicyOptions)[] = [
+  'licensee',
+  'source',
+  'access',
+  'maxVolume',
+  'prohibit',
+  'validFrom',
+  'validUntil',
+  'validityHours',
+];
+
+export function addDataUsageCommands(program: Command): void {
+  const dataUsage = program
+    .command('data-usage')
+    .description('license data, and declare access to data');
+
+  const policy = dataUsage
+    .command('policy')
+    .description('license data to a sovereign, or show the license in force (standard)')
+    .option('--licensee <name>', 'sovereign that may use the data')
+    .option('--source <id>', 'source it may use (repeatable; default: none)', collect)
+    .option('--access <type>', 'how it may use them (repeatable; default: read)', collect)
+    .option('--max-volume <bytes>', 'most it may use per session (default: no cap)', byteCount)
+    .option('--prohibit <tag>', 'tag of sources it may not use (repeatable)', collect)
+    .addOption(
+      new Option('--show', 'show the license in force; exit code 4 when there is none').conflicts([
+        ...LICENSE_OPTIONS,
+      ]),
+    )
+    .addHelpText('after', '\nA new license replaces the one in force. It ends with the process.')
+    .action(runPolicy);
+  addOperatorOptions(addOutOption(addWindowOptions(policy)), [
+    'mesh-na data-usage policy --licensee beta --source src-1 --access read --max-volume 1000000',
+    'mesh-na data-usage policy --show --out policy.json',
+  ]);
+
+  const intent = dataUsage
+    .command('intent')
+    .description('sign a declaration of access to data as this sovereign (standard)')
+    .argument('<sources>', 'JSON list of the sources, - for standard input')
+    .requiredOption('--access <type>', 'how they are to be used (repeatable)', collect)
+    .option('--decision-id <id>', 'boundary decision it rests on (default: a new id)')
+    .option('--volume <bytes>', 'how much is to be used', byteCount)
+    .addHelpText('after', '\nA source has source_id, source_type and owner_sovereign_id.')
+    .action(runIntent);
+  addOperatorOptions(addOutOption(intent), [
+    'mesh-na data-usage intent sources.json --access read --volume 5000 --out intent.json',
+  ]);
+
+  const verify = dataUsage
+    .command('verify')
+    .description('have an intent verified against a license; exit code 4 when it is refused')
+    .argument('<intent>', 'the access intent, - for standard input')
+    .argument('<policy>', 'the license, - for standard input')
+    .addOption(signerKeyOption('--agent-key', 'the intent'))
+    .addHelpText('after', "\nThe license's own signature, and who is licensed, are not examined.")
+    .action(runVerify);
+  addPublicOptions(verify, ['mesh-na data-usage verify intent.json policy.json']);
+}
+
+async function runIntent(file: string, options: IntentOptions): Promise<void> {
+  const { access, decisionId, volume } = options;
+  const intent = await operatorClient(options).declareIntent({
+    // What a source must hold is the authority's to judge.
+    sources: (await readJsonList(file)) as readonly DataSource[],
+    access_types: access,
+    ...(decisionId !== undefined && { decision_id: decisionId }),
+    ...(volume !== undefined && { estimated_volume_bytes: volume }),
+  });
+  const { intent_id, agent_sovereign_id, declared_sources, expires_at } = intent;
+  const sources = declared_sources.map(({ source_id }) => source_id).join(', ');
+  deliverRecord(
+    options,
+    intent,
+    `Intent ${intent_id} is declared`,
+    `${agent_sovereign_id} declares ${access.join(', ')} on ${sources}. Valid until ${expires_at}.`,
+  );
+}
+
+async function runVerify(
+  intentFile: string,
+  policyFile: string,
+  options: VerifyOptions,
+): Promise<void> {
+  const { agentKey } = options;
+  const [intent, policy] = await readJsonFiles(intentFile, policyFile);
+  const verdict = await createPublicClient(options).verifyIntent({
+    intent,
+    policy,
+    ...(agentKey && { agent_public_keys: agentKey }),
+  });
+  const { valid, violation_reason, violations } = verdict;
+  printFinding(options, verdict, {
+    passed: valid,
+    reason: violation_reason ?? '',
+    approval: 'Valid',
+    what: `${named('intent', intent.intent_id)} under ${named('license', policy.policy_id)}`,
+    more: violations.map(({ violation_type, detail }) => `${violation_type}: ${detail}`),
+  });
+}
+
+function named(kind: string, id: JsonValue | undefined): string {
+  return typeof id === 'string' ? `${kind} ${id}` : `${kind} without id`;
+}
+
+/** A whole number from 0. */
+function byteCount(text: string): number {
+  const value = Number(text);
+  if (/^[0-9]+$/.test(text) && Number.isSafeInteger(value)) return value;
+  throw new InvalidArgumentError('It must be a whole number of bytes.');
+}

@@ -1,0 +1,73 @@
+/** `mesh-na evidence`: signed statements of how one sovereign judged another. */
+import type { Command } from 'commander';
+import { createPublicClient } from '../client/public-client.ts';
+import { readJsonFile } from './json-file.ts';
+import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
+import { addPublicOptions, type PublicOptions, signerKeyOption } from './options.ts';
+import { printVerdict } from './output.ts';
+import { addOutOption, deliverRecord, type RecordOptions } from './record-output.ts';
+
+interface BuildOptions extends OperatorOptions, RecordOptions {
+  readonly graphDigest?: string;
+}
+
+interface VerifyOptions extends PublicOptions {
+  readonly issuerKey?: readonly string[];
+  readonly expectGraphDigest?: string;
+}
+
+export function addEvidenceCommands(program: Command): void {
+  const evidence = program
+    .command('evidence')
+    .description('sign and verify trust decisions as evidence');
+
+  const build = evidence
+    .command('build')
+    .description('sign a trust decision as it is stated (standard)')
+    .argument('<decision>', 'JSON with the trust decision, - for standard input')
+    .option('--graph-digest <text>', "what it was decided on (default: the authority's graph)")
+    .addHelpText('after', '\nIt needs source_sovereign_id, target_sovereign_id and verdict.')
+    .action(runBuild);
+  addOperatorOptions(addOutOption(build), [
+    'mesh-na evidence build trust-decision.json --out evidence.json',
+  ]);
+
+  const verify = evidence
+    .command('verify')
+    .description('have evidence verified; exit code 4 when it is refused')
+    .argument('<file>', 'the evidence, - for standard input')
+    .addOption(signerKeyOption('--issuer-key'))
+    .option('--expect-graph-digest <text>', 'refuse it unless it names this graph')
+    .addHelpText('after', '\nEvidence of a block is accepted as evidence; it does not expire.')
+    .action(runVerify);
+  addPublicOptions(verify, [
+    'mesh-na evidence verify evidence.json',
+    'mesh-na evidence verify evidence.json --issuer-key "$BETA_KEY"',
+  ]);
+}
+
+async function runBuild(file: string, options: BuildOptions): Promise<void> {
+  const { graphDigest } = options;
+  const evidence = await operatorClient(options).buildEvidence({
+    decision: await readJsonFile(file),
+    ...(graphDigest !== undefined && { graph_digest: graphDigest }),
+  });
+  const { evidence_id, issuer_sovereign_id, source_sovereign_id, target_sovereign_id } = evidence;
+  deliverRecord(
+    options,
+    evidence,
+    `Evidence ${evidence_id} is signed`,
+    `Issuer: ${issuer_sovereign_id}. Verdict of ${source_sovereign_id} on ${target_sovereign_id}: ${evidence.verdict}.`,
+  );
+}
+
+async function runVerify(file: string, options: VerifyOptions): Promise<void> {
+  const { issuerKey, expectGraphDigest } = options;
+  const answer = await createPublicClient(options).verifyEvidence({
+    evidence: await readJsonFile(file),
+    ...(issuerKey && { issuer_public_keys: issuerKey }),
+    ...(expectGraphDigest !== undefined && { expected_graph_digest: expectGraphDigest }),
+  });
+  const { evidence_id, issuer_sovereign_id, verdict } = answer;
+  printVerdict(options, answer, `evidence ${evidence_id} of ${issuer_sovereign_id}, ${verdict}`);
+}

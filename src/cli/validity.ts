@@ -1,0 +1,66 @@
+/** Options for how long what is agreed or licensed is valid. */
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { systemRuntime } from '../runtime.ts';
+import { formatInstant, parseRequestTimestamp } from '../timestamp.ts';
+import { usageFailure } from './exit-codes.ts';
+import { wholeNumber } from './options.ts';
+
+const HOUR_MS = 3_600_000;
+const DEFAULT_HOURS = 168;
+/** Ten years, as everywhere else. */
+const MOST_HOURS = 87_600;
+
+export interface WindowOptions {
+  readonly validFrom?: string;
+  readonly validUntil?: string;
+  readonly validityHours?: number;
+}
+
+export interface ValidityWindow {
+  readonly valid_from: string;
+  readonly valid_until: string;
+}
+
+/** `defaults` tells people where the ends of the window come from when they are not given. */
+export function addWindowOptions(
+  command: Command,
+  defaults = { from: 'now', until: `${DEFAULT_HOURS} hours later` },
+): Command {
+  const until = new Option('--valid-until <time>', `its end (default: ${defaults.until})`);
+  return command
+    .option('--valid-from <time>', `when it begins (default: ${defaults.from})`, timestamp)
+    .addOption(until.argParser(timestamp))
+    .addOption(
+      new Option('--validity-hours <n>', 'its length, instead of its end')
+        .conflicts('validUntil')
+        .argParser(wholeNumber(MOST_HOURS)),
+    );
+}
+
+/** The window asked for; what is not given is taken from `fallback`, or begins now. */
+export function windowOf(
+  options: WindowOptions,
+  fallback: Partial<ValidityWindow> = {},
+): ValidityWindow {
+  const { validFrom, validUntil, validityHours } = options;
+  const valid_from = validFrom ?? fallback.valid_from ?? hoursFromNow(0);
+  const kept = validityHours === undefined ? fallback.valid_until : undefined;
+  const valid_until = validUntil ?? kept ?? later(valid_from, validityHours ?? DEFAULT_HOURS);
+  return { valid_from, valid_until };
+}
+
+export function hoursFromNow(hours: number): string {
+  return formatInstant(systemRuntime.now() + hours * HOUR_MS);
+}
+
+/** Checks a timestamp, and leaves it as it is written. */
+export function timestamp(text: string): string {
+  if (parseRequestTimestamp(text) !== null) return text;
+  throw new InvalidArgumentError('It must be an ISO 8601 time; without an offset it is UTC.');
+}
+
+function later(start: string, hours: number): string {
+  const instant = parseRequestTimestamp(start);
+  if (instant === null) throw usageFailure('--valid-from is needed: the offer has no readable one');
+  return formatInstant(instant + hours * HOUR_MS);
+}

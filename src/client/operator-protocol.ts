@@ -1,0 +1,135 @@
+/** An operator's requests of the trust protocol (wire trust rules 5); every answer is a signed record. */
+import type { JsonObject } from '../json/value.ts';
+import type { AgreementRecord, CapabilityCounter, CapabilityOffer } from '../records/agreement.ts';
+import type { BoundaryDecision } from '../records/boundary-decision.ts';
+import type {
+  CapabilityCommitment,
+  CapabilityNullifier,
+} from '../records/capability-disclosure.ts';
+import type { ConsensusProof } from '../records/consensus-proof.ts';
+import type { DataAccessIntent, DataLicensePolicy } from '../records/data-usage.ts';
+import type { TrustEvidence } from '../records/trust-evidence.ts';
+import type { ValidatorVote } from '../records/validator-vote.ts';
+
+/** Timestamps are ISO 8601; without an offset they are UTC. */
+export type RequestedTerms = {
+  readonly capabilities: readonly string[];
+  readonly scope?: JsonObject;
+  readonly valid_from: string;
+  readonly valid_until: string;
+};
+
+/** `expires_at` is the last moment to accept. */
+export type OfferRequest = RequestedTerms & {
+  readonly responder_sovereign_id: string;
+  readonly expires_at: string;
+};
+
+/** Records are sent as they were received, here and below. */
+export type CounterRequest = RequestedTerms & { readonly offer: JsonObject };
+
+/** An offer as it stands, or a counter to the offer that was ours. */
+export type AcceptRequest =
+  | { readonly offer: JsonObject }
+  | { readonly counter: JsonObject; readonly original_offer: JsonObject };
+
+export type BoundaryContext = {
+  /** Reappears in the decision; new when absent. */
+  readonly context_id?: string;
+  readonly parent_kind?: string;
+  readonly requester_sovereign_id?: string;
+  readonly provider_sovereign_id?: string;
+  readonly request_parameters?: JsonObject;
+  readonly context_freshness_seq?: number;
+};
+
+export type BoundaryRequest = {
+  readonly agreement: JsonObject;
+  readonly requested_capability: string;
+  readonly context?: BoundaryContext;
+};
+
+/** Without a digest that of the authority's graph is taken. */
+export type EvidenceRequest = {
+  readonly decision: JsonObject;
+  readonly graph_digest?: string;
+};
+
+export type CommitRequest = {
+  readonly capabilities: readonly string[];
+  readonly agreement: JsonObject;
+};
+
+export type VoteRequest = {
+  readonly justification_proof: JsonObject;
+  readonly vote: boolean;
+  readonly reason?: string | null;
+};
+
+export type ConsensusRequest = {
+  readonly justification_proof: JsonObject;
+  readonly votes: readonly JsonObject[];
+  readonly required_threshold: number;
+  readonly validator_sovereign_ids: readonly string[];
+};
+
+/** No source is allowed by an empty list; an empty list of access types allows `read`. */
+export type LicenseRequest = {
+  readonly licensee_sovereign_id: string;
+  readonly allowed_source_ids: readonly string[];
+  readonly allowed_access_types: readonly string[];
+  readonly max_volume_bytes_per_session?: number | null;
+  readonly prohibited_classification_tags?: readonly string[];
+  readonly valid_from: string;
+  readonly valid_until: string;
+};
+
+export type DataSource = {
+  readonly source_id: string;
+  readonly source_type: string;
+  readonly owner_sovereign_id: string;
+  readonly classification_tags?: readonly string[];
+};
+
+/** Without a decision id the authority makes a new one up. */
+export type IntentRequest = {
+  readonly sources: readonly DataSource[];
+  readonly access_types: readonly string[];
+  readonly decision_id?: string;
+  readonly estimated_volume_bytes?: number | null;
+};
+
+export interface OperatorProtocol {
+  offerCapabilities(offer: OfferRequest): Promise<CapabilityOffer>;
+  counterOffer(counter: CounterRequest): Promise<CapabilityCounter>;
+  acceptAgreement(acceptance: AcceptRequest): Promise<AgreementRecord>;
+  /** A denial is an answer like any other: read `authorized`. */
+  decideBoundary(request: BoundaryRequest): Promise<BoundaryDecision>;
+  buildEvidence(request: EvidenceRequest): Promise<TrustEvidence>;
+  commitCapabilities(request: CommitRequest): Promise<CapabilityCommitment>;
+  /** Uses the proof up: a second request for its id is refused. */
+  nullifyProof(proof: JsonObject): Promise<CapabilityNullifier>;
+  castVote(vote: VoteRequest): Promise<ValidatorVote>;
+  assembleConsensus(request: ConsensusRequest): Promise<ConsensusProof>;
+  /** Replaces the policy in force, which the authority forgets when it stops. */
+  createLicensePolicy(policy: LicenseRequest): Promise<DataLicensePolicy>;
+  declareIntent(intent: IntentRequest): Promise<DataAccessIntent>;
+}
+
+export function operatorProtocol(
+  post: <T>(path: string, body: JsonObject) => Promise<T>,
+): OperatorProtocol {
+  return {
+    offerCapabilities: (offer) => post('/admin/agreements/offer', offer),
+    counterOffer: (counter) => post('/admin/agreements/counter', counter),
+    acceptAgreement: (acceptance) => post('/admin/agreements/accept', acceptance),
+    decideBoundary: (request) => post('/admin/boundary/decide', request),
+    buildEvidence: (request) => post('/admin/trust-evidence', request),
+    commitCapabilities: (request) => post('/admin/disclosure/commit', request),
+    nullifyProof: (proof) => post('/admin/disclosure/nullifier', { proof }),
+    castVote: (vote) => post('/admin/consensus/vote', vote),
+    assembleConsensus: (request) => post('/admin/consensus/proof', request),
+    createLicensePolicy: (policy) => post('/admin/data-usage/policy', policy),
+    declareIntent: (intent) => post('/admin/data-usage/intent', intent),
+  };
+}

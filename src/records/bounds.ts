@@ -1,0 +1,9 @@
+/** Bounds on the work one record or one request can ask for (wire trust rules 1.5). */
+export const MAX_KEYS = 32;
+export const MAX_SIGNATURES = 16;
+export const MAX_VOTES = 256;
+export const MAX_VALIDATORS = 256;
+export const MAX_PATH_NODES = 64;
+export const MAX_CAPABILITIES = 4096;
+export const MAX_SOURCES = 1024;
+export const MAX_ACCESS_TYPES = 1024;

@@ -1,0 +1,44 @@
+/** ValidatorVote: a sovereign's signed yes or no to a justified decision (wire trust rules 2.10, 3.4). */
+import Type, { type Static } from 'typebox';
+import { sha256Hex } from '../crypto/digest.ts';
+import { formatInstant } from '../timestamp.ts';
+import { type JustificationProof, justificationDigest } from './justification-proof.ts';
+import type { Maker } from './maker.ts';
+import { FreshDatetime, FreshId, nullable, recordReader, SignatureItem } from './record.ts';
+import { signSingly } from './signed-record.ts';
+
+export const ValidatorVote = Type.Object({
+  vote_id: FreshId,
+  proof_id: Type.String(),
+  decision_id: Type.String(),
+  validator_sovereign_id: Type.String(),
+  vote: Type.Boolean(),
+  reason: nullable(Type.String()),
+  voted_at: FreshDatetime,
+  /** What shows that validators judged on their own: equal digests are the sign of a cascade. */
+  context_digest: nullable(Type.String()),
+  signature: nullable(SignatureItem),
+});
+export type ValidatorVote = Static<typeof ValidatorVote>;
+
+export const readValidatorVote = recordReader(ValidatorVote);
+
+/** The key id of a vote is the validator's sovereign id. */
+export function buildValidatorVote(
+  maker: Maker,
+  justification: JustificationProof,
+  vote: boolean,
+  reason: string | null,
+): ValidatorVote {
+  const ballot = {
+    vote_id: maker.uuid(),
+    proof_id: justification.proof_id,
+    decision_id: justification.decision_id,
+    validator_sovereign_id: maker.sovereignId,
+    vote,
+    reason,
+    voted_at: formatInstant(maker.now),
+    context_digest: sha256Hex(`${justificationDigest(justification)}:${maker.uuid()}`),
+  };
+  return signSingly(ballot, maker.signer, maker.sovereignId);
+}

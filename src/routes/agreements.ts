@@ -1,0 +1,196 @@
+/** Agreements: offer, counter, accept, verify (wire trust rules 5.1 to 5.3, 6.1). */
+import Type from 'typebox';
+import { type Edge, withAnswer } from '../http/edge.ts';
+import { answerReply, type Reply } from '../http/reply.ts';
+import { operatorOf, type Route, type RouteRequest } from '../http/route.ts';
+import type { JsonObject, JsonValue } from '../json/value.ts';
+import {
+  AGREEMENT_REASONS,
+  AgreementRecord,
+  CapabilityCounter,
+  CapabilityOffer,
+  type RequestedTerms,
+  readAgreementRecord,
+  readCapabilityCounter,
+  readCapabilityOffer,
+  verifyAgreement,
+} from '../records/agreement.ts';
+import type { Fresh } from '../records/record.ts';
+import type { RefusalName } from '../refusal.ts';
+import {
+  areCapabilities,
+  candidateKeys,
+  demand,
+  demandPresent,
+  embedded,
+  freeFormOf,
+  freshFor,
+  type InputValue,
+  inputOf,
+  isCapabilityList,
+  refuse,
+  timestampOf,
+  windowOf,
+} from './trust-members.ts';
+import { Keys, MAX_PUBLIC_BODY, RequestTimestamp } from './trust-schemas.ts';
+import { verdictReply } from './verdict.ts';
+
+const Terms = {
+  capabilities: Type.Array(Type.String()),
+  scope: Type.Optional(Type.Unsafe<JsonObject>({ type: 'object', additionalProperties: true })),
+  valid_from: RequestTimestamp,
+  valid_until: RequestTimestamp,
+};
+
+export const agreementRoutes: readonly Route[] = [
+  {
+    method: 'POST',
+    path: '/admin/agreements/offer',
+    access: 'operator',
+    limit: 'ADMIN',
+    created: 'always',
+    summary: 'Offer capabilities to another sovereign',
+    body: Type.Object({
+      responder_sovereign_id: Type.String(),
+      ...Terms,
+      expires_at: RequestTimestamp,
+    }),
+    answer: CapabilityOffer,
+    refusals: ['missing_offer_fields', 'invalid_timestamps', 'offer_rejected'],
+    handle(request, edge) {
+      const input = inputOf(() => offerInput(request.body));
+      const command = { operator: operatorOf(request), input };
+      return withAnswer(edge.call('offerCapabilities', command), answerReply);
+    },
+  },
+  {
+    method: 'POST',
+    path: '/admin/agreements/counter',
+    access: 'operator',
+    limit: 'ADMIN',
+    created: 'always',
+    summary: 'Answer an offer with narrower terms',
+    body: Type.Object({ offer: CapabilityOffer, ...Terms }),
+    answer: CapabilityCounter,
+    refusals: ['missing_counter_fields', 'invalid_offer', 'counter_rejected'],
+    handle(request, edge) {
+      const input = inputOf(() => counterInput(request.body, freshFor(request, edge)));
+      const command = { operator: operatorOf(request), input };
+      return withAnswer(edge.call('counterOffer', command), answerReply);
+    },
+  },
+  {
+    method: 'POST',
+    path: '/admin/agreements/accept',
+    access: 'operator',
+    limit: 'ADMIN',
+    created: 'always',
+    summary: 'Accept an offer, or the counter to our own',
+    description: 'Give offer, or counter with original_offer; the counter wins when all are there.',
+    body: Type.Object({
+      offer: Type.Optional(CapabilityOffer),
+      counter: Type.Optional(CapabilityCounter),
+      original_offer: Type.Optional(CapabilityOffer),
+    }),
+    answer: AgreementRecord,
+    refusals: ['missing_accept_fields', 'accept_rejected'],
+    handle(request, edge) {
+      const input = inputOf(() => acceptInput(request.body, freshFor(request, edge)));
+      const command = { operator: operatorOf(request), input };
+      return withAnswer(edge.call('acceptAgreement', command), answerReply);
+    },
+  },
+  {
+    method: 'POST',
+    path: '/agreements/verify',
+    access: 'public',
+    limit: 'VERIFY',
+    maxBodyBytes: MAX_PUBLIC_BODY,
+    summary: 'Verify who signed an agreement',
+    description: 'Keys left out are those of this authority; neither age nor evidence is judged.',
+    body: Type.Object({
+      agreement: AgreementRecord,
+      offerer_public_keys: Type.Optional(Keys),
+      responder_public_keys: Type.Optional(Keys),
+    }),
+    answer: Type.Object({
+      accepted: Type.Boolean(),
+      reason: Type.Enum([...AGREEMENT_REASONS]),
+      agreement_id: Type.String(),
+    }),
+    refusals: ['missing_agreement', 'invalid_agreement'],
+    handle: verify,
+  },
+];
+
+function offerInput(body: JsonObject): InputValue<'offerCapabilities'> {
+  demandPresent(body, ['responder_sovereign_id'], 'missing_offer_fields');
+  const capabilities = capabilityList(body, 'missing_offer_fields');
+  const window = windowOf(body, 'invalid_timestamps');
+  const { text: expiresAt } = timestampOf(body, 'expires_at', 'invalid_timestamps');
+  const { responder_sovereign_id: responder } = body;
+  demand(typeof responder === 'string', 'offer_rejected', 'invalid_responder_sovereign_id');
+  const terms = termsOf(body, capabilities, window, 'offer_rejected');
+  return { responder, terms, expiresAt };
+}
+
+function counterInput(body: JsonObject, fresh: Fresh): InputValue<'counterOffer'> {
+  demandPresent(body, ['offer'], 'missing_counter_fields');
+  const capabilities = capabilityList(body, 'missing_counter_fields');
+  const offer = readCapabilityOffer(body.offer, fresh);
+  if (offer === null) return refuse('invalid_offer', 'invalid_offer');
+  const window = windowOf(body, 'missing_counter_fields');
+  return { offer, terms: termsOf(body, capabilities, window, 'counter_rejected') };
+}
+
+/** Which way is taken depends on the members that are there, whatever they hold. */
+function acceptInput(body: JsonObject, fresh: Fresh): InputValue<'acceptAgreement'> {
+  const { offer, counter, original_offer: original } = body;
+  if (counter !== undefined && original !== undefined) {
+    return {
+      counter: embedded(
+        readCapabilityCounter(counter, fresh),
+        'accept_rejected',
+        'invalid_counter',
+      ),
+      offer: acceptable(original, fresh),
+    };
+  }
+  demand(offer !== undefined, 'missing_accept_fields', 'missing_offer');
+  return { counter: null, offer: acceptable(offer, fresh) };
+}
+
+function acceptable(offer: JsonValue, fresh: Fresh): CapabilityOffer {
+  return embedded(readCapabilityOffer(offer, fresh), 'accept_rejected', 'invalid_offer');
+}
+
+function capabilityList(body: JsonObject, refusal: RefusalName): readonly JsonValue[] {
+  const { capabilities } = body;
+  demand(isCapabilityList(capabilities), refusal, 'invalid_capabilities');
+  return capabilities;
+}
+
+function termsOf(
+  body: JsonObject,
+  capabilities: readonly JsonValue[],
+  window: Pick<RequestedTerms, 'validFrom' | 'validUntil'>,
+  refusal: RefusalName,
+): RequestedTerms {
+  demand(areCapabilities(capabilities), refusal, 'invalid_capabilities');
+  const scope = embedded(freeFormOf(body.scope), refusal, 'invalid_scope');
+  return { capabilities, scope, ...window };
+}
+
+function verify(request: RouteRequest, edge: Edge): Reply {
+  const { body } = request;
+  demandPresent(body, ['agreement'], 'missing_agreement');
+  const agreement = readAgreementRecord(body.agreement, freshFor(request, edge));
+  if (agreement === null) return refuse('invalid_agreement', 'invalid_agreement');
+  const offererKeys = candidateKeys(body.offerer_public_keys, edge, 'invalid_agreement');
+  const responderKeys = candidateKeys(body.responder_public_keys, edge, 'invalid_agreement');
+  const reason = verifyAgreement(agreement, offererKeys, responderKeys);
+  const { agreement_id } = agreement;
+  const accepted = reason === 'accepted';
+  const answer = { accepted, reason, agreement_id };
+  return verdictReply(edge, 'agreement_verified', answer, { agreement_id, accepted });
+}

@@ -1,0 +1,130 @@
+/** Boundary decisions: decide, verify (wire trust rules 5.4, 6.2). */
+import Type from 'typebox';
+import { type Edge, withAnswer } from '../http/edge.ts';
+import { answerReply, type Reply } from '../http/reply.ts';
+import { operatorOf, type Route, type RouteRequest } from '../http/route.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../json/value.ts';
+import { AgreementRecord, readAgreementRecord } from '../records/agreement.ts';
+import {
+  BOUNDARY_REASONS,
+  BoundaryDecision,
+  readBoundaryDecision,
+  verifyBoundaryDecision,
+} from '../records/boundary-decision.ts';
+import type { Fresh } from '../records/record.ts';
+import {
+  candidateKeys,
+  demand,
+  demandPresent,
+  freeFormOf,
+  freshFor,
+  type InputValue,
+  inputOf,
+  integerOf,
+  isMissing,
+  refuse,
+} from './trust-members.ts';
+import { Keys, MAX_PUBLIC_BODY } from './trust-schemas.ts';
+import { verdictReply } from './verdict.ts';
+
+const Context = Type.Object({
+  context_id: Type.Optional(Type.String({ description: 'reappears in the decision' })),
+  parent_kind: Type.Optional(Type.String()),
+  requester_sovereign_id: Type.Optional(Type.String()),
+  provider_sovereign_id: Type.Optional(Type.String()),
+  request_parameters: Type.Optional(
+    Type.Unsafe<JsonObject>({ type: 'object', additionalProperties: true }),
+  ),
+  context_freshness_seq: Type.Optional(Type.Integer({ minimum: 0 })),
+});
+
+export const boundaryRoutes: readonly Route[] = [
+  {
+    method: 'POST',
+    path: '/admin/boundary/decide',
+    access: 'operator',
+    limit: 'ADMIN',
+    created: 'always',
+    summary: 'Decide whether a request stays within an agreement',
+    description: 'A denial is a signed decision too. The agreement must carry our signature.',
+    body: Type.Object({
+      agreement: AgreementRecord,
+      requested_capability: Type.String(),
+      context: Type.Optional(Context),
+    }),
+    answer: BoundaryDecision,
+    refusals: ['missing_boundary_fields', 'invalid_agreement', 'boundary_eval_failed'],
+    handle(request, edge) {
+      const input = inputOf(() => decideInput(request.body, freshFor(request, edge)));
+      const command = { operator: operatorOf(request), input };
+      return withAnswer(edge.call('decideBoundary', command), answerReply);
+    },
+  },
+  {
+    method: 'POST',
+    path: '/boundary/verify',
+    access: 'public',
+    limit: 'VERIFY',
+    maxBodyBytes: MAX_PUBLIC_BODY,
+    summary: 'Verify a boundary decision',
+    body: Type.Object({
+      decision: BoundaryDecision,
+      operator_public_keys: Type.Optional(Keys),
+    }),
+    answer: Type.Object({
+      accepted: Type.Boolean(),
+      authorized: Type.Boolean(),
+      reason: Type.Enum([...BOUNDARY_REASONS]),
+      decision_id: Type.String(),
+    }),
+    refusals: ['missing_decision', 'invalid_decision'],
+    handle: verify,
+  },
+];
+
+function decideInput(body: JsonObject, fresh: Fresh): InputValue<'decideBoundary'> {
+  demandPresent(body, ['agreement', 'requested_capability'], 'missing_boundary_fields');
+  const agreement = readAgreementRecord(body.agreement, fresh);
+  if (agreement === null) return refuse('invalid_agreement', 'invalid_agreement');
+  const context = isMissing(body.context) ? {} : body.context;
+  demand(isJsonObject(context), 'missing_boundary_fields', 'invalid_context');
+  const freshness = contextMember(context, 'context_freshness_seq', 0, integerOf);
+  demand(freshness >= 0, 'missing_boundary_fields', 'invalid_context_freshness_seq');
+  const contextId = contextMember(context, 'context_id', null, textOf);
+  // The rest of the context reaches no record: it only has to be what it claims to be.
+  for (const name of ['parent_kind', 'requester_sovereign_id', 'provider_sovereign_id']) {
+    contextMember(context, name, null, textOf);
+  }
+  contextMember(context, 'request_parameters', null, freeFormOf);
+  const { requested_capability: capability } = body;
+  const isText = typeof capability === 'string';
+  demand(isText, 'missing_boundary_fields', 'invalid_requested_capability');
+  return { agreement, request: { capability, contextId, freshnessSequence: freshness } };
+}
+
+/** A member of the context; an empty one is the fallback, one of another type is refused. */
+function contextMember<T, F>(
+  context: JsonObject,
+  name: string,
+  fallback: F,
+  read: (value: JsonValue | undefined) => T | null,
+): T | F {
+  if (isMissing(context[name])) return fallback;
+  return read(context[name]) ?? refuse('missing_boundary_fields', `invalid_${name}`);
+}
+
+function textOf(value: JsonValue | undefined): string | null {
+  return typeof value === 'string' ? value : null;
+}
+
+function verify(request: RouteRequest, edge: Edge): Reply {
+  const { body, now } = request;
+  demandPresent(body, ['decision'], 'missing_decision');
+  const decision = readBoundaryDecision(body.decision, freshFor(request, edge));
+  if (decision === null) return refuse('invalid_decision', 'invalid_decision');
+  const keys = candidateKeys(body.operator_public_keys, edge, 'invalid_decision');
+  const { decision_id } = decision;
+  const verdict = verifyBoundaryDecision(decision, keys, now);
+  const told = { decision_id, accepted: verdict.accepted };
+  return verdictReply(edge, 'boundary_decision_verified', { ...verdict, decision_id }, told);
+}

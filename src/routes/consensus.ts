@@ -1,0 +1,149 @@
+/** Consensus: vote, assemble, verify (wire trust rules 5.8, 5.9, 6.6). */
+import Type from 'typebox';
+import { type Edge, withAnswer } from '../http/edge.ts';
+import { answerReply, type Reply } from '../http/reply.ts';
+import { operatorOf, type Route, type RouteRequest } from '../http/route.ts';
+import { isJsonObject, type JsonObject } from '../json/value.ts';
+import { MAX_VALIDATORS, MAX_VOTES } from '../records/bounds.ts';
+import {
+  CONSENSUS_REASONS,
+  ConsensusProof,
+  readConsensusProof,
+  verifyConsensusProof,
+} from '../records/consensus-proof.ts';
+import { JustificationProof, readJustificationProof } from '../records/justification-proof.ts';
+import type { Fresh } from '../records/record.ts';
+import { readValidatorVote, ValidatorVote } from '../records/validator-vote.ts';
+import {
+  areTexts,
+  candidateKeys,
+  demand,
+  demandPresent,
+  embedded,
+  freshFor,
+  type InputValue,
+  inputOf,
+  integerOf,
+  isList,
+  isMissing,
+  refuse,
+} from './trust-members.ts';
+import { Keys, MAX_PUBLIC_BODY } from './trust-schemas.ts';
+import { verdictReply } from './verdict.ts';
+
+export const consensusRoutes: readonly Route[] = [
+  {
+    method: 'POST',
+    path: '/admin/consensus/vote',
+    access: 'operator',
+    limit: 'ADMIN',
+    created: 'always',
+    summary: 'Vote on a justified decision as this sovereign',
+    body: Type.Object({
+      justification_proof: JustificationProof,
+      vote: Type.Boolean(),
+      reason: Type.Optional(Type.Union([Type.String(), Type.Null()])),
+    }),
+    answer: ValidatorVote,
+    refusals: ['missing_vote_fields', 'invalid_justification', 'vote_failed'],
+    handle(request, edge) {
+      const input = inputOf(() => voteInput(request.body, freshFor(request, edge)));
+      const command = { operator: operatorOf(request), input };
+      return withAnswer(edge.call('castVote', command), answerReply);
+    },
+  },
+  {
+    method: 'POST',
+    path: '/admin/consensus/proof',
+    access: 'operator',
+    limit: 'ADMIN',
+    created: 'always',
+    summary: 'Assemble votes to a consensus proof',
+    description:
+      'Votes are carried as given; their signatures are judged when the proof is verified.',
+    body: Type.Object({
+      justification_proof: JustificationProof,
+      votes: Type.Array(ValidatorVote),
+      required_threshold: Type.Integer({ minimum: 1 }),
+      validator_sovereign_ids: Type.Array(Type.String()),
+    }),
+    answer: ConsensusProof,
+    refusals: ['missing_proof_fields', 'proof_assembly_failed'],
+    handle(request, edge) {
+      const input = inputOf(() => proofInput(request.body, freshFor(request, edge)));
+      const command = { operator: operatorOf(request), input };
+      return withAnswer(edge.call('assembleConsensus', command), answerReply);
+    },
+  },
+  {
+    method: 'POST',
+    path: '/consensus/verify',
+    access: 'public',
+    limit: 'VERIFY',
+    maxBodyBytes: MAX_PUBLIC_BODY,
+    summary: 'Verify a consensus proof',
+    description:
+      'Every counted vote must verify under the key given for its validator; each validator counts ' +
+      'once; without assembler keys only proofs of this authority are accepted.',
+    body: Type.Object({
+      proof: ConsensusProof,
+      validator_public_keys: Type.Record(Type.String(), Type.String()),
+      assembler_public_keys: Type.Optional(Keys),
+    }),
+    answer: Type.Object({
+      valid: Type.Boolean(),
+      reason: Type.Enum([...CONSENSUS_REASONS]),
+      consensus_id: Type.String(),
+    }),
+    refusals: ['missing_proof', 'invalid_proof', 'missing_validator_public_keys'],
+    handle: verify,
+  },
+];
+
+function voteInput(body: JsonObject, fresh: Fresh): InputValue<'castVote'> {
+  const { vote, reason = null } = body;
+  demandPresent(body, ['justification_proof'], 'missing_vote_fields');
+  demand(typeof vote === 'boolean', 'missing_vote_fields', 'invalid_vote');
+  const justification = readJustificationProof(body.justification_proof, fresh);
+  if (justification === null) return refuse('invalid_justification', 'invalid_justification');
+  const isReason = reason === null || typeof reason === 'string';
+  demand(isReason, 'vote_failed', 'invalid_reason');
+  return { justification, vote, reason };
+}
+
+function proofInput(body: JsonObject, fresh: Fresh): InputValue<'assembleConsensus'> {
+  const { votes, validator_sovereign_ids: validators } = body;
+  demandPresent(body, ['justification_proof'], 'missing_proof_fields');
+  const areVotes = isList(votes) && votes.length <= MAX_VOTES;
+  demand(areVotes, 'missing_proof_fields', 'invalid_votes');
+  const areValidators = isList(validators) && validators.length <= MAX_VALIDATORS;
+  demand(areValidators, 'missing_proof_fields', 'invalid_validator_sovereign_ids');
+  const threshold = integerOf(body.required_threshold);
+  demand(threshold !== null, 'missing_proof_fields', 'invalid_required_threshold');
+  const read = readJustificationProof(body.justification_proof, fresh);
+  const justification = embedded(read, 'missing_proof_fields', 'invalid_justification');
+  const ballots = votes.map((vote) =>
+    embedded(readValidatorVote(vote, fresh), 'missing_proof_fields', 'invalid_vote'),
+  );
+  const areIds = areTexts(validators);
+  demand(areIds, 'proof_assembly_failed', 'invalid_validator_sovereign_ids');
+  return { justification, ballots: { votes: ballots, requiredThreshold: threshold, validators } };
+}
+
+function verify(request: RouteRequest, edge: Edge): Reply {
+  const { body, now } = request;
+  demandPresent(body, ['proof'], 'missing_proof');
+  const proof = readConsensusProof(body.proof, freshFor(request, edge));
+  if (proof === null) return refuse('invalid_proof', 'invalid_proof');
+  const assemblerKeys = candidateKeys(body.assembler_public_keys, edge, 'invalid_proof');
+  const { validator_public_keys: keys } = body;
+  const isMap = isJsonObject(keys) && !isMissing(keys);
+  demand(isMap, 'missing_validator_public_keys', 'missing_validator_public_keys');
+  const validatorKeys = new Map(Object.entries(keys));
+  demand(validatorKeys.size <= MAX_VALIDATORS, 'invalid_proof', 'too_many_validators');
+  const reason = verifyConsensusProof(proof, validatorKeys, assemblerKeys, now);
+  const { consensus_id } = proof;
+  const valid = reason === 'valid';
+  const answer = { valid, reason, consensus_id };
+  return verdictReply(edge, 'consensus_proof_verified', answer, { consensus_id, valid });
+}

@@ -1,0 +1,164 @@
+/** Selective disclosure: commit, nullify, prove, verify (wire trust rules 5.6, 5.7, 6.4, 6.5). */
+import Type from 'typebox';
+import { type Edge, withAnswer } from '../http/edge.ts';
+import { answerReply, jsonReply, type Reply } from '../http/reply.ts';
+import { operatorOf, type Route, type RouteRequest } from '../http/route.ts';
+import type { JsonObject } from '../json/value.ts';
+import { jsonText } from '../json/write.ts';
+import { AgreementRecord, readAgreementRecord } from '../records/agreement.ts';
+import { MAX_CAPABILITIES } from '../records/bounds.ts';
+import {
+  CapabilityCommitment,
+  CapabilityMembershipProof,
+  CapabilityNullifier,
+  DISCLOSURE_REASONS,
+  proveMembership,
+  readCapabilityCommitment,
+  readCapabilityMembershipProof,
+  verifyMembership,
+} from '../records/capability-disclosure.ts';
+import type { Fresh } from '../records/record.ts';
+import {
+  areTexts,
+  candidateKeys,
+  demand,
+  demandPresent,
+  embedded,
+  freshFor,
+  type InputValue,
+  inputOf,
+  isCapabilityList,
+  isList,
+  refuse,
+} from './trust-members.ts';
+import { Keys, MAX_PUBLIC_BODY } from './trust-schemas.ts';
+import { verdictReply } from './verdict.ts';
+
+const Capabilities = Type.Array(Type.String());
+
+export const disclosureRoutes: readonly Route[] = [
+  {
+    method: 'POST',
+    path: '/admin/disclosure/commit',
+    access: 'operator',
+    limit: 'ADMIN',
+    created: 'always',
+    summary: 'Commit to a set of capabilities of an agreement',
+    body: Type.Object({ capabilities: Capabilities, agreement: AgreementRecord }),
+    answer: CapabilityCommitment,
+    refusals: ['missing_commit_fields', 'commit_failed'],
+    handle(request, edge) {
+      const input = inputOf(() => commitInput(request.body, freshFor(request, edge)));
+      const command = { operator: operatorOf(request), input };
+      return withAnswer(edge.call('commitCapabilities', command), answerReply);
+    },
+  },
+  {
+    method: 'POST',
+    path: '/admin/disclosure/nullifier',
+    access: 'operator',
+    limit: 'ADMIN',
+    created: 'always',
+    summary: 'Use a membership proof up, once',
+    body: Type.Object({ proof: CapabilityMembershipProof }),
+    answer: CapabilityNullifier,
+    refusals: ['missing_proof', 'nullifier_failed'],
+    handle(request, edge) {
+      const input = inputOf(() => nullifierInput(request.body, freshFor(request, edge)));
+      const command = { operator: operatorOf(request), input };
+      return withAnswer(edge.call('nullifyProof', command), answerReply);
+    },
+  },
+  {
+    method: 'POST',
+    path: '/disclosure/prove',
+    access: 'public',
+    limit: 'VERIFY',
+    maxBodyBytes: MAX_PUBLIC_BODY,
+    summary: 'Prove that a capability is in a list',
+    description: 'Computed from the request alone: a list that was not committed to fails later.',
+    body: Type.Object({
+      capability: Type.String(),
+      capabilities: Capabilities,
+      commitment: CapabilityCommitment,
+      prover_sovereign_id: Type.String(),
+    }),
+    answer: CapabilityMembershipProof,
+    refusals: ['missing_prove_fields', 'invalid_commitment', 'prove_failed'],
+    handle: prove,
+  },
+  {
+    method: 'POST',
+    path: '/disclosure/verify',
+    access: 'public',
+    limit: 'VERIFY',
+    maxBodyBytes: MAX_PUBLIC_BODY,
+    summary: 'Verify that a capability was committed to',
+    body: Type.Object({
+      proof: CapabilityMembershipProof,
+      commitment: CapabilityCommitment,
+      issuer_public_keys: Type.Optional(Keys),
+    }),
+    answer: Type.Object({
+      valid: Type.Boolean(),
+      reason: Type.Enum([...DISCLOSURE_REASONS]),
+      commitment_id: Type.String(),
+    }),
+    refusals: ['missing_verify_fields', 'invalid_input'],
+    handle: verify,
+  },
+];
+
+function commitInput(body: JsonObject, fresh: Fresh): InputValue<'commitCapabilities'> {
+  const { capabilities } = body;
+  const isThere = isCapabilityList(capabilities);
+  demand(isThere, 'missing_commit_fields', 'invalid_capabilities');
+  demandPresent(body, ['agreement'], 'missing_commit_fields');
+  const read = readAgreementRecord(body.agreement, fresh);
+  const agreement = embedded(read, 'missing_commit_fields', 'invalid_agreement');
+  demand(areTexts(capabilities), 'commit_failed', 'invalid_capabilities');
+  return { agreement, capabilities };
+}
+
+function nullifierInput(body: JsonObject, fresh: Fresh): InputValue<'nullifyProof'> {
+  demandPresent(body, ['proof'], 'missing_proof');
+  return embedded(
+    readCapabilityMembershipProof(body.proof, fresh),
+    'missing_proof',
+    'invalid_proof',
+  );
+}
+
+function prove(request: RouteRequest, edge: Edge): Reply {
+  const { body, now } = request;
+  const { capability, capabilities, prover_sovereign_id: prover } = body;
+  const names = ['capability', 'commitment', 'prover_sovereign_id'];
+  demandPresent(body, names, 'missing_prove_fields');
+  const isBounded = isList(capabilities) && capabilities.length <= MAX_CAPABILITIES;
+  demand(isBounded, 'missing_prove_fields', 'invalid_capabilities');
+  const commitment = readCapabilityCommitment(body.commitment, freshFor(request, edge));
+  if (commitment === null) return refuse('invalid_commitment', 'invalid_commitment');
+  demand(areTexts(capabilities), 'prove_failed', 'invalid_capabilities');
+  demand(typeof capability === 'string', 'prove_failed', 'invalid_capability');
+  demand(typeof prover === 'string', 'prove_failed', 'invalid_prover_sovereign_id');
+  const { commitment_id: commitmentId } = commitment;
+  const disclosure = { commitmentId, capability, capabilities, prover };
+  const proof = proveMembership(disclosure, edge.runtime.uuid(), now);
+  return jsonReply(200, jsonText(embedded(proof, 'prove_failed', 'capability_not_in_list')));
+}
+
+function verify(request: RouteRequest, edge: Edge): Reply {
+  const { body } = request;
+  demandPresent(body, ['proof', 'commitment'], 'missing_verify_fields');
+  const fresh = freshFor(request, edge);
+  const proof = readCapabilityMembershipProof(body.proof, fresh);
+  if (proof === null) return refuse('invalid_input', 'invalid_proof');
+  const commitment = readCapabilityCommitment(body.commitment, fresh);
+  if (commitment === null) return refuse('invalid_input', 'invalid_commitment');
+  const keys = candidateKeys(body.issuer_public_keys, edge, 'invalid_input');
+  const reason = verifyMembership(proof, commitment, keys);
+  const { commitment_id } = commitment;
+  const valid = reason === 'valid';
+  const answer = { valid, reason, commitment_id };
+  return verdictReply(edge, 'capability_proof_verified', answer, { commitment_id, valid });
+}

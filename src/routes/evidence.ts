@@ -1,0 +1,135 @@
+/** Trust evidence: build, verify (wire trust rules 5.5, 6.3). */
+import Type from 'typebox';
+import { type Edge, withAnswer } from '../http/edge.ts';
+import { answerReply, type Reply } from '../http/reply.ts';
+import { operatorOf, type Route, type RouteRequest } from '../http/route.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../json/value.ts';
+import {
+  EVIDENCE_REASONS,
+  readTrustDecision,
+  readTrustEvidence,
+  TrustDecision,
+  TrustEvidence,
+  VERDICTS,
+  verifyTrustEvidence,
+} from '../records/trust-evidence.ts';
+import {
+  candidateKeys,
+  demand,
+  demandPresent,
+  embedded,
+  freshFor,
+  type InputValue,
+  inputOf,
+  integerOf,
+  isList,
+  isMissing,
+  refuse,
+} from './trust-members.ts';
+import { Keys, MAX_PUBLIC_BODY } from './trust-schemas.ts';
+import { verdictReply } from './verdict.ts';
+
+export const evidenceRoutes: readonly Route[] = [
+  {
+    method: 'POST',
+    path: '/admin/trust-evidence',
+    access: 'operator',
+    limit: 'ADMIN',
+    created: 'always',
+    summary: 'Sign a trust decision as evidence',
+    description: 'The decision is signed as stated; it is not compared with the graph.',
+    body: Type.Object({
+      decision: TrustDecision,
+      graph_digest: Type.Optional(Type.String({ description: 'else that of our graph' })),
+    }),
+    answer: TrustEvidence,
+    refusals: ['missing_decision', 'invalid_decision', 'evidence_build_failed'],
+    handle(request, edge) {
+      const input = inputOf(() => buildInput(request.body));
+      const command = { operator: operatorOf(request), input };
+      return withAnswer(edge.call('buildEvidence', command), answerReply);
+    },
+  },
+  {
+    method: 'POST',
+    path: '/trust-evidence/verify',
+    access: 'public',
+    limit: 'VERIFY',
+    maxBodyBytes: MAX_PUBLIC_BODY,
+    summary: 'Verify trust evidence',
+    description: 'Evidence of a block is accepted as evidence; it does not expire.',
+    body: Type.Object({
+      evidence: TrustEvidence,
+      issuer_public_keys: Type.Optional(Keys),
+      expected_graph_digest: Type.Optional(Type.String()),
+    }),
+    answer: Type.Object({
+      accepted: Type.Boolean(),
+      reason: Type.Enum([...EVIDENCE_REASONS]),
+      evidence_id: Type.String(),
+      issuer_sovereign_id: Type.String(),
+      verdict: Type.String(),
+    }),
+    refusals: ['missing_evidence', 'invalid_evidence'],
+    handle: verify,
+  },
+];
+
+function buildInput(body: JsonObject): InputValue<'buildEvidence'> {
+  const { decision, graph_digest: digest } = body;
+  const isThere = isJsonObject(decision) && !isMissing(decision);
+  demand(isThere, 'missing_decision', 'missing_decision');
+  demandForm(decision);
+  const read = readTrustDecision(decision);
+  const record = embedded(read, 'evidence_build_failed', 'invalid_decision');
+  if (isMissing(digest)) return { decision: record, graphDigest: null };
+  demand(typeof digest === 'string', 'evidence_build_failed', 'invalid_graph_digest');
+  return { decision: record, graphDigest: digest };
+}
+
+/** What makes it a decision at all; the types of its other members are a matter of building. */
+function demandForm(decision: JsonObject): void {
+  const { verdict, hop_count: hops, trusted } = decision;
+  demand(
+    VERDICTS.some((known) => known === verdict),
+    'invalid_decision',
+    'invalid_verdict',
+  );
+  for (const name of ['source_sovereign_id', 'target_sovereign_id']) {
+    demand((decision[name] ?? null) !== null, 'invalid_decision', `missing_${name}`);
+  }
+  for (const name of ['signals', 'requested_roles']) {
+    const list = decision[name];
+    demand(list === undefined || isList(list), 'invalid_decision', `invalid_${name}`);
+  }
+  demand(listOf(decision.signals).every(isSignal), 'invalid_decision', 'invalid_signals');
+  const isCount = hops === undefined || integerOf(hops) !== null;
+  demand(isCount, 'invalid_decision', 'invalid_hop_count');
+  const isFlag = trusted === undefined || typeof trusted === 'boolean';
+  demand(isFlag, 'invalid_decision', 'invalid_trusted');
+}
+
+function listOf(value: JsonValue | undefined): readonly JsonValue[] {
+  return isList(value) ? value : [];
+}
+
+function isSignal(value: JsonValue): boolean {
+  if (!isJsonObject(value)) return false;
+  return (value.code ?? null) !== null && (value.severity ?? null) !== null;
+}
+
+function verify(request: RouteRequest, edge: Edge): Reply {
+  const { body } = request;
+  demandPresent(body, ['evidence'], 'missing_evidence');
+  const evidence = readTrustEvidence(body.evidence, freshFor(request, edge));
+  if (evidence === null) return refuse('invalid_evidence', 'invalid_evidence');
+  const keys = candidateKeys(body.issuer_public_keys, edge, 'invalid_evidence');
+  const expected = body.expected_graph_digest ?? null;
+  const isText = expected === null || typeof expected === 'string';
+  demand(isText, 'invalid_evidence', 'invalid_expected_graph_digest');
+  const reason = verifyTrustEvidence(evidence, keys, expected);
+  const { evidence_id, issuer_sovereign_id, verdict } = evidence;
+  const accepted = reason === 'accepted';
+  const answer = { accepted, reason, evidence_id, issuer_sovereign_id, verdict };
+  return verdictReply(edge, 'trust_evidence_verified', answer, { evidence_id, accepted });
+}

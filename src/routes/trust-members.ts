@@ -1,0 +1,125 @@
+/**
+ * Members of trust-protocol requests. Their checks have an order and a code each (wire trust rules 5, 6),
+ * so they are written out per route; what the checks have in common is here. Codes of a route are few:
+ * the finer cause goes into the details of the refusal.
+ */
+import type { Input } from '../authority/commands.ts';
+import type { CommandOf, TrustCommand } from '../authority/open-authority.ts';
+import type { Edge } from '../http/edge.ts';
+import type { RouteRequest } from '../http/route.ts';
+import { isJsonObject, JsonFloat, type JsonObject, type JsonValue } from '../json/value.ts';
+import { MAX_CAPABILITIES, MAX_KEYS } from '../records/bounds.ts';
+import type { Fresh } from '../records/record.ts';
+import { Refusal, type RefusalName } from '../refusal.ts';
+import { parseRequestDatetime, type RequestDatetime } from '../timestamp.ts';
+
+type Member = JsonValue | undefined;
+
+/** What a command of the trust protocol takes from the body. */
+export type InputValue<Name extends TrustCommand> =
+  CommandOf<Name>['input'] extends Input<infer Value> ? Value : never;
+
+/** What a body says to the authority; a refusal met on the way is given once the operator is known. */
+export function inputOf<T>(read: () => T): Input<T> {
+  try {
+    return { ok: true, value: read() };
+  } catch (cause) {
+    if (!(cause instanceof Refusal)) throw cause;
+    return { ok: false, refusal: cause.refusal, details: cause.details };
+  }
+}
+
+export function refuse(refusal: RefusalName, cause: string): never {
+  throw new Refusal(refusal, { cause });
+}
+
+/** Refuses unless the member's test passed. */
+export function demand(passed: boolean, refusal: RefusalName, cause: string): asserts passed {
+  if (!passed) refuse(refusal, cause);
+}
+
+/** Absent or empty: null, false, zero, and text, lists and objects with nothing in them. */
+export function isMissing(value: Member): boolean {
+  if (value === undefined || value === null || value === false || value === '') return true;
+  if (value === 0 || (value instanceof JsonFloat && value.value === 0)) return true;
+  if (Array.isArray(value)) return value.length === 0;
+  return isJsonObject(value) && Object.keys(value).length === 0;
+}
+
+/** Refuses when any of the members is missing. */
+export function demandPresent(
+  body: JsonObject,
+  names: readonly string[],
+  refusal: RefusalName,
+): void {
+  for (const name of names) demand(!isMissing(body[name]), refusal, `missing_${name}`);
+}
+
+/** Reads an embedded record, or refuses. */
+export function embedded<T>(record: T | null, refusal: RefusalName, cause: string): T {
+  return record ?? refuse(refusal, cause);
+}
+
+export function isList(value: Member): value is readonly JsonValue[] {
+  return Array.isArray(value);
+}
+
+export function areTexts(list: readonly JsonValue[]): list is readonly string[] {
+  return list.every((item) => typeof item === 'string');
+}
+
+/** A list with items of any kind, and not more capabilities than one record may hold. */
+export function isCapabilityList(value: Member): value is readonly JsonValue[] {
+  return isList(value) && value.length > 0 && value.length <= MAX_CAPABILITIES;
+}
+
+export function areCapabilities(list: readonly JsonValue[]): list is readonly string[] {
+  return areTexts(list) && !list.includes('');
+}
+
+/** The safe integer a value is, also when it is written as an integral float; null when it is none. */
+export function integerOf(value: Member): number | null {
+  const number = value instanceof JsonFloat ? value.value : value;
+  return typeof number === 'number' && Number.isSafeInteger(number) ? number : null;
+}
+
+/** A free-form object; a missing one is `{}`, and null is anything else. */
+export function freeFormOf(value: Member): JsonObject | null {
+  if (isMissing(value)) return {};
+  return isJsonObject(value) ? value : null;
+}
+
+/** Refuses what is no timestamp, or one that no record can hold. */
+export function timestampOf(body: JsonObject, name: string, refusal: RefusalName): RequestDatetime {
+  const value = body[name];
+  const datetime = typeof value === 'string' ? parseRequestDatetime(value) : null;
+  return datetime ?? refuse(refusal, `invalid_${name}`);
+}
+
+/** A window of validity in the spelling of records; refuses one that does not end after it begins. */
+export function windowOf(
+  body: JsonObject,
+  refusal: RefusalName,
+): { readonly validFrom: string; readonly validUntil: string } {
+  const from = timestampOf(body, 'valid_from', refusal);
+  const until = timestampOf(body, 'valid_until', refusal);
+  demand(from.instant < until.instant, refusal, 'timestamp_order');
+  return { validFrom: from.text, validUntil: until.text };
+}
+
+/** Candidate keys: absent or null is our own key, an empty list accepts nothing (1.5). */
+export function candidateKeys(
+  given: Member,
+  { settings }: Edge,
+  refusal: RefusalName,
+): readonly string[] {
+  if (given === undefined || given === null) return [settings.nodeAuth.audience];
+  demand(isList(given) && areTexts(given), refusal, 'invalid_keys');
+  demand(given.length <= MAX_KEYS, refusal, 'too_many_keys');
+  return given;
+}
+
+/** What records lack that each reader makes up for itself. */
+export function freshFor({ now }: RouteRequest, { runtime }: Edge): Fresh {
+  return { now, uuid: () => runtime.uuid() };
+}

@@ -1,0 +1,14 @@
+/** Schemas that requests of the trust protocol share. */
+import Type from 'typebox';
+
+/** Largest body of a public verification: what anyone may send must never be much work. */
+export const MAX_PUBLIC_BODY = 256 * 1024;
+
+/** What keys verify a record; left out, that of this authority. */
+export const Keys = Type.Array(Type.String(), {
+  description: 'Base64 Ed25519 public keys; an empty list accepts nothing',
+});
+
+export const RequestTimestamp = Type.String({
+  description: 'ISO 8601; without an offset it is UTC',
+});

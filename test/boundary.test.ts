@@ -1,0 +1,973 @@
+/** Boundary decisions over HTTP: decide, verify (wire trust rules 2.6 to 2.8, 4.4, 5.4, 6.2). */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { JsonFloat, type JsonObject, type JsonValue } from '../src/json/value.ts';
+import { formatInstant } from '../src/timestamp.ts';
+import type { TestAuthority } from './support/authority.ts';
+import { HOUR, SECOND } from './support/clock.ts';
+import { FORGED_SIGNATURE, valuesExcept, WEAK_KEYS } from './support/hostile.ts';
+import {
+  auditEvents,
+  newKey,
+  operate,
+  operatorRequest,
+  outcome,
+  send,
+  sendSigned,
+} from './support/requests.ts';
+import {
+  audited,
+  misspellableKey,
+  post,
+  sovereign,
+  startUnlimited,
+  stateDigest,
+  UUID,
+} from './support/trust.ts';
+import {
+  AT_THE_OPERATORS_DOOR,
+  AT_THE_PUBLIC_DOOR,
+  agreedTerms,
+  agreementBetween,
+  type Change,
+  combinationsOf,
+  counterTo,
+  created,
+  decisionBy,
+  drop,
+  eachOf,
+  evidence,
+  freshnessProof,
+  inner,
+  keyListCases,
+  MISSING,
+  mutationsOf,
+  offerBetween,
+  ourselves,
+  outcomeWithCause,
+  type Party,
+  recognised,
+  resigned,
+  set,
+  signaturesOf,
+  signedAgreement,
+  singlySigned,
+  singlyVerifies,
+  without,
+} from './support/trust-protocol.ts';
+
+const DECIDE = '/admin/boundary/decide';
+const VERIFY = '/boundary/verify';
+const VALIDITY = 300 * SECOND;
+
+/** An agreement that both have signed, on terms that ask for no freshness. */
+function agreementOf(na: TestAuthority, terms: JsonObject = {}): JsonObject {
+  const now = na.clock.now();
+  const agreed_terms = agreedTerms(now, { freshness_commitment: 0, ...terms });
+  return agreementBetween(ourselves(na), sovereign('beta'), now, { agreed_terms });
+}
+
+function decide(na: TestAuthority, agreement: JsonObject, changes: JsonObject = {}) {
+  return operate(na, DECIDE, { agreement, requested_capability: 'read', ...changes });
+}
+
+/** Names of the gates that were evaluated; the failed one in capitals. */
+function gatesOf(decision: JsonObject): string[] {
+  return (decision.gate_results as JsonObject[]).map(({ gate_name, passed, detail }) => {
+    assert.equal(typeof detail, 'string');
+    assert.notEqual(detail, '');
+    return passed === true ? String(gate_name) : String(gate_name).toUpperCase();
+  });
+}
+
+// Decisions
+
+test('a request within the agreement is authorized: a signed decision, and it is audited', async () => {
+  await using na = await startUnlimited();
+  const now = na.clock.now();
+  const agreement = agreementOf(na);
+  const body = { agreement, requested_capability: 'read', context: { context_id: 'context-7' } };
+  const decision = await created(operate(na, DECIDE, body, { operator: na.standard }));
+  const { decision_id, gate_results, signature, ...rest } = decision;
+  assert.match(String(decision_id), UUID);
+  assert.deepEqual(rest, {
+    context_id: 'context-7',
+    agreement_id: agreement.agreement_id,
+    authorized: true,
+    denial_reason: null,
+    decision_made_at: formatInstant(now),
+    decision_valid_until: formatInstant(now + VALIDITY),
+    operator_sovereign_id: 'alpha',
+    freshness_proof: null,
+  });
+  assert.deepEqual(gatesOf(decision), ['capability_check', 'validity_window', 'freshness_check']);
+  for (const gate of gate_results as JsonObject[]) {
+    assert.deepEqual(Object.keys(gate).sort(), ['detail', 'gate_name', 'passed']);
+  }
+  assert.equal((signature as JsonObject).key_id, na.audience);
+  assert.ok(singlyVerifies(decision, na.audience));
+  assert.deepEqual(audited(na, 'boundary_decision_made'), [
+    {
+      decision_id,
+      context_id: 'context-7',
+      agreement_id: agreement.agreement_id,
+      requested_capability: 'read',
+      authorized: true,
+    },
+  ]);
+  const again = await created(decide(na, agreement));
+  assert.notEqual(again.decision_id, decision_id);
+  assert.match(String(again.context_id), UUID);
+});
+
+test('the configured label of the authority key stands in the signature of a decision', async () => {
+  await using na = await startUnlimited({ environment: { NA_KEY_ID: 'na-2026' } });
+  const decision = await created(decide(na, agreementOf(na)));
+  assert.equal(inner(decision, 'signature').key_id, 'na-2026');
+  assert.ok(singlyVerifies(decision, na.audience));
+});
+
+const DENIALS = {
+  capability_check: 'capability out of scope',
+  validity_window: 'outside validity window',
+  freshness_check: 'insufficient freshness',
+} as const;
+
+type Gate = keyof typeof DENIALS;
+
+const GATES = Object.keys(DENIALS) as Gate[];
+
+/** How each gate is made to fail. */
+const CLOSED: { readonly [gate in Gate]: JsonObject } = {
+  capability_check: { capabilities: ['write'] },
+  validity_window: { valid_until: '2020-01-02T00:00:00Z', valid_from: '2020-01-01T00:00:00Z' },
+  freshness_check: { freshness_commitment: 1 },
+};
+
+test('gates are tried in order, and the first that fails is the last that is tried', async (t) => {
+  await using na = await startUnlimited();
+  const now = na.clock.now();
+  for (const { first, names } of combinationsOf(GATES)) {
+    await t.test(`${first}, of ${names.join(', ')}`, async () => {
+      const agreement = agreementOf(na, Object.assign({}, ...names.map((name) => CLOSED[name])));
+      const decision = await created(decide(na, agreement));
+      assert.equal(decision.authorized, false);
+      assert.equal(decision.denial_reason, DENIALS[first]);
+      assert.deepEqual(gatesOf(decision), [
+        ...GATES.slice(0, GATES.indexOf(first)),
+        first.toUpperCase(),
+      ]);
+      assert.equal(decision.decision_valid_until, formatInstant(now + VALIDITY), 'not capped');
+      assert.ok(singlyVerifies(decision, na.audience));
+      assert.equal(audited(na, 'boundary_decision_made').at(-1)?.authorized, false);
+      const { body } = await post(na, VERIFY, { decision });
+      assert.deepEqual(body, {
+        accepted: true,
+        authorized: false,
+        reason: {
+          capability_check: 'unauthorized_capability_out_of_scope',
+          validity_window: 'unauthorized_outside_validity_window',
+          freshness_check: 'unauthorized_insufficient_freshness',
+        }[first],
+        decision_id: decision.decision_id,
+      });
+    });
+  }
+});
+
+test('a capability is agreed as exact text, and nothing in it stands for anything else', async (t) => {
+  await using na = await startUnlimited();
+  const capabilities = ['read', 'read', 'data:*', 'Zürich', '*', '5'];
+  const agreement = agreementOf(na, { capabilities });
+  for (const [capability, authorized] of [
+    ['read', true],
+    ['data:*', true],
+    ['Zürich', true],
+    ['*', true],
+    ['5', true],
+    ['Zu\u0308rich', false],
+    ['data:x', false],
+    ['data:', false],
+    ['Read', false],
+    ['rea', false],
+    ['read ', false],
+    ['read\u0000', false],
+    ['write', false],
+    ['length', false],
+    ['0', false],
+  ] as const) {
+    await t.test(JSON.stringify(capability), async () => {
+      const decision = await created(decide(na, agreement, { requested_capability: capability }));
+      assert.equal(decision.authorized, authorized);
+      const details = audited(na, 'boundary_decision_made').at(-1);
+      assert.equal(details?.requested_capability, capability);
+    });
+  }
+});
+
+test('an agreement on nothing authorizes nothing', async () => {
+  await using na = await startUnlimited();
+  const decision = await created(decide(na, agreementOf(na, { capabilities: [] })));
+  assert.equal(decision.denial_reason, 'capability out of scope');
+});
+
+test('both ends of the window belong to it, and an authorization does not outlive it', async (t) => {
+  await using na = await startUnlimited();
+  const now = na.clock.now();
+  for (const [name, from, until, validFor] of [
+    ['from now on', 0, HOUR, VALIDITY],
+    ['from a microsecond on', 0.001, HOUR, null],
+    ['until now', -HOUR, 0, 0],
+    ['until a microsecond ago', -HOUR, -0.001, null],
+    ['this instant alone', 0, 0, 0],
+    ['for 1 ms more', -HOUR, 1, 1],
+    ['for 299999 ms more', -HOUR, VALIDITY - 1, VALIDITY - 1],
+    ['for 300000 ms more', -HOUR, VALIDITY, VALIDITY],
+    ['for 300001 ms more', -HOUR, VALIDITY + 1, VALIDITY],
+    ['the wrong way round', HOUR, -HOUR, null],
+    ['not yet', HOUR, 2 * HOUR, null],
+    ['no longer', -2 * HOUR, -HOUR, null],
+  ] as const) {
+    await t.test(name, async () => {
+      const agreement = agreementOf(na, {
+        valid_from: formatInstant(now + from),
+        valid_until: formatInstant(now + until),
+      });
+      const decision = await created(decide(na, agreement));
+      assert.equal(decision.authorized, validFor !== null);
+      assert.equal(decision.denial_reason, validFor === null ? DENIALS.validity_window : null);
+      assert.equal(decision.decision_valid_until, formatInstant(now + (validFor ?? VALIDITY)));
+    });
+  }
+});
+
+test('the unsigned end of an agreement decides nothing, and neither does its id', async () => {
+  await using na = await startUnlimited();
+  const expired = agreementOf(na, CLOSED.validity_window);
+  const prolonged = { ...expired, expires_at: formatInstant(na.clock.now() + HOUR) };
+  assert.equal((await created(decide(na, prolonged))).authorized, false);
+  const current = { ...agreementOf(na), expires_at: '2020-01-01T00:00:00Z', agreement_id: 'other' };
+  const decision = await created(decide(na, current));
+  assert.deepEqual([decision.authorized, decision.agreement_id], [true, 'other']);
+});
+
+test('an agreement made here is denied once its window is over, with 201', async () => {
+  await using na = await startUnlimited();
+  const beta = sovereign('beta');
+  await recognised(na, beta);
+  const now = na.clock.now();
+  const requested_terms = agreedTerms(now, { freshness_commitment: 0 });
+  const offer = offerBetween(beta, ourselves(na), now, { requested_terms });
+  const agreement = await created(operate(na, '/admin/agreements/accept', { offer }));
+  assert.equal((await created(decide(na, agreement))).authorized, true);
+  na.clock.advance(HOUR);
+  assert.equal((await created(decide(na, agreement))).authorized, true, 'its last instant');
+  na.clock.advance(1);
+  const decision = await created(decide(na, agreement));
+  assert.deepEqual([decision.authorized, decision.denial_reason], [false, DENIALS.validity_window]);
+});
+
+test('the sequence of the context has to reach what was committed to', async (t) => {
+  await using na = await startUnlimited();
+  for (const [commitment, sequence, authorized] of [
+    [0, 0, true],
+    [0, 5, true],
+    [3, 3, true],
+    [3, 4, true],
+    [3, new JsonFloat(3), true],
+    [3, Number.MAX_SAFE_INTEGER, true],
+    [Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER, true],
+    [3, 2, false],
+    [3, 0, false],
+    [Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER - 1, false],
+    [3, null, false],
+    [3, '', false],
+  ] as [number, JsonValue, boolean][]) {
+    await t.test(`${String(sequence)} for ${commitment}`, async () => {
+      const agreement = agreementOf(na, { freshness_commitment: commitment });
+      const context = { context_freshness_seq: sequence };
+      const decision = await created(decide(na, agreement, { context }));
+      assert.equal(decision.authorized, authorized);
+      assert.equal(decision.denial_reason, authorized ? null : DENIALS.freshness_check);
+    });
+  }
+});
+
+test('the commitment of an agreement that says none is 0', async () => {
+  await using na = await startUnlimited();
+  const agreement = agreementOf(na);
+  const agreed_terms = without(inner(agreement, 'agreed_terms'), 'freshness_commitment');
+  assert.equal((await created(decide(na, { ...agreement, agreed_terms }))).authorized, true);
+});
+
+// The agreement (wire trust rules 4.4)
+
+test('a decision is made under agreements that carry our own signature, and under no others', async (t) => {
+  await using na = await startUnlimited();
+  const [alpha, beta, gamma] = [ourselves(na), sovereign('beta'), sovereign('gamma')];
+  await recognised(na, beta);
+  const now = na.clock.now();
+  const agreement = agreementOf(na);
+  const wide = agreedTerms(now, { capabilities: ['read', 'admin'], freshness_commitment: 0 });
+  const offer = offerBetween(beta, alpha, now, { requested_terms: wide });
+  const counter = counterTo(offer, alpha, now, { agreed_terms: wide });
+  for (const [name, given, expected] of [
+    ['of both', agreement, '201'],
+    ['ours alone', signedAgreement(agreement, alpha.key), '201'],
+    ['ours after that of a stranger', signedAgreement(agreement, newKey(), alpha.key), '201'],
+    [
+      'ours, labelled wrong',
+      { ...agreement, signatures: signaturesOf(agreement).map(({ sig }) => ({ key_id: '', sig })) },
+      '201',
+    ],
+    [
+      'ours, between two others',
+      agreementBetween(beta, gamma, now, { agreed_terms: wide }, [alpha.key]),
+      '201',
+    ],
+    [
+      'ours on a counter, wrapped as an agreement',
+      { ...counter, agreement_id: 'wrapped', established_at: formatInstant(now) },
+      '201',
+    ],
+    ['of the peer alone', signedAgreement(agreement, beta.key), '422'],
+    ['of a stranger', signedAgreement(agreement, newKey()), '422'],
+    ['of an operator', signedAgreement(agreement, na.privileged.key), '422'],
+    ['none', { ...agreement, signatures: [] }, '422'],
+    ['none at all', without(agreement, 'signatures'), '422'],
+    ['ours over the whole record', resigned(agreement, alpha.key), '422'],
+    [
+      'ours on the offer',
+      { ...agreement, signatures: offerBetween(alpha, beta, now).signatures },
+      '422',
+    ],
+    ['ours on narrower terms', { ...agreement, agreed_terms: wide }, '422'],
+    ['ours with another responder', { ...agreement, responder_sovereign_id: 'gamma' }, '422'],
+    [
+      'ours with other evidence',
+      { ...agreement, offerer_evidence: evidence(alpha, beta, now) },
+      '422',
+    ],
+    [
+      'that verifies under weak keys',
+      { ...agreement, signatures: [{ key_id: 'w', sig: FORGED_SIGNATURE }] },
+      '422',
+    ],
+  ] as [string, JsonObject, string][]) {
+    await t.test(`signature ${name}`, async () => {
+      const answer = await decide(na, given);
+      const refused = '422 boundary_eval_failed agreement_not_signed_here';
+      assert.equal(outcomeWithCause(answer), expected === '201' ? '201' : refused);
+    });
+  }
+});
+
+test('an agreement the peer accepted by itself needs our signature first', async () => {
+  await using na = await startUnlimited();
+  const [alpha, beta] = [ourselves(na), sovereign('beta')];
+  const now = na.clock.now();
+  const agreed_terms = agreedTerms(now, { freshness_commitment: 0 });
+  const theirs = agreementBetween(alpha, beta, now, { agreed_terms }, [beta.key]);
+  assert.equal(outcome(await decide(na, theirs)), '422 boundary_eval_failed');
+  const cosigned = signedAgreement(theirs, beta.key, alpha.key);
+  assert.equal((await created(decide(na, cosigned))).authorized, true);
+});
+
+/** Inside a member that is kept verbatim one change is as good as any. */
+const VERBATIM = /_evidence\.(?!verdict)/;
+
+test('no signed member of an agreement can be changed without being noticed', async () => {
+  await using na = await startUnlimited();
+  const agreement = signedAgreement(agreementOf(na), ourselves(na).key);
+  const decided = /^(agreement_id|established_at|expires_at|signatures\.\d+\.key_id)$/;
+  await eachOf(mutationsOf(agreement, VERBATIM), async ({ name, path, record }) => {
+    const code = outcome(await decide(na, record));
+    if (code === '201') {
+      const isDefault = name === 'agreed_terms.freshness_commitment left out';
+      assert.ok(decided.test(path) || isDefault, name);
+    } else {
+      assert.ok(
+        ['400 invalid_agreement', '422 boundary_eval_failed'].includes(code),
+        `${name}: ${code}`,
+      );
+    }
+  });
+});
+
+// The request (wire trust rules 5.4)
+
+type Fault = readonly [code: string, cause: string, change: Change];
+
+const FAULTS = {
+  'no agreement': ['400 missing_boundary_fields', 'missing_agreement', drop('agreement')],
+  'no capability': [
+    '400 missing_boundary_fields',
+    'missing_requested_capability',
+    drop('requested_capability'),
+  ],
+  'no agreement by its form': [
+    '400 invalid_agreement',
+    'invalid_agreement',
+    (body) =>
+      body.agreement === undefined
+        ? body
+        : { ...body, agreement: without(inner(body, 'agreement'), 'agreed_terms') },
+  ],
+  'a context that is text': [
+    '400 missing_boundary_fields',
+    'invalid_context',
+    set({ context: 'x' }),
+  ],
+  'an agreement without our signature': [
+    '422 boundary_eval_failed',
+    'agreement_not_signed_here',
+    (body) => ({ ...body, agreement: { ...inner(body, 'agreement'), signatures: [] } }),
+  ],
+} as const satisfies { readonly [name: string]: Fault };
+
+test('a request that is wrong is refused with the code of the first thing wrong with it', async (t) => {
+  await using na = await startUnlimited();
+  const body = { agreement: agreementOf(na), requested_capability: 'read' };
+  const faults: { readonly [name: string]: Fault } = FAULTS;
+  for (const { first, names } of combinationsOf(Object.keys(faults))) {
+    await t.test(`${first}, of ${names.join(', ')}`, async () => {
+      const spoilt = names
+        .toReversed()
+        .reduce<JsonObject>((spoiling, name) => faults[name]?.[2](spoiling) ?? spoiling, body);
+      const [code, cause] = faults[first] ?? [];
+      assert.equal(outcomeWithCause(await operate(na, DECIDE, spoilt)), `${code} ${cause}`);
+    });
+  }
+  assert.deepEqual(audited(na, 'boundary_decision_made'), []);
+});
+
+test('each member of the request has its type, and some of its emptiness', async (t) => {
+  await using na = await startUnlimited();
+  const agreement = agreementOf(na);
+  const NOT_MISSING = valuesExcept(
+    'null',
+    'false',
+    'an empty string',
+    'an empty list',
+    'an empty object',
+  );
+  const text = (values: readonly (readonly [string, JsonValue])[]) =>
+    values.filter(([name]) => name !== 'a string');
+  const object = (values: readonly (readonly [string, JsonValue])[]) =>
+    values.filter(([name]) => name !== 'an object');
+  const rows: [string, JsonObject, string][] = [
+    ...MISSING.flatMap(([name, value]): [string, JsonObject, string][] => [
+      [`agreement ${name}`, { agreement: value }, '400 missing_boundary_fields missing_agreement'],
+      [
+        `capability ${name}`,
+        { requested_capability: value },
+        '400 missing_boundary_fields missing_requested_capability',
+      ],
+      [`context ${name}`, { context: value }, '201'],
+      ...CONTEXT_MEMBERS.map(([member]): [string, JsonObject, string] => [
+        `context.${member} ${name}`,
+        { context: { [member]: value } },
+        '201',
+      ]),
+    ]),
+    ...NOT_MISSING.map(([name, value]): [string, JsonObject, string] => [
+      `agreement ${name}`,
+      { agreement: value },
+      '400 invalid_agreement invalid_agreement',
+    ]),
+    ...text(NOT_MISSING).map(([name, value]): [string, JsonObject, string] => [
+      `capability ${name}`,
+      { requested_capability: value },
+      '400 missing_boundary_fields invalid_requested_capability',
+    ]),
+    ...object(NOT_MISSING).map(([name, value]): [string, JsonObject, string] => [
+      `context ${name}`,
+      { context: value },
+      '400 missing_boundary_fields invalid_context',
+    ]),
+    ...CONTEXT_MEMBERS.flatMap(([member, taken]) =>
+      NOT_MISSING.map(([name, value]): [string, JsonObject, string] => [
+        `context.${member} ${name}`,
+        { context: { [member]: value } },
+        name === taken ? '201' : `400 missing_boundary_fields invalid_${member}`,
+      ]),
+    ),
+    ...(
+      [
+        ['-1', -1],
+        ['-1.0', new JsonFloat(-1)],
+        ['2 to the 53', 2n ** 53n],
+        ['2 to the 80', 2n ** 80n],
+        ['1e300', new JsonFloat(1e300)],
+        ['"3"', '3'],
+      ] as [string, JsonValue][]
+    ).map(([name, value]): [string, JsonObject, string] => [
+      `context.context_freshness_seq ${name}`,
+      { context: { context_freshness_seq: value } },
+      '400 missing_boundary_fields invalid_context_freshness_seq',
+    ]),
+    [
+      'a context with members nobody knows',
+      { context: { requested_at: '2020-01-01T00:00:00Z', other: 5 } },
+      '201',
+    ],
+  ];
+  for (const [name, changes, expected] of rows) {
+    await t.test(name, async () => {
+      assert.equal(outcomeWithCause(await decide(na, agreement, changes)), expected);
+    });
+  }
+});
+
+/** Members of the context and the value of `valuesExcept` each takes. */
+const CONTEXT_MEMBERS = [
+  ['context_id', 'a string'],
+  ['parent_kind', 'a string'],
+  ['requester_sovereign_id', 'a string'],
+  ['provider_sovereign_id', 'a string'],
+  ['request_parameters', 'an object'],
+  ['context_freshness_seq', 'the integer 7'],
+] as const;
+
+test('an empty context id is made up anew each time, and nothing else of the context is told', async () => {
+  await using na = await startUnlimited();
+  const agreement = agreementOf(na);
+  const seen = new Set<JsonValue | undefined>();
+  for (const context_id of ['', null, false, [], {}]) {
+    const decision = await created(decide(na, agreement, { context: { context_id } }));
+    assert.match(String(decision.context_id), UUID);
+    seen.add(decision.context_id);
+  }
+  assert.equal(seen.size, 5);
+  const context = {
+    context_id: 'c',
+    parent_kind: 'secret-kind',
+    requester_sovereign_id: 'secret-requester',
+    provider_sovereign_id: 'secret-provider',
+    request_parameters: { dataset: 'secret-data' },
+    requested_at: '2020-01-01T00:00:00Z',
+  };
+  const answer = await decide(na, agreement, { context });
+  assert.equal(answer.body.authorized, true, 'the caller cannot choose the time');
+  assert.doesNotMatch(answer.text, /secret/);
+});
+
+test('the requester need not be a party, and the evidence inside may block', async () => {
+  await using na = await startUnlimited();
+  const [alpha, beta] = [ourselves(na), sovereign('beta')];
+  const now = na.clock.now();
+  const agreement = agreementBetween(alpha, beta, now, {
+    agreed_terms: agreedTerms(now, { freshness_commitment: 0 }),
+    offerer_evidence: { verdict: 'block' },
+    responder_evidence: { verdict: 'block' },
+  });
+  const context = { requester_sovereign_id: 'gamma', provider_sovereign_id: 'delta' };
+  assert.equal((await created(decide(na, agreement, { context }))).authorized, true);
+});
+
+test('an agreement with 16 signatures and 4096 capabilities is read, beyond that it is none', async (t) => {
+  await using na = await startUnlimited();
+  const long = Array.from({ length: 4097 }, (_, index) => `c${index}`);
+  const agreement = agreementOf(na);
+  const [signature] = signaturesOf(signedAgreement(agreement, newKey()));
+  const others = (count: number) => [...Array(count).fill(signature), ...signaturesOf(agreement)];
+  for (const [name, given, capability, expected] of [
+    ['16 signatures', { ...agreement, signatures: others(14) }, 'read', '201'],
+    ['17 signatures', { ...agreement, signatures: others(15) }, 'read', '400 invalid_agreement'],
+    ['4096 capabilities', agreementOf(na, { capabilities: long.slice(1) }), 'c4096', '201'],
+    [
+      '4097 capabilities',
+      agreementOf(na, { capabilities: long }),
+      'c4096',
+      '400 invalid_agreement',
+    ],
+  ] as [string, JsonObject, string, string][]) {
+    await t.test(name, async () => {
+      const answer = await decide(na, given, { requested_capability: capability });
+      assert.equal(outcome(answer), expected);
+      if (expected === '201') assert.equal(answer.body.authorized, true);
+    });
+  }
+});
+
+test('the operator is known before the body is looked at', async (t) => {
+  await using na = await startUnlimited();
+  const body = { agreement: agreementOf(na), requested_capability: 'read' };
+  for (const [name, expected, ask] of AT_THE_OPERATORS_DOOR) {
+    await t.test(name, async () => {
+      assert.equal(outcome(await ask(na, DECIDE, body)), expected);
+    });
+  }
+});
+
+test('a refused request spends its nonce and leaves nothing else', async () => {
+  await using na = await startUnlimited();
+  const agreement = { ...agreementOf(na), signatures: [] };
+  const events = auditEvents(na).length;
+  const request = operatorRequest(na, DECIDE, { agreement, requested_capability: 'read' });
+  assert.equal(outcome(await sendSigned(na, request)), '422 boundary_eval_failed');
+  assert.equal(auditEvents(na).length, events);
+  assert.equal(outcome(await sendSigned(na, request)), '401 admin_auth_failed');
+});
+
+// Verification (wire trust rules 6.2)
+
+const EXPIRED = { decision_valid_until: '2020-01-01T00:00:00Z' };
+
+type Make = (operator: Party, now: number) => JsonObject;
+
+test('a decision is verified, and the first reason is told', async (t) => {
+  await using na = await startUnlimited();
+  const beta = sovereign('beta');
+  const now = na.clock.now();
+  const unsigned: Make = (...given) => ({ ...decisionBy(...given), signature: null });
+  const denied =
+    (denial_reason: JsonValue, authorized = false): Make =>
+    (operator, at) =>
+      decisionBy(operator, at, { authorized, denial_reason });
+  for (const [name, make, accepted, reason] of [
+    ['authorized', decisionBy, true, 'authorized'],
+    [
+      'without freshness proof',
+      (p, at) => decisionBy(p, at, { freshness_proof: null }),
+      true,
+      'authorized',
+    ],
+    [
+      'with a freshness proof that nobody signed',
+      (p, at) =>
+        decisionBy(p, at, { freshness_proof: { ...freshnessProof(p, at), signature: null } }),
+      true,
+      'authorized',
+    ],
+    [
+      'with a freshness proof of another, long over',
+      (p, at) =>
+        decisionBy(p, at, { freshness_proof: freshnessProof(sovereign('gamma'), at - 9 * HOUR) }),
+      true,
+      'authorized',
+    ],
+    [
+      'with another freshness proof than was signed',
+      (p, at) => ({ ...decisionBy(p, at), freshness_proof: freshnessProof(p, at) }),
+      false,
+      'invalid_signature',
+    ],
+    ['without gates', (p, at) => decisionBy(p, at, { gate_results: [] }), true, 'authorized'],
+    [
+      'authorized though a reason is given',
+      denied('capability out of scope', true),
+      true,
+      'authorized',
+    ],
+    ['unsigned', unsigned, false, 'missing_signature'],
+    [
+      'unsigned, the member left out',
+      (...g) => without(decisionBy(...g), 'signature'),
+      false,
+      'missing_signature',
+    ],
+    [
+      'unsigned and expired',
+      (...g) => ({ ...unsigned(...g), ...EXPIRED }),
+      false,
+      'missing_signature',
+    ],
+    [
+      'valid until now',
+      (p, at) => decisionBy(p, at, { decision_valid_until: formatInstant(at) }),
+      true,
+      'authorized',
+    ],
+    [
+      'valid until a microsecond ago',
+      (p, at) => decisionBy(p, at, { decision_valid_until: formatInstant(at - 0.001) }),
+      false,
+      'decision_expired',
+    ],
+    ['expired', (p, at) => decisionBy(p, at, EXPIRED), false, 'decision_expired'],
+    [
+      'expired and denied',
+      (p, at) => decisionBy(p, at, { ...EXPIRED, authorized: false }),
+      false,
+      'decision_expired',
+    ],
+    [
+      'expired and not genuine',
+      (p, at) => ({ ...decisionBy(p, at), ...EXPIRED }),
+      false,
+      'decision_expired',
+    ],
+    ['made in the future', (p, at) => decisionBy(p, at + 9 * HOUR), true, 'authorized'],
+    ['of a stranger', (_, at) => decisionBy(sovereign('beta'), at), false, 'invalid_signature'],
+    [
+      'denied, then said to be authorized',
+      (p, at) => ({ ...decisionBy(p, at, { authorized: false }), authorized: true }),
+      false,
+      'invalid_signature',
+    ],
+    [
+      'authorized, then said to be denied',
+      (p, at) => ({ ...decisionBy(p, at), authorized: false }),
+      false,
+      'invalid_signature',
+    ],
+    [
+      'of another agreement',
+      (p, at) => ({ ...decisionBy(p, at), agreement_id: 'x' }),
+      false,
+      'invalid_signature',
+    ],
+    [
+      'signed as a list is',
+      (p, at) => ({ ...decisionBy(p, at), signature: signatureAsList(p, at) }),
+      false,
+      'invalid_signature',
+    ],
+    ['labelled wrong', (p, at) => singlySigned(decisionBy(p, at), p.key, ''), true, 'authorized'],
+    [
+      'with members nobody knows',
+      (p, at) => ({ ...decisionBy(p, at), policy_binding: {} }),
+      true,
+      'authorized',
+    ],
+    [
+      'with members nobody knows that were signed',
+      (p, at) => decisionBy(p, at, { policy_binding: {} }),
+      false,
+      'invalid_signature',
+    ],
+    [
+      'denied for the capability',
+      denied('capability out of scope'),
+      true,
+      'unauthorized_capability_out_of_scope',
+    ],
+    [
+      'denied for the window',
+      denied('outside validity window'),
+      true,
+      'unauthorized_outside_validity_window',
+    ],
+    [
+      'denied for freshness',
+      denied('insufficient freshness'),
+      true,
+      'unauthorized_insufficient_freshness',
+    ],
+    [
+      'denied by a text with validity',
+      denied('gate validity: no'),
+      true,
+      'unauthorized_outside_validity_window',
+    ],
+    [
+      'denied by a text with window',
+      denied('the window is shut'),
+      true,
+      'unauthorized_outside_validity_window',
+    ],
+    [
+      'denied by a text with two words',
+      denied('freshness of the window'),
+      true,
+      'unauthorized_outside_validity_window',
+    ],
+    [
+      'denied by a text with all words',
+      denied('freshness, window, capability'),
+      true,
+      'unauthorized_capability_out_of_scope',
+    ],
+    ['denied in capitals', denied('CAPABILITY'), true, 'unauthorized_gate_failure'],
+    [
+      'denied by a gate of its own',
+      denied("gate 'quota' failed: used up"),
+      true,
+      'unauthorized_gate_failure',
+    ],
+    ['denied without a word', denied(''), true, 'unauthorized_gate_failure'],
+    ['denied without a reason', denied(null), true, 'unauthorized_gate_failure'],
+    [
+      'denied, the reason left out',
+      (p, at) => without(denied(null)(p, at), 'denial_reason'),
+      true,
+      'unauthorized_gate_failure',
+    ],
+  ] as [string, Make, boolean, string][]) {
+    await t.test(`${name}: ${reason}`, async () => {
+      const decision = make(beta, now);
+      const answer = await post(na, VERIFY, {
+        decision,
+        operator_public_keys: [beta.key.publicKey],
+      });
+      assert.equal(answer.status, 200, answer.text);
+      assert.deepEqual(answer.body, {
+        accepted,
+        authorized: reason === 'authorized',
+        reason,
+        decision_id: decision.decision_id,
+      });
+    });
+  }
+});
+
+function signatureAsList(operator: Party, now: number): JsonObject {
+  const [signature] = signaturesOf(
+    resigned({ ...decisionBy(operator, now), signature: null }, operator.key),
+  );
+  return signature as JsonObject;
+}
+
+test('without keys the decision is held against our own', async (t) => {
+  await using na = await startUnlimited();
+  const now = na.clock.now();
+  const [ours, theirs] = [decisionBy(ourselves(na), now), decisionBy(sovereign('beta'), now)];
+  for (const [name, body, reason] of [
+    ['ours', { decision: ours }, 'authorized'],
+    ['ours, null for keys', { decision: ours, operator_public_keys: null }, 'authorized'],
+    ['ours, no key accepted', { decision: ours, operator_public_keys: [] }, 'invalid_signature'],
+    ['theirs', { decision: theirs }, 'invalid_signature'],
+  ] as [string, JsonObject, string][]) {
+    await t.test(name, async () => {
+      assert.equal((await post(na, VERIFY, body)).body.reason, reason);
+    });
+  }
+});
+
+test('the key list of a verification is taken as it is', async (t) => {
+  await using na = await startUnlimited();
+  const beta = sovereign('beta', misspellableKey());
+  const decision = decisionBy(beta, na.clock.now());
+  for (const [name, keys, result] of keyListCases(beta.key)) {
+    await t.test(name, async () => {
+      const answer = await post(na, VERIFY, { decision, operator_public_keys: keys });
+      if (result === 'malformed') {
+        assert.match(outcomeWithCause(answer), /^400 invalid_decision (invalid|too_many)_keys$/);
+      } else {
+        const isGood = result === 'verifies';
+        assert.deepEqual(
+          [answer.body.accepted, answer.body.authorized, answer.body.reason],
+          [isGood, isGood, isGood ? 'authorized' : 'invalid_signature'],
+        );
+      }
+    });
+  }
+  const forged = { ...decision, signature: { key_id: 'w', sig: FORGED_SIGNATURE } };
+  for (const weak of WEAK_KEYS) {
+    const { body } = await post(na, VERIFY, { decision: forged, operator_public_keys: [weak] });
+    assert.equal(body.reason, 'invalid_signature');
+  }
+});
+
+test('what is no decision is refused', async (t) => {
+  await using na = await startUnlimited();
+  const decision = decisionBy(sovereign('beta'), na.clock.now());
+  const MISSES = '400 missing_decision missing_decision';
+  const INVALID = '400 invalid_decision invalid_decision';
+  for (const [name, body, expected] of [
+    ['nothing', {}, MISSES],
+    ...MISSING.map(([missing, value]) => [missing, { decision: value }, MISSES] as const),
+    ['nothing, and a wrong key list', { operator_public_keys: 5 }, MISSES],
+    ['text', { decision: 'text' }, INVALID],
+    ['a list', { decision: [decision] }, INVALID],
+    ['true', { decision: true }, INVALID],
+    [
+      'of one member, and a wrong key list',
+      { decision: { a: 1 }, operator_public_keys: 5 },
+      INVALID,
+    ],
+    ...[
+      'context_id',
+      'agreement_id',
+      'authorized',
+      'decision_valid_until',
+      'operator_sovereign_id',
+    ].map(
+      (member) => [`without ${member}`, { decision: without(decision, member) }, INVALID] as const,
+    ),
+    ['text for a flag', { decision: { ...decision, authorized: 'true' } }, INVALID],
+    ['1 for a flag', { decision: { ...decision, authorized: 1 } }, INVALID],
+    ['null for a list', { decision: { ...decision, gate_results: null } }, INVALID],
+    ['null for a datetime', { decision: { ...decision, decision_made_at: null } }, INVALID],
+    [
+      'a datetime without offset',
+      { decision: { ...decision, decision_valid_until: '2090-01-01T00:00:00' } },
+      INVALID,
+    ],
+    [
+      'a datetime as a number',
+      { decision: { ...decision, decision_valid_until: 4_000_000_000 } },
+      INVALID,
+    ],
+    [
+      'a gate without detail',
+      { decision: { ...decision, gate_results: [{ gate_name: 'g', passed: true }] } },
+      INVALID,
+    ],
+    [
+      'a list of signatures',
+      { decision: { ...decision, signature: [decision.signature] } },
+      INVALID,
+    ],
+    [
+      'a freshness proof with a negative sequence',
+      {
+        decision: {
+          ...decision,
+          freshness_proof: { ...inner(decision, 'freshness_proof'), feed_sequence: -1 },
+        },
+      },
+      INVALID,
+    ],
+  ] as [string, JsonObject, string][]) {
+    await t.test(name, async () => {
+      assert.equal(outcomeWithCause(await post(na, VERIFY, body)), expected);
+    });
+  }
+  for (const [name, expected, body] of AT_THE_PUBLIC_DOOR) {
+    await t.test(name, async () => {
+      assert.equal(outcome(await send(na, 'POST', VERIFY, { body })), expected);
+    });
+  }
+});
+
+test('no member of a decision can be changed without being noticed', async () => {
+  await using na = await startUnlimited();
+  const beta = sovereign('beta');
+  const decision = decisionBy(beta, na.clock.now());
+  const keys = { operator_public_keys: [beta.key.publicKey] };
+  await eachOf(mutationsOf(decision), async ({ name, path, record }) => {
+    const answer = await post(na, VERIFY, { decision: record, ...keys });
+    if (answer.status === 200) {
+      const isUnsigned = path === 'signature.key_id';
+      const isDefault = name === 'denial_reason left out';
+      assert.equal(answer.body.accepted, isUnsigned || isDefault, name);
+      assert.equal(answer.body.authorized, answer.body.accepted, name);
+    } else {
+      assert.equal(outcomeWithCause(answer), '400 invalid_decision invalid_decision', name);
+    }
+  });
+});
+
+test('verifying writes nothing and tells the log', async () => {
+  await using na = await startUnlimited();
+  const decision = decisionBy(ourselves(na), na.clock.now());
+  await na.flush();
+  const before = stateDigest(na);
+  await post(na, VERIFY, { decision });
+  await post(na, VERIFY, { decision, operator_public_keys: [] });
+  await post(na, VERIFY, { decision: 'text' });
+  await na.flush();
+  assert.equal(stateDigest(na), before);
+  assert.deepEqual(
+    audited(na, 'boundary_decision_verified').map(({ decision_id, accepted }) => [
+      decision_id,
+      accepted,
+    ]),
+    [
+      [decision.decision_id, true],
+      [decision.decision_id, false],
+    ],
+  );
+});

@@ -1,0 +1,203 @@
+/**
+ * The trust protocol by the client library, imported the way another package does: our operator over
+ * HTTP, the other sovereign with nothing but its key and the record builders.
+ */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { AuthorityError } from 'mesh-network-authority/client/authority-error';
+import { keyPairFromSeed, newKeyPair } from 'mesh-network-authority/client/keys';
+import { createOperatorClient } from 'mesh-network-authority/client/operator-client';
+import { createPublicClient } from 'mesh-network-authority/client/public-client';
+import {
+  acceptOffer,
+  buildCounter,
+  verifyAgreement,
+} from 'mesh-network-authority/records/agreement';
+import { verifyBoundaryDecision } from 'mesh-network-authority/records/boundary-decision';
+import { verifyMembership } from 'mesh-network-authority/records/capability-disclosure';
+import { verifyConsensusProof } from 'mesh-network-authority/records/consensus-proof';
+import { buildAccessIntent } from 'mesh-network-authority/records/data-usage';
+import type { Maker } from 'mesh-network-authority/records/maker';
+import {
+  buildTrustEvidence,
+  verifyTrustEvidence,
+} from 'mesh-network-authority/records/trust-evidence';
+import { buildValidatorVote } from 'mesh-network-authority/records/validator-vote';
+import { readKeyFile } from '../src/keys/key-file.ts';
+import { formatInstant } from '../src/timestamp.ts';
+import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { HOUR } from './support/clock.ts';
+
+/** Our operator, anyone, and the sovereign beta that alpha recognises and that has no service. */
+async function parties(na: TestAuthority) {
+  const now = na.clock.now();
+  const operator = createOperatorClient({
+    url: na.url,
+    audience: na.audience,
+    keyId: 'ops-privileged',
+    key: keyPairFromSeed(readKeyFile(join(na.dataDir, 'keys', 'operator-privileged.key'))),
+    now: () => na.clock.now(),
+  });
+  const signer = newKeyPair();
+  const beta: Maker = {
+    sovereignId: 'beta',
+    keyId: signer.publicKey,
+    signer,
+    now,
+    uuid: () => crypto.randomUUID(),
+  };
+  await operator.issueTreaty({
+    subject_sovereign_id: 'beta',
+    subject_public_keys: [signer.publicKey],
+  });
+  const anyone = createPublicClient({ url: na.url });
+  const window = { valid_from: formatInstant(now), valid_until: formatInstant(now + HOUR) };
+  return { operator, beta, betaKeys: [signer.publicKey], ourKeys: [na.audience], anyone, window };
+}
+
+const OPINION = {
+  source_sovereign_id: 'beta',
+  target_sovereign_id: 'alpha',
+  verdict: 'allow' as const,
+  reason: 'known for long',
+  requested_roles: [],
+  trusted: true,
+  hop_count: 1,
+  signals: [],
+  evaluated_at: '2026-01-15T12:00:00+00:00',
+};
+
+test('an agreement comes about over HTTP and apart from it, and carries decisions and proofs', async () => {
+  await using na = await startTestAuthority();
+  const { operator, beta, betaKeys, ourKeys, anyone, window } = await parties(na);
+  const now = na.clock.now();
+
+  const offer = await operator.offerCapabilities({
+    responder_sovereign_id: 'beta',
+    capabilities: ['read', 'écrire'],
+    ...window,
+    expires_at: window.valid_until,
+  });
+  const opinion = buildTrustEvidence(beta, OPINION, 'sha256:00');
+  const { valid_from: validFrom, valid_until: validUntil } = window;
+  const terms = { capabilities: ['read'], scope: {}, validFrom, validUntil };
+  const counter = buildCounter(beta, offer, terms, opinion);
+  assert.ok('signatures' in counter);
+  const agreement = await operator.acceptAgreement({ counter, original_offer: offer });
+  assert.equal(verifyAgreement(agreement, ourKeys, betaKeys), 'accepted');
+  const keys = { offerer_public_keys: ourKeys, responder_public_keys: betaKeys };
+  assert.equal((await anyone.verifyAgreement({ agreement, ...keys })).reason, 'accepted');
+  const { reason } = await anyone.verifyAgreement({
+    agreement: acceptOffer(beta, offer, opinion),
+    ...keys,
+  });
+  assert.equal(reason, 'invalid_offerer_signature');
+  const ours = await operator.counterOffer({ offer, capabilities: ['read'], ...window });
+  assert.equal(ours.offer_id, offer.offer_id);
+
+  const decision = await operator.decideBoundary({
+    agreement,
+    requested_capability: 'écrire',
+    context: { context_id: 'ctx-1', context_freshness_seq: 7 },
+  });
+  const denied = {
+    accepted: true,
+    authorized: false,
+    reason: 'unauthorized_capability_out_of_scope',
+  };
+  assert.deepEqual(verifyBoundaryDecision(decision, ourKeys, now), denied);
+  const { decision_id } = decision;
+  assert.deepEqual(await anyone.verifyDecision({ decision }), { ...denied, decision_id });
+
+  const commitment = await operator.commitCapabilities({ capabilities: ['read'], agreement });
+  const proof = await anyone.proveMembership({
+    capability: 'read',
+    capabilities: ['read'],
+    commitment,
+    prover_sovereign_id: 'beta',
+  });
+  assert.equal(verifyMembership(proof, commitment, ourKeys), 'valid');
+  assert.equal((await anyone.verifyMembership({ proof, commitment })).valid, true);
+  assert.equal((await operator.nullifyProof(proof)).proof_id, proof.proof_id);
+  await assert.rejects(operator.nullifyProof(proof), (error) => {
+    assert.ok(error instanceof AuthorityError);
+    assert.deepEqual([error.status, error.code], [422, 'nullifier_failed']);
+    return error.details.cause === 'already_issued';
+  });
+});
+
+test('evidence, consensus and data usage are made and verified on both sides', async () => {
+  await using na = await startTestAuthority();
+  const { operator, beta, betaKeys, ourKeys, anyone, window } = await parties(na);
+  const now = na.clock.now();
+
+  const evidence = await operator.buildEvidence({ decision: OPINION });
+  assert.equal(verifyTrustEvidence(evidence, ourKeys, evidence.graph_digest), 'accepted');
+  const asked = { evidence: buildTrustEvidence(beta, OPINION, 'sha256:00') };
+  assert.equal((await anyone.verifyEvidence(asked)).reason, 'invalid_signature');
+  const known = { ...asked, issuer_public_keys: betaKeys, expected_graph_digest: 'sha256:00' };
+  assert.equal((await anyone.verifyEvidence(known)).issuer_sovereign_id, 'beta');
+
+  const justification = {
+    proof_id: 'proof-1',
+    decision_id: 'decision-1',
+    trace: {
+      trace_id: 'trace-1',
+      decision_id: 'decision-1',
+      agreement_id: 'agreement-1',
+      operator_sovereign_id: 'alpha',
+      traced_at: window.valid_from,
+      entries: [],
+      short_circuited_at: null,
+      final_authorized: true,
+    },
+    proof_issued_at: window.valid_from,
+    issuer_sovereign_id: 'alpha',
+    signature: null,
+  };
+  const votes = [
+    await operator.castVote({ justification_proof: justification, vote: true, reason: null }),
+    buildValidatorVote(beta, justification, true, 'seen'),
+  ];
+  const proof = await operator.assembleConsensus({
+    justification_proof: justification,
+    votes,
+    required_threshold: 2,
+    validator_sovereign_ids: ['alpha', 'beta'],
+  });
+  const validators = { alpha: na.audience, beta: beta.signer.publicKey };
+  const answer = await anyone.verifyConsensus({ proof, validator_public_keys: validators });
+  assert.deepEqual(answer, { valid: true, reason: 'valid', consensus_id: proof.consensus_id });
+  const validatorKeys = new Map(Object.entries(validators));
+  assert.equal(verifyConsensusProof(proof, validatorKeys, ourKeys, now), 'valid');
+  assert.equal(verifyConsensusProof(proof, validatorKeys, ourKeys, now + HOUR), 'expired');
+
+  assert.equal(await anyone.licensePolicy(), null);
+  const policy = await operator.createLicensePolicy({
+    licensee_sovereign_id: 'beta',
+    allowed_source_ids: ['src-1'],
+    allowed_access_types: [],
+    max_volume_bytes_per_session: 1000,
+    ...window,
+  });
+  assert.deepEqual(await anyone.licensePolicy(), policy);
+  const source = { source_id: 'src-1', source_type: 'public', owner_sovereign_id: 'alpha' };
+  const intent = await operator.declareIntent({ sources: [source], access_types: ['read'] });
+  assert.equal((await anyone.verifyIntent({ intent, policy })).violation_reason, null);
+  const foreign = buildAccessIntent(beta, {
+    sources: [{ ...source, classification_tags: [] }],
+    accessTypes: ['read'],
+    decisionId: null,
+    estimatedVolume: 1001,
+  });
+  const verdict = await anyone.verifyIntent({
+    intent: foreign,
+    policy,
+    agent_public_keys: betaKeys,
+  });
+  assert.deepEqual(
+    verdict.violations.map(({ violation_type }) => violation_type),
+    ['volume_cap_exceeded'],
+  );
+});

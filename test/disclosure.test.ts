@@ -1,0 +1,1264 @@
+/** Selective disclosure: commit, prove, verify, use up (wire trust rules 2.12 to 2.14, 3.3, 4.5, 5.6, 5.7, 6.4, 6.5). */
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { test } from 'node:test';
+import { JsonFloat, type JsonObject, type JsonValue } from '../src/json/value.ts';
+import { formatInstant } from '../src/timestamp.ts';
+import type { TestAuthority } from './support/authority.ts';
+import { MINUTE, SECOND } from './support/clock.ts';
+import { type Fault, faultsTogether } from './support/faults.ts';
+import { respelled, valuesExcept } from './support/hostile.ts';
+import { newKey, operate, outcome, send } from './support/requests.ts';
+import {
+  audited,
+  freshId,
+  misspellableKey,
+  parsed,
+  post,
+  sovereign,
+  startUnlimited,
+  stateDigest,
+  UUID,
+} from './support/trust.ts';
+import {
+  AT_THE_OPERATORS_DOOR,
+  AT_THE_PUBLIC_DOOR,
+  agreedTerms,
+  agreementBetween,
+  created,
+  eachOf,
+  inner,
+  keyListCases,
+  MISSING,
+  mutationsOf,
+  ourselves,
+  outcomeWithCause,
+  type Party,
+  recognised,
+  singlySigned,
+  singlyVerifies,
+  without,
+} from './support/trust-protocol.ts';
+
+const COMMIT = '/admin/disclosure/commit';
+const NULLIFY = '/admin/disclosure/nullifier';
+const PROVE = '/disclosure/prove';
+const VERIFY = '/disclosure/verify';
+
+/** The hash of nothing: what the tree is padded with, and the leaf of the empty text. */
+const PADDING = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855';
+const LIMITED = '429 rate_limit_exceeded';
+
+// The tree, worked out here anew
+
+function hashOf(...parts: readonly (string | Buffer)[]): string {
+  const hash = createHash('sha256');
+  for (const part of parts) hash.update(part);
+  return hash.digest('hex');
+}
+
+/** UTF-8 sorts as code points do. */
+function leavesOf(capabilities: readonly string[]): string[] {
+  const sorted = capabilities.map((text) => Buffer.from(text)).sort(Buffer.compare);
+  const leaves = sorted.map((text) => hashOf(text));
+  while (!Number.isInteger(Math.log2(leaves.length))) leaves.push(PADDING);
+  return leaves;
+}
+
+function parentOf(left: string, right: string): string {
+  return hashOf(Buffer.from(left, 'hex'), Buffer.from(right, 'hex'));
+}
+
+function rootOf(level: readonly string[]): string {
+  const [left = '', ...rest] = level;
+  if (rest.length === 0) return left;
+  const half = level.length / 2;
+  return parentOf(rootOf(level.slice(0, half)), rootOf(level.slice(half)));
+}
+
+/** From the leaf at the index up: the root of each half that the leaf is not in. */
+function pathOf(level: readonly string[], index: number): JsonObject[] {
+  if (level.length === 1) return [];
+  const half = level.length / 2;
+  const [left, right] = [level.slice(0, half), level.slice(half)];
+  const isLeft = index >= half;
+  const sibling = { sibling_hash: rootOf(isLeft ? left : right), is_left: isLeft };
+  return [...pathOf(isLeft ? right : left, isLeft ? index - half : index), sibling];
+}
+
+/** Where the leaf and its path lead to. */
+function climb(leaf: string, path: readonly JsonObject[]): string {
+  return path.reduce((current, { sibling_hash, is_left }) => {
+    const sibling = String(sibling_hash);
+    return is_left ? parentOf(sibling, current) : parentOf(current, sibling);
+  }, leaf);
+}
+
+// Records, made apart from the program
+
+const SET = ['read', 'write', 'audit'];
+
+function commitmentBy(
+  issuer: Party,
+  now: number,
+  capabilities: readonly string[],
+  changes: JsonObject = {},
+): JsonObject {
+  const record = {
+    commitment_id: freshId('commitment'),
+    merkle_root: rootOf(leavesOf(capabilities)),
+    capability_count: capabilities.length,
+    agreement_id: freshId('agreement'),
+    committed_at: formatInstant(now),
+    issuer_sovereign_id: issuer.key.publicKey,
+    ...changes,
+  };
+  return singlySigned(record, issuer.key);
+}
+
+function proofOf(
+  capabilities: readonly string[],
+  capability: string,
+  changes: JsonObject = {},
+): JsonObject {
+  const leaves = leavesOf(capabilities);
+  const leaf = hashOf(capability);
+  return {
+    proof_id: freshId('proof'),
+    commitment_id: 'commitment',
+    revealed_capability: capability,
+    leaf_hash: leaf,
+    merkle_path: pathOf(leaves, leaves.indexOf(leaf)),
+    prover_sovereign_id: 'beta',
+    proved_at: '2026-01-15T12:00:00Z',
+    ...changes,
+  };
+}
+
+/** A request to verify that the issuer committed to `write` a minute ago. */
+function verification(issuer: Party, now: number): Record<'commitment' | 'proof', JsonObject> {
+  const changes = { commitment_id: 'commitment' };
+  const commitment = commitmentBy(issuer, now - MINUTE, SET, changes);
+  return { commitment, proof: proofOf(SET, 'write') };
+}
+
+function agreedWith(na: TestAuthority, capabilities: readonly string[]): JsonObject {
+  const now = na.clock.now();
+  const agreed_terms = agreedTerms(now, { capabilities });
+  return agreementBetween(ourselves(na), sovereign('beta'), now, { agreed_terms });
+}
+
+function repeated(length: number, item = 'read'): string[] {
+  return Array.from({ length }, () => item);
+}
+
+// Commit
+
+test('a commitment has every member, is signed by us and audited', async () => {
+  await using na = await startUnlimited();
+  const agreement = agreedWith(na, SET);
+  const body = { capabilities: ['write', 'read', 'write'], agreement };
+  const commitment = await created(operate(na, COMMIT, body, { operator: na.standard }));
+  const { commitment_id, signature } = commitment;
+  assert.match(String(commitment_id), UUID);
+  assert.deepEqual(commitment, {
+    commitment_id,
+    merkle_root: rootOf(leavesOf(['read', 'write', 'write'])),
+    capability_count: 3,
+    agreement_id: agreement.agreement_id,
+    committed_at: formatInstant(na.clock.now()),
+    issuer_sovereign_id: na.audience,
+    signature: { key_id: na.audience, sig: (signature as JsonObject).sig },
+  });
+  assert.equal(singlyVerifies(commitment, na.audience), true);
+  assert.deepEqual(audited(na, 'capability_commitment_created'), [
+    { commitment_id, agreement_id: agreement.agreement_id, capability_count: 3 },
+  ]);
+  const again = await created(operate(na, COMMIT, body));
+  assert.notEqual(again.commitment_id, commitment_id);
+  assert.equal(again.merkle_root, commitment.merkle_root);
+});
+
+test('a configured label of the key is the issuer of commitments and the prover of nullifiers', async () => {
+  await using na = await startUnlimited({ environment: { NA_KEY_ID: 'alpha-na' } });
+  const body = { capabilities: SET, agreement: agreedWith(na, SET) };
+  const commitment = await created(operate(na, COMMIT, body));
+  const nullifier = await created(operate(na, NULLIFY, { proof: proofOf(SET, 'read') }));
+  assert.equal(commitment.issuer_sovereign_id, 'alpha-na');
+  assert.equal(nullifier.prover_sovereign_id, 'alpha-na');
+  for (const record of [commitment, nullifier]) {
+    assert.equal(inner(record, 'signature').key_id, 'alpha-na');
+    assert.equal(singlyVerifies(record, na.audience), true);
+  }
+});
+
+test('what is committed can be proven piece by piece, and verifies', async (t) => {
+  await using na = await startUnlimited();
+  const many = Array.from({ length: 4096 }, (_, index) => `capability:${index}`);
+  for (const [name, capabilities] of [
+    ['one capability', ['read']],
+    ['two', ['write', 'read']],
+    ['three', SET],
+    ['four', ['d', 'c', 'b', 'a']],
+    ['five', ['e', 'd', 'c', 'b', 'a']],
+    ['eight', [...'hgfedcba']],
+    ['nine', [...'ihgfedcba']],
+    ['one capability twice', ['read', 'read']],
+    ['repeats among others', ['b', 'a', 'b', 'a', 'b']],
+    ['text beyond U+FFFF, which sorts behind U+FF5E', ['\u{1f680}', '\uff5e', '\ue000', 'z', 'é']],
+    ['one text in two normal forms', ['\u00e9', 'e\u0301']],
+    ['blanks and control characters', [' ', '\u0000', 'a b', '\n', '\u2028']],
+    ['names that every object has', ['__proto__', 'constructor', 'toString']],
+    ['a prefix of another', ['read', 'read:all', 'rea']],
+    ['long text', ['x'.repeat(50_000), 'y']],
+    ['as many as there may be', many],
+  ] as [string, string[]][]) {
+    await t.test(name, async () => {
+      const body = { capabilities, agreement: agreedWith(na, capabilities) };
+      const commitment = await created(operate(na, COMMIT, body));
+      const leaves = leavesOf(capabilities);
+      assert.equal(commitment.merkle_root, rootOf(leaves));
+      assert.equal(commitment.capability_count, capabilities.length);
+      for (const capability of capabilities.slice(0, 9)) {
+        const request = { capability, capabilities, commitment, prover_sovereign_id: 'beta' };
+        const proof = parsed(await post(na, PROVE, request));
+        assert.equal(proof.leaf_hash, hashOf(capability));
+        assert.deepEqual(proof.merkle_path, pathOf(leaves, leaves.indexOf(hashOf(capability))));
+        const verdict = parsed(await post(na, VERIFY, { proof, commitment }));
+        const { commitment_id } = commitment;
+        assert.deepEqual(verdict, { valid: true, reason: 'valid', commitment_id });
+      }
+    });
+  }
+});
+
+/** In the order of wire trust rules 5.6 and 4.5. */
+function commitFaults(na: TestAuthority): Fault<JsonObject>[] {
+  const now = na.clock.now();
+  const [us, beta] = [ourselves(na), sovereign('beta')];
+  const signedByPeer = agreementBetween(us, beta, now, {}, [beta.key]);
+  return [
+    ['400 missing_commit_fields invalid_capabilities', { capabilities: [] }],
+    ['400 missing_commit_fields missing_agreement', { agreement: null }],
+    ['400 missing_commit_fields invalid_agreement', { agreement: { agreement_id: 'a' } }],
+    ['422 commit_failed invalid_capabilities', { capabilities: ['read', 7] }],
+    ['422 commit_failed empty_capability', { capabilities: ['', 'delete'] }],
+    ['422 commit_failed capability_not_agreed', { capabilities: ['delete'] }],
+    ['422 commit_failed agreement_not_signed_here', { agreement: signedByPeer }],
+  ];
+}
+
+test('of several faults of a commitment the earliest is told', async (t) => {
+  await using na = await startUnlimited();
+  const body = { capabilities: ['read'], agreement: agreedWith(na, SET) };
+  for (const { name, expected, draft } of faultsTogether(commitFaults(na))) {
+    await t.test(name, async () => {
+      const answer = await operate(na, COMMIT, { ...body, ...draft });
+      assert.equal(outcomeWithCause(answer), expected);
+    });
+  }
+  assert.deepEqual(audited(na, 'capability_commitment_created'), []);
+});
+
+test('what is no list of capabilities, and no agreement, is missing', async (t) => {
+  await using na = await startUnlimited();
+  const body = { capabilities: ['read'], agreement: agreedWith(na, SET) };
+  const noList = '400 missing_commit_fields invalid_capabilities';
+  for (const [name, value] of valuesExcept('a list')) {
+    await t.test(`capabilities: ${name}`, async () => {
+      const answer = await operate(na, COMMIT, { ...body, capabilities: value });
+      assert.equal(outcomeWithCause(answer), noList);
+    });
+  }
+  for (const [name, value] of MISSING) {
+    await t.test(`agreement: ${name}`, async () => {
+      const answer = await operate(na, COMMIT, { ...body, agreement: value });
+      assert.equal(outcomeWithCause(answer), '400 missing_commit_fields missing_agreement');
+    });
+  }
+  for (const [name, value] of [
+    ...valuesExcept('null', 'false', 'an empty string', 'an empty list', 'an empty object'),
+    ['17 signatures', { ...body.agreement, signatures: tooManySignatures(body.agreement) }],
+    ['a negative commitment', withTerms(body.agreement, { freshness_commitment: -1 })],
+    ['4097 agreed capabilities', withTerms(body.agreement, { capabilities: repeated(4097) })],
+    ['a window without offset', withTerms(body.agreement, { valid_from: '2026-01-01T00:00:00' })],
+  ] as [string, JsonValue][]) {
+    await t.test(`agreement: ${name}`, async () => {
+      const answer = await operate(na, COMMIT, { ...body, agreement: value });
+      assert.equal(outcomeWithCause(answer), '400 missing_commit_fields invalid_agreement');
+    });
+  }
+  for (const member of ['capabilities', 'agreement']) {
+    await t.test(`without ${member}`, async () => {
+      const answer = await operate(na, COMMIT, without(body, member));
+      assert.equal(outcome(answer), '400 missing_commit_fields');
+    });
+  }
+});
+
+function tooManySignatures({ signatures }: JsonObject): JsonValue {
+  const [first = null] = signatures as readonly JsonObject[];
+  return Array.from({ length: 17 }, () => first);
+}
+
+function withTerms(agreement: JsonObject, changes: JsonObject): JsonObject {
+  return { ...agreement, agreed_terms: { ...inner(agreement, 'agreed_terms'), ...changes } };
+}
+
+test('which sets can be committed to under an agreement', async (t) => {
+  await using na = await startUnlimited();
+  const [us, beta, now] = [ourselves(na), sovereign('beta'), na.clock.now()];
+  const agreement = agreedWith(na, ['read', 'write']);
+  const over = { valid_from: formatInstant(now - 2 * MINUTE), valid_until: formatInstant(now - 1) };
+  const notAgreed = '422 commit_failed capability_not_agreed';
+  const notOurs = '422 commit_failed agreement_not_signed_here';
+  for (const [name, capabilities, given, expected] of [
+    ['all of them', ['read', 'write'], agreement, '201'],
+    ['some of them', ['write'], agreement, '201'],
+    ['one of them, more often than it is agreed', repeated(3), agreement, '201'],
+    ['one of them, as often as a list may hold', repeated(4096), agreement, '201'],
+    [
+      'more than a list may hold',
+      repeated(4097),
+      agreement,
+      '400 missing_commit_fields invalid_capabilities',
+    ],
+    ['one that is not agreed', ['read', 'delete'], agreement, notAgreed],
+    ['one in capitals', ['READ'], agreement, notAgreed],
+    ['one with a blank', ['read '], agreement, notAgreed],
+    ['a wildcard', ['*'], agreement, notAgreed],
+    ['the empty text', ['read', ''], agreement, '422 commit_failed empty_capability'],
+    [
+      'the empty text, although it is agreed',
+      [''],
+      agreedWith(na, ['']),
+      '422 commit_failed empty_capability',
+    ],
+    ['any of an agreement about nothing', ['read'], agreedWith(na, []), notAgreed],
+    ['a list in the list', [['read']], agreement, '422 commit_failed invalid_capabilities'],
+    ['null in the list', ['read', null], agreement, '422 commit_failed invalid_capabilities'],
+    [
+      'under an agreement signed by us alone',
+      ['read'],
+      agreementBetween(us, beta, now, {}, [us.key]),
+      '201',
+    ],
+    [
+      'under one that we signed first',
+      ['read'],
+      agreementBetween(us, beta, now, {}, [us.key, beta.key]),
+      '201',
+    ],
+    [
+      'under one between others that we signed',
+      ['read'],
+      agreementBetween(beta, sovereign('gamma'), now, {}, [us.key]),
+      '201',
+    ],
+    [
+      'under one whose time is over',
+      ['read'],
+      agreementBetween(us, beta, now, { agreed_terms: agreedTerms(now, over) }),
+      '201',
+    ],
+    [
+      'under one with another id and end, which nobody signs',
+      ['read'],
+      { ...agreement, agreement_id: 'another', expires_at: '2020-01-01T00:00:00Z' },
+      '201',
+    ],
+    ['under an unsigned one', ['read'], { ...agreement, signatures: [] }, notOurs],
+    [
+      'under one that our partner alone signed',
+      ['read'],
+      agreementBetween(us, beta, now, {}, [beta.key]),
+      notOurs,
+    ],
+    [
+      'under one that a stranger signed in our name',
+      ['read'],
+      agreementBetween({ ...us, key: newKey() }, beta, now),
+      notOurs,
+    ],
+    [
+      'under one with a capability added after it was signed',
+      ['delete'],
+      withTerms(agreement, { capabilities: ['read', 'write', 'delete'] }),
+      notOurs,
+    ],
+    [
+      'under one whose scope was changed from 1.0 to 1',
+      ['read'],
+      withTerms(agreement, {
+        scope: { ...inner(inner(agreement, 'agreed_terms'), 'scope'), ratio: 1 },
+      }),
+      notOurs,
+    ],
+  ] as [string, JsonValue, JsonObject, string][]) {
+    await t.test(`${name}: ${expected}`, async () => {
+      const answer = await operate(na, COMMIT, { capabilities, agreement: given });
+      assert.equal(outcomeWithCause(answer), expected);
+      if (expected !== '201') return;
+      assert.equal(answer.body.agreement_id, given.agreement_id);
+      assert.equal(answer.body.capability_count, (capabilities as string[]).length);
+    });
+  }
+});
+
+test('with the subset rule off any named capability can be committed to', async (t) => {
+  await using na = await startUnlimited({ environment: { MESH_COMMIT_SUBSET: 'off' } });
+  const agreement = agreedWith(na, ['read']);
+  const beta = sovereign('beta');
+  const byPeer = agreementBetween(ourselves(na), beta, na.clock.now(), {}, [beta.key]);
+  for (const [name, capabilities, given, expected] of [
+    ['one that is not agreed', ['delete'], agreement, '201'],
+    ['agreed and others', ['read', 'delete', 'delete'], agreement, '201'],
+    ['the empty text', ['delete', ''], agreement, '422 commit_failed empty_capability'],
+    ['no text', [7], agreement, '422 commit_failed invalid_capabilities'],
+    ['none', [], agreement, '400 missing_commit_fields invalid_capabilities'],
+    [
+      'under an agreement that we did not sign',
+      ['delete'],
+      byPeer,
+      '422 commit_failed agreement_not_signed_here',
+    ],
+  ] as [string, JsonValue, JsonObject, string][]) {
+    await t.test(`${name}: ${expected}`, async () => {
+      const answer = await operate(na, COMMIT, { capabilities, agreement: given });
+      assert.equal(outcomeWithCause(answer), expected);
+    });
+  }
+});
+
+test('from offer to use: agreed, committed to, proven, verified and used up over HTTP', async () => {
+  await using na = await startUnlimited();
+  await recognised(na, sovereign('beta'));
+  const now = na.clock.now();
+  const offer = await created(
+    operate(na, '/admin/agreements/offer', {
+      responder_sovereign_id: 'beta',
+      capabilities: SET,
+      valid_from: formatInstant(now),
+      valid_until: formatInstant(now + 10 * MINUTE),
+      expires_at: formatInstant(now + MINUTE),
+    }),
+  );
+  const agreement = await created(operate(na, '/admin/agreements/accept', { offer }));
+  const commitment = await created(operate(na, COMMIT, { capabilities: SET, agreement }));
+  const request = { capability: 'audit', capabilities: SET, commitment };
+  const proof = parsed(await post(na, PROVE, { ...request, prover_sovereign_id: 'beta' }));
+  assert.equal((await post(na, VERIFY, { proof, commitment })).body.reason, 'valid');
+  const nullifier = await created(operate(na, NULLIFY, { proof }));
+  assert.equal(nullifier.proof_id, proof.proof_id);
+  const again = await operate(na, NULLIFY, { proof });
+  assert.equal(outcomeWithCause(again), '422 nullifier_failed already_issued');
+  assert.equal((await post(na, VERIFY, { proof, commitment })).body.reason, 'valid');
+});
+
+// Nullifier
+
+test('a nullifier has every member, is signed by us and audited', async () => {
+  await using na = await startUnlimited();
+  const proof = proofOf(SET, 'write');
+  const nullifier = await created(operate(na, NULLIFY, { proof }, { operator: na.standard }));
+  const { nullifier_id, nonce, signature } = nullifier;
+  const now = na.clock.now();
+  assert.match(String(nullifier_id), UUID);
+  assert.match(String(nonce), /^[0-9a-f]{32}$/);
+  assert.deepEqual(nullifier, {
+    nullifier_id,
+    proof_id: proof.proof_id,
+    nonce,
+    issued_at: formatInstant(now),
+    expires_at: formatInstant(now + 60 * SECOND),
+    prover_sovereign_id: na.audience,
+    signature: { key_id: na.audience, sig: (signature as JsonObject).sig },
+  });
+  assert.equal(singlyVerifies(nullifier, na.audience), true);
+  assert.deepEqual(audited(na, 'capability_nullifier_issued'), [
+    { nullifier_id, proof_id: proof.proof_id, commitment_id: 'commitment' },
+  ]);
+  const other = await created(operate(na, NULLIFY, { proof: proofOf(SET, 'write') }));
+  assert.notEqual(other.nonce, nonce);
+});
+
+test('what is no proof cannot be used up', async (t) => {
+  await using na = await startUnlimited();
+  for (const [name, value] of MISSING) {
+    await t.test(name, async () => {
+      const answer = await operate(na, NULLIFY, { proof: value });
+      assert.equal(outcomeWithCause(answer), '400 missing_proof missing_proof');
+    });
+  }
+  await t.test('nothing at all', async () => {
+    const answer = await operate(na, NULLIFY, {});
+    assert.equal(outcomeWithCause(answer), '400 missing_proof missing_proof');
+  });
+  const node = { sibling_hash: PADDING, is_left: true };
+  for (const [name, proof] of [
+    ...valuesExcept('null', 'false', 'an empty string', 'an empty list', 'an empty object'),
+    ['an id that is a number', proofOf(SET, 'read', { proof_id: 7 })],
+    ['an id that is null', proofOf(SET, 'read', { proof_id: null })],
+    [
+      '65 path nodes',
+      proofOf(SET, 'read', { merkle_path: Array.from({ length: 65 }, () => node) }),
+    ],
+    ['a side that is a number', proofOf(SET, 'read', { merkle_path: [{ ...node, is_left: 1 }] })],
+    ['a naive time', proofOf(SET, 'read', { proved_at: '2026-01-15T12:00:00' })],
+    ['no path', without(proofOf(SET, 'read'), 'merkle_path')],
+  ] as [string, JsonValue][]) {
+    await t.test(name, async () => {
+      const answer = await operate(na, NULLIFY, { proof });
+      assert.equal(outcomeWithCause(answer), '400 missing_proof invalid_proof');
+    });
+  }
+  assert.deepEqual(audited(na, 'capability_nullifier_issued'), []);
+});
+
+test('a proof id is used up once, whatever else the proof says', async (t) => {
+  await using na = await startUnlimited();
+  const proof = proofOf(SET, 'write');
+  const [right, wrong] = [proof.leaf_hash as string, hashOf('read')];
+  for (const [name, changes, expected] of [
+    ['a leaf of another capability', { leaf_hash: wrong }, 'leaf_hash_mismatch'],
+    ['a leaf in capitals', { leaf_hash: right.toUpperCase() }, 'leaf_hash_mismatch'],
+    ['no leaf', { leaf_hash: '' }, 'leaf_hash_mismatch'],
+    ['a leaf with a blank', { leaf_hash: `${right} ` }, 'leaf_hash_mismatch'],
+    [
+      'the empty capability with its leaf',
+      { revealed_capability: '', leaf_hash: PADDING },
+      'leaf_hash_mismatch',
+    ],
+    ['the right leaf, at last', {}, null],
+    ['the same proof', {}, 'already_issued'],
+    ['another path', { merkle_path: [] }, 'already_issued'],
+    ['another commitment', { commitment_id: 'another' }, 'already_issued'],
+    [
+      'another prover and time',
+      { prover_sovereign_id: 'x', proved_at: '2026-01-01T00:00:00Z' },
+      'already_issued',
+    ],
+    ['another capability', { ...proofOf(SET, 'read'), proof_id: proof.proof_id }, 'already_issued'],
+    ['a leaf of another capability again', { leaf_hash: wrong }, 'already_issued'],
+    [
+      'the empty capability again',
+      { revealed_capability: '', leaf_hash: PADDING },
+      'already_issued',
+    ],
+  ] as [string, JsonObject, string | null][]) {
+    await t.test(`${name}: ${expected ?? 'issued'}`, async () => {
+      const answer = await operate(na, NULLIFY, { proof: { ...proof, ...changes } });
+      assert.equal(
+        outcomeWithCause(answer),
+        expected === null ? '201' : `422 nullifier_failed ${expected}`,
+      );
+    });
+  }
+  await t.test('the same proof, long after the nullifier has expired', async () => {
+    na.clock.advance(100 * MINUTE);
+    const answer = await operate(na, NULLIFY, { proof });
+    assert.equal(outcomeWithCause(answer), '422 nullifier_failed already_issued');
+  });
+  assert.equal(audited(na, 'capability_nullifier_issued').length, 1);
+});
+
+test('ids of any text name proofs of their own', async (t) => {
+  await using na = await startUnlimited();
+  const long = 'p'.repeat(100_000);
+  const ids: readonly [string, string][] = [
+    ['the empty text', ''],
+    ['a blank', ' '],
+    ['a word', 'proof'],
+    ['the word with a blank', 'proof '],
+    ['the word in capitals', 'PROOF'],
+    ['the word and a NUL', 'proof\u0000'],
+    ['text with a path', '../../state/data.mdb'],
+    ['text like a subject', 'capability-nullifier proof'],
+    ['__proto__', '__proto__'],
+    ['constructor', 'constructor'],
+    ['an accent in one character', '\u00e9'],
+    ['an accent in two', 'e\u0301'],
+    ['text beyond U+FFFF', '\u{1f680}'],
+    ['a line break', 'a\nb'],
+    ['the digest of the word', hashOf('proof')],
+    ['100000 characters', long],
+    ['100000 characters with another end', `${long.slice(1)}q`],
+    ['100000 characters, not Latin', '\u6f22'.repeat(100_000)],
+  ];
+  for (const [name, proof_id] of ids) {
+    await t.test(`${name} is issued`, async () => {
+      const proof = proofOf(SET, 'read', { proof_id });
+      const nullifier = await created(operate(na, NULLIFY, { proof }));
+      assert.equal(nullifier.proof_id, proof_id);
+      assert.equal(singlyVerifies(nullifier, na.audience), true);
+    });
+  }
+  for (const [name, proof_id] of ids) {
+    await t.test(`${name} is used up`, async () => {
+      const answer = await operate(na, NULLIFY, { proof: proofOf(SET, 'write', { proof_id }) });
+      assert.equal(outcomeWithCause(answer), '422 nullifier_failed already_issued');
+    });
+  }
+  await t.test('a proof without id gets a new one each time', async () => {
+    const proof = without(proofOf(SET, 'read'), 'proof_id');
+    const [one, two] = [
+      await created(operate(na, NULLIFY, { proof })),
+      await created(operate(na, NULLIFY, { proof })),
+    ];
+    assert.match(String(one.proof_id), UUID);
+    assert.notEqual(one.proof_id, two.proof_id);
+  });
+});
+
+test('of many requests at once for one proof exactly one gets a nullifier', async () => {
+  await using na = await startUnlimited();
+  const proofs = Array.from({ length: 5 }, () => proofOf(SET, 'read'));
+  const requests = Array.from({ length: 40 }, () => proofs).flat();
+  const told = await Promise.all(
+    requests.map(async (proof, index) => {
+      const changes = { prover_sovereign_id: `prover-${index}` };
+      const answer = await operate(na, NULLIFY, { proof: { ...proof, ...changes } });
+      return `${String(proof.proof_id)} ${outcomeWithCause(answer)}`;
+    }),
+  );
+  for (const { proof_id } of proofs) {
+    const mine = told.filter((text) => text.startsWith(`${proof_id} `));
+    assert.equal(mine.filter((text) => text === `${proof_id} 201`).length, 1);
+    const refused = `${proof_id} 422 nullifier_failed already_issued`;
+    assert.equal(mine.filter((text) => text === refused).length, 39);
+  }
+  const issued = audited(na, 'capability_nullifier_issued').map(({ proof_id }) => proof_id);
+  assert.deepEqual(issued.toSorted(), proofs.map(({ proof_id }) => proof_id).toSorted());
+});
+
+// Prove
+
+test('a proof has every member and is made of the request alone', async () => {
+  await using na = await startUnlimited();
+  const commitment = commitmentBy(sovereign('beta'), na.clock.now(), SET);
+  const body = { capability: 'read', capabilities: SET, commitment, prover_sovereign_id: 'beta' };
+  const before = stateDigest(na);
+  const answer = await post(na, PROVE, body);
+  assert.equal(answer.status, 200);
+  const proof = parsed(answer);
+  assert.match(String(proof.proof_id), UUID);
+  assert.deepEqual(proof, {
+    proof_id: proof.proof_id,
+    commitment_id: commitment.commitment_id,
+    revealed_capability: 'read',
+    leaf_hash: hashOf('read'),
+    merkle_path: pathOf(leavesOf(SET), leavesOf(SET).indexOf(hashOf('read'))),
+    prover_sovereign_id: 'beta',
+    proved_at: formatInstant(na.clock.now()),
+  });
+  assert.notEqual((await post(na, PROVE, body)).body.proof_id, proof.proof_id);
+  assert.equal(stateDigest(na), before);
+  assert.equal(
+    na.logLines.some((line) => line.includes('mesh.audit')),
+    false,
+  );
+});
+
+/** In the order of wire trust rules 6.4. */
+const PROVE_FAULTS: readonly Fault<JsonObject>[] = [
+  ['400 missing_prove_fields missing_capability', { capability: '' }],
+  ['400 missing_prove_fields missing_commitment', { commitment: {} }],
+  ['400 missing_prove_fields missing_prover_sovereign_id', { prover_sovereign_id: null }],
+  ['400 missing_prove_fields invalid_capabilities', { capabilities: 'read' }],
+  ['400 invalid_commitment invalid_commitment', { commitment: { commitment_id: 'c' } }],
+  ['422 prove_failed invalid_capabilities', { capabilities: ['read', 7] }],
+  ['422 prove_failed invalid_capability', { capability: 7 }],
+  ['422 prove_failed invalid_prover_sovereign_id', { prover_sovereign_id: ['beta'] }],
+  ['422 prove_failed capability_not_in_list', { capability: 'delete' }],
+];
+
+function proveBody(na: TestAuthority): Record<string, JsonValue> {
+  const commitment = commitmentBy(sovereign('beta'), na.clock.now(), SET);
+  return { capability: 'read', capabilities: SET, commitment, prover_sovereign_id: 'beta' };
+}
+
+test('of several faults of a request to prove the earliest is told', async (t) => {
+  await using na = await startUnlimited();
+  const body = proveBody(na);
+  for (const { name, expected, draft } of faultsTogether(PROVE_FAULTS)) {
+    await t.test(name, async () => {
+      const answer = await post(na, PROVE, { ...body, ...draft });
+      assert.equal(outcomeWithCause(answer), expected);
+    });
+  }
+  for (const member of Object.keys(body)) {
+    await t.test(`without ${member}`, async () => {
+      const answer = await post(na, PROVE, without(body, member));
+      assert.equal(outcome(answer), '400 missing_prove_fields');
+    });
+  }
+  for (const [name, value] of MISSING) {
+    for (const member of ['capability', 'commitment', 'prover_sovereign_id']) {
+      await t.test(`${member} is ${name}`, async () => {
+        const answer = await post(na, PROVE, { ...body, [member]: value });
+        assert.equal(outcomeWithCause(answer), `400 missing_prove_fields missing_${member}`);
+      });
+    }
+  }
+});
+
+test('which lists a proof is made of', async (t) => {
+  await using na = await startUnlimited();
+  const body = proveBody(na);
+  const commitment = body.commitment as JsonObject;
+  for (const [name, changes, expected] of [
+    [
+      'an empty list, which is there',
+      { capabilities: [] },
+      '422 prove_failed capability_not_in_list',
+    ],
+    [
+      'the capability in capitals',
+      { capability: 'READ' },
+      '422 prove_failed capability_not_in_list',
+    ],
+    ['4096 capabilities', { capabilities: repeated(4096) }, '200'],
+    [
+      '4097 capabilities',
+      { capabilities: repeated(4097) },
+      '400 missing_prove_fields invalid_capabilities',
+    ],
+    ['another list than was committed to', { capabilities: ['read', 'x'] }, '200'],
+    ['the empty text among others', { capabilities: ['read', ''] }, '200'],
+    ['an unsigned commitment', { commitment: { ...commitment, signature: null } }, '200'],
+    ['a commitment of any root', { commitment: { ...commitment, merkle_root: '?' } }, '200'],
+    ['a commitment of no leaf', { commitment: { ...commitment, capability_count: -1 } }, '200'],
+    [
+      'a commitment with a count that is no integer',
+      { commitment: { ...commitment, capability_count: new JsonFloat(1.5) } },
+      '400 invalid_commitment invalid_commitment',
+    ],
+    [
+      'a commitment without root',
+      { commitment: without(commitment, 'merkle_root') },
+      '400 invalid_commitment invalid_commitment',
+    ],
+  ] as [string, JsonObject, string][]) {
+    await t.test(`${name}: ${expected}`, async () => {
+      const answer = await post(na, PROVE, { ...body, ...changes });
+      assert.equal(outcomeWithCause(answer), expected);
+    });
+  }
+});
+
+test('a proof made of another list than was committed to does not verify', async (t) => {
+  await using na = await startUnlimited();
+  const beta = sovereign('beta');
+  const commitment = commitmentBy(beta, na.clock.now(), SET);
+  for (const [capabilities, expected] of [
+    [['write', 'audit', 'read'], 'valid'],
+    [['read', 'write', 'x'], 'root_mismatch'],
+    [['read', 'write', 'audit', 'x'], 'root_mismatch'],
+    [['read', 'write'], 'path_length_inconsistent'],
+    [['read'], 'path_length_inconsistent'],
+    [['read', 'write', 'audit', 'x', 'y'], 'path_length_inconsistent'],
+  ] as [string[], string][]) {
+    await t.test(`${capabilities.join(', ')}: ${expected}`, async () => {
+      const request = { capability: 'read', capabilities, commitment, prover_sovereign_id: 'x' };
+      const proof = parsed(await post(na, PROVE, request));
+      const issuer_public_keys = [beta.key.publicKey];
+      const { body } = await post(na, VERIFY, { proof, commitment, issuer_public_keys });
+      assert.deepEqual(body, {
+        valid: expected === 'valid',
+        reason: expected,
+        commitment_id: commitment.commitment_id,
+      });
+    });
+  }
+});
+
+// Verify
+
+interface VerifyDraft {
+  readonly unsigned?: true;
+  readonly keys?: readonly string[];
+  readonly proof?: JsonObject;
+  readonly commitmentId?: string;
+}
+
+/** In the order of wire trust rules 6.5. */
+const VERIFY_FAULTS: readonly Fault<VerifyDraft>[] = [
+  ['commitment_not_signed', { unsigned: true }],
+  ['commitment_invalid_signature', { keys: [] }],
+  ['path_length_inconsistent', { proof: { merkle_path: [], leaf_hash: PADDING } }],
+  ['leaf_hash_mismatch', { proof: { leaf_hash: PADDING } }],
+  ['root_mismatch', { commitmentId: 'another' }],
+];
+
+test('the first reason why a capability was not committed to is told, and logged', async (t) => {
+  await using na = await startUnlimited();
+  const beta = sovereign('beta');
+  const before = stateDigest(na);
+  for (const { name, expected, draft } of faultsTogether(VERIFY_FAULTS)) {
+    await t.test(name, async () => {
+      const { commitment, proof } = verification(beta, na.clock.now());
+      const signed = draft.unsigned ? { ...commitment, signature: null } : commitment;
+      const { commitmentId = proof.commitment_id ?? null } = draft;
+      const answer = await post(na, VERIFY, {
+        commitment: signed,
+        proof: { ...proof, ...draft.proof, commitment_id: commitmentId },
+        issuer_public_keys: draft.keys ?? [beta.key.publicKey],
+      });
+      assert.equal(answer.status, 200);
+      const verdict = { valid: false, reason: expected, commitment_id: 'commitment' };
+      assert.deepEqual(answer.body, verdict);
+      assert.deepEqual(audited(na, 'capability_proof_verified').at(-1), {
+        commitment_id: 'commitment',
+        valid: false,
+      });
+    });
+  }
+  assert.equal(stateDigest(na), before);
+});
+
+/** Signed by the issuer, so only what the case names is wrong with it. */
+interface Presented {
+  readonly commitment?: JsonObject;
+  readonly proof?: JsonObject;
+}
+
+const PATH = pathOf(leavesOf(SET), 2);
+const [NEXT = {}, TOP = {}] = PATH;
+const READ = proofOf(SET, 'read').merkle_path as JsonObject[];
+
+test('what is wrong with one proof', async (t) => {
+  await using na = await startUnlimited();
+  const beta = sovereign('beta');
+  const long = Array.from({ length: 53 }, (_, index) => ({
+    sibling_hash: hashOf(`${index}`),
+    is_left: index % 2 === 0,
+  }));
+  const [upper, sibling] = [(text: string) => text.toUpperCase(), String(NEXT.sibling_hash)];
+  for (const [name, { commitment = {}, proof = {} }, expected] of [
+    ['nothing', {}, 'valid'],
+    [
+      'another id, prover and time, which nobody signs',
+      { proof: { proof_id: 'x', prover_sovereign_id: '', proved_at: '2020-01-01T00:00:00+02:00' } },
+      'valid',
+    ],
+    ['a member nobody knows', { proof: { extra: 1 } }, 'valid'],
+    [
+      'a sibling in capitals, which are hex digits too',
+      { proof: { merkle_path: [{ ...NEXT, sibling_hash: upper(sibling) }, TOP] } },
+      'valid',
+    ],
+    ['the count 4, with the same path length', { commitment: { capability_count: 4 } }, 'valid'],
+    ['the count 5', { commitment: { capability_count: 5 } }, 'path_length_inconsistent'],
+    ['the count 2', { commitment: { capability_count: 2 } }, 'path_length_inconsistent'],
+    ['the count 1', { commitment: { capability_count: 1 } }, 'path_length_inconsistent'],
+    ['the count 0', { commitment: { capability_count: 0 } }, 'path_length_inconsistent'],
+    [
+      'the count 0 and no path',
+      {
+        commitment: { capability_count: 0, merkle_root: hashOf('write') },
+        proof: { merkle_path: [] },
+      },
+      'path_length_inconsistent',
+    ],
+    [
+      'the count 1 and no path',
+      {
+        commitment: { capability_count: 1, merkle_root: hashOf('write') },
+        proof: { merkle_path: [] },
+      },
+      'valid',
+    ],
+    ['a negative count', { commitment: { capability_count: -3 } }, 'path_length_inconsistent'],
+    [
+      'the largest count, with its path of 53 nodes',
+      {
+        commitment: { capability_count: 2 ** 53 - 1, merkle_root: climb(hashOf('write'), long) },
+        proof: { merkle_path: long },
+      },
+      'valid',
+    ],
+    [
+      '2 to the 31 leaves',
+      {
+        commitment: {
+          capability_count: 2 ** 31,
+          merkle_root: climb(hashOf('write'), long.slice(0, 31)),
+        },
+        proof: { merkle_path: long.slice(0, 31) },
+      },
+      'valid',
+    ],
+    [
+      'one leaf more than 2 to the 31',
+      {
+        commitment: {
+          capability_count: 2 ** 31 + 1,
+          merkle_root: climb(hashOf('write'), long.slice(0, 31)),
+        },
+        proof: { merkle_path: long.slice(0, 31) },
+      },
+      'path_length_inconsistent',
+    ],
+    [
+      'a path of 64 nodes',
+      { proof: { merkle_path: Array.from({ length: 64 }, () => NEXT) } },
+      'path_length_inconsistent',
+    ],
+    ['a path that is too short', { proof: { merkle_path: [NEXT] } }, 'path_length_inconsistent'],
+    ['no path', { proof: { merkle_path: [] } }, 'path_length_inconsistent'],
+    [
+      'a path that is too long',
+      { proof: { merkle_path: [...PATH, TOP] } },
+      'path_length_inconsistent',
+    ],
+    [
+      'an inner node for a leaf',
+      { proof: { leaf_hash: parentOf(hashOf('write'), PADDING), merkle_path: [TOP] } },
+      'path_length_inconsistent',
+    ],
+    [
+      'an inner node for a leaf, with a path of the right length',
+      {
+        commitment: { capability_count: 2 },
+        proof: { leaf_hash: parentOf(hashOf('write'), PADDING), merkle_path: [TOP] },
+      },
+      'leaf_hash_mismatch',
+    ],
+    [
+      'the leaf of another capability',
+      { proof: { leaf_hash: hashOf('read') } },
+      'leaf_hash_mismatch',
+    ],
+    [
+      'the leaf in capitals',
+      { proof: { leaf_hash: upper(hashOf('write')) } },
+      'leaf_hash_mismatch',
+    ],
+    ['no leaf', { proof: { leaf_hash: '' } }, 'leaf_hash_mismatch'],
+    [
+      'another capability with its leaf',
+      { proof: { revealed_capability: 'delete', leaf_hash: hashOf('delete') } },
+      'root_mismatch',
+    ],
+    [
+      'another member of the set on the same path',
+      { proof: { revealed_capability: 'read', leaf_hash: hashOf('read') } },
+      'root_mismatch',
+    ],
+    [
+      'another member of the set on its own path',
+      { proof: { revealed_capability: 'read', leaf_hash: hashOf('read'), merkle_path: READ } },
+      'valid',
+    ],
+    [
+      'the padding, as the empty capability',
+      {
+        proof: {
+          revealed_capability: '',
+          leaf_hash: PADDING,
+          merkle_path: pathOf(leavesOf(SET), 3),
+        },
+      },
+      'leaf_hash_mismatch',
+    ],
+    [
+      'a sibling that is no hash',
+      { proof: { merkle_path: [{ ...NEXT, sibling_hash: 'z'.repeat(64) }, TOP] } },
+      'root_mismatch',
+    ],
+    [
+      'an empty sibling',
+      { proof: { merkle_path: [{ ...NEXT, sibling_hash: '' }, TOP] } },
+      'root_mismatch',
+    ],
+    [
+      'a sibling of 63 digits',
+      { proof: { merkle_path: [{ ...NEXT, sibling_hash: sibling.slice(1) }, TOP] } },
+      'root_mismatch',
+    ],
+    [
+      'a sibling of 66 digits',
+      { proof: { merkle_path: [{ ...NEXT, sibling_hash: `${sibling}00` }, TOP] } },
+      'root_mismatch',
+    ],
+    [
+      'a sibling before a line break',
+      { proof: { merkle_path: [{ ...NEXT, sibling_hash: `${sibling}\n` }, TOP] } },
+      'root_mismatch',
+    ],
+    [
+      'a last sibling that is no hash',
+      { proof: { merkle_path: [NEXT, { ...TOP, sibling_hash: 'top' }] } },
+      'root_mismatch',
+    ],
+    [
+      'another sibling',
+      { proof: { merkle_path: [{ ...NEXT, sibling_hash: hashOf('x') }, TOP] } },
+      'root_mismatch',
+    ],
+    [
+      'the other side',
+      { proof: { merkle_path: [NEXT, { ...TOP, is_left: !TOP.is_left }] } },
+      'root_mismatch',
+    ],
+    ['the path upside down', { proof: { merkle_path: [TOP, NEXT] } }, 'root_mismatch'],
+    ['another root', { commitment: { merkle_root: hashOf('x') } }, 'root_mismatch'],
+    [
+      'the root in capitals',
+      { commitment: { merkle_root: upper(rootOf(leavesOf(SET))) } },
+      'root_mismatch',
+    ],
+    ['no root', { commitment: { merkle_root: '' } }, 'root_mismatch'],
+    ['the id of another commitment', { proof: { commitment_id: 'another' } }, 'root_mismatch'],
+    ['the id in capitals', { proof: { commitment_id: 'COMMITMENT' } }, 'root_mismatch'],
+    [
+      'another commitment that the proof names',
+      { commitment: { commitment_id: 'other' }, proof: { commitment_id: 'other' } },
+      'valid',
+    ],
+  ] as [string, Presented, string][]) {
+    await t.test(`${name}: ${expected}`, async () => {
+      const base = verification(beta, na.clock.now());
+      const record = { ...without(base.commitment, 'signature'), ...commitment };
+      const presented = {
+        commitment: singlySigned(record, beta.key),
+        proof: { ...base.proof, ...proof },
+      };
+      const issuer_public_keys = [beta.key.publicKey];
+      const { body } = await post(na, VERIFY, { ...presented, issuer_public_keys });
+      assert.deepEqual(body, {
+        valid: expected === 'valid',
+        reason: expected,
+        commitment_id: record.commitment_id,
+      });
+    });
+  }
+});
+
+test('records are verified as they are read, not as they are spelled', async (t) => {
+  await using na = await startUnlimited();
+  const beta = sovereign('beta');
+  const { commitment, proof } = verification(beta, na.clock.now());
+  const float = { capability_count: new JsonFloat(3) };
+  const invalid = 'commitment_invalid_signature';
+  for (const [name, presented, expected] of [
+    ['a count that is sent as 3.0', { commitment: { ...commitment, ...float } }, 'valid'],
+    [
+      'a count that was signed as 3.0',
+      { commitment: singlySigned({ ...commitment, ...float }, beta.key) },
+      invalid,
+    ],
+    ['a member nobody knows', { commitment: { ...commitment, extra: 1 } }, 'valid'],
+    [
+      'a signed member that nobody knows',
+      { commitment: singlySigned({ ...commitment, extra: 1 }, beta.key) },
+      invalid,
+    ],
+    ['no signature', { commitment: without(commitment, 'signature') }, 'commitment_not_signed'],
+    ['a commitment without id', { commitment: without(commitment, 'commitment_id') }, invalid],
+    ['a commitment without time', { commitment: without(commitment, 'committed_at') }, invalid],
+    ['a proof without id', { proof: without(proof, 'proof_id') }, 'valid'],
+    ['a proof without time', { proof: without(proof, 'proved_at') }, 'valid'],
+    [
+      'a key id of somebody else',
+      { commitment: singlySigned(commitment, beta.key, 'somebody') },
+      'valid',
+    ],
+    ['a signature by another key', { commitment: singlySigned(commitment, newKey()) }, invalid],
+    [
+      'a signature with other unused bits',
+      { commitment: withSignature(commitment, (sig) => respelled(sig)) },
+      invalid,
+    ],
+    ['an empty signature', { commitment: withSignature(commitment, () => '') }, invalid],
+  ] as [string, JsonObject, string][]) {
+    await t.test(`${name}: ${expected}`, async () => {
+      const issuer_public_keys = [beta.key.publicKey];
+      const body = { commitment, proof, issuer_public_keys, ...presented };
+      assert.equal((await post(na, VERIFY, body)).body.reason, expected);
+    });
+  }
+});
+
+function withSignature(record: JsonObject, change: (sig: string) => string): JsonObject {
+  const signature = inner(record, 'signature');
+  return { ...record, signature: { ...signature, sig: change(String(signature.sig)) } };
+}
+
+test('which keys a commitment verifies under', async (t) => {
+  await using na = await startUnlimited();
+  const now = na.clock.now();
+  const beta = sovereign('beta', misspellableKey());
+  const theirs = verification(beta, now);
+  const told = { verifies: 'valid', fails: 'commitment_invalid_signature', malformed: undefined };
+  for (const [name, issuer_public_keys, outcomeOf] of keyListCases(beta.key)) {
+    await t.test(`${name} ${outcomeOf}`, async () => {
+      const answer = await post(na, VERIFY, { ...theirs, issuer_public_keys });
+      assert.equal(answer.body.reason, told[outcomeOf]);
+      assert.equal(outcome(answer), outcomeOf === 'malformed' ? '400 invalid_input' : '200');
+    });
+  }
+  const ours = verification(ourselves(na), now);
+  for (const [name, body, expected] of [
+    ['no list, and ours', ours, 'valid'],
+    ['null, and ours', { ...ours, issuer_public_keys: null }, 'valid'],
+    ['no list, and not ours', theirs, 'commitment_invalid_signature'],
+    [
+      'an empty list, and ours',
+      { ...ours, issuer_public_keys: [] },
+      'commitment_invalid_signature',
+    ],
+  ] as [string, JsonObject, string][]) {
+    await t.test(`${name}: ${expected}`, async () => {
+      assert.equal((await post(na, VERIFY, body)).body.reason, expected);
+    });
+  }
+});
+
+/** In the order of wire trust rules 6.5. */
+const INPUT_FAULTS: readonly Fault<JsonObject>[] = [
+  ['400 missing_verify_fields missing_proof', { proof: null }],
+  ['400 missing_verify_fields missing_commitment', { commitment: {} }],
+  ['400 invalid_input invalid_proof', { proof: { proof_id: 'p' } }],
+  ['400 invalid_input invalid_commitment', { commitment: 'commitment' }],
+  ['400 invalid_input invalid_keys', { issuer_public_keys: [7] }],
+];
+
+test('what cannot be verified at all is refused', async (t) => {
+  await using na = await startUnlimited();
+  const { commitment, proof } = verification(ourselves(na), na.clock.now());
+  for (const { name, expected, draft } of faultsTogether(INPUT_FAULTS)) {
+    await t.test(name, async () => {
+      const answer = await post(na, VERIFY, { proof, commitment, ...draft });
+      assert.equal(outcomeWithCause(answer), expected);
+    });
+  }
+  for (const member of ['proof', 'commitment']) {
+    for (const [name, value] of MISSING) {
+      await t.test(`${member} is ${name}`, async () => {
+        const answer = await post(na, VERIFY, { proof, commitment, [member]: value });
+        assert.equal(outcomeWithCause(answer), `400 missing_verify_fields missing_${member}`);
+      });
+    }
+  }
+  const nodes = Array.from({ length: 65 }, () => NEXT);
+  for (const [name, body] of [
+    ['a count of 1.5', { commitment: { ...commitment, capability_count: new JsonFloat(1.5) } }],
+    ['a count in text', { commitment: { ...commitment, capability_count: '3' } }],
+    ['a count of 2 to the 53', { commitment: { ...commitment, capability_count: 2n ** 53n } }],
+    ['a count of 1e300', { commitment: { ...commitment, capability_count: new JsonFloat(1e300) } }],
+    [
+      'a count of -1e300',
+      { commitment: { ...commitment, capability_count: new JsonFloat(-1e300) } },
+    ],
+    ['65 path nodes', { proof: { ...proof, merkle_path: nodes } }],
+    ['a path node in text', { proof: { ...proof, merkle_path: [PADDING] } }],
+    ['a path node without side', { proof: { ...proof, merkle_path: [{ sibling_hash: PADDING }] } }],
+    ['33 keys', { issuer_public_keys: repeated(33, na.audience) }],
+  ] as [string, JsonObject][]) {
+    await t.test(name, async () => {
+      const answer = await post(na, VERIFY, { proof, commitment, ...body });
+      assert.equal(outcome(answer), '400 invalid_input');
+    });
+  }
+});
+
+// Hostile bodies
+
+/** Members of a genuine request to verify that no signature and no hash covers. */
+const UNCOVERED = ['proof.proof_id', 'proof.prover_sovereign_id', 'proof.proved_at'];
+const LABEL = 'commitment.signature.key_id';
+
+test('no member of a request to verify, spoiled, is an error of ours or passes for genuine', async () => {
+  await using na = await startUnlimited();
+  const beta = sovereign('beta');
+  const body = { ...verification(beta, na.clock.now()), issuer_public_keys: [beta.key.publicKey] };
+  const before = stateDigest(na);
+  const told = new Set(['200', '400 missing_verify_fields', '400 invalid_input']);
+  await eachOf(mutationsOf(body), async ({ name, path, record }) => {
+    const answer = await post(na, VERIFY, record);
+    assert.ok(told.has(outcome(answer)), `${name}: ${outcome(answer)}`);
+    if (answer.body.valid === true) assert.ok([...UNCOVERED, LABEL].includes(path), name);
+  });
+  assert.equal(stateDigest(na), before);
+});
+
+test('no member of a request to prove, spoiled, is an error of ours', async () => {
+  await using na = await startUnlimited();
+  const body = proveBody(na);
+  const before = stateDigest(na);
+  const refused = ['400 missing_prove_fields', '400 invalid_commitment', '422 prove_failed'];
+  const told = new Set(['200', ...refused]);
+  await eachOf(mutationsOf(body), async ({ name, record }) => {
+    const answer = await post(na, PROVE, record);
+    assert.ok(told.has(outcome(answer)), `${name}: ${outcome(answer)}`);
+  });
+  assert.equal(stateDigest(na), before);
+});
+
+test('no member of an operator request, spoiled, is an error of ours', async () => {
+  await using na = await startUnlimited();
+  const agreement = agreedWith(na, SET);
+  const evidence = { offerer_evidence: { verdict: 'allow' }, responder_evidence: { kept: [] } };
+  const slim = { ...agreement, ...evidence };
+  for (const [path, body, refused] of [
+    [
+      COMMIT,
+      { capabilities: SET, agreement: slim },
+      ['400 missing_commit_fields', '422 commit_failed'],
+    ],
+    [NULLIFY, { proof: proofOf(SET, 'read') }, ['400 missing_proof', '422 nullifier_failed']],
+  ] as [string, JsonObject, string[]][]) {
+    const told = new Set(['201', ...refused]);
+    await eachOf(mutationsOf(body), async ({ name, record }) => {
+      const answer = await operate(na, path, record);
+      assert.ok(told.has(outcome(answer)), `${path} ${name}: ${outcome(answer)}`);
+    });
+  }
+});
+
+// The front door
+
+test('operators are known before any member of the body is looked at', async (t) => {
+  await using na = await startUnlimited();
+  for (const path of [COMMIT, NULLIFY]) {
+    for (const [name, expected, ask] of AT_THE_OPERATORS_DOOR) {
+      await t.test(`${path}, ${name}: ${expected}`, async () => {
+        const commit = { capabilities: SET, agreement: agreedWith(na, SET) };
+        const body = path === COMMIT ? commit : { proof: proofOf(SET, 'read') };
+        assert.equal(outcome(await ask(na, path, body)), expected);
+      });
+    }
+  }
+});
+
+test('public requests are JSON objects of a bounded size', async (t) => {
+  await using na = await startUnlimited();
+  for (const path of [PROVE, VERIFY]) {
+    for (const [name, expected, body] of AT_THE_PUBLIC_DOOR) {
+      await t.test(`${path}, ${name}: ${expected}`, async () => {
+        assert.equal(outcome(await send(na, 'POST', path, { body })), expected);
+      });
+    }
+  }
+});
+
+test('both operator routes share the admin bucket, both public ones have their own', async () => {
+  const environment = { MESH_RATE_LIMIT_ADMIN: '2/60', MESH_RATE_LIMIT_VERIFY: '' };
+  await using na = await startUnlimited({ environment });
+  assert.equal(outcome(await operate(na, COMMIT)), '400 missing_commit_fields');
+  assert.equal(outcome(await operate(na, NULLIFY)), '400 missing_proof');
+  for (const path of [COMMIT, NULLIFY, '/admin/invite']) {
+    assert.equal(outcome(await operate(na, path)), LIMITED);
+  }
+  for (const [path, expected] of [
+    [PROVE, '400 missing_prove_fields'],
+    [VERIFY, '400 missing_verify_fields'],
+  ] as const) {
+    for (let count = 0; count < 60; count += 1) {
+      assert.equal(outcome(await post(na, path, {})), expected);
+    }
+    assert.equal(outcome(await post(na, path, {})), LIMITED);
+  }
+  assert.equal(outcome(await post(na, '/consensus/verify', {})), '400 missing_proof');
+});

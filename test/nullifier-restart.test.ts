@@ -1,0 +1,154 @@
+/**
+ * One nullifier per proof, ever (wire trust rules 4.5): what was used up stays used up over a stop and a
+ * start, and over a kill under load at any moment.
+ */
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { rmSync } from 'node:fs';
+import { test } from 'node:test';
+import { verifyAuditChain } from '../src/authority/audit.ts';
+import type { JsonObject } from '../src/json/value.ts';
+import { readAuditEntries } from '../src/store/lmdb.ts';
+import { GENESIS_HASH } from '../src/store/store.ts';
+import { makeNetworkFolder, type TestAuthority } from './support/authority.ts';
+import { type ChildServer, NO_LIMITS, startChildServer } from './support/child-server.ts';
+import { MINUTE } from './support/clock.ts';
+import { operate } from './support/requests.ts';
+import { audited, freshId, startUnlimited } from './support/trust.ts';
+import { outcomeWithCause } from './support/trust-protocol.ts';
+
+const NULLIFY = '/admin/disclosure/nullifier';
+const USED_UP = '422 nullifier_failed already_issued';
+const MISMATCH = '422 nullifier_failed leaf_hash_mismatch';
+
+function proofOf(proof_id: string, changes: JsonObject = {}): JsonObject {
+  return {
+    proof_id,
+    commitment_id: 'commitment',
+    revealed_capability: 'read',
+    leaf_hash: createHash('sha256').update('read').digest('hex'),
+    merkle_path: [],
+    prover_sovereign_id: 'beta',
+    proved_at: '2026-01-15T12:00:00Z',
+    ...changes,
+  };
+}
+
+async function nullify(na: TestAuthority, proof: JsonObject): Promise<string> {
+  return outcomeWithCause(await operate(na, NULLIFY, { proof }));
+}
+
+test('what was used up is used up after a restart, and nothing else is', async () => {
+  await using na = await startUnlimited();
+  const ids = ['plain', '', '__proto__', '\u{1f680}', 'e\u0301', `${'p'.repeat(100_000)}-end`];
+  for (const id of ids) assert.equal(await nullify(na, proofOf(id)), '201');
+  assert.equal(await nullify(na, proofOf('refused', { leaf_hash: '' })), MISMATCH);
+  await using once = await na.restart();
+  for (const id of ids) {
+    assert.equal(await nullify(once, proofOf(id)), USED_UP);
+    assert.equal(await nullify(once, proofOf(id, { leaf_hash: '' })), USED_UP);
+    assert.equal(await nullify(once, proofOf(id, { commitment_id: 'another' })), USED_UP);
+  }
+  assert.deepEqual(audited(once, 'capability_nullifier_issued'), []);
+  for (const id of ['refused', 'Plain', '\u00e9', 'p'.repeat(100_000)]) {
+    assert.equal(await nullify(once, proofOf(id)), '201');
+  }
+  once.clock.advance(10 * MINUTE);
+  await using twice = await once.restart();
+  for (const id of [...ids, 'refused', 'Plain', '\u00e9', 'p'.repeat(100_000)]) {
+    assert.equal(await nullify(twice, proofOf(id)), USED_UP);
+  }
+});
+
+const ROUNDS = 2;
+/** Acknowledged nullifiers after which the server is killed, with others on their way. */
+const ENOUGH = 60;
+
+/** What this side knows for sure. */
+interface Ledger {
+  /** Proofs whose nullifier was acknowledged. */
+  readonly used: Set<string>;
+  /** Proofs whose request was not answered: used up or not, but never twice. */
+  readonly unsure: Set<string>;
+  unanswered: number;
+  readonly surprises: string[];
+}
+
+test(`what was used up survives ${ROUNDS} kills under load`, { timeout: 60_000 }, async (t) => {
+  const { folder } = makeNetworkFolder();
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const ledger: Ledger = { used: new Set(), unsure: new Set(), unanswered: 0, surprises: [] };
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const server = await startChildServer(folder, { environment: NO_LIMITS });
+    await checkUsed(server.na, ledger);
+    await useUntilKilled(server, ledger);
+    assert.deepEqual(ledger.surprises, [], `round ${round}`);
+  }
+  const server = await startChildServer(folder, { environment: NO_LIMITS });
+  await checkUsed(server.na, ledger);
+  await server.end('SIGTERM');
+  const { used, unanswered } = ledger;
+  assert.ok(used.size >= ROUNDS * ENOUGH, 'the rounds did enough to mean something');
+  const entries = [...readAuditEntries(folder)];
+  assert.equal(verifyAuditChain(entries, GENESIS_HASH).valid, true);
+  const issued = entries
+    .filter(({ event_type }) => event_type === 'capability_nullifier_issued')
+    .map(({ details }) => String(details.proof_id));
+  assert.equal(new Set(issued).size, issued.length, 'no proof was nullified twice');
+  assert.deepEqual(new Set(issued), used, 'each nullifier has its audit entry');
+  t.diagnostic(`${used.size} proofs used up; ${unanswered} requests of theirs were not answered`);
+});
+
+/** Two rivals for each proof, many proofs at once; the kill comes while requests are on their way. */
+async function useUntilKilled(server: ChildServer, ledger: Ledger): Promise<void> {
+  const goal = ledger.used.size + ENOUGH;
+  let killed: Promise<unknown> | null = null;
+  const lane = async () => {
+    while (killed === null) {
+      const id = freshId('proof');
+      ledger.unsure.add(id);
+      const told = await Promise.all([
+        answered(server.na, id, { prover_sovereign_id: 'one' }),
+        answered(server.na, id, { prover_sovereign_id: 'two' }),
+      ]);
+      const won = told.filter((outcome) => outcome === '201').length;
+      const gone = told.filter((outcome) => outcome === 'gone').length;
+      const lost = told.filter((outcome) => outcome === USED_UP).length;
+      // While the server lives, one of two wins and the other is told so.
+      const isRight = won + lost + gone === 2 && won <= 1 && (won === 1 || gone > 0);
+      if (!isRight) ledger.surprises.push(`${id}: ${told.join(', ')}`);
+      ledger.unanswered += gone;
+      if (won === 1) {
+        ledger.used.add(id);
+        ledger.unsure.delete(id);
+      }
+      if (ledger.used.size >= goal) killed ??= server.end('SIGKILL');
+    }
+  };
+  await Promise.all(Array.from({ length: 8 }, lane));
+  await killed;
+}
+
+/** The outcome, or `gone` when the server did not live to answer. */
+async function answered(na: TestAuthority, id: string, changes: JsonObject): Promise<string> {
+  try {
+    return await nullify(na, proofOf(id, changes));
+  } catch (error) {
+    // What fetch throws when there is no answer, or only a part of one.
+    if (error instanceof TypeError) return 'gone';
+    throw error;
+  }
+}
+
+/** Whatever was acknowledged is used up; what was not answered can be used at most once more. */
+async function checkUsed(na: TestAuthority, ledger: Ledger): Promise<void> {
+  for (const id of ledger.used) {
+    assert.equal(await nullify(na, proofOf(id, { commitment_id: 'another' })), USED_UP, id);
+  }
+  for (const id of ledger.unsure) {
+    assert.ok(['201', USED_UP].includes(await nullify(na, proofOf(id))), id);
+    assert.equal(await nullify(na, proofOf(id)), USED_UP, id);
+    ledger.used.add(id);
+  }
+  ledger.unsure.clear();
+}

@@ -1,0 +1,244 @@
+/** Records that others made: trust evidence, disclosure, consensus and data usage (wire trust rules 11). */
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { type Signer, verifySignature } from '../src/crypto/ed25519.ts';
+import type { JsonObject } from '../src/json/value.ts';
+import { canonicalJson } from '../src/json/write.ts';
+import {
+  buildNullifier,
+  CapabilityNullifier,
+  proveMembership,
+  readCapabilityCommitment,
+  readCapabilityMembershipProof,
+  verifyMembership,
+} from '../src/records/capability-disclosure.ts';
+import { readConsensusProof, verifyConsensusProof } from '../src/records/consensus-proof.ts';
+import {
+  findViolations,
+  readDataAccessIntent,
+  readDataLicensePolicy,
+} from '../src/records/data-usage.ts';
+import type { Maker } from '../src/records/maker.ts';
+import { recordReader } from '../src/records/record.ts';
+import { isSinglySignedByAny } from '../src/records/signed-record.ts';
+import {
+  buildTrustEvidence,
+  readTrustDecision,
+  readTrustEvidence,
+  verifyTrustEvidence,
+} from '../src/records/trust-evidence.ts';
+import { MINUTE, testClock } from './support/clock.ts';
+import { goldenKey } from './support/golden-trust.ts';
+import { newKey, operate, outcome } from './support/requests.ts';
+import { parsed, post, startUnlimited, vectorsOf } from './support/trust.ts';
+
+/** When the records were made; some of them expire soon after. */
+const NOW = Date.UTC(2026, 0, 1);
+
+interface Vector {
+  readonly title: string;
+  readonly input: JsonObject;
+  readonly expected: JsonObject;
+}
+
+/** The vectors of a file by their ids, which have to be these. */
+function vectorsNamed(file: string, ...ids: readonly string[]): Vector[] {
+  const vectors = vectorsOf(file) as JsonObject[];
+  assert.deepEqual(
+    vectors.map(({ id }) => id),
+    ids,
+  );
+  return vectors.map(({ id, description, input, expected }) => ({
+    title: `${id}: ${description}`,
+    input: input as JsonObject,
+    expected: expected as JsonObject,
+  }));
+}
+
+function keysIn({ input }: Vector, member: string): string[] {
+  return input[member] as unknown as string[];
+}
+
+/** The record, already in the spelling in which it was signed. */
+function readAs<T extends JsonObject>(
+  read: (received: unknown) => T | null,
+  { input }: Vector,
+  member: string,
+): T {
+  const record = read(input[member]);
+  assert.ok(record !== null, member);
+  assert.equal(canonicalJson(record), canonicalJson(input[member] ?? null), member);
+  return record;
+}
+
+/** A maker of the vectors, whose next ids are these. */
+function makerOf(sovereignId: string, signer: Signer, ...ids: unknown[]): Maker {
+  const uuid = () => String(ids.shift());
+  return { sovereignId, keyId: signer.publicKey, signer, now: NOW, uuid };
+}
+
+const na = await startUnlimited({ clock: testClock(NOW) });
+after(() => na[Symbol.asyncDispose]());
+
+/** Verifies the vector over HTTP; the same with another list of keys must be refused. */
+async function answered(path: string, { input }: Vector, keys: string): Promise<JsonObject> {
+  const refused = await post(na, path, { ...input, [keys]: [newKey().publicKey] });
+  assert.equal(refused.status, 200, outcome(refused));
+  assert.equal(refused.body.accepted ?? refused.body.valid, false, 'with a key of someone else');
+  const answer = await post(na, path, input);
+  assert.equal(answer.status, 200, outcome(answer));
+  return parsed(answer);
+}
+
+// Trust evidence
+
+for (const vector of vectorsNamed('trust_evidence.json', 'te-001')) {
+  const { title, input, expected } = vector;
+  const keys = keysIn(vector, 'issuer_public_keys');
+  const digest = String(input.expected_graph_digest);
+
+  test(`${title}: it is accepted`, async () => {
+    const evidence = readAs(readTrustEvidence, vector, 'evidence');
+    assert.equal(verifyTrustEvidence(evidence, keys, digest), 'accepted');
+    const answer = await answered('/trust-evidence/verify', vector, 'issuer_public_keys');
+    assert.deepEqual([answer.accepted, answer.verdict], [expected.accepted, expected.verdict]);
+    const { evidence_id, issuer_sovereign_id } = evidence;
+    assert.deepEqual(
+      [answer.evidence_id, answer.issuer_sovereign_id],
+      [evidence_id, issuer_sovereign_id],
+    );
+  });
+
+  test(`${title}: the same decision makes the same evidence`, () => {
+    const evidence = readAs(readTrustEvidence, vector, 'evidence');
+    const decision = readTrustDecision(evidence);
+    assert.ok(decision !== null);
+    const maker = makerOf(evidence.issuer_sovereign_id, goldenKey('na'), evidence.evidence_id);
+    assert.deepEqual(buildTrustEvidence(maker, decision, digest), evidence);
+  });
+}
+
+// Selective disclosure
+
+const [membership, nullification] = vectorsNamed('selective_disclosure.json', 'sd-001', 'sd-002');
+assert.ok(membership !== undefined && nullification !== undefined);
+
+test(`${membership.title}: it is valid`, async () => {
+  const commitment = readAs(readCapabilityCommitment, membership, 'commitment');
+  const proof = readAs(readCapabilityMembershipProof, membership, 'proof');
+  const keys = keysIn(membership, 'issuer_public_keys');
+  assert.equal(verifyMembership(proof, commitment, keys), 'valid');
+  assert.equal(proof.revealed_capability, membership.expected.capability);
+  const { valid, commitment_id } = await answered(
+    '/disclosure/verify',
+    membership,
+    'issuer_public_keys',
+  );
+  assert.deepEqual([valid, commitment_id], [membership.expected.valid, commitment.commitment_id]);
+});
+
+test(`${membership.title}: the same capabilities make the same proof`, async () => {
+  const proof = readAs(readCapabilityMembershipProof, membership, 'proof');
+  const disclosure = {
+    commitmentId: proof.commitment_id,
+    capability: proof.revealed_capability,
+    capabilities: ['read', 'write', 'audit'],
+    prover: proof.prover_sovereign_id,
+  };
+  assert.deepEqual(proveMembership(disclosure, proof.proof_id, NOW), proof);
+  const answer = await post(na, '/disclosure/prove', {
+    commitment: membership.input.commitment ?? null,
+    capability: disclosure.capability,
+    capabilities: disclosure.capabilities,
+    prover_sovereign_id: disclosure.prover,
+  });
+  const { proof_id, ...made } = parsed(answer);
+  assert.deepEqual({ ...made, proof_id: proof.proof_id }, proof, String(proof_id));
+});
+
+test(`${nullification.title}: the same proof makes the same nullifier`, () => {
+  const proof = readAs(readCapabilityMembershipProof, nullification, 'proof');
+  const given = nullification.expected.nullifier as JsonObject;
+  const nullifier = recordReader(CapabilityNullifier)(given);
+  assert.ok(nullifier !== null);
+  const key = goldenKey('b');
+  assert.equal(isSinglySignedByAny(nullifier, [key.publicKey]), true);
+  assert.equal(isSinglySignedByAny(nullifier, [newKey().publicKey]), false);
+  const maker = makerOf('sovereign-b', key, nullifier.nullifier_id);
+  const nonce = Buffer.from(nullifier.nonce, 'hex');
+  assert.deepEqual(buildNullifier(maker, proof, nonce), given);
+});
+
+test(`${nullification.title}: it is issued like that, and once`, async () => {
+  const given = nullification.expected.nullifier as JsonObject;
+  const answer = await operate(na, '/admin/disclosure/nullifier', nullification.input);
+  assert.equal(answer.status, 201, outcome(answer));
+  const issued = parsed(answer);
+  assert.deepEqual(Object.keys(issued).sort(), Object.keys(given).sort());
+  for (const member of ['proof_id', 'issued_at', 'expires_at']) {
+    assert.equal(issued[member], given[member], member);
+  }
+  const { sig } = issued.signature as JsonObject;
+  assert.ok(verifySignature(na.audience, canonicalJson(issued, 'signature'), String(sig)));
+  const again = await operate(na, '/admin/disclosure/nullifier', nullification.input);
+  assert.equal(outcome(again), '422 nullifier_failed');
+});
+
+// Consensus
+
+for (const vector of vectorsNamed('consensus.json', 'con-001')) {
+  const { title, input, expected } = vector;
+  const validatorKeys = new Map(Object.entries(input.validator_public_keys as JsonObject));
+  const assemblerKeys = keysIn(vector, 'assembler_public_keys');
+
+  test(`${title}: it is valid`, async () => {
+    const proof = readAs(readConsensusProof, vector, 'proof');
+    assert.equal(proof.votes.length, expected.vote_count);
+    assert.equal(verifyConsensusProof(proof, validatorKeys, assemblerKeys, NOW), 'valid');
+    const answer = await answered('/consensus/verify', vector, 'assembler_public_keys');
+    assert.deepEqual(answer, {
+      valid: expected.valid,
+      reason: 'valid',
+      consensus_id: proof.consensus_id,
+    });
+  });
+
+  test(`${title}: it is expired from its last second on`, () => {
+    const proof = readAs(readConsensusProof, vector, 'proof');
+    const end = NOW + 60 * MINUTE;
+    assert.equal(verifyConsensusProof(proof, validatorKeys, assemblerKeys, end - 1), 'valid');
+    assert.equal(verifyConsensusProof(proof, validatorKeys, assemblerKeys, end), 'expired');
+  });
+}
+
+// Data usage
+
+for (const vector of vectorsNamed('data_usage.json', 'du-001')) {
+  const { title, expected } = vector;
+  const keys = keysIn(vector, 'agent_public_keys');
+
+  test(`${title}: it is valid`, async () => {
+    const intent = readAs(readDataAccessIntent, vector, 'intent');
+    const policy = readAs(readDataLicensePolicy, vector, 'policy');
+    assert.equal(isSinglySignedByAny(policy, [goldenKey('na').publicKey]), true);
+    assert.deepEqual(findViolations(intent, policy, keys, NOW), []);
+    const answer = await answered('/data-usage/verify', vector, 'agent_public_keys');
+    assert.deepEqual(answer, {
+      valid: expected.valid,
+      violation_reason: null,
+      violation_count: expected.violation_count,
+      violations: [],
+    });
+  });
+
+  test(`${title}: both ends of policy and intent belong to them`, () => {
+    const intent = readAs(readDataAccessIntent, vector, 'intent');
+    const policy = readAs(readDataLicensePolicy, vector, 'policy');
+    const end = NOW + 60 * MINUTE;
+    const found = (now: number) =>
+      findViolations(intent, policy, keys, now).map(({ type }) => type);
+    assert.deepEqual(found(end), []);
+    assert.deepEqual(found(end + 1), ['intent_expired']);
+    assert.deepEqual(found(NOW - 1), ['policy_expired']);
+  });
+}

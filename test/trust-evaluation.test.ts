@@ -1,0 +1,488 @@
+/** How the recognition graph judges a sovereign: alone, and inside offers and counters (wire trust rules 4.1). */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { JsonObject } from '../src/json/value.ts';
+import type { TrustDecision } from '../src/records/trust-evidence.ts';
+import { formatInstant } from '../src/timestamp.ts';
+import { createRecognitionIndex } from '../src/views/recognition-index.ts';
+import { evaluateTrust } from '../src/views/trust-evaluation.ts';
+import type { TestAuthority } from './support/authority.ts';
+import { HOUR, SECOND } from './support/clock.ts';
+import { operate, outcome } from './support/requests.ts';
+import { importFeed, revokeTreaty, sovereign, startUnlimited } from './support/trust.ts';
+import {
+  created,
+  inner,
+  offerBetween,
+  ourselves,
+  outcomeWithCause,
+  type Party,
+  recognised,
+} from './support/trust-protocol.ts';
+
+const NOW = Date.UTC(2026, 2, 1, 10);
+const DAY = 24 * HOUR;
+
+/** A treaty: from, to, milliseconds until it expires, and the reason of its revocation. */
+type Given = readonly [from: string, to: string, left?: number, revoked?: string];
+
+/** An imported revocation: issuer and attestation. */
+type Revoked = readonly [issuer: string, attestation: string];
+
+const LONG = 100 * HOUR;
+const SOON = 72 * HOUR;
+
+function judge(
+  treaties: readonly Given[],
+  revocations: readonly Revoked[] = [],
+  source = 'a',
+  target = 'b',
+): TrustDecision {
+  const index = createRecognitionIndex();
+  for (const [position, [issuer, subject, left = LONG, revoked]] of treaties.entries()) {
+    index.putTreaty(`t-${position}`, {
+      json: '{}',
+      issuer,
+      subject,
+      subjectKeys: [],
+      issuedAt: NOW - HOUR,
+      validFrom: formatInstant(NOW - HOUR),
+      expiresAt: NOW + left,
+      revokedAt: revoked === undefined ? null : NOW - 1,
+      revocationReason: revoked ?? null,
+    });
+  }
+  for (const [issuer, attestationId] of revocations) {
+    const rest = { feedId: 'f', sequence: '1', reason: null, revokedAt: NOW - 1 };
+    index.putRevocation({ issuer, attestationId, ...rest });
+  }
+  return evaluateTrust(index, source, target, NOW);
+}
+
+/** Codes of the signals with their severity, in order. */
+function signalsOf({ signals }: { readonly signals: readonly JsonObject[] }): string[] {
+  for (const { detail } of signals) assert.ok(typeof detail === 'string' && detail !== '');
+  return signals.map(({ code, severity }) => `${severity} ${code}`);
+}
+
+const BLOCKED = 'block no_active_treaty_path';
+const ALLOWED = 'info active_treaty_path';
+const PRESSURE = 'escalate recognition_under_revocation_pressure';
+const EXPIRING = 'warn treaty_expiring_soon';
+
+test('a judgement names both sides, the time and nothing about roles', () => {
+  assert.deepEqual(without(judge([['a', 'b']]), 'signals'), {
+    source_sovereign_id: 'a',
+    target_sovereign_id: 'b',
+    verdict: 'allow',
+    reason: 'active_treaty_path',
+    requested_roles: [],
+    trusted: true,
+    hop_count: 1,
+    evaluated_at: '2026-03-01T10:00:00Z',
+  });
+  assert.deepEqual(without(judge([]), 'signals'), {
+    source_sovereign_id: 'a',
+    target_sovereign_id: 'b',
+    verdict: 'block',
+    reason: 'no_active_treaty_path',
+    requested_roles: [],
+    trusted: false,
+    hop_count: 0,
+    evaluated_at: '2026-03-01T10:00:00Z',
+  });
+});
+
+function without<T extends object, K extends keyof T>(record: T, member: K): Omit<T, K> {
+  const { [member]: _gone, ...rest } = record;
+  return rest;
+}
+
+for (const [name, treaties, revocations, hops, signals] of [
+  // No active path
+  ['an empty graph', [], [], 0, [BLOCKED]],
+  ['a treaty the other way', [['b', 'a']], [], 0, [BLOCKED]],
+  [
+    'a path that ends before',
+    [
+      ['a', 'c'],
+      ['d', 'b'],
+    ],
+    [],
+    0,
+    [BLOCKED],
+  ],
+  ['an expired treaty', [['a', 'b', -1]], [], 0, [BLOCKED]],
+  ['a treaty without a whole second left', [['a', 'b', 999]], [], 0, [BLOCKED]],
+  ['a revoked treaty', [['a', 'b', LONG, 'ended']], [], 0, ['block direct_treaty_revoked']],
+  [
+    'a revoked treaty that has expired',
+    [['a', 'b', -1, 'ended']],
+    [],
+    0,
+    ['block direct_treaty_revoked'],
+  ],
+  [
+    'a replaced treaty without its successor',
+    [['a', 'b', LONG, 'replaced_by:x']],
+    [],
+    0,
+    ['block direct_treaty_revoked'],
+  ],
+  [
+    'a revoked treaty and an expired one',
+    [
+      ['a', 'b', -1],
+      ['a', 'b', LONG, 'ended'],
+    ],
+    [],
+    0,
+    ['block direct_treaty_revoked'],
+  ],
+  [
+    'a revoked treaty on the way',
+    [
+      ['a', 'c'],
+      ['c', 'b', LONG, 'ended'],
+    ],
+    [],
+    0,
+    [BLOCKED],
+  ],
+  ['a revoked treaty the other way', [['b', 'a', LONG, 'ended']], [], 0, [BLOCKED]],
+  [
+    'no path, with revocations by both sides',
+    [['b', 'a']],
+    [
+      ['a', '1'],
+      ['b', '1'],
+    ],
+    0,
+    [BLOCKED],
+  ],
+  // A path without findings
+  ['a treaty', [['a', 'b']], [], 1, [ALLOWED]],
+  [
+    'two treaties',
+    [
+      ['a', 'b'],
+      ['a', 'b'],
+    ],
+    [],
+    1,
+    [ALLOWED],
+  ],
+  [
+    'a path of two',
+    [
+      ['a', 'c'],
+      ['c', 'b'],
+    ],
+    [],
+    2,
+    [ALLOWED],
+  ],
+  [
+    'a path of four',
+    [
+      ['a', 'c'],
+      ['c', 'd'],
+      ['d', 'e'],
+      ['e', 'b'],
+    ],
+    [],
+    4,
+    [ALLOWED],
+  ],
+  [
+    'a replaced treaty and its successor',
+    [
+      ['a', 'b', LONG, 'replaced_by:t-1'],
+      ['a', 'b'],
+    ],
+    [],
+    1,
+    [ALLOWED],
+  ],
+  [
+    'a revoked treaty and a way round',
+    [
+      ['a', 'b', LONG, 'ended'],
+      ['a', 'c'],
+      ['c', 'b'],
+    ],
+    [],
+    2,
+    [ALLOWED],
+  ],
+  ['a treaty with 72 hours and a second left', [['a', 'b', SOON + SECOND]], [], 1, [ALLOWED]],
+  ['a revocation by a stranger', [['a', 'b']], [['c', '1']], 1, [ALLOWED]],
+  [
+    'a revocation on a longer way',
+    [
+      ['a', 'b'],
+      ['a', 'c'],
+      ['c', 'b'],
+    ],
+    [['c', '1']],
+    1,
+    [ALLOWED],
+  ],
+  [
+    'an expiring treaty on a longer way',
+    [
+      ['a', 'b'],
+      ['a', 'c', HOUR],
+      ['c', 'b'],
+    ],
+    [],
+    1,
+    [ALLOWED],
+  ],
+  // One finding
+  [
+    'a treaty with less than 72 hours and a second left',
+    [['a', 'b', SOON + SECOND - 1]],
+    [],
+    1,
+    [EXPIRING],
+  ],
+  ['a treaty with 72 hours left', [['a', 'b', SOON]], [], 1, [EXPIRING]],
+  ['a treaty with a second left', [['a', 'b', SECOND]], [], 1, [EXPIRING]],
+  [
+    'a path with one expiring treaty',
+    [
+      ['a', 'c'],
+      ['c', 'b', HOUR],
+    ],
+    [],
+    2,
+    [EXPIRING],
+  ],
+  ['a revocation by the target', [['a', 'b']], [['b', '1']], 1, [PRESSURE]],
+  ['a revocation by the source', [['a', 'b']], [['a', '1']], 1, [PRESSURE]],
+  [
+    'a revocation in between',
+    [
+      ['a', 'c'],
+      ['c', 'b'],
+    ],
+    [['c', '1']],
+    2,
+    [PRESSURE],
+  ],
+  // Several findings: the gravest decides, and all are told
+  [
+    'two expiring treaties',
+    [
+      ['a', 'c', HOUR],
+      ['c', 'b', DAY],
+    ],
+    [],
+    2,
+    [EXPIRING, EXPIRING],
+  ],
+  [
+    'three revocations',
+    [
+      ['a', 'c'],
+      ['c', 'b'],
+    ],
+    [
+      ['b', '1'],
+      ['b', '2'],
+      ['c', '1'],
+    ],
+    2,
+    [PRESSURE, PRESSURE, PRESSURE],
+  ],
+  [
+    'a revocation and an expiring treaty',
+    [['a', 'b', HOUR]],
+    [['b', '1']],
+    1,
+    [PRESSURE, EXPIRING],
+  ],
+  [
+    'everything at once',
+    [
+      ['a', 'c', HOUR],
+      ['c', 'b', HOUR],
+    ],
+    [
+      ['a', '1'],
+      ['b', '1'],
+      ['c', '1'],
+      ['d', '1'],
+    ],
+    2,
+    [PRESSURE, PRESSURE, PRESSURE, EXPIRING, EXPIRING],
+  ],
+] as [string, Given[], Revoked[], number, string[]][]) {
+  const [first = ''] = signals;
+  const [severity = '', reason] = first.split(' ');
+  const verdict = severity === 'info' ? 'allow' : severity;
+
+  test(`${name}: ${verdict}, ${reason}`, () => {
+    const decision = judge(treaties, revocations);
+    assert.deepEqual(
+      [decision.verdict, decision.reason, decision.trusted, decision.hop_count],
+      [verdict, reason, verdict !== 'block', hops],
+    );
+    assert.deepEqual(signalsOf(decision), signals);
+  });
+}
+
+test('nobody is judged by its own self, whatever treaties say', () => {
+  for (const treaties of [
+    [],
+    [['a', 'a']],
+    [
+      ['a', 'b'],
+      ['b', 'a'],
+    ],
+  ] as Given[][]) {
+    const decision = judge(treaties, [['a', '1']], 'a', 'a');
+    assert.deepEqual([decision.verdict, decision.reason], ['block', 'no_active_treaty_path']);
+    assert.deepEqual(signalsOf(decision), [BLOCKED]);
+  }
+});
+
+test('signals tell which treaty and which attestation they are about', () => {
+  const { signals } = judge([['a', 'b', HOUR]], [['b', 'attestation-9']]);
+  assert.match(signals[0]?.detail ?? '', /attestation-9/);
+  assert.match(signals[1]?.detail ?? '', /t-0/);
+});
+
+test('signals of a great many revocations are bounded, and the rest is still told', () => {
+  const revocations = Array.from({ length: 1000 }, (_, n) => ['b', `r-${n}`] as const);
+  const decision = judge([['a', 'b', HOUR]], revocations);
+  assert.deepEqual([decision.verdict, decision.signals.length], ['escalate', 257]);
+  assert.equal(signalsOf(decision).at(-1), EXPIRING);
+});
+
+// Through the server
+
+/** Our evidence about `target`, out of an offer to it. */
+async function evidenceAbout(na: TestAuthority, target: string): Promise<JsonObject> {
+  const offer = await created(operate(na, '/admin/agreements/offer', offerRequest(na, target)));
+  return inner(offer, 'offerer_evidence');
+}
+
+function offerRequest(na: TestAuthority, target: string): JsonObject {
+  const now = na.clock.now();
+  return {
+    responder_sovereign_id: target,
+    capabilities: ['read'],
+    valid_from: formatInstant(now),
+    valid_until: formatInstant(now + HOUR),
+    expires_at: formatInstant(now + HOUR),
+  };
+}
+
+function told(record: JsonObject): readonly unknown[] {
+  const { verdict, reason, trusted, hop_count } = record;
+  return [
+    verdict,
+    reason,
+    trusted,
+    hop_count,
+    ...signalsOf(record as { signals: JsonObject[] } & JsonObject),
+  ];
+}
+
+/** A treaty between two others, as the authority holds it. */
+function recognisedBy(na: TestAuthority, issuer: string, subject: Party): Promise<JsonObject> {
+  return recognised(na, subject, { issuer_sovereign_id: issuer });
+}
+
+test('an offer carries the judgement of this moment', async () => {
+  await using na = await startUnlimited();
+  const [beta, gamma] = [sovereign('beta'), sovereign('gamma')];
+  const look = async (target: string) => told(await evidenceAbout(na, target));
+  const blocked = ['block', 'no_active_treaty_path', false, 0, BLOCKED];
+
+  assert.deepEqual(await look('beta'), blocked);
+  const { treaty_id } = await recognised(na, beta, { validity_hours: 100 });
+  assert.deepEqual(await look('beta'), ['allow', 'active_treaty_path', true, 1, ALLOWED]);
+
+  assert.deepEqual(await look('gamma'), blocked);
+  await recognisedBy(na, 'beta', gamma);
+  assert.deepEqual(await look('gamma'), ['allow', 'active_treaty_path', true, 2, ALLOWED]);
+
+  na.clock.advance(28 * HOUR);
+  assert.deepEqual(await look('beta'), ['warn', 'treaty_expiring_soon', true, 1, EXPIRING]);
+  assert.deepEqual(await look('gamma'), ['warn', 'treaty_expiring_soon', true, 2, EXPIRING]);
+
+  const feed = beta.feed(na.clock.now(), 1, { revoked_attestation_ids: ['x', 'y'] });
+  assert.equal((await importFeed(na, feed)).status, 200);
+  const pressed = ['escalate', 'recognition_under_revocation_pressure', true];
+  assert.deepEqual(await look('beta'), [...pressed, 1, PRESSURE, PRESSURE, EXPIRING]);
+  assert.deepEqual(await look('gamma'), [...pressed, 2, PRESSURE, PRESSURE, EXPIRING]);
+
+  assert.equal((await revokeTreaty(na, treaty_id)).status, 200);
+  const revoked = ['block', 'direct_treaty_revoked', false, 0, 'block direct_treaty_revoked'];
+  assert.deepEqual(await look('beta'), revoked);
+  assert.deepEqual(await look('gamma'), blocked);
+});
+
+test('a treaty that runs out ends in a block, at the second', async () => {
+  await using na = await startUnlimited();
+  await recognised(na, sovereign('beta'), { validity_hours: 1 });
+  na.clock.advance(HOUR - SECOND);
+  assert.equal((await evidenceAbout(na, 'beta')).verdict, 'warn');
+  na.clock.advance(1);
+  assert.equal((await evidenceAbout(na, 'beta')).reason, 'no_active_treaty_path');
+});
+
+test('only a block keeps an offer from being accepted', async () => {
+  await using na = await startUnlimited();
+  const beta = sovereign('beta');
+  const { treaty_id } = await recognised(na, beta);
+  const feed = beta.feed(na.clock.now(), 1, { revoked_attestation_ids: ['x'] });
+  assert.equal((await importFeed(na, feed)).status, 200);
+  const make = () => created(operate(na, '/admin/agreements/offer', offerRequest(na, 'beta')));
+  const escalated = await make();
+  assert.equal(inner(escalated, 'offerer_evidence').verdict, 'escalate');
+  await created(operate(na, '/admin/agreements/accept', { offer: escalated }));
+  await revokeTreaty(na, treaty_id);
+  const blocked = await make();
+  const refused = await operate(na, '/admin/agreements/accept', { offer: blocked });
+  assert.equal(outcomeWithCause(refused), '422 accept_rejected offerer_evidence_blocks');
+  const late = await operate(na, '/admin/agreements/accept', { offer: escalated });
+  assert.equal(outcome(late), '201', 'the evidence inside an offer is of its time');
+});
+
+test('evidence for the other side is judged from there, and signed in our name', async () => {
+  await using na = await startUnlimited();
+  const [alpha, beta] = [ourselves(na), sovereign('beta')];
+  const { treaty_id } = await recognisedBy(na, 'beta', alpha);
+  const offer = offerBetween(alpha, beta, na.clock.now());
+  const accept = async () => {
+    const agreement = await created(operate(na, '/admin/agreements/accept', { offer }));
+    return inner(agreement, 'responder_evidence');
+  };
+  const known = await accept();
+  assert.deepEqual(
+    [known.issuer_sovereign_id, known.source_sovereign_id, known.target_sovereign_id],
+    ['alpha', 'beta', 'alpha'],
+  );
+  assert.deepEqual(told(known), ['allow', 'active_treaty_path', true, 1, ALLOWED]);
+  await revokeTreaty(na, treaty_id);
+  const revoked = ['block', 'direct_treaty_revoked', false, 0, 'block direct_treaty_revoked'];
+  assert.deepEqual(told(await accept()), revoked);
+});
+
+test('evidence about a sovereign of many revocations can be sent and used', async () => {
+  await using na = await startUnlimited();
+  const beta = sovereign('beta');
+  await recognised(na, beta);
+  const revoked_attestation_ids = Array.from({ length: 600 }, (_, n) => `attestation-${1000 + n}`);
+  const feed = beta.feed(na.clock.now(), 1, { revoked_attestation_ids });
+  assert.equal((await importFeed(na, feed)).status, 200);
+  const evidence = await evidenceAbout(na, 'beta');
+  assert.equal(evidence.verdict, 'escalate');
+  assert.equal((evidence.signals as unknown[]).length, 256);
+  const offer = await created(operate(na, '/admin/agreements/offer', offerRequest(na, 'beta')));
+  await created(operate(na, '/admin/agreements/accept', { offer }));
+});

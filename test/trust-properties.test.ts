@@ -1,0 +1,906 @@
+/** Records of the trust protocol under random content: what their signatures cover, and what reading keeps. */
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { parseJson } from '../src/json/parse.ts';
+import { isJsonObject, JsonFloat, type JsonObject, type JsonValue } from '../src/json/value.ts';
+import { canonicalJson, compareCodePoints, jsonText } from '../src/json/write.ts';
+import {
+  type AgreementRecord,
+  agreementText,
+  offerProblem,
+  readAgreementRecord,
+  readCapabilityCounter,
+  readCapabilityOffer,
+  verifyAgreement,
+} from '../src/records/agreement.ts';
+import { readBoundaryDecision, verifyBoundaryDecision } from '../src/records/boundary-decision.ts';
+import {
+  type CapabilityCommitment,
+  type CapabilityMembershipProof,
+  CapabilityNullifier,
+  membershipProofDigest,
+  readCapabilityCommitment,
+  readCapabilityMembershipProof,
+  revealsItsLeaf,
+  verifyMembership,
+} from '../src/records/capability-disclosure.ts';
+import { leafHash, merklePath, merkleRoot } from '../src/records/capability-tree.ts';
+import { CASCADE_THRESHOLD, firstOfEachValidator, scoreCascade } from '../src/records/cascade.ts';
+import {
+  assembleConsensusProof,
+  readConsensusProof,
+  verifyConsensusProof,
+} from '../src/records/consensus-proof.ts';
+import {
+  type DataAccessIntent,
+  type DataLicensePolicy,
+  findViolations,
+  readDataAccessIntent,
+  readDataLicensePolicy,
+  readDataSourceDescriptor,
+} from '../src/records/data-usage.ts';
+import { justificationDigest, readJustificationProof } from '../src/records/justification-proof.ts';
+import type { Maker } from '../src/records/maker.ts';
+import { type Fresh, instantOf, type RecordReader, recordReader } from '../src/records/record.ts';
+import {
+  isSinglySignedByAny,
+  signatureOver,
+  signRecord,
+  signSingly,
+} from '../src/records/signed-record.ts';
+import {
+  readTrustDecision,
+  readTrustEvidence,
+  verifyTrustEvidence,
+} from '../src/records/trust-evidence.ts';
+import { readValidatorVote, type ValidatorVote } from '../src/records/validator-vote.ts';
+import { formatInstant } from '../src/timestamp.ts';
+import {
+  isLeaf,
+  type Node,
+  nodesOf,
+  type Path,
+  put,
+  rebuilt,
+  variantsOf,
+} from './support/altered.ts';
+import {
+  agreementDraft,
+  COMMITTED,
+  castBy,
+  commitmentDraft,
+  consensusDraft,
+  consensusOf,
+  counterDraft,
+  DECISION_ID,
+  decisionDraft,
+  evidenceDraft,
+  FAR,
+  intentDraft,
+  json,
+  justificationDraft,
+  MEMBER,
+  membershipDraft,
+  NOW,
+  nullifierDraft,
+  OWN_KEY,
+  offerDraft,
+  PROOF_ID,
+  policyDraft,
+  proofOf,
+  SIGNER,
+  STRANGER,
+  source,
+  text,
+  trustDecisionDraft,
+  VALIDATOR_MAP,
+  VALIDATORS,
+  voteDraft,
+} from './support/trust-drafts.ts';
+
+/** A policy that licenses just what the intent declares. */
+function licenseFor(intent: DataAccessIntent): DataLicensePolicy {
+  return {
+    policy_id: 'policy-1',
+    licensor_sovereign_id: 'alpha',
+    licensee_sovereign_id: 'beta',
+    allowed_source_ids: intent.declared_sources.map(({ source_id }) => source_id),
+    allowed_access_types: ['read', ...intent.declared_access_types],
+    max_volume_bytes_per_session: null,
+    prohibited_classification_tags: [],
+    valid_from: formatInstant(NOW),
+    valid_until: FAR[0],
+    signature: null,
+  };
+}
+
+/** A kind of signed record. Verdicts are the reasons of its verification (wire trust rules 4, 6). */
+interface Kind {
+  readonly name: string;
+  readonly signed: fc.Arbitrary<JsonObject>;
+  read(received: unknown, fresh?: Fresh): JsonObject | null;
+  /** Null when the reader refuses what was received. */
+  judge(received: unknown, keys: readonly string[]): string | null;
+  readonly own: 'signature' | 'signatures';
+  readonly genuine: string;
+  readonly forged: string;
+  /** Without any signature. */
+  readonly missing: string;
+  /** Members whose change is told for another reason than the signature. */
+  readonly told: { readonly [member: string]: string };
+}
+
+interface Making<T> extends Pick<Kind, 'name' | 'own' | 'genuine' | 'forged' | 'missing'> {
+  readonly signed: fc.Arbitrary<JsonObject>;
+  readonly read: RecordReader<T>;
+  readonly verdict: (record: T, keys: readonly string[]) => string;
+  readonly told?: Kind['told'];
+}
+
+function kind<T extends JsonObject>({ verdict, told = {}, ...making }: Making<T>): Kind {
+  return {
+    ...making,
+    told,
+    judge(received, keys) {
+      const record = making.read(received);
+      return record === null ? null : verdict(record, keys);
+    },
+  };
+}
+
+function singly(draft: fc.Arbitrary<JsonObject>): fc.Arbitrary<JsonObject> {
+  return draft.map((members) => signSingly(members, SIGNER, 'key'));
+}
+
+/** Signed over the seven members that counters and agreements share. */
+function agreed(draft: fc.Arbitrary<JsonObject>): fc.Arbitrary<JsonObject> {
+  return draft.map((members) => {
+    const over = agreementText(members as unknown as AgreementRecord);
+    return { ...members, signatures: [signatureOver(over, SIGNER, 'key')] };
+  });
+}
+
+const AGREED_VERDICTS = {
+  own: 'signatures',
+  genuine: 'accepted',
+  forged: 'invalid_offerer_signature',
+  missing: 'missing_offerer_signature',
+} as const;
+
+/** No endpoint verifies these alone: only the signature is judged. */
+const SIGNATURE_VERDICTS = {
+  own: 'signature',
+  genuine: 'signed',
+  forged: 'not signed',
+  missing: 'not signed',
+} as const;
+
+function signatureVerdict(
+  record: Parameters<typeof isSinglySignedByAny>[0],
+  keys: readonly string[],
+): string {
+  return isSinglySignedByAny(record, keys) ? 'signed' : 'not signed';
+}
+
+const KINDS: readonly Kind[] = [
+  kind({
+    name: 'TrustEvidence',
+    signed: evidenceDraft.map((draft) => signRecord(draft, SIGNER, 'key')),
+    read: readTrustEvidence,
+    verdict: (evidence, keys) => verifyTrustEvidence(evidence, keys, null),
+    own: 'signatures',
+    genuine: 'accepted',
+    forged: 'invalid_signature',
+    missing: 'missing_signature',
+  }),
+  kind({
+    name: 'CapabilityOffer',
+    signed: offerDraft.map((draft) => signRecord(draft, SIGNER, 'key')),
+    read: readCapabilityOffer,
+    verdict: (offer, offererKeys) =>
+      offerProblem(offer, { sovereignId: 'beta', offererKeys, now: NOW }) ?? 'usable',
+    own: 'signatures',
+    genuine: 'usable',
+    forged: 'invalid_offer_signature',
+    missing: 'invalid_offer_signature',
+    told: { responder_sovereign_id: 'not_a_party' },
+  }),
+  kind({
+    // Whoever signed a counter has signed the agreement made from it.
+    name: 'CapabilityCounter',
+    signed: agreed(counterDraft),
+    read: readCapabilityCounter,
+    verdict: (counter, keys) =>
+      verifyAgreement({ ...counter, agreement_id: 'a', established_at: FAR[0] }, keys, keys),
+    ...AGREED_VERDICTS,
+    told: { expires_at: 'accepted' },
+  }),
+  kind({
+    name: 'AgreementRecord',
+    signed: agreed(agreementDraft),
+    read: readAgreementRecord,
+    verdict: (agreement, keys) => verifyAgreement(agreement, keys, keys),
+    ...AGREED_VERDICTS,
+    told: { agreement_id: 'accepted', established_at: 'accepted', expires_at: 'accepted' },
+  }),
+  kind({
+    name: 'BoundaryDecision',
+    signed: singly(decisionDraft),
+    read: readBoundaryDecision,
+    verdict(decision, keys) {
+      const { accepted, authorized, reason } = verifyBoundaryDecision(decision, keys, NOW);
+      assert.equal(authorized, accepted && decision.authorized, 'never on its own word alone');
+      return reason;
+    },
+    own: 'signature',
+    genuine: 'authorized',
+    forged: 'invalid_signature',
+    missing: 'missing_signature',
+  }),
+  kind({
+    name: 'ValidatorVote',
+    signed: voteDraft('val-1').map(castBy),
+    read: readValidatorVote,
+    verdict: (vote, [key = '']) =>
+      verifyConsensusProof(consensusOf([vote]), new Map([['val-1', key]]), OWN_KEY, NOW),
+    own: 'signature',
+    genuine: 'valid',
+    forged: 'invalid_vote_signature',
+    missing: 'invalid_vote_signature',
+    told: {
+      proof_id: 'proof_id_mismatch',
+      decision_id: 'proof_id_mismatch',
+      validator_sovereign_id: 'vote_not_in_validator_set',
+    },
+  }),
+  kind({
+    name: 'ConsensusProof',
+    signed: singly(consensusDraft),
+    read: readConsensusProof,
+    verdict: (proof, keys) => verifyConsensusProof(proof, VALIDATOR_MAP, keys, NOW),
+    own: 'signature',
+    genuine: 'valid',
+    forged: 'invalid_assembler_signature',
+    missing: 'missing_signature',
+  }),
+  kind({
+    name: 'CapabilityCommitment',
+    signed: singly(commitmentDraft),
+    read: readCapabilityCommitment,
+    verdict: (commitment, keys) => verifyMembership(MEMBER, commitment, keys),
+    own: 'signature',
+    genuine: 'valid',
+    forged: 'commitment_invalid_signature',
+    missing: 'commitment_not_signed',
+  }),
+  kind({
+    name: 'CapabilityNullifier',
+    signed: singly(nullifierDraft),
+    read: recordReader(CapabilityNullifier),
+    verdict: signatureVerdict,
+    ...SIGNATURE_VERDICTS,
+  }),
+  kind({
+    name: 'DataLicensePolicy',
+    signed: singly(policyDraft),
+    read: readDataLicensePolicy,
+    verdict: signatureVerdict,
+    ...SIGNATURE_VERDICTS,
+  }),
+  kind({
+    name: 'DataAccessIntent',
+    signed: singly(intentDraft),
+    read: readDataAccessIntent,
+    verdict(intent, keys) {
+      const found = findViolations(intent, licenseFor(intent), keys, NOW).map(({ type }) => type);
+      return found.length === 0 ? 'valid' : found.join();
+    },
+    own: 'signature',
+    genuine: 'valid',
+    forged: 'intent_exceeds_license',
+    missing: 'intent_exceeds_license',
+  }),
+];
+
+/** Free-form members: whatever stands below them is part of the record. */
+const FREE = new Set(['scope', 'metadata', 'offerer_evidence', 'responder_evidence', 'signals']);
+const DATETIME = /_(at|from|until)$/;
+
+function isBelowFree(path: Path): boolean {
+  return path.some((step) => FREE.has(String(step)));
+}
+
+const REWRITINGS: readonly (readonly [string, (record: JsonObject) => JsonValue])[] = [
+  ['sent as JSON and parsed', (record) => parseJson(jsonText(record))],
+  ['sent as ASCII, escaped and sorted', (record) => parseJson(canonicalJson(record))],
+  ['with its members in another order', (record) => rebuilt(record, turned)],
+  ['with unknown members', (record) => rebuilt(record, joinedByStranger)],
+  ['with datetimes and integers spelled in another way', (record) => rebuilt(record, respelled)],
+];
+
+function turned({ value }: Node): JsonValue {
+  return isJsonObject(value) ? Object.fromEntries(Object.entries(value).reverse()) : value;
+}
+
+function joinedByStranger({ path, value }: Node): JsonValue {
+  return isJsonObject(value) && !isBelowFree(path) ? { ...value, unknown_member: [1] } : value;
+}
+
+function respelled({ path, value }: Node): JsonValue {
+  if (isBelowFree(path)) return value;
+  if (typeof value === 'number') return new JsonFloat(value);
+  const name = String(path.at(-1));
+  if (typeof value !== 'string' || !DATETIME.test(name) || name === 'evaluated_at') return value;
+  return value
+    .replace('T', ' ')
+    .replace(/Z$/, '-00:00')
+    .replace(/(\.\d+)/, '$19');
+}
+
+for (const subject of KINDS) {
+  const { name, signed, read, judge, own, genuine, forged, missing, told } = subject;
+
+  test(`${name}: no signed member can be changed unnoticed`, () => {
+    fc.assert(
+      fc.property(signed, (record) => {
+        assert.equal(judge(record, OWN_KEY), genuine);
+        const before = canonicalJson(read(record));
+        for (const { path, value } of nodesOf(record)) {
+          const member = String(path[0]);
+          if (member === own) continue;
+          const altered = variantsOf(value).flatMap((variant) => {
+            const changed = put(record, path, variant) ?? null;
+            const reading = read(changed);
+            return reading === null || canonicalJson(reading) === before ? [] : [changed];
+          });
+          const at = path.join('.');
+          assert.ok(altered.length > 0 || !isLeaf(value), `${at} cannot be changed at all`);
+          const expected = told[member] ?? forged;
+          for (const changed of altered) assert.equal(judge(changed, OWN_KEY), expected, at);
+        }
+      }),
+      { numRuns: 25 },
+    );
+  });
+
+  test(`${name}: it stands and falls with its signature and the key it is tried with`, () => {
+    fc.assert(
+      fc.property(signed, fc.nat({ max: 63 }), text, (record, at, label) => {
+        const resigned = (change: (item: JsonObject) => JsonObject) =>
+          put(record, own === 'signature' ? [own] : [own, 0], change(signatureOf(record, own)));
+        const damaged = resigned((item) => ({ ...item, sig: flipped(String(item.sig), at) }));
+        assert.equal(judge(damaged, OWN_KEY), forged);
+        const relabelled = resigned((item) => ({ ...item, key_id: label }));
+        assert.equal(judge(relabelled, OWN_KEY), genuine, 'key_id selects nothing');
+        assert.equal(judge(record, [STRANGER.publicKey]), forged);
+        assert.equal(judge(record, []), forged);
+        const nothing = own === 'signature' ? null : [];
+        assert.equal(judge(put(record, [own], nothing), OWN_KEY), missing);
+        assert.equal(judge(put(record, [own], undefined), OWN_KEY), missing);
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  test(`${name}: it is the same record however it is sent, and read again`, () => {
+    fc.assert(
+      fc.property(signed, (record) => {
+        const reading = read(record);
+        assert.ok(reading !== null);
+        const canonical = canonicalJson(reading);
+        assert.equal(canonical, canonicalJson(record), 'reading kept all of it');
+        assert.equal(canonicalJson(read(reading)), canonical);
+        for (const [how, rewrite] of REWRITINGS) {
+          const rewritten = rewrite(record);
+          assert.equal(judge(rewritten, OWN_KEY), genuine, how);
+          assert.equal(canonicalJson(read(rewritten)), canonical, how);
+        }
+      }),
+      { numRuns: 40 },
+    );
+  });
+}
+
+function signatureOf(record: JsonObject, own: Kind['own']): JsonObject {
+  const signature = own === 'signature' ? record.signature : (record.signatures as JsonValue[])[0];
+  return signature as JsonObject;
+}
+
+/** The base64 with one bit of one byte turned over. */
+function flipped(base64: string, at: number): string {
+  const bytes = Buffer.from(base64, 'base64');
+  bytes[at] = (bytes[at] ?? 0) ^ 1;
+  return bytes.toString('base64');
+}
+
+test('votes changed inside a consensus proof do not pass, though its assembler signed it anew', () => {
+  const votes = fc.tuple(...VALIDATORS.map((id) => voteDraft(id).map(castBy)));
+  fc.assert(
+    fc.property(votes, fc.nat(), (cast, pick) => {
+      const at = pick % cast.length;
+      const vote = cast[at] as ValidatorVote;
+      const reasons: { readonly [member: string]: string } = {
+        proof_id: 'proof_id_mismatch',
+        decision_id: 'proof_id_mismatch',
+        validator_sovereign_id: 'vote_not_in_validator_set',
+      };
+      for (const { path, value } of nodesOf(vote)) {
+        const [member] = path;
+        if (member === undefined || member === 'signature') continue;
+        for (const variant of variantsOf(value)) {
+          const changed = readValidatorVote(put(vote, path, variant));
+          if (changed === null || canonicalJson(changed) === canonicalJson(vote)) continue;
+          const proof = consensusOf(cast.with(at, changed));
+          const reason = verifyConsensusProof(proof, VALIDATOR_MAP, OWN_KEY, NOW);
+          assert.equal(reason, reasons[member] ?? 'invalid_vote_signature', String(member));
+        }
+      }
+    }),
+    { numRuns: 25 },
+  );
+});
+
+/** What is received, how it is read, and everything that is then done with it. */
+type Received = Pick<Kind, 'name' | 'read' | 'judge'> & { readonly sent: fc.Arbitrary<JsonObject> };
+
+const RECEIVED: readonly Received[] = [
+  ...KINDS.map(({ signed, ...rest }) => ({ ...rest, sent: signed })),
+  {
+    name: 'JustificationProof',
+    sent: justificationDraft,
+    read: readJustificationProof,
+    judge: (record) => digestOf(readJustificationProof(record), justificationDigest),
+  },
+  {
+    name: 'CapabilityMembershipProof',
+    sent: membershipDraft,
+    read: readCapabilityMembershipProof,
+    judge: (record) =>
+      digestOf(readCapabilityMembershipProof(record), (proof) => {
+        const commitment = commitmentTo(COMMITTED, { capability_count: proof.merkle_path.length });
+        assert.equal(
+          revealsItsLeaf(proof),
+          proof.leaf_hash === leafHash(proof.revealed_capability),
+        );
+        return membershipProofDigest(proof) + verifyMembership(proof, commitment, OWN_KEY);
+      }),
+  },
+  {
+    name: 'DataSourceDescriptor',
+    sent: source,
+    read: readDataSourceDescriptor,
+    judge: (record) => digestOf(readDataSourceDescriptor(record), canonicalJson),
+  },
+  {
+    name: 'TrustDecision',
+    sent: trustDecisionDraft,
+    read: readTrustDecision,
+    judge: (record) => digestOf(readTrustDecision(record), canonicalJson),
+  },
+];
+
+function digestOf<T>(record: T | null, digest: (record: T) => string): string | null {
+  return record === null ? null : digest(record);
+}
+
+/** Keys as callers may list them. */
+const keyText = fc.oneof(
+  text,
+  fc
+    .uint8Array({ minLength: 30, maxLength: 34 })
+    .map((bytes) => Buffer.from(bytes).toString('base64')),
+  fc.constantFrom(
+    SIGNER.publicKey,
+    STRANGER.publicKey,
+    Buffer.alloc(32).toString('base64'),
+    Buffer.alloc(32, 255).toString('base64'),
+    SIGNER.publicKey.replace('=', ''),
+    `${SIGNER.publicKey}\n`,
+  ),
+);
+const keyLists = fc.array(keyText, { maxLength: 40 });
+const damages = fc.array(fc.tuple(fc.nat(), fc.option(json, { nil: undefined })), {
+  minLength: 1,
+  maxLength: 3,
+});
+
+for (const { name, sent, read, judge } of RECEIVED) {
+  test(`${name}: anything sent as one is read as one, once and for all, or refused`, () => {
+    const fresh: Fresh = { now: NOW, uuid: () => '00000000-0000-4000-8000-000000000000' };
+    const check = (received: JsonValue, keys: readonly string[]) => {
+      const reading = read(received, fresh);
+      if (reading === null) return assert.equal(read(received), null, 'nor without fresh values');
+      const canonical = canonicalJson(reading);
+      assert.equal(canonicalJson(read(reading)), canonical, 'read again, without fresh values');
+      assert.equal(canonicalJson(read(parseJson(jsonText(reading)))), canonical);
+      assert.equal(typeof judge(reading, keys), 'string');
+    };
+    fc.assert(
+      fc.property(sent, damages, keyLists, (record, changes, keys) => {
+        let received: JsonValue = record;
+        for (const [pick, change] of changes) {
+          const nodes = nodesOf(received);
+          received = put(received, nodes[pick % nodes.length]?.path ?? [], change) ?? null;
+        }
+        check(received, keys);
+      }),
+      { numRuns: 150 },
+    );
+    fc.assert(fc.property(json, keyLists, check), { numRuns: 50 });
+  });
+}
+
+test('no map of validator keys makes the verification of a consensus proof fail', () => {
+  const maps = fc.dictionary(
+    fc.oneof(fc.constantFrom(...VALIDATORS), text),
+    fc.oneof(keyText, json),
+  );
+  fc.assert(
+    fc.property(singly(consensusDraft), maps, (received, map) => {
+      const proof = readConsensusProof(received);
+      assert.ok(proof !== null);
+      const keys = new Map(Object.entries(map));
+      const reason = verifyConsensusProof(proof, keys, OWN_KEY, NOW);
+      const voters = proof.votes.map((vote) => vote.validator_sovereign_id);
+      // Votes are judged in order, and the first one that fails says why.
+      const failing = voters.find((id) => keys.get(id) !== VALIDATOR_MAP.get(id));
+      const failure =
+        failing !== undefined && keys.has(failing)
+          ? 'invalid_vote_signature'
+          : 'unknown_validator_key';
+      assert.equal(reason, failing === undefined ? 'valid' : failure);
+    }),
+    { numRuns: 100 },
+  );
+});
+
+const capability = text.filter((tag) => tag !== '');
+/** Sets with repeats: few distinct texts among many places. */
+const capabilitySets = fc.oneof(
+  fc.array(capability, { minLength: 1, maxLength: 70, size: 'max' }),
+  fc.array(fc.constantFrom<string[]>('a', 'b', '\ue000', '\u{1f600}'), {
+    minLength: 1,
+    maxLength: 20,
+  }),
+);
+
+function commitmentTo(
+  capabilities: readonly string[],
+  changes: Partial<CapabilityCommitment> = {},
+): CapabilityCommitment {
+  const commitment = {
+    commitment_id: 'commitment-1',
+    merkle_root: merkleRoot(capabilities),
+    capability_count: capabilities.length,
+    agreement_id: 'agreement-1',
+    committed_at: formatInstant(NOW),
+    issuer_sovereign_id: 'alpha',
+    ...changes,
+  };
+  return signSingly(commitment, SIGNER, 'key');
+}
+
+/** Root over the leaves, word for word wire trust rules 3.3, from the root down. */
+function referenceRoot(capabilities: readonly string[]): string {
+  const leaves = capabilities.toSorted(compareCodePoints).map((tag) => hashOf(tag));
+  let width = 1;
+  while (width < leaves.length) width *= 2;
+  const rootOf = (from: number, size: number): Buffer =>
+    size === 1
+      ? (leaves[from] ?? hashOf(''))
+      : hashOf(Buffer.concat([rootOf(from, size / 2), rootOf(from + size / 2, size / 2)]));
+  return rootOf(0, width).toString('hex');
+}
+
+function hashOf(data: string | Buffer): Buffer {
+  return createHash('sha256').update(data).digest();
+}
+
+test('every capability of a set is proved to be in it, by a path of the bits of the count less one', () => {
+  fc.assert(
+    fc.property(capabilitySets, (capabilities) => {
+      const commitment = commitmentTo(capabilities);
+      assert.equal(commitment.merkle_root, referenceRoot(capabilities));
+      const length = Math.ceil(Math.log2(capabilities.length));
+      for (const member of new Set(capabilities)) {
+        const proof = proofOf(capabilities, member);
+        assert.equal(proof.merkle_path.length, length);
+        assert.equal(verifyMembership(proof, commitment, OWN_KEY), 'valid');
+        assert.deepEqual(readCapabilityMembershipProof(parseJson(jsonText(proof))), proof);
+      }
+    }),
+    { numRuns: 60 },
+  );
+});
+
+test('the order of a set changes neither its root nor its proofs', () => {
+  const pairs = capabilitySets.chain((set) =>
+    fc.tuple(fc.constant(set), fc.shuffledSubarray(set, { minLength: set.length })),
+  );
+  fc.assert(
+    fc.property(pairs, ([capabilities, shuffled]) => {
+      const [member = ''] = capabilities;
+      assert.equal(merkleRoot(shuffled), merkleRoot(capabilities));
+      assert.deepEqual(proofOf(shuffled, member), proofOf(capabilities, member));
+    }),
+    { numRuns: 60 },
+  );
+});
+
+test('a capability that is not in a set has no proof, and none of another fits it', () => {
+  fc.assert(
+    fc.property(capabilitySets, fc.nat(), capability, (capabilities, pick, other) => {
+      const member = capabilities[pick % capabilities.length] as string;
+      fc.pre(other !== member);
+      const { verdict } = provenMember(capabilities, member);
+      const hash = leafHash(other);
+      assert.equal(verdict({ revealed_capability: other }), 'leaf_hash_mismatch');
+      assert.equal(verdict({ leaf_hash: hash }), 'leaf_hash_mismatch');
+      const both = { revealed_capability: other, leaf_hash: hash };
+      assert.equal(verdict(both), 'root_mismatch', 'on the path of the member');
+      const path = merklePath(capabilities, other);
+      assert.equal(path === null, !capabilities.includes(other));
+    }),
+    { numRuns: 100 },
+  );
+});
+
+test('the padding of a tree is a member for nobody', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 70 }), (length) => {
+      const capabilities = Array.from({ length }, (_, index) => `capability-${index}`);
+      // Sorted last, so that whatever stands beside and behind it is padding.
+      const last = capabilities.toSorted().at(-1) as string;
+      const { proof, verdict } = provenMember(capabilities, last);
+      const turnedOver = proof.merkle_path.map((node) => ({ ...node, is_left: !node.is_left }));
+      for (const merkle_path of [proof.merkle_path, turnedOver]) {
+        const padding = { revealed_capability: '', leaf_hash: leafHash(''), merkle_path };
+        assert.equal(verdict(padding), 'leaf_hash_mismatch');
+      }
+    }),
+    { numRuns: 70 },
+  );
+});
+
+test('a proof with anything on its path changed proves nothing', () => {
+  fc.assert(
+    fc.property(capabilitySets, fc.nat(), (capabilities, pick) => {
+      const member = capabilities[pick % capabilities.length] as string;
+      const { proof, verdict } = provenMember(capabilities, member);
+      const { merkle_path: path } = proof;
+      const along = (merkle_path: typeof path) => verdict({ merkle_path });
+      let current = hashOf(member);
+      for (const [level, node] of path.entries()) {
+        const sibling = Buffer.from(node.sibling_hash, 'hex');
+        const changed = (change: Partial<typeof node>) =>
+          along(path.with(level, { ...node, ...change }));
+        // Of two equal neighbours either may stand on the left.
+        const flip = sibling.equals(current) ? 'valid' : 'root_mismatch';
+        assert.equal(changed({ is_left: !node.is_left }), flip);
+        for (const sibling_hash of [
+          hashOf(sibling).toString('hex'),
+          `${node.sibling_hash}zz`,
+          `${node.sibling_hash}\n`,
+          node.sibling_hash.slice(1),
+          ` ${node.sibling_hash.slice(1)}`,
+          '',
+        ]) {
+          assert.equal(changed({ sibling_hash }), 'root_mismatch', sibling_hash);
+        }
+        assert.equal(along(path.toSpliced(level, 1)), 'path_length_inconsistent');
+        assert.equal(along(path.toSpliced(level, 0, node)), 'path_length_inconsistent');
+        current = hashOf(Buffer.concat(node.is_left ? [sibling, current] : [current, sibling]));
+      }
+    }),
+    { numRuns: 60 },
+  );
+});
+
+/** The proof of a member, and what becomes of it with something changed. */
+function provenMember(capabilities: readonly string[], member: string) {
+  const proof = proofOf(capabilities, member);
+  const commitment = commitmentTo(capabilities);
+  const verdict = (changes: Partial<CapabilityMembershipProof>) =>
+    verifyMembership({ ...proof, ...changes }, commitment, OWN_KEY);
+  return { proof, verdict };
+}
+
+test('a proof counts for no other commitment', () => {
+  fc.assert(
+    fc.property(capabilitySets, capabilitySets, fc.nat(), (capabilities, others, pick) => {
+      const proof = proofOf(capabilities, capabilities[pick % capabilities.length] as string);
+      const verdict = (commitment: CapabilityCommitment) =>
+        verifyMembership(proof, commitment, OWN_KEY);
+      const isSame = merkleRoot(others) === merkleRoot(capabilities);
+      const sameId = commitmentTo(capabilities, { merkle_root: merkleRoot(others) });
+      assert.equal(verdict(sameId), isSame ? 'valid' : 'root_mismatch');
+      const otherId = commitmentTo(capabilities, { commitment_id: 'commitment-2' });
+      assert.equal(verdict(otherId), 'root_mismatch', 'though its root is the same');
+      for (const length of [others.length, 0, -1, 2 ** 53 - 1]) {
+        const { length: nodes } = proof.merkle_path;
+        const fits = length > 0 && Math.ceil(Math.log2(length)) === nodes;
+        const counted = commitmentTo(capabilities, { capability_count: length });
+        assert.equal(verdict(counted), fits ? 'valid' : 'path_length_inconsistent');
+      }
+    }),
+    { numRuns: 60 },
+  );
+});
+
+type Ballot = Parameters<typeof scoreCascade>[0][number];
+
+function ballotAt(validator: string, micros: number, digest: string | null): Ballot {
+  const voted_at = formatInstant(NOW + micros / 1000);
+  return { vote: true, validator_sovereign_id: validator, voted_at, context_digest: digest };
+}
+
+const digests = fc.option(fc.constantFrom('d1', 'd2', 'd3'), { freq: 5 });
+const micros = fc.oneof(fc.nat({ max: 1_000_000 }), fc.nat({ max: 120_000_000 }));
+/** Of distinct validators, each at a time of its own. */
+const ballots = fc
+  .uniqueArray(fc.tuple(micros, digests), { selector: ([at]) => at, maxLength: 12 })
+  .map((list) => list.map(([at, digest], index) => ballotAt(`val-${index}`, at, digest)));
+
+function assertSameScore(of: readonly Ballot[], as: readonly Ballot[]): void {
+  const [found, expected] = [scoreCascade(of), scoreCascade(as)];
+  assert.ok(Math.abs(found.score - expected.score) < 1e-9, `${found.score}, ${expected.score}`);
+  assert.equal(found.approvals, expected.approvals);
+  assert.equal(found.uniqueDigests, expected.uniqueDigests);
+}
+
+test('a cascade score is within 0 and 1, whatever the order of the votes', () => {
+  const orders = ballots.chain((list) =>
+    fc.tuple(fc.constant(list), fc.shuffledSubarray(list, { minLength: list.length })),
+  );
+  fc.assert(
+    fc.property(orders, ([votes, shuffled]) => {
+      const { score, contextDivergence, temporalClustering, blocked, approvals } =
+        scoreCascade(votes);
+      for (const part of [score, contextDivergence, temporalClustering]) {
+        assert.ok(part >= 0 && part <= 1, `${part}`);
+      }
+      assert.equal(blocked, score > CASCADE_THRESHOLD);
+      assert.equal(approvals, votes.length);
+      assertSameScore(shuffled, votes);
+      const rejecting = votes.map((vote) => ({ ...vote, vote: false }));
+      assertSameScore([...rejecting, ...votes], votes);
+      assert.equal(scoreCascade(rejecting).score, 0);
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test('equal digests alone block, and equal times alone never do', () => {
+  const several = ballots.filter(({ length }) => length > 1);
+  fc.assert(
+    fc.property(several, (votes) => {
+      const copied = votes.map((vote) => ({ ...vote, context_digest: 'same' }));
+      assert.equal(scoreCascade(copied).blocked, true);
+      const bare = votes.map((vote) => ({ ...vote, context_digest: null }));
+      assert.equal(scoreCascade(bare).blocked, true);
+      const own = votes.map((vote, index) => ({ ...vote, context_digest: `d${index}` }));
+      const atOnce = own.map((vote) => ({ ...vote, voted_at: formatInstant(NOW) }));
+      assert.equal(scoreCascade(atOnce).score, 0.3);
+      assert.equal(scoreCascade(atOnce).blocked, false);
+    }),
+    { numRuns: 200 },
+  );
+});
+
+test('later votes of validators already counted change no score', () => {
+  const withRepeats = fc
+    .tuple(ballots, fc.array(fc.tuple(fc.nat(), fc.integer({ min: 1, max: 60_000_000 }), text)))
+    .chain(([first, picks]) => {
+      const later = picks.flatMap(([pick, delay, digest]) => {
+        const vote = first[pick % Math.max(1, first.length)];
+        if (vote === undefined) return [];
+        const at = Math.round((instantOf(vote.voted_at) - NOW) * 1000) + delay;
+        return [ballotAt(vote.validator_sovereign_id, at, digest)];
+      });
+      const all = [...first, ...later];
+      return fc.tuple(fc.constant(first), fc.shuffledSubarray(all, { minLength: all.length }));
+    });
+  fc.assert(
+    fc.property(withRepeats, ([first, all]) => {
+      const kept = firstOfEachValidator(all);
+      assert.equal(kept.length, first.length, 'each validator once');
+      assertSameScore(kept, first);
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test('of votes a validator casts at one time the first in the list stands for it', () => {
+  const at = fc.array(fc.tuple(fc.constantFrom('a', 'b'), fc.nat({ max: 2 })), { maxLength: 8 });
+  fc.assert(
+    fc.property(at, (cast) => {
+      const votes = cast.map(([id, second], index) => ballotAt(id, second * 1e6, `d${index}`));
+      for (const vote of firstOfEachValidator(votes)) {
+        const own = votes.filter((v) => v.validator_sovereign_id === vote.validator_sovereign_id);
+        const earliest = Math.min(...own.map(({ voted_at }) => instantOf(voted_at)));
+        assert.equal(
+          own.find((v) => instantOf(v.voted_at) === earliest),
+          vote,
+        );
+      }
+    }),
+  );
+});
+
+/** Signed votes on the proof, ten seconds apart, each with a digest of its own unless one is given. */
+function castVote(validator: string, index: number, vote: boolean, digest = `d${index}`) {
+  return castBy({
+    vote_id: `vote-${index}`,
+    proof_id: PROOF_ID,
+    decision_id: DECISION_ID,
+    validator_sovereign_id: validator,
+    vote,
+    reason: null,
+    voted_at: formatInstant(NOW + index * 10_000),
+    context_digest: digest,
+  });
+}
+
+const JUSTIFICATION = readJustificationProof({
+  proof_id: PROOF_ID,
+  decision_id: DECISION_ID,
+  trace: {
+    trace_id: 'trace-1',
+    decision_id: DECISION_ID,
+    agreement_id: 'agreement-1',
+    operator_sovereign_id: 'alpha',
+    traced_at: FAR[0],
+    final_authorized: true,
+  },
+  proof_issued_at: FAR[0],
+  issuer_sovereign_id: 'alpha',
+});
+const MAKER: Maker = {
+  sovereignId: 'alpha',
+  keyId: 'key',
+  signer: SIGNER,
+  now: NOW,
+  uuid: () => '00000000-0000-4000-8000-000000000000',
+};
+
+test('a threshold counts the distinct validators that approve, in assembly and in verification', () => {
+  const cast = fc.array(fc.tuple(fc.constantFrom(...VALIDATORS), fc.boolean()), { maxLength: 10 });
+  fc.assert(
+    fc.property(cast, fc.integer({ min: -1, max: 6 }), (list, threshold) => {
+      assert.ok(JUSTIFICATION !== null);
+      const votes = list.map(([id, vote], index) => castVote(id, index, vote));
+      const distinct = new Set(list.flatMap(([id, vote]) => (vote ? [id] : []))).size;
+      const isMet = threshold >= 1 && distinct >= threshold;
+      const proof = consensusOf(votes, threshold);
+      const reason = verifyConsensusProof(proof, VALIDATOR_MAP, OWN_KEY, NOW);
+      assert.equal(reason, isMet ? 'valid' : 'threshold_not_met');
+
+      const named = { votes, requiredThreshold: threshold, validators: [...VALIDATORS, 'val-1'] };
+      const assembled = assembleConsensusProof(MAKER, JUSTIFICATION, named);
+      if (isMet && 'proof' in assembled) {
+        const again = verifyConsensusProof(assembled.proof, VALIDATOR_MAP, OWN_KEY, NOW);
+        return assert.equal(again, 'valid');
+      }
+      const inRange = threshold >= 1 && threshold <= VALIDATORS.length;
+      const unbuilt = inRange ? 'threshold_not_met' : 'threshold_out_of_range';
+      assert.deepEqual(assembled, { unbuilt });
+    }),
+    { numRuns: 200 },
+  );
+});
+
+test('no later vote talks a proof out of the cascade that was found in it', () => {
+  const later = fc.array(fc.tuple(fc.constantFrom(...VALIDATORS), fc.boolean()), { maxLength: 12 });
+  fc.assert(
+    fc.property(later, (list) => {
+      const copies = VALIDATORS.map((id, index) => castVote(id, index, true, 'same'));
+      const more = list.map(([id, vote], index) => castVote(id, 100 + index, vote));
+      const proof = consensusOf([...more, ...copies], VALIDATORS.length);
+      const reason = verifyConsensusProof(proof, VALIDATOR_MAP, OWN_KEY, NOW);
+      assert.equal(reason, 'cascade_detected');
+    }),
+    { numRuns: 100 },
+  );
+});
