@@ -1,8 +1,8 @@
 /** Agreements: offer, counter, accept, verify (wire trust rules 5.1 to 5.3, 6.1). */
 import Type from 'typebox';
-import { type Edge, withAnswer } from '../http/edge.ts';
-import { answerReply, type Reply } from '../http/reply.ts';
-import { operatorOf, type Route, type RouteRequest } from '../http/route.ts';
+import type { Edge } from '../http/edge.ts';
+import type { Reply } from '../http/reply.ts';
+import type { Route, RouteRequest } from '../http/route.ts';
 import type { JsonObject, JsonValue } from '../json/value.ts';
 import {
   AGREEMENT_REASONS,
@@ -17,6 +17,7 @@ import {
 } from '../records/agreement.ts';
 import type { Fresh } from '../records/record.ts';
 import type { RefusalName } from '../refusal.ts';
+import { recordRoute } from './record-route.ts';
 import {
   areCapabilities,
   candidateKeys,
@@ -26,7 +27,6 @@ import {
   freeFormOf,
   freshFor,
   type InputValue,
-  inputOf,
   isCapabilityList,
   refuse,
   timestampOf,
@@ -43,12 +43,8 @@ const Terms = {
 };
 
 export const agreementRoutes: readonly Route[] = [
-  {
-    method: 'POST',
+  recordRoute({
     path: '/admin/agreements/offer',
-    access: 'operator',
-    limit: 'ADMIN',
-    created: 'always',
     summary: 'Offer capabilities to another sovereign',
     body: Type.Object({
       responder_sovereign_id: Type.String(),
@@ -57,34 +53,20 @@ export const agreementRoutes: readonly Route[] = [
     }),
     answer: CapabilityOffer,
     refusals: ['missing_offer_fields', 'invalid_timestamps', 'offer_rejected'],
-    handle(request, edge) {
-      const input = inputOf(() => offerInput(request.body));
-      const command = { operator: operatorOf(request), input };
-      return withAnswer(edge.call('offerCapabilities', command), answerReply);
-    },
-  },
-  {
-    method: 'POST',
+    command: 'offerCapabilities',
+    read: offerInput,
+  }),
+  recordRoute({
     path: '/admin/agreements/counter',
-    access: 'operator',
-    limit: 'ADMIN',
-    created: 'always',
     summary: 'Answer an offer with narrower terms',
     body: Type.Object({ offer: CapabilityOffer, ...Terms }),
     answer: CapabilityCounter,
     refusals: ['missing_counter_fields', 'invalid_offer', 'counter_rejected'],
-    handle(request, edge) {
-      const input = inputOf(() => counterInput(request.body, freshFor(request, edge)));
-      const command = { operator: operatorOf(request), input };
-      return withAnswer(edge.call('counterOffer', command), answerReply);
-    },
-  },
-  {
-    method: 'POST',
+    command: 'counterOffer',
+    read: counterInput,
+  }),
+  recordRoute({
     path: '/admin/agreements/accept',
-    access: 'operator',
-    limit: 'ADMIN',
-    created: 'always',
     summary: 'Accept an offer, or the counter to our own',
     description: 'Give offer, or counter with original_offer; the counter wins when all are there.',
     body: Type.Object({
@@ -94,12 +76,9 @@ export const agreementRoutes: readonly Route[] = [
     }),
     answer: AgreementRecord,
     refusals: ['missing_accept_fields', 'accept_rejected'],
-    handle(request, edge) {
-      const input = inputOf(() => acceptInput(request.body, freshFor(request, edge)));
-      const command = { operator: operatorOf(request), input };
-      return withAnswer(edge.call('acceptAgreement', command), answerReply);
-    },
-  },
+    command: 'acceptAgreement',
+    read: acceptInput,
+  }),
   {
     method: 'POST',
     path: '/agreements/verify',

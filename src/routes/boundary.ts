@@ -1,8 +1,8 @@
 /** Boundary decisions: decide, verify (wire trust rules 5.4, 6.2). */
 import Type from 'typebox';
-import { type Edge, withAnswer } from '../http/edge.ts';
-import { answerReply, type Reply } from '../http/reply.ts';
-import { operatorOf, type Route, type RouteRequest } from '../http/route.ts';
+import type { Edge } from '../http/edge.ts';
+import type { Reply } from '../http/reply.ts';
+import type { Route, RouteRequest } from '../http/route.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../json/value.ts';
 import { AgreementRecord, readAgreementRecord } from '../records/agreement.ts';
 import {
@@ -12,6 +12,7 @@ import {
   verifyBoundaryDecision,
 } from '../records/boundary-decision.ts';
 import type { Fresh } from '../records/record.ts';
+import { recordRoute } from './record-route.ts';
 import {
   candidateKeys,
   demand,
@@ -19,7 +20,6 @@ import {
   freeFormOf,
   freshFor,
   type InputValue,
-  inputOf,
   integerOf,
   isMissing,
   refuse,
@@ -39,12 +39,8 @@ const Context = Type.Object({
 });
 
 export const boundaryRoutes: readonly Route[] = [
-  {
-    method: 'POST',
+  recordRoute({
     path: '/admin/boundary/decide',
-    access: 'operator',
-    limit: 'ADMIN',
-    created: 'always',
     summary: 'Decide whether a request stays within an agreement',
     description: 'A denial is a signed decision too. The agreement must carry our signature.',
     body: Type.Object({
@@ -54,12 +50,9 @@ export const boundaryRoutes: readonly Route[] = [
     }),
     answer: BoundaryDecision,
     refusals: ['missing_boundary_fields', 'invalid_agreement', 'boundary_eval_failed'],
-    handle(request, edge) {
-      const input = inputOf(() => decideInput(request.body, freshFor(request, edge)));
-      const command = { operator: operatorOf(request), input };
-      return withAnswer(edge.call('decideBoundary', command), answerReply);
-    },
-  },
+    command: 'decideBoundary',
+    read: decideInput,
+  }),
   {
     method: 'POST',
     path: '/boundary/verify',

@@ -1,8 +1,8 @@
 /** Consensus: vote, assemble, verify (wire trust rules 5.8, 5.9, 6.6). */
 import Type from 'typebox';
-import { type Edge, withAnswer } from '../http/edge.ts';
-import { answerReply, type Reply } from '../http/reply.ts';
-import { operatorOf, type Route, type RouteRequest } from '../http/route.ts';
+import type { Edge } from '../http/edge.ts';
+import type { Reply } from '../http/reply.ts';
+import type { Route, RouteRequest } from '../http/route.ts';
 import { isJsonObject, type JsonObject } from '../json/value.ts';
 import { MAX_VALIDATORS, MAX_VOTES } from '../records/bounds.ts';
 import {
@@ -14,6 +14,7 @@ import {
 import { JustificationProof, readJustificationProof } from '../records/justification-proof.ts';
 import type { Fresh } from '../records/record.ts';
 import { readValidatorVote, ValidatorVote } from '../records/validator-vote.ts';
+import { recordRoute } from './record-route.ts';
 import {
   areTexts,
   candidateKeys,
@@ -22,7 +23,6 @@ import {
   embedded,
   freshFor,
   type InputValue,
-  inputOf,
   integerOf,
   isList,
   isMissing,
@@ -32,12 +32,8 @@ import { Keys, MAX_PUBLIC_BODY } from './trust-schemas.ts';
 import { verdictReply } from './verdict.ts';
 
 export const consensusRoutes: readonly Route[] = [
-  {
-    method: 'POST',
+  recordRoute({
     path: '/admin/consensus/vote',
-    access: 'operator',
-    limit: 'ADMIN',
-    created: 'always',
     summary: 'Vote on a justified decision as this sovereign',
     body: Type.Object({
       justification_proof: JustificationProof,
@@ -46,18 +42,11 @@ export const consensusRoutes: readonly Route[] = [
     }),
     answer: ValidatorVote,
     refusals: ['missing_vote_fields', 'invalid_justification', 'vote_failed'],
-    handle(request, edge) {
-      const input = inputOf(() => voteInput(request.body, freshFor(request, edge)));
-      const command = { operator: operatorOf(request), input };
-      return withAnswer(edge.call('castVote', command), answerReply);
-    },
-  },
-  {
-    method: 'POST',
+    command: 'castVote',
+    read: voteInput,
+  }),
+  recordRoute({
     path: '/admin/consensus/proof',
-    access: 'operator',
-    limit: 'ADMIN',
-    created: 'always',
     summary: 'Assemble votes to a consensus proof',
     description:
       'Votes are carried as given; their signatures are judged when the proof is verified.',
@@ -69,12 +58,9 @@ export const consensusRoutes: readonly Route[] = [
     }),
     answer: ConsensusProof,
     refusals: ['missing_proof_fields', 'proof_assembly_failed'],
-    handle(request, edge) {
-      const input = inputOf(() => proofInput(request.body, freshFor(request, edge)));
-      const command = { operator: operatorOf(request), input };
-      return withAnswer(edge.call('assembleConsensus', command), answerReply);
-    },
-  },
+    command: 'assembleConsensus',
+    read: proofInput,
+  }),
   {
     method: 'POST',
     path: '/consensus/verify',

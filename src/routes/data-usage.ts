@@ -1,8 +1,8 @@
 /** Data usage: license policy, access intent, verification (wire trust rules 5.10, 5.11, 6.7, 6.8). */
 import Type from 'typebox';
-import { type Edge, withAnswer } from '../http/edge.ts';
-import { answerReply, documentReply, jsonReply, type Reply, refusalReply } from '../http/reply.ts';
-import { operatorOf, type Route, type RouteRequest } from '../http/route.ts';
+import type { Edge } from '../http/edge.ts';
+import { documentReply, jsonReply, type Reply, refusalReply } from '../http/reply.ts';
+import type { Route, RouteRequest } from '../http/route.ts';
 import type { JsonObject, JsonValue } from '../json/value.ts';
 import { jsonText } from '../json/write.ts';
 import { MAX_ACCESS_TYPES, MAX_SOURCES } from '../records/bounds.ts';
@@ -18,6 +18,7 @@ import {
 } from '../records/data-usage.ts';
 import type { RefusalName } from '../refusal.ts';
 import { formatInstant } from '../timestamp.ts';
+import { recordRoute } from './record-route.ts';
 import {
   areTexts,
   candidateKeys,
@@ -25,7 +26,6 @@ import {
   demandPresent,
   freshFor,
   type InputValue,
-  inputOf,
   integerOf,
   isList,
   isMissing,
@@ -67,12 +67,8 @@ export const dataUsageRoutes: readonly Route[] = [
       return documentReply(policy, request.ifNoneMatch);
     },
   },
-  {
-    method: 'POST',
+  recordRoute({
     path: '/admin/data-usage/policy',
-    access: 'operator',
-    limit: 'ADMIN',
-    created: 'always',
     summary: 'License data to another sovereign',
     description: 'Replaces the policy in force.',
     body: Type.Object({
@@ -86,18 +82,11 @@ export const dataUsageRoutes: readonly Route[] = [
     }),
     answer: DataLicensePolicy,
     refusals: ['missing_policy_fields', 'invalid_timestamps'],
-    handle(request, edge) {
-      const input = inputOf(() => policyInput(request.body));
-      const command = { operator: operatorOf(request), input };
-      return withAnswer(edge.call('createLicensePolicy', command), answerReply);
-    },
-  },
-  {
-    method: 'POST',
+    command: 'createLicensePolicy',
+    read: policyInput,
+  }),
+  recordRoute({
     path: '/admin/data-usage/intent',
-    access: 'operator',
-    limit: 'ADMIN',
-    created: 'always',
     summary: 'Declare an access to data as this sovereign',
     body: Type.Object({
       sources: Type.Array(DataSourceDescriptor),
@@ -107,12 +96,9 @@ export const dataUsageRoutes: readonly Route[] = [
     }),
     answer: DataAccessIntent,
     refusals: ['missing_intent_fields', 'invalid_source', 'intent_create_failed'],
-    handle(request, edge) {
-      const input = inputOf(() => intentInput(request.body));
-      const command = { operator: operatorOf(request), input };
-      return withAnswer(edge.call('declareIntent', command), answerReply);
-    },
-  },
+    command: 'declareIntent',
+    read: intentInput,
+  }),
   {
     method: 'POST',
     path: '/data-usage/verify',

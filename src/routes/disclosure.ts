@@ -1,8 +1,8 @@
 /** Selective disclosure: commit, nullify, prove, verify (wire trust rules 5.6, 5.7, 6.4, 6.5). */
 import Type from 'typebox';
-import { type Edge, withAnswer } from '../http/edge.ts';
-import { answerReply, jsonReply, type Reply } from '../http/reply.ts';
-import { operatorOf, type Route, type RouteRequest } from '../http/route.ts';
+import type { Edge } from '../http/edge.ts';
+import { jsonReply, type Reply } from '../http/reply.ts';
+import type { Route, RouteRequest } from '../http/route.ts';
 import type { JsonObject } from '../json/value.ts';
 import { jsonText } from '../json/write.ts';
 import { AgreementRecord, readAgreementRecord } from '../records/agreement.ts';
@@ -18,6 +18,7 @@ import {
   verifyMembership,
 } from '../records/capability-disclosure.ts';
 import type { Fresh } from '../records/record.ts';
+import { recordRoute } from './record-route.ts';
 import {
   areTexts,
   candidateKeys,
@@ -26,7 +27,6 @@ import {
   embedded,
   freshFor,
   type InputValue,
-  inputOf,
   isCapabilityList,
   isList,
   refuse,
@@ -37,38 +37,24 @@ import { verdictReply } from './verdict.ts';
 const Capabilities = Type.Array(Type.String());
 
 export const disclosureRoutes: readonly Route[] = [
-  {
-    method: 'POST',
+  recordRoute({
     path: '/admin/disclosure/commit',
-    access: 'operator',
-    limit: 'ADMIN',
-    created: 'always',
     summary: 'Commit to a set of capabilities of an agreement',
     body: Type.Object({ capabilities: Capabilities, agreement: AgreementRecord }),
     answer: CapabilityCommitment,
     refusals: ['missing_commit_fields', 'commit_failed'],
-    handle(request, edge) {
-      const input = inputOf(() => commitInput(request.body, freshFor(request, edge)));
-      const command = { operator: operatorOf(request), input };
-      return withAnswer(edge.call('commitCapabilities', command), answerReply);
-    },
-  },
-  {
-    method: 'POST',
+    command: 'commitCapabilities',
+    read: commitInput,
+  }),
+  recordRoute({
     path: '/admin/disclosure/nullifier',
-    access: 'operator',
-    limit: 'ADMIN',
-    created: 'always',
     summary: 'Use a membership proof up, once',
     body: Type.Object({ proof: CapabilityMembershipProof }),
     answer: CapabilityNullifier,
     refusals: ['missing_proof', 'nullifier_failed'],
-    handle(request, edge) {
-      const input = inputOf(() => nullifierInput(request.body, freshFor(request, edge)));
-      const command = { operator: operatorOf(request), input };
-      return withAnswer(edge.call('nullifyProof', command), answerReply);
-    },
-  },
+    command: 'nullifyProof',
+    read: nullifierInput,
+  }),
   {
     method: 'POST',
     path: '/disclosure/prove',

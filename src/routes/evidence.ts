@@ -1,8 +1,8 @@
 /** Trust evidence: build, verify (wire trust rules 5.5, 6.3). */
 import Type from 'typebox';
-import { type Edge, withAnswer } from '../http/edge.ts';
-import { answerReply, type Reply } from '../http/reply.ts';
-import { operatorOf, type Route, type RouteRequest } from '../http/route.ts';
+import type { Edge } from '../http/edge.ts';
+import type { Reply } from '../http/reply.ts';
+import type { Route, RouteRequest } from '../http/route.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../json/value.ts';
 import {
   EVIDENCE_REASONS,
@@ -13,6 +13,7 @@ import {
   VERDICTS,
   verifyTrustEvidence,
 } from '../records/trust-evidence.ts';
+import { recordRoute } from './record-route.ts';
 import {
   candidateKeys,
   demand,
@@ -20,7 +21,6 @@ import {
   embedded,
   freshFor,
   type InputValue,
-  inputOf,
   integerOf,
   isList,
   isMissing,
@@ -30,12 +30,8 @@ import { Keys, MAX_PUBLIC_BODY } from './trust-schemas.ts';
 import { verdictReply } from './verdict.ts';
 
 export const evidenceRoutes: readonly Route[] = [
-  {
-    method: 'POST',
+  recordRoute({
     path: '/admin/trust-evidence',
-    access: 'operator',
-    limit: 'ADMIN',
-    created: 'always',
     summary: 'Sign a trust decision as evidence',
     description: 'The decision is signed as stated; it is not compared with the graph.',
     body: Type.Object({
@@ -44,12 +40,9 @@ export const evidenceRoutes: readonly Route[] = [
     }),
     answer: TrustEvidence,
     refusals: ['missing_decision', 'invalid_decision', 'evidence_build_failed'],
-    handle(request, edge) {
-      const input = inputOf(() => buildInput(request.body));
-      const command = { operator: operatorOf(request), input };
-      return withAnswer(edge.call('buildEvidence', command), answerReply);
-    },
-  },
+    command: 'buildEvidence',
+    read: buildInput,
+  }),
   {
     method: 'POST',
     path: '/trust-evidence/verify',
