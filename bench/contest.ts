@@ -9,6 +9,8 @@ export type Settings = {
   /** Requests per second of the open loop; null is the closed loop. */
   readonly rate: number | null;
   readonly nodes: number;
+  /** Threads of the authority that serve HTTP. */
+  readonly threads: number;
   readonly cpuProf: string | null;
   readonly progress: (line: string) => void;
 };

@@ -14,9 +14,10 @@ const ENROL_SECONDS = 600;
 const HEADROOM = 1.3;
 
 export async function benchHeartbeats(load: Load, settings: Settings): Promise<Report> {
-  const { nodes, rate, cpuProf } = settings;
+  const { nodes, rate, cpuProf, threads } = settings;
   const connections = settings.connections ?? CONNECTIONS;
-  await using na = await startAuthority(cpuProf === null ? null : join(cpuProf, 'heartbeats'));
+  const profiles = cpuProf === null ? null : join(cpuProf, 'heartbeats');
+  await using na = await startAuthority(profiles, threads);
   await using bare = await startBare();
 
   const enrolling = { connections: ENROL_CONNECTIONS, seconds: ENROL_SECONDS, rate: null };

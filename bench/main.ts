@@ -25,6 +25,7 @@ interface BenchOptions {
   readonly connections?: number;
   readonly rate?: number;
   readonly nodes: number;
+  readonly threads: number;
   readonly cpuProf?: string;
   readonly json?: boolean;
 }
@@ -49,6 +50,7 @@ const program = new Command('bench')
   .option('--connections <count>', 'keep-alive connections', wholeNumber(1000))
   .option('--rate <count>', 'heartbeats: open loop at this many requests/s', wholeNumber(100_000))
   .option('--nodes <count>', 'heartbeats: nodes of the fleet', wholeNumber(1_000_000), 1000)
+  .option('--threads <count>', 'threads of the authority that serve HTTP', wholeNumber(64), 1)
   .option('--cpu-prof <folder>', 'write CPU profiles of the authority below this folder')
   .addOption(jsonOption())
   .action(run);
@@ -73,6 +75,7 @@ async function run(benchmark: Benchmark | 'all', options: BenchOptions): Promise
     connections: options.connections ?? null,
     rate: options.rate ?? null,
     nodes: options.nodes,
+    threads: options.threads,
     cpuProf: options.cpuProf ?? null,
     progress: (line) => process.stderr.write(`  ${line}\n`),
   };

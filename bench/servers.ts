@@ -28,7 +28,10 @@ export type AuthorityProcess = Target &
 export type BareProcess = Target & AsyncDisposable;
 
 /** Starts the authority on a new data folder, with the default log level and its output in a file. */
-export async function startAuthority(cpuProfDir: string | null): Promise<AuthorityProcess> {
+export async function startAuthority(
+  cpuProfDir: string | null,
+  threads = 1,
+): Promise<AuthorityProcess> {
   const folder = mkdtempSync(join(tmpdir(), 'mesh-na-bench-'));
   const dataDir = join(folder, 'data');
   const output = join(folder, 'output.log');
@@ -41,7 +44,8 @@ export async function startAuthority(cpuProfDir: string | null): Promise<Authori
   });
   const file = openSync(output, 'a');
   const profiling = cpuProfDir === null ? [] : ['--cpu-prof', `--cpu-prof-dir=${cpuProfDir}`];
-  const serve = ['serve', '--data-dir', dataDir, '--host', '127.0.0.1', '--port', '0', '--json'];
+  const address = ['--host', '127.0.0.1', '--port', '0', '--threads', String(threads)];
+  const serve = ['serve', '--data-dir', dataDir, ...address, '--json'];
   const child = spawn(
     process.execPath,
     [...profiling, '--import', 'tsx', 'src/main.ts', ...serve],

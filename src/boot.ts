@@ -1,28 +1,39 @@
-/** The composition root: wires store, authority and edge once, and takes them down again in order. */
+/** The composition root: wires store, authority and edges once, and takes them down again in order. */
 import type { DestinationStream } from 'pino';
-import type { DocumentName, PublishedDocument } from './authority/documents.ts';
+import { createDocumentBoard, createDocumentShelf } from './authority/document-board.ts';
 import { publishedDocument } from './authority/documents.ts';
-import { openAuthority } from './authority/open-authority.ts';
+import { type OpenAuthority, openAuthority } from './authority/open-authority.ts';
 import type { Config } from './config/load.ts';
-import { roleRule } from './config/roles.ts';
 import type { Edge } from './http/edge.ts';
-import { createRateLimiter, RATE_BUCKETS } from './http/rate-limit.ts';
+import { type EdgeConfig, edgeSettings } from './http/edge-config.ts';
+import { freePort } from './http/free-port.ts';
+import { createRateLimits } from './http/rate-limit.ts';
 import { listen } from './http/server.ts';
 import type { JsonObject } from './json/value.ts';
 import { jsonText } from './json/write.ts';
 import { createLogger, type Logger } from './log/logger.ts';
-import { createMetrics, type Metrics } from './metrics.ts';
+import {
+  type AuthorityFigures,
+  type AuthorityMetrics,
+  createAuthorityMetrics,
+  createEdgeMetrics,
+  type MetricsReport,
+} from './metrics.ts';
 import { instantOf } from './records/record.ts';
 import { ROUTES } from './routes/table.ts';
 import type { Runtime } from './runtime.ts';
 import { openLmdbStore } from './store/lmdb.ts';
 import type { Store } from './store/store.ts';
+import { type EdgeHost, type EdgeThread, serveOnThreads } from './threads/edge-threads.ts';
 
 export interface Surroundings {
   readonly runtime: Runtime;
+  /** A clock set by hand that all threads see: one number, milliseconds; null for the system's. */
+  readonly clock: Float64Array | null;
   /** Where log lines go. */
   readonly destination: DestinationStream;
   readonly version: string;
+  startThread(onFatal: (cause: unknown) => void): EdgeThread;
   /** Called when memory and disk can no longer agree: the process has to end, and not with 0. */
   readonly onFatal: (cause: unknown) => void;
 }
@@ -32,6 +43,8 @@ export interface RunningAuthority {
   readonly logger: Logger;
   /** Writes liveness now instead of at the next interval. */
   flush(): Promise<void>;
+  /** Resolves when everything that the edges have told so far is here, log lines above all. */
+  settle(): Promise<void>;
   /** Takes no new connections, finishes what is in flight, flushes and gives the store back. */
   stop(): Promise<void>;
 }
@@ -43,10 +56,19 @@ export async function startAuthority(
   const { runtime, destination, version, onFatal } = surroundings;
   const { logLevel: level, logFormat: format } = config;
   const logger = createLogger({ level, format, destination, now: runtime.now });
-  const metrics = createMetrics(version);
-  const documents = new Map<DocumentName, PublishedDocument>();
-  documents.set('genesis', publishedDocument(jsonText(config.genesis)));
-  let draining = false;
+  const metrics = createAuthorityMetrics(version);
+  const board = createDocumentBoard();
+  board.publish('genesis', publishedDocument(jsonText(config.genesis)));
+
+  let front: Front | null = null;
+  function fatal(cause: unknown): void {
+    const problem = cause instanceof Error ? cause.message : String(cause);
+    logger.write('CRITICAL', 'store', `State could not be stored: ${problem}`);
+    // At once when nothing has to be waited for: no answer may leave after this.
+    const closing = front?.abandon();
+    if (closing instanceof Promise) void closing.then(() => onFatal(cause));
+    else onFatal(cause);
+  }
 
   const authority = await openAuthority({
     settings: {
@@ -65,49 +87,24 @@ export async function startAuthority(
     signer: config.signer,
     runtime,
     store: measured(openLmdbStore(config.dataDir), metrics, runtime),
-    publish: (name, document) => documents.set(name, document),
-    withdraw: (name) => documents.delete(name),
+    board,
     log: (event, details) => logAudit(logger, metrics, event, details),
-    fatal(cause) {
-      const problem = cause instanceof Error ? cause.message : String(cause);
-      logger.write('CRITICAL', 'store', `State could not be stored: ${problem}`);
-      onFatal(cause);
-    },
+    fatal,
   });
-
-  const edge: Edge = {
-    settings: {
-      genesis: config.genesis,
-      publicUrl: config.publicUrl,
-      proxyHops: config.proxyHops,
-      maxRequestBytes: config.maxRequestBytes,
-      createdStatus: config.createdStatus,
-      isAllowedRole: roleRule(config.rolePrefixes),
-      operatorAuth: {
-        keys: new Map(config.operators.map(({ keyId, publicKey }) => [keyId, publicKey])),
-        audience: config.signer.publicKey,
-        toleranceMs: config.clockTolerance,
-        acceptV1: config.acceptSignatureV1,
-      },
-      nodeAuth: { audience: config.signer.publicKey, toleranceMs: config.clockTolerance },
-    },
+  const host: EdgeHost = {
     call: authority.call,
-    documents,
-    limits: Object.fromEntries(
-      RATE_BUCKETS.map((bucket) => [bucket, createRateLimiter(config.rateLimits[bucket])]),
-    ) as Edge['limits'],
-    runtime,
-    logger,
-    metrics,
-    startedAt: runtime.elapsed(),
-    routes: ROUTES,
-    isDraining: () => draining,
+    board,
+    limits: createRateLimits(config.rateLimits),
+    clock: surroundings.clock,
+    log: (lines) => destination.write(lines),
+    exposition: (reports) => exposition(authority, metrics, reports),
+    fatal,
   };
-
-  const server = await listen(edge, config.host, config.port).catch(async (cause) => {
+  const opened = await openFront(config, surroundings, host, logger).catch(async (cause) => {
     await authority.close();
     throw cause;
   });
+  front = opened;
   // A flush that fails has already told `fatal`; there is nobody else to tell.
   const flushing = setInterval(
     () => authority.flush().catch(() => undefined),
@@ -116,21 +113,115 @@ export async function startAuthority(
   for (const warning of config.warnings) logger.write('WARNING', 'config', warning);
 
   return {
-    port: server.port,
+    port: opened.port,
     logger,
     flush: authority.flush,
+    settle: opened.settle,
     async stop() {
-      draining = true;
-      await server.drain();
+      await opened.drain();
       clearInterval(flushing);
       await authority.close();
-      server.close();
+      await opened.close();
     },
   };
 }
 
+/** What serves HTTP: one edge on this thread, or several on threads of their own. */
+interface Front {
+  readonly port: number;
+  drain(): Promise<void>;
+  close(): Promise<void> | void;
+  /** Ends at once, without another answer. */
+  abandon(): Promise<void> | void;
+  /** Resolves when everything the edges have told so far is here. */
+  settle(): Promise<void>;
+}
+
+async function openFront(
+  config: Config,
+  surroundings: Surroundings,
+  host: EdgeHost,
+  logger: Logger,
+): Promise<Front> {
+  const edgeConfig = edgeConfigOf(config);
+  if (config.threads === 1) {
+    return openFrontHere(edgeConfig, config.port, surroundings.runtime, host, logger);
+  }
+  const port = await freePort(config.host, config.port);
+  const threads = Array.from({ length: config.threads }, () =>
+    surroundings.startThread(host.fatal),
+  );
+  return { port, ...(await serveOnThreads(threads, host, edgeConfig, port)) };
+}
+
+async function openFrontHere(
+  config: EdgeConfig,
+  port: number,
+  runtime: Runtime,
+  { call, board, limits, exposition }: EdgeHost,
+  logger: Logger,
+): Promise<Front> {
+  const documents = createDocumentShelf(board.versions);
+  board.follow(documents.take);
+  const metrics = createEdgeMetrics();
+  let draining = false;
+  const edge: Edge = {
+    settings: edgeSettings(config),
+    call,
+    documents,
+    limits,
+    runtime,
+    logger,
+    metrics,
+    exposition: async () => exposition([await metrics.report()]),
+    startedAt: runtime.elapsed(),
+    routes: ROUTES,
+    isDraining: () => draining,
+  };
+  const server = await listen(edge, config.host, port, 'exclusive');
+  return {
+    port: server.port,
+    drain() {
+      draining = true;
+      return server.drain();
+    },
+    close: server.close,
+    abandon: () => undefined,
+    settle: () => Promise.resolve(),
+  };
+}
+
+function edgeConfigOf(config: Config): EdgeConfig {
+  return {
+    host: config.host,
+    genesis: config.genesis,
+    publicUrl: config.publicUrl,
+    proxyHops: config.proxyHops,
+    maxRequestBytes: config.maxRequestBytes,
+    createdStatus: config.createdStatus,
+    rolePrefixes: config.rolePrefixes,
+    operatorKeys: config.operators.map(({ keyId, publicKey }) => [keyId, publicKey] as const),
+    acceptSignatureV1: config.acceptSignatureV1,
+    naPublicKey: config.signer.publicKey,
+    clockTolerance: config.clockTolerance,
+    rateLimits: config.rateLimits,
+    logLevel: config.logLevel,
+    logFormat: config.logFormat,
+  };
+}
+
+async function exposition(
+  { call }: OpenAuthority,
+  metrics: AuthorityMetrics,
+  reports: readonly MetricsReport[],
+): Promise<string> {
+  const answer = await call('readFigures', null);
+  if (!answer.ok) throw new Error(`The figures cannot be read: ${answer.refusal}`);
+  return metrics.exposition(JSON.parse(answer.json) as AuthorityFigures, reports);
+}
+
 /** The store with its work timed: how long acknowledged state takes to reach the disk. */
-function measured(store: Store, metrics: Metrics, runtime: Runtime): Store {
+function measured(store: Store, metrics: AuthorityMetrics, runtime: Runtime): Store {
   return {
     ...store,
     async commit(unit) {
@@ -148,7 +239,12 @@ function measured(store: Store, metrics: Metrics, runtime: Runtime): Store {
 }
 
 /** Audit entries are logged once they are stored; the true reason of a refusal is told here. */
-function logAudit(logger: Logger, metrics: Metrics, event: string, details: JsonObject): void {
+function logAudit(
+  logger: Logger,
+  metrics: AuthorityMetrics,
+  event: string,
+  details: JsonObject,
+): void {
   const reason = 'reason' in details ? String(details.reason) : '';
   if (event === 'admin_auth_failed') metrics.authFailed('operator', reason);
   if (event === 'node_auth_failed') metrics.authFailed('node', reason);

@@ -1,48 +1,36 @@
 /**
  * Metrics in the Prometheus text form (wire rules 4.15 and more). Labels are route templates, methods,
- * statuses and closed reason lists: never a node id, a key id or a raw path.
+ * statuses and closed reason lists: never a node id, a key id or a raw path. Each edge counts what it
+ * serves; the authority counts the rest, and puts all of it together.
  */
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import {
+  AggregatorRegistry,
+  Counter,
+  collectDefaultMetrics,
+  Gauge,
+  Histogram,
+  Registry,
+} from 'prom-client';
 import type { RateBucket } from './http/rate-limit.ts';
-
-export interface AuthorityFigures {
-  readonly issued_certificates: number;
-  readonly active_nodes: number;
-  readonly revoked_certificates: number;
-  readonly crl_sequence: number;
-  readonly policy_versions: number;
-}
-
-export interface Metrics {
-  request(method: string, route: string, status: number, seconds: number): void;
-  rateLimited(bucket: RateBucket): void;
-  authFailed(kind: 'operator' | 'node', reason: string): void;
-  verified(what: string, accepted: boolean): void;
-  stored(work: 'commit' | 'liveness_flush', seconds: number): void;
-  exposition(figures: AuthorityFigures): Promise<string>;
-}
 
 export const EXPOSITION_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
 const REQUEST_SECONDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.25, 1];
 const STORE_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1];
 
-const FIGURES = {
-  mesh_na_issued_certs_total: ['Join certificates issued', 'issued_certificates'],
-  mesh_na_active_nodes: ['Nodes heard of within the active-node window', 'active_nodes'],
-  mesh_na_revoked_certs_total: ['Certificates revoked', 'revoked_certificates'],
-  mesh_na_crl_sequence: ['Sequence of the active CRL', 'crl_sequence'],
-  mesh_na_policy_versions_total: ['Policy versions persisted', 'policy_versions'],
-} as const;
+/** What an edge has counted so far, as plain values. */
+export type MetricsReport = Awaited<ReturnType<Registry['getMetricsAsJSON']>>;
 
-export function createMetrics(version: string): Metrics {
+export interface EdgeMetrics {
+  request(method: string, route: string, status: number, seconds: number): void;
+  rateLimited(bucket: RateBucket): void;
+  verified(what: string, accepted: boolean): void;
+  report(): Promise<MetricsReport>;
+}
+
+export function createEdgeMetrics(): EdgeMetrics {
   const registry = new Registry();
   const registers = [registry];
-  collectDefaultMetrics({ register: registry, prefix: 'mesh_na_' });
-  const gauges = Object.entries(FIGURES).map(([name, [help, figure]]) => ({
-    gauge: new Gauge({ name, help, registers }),
-    figure,
-  }));
   const requests = new Counter({
     name: 'mesh_na_http_requests_total',
     help: 'HTTP requests answered',
@@ -62,31 +50,12 @@ export function createMetrics(version: string): Metrics {
     labelNames: ['bucket'] as const,
     registers,
   });
-  const failures = new Counter({
-    name: 'mesh_na_auth_failed_total',
-    help: 'Failed authentications',
-    labelNames: ['kind', 'reason'] as const,
-    registers,
-  });
   const verifications = new Counter({
     name: 'mesh_na_verifications_total',
     help: 'Public verifications answered',
     labelNames: ['event', 'accepted'] as const,
     registers,
   });
-  const storeWork = new Histogram({
-    name: 'mesh_na_store_seconds',
-    help: 'Time until written state is on disk',
-    labelNames: ['work'] as const,
-    buckets: STORE_SECONDS,
-    registers,
-  });
-  new Gauge({
-    name: 'mesh_na_build_info',
-    help: 'Version of the running program',
-    labelNames: ['version'] as const,
-    registers,
-  }).set({ version }, 1);
 
   /** Looking children up by labels costs more than counting; these few are kept. */
   const requestCounters = new Map<string, Counter.Internal>();
@@ -104,12 +73,69 @@ export function createMetrics(version: string): Metrics {
       timer.observe(seconds);
     },
     rateLimited: (bucket) => limited.inc({ bucket }),
-    authFailed: (kind, reason) => failures.inc({ kind, reason }),
     verified: (event, accepted) => verifications.inc({ event, accepted: String(accepted) }),
+    report: () => registry.getMetricsAsJSON(),
+  };
+}
+
+export interface AuthorityFigures {
+  readonly issued_certificates: number;
+  readonly active_nodes: number;
+  readonly revoked_certificates: number;
+  readonly crl_sequence: number;
+  readonly policy_versions: number;
+}
+
+const FIGURES = {
+  mesh_na_issued_certs_total: ['Join certificates issued', 'issued_certificates'],
+  mesh_na_active_nodes: ['Nodes heard of within the active-node window', 'active_nodes'],
+  mesh_na_revoked_certs_total: ['Certificates revoked', 'revoked_certificates'],
+  mesh_na_crl_sequence: ['Sequence of the active CRL', 'crl_sequence'],
+  mesh_na_policy_versions_total: ['Policy versions persisted', 'policy_versions'],
+} as const;
+
+export interface AuthorityMetrics {
+  authFailed(kind: 'operator' | 'node', reason: string): void;
+  stored(work: 'commit' | 'liveness_flush', seconds: number): void;
+  /** Everything as text: the figures, what was counted here, and what the edges counted. */
+  exposition(figures: AuthorityFigures, edges: readonly MetricsReport[]): Promise<string>;
+}
+
+export function createAuthorityMetrics(version: string): AuthorityMetrics {
+  const registry = new Registry();
+  const registers = [registry];
+  collectDefaultMetrics({ register: registry, prefix: 'mesh_na_' });
+  const gauges = Object.entries(FIGURES).map(([name, [help, figure]]) => ({
+    gauge: new Gauge({ name, help, registers }),
+    figure,
+  }));
+  const failures = new Counter({
+    name: 'mesh_na_auth_failed_total',
+    help: 'Failed authentications',
+    labelNames: ['kind', 'reason'] as const,
+    registers,
+  });
+  const storeWork = new Histogram({
+    name: 'mesh_na_store_seconds',
+    help: 'Time until written state is on disk',
+    labelNames: ['work'] as const,
+    buckets: STORE_SECONDS,
+    registers,
+  });
+  new Gauge({
+    name: 'mesh_na_build_info',
+    help: 'Version of the running program',
+    labelNames: ['version'] as const,
+    registers,
+  }).set({ version }, 1);
+
+  return {
+    authFailed: (kind, reason) => failures.inc({ kind, reason }),
     stored: (work, seconds) => storeWork.observe({ work }, seconds),
-    exposition(figures) {
+    async exposition(figures, edges) {
       for (const { gauge, figure } of gauges) gauge.set(figures[figure]);
-      return registry.metrics();
+      const ofEdges = AggregatorRegistry.aggregate([...edges]);
+      return `${await registry.metrics()}\n${await ofEdges.metrics()}`;
     },
   };
 }

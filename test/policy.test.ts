@@ -1,7 +1,7 @@
 /** Policy versions (spec, state table and privileged routes; wire rules 4.10, 5.4). */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { DocumentName, PublishedDocument } from '../src/authority/documents.ts';
+import { createDocumentBoard, createDocumentShelf } from '../src/authority/document-board.ts';
 import { openAuthority } from '../src/authority/open-authority.ts';
 import { JsonFloat, type JsonObject, type JsonValue } from '../src/json/value.ts';
 import { systemRuntime } from '../src/runtime.ts';
@@ -447,7 +447,9 @@ test('first reads beside the first publications never bring an older policy back
 
 test('a read that comes between two publications of one turn does not bring the first one back', async () => {
   await using folder = networkFolder('alpha');
-  const documents = new Map<DocumentName, PublishedDocument>();
+  const board = createDocumentBoard();
+  const documents = createDocumentShelf(board.versions);
+  board.follow(documents.take);
   const authority = await openAuthority({
     settings: {
       networkName: 'alpha',
@@ -465,8 +467,7 @@ test('a read that comes between two publications of one turn does not bring the 
     signer: newKey(),
     runtime: systemRuntime,
     store: openLmdbStore(folder.path),
-    publish: (name, document) => documents.set(name, document),
-    withdraw: (name) => documents.delete(name),
+    board,
     log: () => undefined,
     fatal(cause) {
       throw cause;

@@ -15,7 +15,7 @@ import type { CertificateIndex } from './certificate-index.ts';
 import type { Answer } from './commands.ts';
 import type { RecentChanges } from './dashboard.ts';
 import type { LicenseHolder } from './data-usage.ts';
-import type { DocumentName, PublishedDocument } from './documents.ts';
+import type { DocumentBoard } from './document-board.ts';
 import type { Figures } from './figures.ts';
 import type { GraphDigest } from './graph.ts';
 import type { Liveness } from './liveness.ts';
@@ -65,10 +65,8 @@ export interface Authority {
   readonly license: LicenseHolder;
   readonly recentChanges: RecentChanges;
   readonly figures: Figures;
-  /** Hands a new version of a public document to the edge; called once it is on disk. */
-  readonly publish: (name: DocumentName, document: PublishedDocument) => void;
-  /** Takes a public document back that no longer holds; the edge asks for a new one when needed. */
-  readonly withdraw: (name: DocumentName) => void;
+  /** Public documents, changed once what they show is on disk. */
+  readonly board: DocumentBoard;
   readonly log: (event: string, details: JsonObject) => void;
   /** A commit failed: memory must not run ahead of disk, so the process has to end. */
   readonly fatal: (cause: unknown) => void;
@@ -130,5 +128,5 @@ async function commit(na: Authority, unit: UnitOfWork): Promise<void> {
     na.recentChanges.add(entry);
     na.log(entry.event_type, entry.details);
   }
-  na.withdraw('dashboard');
+  na.board.withdraw('dashboard');
 }

@@ -35,7 +35,7 @@ export function publishCrl(na: Authority, unit: UnitOfWork, addedEntry?: string)
   const text = signedTextOf(na, head, entries);
   unit.send('crl', CRL_ID, { type: 'publish', version: { ...head, digest: sha256Hex(text) } });
   const document = sign(na, text, head.nextUpdate);
-  unit.whenCommitted(() => na.publish('crl', document));
+  unit.whenCommitted(() => na.board.publish('crl', document));
   return na.revocations.count() + (addedEntry === undefined ? 0 : 1);
 }
 
@@ -53,7 +53,7 @@ export const restoreCrl: Handler<null> = (na, unit) => {
   const stored = unit.current('crl', CRL_ID)?.context;
   if (stored === undefined) return refreshCrl(na, unit, null);
   const text = signedTextOf(na, stored, na.revocations.entriesText());
-  if (sha256Hex(text) === stored.digest) na.publish('crl', sign(na, text, stored.nextUpdate));
+  if (sha256Hex(text) === stored.digest) na.board.publish('crl', sign(na, text, stored.nextUpdate));
   else publishCrl(na, unit);
   return '{}';
 };

@@ -9,6 +9,7 @@ import { publishedDocument } from './documents.ts';
 const LAG = 500;
 
 export const refreshDashboard: Handler<null> = (na, unit) => {
+  if (na.board.isCurrent('dashboard', unit.at)) return '{}';
   const { networkName, networkVersion } = na.settings;
   const model = dashboard(
     {
@@ -23,7 +24,7 @@ export const refreshDashboard: Handler<null> = (na, unit) => {
     },
     unit.at,
   );
-  na.publish('dashboard', publishedDocument(jsonText(model), unit.at + LAG));
+  na.board.publish('dashboard', publishedDocument(jsonText(model), unit.at + LAG));
   return '{}';
 };
 

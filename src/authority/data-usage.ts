@@ -41,7 +41,7 @@ export const createLicensePolicy: Handler<CreateLicensePolicy> = (na, unit, comm
   unit.whenCommitted(() => {
     const event = { type: 'create', policy: { json } } as const;
     na.license.policy = step(licensePolicyMachine, na.license.policy, event).next;
-    na.publish('data_license_policy', publishedDocument(json));
+    na.board.publish('data_license_policy', publishedDocument(json));
   });
   return json;
 };

@@ -15,6 +15,7 @@ import { GRAPH_DOCUMENTS, publishedDocument } from './documents.ts';
 /** Publishes all three at once, from one reading of the clock, so that they agree. */
 export const refreshGraph: Handler<null> = (na, unit) => {
   const { at } = unit;
+  if (GRAPH_DOCUMENTS.every((name) => na.board.isCurrent(name, at))) return '{}';
   const graph = recognitionGraph(na.recognition, at);
   const freshUntil = nextGraphChange(na.recognition, at);
   const texts = {
@@ -22,7 +23,8 @@ export const refreshGraph: Handler<null> = (na, unit) => {
     connectome: connectome(na.recognition, at),
     atlas: atlas(na.recognition, at, sha256Hex(graph)),
   };
-  for (const name of GRAPH_DOCUMENTS) na.publish(name, publishedDocument(texts[name], freshUntil));
+  for (const name of GRAPH_DOCUMENTS)
+    na.board.publish(name, publishedDocument(texts[name], freshUntil));
   return '{}';
 };
 

@@ -59,12 +59,20 @@ export interface NonceWindows {
   raiseFloor(nodeKey: string, signedAt: number): void;
 }
 
+/**
+ * The last accepted nonces of one node, the oldest first, in a ring: numbers in typed arrays, because
+ * objects that live for minutes, one for each heartbeat, are the most costly garbage there is.
+ */
 interface NonceWindow {
   /** Nothing signed at or before this instant is accepted. */
   floor: number;
-  /** Accepted nonces and their timestamps, in the order of acceptance. */
-  readonly accepted: Map<string, number>;
+  first: number;
+  size: number;
+  fingerprints: Float64Array;
+  signedAt: Float64Array;
 }
+
+const SMALLEST_RING = 8;
 
 /** `globalFloor` refuses everything signed up to that instant by any node: see `Liveness`. */
 export function createNonceWindows(toleranceMs: number, globalFloor: number): NonceWindows {
@@ -73,7 +81,13 @@ export function createNonceWindows(toleranceMs: number, globalFloor: number): No
   function windowOf(nodeKey: string): NonceWindow {
     const known = windows.get(nodeKey);
     if (known !== undefined) return known;
-    const created = { floor: globalFloor, accepted: new Map<string, number>() };
+    const created = {
+      floor: globalFloor,
+      first: 0,
+      size: 0,
+      fingerprints: new Float64Array(SMALLEST_RING),
+      signedAt: new Float64Array(SMALLEST_RING),
+    };
     windows.set(nodeKey, created);
     return created;
   }
@@ -81,13 +95,13 @@ export function createNonceWindows(toleranceMs: number, globalFloor: number): No
   return {
     check(nodeKey, nonce, signedAt) {
       const known = windows.get(nodeKey);
-      if (known?.accepted.has(nonce)) return 'nonce_replay';
+      if (known !== undefined && holds(known, fingerprintOf(nonce))) return 'nonce_replay';
       return signedAt <= (known?.floor ?? globalFloor) ? 'stale_timestamp' : 'fresh';
     },
     claim(nodeKey, nonce, signedAt, now) {
       const window = windowOf(nodeKey);
       dropOld(window, now - toleranceMs);
-      window.accepted.set(nonce, signedAt);
+      append(window, fingerprintOf(nonce), signedAt);
     },
     raiseFloor(nodeKey, signedAt) {
       const window = windowOf(nodeKey);
@@ -96,12 +110,59 @@ export function createNonceWindows(toleranceMs: number, globalFloor: number): No
   };
 }
 
+/**
+ * 53 bits of a nonce. Two nonces of one node that share them would refuse a request which is genuine;
+ * the node sends it again with another nonce. Nobody else's requests can be refused by a chosen nonce.
+ */
+function fingerprintOf(nonce: string): number {
+  let low = 0x811c9dc5;
+  let high = 0xc2b2ae35;
+  for (let i = 0; i < nonce.length; i += 1) {
+    const unit = nonce.charCodeAt(i);
+    low = Math.imul(low ^ unit, 0x01000193);
+    high = Math.imul(high ^ unit, 0x85ebca6b) ^ (low >>> 13);
+  }
+  return (high >>> 11) * 0x1_0000_0000 + (low >>> 0);
+}
+
+function holds({ first, size, fingerprints }: NonceWindow, fingerprint: number): boolean {
+  const mask = fingerprints.length - 1;
+  for (let i = 0; i < size; i += 1) {
+    if (fingerprints[(first + i) & mask] === fingerprint) return true;
+  }
+  return false;
+}
+
 /** Entries too old to be replayed go first; a full window gives up its first entry and raises its floor. */
 function dropOld(window: NonceWindow, tooOld: number): void {
-  for (const [nonce, signedAt] of window.accepted) {
-    const full = window.accepted.size >= WINDOW_SIZE;
+  const mask = window.signedAt.length - 1;
+  while (window.size > 0) {
+    const signedAt = window.signedAt[window.first] ?? 0;
+    const full = window.size >= WINDOW_SIZE;
     if (signedAt >= tooOld && !full) return;
-    window.accepted.delete(nonce);
+    window.first = (window.first + 1) & mask;
+    window.size -= 1;
     if (full) window.floor = Math.max(window.floor, signedAt);
   }
+}
+
+function append(window: NonceWindow, fingerprint: number, signedAt: number): void {
+  if (window.size === window.fingerprints.length) grow(window);
+  const at = (window.first + window.size) & (window.fingerprints.length - 1);
+  window.fingerprints[at] = fingerprint;
+  window.signedAt[at] = signedAt;
+  window.size += 1;
+}
+
+function grow(window: NonceWindow): void {
+  window.fingerprints = doubled(window.fingerprints, window.first);
+  window.signedAt = doubled(window.signedAt, window.first);
+  window.first = 0;
+}
+
+function doubled(ring: Float64Array, first: number): Float64Array {
+  const larger = new Float64Array(ring.length * 2);
+  larger.set(ring.subarray(first));
+  larger.set(ring.subarray(0, first), ring.length - first);
+  return larger;
 }

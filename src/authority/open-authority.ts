@@ -61,7 +61,7 @@ import {
 import { createRevocationLog } from './revocation-log.ts';
 import { revokeCertificate } from './revocations.ts';
 import { readForeignFeed, restoreFeed } from './sovereign-feed.ts';
-import { checkReadiness, readFigures } from './status.ts';
+import { awaitPublications, checkReadiness, readFigures } from './status.ts';
 import {
   createSubjects,
   MACHINES,
@@ -120,6 +120,7 @@ const COMMANDS = {
   askRevocations,
   refreshGraph,
   refreshDashboard,
+  awaitPublications,
   trustPath,
   ...TRUST_COMMANDS,
   readFigures,
@@ -145,8 +146,7 @@ export interface AuthorityOptions {
   readonly signer: Signer;
   readonly runtime: Runtime;
   readonly store: Store;
-  readonly publish: Authority['publish'];
-  readonly withdraw: Authority['withdraw'];
+  readonly board: Authority['board'];
   readonly log: Authority['log'];
   readonly fatal: Authority['fatal'];
 }
@@ -207,8 +207,8 @@ function restoreAuthority(options: AuthorityOptions): Authority {
   subjects.onDecided(attestationLog.followDecided);
   subjects.onCommitted(attestationLog.followCommitted);
   subjects.onCommitted(agents.follow);
-  subjects.onCommitted(policyPublisher(options.publish));
-  subjects.onCommitted(recognitionFollower(recognition, options.withdraw));
+  subjects.onCommitted(policyPublisher(options.board));
+  subjects.onCommitted(recognitionFollower(recognition, options.board));
   for (const row of stored.subjects) {
     if (row.kind === 'operator-key' && !options.operatorTiers.has(row.id)) continue;
     subjects.restore(row.kind as SubjectKind, row.id, toSubject(row));
@@ -249,15 +249,12 @@ function restoreAuthority(options: AuthorityOptions): Authority {
 }
 
 /** Every change of the graph takes the documents made from it back. */
-function recognitionFollower(
-  index: RecognitionIndex,
-  withdraw: Authority['withdraw'],
-): SubjectListener {
+function recognitionFollower(index: RecognitionIndex, board: Authority['board']): SubjectListener {
   return (kind, id, { context }) => {
     if (kind === 'recognition-treaty') index.putTreaty(id, context as Treaty);
     else if (kind === 'imported-revocation') index.putRevocation(context as ImportedRevocation);
     else return;
-    for (const name of GRAPH_DOCUMENTS) withdraw(name);
+    for (const name of GRAPH_DOCUMENTS) board.withdraw(name);
   };
 }
 

@@ -98,10 +98,10 @@ function activate(na: Authority, unit: UnitOfWork, policyId: string): void {
 }
 
 /** Publishes each version that becomes the active one, in the order in which they reach the disk. */
-export function policyPublisher(publish: Authority['publish']): SubjectListener {
+export function policyPublisher(board: Authority['board']): SubjectListener {
   return (kind, _id, { value, context }) => {
     if (kind !== 'policy' || value !== 'active') return;
-    publish('policy', publishedDocument(jsonText((context as Policy).manifest)));
+    board.publish('policy', publishedDocument(jsonText((context as Policy).manifest)));
   };
 }
 

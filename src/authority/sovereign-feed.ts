@@ -38,7 +38,7 @@ export function publishFeed(
   unit.send('sovereign-feed', id, { type: 'publish', version });
   if (issuer === na.settings.networkName) {
     const document = publishedDocument(signed(na, record));
-    unit.whenCommitted(() => na.publish('sovereign_revocation_feed', document));
+    unit.whenCommitted(() => na.board.publish('sovereign_revocation_feed', document));
   }
 }
 
@@ -50,7 +50,7 @@ export const restoreFeed: Handler<null> = (na, unit) => {
   if (stored !== undefined && stored.digest !== sha256Hex(signedText(record))) {
     publishFeed(na, unit, issuer);
   } else {
-    na.publish('sovereign_revocation_feed', publishedDocument(signed(na, record)));
+    na.board.publish('sovereign_revocation_feed', publishedDocument(signed(na, record)));
   }
   return '{}';
 };

@@ -13,6 +13,9 @@ export const readFigures: Handler<null> = (na, unit) =>
     policy_versions: na.figures.policyVersions(),
   });
 
+/** Answers once an edge holds everything that is published: answers follow publications in order. */
+export const awaitPublications: Handler<null> = () => '{}';
+
 /** Database connectivity and migration state; nothing about where the database is. */
 export const checkReadiness: Handler<null> = (na) => {
   if (na.store.health() !== null) throw new Refusal('service_not_ready');

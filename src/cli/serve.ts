@@ -80,10 +80,13 @@ type Destination = ReturnType<typeof pino.destination>;
 async function start(config: Config, destination: Destination): Promise<RunningAuthority> {
   // Loaded here, so that the other commands start without the server's native parts.
   const { startAuthority } = await import('../boot.ts');
+  const { startEdgeThread } = await import('../threads/edge-threads.ts');
   try {
     return await startAuthority(config, {
       runtime: systemRuntime,
+      clock: null,
       destination,
+      startThread: startEdgeThread,
       version: packageVersion(),
       onFatal() {
         destination.flushSync();

@@ -3,13 +3,16 @@
  * unreadable or contradictory throws an error of one clear sentence, and the authority does not start.
  */
 
+import { availableParallelism } from 'node:os';
 import type { Signer } from '../crypto/ed25519.ts';
-import { RATE_BUCKETS, type RateBucket, type RateLimit } from '../http/rate-limit.ts';
+import { RATE_BUCKETS, type RateLimit, type RateLimitSettings } from '../http/rate-limit.ts';
 import { LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel } from '../log/logger.ts';
 import type { GenesisBlock } from '../records/genesis.ts';
 import { loadGenesis, loadSigner } from './identity.ts';
 import { loadOperators, type OperatorEntry } from './operators.ts';
 import { OPTIONS, type OptionName, RATE_LIMIT_DEFAULTS, rateLimitVariable } from './options.ts';
+
+const MAX_THREADS = 64;
 
 /** Values of flags by option name, as the command line gave them. */
 export type Flags = { readonly [Name in OptionName]?: string | boolean | readonly string[] };
@@ -20,6 +23,8 @@ export interface Config {
   readonly dataDir: string;
   readonly host: string;
   readonly port: number;
+  /** Threads that serve HTTP; 1 is the authority's own. */
+  readonly threads: number;
   readonly logLevel: LogLevel;
   readonly logFormat: LogFormat;
   readonly publicUrl: string | null;
@@ -34,7 +39,7 @@ export interface Config {
   readonly refuseForeignIssuers: boolean;
   readonly commitWithinAgreement: boolean;
   readonly livenessFlush: number;
-  readonly rateLimits: Readonly<Record<RateBucket, RateLimit | null>>;
+  readonly rateLimits: RateLimitSettings;
   readonly genesis: GenesisBlock;
   readonly signer: Signer;
   readonly keyId: string;
@@ -56,6 +61,10 @@ export function loadConfig(flags: Flags, environment: Environment, now: number):
     dataDir,
     host: setting('host') ?? '',
     port: wholeNumber(setting, 'port', 0, 65_535),
+    threads:
+      setting('threads') === null
+        ? Math.min(availableParallelism(), MAX_THREADS)
+        : wholeNumber(setting, 'threads', 1, MAX_THREADS),
     logLevel: oneOf(setting, 'logLevel', LOG_LEVELS),
     logFormat: oneOf(setting, 'logFormat', LOG_FORMATS),
     publicUrl: publicUrl(setting),
@@ -131,12 +140,12 @@ function publicUrl(setting: Setting): string | null {
   return text.replace(/\/+$/, '');
 }
 
-function rateLimits(environment: Environment): Record<RateBucket, RateLimit | null> {
+function rateLimits(environment: Environment): RateLimitSettings {
   const limits = RATE_BUCKETS.map((bucket) => {
     const variable = rateLimitVariable(bucket);
     return [bucket, rateLimit(variable, environment[variable] || RATE_LIMIT_DEFAULTS[bucket])];
   });
-  return Object.fromEntries(limits) as Record<RateBucket, RateLimit | null>;
+  return Object.fromEntries(limits) as RateLimitSettings;
 }
 
 function rateLimit(variable: string, text: string): RateLimit | null {

@@ -27,6 +27,12 @@ export const OPTIONS = {
   dataDir: option('--data-dir <folder>', 'MESH_DATA_DIR', './mesh-data', 'keys, genesis and state'),
   host: option('--host <address>', 'HOST', '127.0.0.1', 'address to listen on'),
   port: option('--port <port>', 'PORT', '8443', 'port to listen on; 0 picks a free one'),
+  threads: option(
+    '--threads <count>',
+    'MESH_THREADS',
+    null,
+    'threads that serve HTTP; 1 serves from the thread of the authority; unset is one per core',
+  ),
   genesis: option(
     '--genesis <file>',
     'GENESIS_FILE',

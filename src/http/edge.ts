@@ -1,16 +1,14 @@
 /** What routes work with. The edge never sees subjects or store: commands go out, answers come back. */
 import type { NodeAuthSettings } from '../auth/node.ts';
 import type { OperatorAuthSettings } from '../auth/operator.ts';
-import type { Answer } from '../authority/commands.ts';
-import type { DocumentName, PublishedDocument } from '../authority/documents.ts';
+import type { DocumentShelf } from '../authority/document-board.ts';
 import type { Call } from '../authority/open-authority.ts';
 import type { Logger } from '../log/logger.ts';
-import type { Metrics } from '../metrics.ts';
+import type { EdgeMetrics } from '../metrics.ts';
 import type { GenesisBlock } from '../records/genesis.ts';
 import type { Runtime } from '../runtime.ts';
 import type { RoleRule } from './body.ts';
-import type { RateBucket, RateLimiter } from './rate-limit.ts';
-import type { Reply } from './reply.ts';
+import type { RateLimits } from './rate-limit.ts';
 import type { Route } from './route.ts';
 
 export interface EdgeSettings {
@@ -27,11 +25,13 @@ export interface EdgeSettings {
 export interface Edge {
   readonly settings: EdgeSettings;
   readonly call: Call;
-  readonly documents: ReadonlyMap<DocumentName, PublishedDocument>;
-  readonly limits: Readonly<Record<RateBucket, RateLimiter>>;
+  readonly documents: DocumentShelf;
+  readonly limits: RateLimits;
   readonly runtime: Runtime;
   readonly logger: Logger;
-  readonly metrics: Metrics;
+  readonly metrics: EdgeMetrics;
+  /** Everything that is measured, of all threads, in the Prometheus text format. */
+  exposition(): Promise<string>;
   /** Milliseconds on the monotonic clock. */
   readonly startedAt: number;
   readonly routes: readonly Route[];
@@ -39,9 +39,9 @@ export interface Edge {
 }
 
 /** Continues with an answer at once when it is there, and when it comes otherwise. */
-export function withAnswer(
-  answer: Answer | Promise<Answer>,
-  toReply: (answer: Answer) => Reply,
-): Reply | Promise<Reply> {
-  return answer instanceof Promise ? answer.then(toReply) : toReply(answer);
+export function withAnswer<T, R>(
+  answer: T | Promise<T>,
+  next: (answer: T) => R | Promise<R>,
+): R | Promise<R> {
+  return answer instanceof Promise ? answer.then(next) : next(answer);
 }

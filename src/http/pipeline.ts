@@ -13,6 +13,7 @@ import { Refusal } from '../refusal.ts';
 import { parseBody } from './body.ts';
 import type { Edge } from './edge.ts';
 import { decodePath, parseQuery, type Query } from './query.ts';
+import type { RateBucket } from './rate-limit.ts';
 import { errorEnvelope, type Reply, refusalReply } from './reply.ts';
 import { isOperatorRoute, type Route } from './route.ts';
 import type { Match, Router } from './router.ts';
@@ -114,10 +115,31 @@ function answer(
 ): Reply | Promise<Reply> {
   const { match, remoteAddr } = exchange;
   if (typeof match === 'string' || 'allow' in match) return unmatched(match);
-  const { route, params } = match;
+  const { route } = match;
   const now = edge.runtime.now();
-  const limited = spendLimit(edge, route, remoteAddr, now);
-  if (limited !== null) return limited;
+  if (route.limit === 'none') return admitted(edge, exchange, match, rawBody, now);
+  // A limit is per address; verification endpoints have one bucket each (wire rules 4.1).
+  const key = route.limit === 'VERIFY' ? `${route.path} ${remoteAddr}` : remoteAddr;
+  const wait = edge.limits.take(route.limit, key, now);
+  if (wait === 0) return admitted(edge, exchange, match, rawBody, now);
+  if (!(wait instanceof Promise)) return limited(edge, route.limit, wait);
+  // The bytes of a body are gone once this call returns.
+  const kept = rawBody === 'too_large' ? rawBody : rawBody.slice();
+  const { limit } = route;
+  return wait.then((seconds) =>
+    seconds === 0 ? admitted(edge, exchange, match, kept, now) : limited(edge, limit, seconds),
+  );
+}
+
+/** Handles a request that its rate limit lets pass. */
+function admitted(
+  edge: Edge,
+  exchange: Exchange,
+  { route, params }: Exclude<Match, string | { readonly allow: string }>,
+  rawBody: Uint8Array | 'too_large',
+  now: number,
+): Reply | Promise<Reply> {
+  const { remoteAddr } = exchange;
   if (rawBody === 'too_large') return refusalReply('request_entity_too_large');
   const request = {
     method: route.method,
@@ -227,21 +249,8 @@ function baseUrlOf(head: RequestHead, edge: Edge): string {
   return `${scheme}://${HOST.test(host) ? host : 'localhost'}`;
 }
 
-function spendLimit(edge: Edge, route: Route, remoteAddr: string, now: number): Reply | null {
-  if (route.limit === 'none') return null;
-  const limiter = edge.limits[route.limit];
-  // A limit is per address; verification endpoints have one bucket each (wire rules 4.1).
-  const key = route.limit === 'VERIFY' ? `${route.path} ${remoteAddr}` : remoteAddr;
-  const retryAfter = limiter.retryAfter(key, now);
-  if (retryAfter === 0) {
-    limiter.count(key, now);
-    return null;
-  }
-  edge.metrics.rateLimited(route.limit);
-  return rateLimitReply(retryAfter);
-}
-
-export function rateLimitReply(retryAfterSeconds: number): Reply {
+export function limited(edge: Edge, bucket: RateBucket, retryAfterSeconds: number): Reply {
+  edge.metrics.rateLimited(bucket);
   return refusalReply('rate_limit_exceeded', {}, [['Retry-After', String(retryAfterSeconds)]]);
 }
 

@@ -73,3 +73,41 @@ function forgetFirst(events: Map<string, number[]>): void {
     return;
   }
 }
+
+/** All buckets together, as an edge asks them; an answer is a promise when it has to come from elsewhere. */
+export interface RateLimits {
+  /** Counts a request and returns 0, or returns the seconds until one would pass. */
+  take(bucket: RateBucket, key: string, now: number): number | Promise<number>;
+  /** Seconds until a request would pass, counting none; 0 when it would pass now. */
+  wait(bucket: RateBucket, key: string, now: number): number | Promise<number>;
+}
+
+export type RateLimitSettings = Readonly<Record<RateBucket, RateLimit | null>>;
+
+export function createRateLimits(settings: RateLimitSettings): LocalRateLimits {
+  const limiters = new Map(
+    RATE_BUCKETS.map((bucket) => [bucket, createRateLimiter(settings[bucket])]),
+  );
+
+  function limiterOf(bucket: RateBucket): RateLimiter {
+    const limiter = limiters.get(bucket);
+    if (limiter === undefined) throw new Error(`There is no rate limit ${bucket}`);
+    return limiter;
+  }
+
+  return {
+    take(bucket, key, now) {
+      const limiter = limiterOf(bucket);
+      const seconds = limiter.retryAfter(key, now);
+      if (seconds === 0) limiter.count(key, now);
+      return seconds;
+    },
+    wait: (bucket, key, now) => limiterOf(bucket).retryAfter(key, now),
+  };
+}
+
+/** Limits whose counts are in this thread, so that every answer is there at once. */
+export interface LocalRateLimits extends RateLimits {
+  take(bucket: RateBucket, key: string, now: number): number;
+  wait(bucket: RateBucket, key: string, now: number): number;
+}

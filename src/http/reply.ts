@@ -8,7 +8,7 @@ import { REFUSALS, type RefusalName } from '../refusal.ts';
 export interface Reply {
   readonly status: number;
   readonly contentType: string;
-  readonly body: string | Buffer;
+  readonly body: string | Uint8Array;
   readonly headers: readonly (readonly [string, string])[];
   /** Set when the reply is a refusal; the edge counts failures by it. */
   readonly refusal: RefusalName | null;

@@ -41,16 +41,21 @@ const STATUS_TEXT: Readonly<Record<number, string>> = {
   503: '503 Service Unavailable',
 };
 
-/** No answer of this service is ever framed, sniffed or allowed to load anything. */
-const SECURITY_HEADERS = [
-  ['X-Content-Type-Options', 'nosniff'],
-  ['X-Frame-Options', 'DENY'],
-  ['Referrer-Policy', 'no-referrer'],
-  ['Content-Security-Policy', "default-src 'none'; frame-ancestors 'none'"],
-] as const;
+/**
+ * No answer of this service is ever framed, sniffed or allowed to load anything. The four lines are
+ * written as the value of the first: each call into native code costs as much as building its strings.
+ */
+const SECURITY_HEADER = 'X-Content-Type-Options';
+const SECURITY_LINES = [
+  'nosniff',
+  'X-Frame-Options: DENY',
+  'Referrer-Policy: no-referrer',
+  "Content-Security-Policy: default-src 'none'; frame-ancestors 'none'",
+].join('\r\n');
 
 /** LIBUS_LISTEN_EXCLUSIVE_PORT: without it a second server would silently share the port. */
 const EXCLUSIVE_PORT = 1;
+const SHARED_PORT = 0;
 
 /** The overload with host, port and options exists, but the package's declarations leave it out. */
 interface ExclusiveListener {
@@ -63,6 +68,9 @@ interface ExclusiveListener {
 }
 
 const NO_BODY = new Uint8Array(0);
+
+/** A body that is too large is read and dropped up to this many bytes before it is refused. */
+const MAX_DRAINED = 64 * 1024 * 1024;
 
 /** Requests that are not answered yet, and who waits for there to be none. */
 interface Traffic {
@@ -78,7 +86,13 @@ interface Connection {
   answering: boolean;
 }
 
-export async function listen(edge: Edge, host: string, port: number): Promise<Server> {
+/** `shared` lets other threads of this process listen on the same port. */
+export async function listen(
+  edge: Edge,
+  host: string,
+  port: number,
+  sharing: 'exclusive' | 'shared',
+): Promise<Server> {
   const uws = loadUws();
   const findRoute = createRouter(edge.routes);
   const traffic: Traffic = { inFlight: 0, onIdle: null };
@@ -94,7 +108,7 @@ export async function listen(edge: Edge, host: string, port: number): Promise<Se
     });
     if (!exchange.takesBody) {
       answer(edge, traffic, connection, NO_BODY);
-    } else if (Number(req.getHeader('content-length')) > exchange.maxBodyBytes) {
+    } else if (Number(req.getHeader('content-length')) > drainedBytes(exchange.maxBodyBytes)) {
       answer(edge, traffic, connection, 'too_large');
     } else {
       collectBody(res, exchange.maxBodyBytes, (body) => answer(edge, traffic, connection, body));
@@ -102,7 +116,8 @@ export async function listen(edge: Edge, host: string, port: number): Promise<Se
   });
 
   const socket = await new Promise<us_listen_socket>((resolve, reject) => {
-    (app as unknown as ExclusiveListener).listen(host, port, EXCLUSIVE_PORT, (token) => {
+    const options = sharing === 'exclusive' ? EXCLUSIVE_PORT : SHARED_PORT;
+    (app as unknown as ExclusiveListener).listen(host, port, options, (token) => {
       if (token === false) reject(new Error(`The address ${host}:${port} cannot be listened on`));
       else resolve(token);
     });
@@ -200,8 +215,9 @@ class UwsRequestHead implements RequestHead {
 }
 
 /**
- * Hands over the whole body, or `too_large` as soon as it is known to pass the limit. The bytes of a
- * body in one piece are valid only during the call, which is why they are parsed before any wait.
+ * Hands over the whole body, or `too_large` when it passes the limit. What is too large is still read to
+ * its end, up to a point: a client that is answered while it sends may never see the answer. The bytes of
+ * a body in one piece are valid only during the call, which is why they are parsed before any wait.
  */
 function collectBody(
   res: HttpResponse,
@@ -210,12 +226,14 @@ function collectBody(
 ): void {
   let pieces: Buffer[] | null = null;
   let length = 0;
+  const drained = drainedBytes(limit);
   res.onData((chunk, isLast) => {
     const before = length;
     length += chunk.byteLength;
     if (length > limit) {
-      // Told once; what still arrives is not kept.
-      if (before <= limit) take('too_large');
+      pieces = null;
+      const ends = isLast || length > drained;
+      if (ends && before <= drained) take('too_large');
     } else if (isLast && pieces === null) {
       take(new Uint8Array(chunk));
     } else {
@@ -226,12 +244,16 @@ function collectBody(
   });
 }
 
+function drainedBytes(limit: number): number {
+  return Math.max(MAX_DRAINED, limit);
+}
+
 function write(res: HttpResponse, method: string, reply: FinishedReply, close: boolean): void {
   res.writeStatus(STATUS_TEXT[reply.status] ?? `${reply.status} Status`);
   res.writeHeader('Content-Type', reply.contentType);
   res.writeHeader('X-Request-ID', reply.requestId);
   for (const [name, value] of reply.headers) res.writeHeader(name, value);
-  for (const [name, value] of SECURITY_HEADERS) res.writeHeader(name, value);
+  res.writeHeader(SECURITY_HEADER, SECURITY_LINES);
   if (close) res.writeHeader('Connection', 'close');
   if (method === 'HEAD' || reply.status === 304) {
     res.endWithoutBody(Buffer.byteLength(reply.body), close);

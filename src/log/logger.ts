@@ -67,15 +67,31 @@ export function createLogger({ level, format, destination, now }: LoggerOptions)
       sink[PINO_LEVEL[lineLevel]]({ logger: `mesh.${area}` }, redact(message));
     },
     request(line) {
-      const path = redact(line.path);
+      if (!sink.isLevelEnabled('info')) return;
+      const path = redactedPath(line.path);
       const message = `${line.method} ${path} ${line.status}`;
       if (format === 'json') sink.info({ logger: 'mesh.access', ...line, path }, message);
-      else sink.info(ACCESS, message + aboutRequest(line));
+      // Every request has a line: as text it is written at once, not as JSON that is then taken apart.
+      else destination.write(accessLine(formatInstant(now()), message + aboutRequest(line)));
     },
   };
 }
 
-const ACCESS = { logger: 'mesh.access' };
+/** Most requests ask for the path that was asked for last. */
+let lastPath = '';
+let lastRedacted = '';
+
+function redactedPath(path: string): string {
+  if (path !== lastPath) {
+    lastRedacted = redact(path);
+    lastPath = path;
+  }
+  return lastRedacted;
+}
+
+function accessLine(timestamp: string, message: string): string {
+  return `${timestamp} INFO mesh.access ${printable(message)}\n`;
+}
 
 function aboutRequest({ duration_ms, request_id, remote_addr }: RequestLine): string {
   return ` ${duration_ms}ms request_id=${request_id} remote_addr=${remote_addr}`;
@@ -91,7 +107,9 @@ function textLine(json: string): string {
   return `${timestamp} ${level} ${logger} ${printable(message)}\n`;
 }
 
+const PRINTABLE = /^[ -~]*$/;
+
 /** A message cannot forge another line or move the reader's terminal. */
 function printable(message: string): string {
-  return message.replace(/[\p{Cc}\p{Zl}\p{Zp}]/gu, '?');
+  return PRINTABLE.test(message) ? message : message.replace(/[\p{Cc}\p{Zl}\p{Zp}]/gu, '?');
 }

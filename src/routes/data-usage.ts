@@ -18,6 +18,7 @@ import {
 } from '../records/data-usage.ts';
 import type { RefusalName } from '../refusal.ts';
 import { formatInstant } from '../timestamp.ts';
+import { renewedDocument } from './documents.ts';
 import { recordRoute } from './record-route.ts';
 import {
   areTexts,
@@ -61,8 +62,9 @@ export const dataUsageRoutes: readonly Route[] = [
     description: 'Kept in process memory only: after a restart there is none.',
     answer: DataLicensePolicy,
     refusals: ['no_policy'],
-    handle(request, edge) {
-      const policy = edge.documents.get('data_license_policy');
+    async handle(request, edge) {
+      const name = 'data_license_policy';
+      const policy = edge.documents.get(name) ?? (await renewedDocument(name, edge));
       if (policy === undefined) return refusalReply('no_policy');
       return documentReply(policy, request.ifNoneMatch);
     },

@@ -99,8 +99,16 @@ export function serveDocument(
 }
 
 async function renewed(name: DocumentName, request: RouteRequest, edge: Edge): Promise<Reply> {
-  if (isRenewable(name)) await edge.call(RENEWALS[name], null);
-  const document: PublishedDocument | undefined = edge.documents.get(name);
+  const document = await renewedDocument(name, edge);
   if (document === undefined) return refusalReply('service_not_ready');
   return documentReply(document, request.ifNoneMatch);
+}
+
+/** The document as it stands after this call; undefined when there is none. */
+export async function renewedDocument(
+  name: DocumentName,
+  edge: Edge,
+): Promise<PublishedDocument | undefined> {
+  await edge.call(isRenewable(name) ? RENEWALS[name] : 'awaitPublications', null);
+  return edge.documents.latest(name);
 }

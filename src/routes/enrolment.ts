@@ -3,11 +3,12 @@ import Type from 'typebox';
 import type { Answer } from '../authority/commands.ts';
 import { bodyReader } from '../http/body.ts';
 import { type Edge, withAnswer } from '../http/edge.ts';
+import { limited } from '../http/pipeline.ts';
 import type { RateBucket } from '../http/rate-limit.ts';
 import { answerReply, type Reply, refusalReply } from '../http/reply.ts';
 import type { Route, RouteRequest } from '../http/route.ts';
 import { JoinCertificate } from '../records/join-certificate.ts';
-import { limited, withProof } from './node-failures.ts';
+import { withProof } from './node-failures.ts';
 import { Filled, hours, NodeProofMembers } from './scalars.ts';
 
 const DEFAULT_VALIDITY_HOURS = 168;
@@ -173,14 +174,13 @@ function isFailure(answer: Answer, refusal: 'invalid_invite_token'): boolean {
 
 /** Answers a failure, or 429 once the bucket of failures is full; what succeeds is never limited by it. */
 function countFailure(
-  request: RouteRequest,
+  { now }: RouteRequest,
   edge: Edge,
   bucket: RateBucket,
   key: string,
   answer: Answer,
-): Reply {
-  const retryAfter = edge.limits[bucket].retryAfter(key, request.now);
-  if (retryAfter > 0) return limited(edge, bucket, retryAfter);
-  edge.limits[bucket].count(key, request.now);
-  return answerReply(answer);
+): Reply | Promise<Reply> {
+  return withAnswer(edge.limits.take(bucket, key, now), (seconds) =>
+    seconds > 0 ? limited(edge, bucket, seconds) : answerReply(answer),
+  );
 }

@@ -3,7 +3,7 @@ import { type Edge, withAnswer } from '../http/edge.ts';
 import { answerReply, jsonReply, refusalReply, textReply } from '../http/reply.ts';
 import type { Route } from '../http/route.ts';
 import { jsonText } from '../json/write.ts';
-import { type AuthorityFigures, EXPOSITION_TYPE } from '../metrics.ts';
+import { EXPOSITION_TYPE } from '../metrics.ts';
 
 export const healthRoutes: readonly Route[] = [
   {
@@ -54,12 +54,7 @@ export const healthRoutes: readonly Route[] = [
     summary: 'Metrics in the Prometheus text format',
     answer: { contentType: EXPOSITION_TYPE },
     refusals: [],
-    async handle(_request, edge) {
-      const answer = await edge.call('readFigures', null);
-      if (!answer.ok) return answerReply(answer);
-      const figures = JSON.parse(answer.json) as AuthorityFigures;
-      return textReply(EXPOSITION_TYPE, await edge.metrics.exposition(figures));
-    },
+    handle: async (_request, edge) => textReply(EXPOSITION_TYPE, await edge.exposition()),
   },
 ];
 

@@ -1,63 +1,65 @@
 import { judgeNode } from '../auth/node.ts';
 import type { NodeClaim } from '../authority/commands.ts';
-import type { Edge } from '../http/edge.ts';
-import { rateLimitReply } from '../http/pipeline.ts';
-import type { RateBucket } from '../http/rate-limit.ts';
+import { type Edge, withAnswer } from '../http/edge.ts';
+import { limited } from '../http/pipeline.ts';
 import type { Reply } from '../http/reply.ts';
 import type { RouteRequest } from '../http/route.ts';
 
 /** A claimed key is whatever the client wrote; a real one has 44 characters. */
 const MAX_KEY_LENGTH = 64;
 
-/** Answers a request that must prove possession of `publicKey`, with the proof as it was judged. */
+/**
+ * Judges the proof of possession of `publicKey` and answers with it. Failed proofs are limited per
+ * address and claimed key, before any signature is looked at: one broken node never locks out the fleet
+ * behind its gateway.
+ */
 export function withProof(
   request: RouteRequest,
   edge: Edge,
   publicKey: string,
   answer: (node: NodeClaim) => Reply | Promise<Reply>,
 ): Reply | Promise<Reply> {
-  const { nodeProof, now } = request;
-  return limitingFailures(
-    request,
-    edge,
-    publicKey,
-    () => judgeNode(publicKey, nodeProof, request, edge.settings.nodeAuth, now),
-    answer,
+  const { now, remoteAddr } = request;
+  const key = `${remoteAddr} ${publicKey.slice(0, MAX_KEY_LENGTH)}`;
+  const wait = edge.limits.wait('NODE_FAILURES', key, now);
+  if (wait === 0) return judged(request, edge, publicKey, key, answer);
+  return withAnswer(wait, (seconds) =>
+    seconds > 0
+      ? limited(edge, 'NODE_FAILURES', seconds)
+      : judged(request, edge, publicKey, key, answer),
   );
 }
 
-/**
- * Judges a proof of possession and answers with it. Failed proofs are limited per address and claimed
- * key, before any signature is looked at: one broken node never locks out the fleet behind its gateway.
- */
-function limitingFailures(
-  { remoteAddr, now }: RouteRequest,
+function judged(
+  request: RouteRequest,
   edge: Edge,
   publicKey: string,
-  judge: () => NodeClaim,
+  key: string,
   answer: (node: NodeClaim) => Reply | Promise<Reply>,
 ): Reply | Promise<Reply> {
-  const key = `${remoteAddr} ${publicKey.slice(0, MAX_KEY_LENGTH)}`;
-  const limiter = edge.limits.NODE_FAILURES;
-  const retryAfter = limiter.retryAfter(key, now);
-  if (retryAfter > 0) return limited(edge, 'NODE_FAILURES', retryAfter);
-  const node = judge();
-  const failed = node.verdict !== 'valid';
-  // Counted when it is seen: parallel forgeries must not all pass the check above.
-  if (failed) limiter.count(key, now);
+  const { nodeProof, now } = request;
+  const node = judgeNode(publicKey, nodeProof, request, edge.settings.nodeAuth, now);
+  if (node.verdict !== 'valid') return failing(edge, key, now, () => answer(node));
   const reply = answer(node);
-  if (failed) return reply;
-  if (!(reply instanceof Promise)) return countReplay(edge, key, now, reply);
-  return reply.then((late) => countReplay(edge, key, now, late));
+  return reply instanceof Promise
+    ? reply.then((late) => countReplay(edge, key, now, late))
+    : countReplay(edge, key, now, reply);
+}
+
+/** Counted before it is answered: parallel forgeries must not all pass. */
+function failing(
+  edge: Edge,
+  key: string,
+  now: number,
+  answer: () => Reply | Promise<Reply>,
+): Reply | Promise<Reply> {
+  return withAnswer(edge.limits.take('NODE_FAILURES', key, now), (seconds) =>
+    seconds > 0 ? limited(edge, 'NODE_FAILURES', seconds) : answer(),
+  );
 }
 
 /** A proof that verifies but was used before is a failure that only the authority can see. */
-function countReplay(edge: Edge, key: string, now: number, reply: Reply): Reply {
-  if (reply.refusal === 'node_auth_failed') edge.limits.NODE_FAILURES.count(key, now);
-  return reply;
-}
-
-export function limited(edge: Edge, bucket: RateBucket, retryAfter: number): Reply {
-  edge.metrics.rateLimited(bucket);
-  return rateLimitReply(retryAfter);
+function countReplay(edge: Edge, key: string, now: number, reply: Reply): Reply | Promise<Reply> {
+  if (reply.refusal !== 'node_auth_failed') return reply;
+  return withAnswer(edge.limits.take('NODE_FAILURES', key, now), () => reply);
 }

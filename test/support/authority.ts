@@ -9,6 +9,7 @@ import { type Signer, signerFromSeed } from '../../src/crypto/ed25519.ts';
 import { readKeyFile } from '../../src/keys/key-file.ts';
 import { systemRuntime } from '../../src/runtime.ts';
 import { type TestClock, testClock } from './clock.ts';
+import { reusedEdgeThread } from './edge-threads.ts';
 
 export interface TestOptions {
   readonly environment?: Environment;
@@ -34,11 +35,16 @@ export interface TestAuthority {
   /** Every log line written so far. */
   readonly logLines: readonly string[];
   flush(): Promise<void>;
+  /** Resolves when what edges on other threads have logged is here; `send` awaits it. */
+  settle(): Promise<void>;
   stop(): Promise<void>;
   /** Stops and starts again on the same folder, with the same clock. */
   restart(): Promise<TestAuthority>;
   [Symbol.asyncDispose](): Promise<void>;
 }
+
+/** The whole suite passes with any number of them. */
+const THREADS = process.env.MESH_TEST_THREADS ?? '1';
 
 /** Rate limits off: a test that is about them switches its bucket on. */
 const UNLIMITED: Environment = {
@@ -71,13 +77,15 @@ export async function startTestAuthority(options: TestOptions = {}): Promise<Tes
   const clock = options.clock ?? testClock();
   const logLines: string[] = [];
   const config = loadConfig(
-    { dataDir, port: '0', ...options.flags },
+    { dataDir, port: '0', threads: THREADS, ...options.flags },
     { ...UNLIMITED, ...options.environment },
     clock.now(),
   );
   const running = await startAuthority(config, {
     runtime: { ...systemRuntime, now: clock.now },
-    destination: { write: (line) => logLines.push(line) },
+    clock: clock.shared,
+    startThread: reusedEdgeThread,
+    destination: { write: (lines) => logLines.push(...lines.split(/(?<=\n)/)) },
     version: 'test',
     onFatal(cause) {
       throw cause;
@@ -100,6 +108,7 @@ export async function startTestAuthority(options: TestOptions = {}): Promise<Tes
     standard: operatorFrom(dataDir, 'ops-standard', 'operator-standard'),
     logLines,
     flush: running.flush,
+    settle: running.settle,
     stop,
     async restart() {
       await stop();

@@ -50,6 +50,7 @@ export const NO_LIMITS: ChildEnvironment = {
 
 /** The wall clock, for tests whose other half is another process. */
 export const REAL_TIME: TestClock = {
+  shared: null,
   now: systemRuntime.now,
   advance() {
     throw new Error('Nobody moves the real time');
@@ -75,6 +76,7 @@ export async function startChildServer(
       privileged: operatorOf(dataDir, 'ops-privileged', 'operator-privileged'),
       standard: operatorOf(dataDir, 'ops-standard', 'operator-standard'),
       logLines: [],
+      settle: () => Promise.resolve(),
       flush: () => Promise.reject(new Error('A server in another process flushes by itself')),
       stop: () => server.end('SIGTERM').then(() => undefined),
       async restart() {

@@ -18,14 +18,26 @@ export interface Received {
   readonly body: any;
 }
 
+/** Whom a request is sent to; what it has logged is waited for. */
+interface Addressed {
+  readonly url: string;
+  settle?(): Promise<void>;
+}
+
+interface RawRequest {
+  readonly headers?: OutgoingHttpHeaders;
+  readonly pieces?: readonly (string | Uint8Array)[];
+}
+
 export async function send(
-  na: { readonly url: string },
+  na: Addressed,
   method: string,
   path: string,
   init: { body?: string; headers?: Readonly<Record<string, string>> } = {},
 ): Promise<Received> {
   const response = await fetch(na.url + path, { method, redirect: 'manual', ...init });
   const text = await response.text();
+  await na.settle?.();
   const isJson = response.headers.get('content-type')?.startsWith('application/json');
   return {
     status: response.status,
@@ -40,11 +52,22 @@ export function get(na: { readonly url: string }, path: string): Promise<Receive
 }
 
 /** What `fetch` refuses to send: any method, empty or repeated headers, a body in pieces. */
-export function sendRaw(
-  na: { readonly url: string },
+export async function sendRaw(
+  na: Addressed,
   method: string,
   path: string,
-  init: { headers?: OutgoingHttpHeaders; pieces?: readonly (string | Uint8Array)[] } = {},
+  init: RawRequest = {},
+): Promise<Received> {
+  const received = await sendBytes(na, method, path, init);
+  await na.settle?.();
+  return received;
+}
+
+function sendBytes(
+  na: Addressed,
+  method: string,
+  path: string,
+  init: RawRequest,
 ): Promise<Received> {
   const { hostname, port } = new URL(na.url);
   const { headers = {}, pieces = [] } = init;

@@ -1,0 +1,151 @@
+/**
+ * Makes a data folder as a large network would leave it: certificates, some of them revoked, open
+ * invites and registered agents, written through the store like everything else. Keys are random bytes
+ * that nobody can sign with, and the audit log is empty: nodes that are to beat are enrolled afterwards.
+ */
+import { join } from 'node:path';
+import { Command } from 'commander';
+import type { AgentRegistration } from '../machines/agent-registration.ts';
+import type { Certificate } from '../machines/certificate.ts';
+import type { Invite } from '../machines/invite.ts';
+import { initNetwork } from '../src/cli/init-network.ts';
+import { wholeNumber } from '../src/cli/options.ts';
+import { sha256Hex } from '../src/crypto/digest.ts';
+import { canonicalJson } from '../src/json/write.ts';
+import { systemRuntime } from '../src/runtime.ts';
+import { openLmdbStore } from '../src/store/lmdb.ts';
+import type { Store, SubjectWrite } from '../src/store/store.ts';
+import { formatInstant } from '../src/timestamp.ts';
+
+export interface SeedCounts {
+  readonly nodes: number;
+  readonly revoked: number;
+  readonly invites: number;
+  readonly agents: number;
+}
+
+const HOUR = 3_600_000;
+const UNIT = 2000;
+/** Tags are shared by about this many agents. */
+const AGENTS_PER_TAG = 100;
+
+/** Fills a new data folder; the newest of the liveness rows are of now. */
+export async function seed(dataDir: string, counts: SeedCounts): Promise<void> {
+  const now = systemRuntime.now();
+  initNetwork({
+    dataDir,
+    networkName: 'bench',
+    networkVersion: 'v0.1',
+    now,
+    randomSeed: () => systemRuntime.randomBytes(32),
+  });
+  const store = openLmdbStore(dataDir);
+  await writeAll(store, counts.nodes, (index) => certificate(index, counts, now));
+  await writeAll(store, counts.invites, () => invite(now));
+  await writeAll(store, counts.agents, (index) => agent(index, counts.agents, now));
+  await store.close();
+}
+
+async function writeAll(
+  store: Store,
+  count: number,
+  subject: (index: number) => SubjectWrite,
+): Promise<void> {
+  for (let start = 0; start < count; start += UNIT) {
+    const length = Math.min(UNIT, count - start);
+    const subjects = Array.from({ length }, (_, index) => subject(start + index));
+    await store.commit({ subjects, nonces: [], audit: [] });
+    const seen = subjects.flatMap(({ kind, id, snapshot }) =>
+      kind === 'certificate' && snapshot.value === 'issued' ? [pulse(id)] : [],
+    );
+    if (seen.length > 0) await store.touchMany(seen);
+  }
+}
+
+function pulse(id: string) {
+  const now = systemRuntime.now();
+  return { id, lastSeen: now, status: 'ok', remoteAddr: '192.0.2.1', newestSignedAt: now };
+}
+
+function created(kind: string, id: string, value: string, context: object): SubjectWrite {
+  return { kind, id, version: 1, replaces: 0, snapshot: { value, context } };
+}
+
+/** Revoked certificates stand first, in the order of the list they are on. */
+function certificate(index: number, { revoked }: SeedCounts, now: number): SubjectWrite {
+  const isRevoked = index < revoked;
+  const context: Certificate = {
+    nodePublicKey: randomKey(),
+    roles: ['role:client'],
+    issuedAt: now - HOUR,
+    expiresAt: now + 720 * HOUR,
+    maxValidityHours: 720,
+    remoteAddr: '192.0.2.1',
+    renewedFrom: null,
+    renewedAt: null,
+    supersededFrom: null,
+    revokedAt: isRevoked ? now : null,
+    revocationReason: isRevoked ? 'cessation_of_operation' : null,
+    crlSequence: isRevoked ? index + 1 : null,
+  };
+  return created('certificate', systemRuntime.uuid(), isRevoked ? 'revoked' : 'issued', context);
+}
+
+function invite(now: number): SubjectWrite {
+  const context: Invite = {
+    roles: ['role:client'],
+    maxValidityHours: 720,
+    createdAt: now,
+    expiresAt: now + 24 * HOUR,
+    recipient: null,
+    usedAt: null,
+    usedBy: null,
+  };
+  return created('invite', sha256Hex(systemRuntime.randomBytes(32)), 'unused', context);
+}
+
+function agent(index: number, agents: number, now: number): SubjectWrite {
+  const key = randomKey();
+  const capabilities = [`family:tag-${index % Math.max(1, Math.floor(agents / AGENTS_PER_TAG))}`];
+  const expiresAt = now + 24 * HOUR;
+  const descriptor = {
+    agent_id: `agent-${index}`,
+    capabilities,
+    endpoint: 'https://agent.example',
+    expires_at: formatInstant(expiresAt),
+    metadata: {},
+    network_name: 'bench',
+    node_public_key: key,
+    registered_at: formatInstant(now),
+    signature: 'A'.repeat(88),
+    version: 'v1',
+  };
+  const context: AgentRegistration = {
+    json: canonicalJson(descriptor),
+    capabilities,
+    registeredAt: now,
+    expiresAt,
+  };
+  return created('agent-registration', key, 'registered', context);
+}
+
+function randomKey(): string {
+  return systemRuntime.randomBytes(32).toString('base64');
+}
+
+interface SeedOptions extends SeedCounts {
+  readonly dataDir: string;
+}
+
+if (import.meta.url === `file://${process.argv[1]}`) {
+  const command = new Command('seed')
+    .description('makes a data folder with a large network in it')
+    .requiredOption('--data-dir <folder>', 'a folder that does not exist yet')
+    .option('--nodes <count>', 'certificates', wholeNumber(10_000_000), 1_000_000)
+    .option('--revoked <count>', 'of them revoked', wholeNumber(10_000_000), 10_000)
+    .option('--invites <count>', 'open invites', wholeNumber(10_000_000), 100_000)
+    .option('--agents <count>', 'registered agents', wholeNumber(10_000_000), 100_000);
+  await command.parseAsync();
+  const { dataDir, ...counts } = command.opts<SeedOptions>();
+  await seed(join(dataDir), counts);
+}

@@ -1,0 +1,44 @@
+/** What an edge is configured with, as plain values, and the edge made of it on whichever thread it runs. */
+import { roleRule } from '../config/roles.ts';
+import type { LogFormat, LogLevel } from '../log/logger.ts';
+import type { GenesisBlock } from '../records/genesis.ts';
+import type { EdgeSettings } from './edge.ts';
+import type { RateLimitSettings } from './rate-limit.ts';
+
+export interface EdgeConfig {
+  readonly host: string;
+  readonly genesis: GenesisBlock;
+  readonly publicUrl: string | null;
+  readonly proxyHops: number;
+  readonly maxRequestBytes: number;
+  readonly createdStatus: 200 | 201;
+  readonly rolePrefixes: readonly string[] | null;
+  /** Key id and public key of each configured operator. */
+  readonly operatorKeys: readonly (readonly [string, string])[];
+  readonly acceptSignatureV1: boolean;
+  readonly naPublicKey: string;
+  /** Milliseconds. */
+  readonly clockTolerance: number;
+  readonly rateLimits: RateLimitSettings;
+  readonly logLevel: LogLevel;
+  readonly logFormat: LogFormat;
+}
+
+export function edgeSettings(config: EdgeConfig): EdgeSettings {
+  const { naPublicKey: audience, clockTolerance: toleranceMs } = config;
+  return {
+    genesis: config.genesis,
+    publicUrl: config.publicUrl,
+    proxyHops: config.proxyHops,
+    maxRequestBytes: config.maxRequestBytes,
+    createdStatus: config.createdStatus,
+    isAllowedRole: roleRule(config.rolePrefixes),
+    operatorAuth: {
+      keys: new Map(config.operatorKeys),
+      audience,
+      toleranceMs,
+      acceptV1: config.acceptSignatureV1,
+    },
+    nodeAuth: { audience, toleranceMs },
+  };
+}

@@ -1,0 +1,114 @@
+/** The authority as an edge on another thread sees it. */
+
+import type { Answer } from '../authority/commands.ts';
+import { createDocumentShelf, type DocumentShelf } from '../authority/document-board.ts';
+import type { Call, CommandName, CommandOf } from '../authority/open-authority.ts';
+import type { RateBucket, RateLimitSettings, RateLimits } from '../http/rate-limit.ts';
+import type { JsonObject } from '../json/value.ts';
+import type { RefusalName } from '../refusal.ts';
+import { fromCloneable, toCloneable } from './cloneable.ts';
+import type { Answers, FromEdge, SharedState } from './messages.ts';
+import { packHeartbeat } from './packed-heartbeat.ts';
+
+export interface AuthorityLink {
+  readonly call: Call;
+  readonly documents: DocumentShelf;
+  readonly limits: RateLimits;
+  exposition(): Promise<string>;
+  log(line: string): void;
+  take(answers: Answers): void;
+  /** Sends what has gathered, now instead of at the end of this turn. */
+  flush(): void;
+}
+
+export function createAuthorityLink(
+  post: (message: FromEdge) => void,
+  shared: SharedState,
+  rateLimits: RateLimitSettings,
+): AuthorityLink {
+  const documents = createDocumentShelf(shared.documentVersions);
+  const waiting = new Map<number, (answer: unknown) => void>();
+  let lastId = 0;
+  let scheduled = false;
+  let heartbeats: unknown[] = [];
+  let requests: unknown[] = [];
+  let log = '';
+
+  function flush(): void {
+    scheduled = false;
+    if (heartbeats.length === 0 && requests.length === 0 && log === '') return;
+    post({ type: 'batch', heartbeats, requests, log });
+    heartbeats = [];
+    requests = [];
+    log = '';
+  }
+
+  /** All requests that arrive in one turn of the loop travel together. */
+  function schedule(): void {
+    if (scheduled) return;
+    scheduled = true;
+    setImmediate(flush);
+  }
+
+  function awaitAnswer(id: number): Promise<unknown> {
+    schedule();
+    return new Promise((resolve) => waiting.set(id, resolve));
+  }
+
+  function ask(name: string, question: unknown): Promise<unknown> {
+    lastId += 1;
+    requests.push(lastId, name, toCloneable(question));
+    return awaitAnswer(lastId);
+  }
+
+  function settle(id: unknown, answer: unknown): void {
+    const resolve = waiting.get(id as number);
+    waiting.delete(id as number);
+    resolve?.(answer);
+  }
+
+  return {
+    documents,
+    call<Name extends CommandName>(name: Name, command: CommandOf<Name>): Promise<Answer> {
+      if (name !== 'heartbeat') return ask(name, command) as Promise<Answer>;
+      lastId += 1;
+      packHeartbeat(heartbeats, lastId, command as CommandOf<'heartbeat'>);
+      return awaitAnswer(lastId) as Promise<Answer>;
+    },
+    limits: {
+      take: (bucket, key, now) =>
+        rateLimits[bucket] === null ? 0 : askLimit('take', bucket, key, now),
+      wait(bucket, key, now) {
+        if (rateLimits[bucket] === null) return 0;
+        // While no node is stopped anywhere, none has to be asked about.
+        const until = Atomics.load(shared.failuresLimitedUntil, 0) * 1000;
+        return until <= now ? 0 : askLimit('wait', bucket, key, now);
+      },
+    },
+    exposition: () => ask('#exposition', null).then(jsonOf),
+    log(line) {
+      log += line;
+      schedule();
+    },
+    take({ publications, answered, refused }) {
+      for (const publication of publications) documents.take(publication);
+      for (let i = 0; i < answered.length; i += 2) {
+        settle(answered[i], { ok: true, json: answered[i + 1] });
+      }
+      for (let i = 0; i < refused.length; i += 3) {
+        const refusal = refused[i + 1] as RefusalName;
+        const details = fromCloneable(refused[i + 2]) as JsonObject;
+        settle(refused[i], { ok: false, refusal, details });
+      }
+    },
+    flush,
+  };
+
+  function askLimit(what: 'take' | 'wait', bucket: RateBucket, key: string, now: number) {
+    return ask(`#${what}`, [bucket, key, now]).then(jsonOf).then(Number);
+  }
+}
+
+function jsonOf(answer: unknown): string {
+  return (answer as { readonly json: string }).json;
+}

@@ -1,0 +1,257 @@
+/** The edges as the authority sees them: threads that share the port and send it commands in batches. */
+import { Worker } from 'node:worker_threads';
+import type { Answer } from '../authority/commands.ts';
+import type { DocumentBoard } from '../authority/document-board.ts';
+import type { Call, CommandName, CommandOf } from '../authority/open-authority.ts';
+import type { EdgeConfig } from '../http/edge-config.ts';
+import type { LocalRateLimits, RateBucket } from '../http/rate-limit.ts';
+import type { MetricsReport } from '../metrics.ts';
+import { fromCloneable, toCloneable } from './cloneable.ts';
+import type { Answers, Batch, FromEdge, SharedState, ToEdge } from './messages.ts';
+import { HEARTBEAT_ROW, unpackHeartbeat } from './packed-heartbeat.ts';
+
+/** A thread that can be told to serve; the same one can serve again after it was closed. */
+export interface EdgeThread {
+  post(message: ToEdge): void;
+  listen(listener: (message: FromEdge) => void): void;
+  /** Resolves when the thread, whose server is closed, has ended. */
+  end(): Promise<void>;
+}
+
+export const EDGE_WORKER = new URL('./launch-edge.js', import.meta.url);
+
+export function startEdgeThread(onFatal: (cause: unknown) => void): EdgeThread {
+  return edgeThreadOn(new Worker(EDGE_WORKER), onFatal);
+}
+
+/** The thread as the authority speaks to it. */
+export function edgeThreadOn(worker: Worker, onFatal: (cause: unknown) => void): EdgeThread {
+  worker.on('error', onFatal);
+  return {
+    post: (message) => worker.postMessage(message),
+    listen: (listener) => worker.on('message', listener),
+    end() {
+      worker.postMessage({ type: 'exit' } satisfies ToEdge);
+      return new Promise((resolve) => worker.once('exit', () => resolve()));
+    },
+  };
+}
+
+export interface EdgeHost {
+  readonly call: Call;
+  readonly board: DocumentBoard;
+  readonly limits: LocalRateLimits;
+  readonly clock: Float64Array | null;
+  log(lines: string): void;
+  /** Everything that is measured, from what each edge reports. */
+  exposition(reports: readonly MetricsReport[]): Promise<string>;
+  fatal(cause: unknown): void;
+}
+
+export interface EdgeThreads {
+  drain(): Promise<void>;
+  /** Ends all connections, and the threads. */
+  close(): Promise<void>;
+  /** Answers nothing any more and closes, or gives up waiting for it. */
+  abandon(): Promise<void>;
+  /** Resolves when everything the edges have told so far is here. */
+  settle(): Promise<void>;
+}
+
+/** Threads that were told to close need less than this, in milliseconds. */
+const CLOSING_MS = 2000;
+
+/** Resolves when every thread listens on the port. */
+export async function serveOnThreads(
+  threads: readonly EdgeThread[],
+  host: EdgeHost,
+  config: EdgeConfig,
+  port: number,
+): Promise<EdgeThreads> {
+  const shared: SharedState = {
+    documentVersions: host.board.versions,
+    failuresLimitedUntil: new Uint32Array(new SharedArrayBuffer(Uint32Array.BYTES_PER_ELEMENT)),
+    clock: host.clock,
+  };
+  const edges = threads.map((thread) => connect(thread, host, shared, reports));
+  async function reports(): Promise<MetricsReport[]> {
+    return Promise.all(edges.map((edge) => edge.report()));
+  }
+  const listening = edges.map((edge) => edge.next('listening'));
+  for (const { post } of edges) post({ type: 'serve', config, port, shared });
+  await Promise.all(listening);
+  async function close(): Promise<void> {
+    const closed = edges.map((edge) => edge.next('closed'));
+    for (const { post } of edges) post({ type: 'close' });
+    await Promise.all(closed);
+    await Promise.all(edges.map(({ end }) => end()));
+  }
+
+  return {
+    close,
+    async drain() {
+      const drained = edges.map((edge) => edge.next('drained'));
+      for (const { post } of edges) post({ type: 'drain' });
+      await Promise.all(drained);
+    },
+    async abandon() {
+      for (const { silence } of edges) silence();
+      const patience = new Promise((resolve) => setTimeout(resolve, CLOSING_MS));
+      await Promise.race([close(), patience]);
+    },
+    async settle() {
+      await reports();
+    },
+  };
+}
+
+interface ConnectedEdge {
+  post(message: ToEdge): void;
+  /** Resolves with the next message of the type. */
+  next<Type extends FromEdge['type']>(type: Type): Promise<Extract<FromEdge, { type: Type }>>;
+  report(): Promise<MetricsReport>;
+  /** No answer leaves after this. */
+  silence(): void;
+  end(): Promise<void>;
+}
+
+function connect(
+  thread: EdgeThread,
+  host: EdgeHost,
+  shared: SharedState,
+  reports: () => Promise<MetricsReport[]>,
+): ConnectedEdge {
+  const expected = new Map<FromEdge['type'], ((message: FromEdge) => void)[]>();
+  let refuse: (problem: Error) => void = host.fatal;
+  const outbox = createOutbox(thread);
+  host.board.follow((publication) => outbox.publish(publication));
+
+  thread.listen((message) => {
+    if (message.type === 'batch') return carryOut(message, host, shared, reports, outbox);
+    if (message.type === 'failed') return refuse(new Error(message.problem));
+    // Each message answers the one that has waited longest for its kind.
+    expected.get(message.type)?.shift()?.(message);
+  });
+
+  function next<Type extends FromEdge['type']>(type: Type) {
+    return new Promise<Extract<FromEdge, { type: Type }>>((resolve, reject) => {
+      refuse = reject;
+      const others = expected.get(type) ?? [];
+      expected.set(type, [...others, resolve as (message: FromEdge) => void]);
+    });
+  }
+
+  return {
+    post: thread.post,
+    next,
+    async report() {
+      const report = next('report');
+      thread.post({ type: 'report' });
+      return (await report).report;
+    },
+    silence: outbox.close,
+    end() {
+      outbox.close();
+      return thread.end();
+    },
+  };
+}
+
+type Outbox = ReturnType<typeof createOutbox>;
+
+/** Answers of one turn travel in one message, behind what was published before them. */
+function createOutbox(thread: EdgeThread) {
+  let publications: Answers['publications'][number][] = [];
+  let answered: unknown[] = [];
+  let refused: unknown[] = [];
+  let scheduled = false;
+  let open = true;
+
+  function flush(): void {
+    scheduled = false;
+    if (publications.length + answered.length + refused.length === 0 || !open) return;
+    thread.post({ type: 'answers', publications, answered, refused });
+    publications = [];
+    answered = [];
+    refused = [];
+  }
+
+  function schedule(): void {
+    if (scheduled) return;
+    scheduled = true;
+    setImmediate(flush);
+  }
+
+  return {
+    publish(publication: Answers['publications'][number]) {
+      publications.push(publication);
+      schedule();
+    },
+    answer(id: unknown, answer: Answer) {
+      if (answer.ok) answered.push(id, answer.json);
+      else refused.push(id, answer.refusal, toCloneable(answer.details));
+      schedule();
+    },
+    flush,
+    close() {
+      open = false;
+    },
+  };
+}
+
+function carryOut(
+  { heartbeats, requests, log }: Batch,
+  host: EdgeHost,
+  shared: SharedState,
+  reports: () => Promise<MetricsReport[]>,
+  outbox: Outbox,
+): void {
+  if (log !== '') host.log(log);
+  for (let i = 0; i < heartbeats.length; i += HEARTBEAT_ROW) {
+    reply(outbox, heartbeats[i], host.call('heartbeat', unpackHeartbeat(heartbeats, i)), host);
+  }
+  for (let i = 0; i < requests.length; i += 3) {
+    const [id, name, question] = [requests[i], requests[i + 1], requests[i + 2]];
+    reply(outbox, id, answerTo(String(name), question, host, shared, reports), host);
+  }
+  outbox.flush();
+}
+
+function reply(
+  outbox: Outbox,
+  id: unknown,
+  answer: Answer | Promise<Answer>,
+  host: EdgeHost,
+): void {
+  if (answer instanceof Promise) answer.then((late) => outbox.answer(id, late), host.fatal);
+  else outbox.answer(id, answer);
+}
+
+function answerTo(
+  name: string,
+  question: unknown,
+  { call, limits, exposition }: EdgeHost,
+  { failuresLimitedUntil }: SharedState,
+  reports: () => Promise<MetricsReport[]>,
+): Answer | Promise<Answer> {
+  if (name === '#exposition') return reports().then(exposition).then(answerOf);
+  if (name !== '#take' && name !== '#wait') {
+    return call(name as CommandName, fromCloneable(question) as CommandOf<CommandName>);
+  }
+  const [bucket, key, now] = question as [RateBucket, string, number];
+  if (name === '#wait') return answerOf(String(limits.wait(bucket, key, now)));
+  const seconds = limits.take(bucket, key, now);
+  if (bucket === 'NODE_FAILURES')
+    noteLimited(failuresLimitedUntil, limits.wait(bucket, key, now), now);
+  return answerOf(String(seconds));
+}
+
+/** Makes the edges ask about nodes for as long as one of them is stopped. */
+function noteLimited(limitedUntil: Uint32Array, seconds: number, now: number): void {
+  const until = Math.ceil(now / 1000) + seconds;
+  if (seconds > 0 && until > Atomics.load(limitedUntil, 0)) Atomics.store(limitedUntil, 0, until);
+}
+
+function answerOf(json: string): Answer {
+  return { ok: true, json };
+}

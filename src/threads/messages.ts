@@ -1,0 +1,60 @@
+/**
+ * What edges and the authority tell each other. Everything of one turn of the event loop travels in one
+ * message, and messages arrive in the order they were sent.
+ */
+import type { Publication } from '../authority/document-board.ts';
+import type { EdgeConfig } from '../http/edge-config.ts';
+import type { MetricsReport } from '../metrics.ts';
+
+/** Memory that all threads see. */
+export interface SharedState {
+  /** The newest version of each public document. */
+  readonly documentVersions: Int32Array;
+  /** One number: seconds since the epoch until which the node-failure limit stops some node. */
+  readonly failuresLimitedUntil: Uint32Array;
+  /** A clock set by hand: one number, milliseconds since the epoch; null for the system's. */
+  readonly clock: Float64Array | null;
+}
+
+export interface Serve {
+  readonly type: 'serve';
+  readonly config: EdgeConfig;
+  readonly port: number;
+  readonly shared: SharedState;
+}
+
+/** Flat lists: cloning one long list of strings and numbers is much cheaper than many small objects. */
+export interface Batch {
+  readonly type: 'batch';
+  /** Of each heartbeat: request id and the members of the command, in the order of `packHeartbeat`. */
+  readonly heartbeats: readonly unknown[];
+  /** Of each other request: id, name, cloneable command. */
+  readonly requests: readonly unknown[];
+  /** Lines for the log. */
+  readonly log: string;
+}
+
+export interface Answers {
+  readonly type: 'answers';
+  readonly publications: readonly Publication[];
+  /** Of each request that was answered: id and the JSON text, or the seconds of a rate limit. */
+  readonly answered: readonly unknown[];
+  /** Of each request that was refused: id, refusal, cloneable details. */
+  readonly refused: readonly unknown[];
+}
+
+export type ToEdge =
+  | Serve
+  | Answers
+  | { readonly type: 'report' }
+  | { readonly type: 'drain' }
+  | { readonly type: 'close' }
+  | { readonly type: 'exit' };
+
+export type FromEdge =
+  | Batch
+  | { readonly type: 'listening' }
+  | { readonly type: 'failed'; readonly problem: string }
+  | { readonly type: 'report'; readonly report: MetricsReport }
+  | { readonly type: 'drained' }
+  | { readonly type: 'closed' };

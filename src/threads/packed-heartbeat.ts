@@ -1,0 +1,29 @@
+/** Heartbeats are most of what crosses the threads, so each travels as a row of a flat list. */
+import type { Heartbeat } from '../authority/certificates.ts';
+import type { NodeProofVerdict } from '../authority/commands.ts';
+
+export const HEARTBEAT_ROW = 8;
+
+export function packHeartbeat(
+  list: unknown[],
+  id: number,
+  { node, certId, status }: Heartbeat,
+): void {
+  const { publicKey, signedAt, nonce, verdict, remoteAddr } = node;
+  list.push(id, certId, status, publicKey, signedAt, nonce, verdict, remoteAddr);
+}
+
+/** The command of the row that begins at `start`. */
+export function unpackHeartbeat(list: readonly unknown[], start: number): Heartbeat {
+  return {
+    certId: list[start + 1] as string,
+    status: list[start + 2] as string,
+    node: {
+      publicKey: list[start + 3] as string,
+      signedAt: list[start + 4] as number,
+      nonce: list[start + 5] as string,
+      verdict: list[start + 6] as NodeProofVerdict,
+      remoteAddr: list[start + 7] as string,
+    },
+  };
+}
