@@ -8,7 +8,11 @@ export type Settings = {
   readonly connections: number | null;
   /** Requests per second of the open loop; null is the closed loop. */
   readonly rate: number | null;
+  /** Nodes of the fleet that beats. */
   readonly nodes: number;
+  /** Nodes of the large network, and the folder it is in; null makes a new one. */
+  readonly seeded: number;
+  readonly dataDir: string | null;
   /** Threads of the authority that serve HTTP. */
   readonly threads: number;
   readonly cpuProf: string | null;

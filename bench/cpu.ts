@@ -5,7 +5,16 @@ const TICKS_PER_SECOND = 100;
 
 /** CPU seconds a process has used so far in all its threads, user and system. */
 export function cpuSecondsOf(pid: number): number {
-  const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+  return secondsIn(`/proc/${pid}/stat`);
+}
+
+/** Those of its main thread alone: in a server with edge threads, that of the authority. */
+export function mainThreadSecondsOf(pid: number): number {
+  return secondsIn(`/proc/${pid}/task/${pid}/stat`);
+}
+
+function secondsIn(path: string): number {
+  const stat = readFileSync(path, 'latin1');
   // The command name stands in parentheses and may hold blanks, so fields are counted behind it.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   const [userTicks, systemTicks] = fields.slice(11, 13).map(Number);

@@ -14,8 +14,9 @@ const HIGHEST_COUNT = 100_000;
 
 export async function benchEnrolments(load: Load, settings: Settings): Promise<Report> {
   const connections = settings.connections ?? CONNECTIONS;
-  const { cpuProf } = settings;
-  await using na = await startAuthority(cpuProf === null ? null : join(cpuProf, 'enrolments'));
+  const { cpuProf, threads } = settings;
+  const profiles = cpuProf === null ? null : join(cpuProf, 'enrolments');
+  await using na = await startAuthority(profiles, threads);
   const { network } = na;
   const plan = { target: na, connections, seconds: LONGEST_SECONDS, rate: null };
   const phases = { invites: [] as RoundResult[], joins: [] as RoundResult[] };
@@ -76,6 +77,7 @@ function inSequence(first: RoundResult, second: RoundResult): RoundResult {
     seconds: first.seconds + second.seconds,
     latency: null,
     serverCpuSeconds: first.serverCpuSeconds + second.serverCpuSeconds,
+    mainThreadSeconds: first.mainThreadSeconds + second.mainThreadSeconds,
     clientCpuSeconds: first.clientCpuSeconds + second.clientCpuSeconds,
     refusals: second.refusals,
     firstRefusal: second.firstRefusal,

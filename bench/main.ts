@@ -7,16 +7,30 @@ import { Argument, Command, Option } from 'commander';
 import { jsonOption, wholeNumber } from '../src/cli/options.ts';
 import { printResult } from '../src/cli/output.ts';
 import type { Settings } from './contest.ts';
+import { benchCrl } from './crl.ts';
 import { benchDocuments } from './documents.ts';
 import { benchEnrolments } from './enrolments.ts';
 import { benchHeartbeats } from './heartbeats.ts';
 import { type Load, startLoad } from './load.ts';
 import { benchLookups } from './lookups.ts';
+import { benchOverload } from './overload.ts';
 import { type Report, textOf } from './report.ts';
+import { benchScale } from './scale.ts';
 import { dataFileSystem } from './servers.ts';
 import { benchVerifications } from './verifications.ts';
+import { benchViewers } from './viewers.ts';
 
-const BENCHMARKS = ['heartbeats', 'enrolments', 'documents', 'verifications', 'lookups'] as const;
+const BENCHMARKS = [
+  'heartbeats',
+  'enrolments',
+  'documents',
+  'verifications',
+  'lookups',
+  'crl',
+  'scale',
+  'overload',
+  'viewers',
+] as const;
 type Benchmark = (typeof BENCHMARKS)[number];
 
 interface BenchOptions {
@@ -24,7 +38,8 @@ interface BenchOptions {
   readonly rounds: number;
   readonly connections?: number;
   readonly rate?: number;
-  readonly nodes: number;
+  readonly nodes?: number;
+  readonly dataDir?: string;
   readonly threads: number;
   readonly cpuProf?: string;
   readonly json?: boolean;
@@ -38,6 +53,10 @@ const RUN: {
   documents: benchDocuments,
   verifications: benchVerifications,
   lookups: benchLookups,
+  overload: benchOverload,
+  viewers: benchViewers,
+  crl: benchCrl,
+  scale: benchScale,
 };
 
 const program = new Command('bench')
@@ -49,7 +68,12 @@ const program = new Command('bench')
   .option('--rounds <count>', 'rounds of each contestant', wholeNumber(100), 5)
   .option('--connections <count>', 'keep-alive connections', wholeNumber(1000))
   .option('--rate <count>', 'heartbeats: open loop at this many requests/s', wholeNumber(100_000))
-  .option('--nodes <count>', 'heartbeats: nodes of the fleet', wholeNumber(1_000_000), 1000)
+  .option(
+    '--nodes <count>',
+    'heartbeats: nodes of the fleet (1000); scale: nodes of the network (1000000)',
+    wholeNumber(10_000_000),
+  )
+  .option('--data-dir <folder>', 'scale: a folder made by `npm run seed`; it will be changed')
   .option('--threads <count>', 'threads of the authority that serve HTTP', wholeNumber(64), 1)
   .option('--cpu-prof <folder>', 'write CPU profiles of the authority below this folder')
   .addOption(jsonOption())
@@ -74,7 +98,9 @@ async function run(benchmark: Benchmark | 'all', options: BenchOptions): Promise
     rounds: options.rounds,
     connections: options.connections ?? null,
     rate: options.rate ?? null,
-    nodes: options.nodes,
+    nodes: options.nodes ?? 1000,
+    seeded: options.nodes ?? 1_000_000,
+    dataDir: options.dataDir ?? null,
     threads: options.threads,
     cpuProf: options.cpuProf ?? null,
     progress: (line) => process.stderr.write(`  ${line}\n`),

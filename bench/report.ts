@@ -8,6 +8,8 @@ export type Line = {
   readonly requests_per_second: number;
   /** CPU time of the server by answered requests. */
   readonly cpu_us_per_request: number;
+  /** Of it that of the server's main thread, which with several threads is the authority's. */
+  readonly main_us_per_request: number;
   /** CPU time of each process by elapsed time; one thread at full stretch is 1. */
   readonly server_cpu: number;
   readonly client_cpu: number;
@@ -44,6 +46,7 @@ export function lineOf({ name, rounds }: Standing): Line {
     name,
     requests_per_second: rounded(median(rounds.map(rateOf)), 0),
     cpu_us_per_request: rounded(median(rounds.map(cpuMicros)), 1),
+    main_us_per_request: rounded(median(rounds.map(mainMicros)), 1),
     server_cpu: rounded(median(rounds.map((round) => round.serverCpuSeconds / round.seconds)), 2),
     client_cpu: rounded(median(rounds.map(clientShare)), 2),
     p50_ms: medianLatency(rounds, 'p50'),
@@ -89,11 +92,22 @@ export function textOf({ benchmark, about, lines, comparisons, notes }: Report):
   return [
     `${benchmark}: ${about}`,
     ...table([
-      ['', 'req/s', 'CPU µs/req', 'server CPU', 'client CPU', 'p50 ms', 'p99 ms', 'p99.9 ms'],
+      [
+        '',
+        'req/s',
+        'CPU µs/req',
+        'main thread',
+        'server CPU',
+        'client CPU',
+        'p50 ms',
+        'p99 ms',
+        'p99.9 ms',
+      ],
       ...lines.map((line) => [
         line.name,
         line.requests_per_second.toLocaleString('en'),
         line.cpu_us_per_request.toFixed(1),
+        line.main_us_per_request.toFixed(1),
         percent(line.server_cpu),
         percent(line.client_cpu),
         ...[line.p50_ms, line.p99_ms, line.p999_ms].map((ms) => ms?.toFixed(2) ?? '-'),
@@ -130,6 +144,10 @@ function table(rows: readonly (readonly string[])[]): string[] {
 
 function cpuMicros({ serverCpuSeconds, answered }: RoundResult): number {
   return (serverCpuSeconds * 1_000_000) / answered;
+}
+
+function mainMicros({ mainThreadSeconds, answered }: RoundResult): number {
+  return (mainThreadSeconds * 1_000_000) / answered;
 }
 
 function clientShare({ clientCpuSeconds, seconds }: RoundResult): number {

@@ -6,7 +6,7 @@
 import { build } from 'hdr-histogram-js';
 import { systemRuntime } from '../src/runtime.ts';
 import { type Connection, openConnection } from './connection.ts';
-import { cpuSecondsOf } from './cpu.ts';
+import { cpuSecondsOf, mainThreadSecondsOf } from './cpu.ts';
 
 export type Target = { readonly port: number; readonly pid: number };
 
@@ -28,6 +28,8 @@ export type RoundResult = {
   readonly latency: Latency | null;
   /** CPU time of the server and of the load generator during the round. */
   readonly serverCpuSeconds: number;
+  /** Of it that of the server's main thread. */
+  readonly mainThreadSeconds: number;
   readonly clientCpuSeconds: number;
   /** Answers other than 2xx by status, and the body of the first of them. */
   readonly refusals: { readonly [status: string]: number };
@@ -59,6 +61,7 @@ export async function runRound(
   let answered = 0;
 
   const serverCpu = cpuSecondsOf(pid);
+  const mainThread = mainThreadSecondsOf(pid);
   const clientCpu = process.cpuUsage();
   const startedAt = systemRuntime.elapsed();
   try {
@@ -84,6 +87,7 @@ export async function runRound(
       p999: micros.getValueAtPercentile(99.9) / 1000,
     },
     serverCpuSeconds: cpuSecondsOf(pid) - serverCpu,
+    mainThreadSeconds: mainThreadSecondsOf(pid) - mainThread,
     clientCpuSeconds: (user + system) / 1_000_000,
     refusals,
     firstRefusal,

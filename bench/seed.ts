@@ -3,7 +3,6 @@
  * invites and registered agents, written through the store like everything else. Keys are random bytes
  * that nobody can sign with, and the audit log is empty: nodes that are to beat are enrolled afterwards.
  */
-import { join } from 'node:path';
 import { Command } from 'commander';
 import type { AgentRegistration } from '../machines/agent-registration.ts';
 import type { Certificate } from '../machines/certificate.ts';
@@ -14,7 +13,7 @@ import { sha256Hex } from '../src/crypto/digest.ts';
 import { canonicalJson } from '../src/json/write.ts';
 import { systemRuntime } from '../src/runtime.ts';
 import { openLmdbStore } from '../src/store/lmdb.ts';
-import type { Store, SubjectWrite } from '../src/store/store.ts';
+import type { SubjectWrite, Unit } from '../src/store/store.ts';
 import { formatInstant } from '../src/timestamp.ts';
 
 export interface SeedCounts {
@@ -25,12 +24,17 @@ export interface SeedCounts {
 }
 
 const HOUR = 3_600_000;
-const UNIT = 2000;
+/** Units that are committed at once. Each has one subject, as in a network that grew by and by. */
+const BATCH = 5000;
 /** Tags are shared by about this many agents. */
 const AGENTS_PER_TAG = 100;
 
 /** Fills a new data folder; the newest of the liveness rows are of now. */
-export async function seed(dataDir: string, counts: SeedCounts): Promise<void> {
+export async function seed(
+  dataDir: string,
+  counts: SeedCounts,
+  progress: (line: string) => void = () => undefined,
+): Promise<void> {
   const now = systemRuntime.now();
   initNetwork({
     dataDir,
@@ -40,26 +44,34 @@ export async function seed(dataDir: string, counts: SeedCounts): Promise<void> {
     randomSeed: () => systemRuntime.randomBytes(32),
   });
   const store = openLmdbStore(dataDir);
-  await writeAll(store, counts.nodes, (index) => certificate(index, counts, now));
-  await writeAll(store, counts.invites, () => invite(now));
-  await writeAll(store, counts.agents, (index) => agent(index, counts.agents, now));
+  const { nodes, invites, agents } = counts;
+  await writeAll('certificates', nodes, (index) => certificate(index, counts, now));
+  await writeAll('invites', invites, () => invite(now));
+  await writeAll('agents', agents, (index) => agent(index, agents, now));
   await store.close();
+
+  async function writeAll(
+    what: string,
+    count: number,
+    subject: (index: number) => SubjectWrite,
+  ): Promise<void> {
+    for (let start = 0; start < count; start += BATCH) {
+      const length = Math.min(BATCH, count - start);
+      const subjects = Array.from({ length }, (_, index) => subject(start + index));
+      await Promise.all(subjects.map((one) => store.commit(unitOf(one))));
+      const seen = subjects.filter(isIssued).map(({ id }) => pulse(id));
+      if (seen.length > 0) await store.touchMany(seen);
+      progress(`${what}: ${start + length} of ${count}`);
+    }
+  }
 }
 
-async function writeAll(
-  store: Store,
-  count: number,
-  subject: (index: number) => SubjectWrite,
-): Promise<void> {
-  for (let start = 0; start < count; start += UNIT) {
-    const length = Math.min(UNIT, count - start);
-    const subjects = Array.from({ length }, (_, index) => subject(start + index));
-    await store.commit({ subjects, nonces: [], audit: [] });
-    const seen = subjects.flatMap(({ kind, id, snapshot }) =>
-      kind === 'certificate' && snapshot.value === 'issued' ? [pulse(id)] : [],
-    );
-    if (seen.length > 0) await store.touchMany(seen);
-  }
+function unitOf(subject: SubjectWrite): Unit {
+  return { subjects: [subject], nonces: [], audit: [] };
+}
+
+function isIssued({ kind, snapshot }: SubjectWrite): boolean {
+  return kind === 'certificate' && snapshot.value === 'issued';
 }
 
 function pulse(id: string) {
@@ -147,5 +159,12 @@ if (import.meta.url === `file://${process.argv[1]}`) {
     .option('--agents <count>', 'registered agents', wholeNumber(10_000_000), 100_000);
   await command.parseAsync();
   const { dataDir, ...counts } = command.opts<SeedOptions>();
-  await seed(join(dataDir), counts);
+  await seed(dataDir, counts, tell);
+  process.stderr.write('\n');
+}
+
+/** One line that is written over, on a terminal; elsewhere a line for each kind that is done. */
+function tell(line: string): void {
+  if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${line}`);
+  else if (/: (\d+) of \1$/.test(line)) process.stderr.write(`${line}\n`);
 }

@@ -14,7 +14,8 @@ import { childOptions, hasEnded, ROOT, stopChild, watchChild } from './children.
 import type { Network } from './fleet.ts';
 import type { Target } from './round.ts';
 
-const START_MS = 20_000;
+/** A large network on a busy machine takes its time. */
+const START_MS = 120_000;
 
 /** Limits that would refuse the run itself; those on failures stay, because they are part of the work. */
 const ENVIRONMENT = {
@@ -24,24 +25,23 @@ const ENVIRONMENT = {
 };
 
 export type AuthorityProcess = Target &
-  AsyncDisposable & { readonly url: string; readonly network: Network };
+  AsyncDisposable & {
+    readonly url: string;
+    readonly network: Network;
+    readonly dataDir: string;
+  };
 export type BareProcess = Target & AsyncDisposable;
 
 /** Starts the authority on a new data folder, with the default log level and its output in a file. */
 export async function startAuthority(
   cpuProfDir: string | null,
   threads = 1,
+  fill: (dataDir: string) => Promise<void> | void = newNetwork,
 ): Promise<AuthorityProcess> {
   const folder = mkdtempSync(join(tmpdir(), 'mesh-na-bench-'));
   const dataDir = join(folder, 'data');
   const output = join(folder, 'output.log');
-  initNetwork({
-    dataDir,
-    networkName: 'bench',
-    networkVersion: 'v0.1',
-    now: systemRuntime.now(),
-    randomSeed: () => systemRuntime.randomBytes(32),
-  });
+  await fill(dataDir);
   const file = openSync(output, 'a');
   const profiling = cpuProfDir === null ? [] : ['--cpu-prof', `--cpu-prof-dir=${cpuProfDir}`];
   const address = ['--host', '127.0.0.1', '--port', '0', '--threads', String(threads)];
@@ -60,6 +60,7 @@ export async function startAuthority(
     pid: child.pid ?? 0,
     port: announced.port,
     url: announced.url,
+    dataDir,
     network: {
       audience: announced.na_public_key,
       operatorKeyId: 'ops-standard',
@@ -67,6 +68,16 @@ export async function startAuthority(
     },
     [Symbol.asyncDispose]: () => stopChild(child),
   };
+}
+
+function newNetwork(dataDir: string): void {
+  initNetwork({
+    dataDir,
+    networkName: 'bench',
+    networkVersion: 'v0.1',
+    now: systemRuntime.now(),
+    randomSeed: () => systemRuntime.randomBytes(32),
+  });
 }
 
 interface Announcement {

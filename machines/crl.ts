@@ -10,7 +10,7 @@ export interface Crl {
   readonly crlId: string;
   readonly issuedAt: number;
   readonly nextUpdate: number;
-  /** Hex SHA-256 of the signed text, so that a rebuilt document can be checked against it. */
+  /** Hex SHA-256 over issuer and entries, so that a rebuilt document can be checked against it. */
   readonly digest: string;
 }
 

@@ -1,5 +1,6 @@
 /** The composition root: wires store, authority and edges once, and takes them down again in order. */
 import type { DestinationStream } from 'pino';
+import { PRESS_THREAD_FROM } from './authority/crl-press.ts';
 import { createDocumentBoard, createDocumentShelf } from './authority/document-board.ts';
 import { publishedDocument } from './authority/documents.ts';
 import { type OpenAuthority, openAuthority } from './authority/open-authority.ts';
@@ -19,12 +20,15 @@ import {
   createEdgeMetrics,
   type MetricsReport,
 } from './metrics.ts';
+import { LIVE_RENDERERS } from './pages/live-renderers.ts';
 import { instantOf } from './records/record.ts';
 import { ROUTES } from './routes/table.ts';
 import type { Runtime } from './runtime.ts';
 import { openLmdbStore } from './store/lmdb.ts';
 import type { Store } from './store/store.ts';
 import { type EdgeHost, type EdgeThread, serveOnThreads } from './threads/edge-threads.ts';
+import { type PressIdentity, startPressThread } from './threads/press-thread.ts';
+import type { CommandReference } from './views/command-reference.ts';
 
 export interface Surroundings {
   readonly runtime: Runtime;
@@ -33,7 +37,11 @@ export interface Surroundings {
   /** Where log lines go. */
   readonly destination: DestinationStream;
   readonly version: string;
+  /** The command line, for the page that tells of it. */
+  readonly commands: CommandReference;
   startThread(onFatal: (cause: unknown) => void): EdgeThread;
+  /** Revocation lists of so many entries are made on a thread of their own; null for the usual number. */
+  readonly pressThreadFrom: number | null;
   /** Called when memory and disk can no longer agree: the process has to end, and not with 0. */
   readonly onFatal: (cause: unknown) => void;
 }
@@ -43,6 +51,8 @@ export interface RunningAuthority {
   readonly logger: Logger;
   /** Writes liveness now instead of at the next interval. */
   flush(): Promise<void>;
+  /** Runs a trust cycle now instead of at the next interval. */
+  runTrustCycle(): Promise<void>;
   /** Resolves when everything that the edges have told so far is here, log lines above all. */
   settle(): Promise<void>;
   /** Takes no new connections, finishes what is in flight, flushes and gives the store back. */
@@ -70,6 +80,12 @@ export async function startAuthority(
     else onFatal(cause);
   }
 
+  async function edgesCaughtUp(): Promise<void> {
+    // Publications leave at the end of this turn, and edges take their messages in order.
+    await new Promise(setImmediate);
+    await (front?.settle() ?? NEVER);
+  }
+
   const authority = await openAuthority({
     settings: {
       networkName: config.genesis.network_name,
@@ -90,11 +106,17 @@ export async function startAuthority(
     board,
     log: (event, details) => logAudit(logger, metrics, event, details),
     fatal,
+    pressing: {
+      from: surroundings.pressThreadFrom ?? PRESS_THREAD_FROM,
+      startThread: () => startPressThread(pressIdentity(config), fatal),
+      edgesCaughtUp,
+    },
   });
   const host: EdgeHost = {
     call: authority.call,
     board,
     limits: createRateLimits(config.rateLimits),
+    viewers: new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)),
     clock: surroundings.clock,
     log: (lines) => destination.write(lines),
     exposition: (reports) => exposition(authority, metrics, reports),
@@ -105,25 +127,47 @@ export async function startAuthority(
     throw cause;
   });
   front = opened;
-  // A flush that fails has already told `fatal`; there is nobody else to tell.
+  async function runTrustCycle(): Promise<void> {
+    await authority.call('runTrustCycle', null);
+  }
+  // What fails to be stored has already told `fatal`; there is nobody else to tell.
+  if (config.trustCycle !== null) await runTrustCycle().catch(() => undefined);
   const flushing = setInterval(
     () => authority.flush().catch(() => undefined),
     config.livenessFlush,
   );
+  const cycling =
+    config.trustCycle === null
+      ? undefined
+      : setInterval(() => runTrustCycle().catch(() => undefined), config.trustCycle);
+  const refreshing = setInterval(() => refreshLivePages(host), LIVE_REFRESH_MS);
   for (const warning of config.warnings) logger.write('WARNING', 'config', warning);
 
   return {
     port: opened.port,
     logger,
     flush: authority.flush,
+    runTrustCycle,
     settle: opened.settle,
     async stop() {
       await opened.drain();
       clearInterval(flushing);
+      clearInterval(cycling);
+      clearInterval(refreshing);
       await authority.close();
       await opened.close();
     },
   };
+}
+
+/** Live pages change at most this often. */
+const LIVE_REFRESH_MS = 500;
+
+/** While somebody looks, the documents behind live pages are made again once they no longer hold. */
+function refreshLivePages({ viewers, call }: EdgeHost): void {
+  if (Atomics.load(viewers, 0) === 0) return;
+  void call('refreshDashboard', null);
+  void call('refreshGraph', null);
 }
 
 /** What serves HTTP: one edge on this thread, or several on threads of their own. */
@@ -143,11 +187,11 @@ async function openFront(
   host: EdgeHost,
   logger: Logger,
 ): Promise<Front> {
-  const edgeConfig = edgeConfigOf(config);
-  if (config.threads === 1) {
-    return openFrontHere(edgeConfig, config.port, surroundings.runtime, host, logger);
-  }
+  const edgeConfig = edgeConfigOf(config, surroundings.commands);
   const port = await freePort(config.host, config.port);
+  if (config.threads === 1) {
+    return openFrontHere(edgeConfig, port, surroundings.runtime, host, logger);
+  }
   const threads = Array.from({ length: config.threads }, () =>
     surroundings.startThread(host.fatal),
   );
@@ -158,7 +202,7 @@ async function openFrontHere(
   config: EdgeConfig,
   port: number,
   runtime: Runtime,
-  { call, board, limits, exposition }: EdgeHost,
+  { call, board, limits, viewers, exposition }: EdgeHost,
   logger: Logger,
 ): Promise<Front> {
   const documents = createDocumentShelf(board.versions);
@@ -170,6 +214,8 @@ async function openFrontHere(
     call,
     documents,
     limits,
+    liveRenderers: LIVE_RENDERERS,
+    viewers,
     runtime,
     logger,
     metrics,
@@ -178,7 +224,7 @@ async function openFrontHere(
     routes: ROUTES,
     isDraining: () => draining,
   };
-  const server = await listen(edge, config.host, port, 'exclusive');
+  const server = await listen(edge, config.host, port);
   return {
     port: server.port,
     drain() {
@@ -191,7 +237,14 @@ async function openFrontHere(
   };
 }
 
-function edgeConfigOf(config: Config): EdgeConfig {
+/** Edges may be there already, but cannot be asked yet. */
+const NEVER = new Promise<void>(() => undefined);
+
+function pressIdentity({ signer, signingSeed, keyId }: Config): PressIdentity {
+  return { seed: signingSeed(), publicKey: signer.publicKey, keyId };
+}
+
+function edgeConfigOf(config: Config, commands: CommandReference): EdgeConfig {
   return {
     host: config.host,
     genesis: config.genesis,
@@ -207,6 +260,7 @@ function edgeConfigOf(config: Config): EdgeConfig {
     rateLimits: config.rateLimits,
     logLevel: config.logLevel,
     logFormat: config.logFormat,
+    commands,
   };
 }
 
@@ -249,7 +303,8 @@ function logAudit(
   if (event === 'admin_auth_failed') metrics.authFailed('operator', reason);
   if (event === 'node_auth_failed') metrics.authFailed('node', reason);
   const level = WARNINGS.has(event) ? 'WARNING' : 'INFO';
-  logger.write(level, 'audit', `${event} ${jsonText(details)}`);
+  const failed = event === 'trust_cycle_completed' && details.result === 'failed';
+  logger.write(failed ? 'ERROR' : level, 'audit', `${event} ${jsonText(details)}`);
 }
 
 const WARNINGS: ReadonlySet<string> = new Set([

@@ -2,13 +2,18 @@
 import type { Attestation, AttestationRefusal } from '../../machines/attestation.ts';
 import type { JsonObject } from '../json/value.ts';
 import { canonicalJson, compareCodePoints, jsonText } from '../json/write.ts';
-import { readMembershipAttestation } from '../records/membership-attestation.ts';
+import type { Maker } from '../records/maker.ts';
+import {
+  type MembershipAttestation,
+  readMembershipAttestation,
+} from '../records/membership-attestation.ts';
 import { signRecord } from '../records/signed-record.ts';
 import { Refusal } from '../refusal.ts';
 import { formatInstant } from '../timestamp.ts';
 import type { Authority, Handler } from './authority.ts';
 import type { Input, OperatorClaim } from './commands.ts';
 import { accept } from './input.ts';
+import { makerOf } from './maker.ts';
 import { assertOwnIssuer } from './names.ts';
 import { authenticateOperator } from './operators.ts';
 import { refusalIn } from './refusals.ts';
@@ -37,21 +42,8 @@ export const issueAttestation: Handler<IssueAttestation> = (na, unit, command) =
   const terms = accept(command.input);
   const issuer = terms.issuer ?? na.settings.networkName;
   assertOwnIssuer(na, issuer, 'attestation_issuer_mismatch');
-  const now = formatInstant(unit.at);
-  const record = readMembershipAttestation({
-    attestation_id: na.runtime.uuid(),
-    issuer_sovereign_id: issuer,
-    subject_id: terms.subjectId,
-    subject_public_key: terms.subjectPublicKey,
-    roles: terms.roles,
-    issued_at: now,
-    valid_from: now,
-    expires_at: formatInstant(unit.at + terms.validityHours * HOUR),
-    issued_by: na.settings.keyId,
-    claims: terms.claims,
-  });
-  if (record === null) throw new Error('An issued attestation is not a MembershipAttestation');
-  const json = canonicalJson(signRecord(record, na.signer, na.settings.keyId));
+  const record = buildAttestation({ ...makerOf(na, unit), sovereignId: issuer }, terms);
+  const json = canonicalJson(record);
   const attestation: Attestation = {
     json,
     issuer,
@@ -69,6 +61,28 @@ export const issueAttestation: Handler<IssueAttestation> = (na, unit, command) =
   });
   return json;
 };
+
+/** The signed attestation of a sovereign: the terms' own issuer is not looked at. */
+export function buildAttestation(
+  { sovereignId, keyId, signer, now, uuid }: Maker,
+  terms: AttestationTerms,
+): MembershipAttestation {
+  const issuedAt = formatInstant(now);
+  const record = readMembershipAttestation({
+    attestation_id: uuid(),
+    issuer_sovereign_id: sovereignId,
+    subject_id: terms.subjectId,
+    subject_public_key: terms.subjectPublicKey,
+    roles: terms.roles,
+    issued_at: issuedAt,
+    valid_from: issuedAt,
+    expires_at: formatInstant(now + terms.validityHours * HOUR),
+    issued_by: keyId,
+    claims: terms.claims,
+  });
+  if (record === null) throw new Error('An issued attestation is not a MembershipAttestation');
+  return signRecord(record, signer, keyId);
+}
 
 export interface RevokeAttestation {
   readonly operator: OperatorClaim;

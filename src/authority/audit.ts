@@ -42,7 +42,8 @@ export type AuditEvent =
   | 'validator_vote_cast'
   | 'consensus_proof_assembled'
   | 'data_license_policy_created'
-  | 'data_access_intent_created';
+  | 'data_access_intent_created'
+  | 'trust_cycle_completed';
 
 export interface AuditChain {
   /** Makes the next entries of the chain; they must be stored in the order they were made. */

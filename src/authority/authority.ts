@@ -13,6 +13,7 @@ import type { AttestationLog } from './attestation-log.ts';
 import type { AuditChain } from './audit.ts';
 import type { CertificateIndex } from './certificate-index.ts';
 import type { Answer } from './commands.ts';
+import type { CrlPress } from './crl-press.ts';
 import type { RecentChanges } from './dashboard.ts';
 import type { LicenseHolder } from './data-usage.ts';
 import type { DocumentBoard } from './document-board.ts';
@@ -23,6 +24,7 @@ import type { NonceLedger, NonceWindows } from './nonces.ts';
 import type { PolicyIndex } from './policy-index.ts';
 import type { RevocationLog } from './revocation-log.ts';
 import type { Subjects } from './subjects.ts';
+import type { TrustCycleLog } from './trust-cycle-log.ts';
 import { UnitOfWork } from './unit-of-work.ts';
 
 /** Durations are in milliseconds. */
@@ -48,7 +50,7 @@ export interface Authority {
   readonly signer: Signer;
   readonly runtime: Runtime;
   readonly store: Store;
-  /** Resolves when every unit decided so far is on disk and shown. */
+  /** Resolves when every unit decided so far is on disk and has taken effect. */
   lastCommit: Promise<unknown>;
   readonly subjects: Subjects;
   readonly audit: AuditChain;
@@ -56,6 +58,7 @@ export interface Authority {
   readonly windows: NonceWindows;
   readonly liveness: Liveness;
   readonly revocations: RevocationLog;
+  readonly crlPress: CrlPress;
   readonly certificates: CertificateIndex;
   readonly policies: PolicyIndex;
   readonly agents: AgentIndex;
@@ -64,6 +67,7 @@ export interface Authority {
   readonly graphDigest: GraphDigest;
   readonly license: LicenseHolder;
   readonly recentChanges: RecentChanges;
+  readonly trustCycles: TrustCycleLog;
   readonly figures: Figures;
   /** Public documents, changed once what they show is on disk. */
   readonly board: DocumentBoard;
@@ -85,16 +89,29 @@ export function execute<Command>(
   if (!unit.isEmpty) {
     const committed = commit(na, unit);
     na.lastCommit = committed;
-    return committed.then(() => answer);
+    return committed.then((effects) => onceDone(effects, answer));
   }
   if (unit.effects.length === 0) return answer;
-  return afterEarlierCommits(na, unit.effects).then(() => answer);
+  return na.lastCommit.then(() => onceDone(takeEffect(unit), answer));
 }
 
-/** What this command read may still be on its way to the disk: nothing is shown before it is there. */
-async function afterEarlierCommits(na: Authority, effects: readonly (() => void)[]): Promise<void> {
-  await na.lastCommit;
-  for (const effect of effects) effect();
+/** Effects that are still under way. */
+type Pending = readonly Promise<void>[];
+
+const NONE: Pending = [];
+
+function onceDone(effects: Pending, answer: Answer): Answer | Promise<Answer> {
+  return effects.length === 0 ? answer : Promise.all(effects).then(() => answer);
+}
+
+/** What a command read may still be on its way to the disk: nothing is shown before it is there. */
+function takeEffect({ effects }: UnitOfWork): Pending {
+  let pending = NONE;
+  for (const effect of effects) {
+    const done = effect();
+    if (done instanceof Promise) pending = [...pending, done];
+  }
+  return pending;
 }
 
 function decide<Command>(
@@ -112,8 +129,8 @@ function decide<Command>(
   }
 }
 
-async function commit(na: Authority, unit: UnitOfWork): Promise<void> {
-  const { writes, nonces, effects } = unit;
+async function commit(na: Authority, unit: UnitOfWork): Promise<Pending> {
+  const { writes, nonces } = unit;
   const audit = na.audit.extend(unit.auditDrafts, unit.at);
   na.subjects.decide(writes);
   try {
@@ -123,10 +140,12 @@ async function commit(na: Authority, unit: UnitOfWork): Promise<void> {
     throw cause;
   }
   na.subjects.settle(writes);
-  for (const effect of effects) effect();
+  const pending = takeEffect(unit);
   for (const entry of audit) {
     na.recentChanges.add(entry);
+    na.trustCycles.add(entry);
     na.log(entry.event_type, entry.details);
   }
   na.board.withdraw('dashboard');
+  return pending;
 }

@@ -20,6 +20,7 @@ export const refreshDashboard: Handler<null> = (na, unit) => {
       trackedNodes: na.figures.issuedCertificates() - na.figures.revokedCertificates(),
       recognition: na.recognition,
       feeds: [...na.subjects.allCommitted('revocation-feed')].map(([, { context }]) => context),
+      trustCycle: na.trustCycles.newest(),
       recentChanges: na.recentChanges.list(),
     },
     unit.at,

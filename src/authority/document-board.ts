@@ -53,6 +53,8 @@ export function createDocumentBoard(): DocumentBoard {
 /** What an edge holds of the board. */
 export interface DocumentShelf {
   take(publication: Publication): void;
+  /** Calls back with every publication whose bytes differ from the one before. */
+  onChange(listener: (name: DocumentName, document: PublishedDocument) => void): void;
   /** Undefined when there is none, or when a newer version is on its way. */
   get(name: DocumentName): PublishedDocument | undefined;
   /** What was taken last, although a newer version may be on its way; undefined when there is none. */
@@ -61,10 +63,15 @@ export interface DocumentShelf {
 
 export function createDocumentShelf(versions: Int32Array): DocumentShelf {
   const held: (Publication | undefined)[] = DOCUMENT_NAMES.map(() => undefined);
+  const listeners: ((name: DocumentName, document: PublishedDocument) => void)[] = [];
   return {
     take(publication) {
-      held[indexOf(publication.name)] = publication;
+      const { name, document } = publication;
+      const before = held[indexOf(name)]?.document.etag;
+      held[indexOf(name)] = publication;
+      if (before !== document.etag) for (const listener of listeners) listener(name, document);
     },
+    onChange: (listener) => listeners.push(listener),
     get(name) {
       const index = indexOf(name);
       const publication = held[index];

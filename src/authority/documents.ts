@@ -17,7 +17,10 @@ export type DocumentName = (typeof DOCUMENT_NAMES)[number];
 
 /** A public document as the edge serves it: the very bytes, and a strong validator over them. */
 export interface PublishedDocument {
-  /** In shared memory, so that every edge serves the same bytes. */
+  /**
+   * In shared memory, so that every edge serves the same bytes. They may be written again once a newer
+   * version has reached every edge: whoever needs them beyond the turn that took them makes a copy.
+   */
   readonly bytes: Uint8Array;
   readonly etag: string;
   /** Milliseconds since the epoch from which a new version must be asked for. */

@@ -55,39 +55,38 @@ export interface NonceWindows {
   /** Whether a request signed at `signedAt` with this nonce may be accepted; claims nothing. */
   check(nodeKey: string, nonce: string, signedAt: number): WindowVerdict;
   claim(nodeKey: string, nonce: string, signedAt: number, now: number): void;
-  /** Refuses everything this node signed up to `signedAt`: what came before a restart. */
-  raiseFloor(nodeKey: string, signedAt: number): void;
 }
 
 /**
- * The last accepted nonces of one node, the oldest first, in a ring: numbers in typed arrays, because
- * objects that live for minutes, one for each heartbeat, are the most costly garbage there is.
+ * The last accepted nonces of one node, the oldest first, in a ring: plain numbers, because objects that
+ * live for minutes, one for each heartbeat, are the most costly garbage there is.
  */
 interface NonceWindow {
   /** Nothing signed at or before this instant is accepted. */
   floor: number;
+  /** Entries of the ring, each a fingerprint and when it was signed. */
   first: number;
   size: number;
-  fingerprints: Float64Array;
-  signedAt: Float64Array;
+  ring: number[];
 }
 
-const SMALLEST_RING = 8;
+const SMALLEST_RING = 4;
 
-/** `globalFloor` refuses everything signed up to that instant by any node: see `Liveness`. */
-export function createNonceWindows(toleranceMs: number, globalFloor: number): NonceWindows {
+/**
+ * A node has no window before its first claim. `floorOf` is what applies to it until then, and the floor
+ * that its window begins with: everything signed up to that instant came before a restart.
+ */
+export function createNonceWindows(
+  toleranceMs: number,
+  floorOf: (nodeKey: string) => number,
+): NonceWindows {
   const windows = new Map<string, NonceWindow>();
 
   function windowOf(nodeKey: string): NonceWindow {
     const known = windows.get(nodeKey);
     if (known !== undefined) return known;
-    const created = {
-      floor: globalFloor,
-      first: 0,
-      size: 0,
-      fingerprints: new Float64Array(SMALLEST_RING),
-      signedAt: new Float64Array(SMALLEST_RING),
-    };
+    const ring = emptyRing(SMALLEST_RING);
+    const created = { floor: floorOf(nodeKey), first: 0, size: 0, ring };
     windows.set(nodeKey, created);
     return created;
   }
@@ -96,16 +95,12 @@ export function createNonceWindows(toleranceMs: number, globalFloor: number): No
     check(nodeKey, nonce, signedAt) {
       const known = windows.get(nodeKey);
       if (known !== undefined && holds(known, fingerprintOf(nonce))) return 'nonce_replay';
-      return signedAt <= (known?.floor ?? globalFloor) ? 'stale_timestamp' : 'fresh';
+      return signedAt <= (known?.floor ?? floorOf(nodeKey)) ? 'stale_timestamp' : 'fresh';
     },
     claim(nodeKey, nonce, signedAt, now) {
       const window = windowOf(nodeKey);
       dropOld(window, now - toleranceMs);
       append(window, fingerprintOf(nonce), signedAt);
-    },
-    raiseFloor(nodeKey, signedAt) {
-      const window = windowOf(nodeKey);
-      window.floor = Math.max(window.floor, signedAt);
     },
   };
 }
@@ -125,19 +120,19 @@ function fingerprintOf(nonce: string): number {
   return (high >>> 11) * 0x1_0000_0000 + (low >>> 0);
 }
 
-function holds({ first, size, fingerprints }: NonceWindow, fingerprint: number): boolean {
-  const mask = fingerprints.length - 1;
+function holds({ first, size, ring }: NonceWindow, fingerprint: number): boolean {
+  const mask = capacityOf(ring) - 1;
   for (let i = 0; i < size; i += 1) {
-    if (fingerprints[(first + i) & mask] === fingerprint) return true;
+    if (ring[2 * ((first + i) & mask)] === fingerprint) return true;
   }
   return false;
 }
 
 /** Entries too old to be replayed go first; a full window gives up its first entry and raises its floor. */
 function dropOld(window: NonceWindow, tooOld: number): void {
-  const mask = window.signedAt.length - 1;
+  const mask = capacityOf(window.ring) - 1;
   while (window.size > 0) {
-    const signedAt = window.signedAt[window.first] ?? 0;
+    const signedAt = window.ring[2 * window.first + 1] ?? 0;
     const full = window.size >= WINDOW_SIZE;
     if (signedAt >= tooOld && !full) return;
     window.first = (window.first + 1) & mask;
@@ -147,22 +142,28 @@ function dropOld(window: NonceWindow, tooOld: number): void {
 }
 
 function append(window: NonceWindow, fingerprint: number, signedAt: number): void {
-  if (window.size === window.fingerprints.length) grow(window);
-  const at = (window.first + window.size) & (window.fingerprints.length - 1);
-  window.fingerprints[at] = fingerprint;
-  window.signedAt[at] = signedAt;
+  if (window.size === capacityOf(window.ring)) grow(window);
+  const at = 2 * ((window.first + window.size) & (capacityOf(window.ring) - 1));
+  window.ring[at] = fingerprint;
+  window.ring[at + 1] = signedAt;
   window.size += 1;
 }
 
 function grow(window: NonceWindow): void {
-  window.fingerprints = doubled(window.fingerprints, window.first);
-  window.signedAt = doubled(window.signedAt, window.first);
+  const { first, size, ring } = window;
+  const larger = emptyRing(2 * size);
+  for (let i = 0; i < ring.length; i += 1) {
+    larger[i] = ring[(2 * first + i) % ring.length] ?? 0;
+  }
+  window.ring = larger;
   window.first = 0;
 }
 
-function doubled(ring: Float64Array, first: number): Float64Array {
-  const larger = new Float64Array(ring.length * 2);
-  larger.set(ring.subarray(first));
-  larger.set(ring.subarray(0, first), ring.length - first);
-  return larger;
+/** One array for both numbers of an entry: typed arrays cost more than the few numbers most nodes need. */
+function emptyRing(capacity: number): number[] {
+  return new Array<number>(2 * capacity).fill(0);
+}
+
+function capacityOf(ring: readonly number[]): number {
+  return ring.length / 2;
 }

@@ -27,11 +27,13 @@ import {
 import { createAuditChain } from './audit.ts';
 import { type Authority, type AuthoritySettings, execute, type Handler } from './authority.ts';
 import { decideBoundary } from './boundary.ts';
+import { loadInBulk } from './bulk-load.ts';
 import { createCertificateIndex } from './certificate-index.ts';
 import { heartbeat, join, renew } from './certificates.ts';
 import type { Answer } from './commands.ts';
 import { assembleConsensus, castVote } from './consensus.ts';
 import { refreshCrl, restoreCrl } from './crl.ts';
+import { createCrlPress, type PressingBeside } from './crl-press.ts';
 import { createRecentChanges, refreshDashboard } from './dashboard.ts';
 import { createLicensePolicy, declareIntent } from './data-usage.ts';
 import { commitCapabilities, nullifyProof } from './disclosure.ts';
@@ -40,7 +42,7 @@ import { buildEvidence } from './evidence.ts';
 import { createFigures } from './figures.ts';
 import { createGraphDigest, refreshGraph, trustPath } from './graph.ts';
 import { createInvites } from './invites.ts';
-import { createLiveness } from './liveness.ts';
+import { createLiveness, type Pulse, type StoredContact } from './liveness.ts';
 import { countNodes, listNodes } from './nodes.ts';
 import { createNonceLedger, createNonceWindows } from './nonces.ts';
 import { revokeOperatorKey } from './operators.ts';
@@ -71,6 +73,8 @@ import {
   toSubject,
 } from './subjects.ts';
 import { issueTreaty, listTreaties, readTreaty, revokeTreaty } from './treaties.ts';
+import { runTrustCycle } from './trust-cycle.ts';
+import { createTrustCycleLog } from './trust-cycle-log.ts';
 
 const TRUST_COMMANDS = {
   offerCapabilities,
@@ -120,6 +124,7 @@ const COMMANDS = {
   askRevocations,
   refreshGraph,
   refreshDashboard,
+  runTrustCycle,
   awaitPublications,
   trustPath,
   ...TRUST_COMMANDS,
@@ -149,6 +154,8 @@ export interface AuthorityOptions {
   readonly board: Authority['board'];
   readonly log: Authority['log'];
   readonly fatal: Authority['fatal'];
+  /** A thread for long revocation lists; without it they are made on this one. */
+  readonly pressing?: PressingBeside;
 }
 
 export interface OpenAuthority {
@@ -160,9 +167,10 @@ export interface OpenAuthority {
 }
 
 export async function openAuthority(options: AuthorityOptions): Promise<OpenAuthority> {
-  const na = restoreAuthority(options);
+  const na = loadInBulk(() => restoreAuthority(options));
   await execute(na, restoreCrl, null);
   await execute(na, restoreFeed, null);
+  await na.crlPress.ready();
 
   async function flush(): Promise<void> {
     const now = na.runtime.now();
@@ -183,6 +191,7 @@ export async function openAuthority(options: AuthorityOptions): Promise<OpenAuth
     flush,
     async close() {
       await flush();
+      await na.crlPress.close();
       await na.store.close();
     },
   };
@@ -194,13 +203,17 @@ function restoreAuthority(options: AuthorityOptions): Authority {
   const subjects = createSubjects();
   const revocations = createRevocationLog(signer.publicKey);
   const figures = createFigures(subjects);
-  const certificates = createCertificateIndex(subjects);
+  const certificates = createCertificateIndex(subjects, runtime.randomBytes(4).readInt32LE());
   const policies = createPolicyIndex();
   const agents = createAgentIndex();
   const attestationLog = createAttestationLog();
   const recognition = createRecognitionIndex();
   const recentChanges = createRecentChanges();
-  for (const entry of stored.recentAudit) recentChanges.add(entry);
+  const trustCycles = createTrustCycleLog();
+  for (const entry of stored.recentAudit) {
+    recentChanges.add(entry);
+    trustCycles.add(entry);
+  }
   subjects.onDecided(revocations.follow);
   subjects.onDecided(certificates.follow);
   subjects.onDecided(policies.follow);
@@ -222,14 +235,26 @@ function restoreAuthority(options: AuthorityOptions): Authority {
   // Twice the tolerance, and a minute: a nonce outlives every timestamp it could be replayed with.
   const nonces = createNonceLedger(2 * clockTolerance + 60_000);
   for (const nonce of stored.nonces) nonces.restore(nonce);
+  const liveness = createLiveness(settings.activeWindow);
   // After a crash up to one flush of accepted heartbeats is not known: nothing signed before now passes.
-  const windows = createNonceWindows(clockTolerance, stored.closedCleanly ? 0 : runtime.now());
+  const globalFloor = stored.closedCleanly ? 0 : runtime.now();
+  const windows = createNonceWindows(clockTolerance, (nodeKey) =>
+    certificates
+      .ownedBy(nodeKey)
+      .reduce((floor, id) => Math.max(floor, liveness.newestSignedAt(id)), globalFloor),
+  );
 
   const na: Authority = {
     ...options,
     lastCommit: Promise.resolve(),
     subjects,
     revocations,
+    crlPress: createCrlPress({
+      issuer: { ...signer, keyId: settings.keyId },
+      revocations,
+      board: options.board,
+      beside: options.pressing,
+    }),
     certificates,
     policies,
     agents,
@@ -238,13 +263,14 @@ function restoreAuthority(options: AuthorityOptions): Authority {
     graphDigest: createGraphDigest(recognition),
     license: { policy: undefined },
     recentChanges,
+    trustCycles,
     figures,
     nonces,
     windows,
     audit: createAuditChain(stored.auditHead, runtime),
-    liveness: createLiveness(settings.activeWindow),
+    liveness,
   };
-  restoreLiveness(na, stored.liveness, clockTolerance);
+  restoreLiveness(na, stored.liveness);
   return na;
 }
 
@@ -263,31 +289,28 @@ function configuredKey(tier: Tier): Subject<'operator-key'> {
   return { version: 0, value: next.value, context: next.context as OperatorKey };
 }
 
+/** Rows and certificates both come in the order of their ids, so one pass over each is enough. */
 function restoreLiveness(
-  na: Authority,
-  rows: Iterable<StoredLiveness>,
-  clockTolerance: number,
+  { subjects, liveness, runtime, settings }: Authority,
+  stored: Iterable<StoredLiveness>,
 ): void {
-  const now = na.runtime.now();
-  const stored = new Map<string, StoredLiveness>();
-  for (const row of rows) stored.set(row.id, row);
-  const active: StoredLiveness[] = [];
-  for (const [id, certificate] of na.subjects.allCommitted('certificate')) {
-    const row = stored.get(id) ?? firstContact(id, certificate);
-    if (row.newestSignedAt >= now - clockTolerance) {
-      na.windows.raiseFloor(certificate.context.nodePublicKey, row.newestSignedAt);
-    }
-    if (isActive(certificate, row, now - na.settings.activeWindow)) active.push(row);
-    else na.liveness.restore(row, false);
+  const activeSince = runtime.now() - settings.activeWindow;
+  const rows = stored[Symbol.iterator]();
+  let next = rows.next();
+  const active: Pulse[] = [];
+  for (const [id, certificate] of subjects.allCommitted('certificate')) {
+    while (next.done !== true && next.value.id < id) next = rows.next();
+    const isHeardOf = next.done !== true && next.value.id === id;
+    const pulse = liveness.restore(id, isHeardOf ? next.value : firstContact(certificate));
+    if (isActive(certificate, pulse, activeSince)) active.push(pulse);
   }
-  active.sort((a, b) => a.lastSeen - b.lastSeen);
-  for (const row of active) na.liveness.restore(row, true);
+  rows.return?.();
+  liveness.activate(active);
 }
 
 /** Joining and renewing are contacts too; they are stored with the certificate. */
-function firstContact(id: string, { context }: Subject<'certificate'>): StoredLiveness {
+function firstContact({ context }: Subject<'certificate'>): StoredContact {
   return {
-    id,
     lastSeen: context.issuedAt,
     status: context.renewedFrom === null ? 'joined' : 'renewed',
     remoteAddr: context.remoteAddr,
@@ -298,7 +321,7 @@ function firstContact(id: string, { context }: Subject<'certificate'>): StoredLi
 /** A renewed certificate counts only if it was heard of since its renewal (wire rules 4.15). */
 function isActive(
   { value, context }: Subject<'certificate'>,
-  { lastSeen }: StoredLiveness,
+  { lastSeen }: Pulse,
   activeSince: number,
 ): boolean {
   if (value === 'revoked' || lastSeen <= activeSince) return false;

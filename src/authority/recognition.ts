@@ -110,7 +110,7 @@ const FEED_REASONS = {
   invalid_feed_signature: 'invalid_signature',
 } as const satisfies Record<ImportedFeedRefusal, string>;
 
-function judgeSignature(feed: SovereignRevocationFeed, keys: readonly string[]) {
+export function judgeSignature(feed: SovereignRevocationFeed, keys: readonly string[]) {
   if (feed.signatures.length === 0) return 'missing_signature';
   return isSignedByAny(feed, keys) ? 'valid' : 'invalid_signature';
 }

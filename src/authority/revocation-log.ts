@@ -14,6 +14,8 @@ export interface RevocationLog {
   /** Canonical text of the CRL entries, joined with commas, in append order. */
   entriesText(): string;
   count(): number;
+  /** Tells the text of each entry as it is decided. */
+  onAdded(listener: (entryText: string) => void): void;
   isCompromised(nodePublicKey: string): boolean;
 }
 
@@ -21,6 +23,7 @@ export interface RevocationLog {
 export function createRevocationLog(issuer: string): RevocationLog {
   const listed = new Map<string, { readonly sequence: number; readonly text: string }>();
   const compromised = new Set<string>();
+  const listeners: ((entryText: string) => void)[] = [];
   let inOrder = true;
   let joined = '';
   let lastSequence = -1;
@@ -56,12 +59,14 @@ export function createRevocationLog(issuer: string): RevocationLog {
       if (sequence < lastSequence) inOrder = false;
       lastSequence = Math.max(lastSequence, sequence);
       if (inOrder) joined = joined === '' ? text : `${joined},${text}`;
+      for (const listener of listeners) listener(text);
     },
     entriesText() {
       if (!inOrder) sort();
       return joined;
     },
     count: () => listed.size,
+    onAdded: (listener) => listeners.push(listener),
     isCompromised: (nodePublicKey) => compromised.has(nodePublicKey),
   };
 }

@@ -5,7 +5,7 @@ import type { RevocationReason } from '../records/revocation-list.ts';
 import { Refusal } from '../refusal.ts';
 import type { Handler } from './authority.ts';
 import type { Input, OperatorClaim } from './commands.ts';
-import { nextCrlSequence, publishCrl } from './crl.ts';
+import { awaitCrl, nextCrlSequence, publishCrl } from './crl.ts';
 import { accept } from './input.ts';
 import { authenticateOperator } from './operators.ts';
 import { refusalIn } from './refusals.ts';
@@ -25,6 +25,7 @@ export const revokeCertificate: Handler<RevokeCertificate> = (na, unit, command)
   const refused = refusalIn<CertificateRefusal>(emitted);
   if (refused?.refusal === 'certificate_not_found') throw new Refusal('certificate_not_found');
   if (emitted.some(({ type }) => type === 'already_revoked')) {
+    awaitCrl(na, unit);
     return jsonText({ crl_sequence: crlSequence - 1, revoked_count: na.revocations.count() });
   }
   const entry = na.revocations.entryText(certId, unit.at, reason);

@@ -4,6 +4,7 @@
  */
 import type { SovereignFeed } from '../../machines/sovereign-feed.ts';
 import { sha256Hex } from '../crypto/digest.ts';
+import type { Signer } from '../crypto/ed25519.ts';
 import type { JsonObject } from '../json/value.ts';
 import { canonicalJson } from '../json/write.ts';
 import { sortedSet } from '../records/recognition-policy.ts';
@@ -33,11 +34,11 @@ export function publishFeed(
   const head = { issuer, sequence, feedId: na.runtime.uuid(), issuedAt: unit.at };
   const entries = new Map(na.attestationLog.revokedBy(issuer));
   if (added !== undefined) entries.set(added.attestationId, added.reason);
-  const record = feedRecord(na, head, entries);
+  const record = feedRecord(na.signer, head, entries);
   const version = { ...head, digest: sha256Hex(signedText(record)) };
   unit.send('sovereign-feed', id, { type: 'publish', version });
   if (issuer === na.settings.networkName) {
-    const document = publishedDocument(signed(na, record));
+    const document = publishedDocument(canonicalJson(signFeed(record, na.signer)));
     unit.whenCommitted(() => na.board.publish('sovereign_revocation_feed', document));
   }
 }
@@ -50,7 +51,10 @@ export const restoreFeed: Handler<null> = (na, unit) => {
   if (stored !== undefined && stored.digest !== sha256Hex(signedText(record))) {
     publishFeed(na, unit, issuer);
   } else {
-    na.board.publish('sovereign_revocation_feed', publishedDocument(signed(na, record)));
+    na.board.publish(
+      'sovereign_revocation_feed',
+      publishedDocument(canonicalJson(signFeed(record, na.signer))),
+    );
   }
   return '{}';
 };
@@ -58,13 +62,13 @@ export const restoreFeed: Handler<null> = (na, unit) => {
 /** The feed of attestations issued here under another sovereign's name. */
 export const readForeignFeed: Handler<{ readonly issuer: string }> = (na, _unit, { issuer }) => {
   assertOwnIssuer(na, issuer, 'feed_issuer_mismatch');
-  return signed(na, currentRecord(na, issuer));
+  return canonicalJson(signFeed(currentRecord(na, issuer), na.signer));
 };
 
 function currentRecord(na: Authority, issuer: string): JsonObject {
   const stored = na.subjects.committed('sovereign-feed', subjectId(issuer))?.context;
-  if (stored === undefined) return feedRecord(na, emptyHead(na, issuer), new Map());
-  return feedRecord(na, stored, na.attestationLog.committedBy(issuer));
+  if (stored === undefined) return feedRecord(na.signer, emptyHead(na, issuer), new Map());
+  return feedRecord(na.signer, stored, na.attestationLog.committedBy(issuer));
 }
 
 /** While nothing is revoked the feed follows from its name alone, so that it is always the same. */
@@ -74,8 +78,9 @@ function emptyHead(na: Authority, issuer: string): Head {
   return { issuer, sequence: 0, feedId, issuedAt: na.settings.foundedAt };
 }
 
-function feedRecord(
-  na: Authority,
+/** A feed without its signature. */
+export function feedRecord(
+  { publicKey }: Signer,
   { issuer, sequence, feedId, issuedAt }: Head,
   entries: ReadonlyMap<string, string>,
 ) {
@@ -86,13 +91,13 @@ function feedRecord(
     issued_at: formatInstant(issuedAt),
     revoked_attestation_ids: sortedSet([...entries.keys()]),
     revocation_reasons: Object.fromEntries(entries),
-    issued_by: na.signer.publicKey,
+    issued_by: publicKey,
   };
 }
 
 /** The feed's signature is labelled with the key itself, whatever the key's configured label. */
-function signed(na: Authority, record: JsonObject): string {
-  return canonicalJson(signRecord(record, na.signer, na.signer.publicKey));
+export function signFeed<T extends JsonObject>(record: T, signer: Signer) {
+  return signRecord(record, signer, signer.publicKey);
 }
 
 /** Names of sovereigns are free text; keys of the store are not. */

@@ -2,7 +2,12 @@
 import type { Treaty, TreatyRefusal } from '../../machines/recognition-treaty.ts';
 import type { JsonObject } from '../json/value.ts';
 import { canonicalJson, jsonText } from '../json/write.ts';
-import { readRecognitionTreaty, type TreatyScope } from '../records/recognition-treaty.ts';
+import type { Maker } from '../records/maker.ts';
+import {
+  type RecognitionTreaty,
+  readRecognitionTreaty,
+  type TreatyScope,
+} from '../records/recognition-treaty.ts';
 import { signRecord } from '../records/signed-record.ts';
 import { Refusal } from '../refusal.ts';
 import { formatInstant } from '../timestamp.ts';
@@ -11,6 +16,7 @@ import type { Edge } from '../views/recognition-index.ts';
 import type { Authority, Handler } from './authority.ts';
 import type { Input, OperatorClaim } from './commands.ts';
 import { accept } from './input.ts';
+import { makerOf } from './maker.ts';
 import { assertOwnIssuer } from './names.ts';
 import { authenticateOperator } from './operators.ts';
 import { refusalIn } from './refusals.ts';
@@ -38,30 +44,16 @@ export const issueTreaty: Handler<IssueTreaty> = (na, unit, command) => {
   const terms = accept(command.input);
   const issuer = terms.issuer ?? na.settings.networkName;
   assertOwnIssuer(na, issuer, 'wrong_issuer');
-  const now = formatInstant(unit.at);
-  const expiresAt = unit.at + terms.validityHours * HOUR;
-  const record = readRecognitionTreaty({
-    treaty_id: na.runtime.uuid(),
-    issuer_sovereign_id: issuer,
-    subject_sovereign_id: terms.subject,
-    subject_public_keys: terms.subjectKeys,
-    scope: terms.scope,
-    issued_at: now,
-    valid_from: now,
-    expires_at: formatInstant(expiresAt),
-    issued_by: na.settings.keyId,
-    metadata: terms.metadata,
-  });
-  if (record === null) throw new Error('An issued treaty is not a RecognitionTreaty');
-  const json = canonicalJson(signRecord(record, na.signer, na.settings.keyId));
+  const record = buildTreaty({ ...makerOf(na, unit), sovereignId: issuer }, terms);
+  const json = canonicalJson(record);
   const treaty: Treaty = {
     json,
     issuer,
     subject: terms.subject,
     subjectKeys: terms.subjectKeys,
     issuedAt: unit.at,
-    validFrom: now,
-    expiresAt,
+    validFrom: record.valid_from,
+    expiresAt: endOf(terms, unit.at),
     revokedAt: null,
     revocationReason: null,
   };
@@ -74,6 +66,32 @@ export const issueTreaty: Handler<IssueTreaty> = (na, unit, command) => {
   });
   return json;
 };
+
+/** The signed treaty of a sovereign: the terms' own issuer is not looked at. */
+export function buildTreaty(
+  { sovereignId, keyId, signer, now, uuid }: Maker,
+  terms: TreatyTerms,
+): RecognitionTreaty {
+  const issuedAt = formatInstant(now);
+  const record = readRecognitionTreaty({
+    treaty_id: uuid(),
+    issuer_sovereign_id: sovereignId,
+    subject_sovereign_id: terms.subject,
+    subject_public_keys: terms.subjectKeys,
+    scope: terms.scope,
+    issued_at: issuedAt,
+    valid_from: issuedAt,
+    expires_at: formatInstant(endOf(terms, now)),
+    issued_by: keyId,
+    metadata: terms.metadata,
+  });
+  if (record === null) throw new Error('An issued treaty is not a RecognitionTreaty');
+  return signRecord(record, signer, keyId);
+}
+
+function endOf({ validityHours }: TreatyTerms, now: number): number {
+  return now + validityHours * HOUR;
+}
 
 export interface RevokeTreaty {
   readonly operator: OperatorClaim;

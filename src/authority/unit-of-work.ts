@@ -17,6 +17,9 @@ import {
   toSubject,
 } from './subjects.ts';
 
+/** What follows a commit; the answer also waits for a promise that it returns. */
+export type Effect = () => Promise<void> | void;
+
 export interface AuditDraft {
   readonly type: AuditEvent;
   readonly details: JsonObject;
@@ -33,7 +36,7 @@ export class UnitOfWork {
   #staged: Map<string, SubjectWrite> | null = null;
   #nonces: SpentNonce[] | null = null;
   #auditDrafts: AuditDraft[] | null = null;
-  #effects: (() => void)[] | null = null;
+  #effects: Effect[] | null = null;
 
   constructor(subjects: Subjects, at: number) {
     this.#subjects = subjects;
@@ -87,7 +90,7 @@ export class UnitOfWork {
   }
 
   /** Runs when the unit is on disk, before the answer leaves. */
-  whenCommitted(effect: () => void): void {
+  whenCommitted(effect: Effect): void {
     this.#effects ??= [];
     this.#effects.push(effect);
   }
@@ -119,7 +122,7 @@ export class UnitOfWork {
     return this.#auditDrafts ?? [];
   }
 
-  get effects(): readonly (() => void)[] {
+  get effects(): readonly Effect[] {
     return this.#effects ?? [];
   }
 }

@@ -6,6 +6,8 @@ import type { RunningAuthority } from '../boot.ts';
 import { type Config, type Flags, loadConfig } from '../config/load.ts';
 import { OPTIONS, type OptionEntry } from '../config/options.ts';
 import { systemRuntime } from '../runtime.ts';
+import type { CommandReference } from '../views/command-reference.ts';
+import { commandReference } from './command-reference.ts';
 import { EXIT, failure, onLocalFiles } from './exit-codes.ts';
 import { makeNetwork } from './init.ts';
 import { collect, examples, jsonOption } from './options.ts';
@@ -17,6 +19,13 @@ interface ServeOptions extends Flags {
   readonly networkName: string;
   readonly json?: boolean;
 }
+
+/**
+ * Log lines are written together: a system call for each would cost more than making it. A line is seen
+ * after this many milliseconds at the latest; a process that is killed loses no more than that.
+ */
+const LOG_CHUNK = 8 * 1024;
+const LOG_FLUSH_MS = 100;
 
 /** A process that is asked to stop finishes what is in flight, but not for longer than this. */
 const DRAIN_MS = 10_000;
@@ -63,21 +72,27 @@ function variablesHelp(): string {
   return ['', 'Environment only:', ...lines, limits].join('\n');
 }
 
-async function serve(options: ServeOptions): Promise<void> {
+async function serve(options: ServeOptions, command: Command): Promise<void> {
   const dataDir = options.dataDir ?? process.env.MESH_DATA_DIR ?? OPTIONS.dataDir.fallback;
   if (options.create && !existsSync(String(dataDir))) {
     makeNetwork({ dataDir: String(dataDir), networkName: options.networkName });
   }
   const config = onLocalFiles(() => loadConfig(options, process.env, systemRuntime.now()));
-  const destination = pino.destination({ fd: 1, sync: false });
-  const authority = await start(config, destination);
+  const destination = pino.destination({ fd: 1, sync: false, minLength: LOG_CHUNK });
+  setInterval(() => destination.flush(), LOG_FLUSH_MS).unref();
+  const commands = commandReference(command.parent ?? command);
+  const authority = await start(config, destination, commands);
   announce(config, authority, options);
   stopOnSignal(authority, destination);
 }
 
 type Destination = ReturnType<typeof pino.destination>;
 
-async function start(config: Config, destination: Destination): Promise<RunningAuthority> {
+async function start(
+  config: Config,
+  destination: Destination,
+  commands: CommandReference,
+): Promise<RunningAuthority> {
   // Loaded here, so that the other commands start without the server's native parts.
   const { startAuthority } = await import('../boot.ts');
   const { startEdgeThread } = await import('../threads/edge-threads.ts');
@@ -87,7 +102,9 @@ async function start(config: Config, destination: Destination): Promise<RunningA
       clock: null,
       destination,
       startThread: startEdgeThread,
+      pressThreadFrom: null,
       version: packageVersion(),
+      commands,
       onFatal() {
         destination.flushSync();
         process.exit(EXIT.failed);

@@ -43,15 +43,27 @@ function parsed(text: string) {
   }
 }
 
-export function loadSigner(setting: Setting, dataDir: string, genesis: GenesisBlock): Signer {
-  const signer = signerFromSeed(signingSeed(setting, dataDir));
+/** The key the authority signs with. */
+export interface SigningKey {
+  readonly signer: Signer;
+  /** For a signer on another thread. A function, so that nothing prints the seed by mistake. */
+  readonly signingSeed: () => Uint8Array;
+}
+
+export function loadSigningKey(
+  setting: Setting,
+  dataDir: string,
+  genesis: GenesisBlock,
+): SigningKey {
+  const seed = readSeed(setting, dataDir);
+  const signer = signerFromSeed(seed);
   if (signer.publicKey !== genesis.network_authority.public_key) {
     throw new Error('The authority’s private key is not the one the genesis block names');
   }
-  return signer;
+  return { signer, signingSeed: () => seed };
 }
 
-function signingSeed(setting: Setting, dataDir: string): Buffer {
+function readSeed(setting: Setting, dataDir: string): Buffer {
   const inline = setting('naPrivateKeyText');
   const file = setting('naPrivateKey');
   if (file !== null || inline === null) return readKeyFile(file ?? join(dataDir, FILES.naKey));

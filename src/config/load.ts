@@ -4,11 +4,10 @@
  */
 
 import { availableParallelism } from 'node:os';
-import type { Signer } from '../crypto/ed25519.ts';
 import { RATE_BUCKETS, type RateLimit, type RateLimitSettings } from '../http/rate-limit.ts';
 import { LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel } from '../log/logger.ts';
 import type { GenesisBlock } from '../records/genesis.ts';
-import { loadGenesis, loadSigner } from './identity.ts';
+import { loadGenesis, loadSigningKey, type SigningKey } from './identity.ts';
 import { loadOperators, type OperatorEntry } from './operators.ts';
 import { OPTIONS, type OptionName, RATE_LIMIT_DEFAULTS, rateLimitVariable } from './options.ts';
 
@@ -19,7 +18,7 @@ export type Flags = { readonly [Name in OptionName]?: string | boolean | readonl
 export type Environment = { readonly [name: string]: string | undefined };
 
 /** Durations are in milliseconds. */
-export interface Config {
+export interface Config extends SigningKey {
   readonly dataDir: string;
   readonly host: string;
   readonly port: number;
@@ -39,9 +38,10 @@ export interface Config {
   readonly refuseForeignIssuers: boolean;
   readonly commitWithinAgreement: boolean;
   readonly livenessFlush: number;
+  /** Between trust cycles; null when there are none. */
+  readonly trustCycle: number | null;
   readonly rateLimits: RateLimitSettings;
   readonly genesis: GenesisBlock;
-  readonly signer: Signer;
   readonly keyId: string;
   readonly operators: readonly OperatorEntry[];
   /** Things that do not stop the start but that an operator should know. */
@@ -55,7 +55,7 @@ export function loadConfig(flags: Flags, environment: Environment, now: number):
   const setting = settingReader(flags, environment);
   const dataDir = setting('dataDir') ?? '';
   const genesis = loadGenesis(setting, dataDir, flags.allowUnsignedGenesis === true);
-  const signer = loadSigner(setting, dataDir, genesis);
+  const { signer, signingSeed } = loadSigningKey(setting, dataDir, genesis);
   const operators = loadOperators(flags, environment, dataDir);
   return {
     dataDir,
@@ -82,9 +82,11 @@ export function loadConfig(flags: Flags, environment: Environment, now: number):
     commitWithinAgreement: oneOf(setting, 'commitSubset', ['on', 'off']) === 'on',
     refuseForeignIssuers: oneOf(setting, 'foreignIssuer', ['allow', 'refuse']) === 'refuse',
     livenessFlush: wholeNumber(setting, 'livenessFlush', 10, 60_000),
+    trustCycle: wholeNumber(setting, 'trustCycle', 0, 168) * 3_600_000 || null,
     rateLimits: rateLimits(environment),
     genesis,
     signer,
+    signingSeed,
     keyId: setting('keyId') ?? signer.publicKey,
     operators,
     warnings: warningsOf(genesis, operators, now),

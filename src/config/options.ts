@@ -113,6 +113,12 @@ export const OPTIONS = {
     '1000',
     'how often liveness is written; a crash loses at most this much of it',
   ),
+  trustCycle: option(
+    null,
+    'MESH_TRUST_CYCLE_HOURS',
+    '6',
+    'how often, beside at start, the authority checks its own trust decisions; 0 is never',
+  ),
 } as const satisfies Record<string, OptionEntry>;
 
 export type OptionName = keyof typeof OPTIONS;

@@ -2,6 +2,7 @@
 import { roleRule } from '../config/roles.ts';
 import type { LogFormat, LogLevel } from '../log/logger.ts';
 import type { GenesisBlock } from '../records/genesis.ts';
+import type { CommandReference } from '../views/command-reference.ts';
 import type { EdgeSettings } from './edge.ts';
 import type { RateLimitSettings } from './rate-limit.ts';
 
@@ -22,6 +23,7 @@ export interface EdgeConfig {
   readonly rateLimits: RateLimitSettings;
   readonly logLevel: LogLevel;
   readonly logFormat: LogFormat;
+  readonly commands: CommandReference;
 }
 
 export function edgeSettings(config: EdgeConfig): EdgeSettings {
@@ -40,5 +42,6 @@ export function edgeSettings(config: EdgeConfig): EdgeSettings {
       acceptV1: config.acceptSignatureV1,
     },
     nodeAuth: { audience, toleranceMs },
+    commands: config.commands,
   };
 }

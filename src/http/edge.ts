@@ -7,7 +7,9 @@ import type { Logger } from '../log/logger.ts';
 import type { EdgeMetrics } from '../metrics.ts';
 import type { GenesisBlock } from '../records/genesis.ts';
 import type { Runtime } from '../runtime.ts';
+import type { CommandReference } from '../views/command-reference.ts';
 import type { RoleRule } from './body.ts';
+import type { LiveRenderers } from './live-pages.ts';
 import type { RateLimits } from './rate-limit.ts';
 import type { Route } from './route.ts';
 
@@ -20,6 +22,8 @@ export interface EdgeSettings {
   readonly isAllowedRole: RoleRule;
   readonly operatorAuth: OperatorAuthSettings;
   readonly nodeAuth: NodeAuthSettings;
+  /** The command line, as the reference shows it. */
+  readonly commands: CommandReference;
 }
 
 export interface Edge {
@@ -27,6 +31,9 @@ export interface Edge {
   readonly call: Call;
   readonly documents: DocumentShelf;
   readonly limits: RateLimits;
+  readonly liveRenderers: LiveRenderers;
+  /** One number that all threads see: how many look at a live page. */
+  readonly viewers: Int32Array;
   readonly runtime: Runtime;
   readonly logger: Logger;
   readonly metrics: EdgeMetrics;

@@ -14,7 +14,7 @@ import { parseBody } from './body.ts';
 import type { Edge } from './edge.ts';
 import { decodePath, parseQuery, type Query } from './query.ts';
 import type { RateBucket } from './rate-limit.ts';
-import { errorEnvelope, type Reply, refusalReply } from './reply.ts';
+import { acceptsGzip, errorEnvelope, type Reply, refusalReply } from './reply.ts';
 import { isOperatorRoute, type Route } from './route.ts';
 import type { Match, Router } from './router.ts';
 import { sourceAddress } from './source-address.ts';
@@ -54,6 +54,7 @@ export interface Exchange {
   readonly operatorHeaders: OperatorHeaders | null;
   readonly nodeProof: string;
   readonly ifNoneMatch: string;
+  readonly acceptsGzip: boolean;
   readonly baseUrl: string;
 }
 
@@ -86,6 +87,7 @@ export function openExchange(edge: Edge, findRoute: Router, head: RequestHead): 
     operatorHeaders: route === null ? null : operatorHeadersOf(route, head),
     nodeProof: route?.access === 'node' ? head.header('x-mesh-node-proof') : '',
     ifNoneMatch: isRead ? head.header('if-none-match') : '',
+    acceptsGzip: isRead && acceptsGzip(head.header('accept-encoding')),
     baseUrl: isRead ? baseUrlOf(head, edge) : '',
   };
 }
@@ -153,6 +155,7 @@ function admitted(
     remoteAddr,
     baseUrl: exchange.baseUrl,
     ifNoneMatch: exchange.ifNoneMatch,
+    acceptsGzip: exchange.acceptsGzip,
     nodeProof: exchange.nodeProof,
     operator: null as OperatorClaim | null,
   };
@@ -187,10 +190,10 @@ function finished(edge: Edge, exchange: Exchange, reply: Reply): FinishedReply {
     duration_ms: Math.round(elapsed * 1000) / 1000,
     remote_addr: remoteAddr,
   });
-  const { contentType, headers, refusal } = reply;
+  const { contentType, headers, refusal, contentSecurityPolicy } = reply;
   const body =
     refusal === null ? reply.body : errorEnvelope(refusal, String(reply.body), requestId);
-  return { status, contentType, body, headers, refusal, requestId };
+  return { status, contentType, body, headers, refusal, contentSecurityPolicy, requestId };
 }
 
 function successStatus({ settings }: Edge, route: Route | null): number {

@@ -1,4 +1,6 @@
 /** What a route answers with, and the one place that renders the error envelope (spec, Errors). */
+import { promisify } from 'node:util';
+import { gzip, gzipSync } from 'node:zlib';
 import type { Answer } from '../authority/commands.ts';
 import type { PublishedDocument } from '../authority/documents.ts';
 import type { JsonObject } from '../json/value.ts';
@@ -12,17 +14,46 @@ export interface Reply {
   readonly headers: readonly (readonly [string, string])[];
   /** Set when the reply is a refusal; the edge counts failures by it. */
   readonly refusal: RefusalName | null;
+  /** That of a page; null for whatever is not shown as one. */
+  readonly contentSecurityPolicy: string | null;
+}
+
+/** A page that was made, with the policy that lets its own style and script run, and nothing else. */
+export interface HtmlPage {
+  readonly document: PublishedDocument;
+  readonly contentSecurityPolicy: string;
+}
+
+/** What a reader says of the form it takes, and of what it holds already. */
+export interface Conditions {
+  readonly ifNoneMatch: string;
+  readonly acceptsGzip: boolean;
 }
 
 const JSON_TYPE = 'application/json; charset=utf-8';
+const HTML_TYPE = 'text/html; charset=utf-8';
 const NO_STORE = [['Cache-Control', 'no-store']] as const;
 
 export function jsonReply(status: number, body: string): Reply {
-  return { status, contentType: JSON_TYPE, body, headers: NO_STORE, refusal: null };
+  return {
+    status,
+    contentType: JSON_TYPE,
+    body,
+    headers: NO_STORE,
+    refusal: null,
+    contentSecurityPolicy: null,
+  };
 }
 
 export function textReply(contentType: string, body: string): Reply {
-  return { status: 200, contentType, body, headers: NO_STORE, refusal: null };
+  return {
+    status: 200,
+    contentType,
+    body,
+    headers: NO_STORE,
+    refusal: null,
+    contentSecurityPolicy: null,
+  };
 }
 
 /** The envelope is completed with the request id when the reply is written. */
@@ -38,6 +69,7 @@ export function refusalReply(
     body: jsonText(details),
     headers: [...NO_STORE, ...headers],
     refusal,
+    contentSecurityPolicy: null,
   };
 }
 
@@ -57,25 +89,118 @@ export function answerReply(answer: Answer): Reply {
 }
 
 /** A public document from its cached bytes; 304 when the client holds this very version. */
-export function documentReply(document: PublishedDocument, ifNoneMatch: string): Reply {
-  const headers = [
-    ['Cache-Control', 'no-cache'],
-    ['ETag', document.etag],
-  ] as const;
-  const held = matchesEtag(ifNoneMatch, document.etag);
-  return {
-    status: held ? 304 : 200,
-    contentType: JSON_TYPE,
-    // A 304 leaves the body out, but its length is that of the document.
-    body: document.bytes,
-    headers,
+export function documentReply(
+  document: PublishedDocument,
+  conditions: Conditions,
+): Reply | Promise<Reply> {
+  return versionedReply(JSON_TYPE, null, document, conditions);
+}
+
+/** A page from its cached bytes; 304 when the client holds this very version. */
+export function htmlReply(
+  { document, contentSecurityPolicy }: HtmlPage,
+  conditions: Conditions,
+): Reply | Promise<Reply> {
+  return versionedReply(HTML_TYPE, contentSecurityPolicy, document, conditions);
+}
+
+/** Shorter ones travel in one packet anyway. */
+const LEAST_COMPRESSED_BYTES = 1024;
+
+/** Compressing this takes about a millisecond; what is larger is left to another thread. */
+const MOST_BYTES_AT_ONCE = 32 * 1024;
+
+/** Each form has a validator of its own; a client that holds either of them holds this very version. */
+function versionedReply(
+  contentType: string,
+  contentSecurityPolicy: string | null,
+  document: PublishedDocument,
+  { ifNoneMatch, acceptsGzip }: Conditions,
+): Reply | Promise<Reply> {
+  const { bytes, etag } = document;
+  const isCompressible = bytes.byteLength > LEAST_COMPRESSED_BYTES;
+  const held = ifNoneMatch === '' ? undefined : heldEtag(ifNoneMatch, document, isCompressible);
+  const reply = (status: number, body: Uint8Array, tag: string, isCompressed: boolean) => ({
+    status,
+    contentType,
+    body,
+    headers: headersOf(tag, isCompressible, isCompressed),
     refusal: null,
-  };
+    contentSecurityPolicy,
+  });
+  if (held !== undefined) return reply(304, bytes, held, false);
+  if (!acceptsGzip || !isCompressible) return reply(200, bytes, etag, false);
+  const compressed = compressedForm(document);
+  if (!(compressed instanceof Promise)) return reply(200, compressed, gzipEtag(etag), true);
+  return compressed.then((late) => reply(200, late, gzipEtag(etag), true));
+}
+
+function headersOf(etag: string, isCompressible: boolean, isCompressed: boolean): Reply['headers'] {
+  const always = [
+    ['Cache-Control', 'no-cache'],
+    ['ETag', etag],
+  ] as const;
+  if (!isCompressible) return always;
+  const varying = [...always, ['Vary', 'Accept-Encoding']] as const;
+  return isCompressed ? [...varying, ['Content-Encoding', 'gzip']] : varying;
+}
+
+const compressedForms = new WeakMap<PublishedDocument, Uint8Array | Promise<Uint8Array>>();
+const gzipElsewhere = promisify(gzip);
+
+/** Made for the first reader that takes it, and kept as long as the document is. */
+function compressedForm(document: PublishedDocument): Uint8Array | Promise<Uint8Array> {
+  const known = compressedForms.get(document);
+  if (known !== undefined) return known;
+  const { bytes } = document;
+  const form =
+    bytes.byteLength <= MOST_BYTES_AT_ONCE
+      ? gzipSync(bytes)
+      : // Of a copy: the bytes may be used again once a newer version is published.
+        gzipElsewhere(new Uint8Array(bytes)).then((late) => {
+          compressedForms.set(document, late);
+          return late;
+        });
+  compressedForms.set(document, form);
+  return form;
+}
+
+function gzipEtag(etag: string): string {
+  return `${etag.slice(0, -1)}-gzip"`;
+}
+
+/** The validator that the client holds; undefined when it holds another version, or none. */
+function heldEtag(
+  ifNoneMatch: string,
+  { etag }: PublishedDocument,
+  isCompressible: boolean,
+): string | undefined {
+  if (matchesEtag(ifNoneMatch, etag)) return etag;
+  if (!isCompressible) return undefined;
+  const compressed = gzipEtag(etag);
+  return matchesEtag(ifNoneMatch, compressed) ? compressed : undefined;
 }
 
 /** If-None-Match compares weakly: a `W/` prefix does not matter (RFC 9110, 13.1.2). */
 function matchesEtag(header: string, etag: string): boolean {
-  if (header === '') return false;
   if (header === etag || header.trim() === '*') return true;
   return header.split(',').some((entry) => entry.trim().replace(/^W\//, '') === etag);
+}
+
+/** What nearly all clients send: gzip among others, without a weight of its own. */
+const NAMES_GZIP = /(?:^|,)\s*gzip\s*(?:,|$)/;
+
+/** Whether an Accept-Encoding names gzip, or anything, and not with a weight of 0. */
+export function acceptsGzip(acceptEncoding: string): boolean {
+  if (acceptEncoding === '') return false;
+  if (NAMES_GZIP.test(acceptEncoding)) return true;
+  let byName: boolean | undefined;
+  let byStar = false;
+  for (const entry of acceptEncoding.toLowerCase().split(',')) {
+    const [coding = '', ...parameters] = entry.split(';').map((part) => part.trim());
+    const isWanted = !parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter));
+    if (coding === 'gzip' || coding === 'x-gzip') byName = isWanted;
+    if (coding === '*') byStar = isWanted;
+  }
+  return byName ?? byStar;
 }

@@ -30,6 +30,7 @@ export interface RouteRequest extends SignedRequest {
   readonly remoteAddr: string;
   readonly baseUrl: string;
   readonly ifNoneMatch: string;
+  readonly acceptsGzip: boolean;
   readonly nodeProof: string;
   /** Set on operator routes, and on public ones that were called with operator headers. */
   readonly operator: OperatorClaim | null;

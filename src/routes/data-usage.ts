@@ -66,7 +66,7 @@ export const dataUsageRoutes: readonly Route[] = [
       const name = 'data_license_policy';
       const policy = edge.documents.get(name) ?? (await renewedDocument(name, edge));
       if (policy === undefined) return refusalReply('no_policy');
-      return documentReply(policy, request.ifNoneMatch);
+      return documentReply(policy, request);
     },
   },
   recordRoute({

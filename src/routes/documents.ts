@@ -6,6 +6,7 @@ import {
   publishedDocument,
 } from '../authority/documents.ts';
 import type { Edge } from '../http/edge.ts';
+import { keptByBaseUrl } from '../http/kept.ts';
 import { documentReply, type Reply, refusalReply } from '../http/reply.ts';
 import type { Route, RouteRequest } from '../http/route.ts';
 import { jsonText } from '../json/write.ts';
@@ -43,10 +44,7 @@ export const documentRoutes: readonly Route[] = [
       bootstrap_anchor_count: Type.Integer(),
     }),
     refusals: [],
-    handle(request, edge) {
-      const metadata = sovereignMetadata(edge.settings.genesis, request.baseUrl);
-      return documentReply(publishedDocument(jsonText(metadata)), request.ifNoneMatch);
-    },
+    handle: (request, edge) => documentReply(metadataOf(edge, request.baseUrl), request),
   },
   {
     method: 'GET',
@@ -69,6 +67,10 @@ export const documentRoutes: readonly Route[] = [
     handle: (request, edge) => serveDocument('crl', request, edge),
   },
 ];
+
+const metadataOf = keptByBaseUrl(({ settings }, baseUrl) =>
+  publishedDocument(jsonText(sovereignMetadata(settings.genesis, baseUrl))),
+);
 
 /** The others are published at start, and by whatever changes them. */
 function isRenewable(name: DocumentName): name is keyof typeof RENEWALS {
@@ -93,7 +95,7 @@ export function serveDocument(
 ): Reply | Promise<Reply> {
   const document = edge.documents.get(name);
   if (document !== undefined && request.now < document.freshUntil) {
-    return documentReply(document, request.ifNoneMatch);
+    return documentReply(document, request);
   }
   return renewed(name, request, edge);
 }
@@ -101,7 +103,7 @@ export function serveDocument(
 async function renewed(name: DocumentName, request: RouteRequest, edge: Edge): Promise<Reply> {
   const document = await renewedDocument(name, edge);
   if (document === undefined) return refusalReply('service_not_ready');
-  return documentReply(document, request.ifNoneMatch);
+  return documentReply(document, request);
 }
 
 /** The document as it stands after this call; undefined when there is none. */

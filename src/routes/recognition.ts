@@ -64,7 +64,7 @@ export const recognitionRoutes: readonly Route[] = [
       if (issuer === ownName) return serveDocument('sovereign_revocation_feed', request, edge);
       return withAnswer(edge.call('readForeignFeed', { issuer }), (answer) =>
         answer.ok
-          ? documentReply(publishedDocument(answer.json), request.ifNoneMatch)
+          ? documentReply(publishedDocument(answer.json), request)
           : refusalReply(answer.refusal, answer.details),
       );
     },

@@ -1,4 +1,5 @@
 import { publishedDocument } from '../authority/documents.ts';
+import { keptByBaseUrl } from '../http/kept.ts';
 import { documentReply } from '../http/reply.ts';
 import type { Route } from '../http/route.ts';
 import { jsonText } from '../json/write.ts';
@@ -13,9 +14,10 @@ export const referenceRoutes: readonly Route[] = [
     summary: 'This HTTP surface as OpenAPI 3.0.3',
     answer: { contentType: 'application/json' },
     refusals: [],
-    handle({ baseUrl, ifNoneMatch }, edge) {
-      const document = openApiDocument(edge.routes, edge.settings.genesis.network_name, baseUrl);
-      return documentReply(publishedDocument(jsonText(document)), ifNoneMatch);
-    },
+    handle: (request, edge) => documentReply(descriptionOf(edge, request.baseUrl), request),
   },
 ];
+
+const descriptionOf = keptByBaseUrl(({ routes, settings }, baseUrl) =>
+  publishedDocument(jsonText(openApiDocument(routes, settings.genesis.network_name, baseUrl))),
+);

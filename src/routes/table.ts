@@ -12,7 +12,9 @@ import { enrolmentRoutes } from './enrolment.ts';
 import { evidenceRoutes } from './evidence.ts';
 import { graphRoutes } from './graph.ts';
 import { healthRoutes } from './health.ts';
+import { operatorPageRoutes } from './operator-pages.ts';
 import { operatorRoutes } from './operators.ts';
+import { pageRoutes } from './pages.ts';
 import { policyRoutes } from './policies.ts';
 import { recognitionRoutes } from './recognition.ts';
 import { referenceRoutes } from './reference.ts';
@@ -20,6 +22,7 @@ import { treatyRoutes } from './treaties.ts';
 import { verificationRoutes } from './verification.ts';
 
 export const ROUTES: readonly Route[] = [
+  ...pageRoutes,
   ...healthRoutes,
   ...documentRoutes,
   ...enrolmentRoutes,
@@ -37,5 +40,6 @@ export const ROUTES: readonly Route[] = [
   ...consensusRoutes,
   ...dataUsageRoutes,
   ...graphRoutes,
+  ...operatorPageRoutes,
   ...referenceRoutes,
 ];

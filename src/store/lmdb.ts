@@ -6,16 +6,17 @@
  */
 import { closeSync, existsSync, mkdirSync, openSync, readSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Database, open, type RootDatabase } from 'lmdb';
+import { asBinary, type Database, open, type RootDatabase } from 'lmdb';
 import { Packr } from 'msgpackr';
 import { parseJson } from '../json/parse.ts';
 import { canonicalJson } from '../json/write.ts';
 import { describeSelf, isAlive, type ProcessIdentity } from './process-identity.ts';
+import { createShapes, type Shape, type Shapes, type StoredSnapshot } from './shapes.ts';
+import { createSharing } from './sharing.ts';
 import {
   type AuditEntry,
   type Changes,
   GENESIS_HASH,
-  type Snapshot,
   type Store,
   StoreConflict,
   type StoreContents,
@@ -25,8 +26,10 @@ import {
   type Unit,
 } from './store.ts';
 
-const SCHEMA_VERSION = 1;
+const SCHEMA_VERSION = 2;
 const MAX_DATABASES = 16;
+/** Address space, not memory: a map that grows with the file would count its pages a second time. */
+const MAP_SIZE = 64 * 1024 ** 3;
 /** Revisions whose changes are kept for followers; an older follower loads everything again. */
 const KEPT_CHANGES = 10_000;
 const NONCE_BUCKET_MS = 60_000;
@@ -65,6 +68,8 @@ export function openLmdbStore(dataDir: string): Store {
     );
   }
   const { ownership, closedCleanly } = takeOwnership(env, db.meta);
+  const shapes = createShapes((db.meta.get('shapes') ?? []) as readonly Shape[]);
+  let storedShapes = shapes.table.length;
 
   /** The revision that was given out last, and the one up to which everything is on disk. */
   let revision = Number(db.meta.get('revision') ?? 0);
@@ -77,16 +82,28 @@ export function openLmdbStore(dataDir: string): Store {
   const inFlight = new Map<string, number>();
 
   function load(): StoreContents {
+    const share = createSharing();
     return {
       revision: landedRevision,
-      subjects: db.subjects.getRange({ versions: true }).map(toStoredSubject),
+      subjects: db.subjects.getRange({ versions: true }).map(({ key, value, version = 0 }) => ({
+        kind: share(key[0]),
+        id: key[1],
+        version,
+        snapshot: shapes.build(value, share),
+      })),
       nonces: db.nonces.getKeys().map((key) => ({
         forgetAt: Number((key as unknown[])[0]),
         digest: String((key as unknown[])[1]),
       })),
       liveness: db.liveness.getRange().map(({ key, value }) => {
         const [lastSeen, status, remoteAddr, newestSignedAt] = value;
-        return { id: String(key), lastSeen, status, remoteAddr, newestSignedAt };
+        return {
+          id: key,
+          lastSeen,
+          status: share(status),
+          remoteAddr: share(remoteAddr),
+          newestSignedAt,
+        };
       }),
       recentAudit: recentAudit(db.audit),
       auditHead: lastAudit(db.audit)?.hash ?? GENESIS_HASH,
@@ -98,7 +115,7 @@ export function openLmdbStore(dataDir: string): Store {
     if (failure !== null) return Promise.reject(new Error(failure));
     let encoded: EncodedUnit;
     try {
-      encoded = encodeUnit(unit);
+      encoded = encodeUnit(unit, shapes);
     } catch (cause) {
       return Promise.reject(cause);
     }
@@ -134,6 +151,7 @@ export function openLmdbStore(dataDir: string): Store {
     const first = revision + 1;
     try {
       await writeAsOwner(() => {
+        writeNewShapes();
         for (const { unit } of batch) writeUnit(unit);
         db.meta.put('revision', revision);
       });
@@ -154,10 +172,21 @@ export function openLmdbStore(dataDir: string): Store {
     if (inFlight.get(key) === write.version) inFlight.delete(key);
   }
 
+  /** A shape is on disk no later than what is written in it. */
+  function writeNewShapes(): void {
+    if (shapes.table.length === storedShapes) return;
+    db.meta.put('shapes', shapes.table);
+    storedShapes = shapes.table.length;
+  }
+
   function writeUnit(unit: EncodedUnit): void {
     revision += 1;
     for (const { write, bytes } of unit.subjects) {
-      db.subjects.put([write.kind, write.id], bytes, write.version);
+      db.subjects.put(
+        [write.kind, write.id],
+        asBinary(bytes) as unknown as StoredSnapshot,
+        write.version,
+      );
     }
     for (const { digest, forgetAt } of unit.nonces) db.nonces.put([bucketOf(forgetAt), digest], 1);
     for (const entry of unit.audit) {
@@ -240,7 +269,7 @@ function openEnvironment(dataDir: string, readOnly: boolean): RootDatabase {
   assertIsDatabase(join(path, 'data.mdb'));
   if (!readOnly) mkdirSync(path, { recursive: true, mode: 0o700 });
   // Without overlapping sync a write's promise resolves when it is on disk, which is what we promise.
-  return open({ path, maxDbs: MAX_DATABASES, overlappingSync: false, readOnly });
+  return open({ path, maxDbs: MAX_DATABASES, mapSize: MAP_SIZE, overlappingSync: false, readOnly });
 }
 
 /** LMDB maps the file into memory unseen, and one that is no database ends the process. */
@@ -262,14 +291,13 @@ function assertIsDatabase(path: string): void {
 const MAGIC = Buffer.from('dec0efbe', 'hex');
 const MAGIC_AT = 24;
 
+const packr = new Packr({ useRecords: false });
+const SUBJECTS = { name: 'subjects', useVersions: true, encoder: packr };
+
 function openDatabases(env: RootDatabase) {
   return {
     meta: env.openDB<unknown, string>({ name: 'meta', useVersions: true }),
-    subjects: env.openDB<Buffer, [string, string]>({
-      name: 'subjects',
-      useVersions: true,
-      encoding: 'binary',
-    }),
+    subjects: env.openDB<StoredSnapshot, [string, string]>(SUBJECTS),
     nonces: env.openDB<number, [number, string]>({ name: 'nonces' }),
     audit: env.openDB<string, number>({ name: 'audit', encoding: 'string' }),
     changes: env.openDB<readonly (readonly [string, string])[], number>({ name: 'changes' }),
@@ -312,26 +340,17 @@ function recentAudit(audit: Database<string, number>): AuditEntry[] {
   return [...entries].map(({ value }) => decodeAudit(value)).reverse();
 }
 
-function toStoredSubject(entry: {
-  key: [string, string];
-  value: Buffer;
-  version?: number;
-}): StoredSubject {
-  const [kind, id] = entry.key;
-  const snapshot = packr.unpack(entry.value) as Snapshot;
-  return { kind, id, version: entry.version ?? 0, snapshot };
-}
-
-const packr = new Packr({ useRecords: false });
-
 /** Encodes outside the transaction, so that a value that cannot be stored spoils no other unit. */
-function encodeUnit({ subjects, nonces, audit }: Unit): EncodedUnit {
+function encodeUnit({ subjects, nonces, audit }: Unit, shapes: Shapes): EncodedUnit {
   for (const { kind, id } of subjects) {
     if (kind.length + id.length > MAX_KEY_LENGTH)
       throw new Error('The id of a subject is too long');
   }
   return {
-    subjects: subjects.map((write) => ({ write, bytes: packr.pack(write.snapshot) })),
+    subjects: subjects.map((write) => ({
+      write,
+      bytes: packr.pack(shapes.flatten(write.snapshot)),
+    })),
     nonces,
     audit: audit.map((entry) => canonicalJson({ ...entry })),
   };

@@ -57,8 +57,10 @@ export interface StoredLiveness {
 
 export interface StoreContents {
   readonly revision: number;
+  /** By kind, and the subjects of one kind in the order of their ids. */
   readonly subjects: Iterable<StoredSubject>;
   readonly nonces: Iterable<SpentNonce>;
+  /** In the order of the ids. */
   readonly liveness: Iterable<StoredLiveness>;
   /** The last audit entries, oldest first. */
   readonly recentAudit: readonly AuditEntry[];

@@ -41,6 +41,7 @@ export interface EdgeHost {
   readonly call: Call;
   readonly board: DocumentBoard;
   readonly limits: LocalRateLimits;
+  readonly viewers: Int32Array;
   readonly clock: Float64Array | null;
   log(lines: string): void;
   /** Everything that is measured, from what each edge reports. */
@@ -71,6 +72,7 @@ export async function serveOnThreads(
   const shared: SharedState = {
     documentVersions: host.board.versions,
     failuresLimitedUntil: new Uint32Array(new SharedArrayBuffer(Uint32Array.BYTES_PER_ELEMENT)),
+    viewers: host.viewers,
     clock: host.clock,
   };
   const edges = threads.map((thread) => connect(thread, host, shared, reports));

@@ -8,6 +8,7 @@ import { edgeSettings } from '../http/edge-config.ts';
 import { listen, type Server } from '../http/server.ts';
 import { createLogger } from '../log/logger.ts';
 import { createEdgeMetrics } from '../metrics.ts';
+import { LIVE_RENDERERS } from '../pages/live-renderers.ts';
 import { ROUTES } from '../routes/table.ts';
 import { type Runtime, systemRuntime } from '../runtime.ts';
 import { type AuthorityLink, createAuthorityLink } from './authority-link.ts';
@@ -54,6 +55,8 @@ async function serve({ config, port: httpPort, shared }: Serve): Promise<void> {
     call: link.call,
     documents: link.documents,
     limits: link.limits,
+    liveRenderers: LIVE_RENDERERS,
+    viewers: shared.viewers,
     runtime,
     logger: createLogger({ level, format, destination: { write: link.log }, now: runtime.now }),
     metrics: createEdgeMetrics(),
@@ -62,7 +65,7 @@ async function serve({ config, port: httpPort, shared }: Serve): Promise<void> {
     routes: ROUTES,
     isDraining: () => state.draining,
   };
-  const server = await listen(edge, config.host, httpPort, 'shared');
+  const server = await listen(edge, config.host, httpPort);
   serving = Object.assign(state, { link, edge, server });
   post({ type: 'listening' });
 }

@@ -12,6 +12,8 @@ export interface SharedState {
   readonly documentVersions: Int32Array;
   /** One number: seconds since the epoch until which the node-failure limit stops some node. */
   readonly failuresLimitedUntil: Uint32Array;
+  /** One number: how many look at a live page. */
+  readonly viewers: Int32Array;
   /** A clock set by hand: one number, milliseconds since the epoch; null for the system's. */
   readonly clock: Float64Array | null;
 }

@@ -6,6 +6,11 @@ import { displayTime } from './display-time.ts';
 import { type RecentChange, recentChangeRow } from './recent-changes.ts';
 import { connectomeSummary, edgeRow, sequenceValue } from './recognition-graph.ts';
 import type { Edge, RecognitionIndex } from './recognition-index.ts';
+import {
+  type CompletedTrustCycle,
+  type TrustCycleSummary,
+  trustCycleSummary,
+} from './trust-cycle.ts';
 
 export interface DashboardSources {
   readonly networkName: string;
@@ -17,6 +22,8 @@ export interface DashboardSources {
   readonly recognition: RecognitionIndex;
   /** The newest imported feed of each issuer. */
   readonly feeds: readonly ImportedFeed[];
+  /** The newest completed one; null before the first. */
+  readonly trustCycle: CompletedTrustCycle | null;
   /** Newest first. */
   readonly recentChanges: readonly RecentChange[];
 }
@@ -36,21 +43,13 @@ const LINKS = {
   cli_reference: '/cli-reference',
 };
 
-/** No trust cycle has been observed: it is summarised here once one completes. */
-const NO_TRUST_CYCLE = {
-  status: 'not_observed',
-  freshness: 'none',
-  completed_at: null,
-  completed_at_display: '',
-  age_hours: null,
-};
-
 export function dashboard(sources: DashboardSources, now: number): JsonObject {
   const { networkName: id, networkVersion: version, recognition, feeds, ready } = sources;
   const treaties = recognition.edges().map((edge) => treatyRow(edge, now));
   const feedRows = feeds.map((feed) => feedRow(feed, now));
   const treatySummary = summariseTreaties(treaties);
   const feedSummary = summariseFeeds(feedRows);
+  const trustCycle = trustCycleSummary(sources.trustCycle, now);
   return {
     sovereign: { id, version },
     readiness: { status: ready ? 'ready' : 'not_ready' },
@@ -60,9 +59,9 @@ export function dashboard(sources: DashboardSources, now: number): JsonObject {
     treaties: treaties.sort(byUrgency),
     revocation_feed_summary: feedSummary,
     revocation_feeds: feedRows,
-    trust_cycle_summary: NO_TRUST_CYCLE,
+    trust_cycle_summary: trustCycle,
     recent_changes: sources.recentChanges.map(recentChangeRow),
-    warnings: warnings(ready, treatySummary, feedSummary),
+    warnings: warnings(ready, treatySummary, feedSummary, trustCycle),
     links: LINKS,
   };
 }
@@ -141,6 +140,7 @@ function warnings(
   ready: boolean,
   treaties: ReturnType<typeof summariseTreaties>,
   feeds: ReturnType<typeof summariseFeeds>,
+  trustCycle: TrustCycleSummary,
 ): JsonValue {
   const sentences: string[] = [];
   if (!ready) sentences.push('The authority cannot reach its state.');
@@ -150,6 +150,10 @@ function warnings(
   }
   if (feeds.stale_count > 0) {
     sentences.push(`Imported revocation feeds older than three days: ${feeds.stale_count}.`);
+  }
+  if (trustCycle.status === 'failed') sentences.push('The last trust cycle failed.');
+  if (trustCycle.freshness === 'stale') {
+    sentences.push('The last trust cycle is more than two days old.');
   }
   return sentences;
 }

@@ -10,7 +10,7 @@ const API_VERSION = 'v0.1';
 const GENERAL_STATUSES = [400, 401, 403, 404, 409, 422, 429, 500] as const;
 
 /** Refusals every route of an access class can give, beside its own. */
-const ACCESS_REFUSALS: Readonly<Record<Route['access'], readonly RefusalName[]>> = {
+export const ACCESS_REFUSALS: Readonly<Record<Route['access'], readonly RefusalName[]>> = {
   public: [],
   internal: [],
   node: ['node_auth_failed'],
@@ -19,7 +19,7 @@ const ACCESS_REFUSALS: Readonly<Record<Route['access'], readonly RefusalName[]>>
   'public-or-operator': ['admin_auth_failed'],
 };
 
-const AUTH_HINTS: Readonly<Record<Route['access'], string>> = {
+export const AUTH_HINTS: Readonly<Record<Route['access'], string>> = {
   public: 'no authentication',
   internal: 'not gated in code: restrict by deployment',
   node: 'signed body, or header X-Mesh-Node-Proof',

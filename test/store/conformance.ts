@@ -272,6 +272,17 @@ export function testStore({ name, open, keptChanges }: StoreUnderTest): void {
       assert.equal(revision, 0);
     });
 
+    test('subjects of a kind, and liveness, are loaded in the order of their ids', async () => {
+      await using place = await open();
+      const ids = ['b', 'a-1', '10', '9', 'a', 'B', 'a1'];
+      await place.store.commit(unitOf(...ids.map((id) => created('certificate', id, {}))));
+      const contact = { lastSeen: 1, status: '', remoteAddr: '', newestSignedAt: 0 };
+      await place.store.touchMany(ids.map((id) => ({ id, ...contact })));
+      const { subjects, liveness } = place.store.load();
+      const loaded = [Array.from(subjects, ({ id }) => id), Array.from(liveness, ({ id }) => id)];
+      assert.deepEqual(loaded, [[...ids].sort(), [...ids].sort()]);
+    });
+
     test('nonces are loaded until their time has passed, and then forgotten', async () => {
       await using place = await open();
       const minutes = range(1, 20).map((minute) => ({

@@ -67,14 +67,51 @@ test('a process that lost the folder cannot write to it any more', async () => {
   await env.close();
 });
 
+test('snapshots of one kind with other members come back, whenever their shapes were stored', async () => {
+  await using place = await open();
+  const contexts = [
+    { text: 'x'.repeat(100_000), none: undefined, big: 2n ** 60n, negative: -1.5 },
+    { nested: { list: [{ deep: 'é😀' }], none: null } },
+    { negative: -1.5, big: 2n ** 60n },
+    {},
+  ];
+  let { store } = place;
+  for (const [i, context] of contexts.entries()) {
+    await store.commit({ subjects: [created('c', `${i}`, context)], nonces: [], audit: [] });
+    await store.close();
+    store = await place.reopen();
+    const loaded = Array.from(store.load().subjects, ({ snapshot }) => snapshot.context);
+    assert.deepEqual(loaded, contexts.slice(0, i + 1));
+  }
+});
+
+test('a shape that a refused unit was the first to use is stored with the next that uses it', async () => {
+  await using place = await open();
+  const { store } = place;
+  await store.commit({ subjects: [created('c', 'held', {})], nonces: [], audit: [] });
+  const impossible = created('c', 'impossible', { shape: 2n ** 200n });
+  for (const subjects of [[created('c', 'held', { shape: 1 })], [impossible]]) {
+    await assert.rejects(store.commit({ subjects, nonces: [], audit: [] }));
+  }
+  await store.commit({
+    subjects: [created('c', 'next', { shape: 2 })],
+    nonces: [],
+    audit: [],
+  });
+  await store.close();
+  const reopened = await place.reopen();
+  const loaded = Array.from(reopened.load().subjects, ({ snapshot }) => snapshot.context);
+  assert.deepEqual(loaded, [{}, { shape: 2 }]);
+});
+
 test('a folder of another schema version is refused', async () => {
   await using place = await open();
   await place.store.close();
   const env = openEnvironment({ path: join(place.folder, 'state'), maxDbs: 16 });
-  await env.openDB<unknown, string>({ name: 'meta', useVersions: true }).put('schema', 2);
+  await env.openDB<unknown, string>({ name: 'meta', useVersions: true }).put('schema', 1);
   await env.close();
   assert.throws(() => openLmdbStore(place.folder), {
-    message: 'The data directory has schema version 2; this program reads version 1',
+    message: 'The data directory has schema version 1; this program reads version 2',
   });
 });
 

@@ -8,6 +8,7 @@ import { type Environment, type Flags, loadConfig } from '../../src/config/load.
 import { type Signer, signerFromSeed } from '../../src/crypto/ed25519.ts';
 import { readKeyFile } from '../../src/keys/key-file.ts';
 import { systemRuntime } from '../../src/runtime.ts';
+import type { CommandReference } from '../../src/views/command-reference.ts';
 import { type TestClock, testClock } from './clock.ts';
 import { reusedEdgeThread } from './edge-threads.ts';
 
@@ -15,8 +16,12 @@ export interface TestOptions {
   readonly environment?: Environment;
   readonly flags?: Flags;
   readonly clock?: TestClock;
+  /** Entries from which the revocation list is made on a thread of its own. */
+  readonly pressThreadFrom?: number;
   /** A folder of an earlier authority; it is then not removed at the end. */
   readonly dataDir?: string;
+  /** What the command reference tells of; nothing when it is not asked for. */
+  readonly commands?: CommandReference;
 }
 
 export interface TestOperator {
@@ -35,6 +40,7 @@ export interface TestAuthority {
   /** Every log line written so far. */
   readonly logLines: readonly string[];
   flush(): Promise<void>;
+  runTrustCycle(): Promise<void>;
   /** Resolves when what edges on other threads have logged is here; `send` awaits it. */
   settle(): Promise<void>;
   stop(): Promise<void>;
@@ -43,15 +49,26 @@ export interface TestAuthority {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
+const NO_COMMANDS: CommandReference = {
+  name: 'mesh-na',
+  description: '',
+  version: 'test',
+  options: [],
+  notes: '',
+  commands: [],
+};
+
 /** The whole suite passes with any number of them. */
 const THREADS = process.env.MESH_TEST_THREADS ?? '1';
+const PRESS_THREAD_FROM = process.env.MESH_TEST_PRESS_THREAD_FROM;
 
-/** Rate limits off: a test that is about them switches its bucket on. */
+/** Rate limits and trust cycles off: a test that is about them switches them on. */
 const UNLIMITED: Environment = {
   MESH_RATE_LIMIT_ADMIN: 'off',
   MESH_RATE_LIMIT_JOIN: 'off',
   MESH_RATE_LIMIT_JOIN_FAILURES: 'off',
   MESH_RATE_LIMIT_NODE_FAILURES: 'off',
+  MESH_TRUST_CYCLE_HOURS: '0',
 };
 
 /** `given` sets when it is made, and with which keys: seeds of root, authority, first operators. */
@@ -85,8 +102,11 @@ export async function startTestAuthority(options: TestOptions = {}): Promise<Tes
     runtime: { ...systemRuntime, now: clock.now },
     clock: clock.shared,
     startThread: reusedEdgeThread,
+    pressThreadFrom:
+      options.pressThreadFrom ?? (PRESS_THREAD_FROM ? Number(PRESS_THREAD_FROM) : null),
     destination: { write: (lines) => logLines.push(...lines.split(/(?<=\n)/)) },
     version: 'test',
+    commands: options.commands ?? NO_COMMANDS,
     onFatal(cause) {
       throw cause;
     },
@@ -108,6 +128,7 @@ export async function startTestAuthority(options: TestOptions = {}): Promise<Tes
     standard: operatorFrom(dataDir, 'ops-standard', 'operator-standard'),
     logLines,
     flush: running.flush,
+    runTrustCycle: running.runTrustCycle,
     settle: running.settle,
     stop,
     async restart() {

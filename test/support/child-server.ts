@@ -46,6 +46,7 @@ export const NO_LIMITS: ChildEnvironment = {
   MESH_RATE_LIMIT_JOIN: 'off',
   MESH_RATE_LIMIT_JOIN_FAILURES: 'off',
   MESH_RATE_LIMIT_NODE_FAILURES: 'off',
+  MESH_TRUST_CYCLE_HOURS: '0',
 };
 
 /** The wall clock, for tests whose other half is another process. */
@@ -78,6 +79,8 @@ export async function startChildServer(
       logLines: [],
       settle: () => Promise.resolve(),
       flush: () => Promise.reject(new Error('A server in another process flushes by itself')),
+      runTrustCycle: () =>
+        Promise.reject(new Error('A server in another process checks its trust by itself')),
       stop: () => server.end('SIGTERM').then(() => undefined),
       async restart() {
         await server.end('SIGTERM');

@@ -1,0 +1,98 @@
+/**
+ * More heartbeats than the authority can answer at once: many connections that each send the next one as
+ * soon as the last is answered, against as many as are enough to keep it busy. Throughput must hold, and
+ * somebody who only asks whether the service lives must not have to queue.
+ */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { systemRuntime } from '../src/runtime.ts';
+import { openConnection } from './connection.ts';
+import { contest, rateOf, type Settings, type Standing } from './contest.ts';
+import type { Load } from './load.ts';
+import { compare, lineOf, type Report } from './report.ts';
+import { assertAccepted, type RoundResult } from './round.ts';
+import { type AuthorityProcess, startAuthority } from './servers.ts';
+
+const BUSY_CONNECTIONS = 64;
+const OVERLOAD_CONNECTIONS = 384;
+const NODES = 1000;
+const ENROLLING = { connections: 32, seconds: 600, rate: null };
+const FIRST_GUESS = 15_000;
+const HEADROOM = 1.3;
+const PROBE_EVERY_MS = 50;
+const TARGET = 0.85;
+const PROBE = Buffer.from('GET /healthz HTTP/1.1\r\nHost: bench\r\n\r\n');
+
+export async function benchOverload(load: Load, settings: Settings): Promise<Report> {
+  const { cpuProf, threads } = settings;
+  await using na = await startAuthority(cpuProf && join(cpuProf, 'overload'), threads);
+  const plan = { target: na, ...ENROLLING };
+  assertAccepted('NA joins', await load.ask('enrol', { plan, network: na.network, nodes: NODES }));
+  const probes = new Map<number, number[]>();
+  let fastest = FIRST_GUESS;
+
+  function beat(connections: number) {
+    return async (seconds: number): Promise<RoundResult> => {
+      // Both beat on one authority, which takes each signed request once.
+      await load.ask('sign', { count: Math.ceil(seconds * fastest * HEADROOM) });
+      const running = load.ask('heartbeats', { target: na, connections, rate: null, seconds });
+      const latencies = probes.get(connections) ?? [];
+      probes.set(connections, latencies);
+      latencies.push(...(await probeUntil(na, running)));
+      const result = await running;
+      fastest = Math.max(fastest, rateOf(result));
+      return result;
+    };
+  }
+  const [overloaded, busy] = (await contest(
+    [
+      { name: `${OVERLOAD_CONNECTIONS} connections`, run: beat(OVERLOAD_CONNECTIONS) },
+      { name: `${BUSY_CONNECTIONS} connections`, run: beat(BUSY_CONNECTIONS) },
+    ],
+    settings,
+  )) as [Standing, Standing];
+  return {
+    benchmark: 'overload',
+    about: `${NODES} nodes, closed loop, ${threads} threads`,
+    lines: [overloaded, busy].map(lineOf),
+    comparisons: [compare(overloaded, busy, TARGET)],
+    notes: [
+      ...[...probes].map(([connections, latencies]) => probeNote(connections, latencies)),
+      `resident memory at the end: ${residentMegabytes(na.pid)} MB`,
+    ],
+  };
+}
+
+/** Asks /healthz on a connection of its own until the round has ended; latencies in milliseconds. */
+async function probeUntil(na: AuthorityProcess, round: Promise<unknown>): Promise<number[]> {
+  let running = true;
+  void round.finally(() => {
+    running = false;
+  });
+  const connection = await openConnection(na.port);
+  const latencies: number[] = [];
+  while (running) {
+    const sentAt = systemRuntime.elapsed();
+    await new Promise<void>((resolve, reject) => {
+      connection.answered = () => resolve();
+      connection.failed = (cause) => reject(cause);
+      connection.send(PROBE);
+    });
+    latencies.push(systemRuntime.elapsed() - sentAt);
+    await sleep(PROBE_EVERY_MS);
+  }
+  connection.close();
+  return latencies;
+}
+
+function probeNote(connections: number, latencies: readonly number[]): string {
+  const sorted = [...latencies].sort((a, b) => a - b);
+  const at = (share: number) => (sorted[Math.floor((sorted.length - 1) * share)] ?? 0).toFixed(1);
+  return `/healthz beside ${connections} connections: p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, longest ${at(1)} ms`;
+}
+
+function residentMegabytes(pid: number): number {
+  const status = readFileSync(`/proc/${pid}/status`, 'latin1');
+  return Math.round(Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024);
+}

@@ -1,0 +1,137 @@
+/**
+ * A thousand people who look at the live dashboard while heartbeats run at full speed: what they cost the
+ * heartbeats, and how long a change takes to reach them.
+ */
+import { createHash } from 'node:crypto';
+import { connect, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { keyPairFromSeed } from '../src/client/keys.ts';
+import { createOperatorClient } from '../src/client/operator-client.ts';
+import { readKeyFile } from '../src/keys/key-file.ts';
+import { systemRuntime } from '../src/runtime.ts';
+import { contest, rateOf, type Settings, type Standing } from './contest.ts';
+import { newKeys } from './fleet.ts';
+import type { Load } from './load.ts';
+import { compare, lineOf, type Report } from './report.ts';
+import { assertAccepted, type RoundResult } from './round.ts';
+import { type AuthorityProcess, startAuthority } from './servers.ts';
+
+const VIEWERS = 1000;
+const CONNECTIONS = 64;
+const NODES = 1000;
+const ENROLLING = { connections: 32, seconds: 600, rate: null };
+const FIRST_GUESS = 15_000;
+const HEADROOM = 1.3;
+const CHANGE_EVERY_MS = 1000;
+const TARGET = 0.9;
+
+export async function benchViewers(load: Load, settings: Settings): Promise<Report> {
+  const { cpuProf, threads } = settings;
+  await using na = await startAuthority(cpuProf && join(cpuProf, 'viewers'), threads);
+  const plan = { target: na, ...ENROLLING };
+  assertAccepted('NA joins', await load.ask('enrol', { plan, network: na.network, nodes: NODES }));
+  const delays: number[] = [];
+  let fastest = FIRST_GUESS;
+
+  async function beat(seconds: number): Promise<RoundResult> {
+    await load.ask('sign', { count: Math.ceil(seconds * fastest * HEADROOM) });
+    const order = { target: na, connections: CONNECTIONS, rate: null, seconds };
+    const result = await load.ask('heartbeats', order);
+    fastest = Math.max(fastest, rateOf(result));
+    return result;
+  }
+  const [watched, unwatched] = (await contest(
+    [
+      {
+        name: `${VIEWERS} viewers`,
+        async run(seconds) {
+          const viewers = await openViewers(na);
+          const running = beat(seconds);
+          delays.push(...(await changeUntil(na, viewers, running)));
+          for (const { socket } of viewers) socket.destroy();
+          return running;
+        },
+      },
+      { name: 'no viewers', run: beat },
+    ],
+    settings,
+  )) as [Standing, Standing];
+  delays.sort((a, b) => a - b);
+  const at = (share: number) => (delays[Math.floor((delays.length - 1) * share)] ?? 0).toFixed(0);
+  return {
+    benchmark: 'viewers',
+    about: `${NODES} nodes on ${CONNECTIONS} connections, closed loop, a treaty a second`,
+    lines: [watched, unwatched].map(lineOf),
+    comparisons: [compare(watched, unwatched, TARGET)],
+    notes: [`from the answer of a change to a viewer: p50 ${at(0.5)} ms, p99 ${at(0.99)} ms`],
+  };
+}
+
+interface Viewer {
+  readonly socket: Socket;
+  /** Calls back with whatever arrives. */
+  onText: (text: string) => void;
+}
+
+async function openViewers(na: AuthorityProcess): Promise<Viewer[]> {
+  const viewers: Viewer[] = [];
+  for (let i = 0; i < VIEWERS; i += 1) viewers.push(await openViewer(na));
+  return viewers;
+}
+
+/** A WebSocket by hand: frames of the server are plain text between a few bytes of head. */
+function openViewer({ port }: AuthorityProcess): Promise<Viewer> {
+  const key = createHash('md5').update(systemRuntime.uuid()).digest('base64');
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host: '127.0.0.1', port });
+    const viewer: Viewer = { socket, onText: () => undefined };
+    socket.on('error', reject);
+    socket.once('data', () => {
+      socket.on('data', (bytes) => viewer.onText(bytes.toString('latin1')));
+      resolve(viewer);
+    });
+    socket.write(
+      'GET /live?topic=dashboard HTTP/1.1\r\nHost: bench\r\nUpgrade: websocket\r\n' +
+        `Connection: Upgrade\r\nSec-WebSocket-Key: ${key}\r\nSec-WebSocket-Version: 13\r\n\r\n`,
+    );
+  });
+}
+
+/** Issues a treaty a second until the round has ended; how long each took to reach each viewer. */
+async function changeUntil(
+  na: AuthorityProcess,
+  viewers: readonly Viewer[],
+  round: Promise<unknown>,
+): Promise<number[]> {
+  let running = true;
+  void round.finally(() => {
+    running = false;
+  });
+  const operator = createOperatorClient({
+    url: na.url,
+    keyId: 'ops-privileged',
+    key: keyPairFromSeed(readKeyFile(join(na.dataDir, 'keys', 'operator-privileged.key'))),
+  });
+  const [key] = newKeys(1);
+  const delays: number[] = [];
+  while (running) {
+    const subject = `neighbour-${systemRuntime.uuid()}`;
+    let answeredAt = Number.POSITIVE_INFINITY;
+    for (const viewer of viewers) {
+      viewer.onText = (text) => {
+        if (!text.includes(subject)) return;
+        delays.push(Math.max(0, systemRuntime.elapsed() - answeredAt));
+        viewer.onText = () => undefined;
+      };
+    }
+    await operator.issueTreaty({
+      subject_sovereign_id: subject,
+      subject_public_keys: [key?.publicKey ?? ''],
+      validity_hours: 24,
+    });
+    answeredAt = systemRuntime.elapsed();
+    await sleep(CHANGE_EVERY_MS);
+  }
+  return delays;
+}

@@ -1,0 +1,57 @@
+/** The command tree as plain data, for whoever shows it. */
+import type { EventEmitter } from 'node:events';
+import type { Command } from 'commander';
+import type { CommandEntry, CommandReference, Term } from '../views/command-reference.ts';
+
+export function commandReference(program: Command): CommandReference {
+  return {
+    name: program.name(),
+    description: program.description(),
+    version: program.version() ?? '',
+    options: optionTerms(program),
+    notes: notesOf(program),
+    commands: program.commands.flatMap((command) => entriesOf(command, '')),
+  };
+}
+
+/** A command that only gathers others is told by them. */
+function entriesOf(command: Command, above: string): CommandEntry[] {
+  const path = `${above}${command.name()}`;
+  if (command.commands.length > 0) {
+    return command.commands.flatMap((below) => entriesOf(below, `${path} `));
+  }
+  const entry = {
+    path,
+    description: command.description(),
+    usage: command.createHelp().commandUsage(command),
+    arguments: argumentTerms(command),
+    options: optionTerms(command),
+    notes: notesOf(command),
+  };
+  return [entry];
+}
+
+function argumentTerms(command: Command): Term[] {
+  const help = command.createHelp();
+  return command.registeredArguments.map((argument) => ({
+    term: help.argumentTerm(argument),
+    description: help.argumentDescription(argument),
+  }));
+}
+
+function optionTerms(command: Command): Term[] {
+  const help = command.createHelp();
+  return help.visibleOptions(command).map((option) => ({
+    term: help.optionTerm(option),
+    description: help.optionDescription(option),
+  }));
+}
+
+/** The texts that `addHelpText` puts behind the help, asked for in the way the help asks for them. */
+function notesOf(command: Command): string {
+  const pieces: string[] = [];
+  const write = (text: string) => pieces.push(text);
+  // Commands are emitters, which their declarations leave out.
+  (command as unknown as EventEmitter).emit('afterHelp', { error: false, command, write });
+  return pieces.join('').trim();
+}

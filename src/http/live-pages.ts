@@ -1,0 +1,59 @@
+/**
+ * Live pages: whoever looks at one is sent its newest content as soon as the document behind it changes.
+ * A change is rendered once, whatever the number of viewers.
+ */
+import type { DocumentShelf } from '../authority/document-board.ts';
+import type { PublishedDocument } from '../authority/documents.ts';
+
+export const LIVE_TOPICS = ['dashboard', 'connectome'] as const;
+export type LiveTopic = (typeof LIVE_TOPICS)[number];
+
+/** The HTML that a page shows of its document, from the JSON text of the document. */
+export type LiveRenderers = Readonly<
+  Record<LiveTopic, (json: string, networkName: string) => string>
+>;
+
+export interface LivePages {
+  /** The newest message for viewers of the topic; null when there is no document yet. */
+  current(topic: LiveTopic): string | null;
+  /** Calls back with every new message of a topic. */
+  onChange(listener: (topic: LiveTopic, message: string) => void): void;
+}
+
+export function isLiveTopic(text: string): text is LiveTopic {
+  return LIVE_TOPICS.some((topic) => topic === text);
+}
+
+/** `isWatched` spares the work of rendering for nobody. */
+export function createLivePages(
+  documents: DocumentShelf,
+  renderers: LiveRenderers,
+  networkName: string,
+  isWatched: (topic: LiveTopic) => boolean,
+): LivePages {
+  const messages = new Map<LiveTopic, { readonly etag: string; readonly text: string }>();
+  const listeners: ((topic: LiveTopic, message: string) => void)[] = [];
+
+  function messageOf(topic: LiveTopic, { bytes, etag }: PublishedDocument): string {
+    const known = messages.get(topic);
+    if (known?.etag === etag) return known.text;
+    const json = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
+    const text = JSON.stringify({ topic, html: renderers[topic](json, networkName) });
+    messages.set(topic, { etag, text });
+    return text;
+  }
+
+  documents.onChange((name, document) => {
+    if (!isLiveTopic(name) || !isWatched(name)) return;
+    const message = messageOf(name, document);
+    for (const listener of listeners) listener(name, message);
+  });
+
+  return {
+    current(topic) {
+      const document = documents.latest(topic);
+      return document === undefined ? null : messageOf(topic, document);
+    },
+    onChange: (listener) => listeners.push(listener),
+  };
+}

@@ -1,0 +1,123 @@
+/**
+ * What all pages have in common: head, navigation, landmarks, one style sheet, and a policy that lets
+ * nothing else be loaded. Links are relative, so that the pages also work below a path of a proxy; all
+ * pages are one segment deep for that.
+ */
+import { publishedDocument } from '../authority/documents.ts';
+import type { HtmlPage } from '../http/reply.ts';
+import type { InlineCode } from './inline-code.ts';
+import { STYLE } from './style.ts';
+import { type Html, template } from './templates.ts';
+import { THEME_SCRIPT } from './theme-script.ts';
+
+export interface PageParts {
+  /** Of the window, and the heading of the page unless there is one. */
+  readonly title: string;
+  /** The only `<h1>` of the page: a body starts its headings with `<h2>`. */
+  readonly heading?: string;
+  /** One sentence below the heading. */
+  readonly lede?: string;
+  /** Path of the route, such as `/dashboard`. */
+  readonly path: string;
+  readonly networkName: string;
+  readonly body: Html;
+  /** Rules of this page alone, behind the shared ones. No element may have a `style` attribute. */
+  readonly style?: InlineCode;
+  /** Runs at the end of the page. No element may have an event handler attribute. */
+  readonly script?: InlineCode | null;
+  /** Whether the script talks to this server, by requests or a WebSocket. */
+  readonly connects?: boolean;
+  /** Whether the page has forms, which may only lead to this server. */
+  readonly forms?: boolean;
+}
+
+const NAVIGATION = [
+  ['/', 'Home'],
+  ['/dashboard', 'Dashboard'],
+  ['/connectome', 'Connectome'],
+  ['/atlas', 'Atlas'],
+  ['/api-reference', 'API'],
+  ['/cli-reference', 'CLI'],
+] as const;
+
+const frame = template<
+  PageParts & {
+    readonly heading: string;
+    readonly shared: { readonly style: InlineCode; readonly theme: InlineCode };
+    readonly links: readonly (readonly [string, string, boolean])[];
+    readonly isolate: (text: string) => string;
+  }
+>(`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title><%= it.title %> · <%= it.isolate(it.networkName) %></title>
+<link rel="icon" href="data:,">
+<style><%~ it.shared.style.text %></style>
+<% if (it.style) { %>
+<style><%~ it.style.text %></style>
+<% } %>
+<script><%~ it.shared.theme.text %></script>
+</head>
+<body>
+<a class="skip" href="#content">Skip to content</a>
+<header class="top">
+<div class="top-row">
+<p class="brand"><a href="./"><svg class="mark" viewBox="0 0 24 24" width="24" height="24" aria-hidden="true" focusable="false"><path d="M12 3 4 17.5h16z"/><circle cx="12" cy="4" r="2.5"/><circle cx="4.5" cy="17.5" r="2.5"/><circle cx="19.5" cy="17.5" r="2.5"/></svg><span class="brand-text"><bdi class="brand-name"><%= it.networkName %></bdi><span class="brand-kind">Network Authority</span></span></a></p>
+<nav class="pages" aria-label="Pages"><ul>
+<% for (const [href, label, current] of it.links) { %>
+<li><a href="<%= href %>"<% if (current) { %> aria-current="page"<% } %>><%= label %></a></li>
+<% } %>
+</ul></nav>
+<button class="theme" type="button" data-theme-toggle hidden><svg viewBox="0 0 20 20" width="18" height="18" aria-hidden="true" focusable="false"><circle cx="10" cy="10" r="7.25"/><path d="M10 2.75a7.25 7.25 0 0 1 0 14.5z"/></svg><span class="visually-hidden" data-theme-label>Switch theme</span></button>
+</div>
+</header>
+<main id="content" tabindex="-1">
+<div class="page-head">
+<h1><bdi><%= it.heading %></bdi></h1>
+<% if (it.lede) { %>
+<p class="lede"><%= it.lede %></p>
+<% } %>
+</div>
+<%~ it.body %>
+</main>
+<footer class="bottom"><p>This page only reads: it changes nothing and loads nothing from elsewhere.</p></footer>
+<% if (it.script) { %>
+<script><%~ it.script.text %></script>
+<% } %>
+</body>
+</html>
+`);
+
+export function renderPage(parts: PageParts): HtmlPage {
+  const html = frame({
+    ...parts,
+    heading: parts.heading ?? parts.title,
+    shared: { style: STYLE, theme: THEME_SCRIPT },
+    links: NAVIGATION.map(([path, label]) => [`.${path}`, label, path === parts.path]),
+    isolate,
+  });
+  return { document: publishedDocument(html), contentSecurityPolicy: policyOf(parts) };
+}
+
+function policyOf({ style, script, connects = false, forms = false }: PageParts): string {
+  const sources = (...codes: readonly (InlineCode | null | undefined)[]) =>
+    codes.flatMap((code) => code?.source ?? []).join(' ');
+  return [
+    "default-src 'none'",
+    `style-src ${sources(STYLE, style)}`,
+    `script-src ${sources(THEME_SCRIPT, script)}`,
+    'img-src data:',
+    ...(connects ? ["connect-src 'self'"] : []),
+    "base-uri 'none'",
+    `form-action ${forms ? "'self'" : "'none'"}`,
+    "frame-ancestors 'none'",
+  ].join('; ');
+}
+
+/** Text of unknown direction where no element can isolate it. */
+function isolate(text: string): string {
+  return `\u2068${text}\u2069`;
+}

@@ -1,0 +1,140 @@
+/** Which names stand in the drawing at rest: those of most links first, and none upon another or on a node. */
+import type { Point } from './graph-layout.ts';
+
+export interface LabelledNode extends Point {
+  readonly radius: number;
+  readonly text: string;
+  /** Higher is placed earlier. */
+  readonly weight: number;
+}
+
+export interface Label {
+  readonly x: number;
+  readonly y: number;
+  readonly anchor: 'start' | 'middle' | 'end';
+  /** False when there is no room: then it shows on focus and under the pointer only. */
+  readonly isShown: boolean;
+}
+
+interface Box {
+  readonly left: number;
+  readonly right: number;
+  readonly top: number;
+  readonly bottom: number;
+}
+
+export const LABEL_SIZE = 13;
+const GAP = 5;
+const WIDE =
+  /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]/u;
+
+/** In the order of the nodes. Of the free places, the one that fewest of the lines cross is taken. */
+export function placeLabels(
+  nodes: readonly LabelledNode[],
+  lines: readonly (readonly [from: number, to: number])[],
+  { width, height }: { readonly width: number; readonly height: number },
+): Label[] {
+  const taken: Box[] = nodes.map(circleBox);
+  const labels: Label[] = [];
+  const order = nodes
+    .map((_, index) => index)
+    .sort((a, b) => weightAt(nodes, b) - weightAt(nodes, a) || a - b);
+  const crossings = (box: Box) =>
+    lines.filter(([from, to]) => crosses(nodes[from], nodes[to], box)).length;
+  for (const index of order) {
+    const node = nodes[index];
+    if (node === undefined) continue;
+    const inside = placesFor(node).filter(({ box }) => isInside(box, width, height));
+    const free = inside
+      .filter(({ box }) => !taken.some((other) => overlap(box, other, node)))
+      .map((place) => ({ place, cost: crossings(place.box) }))
+      .sort((a, b) => a.cost - b.cost)[0]?.place;
+    if (free !== undefined) taken.push(free.box);
+    const { x, y, anchor } = free ?? inside[0] ?? { x: node.x, y: node.y, anchor: 'middle' };
+    labels[index] = { x: rounded(x), y: rounded(y), anchor, isShown: free !== undefined };
+  }
+  return labels;
+}
+
+/** Whether the line passes through the box, looked at in steps smaller than a name is high. */
+function crosses(from: Point | undefined, to: Point | undefined, box: Box): boolean {
+  if (from === undefined || to === undefined) return false;
+  const steps = Math.ceil(Math.hypot(to.x - from.x, to.y - from.y) / (LABEL_SIZE / 2));
+  for (let step = 0; step <= steps; step += 1) {
+    const x = from.x + ((to.x - from.x) * step) / steps;
+    const y = from.y + ((to.y - from.y) * step) / steps;
+    if (x > box.left && x < box.right && y > box.top && y < box.bottom) return true;
+  }
+  return false;
+}
+
+function rounded(value: number): number {
+  return Math.round(value * 10) / 10;
+}
+
+function weightAt(nodes: readonly LabelledNode[], index: number): number {
+  return nodes[index]?.weight ?? 0;
+}
+
+type Place = Omit<Label, 'isShown'> & { readonly box: Box };
+
+function placesFor({ x, y, radius, text }: LabelledNode): Place[] {
+  const length = widthOf(text);
+  const off = radius + GAP;
+  const baseline = y + LABEL_SIZE * 0.35;
+  const beside = { top: y - LABEL_SIZE * 0.6, bottom: y + LABEL_SIZE * 0.6 };
+  const [left, right] = [x - length / 2, x + length / 2];
+  const below = y + off + LABEL_SIZE * 0.8;
+  const above = y - off;
+  return [
+    {
+      x: x + off,
+      y: baseline,
+      anchor: 'start',
+      box: { left: x + off, right: x + off + length, ...beside },
+    },
+    {
+      x: x - off,
+      y: baseline,
+      anchor: 'end',
+      box: { left: x - off - length, right: x - off, ...beside },
+    },
+    {
+      x,
+      y: below,
+      anchor: 'middle',
+      box: { left, right, top: y + off, bottom: y + off + LABEL_SIZE * 1.2 },
+    },
+    {
+      x,
+      y: above,
+      anchor: 'middle',
+      box: { left, right, top: above - LABEL_SIZE, bottom: above + 2 },
+    },
+  ];
+}
+
+/** Measured with a wide system font in mind: a label that turns out narrower does no harm. */
+function widthOf(text: string): number {
+  let width = 0;
+  for (const character of text) width += LABEL_SIZE * (WIDE.test(character) ? 1.05 : 0.58);
+  return width;
+}
+
+function circleBox({ x, y, radius }: LabelledNode): Box {
+  return { left: x - radius, right: x + radius, top: y - radius, bottom: y + radius };
+}
+
+function overlap(box: Box, other: Box, own: LabelledNode): boolean {
+  if (other.left === own.x - own.radius && other.top === own.y - own.radius) return false;
+  return (
+    box.left < other.right &&
+    other.left < box.right &&
+    box.top < other.bottom &&
+    other.top < box.bottom
+  );
+}
+
+function isInside({ left, right, top, bottom }: Box, width: number, height: number): boolean {
+  return left >= 4 && right <= width - 4 && top >= 2 && bottom <= height - 2;
+}

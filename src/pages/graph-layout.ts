@@ -1,0 +1,122 @@
+/**
+ * Where the sovereigns of a graph are drawn: a force layout that reads no clock and nothing random, so
+ * that the same graph always looks the same, on every thread and after every restart.
+ */
+import {
+  forceCollide,
+  forceLink,
+  forceManyBody,
+  forceSimulation,
+  forceX,
+  forceY,
+  type SimulationLinkDatum,
+  type SimulationNodeDatum,
+} from 'd3-force';
+
+export interface Point {
+  readonly x: number;
+  readonly y: number;
+}
+
+export interface GraphLayout {
+  readonly width: number;
+  readonly height: number;
+  /** Of the nodes, in their order. */
+  readonly positions: readonly Point[];
+}
+
+/** Beyond these a drawing tells less than a table, and takes too long to lay out. */
+export const MOST_DRAWN_NODES = 300;
+export const MOST_DRAWN_TREATIES = 1500;
+
+const WIDTH = 1200;
+const MARGIN = 48;
+
+interface LayoutNode extends SimulationNodeDatum {
+  readonly radius: number;
+}
+
+/** `links` are pairs of indexes of nodes; `radii` say how much room each node takes. */
+export function layoutGraph(
+  radii: readonly number[],
+  links: readonly (readonly [from: number, to: number])[],
+): GraphLayout {
+  const height = heightFor(radii.length);
+  const ticks = ticksFor(radii.length);
+  const nodes: LayoutNode[] = radii.map((radius, index) => ({ ...onSpiral(index), radius }));
+  const springs: SimulationLinkDatum<LayoutNode>[] = links
+    .filter(([from, to]) => from !== to)
+    .map(([source, target]) => ({ source, target }));
+  const spacing = Math.sqrt((WIDTH * height) / Math.max(radii.length, 6));
+  forceSimulation(nodes)
+    .randomSource(repeatable())
+    .force('link', forceLink(springs).distance(spacing * 0.9))
+    .force(
+      'charge',
+      forceManyBody<LayoutNode>()
+        .strength(-spacing * 6)
+        .theta(1.1)
+        .distanceMax(spacing * 8),
+    )
+    .force(
+      'collide',
+      forceCollide<LayoutNode>(({ radius }) => radius + spacing * 0.14),
+    )
+    .force('x', forceX<LayoutNode>(0).strength(0.05))
+    .force('y', forceY<LayoutNode>(0).strength(0.05 * (WIDTH / height)))
+    .stop()
+    .alphaDecay(1 - 0.001 ** (1 / ticks))
+    .tick(ticks);
+  return { width: WIDTH, height, positions: fitted(nodes, height) };
+}
+
+function heightFor(count: number): number {
+  if (count <= 2) return 260;
+  if (count <= 8) return 440;
+  return count <= 60 ? 640 : 860;
+}
+
+/** Each graph cools down in its own number of steps: more for a large one would only take longer. */
+function ticksFor(count: number): number {
+  return count <= 60 ? 300 : 120;
+}
+
+const GOLDEN_ANGLE = Math.PI * (3 - Math.sqrt(5));
+
+function onSpiral(index: number): Point {
+  const radius = 24 * Math.sqrt(index + 0.5);
+  return { x: radius * Math.cos(index * GOLDEN_ANGLE), y: radius * Math.sin(index * GOLDEN_ANGLE) };
+}
+
+/** A linear congruential generator (Numerical Recipes) that begins the same way every time. */
+function repeatable(): () => number {
+  let state = 1;
+  return () => {
+    state = (Math.imul(1664525, state) + 1013904223) >>> 0;
+    return state / 2 ** 32;
+  };
+}
+
+/** Fills the drawing, at most twice as wide apart as the forces wanted it. */
+function fitted(nodes: readonly LayoutNode[], height: number): Point[] {
+  const xs = nodes.map(({ x = 0 }) => x);
+  const ys = nodes.map(({ y = 0 }) => y);
+  const across = spanOf(xs, WIDTH);
+  const down = spanOf(ys, height);
+  return nodes.map(({ x = 0, y = 0 }) => ({
+    x: rounded(WIDTH / 2 + (x - across.middle) * across.scale),
+    y: rounded(height / 2 + (y - down.middle) * down.scale),
+  }));
+}
+
+function spanOf(values: readonly number[], room: number): { middle: number; scale: number } {
+  const least = Math.min(...values, Number.POSITIVE_INFINITY);
+  const most = Math.max(...values, Number.NEGATIVE_INFINITY);
+  if (!Number.isFinite(least)) return { middle: 0, scale: 1 };
+  const span = Math.max(most - least, 1);
+  return { middle: (least + most) / 2, scale: Math.min(2, (room - 2 * MARGIN) / span) };
+}
+
+function rounded(value: number): number {
+  return Math.round(value * 10) / 10;
+}

@@ -1,0 +1,130 @@
+/** The recognition graph as it is drawn and explored: made from the published Connectome document. */
+import type { EdgeRow } from '../views/recognition-graph.ts';
+
+/** The members of the Connectome document that pages show. */
+export interface ConnectomeDocument {
+  readonly summary: {
+    readonly sovereign_count: number;
+    readonly recognition_edge_count: number;
+    readonly active_edge_count: number;
+    readonly revoked_edge_count: number;
+    readonly revoked_trust_material_count: number;
+    readonly imported_revocation_count: number;
+  };
+  readonly sovereigns: readonly { readonly sovereign_id: string }[];
+  readonly recognition_edges: readonly EdgeRow[];
+  readonly revoked_trust_material: readonly RevokedMaterial[];
+  readonly revocation_blast_radius: readonly BlastRadiusRow[];
+}
+
+export interface RevokedMaterial {
+  readonly type: string;
+  readonly id: string;
+  readonly reason: string | null;
+  readonly revoked_at: string;
+  readonly lifecycle_state?: string;
+  readonly issuer_sovereign_id?: string;
+}
+
+export interface BlastRadiusRow {
+  readonly type: string;
+  readonly id: string;
+  readonly issuer_sovereign_id: string;
+  readonly affected_accepting_sovereigns: readonly string[];
+  readonly reason: string | null;
+  readonly revoked_at: string;
+}
+
+export type EdgeState = EdgeRow['lifecycle_state'];
+
+/** From what counts most to what counts least. */
+export const EDGE_STATES = ['active', 'expiring_soon', 'expired', 'revoked', 'replaced'] as const;
+
+export const STATE_WORDS: Readonly<Record<EdgeState, string>> = {
+  active: 'active',
+  expiring_soon: 'expiring soon',
+  expired: 'expired',
+  revoked: 'revoked',
+  replaced: 'replaced',
+};
+
+export interface GraphNode {
+  readonly index: number;
+  readonly id: string;
+  readonly isOwn: boolean;
+  readonly outgoing: EdgeRow[];
+  readonly incoming: EdgeRow[];
+  /** Attestations of this sovereign that an imported feed revokes. */
+  readonly revocations: BlastRadiusRow[];
+  /** Links that begin or end here. */
+  degree: number;
+}
+
+/** All treaties from one sovereign to another. */
+export interface GraphLink {
+  readonly from: GraphNode;
+  readonly to: GraphNode;
+  readonly treaties: EdgeRow[];
+  /** That of the treaty that counts most. */
+  state: EdgeState;
+  /** Whether there are treaties in the other direction too. */
+  isMutual: boolean;
+}
+
+export interface GraphModel {
+  readonly document: ConnectomeDocument;
+  /** Sorted by name. */
+  readonly nodes: readonly GraphNode[];
+  readonly links: readonly GraphLink[];
+  node(id: string): GraphNode | undefined;
+}
+
+export function graphModel(document: ConnectomeDocument, ownName: string): GraphModel {
+  const byId = new Map<string, GraphNode>();
+  for (const { sovereign_id: id } of document.sovereigns) {
+    byId.set(id, {
+      index: byId.size,
+      id,
+      isOwn: id === ownName,
+      outgoing: [],
+      incoming: [],
+      revocations: [],
+      degree: 0,
+    });
+  }
+  const links = linksOf(document.recognition_edges, byId);
+  for (const row of document.revocation_blast_radius) {
+    byId.get(row.issuer_sovereign_id)?.revocations.push(row);
+  }
+  return { document, nodes: [...byId.values()], links, node: (id) => byId.get(id) };
+}
+
+function linksOf(edges: readonly EdgeRow[], nodes: ReadonlyMap<string, GraphNode>): GraphLink[] {
+  const links = new Map<string, GraphLink>();
+  for (const edge of edges) {
+    const from = nodes.get(edge.from);
+    const to = nodes.get(edge.to);
+    if (from === undefined || to === undefined) continue;
+    from.outgoing.push(edge);
+    to.incoming.push(edge);
+    const key = `${from.index} ${to.index}`;
+    const known = links.get(key);
+    if (known === undefined) {
+      const state = edge.lifecycle_state;
+      links.set(key, { from, to, treaties: [edge], state, isMutual: false });
+      from.degree += 1;
+      if (to !== from) to.degree += 1;
+    } else {
+      known.treaties.push(edge);
+      if (rank(edge.lifecycle_state) < rank(known.state)) known.state = edge.lifecycle_state;
+    }
+  }
+  for (const link of links.values()) {
+    link.isMutual = link.from !== link.to && links.has(`${link.to.index} ${link.from.index}`);
+  }
+  return [...links.values()];
+}
+
+function rank(state: EdgeState): number {
+  return EDGE_STATES.indexOf(state);
+}

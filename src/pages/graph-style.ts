@@ -1,0 +1,65 @@
+/** How the drawn graph and the tables of treaties look, beside what all pages share. */
+export const GRAPH_STYLE = `
+.graph { display: grid; gap: 0.75rem; }
+.graph-box {
+  overflow-x: auto; background: var(--surface); border: 1px solid var(--line); border-radius: var(--radius);
+  overscroll-behavior-x: contain;
+}
+.graph-picture { display: block; width: 100%; min-width: 46rem; height: auto; }
+.link { fill: none; stroke-width: 1.5; stroke: var(--muted); }
+.link.s-active { stroke: var(--ok); }
+.link.s-expiring_soon { stroke: var(--warn); stroke-dasharray: 9 4; }
+.link.s-expired { stroke: var(--muted); stroke-dasharray: 2 4; }
+.link.s-revoked { stroke: var(--danger); stroke-dasharray: 6 3 2 3; }
+.link.s-replaced { stroke: var(--muted); stroke-dasharray: 0.5 7; stroke-linecap: round; }
+.arrow { fill: var(--muted); stroke: none; }
+.arrow.s-active { fill: var(--ok); }
+.arrow.s-expiring_soon { fill: var(--warn); }
+.arrow.s-revoked { fill: var(--danger); }
+.graph-picture .link { stroke-opacity: 0.75; }
+.graph-picture.dense .link { stroke-width: 1; stroke-opacity: 0.4; }
+.graph-picture.dense .arrow { opacity: 0.7; }
+.graph-picture .link:hover { stroke-width: 3; stroke-opacity: 1; }
+.dot { fill: var(--accent); stroke: var(--surface); stroke-width: 1.5; }
+.own-ring { fill: var(--surface); stroke: var(--ink); stroke-width: 2; }
+.evidence { fill: var(--danger-soft); stroke: var(--danger); stroke-width: 1.5; stroke-dasharray: 3 2; }
+.node.own .dot { fill: var(--ink); }
+.node text {
+  fill: var(--ink); font-family: var(--sans); paint-order: stroke; stroke: var(--surface);
+  stroke-width: 3.5px; stroke-linejoin: round; pointer-events: none;
+}
+.node.own text { font-weight: 650; }
+.node.crowded text { visibility: hidden; }
+.node.crowded:hover text, .node.crowded:focus text, .node.crowded.lit.near text, .node.selected text { visibility: visible; }
+.node:hover .dot, .node:focus .dot { stroke: var(--ink); stroke-width: 2.5; }
+.node:focus { outline: none; }
+.node:focus-visible .dot { stroke: var(--ink); stroke-width: 4; }
+.node:focus-visible text, .node:hover text { font-weight: 650; }
+.node.selected .dot { fill: var(--warn); stroke: var(--ink); stroke-width: 3; }
+.node.selected text { font-weight: 650; }
+.graph-picture .links .link.dim { stroke-opacity: 0.1; marker-end: none; }
+.graph-picture .links .link.lit { stroke-width: 2.5; stroke-opacity: 1; }
+.node.dim .dot, .node.dim .own-ring, .node.dim .evidence { opacity: 0.25; }
+.node.dim:not(:hover, :focus) text { visibility: hidden; }
+.legend { display: flex; flex-wrap: wrap; align-items: center; gap: 0.375rem 1rem; font-size: 0.875rem; color: var(--muted); }
+.legend ul { display: flex; flex-wrap: wrap; gap: 0.375rem 1.25rem; padding: 0; list-style: none; }
+.legend li { display: flex; align-items: center; gap: 0.5rem; color: var(--ink); }
+.legend-title { font-weight: 600; }
+.legend p { flex: 1 0 100%; max-width: 60rem; }
+.legend .link { stroke-width: 2; }
+.name { overflow-wrap: anywhere; min-width: 9rem; }
+.name a { color: inherit; }
+.name a:hover { color: var(--accent); }
+td.id, th.id { min-width: 12rem; }
+.quiet { color: var(--muted); }
+td.name, th.name { max-width: 24rem; }
+.counts { grid-template-columns: repeat(2, minmax(0, 1fr)); }
+@media (min-width: 40rem) { .counts { grid-template-columns: repeat(3, minmax(0, 1fr)); } }
+@media (min-width: 68rem) { .counts { grid-template-columns: repeat(6, minmax(0, 1fr)); } }
+@media (forced-colors: active) {
+  .dot { fill: LinkText; }
+  .link { stroke: CanvasText; }
+  .node text { fill: CanvasText; stroke: Canvas; }
+}
+@media print { .graph-picture { min-width: 0; } }
+`;

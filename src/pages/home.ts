@@ -1,0 +1,170 @@
+/** `/`: what this network is, where everything stands, and how to start. */
+import type { HtmlPage } from '../http/reply.ts';
+import type { Route } from '../http/route.ts';
+import type { GenesisBlock } from '../records/genesis.ts';
+import { renderPage } from './frame.ts';
+import { inlineCode } from './inline-code.ts';
+import { anchorOf, isPage, type RouteGroup, routeGroups } from './route-groups.ts';
+import { template } from './templates.ts';
+
+export function homePage(
+  genesis: GenesisBlock,
+  routes: readonly Route[],
+  baseUrl: string,
+): HtmlPage {
+  const { network_name: name, network_version: version } = genesis;
+  return renderPage({
+    title: 'Home',
+    heading: name,
+    lede: 'The authority of this sovereign trust network: it enrols nodes, keeps their liveness, renews and revokes their certificates, and says whom the network recognises.',
+    path: '/',
+    networkName: name,
+    body: home({
+      identity: identityOf(genesis, baseUrl),
+      version,
+      views: VIEWS,
+      starts: startsAt(baseUrl),
+      groups: routeGroups(routes.filter((route) => !isPage(route))).map(linksOf),
+    }),
+    style: HOME_STYLE,
+  });
+}
+
+function identityOf(
+  { network_name, network_authority, ...genesis }: GenesisBlock,
+  baseUrl: string,
+) {
+  return [
+    ['Sovereign', network_name, 'name'],
+    ['Authority key', network_authority.public_key, 'id'],
+    ['Network version', genesis.network_version, 'name'],
+    ['Root key', genesis.root_public_key, 'id'],
+    ['Address', baseUrl, 'id'],
+    ['Authority valid', `${network_authority.valid_from} to ${network_authority.valid_to}`, 'id'],
+  ] as const;
+}
+
+const VIEWS = [
+  ['./dashboard', 'Dashboard', 'Readiness, nodes, treaties at risk, and what changed last.'],
+  ['./connectome', 'Connectome', 'Who recognises whom, what is revoked, and whom that touches.'],
+  ['./atlas', 'Atlas', 'The recognition graph to explore, with its evidence.'],
+  ['./api-reference', 'API reference', 'Every route: fields, limits and refusals.'],
+  ['./cli-reference', 'CLI reference', 'Every command: options and examples.'],
+  ['./swagger.json', 'OpenAPI', 'The same surface for machines.'],
+] as const;
+
+function startsAt(baseUrl: string) {
+  return [
+    {
+      title: 'Bring a node in',
+      lines: [
+        `export MESH_URL=${baseUrl}`,
+        'mesh-na invite --role role:client',
+        'mesh-na node join --token <token>',
+        'mesh-na node heartbeat',
+      ],
+    },
+    {
+      title: 'Watch over the network',
+      lines: [
+        `export MESH_URL=${baseUrl}`,
+        'mesh-na nodes',
+        'mesh-na revoke <certificate> --reason key_compromise',
+        'mesh-na treaty list',
+      ],
+    },
+    {
+      title: 'Read what is public',
+      lines: ['genesis', 'policy', 'crl'].map((document) => `curl -s ${baseUrl}/${document}`),
+    },
+    {
+      title: 'Check that it is well',
+      lines: ['readyz', 'health', 'metrics'].map((path) => `curl -s ${baseUrl}/${path}`),
+    },
+  ];
+}
+
+/** What can simply be opened is linked to; of the rest the reference tells. */
+function linksOf({ id, title, note, routes }: RouteGroup) {
+  return {
+    id,
+    title,
+    note,
+    links: routes.map((route) => {
+      const { method, path, summary } = route;
+      const opens =
+        method === 'GET' && route.access.match(/public|internal/) && !path.includes('{');
+      const href = opens ? `.${path}` : `./api-reference#${anchorOf(route)}`;
+      return { method, path, summary, href };
+    }),
+  };
+}
+
+const home = template<{
+  readonly identity: ReturnType<typeof identityOf>;
+  readonly version: string;
+  readonly views: typeof VIEWS;
+  readonly starts: ReturnType<typeof startsAt>;
+  readonly groups: readonly ReturnType<typeof linksOf>[];
+}>(`<section class="section" aria-labelledby="identity">
+<h2 id="identity">Identity</h2>
+<dl class="card identity">
+<% for (const [term, value, kind] of it.identity) { %>
+<div><dt><%= term %></dt><dd<% if (kind === 'id') { %> class="id"<% } %>><bdi><%= value %></bdi></dd></div>
+<% } %>
+</dl>
+</section>
+<section class="section" aria-labelledby="views">
+<h2 id="views">Where to look</h2>
+<ul class="cards wide views">
+<% for (const [href, title, text] of it.views) { %>
+<li class="card"><a href="<%= href %>"><%= title %></a><p class="card-note"><%= text %></p></li>
+<% } %>
+</ul>
+</section>
+<section class="section" aria-labelledby="start">
+<h2 id="start">How to start</h2>
+<div class="starts">
+<% for (const { title, lines } of it.starts) { %>
+<div><h3><%= title %></h3><pre class="code" tabindex="0" aria-label="<%= title %>"><%= lines.join('\\n') %></pre></div>
+<% } %>
+</div>
+</section>
+<section class="section" aria-labelledby="routes">
+<h2 id="routes">Routes</h2>
+<% for (const group of it.groups) { %>
+<section class="routes" aria-labelledby="routes-<%= group.id %>">
+<div class="routes-head"><h3 id="routes-<%= group.id %>"><%= group.title %></h3><p class="muted small"><%= group.note %></p></div>
+<ul>
+<% for (const link of group.links) { %>
+<li><a href="<%= link.href %>"><span class="verb"><%= link.method %></span> <%= link.path %></a><span class="what"><%= link.summary %></span></li>
+<% } %>
+</ul>
+</section>
+<% } %>
+</section>
+`);
+
+const HOME_STYLE = inlineCode(`
+.identity { grid-template-columns: minmax(0, 2fr) minmax(0, 3fr); gap: 0.875rem 2rem; padding: 1.25rem; }
+.identity dt { font-size: 0.8125rem; color: var(--muted); }
+.views .card a { font-weight: 600; }
+.views .card { position: relative; }
+.views .card a::after { content: ""; position: absolute; inset: 0; border-radius: var(--radius); }
+.views .card:hover { border-color: var(--line-strong); }
+.starts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr)); gap: 1.25rem; }
+.starts > div { display: grid; grid-template-columns: minmax(0, 1fr); gap: 0.5rem; align-content: start; }
+.routes { display: grid; grid-template-columns: 14rem minmax(0, 1fr); gap: 0.5rem 2rem; padding-top: 1.25rem; border-top: 1px solid var(--line); }
+.routes-head { display: grid; gap: 0.25rem; align-content: start; }
+.routes ul { padding: 0; list-style: none; display: grid; gap: 0.375rem; }
+.routes li { display: grid; grid-template-columns: minmax(0, 5fr) minmax(0, 6fr); gap: 0 1.25rem; font-size: 0.9375rem; align-items: baseline; }
+.routes li a { font-family: var(--mono); font-size: 0.8125rem; text-decoration: none; }
+.routes li a:hover { text-decoration: underline; }
+.routes .verb { color: var(--muted); }
+.routes .what { color: var(--muted); font-size: 0.875rem; }
+@media (max-width: 60rem) { .routes { grid-template-columns: minmax(0, 1fr); } }
+@media (max-width: 36rem) {
+  .routes li { grid-template-columns: minmax(0, 1fr); }
+  .identity { grid-template-columns: minmax(0, 1fr); }
+}
+`);

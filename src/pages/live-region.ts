@@ -1,0 +1,20 @@
+import type { LiveTopic } from '../http/live-pages.ts';
+import { type Html, template } from './templates.ts';
+
+/** What of a page is replaced as it changes, and the line that says whether it is live. */
+export const liveRegion = template<{ readonly topic: LiveTopic; readonly content: Html }>(
+  `<p class="live-status" role="status" data-live-status="waiting" hidden></p>
+<div class="live-region" data-live="<%= it.topic %>">
+<%~ it.content %>
+</div>
+`,
+);
+
+export const LIVE_STYLE = `
+.live-region { display: contents; }
+.live-status { margin: 0; font-size: .875rem; color: var(--muted); }
+.live-status::before { content: ""; display: inline-block; width: .6em; height: .6em; margin-inline-end: .5em; border-radius: 50%; background: var(--line-strong); }
+.live-status[data-live-status="live"]::before { background: var(--ok); }
+.live-status[data-live-status="stale"] { color: var(--warn); font-weight: 600; }
+.live-status[data-live-status="stale"]::before { background: var(--warn); }
+`;

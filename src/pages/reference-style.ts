@@ -1,0 +1,51 @@
+import { inlineCode } from './inline-code.ts';
+
+/** What the two references have beside the shared look: contents at the side, entries with their fields. */
+export const REFERENCE_STYLE = inlineCode(`
+.reference { display: grid; grid-template-columns: 17rem minmax(0, 1fr); gap: 3rem; align-items: start; }
+.contents { position: sticky; top: 4.75rem; display: grid; gap: 1rem; max-height: calc(100vh - 6rem); overflow-y: auto; margin-inline-start: -0.25rem; padding: 0.25rem 0.75rem 1rem 0.25rem; font-size: 0.875rem; }
+.contents h2 { font-size: 0.8125rem; color: var(--muted); font-weight: 600; letter-spacing: 0; margin-bottom: 0.25rem; }
+.contents ul { padding: 0; list-style: none; }
+.contents li a { display: block; padding: 0.125rem 0; color: var(--ink); text-decoration: none; }
+.contents li a:hover { color: var(--accent); text-decoration: underline; }
+.contents .verb { color: var(--muted); font-family: var(--mono); font-size: 0.6875rem; }
+.entries { display: grid; grid-template-columns: minmax(0, 1fr); gap: 3rem; }
+.entries > section { display: grid; grid-template-columns: minmax(0, 1fr); gap: 1rem; }
+.entry { display: grid; grid-template-columns: minmax(0, 1fr); gap: 0.75rem; padding: 1.125rem 1.25rem; background: var(--surface); border: 1px solid var(--line); border-radius: var(--radius); }
+.entry:target { border-color: var(--accent); box-shadow: 0 0 0 1px var(--accent); }
+.entry-head { display: flex; flex-wrap: wrap; align-items: baseline; justify-content: space-between; gap: 0.25rem 1rem; }
+.entry h3 { font-family: var(--mono); font-size: 0.9375rem; font-weight: 600; }
+.entry h3 a { color: inherit; text-decoration: none; }
+.entry h3 a:hover { text-decoration: underline; }
+.entry h4 { color: var(--muted); font-weight: 600; font-size: 0.8125rem; }
+.verb { font-weight: 600; }
+h3 .verb { color: var(--accent); margin-inline-end: 0.25rem; }
+.entry .facts { font-size: 0.875rem; gap: 0.25rem 1.25rem; grid-template-columns: minmax(6.5rem, max-content) minmax(0, 1fr); }
+.entry .facts dt { font-size: inherit; }
+.entry .facts dd { margin: 0; }
+.notes { white-space: pre-wrap; color: var(--muted); font-size: 0.8125rem; line-height: 1.6; }
+.fields { display: grid; border-top: 1px solid var(--line); font-size: 0.875rem; }
+.fields > div { display: grid; grid-template-columns: minmax(0, 5fr) minmax(0, 7fr); gap: 0.125rem 1.25rem; padding: 0.375rem 0; border-bottom: 1px solid var(--line); }
+.fields > div:last-child { border-bottom: 0; }
+.fields .note { color: var(--muted); }
+.fields .required { color: var(--accent); font-weight: 600; font-size: 0.8125rem; }
+details { border-top: 1px solid var(--line); padding-top: 0.625rem; }
+summary { cursor: pointer; color: var(--muted); font-size: 0.8125rem; font-weight: 600; width: fit-content; }
+summary:hover { color: var(--ink); }
+details[open] > summary { margin-bottom: 0.5rem; }
+details .fields { border-top: 0; }
+.count { font-size: 0.8125rem; color: var(--muted); }
+@media (max-width: 60rem) {
+  .reference { grid-template-columns: minmax(0, 1fr); gap: 2rem; }
+  .contents { position: static; max-height: none; margin: 0; padding: 0; }
+  .contents > div ul { columns: 14rem; column-gap: 1.5rem; }
+}
+@media (max-width: 36rem) {
+  .contents { display: flex; flex-wrap: wrap; gap: 0.5rem 1.25rem; }
+  .contents .search { flex: 1 0 100%; margin-bottom: 0.5rem; }
+  .contents > div ul { display: none; }
+  .contents h2 { margin: 0; padding-block: 0.25rem; }
+  .fields > div { grid-template-columns: minmax(0, 1fr); }
+  .entry { padding: 1rem; }
+}
+`);

@@ -1,0 +1,160 @@
+/** Pages for people who look after the network: the dashboard, the Connectome and the atlas. */
+import type { DocumentName, PublishedDocument } from '../authority/documents.ts';
+import { type Edge, withAnswer } from '../http/edge.ts';
+import { firstValue } from '../http/query.ts';
+import { type HtmlPage, htmlReply, type Reply, refusalReply } from '../http/reply.ts';
+import type { Route, RouteRequest } from '../http/route.ts';
+import { parseJson } from '../json/parse.ts';
+import { type AtlasQuestion, atlasPage, sovereignNamed } from '../pages/atlas.ts';
+import { connectomePage } from '../pages/connectome.ts';
+import { type DashboardDocument, dashboardPage } from '../pages/dashboard.ts';
+import {
+  type ConnectomeDocument,
+  EDGE_STATES,
+  type GraphModel,
+  graphModel,
+} from '../pages/graph-model.ts';
+import type { TrustPath } from '../views/trust-path.ts';
+import { renewedDocument } from './documents.ts';
+
+const HTML = { contentType: 'text/html; charset=utf-8' };
+
+export const operatorPageRoutes: readonly Route[] = [
+  {
+    method: 'GET',
+    path: '/dashboard',
+    access: 'public',
+    limit: 'none',
+    summary: 'Health and trust of this sovereign, as a page',
+    answer: HTML,
+    refusals: ['service_not_ready'],
+    handle: (request, edge) =>
+      withDocument('dashboard', request, edge, (document) =>
+        htmlReply(dashboardOf(edge, document), request),
+      ),
+  },
+  {
+    method: 'GET',
+    path: '/connectome',
+    access: 'public',
+    limit: 'none',
+    summary: 'The recognition graph with its counts, treaties and revocations, as a page',
+    answer: HTML,
+    refusals: ['service_not_ready'],
+    handle: (request, edge) =>
+      withDocument('connectome', request, edge, (document) =>
+        htmlReply(connectomeOf(edge, document), request),
+      ),
+  },
+  {
+    method: 'GET',
+    path: '/atlas',
+    access: 'public',
+    limit: 'none',
+    query: {
+      q: 'Part of the names of sovereigns to show',
+      state: 'Lifecycle state that a treaty of theirs must have',
+      sovereign: 'Sovereign whose treaties and evidence to show',
+      from: 'Sovereign that evaluates, for a trust path',
+      to: 'Sovereign that is evaluated',
+    },
+    summary: 'The recognition graph to explore, as a page',
+    answer: HTML,
+    refusals: ['service_not_ready'],
+    handle: (request, edge) =>
+      withDocument('connectome', request, edge, (document) => answerAtlas(request, edge, document)),
+  },
+];
+
+function withDocument(
+  name: DocumentName,
+  { now }: RouteRequest,
+  edge: Edge,
+  next: (document: PublishedDocument) => Reply | Promise<Reply>,
+): Reply | Promise<Reply> {
+  const held = edge.documents.get(name);
+  if (held !== undefined && now < held.freshUntil) return next(held);
+  return renewedDocument(name, edge).then((document) =>
+    document === undefined ? refusalReply('service_not_ready') : next(document),
+  );
+}
+
+/** What was last made from a document, for as long as the document stays the same. */
+function keptByEtag<Made>(make: (edge: Edge, document: PublishedDocument) => Made) {
+  const kept = new WeakMap<Edge, { readonly etag: string; readonly made: Made }>();
+  return (edge: Edge, document: PublishedDocument): Made => {
+    const known = kept.get(edge);
+    if (known?.etag === document.etag) return known.made;
+    const made = make(edge, document);
+    kept.set(edge, { etag: document.etag, made });
+    return made;
+  };
+}
+
+const dashboardOf = keptByEtag(
+  (edge, document): HtmlPage =>
+    dashboardPage(contentOf<DashboardDocument>(document), networkOf(edge)),
+);
+
+const modelOf = keptByEtag(
+  (edge, document): GraphModel =>
+    graphModel(contentOf<ConnectomeDocument>(document), networkOf(edge)),
+);
+
+const connectomeOf = keptByEtag(
+  (edge, document): HtmlPage => connectomePage(modelOf(edge, document), networkOf(edge)),
+);
+
+const digestOf = keptByEtag(
+  (_edge, document) => contentOf<{ readonly graph_digest: string }>(document).graph_digest,
+);
+
+/** The document is what this authority published itself. */
+function contentOf<Content>({ bytes }: PublishedDocument): Content {
+  const { buffer, byteOffset, byteLength } = bytes;
+  return parseJson(Buffer.from(buffer, byteOffset, byteLength).toString()) as Content;
+}
+
+function networkOf({ settings }: Edge): string {
+  return settings.genesis.network_name;
+}
+
+async function answerAtlas(
+  request: RouteRequest,
+  edge: Edge,
+  document: PublishedDocument,
+): Promise<Reply> {
+  // Published together with the Connectome, so that the one that is held is of the same graph.
+  const atlas = edge.documents.latest('atlas');
+  if (atlas === undefined) return refusalReply('service_not_ready');
+  const model = modelOf(edge, document);
+  const question = questionOf(request);
+  return withAnswer(trustPathOf(model, question, edge), (path) => {
+    const answer = { path, graphDigest: digestOf(edge, atlas) };
+    return htmlReply(atlasPage(model, question, answer, networkOf(edge)), request);
+  });
+}
+
+function questionOf({ query }: RouteRequest): AtlasQuestion {
+  const given = (name: string) => firstValue(query, name) ?? '';
+  return {
+    search: given('q').trim(),
+    state: EDGE_STATES.find((state) => state === given('state')) ?? null,
+    sovereign: given('sovereign'),
+    from: given('from'),
+    to: given('to'),
+  };
+}
+
+function trustPathOf(
+  model: GraphModel,
+  question: AtlasQuestion,
+  edge: Edge,
+): TrustPath | null | Promise<TrustPath | null> {
+  if (question.from === '' || question.to === '') return null;
+  const from = sovereignNamed(model, question.from)?.id ?? question.from;
+  const to = sovereignNamed(model, question.to)?.id ?? question.to;
+  return withAnswer(edge.call('trustPath', { from, to }), (answer) =>
+    answer.ok ? (JSON.parse(answer.json) as TrustPath) : null,
+  );
+}

@@ -1,0 +1,57 @@
+/** Pages that tell of the service itself: made once, and served from the same bytes after that. */
+import { keptByBaseUrl } from '../http/kept.ts';
+import { htmlReply } from '../http/reply.ts';
+import type { Route } from '../http/route.ts';
+import { apiReferencePage } from '../pages/api-reference.ts';
+import { cliReferencePage } from '../pages/cli-reference.ts';
+import { homePage } from '../pages/home.ts';
+
+export const HTML = { contentType: 'text/html; charset=utf-8' } as const;
+
+export const pageRoutes: readonly Route[] = [
+  {
+    method: 'GET',
+    path: '/',
+    access: 'public',
+    limit: 'none',
+    summary: 'Home page with links to the routes',
+    answer: HTML,
+    refusals: [],
+    handle: (request, edge) => htmlReply(home(edge, request.baseUrl), request),
+  },
+  {
+    method: 'GET',
+    path: '/api-reference',
+    access: 'public',
+    limit: 'none',
+    summary: 'This HTTP surface to read',
+    answer: HTML,
+    refusals: [],
+    handle: (request, edge) => htmlReply(apiReference(edge, ANY_URL), request),
+  },
+  {
+    method: 'GET',
+    path: '/cli-reference',
+    access: 'public',
+    limit: 'none',
+    summary: 'The commands of mesh-na to read',
+    answer: HTML,
+    refusals: [],
+    handle: (request, edge) => htmlReply(cliReference(edge, ANY_URL), request),
+  },
+];
+
+/** The references are the same under every base URL. */
+const ANY_URL = '';
+
+const home = keptByBaseUrl(({ settings, routes }, baseUrl) =>
+  homePage(settings.genesis, routes, baseUrl),
+);
+
+const apiReference = keptByBaseUrl(({ settings, routes }) =>
+  apiReferencePage(routes, settings.genesis.network_name),
+);
+
+const cliReference = keptByBaseUrl(({ settings }) =>
+  cliReferencePage(settings.commands, settings.genesis.network_name),
+);

@@ -1,0 +1,68 @@
+/**
+ * Snapshots as they lie in the store: the values of the members alone. What the members are called, and
+ * in which order they come, is a shape; there are a few dozen of those for millions of snapshots, and
+ * each is stored once. Whatever a shape builds is built alike, so that it takes little memory and engines
+ * read it fast.
+ */
+import type { Snapshot } from './store.ts';
+
+/** The names of the members, in order. */
+export type Shape = readonly string[];
+
+/** Number of the shape, state value, then the members; without a shape the context stands as it is. */
+export type StoredSnapshot = readonly [shape: number | null, value: string, ...members: unknown[]];
+
+export interface Shapes {
+  /** Takes the shape of the snapshot into the table if it is new. */
+  flatten(snapshot: Snapshot): StoredSnapshot;
+  /** Builds the snapshot again; `share` may replace each member by an equal one. */
+  build(stored: StoredSnapshot, share: (member: unknown) => unknown): Snapshot;
+  /** All shapes so far, in the order of their numbers; the table only ever grows at its end. */
+  readonly table: readonly Shape[];
+}
+
+/** Contexts have the members their machine gives them; names made from data must not fill the table. */
+export const MAX_SHAPES = 1000;
+
+export function createShapes(known: readonly Shape[]): Shapes {
+  const table = [...known];
+  const numbers = new Map(table.map((shape, number) => [JSON.stringify(shape), number]));
+  const templates = table.map(templateOf);
+
+  function numberOf(shape: Shape): number | null {
+    const key = JSON.stringify(shape);
+    const number = numbers.get(key);
+    if (number !== undefined) return number;
+    if (table.length >= MAX_SHAPES) return null;
+    numbers.set(key, table.length);
+    templates.push(templateOf(shape));
+    return table.push(shape) - 1;
+  }
+
+  return {
+    table,
+    flatten({ value, context }) {
+      const number = numberOf(Object.keys(context));
+      return number === null ? [null, value, context] : [number, value, ...Object.values(context)];
+    },
+    build(stored, share) {
+      const number = stored[0];
+      const value = share(stored[1]) as string;
+      if (number === null) return { value, context: stored[2] as object };
+      const shape = table[number];
+      if (shape === undefined) throw new Error(`The store has no shape ${number}`);
+      const context = { ...templates[number] };
+      for (let i = 0; i < shape.length; i += 1) {
+        context[shape[i] as string] = share(stored[i + 2]);
+      }
+      return { value, context };
+    },
+  };
+}
+
+type Template = { [member: string]: unknown };
+
+/** Copies of one object share its hidden class; parsing makes room for all members in the object itself. */
+function templateOf(shape: Shape): Template {
+  return JSON.parse(`{${shape.map((name) => `${JSON.stringify(name)}:null`).join()}}`) as Template;
+}

@@ -1,0 +1,114 @@
+/** The members of a schema as a flat list of named fields, as a reference shows them. */
+import { isJsonObject, type JsonObject, type JsonValue } from '../json/value.ts';
+
+export interface Field {
+  /** Where it is: `signatures[].key_id`; `<name>` stands for any name. */
+  readonly path: string;
+  readonly type: string;
+  readonly isRequired: boolean;
+  readonly notes: readonly string[];
+}
+
+/** Records hold records; deeper than this a reference would hide what it tells. */
+const DEEPEST = 4;
+
+export function fieldsOf(schema: unknown): Field[] {
+  return isJsonObject(schema) ? membersOf(schema, '', 1) : [];
+}
+
+function membersOf(schema: JsonObject, prefix: string, depth: number): Field[] {
+  if (depth > DEEPEST) return [];
+  const { properties, required } = schema;
+  if (!isJsonObject(properties)) return [];
+  const demanded = new Set(Array.isArray(required) ? required : []);
+  return Object.entries(properties).flatMap(([name, value]) => {
+    if (!isJsonObject(value)) return [];
+    const path = `${prefix}${name}`;
+    const field = {
+      path,
+      type: typeText(value),
+      isRequired: demanded.has(name),
+      notes: notesOf(value),
+    };
+    return [field, ...below(value, path, depth)];
+  });
+}
+
+/** The members of what a member holds: of an object, of the items of a list, of any of its names. */
+function below(schema: JsonObject, path: string, depth: number): Field[] {
+  const { items, anyOf, properties } = schema;
+  if (isJsonObject(properties)) return membersOf(schema, `${path}.`, depth + 1);
+  if (isJsonObject(items)) return below(items, `${path}[]`, depth);
+  const named = namedValues(schema);
+  if (named !== null) return below(named, `${path}.<name>`, depth);
+  if (Array.isArray(anyOf)) {
+    return anyOf.filter(isJsonObject).flatMap((branch) => below(branch, path, depth));
+  }
+  return [];
+}
+
+/** Schema of the values of an object with any names; null when it is no such object. */
+function namedValues({ patternProperties }: JsonObject): JsonObject | null {
+  if (!isJsonObject(patternProperties)) return null;
+  const [values] = Object.values(patternProperties);
+  return isJsonObject(values) ? values : null;
+}
+
+function typeText(schema: JsonObject): string {
+  const { type, items, anyOf, const: constant, enum: values, natural } = schema;
+  if (constant !== undefined) return JSON.stringify(constant);
+  if (Array.isArray(values)) return 'string';
+  if (natural === true) return 'integer';
+  if (Array.isArray(anyOf)) {
+    const branches = anyOf.filter(isJsonObject).map(typeText);
+    return [...new Set(branches)].join(' or ');
+  }
+  if (type === 'array') return `list of ${isJsonObject(items) ? typeText(items) : 'anything'}`;
+  if (type === 'object' && namedValues(schema) !== null) return 'object with any names';
+  return typeof type === 'string' ? type : 'anything';
+}
+
+function notesOf(schema: JsonObject): string[] {
+  const { description, enum: values, format, default: fallback } = schema;
+  const { minimum, maximum, minLength, maxLength, minItems, maxItems } = schema;
+  const notes = [
+    typeof description === 'string' ? description : '',
+    Array.isArray(values) ? `one of ${values.map(String).join(', ')}` : '',
+    format === 'date-time' ? 'ISO 8601 instant' : '',
+    bounds(minimum, maximum, ''),
+    minLength === 1 && maxLength === undefined
+      ? 'not empty'
+      : bounds(minLength, maxLength, 'characters'),
+    bounds(minItems, maxItems, 'items'),
+    isShown(fallback) ? `default ${JSON.stringify(fallback)}` : '',
+    ...nestedNotes(schema),
+  ];
+  return [...new Set(notes)].filter((note) => note !== '');
+}
+
+/** What a list or a choice says of its items and branches that have no members of their own. */
+function nestedNotes({ items, anyOf }: JsonObject): string[] {
+  const nested = [items, ...(Array.isArray(anyOf) ? anyOf : [])];
+  return nested.filter(isJsonObject).flatMap(notesOf);
+}
+
+/** Records have a default for every member, most of them empty, which says nothing. */
+function isShown(fallback: JsonValue | undefined): fallback is JsonValue {
+  return (
+    typeof fallback === 'number' ||
+    typeof fallback === 'boolean' ||
+    (typeof fallback === 'string' && fallback !== '')
+  );
+}
+
+function bounds(least: JsonValue | undefined, most: JsonValue | undefined, unit: string): string {
+  const tail = unit === '' ? '' : ` ${unit}`;
+  if (least !== undefined && most !== undefined) return `${text(least)} to ${text(most)}${tail}`;
+  if (least !== undefined) return `at least ${text(least)}${tail}`;
+  if (most !== undefined) return `at most ${text(most)}${tail}`;
+  return '';
+}
+
+function text(value: JsonValue): string {
+  return String(value);
+}

@@ -1,0 +1,298 @@
+/** Long revocation lists are made on a thread of their own; here lists of a few entries count as long. */
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { suite, test } from 'node:test';
+import type { Certificate } from '../machines/certificate.ts';
+import { createCrlPress, type PressingBeside } from '../src/authority/crl-press.ts';
+import { createDocumentBoard, createDocumentShelf } from '../src/authority/document-board.ts';
+import type { PublishedDocument } from '../src/authority/documents.ts';
+import { createRevocationLog } from '../src/authority/revocation-log.ts';
+import { verifyText } from '../src/client/keys.ts';
+import { longTextSignerFromSeed, signerFromSeed } from '../src/crypto/ed25519.ts';
+import { parseJsonBytes } from '../src/json/bytes.ts';
+import { canonicalJson } from '../src/json/write.ts';
+import { openLmdbStore } from '../src/store/lmdb.ts';
+import { startPressThread } from '../src/threads/press-thread.ts';
+import { formatInstant } from '../src/timestamp.ts';
+import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { HOUR } from './support/clock.ts';
+import { get, joinedNode, operate, outcome, type TestNode } from './support/requests.ts';
+
+const DAY = 24 * HOUR;
+const NOW = Date.parse('2026-01-01T00:00:00Z');
+
+/** A press of its own, with a list that grows by hand. */
+function pressOn(t: { after(end: () => Promise<void>): void }, seed: Buffer, how: Beside) {
+  const signer = signerFromSeed(seed);
+  const issuer = { ...signer, keyId: 'na-2026' };
+  const revocations = createRevocationLog(signer.publicKey);
+  const board = createDocumentBoard();
+  const shelf = createDocumentShelf(board.versions);
+  board.follow(shelf.take);
+  const identity = { seed, publicKey: signer.publicKey, keyId: issuer.keyId };
+  const beside: PressingBeside | undefined =
+    how === 'at once'
+      ? undefined
+      : {
+          from: 0,
+          startThread: () => startPressThread(identity, failed),
+          edgesCaughtUp: how.edgesCaughtUp,
+        };
+  const press = createCrlPress({ issuer, revocations, board, beside });
+  t.after(() => press.close());
+  let sequence = 0;
+  return {
+    press,
+    revoke(count: number): void {
+      for (let i = 0; i < count; i += 1) {
+        sequence += 1;
+        revocations.follow('certificate', `certificate-${sequence}`, {
+          version: 1,
+          value: 'revoked',
+          context: {
+            ...({} as Certificate),
+            nodePublicKey: 'key',
+            revokedAt: NOW + sequence,
+            revocationReason: 'superseded',
+            crlSequence: sequence,
+          },
+        });
+      }
+    },
+    async publish(): Promise<PublishedDocument> {
+      const { length } = press.content();
+      const nextUpdate = NOW + DAY;
+      await press.publish({ sequence, crlId: `id-${sequence}`, issuedAt: NOW, nextUpdate, length });
+      const document = shelf.get('crl');
+      assert.ok(document);
+      return document;
+    },
+  };
+}
+
+type Beside = 'at once' | { readonly edgesCaughtUp: () => Promise<void> };
+
+function failed(cause: unknown): never {
+  throw cause;
+}
+
+suite('the thread that makes long lists', () => {
+  test('makes the very bytes that are made at once, with the same validator', async (t) => {
+    const seed = randomBytes(32);
+    const here = pressOn(t, seed, 'at once');
+    const beside = pressOn(t, seed, { edgesCaughtUp: () => Promise.resolve() });
+    await beside.press.ready();
+    for (const more of [0, 1, 1, 2000, 3, 1]) {
+      here.revoke(more);
+      beside.revoke(more);
+      const [expected, made] = [await here.publish(), await beside.publish()];
+      assert.deepEqual(Buffer.from(made.bytes), Buffer.from(expected.bytes));
+      assert.equal(made.etag, expected.etag);
+      assert.equal(made.freshUntil, expected.freshUntil);
+      assert.deepEqual(beside.press.content(), here.press.content());
+    }
+  });
+
+  test('signs what canonical JSON makes of the list', async (t) => {
+    const seed = randomBytes(32);
+    const beside = pressOn(t, seed, { edgesCaughtUp: () => Promise.resolve() });
+    await beside.press.ready();
+    beside.revoke(5);
+    const { bytes } = await beside.publish();
+    const text = Buffer.from(bytes).toString('utf8');
+    const crl = JSON.parse(text);
+    assert.equal(canonicalJson(parseJsonBytes(Buffer.from(text))), text);
+    const signed = canonicalJson(crl, 'signatures');
+    const { publicKey } = signerFromSeed(seed);
+    assert.equal(verifyText(publicKey, signed, crl.signatures[0].sig), true);
+  });
+
+  test('never writes over a document that an edge may still be reading', async (t) => {
+    let caughtUp: () => void = () => undefined;
+    const beside = pressOn(t, randomBytes(32), {
+      edgesCaughtUp: () => new Promise((resolve) => (caughtUp = resolve)),
+    });
+    await beside.press.ready();
+    beside.revoke(1);
+    const first = await beside.publish();
+    const kept = Buffer.from(first.bytes).toString('latin1');
+    for (let i = 0; i < 4; i += 1) {
+      beside.revoke(1);
+      await beside.publish();
+      assert.equal(Buffer.from(first.bytes).toString('latin1'), kept);
+    }
+    beside.revoke(1);
+    const replaced = await beside.publish();
+    beside.revoke(1);
+    await beside.publish();
+    caughtUp();
+    await new Promise(setImmediate);
+    beside.revoke(1);
+    await beside.publish();
+    const again = Buffer.from(replaced.bytes).toString('latin1');
+    assert.match(again, /"crl_id":"id-8"/, 'once none is reading it, its memory is used again');
+  });
+
+  test('tells when it fails', async () => {
+    const identity = { seed: randomBytes(32), publicKey: '', keyId: '' };
+    const problem = await new Promise<unknown>((resolve) => {
+      const thread = startPressThread(identity, resolve);
+      const head = { sequence: 1, crlId: '', issuedAt: NOW, nextUpdate: NOW };
+      void thread.press({ ...head, length: 1 });
+    });
+    assert.match(String(problem), /names entries that are not there/);
+  });
+
+  test('signs as libsodium does', () => {
+    for (const length of [0, 1, 64, 100_000]) {
+      const [seed, text] = [randomBytes(32), randomBytes(length)];
+      assert.equal(longTextSignerFromSeed(seed)(text), signerFromSeed(seed).sign(text));
+    }
+  });
+});
+
+suite('a long list', () => {
+  for (const pressThreadFrom of [0, 3]) {
+    const when = pressThreadFrom === 0 ? 'from the start' : 'once the list is long';
+    test(`is current with each revocation, ${when}, and the same after a restart`, async () => {
+      await using na = await startTestAuthority({ pressThreadFrom });
+      const nodes = await joinMany(na, 8);
+      for (const [index, node] of nodes.entries()) {
+        const answer = await revoke(na, node);
+        assert.deepEqual(answer.body, { crl_sequence: index + 1, revoked_count: index + 1 });
+        const { body } = await get(na, '/crl');
+        assert.equal(body.sequence, index + 1);
+        assert.deepEqual(idsOn(body), nodes.slice(0, index + 1).map(idOf));
+      }
+      const { text } = await get(na, '/crl');
+      await using again = await na.restart();
+      assert.equal((await get(again, '/crl')).text, text);
+    });
+  }
+
+  test('is at least as new as each of 60 revocations at once when that is acknowledged', async () => {
+    await using na = await startTestAuthority({ pressThreadFrom: 0 });
+    const nodes = await joinMany(na, 60);
+    const seen = new Map<number, string>();
+    const answers = await Promise.all(
+      nodes.map(async (node) => {
+        const { body } = await revoke(na, node);
+        const { body: crl, text } = await get(na, '/crl');
+        assert.ok(crl.sequence >= body.crl_sequence);
+        assert.ok(idsOn(crl).includes(node.certId));
+        assert.equal(seen.get(crl.sequence) ?? text, text, 'a sequence names one content');
+        seen.set(crl.sequence, text);
+        return { ...node, sequence: body.crl_sequence as number };
+      }),
+    );
+    const order = answers.toSorted((a, b) => a.sequence - b.sequence);
+    assert.deepEqual(
+      order.map(({ sequence }) => sequence),
+      nodes.map((_, index) => index + 1),
+    );
+    for (const [sequence, text] of seen) {
+      assert.deepEqual(idsOn(JSON.parse(text)), order.slice(0, sequence).map(idOf));
+    }
+    await using again = await na.restart();
+    assert.equal((await get(again, '/crl')).text, seen.get(60));
+  });
+
+  test('is there when a revocation that came before is repeated', async () => {
+    await using na = await startTestAuthority({ pressThreadFrom: 0 });
+    const node = await joinedNode(na);
+    const answers = Array.from({ length: 10 }, async () => {
+      const { body } = await revoke(na, node);
+      assert.deepEqual(body, { crl_sequence: 1, revoked_count: 1 });
+      assert.equal((await get(na, '/crl')).body.sequence, 1);
+    });
+    await Promise.all(answers);
+  });
+
+  test('is re-issued once when next_update has come, however many ask', async () => {
+    await using na = await startTestAuthority({ pressThreadFrom: 0 });
+    const nodes = await joinMany(na, 3);
+    for (const node of nodes) await revoke(na, node);
+    const before = (await get(na, '/crl')).body;
+    na.clock.advance(DAY);
+    const reads = await Promise.all(Array.from({ length: 20 }, () => get(na, '/crl')));
+    const [first] = reads;
+    for (const { text } of reads) assert.equal(text, first?.text);
+    assert.equal(first?.body.sequence, 4);
+    assert.equal(first?.body.issued_at, formatInstant(na.clock.now()));
+    assert.deepEqual(first?.body.revoked_certificates, before.revoked_certificates);
+  });
+
+  test('keeps what was acknowledged when the authority stops at work', async () => {
+    await using na = await startTestAuthority({ pressThreadFrom: 0 });
+    const nodes = await joinMany(na, 30);
+    const acknowledged: string[] = [];
+    const revocations = nodes.map(async (node) => {
+      const answer = await revoke(na, node).catch(() => undefined);
+      if (answer?.status === 200) acknowledged.push(node.certId);
+    });
+    await Promise.race(revocations);
+    await using again = await na.restart();
+    await Promise.all(revocations);
+    const { body, text } = await get(again, '/crl');
+    assert.equal(body.sequence, body.revoked_certificates.length);
+    assert.deepEqual(
+      acknowledged.filter((id) => !idsOn(body).includes(id)),
+      [],
+    );
+    await using third = await again.restart();
+    assert.equal((await get(third, '/crl')).text, text);
+  });
+
+  for (const pressThreadFrom of [0, 1000]) {
+    const where = pressThreadFrom === 0 ? 'a thread' : 'no thread';
+    test(`gets a new sequence, with ${where}, when its entries are not those that were signed`, async () => {
+      await using na = await startTestAuthority({ pressThreadFrom });
+      const nodes = await joinMany(na, 2);
+      for (const node of nodes) await revoke(na, node);
+      const before = (await get(na, '/crl')).body;
+      await na.stop();
+      await alterReason(na.dataDir, nodes[1]?.certId ?? '');
+      await using again = await na.restart();
+      const { body } = await get(again, '/crl');
+      assert.equal(body.sequence, 3);
+      assert.notEqual(body.crl_id, before.crl_id);
+      assert.equal(body.revoked_certificates[1].reason, 'superseded');
+      assert.equal(outcome(await revoke(again, await joinedNode(again))), '200');
+      assert.equal((await get(again, '/crl')).body.sequence, 4);
+    });
+  }
+});
+
+function revoke(na: TestAuthority, node: TestNode) {
+  return operate(na, '/admin/revoke', { cert_id: node.certId });
+}
+
+async function joinMany(na: TestAuthority, count: number): Promise<TestNode[]> {
+  return Promise.all(Array.from({ length: count }, () => joinedNode(na)));
+}
+
+function idOf({ certId }: TestNode): string {
+  return certId;
+}
+
+function idsOn(crl: { revoked_certificates: { certificate_id: string }[] }): string[] {
+  return crl.revoked_certificates.map(({ certificate_id }) => certificate_id);
+}
+
+/** What nobody does who keeps to the program. */
+async function alterReason(dataDir: string, certificateId: string): Promise<void> {
+  const store = openLmdbStore(dataDir);
+  const subjects = [...store.load().subjects];
+  const found = subjects.find(({ kind, id }) => kind === 'certificate' && id === certificateId);
+  assert.ok(found);
+  const { version, snapshot } = found;
+  const context = { ...snapshot.context, revocationReason: 'superseded' };
+  const write = {
+    ...found,
+    version: version + 1,
+    replaces: version,
+    snapshot: { ...snapshot, context },
+  };
+  await store.commit({ subjects: [write], nonces: [], audit: [] });
+  await store.close();
+}

@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createCertificateIndex } from '../src/authority/certificate-index.ts';
+import { createLiveness } from '../src/authority/liveness.ts';
+import { createNonceWindows } from '../src/authority/nonces.ts';
+import { createSubjects } from '../src/authority/subjects.ts';
+
+const WINDOW = 1000;
+
+test('restored contacts are active in the order they were heard of, and found by their ids', () => {
+  const liveness = createLiveness(WINDOW);
+  const heardOf = ['a', 'b', 'c', 'd'].map((id, index) =>
+    liveness.restore(id, {
+      lastSeen: [3, 1, 2, 4][index] ?? 0,
+      status: 'ok',
+      remoteAddr: '',
+      newestSignedAt: index + 10,
+    }),
+  );
+  liveness.activate(heardOf.slice(0, 3));
+  const order = () => Array.from(liveness.active(500), ({ id }) => id);
+  assert.deepEqual(order(), ['a', 'c', 'b']);
+  assert.equal(liveness.newestSignedAt('d'), 13);
+  assert.equal(liveness.newestSignedAt('nobody'), 0);
+
+  liveness.touch('b', { at: 5, status: 'ok', remoteAddr: '' });
+  liveness.touch('new', { at: 6, status: 'ok', remoteAddr: '' });
+  liveness.retire('c');
+  assert.deepEqual(order(), ['new', 'b', 'a']);
+  assert.equal(liveness.activeCount(3 + WINDOW), 2);
+  assert.deepEqual(
+    liveness.takeDirty().map(({ id, newestSignedAt }) => [id, newestSignedAt]),
+    [
+      ['b', 11],
+      ['new', 0],
+    ],
+  );
+});
+
+test('the floor of a node without a window applies before and after its first claim', () => {
+  const windows = createNonceWindows(WINDOW, (nodeKey) => (nodeKey === 'known' ? 50 : 0));
+  assert.equal(windows.check('known', 'n1', 50), 'stale_timestamp');
+  assert.equal(windows.check('known', 'n1', 51), 'fresh');
+  assert.equal(windows.check('other', 'n1', 1), 'fresh');
+  windows.claim('known', 'n1', 51, 51);
+  assert.equal(windows.check('known', 'n1', 52), 'nonce_replay');
+  assert.equal(windows.check('known', 'n2', 50), 'stale_timestamp');
+});
+
+test('a window holds 256 nonces through all its growth, and refuses what is older than those', () => {
+  const windows = createNonceWindows(WINDOW, () => 0);
+  for (let i = 1; i <= 300; i += 1) {
+    assert.equal(windows.check('node', `n${i}`, i), 'fresh', `${i}`);
+    windows.claim('node', `n${i}`, i, i);
+  }
+  for (let i = 45; i <= 300; i += 1) {
+    assert.equal(windows.check('node', `n${i}`, 1000), 'nonce_replay', `${i}`);
+  }
+  assert.equal(windows.check('node', 'n1', 44), 'stale_timestamp');
+  assert.equal(windows.check('node', 'another', 45), 'fresh');
+});
+
+test('the index of certificates knows all that a key owned, for as many keys as there are', () => {
+  const subjects = createSubjects();
+  const index = createCertificateIndex(subjects, 1);
+  subjects.onDecided(index.follow);
+  const restore = (id: string, nodePublicKey: string, version: number) => {
+    const context = { nodePublicKey, expiresAt: 10, supersededFrom: null };
+    subjects.restore('certificate', id, { version, value: 'issued', context: context as never });
+  };
+  for (let i = 0; i < 3000; i += 1) restore(`c-${i}`, `key-${i}`, 1);
+  restore('second', 'key-7', 1);
+  restore('third', 'key-7', 2);
+  restore('second', 'key-7', 2);
+  assert.deepEqual(index.ownedBy('key-7'), ['third', 'second', 'c-7']);
+  for (let i = 8; i < 3000; i += 1) assert.deepEqual(index.ownedBy(`key-${i}`), [`c-${i}`]);
+  assert.deepEqual(index.ownedBy('nobody'), []);
+  assert.equal(index.hasActive('key-7', 9), true);
+  assert.equal(index.hasActive('key-7', 10), false);
+  assert.equal(index.hasActive('nobody', 9), false);
+});

@@ -1,0 +1,357 @@
+/** The pages for people who look after the network (spec, read endpoints): `/dashboard`, `/connectome`, `/atlas`. */
+import assert from 'node:assert/strict';
+import { after, suite, test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { drawingOf } from '../src/pages/graph-drawing.ts';
+import { layoutGraph } from '../src/pages/graph-layout.ts';
+import { type ConnectomeDocument, graphModel } from '../src/pages/graph-model.ts';
+import { nameInCell, reference } from '../src/pages/graph-names.ts';
+import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { HOSTILE_NAME, NARROW, startBrowser, type TestBrowser, WIDE } from './support/browser.ts';
+import { HOUR } from './support/clock.ts';
+import { get, heartbeat, joinedNode, newKey, send } from './support/requests.ts';
+import { importFeed, issued, recognise, revokeTreaty, sovereign } from './support/trust.ts';
+
+const PAGES = ['/dashboard', '/connectome', '/atlas'] as const;
+
+async function treaty(na: TestAuthority, from: string, to: string, hours = 400, key = newKey()) {
+  const terms = {
+    issuer_sovereign_id: from,
+    subject_sovereign_id: to,
+    subject_public_keys: [key.publicKey],
+    validity_hours: hours,
+  };
+  return issued(recognise(na, terms));
+}
+
+/** Treaties of every state, an imported feed, nodes and a trust cycle. */
+async function fillSmall(na: TestAuthority): Promise<void> {
+  const beta = sovereign('beta');
+  await treaty(na, 'gamma', 'delta', 1);
+  na.clock.advance(2 * HOUR);
+  await treaty(na, 'alpha', 'beta', 400, beta.key);
+  await treaty(na, 'beta', 'gamma', 60);
+  await treaty(na, 'beta', 'alpha', 400);
+  const ended = await treaty(na, 'alpha', 'delta');
+  await revokeTreaty(na, ended.treaty_id, { reason: 'ended' });
+  const old = await treaty(na, 'delta', 'beta');
+  await revokeTreaty(na, old.treaty_id, { reason: 'replaced_by:another' });
+  const feed = beta.feed(na.clock.now(), 1, { revoked_attestation_ids: ['attestation-of-beta'] });
+  await issued(importFeed(na, feed));
+  await heartbeat(na, await joinedNode(na));
+  await na.runTrustCycle();
+}
+
+/** As a Connectome document of that many sovereigns and treaties would be. */
+function connectomeOf(sovereigns: number, treaties: number): ConnectomeDocument {
+  const name = (index: number) => `sovereign-${String(index % sovereigns).padStart(4, '0')}`;
+  return {
+    summary: {
+      sovereign_count: sovereigns,
+      recognition_edge_count: treaties,
+      active_edge_count: treaties,
+      revoked_edge_count: 0,
+      revoked_trust_material_count: 0,
+      imported_revocation_count: 0,
+    },
+    sovereigns: Array.from({ length: sovereigns }, (_, index) => ({ sovereign_id: name(index) })),
+    recognition_edges: Array.from({ length: treaties }, (_, index) => ({
+      from: name(index),
+      to: name(index * 7 + 1 + Math.floor(index / sovereigns)),
+      treaty_id: `treaty-${index}`,
+      status: 'active',
+      lifecycle_state: 'active',
+      expiry_risk: 'low',
+      valid_from: '2026-01-01T00:00:00Z',
+      expires_at: '2026-02-01T00:00:00Z',
+    })),
+    revoked_trust_material: [],
+    revocation_blast_radius: [],
+  };
+}
+
+suite('the layout', () => {
+  const radii = Array.from({ length: 40 }, (_, index) => 6 + (index % 5));
+  const links = radii.map((_, index) => [index, (index * 7 + 1) % 40] as const);
+
+  test('is the same for the same graph, and another for another', () => {
+    assert.deepEqual(layoutGraph(radii, links), layoutGraph(radii, links));
+    const { positions } = layoutGraph(radii, links.slice(1));
+    assert.notDeepEqual(layoutGraph(radii, links).positions, positions);
+  });
+
+  for (const count of [1, 2, 7, 40, 200]) {
+    test(`keeps ${count} sovereigns inside the drawing and apart`, () => {
+      const { width, height, positions } = layoutGraph(
+        Array.from({ length: count }, () => 6),
+        Array.from({ length: count }, (_, index) => [index, (index * 3 + 1) % count] as const),
+      );
+      assert.equal(new Set(positions.map(({ x, y }) => `${x} ${y}`)).size, count);
+      for (const { x, y } of positions) {
+        assert.ok(x >= 40 && x <= width - 40 && y >= 40 && y <= height - 40, `${x} ${y}`);
+      }
+    });
+  }
+
+  test('does not move when only states change', () => {
+    const before = connectomeOf(30, 60);
+    const [first, ...others] = before.recognition_edges;
+    assert.ok(first);
+    const revoked = { ...first, status: 'revoked', lifecycle_state: 'revoked' } as const;
+    const changed = { ...before, recognition_edges: [revoked, ...others] };
+    const placesOf = (document: ConnectomeDocument) =>
+      drawingOf(graphModel(document, 'alpha'))?.nodes.map(({ x, y }) => [x, y]);
+    assert.deepEqual(placesOf(before), placesOf(changed));
+  });
+
+  test('shows no name upon another', () => {
+    const drawing = drawingOf(graphModel(connectomeOf(200, 1000), 'alpha'));
+    const shown = drawing?.nodes.filter(({ label }) => label.isShown) ?? [];
+    assert.ok(shown.length > 20, `${shown.length} names`);
+    for (const [index, a] of shown.entries()) {
+      for (const b of shown.slice(index + 1)) {
+        const sameLine = Math.abs(a.label.y - b.label.y) < 10;
+        const sameAnchor = a.label.anchor === b.label.anchor;
+        assert.ok(!(sameLine && sameAnchor && Math.abs(a.label.x - b.label.x) < 40), a.name);
+      }
+    }
+  });
+
+  for (const [sovereigns, treaties, drawn] of [
+    [300, 1500, true],
+    [301, 400, false],
+    [100, 1501, false],
+    [0, 0, false],
+  ] as const) {
+    test(`${sovereigns} sovereigns with ${treaties} treaties are ${drawn ? '' : 'not '}drawn`, () => {
+      const drawing = drawingOf(graphModel(connectomeOf(sovereigns, treaties), 'alpha'));
+      assert.equal(drawing !== null, drawn);
+    });
+  }
+});
+
+suite('names', () => {
+  for (const [name, shown] of [
+    ['beta', 'beta'],
+    ['a\u202Eb', 'a⟨U+202E⟩b'],
+    ['zero\u200Bwidth', 'zero⟨U+200B⟩width'],
+    ['line\nend', 'line⟨U+000A⟩end'],
+    ['', '“”'],
+    [' ', '“ ”'],
+    ['שלום', 'שלום'],
+  ]) {
+    test(`${JSON.stringify(name)} is shown as ${shown}`, () => {
+      assert.equal(nameInCell(name ?? ''), shown);
+    });
+  }
+
+  test('long names are cut, and a digest stands for them in addresses', () => {
+    assert.equal([...nameInCell('n'.repeat(10_000))].length, 96);
+    assert.match(reference('n'.repeat(10_000)), /^sha256:[0-9a-f]{64}$/);
+    assert.equal(reference('beta'), 'beta');
+  });
+});
+
+suite('over HTTP', () => {
+  for (const path of PAGES) {
+    test(`${path} is a page that may run nothing but its own code, and answers 304`, async () => {
+      await using na = await startTestAuthority();
+      const { status, headers, text } = await get(na, path);
+      assert.equal(status, 200);
+      assert.equal(headers.get('content-type'), 'text/html; charset=utf-8');
+      const policy = headers.get('content-security-policy') ?? '';
+      assert.match(policy, /default-src 'none'/);
+      assert.doesNotMatch(policy, /unsafe|\*|https?:/);
+      assert.equal(policy.includes("form-action 'self'"), path === '/atlas');
+      assert.doesNotMatch(text, / on[a-z]+=| style=/);
+      const etag = headers.get('etag') ?? '';
+      const again = await send(na, 'GET', path, { headers: { 'If-None-Match': etag } });
+      assert.deepEqual([again.status, again.text], [304, '']);
+    });
+  }
+
+  test('a page follows what it shows', async () => {
+    await using na = await startTestAuthority();
+    const before = await Promise.all(PAGES.map((path) => get(na, path)));
+    await treaty(na, 'alpha', 'beta');
+    for (const [index, path] of PAGES.entries()) {
+      const page = await get(na, path);
+      assert.notEqual(page.headers.get('etag'), before[index]?.headers.get('etag'));
+      assert.match(page.text, /beta/);
+    }
+  });
+
+  for (const [query, expected] of [
+    ['?from=alpha', /Choose the other sovereign too/],
+    ['?from=alpha&to=gamma', /2 treaties in force lead from the one to the other/],
+    ['?from=alpha&to=delta', /direct_treaty_revoked/],
+    ['?from=alpha&to=alpha', /Both are the same sovereign/],
+    ['?from=alpha&to=nobody', /No treaty names nobody/],
+    ['?from=delta&to=alpha', /No way of treaties in force leads from the one to the other/],
+    ['?sovereign=beta', /attestation-of-beta/],
+    ['?sovereign=nobody', /No treaty names the sovereign/],
+    ['?q=nobody', /No sovereign is like that/],
+    ['?q=GAM', /1 of 4 sovereigns/],
+    ['?state=expired', /2 of 4 sovereigns/],
+    ['?state=unheard', /4 of 4 sovereigns/],
+    ['?q=%22%3E%3Cscript%3Ealert(1)%3C/script%3E', /value="&quot;&gt;&lt;script&gt;/],
+  ] as const) {
+    test(`/atlas${query} answers with ${expected.source}`, async () => {
+      const na = await small();
+      const { status, text } = await get(na, `/atlas${query}`);
+      assert.equal(status, 200);
+      assert.match(text, expected);
+      assert.ok(!text.includes('<script>alert'));
+    });
+  }
+});
+
+suite('in a browser', () => {
+  for (const [theme, width] of [
+    ['light', WIDE],
+    ['dark', WIDE],
+    ['light', NARROW],
+  ] as const) {
+    test(`all pages are clean when empty and when filled: ${theme}, ${width} wide`, async () => {
+      await using empty = await startTestAuthority();
+      const filled = await small();
+      const paths = [
+        ...PAGES.map((path) => empty.url + path),
+        ...PAGES.map((path) => filled.url + path),
+        `${filled.url}/atlas?sovereign=beta&from=alpha&to=gamma`,
+      ];
+      for (const url of paths) {
+        await using visit = await (await browser()).visit(url, { theme, width });
+        assert.deepEqual(await visit.violations(), [], url);
+        assert.equal(await visit.overflow(), 0, url);
+        assert.deepEqual(visit.problems, [], url);
+      }
+    });
+  }
+
+  test('an empty network says what is missing instead of drawing nothing', async () => {
+    await using na = await startTestAuthority();
+    await using visit = await (await browser()).visit(`${na.url}/connectome`);
+    assert.match(await visit.page.innerText('main'), /The graph is empty/);
+    assert.equal(await visit.page.locator('.graph-picture').count(), 0);
+  });
+
+  test('the dashboard tells posture, figures, what is urgent, changes, feeds and the trust cycle', async () => {
+    const na = await small();
+    await using visit = await (await browser()).visit(`${na.url}/dashboard`);
+    const field = (name: string) => visit.page.innerText(`[data-field="${name}"]`);
+    assert.equal(await visit.page.innerText('#posture-word'), 'Needs attention');
+    assert.equal(await field('nodes.active'), '1');
+    assert.equal(await field('treaty_summary.warning_count'), '2');
+    assert.equal(await field('revocation_feed_summary.freshness'), 'fresh');
+    assert.equal(await field('trust_cycle_summary.status'), 'verified');
+    assert.equal(await visit.page.locator('#urgent-treaties tbody tr').count(), 2);
+    assert.equal(await visit.page.locator('#recent-changes > li').count(), 8);
+    assert.equal(await visit.page.locator('#revocation-feeds tbody tr').count(), 1);
+  });
+
+  test('sovereigns of the drawing are reached by keyboard, and lead to their treaties', async () => {
+    const na = await small();
+    await using visit = await (await browser()).visit(`${na.url}/connectome`);
+    const { page } = visit;
+    const beta = page.locator('.node', { hasText: 'beta' });
+    assert.match((await beta.getAttribute('aria-label')) ?? '', /^beta: recognises by 2 treaties/);
+    await beta.focus();
+    assert.match(
+      (await page.locator('.node', { hasText: 'delta' }).getAttribute('class')) ?? '',
+      /lit/,
+    );
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/\/atlas\?sovereign=beta#selected$/);
+    assert.equal(await page.innerText('#selected h2'), 'beta');
+    assert.equal(await page.locator('#outgoing tbody tr').count(), 2);
+    assert.equal(await page.locator('#incoming tbody tr').count(), 2);
+  });
+
+  for (const javaScript of [true, false]) {
+    test(`the atlas is searched and explains a path ${javaScript ? 'with' : 'without'} scripts`, async () => {
+      const na = await small();
+      await using visit = await (await browser()).visit(`${na.url}/atlas`, { javaScript });
+      const { page } = visit;
+      await page.fill('#q', 'GAM');
+      if (!javaScript) await page.click('text=Find >> nth=0');
+      assert.deepEqual(await shownSovereigns(page), ['gamma']);
+      assert.equal(await page.innerText('#found'), '1 of 4 sovereigns.');
+      await page.fill('#from', 'alpha');
+      await page.fill('#to', 'gamma');
+      await page.click('text=Show the path');
+      await page.waitForURL(/from=alpha&to=gamma/);
+      assert.match(await page.innerText('#path-result'), /^Trusted active_treaty_path/);
+      assert.equal(await page.locator('.path-steps li').count(), 2);
+      assert.equal(await page.locator('.link.lit').count(), 2);
+      assert.deepEqual(visit.problems, []);
+    });
+  }
+
+  test('hostile and endless names stay text, and break nothing', async () => {
+    await using na = await startTestAuthority();
+    const endless = 'W'.repeat(10_000);
+    await treaty(na, 'alpha', HOSTILE_NAME, 20);
+    await treaty(na, HOSTILE_NAME, endless, 1);
+    await treaty(na, endless, '"><img src=x onerror=window.hacked=1>');
+    for (const path of [...PAGES, `/atlas?sovereign=${encodeURIComponent(reference(endless))}`]) {
+      await using visit = await (await browser()).visit(na.url + path, { width: NARROW });
+      assert.equal(await visit.page.evaluate('window.hacked'), undefined);
+      assert.equal(await visit.page.locator('main img, main script').count(), 0);
+      assert.equal(await visit.overflow(), 0, path);
+      assert.deepEqual(visit.problems, []);
+      assert.deepEqual(await visit.violations(), [], path);
+    }
+    await using chosen = await (await browser()).visit(
+      `${na.url}/atlas?sovereign=${encodeURIComponent(reference(endless))}`,
+    );
+    assert.match(await chosen.page.innerText('#selected'), /10000 characters/);
+  });
+
+  test('200 sovereigns with 1,000 treaties are drawn, listed and clean', async () => {
+    await using na = await startTestAuthority();
+    await fillLarge(na, 200, 1000);
+    await using wide = await (await browser()).visit(`${na.url}/connectome`);
+    assert.deepEqual(await wide.violations(), []);
+    for (const path of PAGES) {
+      await using visit = await (await browser()).visit(na.url + path, { width: NARROW });
+      assert.equal(await visit.overflow(), 0, path);
+      assert.deepEqual(visit.problems, [], path);
+      if (path === '/dashboard') continue;
+      assert.equal(await visit.page.locator('.graph-picture .node').count(), 200);
+    }
+  });
+});
+
+async function fillLarge(na: TestAuthority, sovereigns: number, treaties: number): Promise<void> {
+  const key = newKey();
+  for (const { from, to } of connectomeOf(sovereigns, treaties).recognition_edges) {
+    await treaty(na, from, to, 400, key);
+  }
+}
+
+function shownSovereigns(page: Page): Promise<string[]> {
+  return page.locator('#sovereigns tbody tr:visible th a').allInnerTexts();
+}
+
+let startedBrowser: Promise<TestBrowser> | null = null;
+let startedSmall: Promise<TestAuthority> | null = null;
+
+function browser(): Promise<TestBrowser> {
+  startedBrowser ??= startBrowser();
+  return startedBrowser;
+}
+
+/** Only read by the tests that share it. */
+function small(): Promise<TestAuthority> {
+  startedSmall ??= startTestAuthority().then(async (na) => {
+    await fillSmall(na);
+    return na;
+  });
+  return startedSmall;
+}
+
+after(async () => {
+  await (await startedBrowser)?.close();
+  await (await startedSmall)?.[Symbol.asyncDispose]();
+});

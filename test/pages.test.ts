@@ -1,0 +1,327 @@
+/** The pages of the service itself, as a browser shows them and as HTTP carries them. */
+import assert from 'node:assert/strict';
+import { rmSync } from 'node:fs';
+import { request } from 'node:http';
+import { after, before, test } from 'node:test';
+import { gunzipSync } from 'node:zlib';
+import { commandReference } from '../src/cli/command-reference.ts';
+import { buildProgram } from '../src/cli/program.ts';
+import { anchorOf } from '../src/pages/route-groups.ts';
+import { REFUSALS } from '../src/refusal.ts';
+import { ROUTES } from '../src/routes/table.ts';
+import { makeNetworkFolder, startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { HOSTILE_NAME, NARROW, startBrowser, type TestBrowser, WIDE } from './support/browser.ts';
+import { startChildServer } from './support/child-server.ts';
+import { joinedNode, operate, send, sendRaw } from './support/requests.ts';
+
+const PAGES = ['/', '/api-reference', '/cli-reference'] as const;
+const REFERENCES = ['/api-reference', '/cli-reference'] as const;
+const THEMES = ['light', 'dark'] as const;
+const COMMANDS = commandReference(buildProgram());
+
+let na: TestAuthority;
+let browser: TestBrowser;
+
+before(async () => {
+  na = await startTestAuthority({ commands: COMMANDS });
+  browser = await startBrowser();
+});
+
+after(async () => {
+  await browser?.close();
+  await na?.[Symbol.asyncDispose]();
+});
+
+for (const path of PAGES) {
+  for (const theme of THEMES) {
+    test(`${path} in the ${theme} theme has no error, no outside request and no barrier`, async () => {
+      await using visit = await browser.visit(na.url + path, { theme });
+      assert.deepEqual(await visit.violations(), []);
+      assert.deepEqual(visit.problems, []);
+    });
+  }
+
+  for (const width of [NARROW, WIDE]) {
+    test(`${path} does not scroll sideways at ${width} pixels`, async () => {
+      await using visit = await browser.visit(na.url + path, { width });
+      assert.equal(await visit.overflow(), 0);
+      if (width === NARROW) assert.deepEqual(await visit.violations(), []);
+    });
+  }
+
+  test(`${path} without JavaScript is all there, without controls that would do nothing`, async () => {
+    await using visit = await browser.visit(na.url + path, { javaScript: false });
+    const { page } = visit;
+    assert.equal(await page.locator('h1').count(), 1);
+    assert.equal(await page.locator('nav[aria-label="Pages"] a').count(), 6);
+    assert.equal(await page.locator('button:visible, input:visible').count(), 0);
+    assert.equal(await page.locator('[data-entry]:not(:visible)').count(), 0);
+    assert.deepEqual(visit.problems, []);
+  });
+
+  test(`${path} has its landmarks, a way past the navigation, and headings in order`, async () => {
+    await using visit = await browser.visit(na.url + path);
+    const { page } = visit;
+    await page.keyboard.press('Tab');
+    assert.equal(await page.evaluate('document.activeElement.textContent'), 'Skip to content');
+    await page.keyboard.press('Enter');
+    assert.equal(await page.evaluate('document.activeElement.id'), 'content');
+    const headings: string[] = await page
+      .locator('h1, h2, h3, h4')
+      .evaluateAll((found) => found.map((element) => element.tagName));
+    let level = 0;
+    for (const heading of headings.map((name) => Number(name.slice(1)))) {
+      assert.ok(heading <= level + 1, `h${heading} below h${level}`);
+      level = heading;
+    }
+    assert.equal(await page.locator('[aria-current="page"]').count(), 1);
+  });
+
+  test(`every link of ${path} leads to something that is there`, async () => {
+    await using visit = await browser.visit(na.url + path);
+    const hrefs = await visit.page
+      .locator('a')
+      .evaluateAll((found) => found.map((link) => link.getAttribute('href') ?? ''));
+    const known = new Set(ROUTES.map((route) => route.path));
+    const lost = hrefs.filter((href) => {
+      const { pathname, hash, origin } = new URL(href, na.url + path);
+      if (origin !== na.url) return true;
+      if (pathname === '/api-reference' && hash !== '' && path !== '/api-reference') {
+        return !ROUTES.some((route) => `#${anchorOf(route)}` === hash);
+      }
+      return !known.has(pathname);
+    });
+    assert.deepEqual(lost, []);
+    const anchors = hrefs.filter((href) => href.startsWith('#')).map((href) => href.slice(1));
+    for (const anchor of new Set(anchors)) {
+      assert.equal(await visit.page.locator(`[id="${anchor}"]`).count(), 1, anchor);
+    }
+  });
+
+  test(`GET ${path} carries its own policy, which lets in nothing but what stands in it`, async () => {
+    const { status, headers, text } = await send(na, 'GET', path);
+    assert.equal(status, 200);
+    assert.equal(headers.get('content-type'), 'text/html; charset=utf-8');
+    assert.equal(headers.get('x-content-type-options'), 'nosniff');
+    assert.equal(headers.get('x-frame-options'), 'DENY');
+    assert.equal(headers.get('referrer-policy'), 'no-referrer');
+    const policy = headers.get('content-security-policy') ?? '';
+    assert.match(policy, /^default-src 'none'; /);
+    for (const directive of ['base-uri', 'form-action', 'frame-ancestors']) {
+      assert.ok(policy.includes(`${directive} 'none'`), directive);
+    }
+    assert.doesNotMatch(policy, /unsafe|https?:|\*|'self'/);
+    assert.doesNotMatch(text, /\son[a-z]+=|\sstyle=|javascript:|<form|<iframe/i);
+    assert.doesNotMatch(text, /(?:src|href)="(?:https?:)?\/\//);
+  });
+
+  test(`GET ${path} answers 304 to who holds either form of it, and HEAD like GET`, async () => {
+    const plain = await sendRaw(na, 'GET', path);
+    const etag = plain.headers.get('etag') ?? '';
+    assert.match(etag, /^"[0-9a-f]{32}"$/);
+    assert.equal(plain.headers.get('cache-control'), 'no-cache');
+    assert.equal(plain.headers.get('vary'), 'Accept-Encoding');
+    assert.equal(plain.headers.get('content-encoding'), null);
+    const compressed = await sendRaw(na, 'HEAD', path, { headers: GZIP });
+    assert.equal(compressed.headers.get('content-encoding'), 'gzip');
+    const gzipEtag = compressed.headers.get('etag') ?? '';
+    assert.equal(gzipEtag, etag.replace(/"$/, '-gzip"'));
+    for (const held of [etag, gzipEtag, `W/${gzipEtag}`]) {
+      const again = await sendRaw(na, 'GET', path, { headers: { ...GZIP, 'If-None-Match': held } });
+      assert.equal(again.status, 304);
+      assert.equal(again.text, '');
+      assert.equal(again.headers.get('etag'), held.replace(/^W\//, ''));
+      assert.equal(again.headers.get('content-encoding'), null);
+    }
+    const head = await sendRaw(na, 'HEAD', path);
+    assert.equal(head.text, '');
+    assert.equal(head.headers.get('content-length'), String(Buffer.byteLength(plain.text)));
+  });
+}
+
+const GZIP = { 'Accept-Encoding': 'gzip' };
+
+for (const path of REFERENCES) {
+  test(`the search of ${path} narrows entries and contents, and says how many are left`, async () => {
+    await using visit = await browser.visit(na.url + path);
+    const { page } = visit;
+    const all = await page.locator('[data-entry]').count();
+    const told = page.locator('[data-filter-count]');
+    assert.equal(await told.textContent(), `${all} in all`);
+    await page.getByRole('searchbox').fill('REVOKE treat');
+    const shown = page.locator('[data-entry]:visible');
+    const count = await shown.count();
+    assert.ok(count > 0 && count < all);
+    assert.equal(await told.textContent(), `${count} of ${all}`);
+    for (const text of await shown.allTextContents()) assert.match(text, /revoke/i);
+    assert.equal(await page.locator('[data-link-to]:visible').count(), count);
+    await page.getByRole('searchbox').fill('no such thing anywhere');
+    assert.equal(await page.getByText('Nothing fits.').isVisible(), true);
+    await page.keyboard.press('Escape');
+    assert.equal(await page.locator('[data-entry]:visible').count(), all);
+    assert.deepEqual(visit.problems, []);
+  });
+}
+
+test('/api-reference tells of every route: fields, refusals with status and code', async () => {
+  await using visit = await browser.visit(`${na.url}/api-reference`);
+  assert.equal(await visit.page.locator('[data-entry]').count(), ROUTES.length);
+  for (const route of ROUTES) {
+    const text = (await visit.page.locator(`[id="${anchorOf(route)}"]`).textContent()) ?? '';
+    assert.ok(text.includes(route.path) && text.includes(route.summary), route.path);
+    for (const name of route.refusals) {
+      const { status, code } = REFUSALS[name];
+      assert.ok(text.includes(`${status} ${code}`), `${route.path} ${code}`);
+    }
+    for (const field of Object.keys(route.body?.properties ?? {})) {
+      assert.ok(text.includes(field), `${route.path} ${field}`);
+    }
+  }
+});
+
+test('/cli-reference tells of every command with all its options', async () => {
+  await using visit = await browser.visit(`${na.url}/cli-reference`);
+  assert.equal(await visit.page.locator('[data-entry]').count(), COMMANDS.commands.length);
+  assert.ok(COMMANDS.commands.length > 40);
+  for (const command of COMMANDS.commands) {
+    const entry = visit.page.locator(`[id="${command.path.replaceAll(' ', '-')}"]`);
+    const text = (await entry.textContent()) ?? '';
+    for (const { term, description } of [...command.options, ...command.arguments]) {
+      assert.ok(text.includes(term) && text.includes(description), `${command.path} ${term}`);
+    }
+    assert.ok(text.includes(command.notes));
+  }
+});
+
+test('/cli-reference of the program itself tells of its own commands, on any number of threads', async (t) => {
+  const { folder } = makeNetworkFolder();
+  t.after(() => rmSync(folder, { recursive: true }));
+  const server = await startChildServer(folder, { args: ['--threads', '2'] });
+  await using running = server.na;
+  const { text } = await send(running, 'GET', '/cli-reference');
+  assert.equal(text.match(/ data-entry="/g)?.length, COMMANDS.commands.length);
+});
+
+test('/ links to every route that is no page, and names the network and its keys', async () => {
+  const { text } = await send(na, 'GET', '/');
+  const genesis = (await send(na, 'GET', '/genesis')).body;
+  for (const fact of ['alpha', genesis.network_authority.public_key, genesis.root_public_key]) {
+    assert.ok(text.includes(String(fact)), fact);
+  }
+  for (const { method, path, answer } of ROUTES) {
+    if ('contentType' in answer && String(answer.contentType).startsWith('text/html')) continue;
+    assert.ok(
+      text.includes(`<span class="verb">${method}</span> ${path}</a>`),
+      `${method} ${path}`,
+    );
+  }
+});
+
+test('/ shows commands with the address under which it was asked for', async () => {
+  await using proxied = await startTestAuthority({
+    environment: { MESH_PUBLIC_URL: 'https://na.example/mesh' },
+  });
+  const { text } = await send(proxied, 'GET', '/');
+  assert.ok(text.includes('curl -s https://na.example/mesh/genesis'));
+  assert.doesNotMatch(text, /href="\//, 'links stay below the path of the proxy');
+  const local = await send(na, 'GET', '/');
+  assert.ok(local.text.includes(`curl -s ${na.url}/genesis`));
+});
+
+test('a chosen theme holds, also on the next page', async () => {
+  await using visit = await browser.visit(`${na.url}/`, { theme: 'light' });
+  const { page } = visit;
+  const paper = () => page.evaluate<string>('getComputedStyle(document.body).backgroundColor');
+  const light = await paper();
+  await page.getByRole('button', { name: 'Switch to dark theme' }).click();
+  const dark = await paper();
+  assert.notEqual(dark, light);
+  assert.deepEqual(await visit.violations(), []);
+  await page.goto(`${na.url}/cli-reference`);
+  assert.equal(await paper(), dark);
+  await page.getByRole('button', { name: 'Switch to light theme' }).click();
+  assert.equal(await paper(), light);
+});
+
+test('a hostile network name is text on every page', async (t) => {
+  const { folder } = makeNetworkFolder(HOSTILE_NAME);
+  t.after(() => rmSync(folder, { recursive: true }));
+  await using hostile = await startTestAuthority({ dataDir: folder, commands: COMMANDS });
+  for (const path of PAGES) {
+    for (const width of [NARROW, WIDE]) {
+      await using visit = await browser.visit(hostile.url + path, { width });
+      const { page } = visit;
+      assert.equal(await page.locator('.brand-name').textContent(), HOSTILE_NAME);
+      assert.equal(await page.evaluate('window.hacked'), undefined);
+      assert.ok((await page.title()).includes('</title><script>'));
+      assert.equal(await page.locator('img').count(), 0);
+      assert.equal(await visit.overflow(), 0);
+      assert.deepEqual(visit.problems, []);
+    }
+  }
+  await using home = await browser.visit(`${hostile.url}/`);
+  assert.equal(await home.page.locator('h1').textContent(), HOSTILE_NAME);
+  assert.deepEqual(await home.violations(), []);
+});
+
+test('public documents of more than a kilobyte come compressed to who takes it, and the same', async () => {
+  for (let i = 0; i < 12; i += 1) {
+    const node = await joinedNode(na);
+    await operate(na, '/admin/revoke', { cert_id: node.certId });
+  }
+  for (const path of ['/crl', '/swagger.json', '/recognition-graph', ...PAGES]) {
+    const plain = await sendRaw(na, 'GET', path);
+    const response = await fetch(na.url + path, { headers: GZIP });
+    const isLong = Buffer.byteLength(plain.text) > 1024;
+    assert.equal(response.headers.get('content-encoding'), isLong ? 'gzip' : null, path);
+    assert.equal(await response.text(), plain.text, path);
+    if (isLong) {
+      const length = Number(response.headers.get('content-length'));
+      assert.ok(length < Buffer.byteLength(plain.text), path);
+    }
+  }
+});
+
+for (const [accepted, isCompressed] of [
+  ['gzip', true],
+  ['br, gzip;q=0.5', true],
+  ['GZIP', true],
+  ['*', true],
+  ['identity, *;q=0.1', true],
+  ['', false],
+  ['identity', false],
+  ['br', false],
+  ['gzip;q=0', false],
+  ['gzip; q=0.000, *', false],
+  ['*;q=0', false],
+] as const) {
+  test(`Accept-Encoding "${accepted}" is answered ${isCompressed ? 'compressed' : 'plain'}`, async () => {
+    const headers = { 'Accept-Encoding': accepted };
+    const answer = await sendRaw(na, 'HEAD', '/api-reference', { headers });
+    assert.equal(answer.headers.get('content-encoding'), isCompressed ? 'gzip' : null);
+  });
+}
+
+test('what is compressed is a whole gzip file of the page', async () => {
+  const plain = await sendRaw(na, 'GET', '/cli-reference');
+  const { hostname, port } = new URL(na.url);
+  const bytes = await new Promise<Buffer>((resolve, reject) => {
+    const outgoing = request({ hostname, port, path: '/cli-reference', headers: GZIP });
+    outgoing.on('error', reject);
+    outgoing.on('response', (incoming) => {
+      const pieces: Buffer[] = [];
+      incoming.on('data', (piece: Buffer) => pieces.push(piece));
+      incoming.on('end', () => resolve(Buffer.concat(pieces)));
+    });
+    outgoing.end();
+  });
+  assert.equal(gunzipSync(bytes).toString('utf8'), plain.text);
+});
+
+test('documents that are not pages keep the policy that allows nothing', async () => {
+  for (const path of ['/crl', '/healthz', '/no-such-route']) {
+    const { headers } = await send(na, 'GET', path);
+    const policy = headers.get('content-security-policy');
+    assert.equal(policy, "default-src 'none'; frame-ancestors 'none'", path);
+  }
+});

@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createShapes, MAX_SHAPES } from '../../src/store/shapes.ts';
+import { createSharing } from '../../src/store/sharing.ts';
+
+const same = (value: unknown) => value;
+
+test('a snapshot comes back with its members in their order', () => {
+  const shapes = createShapes([]);
+  const snapshot = { value: 'issued', context: { b: 1, a: [1, { c: null }], '': undefined } };
+  const built = shapes.build(shapes.flatten(snapshot), same);
+  assert.deepEqual(built, snapshot);
+  assert.deepEqual(Object.keys(built.context), ['b', 'a', '']);
+});
+
+test('snapshots with the same members share a shape, others get their own', () => {
+  const shapes = createShapes([]);
+  const contexts = [{ a: 1, b: 2 }, { a: 3, b: 4 }, { b: 1, a: 2 }, { 'a","b': 1 }, {}];
+  const numbers = contexts.map((context) => shapes.flatten({ value: 's', context })[0]);
+  assert.deepEqual(numbers, [0, 0, 1, 2, 3]);
+  assert.deepEqual(shapes.table, [['a', 'b'], ['b', 'a'], ['a","b'], []]);
+});
+
+test('a table that was stored keeps its numbers', () => {
+  const first = createShapes([]);
+  const stored = first.flatten({ value: 's', context: { a: 1 } });
+  first.flatten({ value: 's', context: { b: 1 } });
+  const second = createShapes(first.table);
+  assert.deepEqual(second.build(stored, same).context, { a: 1 });
+  assert.equal(second.flatten({ value: 's', context: { c: 1 } })[0], 2);
+});
+
+test('a member called __proto__ is a member like any other', () => {
+  const shapes = createShapes([]);
+  const context = JSON.parse('{"__proto__":{"polluted":true}}') as object;
+  const built = shapes.build(shapes.flatten({ value: 's', context }), same).context;
+  assert.deepEqual(Object.keys(built), ['__proto__']);
+  assert.equal(Object.getPrototypeOf(built), Object.prototype);
+});
+
+test('when the table is full, contexts of a new shape are kept as they are', () => {
+  const known = Array.from({ length: MAX_SHAPES }, (_, i) => [`member-${i}`]);
+  const shapes = createShapes(known);
+  const snapshot = { value: 's', context: { another: 1 } };
+  const stored = shapes.flatten(snapshot);
+  assert.equal(stored[0], null);
+  assert.equal(shapes.table.length, MAX_SHAPES);
+  assert.deepEqual(shapes.build(stored, same), snapshot);
+});
+
+test('a snapshot of an unknown shape is refused', () => {
+  assert.throws(() => createShapes([]).build([7, 's', 1], same), {
+    message: 'The store has no shape 7',
+  });
+});
+
+test('short texts and lists of them are shared, and are equal to what they replace', () => {
+  const share = createSharing();
+  const first = share(['role:client', 'role:a']);
+  assert.equal(share(['role:client', 'role:a']), first);
+  for (const other of [
+    ['role:client\nrole:a'],
+    ['role:a', 'role:client'],
+    [],
+    [''],
+    ['a', 1],
+    'x'.repeat(1000),
+    7n,
+    null,
+    undefined,
+    { nested: true },
+  ]) {
+    const copy = structuredClone(other);
+    assert.deepEqual(share(copy), other);
+  }
+});
