@@ -538,6 +538,11 @@ for (const route of ROUTES) {
       assert.deepEqual(operation.responses[status], { $ref: '#/components/responses/Error' });
     }
     assert.equal(statuses.includes('201'), route.created !== undefined);
+    const answer = operation.responses['200'].content['application/json'];
+    if ('contentType' in route.answer) assert.equal(answer?.example, undefined);
+    else assert.ok(answer.example !== undefined);
+    const request = operation.requestBody?.content['application/json'];
+    assert.equal(request?.example !== undefined, route.body !== undefined);
     for (const refusal of route.refusals) {
       assert.ok(statuses.includes(String(REFUSALS[refusal].status)), refusal);
     }

@@ -12,7 +12,7 @@ export const liveRegion = template<{ readonly topic: LiveTopic; readonly content
 
 export const LIVE_STYLE = `
 .live-region { display: contents; }
-.live-status { margin: 0; font-size: .875rem; color: var(--muted); }
+.live-status { margin: -1.5rem 0 -1rem; font-size: .875rem; color: var(--muted); }
 .live-status::before { content: ""; display: inline-block; width: .6em; height: .6em; margin-inline-end: .5em; border-radius: 50%; background: var(--line-strong); }
 .live-status[data-live-status="live"]::before { background: var(--ok); }
 .live-status[data-live-status="stale"] { color: var(--warn); font-weight: 600; }

@@ -5,6 +5,7 @@
 import type { Route } from '../http/route.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../json/value.ts';
 import { REFUSALS, type RefusalName } from '../refusal.ts';
+import { exampleOf } from './example.ts';
 
 const API_VERSION = 'v0.1';
 const GENERAL_STATUSES = [400, 401, 403, 404, 409, 422, 429, 500] as const;
@@ -49,7 +50,12 @@ export function openApiDocument(
         Error: {
           description: 'The error envelope',
           headers: { 'X-Request-ID': { schema: { type: 'string' } } },
-          content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+          content: {
+            'application/json': {
+              schema: { $ref: '#/components/schemas/Error' },
+              example: ERROR_EXAMPLE,
+            },
+          },
         },
       },
       securitySchemes: {
@@ -77,6 +83,15 @@ const ERROR_SCHEMA = {
   },
 };
 
+const ERROR_EXAMPLE = {
+  error: {
+    code: 'rate_limit_exceeded',
+    message: REFUSALS.rate_limit_exceeded.message,
+    details: {},
+    request_id: '7d0f6e0c-8a51-4f0e-9a53-6f5d3c2b1a00',
+  },
+};
+
 function pathsOf(routes: readonly Route[]): JsonObject {
   const paths: { [path: string]: { [method: string]: JsonValue } } = {};
   for (const route of routes) {
@@ -96,7 +111,7 @@ function operationOf(route: Route): JsonObject {
     ...parametersOf(route),
     ...(route.body === undefined
       ? {}
-      : { requestBody: { content: { 'application/json': { schema: lower(route.body) } } } }),
+      : { requestBody: { content: { 'application/json': withExample(lower(route.body)) } } }),
     responses: responsesOf(route),
     ...securityOf(route),
     'x-mesh-access': route.access,
@@ -123,11 +138,15 @@ function parametersOf({ path, query = {} }: Route): JsonObject {
   return parameters.length === 0 ? {} : { parameters };
 }
 
+function withExample(schema: JsonValue): JsonObject {
+  return { schema, example: exampleOf(schema) };
+}
+
 function responsesOf(route: Route): JsonObject {
   const content =
     'contentType' in route.answer
       ? { [String(route.answer.contentType).split(';')[0] ?? '']: { schema: {} } }
-      : { 'application/json': { schema: lower(route.answer) } };
+      : { 'application/json': withExample(lower(route.answer)) };
   const success = { description: route.summary, content };
   // Every operation lists 200 (wire rules 4.15), also one that answers 201.
   const responses: { [status: string]: JsonValue } = { 200: success };
