@@ -12,6 +12,8 @@ import { loadOperators, type OperatorEntry } from './operators.ts';
 import { OPTIONS, type OptionName, RATE_LIMIT_DEFAULTS, rateLimitVariable } from './options.ts';
 
 const MAX_THREADS = 64;
+/** Without a setting: cores may be many and yet not all ours, and each thread takes time and memory. */
+const MAX_DEFAULT_THREADS = 8;
 
 /** Values of flags by option name, as the command line gave them. */
 export type Flags = { readonly [Name in OptionName]?: string | boolean | readonly string[] };
@@ -63,7 +65,7 @@ export function loadConfig(flags: Flags, environment: Environment, now: number):
     port: wholeNumber(setting, 'port', 0, 65_535),
     threads:
       setting('threads') === null
-        ? Math.min(availableParallelism(), MAX_THREADS)
+        ? Math.min(availableParallelism(), MAX_DEFAULT_THREADS)
         : wholeNumber(setting, 'threads', 1, MAX_THREADS),
     logLevel: oneOf(setting, 'logLevel', LOG_LEVELS),
     logFormat: oneOf(setting, 'logFormat', LOG_FORMATS),

@@ -31,7 +31,7 @@ export const OPTIONS = {
     '--threads <count>',
     'MESH_THREADS',
     null,
-    'threads that serve HTTP; 1 serves from the thread of the authority; unset is one per core',
+    'threads that serve HTTP; 1 serves from the thread of the authority; unset is one per core, at most 8',
   ),
   genesis: option(
     '--genesis <file>',
