@@ -27,7 +27,6 @@ import {
 import { createAuditChain } from './audit.ts';
 import { type Authority, type AuthoritySettings, execute, type Handler } from './authority.ts';
 import { decideBoundary } from './boundary.ts';
-import { loadInBulk } from './bulk-load.ts';
 import { createCertificateIndex } from './certificate-index.ts';
 import { heartbeat, join, renew } from './certificates.ts';
 import type { Answer } from './commands.ts';
@@ -167,7 +166,7 @@ export interface OpenAuthority {
 }
 
 export async function openAuthority(options: AuthorityOptions): Promise<OpenAuthority> {
-  const na = loadInBulk(() => restoreAuthority(options));
+  const na = restoreAuthority(options);
   await execute(na, restoreCrl, null);
   await execute(na, restoreFeed, null);
   await na.crlPress.ready();
