@@ -27,6 +27,11 @@ export interface PublishedDocument {
   readonly freshUntil: number;
 }
 
+/** The text of a document again. */
+export function documentText({ bytes }: PublishedDocument): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
+}
+
 export function publishedDocument(json: string, freshUntil = Number.MAX_VALUE): PublishedDocument {
   const shared = new SharedArrayBuffer(Buffer.byteLength(json));
   const bytes = Buffer.from(shared);

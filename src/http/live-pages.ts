@@ -3,7 +3,7 @@
  * A change is rendered once, whatever the number of viewers.
  */
 import type { DocumentShelf } from '../authority/document-board.ts';
-import type { PublishedDocument } from '../authority/documents.ts';
+import { documentText, type PublishedDocument } from '../authority/documents.ts';
 
 export const LIVE_TOPICS = ['dashboard', 'connectome'] as const;
 export type LiveTopic = (typeof LIVE_TOPICS)[number];
@@ -34,10 +34,11 @@ export function createLivePages(
   const messages = new Map<LiveTopic, { readonly etag: string; readonly text: string }>();
   const listeners: ((topic: LiveTopic, message: string) => void)[] = [];
 
-  function messageOf(topic: LiveTopic, { bytes, etag }: PublishedDocument): string {
+  function messageOf(topic: LiveTopic, document: PublishedDocument): string {
+    const { etag } = document;
     const known = messages.get(topic);
     if (known?.etag === etag) return known.text;
-    const json = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
+    const json = documentText(document);
     const text = JSON.stringify({ topic, html: renderers[topic](json, networkName) });
     messages.set(topic, { etag, text });
     return text;

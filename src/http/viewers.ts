@@ -60,9 +60,13 @@ function upgrade(
   edge: Edge,
 ): void {
   const topic = req.getQuery('topic') ?? '';
-  const refusal = refusalOf(topic, req, edge);
-  if (refusal !== null || !isLiveTopic(topic)) {
-    res.writeStatus(refusal ?? '400 Bad Request').end();
+  if (!isLiveTopic(topic)) {
+    res.writeStatus('400 Bad Request').end();
+    return;
+  }
+  const refusal = refusalOf(req, edge);
+  if (refusal !== null) {
+    res.writeStatus(refusal).end();
     return;
   }
   res.upgrade<Viewer>(
@@ -74,8 +78,7 @@ function upgrade(
   );
 }
 
-function refusalOf(topic: string, req: HttpRequest, edge: Edge): string | null {
-  if (!isLiveTopic(topic)) return '400 Bad Request';
+function refusalOf(req: HttpRequest, edge: Edge): string | null {
   if (edge.isDraining()) return '503 Service Unavailable';
   return isOfThisSite(req, edge) ? null : '403 Forbidden';
 }

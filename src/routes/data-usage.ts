@@ -18,7 +18,7 @@ import {
 } from '../records/data-usage.ts';
 import type { RefusalName } from '../refusal.ts';
 import { formatInstant } from '../timestamp.ts';
-import { renewedDocument } from './documents.ts';
+import { currentDocument } from './documents.ts';
 import { recordRoute } from './record-route.ts';
 import {
   areTexts,
@@ -63,8 +63,7 @@ export const dataUsageRoutes: readonly Route[] = [
     answer: DataLicensePolicy,
     refusals: ['no_policy'],
     async handle(request, edge) {
-      const name = 'data_license_policy';
-      const policy = edge.documents.get(name) ?? (await renewedDocument(name, edge));
+      const policy = await currentDocument('data_license_policy', request.now, edge);
       if (policy === undefined) return refusalReply('no_policy');
       return documentReply(policy, request);
     },

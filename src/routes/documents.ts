@@ -5,7 +5,7 @@ import {
   type PublishedDocument,
   publishedDocument,
 } from '../authority/documents.ts';
-import type { Edge } from '../http/edge.ts';
+import { type Edge, withAnswer } from '../http/edge.ts';
 import { keptByBaseUrl } from '../http/kept.ts';
 import { documentReply, type Reply, refusalReply } from '../http/reply.ts';
 import type { Route, RouteRequest } from '../http/route.ts';
@@ -93,21 +93,22 @@ export function serveDocument(
   request: RouteRequest,
   edge: Edge,
 ): Reply | Promise<Reply> {
-  const document = edge.documents.get(name);
-  if (document !== undefined && request.now < document.freshUntil) {
-    return documentReply(document, request);
-  }
-  return renewed(name, request, edge);
+  return withAnswer(currentDocument(name, request.now, edge), (document) =>
+    document === undefined ? refusalReply('service_not_ready') : documentReply(document, request),
+  );
 }
 
-async function renewed(name: DocumentName, request: RouteRequest, edge: Edge): Promise<Reply> {
-  const document = await renewedDocument(name, edge);
-  if (document === undefined) return refusalReply('service_not_ready');
-  return documentReply(document, request);
+/** The document as it stands now; a promise when the authority has to be asked, undefined when there is none. */
+export function currentDocument(
+  name: DocumentName,
+  now: number,
+  edge: Edge,
+): PublishedDocument | Promise<PublishedDocument | undefined> {
+  const held = edge.documents.get(name);
+  return held !== undefined && now < held.freshUntil ? held : renewedDocument(name, edge);
 }
 
-/** The document as it stands after this call; undefined when there is none. */
-export async function renewedDocument(
+async function renewedDocument(
   name: DocumentName,
   edge: Edge,
 ): Promise<PublishedDocument | undefined> {

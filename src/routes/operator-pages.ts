@@ -1,5 +1,5 @@
 /** Pages for people who look after the network: the dashboard, the Connectome and the atlas. */
-import type { DocumentName, PublishedDocument } from '../authority/documents.ts';
+import { type DocumentName, documentText, type PublishedDocument } from '../authority/documents.ts';
 import { type Edge, withAnswer } from '../http/edge.ts';
 import { firstValue } from '../http/query.ts';
 import { type HtmlPage, htmlReply, type Reply, refusalReply } from '../http/reply.ts';
@@ -15,7 +15,7 @@ import {
   graphModel,
 } from '../pages/graph-model.ts';
 import type { TrustPath } from '../views/trust-path.ts';
-import { renewedDocument } from './documents.ts';
+import { currentDocument } from './documents.ts';
 
 const HTML = { contentType: 'text/html; charset=utf-8' };
 
@@ -72,9 +72,7 @@ function withDocument(
   edge: Edge,
   next: (document: PublishedDocument) => Reply | Promise<Reply>,
 ): Reply | Promise<Reply> {
-  const held = edge.documents.get(name);
-  if (held !== undefined && now < held.freshUntil) return next(held);
-  return renewedDocument(name, edge).then((document) =>
+  return withAnswer(currentDocument(name, now, edge), (document) =>
     document === undefined ? refusalReply('service_not_ready') : next(document),
   );
 }
@@ -110,9 +108,8 @@ const digestOf = keptByEtag(
 );
 
 /** The document is what this authority published itself. */
-function contentOf<Content>({ bytes }: PublishedDocument): Content {
-  const { buffer, byteOffset, byteLength } = bytes;
-  return parseJson(Buffer.from(buffer, byteOffset, byteLength).toString()) as Content;
+function contentOf<Content>(document: PublishedDocument): Content {
+  return parseJson(documentText(document)) as Content;
 }
 
 function networkOf({ settings }: Edge): string {
