@@ -77,7 +77,7 @@ for (const [name, owners] of [
   ['xstate', ['machines']],
   ['lmdb', ['src/store/lmdb.ts']],
   ['msgpackr', ['src/store/lmdb.ts']],
-  ['uWebSockets.js', ['src/http/server.ts', 'src/http/viewers.ts']],
+  ['uWebSockets.js', ['src/http/piecewise.ts', 'src/http/server.ts', 'src/http/viewers.ts']],
   ['sodium-native', ['src/crypto/ed25519.ts']],
   ['tweetnacl', ['src/client']],
   ['commander', ['src/cli']],

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import fc from 'fast-check';
 import { createCertificateIndex } from '../src/authority/certificate-index.ts';
 import { createLiveness } from '../src/authority/liveness.ts';
 import { createNonceWindows } from '../src/authority/nonces.ts';
+import type { PulseSight } from '../src/authority/pulse-walk.ts';
 import { createSubjects } from '../src/authority/subjects.ts';
 
 const WINDOW = 1000;
@@ -18,7 +20,11 @@ test('restored contacts are active in the order they were heard of, and found by
     }),
   );
   liveness.activate(heardOf.slice(0, 3));
-  const order = () => Array.from(liveness.active(500), ({ id }) => id);
+  const order = () =>
+    liveness
+      .walk(500)
+      .take(10)
+      .map(({ id }) => id);
   assert.deepEqual(order(), ['a', 'c', 'b']);
   assert.equal(liveness.newestSignedAt('d'), 13);
   assert.equal(liveness.newestSignedAt('nobody'), 0);
@@ -35,6 +41,61 @@ test('restored contacts are active in the order they were heard of, and found by
       ['new', 0],
     ],
   );
+});
+
+const id = fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f', 'g', 'h');
+
+const happening = fc.oneof(
+  fc.record({ what: fc.constant('touch' as const), id }),
+  fc.record({ what: fc.constant('retire' as const), id }),
+  fc.record({ what: fc.constant('wait' as const), for: fc.integer({ min: 1, max: WINDOW }) }),
+  fc.record({ what: fc.constant('take' as const), limit: fc.integer({ min: 1, max: 3 }) }),
+);
+
+test('a walk visits what was active when it began, as it was then, whatever happens meanwhile', () => {
+  fc.assert(
+    fc.property(fc.array(id), fc.array(happening, { maxLength: 40 }), (before, meanwhile) => {
+      const liveness = createLiveness(WINDOW);
+      let now = 0;
+      const touch = (id: string) => {
+        now += 1;
+        liveness.touch(id, { at: now, status: `at ${now}`, remoteAddr: '' });
+      };
+      for (const id of before) touch(id);
+      const expected = liveness.walk(now).take(100).map(sightOf);
+
+      const walk = liveness.walk(now);
+      const visited: (readonly unknown[])[] = [];
+      for (const event of meanwhile) {
+        if (event.what === 'touch') touch(event.id);
+        else if (event.what === 'retire') liveness.retire(event.id);
+        else if (event.what === 'take') visited.push(...walk.take(event.limit).map(sightOf));
+        else now += event.for;
+        liveness.activeCount(now);
+      }
+      for (let rest = walk.take(3); rest.length > 0; rest = walk.take(3)) {
+        visited.push(...rest.map(sightOf));
+      }
+      assert.equal(walk.count, expected.length);
+      assert.deepEqual(new Set(visited.map(String)), new Set(expected.map(String)));
+      assert.equal(visited.length, expected.length);
+    }),
+    { numRuns: 500 },
+  );
+});
+
+function sightOf({ id, lastSeen, status, remoteAddr }: PulseSight): readonly unknown[] {
+  return [id, lastSeen, status, remoteAddr];
+}
+
+test('a walk that was ended visits nothing more', () => {
+  const liveness = createLiveness(WINDOW);
+  for (const id of ['a', 'b']) liveness.touch(id, { at: 1, status: '', remoteAddr: '' });
+  const walk = liveness.walk(1);
+  assert.equal(walk.take(1).length, 1);
+  walk.end();
+  liveness.retire('a');
+  assert.deepEqual(walk.take(1), []);
 });
 
 test('the floor of a node without a window applies before and after its first claim', () => {

@@ -23,6 +23,7 @@ import type { Liveness } from './liveness.ts';
 import type { NonceLedger, NonceWindows } from './nonces.ts';
 import type { PolicyIndex } from './policy-index.ts';
 import type { RevocationLog } from './revocation-log.ts';
+import type { Rosters } from './rosters.ts';
 import type { Subjects } from './subjects.ts';
 import type { TrustCycleLog } from './trust-cycle-log.ts';
 import { UnitOfWork } from './unit-of-work.ts';
@@ -57,6 +58,7 @@ export interface Authority {
   readonly nonces: NonceLedger;
   readonly windows: NonceWindows;
   readonly liveness: Liveness;
+  readonly rosters: Rosters;
   readonly revocations: RevocationLog;
   readonly crlPress: CrlPress;
   readonly certificates: CertificateIndex;

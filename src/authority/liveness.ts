@@ -4,6 +4,7 @@
  * heartbeat, the active count and dropping those gone quiet all cost the same for any fleet size.
  */
 import type { StoredLiveness } from '../store/store.ts';
+import { createPulseWalk, type PulseWalk } from './pulse-walk.ts';
 
 export interface Contact {
   readonly at: number;
@@ -20,6 +21,8 @@ export interface Pulse {
   newestSignedAt: number;
   active: boolean;
   dirty: boolean;
+  /** Grows along the list of active pulses, from the oldest to the newest. */
+  place: number;
   older: Pulse | null;
   newer: Pulse | null;
 }
@@ -39,8 +42,8 @@ export interface Liveness {
   /** The certificate no longer counts as active until its next contact. */
   retire(id: string): void;
   activeCount(now: number): number;
-  /** Active certificates, the one heard of last first. */
-  active(now: number): Generator<Pulse>;
+  /** Starts a walk over the certificates that are active now. */
+  walk(now: number): PulseWalk;
   /** Rows changed since the last call. */
   takeDirty(): StoredLiveness[];
 }
@@ -52,6 +55,8 @@ export function createLiveness(activeWindowMs: number): Liveness {
   let oldest: Pulse | null = null;
   let newest: Pulse | null = null;
   let count = 0;
+  let lastPlace = 0;
+  const walks = new Set<PulseWalk>();
   let dirty: Pulse[] = [];
 
   function find(id: string): Pulse | undefined {
@@ -71,7 +76,9 @@ export function createLiveness(activeWindowMs: number): Liveness {
   }
 
   function append(pulse: Pulse): void {
+    lastPlace += 1;
     pulse.active = true;
+    pulse.place = lastPlace;
     pulse.older = newest;
     pulse.newer = null;
     if (newest === null) oldest = pulse;
@@ -91,6 +98,12 @@ export function createLiveness(activeWindowMs: number): Liveness {
     count -= 1;
   }
 
+  /** Call before an active pulse changes or leaves its place. */
+  function keepForWalks(pulse: Pulse): void {
+    if (walks.size === 0 || !pulse.active) return;
+    for (const walk of walks) walk.keep(pulse);
+  }
+
   function markDirty(pulse: Pulse): void {
     if (pulse.dirty) return;
     pulse.dirty = true;
@@ -98,12 +111,16 @@ export function createLiveness(activeWindowMs: number): Liveness {
   }
 
   function dropQuiet(now: number): void {
-    while (oldest !== null && now - oldest.lastSeen >= activeWindowMs) unlink(oldest);
+    while (oldest !== null && now - oldest.lastSeen >= activeWindowMs) {
+      keepForWalks(oldest);
+      unlink(oldest);
+    }
   }
 
   return {
     touch(id, { at, status, remoteAddr }) {
       const pulse = pulseOf(id);
+      keepForWalks(pulse);
       // The list stays ordered even when the wall clock is set back.
       pulse.lastSeen = newest === null ? at : Math.max(at, newest.lastSeen);
       pulse.status = status;
@@ -131,15 +148,19 @@ export function createLiveness(activeWindowMs: number): Liveness {
     },
     retire(id) {
       const pulse = find(id);
-      if (pulse?.active) unlink(pulse);
+      if (!pulse?.active) return;
+      keepForWalks(pulse);
+      unlink(pulse);
     },
     activeCount(now) {
       dropQuiet(now);
       return count;
     },
-    *active(now) {
+    walk(now) {
       dropQuiet(now);
-      for (let pulse = newest; pulse !== null; pulse = pulse.older) yield pulse;
+      const walk = createPulseWalk(newest, count, () => walks.delete(walk));
+      walks.add(walk);
+      return walk;
     },
     takeDirty() {
       const rows = dirty.map(({ id, lastSeen, status, remoteAddr, newestSignedAt }) => ({
@@ -170,6 +191,7 @@ function newPulse(
     newestSignedAt,
     active: false,
     dirty: false,
+    place: 0,
     older: null,
     newer: null,
   };

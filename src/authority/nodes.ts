@@ -1,31 +1,48 @@
-/** GET /nodes: the public count and the operators' roster of active nodes (wire rules 4.15). */
+/**
+ * GET /nodes: the public count and the operators' roster of active nodes (wire rules 4.15). A roster is
+ * read in pieces, so that a large fleet's never keeps other commands waiting.
+ */
 import { jsonText } from '../json/write.ts';
+import { Refusal } from '../refusal.ts';
 import { formatInstant } from '../timestamp.ts';
 import type { Authority, Handler } from './authority.ts';
 import type { OperatorClaim } from './commands.ts';
 import { authenticateOperator } from './operators.ts';
+import type { PulseSight } from './pulse-walk.ts';
+
+/** Making one piece takes the authority about two milliseconds. */
+const ROWS_PER_PIECE = 1000;
 
 export const countNodes: Handler<null> = (na, unit) =>
   `{"count":${na.liveness.activeCount(unit.at)}}`;
 
-export const listNodes: Handler<OperatorClaim> = (na, unit, operator) => {
+/** The roster as it stands now: its number for `readRoster`, and how many nodes it has. */
+export const openRoster: Handler<OperatorClaim> = (na, unit, operator) => {
   authenticateOperator(na, unit, operator, 'standard');
-  const nodes: { [certId: string]: ReturnType<typeof row> } = {};
-  for (const pulse of na.liveness.active(unit.at)) nodes[pulse.id] = row(na, pulse);
-  return jsonText({ count: Object.keys(nodes).length, nodes });
+  const walk = na.liveness.walk(unit.at);
+  return jsonText({ roster: na.rosters.open(walk), count: walk.count });
 };
 
-function row(
-  na: Authority,
-  pulse: { id: string; lastSeen: number; status: string; remoteAddr: string },
-) {
-  const certificate = na.subjects.committed('certificate', pulse.id)?.context;
-  return {
+/** The next members of `nodes`, without braces; nothing once all were read. */
+export const readRoster: Handler<number> = (na, _, roster) => {
+  const sights = na.rosters.read(roster, ROWS_PER_PIECE);
+  if (sights === null) throw new Refusal('service_not_ready');
+  return sights.map((sight) => `${JSON.stringify(sight.id)}:${row(na, sight)}`).join();
+};
+
+export const closeRoster: Handler<number> = (na, _, roster) => {
+  na.rosters.close(roster);
+  return '';
+};
+
+function row(na: Authority, { id, status, lastSeen, remoteAddr }: PulseSight): string {
+  const certificate = na.subjects.committed('certificate', id)?.context;
+  return jsonText({
     node_public_key: certificate?.nodePublicKey ?? '',
     roles: certificate?.roles ?? [],
-    status: pulse.status,
-    last_heartbeat: formatInstant(pulse.lastSeen),
-    remote_addr: pulse.remoteAddr,
+    status,
+    last_heartbeat: formatInstant(lastSeen),
+    remote_addr: remoteAddr,
     expires_at: formatInstant(certificate?.expiresAt ?? 0),
-  };
+  });
 }

@@ -42,7 +42,7 @@ import { createFigures } from './figures.ts';
 import { createGraphDigest, refreshGraph, trustPath } from './graph.ts';
 import { createInvites } from './invites.ts';
 import { createLiveness, type Pulse, type StoredContact } from './liveness.ts';
-import { countNodes, listNodes } from './nodes.ts';
+import { closeRoster, countNodes, openRoster, readRoster } from './nodes.ts';
 import { createNonceLedger, createNonceWindows } from './nonces.ts';
 import { revokeOperatorKey } from './operators.ts';
 import {
@@ -61,6 +61,7 @@ import {
 } from './recognition.ts';
 import { createRevocationLog } from './revocation-log.ts';
 import { revokeCertificate } from './revocations.ts';
+import { createRosters } from './rosters.ts';
 import { readForeignFeed, restoreFeed } from './sovereign-feed.ts';
 import { awaitPublications, checkReadiness, readFigures } from './status.ts';
 import {
@@ -97,7 +98,9 @@ const COMMANDS = {
   revokeCertificate,
   revokeOperatorKey,
   countNodes,
-  listNodes,
+  openRoster,
+  readRoster,
+  closeRoster,
   ensurePolicy,
   publishPolicy,
   rollBackPolicy,
@@ -268,6 +271,7 @@ function restoreAuthority(options: AuthorityOptions): Authority {
     windows,
     audit: createAuditChain(stored.auditHead, runtime),
     liveness,
+    rosters: createRosters(),
   };
   restoreLiveness(na, stored.liveness);
   return na;

@@ -14,7 +14,14 @@ import { parseBody } from './body.ts';
 import type { Edge } from './edge.ts';
 import { decodePath, parseQuery, type Query } from './query.ts';
 import type { RateBucket } from './rate-limit.ts';
-import { acceptsGzip, errorEnvelope, type Reply, refusalReply } from './reply.ts';
+import {
+  acceptsGzip,
+  errorEnvelope,
+  isPiecewise,
+  type PiecewiseBody,
+  type Reply,
+  refusalReply,
+} from './reply.ts';
 import { isOperatorRoute, type Route } from './route.ts';
 import type { Match, Router } from './router.ts';
 import { sourceAddress } from './source-address.ts';
@@ -177,11 +184,31 @@ function claimOf(
 
 /** Completes a reply and tells metrics and log of it; nothing after this can change the answer. */
 function finished(edge: Edge, exchange: Exchange, reply: Reply): FinishedReply {
-  const { requestId, method, path, remoteAddr } = exchange;
-  const elapsed = edge.runtime.elapsed() - exchange.started;
-  const route = routeOf(exchange.match);
-  const status = reply.status === 200 ? successStatus(edge, route) : reply.status;
-  edge.metrics.request(method, route?.path ?? 'unmatched', status, elapsed / 1000);
+  const { requestId } = exchange;
+  const status = reply.status === 200 ? successStatus(edge, routeOf(exchange.match)) : reply.status;
+  const { contentType, headerLines, refusal, contentSecurityPolicy } = reply;
+  const body =
+    refusal === null ? reply.body : errorEnvelope(refusal, String(reply.body), requestId);
+  const isWhole = !isPiecewise(body);
+  if (isWhole) tell(edge, exchange, status);
+  return {
+    status,
+    contentType,
+    body: isWhole ? body : followed(body, edge, requestId, () => tell(edge, exchange, status)),
+    headerLines,
+    refusal,
+    contentSecurityPolicy,
+    requestId,
+  };
+}
+
+function tell(
+  edge: Edge,
+  { started, method, path, match, requestId, remoteAddr }: Exchange,
+  status: number,
+): void {
+  const elapsed = edge.runtime.elapsed() - started;
+  edge.metrics.request(method, routeOf(match)?.path ?? 'unmatched', status, elapsed / 1000);
   edge.logger.request({
     request_id: requestId,
     method,
@@ -190,10 +217,32 @@ function finished(edge: Edge, exchange: Exchange, reply: Reply): FinishedReply {
     duration_ms: Math.round(elapsed * 1000) / 1000,
     remote_addr: remoteAddr,
   });
-  const { contentType, headers, refusal, contentSecurityPolicy } = reply;
-  const body =
-    refusal === null ? reply.body : errorEnvelope(refusal, String(reply.body), requestId);
-  return { status, contentType, body, headers, refusal, contentSecurityPolicy, requestId };
+}
+
+/** The body, whose end is told: all of it was sent, the client has gone, or it could not be completed. */
+function followed(
+  body: PiecewiseBody,
+  edge: Edge,
+  requestId: string,
+  tellEnd: () => void,
+): PiecewiseBody {
+  return {
+    async next() {
+      try {
+        const piece = await body.next();
+        if (piece === null) tellEnd();
+        return piece;
+      } catch (cause) {
+        logProblem(edge, requestId, cause);
+        tellEnd();
+        throw cause;
+      }
+    },
+    abandon() {
+      body.abandon();
+      tellEnd();
+    },
+  };
 }
 
 function successStatus({ settings }: Edge, route: Route | null): number {
@@ -213,7 +262,7 @@ function requestIdOf(head: RequestHead, edge: Edge): string {
 function unmatched(match: 'undecodable' | 'not_found' | { readonly allow: string }): Reply {
   if (match === 'undecodable') return refusalReply('bad_request');
   if (match === 'not_found') return refusalReply('not_found');
-  return refusalReply('method_not_allowed', {}, [['Allow', match.allow]]);
+  return refusalReply('method_not_allowed', {}, 'Allow', match.allow);
 }
 
 /** The four headers of an operator route, or of a public one that was sent any of them. */
@@ -254,13 +303,17 @@ function baseUrlOf(head: RequestHead, edge: Edge): string {
 
 export function limited(edge: Edge, bucket: RateBucket, retryAfterSeconds: number): Reply {
   edge.metrics.rateLimited(bucket);
-  return refusalReply('rate_limit_exceeded', {}, [['Retry-After', String(retryAfterSeconds)]]);
+  return refusalReply('rate_limit_exceeded', {}, 'Retry-After', String(retryAfterSeconds));
 }
 
 /** A refusal becomes its reply; anything else is a bug: told to the log, and to the client only as 500. */
 function replyToError(cause: unknown, edge: Edge, requestId: string): Reply {
   if (cause instanceof Refusal) return refusalReply(cause.refusal, cause.details);
-  const problem = cause instanceof Error ? (cause.stack ?? cause.message) : String(cause);
-  edge.logger.write('ERROR', 'http', `request_id=${requestId} ${problem.replace(/\s+/g, ' ')}`);
+  logProblem(edge, requestId, cause);
   return refusalReply('internal_server_error');
+}
+
+function logProblem({ logger }: Edge, requestId: string, cause: unknown): void {
+  const problem = cause instanceof Error ? (cause.stack ?? cause.message) : String(cause);
+  logger.write('ERROR', 'http', `request_id=${requestId} ${problem.replace(/\s+/g, ' ')}`);
 }

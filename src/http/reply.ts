@@ -10,12 +10,25 @@ import { REFUSALS, type RefusalName } from '../refusal.ts';
 export interface Reply {
   readonly status: number;
   readonly contentType: string;
-  readonly body: string | Uint8Array;
-  readonly headers: readonly (readonly [string, string])[];
+  readonly body: string | Uint8Array | PiecewiseBody;
+  /** Further lines of the head as they are sent, joined by CRLF. */
+  readonly headerLines: string;
   /** Set when the reply is a refusal; the edge counts failures by it. */
   readonly refusal: RefusalName | null;
   /** That of a page; null for whatever is not shown as one. */
   readonly contentSecurityPolicy: string | null;
+}
+
+/** A body that is made while it is sent, no faster than the client takes it. */
+export interface PiecewiseBody {
+  /** The next piece; null once the body is complete. Rejects when it cannot be completed. */
+  next(): Promise<string | null>;
+  /** Nothing more will be asked for. */
+  abandon(): void;
+}
+
+export function isPiecewise(body: Reply['body']): body is PiecewiseBody {
+  return typeof body === 'object' && 'next' in body;
 }
 
 /** A page that was made, with the policy that lets its own style and script run, and nothing else. */
@@ -32,25 +45,26 @@ export interface Conditions {
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 const HTML_TYPE = 'text/html; charset=utf-8';
-const NO_STORE = [['Cache-Control', 'no-store']] as const;
+const NO_STORE = 'Cache-Control: no-store';
 
 export function jsonReply(status: number, body: string): Reply {
-  return {
-    status,
-    contentType: JSON_TYPE,
-    body,
-    headers: NO_STORE,
-    refusal: null,
-    contentSecurityPolicy: null,
-  };
+  return freshReply(status, JSON_TYPE, body);
+}
+
+export function piecewiseReply(body: PiecewiseBody): Reply {
+  return freshReply(200, JSON_TYPE, body);
 }
 
 export function textReply(contentType: string, body: string): Reply {
+  return freshReply(200, contentType, body);
+}
+
+function freshReply(status: number, contentType: string, body: Reply['body']): Reply {
   return {
-    status: 200,
+    status,
     contentType,
     body,
-    headers: NO_STORE,
+    headerLines: NO_STORE,
     refusal: null,
     contentSecurityPolicy: null,
   };
@@ -60,14 +74,15 @@ export function textReply(contentType: string, body: string): Reply {
 export function refusalReply(
   refusal: RefusalName,
   details: JsonObject = {},
-  headers: readonly (readonly [string, string])[] = [],
+  header?: 'Allow' | 'Retry-After',
+  value = '',
 ): Reply {
   const { status } = REFUSALS[refusal];
   return {
     status,
     contentType: JSON_TYPE,
     body: jsonText(details),
-    headers: [...NO_STORE, ...headers],
+    headerLines: header === undefined ? NO_STORE : `${NO_STORE}\r\n${header}: ${value}`,
     refusal,
     contentSecurityPolicy: null,
   };
@@ -124,7 +139,7 @@ function versionedReply(
     status,
     contentType,
     body,
-    headers: headersOf(tag, isCompressible, isCompressed),
+    headerLines: linesOf(tag, isCompressible, isCompressed),
     refusal: null,
     contentSecurityPolicy,
   });
@@ -135,14 +150,11 @@ function versionedReply(
   return compressed.then((late) => reply(200, late, gzipEtag(etag), true));
 }
 
-function headersOf(etag: string, isCompressible: boolean, isCompressed: boolean): Reply['headers'] {
-  const always = [
-    ['Cache-Control', 'no-cache'],
-    ['ETag', etag],
-  ] as const;
+function linesOf(etag: string, isCompressible: boolean, isCompressed: boolean): string {
+  const always = `Cache-Control: no-cache\r\nETag: ${etag}`;
   if (!isCompressible) return always;
-  const varying = [...always, ['Vary', 'Accept-Encoding']] as const;
-  return isCompressed ? [...varying, ['Content-Encoding', 'gzip']] : varying;
+  const varying = `${always}\r\nVary: Accept-Encoding`;
+  return isCompressed ? `${varying}\r\nContent-Encoding: gzip` : varying;
 }
 
 const compressedForms = new WeakMap<PublishedDocument, Uint8Array | Promise<Uint8Array>>();

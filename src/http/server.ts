@@ -1,5 +1,5 @@
 /**
- * The only file that knows uWebSockets.js, and the one place for its sharp edges: a request is read
+ * Requests and their answers on uWebSockets.js, and the one place for its sharp edges: a request is read
  * before the first wait, an aborted response is never touched, writes are corked, and a body is bounded
  * while it streams in.
  */
@@ -7,6 +7,7 @@
 import type { HttpRequest, HttpResponse, us_listen_socket } from 'uWebSockets.js';
 import { createRequire } from 'node:module';
 import type { Edge } from './edge.ts';
+import { type PieceTaker, sendPieces } from './piecewise.ts';
 import {
   type Exchange,
   type FinishedReply,
@@ -14,6 +15,7 @@ import {
   openExchange,
   type RequestHead,
 } from './pipeline.ts';
+import { isPiecewise } from './reply.ts';
 import { createRouter } from './router.ts';
 import { serveViewers } from './viewers.ts';
 
@@ -44,15 +46,13 @@ const STATUS_TEXT: Readonly<Record<number, string>> = {
 
 /**
  * No answer of this service is ever framed, sniffed or allowed to load anything; a page brings a policy
- * of its own, which allows what stands in it. The four lines are
- * written as the value of the first: each call into native code costs as much as building its strings.
+ * of its own, which allows what stands in it.
  */
-const SECURITY_HEADER = 'X-Content-Type-Options';
 const SECURITY_LINES = securityLines("default-src 'none'; frame-ancestors 'none'");
 
 function securityLines(contentSecurityPolicy: string): string {
   return [
-    'nosniff',
+    'X-Content-Type-Options: nosniff',
     'X-Frame-Options: DENY',
     'Referrer-Policy: no-referrer',
     `Content-Security-Policy: ${contentSecurityPolicy}`,
@@ -79,10 +79,8 @@ interface Ready {
 }
 
 /** One request on its socket. */
-interface Connection {
-  readonly res: HttpResponse;
+interface Connection extends PieceTaker {
   readonly exchange: Exchange;
-  aborted: boolean;
   answering: boolean;
 }
 
@@ -98,10 +96,17 @@ export async function listen(edge: Edge, host: string, port: number): Promise<Se
 
   app.any('/*', (res, req) => {
     const exchange = openExchange(edge, findRoute, new UwsRequestHead(res, req));
-    const connection = { res, exchange, aborted: false, answering: false };
+    const connection: Connection = {
+      res,
+      exchange,
+      aborted: false,
+      answering: false,
+      onGone: null,
+    };
     traffic.inFlight += 1;
     res.onAborted(() => {
       connection.aborted = true;
+      connection.onGone?.();
       if (!connection.answering) settled(traffic);
     });
     if (!exchange.takesBody) {
@@ -171,10 +176,19 @@ function sendAll(traffic: Traffic): void {
 
 function send(traffic: Traffic, { connection, reply, close }: Ready): void {
   const { res, exchange, aborted } = connection;
-  if (!aborted) {
-    res.cork(() => write(res, exchange.method, reply, close || traffic.onIdle !== null));
+  const { body } = reply;
+  const closes = close || traffic.onIdle !== null;
+  if (!isPiecewise(body)) {
+    if (!aborted) res.cork(() => write(res, exchange.method, reply, body, closes));
+    settled(traffic);
+  } else if (exchange.method === 'HEAD') {
+    body.abandon();
+    if (!aborted) res.cork(() => writeHead(res, reply, closes).endWithoutBody(undefined, closes));
+    settled(traffic);
+  } else {
+    if (!aborted) res.cork(() => writeHead(res, reply, closes));
+    void sendPieces(connection, body, closes).then(() => settled(traffic));
   }
-  settled(traffic);
 }
 
 function settled(traffic: Traffic): void {
@@ -265,20 +279,36 @@ function drainedBytes(limit: number): number {
   return Math.max(MAX_DRAINED, limit);
 }
 
-function write(res: HttpResponse, method: string, reply: FinishedReply, close: boolean): void {
-  res.writeStatus(STATUS_TEXT[reply.status] ?? `${reply.status} Status`);
-  res.writeHeader('Content-Type', reply.contentType);
-  res.writeHeader('X-Request-ID', reply.requestId);
-  for (const [name, value] of reply.headers) res.writeHeader(name, value);
-  const policy = reply.contentSecurityPolicy;
-  res.writeHeader(SECURITY_HEADER, policy === null ? SECURITY_LINES : securityLines(policy));
-  if (close) res.writeHeader('Connection', 'close');
+function write(
+  res: HttpResponse,
+  method: string,
+  reply: FinishedReply,
+  body: string | Uint8Array,
+  close: boolean,
+): void {
+  writeHead(res, reply, close);
   if (reply.status === 304) {
     // No length: the client may hold another form of the document. Told to close, it does so itself.
     res.endWithoutBody();
   } else if (method === 'HEAD') {
-    res.endWithoutBody(Buffer.byteLength(reply.body), close);
+    res.endWithoutBody(Buffer.byteLength(body), close);
   } else {
-    res.end(reply.body, close);
+    res.end(body, close);
   }
+}
+
+/**
+ * All lines but the first are written as the value of the second: each call into native code costs as
+ * much as building its strings.
+ */
+function writeHead(res: HttpResponse, reply: FinishedReply, close: boolean): HttpResponse {
+  const { status, contentType, requestId, headerLines, contentSecurityPolicy } = reply;
+  const security =
+    contentSecurityPolicy === null ? SECURITY_LINES : securityLines(contentSecurityPolicy);
+  const closing = close ? '\r\nConnection: close' : '';
+  res.writeStatus(STATUS_TEXT[status] ?? `${status} Status`);
+  return res.writeHeader(
+    'Content-Type',
+    `${contentType}\r\nX-Request-ID: ${requestId}\r\n${headerLines}\r\n${security}${closing}`,
+  );
 }

@@ -6,6 +6,7 @@ import { answerReply } from '../http/reply.ts';
 import { operatorOf, type Route } from '../http/route.ts';
 import { REVOCATION_REASONS } from '../records/revocation-list.ts';
 import { reasonBody } from './reason.ts';
+import { rosterReply } from './roster.ts';
 import {
   areAllowedRoles,
   Filled,
@@ -57,7 +58,8 @@ export const operatorRoutes: readonly Route[] = [
     access: 'public-or-operator',
     limit: 'none',
     summary: 'Count of active nodes; with operator headers, their roster',
-    description: 'Operator headers that fail verification give 401, never the public form.',
+    description:
+      'Operator headers that fail verification give 401, never the public form. A long roster is sent while it is read.',
     answer: Type.Object({
       count: Type.Integer(),
       nodes: Type.Optional(
@@ -75,13 +77,10 @@ export const operatorRoutes: readonly Route[] = [
       ),
     }),
     refusals: [],
-    handle: (request, edge) =>
-      withAnswer(
-        request.operator === null
-          ? edge.call('countNodes', null)
-          : edge.call('listNodes', request.operator),
-        answerReply,
-      ),
+    handle: ({ operator }, edge) =>
+      operator === null
+        ? withAnswer(edge.call('countNodes', null), answerReply)
+        : rosterReply(operator, edge),
   },
   {
     method: 'POST',

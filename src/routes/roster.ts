@@ -1,0 +1,48 @@
+/** The operators' roster of active nodes, taken from the authority in pieces (wire rules 4.15). */
+import type { OperatorClaim } from '../authority/commands.ts';
+import type { Edge } from '../http/edge.ts';
+import {
+  answerReply,
+  jsonReply,
+  type PiecewiseBody,
+  piecewiseReply,
+  type Reply,
+} from '../http/reply.ts';
+
+/** Answers a roster of one piece at once; a longer one is sent while it is read. */
+export async function rosterReply(operator: OperatorClaim, edge: Edge): Promise<Reply> {
+  const opened = await edge.call('openRoster', operator);
+  if (!opened.ok) return answerReply(opened);
+  const { roster, count } = JSON.parse(opened.json) as { roster: number; count: number };
+  const first = await readPiece(roster, edge);
+  const second = first === '' ? '' : await readPiece(roster, edge);
+  const start = `{"count":${count},"nodes":{${first}`;
+  return second === ''
+    ? jsonReply(200, `${start}}}`)
+    : piecewiseReply(rosterBody([start, `,${second}`], roster, edge));
+}
+
+/** The pieces that were read already, and then all others. */
+function rosterBody(ready: string[], roster: number, edge: Edge): PiecewiseBody {
+  let isRead = false;
+  return {
+    async next() {
+      const known = ready.shift();
+      if (known !== undefined) return known;
+      if (isRead) return null;
+      const piece = await readPiece(roster, edge);
+      isRead = piece === '';
+      return isRead ? '}}' : `,${piece}`;
+    },
+    abandon() {
+      void edge.call('closeRoster', roster);
+    },
+  };
+}
+
+/** Members of `nodes`, none when all were read. Another's roster may have taken its place meanwhile. */
+async function readPiece(roster: number, edge: Edge): Promise<string> {
+  const answer = await edge.call('readRoster', roster);
+  if (!answer.ok) throw new Error('The roster was closed before it was read to its end');
+  return answer.json;
+}

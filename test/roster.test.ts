@@ -1,0 +1,169 @@
+/** Rosters of more than one piece: sent while they are read, without keeping others waiting. */
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { rmSync } from 'node:fs';
+import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { after, before, beforeEach, test } from 'node:test';
+import type { Certificate } from '../machines/certificate.ts';
+import { openLmdbStore } from '../src/store/lmdb.ts';
+import { formatInstant } from '../src/timestamp.ts';
+import { makeNetworkFolder, startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { HOUR, SECOND, testClock } from './support/clock.ts';
+import { get, heartbeat, joinedNode, operate, operatorRequest } from './support/requests.ts';
+
+/** Their roster is longer than what a connection holds for a client that does not read. */
+const NODES = 20_000;
+const MANY_ROLES = Array.from({ length: 60 }, (_, index) => `role:anchor-of-region-${index}`);
+
+const clock = testClock();
+let na: TestAuthority;
+
+before(async () => {
+  const { folder } = makeNetworkFolder();
+  const store = openLmdbStore(folder);
+  const subjects = Array.from({ length: NODES }, (_, index) => ({
+    kind: 'certificate',
+    id: certId(index),
+    version: 1,
+    replaces: 0,
+    snapshot: { value: 'issued', context: certificate(index) },
+  }));
+  await store.commit({ subjects, nonces: [], audit: [] });
+  await store.close();
+  na = await startTestAuthority({ dataDir: folder, clock });
+});
+
+after(async () => {
+  await na.stop();
+  rmSync(na.dataDir, { recursive: true, force: true });
+});
+
+beforeEach(() => clock.advance(SECOND));
+
+function certId(index: number): string {
+  return `certificate-${index}`;
+}
+
+function certificate(index: number): Certificate {
+  return {
+    nodePublicKey: Buffer.alloc(32, `${index}`).toString('base64'),
+    roles: index % 2 === 0 ? ['role:client'] : MANY_ROLES,
+    issuedAt: clock.now() - index,
+    expiresAt: clock.now() + HOUR,
+    maxValidityHours: 720,
+    remoteAddr: `2001:db8::${index.toString(16)}`,
+    renewedFrom: null,
+    renewedAt: null,
+    supersededFrom: null,
+    revokedAt: null,
+    revocationReason: null,
+    crlSequence: null,
+  };
+}
+
+interface Roster {
+  readonly count: number;
+  readonly nodes: { readonly [certId: string]: { readonly last_heartbeat: string } };
+}
+
+/**
+ * A roster whose answer has begun, and of which nothing more is read until it is asked for. Each has a
+ * connection of its own: the kernel holds more for one that was used before.
+ */
+async function openRoster(method = 'GET') {
+  const { path, init } = operatorRequest(na, '/nodes', {}, { method: 'GET' });
+  const id = randomBytes(8).toString('hex');
+  const headers = { ...init.headers, 'X-Request-ID': id };
+  const request = httpRequest(na.url + path, { method, headers, agent: false }).end();
+  const [response] = (await once(request, 'response')) as [IncomingMessage];
+  return {
+    id,
+    response,
+    leave: () => request.destroy(),
+    rest: async () => JSON.parse(await text(response)) as Roster,
+  };
+}
+
+async function accessLine(id: string): Promise<string> {
+  for (;;) {
+    await na.settle();
+    const line = na.logLines.find((text) => text.includes(`request_id=${id}`));
+    if (line !== undefined) return line;
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+test('a long roster has every active node, each as its certificate says', async () => {
+  const { response, rest } = await openRoster();
+  assert.equal(response.headers['transfer-encoding'], 'chunked');
+  assert.equal(response.headers['content-type'], 'application/json; charset=utf-8');
+  assert.equal(response.headers['cache-control'], 'no-store');
+  const { count, nodes } = await rest();
+  assert.equal(count, (await get(na, '/nodes')).body.count);
+  assert.equal(Object.keys(nodes).length, count);
+  const started = clock.now() - SECOND;
+  for (const index of [0, 1, 999, 1000, 1001, NODES - 1]) {
+    const { nodePublicKey, roles, remoteAddr } = certificate(index);
+    assert.deepEqual(nodes[certId(index)], {
+      node_public_key: nodePublicKey,
+      roles,
+      status: 'joined',
+      last_heartbeat: formatInstant(started - index),
+      remote_addr: remoteAddr,
+      expires_at: formatInstant(started + HOUR),
+    });
+  }
+});
+
+test('what happens while a roster is read is in the next one, and does not wait for it', async () => {
+  const node = await joinedNode(na);
+  const joinedAt = formatInstant(clock.now());
+  const earlier = await openRoster();
+  clock.advance(SECOND);
+  assert.equal((await heartbeat(na, node)).status, 200);
+  const newcomer = await joinedNode(na);
+  const revoked = certId(NODES - 1);
+  const revocation = await operate(na, '/admin/revoke', { cert_id: revoked });
+  assert.equal(revocation.status, 200);
+
+  const later = await (await openRoster()).rest();
+  assert.equal(later.nodes[node.certId]?.last_heartbeat, formatInstant(clock.now()));
+  assert.ok(newcomer.certId in later.nodes);
+  assert.ok(!(revoked in later.nodes));
+
+  const { count, nodes } = await earlier.rest();
+  assert.equal(Object.keys(nodes).length, count);
+  assert.equal(count, later.count);
+  assert.equal(nodes[node.certId]?.last_heartbeat, joinedAt);
+  assert.ok(!(newcomer.certId in nodes));
+  assert.ok(revoked in nodes);
+});
+
+test('a client that leaves its roster is forgotten, and its request is in the log', async () => {
+  const { id, leave } = await openRoster();
+  leave();
+  assert.match(await accessLine(id), / GET \/nodes 200 /);
+  const { count, nodes } = await (await openRoster()).rest();
+  assert.equal(Object.keys(nodes).length, count);
+});
+
+test('a HEAD request for a long roster is answered without one', async () => {
+  const { id, response } = await openRoster('HEAD');
+  assert.equal(response.statusCode, 200);
+  assert.equal(await text(response), '');
+  assert.match(await accessLine(id), / HEAD \/nodes 200 /);
+});
+
+test('of nine rosters at once the one not read for longest is cut off, never passed off as whole', async () => {
+  const first = await openRoster();
+  const others = [];
+  for (let i = 0; i < 8; i += 1) others.push(await openRoster());
+  await assert.rejects(first.rest());
+  assert.match(await accessLine(first.id), /ERROR mesh\.http .* was closed before it was read/);
+  for (const { rest } of others) {
+    const { count, nodes } = await rest();
+    assert.equal(Object.keys(nodes).length, count);
+  }
+});
