@@ -134,27 +134,32 @@ function versionedReply(
 ): Reply | Promise<Reply> {
   const { bytes, etag } = document;
   const isCompressible = bytes.byteLength > LEAST_COMPRESSED_BYTES;
-  const held = ifNoneMatch === '' ? undefined : heldEtag(ifNoneMatch, document, isCompressible);
-  const reply = (status: number, body: Uint8Array, tag: string, isCompressed: boolean) => ({
-    status,
+  const plain = {
+    status: 200,
     contentType,
-    body,
-    headerLines: linesOf(tag, isCompressible, isCompressed),
+    body: bytes,
+    headerLines: linesOf(etag, isCompressible),
     refusal: null,
     contentSecurityPolicy,
-  });
-  if (held !== undefined) return reply(304, bytes, held, false);
-  if (!acceptsGzip || !isCompressible) return reply(200, bytes, etag, false);
+  };
+  const held = ifNoneMatch === '' ? undefined : heldEtag(ifNoneMatch, document, isCompressible);
+  if (held !== undefined)
+    return { ...plain, status: 304, headerLines: linesOf(held, isCompressible) };
+  if (!acceptsGzip || !isCompressible) return plain;
   const compressed = compressedForm(document);
-  if (!(compressed instanceof Promise)) return reply(200, compressed, gzipEtag(etag), true);
-  return compressed.then((late) => reply(200, late, gzipEtag(etag), true));
+  return compressed instanceof Promise
+    ? compressed.then((late) => compressedReply(plain, late, etag))
+    : compressedReply(plain, compressed, etag);
 }
 
-function linesOf(etag: string, isCompressible: boolean, isCompressed: boolean): string {
+function compressedReply(plain: Reply, body: Uint8Array, etag: string): Reply {
+  const headerLines = `${linesOf(gzipEtag(etag), true)}\r\nContent-Encoding: gzip`;
+  return { ...plain, body, headerLines };
+}
+
+function linesOf(etag: string, isCompressible: boolean): string {
   const always = `Cache-Control: no-cache\r\nETag: ${etag}`;
-  if (!isCompressible) return always;
-  const varying = `${always}\r\nVary: Accept-Encoding`;
-  return isCompressed ? `${varying}\r\nContent-Encoding: gzip` : varying;
+  return isCompressible ? `${always}\r\nVary: Accept-Encoding` : always;
 }
 
 const compressedForms = new WeakMap<PublishedDocument, Uint8Array | Promise<Uint8Array>>();
