@@ -48,7 +48,7 @@ export async function startAuthority(
   const serve = ['serve', '--data-dir', dataDir, ...address, '--json'];
   const child = spawn(
     process.execPath,
-    [...profiling, '--import', 'tsx', 'src/main.ts', ...serve],
+    [...profiling, 'dist/src/main.js', ...serve],
     // The caller's MESH_ variables must not change what is measured.
     { cwd: ROOT, env: { PATH: process.env.PATH, ...ENVIRONMENT }, stdio: ['ignore', file, file] },
   );

@@ -9,6 +9,7 @@ import type { MetricsReport } from '../metrics.ts';
 import { fromCloneable, toCloneable } from './cloneable.ts';
 import type { Answers, Batch, FromEdge, SharedState, ToEdge } from './messages.ts';
 import { HEARTBEAT_ROW, unpackHeartbeat } from './packed-heartbeat.ts';
+import { threadEntry } from './thread-entry.ts';
 
 /** A thread that can be told to serve; the same one can serve again after it was closed. */
 export interface EdgeThread {
@@ -18,7 +19,7 @@ export interface EdgeThread {
   end(): Promise<void>;
 }
 
-export const EDGE_WORKER = new URL('./launch-edge.js', import.meta.url);
+export const EDGE_WORKER = threadEntry('edge');
 
 export function startEdgeThread(onFatal: (cause: unknown) => void): EdgeThread {
   return edgeThreadOn(new Worker(EDGE_WORKER), onFatal);

@@ -2,6 +2,7 @@
 import { Worker } from 'node:worker_threads';
 import type { CrlOrder, PressedDocument, PressThread } from '../authority/crl-press.ts';
 import type { PublishedDocument } from '../authority/documents.ts';
+import { threadEntry } from './thread-entry.ts';
 
 /** Whose lists they are; the seed is handed over once, when the thread starts. */
 export interface PressIdentity {
@@ -25,7 +26,7 @@ export type FromPress =
       readonly room: number;
     };
 
-const PRESS_WORKER = new URL('./launch-press.js', import.meta.url);
+const PRESS_WORKER = threadEntry('press');
 
 export function startPressThread(
   identity: PressIdentity,

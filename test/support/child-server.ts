@@ -37,9 +37,13 @@ export interface ChildServer {
 export interface ChildOptions {
   readonly environment?: ChildEnvironment;
   readonly args?: readonly string[];
+  /** What Node.js is told to run; the sources unless it is given. */
+  readonly program?: readonly string[];
   /** Told of the process as soon as it runs, before it is ready. */
   readonly onSpawn?: (process: ChildProcess) => void;
 }
+
+const SOURCES = ['--import', 'tsx', 'src/main.ts'];
 
 export const NO_LIMITS: ChildEnvironment = {
   MESH_RATE_LIMIT_ADMIN: 'off',
@@ -61,10 +65,10 @@ export const REAL_TIME: TestClock = {
 /** Starts `mesh-na serve` on the folder; resolves when it is ready, rejects when it ends before. */
 export async function startChildServer(
   dataDir: string,
-  { environment = NO_LIMITS, args = [], onSpawn }: ChildOptions = {},
+  { environment = NO_LIMITS, args = [], program = SOURCES, onSpawn }: ChildOptions = {},
 ): Promise<ChildServer> {
   const serve = ['serve', '--data-dir', dataDir, '--port', '0', '--json', ...args];
-  const { process, ended, stdout } = spawnProgram(serve, environment);
+  const { process, ended, stdout } = spawnProgram(serve, environment, program);
   onSpawn?.(process);
   const ready = await Promise.race([readyLine(process), ended]);
   if ('code' in ready) throw new Error(`The server ended with ${ready.code}: ${ready.stderr}`);
@@ -84,7 +88,7 @@ export async function startChildServer(
       stop: () => server.end('SIGTERM').then(() => undefined),
       async restart() {
         await server.end('SIGTERM');
-        return (await startChildServer(dataDir, { environment, args })).na;
+        return (await startChildServer(dataDir, { environment, args, program })).na;
       },
       [Symbol.asyncDispose]: () => server.end('SIGKILL').then(() => undefined),
     },
@@ -110,8 +114,12 @@ export function runProgram(
   return ended;
 }
 
-function spawnProgram(args: readonly string[], environment: ChildEnvironment) {
-  const child = spawn(process.execPath, ['--import', 'tsx', 'src/main.ts', ...args], {
+function spawnProgram(
+  args: readonly string[],
+  environment: ChildEnvironment,
+  program: readonly string[] = SOURCES,
+) {
+  const child = spawn(process.execPath, [...program, ...args], {
     cwd: root,
     env: { ...withoutSettings(process.env), ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
