@@ -15,6 +15,7 @@ import { type Load, startLoad } from './load.ts';
 import { benchLookups } from './lookups.ts';
 import { benchOverload } from './overload.ts';
 import { type Report, textOf } from './report.ts';
+import { benchRosters } from './rosters.ts';
 import { benchScale } from './scale.ts';
 import { dataFileSystem } from './servers.ts';
 import { benchVerifications } from './verifications.ts';
@@ -28,6 +29,7 @@ const BENCHMARKS = [
   'lookups',
   'crl',
   'scale',
+  'rosters',
   'overload',
   'viewers',
 ] as const;
@@ -57,6 +59,7 @@ const RUN: {
   viewers: benchViewers,
   crl: benchCrl,
   scale: benchScale,
+  rosters: benchRosters,
 };
 
 const program = new Command('bench')
@@ -67,13 +70,20 @@ const program = new Command('bench')
   .addOption(seconds())
   .option('--rounds <count>', 'rounds of each contestant', wholeNumber(100), 5)
   .option('--connections <count>', 'keep-alive connections', wholeNumber(1000))
-  .option('--rate <count>', 'heartbeats: open loop at this many requests/s', wholeNumber(100_000))
+  .option(
+    '--rate <count>',
+    'heartbeats, rosters: open loop at this many requests/s',
+    wholeNumber(100_000),
+  )
   .option(
     '--nodes <count>',
-    'heartbeats: nodes of the fleet (1000); scale: nodes of the network (1000000)',
+    'heartbeats: nodes of the fleet (1000); scale, rosters: nodes of the network (1000000)',
     wholeNumber(10_000_000),
   )
-  .option('--data-dir <folder>', 'scale: a folder made by `npm run seed`; it will be changed')
+  .option(
+    '--data-dir <folder>',
+    'scale, rosters: a folder made by `npm run seed`; it will be changed',
+  )
   .option('--threads <count>', 'threads of the authority that serve HTTP', wholeNumber(64), 1)
   .option('--cpu-prof <folder>', 'write CPU profiles of the authority below this folder')
   .addOption(jsonOption())

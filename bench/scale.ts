@@ -1,12 +1,12 @@
 /** A large network: time to ready, memory, and heartbeats beside an authority that knows nobody else. */
-import { readFileSync, symlinkSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { systemRuntime } from '../src/runtime.ts';
 import { contest, type Settings, type Standing } from './contest.ts';
+import { fillWithLargeNetwork } from './large-network.ts';
 import { type Load, startLoad } from './load.ts';
 import { busyClientNotes, compare, lineOf, type Report, starvedNotes } from './report.ts';
 import { assertAccepted, type Target } from './round.ts';
-import { seed } from './seed.ts';
 import { type AuthorityProcess, startAuthority } from './servers.ts';
 
 const TARGET = 0.9;
@@ -17,12 +17,11 @@ const ENROLLING = { connections: 32, seconds: 600, rate: null };
 const HEADROOM = 1.3;
 
 export async function benchScale(load: Load, settings: Settings): Promise<Report> {
-  const { seeded, dataDir, cpuProf, threads, progress } = settings;
+  const { seeded, dataDir, cpuProf, threads } = settings;
   const profiles = cpuProf === null ? null : join(cpuProf, 'scale');
   let filledAt = 0;
   await using large = await startAuthority(profiles, threads, async (folder) => {
-    if (dataDir === null) await seedNetwork(folder, seeded, progress);
-    else symlinkSync(resolve(dataDir), folder);
+    await fillWithLargeNetwork(folder, settings);
     filledAt = systemRuntime.elapsed();
   });
   const readySeconds = (systemRuntime.elapsed() - filledAt) / 1000;
@@ -65,18 +64,6 @@ export async function benchScale(load: Load, settings: Settings): Promise<Report
       ...starvedNotes(standings),
     ],
   };
-}
-
-/** In the proportions of a network of a million: of ten nodes one has an agent, and of a hundred one is revoked. */
-function seedNetwork(folder: string, nodes: number, progress: Settings['progress']): Promise<void> {
-  progress(`scale: writing a network of ${nodes} nodes`);
-  const tenth = Math.floor(nodes / 10);
-  return seed(folder, {
-    nodes,
-    revoked: Math.floor(nodes / 100),
-    invites: tenth,
-    agents: tenth,
-  });
 }
 
 function targetOf({ pid, port }: AuthorityProcess): Target {
