@@ -60,6 +60,8 @@ export function createEdgeMetrics(): EdgeMetrics {
   /** Looking children up by labels costs more than counting; these few are kept. */
   const requestCounters = new Map<string, Counter.Internal>();
   const durationTimers = new Map<string, Histogram.Internal<'route'>>();
+  const acceptedCounters = new Map<string, Counter.Internal>();
+  const refusedCounters = new Map<string, Counter.Internal>();
 
   return {
     request(method, route, status, seconds) {
@@ -73,7 +75,12 @@ export function createEdgeMetrics(): EdgeMetrics {
       timer.observe(seconds);
     },
     rateLimited: (bucket) => limited.inc({ bucket }),
-    verified: (event, accepted) => verifications.inc({ event, accepted: String(accepted) }),
+    verified(event, accepted) {
+      const known = accepted ? acceptedCounters : refusedCounters;
+      const counter = known.get(event) ?? verifications.labels(event, String(accepted));
+      known.set(event, counter);
+      counter.inc();
+    },
     report: () => registry.getMetricsAsJSON(),
   };
 }

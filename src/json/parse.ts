@@ -3,9 +3,8 @@
  * lone surrogates, a byte-order mark, trailing text, invalid UTF-8, overflowing floats and nesting
  * deeper than 64 are refused.
  *
- * Almost every body on the hot path is one flat object of short, printable ASCII strings. One regular
- * expression over the whole text tells whether that is so; then a string is a plain slice between two
- * quotes and no character is looked at twice.
+ * Almost every string is printable ASCII: a plain slice between two quotes. One regular expression over
+ * the whole text tells whether that is so of all of them; if not, each is looked at by itself.
  */
 import { JsonFloat, type JsonValue } from './value.ts';
 
@@ -117,13 +116,13 @@ function leave<T>(container: T): T {
 
 function readString(): string {
   const start = at + 1;
-  if (plain) {
-    const end = text.indexOf('"', start);
-    if (end < 0) fail('A string is not closed');
-    at = end + 1;
-    return text.slice(start, end);
-  }
-  return readCarefulString(start);
+  const end = text.indexOf('"', start);
+  if (end < 0) fail('A string is not closed');
+  const value = text.slice(start, end);
+  // What stands before the first quote is the whole string, unless it holds a backslash.
+  if (!plain && NEEDS_CARE.test(value)) return readCarefulString(start);
+  at = end + 1;
+  return value;
 }
 
 function readCarefulString(start: number): string {

@@ -2,7 +2,7 @@
  * The Merkle tree over a set of capabilities (wire trust rules 3.3). Leaves and inner nodes are told apart
  * by the length of a path alone, so a path of another length than the count demands proves nothing.
  */
-import { createHash } from 'node:crypto';
+import { sha256, sha256Hex } from '../crypto/digest.ts';
 import { compareCodePoints } from '../json/write.ts';
 
 export interface PathNode {
@@ -16,7 +16,7 @@ const HASH = /^[0-9a-f]{64}$/i;
 
 /** Hex hash of a capability as a leaf. */
 export function leafHash(capability: string): string {
-  return sha256(capability).toString('hex');
+  return sha256Hex(capability);
 }
 
 /** Hex root over at least one capability; repeats are leaves of their own. */
@@ -57,7 +57,7 @@ export function rootOfPath(leaf: string, path: readonly PathNode[]): string | nu
 
 /** All levels, leaves first, each padded to a power of two. */
 function levelsOf(sorted: readonly string[]): Buffer[][] {
-  let level = sorted.map(sha256);
+  let level = sorted.map((capability) => sha256(capability));
   while (level.length < 2 ** pathLength(sorted.length)) level.push(PADDING);
   const levels = [level];
   while (level.length > 1) {
@@ -80,9 +80,5 @@ function pairs(level: readonly Buffer[]): [Buffer, Buffer][] {
 }
 
 function parent(left: Buffer, right: Buffer): Buffer {
-  return createHash('sha256').update(left).update(right).digest();
-}
-
-function sha256(text: string): Buffer {
-  return createHash('sha256').update(text).digest();
+  return sha256(Buffer.concat([left, right]));
 }
