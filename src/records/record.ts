@@ -12,9 +12,14 @@ import Type, {
   type TUnion,
 } from 'typebox';
 import { Compile } from 'typebox/compile';
+import { Format } from 'typebox/format';
 import { isJsonObject, JsonFloat, type JsonObject, type JsonValue } from '../json/value.ts';
 import { formatInstant, parseDatetime } from '../timestamp.ts';
 import { MAX_SIGNATURES } from './bounds.ts';
+
+/** How `canonicalDatetime` spells; whether there is such a day and hour was seen when it did. */
+const SPELLING = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{6})?(?:Z|[+-]\d\d:\d\d)$/;
+Format.Set('date-time', (text) => SPELLING.test(text));
 
 /** A record field of type datetime: canonical spelling, never naive. */
 export const Datetime = Type.String({ format: 'date-time' });
