@@ -57,32 +57,46 @@ export function createEdgeMetrics(): EdgeMetrics {
     registers,
   });
 
+  const tallies = new Map<string, Tally>();
   /** Looking children up by labels costs more than counting; these few are kept. */
-  const requestCounters = new Map<string, Counter.Internal>();
   const durationTimers = new Map<string, Histogram.Internal<'route'>>();
-  const acceptedCounters = new Map<string, Counter.Internal>();
-  const refusedCounters = new Map<string, Counter.Internal>();
+
+  function tallyOf(key: string, counter: Counter.Internal): Tally {
+    const tally = { counter, pending: 0 };
+    tallies.set(key, tally);
+    return tally;
+  }
 
   return {
     request(method, route, status, seconds) {
       const known = HTTP_METHODS.has(method) ? method : 'other';
       const key = `${known} ${route} ${status}`;
-      const counter = requestCounters.get(key) ?? requests.labels(known, route, String(status));
-      requestCounters.set(key, counter);
-      counter.inc();
+      const tally = tallies.get(key) ?? tallyOf(key, requests.labels(known, route, String(status)));
+      tally.pending += 1;
       const timer = durationTimers.get(route) ?? durations.labels(route);
       durationTimers.set(route, timer);
       timer.observe(seconds);
     },
     rateLimited: (bucket) => limited.inc({ bucket }),
     verified(event, accepted) {
-      const known = accepted ? acceptedCounters : refusedCounters;
-      const counter = known.get(event) ?? verifications.labels(event, String(accepted));
-      known.set(event, counter);
-      counter.inc();
+      const key = `${event} ${accepted}`;
+      const tally = tallies.get(key) ?? tallyOf(key, verifications.labels(event, String(accepted)));
+      tally.pending += 1;
     },
-    report: () => registry.getMetricsAsJSON(),
+    report() {
+      for (const tally of tallies.values()) {
+        tally.counter.inc(tally.pending);
+        tally.pending = 0;
+      }
+      return registry.getMetricsAsJSON();
+    },
   };
+}
+
+/** What happens with every request is counted here, and told to its counter when someone asks. */
+interface Tally {
+  readonly counter: Counter.Internal;
+  pending: number;
 }
 
 export interface AuthorityFigures {

@@ -62,8 +62,16 @@ export function verifySignature(
   return sodium.crypto_sign_verify_detached(SIGNATURE, bytesOf(text), KEY);
 }
 
+/** A text of usual length is encoded to one place, which the next text takes over. */
+const TEXT = Buffer.alloc(64 * 1024);
+const LONGEST_UTF8_OF_A_UNIT = 3;
+
 function bytesOf(text: string | Uint8Array): Buffer {
-  if (typeof text === 'string') return Buffer.from(text, 'utf8');
+  if (typeof text === 'string') {
+    return text.length * LONGEST_UTF8_OF_A_UNIT <= TEXT.length
+      ? TEXT.subarray(0, TEXT.write(text, 'utf8'))
+      : Buffer.from(text, 'utf8');
+  }
   return Buffer.from(text.buffer, text.byteOffset, text.byteLength);
 }
 

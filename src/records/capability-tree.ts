@@ -44,15 +44,15 @@ export function pathLength(count: number): number {
   return count <= 1 ? 0 : (count - 1).toString(2).length;
 }
 
-/** Hex root that the path leads to; null when a sibling is not a hash. */
+/** Hex root that the path leads to from the hex hash of a leaf; null when a sibling is not a hash. */
 export function rootOfPath(leaf: string, path: readonly PathNode[]): string | null {
-  let current: Buffer = Buffer.from(leaf, 'hex');
+  let current = leaf;
   for (const { sibling_hash, is_left } of path) {
     if (!HASH.test(sibling_hash)) return null;
-    const sibling = Buffer.from(sibling_hash, 'hex');
-    current = is_left ? parent(sibling, current) : parent(current, sibling);
+    const pair = is_left ? sibling_hash + current : current + sibling_hash;
+    current = sha256Hex(Buffer.from(pair, 'hex'));
   }
-  return current.toString('hex');
+  return current;
 }
 
 /** All levels, leaves first, each padded to a power of two. */
