@@ -57,21 +57,18 @@ export function createEdgeMetrics(): EdgeMetrics {
     registers,
   });
 
-  const tallies = new Map<string, Tally>();
+  const answers = new Map<string, Tally>();
+  const acceptances = new Map<string, Tally>();
+  const rejections = new Map<string, Tally>();
   /** Looking children up by labels costs more than counting; these few are kept. */
   const durationTimers = new Map<string, Histogram.Internal<'route'>>();
-
-  function tallyOf(key: string, counter: Counter.Internal): Tally {
-    const tally = { counter, pending: 0 };
-    tallies.set(key, tally);
-    return tally;
-  }
 
   return {
     request(method, route, status, seconds) {
       const known = HTTP_METHODS.has(method) ? method : 'other';
       const key = `${known} ${route} ${status}`;
-      const tally = tallies.get(key) ?? tallyOf(key, requests.labels(known, route, String(status)));
+      const tally =
+        answers.get(key) ?? tallyOf(answers, key, requests.labels(known, route, String(status)));
       tally.pending += 1;
       const timer = durationTimers.get(route) ?? durations.labels(route);
       durationTimers.set(route, timer);
@@ -79,15 +76,14 @@ export function createEdgeMetrics(): EdgeMetrics {
     },
     rateLimited: (bucket) => limited.inc({ bucket }),
     verified(event, accepted) {
-      const key = `${event} ${accepted}`;
-      const tally = tallies.get(key) ?? tallyOf(key, verifications.labels(event, String(accepted)));
+      const tallies = accepted ? acceptances : rejections;
+      const tally =
+        tallies.get(event) ??
+        tallyOf(tallies, event, verifications.labels(event, String(accepted)));
       tally.pending += 1;
     },
     report() {
-      for (const tally of tallies.values()) {
-        tally.counter.inc(tally.pending);
-        tally.pending = 0;
-      }
+      for (const tallies of [answers, acceptances, rejections]) tell(tallies);
       return registry.getMetricsAsJSON();
     },
   };
@@ -97,6 +93,19 @@ export function createEdgeMetrics(): EdgeMetrics {
 interface Tally {
   readonly counter: Counter.Internal;
   pending: number;
+}
+
+function tallyOf(tallies: Map<string, Tally>, key: string, counter: Counter.Internal): Tally {
+  const tally = { counter, pending: 0 };
+  tallies.set(key, tally);
+  return tally;
+}
+
+function tell(tallies: ReadonlyMap<string, Tally>): void {
+  for (const tally of tallies.values()) {
+    tally.counter.inc(tally.pending);
+    tally.pending = 0;
+  }
 }
 
 export interface AuthorityFigures {
