@@ -1,5 +1,4 @@
 /** The composition root: wires store, authority and edges once, and takes them down again in order. */
-import type { DestinationStream } from 'pino';
 import { PRESS_THREAD_FROM } from './authority/crl-press.ts';
 import { createDocumentBoard, createDocumentShelf } from './authority/document-board.ts';
 import { publishedDocument } from './authority/documents.ts';
@@ -12,7 +11,7 @@ import { createRateLimits } from './http/rate-limit.ts';
 import { listen } from './http/server.ts';
 import type { JsonObject } from './json/value.ts';
 import { jsonText } from './json/write.ts';
-import { createLogger, type Logger } from './log/logger.ts';
+import { createLogger, type LogDestination, type Logger } from './log/logger.ts';
 import {
   type AuthorityFigures,
   type AuthorityMetrics,
@@ -35,7 +34,7 @@ export interface Surroundings {
   /** A clock set by hand that all threads see: one number, milliseconds; null for the system's. */
   readonly clock: Float64Array | null;
   /** Where log lines go. */
-  readonly destination: DestinationStream;
+  readonly destination: LogDestination;
   readonly version: string;
   /** The command line, for the page that tells of it. */
   readonly commands: CommandReference;

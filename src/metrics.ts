@@ -57,25 +57,55 @@ export function createEdgeMetrics(): EdgeMetrics {
     registers,
   });
 
+  const answers = new Map<string, Tally>();
+  const acceptances = new Map<string, Tally>();
+  const rejections = new Map<string, Tally>();
   /** Looking children up by labels costs more than counting; these few are kept. */
-  const requestCounters = new Map<string, Counter.Internal>();
   const durationTimers = new Map<string, Histogram.Internal<'route'>>();
 
   return {
     request(method, route, status, seconds) {
       const known = HTTP_METHODS.has(method) ? method : 'other';
       const key = `${known} ${route} ${status}`;
-      const counter = requestCounters.get(key) ?? requests.labels(known, route, String(status));
-      requestCounters.set(key, counter);
-      counter.inc();
+      const tally =
+        answers.get(key) ?? tallyOf(answers, key, requests.labels(known, route, String(status)));
+      tally.pending += 1;
       const timer = durationTimers.get(route) ?? durations.labels(route);
       durationTimers.set(route, timer);
       timer.observe(seconds);
     },
     rateLimited: (bucket) => limited.inc({ bucket }),
-    verified: (event, accepted) => verifications.inc({ event, accepted: String(accepted) }),
-    report: () => registry.getMetricsAsJSON(),
+    verified(event, accepted) {
+      const tallies = accepted ? acceptances : rejections;
+      const tally =
+        tallies.get(event) ??
+        tallyOf(tallies, event, verifications.labels(event, String(accepted)));
+      tally.pending += 1;
+    },
+    report() {
+      for (const tallies of [answers, acceptances, rejections]) tell(tallies);
+      return registry.getMetricsAsJSON();
+    },
   };
+}
+
+/** What happens with every request is counted here, and told to its counter when someone asks. */
+interface Tally {
+  readonly counter: Counter.Internal;
+  pending: number;
+}
+
+function tallyOf(tallies: Map<string, Tally>, key: string, counter: Counter.Internal): Tally {
+  const tally = { counter, pending: 0 };
+  tallies.set(key, tally);
+  return tally;
+}
+
+function tell(tallies: ReadonlyMap<string, Tally>): void {
+  for (const tally of tallies.values()) {
+    tally.counter.inc(tally.pending);
+    tally.pending = 0;
+  }
 }
 
 export interface AuthorityFigures {

@@ -5,6 +5,10 @@
  */
 const GRAMMAR =
   /^(\d{4})-(\d\d)-(\d\d)(?:[Tt _](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d+))?)?([Zz]|[+\-\u2212]\d\d(?::?\d\d)?)?)?$/;
+/** What we write ourselves, and so does nearly everyone: in UTC, with a fraction of microseconds or none. */
+const CANONICAL = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{6})?Z$/;
+const FOUR_CENTURIES = 146_097 * 86_400_000;
+const ZERO = 0x30;
 const DAYS_IN_MONTH = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 
 export interface Datetime {
@@ -74,6 +78,36 @@ function textOf(instant: number): string {
 }
 
 function readDatetime(text: string, hourOffsets: boolean): Datetime | null {
+  return CANONICAL.test(text) ? readCanonical(text) : readAnySpelling(text, hourOffsets);
+}
+
+/** Takes the parts from their places: having them matched takes several times as long. */
+function readCanonical(text: string): Datetime | null {
+  const year = digits(text, 0, 4);
+  const month = digits(text, 5, 7);
+  const day = digits(text, 8, 10);
+  if (!isCalendarDate(year, month, day)) return null;
+  const hour = digits(text, 11, 13);
+  const minute = digits(text, 14, 16);
+  const second = digits(text, 17, 19);
+  if (hour > 23 || minute > 59 || second > 59) return null;
+  const micros = text.length === 20 ? 0 : digits(text, 20, 26);
+  // `Date.UTC` takes the first hundred years for others; 400 years are always as many days.
+  const later = Date.UTC(year + 400, month - 1, day, hour, minute, second);
+  return {
+    instant: later - FOUR_CENTURIES + micros / 1000,
+    text: micros === 0 ? `${text.slice(0, 19)}Z` : text,
+    naive: false,
+  };
+}
+
+function digits(text: string, from: number, to: number): number {
+  let value = 0;
+  for (let at = from; at < to; at += 1) value = value * 10 + text.charCodeAt(at) - ZERO;
+  return value;
+}
+
+function readAnySpelling(text: string, hourOffsets: boolean): Datetime | null {
   const match = GRAMMAR.exec(text);
   if (match === null) return null;
   const [, year = '', month = '', day = '', hour = '00', minute = '00', second = '00'] = match;

@@ -85,7 +85,7 @@ for (const [name, owners] of [
   ['d3-force', ['src/pages']],
   ['prom-client', ['src/metrics.ts']],
   ['ipaddr.js', ['src/http/source-address.ts']],
-  ['pino', ['src/log', 'src/cli/serve.ts', 'src/boot.ts']],
+  ['pino', ['src/log/log-file.ts']],
 ] as const) {
   test(`${name} is known only to ${owners.join(' and ')}`, () => {
     assert.deepEqual(

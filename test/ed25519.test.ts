@@ -253,3 +253,14 @@ function toBase64(bytes: Uint8Array): string {
 function fromBase64(text: string): Buffer {
   return Buffer.from(text, 'base64');
 }
+
+test('a text is signed and verified alike as text and as bytes, whatever came before it', () => {
+  for (const text of ['ü'.repeat(40_000), 'long '.repeat(4000), 'short', '', '€'.repeat(21_845)]) {
+    const bytes = Buffer.from(text, 'utf8');
+    const signature = keyA.sign(bytes);
+    assert.equal(keyA.sign(text), signature);
+    assert.ok(verifySignature(keyA.publicKey, text, signature));
+    assert.ok(verifySignature(keyA.publicKey, bytes, signature));
+    assert.ok(!verifySignature(keyA.publicKey, `${text}.`, signature));
+  }
+});

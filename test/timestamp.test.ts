@@ -202,3 +202,24 @@ test('the canonical spelling of a datetime is its own canonical spelling, at the
     { numRuns: 2000 },
   );
 });
+
+test('a datetime in its canonical spelling is read as in any other', () => {
+  const part = (max: number) => fc.integer({ min: 0, max }).map((n) => String(n).padStart(2, '0'));
+  const parts = fc.tuple(
+    fc.integer({ min: 0, max: 9999 }).map((year) => String(year).padStart(4, '0')),
+    part(13),
+    part(32),
+    part(24),
+    part(60),
+    part(60),
+    fc.constantFrom('', '.000000', '.000001', '.500000', '.999999'),
+  );
+  fc.assert(
+    fc.property(parts, ([year, month, day, hour, minute, second, fraction]) => {
+      const clock = `${hour}:${minute}:${second}${fraction}`;
+      const canonical = parseDatetime(`${year}-${month}-${day}T${clock}Z`);
+      assert.deepEqual(canonical, parseDatetime(`${year}-${month}-${day} ${clock}+00:00`));
+    }),
+    { numRuns: 2000 },
+  );
+});

@@ -1,10 +1,10 @@
 /** `mesh-na serve`: the authority as a process. */
 import { existsSync } from 'node:fs';
 import { type Command, Option } from 'commander';
-import { pino } from 'pino';
 import type { RunningAuthority } from '../boot.ts';
 import { type Config, type Flags, loadConfig } from '../config/load.ts';
 import { OPTIONS, type OptionEntry } from '../config/options.ts';
+import { type LogFile, logFile } from '../log/log-file.ts';
 import { systemRuntime } from '../runtime.ts';
 import type { CommandReference } from '../views/command-reference.ts';
 import { commandReference } from './command-reference.ts';
@@ -19,13 +19,6 @@ interface ServeOptions extends Flags {
   readonly networkName: string;
   readonly json?: boolean;
 }
-
-/**
- * Log lines are written together: a system call for each would cost more than making it. A line is seen
- * after this many milliseconds at the latest; a process that is killed loses no more than that.
- */
-const LOG_CHUNK = 8 * 1024;
-const LOG_FLUSH_MS = 100;
 
 /** A process that is asked to stop finishes what is in flight, but not for longer than this. */
 const DRAIN_MS = 10_000;
@@ -78,19 +71,16 @@ async function serve(options: ServeOptions, command: Command): Promise<void> {
     makeNetwork({ dataDir: String(dataDir), networkName: options.networkName });
   }
   const config = onLocalFiles(() => loadConfig(options, process.env, systemRuntime.now()));
-  const destination = pino.destination({ fd: 1, sync: false, minLength: LOG_CHUNK });
-  setInterval(() => destination.flush(), LOG_FLUSH_MS).unref();
+  const destination = logFile(process.stdout.fd);
   const commands = commandReference(command.parent ?? command);
   const authority = await start(config, destination, commands);
   announce(config, authority, options);
   stopOnSignal(authority, destination);
 }
 
-type Destination = ReturnType<typeof pino.destination>;
-
 async function start(
   config: Config,
-  destination: Destination,
+  destination: LogFile,
   commands: CommandReference,
 ): Promise<RunningAuthority> {
   // Loaded here, so that the other commands start without the server's native parts.
@@ -126,7 +116,7 @@ function announce(config: Config, { port, logger }: RunningAuthority, options: S
   printResult(options, { url, port, network_name, na_public_key: publicKey, pid: process.pid }, []);
 }
 
-function stopOnSignal(authority: RunningAuthority, destination: Destination): void {
+function stopOnSignal(authority: RunningAuthority, destination: LogFile): void {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.once(signal, () => {
       authority.logger.write('INFO', 'server', `${signal}: finishing what is in flight`);

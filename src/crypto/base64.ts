@@ -3,7 +3,12 @@
  * spelling passes (wire rules 1.5): a key that could be written two ways could evade look-ups by key.
  */
 export function decodeBase64(text: string, length: number): Buffer | null {
-  if (text.length !== Math.ceil(length / 3) * 4) return null;
-  const bytes = Buffer.from(text, 'base64');
-  return bytes.length === length && bytes.toString('base64') === text ? bytes : null;
+  const bytes = Buffer.alloc(length);
+  return decodeBase64Into(bytes, text) ? bytes : null;
+}
+
+/** Decodes as many bytes as there are in `bytes`, and tells whether the text was their spelling. */
+export function decodeBase64Into(bytes: Buffer, text: string): boolean {
+  if (text.length !== Math.ceil(bytes.length / 3) * 4) return false;
+  return bytes.write(text, 'base64') === bytes.length && bytes.toString('base64') === text;
 }

@@ -4,7 +4,7 @@
  */
 import { createPrivateKey, sign } from 'node:crypto';
 import sodium from 'sodium-native';
-import { decodeBase64 } from './base64.ts';
+import { decodeBase64Into } from './base64.ts';
 
 export const PUBLIC_KEY_BYTES = 32;
 export const SIGNATURE_BYTES = 64;
@@ -45,6 +45,10 @@ export function longTextSignerFromSeed(seed: Uint8Array): Signer['sign'] {
   return (text) => sign(null, bytesOf(text), key).toString('base64');
 }
 
+/** Where keys and signatures are decoded to while they are looked at. */
+const KEY = Buffer.alloc(PUBLIC_KEY_BYTES);
+const SIGNATURE = Buffer.alloc(SIGNATURE_BYTES);
+
 /**
  * Whether the base64 `signature` over the UTF-8 `text`, or over bytes, verifies under the base64 `publicKey`. Anything
  * that does not decode simply never verifies.
@@ -54,19 +58,24 @@ export function verifySignature(
   text: string | Uint8Array,
   signature: string,
 ): boolean {
-  const key = decodeBase64(publicKey, PUBLIC_KEY_BYTES);
-  if (key === null) return false;
-  const bytes = decodeBase64(signature, SIGNATURE_BYTES);
-  if (bytes === null) return false;
-  return sodium.crypto_sign_verify_detached(bytes, bytesOf(text), key);
+  if (!decodeBase64Into(KEY, publicKey) || !decodeBase64Into(SIGNATURE, signature)) return false;
+  return sodium.crypto_sign_verify_detached(SIGNATURE, bytesOf(text), KEY);
 }
 
+/** A text of usual length is encoded to one place, which the next text takes over. */
+const TEXT = Buffer.alloc(64 * 1024);
+const LONGEST_UTF8_OF_A_UNIT = 3;
+
 function bytesOf(text: string | Uint8Array): Buffer {
-  if (typeof text === 'string') return Buffer.from(text, 'utf8');
+  if (typeof text === 'string') {
+    return text.length * LONGEST_UTF8_OF_A_UNIT <= TEXT.length
+      ? TEXT.subarray(0, TEXT.write(text, 'utf8'))
+      : Buffer.from(text, 'utf8');
+  }
   return Buffer.from(text.buffer, text.byteOffset, text.byteLength);
 }
 
 /** Whether the text is a public key in its one canonical base64 spelling. */
 export function isPublicKey(text: string): boolean {
-  return decodeBase64(text, PUBLIC_KEY_BYTES) !== null;
+  return decodeBase64Into(KEY, text);
 }

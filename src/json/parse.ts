@@ -3,9 +3,8 @@
  * lone surrogates, a byte-order mark, trailing text, invalid UTF-8, overflowing floats and nesting
  * deeper than 64 are refused.
  *
- * Almost every body on the hot path is one flat object of short, printable ASCII strings. One regular
- * expression over the whole text tells whether that is so; then a string is a plain slice between two
- * quotes and no character is looked at twice.
+ * Almost every string is a plain slice between two quotes: nothing in the whole text needs care, as one
+ * regular expression tells, and the next backslash is further on. Only other strings are looked at closely.
  */
 import { JsonFloat, type JsonValue } from './value.ts';
 
@@ -13,7 +12,8 @@ export const MAX_DEPTH = 64;
 /** Longer integers cost more than they could ever mean; the network's own parsers stop here too. */
 const MAX_INTEGER_DIGITS = 4300;
 
-const NEEDS_CARE = /[^\x20-\x5b\x5d-\x7e]/;
+/** Control characters and halves of surrogate pairs, which a string may not hold, or not alone. */
+const NEEDS_CARE = /[^\x20-\ud7ff\ue000-\uffff]/;
 const NUMBER = /-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?/y;
 const LONE_SURROGATE = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/;
 
@@ -23,15 +23,18 @@ const BACKSLASH = 0x5c;
 let text = '';
 let at = 0;
 let depth = 0;
-/** True while the text holds only printable ASCII and no backslash. */
-let plain = false;
+/** Whether some string may hold what needs care; blanks between values do too. */
+let careful = false;
+/** Where the next backslash is, or one that was passed already. */
+let escapeAt = 0;
 
 /** Parses one JSON document; throws `SyntaxError` for anything the rules above refuse. */
 export function parseJson(source: string): JsonValue {
   text = source;
   at = 0;
   depth = 0;
-  plain = !NEEDS_CARE.test(source);
+  careful = NEEDS_CARE.test(source);
+  escapeAt = nextEscape(0);
   skipBlanks();
   const value = readValue();
   skipBlanks();
@@ -117,13 +120,19 @@ function leave<T>(container: T): T {
 
 function readString(): string {
   const start = at + 1;
-  if (plain) {
-    const end = text.indexOf('"', start);
-    if (end < 0) fail('A string is not closed');
-    at = end + 1;
-    return text.slice(start, end);
-  }
-  return readCarefulString(start);
+  const end = text.indexOf('"', start);
+  if (end < 0) fail('A string is not closed');
+  if (escapeAt < start) escapeAt = nextEscape(start);
+  if (escapeAt < end) return readCarefulString(start);
+  const value = text.slice(start, end);
+  if (careful && NEEDS_CARE.test(value)) return readCarefulString(start);
+  at = end + 1;
+  return value;
+}
+
+function nextEscape(from: number): number {
+  const found = text.indexOf('\\', from);
+  return found < 0 ? text.length : found;
 }
 
 function readCarefulString(start: number): string {

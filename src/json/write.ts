@@ -3,11 +3,10 @@
  * by code point, no blanks, ASCII only); `jsonText` is what is answered and stored. Both write integers
  * as digits and floats by the one rule of 1.2, so no number changes between what came in and goes out.
  */
-import { JsonFloat, type JsonObject, type JsonValue } from './value.ts';
+import { JsonFloat, type JsonValue } from './value.ts';
 
 const PRINTABLE = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/;
 const BEYOND_PRINTABLE = /[\x7f-\uffff]/g;
-const SURROGATE = /[\ud800-\udfff]/;
 
 /** The canonical text of `value`; the top-level member named `leaveOut` is skipped. */
 export function canonicalJson(value: JsonValue, leaveOut?: string): string {
@@ -15,31 +14,42 @@ export function canonicalJson(value: JsonValue, leaveOut?: string): string {
   if (typeof value !== 'object' || value === null || value instanceof JsonFloat) {
     return scalarText(value);
   }
-  if (isArray(value)) return `[${value.map((item) => canonicalJson(item)).join(',')}]`;
+  if (isArray(value)) return listText(value, canonicalJson);
+  const names = Object.keys(value);
+  const arePrintable = names.every(isPrintable);
+  if (arePrintable) sortShort(names);
+  else names.sort(compareCodePoints);
   let members = '';
-  for (const name of sortedNames(value)) {
+  for (const name of names) {
     if (name === leaveOut) continue;
     const member = value[name];
     if (member === undefined) continue;
-    members += `${members === '' ? '' : ','}${quoteAscii(name)}:${canonicalJson(member)}`;
+    const quoted = arePrintable ? `"${name}"` : quoteAscii(name);
+    members += `${members === '' ? '' : ','}${quoted}:${canonicalJson(member)}`;
   }
   return `{${members}}`;
 }
 
 /** JSON text with members in their own order; text outside ASCII is written as it is. */
 export function jsonText(value: JsonValue): string {
-  if (typeof value === 'string') return JSON.stringify(value);
+  if (typeof value === 'string') return quote(value);
   if (typeof value !== 'object' || value === null || value instanceof JsonFloat) {
     return scalarText(value);
   }
-  if (isArray(value)) return `[${value.map(jsonText).join(',')}]`;
+  if (isArray(value)) return listText(value, jsonText);
   let members = '';
   for (const name of Object.keys(value)) {
     const member = value[name];
     if (member === undefined) continue;
-    members += `${members === '' ? '' : ','}${JSON.stringify(name)}:${jsonText(member)}`;
+    members += `${members === '' ? '' : ','}${quote(name)}:${jsonText(member)}`;
   }
   return `{${members}}`;
+}
+
+function listText(list: readonly JsonValue[], textOf: (item: JsonValue) => string): string {
+  let items = '';
+  for (const item of list) items += `${items === '' ? '' : ','}${textOf(item)}`;
+  return `[${items}]`;
 }
 
 function isArray(value: JsonValue): value is readonly JsonValue[] {
@@ -73,8 +83,16 @@ function positionalForm(digits: string, exponent: number): string {
   return `${whole}.${digits.slice(exponent + 1) || '0'}`;
 }
 
+function isPrintable(text: string): boolean {
+  return PRINTABLE.test(text);
+}
+
+function quote(value: string): string {
+  return isPrintable(value) ? `"${value}"` : JSON.stringify(value);
+}
+
 function quoteAscii(value: string): string {
-  if (PRINTABLE.test(value)) return `"${value}"`;
+  if (isPrintable(value)) return `"${value}"`;
   return JSON.stringify(value).replace(BEYOND_PRINTABLE, escapeUnit);
 }
 
@@ -82,23 +100,18 @@ function escapeUnit(unit: string): string {
   return `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }
 
-function sortedNames(object: JsonObject): string[] {
-  const names = Object.keys(object);
-  return names.some((name) => SURROGATE.test(name))
-    ? names.sort(compareCodePoints)
-    : sortShort(names);
-}
-
 /** Insertion sort: records have a dozen members, where it beats the generic sort several times. */
-function sortShort(names: string[]): string[] {
-  if (names.length > 24) return names.sort();
+function sortShort(names: string[]): void {
+  if (names.length > 24) {
+    names.sort();
+    return;
+  }
   for (let i = 1; i < names.length; i += 1) {
     const name = names[i] as string;
     let j = i - 1;
     for (; j >= 0 && (names[j] as string) > name; j -= 1) names[j + 1] = names[j] as string;
     names[j + 1] = name;
   }
-  return names;
 }
 
 /** Order by code point. It differs from JavaScript's order only where a surrogate meets U+E000..U+FFFF. */

@@ -3,7 +3,6 @@
  * comes from outside, messages and paths, is redacted before it becomes part of a line: redacting the
  * line as a whole would let a path take the members behind it away.
  */
-import { type DestinationStream, pino } from 'pino';
 import { formatInstant } from '../timestamp.ts';
 import { redact } from './redact.ts';
 
@@ -27,52 +26,36 @@ export interface Logger {
   request(line: RequestLine): void;
 }
 
+/** Takes one line or several, each with its line end. */
+export interface LogDestination {
+  write(lines: string): void;
+}
+
 export interface LoggerOptions {
   readonly level: LogLevel;
   readonly format: LogFormat;
-  readonly destination: DestinationStream;
+  readonly destination: LogDestination;
   readonly now: () => number;
 }
 
-const PINO_LEVEL = {
-  DEBUG: 'debug',
-  INFO: 'info',
-  WARNING: 'warn',
-  ERROR: 'error',
-  CRITICAL: 'fatal',
-} as const satisfies Record<LogLevel, string>;
-
-const SPEC_LEVEL: Readonly<Record<string, LogLevel>> = {
-  debug: 'DEBUG',
-  info: 'INFO',
-  warn: 'WARNING',
-  error: 'ERROR',
-  fatal: 'CRITICAL',
-};
-
 export function createLogger({ level, format, destination, now }: LoggerOptions): Logger {
-  const sink = pino(
-    {
-      level: PINO_LEVEL[level],
-      base: null,
-      messageKey: 'message',
-      timestamp: () => `,"timestamp":"${formatInstant(now())}"`,
-      formatters: { level: (label) => ({ level: SPEC_LEVEL[label] ?? label }) },
-      ...(format === 'json' ? {} : { hooks: { streamWrite: textLine } }),
-    },
-    destination,
-  );
+  const threshold = LOG_LEVELS.indexOf(level);
+  const lineOf = format === 'json' ? jsonLine : textLine;
+  const tellsRequests = LOG_LEVELS.indexOf('INFO') >= threshold;
   return {
     write(lineLevel, area, message) {
-      sink[PINO_LEVEL[lineLevel]]({ logger: `mesh.${area}` }, redact(message));
+      if (LOG_LEVELS.indexOf(lineLevel) < threshold) return;
+      destination.write(lineOf(formatInstant(now()), lineLevel, area, redact(message)));
     },
     request(line) {
-      if (!sink.isLevelEnabled('info')) return;
+      if (!tellsRequests) return;
       const path = redactedPath(line.path);
       const message = `${line.method} ${path} ${line.status}`;
-      if (format === 'json') sink.info({ logger: 'mesh.access', ...line, path }, message);
-      // Every request has a line: as text it is written at once, not as JSON that is then taken apart.
-      else destination.write(accessLine(formatInstant(now()), message + aboutRequest(line)));
+      destination.write(
+        format === 'json'
+          ? jsonLine(formatInstant(now()), 'INFO', 'access', message, { ...line, path })
+          : textLine(formatInstant(now()), 'INFO', 'access', message + aboutRequest(line)),
+      );
     },
   };
 }
@@ -89,22 +72,23 @@ function redactedPath(path: string): string {
   return lastRedacted;
 }
 
-function accessLine(timestamp: string, message: string): string {
-  return `${timestamp} INFO mesh.access ${printable(message)}\n`;
-}
-
 function aboutRequest({ duration_ms, request_id, remote_addr }: RequestLine): string {
   return ` ${duration_ms}ms request_id=${request_id} remote_addr=${remote_addr}`;
 }
 
-/** The members of a text line stand in this order, because nothing else is ever logged in text. */
-const MEMBERS =
-  /^\{"level":"(\w+)","timestamp":"([^"]+)","logger":"([^"]+)","message":"(.*)"\}\n$/s;
+function jsonLine(
+  timestamp: string,
+  level: LogLevel,
+  area: string,
+  message: string,
+  members: Partial<RequestLine> = {},
+): string {
+  const line = { level, timestamp, logger: `mesh.${area}`, ...members, message };
+  return `${JSON.stringify(line)}\n`;
+}
 
-function textLine(json: string): string {
-  const [, level, timestamp, logger, quoted = ''] = MEMBERS.exec(json) ?? [];
-  const message = quoted.includes('\\') ? (JSON.parse(`"${quoted}"`) as string) : quoted;
-  return `${timestamp} ${level} ${logger} ${printable(message)}\n`;
+function textLine(timestamp: string, level: LogLevel, area: string, message: string): string {
+  return `${timestamp} ${level} mesh.${area} ${printable(message)}\n`;
 }
 
 const PRINTABLE = /^[ -~]*$/;

@@ -2,7 +2,7 @@
  * The Merkle tree over a set of capabilities (wire trust rules 3.3). Leaves and inner nodes are told apart
  * by the length of a path alone, so a path of another length than the count demands proves nothing.
  */
-import { createHash } from 'node:crypto';
+import { sha256, sha256Hex } from '../crypto/digest.ts';
 import { compareCodePoints } from '../json/write.ts';
 
 export interface PathNode {
@@ -16,7 +16,7 @@ const HASH = /^[0-9a-f]{64}$/i;
 
 /** Hex hash of a capability as a leaf. */
 export function leafHash(capability: string): string {
-  return sha256(capability).toString('hex');
+  return sha256Hex(capability);
 }
 
 /** Hex root over at least one capability; repeats are leaves of their own. */
@@ -44,20 +44,20 @@ export function pathLength(count: number): number {
   return count <= 1 ? 0 : (count - 1).toString(2).length;
 }
 
-/** Hex root that the path leads to; null when a sibling is not a hash. */
+/** Hex root that the path leads to from the hex hash of a leaf; null when a sibling is not a hash. */
 export function rootOfPath(leaf: string, path: readonly PathNode[]): string | null {
-  let current: Buffer = Buffer.from(leaf, 'hex');
+  let current = leaf;
   for (const { sibling_hash, is_left } of path) {
     if (!HASH.test(sibling_hash)) return null;
-    const sibling = Buffer.from(sibling_hash, 'hex');
-    current = is_left ? parent(sibling, current) : parent(current, sibling);
+    const pair = is_left ? sibling_hash + current : current + sibling_hash;
+    current = sha256Hex(Buffer.from(pair, 'hex'));
   }
-  return current.toString('hex');
+  return current;
 }
 
 /** All levels, leaves first, each padded to a power of two. */
 function levelsOf(sorted: readonly string[]): Buffer[][] {
-  let level = sorted.map(sha256);
+  let level = sorted.map((capability) => sha256(capability));
   while (level.length < 2 ** pathLength(sorted.length)) level.push(PADDING);
   const levels = [level];
   while (level.length > 1) {
@@ -80,9 +80,5 @@ function pairs(level: readonly Buffer[]): [Buffer, Buffer][] {
 }
 
 function parent(left: Buffer, right: Buffer): Buffer {
-  return createHash('sha256').update(left).update(right).digest();
-}
-
-function sha256(text: string): Buffer {
-  return createHash('sha256').update(text).digest();
+  return sha256(Buffer.concat([left, right]));
 }

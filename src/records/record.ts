@@ -12,9 +12,14 @@ import Type, {
   type TUnion,
 } from 'typebox';
 import { Compile } from 'typebox/compile';
+import { Format } from 'typebox/format';
 import { isJsonObject, JsonFloat, type JsonObject, type JsonValue } from '../json/value.ts';
 import { formatInstant, parseDatetime } from '../timestamp.ts';
 import { MAX_SIGNATURES } from './bounds.ts';
+
+/** How `canonicalDatetime` spells; whether there is such a day and hour was seen when it did. */
+const SPELLING = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{6})?(?:Z|[+-]\d\d:\d\d)$/;
+Format.Set('date-time', (text) => SPELLING.test(text));
 
 /** A record field of type datetime: canonical spelling, never naive. */
 export const Datetime = Type.String({ format: 'date-time' });
@@ -70,50 +75,78 @@ export function nullable<T extends TSchema>(schema: T): TUnion<[T, TNull]> {
  */
 export type RecordReader<T> = (received: unknown, fresh?: Fresh) => T | null;
 
-/** Compiles the reader of a record; `isConsistent` holds the rules between fields. */
+/**
+ * Compiles the reader of a record; `isConsistent` holds the rules between fields. What the schema says of
+ * a member is looked up once, here, and never while a record is read.
+ */
 export function recordReader<P extends TProperties>(
   schema: TObject<P>,
   isConsistent: (record: Static<TObject<P>>) => boolean = () => true,
 ): RecordReader<Static<TObject<P>>> {
   const shape = Compile(schema);
+  const normalise = normaliserOf(schema);
   return (received, fresh) => {
-    const normalised = normalise(schema, received, fresh ?? null);
+    const normalised = normalise(received, fresh ?? null);
     return shape.Check(normalised) && isConsistent(normalised) ? normalised : null;
   };
 }
 
-function normalise(schema: TSchema, value: unknown, fresh: Fresh | null): unknown {
-  if (Type.IsObject(schema)) return normaliseObject(schema, value, fresh);
-  if (Type.IsArray(schema)) {
-    const { items } = schema;
-    return Array.isArray(value) ? value.map((item) => normalise(items, item, fresh)) : value;
-  }
-  if (Type.IsUnion(schema)) return normaliseNullable(schema, value, fresh);
-  if (Type.IsInteger(schema) || 'natural' in schema) return integralFloat(value);
-  if (isDatetime(schema)) return canonicalDatetime(value);
+/** Brings a value into the normal form of its schema; what does not fit the schema stays as it is. */
+type Normaliser = (value: unknown, fresh: Fresh | null) => unknown;
+
+function normaliserOf(schema: TSchema): Normaliser {
+  if (Type.IsObject(schema)) return objectNormaliser(schema);
+  if (Type.IsArray(schema)) return arrayNormaliser(normaliserOf(schema.items));
+  if (Type.IsUnion(schema)) return nullableNormaliser(schema);
+  if (Type.IsInteger(schema) || 'natural' in schema) return integralFloat;
+  return isDatetime(schema) ? canonicalDatetime : asItIs;
+}
+
+function asItIs(value: unknown): unknown {
   return value;
 }
 
+function arrayNormaliser(normaliseItem: Normaliser): Normaliser {
+  if (normaliseItem === asItIs) return asItIs;
+  return (value, fresh) =>
+    Array.isArray(value) ? value.map((item) => normaliseItem(item, fresh)) : value;
+}
+
 /** The only unions of a record are those of something and null. */
-function normaliseNullable({ anyOf: [given] }: TUnion, value: unknown, fresh: Fresh | null) {
-  return value === null || given === undefined ? value : normalise(given, value, fresh);
+function nullableNormaliser({ anyOf: [given] }: TUnion): Normaliser {
+  const normalise = given === undefined ? asItIs : normaliserOf(given);
+  return (value, fresh) => (value === null ? null : normalise(value, fresh));
 }
 
-function normaliseObject(schema: TObject, value: unknown, fresh: Fresh | null): unknown {
-  if (!isJsonObject(value)) return value;
-  const normalised: { [name: string]: unknown } = {};
-  for (const name of Object.keys(schema.properties)) {
-    const member = schema.properties[name] as TSchema;
-    const given = Object.hasOwn(value, name) ? value[name] : absent(member, fresh);
-    if (given !== undefined) normalised[name] = normalise(member, given, fresh);
-  }
-  return normalised;
+interface Member {
+  readonly name: string;
+  readonly normalise: Normaliser;
+  /** What the member is when it is not given; undefined when it has to be. */
+  readonly fallback: JsonValue | undefined;
+  readonly fresh: unknown;
 }
 
-function absent(schema: TSchema, fresh: Fresh | null): JsonValue | undefined {
-  if ('default' in schema) return schema.default as JsonValue;
-  if (fresh === null || !('fresh' in schema)) return undefined;
-  return schema.fresh === 'uuid' ? fresh.uuid() : formatInstant(fresh.now);
+function objectNormaliser({ properties }: TObject): Normaliser {
+  const members = Object.entries(properties).map(([name, schema]): Member => {
+    const fallback = 'default' in schema ? (schema.default as JsonValue) : undefined;
+    const fresh = 'fresh' in schema ? schema.fresh : undefined;
+    return { name, normalise: normaliserOf(schema), fallback, fresh };
+  });
+  return (value, fresh) => {
+    if (!isJsonObject(value)) return value;
+    const normalised: { [name: string]: unknown } = {};
+    for (const member of members) {
+      const { name } = member;
+      const given = Object.hasOwn(value, name) ? value[name] : absent(member, fresh);
+      if (given !== undefined) normalised[name] = member.normalise(given, fresh);
+    }
+    return normalised;
+  };
+}
+
+function absent(member: Member, fresh: Fresh | null): JsonValue | undefined {
+  if (fresh === null || member.fresh === undefined) return member.fallback;
+  return member.fresh === 'uuid' ? fresh.uuid() : formatInstant(fresh.now);
 }
 
 function isDatetime(schema: object): boolean {

@@ -121,5 +121,5 @@ export function candidateKeys(
 
 /** What records lack that each reader makes up for itself. */
 export function freshFor({ now }: RouteRequest, { runtime }: Edge): Fresh {
-  return { now, uuid: () => runtime.uuid() };
+  return { now, uuid: runtime.uuid };
 }

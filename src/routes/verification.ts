@@ -4,12 +4,11 @@
  */
 import Type from 'typebox';
 import type { RevocationKnowledge, RevocationQuestion } from '../authority/recognition.ts';
-import type { Edge } from '../http/edge.ts';
-import { jsonReply, type Reply, refusalReply } from '../http/reply.ts';
+import { type Edge, withAnswer } from '../http/edge.ts';
+import { type Reply, refusalReply } from '../http/reply.ts';
 import type { Route, RouteRequest } from '../http/route.ts';
 import { parseJson } from '../json/parse.ts';
 import type { JsonObject, JsonValue } from '../json/value.ts';
-import { jsonText } from '../json/write.ts';
 import {
   MembershipAttestation,
   readMembershipAttestation,
@@ -25,7 +24,7 @@ import {
 } from '../records/recognition-verification.ts';
 import { Refusal } from '../refusal.ts';
 import { keyList } from './key-list.ts';
-import { logVerdict, verdictReply } from './verdict.ts';
+import { verdictReply } from './verdict.ts';
 
 const Keys = Type.Union([Type.Array(Type.String()), Type.Record(Type.String(), Type.String())]);
 
@@ -106,93 +105,85 @@ export const verificationRoutes: readonly Route[] = [
   },
 ];
 
-async function verifyByPolicy({ body, now }: RouteRequest, edge: Edge): Promise<Reply> {
-  const given = required(body, 'attestation', 'missing_attestation');
-  const policy = readRecognitionPolicy(await policyFor(body, edge));
-  const attestation = readMembershipAttestation(given);
-  if (attestation === null || policy === null) throw new Refusal('invalid_attestation_or_policy');
-  const { attestation_id, issuer_sovereign_id } = attestation;
-  const known = await ask(edge, {
-    attestation: { id: attestation_id, issuer: issuer_sovereign_id },
-    treatyId: null,
+function verifyByPolicy({ body, now }: RouteRequest, edge: Edge): Reply | Promise<Reply> {
+  const givenAttestation = required(body, 'attestation', 'missing_attestation');
+  return withAnswer(policyFor(body, edge), (givenPolicy) => {
+    const policy = readRecognitionPolicy(givenPolicy);
+    const attestation = readMembershipAttestation(givenAttestation);
+    if (attestation === null || policy === null) throw new Refusal('invalid_attestation_or_policy');
+    const { attestation_id, issuer_sovereign_id } = attestation;
+    const question = {
+      attestation: { id: attestation_id, issuer: issuer_sovereign_id },
+      treatyId: null,
+    };
+    return ask(edge, question, ({ attestation_revoked_here: isRevokedHere }) => {
+      const known = isRevokedHere ? revoking(policy, attestation_id) : policy;
+      const reason = verifyAttestation(attestation, known, now);
+      const accepted = reason === 'accepted';
+      const answer = { accepted, reason, issuer_sovereign_id, attestation_id };
+      return verdictReply(edge, 'membership_attestation_verified', answer);
+    });
   });
-  const revokedIds = known.attestation_revoked_here
-    ? [...policy.revoked_attestation_ids, attestation_id]
-    : policy.revoked_attestation_ids;
-  const reason = verifyAttestation(
-    attestation,
-    { ...policy, revoked_attestation_ids: revokedIds },
-    now,
-  );
-  const accepted = reason === 'accepted';
-  const answer = { accepted, reason, issuer_sovereign_id, attestation_id };
-  return verdictReply(edge, 'membership_attestation_verified', answer);
+}
+
+function revoking(policy: RecognitionPolicy, attestationId: string): RecognitionPolicy {
+  const { revoked_attestation_ids: revoked } = policy;
+  return { ...policy, revoked_attestation_ids: [...revoked, attestationId] };
 }
 
 /** The policy in the body, even when it is null; else the one that is set here. */
-async function policyFor(body: JsonObject, edge: Edge): Promise<JsonValue> {
+function policyFor(body: JsonObject, edge: Edge): JsonValue | Promise<JsonValue> {
   if (body.recognition_policy !== undefined) return body.recognition_policy;
-  const answer = await edge.call('readRecognitionPolicy', null);
-  if (!answer.ok) throw new Refusal('missing_recognition_policy');
-  return parseJson(answer.json);
+  return withAnswer(edge.call('readRecognitionPolicy', null), (answer) => {
+    if (!answer.ok) throw new Refusal('missing_recognition_policy');
+    return parseJson(answer.json);
+  });
 }
 
-async function verifyByTreaty({ body, now }: RouteRequest, edge: Edge): Promise<Reply> {
+function verifyByTreaty({ body, now }: RouteRequest, edge: Edge): Reply | Promise<Reply> {
   const givenAttestation = required(body, 'attestation', 'missing_attestation');
   const givenTreaty = required(body, 'treaty', 'missing_treaty');
   const attestation = readMembershipAttestation(givenAttestation);
   const treaty = readRecognitionTreaty(givenTreaty);
   if (attestation === null || treaty === null) throw new Refusal('invalid_attestation_or_treaty');
   const treatyIssuerKeys = candidateKeys(body.treaty_issuer_public_keys, edge);
-  const known = await ask(edge, {
-    attestation: { id: attestation.attestation_id, issuer: attestation.issuer_sovereign_id },
-    treatyId: treaty.treaty_id,
-  });
-  const reason = verifyAttestationWithTreaty(
-    attestation,
-    treaty,
-    {
+  const { treaty_id, issuer_sovereign_id, subject_sovereign_id } = treaty;
+  const { attestation_id, issuer_sovereign_id: issuer } = attestation;
+  const question = { attestation: { id: attestation_id, issuer }, treatyId: treaty_id };
+  return ask(edge, question, (known) => {
+    const knowledge = {
       treatyIssuerKeys,
       treatyRevoked: known.treaty_revoked,
       attestationRevoked: known.attestation_revoked_by_feed || known.attestation_revoked_here,
-    },
-    now,
-  );
-  const { treaty_id, issuer_sovereign_id, subject_sovereign_id } = treaty;
-  const { attestation_id } = attestation;
-  const accepted = reason === 'accepted';
-  logVerdict(edge, 'treaty_attestation_verified', {
-    treaty_id,
-    attestation_id,
-    subject_sovereign_id,
-    accepted,
-    reason,
-  });
-  return jsonReply(
-    200,
-    jsonText({
+    };
+    const reason = verifyAttestationWithTreaty(attestation, treaty, knowledge, now);
+    const accepted = reason === 'accepted';
+    const told = { treaty_id, attestation_id, subject_sovereign_id, accepted, reason };
+    const answer = {
       accepted,
       reason,
       treaty_id,
       attestation_id,
       issuer_sovereign_id,
       subject_sovereign_id,
-    }),
-  );
+    };
+    return verdictReply(edge, 'treaty_attestation_verified', answer, told);
+  });
 }
 
-async function verifyTreatyRecord({ body, now }: RouteRequest, edge: Edge): Promise<Reply> {
+function verifyTreatyRecord({ body, now }: RouteRequest, edge: Edge): Reply | Promise<Reply> {
   const treaty = readRecognitionTreaty(required(body, 'treaty', 'missing_treaty'));
   if (treaty === null) return refusalReply('invalid_recognition_treaty');
   const issuerKeys = candidateKeys(body.issuer_public_keys, edge);
   const issuer = expectation(body, 'expected_issuer_sovereign_id');
   const subject = expectation(body, 'expected_subject_sovereign_id');
   const { treaty_id, issuer_sovereign_id, subject_sovereign_id } = treaty;
-  const { treaty_revoked: revoked } = await ask(edge, { attestation: null, treatyId: treaty_id });
-  const reason = verifyTreaty(treaty, { issuerKeys, issuer, subject, revoked }, now);
-  const accepted = reason === 'accepted';
-  const answer = { accepted, reason, treaty_id, issuer_sovereign_id, subject_sovereign_id };
-  return verdictReply(edge, 'recognition_treaty_verified', answer);
+  return ask(edge, { attestation: null, treatyId: treaty_id }, ({ treaty_revoked: revoked }) => {
+    const reason = verifyTreaty(treaty, { issuerKeys, issuer, subject, revoked }, now);
+    const accepted = reason === 'accepted';
+    const answer = { accepted, reason, treaty_id, issuer_sovereign_id, subject_sovereign_id };
+    return verdictReply(edge, 'recognition_treaty_verified', answer);
+  });
 }
 
 function required(
@@ -220,8 +211,14 @@ function candidateKeys(given: JsonValue | undefined, edge: Edge): readonly strin
   return keys;
 }
 
-async function ask(edge: Edge, question: RevocationQuestion): Promise<RevocationKnowledge> {
-  const answer = await edge.call('askRevocations', question);
-  if (!answer.ok) throw new Refusal(answer.refusal, answer.details);
-  return JSON.parse(answer.json) as RevocationKnowledge;
+/** Judges with what the authority holds as revoked: at once where it need not be waited for. */
+function ask(
+  edge: Edge,
+  question: RevocationQuestion,
+  judge: (known: RevocationKnowledge) => Reply,
+): Reply | Promise<Reply> {
+  return withAnswer(edge.call('askRevocations', question), (answer) => {
+    if (!answer.ok) throw new Refusal(answer.refusal, answer.details);
+    return judge(JSON.parse(answer.json) as RevocationKnowledge);
+  });
 }
