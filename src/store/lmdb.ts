@@ -11,7 +11,6 @@ import { join } from 'node:path';
 import { asBinary, type Database, open, type RootDatabase } from 'lmdb';
 import { Packr } from 'msgpackr';
 import { parseJson } from '../json/parse.ts';
-import { canonicalJson } from '../json/write.ts';
 import { describeSelf, isAlive, type ProcessIdentity } from './process-identity.ts';
 import { createShapes, type Shape, type Shapes, type StoredSnapshot } from './shapes.ts';
 import { createSharing } from './sharing.ts';
@@ -50,7 +49,6 @@ interface Owner extends ProcessIdentity {
 interface EncodedUnit {
   readonly subjects: readonly { readonly write: SubjectWrite; readonly bytes: Buffer }[];
   readonly nonces: Unit['nonces'];
-  /** Canonical text: numbers of any size come back exactly as their hash was taken. */
   readonly audit: readonly string[];
 }
 
@@ -337,7 +335,7 @@ function openDatabases(env: RootDatabase) {
     subjects: env.openDB<StoredSnapshot, [string, string]>(SUBJECTS),
     /** When the nonces may be forgotten, and the last revision of the flush: their digests. */
     nonces: env.openDB<readonly string[], [number, number]>({ name: 'nonces' }),
-    /** Number of the last entry: the entries of a flush in order, each on a line. */
+    /** Number of the last entry: the entries of a flush in order, each a line of hash and hashed text. */
     audit: env.openDB<string, number>({ name: 'audit', encoding: 'string' }),
     /** Last revision of a flush: the subjects that each of its units touched. */
     changes: env.openDB<readonly Touched[], number>({ name: 'changes' }),
@@ -402,13 +400,17 @@ function encodeUnit({ subjects, nonces, audit }: Unit, shapes: Shapes): EncodedU
       bytes: packr.pack(shapes.flatten(write.snapshot)),
     })),
     nonces,
-    audit: audit.map((entry) => canonicalJson({ ...entry })),
+    audit: audit.map(({ entry, text }) => entry.hash + text),
   };
 }
 
-/** The entries of a row; canonical text holds no line break. */
+/** The entries of a row; canonical text holds no line break, and keeps numbers of any size as they were. */
 function decodeAudit(row: string): AuditEntry[] {
-  return row.split('\n').map((line) => parseJson(line) as unknown as AuditEntry);
+  return row.split('\n').map((line) => {
+    const textAt = line.indexOf('{');
+    const entry = parseJson(line.slice(textAt)) as unknown as Omit<AuditEntry, 'hash'>;
+    return { ...entry, hash: line.slice(0, textAt) };
+  });
 }
 
 function inFlightKey({ kind, id }: { kind: string; id: string }): string {
