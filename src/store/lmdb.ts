@@ -155,6 +155,8 @@ export function openLmdbStore(dataDir: string): Store {
   async function flushBatch(batch: readonly PendingUnit[]): Promise<void> {
     const first = revision + 1;
     try {
+      // Behind a unit that is missing nothing may be written: the audit chain would be broken on disk.
+      if (failure !== null) throw new Error(failure);
       await writeAsOwner(() => {
         writeNewShapes();
         writeUnits(batch.map(({ unit }) => unit));
