@@ -5,7 +5,7 @@
 import { sha256Hex } from '../crypto/digest.ts';
 import { canonicalJson } from '../json/write.ts';
 import type { Runtime } from '../runtime.ts';
-import type { AuditEntry } from '../store/store.ts';
+import type { AuditEntry, SealedEntry } from '../store/store.ts';
 import { formatInstant } from '../timestamp.ts';
 import type { AuditDraft } from './unit-of-work.ts';
 
@@ -47,7 +47,7 @@ export type AuditEvent =
 
 export interface AuditChain {
   /** Makes the next entries of the chain; they must be stored in the order they were made. */
-  extend(drafts: readonly AuditDraft[], at: number): AuditEntry[];
+  extend(drafts: readonly AuditDraft[], at: number): SealedEntry[];
 }
 
 export function createAuditChain(head: string, runtime: Runtime): AuditChain {
@@ -62,8 +62,9 @@ export function createAuditChain(head: string, runtime: Runtime): AuditChain {
           created_at: formatInstant(at),
           prev_hash: last,
         };
-        last = sha256Hex(canonicalJson(entry));
-        return { ...entry, hash: last };
+        const text = canonicalJson(entry);
+        last = sha256Hex(text);
+        return { entry: { ...entry, hash: last }, text };
       });
     },
   };

@@ -143,7 +143,7 @@ async function commit(na: Authority, unit: UnitOfWork): Promise<Pending> {
   }
   na.subjects.settle(writes);
   const pending = takeEffect(unit);
-  for (const entry of audit) {
+  for (const { entry } of audit) {
     na.recentChanges.add(entry);
     na.trustCycles.add(entry);
     na.log(entry.event_type, entry.details);

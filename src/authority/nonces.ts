@@ -3,7 +3,7 @@
  * of one minute, so that forgetting a minute is one step however many nonces it holds. Heartbeat nonces
  * live in a bounded window per node key, as IPsec's anti-replay window does (RFC 4303, 3.4.3).
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { SpentNonce } from '../store/store.ts';
 
 const BUCKET_MS = 60_000;
@@ -46,7 +46,7 @@ export function createNonceLedger(keepMs: number): NonceLedger {
 }
 
 function digestOf(scope: string, nonce: string): string {
-  return createHash('sha256').update(`${scope}\n${nonce}`).digest('base64').slice(0, 24);
+  return hash('sha256', `${scope}\n${nonce}`, 'base64').slice(0, 24);
 }
 
 export type WindowVerdict = 'fresh' | 'nonce_replay' | 'stale_timestamp';

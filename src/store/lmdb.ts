@@ -1,15 +1,16 @@
 /**
  * The embedded store: one LMDB environment in the data directory, owned by one process at a time.
  *
- * Units that arrive while a flush is under way are written together in the next one. Every write is
- * conditional on the ownership record, so a process that lost the directory cannot write to it again.
+ * Units that arrive while a flush is under way are written together in the next one. A flush writes each
+ * subject under its key, and one row each of what its units add to the audit log, the nonces and the
+ * changes: rows are what a flush costs. Every write is conditional on the ownership record, so a process
+ * that lost the directory cannot write to it again.
  */
 import { closeSync, existsSync, mkdirSync, openSync, readSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { asBinary, type Database, open, type RootDatabase } from 'lmdb';
 import { Packr } from 'msgpackr';
 import { parseJson } from '../json/parse.ts';
-import { canonicalJson } from '../json/write.ts';
 import { describeSelf, isAlive, type ProcessIdentity } from './process-identity.ts';
 import { createShapes, type Shape, type Shapes, type StoredSnapshot } from './shapes.ts';
 import { createSharing } from './sharing.ts';
@@ -26,13 +27,14 @@ import {
   type Unit,
 } from './store.ts';
 
-const SCHEMA_VERSION = 2;
+const SCHEMA_VERSION = 3;
 const MAX_DATABASES = 16;
 /** Address space, not memory: a map that grows with the file would count its pages a second time. */
 const MAP_SIZE = 64 * 1024 ** 3;
-/** Revisions whose changes are kept for followers; an older follower loads everything again. */
+/** Revisions whose changes are kept at least; a follower that is further behind loads everything again. */
 const KEPT_CHANGES = 10_000;
 const NONCE_BUCKET_MS = 60_000;
+/** Rows of nonces. */
 const FORGET_AT_MOST = 20_000;
 /** LMDB takes keys of 1,978 bytes; a character may need three. */
 const MAX_KEY_LENGTH = 600;
@@ -47,9 +49,11 @@ interface Owner extends ProcessIdentity {
 interface EncodedUnit {
   readonly subjects: readonly { readonly write: SubjectWrite; readonly bytes: Buffer }[];
   readonly nonces: Unit['nonces'];
-  /** Canonical text: numbers of any size come back exactly as their hash was taken. */
   readonly audit: readonly string[];
 }
+
+/** Kind and id of each subject. */
+type Touched = readonly (readonly [string, string])[];
 
 interface PendingUnit {
   readonly unit: EncodedUnit;
@@ -72,9 +76,9 @@ export function openLmdbStore(dataDir: string): Store {
   let storedShapes = shapes.table.length;
 
   /** The revision that was given out last, and the one up to which everything is on disk. */
-  let revision = Number(db.meta.get('revision') ?? 0);
+  let revision = lastKey(db.changes);
   let landedRevision = revision;
-  let auditLength = lastAudit(db.audit)?.position ?? 0;
+  let auditLength = lastKey(db.audit);
   let failure: string | null = null;
   let queue: PendingUnit[] = [];
   let flushing: Promise<void> | null = null;
@@ -91,10 +95,9 @@ export function openLmdbStore(dataDir: string): Store {
         version,
         snapshot: shapes.build(value, share),
       })),
-      nonces: db.nonces.getKeys().map((key) => ({
-        forgetAt: Number((key as unknown[])[0]),
-        digest: String((key as unknown[])[1]),
-      })),
+      nonces: db.nonces
+        .getRange()
+        .flatMap(({ key: [forgetAt], value }) => value.map((digest) => ({ digest, forgetAt }))),
       liveness: db.liveness.getRange().map(({ key, value }) => {
         const [lastSeen, status, remoteAddr, newestSignedAt] = value;
         return {
@@ -106,7 +109,7 @@ export function openLmdbStore(dataDir: string): Store {
         };
       }),
       recentAudit: recentAudit(db.audit),
-      auditHead: lastAudit(db.audit)?.hash ?? GENESIS_HASH,
+      auditHead: auditHead(db.audit),
       closedCleanly,
     };
   }
@@ -119,7 +122,7 @@ export function openLmdbStore(dataDir: string): Store {
     } catch (cause) {
       return Promise.reject(cause);
     }
-    const stale = unit.subjects.find((write) => currentVersion(write) !== write.replaces);
+    const stale = unit.subjects.find((write) => !replacesCurrent(write));
     if (stale !== undefined) {
       return Promise.reject(new StoreConflict(`${stale.kind} ${stale.id} has changed meanwhile`));
     }
@@ -130,10 +133,12 @@ export function openLmdbStore(dataDir: string): Store {
     });
   }
 
-  function currentVersion(write: { kind: string; id: string }): number {
-    return (
-      inFlight.get(inFlightKey(write)) ?? db.subjects.getEntry([write.kind, write.id])?.version ?? 0
-    );
+  function replacesCurrent(write: SubjectWrite): boolean {
+    const { kind, id, replaces } = write;
+    const version = inFlight.get(inFlightKey(write));
+    if (version !== undefined) return version === replaces;
+    const key: [string, string] = [kind, id];
+    return replaces === 0 ? !db.subjects.doesExist(key) : db.subjects.doesExist(key, replaces);
   }
 
   async function flushQueue(): Promise<void> {
@@ -150,10 +155,11 @@ export function openLmdbStore(dataDir: string): Store {
   async function flushBatch(batch: readonly PendingUnit[]): Promise<void> {
     const first = revision + 1;
     try {
+      // Behind a unit that is missing nothing may be written: the audit chain would be broken on disk.
+      if (failure !== null) throw new Error(failure);
       await writeAsOwner(() => {
         writeNewShapes();
-        for (const { unit } of batch) writeUnit(unit);
-        db.meta.put('revision', revision);
+        writeUnits(batch.map(({ unit }) => unit));
       });
     } catch (cause) {
       failure = cause instanceof Error ? cause.message : String(cause);
@@ -179,25 +185,50 @@ export function openLmdbStore(dataDir: string): Store {
     storedShapes = shapes.table.length;
   }
 
-  function writeUnit(unit: EncodedUnit): void {
-    revision += 1;
-    for (const { write, bytes } of unit.subjects) {
-      db.subjects.put(
-        [write.kind, write.id],
-        asBinary(bytes) as unknown as StoredSnapshot,
-        write.version,
-      );
+  function writeUnits(units: readonly EncodedUnit[]): void {
+    revision += units.length;
+    for (const { subjects } of units) {
+      for (const { write, bytes } of subjects) {
+        db.subjects.put(
+          [write.kind, write.id],
+          asBinary(bytes) as unknown as StoredSnapshot,
+          write.version,
+        );
+      }
     }
-    for (const { digest, forgetAt } of unit.nonces) db.nonces.put([bucketOf(forgetAt), digest], 1);
-    for (const entry of unit.audit) {
-      auditLength += 1;
-      db.audit.put(auditLength, entry);
+    writeNonces(units);
+    writeAudit(units);
+    writeChanges(units);
+  }
+
+  function writeNonces(units: readonly EncodedUnit[]): void {
+    const buckets = new Map<number, string[]>();
+    for (const { nonces } of units) {
+      for (const { digest, forgetAt } of nonces) {
+        const bucket = bucketOf(forgetAt);
+        const digests = buckets.get(bucket);
+        if (digests === undefined) buckets.set(bucket, [digest]);
+        else digests.push(digest);
+      }
     }
+    for (const [bucket, digests] of buckets) db.nonces.put([bucket, revision], digests);
+  }
+
+  function writeAudit(units: readonly EncodedUnit[]): void {
+    const entries = units.flatMap(({ audit }) => audit);
+    if (entries.length === 0) return;
+    auditLength += entries.length;
+    db.audit.put(auditLength, entries.join('\n'));
+  }
+
+  function writeChanges(units: readonly EncodedUnit[]): void {
     db.changes.put(
       revision,
-      unit.subjects.map(({ write }) => [write.kind, write.id] as const),
+      units.map(({ subjects }) => subjects.map(({ write: { kind, id } }) => [kind, id] as const)),
     );
-    db.changes.remove(revision - KEPT_CHANGES);
+    for (const past of db.changes.getKeys({ end: revision - KEPT_CHANGES + 1 })) {
+      db.changes.remove(past);
+    }
   }
 
   async function writeAsOwner(write: () => void): Promise<void> {
@@ -208,8 +239,14 @@ export function openLmdbStore(dataDir: string): Store {
   function changes(since: number): Changes {
     if (since < landedRevision - KEPT_CHANGES) return 'too_old';
     const touched = new Map<string, { kind: string; id: string }>();
-    for (const { value } of db.changes.getRange({ start: since + 1, end: landedRevision + 1 })) {
-      for (const [kind, id] of value) touched.set(`${kind} ${id}`, { kind, id });
+    for (const { key, value } of db.changes.getRange({
+      start: since + 1,
+      end: landedRevision + 1,
+    })) {
+      const before = key - value.length;
+      for (const [kind, id] of value.slice(Math.max(0, since - before)).flat()) {
+        touched.set(`${kind} ${id}`, { kind, id });
+      }
     }
     return { revision: landedRevision, subjects: [...touched.values()] };
   }
@@ -258,7 +295,7 @@ export function* readAuditEntries(dataDir: string): Generator<AuditEntry> {
   const env = openEnvironment(dataDir, true);
   try {
     const { audit } = openDatabases(env);
-    for (const { value } of audit.getRange()) yield decodeAudit(value);
+    for (const { value } of audit.getRange()) yield* decodeAudit(value);
   } finally {
     void env.close();
   }
@@ -298,9 +335,12 @@ function openDatabases(env: RootDatabase) {
   return {
     meta: env.openDB<unknown, string>({ name: 'meta', useVersions: true }),
     subjects: env.openDB<StoredSnapshot, [string, string]>(SUBJECTS),
-    nonces: env.openDB<number, [number, string]>({ name: 'nonces' }),
+    /** When the nonces may be forgotten, and the last revision of the flush: their digests. */
+    nonces: env.openDB<readonly string[], [number, number]>({ name: 'nonces' }),
+    /** Number of the last entry: the entries of a flush in order, each a line of hash and hashed text. */
     audit: env.openDB<string, number>({ name: 'audit', encoding: 'string' }),
-    changes: env.openDB<readonly (readonly [string, string])[], number>({ name: 'changes' }),
+    /** Last revision of a flush: the subjects that each of its units touched. */
+    changes: env.openDB<readonly Touched[], number>({ name: 'changes' }),
     liveness: env.openDB<[number, string, string, number], string>({ name: 'liveness' }),
   };
 }
@@ -328,16 +368,26 @@ function takeOwnership(
   return claim;
 }
 
-function lastAudit(audit: Database<string, number>): { position: number; hash: string } | null {
-  for (const { key, value } of audit.getRange({ reverse: true, limit: 1 })) {
-    return { position: key, hash: decodeAudit(value).hash };
+/** The last key of a table whose rows only come at its end; 0 when there is none. */
+function lastKey(table: Database<unknown, number>): number {
+  for (const key of table.getKeys({ reverse: true, limit: 1 })) return key;
+  return 0;
+}
+
+function auditHead(audit: Database<string, number>): string {
+  for (const { value } of audit.getRange({ reverse: true, limit: 1 })) {
+    return decodeAudit(value).at(-1)?.hash ?? GENESIS_HASH;
   }
-  return null;
+  return GENESIS_HASH;
 }
 
 function recentAudit(audit: Database<string, number>): AuditEntry[] {
-  const entries = audit.getRange({ reverse: true, limit: RECENT_AUDIT });
-  return [...entries].map(({ value }) => decodeAudit(value)).reverse();
+  let recent: AuditEntry[] = [];
+  for (const { value } of audit.getRange({ reverse: true })) {
+    recent = [...decodeAudit(value), ...recent];
+    if (recent.length >= RECENT_AUDIT) break;
+  }
+  return recent.slice(-RECENT_AUDIT);
 }
 
 /** Encodes outside the transaction, so that a value that cannot be stored spoils no other unit. */
@@ -352,12 +402,17 @@ function encodeUnit({ subjects, nonces, audit }: Unit, shapes: Shapes): EncodedU
       bytes: packr.pack(shapes.flatten(write.snapshot)),
     })),
     nonces,
-    audit: audit.map((entry) => canonicalJson({ ...entry })),
+    audit: audit.map(({ entry, text }) => entry.hash + text),
   };
 }
 
-function decodeAudit(text: string): AuditEntry {
-  return parseJson(text) as unknown as AuditEntry;
+/** The entries of a row; canonical text holds no line break, and keeps numbers of any size as they were. */
+function decodeAudit(row: string): AuditEntry[] {
+  return row.split('\n').map((line) => {
+    const textAt = line.indexOf('{');
+    const entry = parseJson(line.slice(textAt)) as unknown as Omit<AuditEntry, 'hash'>;
+    return { ...entry, hash: line.slice(0, textAt) };
+  });
 }
 
 function inFlightKey({ kind, id }: { kind: string; id: string }): string {

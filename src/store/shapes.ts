@@ -28,8 +28,18 @@ export function createShapes(known: readonly Shape[]): Shapes {
   const table = [...known];
   const numbers = new Map(table.map((shape, number) => [JSON.stringify(shape), number]));
   const templates = table.map(templateOf);
+  /** Most snapshots have the shape of the one before that had as many members. */
+  const lastOfLength: number[] = [];
 
   function numberOf(shape: Shape): number | null {
+    const likely = lastOfLength[shape.length];
+    if (likely !== undefined && isSame(table[likely], shape)) return likely;
+    const number = lookUp(shape);
+    if (number !== null) lastOfLength[shape.length] = number;
+    return number;
+  }
+
+  function lookUp(shape: Shape): number | null {
     const key = JSON.stringify(shape);
     const number = numbers.get(key);
     if (number !== undefined) return number;
@@ -58,6 +68,10 @@ export function createShapes(known: readonly Shape[]): Shapes {
       return { value, context };
     },
   };
+}
+
+function isSame(known: Shape | undefined, shape: Shape): boolean {
+  return shape.every((name, index) => known?.[index] === name);
 }
 
 type Template = { [member: string]: unknown };

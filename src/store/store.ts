@@ -37,11 +37,17 @@ export interface AuditEntry {
   readonly hash: string;
 }
 
+/** An entry to be stored, with the canonical text that its hash was taken over. */
+export interface SealedEntry {
+  readonly entry: AuditEntry;
+  readonly text: string;
+}
+
 /** All that one command changes; it is stored whole or not at all. */
 export interface Unit {
   readonly subjects: readonly SubjectWrite[];
   readonly nonces: readonly SpentNonce[];
-  readonly audit: readonly AuditEntry[];
+  readonly audit: readonly SealedEntry[];
 }
 
 /** Liveness of one certificate: flushed in batches, never part of a unit. Instants in milliseconds. */

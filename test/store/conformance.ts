@@ -5,9 +5,11 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { serialize } from 'node:v8';
+import { canonicalJson } from '../../src/json/write.ts';
 import {
   type AuditEntry,
   GENESIS_HASH,
+  type SealedEntry,
   type Store,
   StoreConflict,
   type SubjectWrite,
@@ -60,7 +62,7 @@ export function testStore({ name, open, keptChanges }: StoreUnderTest): void {
           created('certificate', 'c-1', { nested: { list: [1, 2.5, -1, 'é✓😀', true] } }),
         ],
         nonces: [{ digest: 'n-1', forgetAt: 120_000 }],
-        audit: [auditEntry(1)],
+        audit: [sealed(1)],
       };
       assert.equal(await place.store.commit(unit), 1);
       const { subjects, nonces, auditHead } = contentsOf(place.store);
@@ -70,7 +72,7 @@ export function testStore({ name, open, keptChanges }: StoreUnderTest): void {
         ['n-1'],
       );
       assert.equal(auditHead, 'hash-1');
-      assert.deepEqual(place.auditEntries(), unit.audit);
+      assert.deepEqual(place.auditEntries(), [auditEntry(1)]);
     });
 
     test('a unit without anything in it still takes a revision', async () => {
@@ -113,7 +115,7 @@ export function testStore({ name, open, keptChanges }: StoreUnderTest): void {
         const unit: Unit = {
           subjects: [created('certificate', 'new', {}), stale],
           nonces: [{ digest: 'n-9', forgetAt: 120_000 }],
-          audit: [auditEntry(9)],
+          audit: [sealed(9)],
         };
         await assert.rejects(place.store.commit(unit), StoreConflict);
         assert.deepEqual(contentsOf(place.store), before);
@@ -306,6 +308,24 @@ export function testStore({ name, open, keptChanges }: StoreUnderTest): void {
       assert.deepEqual(contentsOf(reopened).nonces, []);
     });
 
+    test('nonces of units committed at once are each loaded, and forgotten when their own time is past', async () => {
+      await using place = await open();
+      const nonces = range(1, 60).map((i) => ({
+        digest: `digest-${i}`,
+        forgetAt: (i % 3) * 10 * 60_000 + 60_000,
+      }));
+      const commits = nonces.map((nonce) =>
+        place.store.commit({ subjects: [], nonces: [nonce], audit: [] }),
+      );
+      await Promise.all(commits);
+      for (const passed of [0, 1, 2, 3]) {
+        await place.store.forgetNonces(passed * 10 * 60_000);
+        const kept = contentsOf(place.store).nonces.map(({ digest }) => digest);
+        const due = nonces.filter(({ forgetAt }) => forgetAt > passed * 10 * 60_000);
+        assert.deepEqual(kept, due.map(({ digest }) => digest).sort(), `${passed}`);
+      }
+    });
+
     test('however many nonces there are, calling forgetNonces again gets rid of them', async () => {
       await using place = await open();
       const nonces = range(1, 50_000).map((i) => ({ digest: `d-${i}`, forgetAt: i }));
@@ -319,13 +339,13 @@ export function testStore({ name, open, keptChanges }: StoreUnderTest): void {
       const units = range(1, 100).map((i) => ({
         subjects: [],
         nonces: [],
-        audit: [auditEntry(2 * i - 1), auditEntry(2 * i)],
+        audit: [sealed(2 * i - 1), sealed(2 * i)],
       }));
       await Promise.all(units.map((unit) => place.store.commit(unit)));
       assert.deepEqual(place.auditEntries(), range(1, 200).map(auditEntry));
       const reopened = await closeAndReopen(place);
       assert.equal(contentsOf(reopened).auditHead, 'hash-200');
-      await reopened.commit({ subjects: [], nonces: [], audit: [auditEntry(201)] });
+      await reopened.commit({ subjects: [], nonces: [], audit: [sealed(201)] });
       assert.deepEqual(place.auditEntries(), range(1, 201).map(auditEntry));
     });
 
@@ -333,7 +353,7 @@ export function testStore({ name, open, keptChanges }: StoreUnderTest): void {
       await using place = await open();
       assert.deepEqual(place.store.load().recentAudit, []);
       const audit = range(1, 1500).map(auditEntry);
-      await place.store.commit({ subjects: [], nonces: [], audit });
+      await place.store.commit({ subjects: [], nonces: [], audit: audit.map(seal) });
       const reopened = await closeAndReopen(place);
       const { recentAudit } = reopened.load();
       assert.ok(recentAudit.length > 0);
@@ -352,7 +372,7 @@ export function testStore({ name, open, keptChanges }: StoreUnderTest): void {
           }),
         ),
         nonces: [{ digest: 'n', forgetAt: 60_000 }],
-        audit: range(1, 10).map(auditEntry),
+        audit: range(1, 10).map(sealed),
       });
       await store.commit(unitOf(replacing('certificate', 'c-7', 1)));
       await store.touchMany([
@@ -387,7 +407,7 @@ export function testStore({ name, open, keptChanges }: StoreUnderTest): void {
         const unit: Unit = {
           subjects: [created('c', 'first', {}), impossible],
           nonces: [{ digest: 'n', forgetAt: 120_000 }],
-          audit: [auditEntry(1)],
+          audit: [sealed(1)],
         };
         await place.dieAfter([unit]);
         const reopened = await place.reopen();
@@ -411,7 +431,7 @@ export function testStore({ name, open, keptChanges }: StoreUnderTest): void {
       const units = range(1, 20).map((i) => ({
         subjects: [created('c', `c-${i}`, { i })],
         nonces: [{ digest: `n-${i}`, forgetAt: 600_000 }],
-        audit: [auditEntry(i)],
+        audit: [sealed(i)],
       }));
       await place.dieAfter(units);
       const reopened = await place.reopen();
@@ -468,6 +488,16 @@ function auditEntry(position: number): AuditEntry {
     prev_hash: position === 1 ? GENESIS_HASH : `hash-${position - 1}`,
     hash: `hash-${position}`,
   };
+}
+
+function sealed(position: number): SealedEntry {
+  return seal(auditEntry(position));
+}
+
+/** The entry as it is stored; stores take its hash as it is. */
+export function seal(entry: AuditEntry): SealedEntry {
+  const { hash: _, ...hashed } = entry;
+  return { entry, text: canonicalJson(hashed) };
 }
 
 /** All that a store loads, as plain values in a fixed order. */

@@ -10,7 +10,7 @@ import { serialize } from 'node:v8';
 import { open as openEnvironment } from 'lmdb';
 import { openLmdbStore, readAuditEntries } from '../../src/store/lmdb.ts';
 import type { Store, Unit } from '../../src/store/store.ts';
-import { created, type OpenedStore, testStore } from './conformance.ts';
+import { created, type OpenedStore, seal, testStore } from './conformance.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -33,7 +33,9 @@ test('the audit log is read while another process writes it', async () => {
   await place.store.close();
   const entry = { event_id: 'e', event_type: 'certificate_issued', details: {} };
   const chained = { ...entry, created_at: '2026-01-01T00:00:00Z', prev_hash: 'p', hash: 'h' };
-  const holder = await startHolder(place.folder, [{ subjects: [], nonces: [], audit: [chained] }]);
+  const holder = await startHolder(place.folder, [
+    { subjects: [], nonces: [], audit: [seal(chained)] },
+  ]);
   assert.deepEqual([...readAuditEntries(place.folder)], [chained]);
   await kill(holder);
 });
@@ -111,7 +113,7 @@ test('a folder of another schema version is refused', async () => {
   await env.openDB<unknown, string>({ name: 'meta', useVersions: true }).put('schema', 1);
   await env.close();
   assert.throws(() => openLmdbStore(place.folder), {
-    message: 'The data directory has schema version 1; this program reads version 2',
+    message: 'The data directory has schema version 1; this program reads version 3',
   });
 });
 
