@@ -59,10 +59,9 @@ export function coversText(
   text: string,
   publicKeys: readonly string[],
 ): boolean {
-  const bytes = Buffer.from(text, 'utf8');
   return signatures
     .slice(0, MAX_SIGNATURES)
     .some(({ sig }) =>
-      publicKeys.slice(0, MAX_KEYS).some((key) => verifySignature(key, bytes, sig)),
+      publicKeys.slice(0, MAX_KEYS).some((key) => verifySignature(key, text, sig)),
     );
 }
