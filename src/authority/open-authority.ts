@@ -5,7 +5,7 @@ import type { ImportedRevocation } from '../../machines/revocation-feed.ts';
 import { step } from '../../machines/step.ts';
 import type { Signer } from '../crypto/ed25519.ts';
 import type { Runtime } from '../runtime.ts';
-import type { Store, StoredLiveness } from '../store/store.ts';
+import type { Store } from '../store/store.ts';
 import { createRecognitionIndex, type RecognitionIndex } from '../views/recognition-index.ts';
 import { createAgentIndex } from './agent-index.ts';
 import {
@@ -41,7 +41,7 @@ import { buildEvidence } from './evidence.ts';
 import { createFigures } from './figures.ts';
 import { createGraphDigest, refreshGraph, trustPath } from './graph.ts';
 import { createInvites } from './invites.ts';
-import { createLiveness, type Pulse, type StoredContact } from './liveness.ts';
+import { createLiveness } from './liveness.ts';
 import { closeRoster, countNodes, openRoster, readRoster } from './nodes.ts';
 import { createNonceLedger, createNonceWindows } from './nonces.ts';
 import { revokeOperatorKey } from './operators.ts';
@@ -59,19 +59,13 @@ import {
   readRecognitionPolicy,
   setRecognitionPolicy,
 } from './recognition.ts';
+import { restoreSubjects } from './restore-subjects.ts';
 import { createRevocationLog } from './revocation-log.ts';
 import { revokeCertificate } from './revocations.ts';
 import { createRosters } from './rosters.ts';
 import { readForeignFeed, restoreFeed } from './sovereign-feed.ts';
 import { awaitPublications, checkReadiness, readFigures } from './status.ts';
-import {
-  createSubjects,
-  MACHINES,
-  type Subject,
-  type SubjectKind,
-  type SubjectListener,
-  toSubject,
-} from './subjects.ts';
+import { createSubjects, MACHINES, type Subject, type SubjectListener } from './subjects.ts';
 import { issueTreaty, listTreaties, readTreaty, revokeTreaty } from './treaties.ts';
 import { runTrustCycle } from './trust-cycle.ts';
 import { createTrustCycleLog } from './trust-cycle-log.ts';
@@ -224,10 +218,13 @@ function restoreAuthority(options: AuthorityOptions): Authority {
   subjects.onCommitted(agents.follow);
   subjects.onCommitted(policyPublisher(options.board));
   subjects.onCommitted(recognitionFollower(recognition, options.board));
-  for (const row of stored.subjects) {
-    if (row.kind === 'operator-key' && !options.operatorTiers.has(row.id)) continue;
-    subjects.restore(row.kind as SubjectKind, row.id, toSubject(row));
-  }
+  const liveness = createLiveness(settings.activeWindow);
+  restoreSubjects(stored, {
+    subjects,
+    liveness,
+    operatorKeys: options.operatorTiers,
+    activeSince: runtime.now() - settings.activeWindow,
+  });
   for (const [id, tier] of options.operatorTiers) {
     if (subjects.current('operator-key', id) === undefined) {
       subjects.restore('operator-key', id, configuredKey(tier));
@@ -237,7 +234,6 @@ function restoreAuthority(options: AuthorityOptions): Authority {
   // Twice the tolerance, and a minute: a nonce outlives every timestamp it could be replayed with.
   const nonces = createNonceLedger(2 * clockTolerance + 60_000);
   for (const nonce of stored.nonces) nonces.restore(nonce);
-  const liveness = createLiveness(settings.activeWindow);
   // After a crash up to one flush of accepted heartbeats is not known: nothing signed before now passes.
   const globalFloor = stored.closedCleanly ? 0 : runtime.now();
   const windows = createNonceWindows(clockTolerance, (nodeKey) =>
@@ -246,7 +242,7 @@ function restoreAuthority(options: AuthorityOptions): Authority {
       .reduce((floor, id) => Math.max(floor, liveness.newestSignedAt(id)), globalFloor),
   );
 
-  const na: Authority = {
+  return {
     ...options,
     lastCommit: Promise.resolve(),
     subjects,
@@ -273,8 +269,6 @@ function restoreAuthority(options: AuthorityOptions): Authority {
     liveness,
     rosters: createRosters(),
   };
-  restoreLiveness(na, stored.liveness);
-  return na;
 }
 
 /** Every change of the graph takes the documents made from it back. */
@@ -290,43 +284,4 @@ function recognitionFollower(index: RecognitionIndex, board: Authority['board'])
 function configuredKey(tier: Tier): Subject<'operator-key'> {
   const { next } = step(MACHINES['operator-key'], undefined, { type: 'configure', tier });
   return { version: 0, value: next.value, context: next.context as OperatorKey };
-}
-
-/** Rows and certificates both come in the order of their ids, so one pass over each is enough. */
-function restoreLiveness(
-  { subjects, liveness, runtime, settings }: Authority,
-  stored: Iterable<StoredLiveness>,
-): void {
-  const activeSince = runtime.now() - settings.activeWindow;
-  const rows = stored[Symbol.iterator]();
-  let next = rows.next();
-  const active: Pulse[] = [];
-  for (const [id, certificate] of subjects.allCommitted('certificate')) {
-    while (next.done !== true && next.value.id < id) next = rows.next();
-    const isHeardOf = next.done !== true && next.value.id === id;
-    const pulse = liveness.restore(id, isHeardOf ? next.value : firstContact(certificate));
-    if (isActive(certificate, pulse, activeSince)) active.push(pulse);
-  }
-  rows.return?.();
-  liveness.activate(active);
-}
-
-/** Joining and renewing are contacts too; they are stored with the certificate. */
-function firstContact({ context }: Subject<'certificate'>): StoredContact {
-  return {
-    lastSeen: context.issuedAt,
-    status: context.renewedFrom === null ? 'joined' : 'renewed',
-    remoteAddr: context.remoteAddr,
-    newestSignedAt: 0,
-  };
-}
-
-/** A renewed certificate counts only if it was heard of since its renewal (wire rules 4.15). */
-function isActive(
-  { value, context }: Subject<'certificate'>,
-  { lastSeen }: Pulse,
-  activeSince: number,
-): boolean {
-  if (value === 'revoked' || lastSeen <= activeSince) return false;
-  return context.renewedAt === null || lastSeen > context.renewedAt;
 }

@@ -52,6 +52,7 @@ import {
 } from '../../machines/sovereign-feed.ts';
 import type { Resting } from '../../machines/step.ts';
 import type { StoredSubject, SubjectWrite } from '../store/store.ts';
+import { createCertificateTable } from './certificate-table.ts';
 
 export const MACHINES = {
   invite: inviteMachine,
@@ -111,6 +112,14 @@ export interface Subject<Kind extends SubjectKind = SubjectKind> extends Resting
   readonly context: SubjectTypes[Kind]['context'];
 }
 
+/** Subjects of one kind at rest, by their ids: a `Map`, or what takes less memory than one. */
+export interface SubjectTable<Kind extends SubjectKind> {
+  readonly size: number;
+  get(id: string): Subject<Kind> | undefined;
+  set(id: string, subject: Subject<Kind>): unknown;
+  entries(): IterableIterator<[string, Subject<Kind>]>;
+}
+
 /** Called with each subject as it comes to be decided or, separately, committed. */
 export type SubjectListener = (kind: SubjectKind, id: string, subject: Subject) => void;
 
@@ -130,14 +139,15 @@ export interface Subjects {
 }
 
 export function createSubjects(): Subjects {
-  const committed = new Map<SubjectKind, Map<string, Subject>>();
-  for (const kind of Object.keys(MACHINES)) committed.set(kind as SubjectKind, new Map());
+  const committed = new Map<string, SubjectTable<SubjectKind>>();
+  for (const kind of Object.keys(MACHINES)) committed.set(kind, new Map());
+  committed.set('certificate', createCertificateTable() as SubjectTable<SubjectKind>);
   const pending = new Map<string, Subject>();
   const decidedListeners: SubjectListener[] = [];
   const committedListeners: SubjectListener[] = [];
 
-  function ofKind<Kind extends SubjectKind>(kind: Kind): Map<string, Subject<Kind>> {
-    return committed.get(kind) as Map<string, Subject<Kind>>;
+  function ofKind<Kind extends SubjectKind>(kind: Kind): SubjectTable<Kind> {
+    return committed.get(kind) as SubjectTable<Kind>;
   }
 
   function tell(listeners: readonly SubjectListener[], write: StoredSubject): void {

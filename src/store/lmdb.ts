@@ -87,10 +87,11 @@ export function openLmdbStore(dataDir: string): Store {
 
   function load(): StoreContents {
     const share = createSharing();
+    const shareContact = createSharing();
     return {
       revision: landedRevision,
       subjects: db.subjects.getRange({ versions: true }).map(({ key, value, version = 0 }) => ({
-        kind: share(key[0]),
+        kind: share(key[0], 0),
         id: key[1],
         version,
         snapshot: shapes.build(value, share),
@@ -103,8 +104,8 @@ export function openLmdbStore(dataDir: string): Store {
         return {
           id: key,
           lastSeen,
-          status: share(status),
-          remoteAddr: share(remoteAddr),
+          status: shareContact(status, 0),
+          remoteAddr: shareContact(remoteAddr, 1),
           newestSignedAt,
         };
       }),

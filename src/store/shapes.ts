@@ -4,6 +4,7 @@
  * each is stored once. Whatever a shape builds is built alike, so that it takes little memory and engines
  * read it fast.
  */
+import type { Share } from './sharing.ts';
 import type { Snapshot } from './store.ts';
 
 /** The names of the members, in order. */
@@ -16,7 +17,7 @@ export interface Shapes {
   /** Takes the shape of the snapshot into the table if it is new. */
   flatten(snapshot: Snapshot): StoredSnapshot;
   /** Builds the snapshot again; `share` may replace each member by an equal one. */
-  build(stored: StoredSnapshot, share: (member: unknown) => unknown): Snapshot;
+  build(stored: StoredSnapshot, share: Share): Snapshot;
   /** All shapes so far, in the order of their numbers; the table only ever grows at its end. */
   readonly table: readonly Shape[];
 }
@@ -57,13 +58,13 @@ export function createShapes(known: readonly Shape[]): Shapes {
     },
     build(stored, share) {
       const number = stored[0];
-      const value = share(stored[1]) as string;
+      const value = share(stored[1], 1);
       if (number === null) return { value, context: stored[2] as object };
       const shape = table[number];
       if (shape === undefined) throw new Error(`The store has no shape ${number}`);
       const context = { ...templates[number] };
       for (let i = 0; i < shape.length; i += 1) {
-        context[shape[i] as string] = share(stored[i + 2]);
+        context[shape[i] as string] = share(stored[i + 2], i + 2);
       }
       return { value, context };
     },

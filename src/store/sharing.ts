@@ -5,26 +5,42 @@ const LONGEST = 40;
 /** Texts that are all different must not fill the memory they were to save. */
 const AT_MOST = 10_000;
 
-/** Returns a function that gives back an equal value it has seen before, or the value itself. */
-export function createSharing(): <T>(value: T) => T {
+/**
+ * Gives back an equal value it has seen before, or the value itself. `place` is the number of the member
+ * that the value comes from: what came from there last is looked at first, since most rows are alike.
+ */
+export type Share = <T>(value: T, place: number) => T;
+
+export function createSharing(): Share {
   const texts = new Map<string, string>();
   const lists = new Map<string, readonly unknown[]>();
+  const last: unknown[] = [];
 
-  function share(value: unknown): unknown {
-    if (typeof value === 'string')
-      return value.length > LONGEST ? value : remember(texts, value, value);
-    return Array.isArray(value) ? shareList(value) : value;
+  function share(value: unknown, place: number): unknown {
+    if (typeof value === 'string') {
+      if (value.length > LONGEST) return value;
+      const before = last[place];
+      if (value === before) return before;
+      const text = remember(texts, value, value);
+      last[place] = text;
+      return text;
+    }
+    return Array.isArray(value) ? shareList(value, place) : value;
   }
 
-  function shareList(list: readonly unknown[]): readonly unknown[] {
+  function shareList(list: readonly unknown[], place: number): readonly unknown[] {
+    const before = last[place];
+    if (Array.isArray(before) && isSame(before, list)) return before;
     if (!list.every((item) => typeof item === 'string')) return list;
     const key = list.length === 1 ? String(list[0]) : list.join('\n');
     if (key.length > LONGEST) return list;
     const known = remember(lists, key, list);
-    return isSame(known, list) ? known : list;
+    if (!isSame(known, list)) return list;
+    last[place] = known;
+    return known;
   }
 
-  return share as <T>(value: T) => T;
+  return share as Share;
 }
 
 function remember<T>(known: Map<string, T>, key: string, value: T): T {

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import fc from 'fast-check';
 import { createShapes, MAX_SHAPES } from '../../src/store/shapes.ts';
 import { createSharing } from '../../src/store/sharing.ts';
 
-const same = (value: unknown) => value;
+function same<T>(value: T): T {
+  return value;
+}
 
 test('a snapshot comes back with its members in their order', () => {
   const shapes = createShapes([]);
@@ -56,8 +59,8 @@ test('a snapshot of an unknown shape is refused', () => {
 
 test('short texts and lists of them are shared, and are equal to what they replace', () => {
   const share = createSharing();
-  const first = share(['role:client', 'role:a']);
-  assert.equal(share(['role:client', 'role:a']), first);
+  const first = share(['role:client', 'role:a'], 0);
+  assert.equal(share(['role:client', 'role:a'], 0), first);
   for (const other of [
     ['role:client\nrole:a'],
     ['role:a', 'role:client'],
@@ -71,6 +74,17 @@ test('short texts and lists of them are shared, and are equal to what they repla
     { nested: true },
   ]) {
     const copy = structuredClone(other);
-    assert.deepEqual(share(copy), other);
+    assert.deepEqual(share(copy, 0), other);
   }
+});
+
+test('what is shared is equal to what it replaces, wherever it comes from', () => {
+  const text = fc.constantFrom('', 'a', 'b', 'a\nb', 'x'.repeat(41));
+  const value = fc.oneof(text, fc.array(fc.oneof(text, fc.nat())), fc.anything());
+  fc.assert(
+    fc.property(fc.array(fc.tuple(value, fc.nat({ max: 2 }))), (values) => {
+      const share = createSharing();
+      for (const [one, place] of values) assert.deepEqual(share(one, place), one);
+    }),
+  );
 });

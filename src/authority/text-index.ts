@@ -1,0 +1,71 @@
+/**
+ * Finds numbered things by a text they carry. The texts stay with the things: a table of numbers by the
+ * hash of the text leads there, at a fraction of what a map of all texts takes to fill and to hold.
+ */
+export interface TextIndex {
+  /** The number last put under the text, or `NONE`. */
+  find(text: string): number;
+  /** Puts the number in the place of the one that was found under the text, and returns that. */
+  put(text: string, number: number): number;
+}
+
+/** Stands in an empty slot: things are numbered from 1. */
+export const NONE = 0;
+
+const FIRST_SLOTS = 1024;
+
+/** Where strangers choose the texts, what these collide on must be up to a random `seed` of 32 bits. */
+export function createTextIndex(textOf: (number: number) => string, seed: number): TextIndex {
+  /** Number and hash of each slot, side by side: open addressing, at most half full. */
+  let slots = new Int32Array(2 * FIRST_SLOTS);
+  let taken = 0;
+
+  /** Where the pair of the text begins, or the empty one that it would take. */
+  function placeOf(text: string, hash: number): number {
+    const mask = slots.length - 1;
+    let place = (2 * hash) & mask;
+    for (let held = slots[place]; held !== undefined && held !== NONE; held = slots[place]) {
+      if (slots[place + 1] === hash && textOf(held) === text) break;
+      place = (place + 2) & mask;
+    }
+    return place;
+  }
+
+  function grow(): void {
+    const old = slots;
+    const mask = 2 * old.length - 1;
+    slots = new Int32Array(mask + 1);
+    for (let from = 0; from < old.length; from += 2) {
+      const number = old[from] ?? NONE;
+      if (number === NONE) continue;
+      const hash = old[from + 1] ?? 0;
+      let place = (2 * hash) & mask;
+      while (slots[place] !== NONE) place = (place + 2) & mask;
+      slots[place] = number;
+      slots[place + 1] = hash;
+    }
+  }
+
+  return {
+    find: (text) => slots[placeOf(text, hashOf(text, seed))] ?? NONE,
+    put(text, number) {
+      const hash = hashOf(text, seed);
+      const place = placeOf(text, hash);
+      const before = slots[place] ?? NONE;
+      slots[place] = number;
+      slots[place + 1] = hash;
+      if (before === NONE) taken += 1;
+      if (4 * taken > slots.length) grow();
+      return before;
+    },
+  };
+}
+
+/** FNV-1a with a seed, its high bits folded into the low ones that choose the slot. */
+function hashOf(text: string, seed: number): number {
+  let hash = 0x811c9dc5 ^ seed;
+  for (let i = 0; i < text.length; i += 1) {
+    hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+  }
+  return hash ^ (hash >>> 15);
+}

@@ -1,0 +1,192 @@
+/** Subjects at rest against plain maps of what was restored, decided and settled. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import type { Certificate } from '../machines/certificate.ts';
+import { createLiveness } from '../src/authority/liveness.ts';
+import { restoreSubjects } from '../src/authority/restore-subjects.ts';
+import { createSubjects, type Subject, toSubject } from '../src/authority/subjects.ts';
+import { createTextIndex, NONE } from '../src/authority/text-index.ts';
+import type { StoredLiveness, StoredSubject, SubjectWrite } from '../src/store/store.ts';
+
+const ID = fc.oneof(fc.constantFrom('', 'a', 'b', '__proto__'), fc.uuid(), fc.string());
+const BASE64_OF_32_BYTES = fc
+  .uint8Array({ minLength: 32, maxLength: 32 })
+  .map((bytes) => Buffer.from(bytes).toString('base64'));
+/** Keys of nodes, and texts that base64 reads as one or as none. */
+const KEY = fc.oneof(
+  BASE64_OF_32_BYTES,
+  BASE64_OF_32_BYTES.map((key) => `${key.slice(0, 42)}B=`),
+  BASE64_OF_32_BYTES.map((key) => key.slice(0, 43)),
+  BASE64_OF_32_BYTES.map((key) => `${key}=`),
+  fc.constantFrom('', '='.repeat(44), 'A'.repeat(44), '-'.repeat(43)),
+  fc.string({ unit: 'binary', minLength: 44, maxLength: 44 }),
+);
+const INSTANT = fc.oneof(fc.maxSafeNat(), fc.double());
+
+function orNull<T>(value: fc.Arbitrary<T>): fc.Arbitrary<T | null> {
+  return fc.option(value, { freq: 2 });
+}
+
+/** Objects with the prototype that literals have. */
+function plain<T>(members: { [Name in keyof T]: fc.Arbitrary<T[Name]> }): fc.Arbitrary<T> {
+  return fc.record<T>(members, { noNullPrototype: true });
+}
+
+const CERTIFICATE: fc.Arbitrary<Certificate> = plain({
+  nodePublicKey: KEY,
+  roles: fc.array(fc.string(), { maxLength: 3 }),
+  issuedAt: INSTANT,
+  expiresAt: INSTANT,
+  maxValidityHours: INSTANT,
+  remoteAddr: fc.string(),
+  renewedFrom: orNull(ID),
+  renewedAt: orNull(INSTANT),
+  supersededFrom: orNull(INSTANT),
+  revokedAt: orNull(INSTANT),
+  revocationReason: orNull(fc.string()),
+  crlSequence: orNull(fc.nat()),
+});
+
+const WRITE: fc.Arbitrary<SubjectWrite> = plain({
+  kind: fc.constant('certificate'),
+  id: ID,
+  version: fc.nat(),
+  replaces: fc.constant(0),
+  snapshot: plain({
+    value: fc.constantFrom('issued', 'renewed', 'revoked', 'another'),
+    context: CERTIFICATE,
+  }),
+});
+
+test('certificates read back as from a map, whatever was restored, decided and settled', () => {
+  const step = fc.tuple(fc.constantFrom('restore', 'decide', 'settle', 'decide and settle'), WRITE);
+  fc.assert(
+    fc.property(fc.array(step), (steps) => {
+      const subjects = createSubjects();
+      const committed = new Map<string, Subject>();
+      const pending = new Map<string, Subject>();
+      for (const [what, write] of steps) {
+        const subject = toSubject(write);
+        if (what === 'restore') {
+          subjects.restore('certificate', write.id, subject);
+          committed.set(write.id, subject);
+        }
+        if (what.startsWith('decide')) {
+          subjects.decide([write]);
+          pending.set(write.id, subject);
+        }
+        if (what.endsWith('settle')) {
+          subjects.settle([write]);
+          committed.set(write.id, subject);
+          if (pending.get(write.id)?.version === write.version) pending.delete(write.id);
+        }
+        for (const id of [write.id, 'a', 'nobody']) {
+          const current = pending.get(id) ?? committed.get(id);
+          assert.deepEqual(subjects.current('certificate', id), current);
+          assert.deepEqual(subjects.committed('certificate', id), committed.get(id));
+        }
+      }
+      assert.deepEqual([...subjects.allCommitted('certificate')], [...committed]);
+      assert.equal(subjects.countCommitted('certificate'), committed.size);
+    }),
+  );
+});
+
+test('certificates are found however many there are', () => {
+  const subjects = createSubjects();
+  const all = Array.from({ length: 10_000 }, (_, i) => certificate(`c-${i}`, { issuedAt: i }));
+  for (const one of all) subjects.restore('certificate', one.id, toSubject(one));
+  for (const one of all) {
+    assert.deepEqual(subjects.committed('certificate', one.id), toSubject(one));
+  }
+  const ids = Array.from(subjects.allCommitted('certificate'), ([id]) => id);
+  assert.deepEqual(
+    ids,
+    all.map(({ id }) => id),
+  );
+});
+
+test('an index of texts finds the number that was put last, for any texts and seed', () => {
+  const texts = fc.array(fc.oneof(fc.constantFrom('', 'a', 'b'), fc.string()), { size: 'large' });
+  fc.assert(
+    fc.property(texts, fc.integer(), (put, seed) => {
+      const index = createTextIndex((number) => put[number - 1] as string, seed);
+      const model = new Map<string, number>();
+      for (const [i, text] of put.entries()) {
+        assert.equal(index.put(text, i + 1), model.get(text) ?? NONE);
+        model.set(text, i + 1);
+      }
+      for (const [text, number] of model) assert.equal(index.find(text), number);
+      assert.equal(index.find('not put'), NONE);
+    }),
+  );
+});
+
+test('a start finds the last contact with each certificate, and which of them are active', () => {
+  const id = fc.constantFrom('', 'a', 'aa', 'b', 'c', 'd');
+  const instant = fc.integer({ min: 1, max: 9 });
+  fc.assert(
+    fc.property(
+      fc.dictionary(id, fc.tuple(instant, orNull(instant), fc.boolean())),
+      fc.dictionary(id, instant),
+      instant,
+      (issued, heard, activeSince) => {
+        const certificates = Object.entries(issued)
+          .sort()
+          .map(([id, [issuedAt, renewedAt, isRevoked]]) =>
+            certificate(id, { issuedAt, renewedAt }, isRevoked ? 'revoked' : 'issued'),
+          );
+        const contacts = Object.entries(heard)
+          .sort()
+          .map(([id, lastSeen]) => contact(id, lastSeen));
+        const subjects = createSubjects();
+        const liveness = createLiveness(1000);
+        restoreSubjects(
+          { subjects: certificates, liveness: contacts },
+          { subjects, liveness, operatorKeys: new Set(), activeSince },
+        );
+
+        const seen = Object.entries(issued)
+          .filter(([id, [issuedAt, renewedAt, isRevoked]]) => {
+            const lastSeen = heard[id] ?? issuedAt;
+            return !isRevoked && lastSeen > activeSince && lastSeen > (renewedAt ?? 0);
+          })
+          .map(([id]) => id);
+        assert.equal(liveness.activeCount(10), seen.length);
+        for (const id of seen) liveness.retire(id);
+        assert.equal(liveness.activeCount(10), 0);
+        for (const [id] of Object.entries(issued)) {
+          assert.equal(liveness.newestSignedAt(id), heard[id] ?? 0);
+        }
+      },
+    ),
+  );
+});
+
+function contact(id: string, lastSeen: number): StoredLiveness {
+  return { id, lastSeen, status: 'ok', remoteAddr: '192.0.2.1', newestSignedAt: lastSeen };
+}
+
+function certificate(
+  id: string,
+  members: Partial<Certificate> = {},
+  value = 'issued',
+): StoredSubject {
+  const context: Certificate = {
+    nodePublicKey: `key of ${id}`,
+    roles: ['role:client'],
+    issuedAt: 0,
+    expiresAt: 10,
+    maxValidityHours: 1,
+    remoteAddr: '192.0.2.1',
+    renewedFrom: null,
+    renewedAt: null,
+    supersededFrom: null,
+    revokedAt: null,
+    revocationReason: null,
+    crlSequence: null,
+    ...members,
+  };
+  return { kind: 'certificate', id, version: 1, snapshot: { value, context } };
+}
