@@ -5,7 +5,7 @@
  */
 import { Command } from 'commander';
 import type { AgentRegistration } from '../machines/agent-registration.ts';
-import type { Certificate } from '../machines/certificate.ts';
+import { type Certificate, UNTOUCHED } from '../machines/certificate.ts';
 import type { Invite } from '../machines/invite.ts';
 import { initNetwork } from '../src/cli/init-network.ts';
 import { wholeNumber } from '../src/cli/options.ts';
@@ -93,9 +93,7 @@ function certificate(index: number, { revoked }: SeedCounts, now: number): Subje
     expiresAt: now + 720 * HOUR,
     maxValidityHours: 720,
     remoteAddr: '192.0.2.1',
-    renewedFrom: null,
-    renewedAt: null,
-    supersededFrom: null,
+    ...UNTOUCHED,
     revokedAt: isRevoked ? now : null,
     revocationReason: isRevoked ? 'cessation_of_operation' : null,
     crlSequence: isRevoked ? index + 1 : null,

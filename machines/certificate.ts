@@ -5,15 +5,8 @@
 import { assign, emit, setup } from 'xstate';
 import type { Refused } from './refused.ts';
 
-/** Instants are milliseconds since the epoch. */
-export interface Certificate {
-  readonly nodePublicKey: string;
-  readonly roles: readonly string[];
-  readonly issuedAt: number;
-  readonly expiresAt: number;
-  /** The cap set by the original invite; renewals never exceed it. */
-  readonly maxValidityHours: number;
-  readonly remoteAddr: string;
+/** What renewals and revocation leave on a certificate. Instants are milliseconds since the epoch. */
+export interface CertificateFate {
   readonly renewedFrom: string | null;
   readonly renewedAt: number | null;
   /** From when on a renewed certificate is refused; null is never. */
@@ -22,6 +15,27 @@ export interface Certificate {
   readonly revocationReason: string | null;
   /** The CRL sequence that first listed the certificate: its place in the list. */
   readonly crlSequence: number | null;
+}
+
+/** Of a first certificate that was neither renewed nor revoked. */
+export const UNTOUCHED: CertificateFate = {
+  renewedFrom: null,
+  renewedAt: null,
+  supersededFrom: null,
+  revokedAt: null,
+  revocationReason: null,
+  crlSequence: null,
+};
+
+/** Instants are milliseconds since the epoch. */
+export interface Certificate extends CertificateFate {
+  readonly nodePublicKey: string;
+  readonly roles: readonly string[];
+  readonly issuedAt: number;
+  readonly expiresAt: number;
+  /** The cap set by the original invite; renewals never exceed it. */
+  readonly maxValidityHours: number;
+  readonly remoteAddr: string;
 }
 
 interface NodeRequest {
@@ -66,12 +80,7 @@ const none: Certificate = {
   expiresAt: 0,
   maxValidityHours: 0,
   remoteAddr: '',
-  renewedFrom: null,
-  renewedAt: null,
-  supersededFrom: null,
-  revokedAt: null,
-  revocationReason: null,
-  crlSequence: null,
+  ...UNTOUCHED,
 };
 
 function isNodeRequest(event: CertificateEvent): event is CertificateEvent & NodeRequest {

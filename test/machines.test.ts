@@ -8,7 +8,7 @@ import {
 } from '../machines/agent-registration.ts';
 import { type Attestation, attestationMachine } from '../machines/attestation.ts';
 import { type Nullifier, nullifierMachine } from '../machines/capability-nullifier.ts';
-import { type Certificate, certificateMachine } from '../machines/certificate.ts';
+import { type Certificate, certificateMachine, UNTOUCHED } from '../machines/certificate.ts';
 import { type Crl, crlMachine } from '../machines/crl.ts';
 import { licensePolicyMachine } from '../machines/data-license-policy.ts';
 import { type Invite, inviteMachine } from '../machines/invite.ts';
@@ -217,12 +217,7 @@ const certificate: Certificate = {
   expiresAt: NOW + HOUR,
   maxValidityHours: 72,
   remoteAddr: '192.0.2.7',
-  renewedFrom: null,
-  renewedAt: null,
-  supersededFrom: null,
-  revokedAt: null,
-  revocationReason: null,
-  crlSequence: null,
+  ...UNTOUCHED,
 };
 const issued = { value: 'issued', context: certificate };
 const renewed = {

@@ -6,7 +6,7 @@ import { rmSync } from 'node:fs';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { after, before, beforeEach, test } from 'node:test';
-import type { Certificate } from '../machines/certificate.ts';
+import { type Certificate, UNTOUCHED } from '../machines/certificate.ts';
 import { openLmdbStore } from '../src/store/lmdb.ts';
 import { formatInstant } from '../src/timestamp.ts';
 import { makeNetworkFolder, startTestAuthority, type TestAuthority } from './support/authority.ts';
@@ -54,12 +54,7 @@ function certificate(index: number): Certificate {
     expiresAt: clock.now() + HOUR,
     maxValidityHours: 720,
     remoteAddr: `2001:db8::${index.toString(16)}`,
-    renewedFrom: null,
-    renewedAt: null,
-    supersededFrom: null,
-    revokedAt: null,
-    revocationReason: null,
-    crlSequence: null,
+    ...UNTOUCHED,
   };
 }
 

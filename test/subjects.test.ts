@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { Certificate } from '../machines/certificate.ts';
+import { type Certificate, UNTOUCHED } from '../machines/certificate.ts';
 import { createLiveness } from '../src/authority/liveness.ts';
 import { restoreSubjects } from '../src/authority/restore-subjects.ts';
 import { createSubjects, type Subject, toSubject } from '../src/authority/subjects.ts';
@@ -180,12 +180,7 @@ function certificate(
     expiresAt: 10,
     maxValidityHours: 1,
     remoteAddr: '192.0.2.1',
-    renewedFrom: null,
-    renewedAt: null,
-    supersededFrom: null,
-    revokedAt: null,
-    revocationReason: null,
-    crlSequence: null,
+    ...UNTOUCHED,
     ...members,
   };
   return { kind: 'certificate', id, version: 1, snapshot: { value, context } };

@@ -2,24 +2,9 @@
  * Certificates at rest, by the million: columns instead of objects, which take half the memory, and
  * which a collector of garbage need not copy. Behaves as a map of subjects by their ids.
  */
-import type { Certificate } from '../../machines/certificate.ts';
+import { type Certificate, type CertificateFate, UNTOUCHED } from '../../machines/certificate.ts';
 import type { Subject, SubjectTable } from './subjects.ts';
 import { createTextIndex, NONE } from './text-index.ts';
-
-/** What most certificates have nothing to say about, because they were never renewed or revoked. */
-type Fate = Pick<
-  Certificate,
-  'renewedFrom' | 'renewedAt' | 'supersededFrom' | 'revokedAt' | 'revocationReason' | 'crlSequence'
->;
-
-const UNTOUCHED: Fate = {
-  renewedFrom: null,
-  renewedAt: null,
-  supersededFrom: null,
-  revokedAt: null,
-  revocationReason: null,
-  crlSequence: null,
-};
 
 /** Node keys lie here as the bytes that their base64 text stands for. */
 const KEY_BYTES = 32;
@@ -34,7 +19,7 @@ class Block {
   readonly nodePublicKeys = Buffer.alloc(ROWS * KEY_BYTES);
   readonly roles = new Array<readonly string[]>(ROWS).fill([]);
   readonly remoteAddrs = new Array<string>(ROWS).fill('');
-  readonly fates = new Array<Fate>(ROWS).fill(UNTOUCHED);
+  readonly fates = new Array<CertificateFate>(ROWS).fill(UNTOUCHED);
   readonly versions = new Float64Array(ROWS);
   readonly issuedAt = new Float64Array(ROWS);
   readonly expiresAt = new Float64Array(ROWS);
@@ -81,7 +66,7 @@ export function createCertificateTable(): SubjectTable<'certificate'> {
   function read(number: number): Subject<'certificate'> {
     const block = blockOf(number);
     const row = rowOf(number);
-    const fate = block.fates[row] as Fate;
+    const fate = block.fates[row] as CertificateFate;
     return {
       version: block.versions[row] as number,
       value: block.values[row] as string,
@@ -139,7 +124,7 @@ function rowOf(number: number): number {
   return number & (ROWS - 1);
 }
 
-function fateOf(certificate: Certificate): Fate {
+function fateOf(certificate: Certificate): CertificateFate {
   const { renewedFrom, renewedAt, supersededFrom, revokedAt, revocationReason, crlSequence } =
     certificate;
   const isUntouched = renewedFrom === null && renewedAt === null && revokedAt === null;

@@ -1,5 +1,9 @@
 /** Join, heartbeat and renewal of nodes (wire rules 3.1, 4.3 to 4.5). */
-import type { Certificate, CertificateRefusal } from '../../machines/certificate.ts';
+import {
+  type Certificate,
+  type CertificateRefusal,
+  UNTOUCHED,
+} from '../../machines/certificate.ts';
 import type { InviteRefusal } from '../../machines/invite.ts';
 import type { Refused } from '../../machines/refused.ts';
 import { jsonText } from '../json/write.ts';
@@ -242,12 +246,8 @@ function issue(
     expiresAt,
     maxValidityHours,
     remoteAddr: node.remoteAddr,
+    ...UNTOUCHED,
     renewedFrom,
-    renewedAt: null,
-    supersededFrom: null,
-    revokedAt: null,
-    revocationReason: null,
-    crlSequence: null,
   };
   unit.send('certificate', certId, { type: 'issue', certificate });
   const record = signRecord(
