@@ -85,6 +85,9 @@ export async function startAuthority(
     await (front?.settle() ?? NEVER);
   }
 
+  const store = openLmdbStore(config.dataDir);
+  // They load their modules while a large state is read.
+  const threads = startThreads(config, () => surroundings.startThread(fatal));
   const authority = await openAuthority({
     settings: {
       networkName: config.genesis.network_name,
@@ -101,7 +104,7 @@ export async function startAuthority(
     clockTolerance: config.clockTolerance,
     signer: config.signer,
     runtime,
-    store: measured(openLmdbStore(config.dataDir), metrics, runtime),
+    store: measured(store, metrics, runtime),
     board,
     log: (event, details) => logAudit(logger, metrics, event, details),
     fatal,
@@ -110,7 +113,7 @@ export async function startAuthority(
       startThread: () => startPressThread(pressIdentity(config), fatal),
       edgesCaughtUp,
     },
-  });
+  }).catch(endThreads(threads));
   const host: EdgeHost = {
     call: authority.call,
     board,
@@ -121,10 +124,12 @@ export async function startAuthority(
     exposition: (reports) => exposition(authority, metrics, reports),
     fatal,
   };
-  const opened = await openFront(config, surroundings, host, logger).catch(async (cause) => {
-    await authority.close();
-    throw cause;
-  });
+  const opened = await openFront(config, surroundings, threads, host, logger).catch(
+    async (cause) => {
+      await authority.close();
+      throw cause;
+    },
+  );
   front = opened;
   async function runTrustCycle(): Promise<void> {
     await authority.call('runTrustCycle', null);
@@ -180,20 +185,30 @@ interface Front {
   settle(): Promise<void>;
 }
 
+function startThreads({ threads }: Config, start: () => EdgeThread): EdgeThread[] {
+  return threads === 1 ? [] : Array.from({ length: threads }, start);
+}
+
+/** What follows when there is nothing for the threads to serve. */
+function endThreads(threads: readonly EdgeThread[]): (cause: unknown) => Promise<never> {
+  return async (cause) => {
+    await Promise.all(threads.map((thread) => thread.end()));
+    throw cause;
+  };
+}
+
 async function openFront(
   config: Config,
   surroundings: Surroundings,
+  threads: readonly EdgeThread[],
   host: EdgeHost,
   logger: Logger,
 ): Promise<Front> {
   const edgeConfig = edgeConfigOf(config, surroundings.commands);
-  const port = await freePort(config.host, config.port);
-  if (config.threads === 1) {
+  const port = await freePort(config.host, config.port).catch(endThreads(threads));
+  if (threads.length === 0) {
     return openFrontHere(edgeConfig, port, surroundings.runtime, host, logger);
   }
-  const threads = Array.from({ length: config.threads }, () =>
-    surroundings.startThread(host.fatal),
-  );
   return { port, ...(await serveOnThreads(threads, host, edgeConfig, port)) };
 }
 
