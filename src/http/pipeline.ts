@@ -85,11 +85,7 @@ export function openExchange(edge: Edge, findRoute: Router, head: RequestHead): 
     method: head.method,
     path: decodedPath ?? head.path,
     query: head.query,
-    remoteAddr: sourceAddress(
-      head.peerAddress(),
-      proxyHops === 0 ? '' : head.headerLines('x-forwarded-for').join(','),
-      proxyHops,
-    ),
+    remoteAddr: sourceAddress(head, proxyHops),
     match,
     operatorHeaders: route === null ? null : operatorHeadersOf(route, head),
     nodeProof: route?.access === 'node' ? head.header('x-mesh-node-proof') : '',

@@ -7,6 +7,7 @@
 import type { HttpRequest, HttpResponse, us_listen_socket } from 'uWebSockets.js';
 import { createRequire } from 'node:module';
 import type { Edge } from './edge.ts';
+import { createPeers, type Peers } from './peers.ts';
 import { type PieceTaker, sendPieces } from './piecewise.ts';
 import {
   type Exchange,
@@ -92,10 +93,12 @@ export async function listen(edge: Edge, host: string, port: number): Promise<Se
   const uws = loadUws();
   const findRoute = createRouter(edge.routes);
   const traffic: Traffic = { inFlight: 0, onIdle: null, ready: [] };
+  const peers = createPeers();
   const app = uws.App();
 
+  app.filter((res, change) => (Number(change) > 0 ? peers.opened(addressOf(res)) : peers.closed()));
   app.any('/*', (res, req) => {
-    const exchange = openExchange(edge, findRoute, new UwsRequestHead(res, req));
+    const exchange = openExchange(edge, findRoute, new UwsRequestHead(res, req, peers));
     const connection: Connection = {
       res,
       exchange,
@@ -118,7 +121,7 @@ export async function listen(edge: Edge, host: string, port: number): Promise<Se
     }
   });
 
-  const endViewers = serveViewers(app, edge);
+  const endViewers = serveViewers(app, edge, peers.closed);
   const socket = await new Promise<us_listen_socket>((resolve, reject) => {
     app.listen(host, port, (token) => {
       if (token === false) reject(new Error(`The address ${host}:${port} cannot be listened on`));
@@ -219,10 +222,12 @@ class UwsRequestHead implements RequestHead {
   readonly query: string;
   readonly #res: HttpResponse;
   readonly #req: HttpRequest;
+  readonly #peers: Peers;
 
-  constructor(res: HttpResponse, req: HttpRequest) {
+  constructor(res: HttpResponse, req: HttpRequest, peers: Peers) {
     this.#res = res;
     this.#req = req;
+    this.#peers = peers;
     this.method = req.getMethod().toUpperCase();
     this.path = req.getUrl();
     this.query = req.getQuery() ?? '';
@@ -241,8 +246,12 @@ class UwsRequestHead implements RequestHead {
   }
 
   peerAddress(): string {
-    return Buffer.from(this.#res.getRemoteAddressAsText()).toString('latin1');
+    return this.#peers.only ?? addressOf(this.#res);
   }
+}
+
+function addressOf(res: HttpResponse): string {
+  return Buffer.from(res.getRemoteAddressAsText()).toString('latin1');
 }
 
 /**

@@ -17,8 +17,8 @@ interface Viewer {
   readonly topic: LiveTopic;
 }
 
-/** Serves the viewers of one edge; returns what ends it. */
-export function serveViewers(app: TemplatedApp, edge: Edge): () => void {
+/** Serves the viewers of one edge, telling of each connection that is one of HTTP no more; returns what ends it. */
+export function serveViewers(app: TemplatedApp, edge: Edge, leftHttp: () => void): () => void {
   const counts = new Map(LIVE_TOPICS.map((topic) => [topic, 0]));
   const pages = createLivePages(
     edge.documents,
@@ -40,6 +40,7 @@ export function serveViewers(app: TemplatedApp, edge: Edge): () => void {
     idleTimeout: IDLE_SECONDS,
     upgrade: (res, req, context) => upgrade(res, req, context, edge),
     open(ws) {
+      leftHttp();
       const { topic } = ws.getUserData();
       count(topic, 1);
       ws.subscribe(topic);
