@@ -164,6 +164,7 @@ export interface OpenAuthority {
 
 export async function openAuthority(options: AuthorityOptions): Promise<OpenAuthority> {
   const na = restoreAuthority(options);
+  await na.store.endLoading();
   await execute(na, restoreCrl, null);
   await execute(na, restoreFeed, null);
   await na.crlPress.ready();

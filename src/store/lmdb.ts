@@ -63,8 +63,8 @@ interface PendingUnit {
 
 /** Opens the store below `dataDir`; throws one clear sentence when another process holds it. */
 export function openLmdbStore(dataDir: string): Store {
-  const env = openEnvironment(dataDir, false);
-  const db = openDatabases(env);
+  let env = openEnvironment(dataDir, false);
+  let db = openDatabases(env);
   const schema = Number(db.meta.get('schema') ?? SCHEMA_VERSION);
   if (schema !== SCHEMA_VERSION) {
     throw new Error(
@@ -113,6 +113,13 @@ export function openLmdbStore(dataDir: string): Store {
       auditHead: auditHead(db.audit),
       closedCleanly,
     };
+  }
+
+  /** Pages that were read stay mapped, and count as memory of this process, until the file is closed. */
+  async function endLoading(): Promise<void> {
+    await env.close();
+    env = openEnvironment(dataDir, false);
+    db = openDatabases(env);
   }
 
   function commit(unit: Unit): Promise<number> {
@@ -288,7 +295,7 @@ export function openLmdbStore(dataDir: string): Store {
     await env.close();
   }
 
-  return { load, commit, changes, touchMany, forgetNonces, health, close };
+  return { load, endLoading, commit, changes, touchMany, forgetNonces, health, close };
 }
 
 /** Reads the audit entries of a data directory in order, also while a server is running on it. */

@@ -86,6 +86,11 @@ export type Changes =
 
 export interface Store {
   load(): StoreContents;
+  /**
+   * Gives back the memory that loading took. Call when all that was loaded has been taken, and before
+   * anything is committed.
+   */
+  endLoading(): Promise<void>;
   /** Resolves to the unit's revision once it is on disk; rejects, storing nothing of it, otherwise. */
   commit(unit: Unit): Promise<number>;
   changes(since: number): Changes;

@@ -285,6 +285,21 @@ export function testStore({ name, open, keptChanges }: StoreUnderTest): void {
       assert.deepEqual(loaded, [[...ids].sort(), [...ids].sort()]);
     });
 
+    test('ending the load changes nothing, and what is committed then is stored', async () => {
+      await using place = await open();
+      const { store } = place;
+      await store.commit(unitOf(created('c', 'before', { a: 1 })));
+      const held = contentsOf(store);
+      await store.endLoading();
+      assert.deepEqual(contentsOf(store), held);
+      assert.equal(store.health(), null);
+      assert.equal(await store.commit(unitOf(created('c', 'after', {}))), 2);
+      await assert.rejects(store.commit(unitOf(created('c', 'before', {}))), StoreConflict);
+      const reopened = await closeAndReopen(place);
+      const ids = contentsOf(reopened).subjects.map(({ id }) => id);
+      assert.deepEqual(ids, ['after', 'before']);
+    });
+
     test('nonces are loaded until their time has passed, and then forgotten', async () => {
       await using place = await open();
       const minutes = range(1, 20).map((minute) => ({
