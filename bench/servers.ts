@@ -32,6 +32,9 @@ export type AuthorityProcess = Target &
   };
 export type BareProcess = Target & AsyncDisposable;
 
+/** As `npm start` does. */
+const NODE_FLAGS = ['--no-allocation-site-pretenuring'];
+
 /** Starts the authority on a new data folder, with the default log level and its output in a file. */
 export async function startAuthority(
   cpuProfDir: string | null,
@@ -45,12 +48,13 @@ export async function startAuthority(
   const file = openSync(output, 'a');
   const profiling = cpuProfDir === null ? [] : ['--cpu-prof', `--cpu-prof-dir=${cpuProfDir}`];
   const address = ['--host', '127.0.0.1', '--port', '0', '--threads', String(threads)];
+  const { PATH, NODE_OPTIONS } = process.env;
   const serve = ['serve', '--data-dir', dataDir, ...address, '--json'];
   const child = spawn(
     process.execPath,
-    [...profiling, 'dist/src/main.js', ...serve],
+    [...NODE_FLAGS, ...profiling, 'dist/src/main.js', ...serve],
     // The caller's MESH_ variables must not change what is measured.
-    { cwd: ROOT, env: { PATH: process.env.PATH, ...ENVIRONMENT }, stdio: ['ignore', file, file] },
+    { cwd: ROOT, env: { PATH, NODE_OPTIONS, ...ENVIRONMENT }, stdio: ['ignore', file, file] },
   );
   watchChild(child, 'the authority', () => readFileSync(output, 'utf8').slice(-2000));
   clearUpAfter(child, folder);
