@@ -75,8 +75,8 @@ test('machines read no clock, make nothing random and do no input or output', ()
 
 for (const [name, owners] of [
   ['xstate', ['machines']],
-  ['lmdb', ['src/store/lmdb.ts']],
-  ['msgpackr', ['src/store/lmdb.ts']],
+  ['lmdb', ['src/store/lmdb-environment.ts', 'src/store/lmdb.ts']],
+  ['msgpackr', ['src/store/lmdb-environment.ts']],
   ['uWebSockets.js', ['src/http/piecewise.ts', 'src/http/server.ts', 'src/http/viewers.ts']],
   ['sodium-native', ['src/crypto/ed25519.ts']],
   ['tweetnacl', ['src/client']],

@@ -6,11 +6,9 @@
  * changes: rows are what a flush costs. Every write is conditional on the ownership record, so a process
  * that lost the directory cannot write to it again.
  */
-import { closeSync, existsSync, mkdirSync, openSync, readSync, statSync } from 'node:fs';
-import { join } from 'node:path';
-import { asBinary, type Database, open, type RootDatabase } from 'lmdb';
-import { Packr } from 'msgpackr';
+import { asBinary, type Database, type RootDatabase } from 'lmdb';
 import { parseJson } from '../json/parse.ts';
+import { openDatabases, openEnvironment, packr } from './lmdb-environment.ts';
 import { describeSelf, isAlive, type ProcessIdentity } from './process-identity.ts';
 import { createShapes, type Shape, type Shapes, type StoredSnapshot } from './shapes.ts';
 import { createSharing } from './sharing.ts';
@@ -28,9 +26,6 @@ import {
 } from './store.ts';
 
 const SCHEMA_VERSION = 3;
-const MAX_DATABASES = 16;
-/** Address space, not memory: a map that grows with the file would count its pages a second time. */
-const MAP_SIZE = 64 * 1024 ** 3;
 /** Revisions whose changes are kept at least; a follower that is further behind loads everything again. */
 const KEPT_CHANGES = 10_000;
 const NONCE_BUCKET_MS = 60_000;
@@ -51,9 +46,6 @@ interface EncodedUnit {
   readonly nonces: Unit['nonces'];
   readonly audit: readonly string[];
 }
-
-/** Kind and id of each subject. */
-type Touched = readonly (readonly [string, string])[];
 
 interface PendingUnit {
   readonly unit: EncodedUnit;
@@ -307,50 +299,6 @@ export function* readAuditEntries(dataDir: string): Generator<AuditEntry> {
   } finally {
     void env.close();
   }
-}
-
-function openEnvironment(dataDir: string, readOnly: boolean): RootDatabase {
-  const path = join(dataDir, 'state');
-  assertIsDatabase(join(path, 'data.mdb'));
-  if (!readOnly) mkdirSync(path, { recursive: true, mode: 0o700 });
-  // Without overlapping sync a write's promise resolves when it is on disk, which is what we promise.
-  return open({ path, maxDbs: MAX_DATABASES, mapSize: MAP_SIZE, overlappingSync: false, readOnly });
-}
-
-/** LMDB maps the file into memory unseen, and one that is no database ends the process. */
-function assertIsDatabase(path: string): void {
-  if (!existsSync(path) || statSync(path).size === 0) return;
-  const head = Buffer.alloc(MAGIC_AT + MAGIC.length);
-  const file = openSync(path, 'r');
-  try {
-    readSync(file, head, 0, head.length, 0);
-  } finally {
-    closeSync(file);
-  }
-  if (!head.subarray(MAGIC_AT).equals(MAGIC)) {
-    throw new Error('The state in the data directory is not a database of this program');
-  }
-}
-
-/** LMDB's magic number behind the header of the first page, as little-endian machines write it. */
-const MAGIC = Buffer.from('dec0efbe', 'hex');
-const MAGIC_AT = 24;
-
-const packr = new Packr({ useRecords: false });
-const SUBJECTS = { name: 'subjects', useVersions: true, encoder: packr };
-
-function openDatabases(env: RootDatabase) {
-  return {
-    meta: env.openDB<unknown, string>({ name: 'meta', useVersions: true }),
-    subjects: env.openDB<StoredSnapshot, [string, string]>(SUBJECTS),
-    /** When the nonces may be forgotten, and the last revision of the flush: their digests. */
-    nonces: env.openDB<readonly string[], [number, number]>({ name: 'nonces' }),
-    /** Number of the last entry: the entries of a flush in order, each a line of hash and hashed text. */
-    audit: env.openDB<string, number>({ name: 'audit', encoding: 'string' }),
-    /** Last revision of a flush: the subjects that each of its units touched. */
-    changes: env.openDB<readonly Touched[], number>({ name: 'changes' }),
-    liveness: env.openDB<[number, string, string, number], string>({ name: 'liveness' }),
-  };
 }
 
 /**
