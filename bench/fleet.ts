@@ -29,13 +29,16 @@ export function newKeys(count: number): Signer[] {
 
 /** Makes signed invite requests; the body says how many tokens each asks for. */
 export function inviteSigner(network: Network): (body: JsonObject) => Buffer {
+  const sign = operatorSigner(network, 'POST', '/admin/invite');
+  return (body) => httpRequest('POST', '/admin/invite', sign(body), jsonText(body));
+}
+
+/** Makes the headers with which the network's operator signs requests of one route. */
+export function operatorSigner(network: Network, method: string, path: string) {
   const key = signerFromSeed(Buffer.from(network.operatorSeed, 'base64'));
   const { audience, operatorKeyId: keyId } = network;
-  const route = { method: 'POST', path: '/admin/invite', query: {} };
-  return (body) => {
-    const headers = operatorHeaders({ ...route, ...newStamp(), audience, keyId, body }, key);
-    return httpRequest('POST', '/admin/invite', headers, jsonText(body));
-  };
+  return (body: JsonObject) =>
+    operatorHeaders({ method, path, query: {}, ...newStamp(), audience, keyId, body }, key);
 }
 
 export function joinRequest(key: Signer, inviteToken: string): Buffer {

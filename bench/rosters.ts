@@ -1,12 +1,10 @@
 /** An operator who reads the roster of a large network over and over: what the heartbeats feel of it. */
-import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { join } from 'node:path';
-import { operatorHeaders } from '../src/client/sign-operator.ts';
-import { signerFromSeed } from '../src/crypto/ed25519.ts';
 import { systemRuntime } from '../src/runtime.ts';
 import { contest, type Settings, type Standing } from './contest.ts';
+import { operatorSigner } from './fleet.ts';
 import { fillWithLargeNetwork } from './large-network.ts';
 import type { Load } from './load.ts';
 import { lineOf, type Report } from './report.ts';
@@ -85,19 +83,7 @@ async function readRostersUntil(
 
 async function readRoster({ url, network }: AuthorityProcess): Promise<RosterRead> {
   const started = systemRuntime.elapsed();
-  const headers = operatorHeaders(
-    {
-      method: 'GET',
-      path: '/nodes',
-      query: {},
-      body: {},
-      audience: network.audience,
-      keyId: network.operatorKeyId,
-      timestamp: new Date(systemRuntime.now()).toISOString(),
-      nonce: randomUUID(),
-    },
-    signerFromSeed(Buffer.from(network.operatorSeed, 'base64')),
-  );
+  const headers = operatorSigner(network, 'GET', '/nodes')({});
   const [response] = (await once(request(`${url}/nodes`, { headers }).end(), 'response')) as [
     IncomingMessage,
   ];

@@ -48,13 +48,12 @@ export async function startAuthority(
   const file = openSync(output, 'a');
   const profiling = cpuProfDir === null ? [] : ['--cpu-prof', `--cpu-prof-dir=${cpuProfDir}`];
   const address = ['--host', '127.0.0.1', '--port', '0', '--threads', String(threads)];
-  const { PATH, NODE_OPTIONS } = process.env;
   const serve = ['serve', '--data-dir', dataDir, ...address, '--json'];
   const child = spawn(
     process.execPath,
     [...NODE_FLAGS, ...profiling, 'dist/src/main.js', ...serve],
     // The caller's MESH_ variables must not change what is measured.
-    { cwd: ROOT, env: { PATH, NODE_OPTIONS, ...ENVIRONMENT }, stdio: ['ignore', file, file] },
+    { cwd: ROOT, env: { PATH: process.env.PATH, ...ENVIRONMENT }, stdio: ['ignore', file, file] },
   );
   watchChild(child, 'the authority', () => readFileSync(output, 'utf8').slice(-2000));
   clearUpAfter(child, folder);

@@ -1,23 +1,17 @@
 import ipaddr from 'ipaddr.js';
-
-/** What of a request tells where it came from. */
-export interface Origin {
-  /** The values of all lines of a header. */
-  headerLines(name: string): readonly string[];
-  peerAddress(): string;
-}
+import type { RequestHead } from './pipeline.ts';
 
 /**
  * The address a request came from: the peer, or the address that the outermost of `proxyHops` trusted
  * proxies saw. Entries further left in `X-Forwarded-For` are claims of the client and never used.
  */
-export function sourceAddress(origin: Origin, proxyHops: number): string {
-  return forwardedAddress(origin, proxyHops) ?? peerAddress(origin.peerAddress());
+export function sourceAddress(head: RequestHead, proxyHops: number): string {
+  return forwardedAddress(head, proxyHops) ?? peerAddress(head.peerAddress());
 }
 
-function forwardedAddress(origin: Origin, proxyHops: number): string | null {
+function forwardedAddress(head: RequestHead, proxyHops: number): string | null {
   if (proxyHops === 0) return null;
-  const hops = origin.headerLines('x-forwarded-for').join(',').split(',');
+  const hops = head.headerLines('x-forwarded-for').join(',').split(',');
   const claimed = hops[Math.max(0, hops.length - proxyHops)] ?? '';
   return normalAddress(claimed.trim());
 }
