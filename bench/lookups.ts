@@ -2,7 +2,7 @@
 import { performance } from 'node:perf_hooks';
 import type { AgentRegistration } from '../machines/agent-registration.ts';
 import type { Treaty } from '../machines/recognition-treaty.ts';
-import { createAgentIndex } from '../src/authority/agent-index.ts';
+import { createAgentIndex } from '../src/authority/enrolment/agent-index.ts';
 import { createRecognitionIndex } from '../src/views/recognition-index.ts';
 import { findTrustPath } from '../src/views/trust-path.ts';
 import type { Settings } from './contest.ts';

@@ -128,7 +128,7 @@ function spreadText({ median: middle, lowest, highest }: Spread): string {
   return `${middle.toFixed(2)} [${lowest.toFixed(2)}..${highest.toFixed(2)}]`;
 }
 
-/** The first column to the left, figures to the right. */
+/** The first column to the left, counts to the right. */
 function table(rows: readonly (readonly string[])[]): string[] {
   const widths = (rows[0] ?? []).map((_, column) =>
     Math.max(...rows.map((row) => row[column]?.length ?? 0)),

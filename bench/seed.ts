@@ -59,7 +59,7 @@ export async function seed(
       const length = Math.min(BATCH, count - start);
       const subjects = Array.from({ length }, (_, index) => subject(start + index));
       await Promise.all(subjects.map((one) => store.commit(unitOf(one))));
-      const seen = subjects.filter(isIssued).map(({ id }) => pulse(id));
+      const seen = subjects.filter(isIssued).map(({ id }) => contact(id));
       if (seen.length > 0) await store.touchMany(seen);
       progress(`${what}: ${start + length} of ${count}`);
     }
@@ -74,7 +74,7 @@ function isIssued({ kind, snapshot }: SubjectWrite): boolean {
   return kind === 'certificate' && snapshot.value === 'issued';
 }
 
-function pulse(id: string) {
+function contact(id: string) {
   const now = systemRuntime.now();
   return { id, lastSeen: now, status: 'ok', remoteAddr: '192.0.2.1', newestSignedAt: now };
 }

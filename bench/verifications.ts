@@ -17,8 +17,8 @@ import { buildBoundaryDecision } from '../src/records/boundary-decision.ts';
 import { buildCommitment, proveMembership } from '../src/records/capability-disclosure.ts';
 import { assembleConsensusProof } from '../src/records/consensus-proof.ts';
 import { buildAccessIntent, buildLicensePolicy } from '../src/records/data-usage.ts';
+import type { Issuer, Unbuilt } from '../src/records/issuer.ts';
 import { readJustificationProof } from '../src/records/justification-proof.ts';
-import type { Maker, Unbuilt } from '../src/records/maker.ts';
 import type { SignatureItem } from '../src/records/record.ts';
 import { signedText, singlySignedText } from '../src/records/signed-record.ts';
 import {
@@ -122,16 +122,16 @@ function requests(): Omit<Case, 'answer'>[] {
 }
 
 /** Made a day ahead: nothing may expire during the run, and no rule asks for records from the past. */
-function makerNamed(sovereignId: string): Maker {
+function makerNamed(sovereignId: string): Issuer {
   const signer = signerFromSeed(systemRuntime.randomBytes(SEED_BYTES));
   const now = systemRuntime.now() + DAY;
   return { sovereignId, keyId: signer.publicKey, signer, now, uuid: () => systemRuntime.uuid() };
 }
 
-function evidenceAbout(maker: Maker, target: string): TrustEvidence {
+function evidenceAbout(issuer: Issuer, target: string): TrustEvidence {
   const detail = 'a path of active treaties leads there';
   const decision: TrustDecision = {
-    source_sovereign_id: maker.sovereignId,
+    source_sovereign_id: issuer.sovereignId,
     target_sovereign_id: target,
     verdict: 'allow',
     reason: 'active_treaty_path',
@@ -141,10 +141,10 @@ function evidenceAbout(maker: Maker, target: string): TrustEvidence {
     signals: [{ code: 'active_treaty_path', severity: 'info', detail }],
     evaluated_at: '2026-01-15T12:00:00Z',
   };
-  return buildTrustEvidence(maker, decision, 'ab'.repeat(32));
+  return buildTrustEvidence(issuer, decision, 'ab'.repeat(32));
 }
 
-function agreementBetween(offerer: Maker, responder: Maker): AgreementRecord {
+function agreementBetween(offerer: Issuer, responder: Issuer): AgreementRecord {
   const terms = {
     capabilities: CAPABILITIES,
     scope: { region: 'eu-west', purpose: 'research' },
@@ -162,7 +162,7 @@ function agreementBetween(offerer: Maker, responder: Maker): AgreementRecord {
 }
 
 /** The signatures are tried in their order, so the offerer's key fails with the responder's first. */
-function agreementRequest(offerer: Maker, responder: Maker, agreement: AgreementRecord) {
+function agreementRequest(offerer: Issuer, responder: Issuer, agreement: AgreementRecord) {
   const text = agreementText(agreement);
   const [byResponder, byOfferer] = agreement.signatures as [SignatureItem, SignatureItem];
   return {
@@ -176,7 +176,7 @@ function agreementRequest(offerer: Maker, responder: Maker, agreement: Agreement
   };
 }
 
-function decisionRequest(operator: Maker, agreement: AgreementRecord) {
+function decisionRequest(operator: Issuer, agreement: AgreementRecord) {
   const [capability = ''] = CAPABILITIES;
   const request = { capability, contextId: null, freshnessSequence: 0 };
   const decision = built(buildBoundaryDecision(operator, agreement, request));
@@ -187,7 +187,7 @@ function decisionRequest(operator: Maker, agreement: AgreementRecord) {
   };
 }
 
-function evidenceRequest(issuer: Maker) {
+function evidenceRequest(issuer: Issuer) {
   const evidence = evidenceAbout(issuer, 'beta');
   const [signature] = evidence.signatures as [SignatureItem];
   return {
@@ -197,7 +197,7 @@ function evidenceRequest(issuer: Maker) {
   };
 }
 
-function disclosureRequest(issuer: Maker, agreement: AgreementRecord) {
+function disclosureRequest(issuer: Issuer, agreement: AgreementRecord) {
   const commitment = built(buildCommitment(issuer, agreement, CAPABILITIES, true));
   const [capability = ''] = CAPABILITIES;
   const proof = proveMembership(
@@ -212,7 +212,7 @@ function disclosureRequest(issuer: Maker, agreement: AgreementRecord) {
   };
 }
 
-function consensusRequest(assembler: Maker, validators: readonly Maker[]) {
+function consensusRequest(assembler: Issuer, validators: readonly Issuer[]) {
   const justification = readJustificationProof({
     proof_id: 'justification',
     decision_id: 'decision',
@@ -228,7 +228,7 @@ function consensusRequest(assembler: Maker, validators: readonly Maker[]) {
     issuer_sovereign_id: assembler.sovereignId,
   });
   if (justification === null) throw new Error('The justification is not valid');
-  const votes = validators.map((maker) => buildValidatorVote(maker, justification, true, null));
+  const votes = validators.map((issuer) => buildValidatorVote(issuer, justification, true, null));
   const ids = validators.map(({ sovereignId }) => sovereignId);
   const ballots = { votes, requiredThreshold: votes.length, validators: ids };
   const { proof } = built(assembleConsensusProof(assembler, justification, ballots));
@@ -242,13 +242,13 @@ function consensusRequest(assembler: Maker, validators: readonly Maker[]) {
     }),
     checks: [
       singleCheck(assembler, proof),
-      ...validators.map((maker, index) => singleCheck(maker, votes[index])),
+      ...validators.map((issuer, index) => singleCheck(issuer, votes[index])),
     ],
   };
 }
 
 /** Only the intent's signature is examined. */
-function intentRequest(licensor: Maker, agent: Maker) {
+function intentRequest(licensor: Issuer, agent: Issuer) {
   const policy = buildLicensePolicy(licensor, {
     licensee: agent.sovereignId,
     sourceIds: ['climate', 'traffic'],
@@ -274,14 +274,14 @@ function intentRequest(licensor: Maker, agent: Maker) {
 }
 
 function singleCheck(
-  maker: Maker,
+  issuer: Issuer,
   record: (JsonObject & { readonly signature: SignatureItem | null }) | undefined,
 ): SignatureCheck {
   if (!record?.signature) throw new Error('The record is not signed');
-  return check(maker, singlySignedText(record), record.signature);
+  return check(issuer, singlySignedText(record), record.signature);
 }
 
-function check({ signer }: Maker, text: string, { sig }: SignatureItem): SignatureCheck {
+function check({ signer }: Issuer, text: string, { sig }: SignatureItem): SignatureCheck {
   return { publicKey: signer.publicKey, text, signature: sig };
 }
 

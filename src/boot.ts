@@ -1,9 +1,10 @@
 /** The composition root: wires store, authority and edges once, and takes them down again in order. */
-import { PRESS_THREAD_FROM } from './authority/crl-press.ts';
-import { createDocumentBoard, createDocumentShelf } from './authority/document-board.ts';
-import { publishedDocument } from './authority/documents.ts';
-import { type OpenAuthority, openAuthority } from './authority/open-authority.ts';
+
+import { type OpenAuthority, openAuthority } from './authority/open.ts';
+import { CRL_THREAD_FROM } from './authority/publication/crl-publisher.ts';
 import type { Config } from './config/load.ts';
+import { publishedDocument } from './contract/documents.ts';
+import { createDocumentCache, createDocumentPublisher } from './contract/publications.ts';
 import type { Edge } from './http/edge.ts';
 import { type EdgeConfig, edgeSettings } from './http/edge-config.ts';
 import { freePort } from './http/free-port.ts';
@@ -13,7 +14,7 @@ import type { JsonObject } from './json/value.ts';
 import { jsonText } from './json/write.ts';
 import { createLogger, type LogDestination, type Logger } from './log/logger.ts';
 import {
-  type AuthorityFigures,
+  type AuthorityCounts,
   type AuthorityMetrics,
   createAuthorityMetrics,
   createEdgeMetrics,
@@ -25,8 +26,8 @@ import { ROUTES } from './routes/table.ts';
 import type { Runtime } from './runtime.ts';
 import { openLmdbStore } from './store/lmdb.ts';
 import type { Store } from './store/store.ts';
+import { type CrlThreadIdentity, startCrlThread } from './threads/crl-thread.ts';
 import { type EdgeHost, type EdgeThread, serveOnThreads } from './threads/edge-threads.ts';
-import { type PressIdentity, startPressThread } from './threads/press-thread.ts';
 import type { CommandReference } from './views/command-reference.ts';
 
 export interface Surroundings {
@@ -40,7 +41,7 @@ export interface Surroundings {
   readonly commands: CommandReference;
   startThread(onFatal: (cause: unknown) => void): EdgeThread;
   /** Revocation lists of so many entries are made on a thread of their own; null for the usual number. */
-  readonly pressThreadFrom: number | null;
+  readonly crlThreadFrom: number | null;
   /** Called when memory and disk can no longer agree: the process has to end, and not with 0. */
   readonly onFatal: (cause: unknown) => void;
 }
@@ -66,8 +67,8 @@ export async function startAuthority(
   const { logLevel: level, logFormat: format } = config;
   const logger = createLogger({ level, format, destination, now: runtime.now });
   const metrics = createAuthorityMetrics(version);
-  const board = createDocumentBoard();
-  board.publish('genesis', publishedDocument(jsonText(config.genesis)));
+  const publisher = createDocumentPublisher();
+  publisher.publish('genesis', publishedDocument(jsonText(config.genesis)));
 
   let front: Front | null = null;
   function fatal(cause: unknown): void {
@@ -105,18 +106,18 @@ export async function startAuthority(
     signer: config.signer,
     runtime,
     store: measured(store, metrics, runtime),
-    board,
+    publisher,
     log: (event, details) => logAudit(logger, metrics, event, details),
     fatal,
-    pressing: {
-      from: surroundings.pressThreadFrom ?? PRESS_THREAD_FROM,
-      startThread: () => startPressThread(pressIdentity(config), fatal),
+    crlThreading: {
+      from: surroundings.crlThreadFrom ?? CRL_THREAD_FROM,
+      startThread: () => startCrlThread(crlThreadIdentity(config), fatal),
       edgesCaughtUp,
     },
   }).catch(endThreads(threads));
   const host: EdgeHost = {
     call: authority.call,
-    board,
+    publisher,
     limits: createRateLimits(config.rateLimits),
     viewers: new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)),
     clock: surroundings.clock,
@@ -216,11 +217,11 @@ async function openFrontHere(
   config: EdgeConfig,
   port: number,
   runtime: Runtime,
-  { call, board, limits, viewers, exposition }: EdgeHost,
+  { call, publisher, limits, viewers, exposition }: EdgeHost,
   logger: Logger,
 ): Promise<Front> {
-  const documents = createDocumentShelf(board.versions);
-  board.follow(documents.take);
+  const documents = createDocumentCache(publisher.versions);
+  publisher.follow(documents.take);
   const metrics = createEdgeMetrics();
   let draining = false;
   const edge: Edge = {
@@ -254,7 +255,7 @@ async function openFrontHere(
 /** Edges may be there already, but cannot be asked yet. */
 const NEVER = new Promise<void>(() => undefined);
 
-function pressIdentity({ signer, signingSeed, keyId }: Config): PressIdentity {
+function crlThreadIdentity({ signer, signingSeed, keyId }: Config): CrlThreadIdentity {
   return { seed: signingSeed(), publicKey: signer.publicKey, keyId };
 }
 
@@ -283,9 +284,9 @@ async function exposition(
   metrics: AuthorityMetrics,
   reports: readonly MetricsReport[],
 ): Promise<string> {
-  const answer = await call('readFigures', null);
-  if (!answer.ok) throw new Error(`The figures cannot be read: ${answer.refusal}`);
-  return metrics.exposition(JSON.parse(answer.json) as AuthorityFigures, reports);
+  const answer = await call('readCounts', null);
+  if (!answer.ok) throw new Error(`The counts cannot be read: ${answer.refusal}`);
+  return metrics.exposition(JSON.parse(answer.json) as AuthorityCounts, reports);
 }
 
 /** The store with its work timed: how long acknowledged state takes to reach the disk. */

@@ -108,7 +108,7 @@ function tell(tallies: ReadonlyMap<string, Tally>): void {
   }
 }
 
-export interface AuthorityFigures {
+export interface AuthorityCounts {
   readonly issued_certificates: number;
   readonly active_nodes: number;
   readonly revoked_certificates: number;
@@ -127,8 +127,8 @@ const FIGURES = {
 export interface AuthorityMetrics {
   authFailed(kind: 'operator' | 'node', reason: string): void;
   stored(work: 'commit' | 'liveness_flush', seconds: number): void;
-  /** Everything as text: the figures, what was counted here, and what the edges counted. */
-  exposition(figures: AuthorityFigures, edges: readonly MetricsReport[]): Promise<string>;
+  /** Everything as text: the counts, what was counted here, and what the edges counted. */
+  exposition(counts: AuthorityCounts, edges: readonly MetricsReport[]): Promise<string>;
 }
 
 export function createAuthorityMetrics(version: string): AuthorityMetrics {
@@ -162,8 +162,8 @@ export function createAuthorityMetrics(version: string): AuthorityMetrics {
   return {
     authFailed: (kind, reason) => failures.inc({ kind, reason }),
     stored: (work, seconds) => storeWork.observe({ work }, seconds),
-    async exposition(figures, edges) {
-      for (const { gauge, figure } of gauges) gauge.set(figures[figure]);
+    async exposition(counts, edges) {
+      for (const { gauge, figure } of gauges) gauge.set(counts[figure]);
       const ofEdges = AggregatorRegistry.aggregate([...edges]);
       return `${await registry.metrics()}\n${await ofEdges.metrics()}`;
     },

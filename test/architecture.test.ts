@@ -122,7 +122,11 @@ test('the client, and the JSON it uses, import nothing of Node', () => {
 const EDGE = ['src/http', 'src/auth', 'src/routes'];
 
 test('the edge never sees subjects, units of work or the store, not even their types', () => {
-  const hidden = ['src/authority/subjects.ts', 'src/authority/unit-of-work.ts', 'src/store'];
+  const hidden = [
+    'src/authority/engine/subjects.ts',
+    'src/authority/engine/unit-of-work.ts',
+    'src/store',
+  ];
   assert.deepEqual(
     offending(
       ({ file, target }) =>
@@ -134,8 +138,8 @@ test('the edge never sees subjects, units of work or the store, not even their t
 
 test('nothing that the edge imports at run time leads to subjects, store or machines', () => {
   const hidden = [
-    'src/authority/subjects.ts',
-    'src/authority/unit-of-work.ts',
+    'src/authority/engine/subjects.ts',
+    'src/authority/engine/unit-of-work.ts',
     'src/store',
     'machines',
   ];

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { suite, test } from 'node:test';
-import { verifyAuditChain } from '../src/authority/audit.ts';
+import { verifyAuditChain } from '../src/authority/engine/audit.ts';
 import type { JsonObject } from '../src/json/value.ts';
 import { canonicalJson, jsonText } from '../src/json/write.ts';
 import { readAuditEntries } from '../src/store/lmdb.ts';

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite, type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { verifyAuditChain } from '../src/authority/audit.ts';
+import { verifyAuditChain } from '../src/authority/engine/audit.ts';
 import { type AuditEntry, GENESIS_HASH } from '../src/store/store.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import {

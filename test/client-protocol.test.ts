@@ -18,7 +18,7 @@ import { verifyBoundaryDecision } from 'mesh-network-authority/records/boundary-
 import { verifyMembership } from 'mesh-network-authority/records/capability-disclosure';
 import { verifyConsensusProof } from 'mesh-network-authority/records/consensus-proof';
 import { buildAccessIntent } from 'mesh-network-authority/records/data-usage';
-import type { Maker } from 'mesh-network-authority/records/maker';
+import type { Issuer } from 'mesh-network-authority/records/issuer';
 import {
   buildTrustEvidence,
   verifyTrustEvidence,
@@ -40,7 +40,7 @@ async function parties(na: TestAuthority) {
     now: () => na.clock.now(),
   });
   const signer = newKeyPair();
-  const beta: Maker = {
+  const beta: Issuer = {
     sovereignId: 'beta',
     keyId: signer.publicKey,
     signer,

@@ -3,16 +3,19 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { suite, test } from 'node:test';
 import type { Certificate } from '../machines/certificate.ts';
-import { createCrlPress, type PressingBeside } from '../src/authority/crl-press.ts';
-import { createDocumentBoard, createDocumentShelf } from '../src/authority/document-board.ts';
-import type { PublishedDocument } from '../src/authority/documents.ts';
-import { createRevocationLog } from '../src/authority/revocation-log.ts';
+import {
+  type CrlThreading,
+  createCrlPublisher,
+} from '../src/authority/publication/crl-publisher.ts';
+import { createRevocationLog } from '../src/authority/publication/revocation-log.ts';
 import { verifyText } from '../src/client/keys.ts';
+import type { PublishedDocument } from '../src/contract/documents.ts';
+import { createDocumentCache, createDocumentPublisher } from '../src/contract/publications.ts';
 import { longTextSignerFromSeed, signerFromSeed } from '../src/crypto/ed25519.ts';
 import { parseJsonBytes } from '../src/json/bytes.ts';
 import { canonicalJson } from '../src/json/write.ts';
 import { openLmdbStore } from '../src/store/lmdb.ts';
-import { startPressThread } from '../src/threads/press-thread.ts';
+import { startCrlThread } from '../src/threads/crl-thread.ts';
 import { formatInstant } from '../src/timestamp.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR } from './support/clock.ts';
@@ -21,28 +24,28 @@ import { get, joinedNode, operate, outcome, type TestNode } from './support/requ
 const DAY = 24 * HOUR;
 const NOW = Date.parse('2026-01-01T00:00:00Z');
 
-/** A press of its own, with a list that grows by hand. */
+/** A render of its own, with a list that grows by hand. */
 function pressOn(t: { after(end: () => Promise<void>): void }, seed: Buffer, how: Beside) {
   const signer = signerFromSeed(seed);
   const issuer = { ...signer, keyId: 'na-2026' };
   const revocations = createRevocationLog(signer.publicKey);
-  const board = createDocumentBoard();
-  const shelf = createDocumentShelf(board.versions);
-  board.follow(shelf.take);
+  const publisher = createDocumentPublisher();
+  const cache = createDocumentCache(publisher.versions);
+  publisher.follow(cache.take);
   const identity = { seed, publicKey: signer.publicKey, keyId: issuer.keyId };
-  const beside: PressingBeside | undefined =
+  const beside: CrlThreading | undefined =
     how === 'at once'
       ? undefined
       : {
           from: 0,
-          startThread: () => startPressThread(identity, failed),
+          startThread: () => startCrlThread(identity, failed),
           edgesCaughtUp: how.edgesCaughtUp,
         };
-  const press = createCrlPress({ issuer, revocations, board, beside });
-  t.after(() => press.close());
+  const render = createCrlPublisher({ issuer, revocations, publisher, beside });
+  t.after(() => render.close());
   let sequence = 0;
   return {
-    press,
+    render,
     revoke(count: number): void {
       for (let i = 0; i < count; i += 1) {
         sequence += 1;
@@ -60,10 +63,16 @@ function pressOn(t: { after(end: () => Promise<void>): void }, seed: Buffer, how
       }
     },
     async publish(): Promise<PublishedDocument> {
-      const { length } = press.content();
+      const { length } = render.content();
       const nextUpdate = NOW + DAY;
-      await press.publish({ sequence, crlId: `id-${sequence}`, issuedAt: NOW, nextUpdate, length });
-      const document = shelf.get('crl');
+      await render.publish({
+        sequence,
+        crlId: `id-${sequence}`,
+        issuedAt: NOW,
+        nextUpdate,
+        length,
+      });
+      const document = cache.get('crl');
       assert.ok(document);
       return document;
     },
@@ -81,7 +90,7 @@ suite('the thread that makes long lists', () => {
     const seed = randomBytes(32);
     const here = pressOn(t, seed, 'at once');
     const beside = pressOn(t, seed, { edgesCaughtUp: () => Promise.resolve() });
-    await beside.press.ready();
+    await beside.render.ready();
     for (const more of [0, 1, 1, 2000, 3, 1]) {
       here.revoke(more);
       beside.revoke(more);
@@ -89,14 +98,14 @@ suite('the thread that makes long lists', () => {
       assert.deepEqual(Buffer.from(made.bytes), Buffer.from(expected.bytes));
       assert.equal(made.etag, expected.etag);
       assert.equal(made.freshUntil, expected.freshUntil);
-      assert.deepEqual(beside.press.content(), here.press.content());
+      assert.deepEqual(beside.render.content(), here.render.content());
     }
   });
 
   test('signs what canonical JSON makes of the list', async (t) => {
     const seed = randomBytes(32);
     const beside = pressOn(t, seed, { edgesCaughtUp: () => Promise.resolve() });
-    await beside.press.ready();
+    await beside.render.ready();
     beside.revoke(5);
     const { bytes } = await beside.publish();
     const text = Buffer.from(bytes).toString('utf8');
@@ -112,7 +121,7 @@ suite('the thread that makes long lists', () => {
     const beside = pressOn(t, randomBytes(32), {
       edgesCaughtUp: () => new Promise((resolve) => (caughtUp = resolve)),
     });
-    await beside.press.ready();
+    await beside.render.ready();
     beside.revoke(1);
     const first = await beside.publish();
     const kept = Buffer.from(first.bytes).toString('latin1');
@@ -136,9 +145,9 @@ suite('the thread that makes long lists', () => {
   test('tells when it fails', async () => {
     const identity = { seed: randomBytes(32), publicKey: '', keyId: '' };
     const problem = await new Promise<unknown>((resolve) => {
-      const thread = startPressThread(identity, resolve);
+      const thread = startCrlThread(identity, resolve);
       const head = { sequence: 1, crlId: '', issuedAt: NOW, nextUpdate: NOW };
-      void thread.press({ ...head, length: 1 });
+      void thread.render({ ...head, length: 1 });
     });
     assert.match(String(problem), /names entries that are not there/);
   });
@@ -152,10 +161,10 @@ suite('the thread that makes long lists', () => {
 });
 
 suite('a long list', () => {
-  for (const pressThreadFrom of [0, 3]) {
-    const when = pressThreadFrom === 0 ? 'from the start' : 'once the list is long';
+  for (const crlThreadFrom of [0, 3]) {
+    const when = crlThreadFrom === 0 ? 'from the start' : 'once the list is long';
     test(`is current with each revocation, ${when}, and the same after a restart`, async () => {
-      await using na = await startTestAuthority({ pressThreadFrom });
+      await using na = await startTestAuthority({ crlThreadFrom });
       const nodes = await joinMany(na, 8);
       for (const [index, node] of nodes.entries()) {
         const answer = await revoke(na, node);
@@ -171,7 +180,7 @@ suite('a long list', () => {
   }
 
   test('is at least as new as each of 60 revocations at once when that is acknowledged', async () => {
-    await using na = await startTestAuthority({ pressThreadFrom: 0 });
+    await using na = await startTestAuthority({ crlThreadFrom: 0 });
     const nodes = await joinMany(na, 60);
     const seen = new Map<number, string>();
     const answers = await Promise.all(
@@ -198,7 +207,7 @@ suite('a long list', () => {
   });
 
   test('is there when a revocation that came before is repeated', async () => {
-    await using na = await startTestAuthority({ pressThreadFrom: 0 });
+    await using na = await startTestAuthority({ crlThreadFrom: 0 });
     const node = await joinedNode(na);
     const answers = Array.from({ length: 10 }, async () => {
       const { body } = await revoke(na, node);
@@ -209,7 +218,7 @@ suite('a long list', () => {
   });
 
   test('is re-issued once when next_update has come, however many ask', async () => {
-    await using na = await startTestAuthority({ pressThreadFrom: 0 });
+    await using na = await startTestAuthority({ crlThreadFrom: 0 });
     const nodes = await joinMany(na, 3);
     for (const node of nodes) await revoke(na, node);
     const before = (await get(na, '/crl')).body;
@@ -223,7 +232,7 @@ suite('a long list', () => {
   });
 
   test('keeps what was acknowledged when the authority stops at work', async () => {
-    await using na = await startTestAuthority({ pressThreadFrom: 0 });
+    await using na = await startTestAuthority({ crlThreadFrom: 0 });
     const nodes = await joinMany(na, 30);
     const acknowledged: string[] = [];
     const revocations = nodes.map(async (node) => {
@@ -243,10 +252,10 @@ suite('a long list', () => {
     assert.equal((await get(third, '/crl')).text, text);
   });
 
-  for (const pressThreadFrom of [0, 1000]) {
-    const where = pressThreadFrom === 0 ? 'a thread' : 'no thread';
+  for (const crlThreadFrom of [0, 1000]) {
+    const where = crlThreadFrom === 0 ? 'a thread' : 'no thread';
     test(`gets a new sequence, with ${where}, when its entries are not those that were signed`, async () => {
-      await using na = await startTestAuthority({ pressThreadFrom });
+      await using na = await startTestAuthority({ crlThreadFrom });
       const nodes = await joinMany(na, 2);
       for (const node of nodes) await revoke(na, node);
       const before = (await get(na, '/crl')).body;

@@ -437,30 +437,30 @@ test('GET /metrics is the Prometheus text form, each figure a gauge with its hel
   }
 });
 
-test('the five figures follow joins, renewals, revocations, time and restarts', async () => {
+test('the five counts follow joins, renewals, revocations, time and restarts', async () => {
   await using na = await startTestAuthority();
-  const figures = async (authority = na) => {
+  const counts = async (authority = na) => {
     const answer = await get(authority, '/metrics');
     return FIGURES.map((figure) => Number(metric(answer, figure)));
   };
-  assert.deepEqual(await figures(), [0, 0, 0, 0, 0]);
+  assert.deepEqual(await counts(), [0, 0, 0, 0, 0]);
   const node = await joinedNode(na);
   const other = await joinedNode(na);
-  assert.deepEqual(await figures(), [2, 2, 0, 0, 0]);
+  assert.deepEqual(await counts(), [2, 2, 0, 0, 0]);
   await get(na, '/policy');
-  assert.deepEqual(await figures(), [2, 2, 0, 0, 1]);
+  assert.deepEqual(await counts(), [2, 2, 0, 0, 1]);
   await nodeRequest(na, '/renew', other.key, { cert_id: other.certId });
-  assert.deepEqual(await figures(), [3, 2, 0, 0, 1]);
+  assert.deepEqual(await counts(), [3, 2, 0, 0, 1]);
   await operate(na, '/admin/revoke', { cert_id: node.certId });
-  assert.deepEqual(await figures(), [3, 1, 1, 1, 1]);
+  assert.deepEqual(await counts(), [3, 1, 1, 1, 1]);
   na.clock.advance(299_999);
-  assert.deepEqual(await figures(), [3, 1, 1, 1, 1]);
+  assert.deepEqual(await counts(), [3, 1, 1, 1, 1]);
   na.clock.advance(1);
-  assert.deepEqual(await figures(), [3, 0, 1, 1, 1]);
+  assert.deepEqual(await counts(), [3, 0, 1, 1, 1]);
   await heartbeat(na, other);
-  assert.deepEqual(await figures(), [3, 1, 1, 1, 1]);
+  assert.deepEqual(await counts(), [3, 1, 1, 1, 1]);
   await using again = await na.restart();
-  assert.deepEqual(await figures(again), [3, 1, 1, 1, 1]);
+  assert.deepEqual(await counts(again), [3, 1, 1, 1, 1]);
 });
 
 test('no id, key, token or raw path is in the metrics', async () => {

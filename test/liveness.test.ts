@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { createCertificateIndex } from '../src/authority/certificate-index.ts';
-import { createLiveness } from '../src/authority/liveness.ts';
-import { createNonceWindows } from '../src/authority/nonces.ts';
-import type { PulseSight } from '../src/authority/pulse-walk.ts';
-import { createSubjects } from '../src/authority/subjects.ts';
+import { createSubjects } from '../src/authority/engine/subjects.ts';
+import { createCertificateIndex } from '../src/authority/enrolment/certificate-index.ts';
+import { createLiveness } from '../src/authority/liveness/last-contact.ts';
+import type { ContactView } from '../src/authority/liveness/roster-walk.ts';
+import { createNonceWindows } from '../src/authority/replay/nonces.ts';
 
 const WINDOW = 1000;
 
@@ -84,7 +84,7 @@ test('a walk visits what was active when it began, as it was then, whatever happ
   );
 });
 
-function sightOf({ id, lastSeen, status, remoteAddr }: PulseSight): readonly unknown[] {
+function sightOf({ id, lastSeen, status, remoteAddr }: ContactView): readonly unknown[] {
   return [id, lastSeen, status, remoteAddr];
 }
 

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { test } from 'node:test';
-import { verifyAuditChain } from '../src/authority/audit.ts';
+import { verifyAuditChain } from '../src/authority/engine/audit.ts';
 import type { JsonObject } from '../src/json/value.ts';
 import { readAuditEntries } from '../src/store/lmdb.ts';
 import { GENESIS_HASH } from '../src/store/store.ts';

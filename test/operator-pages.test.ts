@@ -236,7 +236,7 @@ suite('in a browser', () => {
     assert.equal(await visit.page.locator('.graph-picture').count(), 0);
   });
 
-  test('the dashboard tells posture, figures, what is urgent, changes, feeds and the trust cycle', async () => {
+  test('the dashboard tells posture, counts, what is urgent, changes, feeds and the trust cycle', async () => {
     const na = await small();
     await using visit = await (await browser()).visit(`${na.url}/dashboard`);
     const field = (name: string) => visit.page.innerText(`[data-field="${name}"]`);

@@ -1,8 +1,8 @@
 /** Policy versions (spec, state table and privileged routes; wire rules 4.10, 5.4). */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createDocumentBoard, createDocumentShelf } from '../src/authority/document-board.ts';
-import { openAuthority } from '../src/authority/open-authority.ts';
+import { openAuthority } from '../src/authority/open.ts';
+import { createDocumentCache, createDocumentPublisher } from '../src/contract/publications.ts';
 import { JsonFloat, type JsonObject, type JsonValue } from '../src/json/value.ts';
 import { systemRuntime } from '../src/runtime.ts';
 import { openLmdbStore } from '../src/store/lmdb.ts';
@@ -447,9 +447,9 @@ test('first reads beside the first publications never bring an older policy back
 
 test('a read that comes between two publications of one turn does not bring the first one back', async () => {
   await using folder = networkFolder('alpha');
-  const board = createDocumentBoard();
-  const documents = createDocumentShelf(board.versions);
-  board.follow(documents.take);
+  const publisher = createDocumentPublisher();
+  const documents = createDocumentCache(publisher.versions);
+  publisher.follow(documents.take);
   const authority = await openAuthority({
     settings: {
       networkName: 'alpha',
@@ -467,7 +467,7 @@ test('a read that comes between two publications of one turn does not bring the 
     signer: newKey(),
     runtime: systemRuntime,
     store: openLmdbStore(folder.path),
-    board,
+    publisher,
     log: () => undefined,
     fatal(cause) {
       throw cause;

@@ -1,7 +1,7 @@
 /** Revocation feeds, our own and imported ones (spec, Revocation feed rows; wire rules 4.14, 5.10). */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { verifyAuditChain } from '../src/authority/audit.ts';
+import { verifyAuditChain } from '../src/authority/engine/audit.ts';
 import { parseJson } from '../src/json/parse.ts';
 import { JsonFloat, type JsonObject, type JsonValue } from '../src/json/value.ts';
 import { readAuditEntries } from '../src/store/lmdb.ts';

@@ -419,7 +419,7 @@ test('a restart keeps certificates, revocations, operator keys, liveness and the
   assert.equal(refused.body.error.message, 'Unknown admin key');
 });
 
-/** The five figures of the service itself. */
+/** The five counts of the service itself. */
 async function figuresOf(na: TestAuthority): Promise<string[]> {
   const { text } = await get(na, '/metrics');
   const figure = /^mesh_na_(issued_certs|active_nodes|revoked_certs|crl_sequence|policy_versions)/;

@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { type Certificate, UNTOUCHED } from '../machines/certificate.ts';
-import { createLiveness } from '../src/authority/liveness.ts';
-import { restoreSubjects } from '../src/authority/restore-subjects.ts';
-import { createSubjects, type Subject, toSubject } from '../src/authority/subjects.ts';
-import { createTextIndex, NONE } from '../src/authority/text-index.ts';
+import { restoreSubjects } from '../src/authority/engine/restore.ts';
+import { createSubjects, type Subject, toSubject } from '../src/authority/engine/subjects.ts';
+import { createLiveness } from '../src/authority/liveness/last-contact.ts';
+import { createTextIndex, NONE } from '../src/authority/tables/text-index.ts';
 import type { StoredLiveness, StoredSubject, SubjectWrite } from '../src/store/store.ts';
 
 const ID = fc.oneof(fc.constantFrom('', 'a', 'b', '__proto__'), fc.uuid(), fc.string());

@@ -18,7 +18,7 @@ import {
   readDataAccessIntent,
   readDataLicensePolicy,
 } from '../src/records/data-usage.ts';
-import type { Maker } from '../src/records/maker.ts';
+import type { Issuer } from '../src/records/issuer.ts';
 import { recordReader } from '../src/records/record.ts';
 import { isSinglySignedByAny } from '../src/records/signed-record.ts';
 import {
@@ -71,8 +71,8 @@ function readAs<T extends JsonObject>(
   return record;
 }
 
-/** A maker of the vectors, whose next ids are these. */
-function makerOf(sovereignId: string, signer: Signer, ...ids: unknown[]): Maker {
+/** A issuer of the vectors, whose next ids are these. */
+function issuerOf(sovereignId: string, signer: Signer, ...ids: unknown[]): Issuer {
   const uuid = () => String(ids.shift());
   return { sovereignId, keyId: signer.publicKey, signer, now: NOW, uuid };
 }
@@ -113,8 +113,8 @@ for (const vector of vectorsNamed('trust_evidence.json', 'te-001')) {
     const evidence = readAs(readTrustEvidence, vector, 'evidence');
     const decision = readTrustDecision(evidence);
     assert.ok(decision !== null);
-    const maker = makerOf(evidence.issuer_sovereign_id, goldenKey('na'), evidence.evidence_id);
-    assert.deepEqual(buildTrustEvidence(maker, decision, digest), evidence);
+    const issuer = issuerOf(evidence.issuer_sovereign_id, goldenKey('na'), evidence.evidence_id);
+    assert.deepEqual(buildTrustEvidence(issuer, decision, digest), evidence);
   });
 }
 
@@ -164,9 +164,9 @@ test(`${nullification.title}: the same proof makes the same nullifier`, () => {
   const key = goldenKey('b');
   assert.equal(isSinglySignedByAny(nullifier, [key.publicKey]), true);
   assert.equal(isSinglySignedByAny(nullifier, [newKey().publicKey]), false);
-  const maker = makerOf('sovereign-b', key, nullifier.nullifier_id);
+  const issuer = issuerOf('sovereign-b', key, nullifier.nullifier_id);
   const nonce = Buffer.from(nullifier.nonce, 'hex');
-  assert.deepEqual(buildNullifier(maker, proof, nonce), given);
+  assert.deepEqual(buildNullifier(issuer, proof, nonce), given);
 });
 
 test(`${nullification.title}: it is issued like that, and once`, async () => {

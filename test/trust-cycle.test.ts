@@ -1,11 +1,11 @@
 /** The built-in trust cycle (spec, Events; wire rules 6.5): what it checks, tells and leaves behind. */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { walkTrustCycle } from '../src/authority/trust-cycle.ts';
+import { walkTrustCycle } from '../src/authority/recognition/trust-cycle.ts';
 import { sha256Hex } from '../src/crypto/digest.ts';
 import type { Signer } from '../src/crypto/ed25519.ts';
 import { canonicalJson } from '../src/json/write.ts';
-import type { Maker } from '../src/records/maker.ts';
+import type { Issuer } from '../src/records/issuer.ts';
 import { systemRuntime } from '../src/runtime.ts';
 import { readAuditEntries } from '../src/store/lmdb.ts';
 import { formatInstant } from '../src/timestamp.ts';
@@ -168,7 +168,7 @@ suite('what it leaves behind', () => {
 suite('what it finds', () => {
   const now = systemRuntime.now();
 
-  function maker(sovereignId: string, signer: Signer = newKey()): Maker {
+  function issuer(sovereignId: string, signer: Signer = newKey()): Issuer {
     return { sovereignId, keyId: 'key', signer, now, uuid: systemRuntime.uuid };
   }
 
@@ -178,7 +178,7 @@ suite('what it finds', () => {
   }
 
   test('every step holds with keys that sign', () => {
-    const course = walkTrustCycle(maker('alpha'), maker('beta'));
+    const course = walkTrustCycle(issuer('alpha'), issuer('beta'));
     assert.deepEqual(course, { passed: STEPS, failedStep: null });
   });
 
@@ -193,7 +193,7 @@ suite('what it finds', () => {
     ],
   ] as const) {
     test(`${name} fails the step ${failedStep}, and nothing after it is tried`, () => {
-      const course = walkTrustCycle(maker('alpha', local), maker('beta', peer));
+      const course = walkTrustCycle(issuer('alpha', local), issuer('beta', peer));
       const passed = STEPS.slice(0, STEPS.indexOf(failedStep));
       assert.deepEqual(course, { passed, failedStep });
     });
@@ -209,7 +209,7 @@ suite('what it finds', () => {
         return signed === 1 ? key.sign(text) : newKey().sign(text);
       },
     };
-    const { failedStep } = walkTrustCycle(maker('alpha'), maker('beta', forgetful));
+    const { failedStep } = walkTrustCycle(issuer('alpha'), issuer('beta', forgetful));
     assert.equal(failedStep, 'feed_imported');
   });
 });

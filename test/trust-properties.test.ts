@@ -41,8 +41,8 @@ import {
   readDataLicensePolicy,
   readDataSourceDescriptor,
 } from '../src/records/data-usage.ts';
+import type { Issuer } from '../src/records/issuer.ts';
 import { justificationDigest, readJustificationProof } from '../src/records/justification-proof.ts';
-import type { Maker } from '../src/records/maker.ts';
 import { type Fresh, instantOf, type RecordReader, recordReader } from '../src/records/record.ts';
 import {
   isSinglySignedByAny,
@@ -857,7 +857,7 @@ const JUSTIFICATION = readJustificationProof({
   proof_issued_at: FAR[0],
   issuer_sovereign_id: 'alpha',
 });
-const MAKER: Maker = {
+const MAKER: Issuer = {
   sovereignId: 'alpha',
   keyId: 'key',
   signer: SIGNER,

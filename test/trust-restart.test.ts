@@ -1,7 +1,7 @@
 /** Everything that is persisted is there again after a restart, byte for byte (spec, What the service does). */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { verifyAuditChain } from '../src/authority/audit.ts';
+import { verifyAuditChain } from '../src/authority/engine/audit.ts';
 import { signAgentDescriptor } from '../src/client/sign-agent.ts';
 import { parseJson } from '../src/json/parse.ts';
 import type { JsonObject, JsonValue } from '../src/json/value.ts';

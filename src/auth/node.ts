@@ -2,7 +2,7 @@
  * A node's proof of possession (wire rules 3.1, 3.3): a signed body, or the header `X-Mesh-Node-Proof`,
  * which decides alone when it is present. The authority judges the nonce and the certificate.
  */
-import type { NodeClaim, NodeProofVerdict } from '../authority/commands.ts';
+import type { NodeClaim, NodeProofVerdict } from '../contract/claims.ts';
 import { sha256Hex } from '../crypto/digest.ts';
 import { verifySignature } from '../crypto/ed25519.ts';
 import type { JsonObject } from '../json/value.ts';

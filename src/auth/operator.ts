@@ -2,7 +2,7 @@
  * Operator headers (wire rules 2.1 to 2.3). This is the edge's half of the checks: it judges headers,
  * timestamp and signature; the authority judges the key, the nonce and the tier.
  */
-import type { OperatorClaim, OperatorProofVerdict } from '../authority/commands.ts';
+import type { OperatorClaim, OperatorProofVerdict } from '../contract/claims.ts';
 import { verifySignature } from '../crypto/ed25519.ts';
 import type { JsonObject } from '../json/value.ts';
 import { canonicalJson } from '../json/write.ts';

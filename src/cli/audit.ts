@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
-import { verifyAuditChain } from '../authority/audit.ts';
+import { verifyAuditChain } from '../authority/engine/audit.ts';
 import { jsonText } from '../json/write.ts';
 import { type AuditEntry, GENESIS_HASH } from '../store/store.ts';
 import { EXIT, failure } from './exit-codes.ts';

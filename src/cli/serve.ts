@@ -92,7 +92,7 @@ async function start(
       clock: null,
       destination,
       startThread: startEdgeThread,
-      pressThreadFrom: null,
+      crlThreadFrom: null,
       version: packageVersion(),
       commands,
       onFatal() {

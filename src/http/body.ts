@@ -1,7 +1,7 @@
 /** Request bodies: from bytes to a JSON object, and from an object to what a schema promises. */
 import type { Static, TObject } from 'typebox';
 import { Compile } from 'typebox/compile';
-import type { Input } from '../authority/commands.ts';
+import type { Input } from '../contract/claims.ts';
 import { parseJsonBytes } from '../json/bytes.ts';
 import { isJsonObject, JsonFloat, type JsonObject, type JsonValue } from '../json/value.ts';
 import { Refusal, type RefusalName } from '../refusal.ts';

@@ -1,8 +1,8 @@
 /** What routes work with. The edge never sees subjects or store: commands go out, answers come back. */
 import type { NodeAuthSettings } from '../auth/node.ts';
 import type { OperatorAuthSettings } from '../auth/operator.ts';
-import type { DocumentShelf } from '../authority/document-board.ts';
-import type { Call } from '../authority/open-authority.ts';
+import type { Call } from '../authority/open.ts';
+import type { DocumentCache } from '../contract/publications.ts';
 import type { Logger } from '../log/logger.ts';
 import type { EdgeMetrics } from '../metrics.ts';
 import type { GenesisBlock } from '../records/genesis.ts';
@@ -29,7 +29,7 @@ export interface EdgeSettings {
 export interface Edge {
   readonly settings: EdgeSettings;
   readonly call: Call;
-  readonly documents: DocumentShelf;
+  readonly documents: DocumentCache;
   readonly limits: RateLimits;
   readonly liveRenderers: LiveRenderers;
   /** One number that all threads see: how many look at a live page. */

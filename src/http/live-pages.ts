@@ -2,8 +2,9 @@
  * Live pages: whoever looks at one is sent its newest content as soon as the document behind it changes.
  * A change is rendered once, whatever the number of viewers.
  */
-import type { DocumentShelf } from '../authority/document-board.ts';
-import { documentText, type PublishedDocument } from '../authority/documents.ts';
+
+import { documentText, type PublishedDocument } from '../contract/documents.ts';
+import type { DocumentCache } from '../contract/publications.ts';
 
 export const LIVE_TOPICS = ['dashboard', 'connectome'] as const;
 export type LiveTopic = (typeof LIVE_TOPICS)[number];
@@ -26,7 +27,7 @@ export function isLiveTopic(text: string): text is LiveTopic {
 
 /** `isWatched` spares the work of rendering for nobody. */
 export function createLivePages(
-  documents: DocumentShelf,
+  documents: DocumentCache,
   renderers: LiveRenderers,
   networkName: string,
   isWatched: (topic: LiveTopic) => boolean,

@@ -7,7 +7,7 @@
  */
 import { judgeOperator, type OperatorHeaders } from '../auth/operator.ts';
 import type { SignedRequest } from '../auth/signed-request.ts';
-import type { OperatorClaim } from '../authority/commands.ts';
+import type { OperatorClaim } from '../contract/claims.ts';
 import type { JsonObject } from '../json/value.ts';
 import { Refusal } from '../refusal.ts';
 import { parseBody } from './body.ts';

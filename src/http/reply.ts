@@ -1,8 +1,8 @@
 /** What a route answers with, and the one place that renders the error envelope (spec, Errors). */
 import { promisify } from 'node:util';
 import { gzip, gzipSync } from 'node:zlib';
-import type { Answer } from '../authority/commands.ts';
-import type { PublishedDocument } from '../authority/documents.ts';
+import type { Answer } from '../contract/claims.ts';
+import type { PublishedDocument } from '../contract/documents.ts';
 import type { JsonObject } from '../json/value.ts';
 import { jsonText } from '../json/write.ts';
 import { REFUSALS, type RefusalName } from '../refusal.ts';

@@ -4,7 +4,7 @@
  */
 import type { TObject, TSchema } from 'typebox';
 import type { SignedRequest } from '../auth/signed-request.ts';
-import type { OperatorClaim } from '../authority/commands.ts';
+import type { OperatorClaim } from '../contract/claims.ts';
 import type { RefusalName } from '../refusal.ts';
 import type { Edge } from './edge.ts';
 import type { RateBucket } from './rate-limit.ts';

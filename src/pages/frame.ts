@@ -3,7 +3,7 @@
  * nothing else be loaded. Links are relative, so that the pages also work below a path of a proxy; all
  * pages are one segment deep for that.
  */
-import { publishedDocument } from '../authority/documents.ts';
+import { publishedDocument } from '../contract/documents.ts';
 import type { HtmlPage } from '../http/reply.ts';
 import type { InlineCode } from './inline-code.ts';
 import { STYLE } from './style.ts';

@@ -11,7 +11,7 @@ import type { JsonObject } from '../json/value.ts';
 import { canonicalJson } from '../json/write.ts';
 import { formatInstant } from '../timestamp.ts';
 import { MAX_CAPABILITIES, MAX_SIGNATURES } from './bounds.ts';
-import type { Maker, Unbuilt } from './maker.ts';
+import type { Issuer, Unbuilt } from './issuer.ts';
 import {
   BoundedSignatures,
   Datetime,
@@ -122,21 +122,21 @@ export interface OfferRequest {
 
 /** `evidence` is ours about the responder. */
 export function buildOffer(
-  maker: Maker,
+  issuer: Issuer,
   { responder, terms, expiresAt }: OfferRequest,
   evidence: TrustEvidence,
 ): CapabilityOffer {
   const offer = {
-    offer_id: maker.uuid(),
-    offerer_sovereign_id: maker.sovereignId,
+    offer_id: issuer.uuid(),
+    offerer_sovereign_id: issuer.sovereignId,
     responder_sovereign_id: responder,
     requested_terms: termsOf(terms),
     graph_digest: evidence.graph_digest,
     offerer_evidence: evidence,
     expires_at: expiresAt,
-    created_at: formatInstant(maker.now),
+    created_at: formatInstant(issuer.now),
   };
-  const { signatures } = signRecord(offer, maker.signer, maker.keyId);
+  const { signatures } = signRecord(offer, issuer.signer, issuer.keyId);
   return { ...offer, signatures: [...signatures] };
 }
 
@@ -177,7 +177,7 @@ export function offerProblem(offer: CapabilityOffer, known: OfferKnowledge): Off
 
 /** Answers a usable offer with narrower terms; `evidence` is about the offerer. */
 export function buildCounter(
-  maker: Maker,
+  issuer: Issuer,
   offer: CapabilityOffer,
   terms: RequestedTerms,
   evidence: TrustEvidence,
@@ -189,17 +189,17 @@ export function buildCounter(
   return {
     ...agreed,
     expires_at: offer.expires_at,
-    signatures: [signatureOver(agreementText(agreed), maker.signer, maker.keyId)],
+    signatures: [signatureOver(agreementText(agreed), issuer.signer, issuer.keyId)],
   };
 }
 
 /** Accepts a usable offer as it stands; `evidence` is about the offerer. */
 export function acceptOffer(
-  maker: Maker,
+  issuer: Issuer,
   offer: CapabilityOffer,
   evidence: TrustEvidence,
 ): AgreementRecord {
-  return establish(maker, agreedMembers(offer, offer.requested_terms, evidence), []);
+  return establish(issuer, agreedMembers(offer, offer.requested_terms, evidence), []);
 }
 
 export type CounterProblem =
@@ -236,7 +236,7 @@ export function counterProblem(
 
 /** Makes the agreement of a counter that can be accepted: the responder's signature, then ours. */
 export function acceptCounter(
-  maker: Maker,
+  issuer: Issuer,
   counter: CapabilityCounter,
   offer: CapabilityOffer,
 ): AgreementRecord {
@@ -251,7 +251,7 @@ export function acceptCounter(
     responder_evidence,
     graph_digest,
   };
-  return establish(maker, agreed, counter.signatures);
+  return establish(issuer, agreed, counter.signatures);
 }
 
 function agreedMembers(
@@ -271,15 +271,15 @@ function agreedMembers(
 }
 
 function establish(
-  maker: Maker,
+  issuer: Issuer,
   agreed: AgreedMembers,
   earlier: readonly SignatureItem[],
 ): AgreementRecord {
-  const ours = signatureOver(agreementText(agreed), maker.signer, maker.keyId);
+  const ours = signatureOver(agreementText(agreed), issuer.signer, issuer.keyId);
   return {
-    agreement_id: maker.uuid(),
+    agreement_id: issuer.uuid(),
     ...agreed,
-    established_at: formatInstant(maker.now),
+    established_at: formatInstant(issuer.now),
     expires_at: agreed.agreed_terms.valid_until,
     signatures: [...earlier, ours],
   };

@@ -5,7 +5,7 @@
 import Type, { type Static } from 'typebox';
 import { formatInstant } from '../timestamp.ts';
 import { type AgreementRecord, isAgreedByAny } from './agreement.ts';
-import type { Maker, Unbuilt } from './maker.ts';
+import type { Issuer, Unbuilt } from './issuer.ts';
 import {
   Datetime,
   FreshDatetime,
@@ -67,27 +67,27 @@ export interface BoundaryRequest {
 
 /** Decides a request under an agreement that carries our own signature. */
 export function buildBoundaryDecision(
-  maker: Maker,
+  issuer: Issuer,
   agreement: AgreementRecord,
   request: BoundaryRequest,
 ): BoundaryDecision | Unbuilt<'agreement_not_signed_here'> {
-  if (!isAgreedByAny(agreement, [maker.signer.publicKey])) {
+  if (!isAgreedByAny(agreement, [issuer.signer.publicKey])) {
     return { unbuilt: 'agreement_not_signed_here' };
   }
-  const { results, denial } = evaluateGates(agreement, request, maker.now);
+  const { results, denial } = evaluateGates(agreement, request, issuer.now);
   const decision = {
-    decision_id: maker.uuid(),
-    context_id: request.contextId ?? maker.uuid(),
+    decision_id: issuer.uuid(),
+    context_id: request.contextId ?? issuer.uuid(),
     agreement_id: agreement.agreement_id,
     authorized: denial === null,
     denial_reason: denial,
     gate_results: results,
-    decision_made_at: formatInstant(maker.now),
-    decision_valid_until: formatInstant(validUntil(agreement, denial === null, maker.now)),
-    operator_sovereign_id: maker.sovereignId,
+    decision_made_at: formatInstant(issuer.now),
+    decision_valid_until: formatInstant(validUntil(agreement, denial === null, issuer.now)),
+    operator_sovereign_id: issuer.sovereignId,
     freshness_proof: null,
   };
-  return signSingly(decision, maker.signer, maker.keyId);
+  return signSingly(decision, issuer.signer, issuer.keyId);
 }
 
 /** An authorization never outlives its agreement. */

@@ -9,7 +9,7 @@ import { formatInstant } from '../timestamp.ts';
 import { type AgreementRecord, isAgreedByAny } from './agreement.ts';
 import { MAX_PATH_NODES } from './bounds.ts';
 import { leafHash, merklePath, merkleRoot, pathLength, rootOfPath } from './capability-tree.ts';
-import type { Maker, Unbuilt } from './maker.ts';
+import type { Issuer, Unbuilt } from './issuer.ts';
 import {
   Datetime,
   FreshDatetime,
@@ -75,7 +75,7 @@ export type CommitProblem =
 
 /** Whether the capabilities may go beyond those of the agreement is the deployment's choice. */
 export function buildCommitment(
-  maker: Maker,
+  issuer: Issuer,
   agreement: AgreementRecord,
   capabilities: readonly string[],
   withinAgreement: boolean,
@@ -85,18 +85,18 @@ export function buildCommitment(
   if (withinAgreement && !capabilities.every((capability) => agreed.has(capability))) {
     return { unbuilt: 'capability_not_agreed' };
   }
-  if (!isAgreedByAny(agreement, [maker.signer.publicKey])) {
+  if (!isAgreedByAny(agreement, [issuer.signer.publicKey])) {
     return { unbuilt: 'agreement_not_signed_here' };
   }
   const commitment = {
-    commitment_id: maker.uuid(),
+    commitment_id: issuer.uuid(),
     merkle_root: merkleRoot(capabilities),
     capability_count: capabilities.length,
     agreement_id: agreement.agreement_id,
-    committed_at: formatInstant(maker.now),
-    issuer_sovereign_id: maker.keyId,
+    committed_at: formatInstant(issuer.now),
+    issuer_sovereign_id: issuer.keyId,
   };
-  return signSingly(commitment, maker.signer, maker.keyId);
+  return signSingly(commitment, issuer.signer, issuer.keyId);
 }
 
 export interface Disclosure {
@@ -165,17 +165,17 @@ export function membershipProofDigest(proof: CapabilityMembershipProof): string 
 }
 
 export function buildNullifier(
-  maker: Maker,
+  issuer: Issuer,
   proof: CapabilityMembershipProof,
   nonce: Buffer,
 ): CapabilityNullifier {
   const nullifier = {
-    nullifier_id: maker.uuid(),
+    nullifier_id: issuer.uuid(),
     proof_id: proof.proof_id,
     nonce: nonce.toString('hex'),
-    issued_at: formatInstant(maker.now),
-    expires_at: formatInstant(maker.now + NULLIFIER_VALIDITY),
-    prover_sovereign_id: maker.keyId,
+    issued_at: formatInstant(issuer.now),
+    expires_at: formatInstant(issuer.now + NULLIFIER_VALIDITY),
+    prover_sovereign_id: issuer.keyId,
   };
-  return signSingly(nullifier, maker.signer, maker.keyId);
+  return signSingly(nullifier, issuer.signer, issuer.keyId);
 }

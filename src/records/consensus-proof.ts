@@ -10,8 +10,8 @@ import { canonicalJson } from '../json/write.ts';
 import { formatInstant } from '../timestamp.ts';
 import { MAX_VALIDATORS, MAX_VOTES } from './bounds.ts';
 import { CASCADE_THRESHOLD, type Cascade, firstOfEachValidator, scoreCascade } from './cascade.ts';
+import type { Issuer, Unbuilt } from './issuer.ts';
 import type { JustificationProof } from './justification-proof.ts';
-import type { Maker, Unbuilt } from './maker.ts';
 import {
   Datetime,
   FreshDatetime,
@@ -60,7 +60,7 @@ export type AssemblyProblem = 'threshold_out_of_range' | 'threshold_not_met' | '
 
 /** Signatures of votes are not verified here: no keys are given. */
 export function assembleConsensusProof(
-  maker: Maker,
+  issuer: Issuer,
   justification: JustificationProof,
   { votes, requiredThreshold, validators }: Ballots,
 ): Assembled | Unbuilt<AssemblyProblem> {
@@ -77,8 +77,8 @@ export function assembleConsensusProof(
   if (supporting.length < requiredThreshold) return { unbuilt: 'threshold_not_met' };
   const cascade = scoreCascade(supporting);
   if (cascade.blocked) return { unbuilt: 'cascade_detected' };
-  const consensusId = maker.uuid();
-  const assessment = assess(maker, consensusId, cascade);
+  const consensusId = issuer.uuid();
+  const assessment = assess(issuer, consensusId, cascade);
   const proof = {
     consensus_id: consensusId,
     proof_id,
@@ -86,16 +86,16 @@ export function assembleConsensusProof(
     required_threshold: requiredThreshold,
     validator_sovereign_ids: [...validators],
     votes: [...votes],
-    reached_at: formatInstant(maker.now),
-    expires_at: formatInstant(maker.now + PROOF_VALIDITY),
+    reached_at: formatInstant(issuer.now),
+    expires_at: formatInstant(issuer.now + PROOF_VALIDITY),
     cascade_assessment_digest: sha256Hex(canonicalJson(assessment)),
   };
-  return { proof: signSingly(proof, maker.signer, maker.keyId), assessment };
+  return { proof: signSingly(proof, issuer.signer, issuer.keyId), assessment };
 }
 
-function assess(maker: Maker, consensusId: string, cascade: Cascade): JsonObject {
+function assess(issuer: Issuer, consensusId: string, cascade: Cascade): JsonObject {
   return {
-    assessment_id: maker.uuid(),
+    assessment_id: issuer.uuid(),
     consensus_id: consensusId,
     cascade_score: new JsonFloat(cascade.score),
     context_divergence_score: new JsonFloat(cascade.contextDivergence),
@@ -103,7 +103,7 @@ function assess(maker: Maker, consensusId: string, cascade: Cascade): JsonObject
     modal_context_digest: cascade.modalDigest,
     approve_vote_count: cascade.approvals,
     unique_context_count: cascade.uniqueDigests,
-    assessed_at: formatInstant(maker.now),
+    assessed_at: formatInstant(issuer.now),
     blocked: cascade.blocked,
     threshold_used: new JsonFloat(CASCADE_THRESHOLD),
   };

@@ -5,7 +5,7 @@
 import Type, { type Static } from 'typebox';
 import { formatInstant } from '../timestamp.ts';
 import { MAX_ACCESS_TYPES, MAX_SOURCES } from './bounds.ts';
-import type { Maker } from './maker.ts';
+import type { Issuer } from './issuer.ts';
 import { Datetime, FreshId, instantOf, nullable, recordReader, SignatureItem } from './record.ts';
 import { isSinglySignedByAny, signSingly } from './signed-record.ts';
 
@@ -69,10 +69,10 @@ export interface LicenseTerms {
   readonly validUntil: string;
 }
 
-export function buildLicensePolicy(maker: Maker, terms: LicenseTerms): DataLicensePolicy {
+export function buildLicensePolicy(issuer: Issuer, terms: LicenseTerms): DataLicensePolicy {
   const policy = {
-    policy_id: maker.uuid(),
-    licensor_sovereign_id: maker.sovereignId,
+    policy_id: issuer.uuid(),
+    licensor_sovereign_id: issuer.sovereignId,
     licensee_sovereign_id: terms.licensee,
     allowed_source_ids: [...terms.sourceIds],
     allowed_access_types: [...terms.accessTypes],
@@ -81,7 +81,7 @@ export function buildLicensePolicy(maker: Maker, terms: LicenseTerms): DataLicen
     valid_from: terms.validFrom,
     valid_until: terms.validUntil,
   };
-  return signSingly(policy, maker.signer, maker.keyId);
+  return signSingly(policy, issuer.signer, issuer.keyId);
 }
 
 export interface DeclaredAccess {
@@ -93,18 +93,18 @@ export interface DeclaredAccess {
 }
 
 /** The key id of an intent is the agent's sovereign id. */
-export function buildAccessIntent(maker: Maker, access: DeclaredAccess): DataAccessIntent {
+export function buildAccessIntent(issuer: Issuer, access: DeclaredAccess): DataAccessIntent {
   const intent = {
-    intent_id: maker.uuid(),
-    agent_sovereign_id: maker.sovereignId,
-    decision_id: access.decisionId ?? maker.uuid(),
+    intent_id: issuer.uuid(),
+    agent_sovereign_id: issuer.sovereignId,
+    decision_id: access.decisionId ?? issuer.uuid(),
     declared_sources: [...access.sources],
     declared_access_types: [...access.accessTypes],
     estimated_volume_bytes: access.estimatedVolume,
-    declared_at: formatInstant(maker.now),
-    expires_at: formatInstant(maker.now + INTENT_VALIDITY),
+    declared_at: formatInstant(issuer.now),
+    expires_at: formatInstant(issuer.now + INTENT_VALIDITY),
   };
-  return signSingly(intent, maker.signer, maker.sovereignId);
+  return signSingly(intent, issuer.signer, issuer.sovereignId);
 }
 
 export const VIOLATION_TYPES = [

@@ -5,7 +5,7 @@
 import Type, { type Static } from 'typebox';
 import { isJsonObject } from '../json/value.ts';
 import { formatInstant } from '../timestamp.ts';
-import type { Maker } from './maker.ts';
+import type { Issuer } from './issuer.ts';
 import {
   BoundedSignatures,
   FreeForm,
@@ -76,13 +76,13 @@ export const readTrustEvidence: RecordReader<TrustEvidence> = recordReader(Trust
 
 /** Signs the decision as it is stated; `graphDigest` says which graph it was made on. */
 export function buildTrustEvidence(
-  maker: Maker,
+  issuer: Issuer,
   decision: TrustDecision,
   graphDigest: string,
 ): TrustEvidence {
   const evidence = {
-    evidence_id: maker.uuid(),
-    issuer_sovereign_id: maker.sovereignId,
+    evidence_id: issuer.uuid(),
+    issuer_sovereign_id: issuer.sovereignId,
     source_sovereign_id: decision.source_sovereign_id,
     target_sovereign_id: decision.target_sovereign_id,
     verdict: decision.verdict,
@@ -93,12 +93,12 @@ export function buildTrustEvidence(
     signals: decision.signals.map(({ code, severity, detail }) => ({ code, severity, detail })),
     graph_digest: graphDigest,
     evaluated_at: decision.evaluated_at,
-    issued_at: formatInstant(maker.now),
-    issued_by: maker.keyId,
+    issued_at: formatInstant(issuer.now),
+    issued_by: issuer.keyId,
     metadata: {},
     signatures: [],
   };
-  return { ...evidence, ...signRecord(evidence, maker.signer, maker.keyId) };
+  return { ...evidence, ...signRecord(evidence, issuer.signer, issuer.keyId) };
 }
 
 export const EVIDENCE_REASONS = [

@@ -2,8 +2,8 @@
 import Type, { type Static } from 'typebox';
 import { sha256Hex } from '../crypto/digest.ts';
 import { formatInstant } from '../timestamp.ts';
+import type { Issuer } from './issuer.ts';
 import { type JustificationProof, justificationDigest } from './justification-proof.ts';
-import type { Maker } from './maker.ts';
 import { FreshDatetime, FreshId, nullable, recordReader, SignatureItem } from './record.ts';
 import { signSingly } from './signed-record.ts';
 
@@ -25,20 +25,20 @@ export const readValidatorVote = recordReader(ValidatorVote);
 
 /** The key id of a vote is the validator's sovereign id. */
 export function buildValidatorVote(
-  maker: Maker,
+  issuer: Issuer,
   justification: JustificationProof,
   vote: boolean,
   reason: string | null,
 ): ValidatorVote {
   const ballot = {
-    vote_id: maker.uuid(),
+    vote_id: issuer.uuid(),
     proof_id: justification.proof_id,
     decision_id: justification.decision_id,
-    validator_sovereign_id: maker.sovereignId,
+    validator_sovereign_id: issuer.sovereignId,
     vote,
     reason,
-    voted_at: formatInstant(maker.now),
-    context_digest: sha256Hex(`${justificationDigest(justification)}:${maker.uuid()}`),
+    voted_at: formatInstant(issuer.now),
+    context_digest: sha256Hex(`${justificationDigest(justification)}:${issuer.uuid()}`),
   };
-  return signSingly(ballot, maker.signer, maker.sovereignId);
+  return signSingly(ballot, issuer.signer, issuer.sovereignId);
 }

@@ -1,7 +1,7 @@
 /** The agent registry (wire rules 4.6). */
 import Type from 'typebox';
 import { judgeTimestamp } from '../auth/timestamps.ts';
-import type { NodeClaim } from '../authority/commands.ts';
+import type { NodeClaim } from '../contract/claims.ts';
 import { verifySignature } from '../crypto/ed25519.ts';
 import { type Edge, withAnswer } from '../http/edge.ts';
 import { firstValue } from '../http/query.ts';

@@ -4,9 +4,9 @@ import {
   type DocumentName,
   type PublishedDocument,
   publishedDocument,
-} from '../authority/documents.ts';
+} from '../contract/documents.ts';
+import { cachedByBaseUrl } from '../http/cache-by-base-url.ts';
 import { type Edge, withAnswer } from '../http/edge.ts';
-import { keptByBaseUrl } from '../http/kept.ts';
 import { documentReply, type Reply, refusalReply } from '../http/reply.ts';
 import type { Route, RouteRequest } from '../http/route.ts';
 import { jsonText } from '../json/write.ts';
@@ -68,7 +68,7 @@ export const documentRoutes: readonly Route[] = [
   },
 ];
 
-const metadataOf = keptByBaseUrl(({ settings }, baseUrl) =>
+const metadataOf = cachedByBaseUrl(({ settings }, baseUrl) =>
   publishedDocument(jsonText(sovereignMetadata(settings.genesis, baseUrl))),
 );
 

@@ -1,6 +1,6 @@
 /** What nodes do: join, heartbeat, renew (wire rules 4.3 to 4.5). */
 import Type from 'typebox';
-import type { Answer } from '../authority/commands.ts';
+import type { Answer } from '../contract/claims.ts';
 import { bodyReader } from '../http/body.ts';
 import { type Edge, withAnswer } from '../http/edge.ts';
 import { limited } from '../http/pipeline.ts';

@@ -1,5 +1,5 @@
 import { judgeNode } from '../auth/node.ts';
-import type { NodeClaim } from '../authority/commands.ts';
+import type { NodeClaim } from '../contract/claims.ts';
 import { type Edge, withAnswer } from '../http/edge.ts';
 import { limited } from '../http/pipeline.ts';
 import type { Reply } from '../http/reply.ts';

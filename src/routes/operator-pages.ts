@@ -1,5 +1,5 @@
 /** Pages for people who look after the network: the dashboard, the Connectome and the atlas. */
-import { type DocumentName, documentText, type PublishedDocument } from '../authority/documents.ts';
+import { type DocumentName, documentText, type PublishedDocument } from '../contract/documents.ts';
 import { type Edge, withAnswer } from '../http/edge.ts';
 import { firstValue } from '../http/query.ts';
 import { type HtmlPage, htmlReply, type Reply, refusalReply } from '../http/reply.ts';

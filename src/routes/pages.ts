@@ -1,5 +1,5 @@
 /** Pages that tell of the service itself: made once, and served from the same bytes after that. */
-import { keptByBaseUrl } from '../http/kept.ts';
+import { cachedByBaseUrl } from '../http/cache-by-base-url.ts';
 import { htmlReply } from '../http/reply.ts';
 import type { Route } from '../http/route.ts';
 import { apiReferencePage } from '../pages/api-reference.ts';
@@ -44,14 +44,14 @@ export const pageRoutes: readonly Route[] = [
 /** The references are the same under every base URL. */
 const ANY_URL = '';
 
-const home = keptByBaseUrl(({ settings, routes }, baseUrl) =>
+const home = cachedByBaseUrl(({ settings, routes }, baseUrl) =>
   homePage(settings.genesis, routes, baseUrl),
 );
 
-const apiReference = keptByBaseUrl(({ settings, routes }) =>
+const apiReference = cachedByBaseUrl(({ settings, routes }) =>
   apiReferencePage(routes, settings.genesis.network_name),
 );
 
-const cliReference = keptByBaseUrl(({ settings }) =>
+const cliReference = cachedByBaseUrl(({ settings }) =>
   cliReferencePage(settings.commands, settings.genesis.network_name),
 );

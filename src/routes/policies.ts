@@ -1,6 +1,6 @@
 /** Policy versions (wire rules 4.10). */
 import Type from 'typebox';
-import type { CommandOf } from '../authority/open-authority.ts';
+import type { CommandOf } from '../authority/open.ts';
 import { bodyReader, mapped } from '../http/body.ts';
 import { withAnswer } from '../http/edge.ts';
 import { answerReply } from '../http/reply.ts';

@@ -1,8 +1,8 @@
 /** The recognition policy and revocation feeds (wire rules 4.12, 4.14). */
 import Type from 'typebox';
-import type { Input } from '../authority/commands.ts';
-import { publishedDocument } from '../authority/documents.ts';
-import type { CommandOf } from '../authority/open-authority.ts';
+import type { CommandOf } from '../authority/open.ts';
+import type { Input } from '../contract/claims.ts';
+import { publishedDocument } from '../contract/documents.ts';
 import { withAnswer } from '../http/edge.ts';
 import { firstValue } from '../http/query.ts';
 import { answerReply, documentReply, refusalReply } from '../http/reply.ts';

@@ -1,5 +1,5 @@
-import type { Input, OperatorClaim } from '../authority/commands.ts';
-import type { CommandOf, TrustCommand } from '../authority/open-authority.ts';
+import type { CommandOf, TrustCommand } from '../authority/open.ts';
+import type { Input, OperatorClaim } from '../contract/claims.ts';
 import { withAnswer } from '../http/edge.ts';
 import { answerReply } from '../http/reply.ts';
 import { operatorOf, type Route } from '../http/route.ts';

@@ -1,5 +1,5 @@
-import { publishedDocument } from '../authority/documents.ts';
-import { keptByBaseUrl } from '../http/kept.ts';
+import { publishedDocument } from '../contract/documents.ts';
+import { cachedByBaseUrl } from '../http/cache-by-base-url.ts';
 import { documentReply } from '../http/reply.ts';
 import type { Route } from '../http/route.ts';
 import { jsonText } from '../json/write.ts';
@@ -18,6 +18,6 @@ export const referenceRoutes: readonly Route[] = [
   },
 ];
 
-const descriptionOf = keptByBaseUrl(({ routes, settings }, baseUrl) =>
+const descriptionOf = cachedByBaseUrl(({ routes, settings }, baseUrl) =>
   publishedDocument(jsonText(openApiDocument(routes, settings.genesis.network_name, baseUrl))),
 );

@@ -1,5 +1,5 @@
 /** The operators' roster of active nodes, taken from the authority in pieces (wire rules 4.15). */
-import type { OperatorClaim } from '../authority/commands.ts';
+import type { OperatorClaim } from '../contract/claims.ts';
 import type { Edge } from '../http/edge.ts';
 import {
   answerReply,

@@ -3,8 +3,9 @@
  * so they are written out per route; what the checks have in common is here. Codes of a route are few:
  * the finer cause goes into the details of the refusal.
  */
-import type { Input } from '../authority/commands.ts';
-import type { CommandOf, TrustCommand } from '../authority/open-authority.ts';
+
+import type { CommandOf, TrustCommand } from '../authority/open.ts';
+import type { Input } from '../contract/claims.ts';
 import type { Edge } from '../http/edge.ts';
 import type { RouteRequest } from '../http/route.ts';
 import { isJsonObject, JsonFloat, type JsonObject, type JsonValue } from '../json/value.ts';

@@ -3,7 +3,10 @@
  * written; the authority is only asked what it holds as revoked.
  */
 import Type from 'typebox';
-import type { RevocationKnowledge, RevocationQuestion } from '../authority/recognition.ts';
+import type {
+  RevocationKnowledge,
+  RevocationQuestion,
+} from '../authority/recognition/recognition.ts';
 import { type Edge, withAnswer } from '../http/edge.ts';
 import { type Reply, refusalReply } from '../http/reply.ts';
 import type { Route, RouteRequest } from '../http/route.ts';

@@ -1,8 +1,8 @@
 /** The authority as an edge on another thread sees it. */
 
-import type { Answer } from '../authority/commands.ts';
-import { createDocumentShelf, type DocumentShelf } from '../authority/document-board.ts';
-import type { Call, CommandName, CommandOf } from '../authority/open-authority.ts';
+import type { Call, CommandName, CommandOf } from '../authority/open.ts';
+import type { Answer } from '../contract/claims.ts';
+import { createDocumentCache, type DocumentCache } from '../contract/publications.ts';
 import type { RateBucket, RateLimitSettings, RateLimits } from '../http/rate-limit.ts';
 import type { JsonObject } from '../json/value.ts';
 import type { RefusalName } from '../refusal.ts';
@@ -12,7 +12,7 @@ import { packHeartbeat } from './packed-heartbeat.ts';
 
 export interface AuthorityLink {
   readonly call: Call;
-  readonly documents: DocumentShelf;
+  readonly documents: DocumentCache;
   readonly limits: RateLimits;
   exposition(): Promise<string>;
   log(line: string): void;
@@ -26,7 +26,7 @@ export function createAuthorityLink(
   shared: SharedState,
   rateLimits: RateLimitSettings,
 ): AuthorityLink {
-  const documents = createDocumentShelf(shared.documentVersions);
+  const documents = createDocumentCache(shared.documentVersions);
   const waiting = new Map<number, (answer: unknown) => void>();
   let lastId = 0;
   let scheduled = false;

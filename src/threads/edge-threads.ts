@@ -1,8 +1,8 @@
 /** The edges as the authority sees them: threads that share the port and send it commands in batches. */
 import { Worker } from 'node:worker_threads';
-import type { Answer } from '../authority/commands.ts';
-import type { DocumentBoard } from '../authority/document-board.ts';
-import type { Call, CommandName, CommandOf } from '../authority/open-authority.ts';
+import type { Call, CommandName, CommandOf } from '../authority/open.ts';
+import type { Answer } from '../contract/claims.ts';
+import type { DocumentPublisher } from '../contract/publications.ts';
 import type { EdgeConfig } from '../http/edge-config.ts';
 import type { LocalRateLimits, RateBucket } from '../http/rate-limit.ts';
 import type { MetricsReport } from '../metrics.ts';
@@ -40,7 +40,7 @@ export function edgeThreadOn(worker: Worker, onFatal: (cause: unknown) => void):
 
 export interface EdgeHost {
   readonly call: Call;
-  readonly board: DocumentBoard;
+  readonly publisher: DocumentPublisher;
   readonly limits: LocalRateLimits;
   readonly viewers: Int32Array;
   readonly clock: Float64Array | null;
@@ -71,7 +71,7 @@ export async function serveOnThreads(
   port: number,
 ): Promise<EdgeThreads> {
   const shared: SharedState = {
-    documentVersions: host.board.versions,
+    documentVersions: host.publisher.versions,
     failuresLimitedUntil: new Uint32Array(new SharedArrayBuffer(Uint32Array.BYTES_PER_ELEMENT)),
     viewers: host.viewers,
     clock: host.clock,
@@ -127,7 +127,7 @@ function connect(
   const expected = new Map<FromEdge['type'], ((message: FromEdge) => void)[]>();
   let refuse: (problem: Error) => void = host.fatal;
   const outbox = createOutbox(thread);
-  host.board.follow((publication) => outbox.publish(publication));
+  host.publisher.follow((publication) => outbox.publish(publication));
 
   thread.listen((message) => {
     if (message.type === 'batch') return carryOut(message, host, shared, reports, outbox);

@@ -2,7 +2,7 @@
  * What edges and the authority tell each other. Everything of one turn of the event loop travels in one
  * message, and messages arrive in the order they were sent.
  */
-import type { Publication } from '../authority/document-board.ts';
+import type { Publication } from '../contract/publications.ts';
 import type { EdgeConfig } from '../http/edge-config.ts';
 import type { MetricsReport } from '../metrics.ts';
 

@@ -17,7 +17,7 @@ export interface TestOptions {
   readonly flags?: Flags;
   readonly clock?: TestClock;
   /** Entries from which the revocation list is made on a thread of its own. */
-  readonly pressThreadFrom?: number;
+  readonly crlThreadFrom?: number;
   /** A folder of an earlier authority; it is then not removed at the end. */
   readonly dataDir?: string;
   /** What the command reference tells of; nothing when it is not asked for. */
@@ -60,7 +60,7 @@ const NO_COMMANDS: CommandReference = {
 
 /** The whole suite passes with any number of them. */
 const THREADS = process.env.MESH_TEST_THREADS ?? '1';
-const PRESS_THREAD_FROM = process.env.MESH_TEST_PRESS_THREAD_FROM;
+const CRL_THREAD_FROM = process.env.MESH_TEST_PRESS_THREAD_FROM;
 
 /** Rate limits and trust cycles off: a test that is about them switches them on. */
 const UNLIMITED: Environment = {
@@ -102,8 +102,7 @@ export async function startTestAuthority(options: TestOptions = {}): Promise<Tes
     runtime: { ...systemRuntime, now: clock.now },
     clock: clock.shared,
     startThread: reusedEdgeThread,
-    pressThreadFrom:
-      options.pressThreadFrom ?? (PRESS_THREAD_FROM ? Number(PRESS_THREAD_FROM) : null),
+    crlThreadFrom: options.crlThreadFrom ?? (CRL_THREAD_FROM ? Number(CRL_THREAD_FROM) : null),
     destination: { write: (lines) => logLines.push(...lines.split(/(?<=\n)/)) },
     version: 'test',
     commands: options.commands ?? NO_COMMANDS,

@@ -1,0 +1,90 @@
+/**
+ * The audit log: append-only entries in a hash chain, stored in the same transaction as what they
+ * record (wire rules 4.16). A removed or altered entry breaks the chain.
+ */
+import { sha256Hex } from '../../crypto/digest.ts';
+import { canonicalJson } from '../../json/write.ts';
+import type { Runtime } from '../../runtime.ts';
+import type { AuditEntry, SealedEntry } from '../../store/store.ts';
+import { formatInstant } from '../../timestamp.ts';
+import type { AuditDraft } from './unit-of-work.ts';
+
+export type AuditEvent =
+  | 'invite_created'
+  | 'certificate_issued'
+  | 'certificate_renewed'
+  | 'certificate_revoked'
+  | 'join_rejected'
+  | 'heartbeat_rejected'
+  | 'renewal_rejected'
+  | 'node_auth_failed'
+  | 'admin_auth_failed'
+  | 'admin_authz_denied'
+  | 'operator_key_revoked'
+  | 'policy_published'
+  | 'policy_rolled_back'
+  | 'agent_registered'
+  | 'agent_deregistered'
+  | 'membership_attestation_issued'
+  | 'membership_attestation_revoked'
+  | 'recognition_policy_saved'
+  | 'recognition_treaty_issued'
+  | 'recognition_treaty_revoked'
+  | 'sovereign_revocation_feed_imported'
+  | 'sovereign_revocation_feed_rejected'
+  | 'capability_offer_built'
+  | 'capability_counter_built'
+  | 'agreement_accepted'
+  | 'boundary_decision_made'
+  | 'trust_evidence_built'
+  | 'capability_commitment_created'
+  | 'capability_nullifier_issued'
+  | 'validator_vote_cast'
+  | 'consensus_proof_assembled'
+  | 'data_license_policy_created'
+  | 'data_access_intent_created'
+  | 'trust_cycle_completed';
+
+export interface AuditChain {
+  /** Makes the next entries of the chain; they must be stored in the order they were made. */
+  extend(drafts: readonly AuditDraft[], at: number): SealedEntry[];
+}
+
+export function createAuditChain(head: string, runtime: Runtime): AuditChain {
+  let last = head;
+  return {
+    extend(drafts, at) {
+      return drafts.map(({ type, details }) => {
+        const entry = {
+          event_id: runtime.uuid(),
+          event_type: type,
+          details,
+          created_at: formatInstant(at),
+          prev_hash: last,
+        };
+        const text = canonicalJson(entry);
+        last = sha256Hex(text);
+        return { entry: { ...entry, hash: last }, text };
+      });
+    },
+  };
+}
+
+export type ChainVerdict =
+  | { readonly valid: true; readonly length: number; readonly head: string }
+  | { readonly valid: false; readonly position: number; readonly reason: string };
+
+/** Checks a whole chain from its first entry; `position` counts from 1. */
+export function verifyAuditChain(entries: Iterable<AuditEntry>, genesisHash: string): ChainVerdict {
+  let last = genesisHash;
+  let position = 0;
+  for (const { hash, ...entry } of entries) {
+    position += 1;
+    if (entry.prev_hash !== last) return { valid: false, position, reason: 'broken_link' };
+    if (sha256Hex(canonicalJson(entry)) !== hash) {
+      return { valid: false, position, reason: 'altered_entry' };
+    }
+    last = hash;
+  }
+  return { valid: true, length: position, head: last };
+}

@@ -1,0 +1,128 @@
+/**
+ * All that one command decides: next snapshots, spent nonces, audit entries. A command runs to its end
+ * without waiting, so no other command sees or disturbs a half-made decision; the unit is then stored
+ * in one transaction. When the command is refused, its changes of subjects are dropped, but what the
+ * refusal itself leaves behind (audit entries, the nonce of a genuine request) stands.
+ */
+import { type Emitted, step } from '../../../machines/step.ts';
+import type { JsonObject } from '../../json/value.ts';
+import type { SpentNonce, SubjectWrite } from '../../store/store.ts';
+import type { AuditEvent } from './audit.ts';
+import {
+  MACHINES,
+  type Subject,
+  type SubjectKind,
+  type Subjects,
+  type SubjectTypes,
+  toSubject,
+} from './subjects.ts';
+
+/** What follows a commit; the answer also waits for a promise that it returns. */
+export type Effect = () => Promise<void> | void;
+
+export interface AuditDraft {
+  readonly type: AuditEvent;
+  readonly details: JsonObject;
+}
+
+/**
+ * A class, because one is made for every heartbeat: methods on a prototype cost nothing to make, and
+ * most units never need a list at all.
+ */
+export class UnitOfWork {
+  /** The one clock reading of the command, milliseconds since the epoch. */
+  readonly at: number;
+  readonly #subjects: Subjects;
+  #staged: Map<string, SubjectWrite> | null = null;
+  #nonces: SpentNonce[] | null = null;
+  #auditDrafts: AuditDraft[] | null = null;
+  #effects: Effect[] | null = null;
+
+  constructor(subjects: Subjects, at: number) {
+    this.#subjects = subjects;
+    this.at = at;
+  }
+
+  /** The subject as this command would leave it. */
+  current<Kind extends SubjectKind>(kind: Kind, id: string): Subject<Kind> | undefined {
+    const write = this.#staged?.get(`${kind} ${id}`);
+    return write === undefined
+      ? this.#subjects.current(kind, id)
+      : (toSubject(write) as Subject<Kind>);
+  }
+
+  /** The facts of a subject that is known to exist, because it just took an event. */
+  existing<Kind extends SubjectKind>(kind: Kind, id: string): SubjectTypes[Kind]['context'] {
+    const subject = this.current(kind, id);
+    if (subject === undefined) throw new Error(`${kind} ${id} does not exist`);
+    return subject.context;
+  }
+
+  /** Sends an event to a subject and stages what becomes of it; returns what the machine emitted. */
+  send<Kind extends SubjectKind>(
+    kind: Kind,
+    id: string,
+    event: SubjectTypes[Kind]['event'],
+  ): readonly Emitted[] {
+    const { next, emitted, changed } = step(MACHINES[kind], this.current(kind, id), event);
+    if (changed) {
+      const replaces = this.#subjects.current(kind, id)?.version ?? 0;
+      this.#staged ??= new Map();
+      this.#staged.set(`${kind} ${id}`, {
+        kind,
+        id,
+        version: replaces + 1,
+        replaces,
+        snapshot: next,
+      });
+    }
+    return emitted;
+  }
+
+  audit(type: AuditEvent, details: JsonObject): void {
+    this.#auditDrafts ??= [];
+    this.#auditDrafts.push({ type, details });
+  }
+
+  spend(nonce: SpentNonce): void {
+    this.#nonces ??= [];
+    this.#nonces.push(nonce);
+  }
+
+  /** Runs when the unit is on disk, before the answer leaves. */
+  whenCommitted(effect: Effect): void {
+    this.#effects ??= [];
+    this.#effects.push(effect);
+  }
+
+  /** Lets the answer wait for what was decided before it, although this unit stores nothing itself. */
+  awaitEarlierCommits(): void {
+    this.whenCommitted(() => undefined);
+  }
+
+  /** Drops the changes of subjects and what was to follow them. */
+  refuse(): void {
+    this.#staged = null;
+    this.#effects = null;
+  }
+
+  get isEmpty(): boolean {
+    return this.#staged === null && this.#nonces === null && this.#auditDrafts === null;
+  }
+
+  get writes(): readonly SubjectWrite[] {
+    return this.#staged === null ? [] : [...this.#staged.values()];
+  }
+
+  get nonces(): readonly SpentNonce[] {
+    return this.#nonces ?? [];
+  }
+
+  get auditDrafts(): readonly AuditDraft[] {
+    return this.#auditDrafts ?? [];
+  }
+
+  get effects(): readonly Effect[] {
+    return this.#effects ?? [];
+  }
+}

@@ -1,0 +1,80 @@
+/**
+ * Committed agent registrations, ready for look-ups by capability and for eviction by time: neither
+ * costs more as the registry grows.
+ */
+import TinyQueue from 'tinyqueue';
+import type { AgentRegistration } from '../../../machines/agent-registration.ts';
+import { compareCodePoints } from '../../json/write.ts';
+import type { SubjectListener } from '../engine/subjects.ts';
+
+export interface AgentIndex {
+  readonly follow: SubjectListener;
+  count(): number;
+  find(nodePublicKey: string): AgentRegistration | undefined;
+  /** Registrations with exactly this tag, newest first. */
+  withCapability(tag: string): AgentRegistration[];
+  /** Takes every registration whose time has passed out of the index and returns their node keys. */
+  takeExpired(now: number): string[];
+}
+
+interface Expiry {
+  readonly at: number;
+  readonly key: string;
+}
+
+export function createAgentIndex(): AgentIndex {
+  const registered = new Map<string, AgentRegistration>();
+  const byTag = new Map<string, Map<string, AgentRegistration>>();
+  /** Refreshed registrations leave their old expiry behind; it is skipped when its turn comes. */
+  const expiries = new TinyQueue<Expiry>([], (a, b) => a.at - b.at);
+
+  function drop(key: string): void {
+    const registration = registered.get(key);
+    if (registration === undefined) return;
+    registered.delete(key);
+    for (const tag of registration.capabilities) {
+      const tagged = byTag.get(tag);
+      tagged?.delete(key);
+      if (tagged?.size === 0) byTag.delete(tag);
+    }
+  }
+
+  function put(key: string, registration: AgentRegistration): void {
+    drop(key);
+    registered.set(key, registration);
+    expiries.push({ at: registration.expiresAt, key });
+    for (const tag of registration.capabilities) {
+      const tagged = byTag.get(tag) ?? new Map<string, AgentRegistration>();
+      byTag.set(tag, tagged.set(key, registration));
+    }
+  }
+
+  return {
+    follow(kind, id, { value, context }) {
+      if (kind !== 'agent-registration') return;
+      if (value === 'registered') put(id, context as AgentRegistration);
+      else drop(id);
+    },
+    count: () => registered.size,
+    find: (nodePublicKey) => registered.get(nodePublicKey),
+    withCapability: (tag) =>
+      [...(byTag.get(tag) ?? [])]
+        .sort(
+          ([keyA, a], [keyB, b]) =>
+            b.registeredAt - a.registeredAt || compareCodePoints(keyA, keyB),
+        )
+        .map(([, registration]) => registration),
+    takeExpired(now) {
+      const expired: string[] = [];
+      for (let next = expiries.peek(); next !== undefined && next.at <= now; ) {
+        expiries.pop();
+        if (registered.get(next.key)?.expiresAt === next.at) {
+          drop(next.key);
+          expired.push(next.key);
+        }
+        next = expiries.peek();
+      }
+      return expired;
+    },
+  };
+}

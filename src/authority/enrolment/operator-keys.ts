@@ -1,0 +1,115 @@
+/** Operator authentication and operator keys (spec, Operator authentication; wire rules 2.3, 4.9). */
+import type { OperatorKeyRefusal, Tier } from '../../../machines/operator-key.ts';
+import type { Refused } from '../../../machines/refused.ts';
+import type { Input, OperatorClaim, OperatorProofVerdict } from '../../contract/claims.ts';
+import { jsonText } from '../../json/write.ts';
+import { Refusal } from '../../refusal.ts';
+import { formatInstant } from '../../timestamp.ts';
+import type { Authority, Handler } from '../engine/execute.ts';
+import { accept } from '../engine/input.ts';
+import { refusalIn } from '../engine/refusals.ts';
+import type { UnitOfWork } from '../engine/unit-of-work.ts';
+
+/**
+ * Admits an operator or refuses, in the order of wire rules 2.3. A genuine request spends its nonce
+ * even when it is then refused for its tier or its body; a failed signature does not.
+ */
+export function authenticateOperator(
+  na: Authority,
+  unit: UnitOfWork,
+  claim: OperatorClaim,
+  requiredTier: Tier,
+): void {
+  const scope = `admin:${claim.keyId}`;
+  const proof = proofOf(claim, na.nonces.isSpent(scope, claim.nonce));
+  const refused = refusalIn<OperatorKeyRefusal>(
+    unit.send('operator-key', claim.keyId, { type: 'authenticate', proof, requiredTier }),
+  );
+  if (refused === null || refused.refusal === 'insufficient_operator_tier') {
+    unit.spend(na.nonces.spend(scope, claim.nonce, unit.at));
+  }
+  if (refused !== null) refuseOperator(na, unit, claim, requiredTier, refused);
+}
+
+/** A nonce already spent is found before the signature is judged (check 6 before 7). */
+function proofOf(claim: OperatorClaim, nonceSpent: boolean): OperatorProofVerdict {
+  const reachesNonce = claim.verdict === 'valid' || claim.verdict === 'invalid_signature';
+  return reachesNonce && nonceSpent ? 'nonce_replay' : claim.verdict;
+}
+
+function refuseOperator(
+  na: Authority,
+  unit: UnitOfWork,
+  claim: OperatorClaim,
+  requiredTier: Tier,
+  { refusal, reason }: Refused<OperatorKeyRefusal>,
+): never {
+  const { keyId, scope, remoteAddr } = claim;
+  const about = { key_id: keyId.slice(0, 256), scope, remote_addr: remoteAddr };
+  if (refusal === 'insufficient_operator_tier') {
+    unit.audit('admin_authz_denied', {
+      ...about,
+      holder_tier: na.subjects.current('operator-key', keyId)?.context.tier ?? 'none',
+      required_tier: requiredTier,
+      reason: refusal,
+    });
+  } else {
+    const replayed = reason === 'nonce_replay' ? { nonce: claim.nonce } : {};
+    unit.audit('admin_auth_failed', { ...about, reason: reason ?? refusal, ...replayed });
+  }
+  throw new Refusal(refusal);
+}
+
+export interface RevokeOperatorKey {
+  readonly operator: OperatorClaim;
+  readonly keyId: string;
+  readonly input: Input<{ readonly reason: string }>;
+}
+
+export const revokeOperatorKey: Handler<RevokeOperatorKey> = (na, unit, command) => {
+  authenticateOperator(na, unit, command.operator, 'privileged');
+  const { keyId, operator } = command;
+  const { reason } = accept(command.input);
+  const remaining = usableKeys(na).filter((id) => id !== keyId);
+  const event = {
+    type: 'revoke' as const,
+    at: unit.at,
+    reason,
+    by: operator.keyId,
+    otherUsableKeys: remaining.length,
+  };
+  const emitted = unit.send('operator-key', keyId, event);
+  const refused = refusalIn<OperatorKeyRefusal>(emitted);
+  if (refused !== null) throw new Refusal(refused.refusal);
+  if (emitted.some(({ type }) => type === 'already_revoked')) {
+    return jsonText({ key_id: keyId, revoked: true, already_revoked: true });
+  }
+  unit.audit('operator_key_revoked', {
+    key_id: keyId,
+    reason,
+    revoked_by: operator.keyId,
+    remote_addr: operator.remoteAddr,
+  });
+  unit.whenCommitted(() => warnWithoutPrivilegedKey(na));
+  return jsonText({
+    key_id: keyId,
+    revoked: true,
+    already_revoked: false,
+    revoked_at: formatInstant(unit.at),
+    reason,
+    remaining_active_keys: remaining.length,
+  });
+};
+
+function usableKeys(na: Authority): string[] {
+  return na.settings.operatorKeyIds.filter(
+    (id) => na.subjects.current('operator-key', id)?.value === 'usable',
+  );
+}
+
+function warnWithoutPrivilegedKey(na: Authority): void {
+  const privileged = usableKeys(na).some(
+    (id) => na.subjects.current('operator-key', id)?.context.tier === 'privileged',
+  );
+  if (!privileged) na.log('no_privileged_operator_key_left', {});
+}

@@ -1,0 +1,17 @@
+import type { SubjectListener } from '../engine/subjects.ts';
+
+/** Knows which policy version is the active one, as decided so far. */
+export interface PolicyIndex {
+  readonly follow: SubjectListener;
+  activeId(): string | null;
+}
+
+export function createPolicyIndex(): PolicyIndex {
+  let active: string | null = null;
+  return {
+    follow(kind, id, { value }) {
+      if (kind === 'policy' && value === 'active') active = id;
+    },
+    activeId: () => active,
+  };
+}

@@ -1,0 +1,48 @@
+/** POST /admin/revoke (wire rules 4.8): the certificate and the next CRL change in one transaction. */
+import type { CertificateRefusal } from '../../../machines/certificate.ts';
+import type { Input, OperatorClaim } from '../../contract/claims.ts';
+import { jsonText } from '../../json/write.ts';
+import type { RevocationReason } from '../../records/revocation-list.ts';
+import { Refusal } from '../../refusal.ts';
+import type { Handler } from '../engine/execute.ts';
+import { accept } from '../engine/input.ts';
+import { refusalIn } from '../engine/refusals.ts';
+import type { UnitOfWork } from '../engine/unit-of-work.ts';
+import { awaitCrl, nextCrlSequence, publishCrl } from '../publication/crl.ts';
+import { authenticateOperator } from './operator-keys.ts';
+
+export interface RevokeCertificate {
+  readonly operator: OperatorClaim;
+  readonly input: Input<{ readonly certId: string; readonly reason: RevocationReason }>;
+}
+
+export const revokeCertificate: Handler<RevokeCertificate> = (na, unit, command) => {
+  authenticateOperator(na, unit, command.operator, 'privileged');
+  const { certId, reason } = accept(command.input);
+  const crlSequence = nextCrlSequence(unit);
+  const event = { type: 'revoke' as const, at: unit.at, reason, crlSequence };
+  const emitted = unit.send('certificate', certId, event);
+  const refused = refusalIn<CertificateRefusal>(emitted);
+  if (refused?.refusal === 'certificate_not_found') throw new Refusal('certificate_not_found');
+  if (emitted.some(({ type }) => type === 'already_revoked')) {
+    awaitCrl(na, unit);
+    return jsonText({ crl_sequence: crlSequence - 1, revoked_count: na.revocations.count() });
+  }
+  const entry = na.revocations.entryText(certId, unit.at, reason);
+  const revokedCount = publishCrl(na, unit, entry);
+  evictAgentOf(unit, unit.existing('certificate', certId).nodePublicKey);
+  unit.whenCommitted(() => na.liveness.retire(certId));
+  unit.audit('certificate_revoked', {
+    cert_id: certId,
+    reason,
+    crl_sequence: crlSequence,
+    remote_addr: command.operator.remoteAddr,
+  });
+  return jsonText({ crl_sequence: crlSequence, revoked_count: revokedCount });
+};
+
+/** A node whose certificate is revoked, for whatever reason, is no longer offered to its peers. */
+function evictAgentOf(unit: UnitOfWork, nodePublicKey: string): void {
+  if (unit.current('agent-registration', nodePublicKey)?.value !== 'registered') return;
+  unit.send('agent-registration', nodePublicKey, { type: 'certificate_revoked' });
+}

@@ -1,0 +1,291 @@
+/** Opens the authority on its store: restores every subject, then serves commands. */
+import type { OperatorKey, Tier } from '../../machines/operator-key.ts';
+import type { Treaty } from '../../machines/recognition-treaty.ts';
+import type { ImportedRevocation } from '../../machines/revocation-feed.ts';
+import { step } from '../../machines/step.ts';
+import type { Answer } from '../contract/claims.ts';
+import { GRAPH_DOCUMENTS } from '../contract/documents.ts';
+import type { Signer } from '../crypto/ed25519.ts';
+import type { Runtime } from '../runtime.ts';
+import type { Store } from '../store/store.ts';
+import { createRecognitionIndex, type RecognitionIndex } from '../views/recognition-index.ts';
+import { createAuditChain } from './engine/audit.ts';
+import { type Authority, type AuthoritySettings, execute, type Handler } from './engine/execute.ts';
+import { restoreSubjects } from './engine/restore.ts';
+import { createSubjects, MACHINES, type Subject, type SubjectListener } from './engine/subjects.ts';
+import { createAgentIndex } from './enrolment/agent-index.ts';
+import {
+  countAgents,
+  evictAgents,
+  listAgents,
+  readAgent,
+  registerAgent,
+  removeAgent,
+} from './enrolment/agents.ts';
+import { createCertificateIndex } from './enrolment/certificate-index.ts';
+import { heartbeat, join, renew } from './enrolment/certificates.ts';
+import { createInvites } from './enrolment/invites.ts';
+import { revokeOperatorKey } from './enrolment/operator-keys.ts';
+import {
+  ensurePolicy,
+  policyPublisher,
+  publishPolicy,
+  readPolicyHistory,
+  rollBackPolicy,
+} from './enrolment/policies.ts';
+import { createPolicyIndex } from './enrolment/policy-index.ts';
+import { revokeCertificate } from './enrolment/revocations.ts';
+import { createLiveness } from './liveness/last-contact.ts';
+import { createRosters } from './liveness/open-rosters.ts';
+import { closeRoster, countNodes, openRoster, readRoster } from './liveness/roster.ts';
+import { acceptAgreement, counterOffer, offerCapabilities } from './protocol/agreements.ts';
+import { decideBoundary } from './protocol/boundary.ts';
+import { assembleConsensus, castVote } from './protocol/consensus.ts';
+import { createLicensePolicy, declareIntent } from './protocol/data-usage.ts';
+import { commitCapabilities, nullifyProof } from './protocol/disclosure.ts';
+import { buildEvidence } from './protocol/evidence.ts';
+import { createCounts } from './publication/counts.ts';
+import { refreshCrl, restoreCrl } from './publication/crl.ts';
+import { type CrlThreading, createCrlPublisher } from './publication/crl-publisher.ts';
+import { createRecentChanges, refreshDashboard } from './publication/dashboard.ts';
+import { readForeignFeed, restoreFeed } from './publication/feed.ts';
+import { createGraphDigest, refreshGraph, trustPath } from './publication/graph.ts';
+import { awaitPublications, checkReadiness, readCounts } from './publication/health.ts';
+import { createRevocationLog } from './publication/revocation-log.ts';
+import { createAttestationLog } from './recognition/attestation-log.ts';
+import {
+  issueAttestation,
+  listAttestations,
+  readAttestation,
+  revokeAttestation,
+} from './recognition/attestations.ts';
+import {
+  askRevocations,
+  importFeed,
+  readRecognitionPolicy,
+  setRecognitionPolicy,
+} from './recognition/recognition.ts';
+import { issueTreaty, listTreaties, readTreaty, revokeTreaty } from './recognition/treaties.ts';
+import { runTrustCycle } from './recognition/trust-cycle.ts';
+import { createTrustCycleLog } from './recognition/trust-cycle-log.ts';
+import { createNonceLedger, createNonceWindows } from './replay/nonces.ts';
+
+const TRUST_COMMANDS = {
+  offerCapabilities,
+  counterOffer,
+  acceptAgreement,
+  decideBoundary,
+  buildEvidence,
+  commitCapabilities,
+  nullifyProof,
+  castVote,
+  assembleConsensus,
+  createLicensePolicy,
+  declareIntent,
+} as const;
+
+const COMMANDS = {
+  join,
+  heartbeat,
+  renew,
+  createInvites,
+  revokeCertificate,
+  revokeOperatorKey,
+  countNodes,
+  openRoster,
+  readRoster,
+  closeRoster,
+  ensurePolicy,
+  publishPolicy,
+  rollBackPolicy,
+  readPolicyHistory,
+  refreshCrl,
+  registerAgent,
+  removeAgent,
+  countAgents,
+  listAgents,
+  readAgent,
+  issueAttestation,
+  revokeAttestation,
+  listAttestations,
+  readAttestation,
+  setRecognitionPolicy,
+  readRecognitionPolicy,
+  issueTreaty,
+  revokeTreaty,
+  listTreaties,
+  readTreaty,
+  importFeed,
+  readForeignFeed,
+  askRevocations,
+  refreshGraph,
+  refreshDashboard,
+  runTrustCycle,
+  awaitPublications,
+  trustPath,
+  ...TRUST_COMMANDS,
+  readCounts,
+  checkReadiness,
+} as const;
+
+export type CommandName = keyof typeof COMMANDS;
+/** Commands that build and sign records of the trust protocol. */
+export type TrustCommand = keyof typeof TRUST_COMMANDS;
+export type CommandOf<Name extends CommandName> = Parameters<(typeof COMMANDS)[Name]>[2];
+
+/** Sends one command to the authority; the answer is a promise when something has to be stored. */
+export type Call = <Name extends CommandName>(
+  name: Name,
+  command: CommandOf<Name>,
+) => Answer | Promise<Answer>;
+
+export interface AuthorityOptions {
+  readonly settings: AuthoritySettings;
+  readonly operatorTiers: ReadonlyMap<string, Tier>;
+  /** Milliseconds a signed request may be old or ahead. */
+  readonly clockTolerance: number;
+  readonly signer: Signer;
+  readonly runtime: Runtime;
+  readonly store: Store;
+  readonly publisher: Authority['publisher'];
+  readonly log: Authority['log'];
+  readonly fatal: Authority['fatal'];
+  /** A thread for long revocation lists; without it they are made on this one. */
+  readonly crlThreading?: CrlThreading;
+}
+
+export interface OpenAuthority {
+  readonly call: Call;
+  /** Writes liveness to the store and forgets nonces whose time has passed. */
+  flush(): Promise<void>;
+  /** Flushes for the last time and gives the store back. */
+  close(): Promise<void>;
+}
+
+export async function openAuthority(options: AuthorityOptions): Promise<OpenAuthority> {
+  const na = restoreAuthority(options);
+  await na.store.endLoading();
+  await execute(na, restoreCrl, null);
+  await execute(na, restoreFeed, null);
+  await na.crlPublisher.ready();
+
+  async function flush(): Promise<void> {
+    const now = na.runtime.now();
+    const rows = na.liveness.takeDirty();
+    na.nonces.forget(now);
+    await execute(na, evictAgents, null);
+    try {
+      if (rows.length > 0) await na.store.touchMany(rows);
+      await na.store.forgetNonces(now);
+    } catch (cause) {
+      na.fatal(cause);
+      throw cause;
+    }
+  }
+
+  return {
+    call: (name, command) => execute(na, COMMANDS[name] as Handler<typeof command>, command),
+    flush,
+    async close() {
+      await flush();
+      await na.crlPublisher.close();
+      await na.store.close();
+    },
+  };
+}
+
+function restoreAuthority(options: AuthorityOptions): Authority {
+  const { store, runtime, signer, settings, clockTolerance } = options;
+  const stored = store.load();
+  const subjects = createSubjects();
+  const revocations = createRevocationLog(signer.publicKey);
+  const counts = createCounts(subjects);
+  const certificates = createCertificateIndex(subjects, runtime.randomBytes(4).readInt32LE());
+  const policies = createPolicyIndex();
+  const agents = createAgentIndex();
+  const attestationLog = createAttestationLog();
+  const recognition = createRecognitionIndex();
+  const recentChanges = createRecentChanges();
+  const trustCycles = createTrustCycleLog();
+  for (const entry of stored.recentAudit) {
+    recentChanges.add(entry);
+    trustCycles.add(entry);
+  }
+  subjects.onDecided(revocations.follow);
+  subjects.onDecided(certificates.follow);
+  subjects.onDecided(policies.follow);
+  subjects.onDecided(attestationLog.followDecided);
+  subjects.onCommitted(attestationLog.followCommitted);
+  subjects.onCommitted(agents.follow);
+  subjects.onCommitted(policyPublisher(options.publisher));
+  subjects.onCommitted(recognitionFollower(recognition, options.publisher));
+  const liveness = createLiveness(settings.activeWindow);
+  restoreSubjects(stored, {
+    subjects,
+    liveness,
+    operatorKeys: options.operatorTiers,
+    activeSince: runtime.now() - settings.activeWindow,
+  });
+  for (const [id, tier] of options.operatorTiers) {
+    if (subjects.current('operator-key', id) === undefined) {
+      subjects.restore('operator-key', id, configuredKey(tier));
+    }
+  }
+
+  // Twice the tolerance, and a minute: a nonce outlives every timestamp it could be replayed with.
+  const nonces = createNonceLedger(2 * clockTolerance + 60_000);
+  for (const nonce of stored.nonces) nonces.restore(nonce);
+  // After a crash up to one flush of accepted heartbeats is not known: nothing signed before now passes.
+  const globalFloor = stored.closedCleanly ? 0 : runtime.now();
+  const windows = createNonceWindows(clockTolerance, (nodeKey) =>
+    certificates
+      .ownedBy(nodeKey)
+      .reduce((floor, id) => Math.max(floor, liveness.newestSignedAt(id)), globalFloor),
+  );
+
+  return {
+    ...options,
+    lastCommit: Promise.resolve(),
+    subjects,
+    revocations,
+    crlPublisher: createCrlPublisher({
+      issuer: { ...signer, keyId: settings.keyId },
+      revocations,
+      publisher: options.publisher,
+      beside: options.crlThreading,
+    }),
+    certificates,
+    policies,
+    agents,
+    attestationLog,
+    recognition,
+    graphDigest: createGraphDigest(recognition),
+    license: { policy: undefined },
+    recentChanges,
+    trustCycles,
+    counts,
+    nonces,
+    windows,
+    audit: createAuditChain(stored.auditHead, runtime),
+    liveness,
+    rosters: createRosters(),
+  };
+}
+
+/** Every change of the graph takes the documents made from it back. */
+function recognitionFollower(
+  index: RecognitionIndex,
+  publisher: Authority['publisher'],
+): SubjectListener {
+  return (kind, id, { context }) => {
+    if (kind === 'recognition-treaty') index.putTreaty(id, context as Treaty);
+    else if (kind === 'imported-revocation') index.putRevocation(context as ImportedRevocation);
+    else return;
+    for (const name of GRAPH_DOCUMENTS) publisher.withdraw(name);
+  };
+}
+
+function configuredKey(tier: Tier): Subject<'operator-key'> {
+  const { next } = step(MACHINES['operator-key'], undefined, { type: 'configure', tier });
+  return { version: 0, value: next.value, context: next.context as OperatorKey };
+}

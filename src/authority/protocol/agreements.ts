@@ -1,0 +1,142 @@
+/** Agreements between sovereigns: offer, counter, acceptance (wire trust rules 4.2, 4.3, 5.1 to 5.3). */
+
+import type { Input, OperatorClaim } from '../../contract/claims.ts';
+import { jsonText } from '../../json/write.ts';
+import {
+  type AgreementRecord,
+  acceptCounter,
+  acceptOffer,
+  buildCounter,
+  buildOffer,
+  type CapabilityCounter,
+  type CapabilityOffer,
+  counterProblem,
+  type OfferRequest,
+  offerProblem,
+  type RequestedTerms,
+} from '../../records/agreement.ts';
+import type { Issuer } from '../../records/issuer.ts';
+import { buildTrustEvidence, type TrustEvidence } from '../../records/trust-evidence.ts';
+import type { RefusalName } from '../../refusal.ts';
+import { evaluateTrust } from '../../views/trust-evaluation.ts';
+import type { Authority, Handler } from '../engine/execute.ts';
+import { accept } from '../engine/input.ts';
+import { authenticateOperator } from '../enrolment/operator-keys.ts';
+import { treatyKeysOf } from '../recognition/treaties.ts';
+import { built, issuerOf, refuseFor } from './issuer.ts';
+
+export interface OfferCapabilities {
+  readonly operator: OperatorClaim;
+  readonly input: Input<OfferRequest>;
+}
+
+export const offerCapabilities: Handler<OfferCapabilities> = (na, unit, command) => {
+  authenticateOperator(na, unit, command.operator, 'standard');
+  const request = accept(command.input);
+  const issuer = issuerOf(na, unit);
+  const evidence = evidenceAbout(na, issuer, issuer.sovereignId, request.responder);
+  const offer = buildOffer(issuer, request, evidence);
+  unit.audit('capability_offer_built', {
+    offer_id: offer.offer_id,
+    offerer_sovereign_id: offer.offerer_sovereign_id,
+    responder_sovereign_id: offer.responder_sovereign_id,
+    capabilities: request.terms.capabilities,
+  });
+  return jsonText(offer);
+};
+
+export interface CounterOffer {
+  readonly operator: OperatorClaim;
+  readonly input: Input<{ readonly offer: CapabilityOffer; readonly terms: RequestedTerms }>;
+}
+
+export const counterOffer: Handler<CounterOffer> = (na, unit, command) => {
+  authenticateOperator(na, unit, command.operator, 'standard');
+  const { offer, terms } = accept(command.input);
+  const issuer = issuerOf(na, unit);
+  const evidence = evidenceForResponder(na, issuer, offer);
+  const counter = built(buildCounter(issuer, offer, terms, evidence), 'counter_rejected');
+  demandUsable(na, issuer, offer, 'counter_rejected');
+  unit.audit('capability_counter_built', {
+    original_offer_id: offer.offer_id,
+    counter_offer_id: counter.offer_id,
+    offerer_sovereign_id: issuer.sovereignId,
+    capabilities: terms.capabilities,
+  });
+  return jsonText(counter);
+};
+
+/** Without a counter the offer itself is accepted. */
+export interface AcceptAgreement {
+  readonly operator: OperatorClaim;
+  readonly input: Input<{
+    readonly offer: CapabilityOffer;
+    readonly counter: CapabilityCounter | null;
+  }>;
+}
+
+export const acceptAgreement: Handler<AcceptAgreement> = (na, unit, command) => {
+  authenticateOperator(na, unit, command.operator, 'standard');
+  const { offer, counter } = accept(command.input);
+  const issuer = issuerOf(na, unit);
+  demandUsable(na, issuer, offer, 'accept_rejected');
+  const agreement =
+    counter === null
+      ? acceptOffer(issuer, offer, evidenceForResponder(na, issuer, offer))
+      : finalise(na, issuer, offer, counter);
+  unit.audit('agreement_accepted', {
+    agreement_id: agreement.agreement_id,
+    offerer_sovereign_id: agreement.offerer_sovereign_id,
+    responder_sovereign_id: agreement.responder_sovereign_id,
+  });
+  return jsonText(agreement);
+};
+
+function finalise(
+  na: Authority,
+  issuer: Issuer,
+  offer: CapabilityOffer,
+  counter: CapabilityCounter,
+): AgreementRecord {
+  const { sovereignId, signer, now } = issuer;
+  const responderKeys = [
+    signer.publicKey,
+    ...treatyKeysOf(na, counter.responder_sovereign_id, now, sovereignId),
+  ];
+  const problem = counterProblem(counter, offer, { sovereignId, responderKeys, now });
+  if (problem !== null) refuseFor('accept_rejected', problem);
+  return acceptCounter(issuer, counter, offer);
+}
+
+/** Refuses unless the offer is genuine, in time, ours to answer and not blocked. */
+function demandUsable(
+  na: Authority,
+  { sovereignId, signer, now }: Issuer,
+  offer: CapabilityOffer,
+  refusal: RefusalName,
+): void {
+  const { offerer_sovereign_id: offerer } = offer;
+  const offererKeys =
+    offerer === sovereignId ? [signer.publicKey] : treatyKeysOf(na, offerer, now, sovereignId);
+  const problem = offerProblem(offer, { sovereignId, offererKeys, now });
+  if (problem !== null) refuseFor(refusal, problem);
+}
+
+function evidenceForResponder(
+  na: Authority,
+  issuer: Issuer,
+  offer: CapabilityOffer,
+): TrustEvidence {
+  return evidenceAbout(na, issuer, offer.responder_sovereign_id, offer.offerer_sovereign_id);
+}
+
+/** How our graph judges `source`'s trust in `target`, signed in our own name. */
+function evidenceAbout(
+  na: Authority,
+  issuer: Issuer,
+  source: string,
+  target: string,
+): TrustEvidence {
+  const decision = evaluateTrust(na.recognition, source, target, issuer.now);
+  return buildTrustEvidence(issuer, decision, na.graphDigest(issuer.now));
+}

@@ -1,0 +1,65 @@
+/**
+ * Data-license policies and access intents (wire trust rules 5.10, 5.11). The policy in force lives in
+ * process memory only, as the spec has it: after a restart it must be posted again.
+ */
+import { licensePolicyMachine } from '../../../machines/data-license-policy.ts';
+import { type Resting, step } from '../../../machines/step.ts';
+import type { Input, OperatorClaim } from '../../contract/claims.ts';
+import { publishedDocument } from '../../contract/documents.ts';
+import { jsonText } from '../../json/write.ts';
+import {
+  buildAccessIntent,
+  buildLicensePolicy,
+  type DeclaredAccess,
+  type LicenseTerms,
+} from '../../records/data-usage.ts';
+import type { Handler } from '../engine/execute.ts';
+import { accept } from '../engine/input.ts';
+import { authenticateOperator } from '../enrolment/operator-keys.ts';
+import { issuerOf } from './issuer.ts';
+
+/** The one policy subject; undefined until a policy is created. */
+export interface LicenseHolder {
+  policy: Resting | undefined;
+}
+
+export interface CreateLicensePolicy {
+  readonly operator: OperatorClaim;
+  readonly input: Input<LicenseTerms>;
+}
+
+export const createLicensePolicy: Handler<CreateLicensePolicy> = (na, unit, command) => {
+  authenticateOperator(na, unit, command.operator, 'standard');
+  const policy = buildLicensePolicy(issuerOf(na, unit), accept(command.input));
+  const json = jsonText(policy);
+  unit.audit('data_license_policy_created', {
+    policy_id: policy.policy_id,
+    licensor_sovereign_id: policy.licensor_sovereign_id,
+    licensee_sovereign_id: policy.licensee_sovereign_id,
+    allowed_access_types: policy.allowed_access_types,
+  });
+  unit.whenCommitted(() => {
+    const event = { type: 'create', policy: { json } } as const;
+    na.license.policy = step(licensePolicyMachine, na.license.policy, event).next;
+    na.publisher.publish('data_license_policy', publishedDocument(json));
+  });
+  return json;
+};
+
+export interface DeclareIntent {
+  readonly operator: OperatorClaim;
+  readonly input: Input<DeclaredAccess>;
+}
+
+export const declareIntent: Handler<DeclareIntent> = (na, unit, command) => {
+  authenticateOperator(na, unit, command.operator, 'standard');
+  const intent = buildAccessIntent(issuerOf(na, unit), accept(command.input));
+  unit.audit('data_access_intent_created', {
+    intent_id: intent.intent_id,
+    agent_sovereign_id: intent.agent_sovereign_id,
+    decision_id: intent.decision_id,
+    declared_access_types: intent.declared_access_types,
+    source_count: intent.declared_sources.length,
+  });
+  return jsonText(intent);
+};

@@ -1,0 +1,74 @@
+/** Capability commitments and one-time nullifiers (wire trust rules 4.5, 5.6, 5.7). */
+
+import type { Input, OperatorClaim } from '../../contract/claims.ts';
+import { sha256Hex } from '../../crypto/digest.ts';
+import { jsonText } from '../../json/write.ts';
+import type { AgreementRecord } from '../../records/agreement.ts';
+import {
+  buildCommitment,
+  buildNullifier,
+  type CapabilityMembershipProof,
+  membershipProofDigest,
+  NULLIFIER_NONCE_BYTES,
+  revealsItsLeaf,
+} from '../../records/capability-disclosure.ts';
+import { instantOf } from '../../records/record.ts';
+import type { Handler } from '../engine/execute.ts';
+import { accept } from '../engine/input.ts';
+import { refusalIn } from '../engine/refusals.ts';
+import { authenticateOperator } from '../enrolment/operator-keys.ts';
+import { built, issuerOf, refuseFor } from './issuer.ts';
+
+export interface CommitCapabilities {
+  readonly operator: OperatorClaim;
+  readonly input: Input<{
+    readonly agreement: AgreementRecord;
+    readonly capabilities: readonly string[];
+  }>;
+}
+
+export const commitCapabilities: Handler<CommitCapabilities> = (na, unit, command) => {
+  authenticateOperator(na, unit, command.operator, 'standard');
+  const { agreement, capabilities } = accept(command.input);
+  const { commitWithinAgreement } = na.settings;
+  const commitment = built(
+    buildCommitment(issuerOf(na, unit), agreement, capabilities, commitWithinAgreement),
+    'commit_failed',
+  );
+  const { commitment_id, agreement_id, capability_count } = commitment;
+  unit.audit('capability_commitment_created', { commitment_id, agreement_id, capability_count });
+  return jsonText(commitment);
+};
+
+export interface NullifyProof {
+  readonly operator: OperatorClaim;
+  readonly input: Input<CapabilityMembershipProof>;
+}
+
+/** Proof ids are any text, so a subject is found by the digest of its id. */
+export const nullifyProof: Handler<NullifyProof> = (na, unit, command) => {
+  authenticateOperator(na, unit, command.operator, 'standard');
+  const proof = accept(command.input);
+  const { proof_id, commitment_id } = proof;
+  const nonce = na.runtime.randomBytes(NULLIFIER_NONCE_BYTES);
+  const record = buildNullifier(issuerOf(na, unit), proof, nonce);
+  const emitted = unit.send('capability-nullifier', sha256Hex(proof_id), {
+    type: 'issue',
+    leafMatches: revealsItsLeaf(proof),
+    nullifier: {
+      proofDigest: membershipProofDigest(proof),
+      commitmentId: commitment_id,
+      nullifierId: record.nullifier_id,
+      issuedAt: unit.at,
+      expiresAt: instantOf(record.expires_at),
+    },
+  });
+  const refused = refusalIn<'nullifier_failed'>(emitted);
+  if (refused !== null) refuseFor(refused.refusal, refused.reason ?? refused.refusal);
+  unit.audit('capability_nullifier_issued', {
+    nullifier_id: record.nullifier_id,
+    proof_id,
+    commitment_id,
+  });
+  return jsonText(record);
+};

@@ -1,0 +1,21 @@
+/** Records the authority makes as this sovereign. */
+import type { Issuer, Unbuilt } from '../../records/issuer.ts';
+import { Refusal, type RefusalName } from '../../refusal.ts';
+import type { Authority } from '../engine/execute.ts';
+import type { UnitOfWork } from '../engine/unit-of-work.ts';
+
+export function issuerOf({ settings, signer, runtime }: Authority, { at }: UnitOfWork): Issuer {
+  const { networkName, keyId } = settings;
+  return { sovereignId: networkName, keyId, signer, now: at, uuid: () => runtime.uuid() };
+}
+
+/** The record, or the refusal with the cause that no record could be built for. */
+export function built<T extends object>(result: T | Unbuilt<string>, refusal: RefusalName): T {
+  if ('unbuilt' in result) return refuseFor(refusal, result.unbuilt);
+  return result;
+}
+
+/** Refuses with the finer cause that codes of the wire do not tell (wire trust rules 1.4). */
+export function refuseFor(refusal: RefusalName, cause: string): never {
+  throw new Refusal(refusal, { cause });
+}

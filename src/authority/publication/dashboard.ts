@@ -1,0 +1,47 @@
+import { publishedDocument } from '../../contract/documents.ts';
+import { jsonText } from '../../json/write.ts';
+import type { AuditEntry } from '../../store/store.ts';
+import { dashboard } from '../../views/dashboard.ts';
+import { isShown, RECENT_CHANGES, type RecentChange } from '../../views/recent-changes.ts';
+import type { Handler } from '../engine/execute.ts';
+
+/** How long counts of nodes may lag behind; every commit takes the document back at once. */
+const LAG = 500;
+
+export const refreshDashboard: Handler<null> = (na, unit) => {
+  if (na.publisher.isCurrent('dashboard', unit.at)) return '{}';
+  const { networkName, networkVersion } = na.settings;
+  const model = dashboard(
+    {
+      networkName,
+      networkVersion,
+      ready: na.store.health() === null,
+      activeNodes: na.liveness.activeCount(unit.at),
+      trackedNodes: na.counts.issuedCertificates() - na.counts.revokedCertificates(),
+      recognition: na.recognition,
+      feeds: [...na.subjects.allCommitted('revocation-feed')].map(([, { context }]) => context),
+      trustCycle: na.trustCycles.newest(),
+      recentChanges: na.recentChanges.list(),
+    },
+    unit.at,
+  );
+  na.publisher.publish('dashboard', publishedDocument(jsonText(model), unit.at + LAG));
+  return '{}';
+};
+
+/** The newest audit events that the dashboard shows. */
+export interface RecentChanges {
+  add(entry: AuditEntry): void;
+  /** Newest first. */
+  list(): readonly RecentChange[];
+}
+
+export function createRecentChanges(): RecentChanges {
+  let newest: RecentChange[] = [];
+  return {
+    add(entry) {
+      if (isShown(entry.event_type)) newest = [entry, ...newest].slice(0, RECENT_CHANGES);
+    },
+    list: () => newest,
+  };
+}

@@ -1,0 +1,159 @@
+/** Membership attestations issued here (wire rules 4.11). */
+import type { Attestation, AttestationRefusal } from '../../../machines/attestation.ts';
+import type { Input, OperatorClaim } from '../../contract/claims.ts';
+import type { JsonObject } from '../../json/value.ts';
+import { canonicalJson, compareCodePoints, jsonText } from '../../json/write.ts';
+import type { Issuer } from '../../records/issuer.ts';
+import {
+  type MembershipAttestation,
+  readMembershipAttestation,
+} from '../../records/membership-attestation.ts';
+import { signRecord } from '../../records/signed-record.ts';
+import { Refusal } from '../../refusal.ts';
+import { formatInstant } from '../../timestamp.ts';
+import type { Authority, Handler } from '../engine/execute.ts';
+import { accept } from '../engine/input.ts';
+import { refusalIn } from '../engine/refusals.ts';
+import type { Subject } from '../engine/subjects.ts';
+import { authenticateOperator } from '../enrolment/operator-keys.ts';
+import { issuerOf } from '../protocol/issuer.ts';
+import { publishFeed } from '../publication/feed.ts';
+import { assertOwnIssuer } from './own-issuer.ts';
+
+const HOUR = 3_600_000;
+
+export interface AttestationTerms {
+  readonly subjectId: string;
+  readonly roles: readonly string[];
+  readonly validityHours: number;
+  readonly subjectPublicKey: string | null;
+  readonly claims: JsonObject;
+  /** Null for this network's own name. */
+  readonly issuer: string | null;
+}
+
+export interface IssueAttestation {
+  readonly operator: OperatorClaim;
+  readonly input: Input<AttestationTerms>;
+}
+
+export const issueAttestation: Handler<IssueAttestation> = (na, unit, command) => {
+  authenticateOperator(na, unit, command.operator, 'privileged');
+  const terms = accept(command.input);
+  const issuer = terms.issuer ?? na.settings.networkName;
+  assertOwnIssuer(na, issuer, 'attestation_issuer_mismatch');
+  const record = buildAttestation({ ...issuerOf(na, unit), sovereignId: issuer }, terms);
+  const json = canonicalJson(record);
+  const attestation: Attestation = {
+    json,
+    issuer,
+    subject: terms.subjectId,
+    issuedAt: unit.at,
+    revokedAt: null,
+    revocationReason: null,
+  };
+  unit.send('attestation', record.attestation_id, { type: 'issue', attestation });
+  unit.audit('membership_attestation_issued', {
+    attestation_id: record.attestation_id,
+    issuer_sovereign_id: issuer,
+    subject_id: terms.subjectId,
+    roles: terms.roles,
+  });
+  return json;
+};
+
+/** The signed attestation of a sovereign: the terms' own issuer is not looked at. */
+export function buildAttestation(
+  { sovereignId, keyId, signer, now, uuid }: Issuer,
+  terms: AttestationTerms,
+): MembershipAttestation {
+  const issuedAt = formatInstant(now);
+  const record = readMembershipAttestation({
+    attestation_id: uuid(),
+    issuer_sovereign_id: sovereignId,
+    subject_id: terms.subjectId,
+    subject_public_key: terms.subjectPublicKey,
+    roles: terms.roles,
+    issued_at: issuedAt,
+    valid_from: issuedAt,
+    expires_at: formatInstant(now + terms.validityHours * HOUR),
+    issued_by: keyId,
+    claims: terms.claims,
+  });
+  if (record === null) throw new Error('An issued attestation is not a MembershipAttestation');
+  return signRecord(record, signer, keyId);
+}
+
+export interface RevokeAttestation {
+  readonly operator: OperatorClaim;
+  readonly attestationId: string;
+  readonly input: Input<{ readonly reason: string }>;
+}
+
+/** The attestation and the next revocation feed change in one transaction. */
+export const revokeAttestation: Handler<RevokeAttestation> = (na, unit, command) => {
+  authenticateOperator(na, unit, command.operator, 'privileged');
+  const { attestationId } = command;
+  const { reason } = accept(command.input);
+  const emitted = unit.send('attestation', attestationId, { type: 'revoke', at: unit.at, reason });
+  const refused = refusalIn<AttestationRefusal>(emitted);
+  if (refused !== null) throw new Refusal(refused.refusal);
+  const answer = { attestation_id: attestationId, status: 'revoked' };
+  if (emitted.some(({ type }) => type === 'already_revoked')) {
+    return jsonText({ ...answer, already_revoked: true });
+  }
+  const { issuer } = unit.existing('attestation', attestationId);
+  publishFeed(na, unit, issuer, { attestationId, reason });
+  unit.audit('membership_attestation_revoked', { attestation_id: attestationId, reason });
+  return jsonText(answer);
+};
+
+export interface AttestationFilter {
+  readonly issuer: string | null;
+  readonly subject: string | null;
+  readonly status: string | null;
+}
+
+export const listAttestations: Handler<AttestationFilter> = (na, _unit, filter) => {
+  const rows = [...na.subjects.allCommitted('attestation')]
+    .filter(([, attestation]) => passes(attestation, filter))
+    .sort(
+      ([idOfA, a], [idOfB, b]) =>
+        a.context.issuedAt - b.context.issuedAt || compareCodePoints(idOfA, idOfB),
+    )
+    .map(([, attestation]) => rowOf(attestation));
+  return `{"count":${rows.length},"attestations":[${rows.join(',')}]}`;
+};
+
+export const readAttestation: Handler<{ readonly attestationId: string }> = (
+  na,
+  _unit,
+  command,
+) => {
+  const attestation = na.subjects.committed('attestation', command.attestationId);
+  if (attestation === undefined) throw new Refusal('attestation_not_found');
+  return rowOf(attestation);
+};
+
+/** Whether we hold the attestation as revoked. */
+export function isRevokedHere(na: Authority, attestationId: string): boolean {
+  return na.subjects.committed('attestation', attestationId)?.value === 'revoked';
+}
+
+function passes({ value, context }: Subject<'attestation'>, filter: AttestationFilter): boolean {
+  return (
+    (filter.issuer ?? context.issuer) === context.issuer &&
+    (filter.subject ?? context.subject) === context.subject &&
+    (filter.status ?? value) === value
+  );
+}
+
+function rowOf({ value, context }: Subject<'attestation'>): string {
+  const { json, revokedAt, revocationReason } = context;
+  const rest = jsonText({
+    status: value,
+    revoked_at: revokedAt === null ? null : formatInstant(revokedAt),
+    revocation_reason: revocationReason,
+  });
+  return `{"attestation":${json},${rest.slice(1)}`;
+}

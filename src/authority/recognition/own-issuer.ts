@@ -1,0 +1,9 @@
+import { Refusal, type RefusalName } from '../../refusal.ts';
+import type { Authority } from '../engine/execute.ts';
+
+/** Acting under another sovereign's name is allowed unless the settings refuse it (wire rules G11). */
+export function assertOwnIssuer(na: Authority, issuer: string, refusal: RefusalName): void {
+  if (na.settings.refuseForeignIssuers && issuer !== na.settings.networkName) {
+    throw new Refusal(refusal, { expected: na.settings.networkName });
+  }
+}

@@ -1,0 +1,190 @@
+/**
+ * The built-in trust cycle (wire rules 6.5): recognition of another sovereign from end to end, with the
+ * builders, verifiers and machines that serve requests and an invented peer whose key is forgotten at
+ * the end. Nothing of it is kept but one audit event, and no decision about anyone else changes.
+ */
+import type { ImportedFeed, ImportedFeedRefusal } from '../../../machines/revocation-feed.ts';
+import { type Resting, step } from '../../../machines/step.ts';
+import { sha256Hex } from '../../crypto/digest.ts';
+import { SEED_BYTES, signerFromSeed } from '../../crypto/ed25519.ts';
+import { parseJson } from '../../json/parse.ts';
+import type { JsonObject } from '../../json/value.ts';
+import { canonicalJson, jsonText } from '../../json/write.ts';
+import type { Issuer } from '../../records/issuer.ts';
+import {
+  type MembershipAttestation,
+  readMembershipAttestation,
+} from '../../records/membership-attestation.ts';
+import { type RecognitionTreaty, readRecognitionTreaty } from '../../records/recognition-treaty.ts';
+import { verifyAttestationWithTreaty } from '../../records/recognition-verification.ts';
+import { readRevocationFeed, type SovereignRevocationFeed } from '../../records/revocation-feed.ts';
+import type { Authority, Handler } from '../engine/execute.ts';
+import { refusalIn } from '../engine/refusals.ts';
+import { MACHINES } from '../engine/subjects.ts';
+import type { UnitOfWork } from '../engine/unit-of-work.ts';
+import { issuerOf } from '../protocol/issuer.ts';
+import { feedRecord, signFeed } from '../publication/feed.ts';
+import { buildAttestation } from './attestations.ts';
+import { judgeSignature } from './recognition.ts';
+import { buildTreaty } from './treaties.ts';
+
+const PEER = 'trust-cycle-peer';
+const ROLE = 'role:trust-cycle';
+
+export const runTrustCycle: Handler<null> = (na, unit) => {
+  const started = na.runtime.elapsed();
+  const { passed, failedStep } = walkTrustCycle(issuerOf(na, unit), inventedPeer(na, unit));
+  const outcome = {
+    result: failedStep === null ? 'passed' : 'failed',
+    failed_step: failedStep,
+    steps: passed,
+    duration_ms: Math.round(na.runtime.elapsed() - started),
+  };
+  const details = { ...outcome, digest: sha256Hex(canonicalJson(outcome)) };
+  unit.audit('trust_cycle_completed', details);
+  return jsonText(details);
+};
+
+function inventedPeer({ runtime }: Authority, { at }: UnitOfWork): Issuer {
+  const signer = signerFromSeed(runtime.randomBytes(SEED_BYTES));
+  const uuid = () => runtime.uuid();
+  return { sovereignId: PEER, keyId: signer.publicKey, signer, now: at, uuid };
+}
+
+/** What the steps hand on to each other. */
+interface Cycle {
+  readonly local: Issuer;
+  readonly peer: Issuer;
+  attestation: MembershipAttestation;
+  treaty: RecognitionTreaty;
+  feed: SovereignRevocationFeed;
+  imported: Resting | undefined;
+}
+
+/** In order; a step that answers false, or throws, ends the cycle. */
+const STEPS: readonly (readonly [name: string, holds: (cycle: Cycle) => boolean])[] = [
+  ['attestation_issued', attestationIssued],
+  ['treaty_issued', treatyIssued],
+  ['attestation_accepted', (cycle) => verdictOn(cycle.attestation, cycle) === 'accepted'],
+  ['feed_issued', feedIssued],
+  ['feed_imported', feedImported],
+  ['feed_replay_refused', (cycle) => refusalOfImport(cycle) === 'stale_sequence'],
+  ['revoked_attestation_refused', revokedAttestationRefused],
+  ['tampered_attestation_refused', tamperedAttestationRefused],
+];
+
+export interface TrustCycleCourse {
+  /** Names of the steps that held. */
+  readonly passed: readonly string[];
+  readonly failedStep: string | null;
+}
+
+export function walkTrustCycle(local: Issuer, peer: Issuer): TrustCycleCourse {
+  const cycle = { local, peer, imported: undefined } as Cycle;
+  const passed: string[] = [];
+  for (const [name, holds] of STEPS) {
+    if (!stands(holds, cycle)) return { passed, failedStep: name };
+    passed.push(name);
+  }
+  return { passed, failedStep: null };
+}
+
+function stands(holds: (cycle: Cycle) => boolean, cycle: Cycle): boolean {
+  try {
+    return holds(cycle);
+  } catch {
+    return false;
+  }
+}
+
+function attestationIssued(cycle: Cycle): boolean {
+  const issued = buildAttestation(cycle.peer, {
+    subjectId: 'trust-cycle-subject',
+    roles: [ROLE],
+    validityHours: 1,
+    subjectPublicKey: null,
+    claims: {},
+    issuer: null,
+  });
+  const received = readMembershipAttestation(asSent(issued));
+  if (received === null) return false;
+  cycle.attestation = received;
+  return true;
+}
+
+function treatyIssued(cycle: Cycle): boolean {
+  const issued = buildTreaty(cycle.local, {
+    subject: cycle.peer.sovereignId,
+    subjectKeys: [cycle.peer.signer.publicKey],
+    scope: { allowed_roles: [ROLE], accepted_statuses: ['active'], claims: {} },
+    validityHours: 1,
+    metadata: {},
+    issuer: null,
+  });
+  const received = readRecognitionTreaty(asSent(issued));
+  if (received === null) return false;
+  cycle.treaty = received;
+  return true;
+}
+
+function feedIssued(cycle: Cycle): boolean {
+  const { peer, attestation } = cycle;
+  const head = { issuer: peer.sovereignId, sequence: 1, feedId: peer.uuid(), issuedAt: peer.now };
+  const entries = new Map([[attestation.attestation_id, 'trust cycle']]);
+  const issued = signFeed(feedRecord(peer.signer, head, entries), peer.signer);
+  const received = readRevocationFeed(asSent(issued));
+  if (received === null) return false;
+  cycle.feed = received;
+  return true;
+}
+
+function feedImported(cycle: Cycle): boolean {
+  if (refusalOfImport(cycle) !== null) return false;
+  const imported = cycle.imported?.context as ImportedFeed | undefined;
+  return imported?.sequence === '1';
+}
+
+function refusalOfImport(cycle: Cycle): ImportedFeedRefusal | null {
+  const { feed, treaty } = cycle;
+  const imported: ImportedFeed = {
+    issuer: feed.issuer_sovereign_id,
+    sequence: String(feed.sequence),
+    feedId: feed.feed_id,
+    revokedCount: feed.revoked_attestation_ids.length,
+    importedAt: cycle.local.now,
+  };
+  const { next, emitted } = step(MACHINES['revocation-feed'], cycle.imported, {
+    type: 'import',
+    feed: imported,
+    signature: judgeSignature(feed, treaty.subject_public_keys),
+  });
+  const refused = refusalIn<ImportedFeedRefusal>(emitted);
+  if (refused === null) cycle.imported = next;
+  return refused?.refusal ?? null;
+}
+
+function revokedAttestationRefused(cycle: Cycle): boolean {
+  const { attestation, feed } = cycle;
+  const revoked = feed.revoked_attestation_ids.includes(attestation.attestation_id);
+  return verdictOn(attestation, cycle, revoked) === 'attestation_locally_revoked';
+}
+
+function tamperedAttestationRefused(cycle: Cycle): boolean {
+  const tampered = { ...cycle.attestation, subject_id: 'somebody-else' };
+  return verdictOn(tampered, cycle) === 'attestation_invalid_signature';
+}
+
+function verdictOn(
+  attestation: MembershipAttestation,
+  { local, treaty }: Cycle,
+  attestationRevoked = false,
+) {
+  const treatyIssuerKeys = [local.signer.publicKey];
+  const known = { treatyIssuerKeys, treatyRevoked: false, attestationRevoked };
+  return verifyAttestationWithTreaty(attestation, treaty, known, local.now);
+}
+
+/** Records travel as text: what was built is read again as the other side would. */
+function asSent(record: JsonObject): unknown {
+  return parseJson(canonicalJson(record));
+}

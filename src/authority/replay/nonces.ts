@@ -1,0 +1,169 @@
+/**
+ * Replay protection (wire rules 2.3). Operator, join and renewal nonces are durable and kept in buckets
+ * of one minute, so that forgetting a minute is one step however many nonces it holds. Heartbeat nonces
+ * live in a bounded window per node key, as IPsec's anti-replay window does (RFC 4303, 3.4.3).
+ */
+import { hash } from 'node:crypto';
+import type { SpentNonce } from '../../store/store.ts';
+
+const BUCKET_MS = 60_000;
+const WINDOW_SIZE = 256;
+
+export interface NonceLedger {
+  isSpent(scope: string, nonce: string): boolean;
+  /** Marks the nonce as spent at once and returns what the store has to keep. */
+  spend(scope: string, nonce: string, at: number): SpentNonce;
+  restore(nonce: SpentNonce): void;
+  forget(now: number): void;
+}
+
+/** `keepMs` is how long a nonce can still be replayed: at least twice the clock tolerance. */
+export function createNonceLedger(keepMs: number): NonceLedger {
+  const buckets = new Map<number, Set<string>>();
+
+  function add(nonce: SpentNonce): void {
+    const start = Math.ceil(nonce.forgetAt / BUCKET_MS);
+    const bucket = buckets.get(start) ?? new Set();
+    buckets.set(start, bucket.add(nonce.digest));
+  }
+
+  return {
+    isSpent(scope, nonce) {
+      const digest = digestOf(scope, nonce);
+      for (const bucket of buckets.values()) if (bucket.has(digest)) return true;
+      return false;
+    },
+    spend(scope, nonce, at) {
+      const spent = { digest: digestOf(scope, nonce), forgetAt: at + keepMs };
+      add(spent);
+      return spent;
+    },
+    restore: add,
+    forget(now) {
+      for (const start of buckets.keys()) if (start * BUCKET_MS < now) buckets.delete(start);
+    },
+  };
+}
+
+function digestOf(scope: string, nonce: string): string {
+  return hash('sha256', `${scope}\n${nonce}`, 'base64').slice(0, 24);
+}
+
+export type WindowVerdict = 'fresh' | 'nonce_replay' | 'stale_timestamp';
+
+export interface NonceWindows {
+  /** Whether a request signed at `signedAt` with this nonce may be accepted; claims nothing. */
+  check(nodeKey: string, nonce: string, signedAt: number): WindowVerdict;
+  claim(nodeKey: string, nonce: string, signedAt: number, now: number): void;
+}
+
+/**
+ * The last accepted nonces of one node, the oldest first, in a ring: plain numbers, because objects that
+ * live for minutes, one for each heartbeat, are the most costly garbage there is.
+ */
+interface NonceWindow {
+  /** Nothing signed at or before this instant is accepted. */
+  floor: number;
+  /** Entries of the ring, each a fingerprint and when it was signed. */
+  first: number;
+  size: number;
+  ring: number[];
+}
+
+const SMALLEST_RING = 4;
+
+/**
+ * A node has no window before its first claim. `floorOf` is what applies to it until then, and the floor
+ * that its window begins with: everything signed up to that instant came before a restart.
+ */
+export function createNonceWindows(
+  toleranceMs: number,
+  floorOf: (nodeKey: string) => number,
+): NonceWindows {
+  const windows = new Map<string, NonceWindow>();
+
+  function windowOf(nodeKey: string): NonceWindow {
+    const known = windows.get(nodeKey);
+    if (known !== undefined) return known;
+    const ring = emptyRing(SMALLEST_RING);
+    const created = { floor: floorOf(nodeKey), first: 0, size: 0, ring };
+    windows.set(nodeKey, created);
+    return created;
+  }
+
+  return {
+    check(nodeKey, nonce, signedAt) {
+      const known = windows.get(nodeKey);
+      if (known !== undefined && holds(known, fingerprintOf(nonce))) return 'nonce_replay';
+      return signedAt <= (known?.floor ?? floorOf(nodeKey)) ? 'stale_timestamp' : 'fresh';
+    },
+    claim(nodeKey, nonce, signedAt, now) {
+      const window = windowOf(nodeKey);
+      dropOld(window, now - toleranceMs);
+      append(window, fingerprintOf(nonce), signedAt);
+    },
+  };
+}
+
+/**
+ * 53 bits of a nonce. Two nonces of one node that share them would refuse a request which is genuine;
+ * the node sends it again with another nonce. Nobody else's requests can be refused by a chosen nonce.
+ */
+function fingerprintOf(nonce: string): number {
+  let low = 0x811c9dc5;
+  let high = 0xc2b2ae35;
+  for (let i = 0; i < nonce.length; i += 1) {
+    const unit = nonce.charCodeAt(i);
+    low = Math.imul(low ^ unit, 0x01000193);
+    high = Math.imul(high ^ unit, 0x85ebca6b) ^ (low >>> 13);
+  }
+  return (high >>> 11) * 0x1_0000_0000 + (low >>> 0);
+}
+
+function holds({ first, size, ring }: NonceWindow, fingerprint: number): boolean {
+  const mask = capacityOf(ring) - 1;
+  for (let i = 0; i < size; i += 1) {
+    if (ring[2 * ((first + i) & mask)] === fingerprint) return true;
+  }
+  return false;
+}
+
+/** Entries too old to be replayed go first; a full window gives up its first entry and raises its floor. */
+function dropOld(window: NonceWindow, tooOld: number): void {
+  const mask = capacityOf(window.ring) - 1;
+  while (window.size > 0) {
+    const signedAt = window.ring[2 * window.first + 1] ?? 0;
+    const full = window.size >= WINDOW_SIZE;
+    if (signedAt >= tooOld && !full) return;
+    window.first = (window.first + 1) & mask;
+    window.size -= 1;
+    if (full) window.floor = Math.max(window.floor, signedAt);
+  }
+}
+
+function append(window: NonceWindow, fingerprint: number, signedAt: number): void {
+  if (window.size === capacityOf(window.ring)) grow(window);
+  const at = 2 * ((window.first + window.size) & (capacityOf(window.ring) - 1));
+  window.ring[at] = fingerprint;
+  window.ring[at + 1] = signedAt;
+  window.size += 1;
+}
+
+function grow(window: NonceWindow): void {
+  const { first, size, ring } = window;
+  const larger = emptyRing(2 * size);
+  for (let i = 0; i < ring.length; i += 1) {
+    larger[i] = ring[(2 * first + i) % ring.length] ?? 0;
+  }
+  window.ring = larger;
+  window.first = 0;
+}
+
+/** One array for both numbers of an entry: typed arrays cost more than the few numbers most nodes need. */
+function emptyRing(capacity: number): number[] {
+  return new Array<number>(2 * capacity).fill(0);
+}
+
+function capacityOf(ring: readonly number[]): number {
+  return ring.length / 2;
+}

@@ -1,0 +1,89 @@
+/**
+ * The public documents as they stand on disk. The bytes and the version numbers lie in shared memory, so
+ * that an edge on another thread can tell, without asking, that what it holds is no longer the newest.
+ */
+import { DOCUMENT_NAMES, type DocumentName, type PublishedDocument } from './documents.ts';
+
+/** One document as it is handed to the edges. */
+export interface Publication {
+  readonly name: DocumentName;
+  readonly version: number;
+  readonly document: PublishedDocument;
+}
+
+export interface DocumentPublisher {
+  /** The newest version of each document, in the order of `DOCUMENT_NAMES`. */
+  readonly versions: Int32Array;
+  publish(name: DocumentName, document: PublishedDocument): void;
+  /** The document no longer holds, and is made again when somebody asks for it. */
+  withdraw(name: DocumentName): void;
+  isCurrent(name: DocumentName, now: number): boolean;
+  /** Hands over what is published, and then everything as it is published. */
+  follow(listener: (publication: Publication) => void): void;
+}
+
+export function createDocumentPublisher(): DocumentPublisher {
+  const bytes = DOCUMENT_NAMES.length * Int32Array.BYTES_PER_ELEMENT;
+  const versions = new Int32Array(new SharedArrayBuffer(bytes));
+  const publications = new Map<DocumentName, Publication>();
+  const listeners: ((publication: Publication) => void)[] = [];
+
+  return {
+    versions,
+    publish(name, document) {
+      const version = Atomics.add(versions, indexOf(name), 1) + 1;
+      const publication = { name, version, document };
+      publications.set(name, publication);
+      for (const listener of listeners) listener(publication);
+    },
+    withdraw(name) {
+      if (publications.delete(name)) Atomics.add(versions, indexOf(name), 1);
+    },
+    isCurrent(name, now) {
+      const publication = publications.get(name);
+      return publication !== undefined && now < publication.document.freshUntil;
+    },
+    follow(listener) {
+      for (const publication of publications.values()) listener(publication);
+      listeners.push(listener);
+    },
+  };
+}
+
+/** What an edge holds of the publisher. */
+export interface DocumentCache {
+  take(publication: Publication): void;
+  /** Calls back with every publication whose bytes differ from the one before. */
+  onChange(listener: (name: DocumentName, document: PublishedDocument) => void): void;
+  /** Undefined when there is none, or when a newer version is on its way. */
+  get(name: DocumentName): PublishedDocument | undefined;
+  /** What was taken last, although a newer version may be on its way; undefined when there is none. */
+  latest(name: DocumentName): PublishedDocument | undefined;
+}
+
+export function createDocumentCache(versions: Int32Array): DocumentCache {
+  const held: (Publication | undefined)[] = DOCUMENT_NAMES.map(() => undefined);
+  const listeners: ((name: DocumentName, document: PublishedDocument) => void)[] = [];
+  return {
+    take(publication) {
+      const { name, document } = publication;
+      const before = held[indexOf(name)]?.document.etag;
+      held[indexOf(name)] = publication;
+      if (before !== document.etag) for (const listener of listeners) listener(name, document);
+    },
+    onChange: (listener) => listeners.push(listener),
+    get(name) {
+      const index = indexOf(name);
+      const publication = held[index];
+      if (publication === undefined) return undefined;
+      return publication.version === Atomics.load(versions, index)
+        ? publication.document
+        : undefined;
+    },
+    latest: (name) => held[indexOf(name)]?.document,
+  };
+}
+
+function indexOf(name: DocumentName): number {
+  return DOCUMENT_NAMES.indexOf(name);
+}
