@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { after } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { signerFromSeed } from '../../src/crypto/ed25519.ts';
 import { readKeyFile } from '../../src/keys/key-file.ts';
@@ -32,6 +33,8 @@ export interface ChildServer {
   end(signal: 'SIGKILL' | 'SIGTERM' | 'SIGINT'): Promise<Ended>;
   /** How the process ended, once it has. */
   readonly ended: Promise<Ended>;
+  /** Kills the process unless it has ended. */
+  [Symbol.asyncDispose](): Promise<void>;
 }
 
 export interface ChildOptions {
@@ -42,6 +45,15 @@ export interface ChildOptions {
   /** Told of the process as soon as it runs, before it is ready. */
   readonly onSpawn?: (process: ChildProcess) => void;
 }
+
+/** Whatever still runs; a test that fails leaves its children to the end of its file. */
+const running = new Set<ChildProcess>();
+const killRunning = () => {
+  for (const child of running) child.kill('SIGKILL');
+};
+after(killRunning);
+process.on('exit', killRunning);
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 
 const SOURCES = ['--import', 'tsx', 'src/main.ts'];
 
@@ -90,7 +102,7 @@ export async function startChildServer(
         await server.end('SIGTERM');
         return (await startChildServer(dataDir, { environment, args, program })).na;
       },
-      [Symbol.asyncDispose]: () => server.end('SIGKILL').then(() => undefined),
+      [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
     },
     process,
     output: stdout,
@@ -99,6 +111,7 @@ export async function startChildServer(
       process.kill(signal);
       return ended;
     },
+    [Symbol.asyncDispose]: () => server.end('SIGKILL').then(() => undefined),
   };
   return server;
 }
@@ -124,6 +137,8 @@ function spawnProgram(
     env: { ...withoutSettings(process.env), ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
+  running.add(child);
+  child.once('exit', () => running.delete(child));
   const [out, err]: [string[], string[]] = [[], []];
   child.stdout.setEncoding('utf8').on('data', (text: string) => out.push(text));
   child.stderr.setEncoding('utf8').on('data', (text: string) => err.push(text));
