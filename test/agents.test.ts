@@ -617,6 +617,19 @@ test('an expired registration is evicted before each query, at the instant of it
   }
 });
 
+test('D7: an expired registration that was asked for by its key is evicted for good, also after a restart', async () => {
+  await using na = await startUnlimited();
+  const { key } = await joinedNode(na);
+  await register(na, describe(na, key));
+  na.clock.advance(LIFETIME * SECOND);
+  assert.equal(outcome(await get(na, pathOf(key))), '404 agent_not_registered');
+  await na.flush();
+  na.clock.advance(-LIFETIME * SECOND);
+  await using again = await na.restart();
+  assert.equal(outcome(await get(again, pathOf(key))), '404 agent_not_registered');
+  assert.equal((await get(again, '/agents')).body.count, 0);
+});
+
 test('an expired registration is not brought back by a clock that is set back', async () => {
   await using na = await startUnlimited();
   const { key } = await joinedNode(na);

@@ -341,10 +341,18 @@ test('GET /sovereign.json tells who the sovereign is and where its surfaces are'
   assert.deepEqual(body.network_authority, genesis.network_authority);
   assert.equal(body.root_public_key, genesis.root_public_key);
   const surfaces = body.supported_surfaces;
-  assert.equal(surfaces.genesis, `${na.url}/genesis`);
-  assert.equal(surfaces.recognition_treaties, `${na.url}/recognition-treaties`);
-  assert.equal(surfaces.sovereign_revocation_feed, `${na.url}/sovereign-revocation-feed`);
-  assert.ok(surfaces.connectome.startsWith(`${na.url}/connectome`));
+  assert.deepEqual(surfaces, {
+    genesis: `${na.url}/genesis`,
+    recognition_treaties: `${na.url}/recognition-treaties`,
+    sovereign_revocation_feed: `${na.url}/sovereign-revocation-feed`,
+    recognition_graph: `${na.url}/recognition-graph`,
+    connectome: `${na.url}/connectome.json`,
+    atlas: `${na.url}/atlas.json`,
+    swagger: `${na.url}/swagger.json`,
+    api_reference: `${na.url}/api-reference`,
+    cli_reference: `${na.url}/cli-reference`,
+  });
+  for (const url of Object.values(surfaces)) assert.equal((await fetch(String(url))).status, 200);
 });
 
 for (const [name, environment, headers, expected] of [

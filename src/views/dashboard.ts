@@ -1,6 +1,7 @@
 /** The dashboard model (wire rules 6.5): what people look at, made only from committed state. */
 import type { ImportedFeed } from '../../machines/revocation-feed.ts';
 import type { JsonObject, JsonValue } from '../json/value.ts';
+import { compareCodePoints } from '../json/write.ts';
 import { formatInstant } from '../timestamp.ts';
 import { displayTime } from './display-time.ts';
 import { type RecentChange, recentChangeRow } from './recent-changes.ts';
@@ -46,7 +47,9 @@ const LINKS = {
 export function dashboard(sources: DashboardSources, now: number): JsonObject {
   const { networkName: id, networkVersion: version, recognition, feeds, ready } = sources;
   const treaties = recognition.edges().map((edge) => treatyRow(edge, now));
-  const feedRows = feeds.map((feed) => feedRow(feed, now));
+  const feedRows = feeds
+    .toSorted((a, b) => compareCodePoints(a.issuer, b.issuer))
+    .map((feed) => feedRow(feed, now));
   const treatySummary = summariseTreaties(treaties);
   const feedSummary = summariseFeeds(feedRows);
   const trustCycle = trustCycleSummary(sources.trustCycle, now);

@@ -13,7 +13,9 @@ export interface AgentIndex {
   find(nodePublicKey: string): AgentRegistration | undefined;
   /** Registrations with exactly this tag, newest first. */
   withCapability(tag: string): AgentRegistration[];
-  /** Takes every registration whose time has passed out of the index and returns their node keys. */
+  /** Shows no registration any more whose time has passed. */
+  expire(now: number): void;
+  /** Node keys of the registrations that expired since this was last asked: they are to be evicted. */
   takeExpired(now: number): string[];
 }
 
@@ -27,6 +29,7 @@ export function createAgentIndex(): AgentIndex {
   const byTag = new Map<string, Map<string, AgentRegistration>>();
   /** Refreshed registrations leave their old expiry behind; it is skipped when its turn comes. */
   const expiries = new TinyQueue<Expiry>([], (a, b) => a.at - b.at);
+  let toEvict = new Set<string>();
 
   function drop(key: string): void {
     const registration = registered.get(key);
@@ -49,6 +52,17 @@ export function createAgentIndex(): AgentIndex {
     }
   }
 
+  function expire(now: number): void {
+    for (let next = expiries.peek(); next !== undefined && next.at <= now; ) {
+      expiries.pop();
+      if (registered.get(next.key)?.expiresAt === next.at) {
+        drop(next.key);
+        toEvict.add(next.key);
+      }
+      next = expiries.peek();
+    }
+  }
+
   return {
     follow(kind, id, { value, context }) {
       if (kind !== 'agent-registration') return;
@@ -64,17 +78,12 @@ export function createAgentIndex(): AgentIndex {
             b.registeredAt - a.registeredAt || compareCodePoints(keyA, keyB),
         )
         .map(([, registration]) => registration),
+    expire,
     takeExpired(now) {
-      const expired: string[] = [];
-      for (let next = expiries.peek(); next !== undefined && next.at <= now; ) {
-        expiries.pop();
-        if (registered.get(next.key)?.expiresAt === next.at) {
-          drop(next.key);
-          expired.push(next.key);
-        }
-        next = expiries.peek();
-      }
-      return expired;
+      expire(now);
+      const taken = [...toEvict];
+      toEvict = new Set();
+      return taken;
     },
   };
 }

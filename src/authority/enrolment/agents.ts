@@ -63,6 +63,7 @@ export const removeAgent: Handler<RemoveAgent> = (na, unit, command) => {
   if (proof.form === 'header') admitNode(na, unit, proof.node);
   // Base64 of a signature has one spelling here, but a digest keeps the ledger's entries short.
   const envelope = proof.form === 'envelope' ? digestOf(proof.signature) : '';
+  evictExpired(unit, key);
   const refused = refusalIn<AgentRegistrationRefusal>(
     unit.send('agent-registration', key, {
       type: 'remove',
@@ -92,29 +93,34 @@ function admitNode(na: Authority, unit: UnitOfWork, node: NodeClaim): void {
   unit.spend(na.nonces.spend(scope, node.nonce, unit.at));
 }
 
-/** Evicts what has expired; every query runs it first, and the flush of liveness too. */
+/**
+ * Evicts what has expired, beside the flush of liveness. Queries store nothing: they only stop showing what
+ * has expired, and leave its eviction to the next flush.
+ */
 export const evictAgents: Handler<null> = (na, unit) => {
-  for (const key of na.agents.takeExpired(unit.at)) {
-    const registered = unit.current('agent-registration', key)?.value === 'registered';
-    if (registered) unit.send('agent-registration', key, { type: 'evict', at: unit.at });
-  }
+  for (const key of na.agents.takeExpired(unit.at)) evictExpired(unit, key);
   return '{}';
 };
 
+function evictExpired(unit: UnitOfWork, key: string): void {
+  const registered = unit.current('agent-registration', key)?.value === 'registered';
+  if (registered) unit.send('agent-registration', key, { type: 'evict', at: unit.at });
+}
+
 export const countAgents: Handler<null> = (na, unit) => {
-  evictAgents(na, unit, null);
+  na.agents.expire(unit.at);
   return `{"count":${na.agents.count()},"capability":null}`;
 };
 
 export const listAgents: Handler<{ readonly capability: string }> = (na, unit, { capability }) => {
-  evictAgents(na, unit, null);
+  na.agents.expire(unit.at);
   const found = na.agents.withCapability(capability);
   const agents = found.map(({ json }) => json).join(',');
   return `{"count":${found.length},"capability":${jsonText(capability)},"agents":[${agents}]}`;
 };
 
 export const readAgent: Handler<{ readonly nodePublicKey: string }> = (na, unit, command) => {
-  evictAgents(na, unit, null);
+  na.agents.expire(unit.at);
   const registration = na.agents.find(command.nodePublicKey);
   if (registration === undefined) throw new Refusal('agent_not_registered');
   return registration.json;
