@@ -92,7 +92,7 @@ async function putHeadOfList(dataDir: string): Promise<string[]> {
   const context = { sequence: REVOKED, crlId: '', issuedAt: now, nextUpdate: now, digest: '' };
   const snapshot = { value: 'current', context };
   const head = { kind: 'crl', id: 'certificates', version: 1, replaces: 0, snapshot };
-  await store.commit({ subjects: [head], nonces: [], audit: [] });
+  await store.commit({ subjects: [head], removals: [], nonces: [], audit: [] });
   await store.close();
   return spare;
 }

@@ -67,7 +67,7 @@ export async function seed(
 }
 
 function unitOf(subject: SubjectWrite): Unit {
-  return { subjects: [subject], nonces: [], audit: [] };
+  return { subjects: [subject], removals: [], nonces: [], audit: [] };
 }
 
 function isIssued({ kind, snapshot }: SubjectWrite): boolean {

@@ -302,6 +302,6 @@ async function alterReason(dataDir: string, certificateId: string): Promise<void
     replaces: version,
     snapshot: { ...snapshot, context },
   };
-  await store.commit({ subjects: [write], nonces: [], audit: [] });
+  await store.commit({ subjects: [write], removals: [], nonces: [], audit: [] });
   await store.close();
 }

@@ -30,7 +30,7 @@ before(async () => {
     replaces: 0,
     snapshot: { value: 'issued', context: certificate(index) },
   }));
-  await store.commit({ subjects, nonces: [], audit: [] });
+  await store.commit({ subjects, removals: [], nonces: [], audit: [] });
   await store.close();
   na = await startTestAuthority({ dataDir: folder, clock });
 });

@@ -21,6 +21,7 @@ import {
   type StoreContents,
   type StoredLiveness,
   type StoredSubject,
+  type SubjectRemoval,
   type SubjectWrite,
   type Unit,
 } from './store.ts';
@@ -36,6 +37,11 @@ const MAX_KEY_LENGTH = 600;
 /** Audit entries read back at a start, for those who show what happened last. */
 const RECENT_AUDIT = 1000;
 
+/** In place of a version: the subject is not in the store, or no longer. */
+const NOT_STORED = 0;
+
+type SubjectAddress = Pick<StoredSubject, 'kind' | 'id'>;
+
 interface Owner extends ProcessIdentity {
   readonly held: boolean;
 }
@@ -43,8 +49,15 @@ interface Owner extends ProcessIdentity {
 /** A unit as it will be written: whatever cannot be encoded has been refused before this. */
 interface EncodedUnit {
   readonly subjects: readonly { readonly write: SubjectWrite; readonly bytes: Buffer }[];
+  readonly removals: readonly SubjectRemoval[];
   readonly nonces: Unit['nonces'];
   readonly audit: readonly string[];
+}
+
+interface InFlight {
+  readonly version: number;
+  /** The last unit that changed the subject: a version may come again after a removal. */
+  readonly unit: EncodedUnit;
 }
 
 interface PendingUnit {
@@ -75,7 +88,7 @@ export function openLmdbStore(dataDir: string): Store {
   let queue: PendingUnit[] = [];
   let flushing: Promise<void> | null = null;
   /** Versions of subjects whose write is not on disk yet. */
-  const inFlight = new Map<string, number>();
+  const inFlight = new Map<string, InFlight>();
 
   function load(): StoreContents {
     const share = createSharing();
@@ -122,23 +135,32 @@ export function openLmdbStore(dataDir: string): Store {
     } catch (cause) {
       return Promise.reject(cause);
     }
-    const stale = unit.subjects.find((write) => !replacesCurrent(write));
+    const stale =
+      unit.subjects.find((write) => !replacesCurrent(write)) ??
+      unit.removals.find((removal) => !replacesCurrent(removal));
     if (stale !== undefined) {
       return Promise.reject(new StoreConflict(`${stale.kind} ${stale.id} has changed meanwhile`));
     }
-    for (const write of unit.subjects) inFlight.set(inFlightKey(write), write.version);
+    for (const write of unit.subjects) {
+      inFlight.set(inFlightKey(write), { version: write.version, unit: encoded });
+    }
+    for (const removal of unit.removals) {
+      inFlight.set(inFlightKey(removal), { version: NOT_STORED, unit: encoded });
+    }
     return new Promise((resolve, reject) => {
       queue.push({ unit: encoded, resolve, reject });
       flushing ??= flushQueue();
     });
   }
 
-  function replacesCurrent(write: SubjectWrite): boolean {
-    const { kind, id, replaces } = write;
-    const version = inFlight.get(inFlightKey(write));
-    if (version !== undefined) return version === replaces;
+  function replacesCurrent(change: SubjectRemoval): boolean {
+    const { kind, id, replaces } = change;
+    const changed = inFlight.get(inFlightKey(change));
+    if (changed !== undefined) return changed.version === replaces;
     const key: [string, string] = [kind, id];
-    return replaces === 0 ? !db.subjects.doesExist(key) : db.subjects.doesExist(key, replaces);
+    return replaces === NOT_STORED
+      ? !db.subjects.doesExist(key)
+      : db.subjects.doesExist(key, replaces);
   }
 
   async function flushQueue(): Promise<void> {
@@ -168,14 +190,15 @@ export function openLmdbStore(dataDir: string): Store {
     }
     landedRevision = revision;
     for (const [index, { unit, resolve }] of batch.entries()) {
-      for (const { write } of unit.subjects) landed(write);
+      for (const { write } of unit.subjects) landed(write, unit);
+      for (const removal of unit.removals) landed(removal, unit);
       resolve(first + index);
     }
   }
 
-  function landed(write: StoredSubject): void {
-    const key = inFlightKey(write);
-    if (inFlight.get(key) === write.version) inFlight.delete(key);
+  function landed(subject: SubjectAddress, unit: EncodedUnit): void {
+    const key = inFlightKey(subject);
+    if (inFlight.get(key)?.unit === unit) inFlight.delete(key);
   }
 
   /** A shape is on disk no later than what is written in it. */
@@ -187,13 +210,17 @@ export function openLmdbStore(dataDir: string): Store {
 
   function writeUnits(units: readonly EncodedUnit[]): void {
     revision += units.length;
-    for (const { subjects } of units) {
+    for (const { subjects, removals } of units) {
       for (const { write, bytes } of subjects) {
         db.subjects.put(
           [write.kind, write.id],
           asBinary(bytes) as unknown as StoredSnapshot,
           write.version,
         );
+      }
+      for (const { kind, id } of removals) {
+        db.subjects.remove([kind, id]);
+        db.liveness.remove(id);
       }
     }
     writeNonces(units);
@@ -224,7 +251,10 @@ export function openLmdbStore(dataDir: string): Store {
   function writeChanges(units: readonly EncodedUnit[]): void {
     db.changes.put(
       revision,
-      units.map(({ subjects }) => subjects.map(({ write: { kind, id } }) => [kind, id] as const)),
+      units.map(({ subjects, removals }) => [
+        ...subjects.map(({ write: { kind, id } }) => [kind, id] as const),
+        ...removals.map(({ kind, id }) => [kind, id] as const),
+      ]),
     );
     for (const past of db.changes.getKeys({ end: revision - KEPT_CHANGES + 1 })) {
       db.changes.remove(past);
@@ -347,7 +377,8 @@ function recentAudit(audit: Database<string, number>): AuditEntry[] {
 }
 
 /** Encodes outside the transaction, so that a value that cannot be stored spoils no other unit. */
-function encodeUnit({ subjects, nonces, audit }: Unit, shapes: Shapes): EncodedUnit {
+function encodeUnit({ subjects, removals, nonces, audit }: Unit, shapes: Shapes): EncodedUnit {
+  if (removals.length > 0) assertEachOnce([...subjects, ...removals]);
   for (const { kind, id } of subjects) {
     if (kind.length + id.length > MAX_KEY_LENGTH)
       throw new Error('The id of a subject is too long');
@@ -357,6 +388,7 @@ function encodeUnit({ subjects, nonces, audit }: Unit, shapes: Shapes): EncodedU
       write,
       bytes: packr.pack(shapes.flatten(write.snapshot)),
     })),
+    removals,
     nonces,
     audit: audit.map(({ entry, text }) => entry.hash + text),
   };
@@ -371,7 +403,13 @@ function decodeAudit(row: string): AuditEntry[] {
   });
 }
 
-function inFlightKey({ kind, id }: { kind: string; id: string }): string {
+function assertEachOnce(subjects: readonly SubjectAddress[]): void {
+  if (new Set(subjects.map(inFlightKey)).size < subjects.length) {
+    throw new Error('A unit names a subject twice');
+  }
+}
+
+function inFlightKey({ kind, id }: SubjectAddress): string {
   return `${kind} ${id}`;
 }
 

@@ -21,6 +21,14 @@ export interface SubjectWrite extends StoredSubject {
   readonly replaces: number;
 }
 
+/** Takes a subject out of the store, and the liveness stored under its id. */
+export interface SubjectRemoval {
+  readonly kind: string;
+  readonly id: string;
+  /** The version that is stored. */
+  readonly replaces: number;
+}
+
 export interface SpentNonce {
   /** Digest of scope and nonce; the nonce itself is not kept. */
   readonly digest: string;
@@ -45,7 +53,9 @@ export interface SealedEntry {
 
 /** All that one command changes; it is stored whole or not at all. */
 export interface Unit {
+  /** A unit names a subject once: it writes it or removes it. */
   readonly subjects: readonly SubjectWrite[];
+  readonly removals: readonly SubjectRemoval[];
   readonly nonces: readonly SpentNonce[];
   readonly audit: readonly SealedEntry[];
 }
@@ -102,7 +112,7 @@ export interface Store {
   close(): Promise<void>;
 }
 
-/** A write named a version that is no longer the stored one. */
+/** A write or a removal named a version that is no longer the stored one. */
 export class StoreConflict extends Error {}
 
 export const GENESIS_HASH = '0'.repeat(64);

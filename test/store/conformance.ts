@@ -12,6 +12,8 @@ import {
   type SealedEntry,
   type Store,
   StoreConflict,
+  type StoredLiveness,
+  type SubjectRemoval,
   type SubjectWrite,
   type Unit,
 } from '../../src/store/store.ts';
@@ -45,6 +47,7 @@ export function testStore({ name, open, keptChanges }: StoreUnderTest): void {
       assert.deepEqual(contentsOf(place.store), {
         revision: 0,
         subjects: [],
+        removals: [],
         nonces: [],
         liveness: [],
         auditHead: GENESIS_HASH,
@@ -61,6 +64,7 @@ export function testStore({ name, open, keptChanges }: StoreUnderTest): void {
           created('invite', 'i-1', { roles: ['role:client'], usedAt: null }),
           created('certificate', 'c-1', { nested: { list: [1, 2.5, -1, 'é✓😀', true] } }),
         ],
+        removals: [],
         nonces: [{ digest: 'n-1', forgetAt: 120_000 }],
         audit: [sealed(1)],
       };
@@ -77,7 +81,10 @@ export function testStore({ name, open, keptChanges }: StoreUnderTest): void {
 
     test('a unit without anything in it still takes a revision', async () => {
       await using place = await open();
-      assert.equal(await place.store.commit({ subjects: [], nonces: [], audit: [] }), 1);
+      assert.equal(
+        await place.store.commit({ subjects: [], removals: [], nonces: [], audit: [] }),
+        1,
+      );
       assert.deepEqual(place.store.changes(0), { revision: 1, subjects: [] });
     });
 
@@ -101,6 +108,91 @@ export function testStore({ name, open, keptChanges }: StoreUnderTest): void {
       for (const { id, snapshot } of stored) assert.deepEqual(snapshot.context, { id });
     });
 
+    test('a unit removes subjects, and the liveness stored under their ids', async () => {
+      await using place = await open();
+      const { store } = place;
+      await store.commit(unitOf(...['1', '2', '3'].map((id) => created('c', id, {}))));
+      await store.touchMany(['1', '2', '3'].map(contact));
+      const removed: Unit = {
+        ...unitOf(replacing('c', '2', 1)),
+        removals: [removal('c', '1', 1), removal('c', '3', 1)],
+      };
+      assert.equal(await store.commit(removed), 2);
+      assert.deepEqual(contentsOf(store).subjects, [withoutReplaces(replacing('c', '2', 1))]);
+      assert.deepEqual(contentsOf(store).liveness, [contact('2')]);
+      const reopened = await closeAndReopen(place);
+      assert.deepEqual(contentsOf(reopened).subjects, [withoutReplaces(replacing('c', '2', 1))]);
+      assert.deepEqual(contentsOf(reopened).liveness, [contact('2')]);
+    });
+
+    test('a removed subject may be created again, also while its removal is not on disk yet', async () => {
+      await using place = await open();
+      const { store } = place;
+      const remove = (version: number) => ({ ...unitOf(), removals: [removal('c', '1', version)] });
+      await store.commit(unitOf(created('c', '1', { first: true })));
+      await store.commit(remove(1));
+      await Promise.all([
+        store.commit(unitOf(created('c', '1', {}))),
+        store.commit(unitOf(replacing('c', '1', 1))),
+        store.commit(remove(2)),
+        store.commit(unitOf(created('c', '1', { last: true }))),
+      ]);
+      const reopened = await closeAndReopen(place);
+      const expected = [withoutReplaces(created('c', '1', { last: true }))];
+      assert.deepEqual(contentsOf(reopened).subjects, expected);
+      assert.equal(contentsOf(reopened).revision, 6);
+    });
+
+    test('a version that comes again after a removal is not taken for the first of its number', async () => {
+      await using place = await open();
+      const { store } = place;
+      const first = store.commit(unitOf(created('c', '1', { round: 1 })));
+      // One turn later: these belong to the flush after the first.
+      await Promise.resolve().then(() => Promise.resolve());
+      const later = [
+        store.commit({ ...unitOf(), removals: [removal('c', '1', 1)] }),
+        store.commit(unitOf(created('c', '1', { round: 2 }))),
+      ];
+      await first;
+      await assert.rejects(store.commit(unitOf(created('c', '1', {}))), StoreConflict);
+      later.push(store.commit(unitOf(replacing('c', '1', 1))));
+      await Promise.all(later);
+      assert.deepEqual(contentsOf(store).subjects, [withoutReplaces(replacing('c', '1', 1))]);
+    });
+
+    for (const [fault, removals] of [
+      ['a version that was replaced before', [removal('c', 'held', 1)]],
+      ['a version that is yet to come', [removal('c', 'held', 3)]],
+      ['a subject that does not exist', [removal('c', 'other', 1)]],
+      ['a subject of another kind', [removal('d', 'held', 2)]],
+    ] as const) {
+      test(`a unit that removes ${fault} rejects with StoreConflict and stores nothing`, async () => {
+        await using place = await open();
+        const { store } = place;
+        await store.commit(unitOf(created('c', 'held', {}), created('c', 'beside', {})));
+        await store.commit(unitOf(replacing('c', 'held', 1)));
+        await store.touchMany([contact('held'), contact('beside')]);
+        const before = contentsOf(store);
+        const unit = { ...unitOf(), removals: [removal('c', 'beside', 1), ...removals] };
+        await assert.rejects(store.commit(unit), StoreConflict);
+        assert.deepEqual(contentsOf(store), before);
+        assert.equal(await store.commit(unitOf(replacing('c', 'beside', 1))), 3);
+      });
+    }
+
+    test('a unit that names a subject twice is refused', async () => {
+      await using place = await open();
+      await place.store.commit(unitOf(created('c', '1', {})));
+      const removals = [removal('c', '1', 1)];
+      for (const unit of [
+        { ...unitOf(replacing('c', '1', 1)), removals },
+        { ...unitOf(), removals: [...removals, ...removals] },
+      ]) {
+        await assert.rejects(place.store.commit(unit), { message: 'A unit names a subject twice' });
+      }
+      assert.equal(contentsOf(place.store).subjects.length, 1);
+    });
+
     for (const [fault, stale] of [
       ['creates a subject that exists', created('invite', 'held', { stale: true })],
       ['replaces a version that was replaced before', replacing('invite', 'held', 1)],
@@ -114,6 +206,7 @@ export function testStore({ name, open, keptChanges }: StoreUnderTest): void {
         const before = contentsOf(place.store);
         const unit: Unit = {
           subjects: [created('certificate', 'new', {}), stale],
+          removals: [],
           nonces: [{ digest: 'n-9', forgetAt: 120_000 }],
           audit: [sealed(9)],
         };
@@ -306,7 +399,7 @@ export function testStore({ name, open, keptChanges }: StoreUnderTest): void {
         digest: `digest-${minute}`,
         forgetAt: minute * 60_000 - 1,
       }));
-      await place.store.commit({ subjects: [], nonces: minutes, audit: [] });
+      await place.store.commit({ subjects: [], removals: [], nonces: minutes, audit: [] });
       const now = 10 * 60_000;
       await place.store.forgetNonces(now);
       const reopened = await closeAndReopen(place);
@@ -330,7 +423,7 @@ export function testStore({ name, open, keptChanges }: StoreUnderTest): void {
         forgetAt: (i % 3) * 10 * 60_000 + 60_000,
       }));
       const commits = nonces.map((nonce) =>
-        place.store.commit({ subjects: [], nonces: [nonce], audit: [] }),
+        place.store.commit({ subjects: [], removals: [], nonces: [nonce], audit: [] }),
       );
       await Promise.all(commits);
       for (const passed of [0, 1, 2, 3]) {
@@ -344,7 +437,7 @@ export function testStore({ name, open, keptChanges }: StoreUnderTest): void {
     test('however many nonces there are, calling forgetNonces again gets rid of them', async () => {
       await using place = await open();
       const nonces = range(1, 50_000).map((i) => ({ digest: `d-${i}`, forgetAt: i }));
-      await place.store.commit({ subjects: [], nonces, audit: [] });
+      await place.store.commit({ subjects: [], removals: [], nonces, audit: [] });
       for (let call = 0; call < 10; call += 1) await place.store.forgetNonces(10 * 60_000);
       assert.deepEqual(contentsOf(place.store).nonces, []);
     });
@@ -353,6 +446,7 @@ export function testStore({ name, open, keptChanges }: StoreUnderTest): void {
       await using place = await open();
       const units = range(1, 100).map((i) => ({
         subjects: [],
+        removals: [],
         nonces: [],
         audit: [sealed(2 * i - 1), sealed(2 * i)],
       }));
@@ -360,7 +454,7 @@ export function testStore({ name, open, keptChanges }: StoreUnderTest): void {
       assert.deepEqual(place.auditEntries(), range(1, 200).map(auditEntry));
       const reopened = await closeAndReopen(place);
       assert.equal(contentsOf(reopened).auditHead, 'hash-200');
-      await reopened.commit({ subjects: [], nonces: [], audit: [sealed(201)] });
+      await reopened.commit({ subjects: [], removals: [], nonces: [], audit: [sealed(201)] });
       assert.deepEqual(place.auditEntries(), range(1, 201).map(auditEntry));
     });
 
@@ -368,7 +462,7 @@ export function testStore({ name, open, keptChanges }: StoreUnderTest): void {
       await using place = await open();
       assert.deepEqual(place.store.load().recentAudit, []);
       const audit = range(1, 1500).map(auditEntry);
-      await place.store.commit({ subjects: [], nonces: [], audit: audit.map(seal) });
+      await place.store.commit({ subjects: [], removals: [], nonces: [], audit: audit.map(seal) });
       const reopened = await closeAndReopen(place);
       const { recentAudit } = reopened.load();
       assert.ok(recentAudit.length > 0);
@@ -386,6 +480,7 @@ export function testStore({ name, open, keptChanges }: StoreUnderTest): void {
             n: -i,
           }),
         ),
+        removals: [],
         nonces: [{ digest: 'n', forgetAt: 60_000 }],
         audit: range(1, 10).map(sealed),
       });
@@ -421,6 +516,7 @@ export function testStore({ name, open, keptChanges }: StoreUnderTest): void {
         await place.store.close();
         const unit: Unit = {
           subjects: [created('c', 'first', {}), impossible],
+          removals: [],
           nonces: [{ digest: 'n', forgetAt: 120_000 }],
           audit: [sealed(1)],
         };
@@ -430,7 +526,7 @@ export function testStore({ name, open, keptChanges }: StoreUnderTest): void {
         const audit = place.auditEntries();
         const stored = [revision, subjects.length, nonces.length, audit.length];
         const wanted = revision === 0 ? [0, 0, 0, 0] : [1, 2, 1, 1];
-        assert.deepEqual(stored, wanted, 'revision, subjects, nonces, audit entries');
+        assert.deepEqual(stored, wanted, 'revision, subjects, removals: [], nonces, audit entries');
       });
     }
 
@@ -445,6 +541,7 @@ export function testStore({ name, open, keptChanges }: StoreUnderTest): void {
       await place.store.close();
       const units = range(1, 20).map((i) => ({
         subjects: [created('c', `c-${i}`, { i })],
+        removals: [],
         nonces: [{ digest: `n-${i}`, forgetAt: 600_000 }],
         audit: [sealed(i)],
       }));
@@ -478,7 +575,7 @@ export function testStore({ name, open, keptChanges }: StoreUnderTest): void {
 }
 
 function unitOf(...subjects: SubjectWrite[]): Unit {
-  return { subjects, nonces: [], audit: [] };
+  return { subjects, removals: [], nonces: [], audit: [] };
 }
 
 export function created(kind: string, id: string, context: object): SubjectWrite {
@@ -488,6 +585,14 @@ export function created(kind: string, id: string, context: object): SubjectWrite
 function replacing(kind: string, id: string, replaces: number): SubjectWrite {
   const version = replaces + 1;
   return { kind, id, version, replaces, snapshot: { value: 'replaced', context: { version } } };
+}
+
+function removal(kind: string, id: string, replaces: number): SubjectRemoval {
+  return { kind, id, replaces };
+}
+
+function contact(id: string): StoredLiveness {
+  return { id, lastSeen: 1, status: 'healthy', remoteAddr: '', newestSignedAt: 0 };
 }
 
 function withoutReplaces({ replaces: _, ...stored }: SubjectWrite) {
@@ -521,6 +626,7 @@ function contentsOf(store: Store) {
   return {
     revision,
     subjects: sorted(Array.from(subjects, (subject) => structuredClone(subject))),
+    removals: [],
     nonces: [...nonces].map(spread).sort((a, b) => (a.digest < b.digest ? -1 : 1)),
     liveness: sorted(Array.from(liveness, spread)),
     auditHead,

@@ -34,7 +34,7 @@ test('the audit log is read while another process writes it', async () => {
   const entry = { event_id: 'e', event_type: 'certificate_issued', details: {} };
   const chained = { ...entry, created_at: '2026-01-01T00:00:00Z', prev_hash: 'p', hash: 'h' };
   const holder = await startHolder(place.folder, [
-    { subjects: [], nonces: [], audit: [seal(chained)] },
+    { subjects: [], removals: [], nonces: [], audit: [seal(chained)] },
   ]);
   assert.deepEqual([...readAuditEntries(place.folder)], [chained]);
   await kill(holder);
@@ -42,7 +42,12 @@ test('the audit log is read while another process writes it', async () => {
 
 test('a process that lost the folder cannot write to it any more', async () => {
   await using place = await open();
-  await place.store.commit({ subjects: [created('c', 'before', {})], nonces: [], audit: [] });
+  await place.store.commit({
+    subjects: [created('c', 'before', {})],
+    removals: [],
+    nonces: [],
+    audit: [],
+  });
   const env = openEnvironment({
     path: join(place.folder, 'state'),
     maxDbs: 16,
@@ -51,7 +56,7 @@ test('a process that lost the folder cannot write to it any more', async () => {
   const meta = env.openDB<unknown, string>({ name: 'meta', useVersions: true });
   await meta.put('owner', { pid: 1, startedAt: 'another process', held: true }, 1_000_000);
 
-  const late: Unit = { subjects: [created('c', 'late', {})], nonces: [], audit: [] };
+  const late: Unit = { subjects: [created('c', 'late', {})], removals: [], nonces: [], audit: [] };
   await assert.rejects(place.store.commit(late), {
     message: 'Another process has taken over the data directory',
   });
@@ -79,7 +84,12 @@ test('snapshots of one kind with other members come back, whenever their shapes 
   ];
   let { store } = place;
   for (const [i, context] of contexts.entries()) {
-    await store.commit({ subjects: [created('c', `${i}`, context)], nonces: [], audit: [] });
+    await store.commit({
+      subjects: [created('c', `${i}`, context)],
+      removals: [],
+      nonces: [],
+      audit: [],
+    });
     await store.close();
     store = await place.reopen();
     const loaded = Array.from(store.load().subjects, ({ snapshot }) => snapshot.context);
@@ -90,13 +100,14 @@ test('snapshots of one kind with other members come back, whenever their shapes 
 test('a shape that a refused unit was the first to use is stored with the next that uses it', async () => {
   await using place = await open();
   const { store } = place;
-  await store.commit({ subjects: [created('c', 'held', {})], nonces: [], audit: [] });
+  await store.commit({ subjects: [created('c', 'held', {})], removals: [], nonces: [], audit: [] });
   const impossible = created('c', 'impossible', { shape: 2n ** 200n });
   for (const subjects of [[created('c', 'held', { shape: 1 })], [impossible]]) {
-    await assert.rejects(store.commit({ subjects, nonces: [], audit: [] }));
+    await assert.rejects(store.commit({ subjects, removals: [], nonces: [], audit: [] }));
   }
   await store.commit({
     subjects: [created('c', 'next', { shape: 2 })],
+    removals: [],
     nonces: [],
     audit: [],
   });

@@ -137,7 +137,7 @@ async function commit(na: Authority, unit: UnitOfWork): Promise<Pending> {
   const audit = na.audit.extend(unit.auditDrafts, unit.at);
   na.subjects.decide(writes);
   try {
-    await na.store.commit({ subjects: writes, nonces, audit });
+    await na.store.commit({ subjects: writes, removals: [], nonces, audit });
   } catch (cause) {
     na.fatal(cause);
     throw cause;
