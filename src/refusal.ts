@@ -307,6 +307,7 @@ export const REFUSALS = {
     'stale_sequence',
     'The sequence of the feed is not newer than the imported one',
   ),
+  request_timeout: entry(408, 'request_timeout', 'The request body took too long to arrive'),
   request_entity_too_large: entry(413, 'request_entity_too_large', 'The request body is too large'),
   request_validation_failed: entry(
     422,

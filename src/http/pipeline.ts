@@ -25,6 +25,7 @@ import {
 import { isOperatorRoute, type Route } from './route.ts';
 import type { Match, Router } from './router.ts';
 import { sourceAddress } from './source-address.ts';
+import type { ReceivedBody } from './uploads.ts';
 
 export interface RequestHead {
   /** Upper case. */
@@ -95,11 +96,11 @@ export function openExchange(edge: Edge, findRoute: Router, head: RequestHead): 
   };
 }
 
-/** Answers with the body that arrived; `too_large` when it passed the limit. */
+/** Answers with the body that arrived, or to its not having arrived in whole. */
 export function finishExchange(
   edge: Edge,
   exchange: Exchange,
-  body: Uint8Array | 'too_large',
+  body: ReceivedBody,
 ): FinishedReply | Promise<FinishedReply> {
   try {
     const reply = answer(edge, exchange, body);
@@ -113,13 +114,10 @@ export function finishExchange(
   }
 }
 
-function answer(
-  edge: Edge,
-  exchange: Exchange,
-  rawBody: Uint8Array | 'too_large',
-): Reply | Promise<Reply> {
+function answer(edge: Edge, exchange: Exchange, rawBody: ReceivedBody): Reply | Promise<Reply> {
   const { match, remoteAddr } = exchange;
   if (typeof match === 'string' || 'allow' in match) return unmatched(match);
+  if (rawBody === 'dropped') return refusalReply('request_timeout');
   const { route } = match;
   const now = edge.runtime.now();
   if (route.limit === 'none') return admitted(edge, exchange, match, rawBody, now);

@@ -4,66 +4,30 @@
  * while it streams in.
  */
 
-import type { HttpRequest, HttpResponse, us_listen_socket } from 'uWebSockets.js';
+import type { us_listen_socket } from 'uWebSockets.js';
 import { createRequire } from 'node:module';
 import type { Edge } from './edge.ts';
-import { createPeers, type Peers } from './peers.ts';
+import { createPeers } from './peers.ts';
 import { type PieceTaker, sendPieces } from './piecewise.ts';
-import {
-  type Exchange,
-  type FinishedReply,
-  finishExchange,
-  openExchange,
-  type RequestHead,
-} from './pipeline.ts';
+import { type Exchange, type FinishedReply, finishExchange, openExchange } from './pipeline.ts';
 import { isPiecewise } from './reply.ts';
+import { addressOf, UwsRequestHead } from './request-head.ts';
+import { writeHead, writeReply, writeWithoutBody } from './response.ts';
 import { createRouter } from './router.ts';
+import { bytesRead, createUploads, type ReceivedBody, UPLOAD_LIMITS } from './uploads.ts';
 import { serveViewers } from './viewers.ts';
 
 export interface Server {
   readonly port: number;
   /** Takes no new connections; resolves when every request in flight is answered. */
   drain(): Promise<void>;
+  /** Refuses every request whose body has not arrived in whole. */
+  dropUploads(): void;
   /** Ends all connections. */
   close(): void;
 }
 
-const STATUS_TEXT: Readonly<Record<number, string>> = {
-  200: '200 OK',
-  201: '201 Created',
-  304: '304 Not Modified',
-  400: '400 Bad Request',
-  401: '401 Unauthorized',
-  403: '403 Forbidden',
-  404: '404 Not Found',
-  405: '405 Method Not Allowed',
-  409: '409 Conflict',
-  413: '413 Payload Too Large',
-  422: '422 Unprocessable Entity',
-  429: '429 Too Many Requests',
-  500: '500 Internal Server Error',
-  503: '503 Service Unavailable',
-};
-
-/**
- * No answer of this service is ever framed, sniffed or allowed to load anything; a page brings a policy
- * of its own, which allows what stands in it.
- */
-const SECURITY_LINES = securityLines("default-src 'none'; frame-ancestors 'none'");
-
-function securityLines(contentSecurityPolicy: string): string {
-  return [
-    'X-Content-Type-Options: nosniff',
-    'X-Frame-Options: DENY',
-    'Referrer-Policy: no-referrer',
-    `Content-Security-Policy: ${contentSecurityPolicy}`,
-  ].join('\r\n');
-}
-
 const NO_BODY = new Uint8Array(0);
-
-/** A body that is too large is read and dropped up to this many bytes before it is refused. */
-const MAX_DRAINED = 64 * 1024 * 1024;
 
 /** Requests that are not answered yet, and who waits for there to be none. */
 interface Traffic {
@@ -94,6 +58,7 @@ export async function listen(edge: Edge, host: string, port: number): Promise<Se
   const findRoute = createRouter(edge.routes);
   const traffic: Traffic = { inFlight: 0, onIdle: null, ready: [] };
   const peers = createPeers();
+  const uploads = createUploads(UPLOAD_LIMITS);
   const app = uws.App();
 
   app.filter((res, change) => (Number(change) > 0 ? peers.opened(addressOf(res)) : peers.closed()));
@@ -114,10 +79,12 @@ export async function listen(edge: Edge, host: string, port: number): Promise<Se
     });
     if (!exchange.takesBody) {
       answer(edge, traffic, connection, NO_BODY);
-    } else if (Number(req.getHeader('content-length')) > drainedBytes(exchange.maxBodyBytes)) {
+    } else if (Number(req.getHeader('content-length')) > bytesRead(exchange.maxBodyBytes)) {
       answer(edge, traffic, connection, 'too_large');
     } else {
-      collectBody(res, exchange.maxBodyBytes, (body) => answer(edge, traffic, connection, body));
+      connection.onGone = uploads.receive(res, exchange.maxBodyBytes, (body) =>
+        answer(edge, traffic, connection, body),
+      );
     }
   });
 
@@ -138,6 +105,7 @@ export async function listen(edge: Edge, host: string, port: number): Promise<Se
       });
       if (traffic.inFlight > 0) await idle;
     },
+    dropUploads: uploads.dropAll,
     close() {
       endViewers();
       app.close();
@@ -145,14 +113,11 @@ export async function listen(edge: Edge, host: string, port: number): Promise<Se
   };
 }
 
-function answer(
-  edge: Edge,
-  traffic: Traffic,
-  connection: Connection,
-  body: Uint8Array | 'too_large',
-): void {
+function answer(edge: Edge, traffic: Traffic, connection: Connection, body: ReceivedBody): void {
   connection.answering = true;
-  const close = body === 'too_large';
+  connection.onGone = null;
+  // A sender that was cut short would go on sending its body as the next request.
+  const close = typeof body === 'string';
   const reply = finishExchange(edge, connection.exchange, body);
   if (reply instanceof Promise) {
     void reply.then((late) => sendSoon(traffic, { connection, reply: late, close }));
@@ -182,11 +147,11 @@ function send(traffic: Traffic, { connection, reply, close }: Ready): void {
   const { body } = reply;
   const closes = close || traffic.onIdle !== null;
   if (!isPiecewise(body)) {
-    if (!aborted) res.cork(() => write(res, exchange.method, reply, body, closes));
+    if (!aborted) res.cork(() => writeReply(res, exchange.method, reply, body, closes));
     settled(traffic);
   } else if (exchange.method === 'HEAD') {
     body.abandon();
-    if (!aborted) res.cork(() => writeHead(res, reply, closes).endWithoutBody(undefined, closes));
+    if (!aborted) res.cork(() => writeWithoutBody(res, reply, null, closes));
     settled(traffic);
   } else {
     if (!aborted) res.cork(() => writeHead(res, reply, closes));
@@ -210,114 +175,4 @@ function loadUws(): typeof import('uWebSockets.js') {
         'or install the upstream package under the same name',
     );
   }
-}
-
-/**
- * The head of a request, readable until its handler returns. A class, because one is made for every
- * request: closures in its place would have to be made, and named, each time.
- */
-class UwsRequestHead implements RequestHead {
-  readonly method: string;
-  readonly path: string;
-  readonly query: string;
-  readonly #res: HttpResponse;
-  readonly #req: HttpRequest;
-  readonly #peers: Peers;
-
-  constructor(res: HttpResponse, req: HttpRequest, peers: Peers) {
-    this.#res = res;
-    this.#req = req;
-    this.#peers = peers;
-    this.method = req.getMethod().toUpperCase();
-    this.path = req.getUrl();
-    this.query = req.getQuery() ?? '';
-  }
-
-  header(name: string): string {
-    return this.#req.getHeader(name);
-  }
-
-  headerLines(name: string): readonly string[] {
-    const lines: string[] = [];
-    this.#req.forEach((key, value) => {
-      if (key === name) lines.push(value);
-    });
-    return lines;
-  }
-
-  peerAddress(): string {
-    return this.#peers.only ?? addressOf(this.#res);
-  }
-}
-
-function addressOf(res: HttpResponse): string {
-  return Buffer.from(res.getRemoteAddressAsText()).toString('latin1');
-}
-
-/**
- * Hands over the whole body, or `too_large` when it passes the limit. What is too large is still read to
- * its end, up to a point: a client that is answered while it sends may never see the answer. The bytes of
- * a body in one piece are valid only during the call, which is why they are parsed before any wait.
- */
-function collectBody(
-  res: HttpResponse,
-  limit: number,
-  take: (body: Uint8Array | 'too_large') => void,
-): void {
-  let pieces: Buffer[] | null = null;
-  let length = 0;
-  const drained = drainedBytes(limit);
-  res.onData((chunk, isLast) => {
-    const before = length;
-    length += chunk.byteLength;
-    if (length > limit) {
-      pieces = null;
-      const ends = isLast || length > drained;
-      if (ends && before <= drained) take('too_large');
-    } else if (isLast && pieces === null) {
-      take(new Uint8Array(chunk));
-    } else {
-      pieces ??= [];
-      pieces.push(Buffer.from(chunk.slice(0)));
-      if (isLast) take(Buffer.concat(pieces));
-    }
-  });
-}
-
-function drainedBytes(limit: number): number {
-  return Math.max(MAX_DRAINED, limit);
-}
-
-function write(
-  res: HttpResponse,
-  method: string,
-  reply: FinishedReply,
-  body: string | Uint8Array,
-  close: boolean,
-): void {
-  writeHead(res, reply, close);
-  if (reply.status === 304) {
-    // No length: the client may hold another form of the document. Told to close, it does so itself.
-    res.endWithoutBody();
-  } else if (method === 'HEAD') {
-    res.endWithoutBody(Buffer.byteLength(body), close);
-  } else {
-    res.end(body, close);
-  }
-}
-
-/**
- * All lines but the first are written as the value of the second: each call into native code costs as
- * much as building its strings.
- */
-function writeHead(res: HttpResponse, reply: FinishedReply, close: boolean): HttpResponse {
-  const { status, contentType, requestId, headerLines, contentSecurityPolicy } = reply;
-  const security =
-    contentSecurityPolicy === null ? SECURITY_LINES : securityLines(contentSecurityPolicy);
-  const closing = close ? '\r\nConnection: close' : '';
-  res.writeStatus(STATUS_TEXT[status] ?? `${status} Status`);
-  return res.writeHeader(
-    'Content-Type',
-    `${contentType}\r\nX-Request-ID: ${requestId}\r\n${headerLines}\r\n${security}${closing}`,
-  );
 }

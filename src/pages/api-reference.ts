@@ -62,7 +62,7 @@ const reference = template<{
 <dt>Refusals</dt>
 <dd>The error envelope, <code>{"error": {"code", "message", "details", "request_id"}}</code>. Every answer carries <code>X-Request-ID</code>.</dd>
 <dt>Any route</dt>
-<dd>404 <code>not_found</code>, 405 <code>method_not_allowed</code>; with a body 400 <code>invalid_json</code>, 400 <code>invalid_json_object</code>, 413 <code>request_entity_too_large</code>; when something is wrong here, 500 <code>internal_server_error</code>.</dd>
+<dd>404 <code>not_found</code>, 405 <code>method_not_allowed</code>; with a body 400 <code>invalid_json</code>, 400 <code>invalid_json_object</code>, 408 <code>request_timeout</code>, 413 <code>request_entity_too_large</code>; when something is wrong here, 500 <code>internal_server_error</code>.</dd>
 <dt>Limits</dt>
 <dd>A limit that is reached answers 429 <code>rate_limit_exceeded</code>, with <code>Retry-After</code> in seconds.</dd>
 <dt>Caching</dt>

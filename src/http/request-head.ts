@@ -1,0 +1,45 @@
+import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
+import type { Peers } from './peers.ts';
+import type { RequestHead } from './pipeline.ts';
+
+/**
+ * The head of a request, readable until its handler returns. A class, because one is made for every
+ * request: closures in its place would have to be made, and named, each time.
+ */
+export class UwsRequestHead implements RequestHead {
+  readonly method: string;
+  readonly path: string;
+  readonly query: string;
+  readonly #res: HttpResponse;
+  readonly #req: HttpRequest;
+  readonly #peers: Peers;
+
+  constructor(res: HttpResponse, req: HttpRequest, peers: Peers) {
+    this.#res = res;
+    this.#req = req;
+    this.#peers = peers;
+    this.method = req.getMethod().toUpperCase();
+    this.path = req.getUrl();
+    this.query = req.getQuery() ?? '';
+  }
+
+  header(name: string): string {
+    return this.#req.getHeader(name);
+  }
+
+  headerLines(name: string): readonly string[] {
+    const lines: string[] = [];
+    this.#req.forEach((key, value) => {
+      if (key === name) lines.push(value);
+    });
+    return lines;
+  }
+
+  peerAddress(): string {
+    return this.#peers.only ?? addressOf(this.#res);
+  }
+}
+
+export function addressOf(res: HttpResponse): string {
+  return Buffer.from(res.getRemoteAddressAsText()).toString('latin1');
+}

@@ -1,0 +1,90 @@
+/** How a finished reply becomes the bytes of a response. */
+import type { HttpResponse } from 'uWebSockets.js';
+import type { FinishedReply } from './pipeline.ts';
+
+const STATUS_TEXT: Readonly<Record<number, string>> = {
+  200: '200 OK',
+  201: '201 Created',
+  304: '304 Not Modified',
+  400: '400 Bad Request',
+  401: '401 Unauthorized',
+  403: '403 Forbidden',
+  404: '404 Not Found',
+  405: '405 Method Not Allowed',
+  408: '408 Request Timeout',
+  409: '409 Conflict',
+  413: '413 Payload Too Large',
+  422: '422 Unprocessable Entity',
+  429: '429 Too Many Requests',
+  500: '500 Internal Server Error',
+  503: '503 Service Unavailable',
+};
+
+/**
+ * No answer of this service is ever framed, sniffed or allowed to load anything; a page brings a policy
+ * of its own, which allows its own style and script.
+ */
+const SECURITY_LINES = securityLines("default-src 'none'; frame-ancestors 'none'");
+
+function securityLines(contentSecurityPolicy: string): string {
+  return [
+    'X-Content-Type-Options: nosniff',
+    'X-Frame-Options: DENY',
+    'Referrer-Policy: no-referrer',
+    `Content-Security-Policy: ${contentSecurityPolicy}`,
+  ].join('\r\n');
+}
+
+export function writeReply(
+  res: HttpResponse,
+  method: string,
+  reply: FinishedReply,
+  body: string | Uint8Array,
+  close: boolean,
+): void {
+  if (reply.status === 304) {
+    // No length: the client may hold another form of the document.
+    writeWithoutBody(res, reply, null, close);
+  } else if (method === 'HEAD') {
+    writeWithoutBody(res, reply, Buffer.byteLength(body), close);
+  } else {
+    writeHead(res, reply, close);
+    res.end(body, close);
+  }
+}
+
+/**
+ * Ends a response that has no body. The length of the body that a GET would have is a line of the head:
+ * uWebSockets.js would wait for that many bytes if it were told. It cannot be told to close here either;
+ * the client does so when it reads that it should.
+ */
+export function writeWithoutBody(
+  res: HttpResponse,
+  reply: FinishedReply,
+  length: number | null,
+  close: boolean,
+): void {
+  writeHead(res, reply, close, length === null ? '' : `\r\nContent-Length: ${length}`);
+  res.endWithoutBody();
+}
+
+/**
+ * All lines but the first are written as the value of the second: each call into native code costs as
+ * much as building its strings.
+ */
+export function writeHead(
+  res: HttpResponse,
+  reply: FinishedReply,
+  close: boolean,
+  lengthLine = '',
+): void {
+  const { status, contentType, requestId, headerLines, contentSecurityPolicy } = reply;
+  const security =
+    contentSecurityPolicy === null ? SECURITY_LINES : securityLines(contentSecurityPolicy);
+  const closing = close ? '\r\nConnection: close' : '';
+  res.writeStatus(STATUS_TEXT[status] ?? `${status} Status`);
+  res.writeHeader(
+    'Content-Type',
+    `${contentType}\r\nX-Request-ID: ${requestId}\r\n${headerLines}\r\n${security}${closing}${lengthLine}`,
+  );
+}

@@ -1,0 +1,153 @@
+/**
+ * Request bodies on their way. What senders hold of this edge's memory is bounded in number and bytes,
+ * whatever the number of connections: beyond that, the body whose last bytes came longest ago is dropped.
+ */
+import type { HttpResponse } from 'uWebSockets.js';
+
+export type ReceivedBody =
+  | Uint8Array
+  /** It passed the limit of its route. */
+  | 'too_large'
+  /** It was given up before its end. */
+  | 'dropped';
+
+export interface UploadLimits {
+  readonly count: number;
+  /** Of all unfinished bodies together. */
+  readonly bytes: number;
+}
+
+export const UPLOAD_LIMITS: UploadLimits = { count: 8192, bytes: 64 * 1024 * 1024 };
+
+/** A body that is too large is read and discarded up to this many bytes before it is refused. */
+const MAX_DISCARDED_BYTES = 64 * 1024 * 1024;
+
+/** Small enough for a stranger who sends one byte, large enough to seldom grow. */
+const FIRST_BUFFER_BYTES = 4096;
+
+export interface Uploads {
+  /**
+   * Hands over the body once: whole, too large or dropped. What it returns is to be called when the
+   * sender has gone, and then nothing is handed over.
+   */
+  receive(res: HttpResponse, limit: number, take: (body: ReceivedBody) => void): () => void;
+  /** Drops every body that has not ended. */
+  dropAll(): void;
+}
+
+/** What is too large is still read so far: a client that is answered while it sends may miss the answer. */
+export function bytesRead(limit: number): number {
+  return Math.max(MAX_DISCARDED_BYTES, limit);
+}
+
+export function createUploads(limits: UploadLimits): Uploads {
+  /** Those that have not ended, the one that has been idle longest first. */
+  const unfinished = new Set<UnfinishedUpload>();
+  let heldBytes = 0;
+
+  function release(upload: UnfinishedUpload): void {
+    if (unfinished.delete(upload)) heldBytes -= upload.capacity;
+  }
+
+  function drop(upload: UnfinishedUpload): void {
+    release(upload);
+    upload.end('dropped');
+  }
+
+  function dropIdlest(): void {
+    for (const upload of unfinished) {
+      if (unfinished.size <= limits.count && heldBytes <= limits.bytes) return;
+      drop(upload);
+    }
+  }
+
+  function noteProgress(upload: UnfinishedUpload): void {
+    unfinished.delete(upload);
+    unfinished.add(upload);
+  }
+
+  return {
+    receive(res, limit, take) {
+      const upload = new UnfinishedUpload(limit, take);
+      unfinished.add(upload);
+      res.onData((chunk, isLast) => {
+        if (upload.ended) return;
+        if (isLast) {
+          release(upload);
+          upload.complete(new Uint8Array(chunk));
+          return;
+        }
+        const before = upload.capacity;
+        upload.append(new Uint8Array(chunk));
+        heldBytes += upload.capacity - before;
+        noteProgress(upload);
+        if (upload.received > bytesRead(limit)) {
+          release(upload);
+          upload.end('too_large');
+        }
+        dropIdlest();
+      });
+      if (unfinished.size > limits.count) dropIdlest();
+      return () => release(upload);
+    },
+    dropAll() {
+      for (const upload of unfinished) drop(upload);
+    },
+  };
+}
+
+/** One body: nothing is copied of one that comes in a single piece, which nearly all do. */
+class UnfinishedUpload {
+  received = 0;
+  ended = false;
+  readonly #limit: number;
+  readonly #take: (body: ReceivedBody) => void;
+  #buffer: Buffer | null = null;
+
+  constructor(limit: number, take: (body: ReceivedBody) => void) {
+    this.#limit = limit;
+    this.#take = take;
+  }
+
+  /** Bytes of memory it holds. */
+  get capacity(): number {
+    return this.#buffer?.length ?? 0;
+  }
+
+  append(chunk: Uint8Array): void {
+    const start = this.received;
+    this.received += chunk.length;
+    if (this.received > this.#limit) {
+      this.#buffer = null;
+    } else if (chunk.length > 0) {
+      this.#buffer = withRoom(this.#buffer, start, this.received, this.#limit);
+      this.#buffer.set(chunk, start);
+    }
+  }
+
+  /** The bytes of a body in one piece are valid only during the call that takes them. */
+  complete(chunk: Uint8Array): void {
+    if (this.received === 0 && chunk.length <= this.#limit) {
+      this.end(chunk);
+    } else {
+      this.append(chunk);
+      this.end(this.#buffer?.subarray(0, this.received) ?? 'too_large');
+    }
+  }
+
+  end(body: ReceivedBody): void {
+    this.ended = true;
+    this.#buffer = null;
+    this.#take(body);
+  }
+}
+
+/** A buffer with at least `needed` bytes that begins with the `used` ones of the old. */
+function withRoom(buffer: Buffer | null, used: number, needed: number, limit: number): Buffer {
+  if (buffer !== null && buffer.length >= needed) return buffer;
+  const size = Math.min(limit, Math.max(FIRST_BUFFER_BYTES, needed, 2 * (buffer?.length ?? 0)));
+  // Pooled memory would keep a whole slab alive for a few bytes.
+  const grown = Buffer.allocUnsafeSlow(size);
+  buffer?.copy(grown, 0, 0, used);
+  return grown;
+}
