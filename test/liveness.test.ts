@@ -5,7 +5,7 @@ import { createSubjects } from '../src/authority/engine/subjects.ts';
 import { createCertificateIndex } from '../src/authority/enrolment/certificate-index.ts';
 import { createLiveness } from '../src/authority/liveness/last-contact.ts';
 import type { ContactView } from '../src/authority/liveness/roster-walk.ts';
-import { createNonceWindows } from '../src/authority/replay/nonces.ts';
+import { createNonceWindows } from '../src/authority/replay/nonce-window.ts';
 
 const WINDOW = 1000;
 

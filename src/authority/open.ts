@@ -68,7 +68,8 @@ import {
 import { issueTreaty, listTreaties, readTreaty, revokeTreaty } from './recognition/treaties.ts';
 import { runTrustCycle } from './recognition/trust-cycle.ts';
 import { createTrustCycleLog } from './recognition/trust-cycle-log.ts';
-import { createNonceLedger, createNonceWindows } from './replay/nonces.ts';
+import { createNonceLedger } from './replay/nonce-ledger.ts';
+import { createNonceWindows } from './replay/nonce-window.ts';
 
 const TRUST_COMMANDS = {
   offerCapabilities,
