@@ -40,12 +40,16 @@ export function verifyAttestation(
   if (attestation.status !== 'active' || !isWithin(attestation, now)) {
     return 'outside_validity_window';
   }
-  const { allowed_roles: allowed } = issuer;
-  if (allowed.length > 0 && !attestation.roles.every((role) => allowed.includes(role))) {
-    return 'role_not_allowed';
-  }
+  if (!areAllowed(attestation.roles, issuer.allowed_roles)) return 'role_not_allowed';
   if (attestation.signatures.length === 0) return 'missing_signature';
   return isSignedByAny(attestation, issuer.public_keys) ? 'accepted' : 'invalid_signature';
+}
+
+/** Whether each role is among the allowed ones; an empty list allows any. */
+function areAllowed(roles: readonly string[], allowed: readonly string[]): boolean {
+  if (allowed.length === 0) return true;
+  const known = new Set(allowed);
+  return roles.every((role) => known.has(role));
 }
 
 export const TREATY_REASONS = [
