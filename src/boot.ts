@@ -12,6 +12,8 @@ import { createRateLimits } from './http/rate-limit.ts';
 import { listen } from './http/server.ts';
 import type { JsonObject } from './json/value.ts';
 import { jsonText } from './json/write.ts';
+import { createBackground } from './lifecycle/background.ts';
+import { createFatal, type Fatal } from './lifecycle/fatal.ts';
 import { createLogger, type LogDestination, type Logger } from './log/logger.ts';
 import {
   type AuthorityCounts,
@@ -39,7 +41,7 @@ export interface Surroundings {
   readonly version: string;
   /** The command line, for the page that tells of it. */
   readonly commands: CommandReference;
-  startThread(onFatal: (cause: unknown) => void): EdgeThread;
+  startThread(onFailure: (cause: unknown) => void): EdgeThread;
   /** Revocation lists of so many entries are made on a thread of their own; null for the usual number. */
   readonly crlThreadFrom: number | null;
   /** Called when memory and disk can no longer agree: the process has to end, and not with 0. */
@@ -55,6 +57,8 @@ export interface RunningAuthority {
   runTrustCycle(): Promise<void>;
   /** Resolves when everything that the edges have told so far is here, log lines above all. */
   settle(): Promise<void>;
+  /** Ends the process for a failure that nothing inside has caught. */
+  readonly fatal: Fatal;
   /** Takes no new connections, finishes what is in flight, flushes and gives the store back. */
   stop(): Promise<void>;
 }
@@ -70,15 +74,14 @@ export async function startAuthority(
   const publisher = createDocumentPublisher();
   publisher.publish('genesis', publishedDocument(jsonText(config.genesis)));
 
+  const background = createBackground(logger, (job) => metrics.jobSucceeded(job, runtime.now()));
+
   let front: Front | null = null;
-  function fatal(cause: unknown): void {
-    const problem = cause instanceof Error ? cause.message : String(cause);
-    logger.write('CRITICAL', 'store', `State could not be stored: ${problem}`);
-    // At once when nothing has to be waited for: no answer may leave after this.
-    const closing = front?.abandon();
-    if (closing instanceof Promise) void closing.then(() => onFatal(cause));
-    else onFatal(cause);
-  }
+  const fatal = createFatal({
+    logger,
+    silence: async () => front?.abandon(),
+    end: onFatal,
+  });
 
   async function edgesCaughtUp(): Promise<void> {
     // Publications leave at the end of this turn, and edges take their messages in order.
@@ -88,7 +91,9 @@ export async function startAuthority(
 
   const store = openLmdbStore(config.dataDir);
   // They load their modules while a large state is read.
-  const threads = startThreads(config, () => surroundings.startThread(fatal));
+  const threads = startThreads(config, (index) =>
+    surroundings.startThread((cause) => fatal(`edge thread ${index + 1}`, cause)),
+  );
   const authority = await openAuthority({
     settings: {
       networkName: config.genesis.network_name,
@@ -111,7 +116,10 @@ export async function startAuthority(
     fatal,
     crlThreading: {
       from: surroundings.crlThreadFrom ?? CRL_THREAD_FROM,
-      startThread: () => startCrlThread(crlThreadIdentity(config), fatal),
+      startThread: () =>
+        startCrlThread(crlThreadIdentity(config), (cause) =>
+          fatal('revocation list thread', cause),
+        ),
       edgesCaughtUp,
     },
   }).catch(endThreads(threads));
@@ -132,33 +140,24 @@ export async function startAuthority(
     },
   );
   front = opened;
-  async function runTrustCycle(): Promise<void> {
-    await authority.call('runTrustCycle', null);
+  const flushing = background.start('liveness_flush', config.livenessFlush, authority.flush);
+  background.start('live_refresh', LIVE_REFRESH_MS, () => refreshLivePages(host));
+  const runTrustCycle = async () => void (await authority.call('runTrustCycle', null));
+  if (config.trustCycle !== null) {
+    await background.start('trust_cycle', config.trustCycle, runTrustCycle).attempt();
   }
-  // What fails to be stored has already told `fatal`; there is nobody else to tell.
-  if (config.trustCycle !== null) await runTrustCycle().catch(() => undefined);
-  const flushing = setInterval(
-    () => authority.flush().catch(() => undefined),
-    config.livenessFlush,
-  );
-  const cycling =
-    config.trustCycle === null
-      ? undefined
-      : setInterval(() => runTrustCycle().catch(() => undefined), config.trustCycle);
-  const refreshing = setInterval(() => refreshLivePages(host), LIVE_REFRESH_MS);
   for (const warning of config.warnings) logger.write('WARNING', 'config', warning);
 
   return {
     port: opened.port,
     logger,
-    flush: authority.flush,
+    flush: flushing.runNow,
     runTrustCycle,
     settle: opened.settle,
+    fatal,
     async stop() {
       await opened.drain();
-      clearInterval(flushing);
-      clearInterval(cycling);
-      clearInterval(refreshing);
+      await background.stop();
       await authority.close();
       await opened.close();
     },
@@ -169,10 +168,9 @@ export async function startAuthority(
 const LIVE_REFRESH_MS = 500;
 
 /** While somebody looks, the documents behind live pages are made again once they no longer hold. */
-function refreshLivePages({ viewers, call }: EdgeHost): void {
+async function refreshLivePages({ viewers, call }: EdgeHost): Promise<void> {
   if (Atomics.load(viewers, 0) === 0) return;
-  void call('refreshDashboard', null);
-  void call('refreshGraph', null);
+  await Promise.all([call('refreshDashboard', null), call('refreshGraph', null)]);
 }
 
 /** What serves HTTP: one edge on this thread, or several on threads of their own. */
@@ -186,8 +184,8 @@ interface Front {
   settle(): Promise<void>;
 }
 
-function startThreads({ threads }: Config, start: () => EdgeThread): EdgeThread[] {
-  return threads === 1 ? [] : Array.from({ length: threads }, start);
+function startThreads({ threads }: Config, start: (index: number) => EdgeThread): EdgeThread[] {
+  return threads === 1 ? [] : Array.from({ length: threads }, (_, index) => start(index));
 }
 
 /** What follows when there is nothing for the threads to serve. */
@@ -247,7 +245,7 @@ async function openFrontHere(
       return server.drain();
     },
     close: server.close,
-    abandon: () => undefined,
+    abandon: server.close,
     settle: () => Promise.resolve(),
   };
 }

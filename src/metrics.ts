@@ -127,6 +127,8 @@ const FIGURES = {
 export interface AuthorityMetrics {
   authFailed(kind: 'operator' | 'node', reason: string): void;
   stored(work: 'commit' | 'liveness_flush', seconds: number): void;
+  /** `now` in milliseconds since the epoch. */
+  jobSucceeded(job: string, now: number): void;
   /** Everything as text: the counts, what was counted here, and what the edges counted. */
   exposition(counts: AuthorityCounts, edges: readonly MetricsReport[]): Promise<string>;
 }
@@ -152,6 +154,12 @@ export function createAuthorityMetrics(version: string): AuthorityMetrics {
     buckets: STORE_SECONDS,
     registers,
   });
+  const jobSuccesses = new Gauge({
+    name: 'mesh_na_background_last_success_timestamp_seconds',
+    help: 'When each background job last succeeded, seconds since the epoch',
+    labelNames: ['job'] as const,
+    registers,
+  });
   new Gauge({
     name: 'mesh_na_build_info',
     help: 'Version of the running program',
@@ -162,6 +170,7 @@ export function createAuthorityMetrics(version: string): AuthorityMetrics {
   return {
     authFailed: (kind, reason) => failures.inc({ kind, reason }),
     stored: (work, seconds) => storeWork.observe({ work }, seconds),
+    jobSucceeded: (job, now) => jobSuccesses.set({ job }, now / 1000),
     async exposition(counts, edges) {
       for (const { gauge, figure } of gauges) gauge.set(counts[figure]);
       const ofEdges = AggregatorRegistry.aggregate([...edges]);

@@ -16,7 +16,10 @@ test('a server that can no longer store ends with 1 and never answers the comman
   await assert.rejects(operate(server.na, '/admin/invite'), TypeError);
   const { code, stdout } = await server.ended;
   assert.equal(code, 1);
-  assert.match(stdout, /CRITICAL mesh\.store .*Another process has taken over the data directory/);
+  assert.match(
+    stdout,
+    /CRITICAL mesh\.process Ending after a failure: commit: .*Another process has taken over the data directory/,
+  );
 });
 
 /** What another process does that believes the owner is gone. */

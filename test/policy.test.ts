@@ -469,7 +469,7 @@ test('a read that comes between two publications of one turn does not bring the 
     store: openLmdbStore(folder.path),
     publisher,
     log: () => undefined,
-    fatal(cause) {
+    fatal(_where, cause) {
       throw cause;
     },
   });

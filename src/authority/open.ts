@@ -179,7 +179,7 @@ export async function openAuthority(options: AuthorityOptions): Promise<OpenAuth
       if (rows.length > 0) await na.store.touchMany(rows);
       await na.store.forgetNonces(now);
     } catch (cause) {
-      na.fatal(cause);
+      na.fatal('liveness flush', cause);
       throw cause;
     }
   }

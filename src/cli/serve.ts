@@ -74,6 +74,8 @@ async function serve(options: ServeOptions, command: Command): Promise<void> {
   const destination = logFile(process.stdout.fd);
   const commands = commandReference(command.parent ?? command);
   const authority = await start(config, destination, commands);
+  // Rejections that nobody handles come here too.
+  process.on('uncaughtException', (cause) => authority.fatal('uncaught exception', cause));
   announce(config, authority, options);
   stopOnSignal(authority, destination);
 }

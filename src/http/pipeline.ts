@@ -9,6 +9,7 @@ import { judgeOperator, type OperatorHeaders } from '../auth/operator.ts';
 import type { SignedRequest } from '../auth/signed-request.ts';
 import type { OperatorClaim } from '../contract/claims.ts';
 import type { JsonObject } from '../json/value.ts';
+import { problemText } from '../log/problem.ts';
 import { Refusal } from '../refusal.ts';
 import { parseBody } from './body.ts';
 import type { Edge } from './edge.ts';
@@ -308,6 +309,5 @@ function replyToError(cause: unknown, edge: Edge, requestId: string): Reply {
 }
 
 function logProblem({ logger }: Edge, requestId: string, cause: unknown): void {
-  const problem = cause instanceof Error ? (cause.stack ?? cause.message) : String(cause);
-  logger.write('ERROR', 'http', `request_id=${requestId} ${problem.replace(/\s+/g, ' ')}`);
+  logger.write('ERROR', 'http', `request_id=${requestId} ${problemText(cause)}`);
 }

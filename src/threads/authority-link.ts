@@ -21,13 +21,19 @@ export interface AuthorityLink {
   flush(): void;
 }
 
+/** Who asked, and is to be answered. */
+interface Waiting {
+  readonly resolve: (answer: unknown) => void;
+  readonly reject: (problem: Error) => void;
+}
+
 export function createAuthorityLink(
   post: (message: FromEdge) => void,
   shared: SharedState,
   rateLimits: RateLimitSettings,
 ): AuthorityLink {
   const documents = createDocumentCache(shared.documentVersions);
-  const waiting = new Map<number, (answer: unknown) => void>();
+  const waiting = new Map<number, Waiting>();
   let lastId = 0;
   let scheduled = false;
   let heartbeats: unknown[] = [];
@@ -52,7 +58,7 @@ export function createAuthorityLink(
 
   function awaitAnswer(id: number): Promise<unknown> {
     schedule();
-    return new Promise((resolve) => waiting.set(id, resolve));
+    return new Promise((resolve, reject) => waiting.set(id, { resolve, reject }));
   }
 
   function ask(name: string, question: unknown): Promise<unknown> {
@@ -61,10 +67,10 @@ export function createAuthorityLink(
     return awaitAnswer(lastId);
   }
 
-  function settle(id: unknown, answer: unknown): void {
-    const resolve = waiting.get(id as number);
+  function takeWaiting(id: unknown): Waiting | undefined {
+    const asked = waiting.get(id as number);
     waiting.delete(id as number);
-    resolve?.(answer);
+    return asked;
   }
 
   return {
@@ -90,15 +96,18 @@ export function createAuthorityLink(
       log += line;
       schedule();
     },
-    take({ publications, answered, refused }) {
+    take({ publications, answered, refused, failed }) {
       for (const publication of publications) documents.take(publication);
       for (let i = 0; i < answered.length; i += 2) {
-        settle(answered[i], { ok: true, json: answered[i + 1] });
+        takeWaiting(answered[i])?.resolve({ ok: true, json: answered[i + 1] });
       }
       for (let i = 0; i < refused.length; i += 3) {
         const refusal = refused[i + 1] as RefusalName;
         const details = fromCloneable(refused[i + 2]) as JsonObject;
-        settle(refused[i], { ok: false, refusal, details });
+        takeWaiting(refused[i])?.resolve({ ok: false, refusal, details });
+      }
+      for (let i = 0; i < failed.length; i += 2) {
+        takeWaiting(failed[i])?.reject(new Error(`In the authority: ${failed[i + 1]}`));
       }
     },
     flush,

@@ -5,6 +5,8 @@ import type { Answer } from '../contract/claims.ts';
 import type { DocumentPublisher } from '../contract/publications.ts';
 import type { EdgeConfig } from '../http/edge-config.ts';
 import type { LocalRateLimits, RateBucket } from '../http/rate-limit.ts';
+import type { Fatal } from '../lifecycle/fatal.ts';
+import { problemText } from '../log/problem.ts';
 import type { MetricsReport } from '../metrics.ts';
 import { fromCloneable, toCloneable } from './cloneable.ts';
 import type { Answers, Batch, FromEdge, SharedState, ToEdge } from './messages.ts';
@@ -47,7 +49,7 @@ export interface EdgeHost {
   log(lines: string): void;
   /** Everything that is measured, from what each edge reports. */
   exposition(reports: readonly MetricsReport[]): Promise<string>;
-  fatal(cause: unknown): void;
+  readonly fatal: Fatal;
 }
 
 export interface EdgeThreads {
@@ -125,7 +127,7 @@ function connect(
   reports: () => Promise<MetricsReport[]>,
 ): ConnectedEdge {
   const expected = new Map<FromEdge['type'], ((message: FromEdge) => void)[]>();
-  let refuse: (problem: Error) => void = host.fatal;
+  let refuse: (problem: Error) => void = (problem) => host.fatal('edge thread', problem);
   const outbox = createOutbox(thread);
   host.publisher.follow((publication) => outbox.publish(publication));
 
@@ -167,16 +169,19 @@ function createOutbox(thread: EdgeThread) {
   let publications: Answers['publications'][number][] = [];
   let answered: unknown[] = [];
   let refused: unknown[] = [];
+  let failed: unknown[] = [];
   let scheduled = false;
   let open = true;
 
   function flush(): void {
     scheduled = false;
-    if (publications.length + answered.length + refused.length === 0 || !open) return;
-    thread.post({ type: 'answers', publications, answered, refused });
+    const count = publications.length + answered.length + refused.length + failed.length;
+    if (count === 0 || !open) return;
+    thread.post({ type: 'answers', publications, answered, refused, failed });
     publications = [];
     answered = [];
     refused = [];
+    failed = [];
   }
 
   function schedule(): void {
@@ -195,6 +200,10 @@ function createOutbox(thread: EdgeThread) {
       else refused.push(id, answer.refusal, toCloneable(answer.details));
       schedule();
     },
+    fail(id: unknown, cause: unknown) {
+      failed.push(id, problemText(cause));
+      schedule();
+    },
     flush,
     close() {
       open = false;
@@ -210,24 +219,35 @@ function carryOut(
   outbox: Outbox,
 ): void {
   if (log !== '') host.log(log);
+  // A bug in one command fails that request; the others of its batch are carried out.
   for (let i = 0; i < heartbeats.length; i += HEARTBEAT_ROW) {
-    reply(outbox, heartbeats[i], host.call('heartbeat', unpackHeartbeat(heartbeats, i)), host);
+    const id = heartbeats[i];
+    try {
+      reply(outbox, id, host.call('heartbeat', unpackHeartbeat(heartbeats, i)));
+    } catch (cause) {
+      outbox.fail(id, cause);
+    }
   }
   for (let i = 0; i < requests.length; i += 3) {
     const [id, name, question] = [requests[i], requests[i + 1], requests[i + 2]];
-    reply(outbox, id, answerTo(String(name), question, host, shared, reports), host);
+    try {
+      reply(outbox, id, answerTo(String(name), question, host, shared, reports));
+    } catch (cause) {
+      outbox.fail(id, cause);
+    }
   }
   outbox.flush();
 }
 
-function reply(
-  outbox: Outbox,
-  id: unknown,
-  answer: Answer | Promise<Answer>,
-  host: EdgeHost,
-): void {
-  if (answer instanceof Promise) answer.then((late) => outbox.answer(id, late), host.fatal);
-  else outbox.answer(id, answer);
+function reply(outbox: Outbox, id: unknown, answer: Answer | Promise<Answer>): void {
+  if (answer instanceof Promise) {
+    answer.then(
+      (late) => outbox.answer(id, late),
+      (cause) => outbox.fail(id, cause),
+    );
+  } else {
+    outbox.answer(id, answer);
+  }
 }
 
 function answerTo(

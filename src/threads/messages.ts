@@ -43,6 +43,8 @@ export interface Answers {
   readonly answered: readonly unknown[];
   /** Of each request that was refused: id, refusal, cloneable details. */
   readonly refused: readonly unknown[];
+  /** Of each request that met a bug: id and what the log says about it. */
+  readonly failed: readonly unknown[];
 }
 
 export type ToEdge =

@@ -9,7 +9,7 @@ import type { Signer } from '../../crypto/ed25519.ts';
 import type { JsonObject } from '../../json/value.ts';
 import { Refusal } from '../../refusal.ts';
 import type { Runtime } from '../../runtime.ts';
-import type { Store } from '../../store/store.ts';
+import type { SealedEntry, Store } from '../../store/store.ts';
 import type { RecognitionIndex } from '../../views/recognition-index.ts';
 import type { AgentIndex } from '../enrolment/agent-index.ts';
 import type { CertificateIndex } from '../enrolment/certificate-index.ts';
@@ -76,8 +76,8 @@ export interface Authority {
   /** Public documents, changed once what they show is on disk. */
   readonly publisher: DocumentPublisher;
   readonly log: (event: string, details: JsonObject) => void;
-  /** A commit failed: memory must not run ahead of disk, so the process has to end. */
-  readonly fatal: (cause: unknown) => void;
+  /** Memory and disk no longer agree, so the process has to end. `where` names what failed. */
+  readonly fatal: (where: string, cause: unknown) => void;
 }
 
 export type Handler<Command> = (na: Authority, unit: UnitOfWork, command: Command) => string;
@@ -140,9 +140,28 @@ async function commit(na: Authority, unit: UnitOfWork): Promise<Pending> {
   try {
     await na.store.commit({ subjects: writes, removals: [], nonces, audit });
   } catch (cause) {
-    na.fatal(cause);
+    na.fatal('commit', cause);
     throw cause;
   }
+  // What is on disk but not in memory would make every later decision wrong.
+  const failed = (cause: unknown) => na.fatal('effects of a commit', cause);
+  try {
+    const pending = settle(na, unit, writes, audit);
+    for (const effect of pending) effect.catch(failed);
+    return pending;
+  } catch (cause) {
+    failed(cause);
+    throw cause;
+  }
+}
+
+/** Lets what was stored take effect. */
+function settle(
+  na: Authority,
+  unit: UnitOfWork,
+  writes: UnitOfWork['writes'],
+  audit: readonly SealedEntry[],
+): Pending {
   na.subjects.settle(writes);
   const pending = takeEffect(unit);
   for (const { entry } of audit) {

@@ -1,0 +1,44 @@
+/** The end of a process that cannot go on: one line that names the cause, and an exit code that is not 0. */
+import type { Logger } from '../log/logger.ts';
+import { problemText } from '../log/problem.ts';
+
+/** Ends the process. `where` names what failed, `cause` is the error. */
+export type Fatal = (where: string, cause: unknown) => void;
+
+export interface FatalSteps {
+  readonly logger: Logger;
+  /** From here on no answer may leave; resolves when that needs no more care. */
+  silence(): Promise<void>;
+  /** Ends the process, with what was logged. */
+  end(cause: unknown): void;
+}
+
+/** LMDB tells the cause of a failed commit later than the failure; it is waited for at most this long. */
+const TRUE_CAUSE_MS = 1000;
+
+/** The first cause counts: what fails behind it follows from it. */
+export function createFatal({ logger, silence, end }: FatalSteps): Fatal {
+  let failed = false;
+
+  async function fail(where: string, cause: unknown): Promise<void> {
+    const silenced = silence();
+    const found = await trueCause(cause);
+    logger.write('CRITICAL', 'process', `Ending after a failure: ${where}: ${problemText(found)}`);
+    await silenced;
+    end(found);
+  }
+
+  return (where, cause) => {
+    if (failed) return;
+    failed = true;
+    void fail(where, cause);
+  };
+}
+
+/** A failed commit of LMDB carries a promise that rejects with the reason, such as a full disk. */
+async function trueCause(cause: unknown): Promise<unknown> {
+  if (!(cause instanceof Error) || !('commitError' in cause)) return cause;
+  const reason = Promise.resolve(cause.commitError).catch((found: unknown) => found);
+  const patience = new Promise((resolve) => setTimeout(resolve, TRUE_CAUSE_MS));
+  return (await Promise.race([reason, patience])) ?? cause;
+}

@@ -1,0 +1,10 @@
+/** An error as one line of a log: its message, its stack, and what caused it. */
+export function problemText(cause: unknown): string {
+  return withCauses(cause).replace(/\s+/g, ' ').trim();
+}
+
+function withCauses(cause: unknown): string {
+  if (!(cause instanceof Error)) return String(cause);
+  const own = cause.stack ?? `${cause.name}: ${cause.message}`;
+  return cause.cause === undefined ? own : `${own} caused by ${withCauses(cause.cause)}`;
+}

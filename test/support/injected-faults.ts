@@ -1,0 +1,37 @@
+/** Faults inside a child server: modules that Node.js loads before the program, armed by SIGUSR2. */
+
+/** Arguments of Node.js that load the fault before the sources; `armed` is true after SIGUSR2. */
+export function programWith(fault: string): readonly string[] {
+  const source = `
+    import { isMainThread } from 'node:worker_threads';
+    import crypto from 'node:crypto';
+    import fs from 'node:fs';
+    import { syncBuiltinESMExports } from 'node:module';
+    let armed = false;
+    if (isMainThread) process.on('SIGUSR2', () => { armed = true; });
+    ${fault}
+    syncBuiltinESMExports();`;
+  const preload = `data:text/javascript,${encodeURIComponent(source)}`;
+  return ['--import', 'tsx', '--import', preload, 'src/main.ts'];
+}
+
+/** A handler of the authority throws: whatever makes random bytes there. */
+export const HANDLER_THROWS = programWith(`
+  const { randomBytes } = crypto;
+  crypto.randomBytes = (...args) => {
+    if (armed) throw new TypeError('injected into a handler');
+    return randomBytes(...args);
+  };`);
+
+/** What follows a commit throws: the publication of a document. */
+export const EFFECT_THROWS = programWith(`
+  const { add } = Atomics;
+  Atomics.add = (...args) => {
+    if (armed) throw new TypeError('injected behind a commit');
+    return add(...args);
+  };`);
+
+/** A timer throws. */
+export const TIMER_THROWS = programWith(`
+  const fail = () => { throw new TypeError('injected into a timer'); };
+  if (isMainThread) process.on('SIGUSR2', () => setTimeout(fail));`);
