@@ -3,7 +3,7 @@
  * Ed25519 checks over texts it has from the start. It reads the body and looks at nothing in it.
  */
 import { join } from 'node:path';
-import { SEED_BYTES, signerFromSeed } from '../src/crypto/ed25519.ts';
+import { SEED_BYTES, signerFromSeed, verifySignature } from '../src/crypto/ed25519.ts';
 import type { JsonObject } from '../src/json/value.ts';
 import { jsonText } from '../src/json/write.ts';
 import {
@@ -179,7 +179,7 @@ function agreementRequest(offerer: Issuer, responder: Issuer, agreement: Agreeme
 function decisionRequest(operator: Issuer, agreement: AgreementRecord) {
   const [capability = ''] = CAPABILITIES;
   const request = { capability, contextId: null, freshnessSequence: 0 };
-  const decision = built(buildBoundaryDecision(operator, agreement, request));
+  const decision = built(buildBoundaryDecision(operator, agreement, request, verifySignature));
   return {
     path: '/boundary/verify',
     body: jsonText({ decision, operator_public_keys: [operator.signer.publicKey] }),
@@ -198,7 +198,7 @@ function evidenceRequest(issuer: Issuer) {
 }
 
 function disclosureRequest(issuer: Issuer, agreement: AgreementRecord) {
-  const commitment = built(buildCommitment(issuer, agreement, CAPABILITIES, true));
+  const commitment = built(buildCommitment(issuer, agreement, CAPABILITIES, true, verifySignature));
   const [capability = ''] = CAPABILITIES;
   const proof = proveMembership(
     { commitmentId: commitment.commitment_id, capability, capabilities: CAPABILITIES, prover: 'b' },

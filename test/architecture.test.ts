@@ -206,6 +206,17 @@ test('only the command line is above boot, and nothing imports main', () => {
   );
 });
 
+test('records load nothing native: whoever verifies one hands in how signatures are verified', () => {
+  const native = ['src/crypto/ed25519.ts', 'sodium-native', 'lmdb', 'uWebSockets.js'];
+  const loaded = reachableFrom(filesBelow('src/records'));
+  assert.deepEqual(
+    offending(({ file, target, isType }) => {
+      return !isType && loaded.has(file) && native.some((place) => isIn(target, place));
+    }),
+    [],
+  );
+});
+
 test('the client and the other commands do not load the server', () => {
   const server = ['uWebSockets.js', 'lmdb', 'sodium-native'];
   const loaded = reachableFrom(filesBelow('src/client'));

@@ -8,6 +8,7 @@ import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { EXIT, outcomeOf } from '../src/cli/exit-codes.ts';
 import { buildProgram } from '../src/cli/program.ts';
+import { verifySignature } from '../src/crypto/ed25519.ts';
 import { parseJson } from '../src/json/parse.ts';
 import { readAgreementRecord, verifyAgreement } from '../src/records/agreement.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
@@ -104,7 +105,10 @@ test('two sovereigns go through the whole protocol with files', async (t) => {
   assert.match(read('agreement.json'), /"big": ?123456789012345678901/);
   const kept = readAgreementRecord(parseJson(read('agreement.json')));
   assert.ok(kept !== null);
-  assert.equal(verifyAgreement(kept, [alpha.audience], [beta.audience]), 'accepted');
+  assert.equal(
+    verifyAgreement(kept, [alpha.audience], [beta.audience], verifySignature),
+    'accepted',
+  );
   const verify = ['agreement', 'verify', at('agreement.json')];
   const [verified, byStranger, decision, denial, commitment] = await Promise.all([
     run(alpha, [...verify, '--responder-key', beta.audience]),

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { AuthorityError } from 'mesh-network-authority/client/authority-error';
-import { keyPairFromSeed, newKeyPair } from 'mesh-network-authority/client/keys';
+import { keyPairFromSeed, newKeyPair, verifyText } from 'mesh-network-authority/client/keys';
 import { createOperatorClient } from 'mesh-network-authority/client/operator-client';
 import { createPublicClient } from 'mesh-network-authority/client/public-client';
 import {
@@ -85,7 +85,7 @@ test('an agreement comes about over HTTP and apart from it, and carries decision
   const counter = buildCounter(beta, offer, terms, opinion);
   assert.ok('signatures' in counter);
   const agreement = await operator.acceptAgreement({ counter, original_offer: offer });
-  assert.equal(verifyAgreement(agreement, ourKeys, betaKeys), 'accepted');
+  assert.equal(verifyAgreement(agreement, ourKeys, betaKeys, verifyText), 'accepted');
   const keys = { offerer_public_keys: ourKeys, responder_public_keys: betaKeys };
   assert.equal((await anyone.verifyAgreement({ agreement, ...keys })).reason, 'accepted');
   const { reason } = await anyone.verifyAgreement({
@@ -106,7 +106,7 @@ test('an agreement comes about over HTTP and apart from it, and carries decision
     authorized: false,
     reason: 'unauthorized_capability_out_of_scope',
   };
-  assert.deepEqual(verifyBoundaryDecision(decision, ourKeys, now), denied);
+  assert.deepEqual(verifyBoundaryDecision(decision, ourKeys, now, verifyText), denied);
   const { decision_id } = decision;
   assert.deepEqual(await anyone.verifyDecision({ decision }), { ...denied, decision_id });
 
@@ -117,7 +117,7 @@ test('an agreement comes about over HTTP and apart from it, and carries decision
     commitment,
     prover_sovereign_id: 'beta',
   });
-  assert.equal(verifyMembership(proof, commitment, ourKeys), 'valid');
+  assert.equal(verifyMembership(proof, commitment, ourKeys, verifyText), 'valid');
   assert.equal((await anyone.verifyMembership({ proof, commitment })).valid, true);
   assert.equal((await operator.nullifyProof(proof)).proof_id, proof.proof_id);
   await assert.rejects(operator.nullifyProof(proof), (error) => {
@@ -133,7 +133,10 @@ test('evidence, consensus and data usage are made and verified on both sides', a
   const now = na.clock.now();
 
   const evidence = await operator.buildEvidence({ decision: OPINION });
-  assert.equal(verifyTrustEvidence(evidence, ourKeys, evidence.graph_digest), 'accepted');
+  assert.equal(
+    verifyTrustEvidence(evidence, ourKeys, evidence.graph_digest, verifyText),
+    'accepted',
+  );
   const asked = { evidence: buildTrustEvidence(beta, OPINION, 'sha256:00') };
   assert.equal((await anyone.verifyEvidence(asked)).reason, 'invalid_signature');
   const known = { ...asked, issuer_public_keys: betaKeys, expected_graph_digest: 'sha256:00' };
@@ -170,8 +173,11 @@ test('evidence, consensus and data usage are made and verified on both sides', a
   const answer = await anyone.verifyConsensus({ proof, validator_public_keys: validators });
   assert.deepEqual(answer, { valid: true, reason: 'valid', consensus_id: proof.consensus_id });
   const validatorKeys = new Map(Object.entries(validators));
-  assert.equal(verifyConsensusProof(proof, validatorKeys, ourKeys, now), 'valid');
-  assert.equal(verifyConsensusProof(proof, validatorKeys, ourKeys, now + HOUR), 'expired');
+  assert.equal(verifyConsensusProof(proof, validatorKeys, ourKeys, now, verifyText), 'valid');
+  assert.equal(
+    verifyConsensusProof(proof, validatorKeys, ourKeys, now + HOUR, verifyText),
+    'expired',
+  );
 
   assert.equal(await anyone.licensePolicy(), null);
   const policy = await operator.createLicensePolicy({

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sha256Hex } from '../src/crypto/digest.ts';
+import { verifySignature } from '../src/crypto/ed25519.ts';
 import { parseJson } from '../src/json/parse.ts';
 import type { JsonFloat, JsonObject, JsonValue } from '../src/json/value.ts';
 import { canonicalJson, compareCodePoints, jsonText } from '../src/json/write.ts';
@@ -116,16 +117,17 @@ function formOf(type: string, received: JsonObject): SignedForm {
   const record = mustRead(type, received);
   if (type === 'CapabilityCounter' || type === 'AgreementRecord') {
     const agreed = record as SignedRecord & AgreedMembers;
-    const isSignedBy = (keys: readonly string[]) => isAgreedByAny(agreed, keys);
+    const isSignedBy = (keys: readonly string[]) => isAgreedByAny(agreed, keys, verifySignature);
     return { text: agreementText(agreed), signatures: agreed.signatures, isSignedBy };
   }
   if ('signatures' in record) {
     const listed = record as SignedRecord;
-    const isSignedBy = (keys: readonly string[]) => isSignedByAny(listed, keys);
+    const isSignedBy = (keys: readonly string[]) => isSignedByAny(listed, keys, verifySignature);
     return { text: signedText(listed), signatures: listed.signatures, isSignedBy };
   }
   const single = record as SinglySignedRecord;
-  const isSignedBy = (keys: readonly string[]) => isSinglySignedByAny(single, keys);
+  const isSignedBy = (keys: readonly string[]) =>
+    isSinglySignedByAny(single, keys, verifySignature);
   const signatures = single.signature === null ? [] : [single.signature];
   return { text: singlySignedText(single), signatures, isSignedBy };
 }

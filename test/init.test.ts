@@ -14,7 +14,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { type InitSummary, initNetwork } from '../src/cli/init-network.ts';
-import { signerFromSeed } from '../src/crypto/ed25519.ts';
+import { signerFromSeed, verifySignature } from '../src/crypto/ed25519.ts';
 import { readKeyFile } from '../src/keys/key-file.ts';
 import { isSignedByRoot, readGenesisBlock } from '../src/records/genesis.ts';
 
@@ -43,7 +43,7 @@ test('the genesis is normalised, signed by the root and names the authority for 
   const genesis = readGenesisBlock(stored);
   assert.ok(genesis !== null);
   assert.deepEqual(genesis, stored);
-  assert.equal(isSignedByRoot(genesis), true);
+  assert.equal(isSignedByRoot(genesis, verifySignature), true);
   assert.equal(genesis.root_public_key, summary.root_public_key);
   assert.deepEqual(genesis.network_authority, {
     public_key: summary.na_public_key,

@@ -99,7 +99,7 @@ for (const vector of vectorsNamed('trust_evidence.json', 'te-001')) {
 
   test(`${title}: it is accepted`, async () => {
     const evidence = readAs(readTrustEvidence, vector, 'evidence');
-    assert.equal(verifyTrustEvidence(evidence, keys, digest), 'accepted');
+    assert.equal(verifyTrustEvidence(evidence, keys, digest, verifySignature), 'accepted');
     const answer = await answered('/trust-evidence/verify', vector, 'issuer_public_keys');
     assert.deepEqual([answer.accepted, answer.verdict], [expected.accepted, expected.verdict]);
     const { evidence_id, issuer_sovereign_id } = evidence;
@@ -127,7 +127,7 @@ test(`${membership.title}: it is valid`, async () => {
   const commitment = readAs(readCapabilityCommitment, membership, 'commitment');
   const proof = readAs(readCapabilityMembershipProof, membership, 'proof');
   const keys = keysIn(membership, 'issuer_public_keys');
-  assert.equal(verifyMembership(proof, commitment, keys), 'valid');
+  assert.equal(verifyMembership(proof, commitment, keys, verifySignature), 'valid');
   assert.equal(proof.revealed_capability, membership.expected.capability);
   const { valid, commitment_id } = await answered(
     '/disclosure/verify',
@@ -162,8 +162,8 @@ test(`${nullification.title}: the same proof makes the same nullifier`, () => {
   const nullifier = recordReader(CapabilityNullifier)(given);
   assert.ok(nullifier !== null);
   const key = goldenKey('b');
-  assert.equal(isSinglySignedByAny(nullifier, [key.publicKey]), true);
-  assert.equal(isSinglySignedByAny(nullifier, [newKey().publicKey]), false);
+  assert.equal(isSinglySignedByAny(nullifier, [key.publicKey], verifySignature), true);
+  assert.equal(isSinglySignedByAny(nullifier, [newKey().publicKey], verifySignature), false);
   const issuer = issuerOf('sovereign-b', key, nullifier.nullifier_id);
   const nonce = Buffer.from(nullifier.nonce, 'hex');
   assert.deepEqual(buildNullifier(issuer, proof, nonce), given);
@@ -194,7 +194,10 @@ for (const vector of vectorsNamed('consensus.json', 'con-001')) {
   test(`${title}: it is valid`, async () => {
     const proof = readAs(readConsensusProof, vector, 'proof');
     assert.equal(proof.votes.length, expected.vote_count);
-    assert.equal(verifyConsensusProof(proof, validatorKeys, assemblerKeys, NOW), 'valid');
+    assert.equal(
+      verifyConsensusProof(proof, validatorKeys, assemblerKeys, NOW, verifySignature),
+      'valid',
+    );
     const answer = await answered('/consensus/verify', vector, 'assembler_public_keys');
     assert.deepEqual(answer, {
       valid: expected.valid,
@@ -206,8 +209,14 @@ for (const vector of vectorsNamed('consensus.json', 'con-001')) {
   test(`${title}: it is expired from its last second on`, () => {
     const proof = readAs(readConsensusProof, vector, 'proof');
     const end = NOW + 60 * MINUTE;
-    assert.equal(verifyConsensusProof(proof, validatorKeys, assemblerKeys, end - 1), 'valid');
-    assert.equal(verifyConsensusProof(proof, validatorKeys, assemblerKeys, end), 'expired');
+    assert.equal(
+      verifyConsensusProof(proof, validatorKeys, assemblerKeys, end - 1, verifySignature),
+      'valid',
+    );
+    assert.equal(
+      verifyConsensusProof(proof, validatorKeys, assemblerKeys, end, verifySignature),
+      'expired',
+    );
   });
 }
 
@@ -220,8 +229,8 @@ for (const vector of vectorsNamed('data_usage.json', 'du-001')) {
   test(`${title}: it is valid`, async () => {
     const intent = readAs(readDataAccessIntent, vector, 'intent');
     const policy = readAs(readDataLicensePolicy, vector, 'policy');
-    assert.equal(isSinglySignedByAny(policy, [goldenKey('na').publicKey]), true);
-    assert.deepEqual(findViolations(intent, policy, keys, NOW), []);
+    assert.equal(isSinglySignedByAny(policy, [goldenKey('na').publicKey], verifySignature), true);
+    assert.deepEqual(findViolations(intent, policy, keys, NOW, verifySignature), []);
     const answer = await answered('/data-usage/verify', vector, 'agent_public_keys');
     assert.deepEqual(answer, {
       valid: expected.valid,
@@ -236,7 +245,7 @@ for (const vector of vectorsNamed('data_usage.json', 'du-001')) {
     const policy = readAs(readDataLicensePolicy, vector, 'policy');
     const end = NOW + 60 * MINUTE;
     const found = (now: number) =>
-      findViolations(intent, policy, keys, now).map(({ type }) => type);
+      findViolations(intent, policy, keys, now, verifySignature).map(({ type }) => type);
     assert.deepEqual(found(end), []);
     assert.deepEqual(found(end + 1), ['intent_expired']);
     assert.deepEqual(found(NOW - 1), ['policy_expired']);

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { verifySignature } from '../src/crypto/ed25519.ts';
 import { parseJson } from '../src/json/parse.ts';
 import { isJsonObject, JsonFloat, type JsonObject, type JsonValue } from '../src/json/value.ts';
 import { canonicalJson, compareCodePoints, jsonText } from '../src/json/write.ts';
@@ -181,7 +182,7 @@ function signatureVerdict(
   record: Parameters<typeof isSinglySignedByAny>[0],
   keys: readonly string[],
 ): string {
-  return isSinglySignedByAny(record, keys) ? 'signed' : 'not signed';
+  return isSinglySignedByAny(record, keys, verifySignature) ? 'signed' : 'not signed';
 }
 
 const KINDS: readonly Kind[] = [
@@ -189,7 +190,7 @@ const KINDS: readonly Kind[] = [
     name: 'TrustEvidence',
     signed: evidenceDraft.map((draft) => signRecord(draft, SIGNER, 'key')),
     read: readTrustEvidence,
-    verdict: (evidence, keys) => verifyTrustEvidence(evidence, keys, null),
+    verdict: (evidence, keys) => verifyTrustEvidence(evidence, keys, null, verifySignature),
     own: 'signatures',
     genuine: 'accepted',
     forged: 'invalid_signature',
@@ -200,7 +201,8 @@ const KINDS: readonly Kind[] = [
     signed: offerDraft.map((draft) => signRecord(draft, SIGNER, 'key')),
     read: readCapabilityOffer,
     verdict: (offer, offererKeys) =>
-      offerProblem(offer, { sovereignId: 'beta', offererKeys, now: NOW }) ?? 'usable',
+      offerProblem(offer, { sovereignId: 'beta', offererKeys, now: NOW }, verifySignature) ??
+      'usable',
     own: 'signatures',
     genuine: 'usable',
     forged: 'invalid_offer_signature',
@@ -213,7 +215,12 @@ const KINDS: readonly Kind[] = [
     signed: agreed(counterDraft),
     read: readCapabilityCounter,
     verdict: (counter, keys) =>
-      verifyAgreement({ ...counter, agreement_id: 'a', established_at: FAR[0] }, keys, keys),
+      verifyAgreement(
+        { ...counter, agreement_id: 'a', established_at: FAR[0] },
+        keys,
+        keys,
+        verifySignature,
+      ),
     ...AGREED_VERDICTS,
     told: { expires_at: 'accepted' },
   }),
@@ -221,7 +228,7 @@ const KINDS: readonly Kind[] = [
     name: 'AgreementRecord',
     signed: agreed(agreementDraft),
     read: readAgreementRecord,
-    verdict: (agreement, keys) => verifyAgreement(agreement, keys, keys),
+    verdict: (agreement, keys) => verifyAgreement(agreement, keys, keys, verifySignature),
     ...AGREED_VERDICTS,
     told: { agreement_id: 'accepted', established_at: 'accepted', expires_at: 'accepted' },
   }),
@@ -230,7 +237,12 @@ const KINDS: readonly Kind[] = [
     signed: singly(decisionDraft),
     read: readBoundaryDecision,
     verdict(decision, keys) {
-      const { accepted, authorized, reason } = verifyBoundaryDecision(decision, keys, NOW);
+      const { accepted, authorized, reason } = verifyBoundaryDecision(
+        decision,
+        keys,
+        NOW,
+        verifySignature,
+      );
       assert.equal(authorized, accepted && decision.authorized, 'never on its own word alone');
       return reason;
     },
@@ -244,7 +256,13 @@ const KINDS: readonly Kind[] = [
     signed: voteDraft('val-1').map(castBy),
     read: readValidatorVote,
     verdict: (vote, [key = '']) =>
-      verifyConsensusProof(consensusOf([vote]), new Map([['val-1', key]]), OWN_KEY, NOW),
+      verifyConsensusProof(
+        consensusOf([vote]),
+        new Map([['val-1', key]]),
+        OWN_KEY,
+        NOW,
+        verifySignature,
+      ),
     own: 'signature',
     genuine: 'valid',
     forged: 'invalid_vote_signature',
@@ -259,7 +277,8 @@ const KINDS: readonly Kind[] = [
     name: 'ConsensusProof',
     signed: singly(consensusDraft),
     read: readConsensusProof,
-    verdict: (proof, keys) => verifyConsensusProof(proof, VALIDATOR_MAP, keys, NOW),
+    verdict: (proof, keys) =>
+      verifyConsensusProof(proof, VALIDATOR_MAP, keys, NOW, verifySignature),
     own: 'signature',
     genuine: 'valid',
     forged: 'invalid_assembler_signature',
@@ -269,7 +288,7 @@ const KINDS: readonly Kind[] = [
     name: 'CapabilityCommitment',
     signed: singly(commitmentDraft),
     read: readCapabilityCommitment,
-    verdict: (commitment, keys) => verifyMembership(MEMBER, commitment, keys),
+    verdict: (commitment, keys) => verifyMembership(MEMBER, commitment, keys, verifySignature),
     own: 'signature',
     genuine: 'valid',
     forged: 'commitment_invalid_signature',
@@ -294,7 +313,9 @@ const KINDS: readonly Kind[] = [
     signed: singly(intentDraft),
     read: readDataAccessIntent,
     verdict(intent, keys) {
-      const found = findViolations(intent, licenseFor(intent), keys, NOW).map(({ type }) => type);
+      const found = findViolations(intent, licenseFor(intent), keys, NOW, verifySignature).map(
+        ({ type }) => type,
+      );
       return found.length === 0 ? 'valid' : found.join();
     },
     own: 'signature',
@@ -433,7 +454,7 @@ test('votes changed inside a consensus proof do not pass, though its assembler s
           const changed = readValidatorVote(put(vote, path, variant));
           if (changed === null || canonicalJson(changed) === canonicalJson(vote)) continue;
           const proof = consensusOf(cast.with(at, changed));
-          const reason = verifyConsensusProof(proof, VALIDATOR_MAP, OWN_KEY, NOW);
+          const reason = verifyConsensusProof(proof, VALIDATOR_MAP, OWN_KEY, NOW, verifySignature);
           assert.equal(reason, reasons[member] ?? 'invalid_vote_signature', String(member));
         }
       }
@@ -464,7 +485,10 @@ const RECEIVED: readonly Received[] = [
           revealsItsLeaf(proof),
           proof.leaf_hash === leafHash(proof.revealed_capability),
         );
-        return membershipProofDigest(proof) + verifyMembership(proof, commitment, OWN_KEY);
+        return (
+          membershipProofDigest(proof) +
+          verifyMembership(proof, commitment, OWN_KEY, verifySignature)
+        );
       }),
   },
   {
@@ -542,7 +566,7 @@ test('no map of validator keys makes the verification of a consensus proof fail'
       const proof = readConsensusProof(received);
       assert.ok(proof !== null);
       const keys = new Map(Object.entries(map));
-      const reason = verifyConsensusProof(proof, keys, OWN_KEY, NOW);
+      const reason = verifyConsensusProof(proof, keys, OWN_KEY, NOW, verifySignature);
       const voters = proof.votes.map((vote) => vote.validator_sovereign_id);
       // Votes are judged in order, and the first one that fails says why.
       const failing = voters.find((id) => keys.get(id) !== VALIDATOR_MAP.get(id));
@@ -607,7 +631,7 @@ test('every capability of a set is proved to be in it, by a path of the bits of 
       for (const member of new Set(capabilities)) {
         const proof = proofOf(capabilities, member);
         assert.equal(proof.merkle_path.length, length);
-        assert.equal(verifyMembership(proof, commitment, OWN_KEY), 'valid');
+        assert.equal(verifyMembership(proof, commitment, OWN_KEY, verifySignature), 'valid');
         assert.deepEqual(readCapabilityMembershipProof(parseJson(jsonText(proof))), proof);
       }
     }),
@@ -703,7 +727,7 @@ function provenMember(capabilities: readonly string[], member: string) {
   const proof = proofOf(capabilities, member);
   const commitment = commitmentTo(capabilities);
   const verdict = (changes: Partial<CapabilityMembershipProof>) =>
-    verifyMembership({ ...proof, ...changes }, commitment, OWN_KEY);
+    verifyMembership({ ...proof, ...changes }, commitment, OWN_KEY, verifySignature);
   return { proof, verdict };
 }
 
@@ -712,7 +736,7 @@ test('a proof counts for no other commitment', () => {
     fc.property(capabilitySets, capabilitySets, fc.nat(), (capabilities, others, pick) => {
       const proof = proofOf(capabilities, capabilities[pick % capabilities.length] as string);
       const verdict = (commitment: CapabilityCommitment) =>
-        verifyMembership(proof, commitment, OWN_KEY);
+        verifyMembership(proof, commitment, OWN_KEY, verifySignature);
       const isSame = merkleRoot(others) === merkleRoot(capabilities);
       const sameId = commitmentTo(capabilities, { merkle_root: merkleRoot(others) });
       assert.equal(verdict(sameId), isSame ? 'valid' : 'root_mismatch');
@@ -874,13 +898,19 @@ test('a threshold counts the distinct validators that approve, in assembly and i
       const distinct = new Set(list.flatMap(([id, vote]) => (vote ? [id] : []))).size;
       const isMet = threshold >= 1 && distinct >= threshold;
       const proof = consensusOf(votes, threshold);
-      const reason = verifyConsensusProof(proof, VALIDATOR_MAP, OWN_KEY, NOW);
+      const reason = verifyConsensusProof(proof, VALIDATOR_MAP, OWN_KEY, NOW, verifySignature);
       assert.equal(reason, isMet ? 'valid' : 'threshold_not_met');
 
       const named = { votes, requiredThreshold: threshold, validators: [...VALIDATORS, 'val-1'] };
       const assembled = assembleConsensusProof(MAKER, JUSTIFICATION, named);
       if (isMet && 'proof' in assembled) {
-        const again = verifyConsensusProof(assembled.proof, VALIDATOR_MAP, OWN_KEY, NOW);
+        const again = verifyConsensusProof(
+          assembled.proof,
+          VALIDATOR_MAP,
+          OWN_KEY,
+          NOW,
+          verifySignature,
+        );
         return assert.equal(again, 'valid');
       }
       const inRange = threshold >= 1 && threshold <= VALIDATORS.length;
@@ -898,7 +928,7 @@ test('no later vote talks a proof out of the cascade that was found in it', () =
       const copies = VALIDATORS.map((id, index) => castVote(id, index, true, 'same'));
       const more = list.map(([id, vote], index) => castVote(id, 100 + index, vote));
       const proof = consensusOf([...more, ...copies], VALIDATORS.length);
-      const reason = verifyConsensusProof(proof, VALIDATOR_MAP, OWN_KEY, NOW);
+      const reason = verifyConsensusProof(proof, VALIDATOR_MAP, OWN_KEY, NOW, verifySignature);
       assert.equal(reason, 'cascade_detected');
     }),
     { numRuns: 100 },

@@ -31,12 +31,20 @@ export function newSeed(): Uint8Array {
   return crypto.getRandomValues(new Uint8Array(SEED_BYTES));
 }
 
-/** Whether the base64 signature over the UTF-8 text verifies; what does not decode never does. */
-export function verifyText(publicKey: string, text: string, signature: string): boolean {
+/**
+ * Whether the base64 signature over the UTF-8 text, or over bytes, verifies; what does not decode never
+ * does. The verifiers of records take it where nothing native can be loaded.
+ */
+export function verifyText(
+  publicKey: string,
+  text: string | Uint8Array,
+  signature: string,
+): boolean {
   const key = decodeBase64(publicKey, PUBLIC_KEY_BYTES);
   const bytes = decodeBase64(signature, SIGNATURE_BYTES);
   if (key === null || bytes === null) return false;
-  return nacl.sign.detached.verify(utf8(text), bytes, key);
+  const message = typeof text === 'string' ? utf8(text) : text;
+  return nacl.sign.detached.verify(message, bytes, key);
 }
 
 function utf8(text: string): Uint8Array {

@@ -1,7 +1,7 @@
 /** Who the authority is: the genesis block it serves and the key it signs with (wire rules 7). */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Signer, signerFromSeed } from '../crypto/ed25519.ts';
+import { type Signer, signerFromSeed, verifySignature } from '../crypto/ed25519.ts';
 import { parseJson } from '../json/parse.ts';
 import { parseKeyText, readKeyFile } from '../keys/key-file.ts';
 import { type GenesisBlock, isSignedByRoot, readGenesisBlock } from '../records/genesis.ts';
@@ -15,7 +15,7 @@ export function loadGenesis(
 ): GenesisBlock {
   const genesis = readGenesisBlock(parsed(genesisText(setting, dataDir)));
   if (genesis === null) throw new Error('The genesis block does not have the expected form');
-  if (!allowUnsigned && !isSignedByRoot(genesis)) {
+  if (!allowUnsigned && !isSignedByRoot(genesis, verifySignature)) {
     throw new Error(
       'The genesis block has no valid root signature; --allow-unsigned-genesis starts all the same',
     );

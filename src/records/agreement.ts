@@ -23,7 +23,13 @@ import {
   type SignatureItem,
   Whole,
 } from './record.ts';
-import { coversText, isSignedByAny, signatureOver, signRecord } from './signed-record.ts';
+import {
+  coversText,
+  isSignedByAny,
+  signatureOver,
+  signRecord,
+  type VerifySignature,
+} from './signed-record.ts';
 import type { TrustEvidence } from './trust-evidence.ts';
 
 export const AgreementTerms = Type.Object({
@@ -102,8 +108,9 @@ export function agreementText(record: AgreedMembers): string {
 export function isAgreedByAny(
   record: AgreedMembers & { readonly signatures: readonly SignatureItem[] },
   publicKeys: readonly string[],
+  verify: VerifySignature,
 ): boolean {
-  return coversText(record.signatures, agreementText(record), publicKeys);
+  return coversText(record.signatures, agreementText(record), publicKeys, verify);
 }
 
 /** Datetimes in their canonical spelling. */
@@ -167,10 +174,14 @@ export type OfferProblem =
   | 'offerer_evidence_blocks';
 
 /** Why the offer cannot be answered; null when it can. */
-export function offerProblem(offer: CapabilityOffer, known: OfferKnowledge): OfferProblem | null {
+export function offerProblem(
+  offer: CapabilityOffer,
+  known: OfferKnowledge,
+  verify: VerifySignature,
+): OfferProblem | null {
   const { offerer_sovereign_id: offerer, responder_sovereign_id: responder } = offer;
   if (offerer !== known.sovereignId && responder !== known.sovereignId) return 'not_a_party';
-  if (!isSignedByAny(offer, known.offererKeys)) return 'invalid_offer_signature';
+  if (!isSignedByAny(offer, known.offererKeys, verify)) return 'invalid_offer_signature';
   if (known.now > instantOf(offer.expires_at)) return 'offer_expired';
   return offer.offerer_evidence.verdict === 'block' ? 'offerer_evidence_blocks' : null;
 }
@@ -220,6 +231,7 @@ export function counterProblem(
     readonly responderKeys: readonly string[];
     readonly now: number;
   },
+  verify: VerifySignature,
 ): CounterProblem | null {
   const { agreed_terms: agreed } = counter;
   if (!isSubset(agreed.capabilities, offer.requested_terms.capabilities)) {
@@ -231,7 +243,7 @@ export function counterProblem(
   if (known.now > instantOf(counter.expires_at)) return 'counter_expired';
   // The agreement carries them all, and ours.
   if (counter.signatures.length >= MAX_SIGNATURES) return 'too_many_signatures';
-  return isAgreedByAny(counter, known.responderKeys) ? null : 'invalid_counter_signature';
+  return isAgreedByAny(counter, known.responderKeys, verify) ? null : 'invalid_counter_signature';
 }
 
 /** Makes the agreement of a counter that can be accepted: the responder's signature, then ours. */
@@ -313,13 +325,14 @@ export function verifyAgreement(
   agreement: AgreementRecord,
   offererKeys: readonly string[],
   responderKeys: readonly string[],
+  verify: VerifySignature,
 ): AgreementReason {
   const { signatures } = agreement;
   if (signatures.length === 0) return 'missing_offerer_signature';
   const text = agreementText(agreement);
   // The offerer signs last when it accepts a counter, so the last signature is tried first.
   const newestFirst = [...signatures].reverse();
-  if (!coversText(newestFirst, text, offererKeys)) return 'invalid_offerer_signature';
-  if (coversText(signatures, text, responderKeys)) return 'accepted';
+  if (!coversText(newestFirst, text, offererKeys, verify)) return 'invalid_offerer_signature';
+  if (coversText(signatures, text, responderKeys, verify)) return 'accepted';
   return signatures.length < 2 ? 'missing_responder_signature' : 'invalid_responder_signature';
 }

@@ -15,7 +15,7 @@ import {
   recordReader,
   SignatureItem,
 } from './record.ts';
-import { isSinglySignedByAny, signSingly } from './signed-record.ts';
+import { isSinglySignedByAny, signSingly, type VerifySignature } from './signed-record.ts';
 
 /** How long a decision may be relied on, in milliseconds. */
 const DECISION_VALIDITY = 300_000;
@@ -70,8 +70,9 @@ export function buildBoundaryDecision(
   issuer: Issuer,
   agreement: AgreementRecord,
   request: BoundaryRequest,
+  verify: VerifySignature,
 ): BoundaryDecision | Unbuilt<'agreement_not_signed_here'> {
-  if (!isAgreedByAny(agreement, [issuer.signer.publicKey])) {
+  if (!isAgreedByAny(agreement, [issuer.signer.publicKey], verify)) {
     return { unbuilt: 'agreement_not_signed_here' };
   }
   const { results, denial } = evaluateGates(agreement, request, issuer.now);
@@ -163,10 +164,11 @@ export function verifyBoundaryDecision(
   decision: BoundaryDecision,
   operatorKeys: readonly string[],
   now: number,
+  verify: VerifySignature,
 ): BoundaryVerdict {
   if (decision.signature === null) return refused('missing_signature');
   if (now > instantOf(decision.decision_valid_until)) return refused('decision_expired');
-  if (!isSinglySignedByAny(decision, operatorKeys)) return refused('invalid_signature');
+  if (!isSinglySignedByAny(decision, operatorKeys, verify)) return refused('invalid_signature');
   const { authorized, denial_reason } = decision;
   const reason = authorized ? 'authorized' : denialReason(denial_reason ?? '');
   return { accepted: true, authorized, reason };

@@ -18,7 +18,7 @@ import {
   recordReader,
   SignatureItem,
 } from './record.ts';
-import { isSinglySignedByAny, signSingly } from './signed-record.ts';
+import { isSinglySignedByAny, signSingly, type VerifySignature } from './signed-record.ts';
 
 /** How long a nullifier may be presented, in milliseconds. */
 const NULLIFIER_VALIDITY = 60_000;
@@ -79,13 +79,14 @@ export function buildCommitment(
   agreement: AgreementRecord,
   capabilities: readonly string[],
   withinAgreement: boolean,
+  verify: VerifySignature,
 ): CapabilityCommitment | Unbuilt<CommitProblem> {
   if (capabilities.includes('')) return { unbuilt: 'empty_capability' };
   const agreed = new Set(agreement.agreed_terms.capabilities);
   if (withinAgreement && !capabilities.every((capability) => agreed.has(capability))) {
     return { unbuilt: 'capability_not_agreed' };
   }
-  if (!isAgreedByAny(agreement, [issuer.signer.publicKey])) {
+  if (!isAgreedByAny(agreement, [issuer.signer.publicKey], verify)) {
     return { unbuilt: 'agreement_not_signed_here' };
   }
   const commitment = {
@@ -139,9 +140,10 @@ export function verifyMembership(
   proof: CapabilityMembershipProof,
   commitment: CapabilityCommitment,
   issuerKeys: readonly string[],
+  verify: VerifySignature,
 ): DisclosureReason {
   if (commitment.signature === null) return 'commitment_not_signed';
-  if (!isSinglySignedByAny(commitment, issuerKeys)) return 'commitment_invalid_signature';
+  if (!isSinglySignedByAny(commitment, issuerKeys, verify)) return 'commitment_invalid_signature';
   const { capability_count: count, merkle_root: root } = commitment;
   if (count < 1 || proof.merkle_path.length !== pathLength(count)) {
     return 'path_length_inconsistent';

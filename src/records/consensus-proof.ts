@@ -4,7 +4,6 @@
  */
 import Type, { type Static } from 'typebox';
 import { sha256Hex } from '../crypto/digest.ts';
-import { verifySignature } from '../crypto/ed25519.ts';
 import { JsonFloat, type JsonObject, type JsonValue } from '../json/value.ts';
 import { canonicalJson } from '../json/write.ts';
 import { formatInstant } from '../timestamp.ts';
@@ -21,7 +20,12 @@ import {
   recordReader,
   SignatureItem,
 } from './record.ts';
-import { isSinglySignedByAny, signSingly, singlySignedText } from './signed-record.ts';
+import {
+  isSinglySignedByAny,
+  signSingly,
+  singlySignedText,
+  type VerifySignature,
+} from './signed-record.ts';
 import { ValidatorVote } from './validator-vote.ts';
 
 /** How long a proof may be relied on, in milliseconds. */
@@ -132,13 +136,14 @@ export function verifyConsensusProof(
   validatorKeys: ValidatorKeys,
   assemblerKeys: readonly string[],
   now: number,
+  verify: VerifySignature,
 ): ConsensusReason {
   if (proof.signature === null) return 'missing_signature';
-  if (!isSinglySignedByAny(proof, assemblerKeys)) return 'invalid_assembler_signature';
+  if (!isSinglySignedByAny(proof, assemblerKeys, verify)) return 'invalid_assembler_signature';
   const named = new Set(proof.validator_sovereign_ids);
   const counted = proof.votes.filter((vote) => isCounted(vote, named));
   if (!counted.every((vote) => concerns(vote, proof))) return 'proof_id_mismatch';
-  const unproven = firstVoteProblem(proof.votes, named, validatorKeys);
+  const unproven = firstVoteProblem(proof.votes, named, validatorKeys, verify);
   if (unproven !== null) return unproven;
   if (proof.votes.some((vote) => vote.vote && !isNamed(vote, named))) {
     return 'vote_not_in_validator_set';
@@ -158,9 +163,10 @@ function firstVoteProblem(
   votes: readonly ValidatorVote[],
   named: ReadonlySet<string>,
   keys: ValidatorKeys,
+  verify: VerifySignature,
 ): 'invalid_vote_signature' | 'unknown_validator_key' | null {
   for (const vote of votes) {
-    const problem = voteProblem(vote, named, keys);
+    const problem = voteProblem(vote, named, keys, verify);
     if (problem !== null) return problem;
   }
   return null;
@@ -170,12 +176,13 @@ function voteProblem(
   vote: ValidatorVote,
   named: ReadonlySet<string>,
   keys: ValidatorKeys,
+  verify: VerifySignature,
 ): 'invalid_vote_signature' | 'unknown_validator_key' | null {
   if (vote.signature === null) return isNamed(vote, named) ? 'invalid_vote_signature' : null;
   const key = keys.get(vote.validator_sovereign_id);
   if (key === undefined) return isCounted(vote, named) ? 'unknown_validator_key' : null;
   const { sig } = vote.signature;
-  const isGenuine = typeof key === 'string' && verifySignature(key, singlySignedText(vote), sig);
+  const isGenuine = typeof key === 'string' && verify(key, singlySignedText(vote), sig);
   return isGenuine ? null : 'invalid_vote_signature';
 }
 

@@ -7,7 +7,7 @@ import { formatInstant } from '../timestamp.ts';
 import { MAX_ACCESS_TYPES, MAX_SOURCES } from './bounds.ts';
 import type { Issuer } from './issuer.ts';
 import { Datetime, FreshId, instantOf, nullable, recordReader, SignatureItem } from './record.ts';
-import { isSinglySignedByAny, signSingly } from './signed-record.ts';
+import { isSinglySignedByAny, signSingly, type VerifySignature } from './signed-record.ts';
 
 /** How long a declared intent may be acted on, in milliseconds. */
 const INTENT_VALIDITY = 300_000;
@@ -132,8 +132,9 @@ export function findViolations(
   policy: DataLicensePolicy,
   agentKeys: readonly string[],
   now: number,
+  verify: VerifySignature,
 ): Violation[] {
-  if (!isSinglySignedByAny(intent, agentKeys)) {
+  if (!isSinglySignedByAny(intent, agentKeys, verify)) {
     return [violation('intent_exceeds_license', 'the intent is not signed by its agent')];
   }
   return [

@@ -1,8 +1,7 @@
 /** GenesisBlock: the network's trust root, signed by the root key (wire rules 5.3). */
 import Type, { type Static } from 'typebox';
-import { verifySignature } from '../crypto/ed25519.ts';
 import { Datetime, nullable, recordReader, Signatures } from './record.ts';
-import { signedText } from './signed-record.ts';
+import { signedText, type VerifySignature } from './signed-record.ts';
 
 export const GenesisBlock = Type.Object({
   network_name: Type.String({ minLength: 1 }),
@@ -30,10 +29,10 @@ export type GenesisBlock = Static<typeof GenesisBlock>;
 export const readGenesisBlock = recordReader(GenesisBlock);
 
 /** Nodes require at least one signature and that all of them verify under the root key. */
-export function isSignedByRoot(genesis: GenesisBlock): boolean {
+export function isSignedByRoot(genesis: GenesisBlock, verify: VerifySignature): boolean {
   const text = signedText(genesis);
   return (
     genesis.signatures.length > 0 &&
-    genesis.signatures.every(({ sig }) => verifySignature(genesis.root_public_key, text, sig))
+    genesis.signatures.every(({ sig }) => verify(genesis.root_public_key, text, sig))
   );
 }

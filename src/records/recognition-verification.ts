@@ -1,12 +1,13 @@
 /**
  * Verification of attestations and treaties (wire rules 4.11, 4.13): pure functions of the record, the
- * keys, what is known to be revoked, and the time. Reasons are closed lists in the order of the checks.
+ * keys, what is known to be revoked, the time, and the function that verifies a signature. Reasons are
+ * closed lists in the order of the checks.
  */
 import type { MembershipAttestation, ValidityWindow } from './membership-attestation.ts';
 import type { RecognitionPolicy } from './recognition-policy.ts';
 import type { RecognitionTreaty } from './recognition-treaty.ts';
 import { instantOf } from './record.ts';
-import { isSignedByAny } from './signed-record.ts';
+import { isSignedByAny, type VerifySignature } from './signed-record.ts';
 
 /** Clocks of two sovereigns may differ by this much, in milliseconds. */
 const SKEW = 5 * 60_000;
@@ -28,6 +29,7 @@ export function verifyAttestation(
   attestation: MembershipAttestation,
   policy: RecognitionPolicy,
   now: number,
+  verify: VerifySignature,
 ): AttestationReason {
   const issuer = policy.recognized_issuers.find(
     ({ sovereign_id }) => sovereign_id === attestation.issuer_sovereign_id,
@@ -42,7 +44,7 @@ export function verifyAttestation(
   }
   if (!areAllowed(attestation.roles, issuer.allowed_roles)) return 'role_not_allowed';
   if (attestation.signatures.length === 0) return 'missing_signature';
-  return isSignedByAny(attestation, issuer.public_keys) ? 'accepted' : 'invalid_signature';
+  return isSignedByAny(attestation, issuer.public_keys, verify) ? 'accepted' : 'invalid_signature';
 }
 
 /** Whether each role is among the allowed ones; an empty list allows any. */
@@ -77,6 +79,7 @@ export function verifyTreaty(
   treaty: RecognitionTreaty,
   expected: TreatyExpectations,
   now: number,
+  verify: VerifySignature,
 ): TreatyReason {
   if ((expected.issuer ?? treaty.issuer_sovereign_id) !== treaty.issuer_sovereign_id) {
     return 'wrong_issuer';
@@ -88,7 +91,7 @@ export function verifyTreaty(
   if (treaty.status !== 'active') return 'bad_status';
   if (!isWithin(treaty, now)) return 'outside_validity_window';
   if (treaty.signatures.length === 0) return 'missing_signature';
-  return isSignedByAny(treaty, expected.issuerKeys) ? 'accepted' : 'invalid_signature';
+  return isSignedByAny(treaty, expected.issuerKeys, verify) ? 'accepted' : 'invalid_signature';
 }
 
 export type TreatyAttestationReason =
@@ -108,6 +111,7 @@ export function verifyAttestationWithTreaty(
   treaty: RecognitionTreaty,
   known: TreatyAttestationKnowledge,
   now: number,
+  verify: VerifySignature,
 ): TreatyAttestationReason {
   const expected: TreatyExpectations = {
     issuerKeys: known.treatyIssuerKeys,
@@ -115,10 +119,10 @@ export function verifyAttestationWithTreaty(
     subject: attestation.issuer_sovereign_id,
     revoked: known.treatyRevoked,
   };
-  const ofTreaty = verifyTreaty(treaty, expected, now);
+  const ofTreaty = verifyTreaty(treaty, expected, now, verify);
   if (ofTreaty !== 'accepted') return `treaty_${ofTreaty}`;
   const revokedIds = known.attestationRevoked ? [attestation.attestation_id] : [];
-  const ofAttestation = verifyAttestation(attestation, policyOf(treaty, revokedIds), now);
+  const ofAttestation = verifyAttestation(attestation, policyOf(treaty, revokedIds), now, verify);
   return ofAttestation === 'accepted' ? 'accepted' : `attestation_${ofAttestation}`;
 }
 

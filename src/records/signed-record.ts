@@ -1,8 +1,18 @@
-import { type Signer, verifySignature } from '../crypto/ed25519.ts';
+import type { Signer } from '../crypto/ed25519.ts';
 import type { JsonObject } from '../json/value.ts';
 import { canonicalJson } from '../json/write.ts';
 import { MAX_KEYS, MAX_SIGNATURES } from './bounds.ts';
 import type { SignatureItem } from './record.ts';
+
+/**
+ * Whether the base64 signature over the UTF-8 text, or over bytes, verifies under the base64 public key.
+ * It is handed in: libsodium in the server, portable code where nothing native can be loaded.
+ */
+export type VerifySignature = (
+  publicKey: string,
+  text: string | Uint8Array,
+  signature: string,
+) => boolean;
 
 export type SignedRecord = JsonObject & { readonly signatures: readonly SignatureItem[] };
 export type SinglySignedRecord = JsonObject & { readonly signature: SignatureItem | null };
@@ -40,17 +50,24 @@ export function signatureOver(text: string, signer: Signer, keyId: string): Sign
 }
 
 /** Whether any signature of the record verifies under any of the keys; `key_id` selects nothing. */
-export function isSignedByAny(record: SignedRecord, publicKeys: readonly string[]): boolean {
-  return coversText(record.signatures, signedText(record), publicKeys);
+export function isSignedByAny(
+  record: SignedRecord,
+  publicKeys: readonly string[],
+  verify: VerifySignature,
+): boolean {
+  return coversText(record.signatures, signedText(record), publicKeys, verify);
 }
 
 /** Whether the one signature of the record is there and verifies under any of the keys. */
 export function isSinglySignedByAny(
   record: SinglySignedRecord,
   publicKeys: readonly string[],
+  verify: VerifySignature,
 ): boolean {
   const { signature } = record;
-  return signature !== null && coversText([signature], singlySignedText(record), publicKeys);
+  return (
+    signature !== null && coversText([signature], singlySignedText(record), publicKeys, verify)
+  );
 }
 
 /** Whether any of the signatures over the text verifies under any of the keys. */
@@ -58,10 +75,9 @@ export function coversText(
   signatures: readonly SignatureItem[],
   text: string,
   publicKeys: readonly string[],
+  verify: VerifySignature,
 ): boolean {
   return signatures
     .slice(0, MAX_SIGNATURES)
-    .some(({ sig }) =>
-      publicKeys.slice(0, MAX_KEYS).some((key) => verifySignature(key, text, sig)),
-    );
+    .some(({ sig }) => publicKeys.slice(0, MAX_KEYS).some((key) => verify(key, text, sig)));
 }

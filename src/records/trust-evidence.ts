@@ -14,7 +14,7 @@ import {
   type RecordReader,
   recordReader,
 } from './record.ts';
-import { isSignedByAny, signRecord } from './signed-record.ts';
+import { isSignedByAny, signRecord, type VerifySignature } from './signed-record.ts';
 
 export const VERDICTS = ['allow', 'warn', 'block', 'escalate'] as const;
 export type Verdict = (typeof VERDICTS)[number];
@@ -114,9 +114,10 @@ export function verifyTrustEvidence(
   evidence: TrustEvidence,
   issuerKeys: readonly string[],
   expectedGraphDigest: string | null,
+  verify: VerifySignature,
 ): EvidenceReason {
   if (evidence.signatures.length === 0) return 'missing_signature';
-  if (!isSignedByAny(evidence, issuerKeys)) return 'invalid_signature';
+  if (!isSignedByAny(evidence, issuerKeys, verify)) return 'invalid_signature';
   if (expectedGraphDigest !== null && expectedGraphDigest !== evidence.graph_digest) {
     return 'graph_digest_mismatch';
   }

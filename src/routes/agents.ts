@@ -112,7 +112,7 @@ function register(request: RouteRequest, edge: Edge): Reply | Promise<Reply> {
     return refusalReply('descriptor_network_mismatch', { expected });
   }
   const key = descriptor.node_public_key;
-  const signatureValid = isSignedByAny(descriptor, [key]);
+  const signatureValid = isSignedByAny(descriptor, [key], verifySignature);
   const answer = (node: NodeClaim | null) =>
     withAnswer(
       edge.call('registerAgent', { descriptor, signatureValid, node, remoteAddr }),

@@ -1,5 +1,6 @@
 /** Agreements: offer, counter, accept, verify (wire trust rules 5.1 to 5.3, 6.1). */
 import Type from 'typebox';
+import { verifySignature } from '../crypto/ed25519.ts';
 import type { Edge } from '../http/edge.ts';
 import type { Reply } from '../http/reply.ts';
 import type { Route, RouteRequest } from '../http/route.ts';
@@ -167,7 +168,7 @@ function verify(request: RouteRequest, edge: Edge): Reply {
   if (agreement === null) return refuse('invalid_agreement', 'invalid_agreement');
   const offererKeys = candidateKeys(body.offerer_public_keys, edge, 'invalid_agreement');
   const responderKeys = candidateKeys(body.responder_public_keys, edge, 'invalid_agreement');
-  const reason = verifyAgreement(agreement, offererKeys, responderKeys);
+  const reason = verifyAgreement(agreement, offererKeys, responderKeys, verifySignature);
   const { agreement_id } = agreement;
   const accepted = reason === 'accepted';
   const answer = { accepted, reason, agreement_id };

@@ -1,5 +1,6 @@
 /** Boundary decisions: decide, verify (wire trust rules 5.4, 6.2). */
 import Type from 'typebox';
+import { verifySignature } from '../crypto/ed25519.ts';
 import type { Edge } from '../http/edge.ts';
 import type { Reply } from '../http/reply.ts';
 import type { Route, RouteRequest } from '../http/route.ts';
@@ -117,7 +118,7 @@ function verify(request: RouteRequest, edge: Edge): Reply {
   if (decision === null) return refuse('invalid_decision', 'invalid_decision');
   const keys = candidateKeys(body.operator_public_keys, edge, 'invalid_decision');
   const { decision_id } = decision;
-  const verdict = verifyBoundaryDecision(decision, keys, now);
+  const verdict = verifyBoundaryDecision(decision, keys, now, verifySignature);
   const told = { decision_id, accepted: verdict.accepted };
   return verdictReply(edge, 'boundary_decision_verified', { ...verdict, decision_id }, told);
 }

@@ -1,5 +1,6 @@
 /** Consensus: vote, assemble, verify (wire trust rules 5.8, 5.9, 6.6). */
 import Type from 'typebox';
+import { verifySignature } from '../crypto/ed25519.ts';
 import type { Edge } from '../http/edge.ts';
 import type { Reply } from '../http/reply.ts';
 import type { Route, RouteRequest } from '../http/route.ts';
@@ -127,7 +128,7 @@ function verify(request: RouteRequest, edge: Edge): Reply {
   demand(isMap, 'missing_validator_public_keys', 'missing_validator_public_keys');
   const validatorKeys = new Map(Object.entries(keys));
   demand(validatorKeys.size <= MAX_VALIDATORS, 'invalid_proof', 'too_many_validators');
-  const reason = verifyConsensusProof(proof, validatorKeys, assemblerKeys, now);
+  const reason = verifyConsensusProof(proof, validatorKeys, assemblerKeys, now, verifySignature);
   const { consensus_id } = proof;
   const valid = reason === 'valid';
   const answer = { valid, reason, consensus_id };

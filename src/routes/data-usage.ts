@@ -1,5 +1,6 @@
 /** Data usage: license policy, access intent, verification (wire trust rules 5.10, 5.11, 6.7, 6.8). */
 import Type from 'typebox';
+import { verifySignature } from '../crypto/ed25519.ts';
 import type { Edge } from '../http/edge.ts';
 import { documentReply, jsonReply, type Reply, refusalReply } from '../http/reply.ts';
 import type { Route, RouteRequest } from '../http/route.ts';
@@ -192,7 +193,7 @@ function verify(request: RouteRequest, edge: Edge): Reply {
   if (policy === null) return refuse('invalid_input', 'invalid_policy');
   const keys = candidateKeys(body.agent_public_keys, edge, 'invalid_input');
   const { intent_id, agent_sovereign_id } = intent;
-  const found = findViolations(intent, policy, keys, now);
+  const found = findViolations(intent, policy, keys, now, verifySignature);
   const repeated = found.length * (intent_id.length + agent_sovereign_id.length);
   demand(repeated <= MAX_REPEATED, 'invalid_input', 'too_many_violations');
   const violations = found.map(({ type, detail }) => ({

@@ -1,5 +1,6 @@
 /** Selective disclosure: commit, nullify, prove, verify (wire trust rules 5.6, 5.7, 6.4, 6.5). */
 import Type from 'typebox';
+import { verifySignature } from '../crypto/ed25519.ts';
 import type { Edge } from '../http/edge.ts';
 import { jsonReply, type Reply } from '../http/reply.ts';
 import type { Route, RouteRequest } from '../http/route.ts';
@@ -142,7 +143,7 @@ function verify(request: RouteRequest, edge: Edge): Reply {
   const commitment = readCapabilityCommitment(body.commitment, fresh);
   if (commitment === null) return refuse('invalid_input', 'invalid_commitment');
   const keys = candidateKeys(body.issuer_public_keys, edge, 'invalid_input');
-  const reason = verifyMembership(proof, commitment, keys);
+  const reason = verifyMembership(proof, commitment, keys, verifySignature);
   const { commitment_id } = commitment;
   const valid = reason === 'valid';
   const answer = { valid, reason, commitment_id };

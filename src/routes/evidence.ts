@@ -1,5 +1,6 @@
 /** Trust evidence: build, verify (wire trust rules 5.5, 6.3). */
 import Type from 'typebox';
+import { verifySignature } from '../crypto/ed25519.ts';
 import type { Edge } from '../http/edge.ts';
 import type { Reply } from '../http/reply.ts';
 import type { Route, RouteRequest } from '../http/route.ts';
@@ -120,7 +121,7 @@ function verify(request: RouteRequest, edge: Edge): Reply {
   const expected = body.expected_graph_digest ?? null;
   const isText = expected === null || typeof expected === 'string';
   demand(isText, 'invalid_evidence', 'invalid_expected_graph_digest');
-  const reason = verifyTrustEvidence(evidence, keys, expected);
+  const reason = verifyTrustEvidence(evidence, keys, expected, verifySignature);
   const { evidence_id, issuer_sovereign_id, verdict } = evidence;
   const accepted = reason === 'accepted';
   const answer = { accepted, reason, evidence_id, issuer_sovereign_id, verdict };

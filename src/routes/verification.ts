@@ -7,6 +7,7 @@ import type {
   RevocationKnowledge,
   RevocationQuestion,
 } from '../authority/recognition/recognition.ts';
+import { verifySignature } from '../crypto/ed25519.ts';
 import { type Edge, withAnswer } from '../http/edge.ts';
 import { type Reply, refusalReply } from '../http/reply.ts';
 import type { Route, RouteRequest } from '../http/route.ts';
@@ -121,7 +122,7 @@ function verifyByPolicy({ body, now }: RouteRequest, edge: Edge): Reply | Promis
     };
     return ask(edge, question, ({ attestation_revoked_here: isRevokedHere }) => {
       const known = isRevokedHere ? revoking(policy, attestation_id) : policy;
-      const reason = verifyAttestation(attestation, known, now);
+      const reason = verifyAttestation(attestation, known, now, verifySignature);
       const accepted = reason === 'accepted';
       const answer = { accepted, reason, issuer_sovereign_id, attestation_id };
       return verdictReply(edge, 'membership_attestation_verified', answer);
@@ -159,7 +160,13 @@ function verifyByTreaty({ body, now }: RouteRequest, edge: Edge): Reply | Promis
       treatyRevoked: known.treaty_revoked,
       attestationRevoked: known.attestation_revoked_by_feed || known.attestation_revoked_here,
     };
-    const reason = verifyAttestationWithTreaty(attestation, treaty, knowledge, now);
+    const reason = verifyAttestationWithTreaty(
+      attestation,
+      treaty,
+      knowledge,
+      now,
+      verifySignature,
+    );
     const accepted = reason === 'accepted';
     const told = { treaty_id, attestation_id, subject_sovereign_id, accepted, reason };
     const answer = {
@@ -182,7 +189,12 @@ function verifyTreatyRecord({ body, now }: RouteRequest, edge: Edge): Reply | Pr
   const subject = expectation(body, 'expected_subject_sovereign_id');
   const { treaty_id, issuer_sovereign_id, subject_sovereign_id } = treaty;
   return ask(edge, { attestation: null, treatyId: treaty_id }, ({ treaty_revoked: revoked }) => {
-    const reason = verifyTreaty(treaty, { issuerKeys, issuer, subject, revoked }, now);
+    const reason = verifyTreaty(
+      treaty,
+      { issuerKeys, issuer, subject, revoked },
+      now,
+      verifySignature,
+    );
     const accepted = reason === 'accepted';
     const answer = { accepted, reason, treaty_id, issuer_sovereign_id, subject_sovereign_id };
     return verdictReply(edge, 'recognition_treaty_verified', answer);

@@ -1,6 +1,7 @@
 /** Agreements between sovereigns: offer, counter, acceptance (wire trust rules 4.2, 4.3, 5.1 to 5.3). */
 
 import type { Input, OperatorClaim } from '../../contract/claims.ts';
+import { verifySignature } from '../../crypto/ed25519.ts';
 import { jsonText } from '../../json/write.ts';
 import {
   type AgreementRecord,
@@ -103,7 +104,12 @@ function finalise(
     signer.publicKey,
     ...treatyKeysOf(na, counter.responder_sovereign_id, now, sovereignId),
   ];
-  const problem = counterProblem(counter, offer, { sovereignId, responderKeys, now });
+  const problem = counterProblem(
+    counter,
+    offer,
+    { sovereignId, responderKeys, now },
+    verifySignature,
+  );
   if (problem !== null) refuseFor('accept_rejected', problem);
   return acceptCounter(issuer, counter, offer);
 }
@@ -118,7 +124,7 @@ function demandUsable(
   const { offerer_sovereign_id: offerer } = offer;
   const offererKeys =
     offerer === sovereignId ? [signer.publicKey] : treatyKeysOf(na, offerer, now, sovereignId);
-  const problem = offerProblem(offer, { sovereignId, offererKeys, now });
+  const problem = offerProblem(offer, { sovereignId, offererKeys, now }, verifySignature);
   if (problem !== null) refuseFor(refusal, problem);
 }
 

@@ -1,6 +1,7 @@
 /** Boundary decisions under an agreement (wire trust rules 4.4, 5.4). */
 
 import type { Input, OperatorClaim } from '../../contract/claims.ts';
+import { verifySignature } from '../../crypto/ed25519.ts';
 import { jsonText } from '../../json/write.ts';
 import type { AgreementRecord } from '../../records/agreement.ts';
 import { type BoundaryRequest, buildBoundaryDecision } from '../../records/boundary-decision.ts';
@@ -20,7 +21,7 @@ export interface DecideBoundary {
 export const decideBoundary: Handler<DecideBoundary> = (na, unit, command) => {
   authenticateOperator(na, unit, command.operator, 'standard');
   const { agreement, request } = accept(command.input);
-  const result = buildBoundaryDecision(issuerOf(na, unit), agreement, request);
+  const result = buildBoundaryDecision(issuerOf(na, unit), agreement, request, verifySignature);
   const decision = built(result, 'boundary_eval_failed');
   unit.audit('boundary_decision_made', {
     decision_id: decision.decision_id,

@@ -2,6 +2,7 @@
 
 import type { Input, OperatorClaim } from '../../contract/claims.ts';
 import { sha256Hex } from '../../crypto/digest.ts';
+import { verifySignature } from '../../crypto/ed25519.ts';
 import { jsonText } from '../../json/write.ts';
 import type { AgreementRecord } from '../../records/agreement.ts';
 import {
@@ -32,7 +33,13 @@ export const commitCapabilities: Handler<CommitCapabilities> = (na, unit, comman
   const { agreement, capabilities } = accept(command.input);
   const { commitWithinAgreement } = na.settings;
   const commitment = built(
-    buildCommitment(issuerOf(na, unit), agreement, capabilities, commitWithinAgreement),
+    buildCommitment(
+      issuerOf(na, unit),
+      agreement,
+      capabilities,
+      commitWithinAgreement,
+      verifySignature,
+    ),
     'commit_failed',
   );
   const { commitment_id, agreement_id, capability_count } = commitment;

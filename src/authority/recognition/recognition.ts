@@ -5,6 +5,7 @@
 import type { ImportedFeed, ImportedFeedRefusal } from '../../../machines/revocation-feed.ts';
 import type { Input, OperatorClaim } from '../../contract/claims.ts';
 import { sha256Hex } from '../../crypto/digest.ts';
+import { verifySignature } from '../../crypto/ed25519.ts';
 import { canonicalJson, jsonText } from '../../json/write.ts';
 import type { RecognitionPolicy } from '../../records/recognition-policy.ts';
 import type { SovereignRevocationFeed } from '../../records/revocation-feed.ts';
@@ -112,7 +113,7 @@ const FEED_REASONS = {
 
 export function judgeSignature(feed: SovereignRevocationFeed, keys: readonly string[]) {
   if (feed.signatures.length === 0) return 'missing_signature';
-  return isSignedByAny(feed, keys) ? 'valid' : 'invalid_signature';
+  return isSignedByAny(feed, keys, verifySignature) ? 'valid' : 'invalid_signature';
 }
 
 function rejectFeed(

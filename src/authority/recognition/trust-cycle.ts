@@ -6,7 +6,7 @@
 import type { ImportedFeed, ImportedFeedRefusal } from '../../../machines/revocation-feed.ts';
 import { type Resting, step } from '../../../machines/step.ts';
 import { sha256Hex } from '../../crypto/digest.ts';
-import { SEED_BYTES, signerFromSeed } from '../../crypto/ed25519.ts';
+import { SEED_BYTES, signerFromSeed, verifySignature } from '../../crypto/ed25519.ts';
 import { parseJson } from '../../json/parse.ts';
 import type { JsonObject } from '../../json/value.ts';
 import { canonicalJson, jsonText } from '../../json/write.ts';
@@ -181,7 +181,7 @@ function verdictOn(
 ) {
   const treatyIssuerKeys = [local.signer.publicKey];
   const known = { treatyIssuerKeys, treatyRevoked: false, attestationRevoked };
-  return verifyAttestationWithTreaty(attestation, treaty, known, local.now);
+  return verifyAttestationWithTreaty(attestation, treaty, known, local.now, verifySignature);
 }
 
 /** Records travel as text: what was built is read again as the other side would. */
