@@ -315,6 +315,7 @@ function logAudit(
   const reason = 'reason' in details ? String(details.reason) : '';
   if (event === 'admin_auth_failed') metrics.authFailed('operator', reason);
   if (event === 'node_auth_failed') metrics.authFailed('node', reason);
+  if (event === 'operator_signature_v1') metrics.operatorSignatureV1();
   const level = WARNINGS.has(event) ? 'WARNING' : 'INFO';
   const failed = event === 'trust_cycle_completed' && details.result === 'failed';
   logger.write(failed ? 'ERROR' : level, 'audit', `${event} ${jsonText(details)}`);
@@ -328,4 +329,5 @@ const WARNINGS: ReadonlySet<string> = new Set([
   'heartbeat_rejected',
   'renewal_rejected',
   'no_privileged_operator_key_left',
+  'operator_signature_v1',
 ]);

@@ -126,6 +126,7 @@ const FIGURES = {
 
 export interface AuthorityMetrics {
   authFailed(kind: 'operator' | 'node', reason: string): void;
+  operatorSignatureV1(): void;
   stored(work: 'commit' | 'liveness_flush', seconds: number): void;
   /** `now` in milliseconds since the epoch. */
   jobSucceeded(job: string, now: number): void;
@@ -145,6 +146,11 @@ export function createAuthorityMetrics(version: string): AuthorityMetrics {
     name: 'mesh_na_auth_failed_total',
     help: 'Failed authentications',
     labelNames: ['kind', 'reason'] as const,
+    registers,
+  });
+  const signaturesV1 = new Counter({
+    name: 'mesh_na_operator_signature_v1_total',
+    help: 'Operator requests admitted by a signature of version 1',
     registers,
   });
   const storeWork = new Histogram({
@@ -169,6 +175,7 @@ export function createAuthorityMetrics(version: string): AuthorityMetrics {
 
   return {
     authFailed: (kind, reason) => failures.inc({ kind, reason }),
+    operatorSignatureV1: () => signaturesV1.inc(),
     stored: (work, seconds) => storeWork.observe({ work }, seconds),
     jobSucceeded: (job, now) => jobSuccesses.set({ job }, now / 1000),
     async exposition(counts, edges) {

@@ -64,6 +64,7 @@ test('every private key file belongs to its public one, and the configuration na
   assert.deepEqual(readJson(join(dataDir, 'mesh-na.json')), {
     network_name: 'alpha',
     operators: operators.map(({ key_id, tier, public_key }) => ({ key_id, tier, public_key })),
+    admin_signature_v1: 'refuse',
   });
   assert.deepEqual(
     operators.map(({ key_id, tier, key_file }) => ({ key_id, tier, key_file })),

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { judgeOperator, type OperatorHeaders, operatorPayload } from '../src/auth/operator.ts';
 import type { SignedRequest } from '../src/auth/signed-request.ts';
@@ -7,7 +8,7 @@ import { parseJson } from '../src/json/parse.ts';
 import { JsonFloat, type JsonObject } from '../src/json/value.ts';
 import { openLmdbStore } from '../src/store/lmdb.ts';
 import { formatInstant } from '../src/timestamp.ts';
-import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { makeNetworkFolder, startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { MINUTE, SECOND } from './support/clock.ts';
 import { respelled, timestampSpellings, WRONG_TIMESTAMPS } from './support/hostile.ts';
 import {
@@ -28,6 +29,9 @@ import {
 
 const HEADERS = ['X-Admin-Key-Id', 'X-Admin-Timestamp', 'X-Admin-Nonce', 'X-Admin-Signature'];
 const TOLERANCE = 5 * MINUTE;
+/** A body that version 1 can bind. */
+const TERMS = { max_validity_hours: 24 };
+const ACCEPT_V1 = { MESH_ADMIN_SIGNATURE_V1: 'accept' };
 
 interface Vector {
   readonly id: string;
@@ -65,7 +69,8 @@ for (const vector of readVectors()) {
   ] as const) {
     const setting = acceptV1 ? 'accepted' : 'refused';
     test(`vector ${id}: its version ${version} signature is ${verdict} where version 1 is ${setting}`, () => {
-      assert.equal(judge(vector, signature, {}, acceptV1), verdict);
+      const bound = version === 2 || input.method === 'GET' || Object.keys(input.body).length > 0;
+      assert.equal(judge(vector, signature, {}, acceptV1), bound ? verdict : 'invalid_signature');
     });
   }
 
@@ -74,9 +79,14 @@ for (const vector of readVectors()) {
     ['path', { path: `${input.path}/` }],
     ['query', { query: { ...input.query, extra: [''] } }],
   ] as const) {
-    test(`vector ${id}: version 2 binds the ${bound}, version 1 does not`, () => {
+    test(`vector ${id}: version 2 binds the ${bound}, version 1 covers the body alone`, () => {
+      const { method, body } = { ...requestOf(vector), ...change };
+      const bindsNothing = method !== 'GET' && Object.keys(body).length === 0;
       assert.equal(judge(vector, expected.signature_b64, change), 'invalid_signature');
-      assert.equal(judge(vector, expected.legacy_signature_b64, change), 'valid');
+      assert.equal(
+        judge(vector, expected.legacy_signature_b64, change),
+        bindsNothing ? 'invalid_signature' : 'valid',
+      );
     });
   }
 
@@ -97,15 +107,68 @@ for (const [setting, version, expected] of [
     await using na = await startTestAuthority({
       environment: { MESH_ADMIN_SIGNATURE_V1: setting },
     });
-    assert.equal(outcome(await operate(na, '/admin/invite', {}, { version })), expected);
+    assert.equal(outcome(await operate(na, '/admin/invite', TERMS, { version })), expected);
     assert.equal(outcome(await operate(na, '/nodes', {}, { version, method: 'GET' })), expected);
     if (expected !== '200') assert.deepEqual(failureReasons(na), twice('invalid_signature'));
   });
 }
 
-test('version 1 signatures are accepted unless they are switched off', async () => {
+test('B5: a network made by init refuses version 1, until the environment accepts it', async () => {
   await using na = await startTestAuthority();
-  assert.equal(outcome(await operate(na, '/admin/invite', {}, { version: 1 })), '200');
+  const refused = await operate(na, '/admin/invite', TERMS, { version: 1 });
+  assert.equal(outcome(refused), '401 admin_auth_failed');
+  await na.stop();
+  await using accepting = await startTestAuthority({
+    dataDir: na.dataDir,
+    clock: na.clock,
+    environment: ACCEPT_V1,
+  });
+  assert.equal(outcome(await operate(accepting, '/admin/invite', TERMS, { version: 1 })), '200');
+});
+
+test('B5: a network whose configuration says nothing about version 1 accepts it', async () => {
+  const { folder } = makeNetworkFolder();
+  const path = join(folder, 'mesh-na.json');
+  const { admin_signature_v1, ...older } = JSON.parse(readFileSync(path, 'utf8'));
+  assert.equal(admin_signature_v1, 'refuse');
+  writeFileSync(path, JSON.stringify(older));
+  await using na = await startTestAuthority({ dataDir: folder });
+  assert.equal(outcome(await operate(na, '/admin/invite', TERMS, { version: 1 })), '200');
+});
+
+for (const path of ['/admin/policy', '/admin/operator-keys/ops-standard/revoke', '/admin/invite']) {
+  test(`B5: a version 1 signature captured from a GET is no command to ${path}`, async () => {
+    await using na = await startTestAuthority({ environment: ACCEPT_V1 });
+    const captured = operatorRequest(na, '/nodes', {}, { version: 1, method: 'GET' });
+    const { headers } = captured.init;
+    for (const body of [undefined, '', '{}']) {
+      const moved = await send(
+        na,
+        'POST',
+        path,
+        body === undefined ? { headers } : { headers, body },
+      );
+      assert.equal(outcome(moved), '401 admin_auth_failed');
+    }
+    assert.deepEqual(failureReasons(na), Array(3).fill('invalid_signature'));
+    assert.equal(outcome(await sendSigned(na, captured)), '200');
+  });
+}
+
+test('B5: each use of a version 1 signature is logged and counted', async () => {
+  await using na = await startTestAuthority({ environment: ACCEPT_V1 });
+  await operate(na, '/admin/invite', TERMS, { version: 1 });
+  await operate(na, '/nodes', {}, { version: 1, method: 'GET' });
+  await operate(na, '/admin/invite', TERMS, { version: 2 });
+  assert.deepEqual(
+    auditEvents(na).filter(({ type }) => type === 'operator_signature_v1'),
+    ['/admin/invite', '/nodes'].map((scope) => ({
+      type: 'operator_signature_v1',
+      details: { key_id: 'ops-privileged', scope },
+    })),
+  );
+  const { text } = await send(na, 'GET', '/metrics');
+  assert.match(text, /^mesh_na_operator_signature_v1_total 2$/m);
 });
 
 for (const [fault, reason, call] of [
@@ -388,7 +451,7 @@ test('of 20 parallel sendings of one signed request exactly one is accepted', as
 });
 
 test('a version 1 request captured on one route is refused on every other', async () => {
-  await using na = await startTestAuthority();
+  await using na = await startTestAuthority({ environment: ACCEPT_V1 });
   const { init } = operatorRequest(na, '/admin/invite', { cert_id: 'c' }, { version: 1 });
   assert.equal(outcome(await send(na, 'POST', '/admin/invite', init)), '200');
   assert.equal(outcome(await send(na, 'POST', '/admin/revoke', init)), '401 admin_auth_failed');
@@ -460,7 +523,7 @@ test('a version 2 signature for another authority is refused', async () => {
 
 for (const version of [1, 2] as const) {
   test(`a version ${version} signature binds the body, its number tokens included`, async () => {
-    await using na = await startTestAuthority();
+    await using na = await startTestAuthority({ environment: ACCEPT_V1 });
     const signed = { token_expiry_hours: 1, note: 'Zürich ✓' };
     for (const body of ['{"token_expiry_hours":2,"note":"Zürich ✓"}', '{}', '', '{"note":"x"}']) {
       const { init } = operatorRequest(na, '/admin/invite', signed, { version });

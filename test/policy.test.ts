@@ -475,7 +475,14 @@ test('a read that comes between two publications of one turn does not bring the 
   });
   const publishNow = (policyId: string) =>
     authority.call('publishPolicy', {
-      operator: { keyId: 'ops', nonce: policyId, verdict: 'valid', scope: '', remoteAddr: '' },
+      operator: {
+        keyId: 'ops',
+        nonce: policyId,
+        verdict: 'valid',
+        signatureVersion: 2,
+        scope: '',
+        remoteAddr: '',
+      },
       input: { ok: true, value: { policyId, content: {} } },
     });
   const calls = ['a', 'b'].map(publishNow);

@@ -205,11 +205,12 @@ for (const status of [200, 201]) {
 
 for (const route of ROUTES.filter(({ access }) => access === 'operator-privileged')) {
   test(`${route.method} ${route.path} refuses a standard key: 403, and nothing is done`, async () => {
-    await using na = await startTestAuthority();
+    const environment = { MESH_ADMIN_SIGNATURE_V1: 'accept' };
+    await using na = await startTestAuthority({ environment });
     const before = await publicState(na);
     for (const version of [1, 2] as const) {
       const call = { operator: na.standard, method: route.method, version };
-      const answer = await operate(na, pathOf(route), {}, call);
+      const answer = await operate(na, pathOf(route), { note: 'bound' }, call);
       assert.equal(outcome(answer), '403 insufficient_operator_tier');
     }
     assert.deepEqual(await publicState(na), before);

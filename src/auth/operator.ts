@@ -33,35 +33,47 @@ export function judgeOperator(
   request: SignedRequest,
   settings: OperatorAuthSettings,
   now: number,
-): Pick<OperatorClaim, 'keyId' | 'nonce' | 'verdict'> {
+): Pick<OperatorClaim, 'keyId' | 'nonce' | 'verdict' | 'signatureVersion'> {
   const { keyId, nonce } = headers;
-  return { keyId, nonce, verdict: verdictOf(headers, request, settings, now) };
+  const refused = refusedHeaders(headers, settings, now);
+  if (refused !== null) return { keyId, nonce, verdict: refused, signatureVersion: null };
+  const signatureVersion = versionOf(headers, request, settings);
+  const verdict = signatureVersion === null ? 'invalid_signature' : 'valid';
+  return { keyId, nonce, verdict, signatureVersion };
 }
 
-function verdictOf(
+function refusedHeaders(
   headers: OperatorHeaders,
-  request: SignedRequest,
-  settings: OperatorAuthSettings,
+  { toleranceMs }: OperatorAuthSettings,
   now: number,
-): OperatorProofVerdict {
+): OperatorProofVerdict | null {
   const values = Object.values(headers);
   if (values.some((value) => value === '')) return 'missing_headers';
   if (values.some((value) => value.length > MAX_HEADER_LENGTH)) return 'oversized_headers';
-  const timestamp = judgeTimestamp(headers.timestamp, now, settings.toleranceMs);
-  if (timestamp.verdict !== 'current') return timestamp.verdict;
-  return isSigned(headers, request, settings) ? 'valid' : 'invalid_signature';
+  const { verdict } = judgeTimestamp(headers.timestamp, now, toleranceMs);
+  return verdict === 'current' ? null : verdict;
 }
 
-function isSigned(
+/** The version of the payload that the signature covers; null when it verifies over neither. */
+function versionOf(
   headers: OperatorHeaders,
   request: SignedRequest,
   { keys, audience, acceptV1 }: OperatorAuthSettings,
-): boolean {
+): 1 | 2 | null {
   const key = keys.get(headers.keyId);
-  if (key === undefined) return false;
-  const texts = [operatorPayload(headers, request, audience)];
-  if (acceptV1) texts.push(operatorPayloadV1(headers, request.body));
-  return texts.some((text) => verifySignature(key, text, headers.signature));
+  if (key === undefined) return null;
+  const covers = (text: string) => verifySignature(key, text, headers.signature);
+  if (covers(operatorPayload(headers, request, audience))) return 2;
+  if (!acceptV1 || !isBoundByVersion1(request)) return null;
+  return covers(operatorPayloadV1(headers, request.body)) ? 1 : null;
+}
+
+/**
+ * Version 1 covers the body and nothing else, so over an empty body it would cover every command that
+ * needs none: a recorded GET must not publish a policy. A GET changes nothing, whichever one it is.
+ */
+function isBoundByVersion1({ method, body }: SignedRequest): boolean {
+  return method === 'GET' || Object.keys(body).length > 0;
 }
 
 /** The text a version 2 signature covers: it binds the route, the query and this authority. */

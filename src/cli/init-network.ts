@@ -89,6 +89,8 @@ function writeNetwork(folder: string, dataDir: string, options: InitOptions): In
   writeJson(join(folder, FILES.config), {
     network_name: genesis.network_name,
     operators: operators.map(({ key_id, tier, public_key }) => ({ key_id, tier, public_key })),
+    // A new network has no clients that know version 1 alone.
+    admin_signature_v1: 'refuse',
   });
   return {
     network_name: genesis.network_name,

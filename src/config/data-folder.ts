@@ -1,7 +1,7 @@
 /** Names inside the data folder, relative to it. */
 export const FILES = {
   genesis: 'genesis.json',
-  /** Names the operator keys and their tiers. */
+  /** Names the operator keys, their tiers and which of their signatures are taken. */
   config: 'mesh-na.json',
   keys: 'keys',
   naKey: 'keys/na.key',

@@ -7,6 +7,7 @@ import { availableParallelism } from 'node:os';
 import { RATE_BUCKETS, type RateLimit, type RateLimitSettings } from '../http/rate-limit.ts';
 import { LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel } from '../log/logger.ts';
 import type { GenesisBlock } from '../records/genesis.ts';
+import { type ConfigFile, readConfigFile } from './config-file.ts';
 import { loadGenesis, loadSigningKey, type SigningKey } from './identity.ts';
 import { loadOperators, type OperatorEntry } from './operators.ts';
 import { OPTIONS, type OptionName, RATE_LIMIT_DEFAULTS, rateLimitVariable } from './options.ts';
@@ -50,15 +51,16 @@ export interface Config extends SigningKey {
   readonly warnings: readonly string[];
 }
 
-/** Reads one setting: the flag, else the variable, else the default; null when there is none. */
+/** Reads one setting: the flag, else the variable, else the folder's file, else the default; or null. */
 export type Setting = (name: OptionName) => string | null;
 
 export function loadConfig(flags: Flags, environment: Environment, now: number): Config {
-  const setting = settingReader(flags, environment);
-  const dataDir = setting('dataDir') ?? '';
+  const dataDir = settingReader(flags, environment, null)('dataDir') ?? '';
+  const file = readConfigFile(dataDir);
+  const setting = settingReader(flags, environment, file);
   const genesis = loadGenesis(setting, dataDir, flags.allowUnsignedGenesis === true);
   const { signer, signingSeed } = loadSigningKey(setting, dataDir, genesis);
-  const operators = loadOperators(flags, environment, dataDir);
+  const operators = loadOperators(flags, environment, file);
   return {
     dataDir,
     host: setting('host') ?? '',
@@ -95,12 +97,13 @@ export function loadConfig(flags: Flags, environment: Environment, now: number):
   };
 }
 
-function settingReader(flags: Flags, environment: Environment): Setting {
+function settingReader(flags: Flags, environment: Environment, file: ConfigFile | null): Setting {
   return (name) => {
     const { variable, fallback } = OPTIONS[name];
     const flag = flags[name];
     const given = typeof flag === 'string' ? flag : variable && environment[variable];
-    return given === undefined || given === null || given === '' ? fallback : given;
+    if (given !== undefined && given !== null && given !== '') return given;
+    return (name === 'adminSignatureV1' ? file?.admin_signature_v1 : undefined) ?? fallback;
   };
 }
 

@@ -3,14 +3,11 @@
  * are merged; two that disagree about one key stop the start, as does a key without tier (spec,
  * Operator authentication, rule 1).
  */
-import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import Type, { type Static, type TSchema } from 'typebox';
-import { Compile } from 'typebox/compile';
+import Type from 'typebox';
 import type { Tier } from '../../machines/operator-key.ts';
-import { parseJson } from '../json/parse.ts';
 import { parseKeyText, readKeyFile } from '../keys/key-file.ts';
-import { FILES } from './data-folder.ts';
+import { checkedJson } from './checked-json.ts';
+import type { ConfigFile } from './config-file.ts';
 import type { Environment, Flags } from './load.ts';
 
 export interface OperatorEntry {
@@ -20,20 +17,13 @@ export interface OperatorEntry {
   readonly tier: Tier;
 }
 
-const ConfigFile = Type.Object({
-  network_name: Type.Optional(Type.String()),
-  operators: Type.Array(
-    Type.Object({ key_id: Type.String(), tier: Type.String(), public_key: Type.String() }),
-  ),
-});
 const StringsByName = Type.Record(Type.String(), Type.String());
 
 export function loadOperators(
   flags: Flags,
   environment: Environment,
-  dataDir: string,
+  { operators: file }: ConfigFile,
 ): OperatorEntry[] {
-  const file = configFile(dataDir);
   const keys = merged('public key', [
     file.map(({ key_id, public_key }) => [key_id, publicKeyOf(key_id, public_key)] as const),
     fromJson(environment, 'OPERATOR_PUBLIC_KEYS_JSON').map(
@@ -64,39 +54,9 @@ export function loadOperators(
   });
 }
 
-function configFile(dataDir: string): Static<typeof ConfigFile>['operators'] {
-  const path = join(dataDir, FILES.config);
-  if (!existsSync(path)) return [];
-  return checkedJson(ConfigFile, readConfig(path), `The configuration file ${path}`).operators;
-}
-
-function readConfig(path: string): string {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch {
-    throw new Error(`The configuration file ${path} cannot be read`);
-  }
-}
-
 function fromJson(environment: Environment, variable: string): [string, string][] {
   const text = environment[variable];
   return text ? Object.entries(checkedJson(StringsByName, text, variable)) : [];
-}
-
-function checkedJson<Schema extends TSchema>(
-  schema: Schema,
-  text: string,
-  what: string,
-): Static<Schema> {
-  let value: unknown;
-  try {
-    value = parseJson(text);
-  } catch {
-    throw new Error(`${what} is not valid JSON`);
-  }
-  const shape = Compile(schema);
-  if (!shape.Check(value)) throw new Error(`${what} does not have the expected form`);
-  return value;
 }
 
 /** Values of a repeatable flag, split at their first `=`. */

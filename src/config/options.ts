@@ -73,7 +73,7 @@ export const OPTIONS = {
     null,
     'MESH_ADMIN_SIGNATURE_V1',
     'accept',
-    'accept or refuse operator signatures of version 1',
+    'accept or refuse operator signatures of version 1; init writes refuse into the data folder',
   ),
   createdStatus: option(null, 'MESH_CREATED_STATUS', '200', '200 or 201 on the routes that create'),
   activeNodeWindow: option(

@@ -43,6 +43,8 @@ export interface OperatorClaim {
   readonly keyId: string;
   readonly nonce: string;
   readonly verdict: OperatorProofVerdict;
+  /** The payload version that a valid signature covers; null without one. */
+  readonly signatureVersion: 1 | 2 | null;
   /** Path template of the route, for the audit log. */
   readonly scope: string;
   readonly remoteAddr: string;

@@ -29,6 +29,9 @@ export function authenticateOperator(
     unit.spend(na.nonces.spend(scope, claim.nonce, unit.at));
   }
   if (refused !== null) refuseOperator(na, unit, claim, requiredTier, refused);
+  if (claim.signatureVersion === 1) {
+    na.log('operator_signature_v1', { key_id: claim.keyId, scope: claim.scope });
+  }
 }
 
 /** A nonce already spent is found before the signature is judged (check 6 before 7). */
