@@ -131,6 +131,28 @@ test('the client, and the JSON it uses, import nothing of Node', () => {
 
 const EDGE = ['src/http', 'src/auth', 'src/routes'];
 
+test('the edge knows the authority by its contract alone, not even by types', () => {
+  const places = [...EDGE, 'src/pages', 'src/log', 'src/metrics.ts'];
+  assert.deepEqual(
+    offending(
+      ({ file, target }) =>
+        places.some((place) => isIn(file, place)) && isIn(target, 'src/authority'),
+    ),
+    [],
+  );
+});
+
+test('the contract knows neither edge nor authority, nor how state is stored', () => {
+  const hidden = ['src/authority', 'src/store', 'src/threads', ...EDGE];
+  assert.deepEqual(
+    offending(
+      ({ file, target }) =>
+        isIn(file, 'src/contract') && hidden.some((place) => isIn(target, place)),
+    ),
+    [],
+  );
+});
+
 test('the edge never sees subjects, units of work or the store, not even their types', () => {
   const hidden = [
     'src/authority/engine/subjects.ts',

@@ -4,7 +4,7 @@ import { rmSync } from 'node:fs';
 import { test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import fc from 'fast-check';
-import type { Heartbeat } from '../src/authority/enrolment/certificates.ts';
+import type { Heartbeat } from '../src/contract/inputs.ts';
 import { parseJson } from '../src/json/parse.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../src/json/value.ts';
 import { canonicalJson } from '../src/json/write.ts';

@@ -3,142 +3,36 @@ import type { OperatorKey, Tier } from '../../machines/operator-key.ts';
 import type { Treaty } from '../../machines/recognition-treaty.ts';
 import type { ImportedRevocation } from '../../machines/revocation-feed.ts';
 import { step } from '../../machines/step.ts';
-import type { Answer } from '../contract/claims.ts';
+import type { Call } from '../contract/calls.ts';
 import { GRAPH_DOCUMENTS } from '../contract/documents.ts';
 import type { Signer } from '../crypto/ed25519.ts';
 import type { Runtime } from '../runtime.ts';
 import type { Store } from '../store/store.ts';
 import { createRecognitionIndex, type RecognitionIndex } from '../views/recognition-index.ts';
+import { HANDLERS } from './commands.ts';
+import { admitCalls } from './engine/admission.ts';
 import { createAuditChain } from './engine/audit.ts';
-import { type Authority, type AuthoritySettings, execute, type Handler } from './engine/execute.ts';
+import { type Authority, type AuthoritySettings, execute, type Run } from './engine/execute.ts';
 import { restoreSubjects } from './engine/restore.ts';
 import { createSubjects, MACHINES, type Subject, type SubjectListener } from './engine/subjects.ts';
 import { createAgentIndex } from './enrolment/agent-index.ts';
-import {
-  countAgents,
-  evictAgents,
-  listAgents,
-  readAgent,
-  registerAgent,
-  removeAgent,
-} from './enrolment/agents.ts';
+import { evictAgents } from './enrolment/agents.ts';
 import { createCertificateIndex } from './enrolment/certificate-index.ts';
-import { heartbeat, join, renew } from './enrolment/certificates.ts';
-import { createInvites } from './enrolment/invites.ts';
-import { revokeOperatorKey } from './enrolment/operator-keys.ts';
-import {
-  ensurePolicy,
-  policyPublisher,
-  publishPolicy,
-  readPolicyHistory,
-  rollBackPolicy,
-} from './enrolment/policies.ts';
+import { policyPublisher } from './enrolment/policies.ts';
 import { createPolicyIndex } from './enrolment/policy-index.ts';
-import { revokeCertificate } from './enrolment/revocations.ts';
 import { createLiveness } from './liveness/last-contact.ts';
 import { createRosters } from './liveness/open-rosters.ts';
-import { closeRoster, countNodes, openRoster, readRoster } from './liveness/roster.ts';
-import { acceptAgreement, counterOffer, offerCapabilities } from './protocol/agreements.ts';
-import { decideBoundary } from './protocol/boundary.ts';
-import { assembleConsensus, castVote } from './protocol/consensus.ts';
-import { createLicensePolicy, declareIntent } from './protocol/data-usage.ts';
-import { commitCapabilities, nullifyProof } from './protocol/disclosure.ts';
-import { buildEvidence } from './protocol/evidence.ts';
 import { createCounts } from './publication/counts.ts';
-import { refreshCrl, restoreCrl } from './publication/crl.ts';
+import { restoreCrl } from './publication/crl.ts';
 import { type CrlThreading, createCrlPublisher } from './publication/crl-publisher.ts';
-import { createRecentChanges, refreshDashboard } from './publication/dashboard.ts';
-import { readForeignFeed, restoreFeed } from './publication/feed.ts';
-import { createGraphDigest, refreshGraph, trustPath } from './publication/graph.ts';
-import { awaitPublications, checkReadiness, readCounts } from './publication/health.ts';
+import { createRecentChanges } from './publication/dashboard.ts';
+import { restoreFeed } from './publication/feed.ts';
+import { createGraphDigest } from './publication/graph.ts';
 import { createRevocationLog } from './publication/revocation-log.ts';
 import { createAttestationLog } from './recognition/attestation-log.ts';
-import {
-  issueAttestation,
-  listAttestations,
-  readAttestation,
-  revokeAttestation,
-} from './recognition/attestations.ts';
-import {
-  askRevocations,
-  importFeed,
-  readRecognitionPolicy,
-  setRecognitionPolicy,
-} from './recognition/recognition.ts';
-import { issueTreaty, listTreaties, readTreaty, revokeTreaty } from './recognition/treaties.ts';
-import { runTrustCycle } from './recognition/trust-cycle.ts';
 import { createTrustCycleLog } from './recognition/trust-cycle-log.ts';
 import { createNonceLedger } from './replay/nonce-ledger.ts';
 import { createNonceWindows } from './replay/nonce-window.ts';
-
-const TRUST_COMMANDS = {
-  offerCapabilities,
-  counterOffer,
-  acceptAgreement,
-  decideBoundary,
-  buildEvidence,
-  commitCapabilities,
-  nullifyProof,
-  castVote,
-  assembleConsensus,
-  createLicensePolicy,
-  declareIntent,
-} as const;
-
-const COMMANDS = {
-  join,
-  heartbeat,
-  renew,
-  createInvites,
-  revokeCertificate,
-  revokeOperatorKey,
-  countNodes,
-  openRoster,
-  readRoster,
-  closeRoster,
-  ensurePolicy,
-  publishPolicy,
-  rollBackPolicy,
-  readPolicyHistory,
-  refreshCrl,
-  registerAgent,
-  removeAgent,
-  countAgents,
-  listAgents,
-  readAgent,
-  issueAttestation,
-  revokeAttestation,
-  listAttestations,
-  readAttestation,
-  setRecognitionPolicy,
-  readRecognitionPolicy,
-  issueTreaty,
-  revokeTreaty,
-  listTreaties,
-  readTreaty,
-  importFeed,
-  readForeignFeed,
-  askRevocations,
-  refreshGraph,
-  refreshDashboard,
-  runTrustCycle,
-  awaitPublications,
-  trustPath,
-  ...TRUST_COMMANDS,
-  readCounts,
-  checkReadiness,
-} as const;
-
-export type CommandName = keyof typeof COMMANDS;
-/** Commands that build and sign records of the trust protocol. */
-export type TrustCommand = keyof typeof TRUST_COMMANDS;
-export type CommandOf<Name extends CommandName> = Parameters<(typeof COMMANDS)[Name]>[2];
-
-/** Sends one command to the authority; the answer is a promise when something has to be stored. */
-export type Call = <Name extends CommandName>(
-  name: Name,
-  command: CommandOf<Name>,
-) => Answer | Promise<Answer>;
 
 export interface AuthorityOptions {
   readonly settings: AuthoritySettings;
@@ -164,6 +58,7 @@ export interface OpenAuthority {
 }
 
 export async function openAuthority(options: AuthorityOptions): Promise<OpenAuthority> {
+  const calls = admitCalls(HANDLERS);
   const na = restoreAuthority(options);
   await na.store.endLoading();
   await execute(na, restoreCrl, null);
@@ -185,7 +80,11 @@ export async function openAuthority(options: AuthorityOptions): Promise<OpenAuth
   }
 
   return {
-    call: (name, command) => execute(na, COMMANDS[name] as Handler<typeof command>, command),
+    call(name, given) {
+      const run = calls.get(name);
+      if (run === undefined) throw new Error(`There is no call ${name}`);
+      return execute(na, run as Run<typeof given>, given);
+    },
     flush,
     async close() {
       await flush();

@@ -49,7 +49,3 @@ export interface OperatorClaim {
   readonly scope: string;
   readonly remoteAddr: string;
 }
-
-export type Answer =
-  | { readonly ok: true; readonly json: string }
-  | { readonly ok: false; readonly refusal: RefusalName; readonly details: JsonObject };

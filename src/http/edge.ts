@@ -1,7 +1,7 @@
 /** What routes work with. The edge never sees subjects or store: commands go out, answers come back. */
 import type { NodeAuthSettings } from '../auth/node.ts';
 import type { OperatorAuthSettings } from '../auth/operator.ts';
-import type { Call } from '../authority/open.ts';
+import type { Call } from '../contract/calls.ts';
 import type { DocumentCache } from '../contract/publications.ts';
 import type { Logger } from '../log/logger.ts';
 import type { EdgeMetrics } from '../metrics.ts';

@@ -1,7 +1,7 @@
 /** What a route answers with, and the one place that renders the error envelope (spec, Errors). */
 import { promisify } from 'node:util';
 import { gzip, gzipSync } from 'node:zlib';
-import type { Answer } from '../contract/claims.ts';
+import type { Answer } from '../contract/answers.ts';
 import type { PublishedDocument } from '../contract/documents.ts';
 import type { JsonObject } from '../json/value.ts';
 import { jsonText } from '../json/write.ts';

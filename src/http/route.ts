@@ -4,7 +4,8 @@
  */
 import type { TObject, TSchema } from 'typebox';
 import type { SignedRequest } from '../auth/signed-request.ts';
-import type { OperatorClaim } from '../contract/claims.ts';
+import { CALLS, type CallName, type OperatorCallName } from '../contract/calls.ts';
+import type { Input, OperatorClaim } from '../contract/claims.ts';
 import type { RefusalName } from '../refusal.ts';
 import type { Edge } from './edge.ts';
 import type { RateBucket } from './rate-limit.ts';
@@ -36,11 +37,10 @@ export interface RouteRequest extends SignedRequest {
   readonly operator: OperatorClaim | null;
 }
 
-export interface Route {
+interface Described {
   readonly method: 'GET' | 'POST' | 'DELETE';
   /** May hold `{name}` for one path segment. */
   readonly path: string;
-  readonly access: Access;
   readonly limit: RateBucket | 'none';
   /** True when the last `{name}` takes the rest of the path, slashes included. */
   readonly pathEnd?: true;
@@ -59,6 +59,33 @@ export interface Route {
   handle(request: RouteRequest, edge: Edge): Reply | Promise<Reply>;
 }
 
+/**
+ * A route as it is written down. Its access is that of the call it stands for; one that stands for none
+ * is open to anyone, or is left to the deployment.
+ */
+export type RouteEntry = Described &
+  (
+    | {
+        readonly call: CallName;
+        /** The call instead of the public one when operator headers were sent. */
+        readonly operatorCall?: OperatorCallName;
+      }
+    | { readonly call?: never; readonly access: 'public' | 'internal' }
+  );
+
+export type Route = Described & {
+  readonly access: Access;
+  /** Null when the edge answers by itself. */
+  readonly call: CallName | null;
+};
+
+/** The access class of a route is read from the call, where it is stated. */
+export function withAccess(entry: RouteEntry): Route {
+  if (entry.call === undefined) return { ...entry, call: null };
+  const { access } = CALLS[entry.call];
+  return { ...entry, access: entry.operatorCall === undefined ? access : 'public-or-operator' };
+}
+
 export function isOperatorRoute(route: Route): boolean {
   return route.access === 'operator' || route.access === 'operator-privileged';
 }
@@ -68,3 +95,6 @@ export function operatorOf(request: RouteRequest): OperatorClaim {
   if (request.operator === null) throw new Error('An operator route was reached without a claim');
   return request.operator;
 }
+
+/** The input of a call that takes none. */
+export const NOTHING: Input<null> = { ok: true, value: null };

@@ -30,12 +30,32 @@ export function canonicalJson(value: JsonValue, leaveOut?: string): string {
   return `{${members}}`;
 }
 
+/**
+ * A value that is JSON text already, such as a signed record whose very bytes are stored. `jsonText`
+ * writes it as it is.
+ */
+export class JsonText {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+/** What can be answered: a JSON value, parts of which may be JSON text already. */
+export type Writable =
+  | JsonValue
+  | JsonText
+  | readonly Writable[]
+  | { readonly [name: string]: Writable | undefined };
+
 /** JSON text with members in their own order; text outside ASCII is written as it is. */
-export function jsonText(value: JsonValue): string {
+export function jsonText(value: Writable): string {
   if (typeof value === 'string') return quote(value);
   if (typeof value !== 'object' || value === null || value instanceof JsonFloat) {
     return scalarText(value);
   }
+  if (value instanceof JsonText) return value.text;
   if (isArray(value)) return listText(value, jsonText);
   let members = '';
   for (const name of Object.keys(value)) {
@@ -46,13 +66,13 @@ export function jsonText(value: JsonValue): string {
   return `{${members}}`;
 }
 
-function listText(list: readonly JsonValue[], textOf: (item: JsonValue) => string): string {
+function listText<Item>(list: readonly Item[], textOf: (item: Item) => string): string {
   let items = '';
   for (const item of list) items += `${items === '' ? '' : ','}${textOf(item)}`;
   return `[${items}]`;
 }
 
-function isArray(value: JsonValue): value is readonly JsonValue[] {
+function isArray<Item>(value: Item | readonly Item[]): value is readonly Item[] {
   return Array.isArray(value);
 }
 

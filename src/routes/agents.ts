@@ -6,7 +6,7 @@ import { verifySignature } from '../crypto/ed25519.ts';
 import { type Edge, withAnswer } from '../http/edge.ts';
 import { firstValue } from '../http/query.ts';
 import { answerReply, type Reply, refusalReply } from '../http/reply.ts';
-import type { Route, RouteRequest } from '../http/route.ts';
+import type { RouteEntry, RouteRequest } from '../http/route.ts';
 import { AgentDescriptor, readAgentDescriptor } from '../records/agent-descriptor.ts';
 import { instantOf } from '../records/record.ts';
 import { isSignedByAny } from '../records/signed-record.ts';
@@ -23,11 +23,11 @@ const DeleteEnvelope = Type.Object({
   signature: Type.Optional(Type.String()),
 });
 
-export const agentRoutes: readonly Route[] = [
+export const agentRoutes: readonly RouteEntry[] = [
   {
     method: 'POST',
     path: '/agents',
-    access: 'node',
+    call: 'registerAgent',
     limit: 'AGENTS',
     summary: 'Register or refresh an agent',
     description: 'The descriptor is verified against the public key inside it.',
@@ -47,7 +47,7 @@ export const agentRoutes: readonly Route[] = [
   {
     method: 'GET',
     path: '/agents',
-    access: 'public',
+    call: 'listAgents',
     limit: 'none',
     query: { capability: 'Tag that must match exactly; without it only the count is told' },
     summary: 'Agents with a capability, newest first; without one, their number',
@@ -70,7 +70,7 @@ export const agentRoutes: readonly Route[] = [
     method: 'GET',
     path: '/agents/{node_public_key}',
     pathEnd: true,
-    access: 'public',
+    call: 'readAgent',
     limit: 'none',
     summary: 'Registration of a node key',
     answer: AgentDescriptor,
@@ -82,7 +82,7 @@ export const agentRoutes: readonly Route[] = [
     method: 'DELETE',
     path: '/agents/{node_public_key}',
     pathEnd: true,
-    access: 'node',
+    call: 'removeAgent',
     limit: 'AGENT_DELETE',
     summary: 'Remove the registration of a node key',
     description: 'The envelope may be absent when the proof header is sent.',
@@ -129,8 +129,7 @@ function isCurrent(descriptor: AgentDescriptor, now: number): boolean {
 function removeByHeader(request: RouteRequest, edge: Edge): Reply | Promise<Reply> {
   const nodePublicKey = keyOf(request);
   return withProof(request, edge, nodePublicKey, (node) => {
-    const proof = { form: 'header' as const, node };
-    const command = { nodePublicKey, proof, remoteAddr: request.remoteAddr };
+    const command = { nodePublicKey, node, envelope: null, remoteAddr: request.remoteAddr };
     return withAnswer(edge.call('removeAgent', command), answerReply);
   });
 }
@@ -141,8 +140,8 @@ function removeByEnvelope(request: RouteRequest, edge: Edge): Reply | Promise<Re
   // Both values verbatim: the text is signed as it was sent (wire rules 3.2).
   const text = `delete-agent|v1|${nodePublicKey}|${signedAt}`;
   const valid = verifySignature(nodePublicKey, text, signature);
-  const proof = { form: 'envelope' as const, signature, valid };
-  const command = { nodePublicKey, proof, remoteAddr: request.remoteAddr };
+  const envelope = { signature, valid };
+  const command = { nodePublicKey, node: null, envelope, remoteAddr: request.remoteAddr };
   return withAnswer(edge.call('removeAgent', command), answerReply);
 }
 

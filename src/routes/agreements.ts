@@ -1,9 +1,10 @@
 /** Agreements: offer, counter, accept, verify (wire trust rules 5.1 to 5.3, 6.1). */
 import Type from 'typebox';
+import type { Taken } from '../contract/calls.ts';
 import { verifySignature } from '../crypto/ed25519.ts';
 import type { Edge } from '../http/edge.ts';
 import type { Reply } from '../http/reply.ts';
-import type { Route, RouteRequest } from '../http/route.ts';
+import type { RouteEntry, RouteRequest } from '../http/route.ts';
 import type { JsonObject, JsonValue } from '../json/value.ts';
 import {
   AGREEMENT_REASONS,
@@ -27,7 +28,6 @@ import {
   embedded,
   freeFormOf,
   freshFor,
-  type InputValue,
   isCapabilityList,
   refuse,
   timestampOf,
@@ -43,7 +43,7 @@ const Terms = {
   valid_until: RequestTimestamp,
 };
 
-export const agreementRoutes: readonly Route[] = [
+export const agreementRoutes: readonly RouteEntry[] = [
   recordRoute({
     path: '/admin/agreements/offer',
     summary: 'Offer capabilities to another sovereign',
@@ -103,7 +103,7 @@ export const agreementRoutes: readonly Route[] = [
   },
 ];
 
-function offerInput(body: JsonObject): InputValue<'offerCapabilities'> {
+function offerInput(body: JsonObject): Taken<'offerCapabilities'> {
   demandPresent(body, ['responder_sovereign_id'], 'missing_offer_fields');
   const capabilities = capabilityList(body, 'missing_offer_fields');
   const window = windowOf(body, 'invalid_timestamps');
@@ -114,7 +114,7 @@ function offerInput(body: JsonObject): InputValue<'offerCapabilities'> {
   return { responder, terms, expiresAt };
 }
 
-function counterInput(body: JsonObject, fresh: Fresh): InputValue<'counterOffer'> {
+function counterInput(body: JsonObject, fresh: Fresh): Taken<'counterOffer'> {
   demandPresent(body, ['offer'], 'missing_counter_fields');
   const capabilities = capabilityList(body, 'missing_counter_fields');
   const offer = readCapabilityOffer(body.offer, fresh);
@@ -124,7 +124,7 @@ function counterInput(body: JsonObject, fresh: Fresh): InputValue<'counterOffer'
 }
 
 /** Which way is taken depends on the members that are there, whatever they hold. */
-function acceptInput(body: JsonObject, fresh: Fresh): InputValue<'acceptAgreement'> {
+function acceptInput(body: JsonObject, fresh: Fresh): Taken<'acceptAgreement'> {
   const { offer, counter, original_offer: original } = body;
   if (counter !== undefined && original !== undefined) {
     return {

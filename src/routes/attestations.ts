@@ -4,7 +4,7 @@ import { bodyReader, mapped } from '../http/body.ts';
 import { withAnswer } from '../http/edge.ts';
 import { firstValue } from '../http/query.ts';
 import { answerReply } from '../http/reply.ts';
-import { operatorOf, type Route } from '../http/route.ts';
+import { operatorOf, type RouteEntry } from '../http/route.ts';
 import { MembershipAttestation, RECORD_STATUSES } from '../records/membership-attestation.ts';
 import { FreeForm } from '../records/record.ts';
 import { reasonBody } from './reason.ts';
@@ -49,11 +49,11 @@ const AttestationRow = Type.Object({
   revocation_reason: Type.Union([Type.String(), Type.Null()]),
 });
 
-export const attestationRoutes: readonly Route[] = [
+export const attestationRoutes: readonly RouteEntry[] = [
   {
     method: 'POST',
     path: '/admin/attestations',
-    access: 'operator-privileged',
+    call: 'issueAttestation',
     limit: 'ADMIN',
     created: 'as_configured',
     summary: 'Issue portable membership evidence',
@@ -84,7 +84,7 @@ export const attestationRoutes: readonly Route[] = [
   {
     method: 'POST',
     path: '/admin/attestations/{attestation_id}/revoke',
-    access: 'operator-privileged',
+    call: 'revokeAttestation',
     limit: 'ADMIN',
     summary: 'Revoke an attestation and publish the next revocation feed',
     body: reasonBody.schema,
@@ -95,16 +95,19 @@ export const attestationRoutes: readonly Route[] = [
     }),
     refusals: ['attestation_not_found'],
     handle(request, edge) {
-      const input = reasonBody.read(request.body);
       const attestationId = request.params.attestation_id ?? '';
-      const command = { operator: operatorOf(request), attestationId, input };
+      const input = mapped(reasonBody.read(request.body), ({ reason }) => ({
+        attestationId,
+        reason,
+      }));
+      const command = { operator: operatorOf(request), input };
       return withAnswer(edge.call('revokeAttestation', command), answerReply);
     },
   },
   {
     method: 'GET',
     path: '/attestations',
-    access: 'public',
+    call: 'listAttestations',
     limit: 'none',
     query: {
       issuer_sovereign_id: 'Only of this issuer',
@@ -126,7 +129,7 @@ export const attestationRoutes: readonly Route[] = [
   {
     method: 'GET',
     path: '/attestations/{attestation_id}',
-    access: 'public',
+    call: 'readAttestation',
     limit: 'none',
     summary: 'One attestation',
     answer: AttestationRow,

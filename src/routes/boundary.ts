@@ -1,9 +1,10 @@
 /** Boundary decisions: decide, verify (wire trust rules 5.4, 6.2). */
 import Type from 'typebox';
+import type { Taken } from '../contract/calls.ts';
 import { verifySignature } from '../crypto/ed25519.ts';
 import type { Edge } from '../http/edge.ts';
 import type { Reply } from '../http/reply.ts';
-import type { Route, RouteRequest } from '../http/route.ts';
+import type { RouteEntry, RouteRequest } from '../http/route.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../json/value.ts';
 import { AgreementRecord, readAgreementRecord } from '../records/agreement.ts';
 import {
@@ -20,7 +21,6 @@ import {
   demandPresent,
   freeFormOf,
   freshFor,
-  type InputValue,
   integerOf,
   isMissing,
   refuse,
@@ -39,7 +39,7 @@ const Context = Type.Object({
   context_freshness_seq: Type.Optional(Type.Integer({ minimum: 0 })),
 });
 
-export const boundaryRoutes: readonly Route[] = [
+export const boundaryRoutes: readonly RouteEntry[] = [
   recordRoute({
     path: '/admin/boundary/decide',
     summary: 'Decide whether a request stays within an agreement',
@@ -76,7 +76,7 @@ export const boundaryRoutes: readonly Route[] = [
   },
 ];
 
-function decideInput(body: JsonObject, fresh: Fresh): InputValue<'decideBoundary'> {
+function decideInput(body: JsonObject, fresh: Fresh): Taken<'decideBoundary'> {
   demandPresent(body, ['agreement', 'requested_capability'], 'missing_boundary_fields');
   const agreement = readAgreementRecord(body.agreement, fresh);
   if (agreement === null) return refuse('invalid_agreement', 'invalid_agreement');

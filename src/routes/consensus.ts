@@ -1,9 +1,10 @@
 /** Consensus: vote, assemble, verify (wire trust rules 5.8, 5.9, 6.6). */
 import Type from 'typebox';
+import type { Taken } from '../contract/calls.ts';
 import { verifySignature } from '../crypto/ed25519.ts';
 import type { Edge } from '../http/edge.ts';
 import type { Reply } from '../http/reply.ts';
-import type { Route, RouteRequest } from '../http/route.ts';
+import type { RouteEntry, RouteRequest } from '../http/route.ts';
 import { isJsonObject, type JsonObject } from '../json/value.ts';
 import { MAX_VALIDATORS, MAX_VOTES } from '../records/bounds.ts';
 import {
@@ -23,7 +24,6 @@ import {
   demandPresent,
   embedded,
   freshFor,
-  type InputValue,
   integerOf,
   isList,
   isMissing,
@@ -32,7 +32,7 @@ import {
 import { Keys, MAX_PUBLIC_BODY } from './trust-schemas.ts';
 import { verdictReply } from './verdict.ts';
 
-export const consensusRoutes: readonly Route[] = [
+export const consensusRoutes: readonly RouteEntry[] = [
   recordRoute({
     path: '/admin/consensus/vote',
     summary: 'Vote on a justified decision as this sovereign',
@@ -87,7 +87,7 @@ export const consensusRoutes: readonly Route[] = [
   },
 ];
 
-function voteInput(body: JsonObject, fresh: Fresh): InputValue<'castVote'> {
+function voteInput(body: JsonObject, fresh: Fresh): Taken<'castVote'> {
   const { vote, reason = null } = body;
   demandPresent(body, ['justification_proof'], 'missing_vote_fields');
   demand(typeof vote === 'boolean', 'missing_vote_fields', 'invalid_vote');
@@ -98,7 +98,7 @@ function voteInput(body: JsonObject, fresh: Fresh): InputValue<'castVote'> {
   return { justification, vote, reason };
 }
 
-function proofInput(body: JsonObject, fresh: Fresh): InputValue<'assembleConsensus'> {
+function proofInput(body: JsonObject, fresh: Fresh): Taken<'assembleConsensus'> {
   const { votes, validator_sovereign_ids: validators } = body;
   demandPresent(body, ['justification_proof'], 'missing_proof_fields');
   const areVotes = isList(votes) && votes.length <= MAX_VOTES;

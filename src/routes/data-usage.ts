@@ -1,9 +1,10 @@
 /** Data usage: license policy, access intent, verification (wire trust rules 5.10, 5.11, 6.7, 6.8). */
 import Type from 'typebox';
+import type { Taken } from '../contract/calls.ts';
 import { verifySignature } from '../crypto/ed25519.ts';
 import type { Edge } from '../http/edge.ts';
 import { documentReply, jsonReply, type Reply, refusalReply } from '../http/reply.ts';
-import type { Route, RouteRequest } from '../http/route.ts';
+import type { RouteEntry, RouteRequest } from '../http/route.ts';
 import type { JsonObject, JsonValue } from '../json/value.ts';
 import { jsonText } from '../json/write.ts';
 import { MAX_ACCESS_TYPES, MAX_SOURCES } from '../records/bounds.ts';
@@ -27,7 +28,6 @@ import {
   demand,
   demandPresent,
   freshFor,
-  type InputValue,
   integerOf,
   isList,
   isMissing,
@@ -53,7 +53,7 @@ const Violation = Type.Object({
   detected_at: Type.String({ format: 'date-time' }),
 });
 
-export const dataUsageRoutes: readonly Route[] = [
+export const dataUsageRoutes: readonly RouteEntry[] = [
   {
     method: 'GET',
     path: '/data-usage/policy',
@@ -125,7 +125,7 @@ export const dataUsageRoutes: readonly Route[] = [
   },
 ];
 
-function policyInput(body: JsonObject): InputValue<'createLicensePolicy'> {
+function policyInput(body: JsonObject): Taken<'createLicensePolicy'> {
   demandPresent(body, ['licensee_sovereign_id'], 'missing_policy_fields');
   const { licensee_sovereign_id: licensee, max_volume_bytes_per_session: cap } = body;
   const { allowed_source_ids: sourceIds, allowed_access_types: accessTypes } = body;
@@ -162,7 +162,7 @@ function volumeOf(value: JsonValue | undefined, refusal: RefusalName, name: stri
   return bytes;
 }
 
-function intentInput(body: JsonObject): InputValue<'declareIntent'> {
+function intentInput(body: JsonObject): Taken<'declareIntent'> {
   const { sources, access_types: accessTypes, decision_id: decision } = body;
   const areSources = isList(sources) && sources.length > 0;
   demand(areSources, 'missing_intent_fields', 'missing_sources');

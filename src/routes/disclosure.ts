@@ -1,9 +1,10 @@
 /** Selective disclosure: commit, nullify, prove, verify (wire trust rules 5.6, 5.7, 6.4, 6.5). */
 import Type from 'typebox';
+import type { Taken } from '../contract/calls.ts';
 import { verifySignature } from '../crypto/ed25519.ts';
 import type { Edge } from '../http/edge.ts';
 import { jsonReply, type Reply } from '../http/reply.ts';
-import type { Route, RouteRequest } from '../http/route.ts';
+import type { RouteEntry, RouteRequest } from '../http/route.ts';
 import type { JsonObject } from '../json/value.ts';
 import { jsonText } from '../json/write.ts';
 import { AgreementRecord, readAgreementRecord } from '../records/agreement.ts';
@@ -27,7 +28,6 @@ import {
   demandPresent,
   embedded,
   freshFor,
-  type InputValue,
   isCapabilityList,
   isList,
   refuse,
@@ -37,7 +37,7 @@ import { verdictReply } from './verdict.ts';
 
 const Capabilities = Type.Array(Type.String());
 
-export const disclosureRoutes: readonly Route[] = [
+export const disclosureRoutes: readonly RouteEntry[] = [
   recordRoute({
     path: '/admin/disclosure/commit',
     summary: 'Commit to a set of capabilities of an agreement',
@@ -96,7 +96,7 @@ export const disclosureRoutes: readonly Route[] = [
   },
 ];
 
-function commitInput(body: JsonObject, fresh: Fresh): InputValue<'commitCapabilities'> {
+function commitInput(body: JsonObject, fresh: Fresh): Taken<'commitCapabilities'> {
   const { capabilities } = body;
   const isThere = isCapabilityList(capabilities);
   demand(isThere, 'missing_commit_fields', 'invalid_capabilities');
@@ -107,7 +107,7 @@ function commitInput(body: JsonObject, fresh: Fresh): InputValue<'commitCapabili
   return { agreement, capabilities };
 }
 
-function nullifierInput(body: JsonObject, fresh: Fresh): InputValue<'nullifyProof'> {
+function nullifierInput(body: JsonObject, fresh: Fresh): Taken<'nullifyProof'> {
   demandPresent(body, ['proof'], 'missing_proof');
   return embedded(
     readCapabilityMembershipProof(body.proof, fresh),

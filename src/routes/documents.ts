@@ -8,14 +8,14 @@ import {
 import { cachedByBaseUrl } from '../http/cache-by-base-url.ts';
 import { type Edge, withAnswer } from '../http/edge.ts';
 import { documentReply, type Reply, refusalReply } from '../http/reply.ts';
-import type { Route, RouteRequest } from '../http/route.ts';
+import type { RouteEntry, RouteRequest } from '../http/route.ts';
 import { jsonText } from '../json/write.ts';
 import { GenesisBlock } from '../records/genesis.ts';
 import { PolicyManifest } from '../records/policy-manifest.ts';
 import { CertificateRevocationList } from '../records/revocation-list.ts';
 import { sovereignMetadata } from '../views/sovereign.ts';
 
-export const documentRoutes: readonly Route[] = [
+export const documentRoutes: readonly RouteEntry[] = [
   {
     method: 'GET',
     path: '/genesis',

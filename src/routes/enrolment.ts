@@ -1,12 +1,12 @@
 /** What nodes do: join, heartbeat, renew (wire rules 4.3 to 4.5). */
 import Type from 'typebox';
-import type { Answer } from '../contract/claims.ts';
+import type { Answer } from '../contract/answers.ts';
 import { bodyReader } from '../http/body.ts';
 import { type Edge, withAnswer } from '../http/edge.ts';
 import { limited } from '../http/pipeline.ts';
 import type { RateBucket } from '../http/rate-limit.ts';
 import { answerReply, type Reply, refusalReply } from '../http/reply.ts';
-import type { Route, RouteRequest } from '../http/route.ts';
+import type { RouteEntry, RouteRequest } from '../http/route.ts';
 import { JoinCertificate } from '../records/join-certificate.ts';
 import { withProof } from './node-failures.ts';
 import { Filled, hours, NodeProofMembers } from './scalars.ts';
@@ -66,11 +66,11 @@ const renewBody = bodyReader(
   },
 );
 
-export const enrolmentRoutes: readonly Route[] = [
+export const enrolmentRoutes: readonly RouteEntry[] = [
   {
     method: 'POST',
     path: '/join',
-    access: 'node',
+    call: 'join',
     limit: 'JOIN',
     created: 'as_configured',
     summary: 'Exchange an invite and a proof of possession for a signed join certificate',
@@ -101,7 +101,7 @@ export const enrolmentRoutes: readonly Route[] = [
   {
     method: 'POST',
     path: '/heartbeat',
-    access: 'node',
+    call: 'heartbeat',
     limit: 'HEARTBEAT',
     summary: 'Tell that the node is alive',
     body: heartbeatBody.schema,
@@ -130,7 +130,7 @@ export const enrolmentRoutes: readonly Route[] = [
   {
     method: 'POST',
     path: '/renew',
-    access: 'node',
+    call: 'renew',
     limit: 'RENEW',
     created: 'as_configured',
     summary: 'Exchange a certificate for its successor',

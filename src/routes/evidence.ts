@@ -1,9 +1,10 @@
 /** Trust evidence: build, verify (wire trust rules 5.5, 6.3). */
 import Type from 'typebox';
+import type { Taken } from '../contract/calls.ts';
 import { verifySignature } from '../crypto/ed25519.ts';
 import type { Edge } from '../http/edge.ts';
 import type { Reply } from '../http/reply.ts';
-import type { Route, RouteRequest } from '../http/route.ts';
+import type { RouteEntry, RouteRequest } from '../http/route.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../json/value.ts';
 import {
   EVIDENCE_REASONS,
@@ -21,7 +22,6 @@ import {
   demandPresent,
   embedded,
   freshFor,
-  type InputValue,
   integerOf,
   isList,
   isMissing,
@@ -30,7 +30,7 @@ import {
 import { Keys, MAX_PUBLIC_BODY } from './trust-schemas.ts';
 import { verdictReply } from './verdict.ts';
 
-export const evidenceRoutes: readonly Route[] = [
+export const evidenceRoutes: readonly RouteEntry[] = [
   recordRoute({
     path: '/admin/trust-evidence',
     summary: 'Sign a trust decision as evidence',
@@ -69,7 +69,7 @@ export const evidenceRoutes: readonly Route[] = [
   },
 ];
 
-function buildInput(body: JsonObject): InputValue<'buildEvidence'> {
+function buildInput(body: JsonObject): Taken<'buildEvidence'> {
   const { decision, graph_digest: digest } = body;
   const isThere = isJsonObject(decision) && !isMissing(decision);
   demand(isThere, 'missing_decision', 'missing_decision');

@@ -3,7 +3,7 @@ import Type from 'typebox';
 import { withAnswer } from '../http/edge.ts';
 import { firstValue } from '../http/query.ts';
 import { answerReply, refusalReply } from '../http/reply.ts';
-import type { Route } from '../http/route.ts';
+import type { RouteEntry } from '../http/route.ts';
 import { RecognitionTreaty } from '../records/recognition-treaty.ts';
 import { serveDocument } from './documents.ts';
 import { Timestamp } from './scalars.ts';
@@ -65,7 +65,7 @@ const DashboardModel = Type.Object({
   links: Type.Record(Type.String(), Type.String()),
 });
 
-export const graphRoutes: readonly Route[] = [
+export const graphRoutes: readonly RouteEntry[] = [
   {
     method: 'GET',
     path: '/recognition-graph',
@@ -108,7 +108,7 @@ export const graphRoutes: readonly Route[] = [
   {
     method: 'GET',
     path: '/connectome/trust-path',
-    access: 'public',
+    call: 'trustPath',
     limit: 'none',
     query: {
       from: 'Sovereign that evaluates (also: source)',

@@ -1,11 +1,11 @@
 import Type from 'typebox';
 import { type Edge, withAnswer } from '../http/edge.ts';
 import { answerReply, jsonReply, refusalReply, textReply } from '../http/reply.ts';
-import type { Route } from '../http/route.ts';
+import type { RouteEntry } from '../http/route.ts';
 import { jsonText } from '../json/write.ts';
 import { EXPOSITION_TYPE } from '../metrics.ts';
 
-export const healthRoutes: readonly Route[] = [
+export const healthRoutes: readonly RouteEntry[] = [
   {
     method: 'GET',
     path: '/healthz',
@@ -19,7 +19,7 @@ export const healthRoutes: readonly Route[] = [
   {
     method: 'GET',
     path: '/readyz',
-    access: 'public',
+    call: 'checkReadiness',
     limit: 'none',
     summary: 'Readiness: database connectivity and migration state',
     answer: Type.Object({ status: Type.Literal('ready') }),
@@ -29,7 +29,7 @@ export const healthRoutes: readonly Route[] = [
   {
     method: 'GET',
     path: '/health',
-    access: 'public',
+    call: 'checkReadiness',
     limit: 'none',
     summary: 'Expanded health summary',
     answer: Type.Object({

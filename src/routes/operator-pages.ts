@@ -3,7 +3,7 @@ import { type DocumentName, documentText, type PublishedDocument } from '../cont
 import { type Edge, withAnswer } from '../http/edge.ts';
 import { firstValue } from '../http/query.ts';
 import { type HtmlPage, htmlReply, type Reply, refusalReply } from '../http/reply.ts';
-import type { Route, RouteRequest } from '../http/route.ts';
+import type { RouteEntry, RouteRequest } from '../http/route.ts';
 import { parseJson } from '../json/parse.ts';
 import { type AtlasQuestion, atlasPage, sovereignNamed } from '../pages/atlas.ts';
 import { connectomePage } from '../pages/connectome.ts';
@@ -19,7 +19,7 @@ import { currentDocument } from './documents.ts';
 
 const HTML = { contentType: 'text/html; charset=utf-8' };
 
-export const operatorPageRoutes: readonly Route[] = [
+export const operatorPageRoutes: readonly RouteEntry[] = [
   {
     method: 'GET',
     path: '/dashboard',

@@ -3,7 +3,7 @@ import Type from 'typebox';
 import { bodyReader, mapped } from '../http/body.ts';
 import { withAnswer } from '../http/edge.ts';
 import { answerReply } from '../http/reply.ts';
-import { operatorOf, type Route } from '../http/route.ts';
+import { operatorOf, type RouteEntry } from '../http/route.ts';
 import { REVOCATION_REASONS } from '../records/revocation-list.ts';
 import { reasonBody } from './reason.ts';
 import { rosterReply } from './roster.ts';
@@ -51,11 +51,12 @@ const revokeBody = bodyReader(
 
 const Invite = Type.Object({ token_id: Type.String(), expires_at: Timestamp });
 
-export const operatorRoutes: readonly Route[] = [
+export const operatorRoutes: readonly RouteEntry[] = [
   {
     method: 'GET',
     path: '/nodes',
-    access: 'public-or-operator',
+    call: 'countNodes',
+    operatorCall: 'openRoster',
     limit: 'none',
     summary: 'Count of active nodes; with operator headers, their roster',
     description:
@@ -85,7 +86,7 @@ export const operatorRoutes: readonly Route[] = [
   {
     method: 'POST',
     path: '/admin/invite',
-    access: 'operator',
+    call: 'createInvites',
     limit: 'ADMIN',
     created: 'as_configured',
     summary: 'Create single-use invite tokens',
@@ -116,7 +117,7 @@ export const operatorRoutes: readonly Route[] = [
   {
     method: 'POST',
     path: '/admin/revoke',
-    access: 'operator-privileged',
+    call: 'revokeCertificate',
     limit: 'ADMIN',
     summary: 'Revoke a node certificate and publish a new CRL',
     body: revokeBody.schema,
@@ -134,7 +135,7 @@ export const operatorRoutes: readonly Route[] = [
   {
     method: 'POST',
     path: '/admin/operator-keys/{key_id}/revoke',
-    access: 'operator-privileged',
+    call: 'revokeOperatorKey',
     limit: 'ADMIN',
     summary: 'Switch an operator key off for good',
     body: reasonBody.schema,
@@ -148,9 +149,9 @@ export const operatorRoutes: readonly Route[] = [
     }),
     refusals: ['unknown_operator_key', 'last_active_operator_key'],
     handle(request, edge) {
-      const input = reasonBody.read(request.body);
       const keyId = request.params.key_id ?? '';
-      const command = { operator: operatorOf(request), keyId, input };
+      const input = mapped(reasonBody.read(request.body), ({ reason }) => ({ keyId, reason }));
+      const command = { operator: operatorOf(request), input };
       return withAnswer(edge.call('revokeOperatorKey', command), answerReply);
     },
   },

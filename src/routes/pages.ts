@@ -1,14 +1,14 @@
 /** Pages that tell of the service itself: made once, and served from the same bytes after that. */
 import { cachedByBaseUrl } from '../http/cache-by-base-url.ts';
 import { htmlReply } from '../http/reply.ts';
-import type { Route } from '../http/route.ts';
+import type { RouteEntry } from '../http/route.ts';
 import { apiReferencePage } from '../pages/api-reference.ts';
 import { cliReferencePage } from '../pages/cli-reference.ts';
 import { homePage } from '../pages/home.ts';
 
 export const HTML = { contentType: 'text/html; charset=utf-8' } as const;
 
-export const pageRoutes: readonly Route[] = [
+export const pageRoutes: readonly RouteEntry[] = [
   {
     method: 'GET',
     path: '/',

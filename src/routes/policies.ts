@@ -1,10 +1,10 @@
 /** Policy versions (wire rules 4.10). */
 import Type from 'typebox';
-import type { CommandOf } from '../authority/open.ts';
+import type { CallOf } from '../contract/calls.ts';
 import { bodyReader, mapped } from '../http/body.ts';
 import { withAnswer } from '../http/edge.ts';
 import { answerReply } from '../http/reply.ts';
-import { operatorOf, type Route } from '../http/route.ts';
+import { NOTHING, operatorOf, type RouteEntry } from '../http/route.ts';
 import type { JsonObject } from '../json/value.ts';
 import { PolicyManifest, readPolicyManifest } from '../records/policy-manifest.ts';
 import { Filled, Name, Timestamp } from './scalars.ts';
@@ -41,11 +41,11 @@ const rollBackBody = bodyReader(Type.Object({ policy_id: Filled }), {
   codes: { policy_id: 'missing_policy_id' },
 });
 
-export const policyRoutes: readonly Route[] = [
+export const policyRoutes: readonly RouteEntry[] = [
   {
     method: 'POST',
     path: '/admin/policy',
-    access: 'operator-privileged',
+    call: 'publishPolicy',
     limit: 'ADMIN',
     created: 'as_configured',
     summary: 'Publish and activate a policy version',
@@ -64,7 +64,7 @@ export const policyRoutes: readonly Route[] = [
   {
     method: 'POST',
     path: '/admin/policy/rollback',
-    access: 'operator-privileged',
+    call: 'rollBackPolicy',
     limit: 'ADMIN',
     summary: 'Activate a persisted policy version again',
     body: rollBackBody.schema,
@@ -81,7 +81,7 @@ export const policyRoutes: readonly Route[] = [
   {
     method: 'GET',
     path: '/admin/policy/history',
-    access: 'operator',
+    call: 'readPolicyHistory',
     limit: 'none',
     summary: 'Persisted policy versions, newest first',
     answer: Type.Object({
@@ -96,12 +96,15 @@ export const policyRoutes: readonly Route[] = [
     }),
     refusals: [],
     handle: (request, edge) =>
-      withAnswer(edge.call('readPolicyHistory', operatorOf(request)), answerReply),
+      withAnswer(
+        edge.call('readPolicyHistory', { operator: operatorOf(request), input: NOTHING }),
+        answerReply,
+      ),
   },
 ];
 
 /** Members that were not sent get the record's defaults, so they are left out here. */
-function publishInput(body: JsonObject): CommandOf<'publishPolicy'>['input'] {
+function publishInput(body: JsonObject): CallOf<'publishPolicy'>['input'] {
   const read = policyIdBody.read(body);
   if (!read.ok) return read;
   const content = Object.fromEntries(

@@ -1,12 +1,12 @@
 /** The recognition policy and revocation feeds (wire rules 4.12, 4.14). */
 import Type from 'typebox';
-import type { CommandOf } from '../authority/open.ts';
+import type { CallOf } from '../contract/calls.ts';
 import type { Input } from '../contract/claims.ts';
 import { publishedDocument } from '../contract/documents.ts';
 import { withAnswer } from '../http/edge.ts';
 import { firstValue } from '../http/query.ts';
 import { answerReply, documentReply, refusalReply } from '../http/reply.ts';
-import { operatorOf, type Route } from '../http/route.ts';
+import { operatorOf, type RouteEntry } from '../http/route.ts';
 import type { JsonObject, JsonValue } from '../json/value.ts';
 import { RecognitionPolicy, readRecognitionPolicy } from '../records/recognition-policy.ts';
 import { readRevocationFeed, SovereignRevocationFeed } from '../records/revocation-feed.ts';
@@ -16,11 +16,11 @@ import { keyList } from './key-list.ts';
 
 const MAX_POLICY_ID_LENGTH = 256;
 
-export const recognitionRoutes: readonly Route[] = [
+export const recognitionRoutes: readonly RouteEntry[] = [
   {
     method: 'POST',
     path: '/admin/recognition-policy',
-    access: 'operator-privileged',
+    call: 'setRecognitionPolicy',
     limit: 'ADMIN',
     summary: 'Set the acceptance policy',
     description: 'A body that is itself a policy, without the wrapper, is taken too.',
@@ -42,7 +42,7 @@ export const recognitionRoutes: readonly Route[] = [
   {
     method: 'GET',
     path: '/recognition-policy',
-    access: 'public',
+    call: 'readRecognitionPolicy',
     limit: 'none',
     summary: 'Current acceptance policy',
     answer: RecognitionPolicy,
@@ -72,7 +72,7 @@ export const recognitionRoutes: readonly Route[] = [
   {
     method: 'POST',
     path: '/admin/sovereign-revocation-feeds/import',
-    access: 'operator-privileged',
+    call: 'importFeed',
     limit: 'ADMIN',
     summary: "Import another sovereign's revocation feed",
     description:
@@ -107,7 +107,7 @@ export const recognitionRoutes: readonly Route[] = [
   },
 ];
 
-function policyInput(body: JsonObject): CommandOf<'setRecognitionPolicy'>['input'] {
+function policyInput(body: JsonObject): CallOf<'setRecognitionPolicy'>['input'] {
   const wrapped = body.recognition_policy ?? null;
   const given = wrapped === null && 'local_sovereign_id' in body ? body : wrapped;
   if (given === null) return refused('missing_recognition_policy');
@@ -121,7 +121,7 @@ function policyInput(body: JsonObject): CommandOf<'setRecognitionPolicy'>['input
   return { ok: true, value: { policy, policyId } };
 }
 
-function feedInput(body: JsonObject): CommandOf<'importFeed'>['input'] {
+function feedInput(body: JsonObject): CallOf<'importFeed'>['input'] {
   const feed = readRevocationFeed(body.feed);
   if (feed === null) return refused('invalid_sovereign_revocation_feed');
   const expected: JsonValue = body.expected_issuer_sovereign_id ?? null;

@@ -1,11 +1,11 @@
 import { publishedDocument } from '../contract/documents.ts';
 import { cachedByBaseUrl } from '../http/cache-by-base-url.ts';
 import { documentReply } from '../http/reply.ts';
-import type { Route } from '../http/route.ts';
+import type { RouteEntry } from '../http/route.ts';
 import { jsonText } from '../json/write.ts';
 import { openApiDocument } from '../views/openapi.ts';
 
-export const referenceRoutes: readonly Route[] = [
+export const referenceRoutes: readonly RouteEntry[] = [
   {
     method: 'GET',
     path: '/swagger.json',

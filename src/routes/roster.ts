@@ -8,10 +8,11 @@ import {
   piecewiseReply,
   type Reply,
 } from '../http/reply.ts';
+import { NOTHING } from '../http/route.ts';
 
 /** Answers a roster of one piece at once; a longer one is sent while it is read. */
 export async function rosterReply(operator: OperatorClaim, edge: Edge): Promise<Reply> {
-  const opened = await edge.call('openRoster', operator);
+  const opened = await edge.call('openRoster', { operator, input: NOTHING });
   if (!opened.ok) return answerReply(opened);
   const { roster, count } = JSON.parse(opened.json) as { roster: number; count: number };
   const first = await readPiece(roster, edge);

@@ -1,5 +1,5 @@
 /** The whole HTTP surface: every route there is stands in this table, once. */
-import type { Route } from '../http/route.ts';
+import { type Route, type RouteEntry, withAccess } from '../http/route.ts';
 import { agentRoutes } from './agents.ts';
 import { agreementRoutes } from './agreements.ts';
 import { attestationRoutes } from './attestations.ts';
@@ -21,7 +21,7 @@ import { referenceRoutes } from './reference.ts';
 import { treatyRoutes } from './treaties.ts';
 import { verificationRoutes } from './verification.ts';
 
-export const ROUTES: readonly Route[] = [
+const ENTRIES: readonly RouteEntry[] = [
   ...pageRoutes,
   ...healthRoutes,
   ...documentRoutes,
@@ -43,3 +43,5 @@ export const ROUTES: readonly Route[] = [
   ...operatorPageRoutes,
   ...referenceRoutes,
 ];
+
+export const ROUTES: readonly Route[] = ENTRIES.map(withAccess);

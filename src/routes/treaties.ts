@@ -4,7 +4,7 @@ import { bodyReader, mapped } from '../http/body.ts';
 import { withAnswer } from '../http/edge.ts';
 import { firstValue } from '../http/query.ts';
 import { answerReply } from '../http/reply.ts';
-import { operatorOf, type Route } from '../http/route.ts';
+import { operatorOf, type RouteEntry } from '../http/route.ts';
 import { isJsonObject } from '../json/value.ts';
 import {
   RecognitionTreaty,
@@ -71,11 +71,11 @@ const TreatyRow = Type.Object({
   }),
 });
 
-export const treatyRoutes: readonly Route[] = [
+export const treatyRoutes: readonly RouteEntry[] = [
   {
     method: 'POST',
     path: '/admin/recognition-treaties',
-    access: 'operator-privileged',
+    call: 'issueTreaty',
     limit: 'ADMIN',
     created: 'as_configured',
     summary: 'Recognise another sovereign by treaty',
@@ -108,23 +108,23 @@ export const treatyRoutes: readonly Route[] = [
   {
     method: 'POST',
     path: '/admin/recognition-treaties/{treaty_id}/revoke',
-    access: 'operator-privileged',
+    call: 'revokeTreaty',
     limit: 'ADMIN',
     summary: 'End a treaty; a reason renewed_by:<id> or replaced_by:<id> names its successor',
     body: reasonBody.schema,
     answer: Type.Object({ treaty_id: Type.String(), status: Type.Literal('revoked') }),
     refusals: ['treaty_not_found'],
     handle(request, edge) {
-      const input = reasonBody.read(request.body);
       const treatyId = request.params.treaty_id ?? '';
-      const command = { operator: operatorOf(request), treatyId, input };
+      const input = mapped(reasonBody.read(request.body), ({ reason }) => ({ treatyId, reason }));
+      const command = { operator: operatorOf(request), input };
       return withAnswer(edge.call('revokeTreaty', command), answerReply);
     },
   },
   {
     method: 'GET',
     path: '/recognition-treaties',
-    access: 'public',
+    call: 'listTreaties',
     limit: 'none',
     query: {
       issuer_sovereign_id: 'Only of this issuer',
@@ -146,7 +146,7 @@ export const treatyRoutes: readonly Route[] = [
   {
     method: 'GET',
     path: '/recognition-treaties/{treaty_id}',
-    access: 'public',
+    call: 'readTreaty',
     limit: 'none',
     summary: 'One treaty with its lifecycle',
     answer: TreatyRow,

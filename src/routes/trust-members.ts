@@ -3,8 +3,6 @@
  * so they are written out per route; what the checks have in common is here. Codes of a route are few:
  * the finer cause goes into the details of the refusal.
  */
-
-import type { CommandOf, TrustCommand } from '../authority/open.ts';
 import type { Input } from '../contract/claims.ts';
 import type { Edge } from '../http/edge.ts';
 import type { RouteRequest } from '../http/route.ts';
@@ -15,10 +13,6 @@ import { Refusal, type RefusalName } from '../refusal.ts';
 import { parseRequestDatetime, type RequestDatetime } from '../timestamp.ts';
 
 type Member = JsonValue | undefined;
-
-/** What a command of the trust protocol takes from the body. */
-export type InputValue<Name extends TrustCommand> =
-  CommandOf<Name>['input'] extends Input<infer Value> ? Value : never;
 
 /** What a body says to the authority; a refusal met on the way is given once the operator is known. */
 export function inputOf<T>(read: () => T): Input<T> {

@@ -3,14 +3,11 @@
  * written; the authority is only asked what it holds as revoked.
  */
 import Type from 'typebox';
-import type {
-  RevocationKnowledge,
-  RevocationQuestion,
-} from '../authority/recognition/recognition.ts';
+import type { RevocationKnowledge, RevocationQuestion } from '../contract/inputs.ts';
 import { verifySignature } from '../crypto/ed25519.ts';
 import { type Edge, withAnswer } from '../http/edge.ts';
 import { type Reply, refusalReply } from '../http/reply.ts';
-import type { Route, RouteRequest } from '../http/route.ts';
+import type { RouteEntry, RouteRequest } from '../http/route.ts';
 import { parseJson } from '../json/parse.ts';
 import type { JsonObject, JsonValue } from '../json/value.ts';
 import {
@@ -32,7 +29,7 @@ import { verdictReply } from './verdict.ts';
 
 const Keys = Type.Union([Type.Array(Type.String()), Type.Record(Type.String(), Type.String())]);
 
-export const verificationRoutes: readonly Route[] = [
+export const verificationRoutes: readonly RouteEntry[] = [
   {
     method: 'POST',
     path: '/attestations/verify',

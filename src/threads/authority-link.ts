@@ -1,7 +1,6 @@
 /** The authority as an edge on another thread sees it. */
-
-import type { Call, CommandName, CommandOf } from '../authority/open.ts';
-import type { Answer } from '../contract/claims.ts';
+import type { Answer } from '../contract/answers.ts';
+import type { Call, CallName, CallOf } from '../contract/calls.ts';
 import { createDocumentCache, type DocumentCache } from '../contract/publications.ts';
 import type { RateBucket, RateLimitSettings, RateLimits } from '../http/rate-limit.ts';
 import type { JsonObject } from '../json/value.ts';
@@ -75,10 +74,10 @@ export function createAuthorityLink(
 
   return {
     documents,
-    call<Name extends CommandName>(name: Name, command: CommandOf<Name>): Promise<Answer> {
+    call<Name extends CallName>(name: Name, command: CallOf<Name>): Promise<Answer> {
       if (name !== 'heartbeat') return ask(name, command) as Promise<Answer>;
       lastId += 1;
-      packHeartbeat(heartbeats, lastId, command as CommandOf<'heartbeat'>);
+      packHeartbeat(heartbeats, lastId, command as CallOf<'heartbeat'>);
       return awaitAnswer(lastId) as Promise<Answer>;
     },
     limits: {

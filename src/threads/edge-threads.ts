@@ -1,7 +1,7 @@
 /** The edges as the authority sees them: threads that share the port and send it commands in batches. */
 import { Worker } from 'node:worker_threads';
-import type { Call, CommandName, CommandOf } from '../authority/open.ts';
-import type { Answer } from '../contract/claims.ts';
+import type { Answer } from '../contract/answers.ts';
+import type { Call, CallName, CallOf } from '../contract/calls.ts';
 import type { DocumentPublisher } from '../contract/publications.ts';
 import type { EdgeConfig } from '../http/edge-config.ts';
 import type { LocalRateLimits, RateBucket } from '../http/rate-limit.ts';
@@ -259,7 +259,7 @@ function answerTo(
 ): Answer | Promise<Answer> {
   if (name === '#exposition') return reports().then(exposition).then(answerOf);
   if (name !== '#take' && name !== '#wait') {
-    return call(name as CommandName, fromCloneable(question) as CommandOf<CommandName>);
+    return call(name as CallName, fromCloneable(question) as CallOf<CallName>);
   }
   const [bucket, key, now] = question as [RateBucket, string, number];
   if (name === '#wait') return answerOf(String(limits.wait(bucket, key, now)));

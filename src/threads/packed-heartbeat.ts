@@ -1,6 +1,6 @@
 /** Heartbeats are most of what crosses the threads, so each travels as a row of a flat list. */
-import type { Heartbeat } from '../authority/enrolment/certificates.ts';
 import type { NodeProofVerdict } from '../contract/claims.ts';
+import type { Heartbeat } from '../contract/inputs.ts';
 
 export const HEARTBEAT_ROW = 8;
 

@@ -2,11 +2,11 @@
  * The authority: what every command works with, and the one way a command is carried out. A command
  * decides without waiting, its unit is stored in one transaction, and only then does its answer leave.
  */
-
-import type { Answer } from '../../contract/claims.ts';
+import type { Answer } from '../../contract/answers.ts';
 import type { DocumentPublisher } from '../../contract/publications.ts';
 import type { Signer } from '../../crypto/ed25519.ts';
 import type { JsonObject } from '../../json/value.ts';
+import { jsonText, type Writable } from '../../json/write.ts';
 import { Refusal } from '../../refusal.ts';
 import type { Runtime } from '../../runtime.ts';
 import type { SealedEntry, Store } from '../../store/store.ts';
@@ -80,16 +80,13 @@ export interface Authority {
   readonly fatal: (where: string, cause: unknown) => void;
 }
 
-export type Handler<Command> = (na: Authority, unit: UnitOfWork, command: Command) => string;
+/** Decides one call; what it returns is answered once the unit is stored. */
+export type Run<Call> = (na: Authority, unit: UnitOfWork, call: Call) => Writable;
 
 /** Carries out one command; the answer is a promise only when something has to be on disk first. */
-export function execute<Command>(
-  na: Authority,
-  handler: Handler<Command>,
-  command: Command,
-): Answer | Promise<Answer> {
+export function execute<Call>(na: Authority, run: Run<Call>, call: Call): Answer | Promise<Answer> {
   const unit = new UnitOfWork(na.subjects, na.runtime.now());
-  const answer = decide(na, unit, handler, command);
+  const answer = decide(na, unit, run, call);
   if (!unit.isEmpty) {
     const committed = commit(na, unit);
     na.lastCommit = committed;
@@ -118,14 +115,9 @@ function takeEffect({ effects }: UnitOfWork): Pending {
   return pending;
 }
 
-function decide<Command>(
-  na: Authority,
-  unit: UnitOfWork,
-  handler: Handler<Command>,
-  command: Command,
-): Answer {
+function decide<Call>(na: Authority, unit: UnitOfWork, run: Run<Call>, call: Call): Answer {
   try {
-    return { ok: true, json: handler(na, unit, command) };
+    return { ok: true, json: jsonText(run(na, unit, call)) };
   } catch (cause) {
     if (!(cause instanceof Refusal)) throw cause;
     unit.refuse();

@@ -1,39 +1,21 @@
 /** POST /admin/invite (wire rules 4.7). A token is shown once; only its hash is kept. */
 import type { Invite } from '../../../machines/invite.ts';
-import type { Input, OperatorClaim } from '../../contract/claims.ts';
+import type { InviteTerms } from '../../contract/inputs.ts';
 import { sha256Hex } from '../../crypto/digest.ts';
-import { jsonText } from '../../json/write.ts';
 import { formatInstant } from '../../timestamp.ts';
-import type { Authority, Handler } from '../engine/execute.ts';
-import { accept } from '../engine/input.ts';
+import type { Handler } from '../engine/admission.ts';
+import type { Authority } from '../engine/execute.ts';
 import type { UnitOfWork } from '../engine/unit-of-work.ts';
-import { authenticateOperator } from './operator-keys.ts';
 
 const HOUR = 3_600_000;
 const TOKEN_BYTES = 24;
 
-export interface InviteTerms {
-  readonly roles: readonly string[];
-  readonly maxValidityHours: number;
-  readonly tokenExpiryHours: number;
-  readonly recipient: string | null;
-  /** How many tokens; null for one, answered in the short form. */
-  readonly count: number | null;
-}
-
-export interface CreateInvites {
-  readonly operator: OperatorClaim;
-  readonly input: Input<InviteTerms>;
-}
-
-export const createInvites: Handler<CreateInvites> = (na, unit, command) => {
-  authenticateOperator(na, unit, command.operator, 'standard');
-  const terms = accept(command.input);
+export const createInvites: Handler<'createInvites'> = (na, unit, terms, operator) => {
   const tokens = Array.from({ length: terms.count ?? 1 }, () =>
-    createInvite(na, unit, terms, command.operator.remoteAddr),
+    createInvite(na, unit, terms, operator.remoteAddr),
   );
   const [first] = tokens;
-  return jsonText(terms.count === null ? { ...first } : { ...first, tokens });
+  return terms.count === null ? { ...first } : { ...first, tokens };
 };
 
 /** The key under which an invite is kept: a stolen database holds no usable token. */

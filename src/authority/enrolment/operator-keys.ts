@@ -1,12 +1,11 @@
 /** Operator authentication and operator keys (spec, Operator authentication; wire rules 2.3, 4.9). */
 import type { OperatorKeyRefusal, Tier } from '../../../machines/operator-key.ts';
 import type { Refused } from '../../../machines/refused.ts';
-import type { Input, OperatorClaim, OperatorProofVerdict } from '../../contract/claims.ts';
-import { jsonText } from '../../json/write.ts';
+import type { OperatorClaim, OperatorProofVerdict } from '../../contract/claims.ts';
 import { Refusal } from '../../refusal.ts';
 import { formatInstant } from '../../timestamp.ts';
-import type { Authority, Handler } from '../engine/execute.ts';
-import { accept } from '../engine/input.ts';
+import type { Handler } from '../engine/admission.ts';
+import type { Authority } from '../engine/execute.ts';
 import { refusalIn } from '../engine/refusals.ts';
 import type { UnitOfWork } from '../engine/unit-of-work.ts';
 
@@ -63,16 +62,12 @@ function refuseOperator(
   throw new Refusal(refusal);
 }
 
-export interface RevokeOperatorKey {
-  readonly operator: OperatorClaim;
-  readonly keyId: string;
-  readonly input: Input<{ readonly reason: string }>;
-}
-
-export const revokeOperatorKey: Handler<RevokeOperatorKey> = (na, unit, command) => {
-  authenticateOperator(na, unit, command.operator, 'privileged');
-  const { keyId, operator } = command;
-  const { reason } = accept(command.input);
+export const revokeOperatorKey: Handler<'revokeOperatorKey'> = (
+  na,
+  unit,
+  { keyId, reason },
+  operator,
+) => {
   const remaining = usableKeys(na).filter((id) => id !== keyId);
   const event = {
     type: 'revoke' as const,
@@ -85,7 +80,7 @@ export const revokeOperatorKey: Handler<RevokeOperatorKey> = (na, unit, command)
   const refused = refusalIn<OperatorKeyRefusal>(emitted);
   if (refused !== null) throw new Refusal(refused.refusal);
   if (emitted.some(({ type }) => type === 'already_revoked')) {
-    return jsonText({ key_id: keyId, revoked: true, already_revoked: true });
+    return { key_id: keyId, revoked: true, already_revoked: true };
   }
   unit.audit('operator_key_revoked', {
     key_id: keyId,
@@ -94,14 +89,14 @@ export const revokeOperatorKey: Handler<RevokeOperatorKey> = (na, unit, command)
     remote_addr: operator.remoteAddr,
   });
   unit.whenCommitted(() => warnWithoutPrivilegedKey(na));
-  return jsonText({
+  return {
     key_id: keyId,
     revoked: true,
     already_revoked: false,
     revoked_at: formatInstant(unit.at),
     reason,
     remaining_active_keys: remaining.length,
-  });
+  };
 };
 
 function usableKeys(na: Authority): string[] {

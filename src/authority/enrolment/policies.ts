@@ -1,23 +1,21 @@
 /** Policy versions (wire rules 4.10). The authority stamps and signs; what a client signed is ignored. */
 import type { Policy, PolicyRefusal } from '../../../machines/policy.ts';
-import type { Input, OperatorClaim } from '../../contract/claims.ts';
 import { publishedDocument } from '../../contract/documents.ts';
 import { compareCodePoints, jsonText } from '../../json/write.ts';
 import { type PolicyManifest, readPolicyManifest } from '../../records/policy-manifest.ts';
 import { signRecord } from '../../records/signed-record.ts';
 import { Refusal } from '../../refusal.ts';
 import { formatInstant } from '../../timestamp.ts';
-import type { Authority, Handler } from '../engine/execute.ts';
-import { accept } from '../engine/input.ts';
+import type { Handler } from '../engine/admission.ts';
+import type { Authority } from '../engine/execute.ts';
 import { refusalIn } from '../engine/refusals.ts';
 import type { SubjectListener } from '../engine/subjects.ts';
 import type { UnitOfWork } from '../engine/unit-of-work.ts';
-import { authenticateOperator } from './operator-keys.ts';
 
 const MIN_CLIENT_VERSION = '0.1.0';
 
 /** Makes the policy document: that of the active version, or of a default made on first read. */
-export const ensurePolicy: Handler<null> = (na, unit) => {
+export const ensurePolicy: Handler<'ensurePolicy'> = (na, unit) => {
   const policyId =
     na.policies.activeId() ?? `policy-${na.settings.networkName}-${na.settings.networkVersion}`;
   if (unit.current('policy', policyId) === undefined) {
@@ -26,57 +24,40 @@ export const ensurePolicy: Handler<null> = (na, unit) => {
   }
   // Committed versions publish themselves: this waits until the one decided on is there.
   unit.awaitEarlierCommits();
-  return '{}';
+  return null;
 };
 
-/** Members of a manifest that an operator chooses; the others are stamped. */
-export interface PolicyTerms {
-  /** Null for a new id. */
-  readonly policyId: string | null;
-  readonly content: { readonly [member: string]: unknown };
-}
-
-export interface PublishPolicy {
-  readonly operator: OperatorClaim;
-  readonly input: Input<PolicyTerms>;
-}
-
 /** The same policy id again replaces that version. */
-export const publishPolicy: Handler<PublishPolicy> = (na, unit, command) => {
-  authenticateOperator(na, unit, command.operator, 'privileged');
-  const { policyId: givenId, content } = accept(command.input);
+export const publishPolicy: Handler<'publishPolicy'> = (
+  na,
+  unit,
+  { policyId: givenId, content },
+  operator,
+) => {
   const policyId = givenId ?? `policy-${na.runtime.uuid()}`;
   const manifest = manifestOf(na, unit, policyId, content);
   unit.send('policy', policyId, { type: 'publish', at: unit.at, manifest });
   activate(na, unit, policyId);
   unit.audit('policy_published', {
     policy_id: policyId,
-    remote_addr: command.operator.remoteAddr,
+    remote_addr: operator.remoteAddr,
   });
-  return jsonText(manifest);
+  return manifest;
 };
 
-export interface RollBackPolicy {
-  readonly operator: OperatorClaim;
-  readonly input: Input<{ readonly policyId: string }>;
-}
-
 /** The manifest comes back as it was signed, with its original time. */
-export const rollBackPolicy: Handler<RollBackPolicy> = (na, unit, command) => {
-  authenticateOperator(na, unit, command.operator, 'privileged');
-  const { policyId } = accept(command.input);
+export const rollBackPolicy: Handler<'rollBackPolicy'> = (na, unit, { policyId }, operator) => {
   const refused = refusalIn<PolicyRefusal>(unit.send('policy', policyId, { type: 'roll_back' }));
   if (refused !== null) throw new Refusal(refused.refusal);
   activate(na, unit, policyId);
   unit.audit('policy_rolled_back', {
     policy_id: policyId,
-    remote_addr: command.operator.remoteAddr,
+    remote_addr: operator.remoteAddr,
   });
-  return jsonText(unit.existing('policy', policyId).manifest);
+  return unit.existing('policy', policyId).manifest;
 };
 
-export const readPolicyHistory: Handler<OperatorClaim> = (na, unit, operator) => {
-  authenticateOperator(na, unit, operator, 'standard');
+export const readPolicyHistory: Handler<'readPolicyHistory'> = (na) => {
   const versions = [...na.subjects.allCommitted('policy')]
     .sort(
       ([idOfA, a], [idOfB, b]) =>
@@ -88,7 +69,7 @@ export const readPolicyHistory: Handler<OperatorClaim> = (na, unit, operator) =>
       created_at: formatInstant(context.createdAt),
       policy: context.manifest,
     }));
-  return jsonText({ versions });
+  return { versions };
 };
 
 /** Of all versions one is active: the one before retires in the same transaction. */

@@ -1,24 +1,17 @@
 /** POST /admin/revoke (wire rules 4.8): the certificate and the next CRL change in one transaction. */
 import type { CertificateRefusal } from '../../../machines/certificate.ts';
-import type { Input, OperatorClaim } from '../../contract/claims.ts';
-import { jsonText } from '../../json/write.ts';
-import type { RevocationReason } from '../../records/revocation-list.ts';
 import { Refusal } from '../../refusal.ts';
-import type { Handler } from '../engine/execute.ts';
-import { accept } from '../engine/input.ts';
+import type { Handler } from '../engine/admission.ts';
 import { refusalIn } from '../engine/refusals.ts';
 import type { UnitOfWork } from '../engine/unit-of-work.ts';
 import { awaitCrl, nextCrlSequence, publishCrl } from '../publication/crl.ts';
-import { authenticateOperator } from './operator-keys.ts';
 
-export interface RevokeCertificate {
-  readonly operator: OperatorClaim;
-  readonly input: Input<{ readonly certId: string; readonly reason: RevocationReason }>;
-}
-
-export const revokeCertificate: Handler<RevokeCertificate> = (na, unit, command) => {
-  authenticateOperator(na, unit, command.operator, 'privileged');
-  const { certId, reason } = accept(command.input);
+export const revokeCertificate: Handler<'revokeCertificate'> = (
+  na,
+  unit,
+  { certId, reason },
+  operator,
+) => {
   const crlSequence = nextCrlSequence(unit);
   const event = { type: 'revoke' as const, at: unit.at, reason, crlSequence };
   const emitted = unit.send('certificate', certId, event);
@@ -26,7 +19,7 @@ export const revokeCertificate: Handler<RevokeCertificate> = (na, unit, command)
   if (refused?.refusal === 'certificate_not_found') throw new Refusal('certificate_not_found');
   if (emitted.some(({ type }) => type === 'already_revoked')) {
     awaitCrl(na, unit);
-    return jsonText({ crl_sequence: crlSequence - 1, revoked_count: na.revocations.count() });
+    return { crl_sequence: crlSequence - 1, revoked_count: na.revocations.count() };
   }
   const entry = na.revocations.entryText(certId, unit.at, reason);
   const revokedCount = publishCrl(na, unit, entry);
@@ -36,9 +29,9 @@ export const revokeCertificate: Handler<RevokeCertificate> = (na, unit, command)
     cert_id: certId,
     reason,
     crl_sequence: crlSequence,
-    remote_addr: command.operator.remoteAddr,
+    remote_addr: operator.remoteAddr,
   });
-  return jsonText({ crl_sequence: crlSequence, revoked_count: revokedCount });
+  return { crl_sequence: crlSequence, revoked_count: revokedCount };
 };
 
 /** A node whose certificate is revoked, for whatever reason, is no longer offered to its peers. */

@@ -1,8 +1,5 @@
 /** Agreements between sovereigns: offer, counter, acceptance (wire trust rules 4.2, 4.3, 5.1 to 5.3). */
-
-import type { Input, OperatorClaim } from '../../contract/claims.ts';
 import { verifySignature } from '../../crypto/ed25519.ts';
-import { jsonText } from '../../json/write.ts';
 import {
   type AgreementRecord,
   acceptCounter,
@@ -12,28 +9,18 @@ import {
   type CapabilityCounter,
   type CapabilityOffer,
   counterProblem,
-  type OfferRequest,
   offerProblem,
-  type RequestedTerms,
 } from '../../records/agreement.ts';
 import type { Issuer } from '../../records/issuer.ts';
 import { buildTrustEvidence, type TrustEvidence } from '../../records/trust-evidence.ts';
 import type { RefusalName } from '../../refusal.ts';
 import { evaluateTrust } from '../../views/trust-evaluation.ts';
-import type { Authority, Handler } from '../engine/execute.ts';
-import { accept } from '../engine/input.ts';
-import { authenticateOperator } from '../enrolment/operator-keys.ts';
+import type { Handler } from '../engine/admission.ts';
+import type { Authority } from '../engine/execute.ts';
 import { treatyKeysOf } from '../recognition/treaties.ts';
 import { built, issuerOf, refuseFor } from './issuer.ts';
 
-export interface OfferCapabilities {
-  readonly operator: OperatorClaim;
-  readonly input: Input<OfferRequest>;
-}
-
-export const offerCapabilities: Handler<OfferCapabilities> = (na, unit, command) => {
-  authenticateOperator(na, unit, command.operator, 'standard');
-  const request = accept(command.input);
+export const offerCapabilities: Handler<'offerCapabilities'> = (na, unit, request) => {
   const issuer = issuerOf(na, unit);
   const evidence = evidenceAbout(na, issuer, issuer.sovereignId, request.responder);
   const offer = buildOffer(issuer, request, evidence);
@@ -43,17 +30,10 @@ export const offerCapabilities: Handler<OfferCapabilities> = (na, unit, command)
     responder_sovereign_id: offer.responder_sovereign_id,
     capabilities: request.terms.capabilities,
   });
-  return jsonText(offer);
+  return offer;
 };
 
-export interface CounterOffer {
-  readonly operator: OperatorClaim;
-  readonly input: Input<{ readonly offer: CapabilityOffer; readonly terms: RequestedTerms }>;
-}
-
-export const counterOffer: Handler<CounterOffer> = (na, unit, command) => {
-  authenticateOperator(na, unit, command.operator, 'standard');
-  const { offer, terms } = accept(command.input);
+export const counterOffer: Handler<'counterOffer'> = (na, unit, { offer, terms }) => {
   const issuer = issuerOf(na, unit);
   const evidence = evidenceForResponder(na, issuer, offer);
   const counter = built(buildCounter(issuer, offer, terms, evidence), 'counter_rejected');
@@ -64,21 +44,10 @@ export const counterOffer: Handler<CounterOffer> = (na, unit, command) => {
     offerer_sovereign_id: issuer.sovereignId,
     capabilities: terms.capabilities,
   });
-  return jsonText(counter);
+  return counter;
 };
 
-/** Without a counter the offer itself is accepted. */
-export interface AcceptAgreement {
-  readonly operator: OperatorClaim;
-  readonly input: Input<{
-    readonly offer: CapabilityOffer;
-    readonly counter: CapabilityCounter | null;
-  }>;
-}
-
-export const acceptAgreement: Handler<AcceptAgreement> = (na, unit, command) => {
-  authenticateOperator(na, unit, command.operator, 'standard');
-  const { offer, counter } = accept(command.input);
+export const acceptAgreement: Handler<'acceptAgreement'> = (na, unit, { offer, counter }) => {
   const issuer = issuerOf(na, unit);
   demandUsable(na, issuer, offer, 'accept_rejected');
   const agreement =
@@ -90,7 +59,7 @@ export const acceptAgreement: Handler<AcceptAgreement> = (na, unit, command) => 
     offerer_sovereign_id: agreement.offerer_sovereign_id,
     responder_sovereign_id: agreement.responder_sovereign_id,
   });
-  return jsonText(agreement);
+  return agreement;
 };
 
 function finalise(

@@ -1,27 +1,10 @@
 /** Votes cast, and consensus proofs assembled, by this sovereign (wire trust rules 4.7, 5.8, 5.9). */
-
-import type { Input, OperatorClaim } from '../../contract/claims.ts';
-import { jsonText } from '../../json/write.ts';
-import { assembleConsensusProof, type Ballots } from '../../records/consensus-proof.ts';
-import type { JustificationProof } from '../../records/justification-proof.ts';
+import { assembleConsensusProof } from '../../records/consensus-proof.ts';
 import { buildValidatorVote } from '../../records/validator-vote.ts';
-import type { Handler } from '../engine/execute.ts';
-import { accept } from '../engine/input.ts';
-import { authenticateOperator } from '../enrolment/operator-keys.ts';
+import type { Handler } from '../engine/admission.ts';
 import { built, issuerOf } from './issuer.ts';
 
-export interface CastVote {
-  readonly operator: OperatorClaim;
-  readonly input: Input<{
-    readonly justification: JustificationProof;
-    readonly vote: boolean;
-    readonly reason: string | null;
-  }>;
-}
-
-export const castVote: Handler<CastVote> = (na, unit, command) => {
-  authenticateOperator(na, unit, command.operator, 'standard');
-  const { justification, vote, reason } = accept(command.input);
+export const castVote: Handler<'castVote'> = (na, unit, { justification, vote, reason }) => {
   const ballot = buildValidatorVote(issuerOf(na, unit), justification, vote, reason);
   unit.audit('validator_vote_cast', {
     vote_id: ballot.vote_id,
@@ -29,20 +12,14 @@ export const castVote: Handler<CastVote> = (na, unit, command) => {
     decision_id: ballot.decision_id,
     vote: ballot.vote,
   });
-  return jsonText(ballot);
+  return ballot;
 };
 
-export interface AssembleConsensus {
-  readonly operator: OperatorClaim;
-  readonly input: Input<{
-    readonly justification: JustificationProof;
-    readonly ballots: Ballots;
-  }>;
-}
-
-export const assembleConsensus: Handler<AssembleConsensus> = (na, unit, command) => {
-  authenticateOperator(na, unit, command.operator, 'standard');
-  const { justification, ballots } = accept(command.input);
+export const assembleConsensus: Handler<'assembleConsensus'> = (
+  na,
+  unit,
+  { justification, ballots },
+) => {
   const result = assembleConsensusProof(issuerOf(na, unit), justification, ballots);
   const { proof, assessment } = built(result, 'proof_assembly_failed');
   unit.audit('consensus_proof_assembled', {
@@ -52,5 +29,5 @@ export const assembleConsensus: Handler<AssembleConsensus> = (na, unit, command)
     required_threshold: proof.required_threshold,
   });
   unit.whenCommitted(() => na.log('consensus_cascade_assessed', assessment));
-  return jsonText(proof);
+  return proof;
 };

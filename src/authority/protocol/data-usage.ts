@@ -4,18 +4,10 @@
  */
 import { licensePolicyMachine } from '../../../machines/data-license-policy.ts';
 import { type Resting, step } from '../../../machines/step.ts';
-import type { Input, OperatorClaim } from '../../contract/claims.ts';
 import { publishedDocument } from '../../contract/documents.ts';
-import { jsonText } from '../../json/write.ts';
-import {
-  buildAccessIntent,
-  buildLicensePolicy,
-  type DeclaredAccess,
-  type LicenseTerms,
-} from '../../records/data-usage.ts';
-import type { Handler } from '../engine/execute.ts';
-import { accept } from '../engine/input.ts';
-import { authenticateOperator } from '../enrolment/operator-keys.ts';
+import { JsonText, jsonText } from '../../json/write.ts';
+import { buildAccessIntent, buildLicensePolicy } from '../../records/data-usage.ts';
+import type { Handler } from '../engine/admission.ts';
 import { issuerOf } from './issuer.ts';
 
 /** The one policy subject; undefined until a policy is created. */
@@ -23,14 +15,8 @@ export interface LicenseHolder {
   policy: Resting | undefined;
 }
 
-export interface CreateLicensePolicy {
-  readonly operator: OperatorClaim;
-  readonly input: Input<LicenseTerms>;
-}
-
-export const createLicensePolicy: Handler<CreateLicensePolicy> = (na, unit, command) => {
-  authenticateOperator(na, unit, command.operator, 'standard');
-  const policy = buildLicensePolicy(issuerOf(na, unit), accept(command.input));
+export const createLicensePolicy: Handler<'createLicensePolicy'> = (na, unit, terms) => {
+  const policy = buildLicensePolicy(issuerOf(na, unit), terms);
   const json = jsonText(policy);
   unit.audit('data_license_policy_created', {
     policy_id: policy.policy_id,
@@ -43,17 +29,11 @@ export const createLicensePolicy: Handler<CreateLicensePolicy> = (na, unit, comm
     na.license.policy = step(licensePolicyMachine, na.license.policy, event).next;
     na.publisher.publish('data_license_policy', publishedDocument(json));
   });
-  return json;
+  return new JsonText(json);
 };
 
-export interface DeclareIntent {
-  readonly operator: OperatorClaim;
-  readonly input: Input<DeclaredAccess>;
-}
-
-export const declareIntent: Handler<DeclareIntent> = (na, unit, command) => {
-  authenticateOperator(na, unit, command.operator, 'standard');
-  const intent = buildAccessIntent(issuerOf(na, unit), accept(command.input));
+export const declareIntent: Handler<'declareIntent'> = (na, unit, access) => {
+  const intent = buildAccessIntent(issuerOf(na, unit), access);
   unit.audit('data_access_intent_created', {
     intent_id: intent.intent_id,
     agent_sovereign_id: intent.agent_sovereign_id,
@@ -61,5 +41,5 @@ export const declareIntent: Handler<DeclareIntent> = (na, unit, command) => {
     declared_access_types: intent.declared_access_types,
     source_count: intent.declared_sources.length,
   });
-  return jsonText(intent);
+  return intent;
 };

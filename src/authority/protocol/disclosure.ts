@@ -1,36 +1,23 @@
 /** Capability commitments and one-time nullifiers (wire trust rules 4.5, 5.6, 5.7). */
-
-import type { Input, OperatorClaim } from '../../contract/claims.ts';
 import { sha256Hex } from '../../crypto/digest.ts';
 import { verifySignature } from '../../crypto/ed25519.ts';
-import { jsonText } from '../../json/write.ts';
-import type { AgreementRecord } from '../../records/agreement.ts';
 import {
   buildCommitment,
   buildNullifier,
-  type CapabilityMembershipProof,
   membershipProofDigest,
   NULLIFIER_NONCE_BYTES,
   revealsItsLeaf,
 } from '../../records/capability-disclosure.ts';
 import { instantOf } from '../../records/record.ts';
-import type { Handler } from '../engine/execute.ts';
-import { accept } from '../engine/input.ts';
+import type { Handler } from '../engine/admission.ts';
 import { refusalIn } from '../engine/refusals.ts';
-import { authenticateOperator } from '../enrolment/operator-keys.ts';
 import { built, issuerOf, refuseFor } from './issuer.ts';
 
-export interface CommitCapabilities {
-  readonly operator: OperatorClaim;
-  readonly input: Input<{
-    readonly agreement: AgreementRecord;
-    readonly capabilities: readonly string[];
-  }>;
-}
-
-export const commitCapabilities: Handler<CommitCapabilities> = (na, unit, command) => {
-  authenticateOperator(na, unit, command.operator, 'standard');
-  const { agreement, capabilities } = accept(command.input);
+export const commitCapabilities: Handler<'commitCapabilities'> = (
+  na,
+  unit,
+  { agreement, capabilities },
+) => {
   const { commitWithinAgreement } = na.settings;
   const commitment = built(
     buildCommitment(
@@ -44,18 +31,11 @@ export const commitCapabilities: Handler<CommitCapabilities> = (na, unit, comman
   );
   const { commitment_id, agreement_id, capability_count } = commitment;
   unit.audit('capability_commitment_created', { commitment_id, agreement_id, capability_count });
-  return jsonText(commitment);
+  return commitment;
 };
 
-export interface NullifyProof {
-  readonly operator: OperatorClaim;
-  readonly input: Input<CapabilityMembershipProof>;
-}
-
 /** Proof ids are any text, so a subject is found by the digest of its id. */
-export const nullifyProof: Handler<NullifyProof> = (na, unit, command) => {
-  authenticateOperator(na, unit, command.operator, 'standard');
-  const proof = accept(command.input);
+export const nullifyProof: Handler<'nullifyProof'> = (na, unit, proof) => {
   const { proof_id, commitment_id } = proof;
   const nonce = na.runtime.randomBytes(NULLIFIER_NONCE_BYTES);
   const record = buildNullifier(issuerOf(na, unit), proof, nonce);
@@ -77,5 +57,5 @@ export const nullifyProof: Handler<NullifyProof> = (na, unit, command) => {
     proof_id,
     commitment_id,
   });
-  return jsonText(record);
+  return record;
 };

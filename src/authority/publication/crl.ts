@@ -3,7 +3,8 @@
  * revoked certificates, so a version is stored as its head only; the digest of the entries proves, after
  * a restart, that the document made from them is the very one that was published.
  */
-import type { Authority, Handler } from '../engine/execute.ts';
+import type { Handler } from '../engine/admission.ts';
+import type { Authority, Run } from '../engine/execute.ts';
 import type { UnitOfWork } from '../engine/unit-of-work.ts';
 
 const UPDATE_PERIOD = 24 * 3_600_000;
@@ -38,23 +39,23 @@ export function awaitCrl(na: Authority, unit: UnitOfWork): void {
 }
 
 /** Makes the list current: the first, empty version, or a re-issue once `next_update` has passed. */
-export const refreshCrl: Handler<null> = (na, unit) => {
+export const refreshCrl: Handler<'refreshCrl'> = (na, unit) => {
   const emitted = unit.send('crl', CRL_ID, { type: 'lapse', at: unit.at });
   if (emitted.some(({ type }) => type === 'lapsed')) publishCrl(na, unit);
   // Another reader is having it re-issued: answer when that version is on disk.
   else awaitCrl(na, unit);
-  return '{}';
+  return null;
 };
 
 /** Publishes the stored version again after a start; a new version when it cannot be rebuilt. */
-export const restoreCrl: Handler<null> = (na, unit) => {
+export const restoreCrl: Run<null> = (na, unit) => {
   const stored = unit.current('crl', CRL_ID)?.context;
   if (stored === undefined) return refreshCrl(na, unit, null);
   const { digest, length } = na.crlPublisher.content();
   if (digest === stored.digest)
     unit.whenCommitted(() => na.crlPublisher.publish({ ...stored, length }));
   else publishCrl(na, unit);
-  return '{}';
+  return null;
 };
 
 export function currentCrlSequence(na: Authority): number {

@@ -3,13 +3,13 @@ import { jsonText } from '../../json/write.ts';
 import type { AuditEntry } from '../../store/store.ts';
 import { dashboard } from '../../views/dashboard.ts';
 import { isShown, RECENT_CHANGES, type RecentChange } from '../../views/recent-changes.ts';
-import type { Handler } from '../engine/execute.ts';
+import type { Handler } from '../engine/admission.ts';
 
 /** How long counts of nodes may lag behind; every commit takes the document back at once. */
 const LAG = 500;
 
-export const refreshDashboard: Handler<null> = (na, unit) => {
-  if (na.publisher.isCurrent('dashboard', unit.at)) return '{}';
+export const refreshDashboard: Handler<'refreshDashboard'> = (na, unit) => {
+  if (na.publisher.isCurrent('dashboard', unit.at)) return null;
   const { networkName, networkVersion } = na.settings;
   const model = dashboard(
     {
@@ -26,7 +26,7 @@ export const refreshDashboard: Handler<null> = (na, unit) => {
     unit.at,
   );
   na.publisher.publish('dashboard', publishedDocument(jsonText(model), unit.at + LAG));
-  return '{}';
+  return null;
 };
 
 /** The newest audit events that the dashboard shows. */

@@ -7,11 +7,12 @@ import { publishedDocument } from '../../contract/documents.ts';
 import { sha256Hex } from '../../crypto/digest.ts';
 import type { Signer } from '../../crypto/ed25519.ts';
 import type { JsonObject } from '../../json/value.ts';
-import { canonicalJson } from '../../json/write.ts';
+import { canonicalJson, JsonText } from '../../json/write.ts';
 import { sortedSet } from '../../records/recognition-policy.ts';
 import { signedText, signRecord } from '../../records/signed-record.ts';
 import { formatInstant } from '../../timestamp.ts';
-import type { Authority, Handler } from '../engine/execute.ts';
+import type { Handler } from '../engine/admission.ts';
+import type { Authority, Run } from '../engine/execute.ts';
 import type { UnitOfWork } from '../engine/unit-of-work.ts';
 import { assertOwnIssuer } from '../recognition/own-issuer.ts';
 
@@ -44,7 +45,7 @@ export function publishFeed(
 }
 
 /** Publishes our own stored feed again after a start; a new version when it cannot be rebuilt. */
-export const restoreFeed: Handler<null> = (na, unit) => {
+export const restoreFeed: Run<null> = (na, unit) => {
   const issuer = na.settings.networkName;
   const record = currentRecord(na, issuer);
   const stored = na.subjects.committed('sovereign-feed', subjectId(issuer))?.context;
@@ -56,13 +57,13 @@ export const restoreFeed: Handler<null> = (na, unit) => {
       publishedDocument(canonicalJson(signFeed(record, na.signer))),
     );
   }
-  return '{}';
+  return null;
 };
 
 /** The feed of attestations issued here under another sovereign's name. */
-export const readForeignFeed: Handler<{ readonly issuer: string }> = (na, _unit, { issuer }) => {
+export const readForeignFeed: Handler<'readForeignFeed'> = (na, { issuer }) => {
   assertOwnIssuer(na, issuer, 'feed_issuer_mismatch');
-  return canonicalJson(signFeed(currentRecord(na, issuer), na.signer));
+  return new JsonText(canonicalJson(signFeed(currentRecord(na, issuer), na.signer)));
 };
 
 function currentRecord(na: Authority, issuer: string): JsonObject {

@@ -1,8 +1,6 @@
 /** The graph documents: built when somebody asks, kept until a treaty, a feed or the clock changes them. */
-
 import { GRAPH_DOCUMENTS, publishedDocument } from '../../contract/documents.ts';
 import { sha256Hex } from '../../crypto/digest.ts';
-import { jsonText } from '../../json/write.ts';
 import {
   atlas,
   connectome,
@@ -11,12 +9,12 @@ import {
 } from '../../views/recognition-graph.ts';
 import type { RecognitionIndex } from '../../views/recognition-index.ts';
 import { findTrustPath } from '../../views/trust-path.ts';
-import type { Handler } from '../engine/execute.ts';
+import type { Handler } from '../engine/admission.ts';
 
 /** Publishes all three at once, from one reading of the clock, so that they agree. */
-export const refreshGraph: Handler<null> = (na, unit) => {
+export const refreshGraph: Handler<'refreshGraph'> = (na, unit) => {
   const { at } = unit;
-  if (GRAPH_DOCUMENTS.every((name) => na.publisher.isCurrent(name, at))) return '{}';
+  if (GRAPH_DOCUMENTS.every((name) => na.publisher.isCurrent(name, at))) return null;
   const graph = recognitionGraph(na.recognition, at);
   const freshUntil = nextGraphChange(na.recognition, at);
   const texts = {
@@ -26,7 +24,7 @@ export const refreshGraph: Handler<null> = (na, unit) => {
   };
   for (const name of GRAPH_DOCUMENTS)
     na.publisher.publish(name, publishedDocument(texts[name], freshUntil));
-  return '{}';
+  return null;
 };
 
 /** Digest of the graph as it is served at a time; evidence and offers name the graph they rest on by it. */
@@ -49,8 +47,5 @@ export function createGraphDigest(recognition: RecognitionIndex): GraphDigest {
   };
 }
 
-export const trustPath: Handler<{ readonly from: string; readonly to: string }> = (
-  na,
-  unit,
-  { from, to },
-) => jsonText(findTrustPath(na.recognition, from, to, unit.at));
+export const trustPath: Handler<'trustPath'> = (na, { from, to }, at) =>
+  findTrustPath(na.recognition, from, to, at);

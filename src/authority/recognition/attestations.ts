@@ -1,8 +1,7 @@
 /** Membership attestations issued here (wire rules 4.11). */
 import type { Attestation, AttestationRefusal } from '../../../machines/attestation.ts';
-import type { Input, OperatorClaim } from '../../contract/claims.ts';
-import type { JsonObject } from '../../json/value.ts';
-import { canonicalJson, compareCodePoints, jsonText } from '../../json/write.ts';
+import type { AttestationFilter, AttestationTerms } from '../../contract/inputs.ts';
+import { canonicalJson, compareCodePoints, JsonText } from '../../json/write.ts';
 import type { Issuer } from '../../records/issuer.ts';
 import {
   type MembershipAttestation,
@@ -11,35 +10,17 @@ import {
 import { signRecord } from '../../records/signed-record.ts';
 import { Refusal } from '../../refusal.ts';
 import { formatInstant } from '../../timestamp.ts';
-import type { Authority, Handler } from '../engine/execute.ts';
-import { accept } from '../engine/input.ts';
+import type { Handler } from '../engine/admission.ts';
+import type { Authority } from '../engine/execute.ts';
 import { refusalIn } from '../engine/refusals.ts';
 import type { Subject } from '../engine/subjects.ts';
-import { authenticateOperator } from '../enrolment/operator-keys.ts';
 import { issuerOf } from '../protocol/issuer.ts';
 import { publishFeed } from '../publication/feed.ts';
 import { assertOwnIssuer } from './own-issuer.ts';
 
 const HOUR = 3_600_000;
 
-export interface AttestationTerms {
-  readonly subjectId: string;
-  readonly roles: readonly string[];
-  readonly validityHours: number;
-  readonly subjectPublicKey: string | null;
-  readonly claims: JsonObject;
-  /** Null for this network's own name. */
-  readonly issuer: string | null;
-}
-
-export interface IssueAttestation {
-  readonly operator: OperatorClaim;
-  readonly input: Input<AttestationTerms>;
-}
-
-export const issueAttestation: Handler<IssueAttestation> = (na, unit, command) => {
-  authenticateOperator(na, unit, command.operator, 'privileged');
-  const terms = accept(command.input);
+export const issueAttestation: Handler<'issueAttestation'> = (na, unit, terms) => {
   const issuer = terms.issuer ?? na.settings.networkName;
   assertOwnIssuer(na, issuer, 'attestation_issuer_mismatch');
   const record = buildAttestation({ ...issuerOf(na, unit), sovereignId: issuer }, terms);
@@ -59,7 +40,7 @@ export const issueAttestation: Handler<IssueAttestation> = (na, unit, command) =
     subject_id: terms.subjectId,
     roles: terms.roles,
   });
-  return json;
+  return new JsonText(json);
 };
 
 /** The signed attestation of a sovereign: the terms' own issuer is not looked at. */
@@ -84,37 +65,26 @@ export function buildAttestation(
   return signRecord(record, signer, keyId);
 }
 
-export interface RevokeAttestation {
-  readonly operator: OperatorClaim;
-  readonly attestationId: string;
-  readonly input: Input<{ readonly reason: string }>;
-}
-
 /** The attestation and the next revocation feed change in one transaction. */
-export const revokeAttestation: Handler<RevokeAttestation> = (na, unit, command) => {
-  authenticateOperator(na, unit, command.operator, 'privileged');
-  const { attestationId } = command;
-  const { reason } = accept(command.input);
+export const revokeAttestation: Handler<'revokeAttestation'> = (
+  na,
+  unit,
+  { attestationId, reason },
+) => {
   const emitted = unit.send('attestation', attestationId, { type: 'revoke', at: unit.at, reason });
   const refused = refusalIn<AttestationRefusal>(emitted);
   if (refused !== null) throw new Refusal(refused.refusal);
   const answer = { attestation_id: attestationId, status: 'revoked' };
   if (emitted.some(({ type }) => type === 'already_revoked')) {
-    return jsonText({ ...answer, already_revoked: true });
+    return { ...answer, already_revoked: true };
   }
   const { issuer } = unit.existing('attestation', attestationId);
   publishFeed(na, unit, issuer, { attestationId, reason });
   unit.audit('membership_attestation_revoked', { attestation_id: attestationId, reason });
-  return jsonText(answer);
+  return answer;
 };
 
-export interface AttestationFilter {
-  readonly issuer: string | null;
-  readonly subject: string | null;
-  readonly status: string | null;
-}
-
-export const listAttestations: Handler<AttestationFilter> = (na, _unit, filter) => {
+export const listAttestations: Handler<'listAttestations'> = (na, filter) => {
   const rows = [...na.subjects.allCommitted('attestation')]
     .filter(([, attestation]) => passes(attestation, filter))
     .sort(
@@ -122,15 +92,11 @@ export const listAttestations: Handler<AttestationFilter> = (na, _unit, filter) 
         a.context.issuedAt - b.context.issuedAt || compareCodePoints(idOfA, idOfB),
     )
     .map(([, attestation]) => rowOf(attestation));
-  return `{"count":${rows.length},"attestations":[${rows.join(',')}]}`;
+  return { count: rows.length, attestations: rows };
 };
 
-export const readAttestation: Handler<{ readonly attestationId: string }> = (
-  na,
-  _unit,
-  command,
-) => {
-  const attestation = na.subjects.committed('attestation', command.attestationId);
+export const readAttestation: Handler<'readAttestation'> = (na, { attestationId }) => {
+  const attestation = na.subjects.committed('attestation', attestationId);
   if (attestation === undefined) throw new Refusal('attestation_not_found');
   return rowOf(attestation);
 };
@@ -148,12 +114,12 @@ function passes({ value, context }: Subject<'attestation'>, filter: AttestationF
   );
 }
 
-function rowOf({ value, context }: Subject<'attestation'>): string {
+function rowOf({ value, context }: Subject<'attestation'>) {
   const { json, revokedAt, revocationReason } = context;
-  const rest = jsonText({
+  return {
+    attestation: new JsonText(json),
     status: value,
     revoked_at: revokedAt === null ? null : formatInstant(revokedAt),
     revocation_reason: revocationReason,
-  });
-  return `{"attestation":${json},${rest.slice(1)}`;
+  };
 }

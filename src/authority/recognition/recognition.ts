@@ -3,37 +3,27 @@
  * (4.14), and what verification and the graph views read of them (6.2 to 6.4).
  */
 import type { ImportedFeed, ImportedFeedRefusal } from '../../../machines/revocation-feed.ts';
-import type { Input, OperatorClaim } from '../../contract/claims.ts';
+import type { RevocationKnowledge } from '../../contract/inputs.ts';
 import { sha256Hex } from '../../crypto/digest.ts';
 import { verifySignature } from '../../crypto/ed25519.ts';
-import { canonicalJson, jsonText } from '../../json/write.ts';
-import type { RecognitionPolicy } from '../../records/recognition-policy.ts';
+import { canonicalJson, JsonText } from '../../json/write.ts';
 import type { SovereignRevocationFeed } from '../../records/revocation-feed.ts';
 import { isSignedByAny } from '../../records/signed-record.ts';
 import { Refusal, type RefusalName } from '../../refusal.ts';
-import type { Handler } from '../engine/execute.ts';
-import { accept } from '../engine/input.ts';
+import type { Handler } from '../engine/admission.ts';
 import { refusalIn } from '../engine/refusals.ts';
 import type { UnitOfWork } from '../engine/unit-of-work.ts';
-import { authenticateOperator } from '../enrolment/operator-keys.ts';
 import { isRevokedHere } from './attestations.ts';
 import { isTreatyRevoked, treatyKeysOf } from './treaties.ts';
 
 /** One policy is active at a time, so one subject holds it. */
 const ACTIVE_POLICY = 'active';
 
-export interface SetRecognitionPolicy {
-  readonly operator: OperatorClaim;
-  readonly input: Input<{
-    readonly policy: RecognitionPolicy;
-    /** Null for the default id. */
-    readonly policyId: string | null;
-  }>;
-}
-
-export const setRecognitionPolicy: Handler<SetRecognitionPolicy> = (na, unit, command) => {
-  authenticateOperator(na, unit, command.operator, 'privileged');
-  const { policy, policyId: givenId } = accept(command.input);
+export const setRecognitionPolicy: Handler<'setRecognitionPolicy'> = (
+  _na,
+  unit,
+  { policy, policyId: givenId },
+) => {
   const local = policy.local_sovereign_id;
   const policyId = givenId ?? `recognition-${local}`;
   const stored = { policyId, json: canonicalJson(policy), setAt: unit.at };
@@ -43,28 +33,20 @@ export const setRecognitionPolicy: Handler<SetRecognitionPolicy> = (na, unit, co
     local_sovereign_id: local,
     recognized_issuer_count: policy.recognized_issuers.length,
   });
-  return jsonText({ policy_id: policyId, local_sovereign_id: local, active: true });
+  return { policy_id: policyId, local_sovereign_id: local, active: true };
 };
 
-export const readRecognitionPolicy: Handler<null> = (na) => {
+export const readRecognitionPolicy: Handler<'readRecognitionPolicy'> = (na) => {
   const policy = na.subjects.committed('recognition-policy', ACTIVE_POLICY);
   if (policy === undefined) throw new Refusal('recognition_policy_not_configured');
-  return policy.context.json;
+  return new JsonText(policy.context.json);
 };
 
-export interface ImportFeed {
-  readonly operator: OperatorClaim;
-  readonly input: Input<{
-    readonly feed: SovereignRevocationFeed;
-    /** Candidate keys as given; null takes those of active treaties with the issuer. */
-    readonly issuerKeys: readonly string[] | null;
-    readonly expectedIssuer: string | null;
-  }>;
-}
-
-export const importFeed: Handler<ImportFeed> = (na, unit, command) => {
-  authenticateOperator(na, unit, command.operator, 'privileged');
-  const { feed, issuerKeys, expectedIssuer } = accept(command.input);
+export const importFeed: Handler<'importFeed'> = (
+  na,
+  unit,
+  { feed, issuerKeys, expectedIssuer },
+) => {
   const issuer = feed.issuer_sovereign_id;
   const keys = issuerKeys ?? treatyKeysOf(na, issuer, unit.at);
   if (keys.length === 0) {
@@ -102,7 +84,7 @@ export const importFeed: Handler<ImportFeed> = (na, unit, command) => {
   }
   const about = { ...feedDetails(feed), revoked_count: imported.revokedCount };
   unit.audit('sovereign_revocation_feed_imported', about);
-  return jsonText({ accepted: true, reason: 'accepted', ...about });
+  return { accepted: true, reason: 'accepted', ...about };
 };
 
 const FEED_REASONS = {
@@ -135,28 +117,12 @@ function feedDetails({ feed_id, issuer_sovereign_id, sequence }: SovereignRevoca
   return { feed_id, issuer_sovereign_id, sequence };
 }
 
-export interface RevocationQuestion {
-  readonly attestation: { readonly id: string; readonly issuer: string } | null;
-  readonly treatyId: string | null;
-}
-
-/** What a stateless verification needs of our state; it is all a verification ever learns. */
-export interface RevocationKnowledge {
-  readonly attestation_revoked_here: boolean;
-  readonly attestation_revoked_by_feed: boolean;
-  readonly treaty_revoked: boolean;
-}
-
-export const askRevocations: Handler<RevocationQuestion> = (
-  na,
-  _unit,
-  { attestation, treatyId },
-) => {
+export const askRevocations: Handler<'askRevocations'> = (na, { attestation, treatyId }) => {
   const knowledge: RevocationKnowledge = {
     attestation_revoked_here: attestation !== null && isRevokedHere(na, attestation.id),
     attestation_revoked_by_feed:
       attestation !== null && na.recognition.revocationsOf(attestation.issuer).has(attestation.id),
     treaty_revoked: treatyId !== null && isTreatyRevoked(na, treatyId),
   };
-  return JSON.stringify(knowledge);
+  return { ...knowledge };
 };

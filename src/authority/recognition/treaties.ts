@@ -1,47 +1,23 @@
 /** Recognition treaties (wire rules 4.13). */
 import type { Treaty, TreatyRefusal } from '../../../machines/recognition-treaty.ts';
-import type { Input, OperatorClaim } from '../../contract/claims.ts';
-import type { JsonObject } from '../../json/value.ts';
-import { canonicalJson, jsonText } from '../../json/write.ts';
+import type { TreatyFilter, TreatyTerms } from '../../contract/inputs.ts';
+import { canonicalJson, JsonText } from '../../json/write.ts';
 import type { Issuer } from '../../records/issuer.ts';
-import {
-  type RecognitionTreaty,
-  readRecognitionTreaty,
-  type TreatyScope,
-} from '../../records/recognition-treaty.ts';
+import { type RecognitionTreaty, readRecognitionTreaty } from '../../records/recognition-treaty.ts';
 import { signRecord } from '../../records/signed-record.ts';
 import { Refusal } from '../../refusal.ts';
 import { formatInstant } from '../../timestamp.ts';
 import { isLifecycleActive, lifecycleOf } from '../../views/lifecycle.ts';
 import type { Edge } from '../../views/recognition-index.ts';
-import type { Authority, Handler } from '../engine/execute.ts';
-import { accept } from '../engine/input.ts';
+import type { Handler } from '../engine/admission.ts';
+import type { Authority } from '../engine/execute.ts';
 import { refusalIn } from '../engine/refusals.ts';
-import type { UnitOfWork } from '../engine/unit-of-work.ts';
-import { authenticateOperator } from '../enrolment/operator-keys.ts';
 import { issuerOf } from '../protocol/issuer.ts';
 import { assertOwnIssuer } from './own-issuer.ts';
 
 const HOUR = 3_600_000;
 
-export interface TreatyTerms {
-  readonly subject: string;
-  readonly subjectKeys: readonly string[];
-  readonly scope: TreatyScope;
-  readonly validityHours: number;
-  readonly metadata: JsonObject;
-  /** Null for this network's own name. */
-  readonly issuer: string | null;
-}
-
-export interface IssueTreaty {
-  readonly operator: OperatorClaim;
-  readonly input: Input<TreatyTerms>;
-}
-
-export const issueTreaty: Handler<IssueTreaty> = (na, unit, command) => {
-  authenticateOperator(na, unit, command.operator, 'privileged');
-  const terms = accept(command.input);
+export const issueTreaty: Handler<'issueTreaty'> = (na, unit, terms) => {
   const issuer = terms.issuer ?? na.settings.networkName;
   assertOwnIssuer(na, issuer, 'wrong_issuer');
   const record = buildTreaty({ ...issuerOf(na, unit), sovereignId: issuer }, terms);
@@ -64,7 +40,7 @@ export const issueTreaty: Handler<IssueTreaty> = (na, unit, command) => {
     subject_sovereign_id: terms.subject,
     allowed_roles: terms.scope.allowed_roles,
   });
-  return json;
+  return new JsonText(json);
 };
 
 /** The signed treaty of a sovereign: the terms' own issuer is not looked at. */
@@ -93,41 +69,26 @@ function endOf({ validityHours }: TreatyTerms, now: number): number {
   return now + validityHours * HOUR;
 }
 
-export interface RevokeTreaty {
-  readonly operator: OperatorClaim;
-  readonly treatyId: string;
-  readonly input: Input<{ readonly reason: string }>;
-}
-
-export const revokeTreaty: Handler<RevokeTreaty> = (na, unit, command) => {
-  authenticateOperator(na, unit, command.operator, 'privileged');
-  const { treatyId } = command;
-  const { reason } = accept(command.input);
+export const revokeTreaty: Handler<'revokeTreaty'> = (_na, unit, { treatyId, reason }) => {
   const event = { type: 'revoke' as const, at: unit.at, reason };
   const refused = refusalIn<TreatyRefusal>(unit.send('recognition-treaty', treatyId, event));
   if (refused !== null) throw new Refusal(refused.refusal);
   unit.audit('recognition_treaty_revoked', { treaty_id: treatyId, reason });
-  return jsonText({ treaty_id: treatyId, status: 'revoked' });
+  return { treaty_id: treatyId, status: 'revoked' };
 };
 
-export interface TreatyFilter {
-  readonly issuer: string | null;
-  readonly subject: string | null;
-  readonly status: string | null;
-}
-
-export const listTreaties: Handler<TreatyFilter> = (na, unit, filter) => {
+export const listTreaties: Handler<'listTreaties'> = (na, filter, at) => {
   const rows = na.recognition
     .edges()
     .filter((edge) => passes(edge, filter))
-    .map((edge) => rowOf(edge, unit));
-  return `{"count":${rows.length},"recognition_treaties":[${rows.join(',')}]}`;
+    .map((edge) => rowOf(edge, at));
+  return { count: rows.length, recognition_treaties: rows };
 };
 
-export const readTreaty: Handler<{ readonly treatyId: string }> = (na, unit, { treatyId }) => {
+export const readTreaty: Handler<'readTreaty'> = (na, { treatyId }, at) => {
   const edge = na.recognition.edge(treatyId);
   if (edge === undefined) throw new Refusal('treaty_not_found');
-  return rowOf(edge, unit);
+  return rowOf(edge, at);
 };
 
 /** Whether we hold the treaty as revoked. */
@@ -163,13 +124,13 @@ function passes(edge: Edge, filter: TreatyFilter): boolean {
   );
 }
 
-function rowOf(edge: Edge, unit: UnitOfWork): string {
-  const lifecycle = lifecycleOf(edge.treaty, unit.at);
-  const rest = jsonText({
+function rowOf(edge: Edge, at: number) {
+  const lifecycle = lifecycleOf(edge.treaty, at);
+  return {
+    treaty: new JsonText(edge.treaty.json),
     status: statusOf(edge),
     revoked_at: lifecycle.revoked_at,
     revocation_reason: lifecycle.revocation_reason,
     lifecycle,
-  });
-  return `{"treaty":${edge.treaty.json},${rest.slice(1)}`;
+  };
 }

@@ -9,7 +9,7 @@ import { sha256Hex } from '../../crypto/digest.ts';
 import { SEED_BYTES, signerFromSeed, verifySignature } from '../../crypto/ed25519.ts';
 import { parseJson } from '../../json/parse.ts';
 import type { JsonObject } from '../../json/value.ts';
-import { canonicalJson, jsonText } from '../../json/write.ts';
+import { canonicalJson } from '../../json/write.ts';
 import type { Issuer } from '../../records/issuer.ts';
 import {
   type MembershipAttestation,
@@ -18,7 +18,8 @@ import {
 import { type RecognitionTreaty, readRecognitionTreaty } from '../../records/recognition-treaty.ts';
 import { verifyAttestationWithTreaty } from '../../records/recognition-verification.ts';
 import { readRevocationFeed, type SovereignRevocationFeed } from '../../records/revocation-feed.ts';
-import type { Authority, Handler } from '../engine/execute.ts';
+import type { Handler } from '../engine/admission.ts';
+import type { Authority } from '../engine/execute.ts';
 import { refusalIn } from '../engine/refusals.ts';
 import { MACHINES } from '../engine/subjects.ts';
 import type { UnitOfWork } from '../engine/unit-of-work.ts';
@@ -31,7 +32,7 @@ import { buildTreaty } from './treaties.ts';
 const PEER = 'trust-cycle-peer';
 const ROLE = 'role:trust-cycle';
 
-export const runTrustCycle: Handler<null> = (na, unit) => {
+export const runTrustCycle: Handler<'runTrustCycle'> = (na, unit) => {
   const started = na.runtime.elapsed();
   const { passed, failedStep } = walkTrustCycle(issuerOf(na, unit), inventedPeer(na, unit));
   const outcome = {
@@ -42,7 +43,7 @@ export const runTrustCycle: Handler<null> = (na, unit) => {
   };
   const details = { ...outcome, digest: sha256Hex(canonicalJson(outcome)) };
   unit.audit('trust_cycle_completed', details);
-  return jsonText(details);
+  return details;
 };
 
 function inventedPeer({ runtime }: Authority, { at }: UnitOfWork): Issuer {

@@ -1,0 +1,99 @@
+/** Every command and query with its handler. Who may make a call stands in `contract/calls.ts`. */
+import type { Handlers } from './engine/admission.ts';
+import {
+  countAgents,
+  listAgents,
+  readAgent,
+  registerAgent,
+  removeAgent,
+} from './enrolment/agents.ts';
+import { heartbeat, join, renew } from './enrolment/certificates.ts';
+import { createInvites } from './enrolment/invites.ts';
+import { revokeOperatorKey } from './enrolment/operator-keys.ts';
+import {
+  ensurePolicy,
+  publishPolicy,
+  readPolicyHistory,
+  rollBackPolicy,
+} from './enrolment/policies.ts';
+import { revokeCertificate } from './enrolment/revocations.ts';
+import { closeRoster, countNodes, openRoster, readRoster } from './liveness/roster.ts';
+import { acceptAgreement, counterOffer, offerCapabilities } from './protocol/agreements.ts';
+import { decideBoundary } from './protocol/boundary.ts';
+import { assembleConsensus, castVote } from './protocol/consensus.ts';
+import { createLicensePolicy, declareIntent } from './protocol/data-usage.ts';
+import { commitCapabilities, nullifyProof } from './protocol/disclosure.ts';
+import { buildEvidence } from './protocol/evidence.ts';
+import { refreshCrl } from './publication/crl.ts';
+import { refreshDashboard } from './publication/dashboard.ts';
+import { readForeignFeed } from './publication/feed.ts';
+import { refreshGraph, trustPath } from './publication/graph.ts';
+import { awaitPublications, checkReadiness, readCounts } from './publication/health.ts';
+import {
+  issueAttestation,
+  listAttestations,
+  readAttestation,
+  revokeAttestation,
+} from './recognition/attestations.ts';
+import {
+  askRevocations,
+  importFeed,
+  readRecognitionPolicy,
+  setRecognitionPolicy,
+} from './recognition/recognition.ts';
+import { issueTreaty, listTreaties, readTreaty, revokeTreaty } from './recognition/treaties.ts';
+import { runTrustCycle } from './recognition/trust-cycle.ts';
+
+export const HANDLERS: Handlers = {
+  offerCapabilities,
+  counterOffer,
+  acceptAgreement,
+  decideBoundary,
+  buildEvidence,
+  commitCapabilities,
+  nullifyProof,
+  castVote,
+  assembleConsensus,
+  createLicensePolicy,
+  declareIntent,
+  join,
+  heartbeat,
+  renew,
+  createInvites,
+  revokeCertificate,
+  revokeOperatorKey,
+  countNodes,
+  openRoster,
+  readRoster,
+  closeRoster,
+  ensurePolicy,
+  publishPolicy,
+  rollBackPolicy,
+  readPolicyHistory,
+  refreshCrl,
+  registerAgent,
+  removeAgent,
+  countAgents,
+  listAgents,
+  readAgent,
+  issueAttestation,
+  revokeAttestation,
+  listAttestations,
+  readAttestation,
+  setRecognitionPolicy,
+  readRecognitionPolicy,
+  issueTreaty,
+  revokeTreaty,
+  listTreaties,
+  readTreaty,
+  importFeed,
+  readForeignFeed,
+  askRevocations,
+  refreshGraph,
+  refreshDashboard,
+  runTrustCycle,
+  awaitPublications,
+  trustPath,
+  readCounts,
+  checkReadiness,
+};

@@ -1,0 +1,156 @@
+/**
+ * The one door to the commands and queries: who calls is judged here, by what `contract/calls.ts` states,
+ * before a handler sees anything. Handlers get values; they never see headers, verdicts on headers, or a
+ * body that did not pass its schema.
+ */
+import type { Tier } from '../../../machines/operator-key.ts';
+import {
+  CALLS,
+  type CallName,
+  type NodeCallName,
+  type OperatorCall,
+  requiredTier,
+  type Taken,
+} from '../../contract/calls.ts';
+import type { Input, NodeClaim, NodeProofVerdict, OperatorClaim } from '../../contract/claims.ts';
+import type { Writable } from '../../json/write.ts';
+import { Refusal } from '../../refusal.ts';
+import { authenticateOperator } from '../enrolment/operator-keys.ts';
+import type { Authority, Run } from './execute.ts';
+import {
+  judgeNonce,
+  NODE_PROOFS,
+  type NodeProofRule,
+  type ProvenRequest,
+  settleRefusal,
+  spendNonce,
+} from './node-proof.ts';
+import type { UnitOfWork } from './unit-of-work.ts';
+
+type AccessOf<Name extends CallName> = (typeof CALLS)[Name]['access'];
+type KindOf<Name extends CallName> = (typeof CALLS)[Name]['kind'];
+
+/** Carries out an admitted call and returns what is answered. */
+export type Handler<Name extends CallName> =
+  KindOf<Name> extends 'query'
+    ? QueryHandler<Taken<Name>>
+    : AccessOf<Name> extends 'node'
+      ? NodeHandler<Taken<Name>>
+      : AccessOf<Name> extends 'operator' | 'operator-privileged'
+        ? OperatorHandler<Taken<Name>>
+        : CommandHandler<Taken<Name>>;
+
+export type CommandHandler<Given> = (na: Authority, unit: UnitOfWork, given: Given) => Writable;
+/** Reads committed state as of `at`, milliseconds since the epoch. */
+export type QueryHandler<Given> = (na: Authority, given: Given, at: number) => Writable;
+export type OperatorHandler<Given> = (
+  na: Authority,
+  unit: UnitOfWork,
+  given: Given,
+  operator: Pick<OperatorClaim, 'keyId' | 'remoteAddr'>,
+) => Writable;
+/** `proof` is the verdict on the node's proof, its nonce included. */
+export type NodeHandler<Given> = (
+  na: Authority,
+  unit: UnitOfWork,
+  given: Given,
+  proof: NodeProofVerdict,
+) => Writable;
+
+export type Handlers = { readonly [Name in CallName]: Handler<Name> };
+
+/** Every call behind its access; a handler whose call states none stops the start. */
+export function admitCalls(handlers: Handlers): ReadonlyMap<string, Run<never>> {
+  return new Map(
+    Object.entries(handlers).map(([name, handler]) => [name, admit(name as CallName, handler)]),
+  );
+}
+
+function admit(name: CallName, handler: Handlers[CallName]): Run<never> {
+  const { access, kind } = CALLS[name] ?? {};
+  switch (access) {
+    case 'operator':
+    case 'operator-privileged': {
+      const tier = requiredTier(access);
+      return kind === 'query'
+        ? operatorQuery(handler as QueryHandler<unknown>, tier)
+        : operatorCommand(handler as OperatorHandler<unknown>, tier);
+    }
+    case 'node':
+      return nodeCommand(handler as NodeHandler<NodeCall>, NODE_PROOFS[name as NodeCallName]);
+    case 'public':
+    case 'internal':
+      return kind === 'query'
+        ? readOnly(handler as QueryHandler<unknown>)
+        : (handler as CommandHandler<never>);
+    default:
+      throw new Error(`The call ${name} states no access`);
+  }
+}
+
+function operatorCommand(
+  handler: OperatorHandler<unknown>,
+  tier: Tier,
+): Run<OperatorCall<unknown>> {
+  return (na, unit, { operator, input }) => {
+    authenticateOperator(na, unit, operator, tier);
+    return handler(na, unit, accepted(input), operator);
+  };
+}
+
+function operatorQuery(handler: QueryHandler<unknown>, tier: Tier): Run<OperatorCall<unknown>> {
+  return (na, unit, { operator, input }) => {
+    authenticateOperator(na, unit, operator, tier);
+    return handler(na, accepted(input), unit.at);
+  };
+}
+
+function readOnly(handler: QueryHandler<unknown>): Run<unknown> {
+  return (na, unit, given) => handler(na, given, unit.at);
+}
+
+/** The node is null where a proof is optional and none was sent. */
+interface NodeCall {
+  readonly node: NodeClaim | null;
+  readonly certId?: string;
+}
+
+function nodeCommand(handler: NodeHandler<NodeCall>, rule: NodeProofRule): Run<NodeCall> {
+  return (na, unit, call) =>
+    isProven(call)
+      ? provenCommand(na, unit, call, handler, rule)
+      : handler(na, unit, call, 'missing_fields');
+}
+
+function isProven(call: NodeCall): call is ProvenRequest {
+  return call.node !== null;
+}
+
+function provenCommand(
+  na: Authority,
+  unit: UnitOfWork,
+  call: ProvenRequest,
+  handler: NodeHandler<NodeCall>,
+  rule: NodeProofRule,
+): Writable {
+  const proof = judgeNonce(na, call.node, rule);
+  try {
+    if (rule.first) {
+      if (proof !== 'valid') throw new Refusal('node_auth_failed');
+      spendNonce(na, unit, call, rule);
+      return handler(na, unit, call, proof);
+    }
+    const answer = handler(na, unit, call, proof);
+    spendNonce(na, unit, call, rule);
+    return answer;
+  } catch (cause) {
+    if (cause instanceof Refusal) settleRefusal(na, unit, call, rule, proof, cause.refusal);
+    throw cause;
+  }
+}
+
+/** The value of a body that passed its schema; refuses with what the edge found otherwise. */
+function accepted<Given>(input: Input<Given>): Given {
+  if (input.ok) return input.value;
+  throw new Refusal(input.refusal, input.details);
+}

@@ -1,0 +1,103 @@
+/**
+ * What the authority adds to the edge's verdict on a node's proof: whether its nonce was used before
+ * (wire rules 3.1, checks 4 and 5), and what using it up means.
+ */
+import type { NodeCallName } from '../../contract/calls.ts';
+import type { NodeClaim, NodeProofVerdict } from '../../contract/claims.ts';
+import type { RefusalName } from '../../refusal.ts';
+import type { Authority } from './execute.ts';
+import type { UnitOfWork } from './unit-of-work.ts';
+
+/** Keys in refused requests are whatever a stranger wrote. */
+const MAX_AUDITED_LENGTH = 128;
+
+export interface NodeProofRule {
+  /** Names the nonces of one key that must not repeat. */
+  readonly scope: 'join' | 'node';
+  /** Whether nonces are looked for in the window of the key, which is in memory. */
+  readonly window: boolean;
+  /** Whether nonces are durable, and so outlive the window. */
+  readonly durable: boolean;
+  /** True when the proof is optional and is judged before anything else; else the machine judges it. */
+  readonly first: boolean;
+}
+
+const ON_AGENT_ROUTES = { scope: 'node', window: true, durable: true, first: true } as const;
+
+export const NODE_PROOFS: Readonly<Record<NodeCallName, NodeProofRule>> = {
+  join: { scope: 'join', window: false, durable: true, first: false },
+  heartbeat: { scope: 'node', window: true, durable: false, first: false },
+  renew: { scope: 'node', window: true, durable: true, first: false },
+  registerAgent: ON_AGENT_ROUTES,
+  removeAgent: ON_AGENT_ROUTES,
+};
+
+/** The nonce is judged after the timestamp and before the signature. */
+export function judgeNonce(na: Authority, node: NodeClaim, rule: NodeProofRule): NodeProofVerdict {
+  const { verdict, publicKey, nonce, signedAt } = node;
+  if (verdict !== 'valid' && verdict !== 'invalid_signature') return verdict;
+  if (rule.window) {
+    const found = na.windows.check(publicKey, nonce, signedAt);
+    if (found !== 'fresh') return found;
+  }
+  const isSpent = rule.durable && na.nonces.isSpent(scopeOf(node, rule), nonce);
+  return isSpent ? 'nonce_replay' : verdict;
+}
+
+/** A proof with the certificate that the request is about, if it is about one. */
+export interface ProvenRequest {
+  readonly node: NodeClaim;
+  readonly certId?: string;
+}
+
+/** Uses up the nonce of an accepted request. */
+export function spendNonce(
+  na: Authority,
+  unit: UnitOfWork,
+  request: ProvenRequest,
+  rule: NodeProofRule,
+): void {
+  const { node } = request;
+  if (rule.window) claimNonce(na, unit, request);
+  if (rule.durable) unit.spend(na.nonces.spend(scopeOf(node, rule), node.nonce, unit.at));
+}
+
+/** Refusals that come after the proof: the request was genuine, so its nonce is used up. */
+const AFTER_PROOF: ReadonlySet<RefusalName> = new Set([
+  'certificate_not_yet_valid',
+  'certificate_expired',
+  'certificate_superseded',
+  'request_validation_failed',
+  'renewal_role_change_forbidden',
+]);
+
+/** Notes what a refused request leaves behind: a failed proof in the audit log, or a used nonce. */
+export function settleRefusal(
+  na: Authority,
+  unit: UnitOfWork,
+  request: ProvenRequest,
+  rule: NodeProofRule,
+  proof: NodeProofVerdict,
+  refusal: RefusalName,
+): void {
+  const { node } = request;
+  if (refusal === 'node_auth_failed') {
+    unit.audit('node_auth_failed', {
+      scope: scopeOf(node, rule).slice(0, MAX_AUDITED_LENGTH),
+      reason: proof,
+      remote_addr: node.remoteAddr,
+    });
+  } else if (rule.window && proof === 'valid' && AFTER_PROOF.has(refusal)) {
+    claimNonce(na, unit, request);
+  }
+}
+
+/** The window comes first: it begins at what the node signed before this request. */
+function claimNonce(na: Authority, unit: UnitOfWork, { node, certId }: ProvenRequest): void {
+  na.windows.claim(node.publicKey, node.nonce, node.signedAt, unit.at);
+  if (certId !== undefined) na.liveness.noteSigned(certId, node.signedAt);
+}
+
+function scopeOf({ publicKey }: NodeClaim, { scope }: NodeProofRule): string {
+  return `${scope}:${publicKey}`;
+}

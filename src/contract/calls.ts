@@ -1,0 +1,184 @@
+/**
+ * Everything the edge can ask of the authority, with what each call takes and who may make it. This is
+ * the one place where access is stated: routes take their access class from here, and the authority
+ * admits callers by it.
+ */
+import type { Tier } from '../../machines/operator-key.ts';
+import type { OfferRequest } from '../records/agreement.ts';
+import type { CapabilityMembershipProof } from '../records/capability-disclosure.ts';
+import type { DeclaredAccess, LicenseTerms } from '../records/data-usage.ts';
+import type { Answer } from './answers.ts';
+import type { Input, OperatorClaim } from './claims.ts';
+import type {
+  AcceptAgreement,
+  AssembleConsensus,
+  AttestationFilter,
+  AttestationTerms,
+  BuildEvidence,
+  CastVote,
+  CommitCapabilities,
+  CounterOffer,
+  DecideBoundary,
+  Heartbeat,
+  ImportFeed,
+  InviteTerms,
+  Join,
+  PolicyTerms,
+  RegisterAgent,
+  RemoveAgent,
+  Renew,
+  RevocationQuestion,
+  RevokeAttestation,
+  RevokeCertificate,
+  RevokeOperatorKey,
+  RevokeTreaty,
+  RollBackPolicy,
+  SetRecognitionPolicy,
+  TreatyFilter,
+  TreatyTerms,
+} from './inputs.ts';
+
+export type CallAccess =
+  | 'public'
+  /** Made by other parts of this service only; no route stands for it. */
+  | 'internal'
+  /** The caller proves possession of a node key. */
+  | 'node'
+  | 'operator'
+  | 'operator-privileged';
+
+/** Commands change state; queries read what is committed and change nothing. */
+type CallKind = 'command' | 'query';
+
+export interface Declaration<
+  Taken = unknown,
+  Access extends CallAccess = CallAccess,
+  Kind extends CallKind = CallKind,
+> {
+  readonly access: Access;
+  readonly kind: Kind;
+  /** Never set: it only carries the type of what the call takes. */
+  readonly taken?: Taken;
+}
+
+const command = <Taken>() =>
+  ({ access: 'public', kind: 'command' }) as Declaration<Taken, 'public', 'command'>;
+const query = <Taken>() =>
+  ({ access: 'public', kind: 'query' }) as Declaration<Taken, 'public', 'query'>;
+const internalCommand = <Taken>() =>
+  ({ access: 'internal', kind: 'command' }) as Declaration<Taken, 'internal', 'command'>;
+const internalQuery = <Taken>() =>
+  ({ access: 'internal', kind: 'query' }) as Declaration<Taken, 'internal', 'query'>;
+const nodeCommand = <Taken>() =>
+  ({ access: 'node', kind: 'command' }) as Declaration<Taken, 'node', 'command'>;
+const standardCommand = <Taken>() =>
+  ({ access: 'operator', kind: 'command' }) as Declaration<Taken, 'operator', 'command'>;
+const standardQuery = <Taken>() =>
+  ({ access: 'operator', kind: 'query' }) as Declaration<Taken, 'operator', 'query'>;
+const privilegedCommand = <Taken>() =>
+  ({ access: 'operator-privileged', kind: 'command' }) as Declaration<
+    Taken,
+    'operator-privileged',
+    'command'
+  >;
+
+/** Commands that build and sign records of the trust protocol. */
+const TRUST_CALLS = {
+  offerCapabilities: standardCommand<OfferRequest>(),
+  counterOffer: standardCommand<CounterOffer>(),
+  acceptAgreement: standardCommand<AcceptAgreement>(),
+  decideBoundary: standardCommand<DecideBoundary>(),
+  buildEvidence: standardCommand<BuildEvidence>(),
+  commitCapabilities: standardCommand<CommitCapabilities>(),
+  nullifyProof: standardCommand<CapabilityMembershipProof>(),
+  castVote: standardCommand<CastVote>(),
+  assembleConsensus: standardCommand<AssembleConsensus>(),
+  createLicensePolicy: standardCommand<LicenseTerms>(),
+  declareIntent: standardCommand<DeclaredAccess>(),
+} as const;
+
+export const CALLS = {
+  join: nodeCommand<Join>(),
+  heartbeat: nodeCommand<Heartbeat>(),
+  renew: nodeCommand<Renew>(),
+  registerAgent: nodeCommand<RegisterAgent>(),
+  removeAgent: nodeCommand<RemoveAgent>(),
+
+  createInvites: standardCommand<InviteTerms>(),
+  revokeCertificate: privilegedCommand<RevokeCertificate>(),
+  revokeOperatorKey: privilegedCommand<RevokeOperatorKey>(),
+  publishPolicy: privilegedCommand<PolicyTerms>(),
+  rollBackPolicy: privilegedCommand<RollBackPolicy>(),
+  readPolicyHistory: standardQuery<null>(),
+  openRoster: standardQuery<null>(),
+  readRoster: internalQuery<number>(),
+  closeRoster: internalQuery<number>(),
+
+  issueAttestation: privilegedCommand<AttestationTerms>(),
+  revokeAttestation: privilegedCommand<RevokeAttestation>(),
+  issueTreaty: privilegedCommand<TreatyTerms>(),
+  revokeTreaty: privilegedCommand<RevokeTreaty>(),
+  setRecognitionPolicy: privilegedCommand<SetRecognitionPolicy>(),
+  importFeed: privilegedCommand<ImportFeed>(),
+  ...TRUST_CALLS,
+
+  countNodes: query<null>(),
+  countAgents: query<null>(),
+  listAgents: query<{ readonly capability: string }>(),
+  readAgent: query<{ readonly nodePublicKey: string }>(),
+  listAttestations: query<AttestationFilter>(),
+  readAttestation: query<{ readonly attestationId: string }>(),
+  listTreaties: query<TreatyFilter>(),
+  readTreaty: query<{ readonly treatyId: string }>(),
+  readRecognitionPolicy: query<null>(),
+  readForeignFeed: query<{ readonly issuer: string }>(),
+  askRevocations: query<RevocationQuestion>(),
+  trustPath: query<{ readonly from: string; readonly to: string }>(),
+  checkReadiness: query<null>(),
+
+  ensurePolicy: command<null>(),
+  refreshCrl: command<null>(),
+  refreshGraph: command<null>(),
+  refreshDashboard: command<null>(),
+  awaitPublications: query<null>(),
+  runTrustCycle: internalCommand<null>(),
+  readCounts: internalQuery<null>(),
+} as const;
+
+export type CallName = keyof typeof CALLS;
+export type TrustCall = keyof typeof TRUST_CALLS;
+
+/** What the call takes, once its caller was admitted. */
+export type Taken<Name extends CallName> =
+  (typeof CALLS)[Name] extends Declaration<infer Given> ? Given : never;
+
+export type OperatorCallName = {
+  [Name in CallName]: (typeof CALLS)[Name]['access'] extends 'operator' | 'operator-privileged'
+    ? Name
+    : never;
+}[CallName];
+
+export type NodeCallName = {
+  [Name in CallName]: (typeof CALLS)[Name]['access'] extends 'node' ? Name : never;
+}[CallName];
+
+/** What an operator sends: the body counts once the caller was admitted, even when it is malformed. */
+export interface OperatorCall<Given> {
+  readonly operator: OperatorClaim;
+  readonly input: Input<Given>;
+}
+
+export type CallOf<Name extends CallName> = Name extends OperatorCallName
+  ? OperatorCall<Taken<Name>>
+  : Taken<Name>;
+
+/** Makes one call; the answer is a promise when something has to be stored first. */
+export type Call = <Name extends CallName>(
+  name: Name,
+  call: CallOf<Name>,
+) => Answer | Promise<Answer>;
+
+/** The tier that an operator call needs. */
+export function requiredTier(access: 'operator' | 'operator-privileged'): Tier {
+  return access === 'operator' ? 'standard' : 'privileged';
+}

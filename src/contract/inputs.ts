@@ -1,0 +1,191 @@
+/** What each call takes: plain, serializable values, already checked by the edge. */
+import type { JsonObject } from '../json/value.ts';
+import type { AgentDescriptor } from '../records/agent-descriptor.ts';
+import type {
+  AgreementRecord,
+  CapabilityCounter,
+  CapabilityOffer,
+  RequestedTerms,
+} from '../records/agreement.ts';
+import type { BoundaryRequest } from '../records/boundary-decision.ts';
+import type { Ballots } from '../records/consensus-proof.ts';
+import type { JustificationProof } from '../records/justification-proof.ts';
+import type { RecognitionPolicy } from '../records/recognition-policy.ts';
+import type { TreatyScope } from '../records/recognition-treaty.ts';
+import type { SovereignRevocationFeed } from '../records/revocation-feed.ts';
+import type { RevocationReason } from '../records/revocation-list.ts';
+import type { TrustDecision } from '../records/trust-evidence.ts';
+import type { NodeClaim } from './claims.ts';
+
+export interface Join {
+  readonly node: NodeClaim;
+  readonly inviteToken: string;
+  readonly validityHours: number;
+}
+
+export interface Heartbeat {
+  readonly node: NodeClaim;
+  readonly certId: string;
+  readonly status: string;
+}
+
+export interface Renew {
+  readonly node: NodeClaim;
+  readonly certId: string;
+  readonly validityHours: number;
+  /** Roles the node claims; null when it claims none. */
+  readonly roles: readonly string[] | 'malformed' | null;
+}
+
+export interface RegisterAgent {
+  readonly descriptor: AgentDescriptor;
+  /** A signature of the descriptor verifies under the key inside it. */
+  readonly signatureValid: boolean;
+  /** The proof header, when it was sent in addition. */
+  readonly node: NodeClaim | null;
+  readonly remoteAddr: string;
+}
+
+export interface RemoveAgent {
+  readonly nodePublicKey: string;
+  /** The proof header, which stands in for an envelope. */
+  readonly node: NodeClaim | null;
+  /** The signed envelope; null when the proof header was sent. */
+  readonly envelope: { readonly signature: string; readonly valid: boolean } | null;
+  readonly remoteAddr: string;
+}
+
+export interface InviteTerms {
+  readonly roles: readonly string[];
+  readonly maxValidityHours: number;
+  readonly tokenExpiryHours: number;
+  readonly recipient: string | null;
+  /** How many tokens; null for one, answered in the short form. */
+  readonly count: number | null;
+}
+
+export interface RevokeCertificate {
+  readonly certId: string;
+  readonly reason: RevocationReason;
+}
+
+export interface RevokeOperatorKey {
+  readonly keyId: string;
+  readonly reason: string;
+}
+
+/** Members of a manifest that an operator chooses; the others are stamped. */
+export interface PolicyTerms {
+  /** Null for a new id. */
+  readonly policyId: string | null;
+  readonly content: { readonly [member: string]: unknown };
+}
+
+export interface RollBackPolicy {
+  readonly policyId: string;
+}
+
+export interface AttestationTerms {
+  readonly subjectId: string;
+  readonly roles: readonly string[];
+  readonly validityHours: number;
+  readonly subjectPublicKey: string | null;
+  readonly claims: JsonObject;
+  /** Null for this network's own name. */
+  readonly issuer: string | null;
+}
+
+export interface RevokeAttestation {
+  readonly attestationId: string;
+  readonly reason: string;
+}
+
+export interface AttestationFilter {
+  readonly issuer: string | null;
+  readonly subject: string | null;
+  readonly status: string | null;
+}
+
+export interface TreatyTerms {
+  readonly subject: string;
+  readonly subjectKeys: readonly string[];
+  readonly scope: TreatyScope;
+  readonly validityHours: number;
+  readonly metadata: JsonObject;
+  /** Null for this network's own name. */
+  readonly issuer: string | null;
+}
+
+export interface RevokeTreaty {
+  readonly treatyId: string;
+  readonly reason: string;
+}
+
+export interface TreatyFilter {
+  readonly issuer: string | null;
+  readonly subject: string | null;
+  readonly status: string | null;
+}
+
+export interface SetRecognitionPolicy {
+  readonly policy: RecognitionPolicy;
+  /** Null for the default id. */
+  readonly policyId: string | null;
+}
+
+export interface ImportFeed {
+  readonly feed: SovereignRevocationFeed;
+  /** Candidate keys as given; null takes those of active treaties with the issuer. */
+  readonly issuerKeys: readonly string[] | null;
+  readonly expectedIssuer: string | null;
+}
+
+export interface RevocationQuestion {
+  readonly attestation: { readonly id: string; readonly issuer: string } | null;
+  readonly treatyId: string | null;
+}
+
+/** What a stateless verification needs of our state; it is all a verification ever learns. */
+export interface RevocationKnowledge {
+  readonly attestation_revoked_here: boolean;
+  readonly attestation_revoked_by_feed: boolean;
+  readonly treaty_revoked: boolean;
+}
+
+export interface CounterOffer {
+  readonly offer: CapabilityOffer;
+  readonly terms: RequestedTerms;
+}
+
+/** Without a counter the offer itself is accepted. */
+export interface AcceptAgreement {
+  readonly offer: CapabilityOffer;
+  readonly counter: CapabilityCounter | null;
+}
+
+export interface DecideBoundary {
+  readonly agreement: AgreementRecord;
+  readonly request: BoundaryRequest;
+}
+
+export interface BuildEvidence {
+  readonly decision: TrustDecision;
+  /** Null for that of our graph. */
+  readonly graphDigest: string | null;
+}
+
+export interface CommitCapabilities {
+  readonly agreement: AgreementRecord;
+  readonly capabilities: readonly string[];
+}
+
+export interface CastVote {
+  readonly justification: JustificationProof;
+  readonly vote: boolean;
+  readonly reason: string | null;
+}
+
+export interface AssembleConsensus {
+  readonly justification: JustificationProof;
+  readonly ballots: Ballots;
+}

@@ -1,0 +1,64 @@
+/** Access is stated once, with the calls: routes and the authority both read it there. */
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { HANDLERS } from '../src/authority/commands.ts';
+import { admitCalls, type Handlers } from '../src/authority/engine/admission.ts';
+import { CALLS, type CallName } from '../src/contract/calls.ts';
+import { withAccess } from '../src/http/route.ts';
+import { ROUTES } from '../src/routes/table.ts';
+
+const ROUTE_FILES = fileURLToPath(new URL('../src/routes/', import.meta.url));
+
+test('a handler whose call states no access stops the start', () => {
+  const unstated = { ...HANDLERS, unstated: () => null } as unknown as Handlers;
+  assert.throws(() => admitCalls(unstated), /unstated states no access/);
+});
+
+test('every call has a handler, and every handler a call', () => {
+  assert.deepEqual(Object.keys(HANDLERS).sort(), Object.keys(CALLS).sort());
+});
+
+test('a route has the access of the call it stands for', () => {
+  for (const route of ROUTES) {
+    if (route.call === null) assert.match(route.access, /^(public|internal)$/, route.path);
+    else if (route.path === '/nodes') assert.equal(route.access, 'public-or-operator');
+    else assert.equal(route.access, CALLS[route.call].access, route.path);
+  }
+});
+
+test('every call of a node or an operator is made by one route', () => {
+  const guarded = (Object.keys(CALLS) as CallName[]).filter(
+    (name) => !['public', 'internal'].includes(CALLS[name].access),
+  );
+  const reached = ROUTES.map(({ call }) => call).filter((call) => call !== null);
+  for (const name of guarded) {
+    if (name === 'openRoster') continue; // GET /nodes makes it in place of `countNodes`.
+    assert.equal(reached.filter((call) => call === name).length, 1, name);
+  }
+});
+
+test('no route makes a guarded call but the one that it stands for', () => {
+  const sources = readdirSync(ROUTE_FILES).map((file) => readFileSync(ROUTE_FILES + file, 'utf8'));
+  const calls = sources.flatMap((text) => [...text.matchAll(/edge\.call\('(\w+)'/g)]);
+  const names = new Set(calls.map(([, name = '']) => name as CallName));
+  const stood = new Set(ROUTES.map(({ call }) => call));
+  for (const name of names) {
+    const { access } = CALLS[name];
+    const isOpen =
+      access === 'public' || ['readRoster', 'closeRoster', 'openRoster'].includes(name);
+    assert.ok(isOpen || stood.has(name), `${name} is made by no route that stands for it`);
+  }
+});
+
+test('the access class of an entry follows its call, also where operator headers change it', () => {
+  const roster = ROUTES.find(({ path }) => path === '/nodes');
+  const genesis = ROUTES.find(({ path }) => path === '/genesis');
+  assert.equal(roster?.access, 'public-or-operator');
+  assert.ok(genesis);
+  const { access: _access, call: _call, ...described } = genesis;
+  assert.equal(withAccess({ ...described, call: 'join' }).access, 'node');
+  assert.equal(withAccess({ ...described, call: 'importFeed' }).access, 'operator-privileged');
+  assert.equal(withAccess({ ...described, access: 'internal' }).access, 'internal');
+});
