@@ -2,7 +2,6 @@
 import type { OperatorKey, Tier } from '../../machines/operator-key.ts';
 import type { Treaty } from '../../machines/recognition-treaty.ts';
 import type { ImportedRevocation } from '../../machines/revocation-feed.ts';
-import { step } from '../../machines/step.ts';
 import type { Call } from '../contract/calls.ts';
 import { GRAPH_DOCUMENTS } from '../contract/documents.ts';
 import type { Signer } from '../crypto/ed25519.ts';
@@ -13,8 +12,9 @@ import { HANDLERS } from './commands.ts';
 import { admitCalls } from './engine/admission.ts';
 import { createAuditChain } from './engine/audit.ts';
 import { type Authority, type AuthoritySettings, execute, type Run } from './engine/execute.ts';
+import { transition } from './engine/kinds.ts';
 import { restoreSubjects } from './engine/restore.ts';
-import { createSubjects, MACHINES, type Subject, type SubjectListener } from './engine/subjects.ts';
+import { createSubjects, type Subject, type SubjectListener } from './engine/subjects.ts';
 import { createAgentIndex } from './enrolment/agent-index.ts';
 import { evictAgents } from './enrolment/agents.ts';
 import { createCertificateIndex } from './enrolment/certificate-index.ts';
@@ -186,6 +186,6 @@ function recognitionFollower(
 }
 
 function configuredKey(tier: Tier): Subject<'operator-key'> {
-  const { next } = step(MACHINES['operator-key'], undefined, { type: 'configure', tier });
+  const { next } = transition('operator-key', undefined, { type: 'configure', tier });
   return { version: 0, value: next.value, context: next.context as OperatorKey };
 }

@@ -2,7 +2,8 @@
 import type { Certificate } from '../../../machines/certificate.ts';
 import type { StoreContents, StoredLiveness, StoredSubject } from '../../store/store.ts';
 import type { LastContact, Liveness, StoredContact } from '../liveness/last-contact.ts';
-import { type Subject, type SubjectKind, type Subjects, toSubject } from './subjects.ts';
+import type { SubjectKind } from './kinds.ts';
+import { type Subject, type Subjects, toSubject } from './subjects.ts';
 
 export interface RestoreTarget {
   readonly subjects: Subjects;

@@ -4,18 +4,12 @@
  * in one transaction. When the command is refused, its changes of subjects are dropped, but what the
  * refusal itself leaves behind (audit entries, the nonce of a genuine request) stands.
  */
-import { type Emitted, step } from '../../../machines/step.ts';
+import type { Emitted } from '../../../machines/step.ts';
 import type { JsonObject } from '../../json/value.ts';
 import type { SpentNonce, SubjectWrite } from '../../store/store.ts';
 import type { AuditEvent } from './audit.ts';
-import {
-  MACHINES,
-  type Subject,
-  type SubjectKind,
-  type Subjects,
-  type SubjectTypes,
-  toSubject,
-} from './subjects.ts';
+import { addressOf, type SubjectKind, type SubjectTypes, transition } from './kinds.ts';
+import { type Subject, type Subjects, toSubject } from './subjects.ts';
 
 /** What follows a commit; the answer also waits for a promise that it returns. */
 export type Effect = () => Promise<void> | void;
@@ -45,7 +39,7 @@ export class UnitOfWork {
 
   /** The subject as this command would leave it. */
   current<Kind extends SubjectKind>(kind: Kind, id: string): Subject<Kind> | undefined {
-    const write = this.#staged?.get(`${kind} ${id}`);
+    const write = this.#staged?.get(addressOf(kind, id));
     return write === undefined
       ? this.#subjects.current(kind, id)
       : (toSubject(write) as Subject<Kind>);
@@ -54,7 +48,7 @@ export class UnitOfWork {
   /** The facts of a subject that is known to exist, because it just took an event. */
   existing<Kind extends SubjectKind>(kind: Kind, id: string): SubjectTypes[Kind]['context'] {
     const subject = this.current(kind, id);
-    if (subject === undefined) throw new Error(`${kind} ${id} does not exist`);
+    if (subject === undefined) throw new Error(`${addressOf(kind, id)} does not exist`);
     return subject.context;
   }
 
@@ -64,11 +58,11 @@ export class UnitOfWork {
     id: string,
     event: SubjectTypes[Kind]['event'],
   ): readonly Emitted[] {
-    const { next, emitted, changed } = step(MACHINES[kind], this.current(kind, id), event);
+    const { next, emitted, changed } = transition(kind, this.current(kind, id), event);
     if (changed) {
       const replaces = this.#subjects.current(kind, id)?.version ?? 0;
       this.#staged ??= new Map();
-      this.#staged.set(`${kind} ${id}`, {
+      this.#staged.set(addressOf(kind, id), {
         kind,
         id,
         version: replaces + 1,

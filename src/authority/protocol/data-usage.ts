@@ -2,12 +2,12 @@
  * Data-license policies and access intents (wire trust rules 5.10, 5.11). The policy in force lives in
  * process memory only, as the spec has it: after a restart it must be posted again.
  */
-import { licensePolicyMachine } from '../../../machines/data-license-policy.ts';
-import { type Resting, step } from '../../../machines/step.ts';
+import type { Resting } from '../../../machines/step.ts';
 import { publishedDocument } from '../../contract/documents.ts';
 import { JsonText, jsonText } from '../../json/write.ts';
 import { buildAccessIntent, buildLicensePolicy } from '../../records/data-usage.ts';
 import type { Handler } from '../engine/admission.ts';
+import { transition } from '../engine/kinds.ts';
 import { issuerOf } from './issuer.ts';
 
 /** The one policy subject; undefined until a policy is created. */
@@ -26,7 +26,7 @@ export const createLicensePolicy: Handler<'createLicensePolicy'> = (na, unit, te
   });
   unit.whenCommitted(() => {
     const event = { type: 'create', policy: { json } } as const;
-    na.license.policy = step(licensePolicyMachine, na.license.policy, event).next;
+    na.license.policy = transition('data-license-policy', na.license.policy, event).next;
     na.publisher.publish('data_license_policy', publishedDocument(json));
   });
   return new JsonText(json);

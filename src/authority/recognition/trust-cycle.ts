@@ -4,7 +4,7 @@
  * the end. Nothing of it is kept but one audit event, and no decision about anyone else changes.
  */
 import type { ImportedFeed, ImportedFeedRefusal } from '../../../machines/revocation-feed.ts';
-import { type Resting, step } from '../../../machines/step.ts';
+import type { Resting } from '../../../machines/step.ts';
 import { sha256Hex } from '../../crypto/digest.ts';
 import { SEED_BYTES, signerFromSeed, verifySignature } from '../../crypto/ed25519.ts';
 import { parseJson } from '../../json/parse.ts';
@@ -20,8 +20,8 @@ import { verifyAttestationWithTreaty } from '../../records/recognition-verificat
 import { readRevocationFeed, type SovereignRevocationFeed } from '../../records/revocation-feed.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/execute.ts';
+import { transition } from '../engine/kinds.ts';
 import { refusalIn } from '../engine/refusals.ts';
-import { MACHINES } from '../engine/subjects.ts';
 import type { UnitOfWork } from '../engine/unit-of-work.ts';
 import { issuerOf } from '../protocol/issuer.ts';
 import { feedRecord, signFeed } from '../publication/feed.ts';
@@ -154,7 +154,7 @@ function refusalOfImport(cycle: Cycle): ImportedFeedRefusal | null {
     revokedCount: feed.revoked_attestation_ids.length,
     importedAt: cycle.local.now,
   };
-  const { next, emitted } = step(MACHINES['revocation-feed'], cycle.imported, {
+  const { next, emitted } = transition('revocation-feed', cycle.imported, {
     type: 'import',
     feed: imported,
     signature: judgeSignature(feed, treaty.subject_public_keys),

@@ -1,0 +1,135 @@
+/**
+ * The kinds of trust subjects, and the one place where their machines run: every subject, stored or not,
+ * takes its events here.
+ */
+import {
+  type AgentRegistration,
+  type AgentRegistrationEvent,
+  agentRegistrationMachine,
+} from '../../../machines/agent-registration.ts';
+import {
+  type Attestation,
+  type AttestationEvent,
+  attestationMachine,
+} from '../../../machines/attestation.ts';
+import {
+  type Nullifier,
+  type NullifierEvent,
+  nullifierMachine,
+} from '../../../machines/capability-nullifier.ts';
+import {
+  type Certificate,
+  type CertificateEvent,
+  certificateMachine,
+} from '../../../machines/certificate.ts';
+import { type Crl, type CrlEvent, crlMachine } from '../../../machines/crl.ts';
+import {
+  type LicensePolicy,
+  type LicensePolicyEvent,
+  licensePolicyMachine,
+} from '../../../machines/data-license-policy.ts';
+import { type Invite, type InviteEvent, inviteMachine } from '../../../machines/invite.ts';
+import {
+  type OperatorKey,
+  type OperatorKeyEvent,
+  operatorKeyMachine,
+} from '../../../machines/operator-key.ts';
+import { type Policy, type PolicyEvent, policyMachine } from '../../../machines/policy.ts';
+import {
+  type RecognitionPolicyEvent,
+  recognitionPolicyMachine,
+  type StoredRecognitionPolicy,
+} from '../../../machines/recognition-policy.ts';
+import {
+  type Treaty,
+  type TreatyEvent,
+  treatyMachine,
+} from '../../../machines/recognition-treaty.ts';
+import {
+  type ImportedFeed,
+  type ImportedFeedEvent,
+  type ImportedRevocation,
+  type ImportedRevocationEvent,
+  importedRevocationMachine,
+  revocationFeedMachine,
+} from '../../../machines/revocation-feed.ts';
+import {
+  type SovereignFeed,
+  type SovereignFeedEvent,
+  sovereignFeedMachine,
+} from '../../../machines/sovereign-feed.ts';
+import { type Resting, type Step, step } from '../../../machines/step.ts';
+
+const MACHINES = {
+  invite: inviteMachine,
+  certificate: certificateMachine,
+  'operator-key': operatorKeyMachine,
+  policy: policyMachine,
+  crl: crlMachine,
+  'agent-registration': agentRegistrationMachine,
+  attestation: attestationMachine,
+  'sovereign-feed': sovereignFeedMachine,
+  'recognition-policy': recognitionPolicyMachine,
+  'recognition-treaty': treatyMachine,
+  'revocation-feed': revocationFeedMachine,
+  'imported-revocation': importedRevocationMachine,
+  'capability-nullifier': nullifierMachine,
+  'data-license-policy': licensePolicyMachine,
+} as const;
+
+export interface SubjectTypes {
+  readonly invite: { readonly context: Invite; readonly event: InviteEvent };
+  readonly certificate: { readonly context: Certificate; readonly event: CertificateEvent };
+  readonly 'operator-key': { readonly context: OperatorKey; readonly event: OperatorKeyEvent };
+  readonly policy: { readonly context: Policy; readonly event: PolicyEvent };
+  readonly crl: { readonly context: Crl; readonly event: CrlEvent };
+  readonly 'agent-registration': {
+    readonly context: AgentRegistration;
+    readonly event: AgentRegistrationEvent;
+  };
+  readonly attestation: { readonly context: Attestation; readonly event: AttestationEvent };
+  readonly 'sovereign-feed': {
+    readonly context: SovereignFeed;
+    readonly event: SovereignFeedEvent;
+  };
+  readonly 'recognition-policy': {
+    readonly context: StoredRecognitionPolicy;
+    readonly event: RecognitionPolicyEvent;
+  };
+  readonly 'recognition-treaty': { readonly context: Treaty; readonly event: TreatyEvent };
+  readonly 'revocation-feed': {
+    readonly context: ImportedFeed;
+    readonly event: ImportedFeedEvent;
+  };
+  readonly 'imported-revocation': {
+    readonly context: ImportedRevocation;
+    readonly event: ImportedRevocationEvent;
+  };
+  readonly 'capability-nullifier': {
+    readonly context: Nullifier;
+    readonly event: NullifierEvent;
+  };
+  /** In process memory only, as the spec has it: never part of a unit. */
+  readonly 'data-license-policy': {
+    readonly context: LicensePolicy;
+    readonly event: LicensePolicyEvent;
+  };
+}
+
+export type SubjectKind = keyof SubjectTypes;
+
+export const KINDS = Object.keys(MACHINES) as readonly SubjectKind[];
+
+/** The one spelling of a subject's address. */
+export function addressOf(kind: string, id: string): string {
+  return `${kind} ${id}`;
+}
+
+/** Sends one event to a subject at rest; `undefined` is a subject that does not exist yet. */
+export function transition<Kind extends SubjectKind>(
+  kind: Kind,
+  resting: Resting | undefined,
+  event: SubjectTypes[Kind]['event'],
+): Step {
+  return step(MACHINES[kind], resting, event);
+}
