@@ -4,6 +4,8 @@
  */
 
 const WINDOW_SIZE = 256;
+/** A nonce outlives every timestamp it could come with by this much. */
+const MARGIN_MS = 60_000;
 
 export type WindowVerdict = 'fresh' | 'nonce_replay' | 'stale_timestamp';
 
@@ -11,6 +13,8 @@ export interface NonceWindows {
   /** Whether a request signed at `signedAt` with this nonce may be accepted; claims nothing. */
   check(nodeKey: string, nonce: string, signedAt: number): WindowVerdict;
   claim(nodeKey: string, nonce: string, signedAt: number, now: number): void;
+  /** The clock was set back to `now`: floors that lie beyond it must not bar the present. */
+  clockSetBack(now: number): void;
 }
 
 /**
@@ -55,8 +59,14 @@ export function createNonceWindows(
     },
     claim(nodeKey, nonce, signedAt, now) {
       const window = windowOf(nodeKey);
-      dropOld(window, now - toleranceMs);
+      dropOld(window, now - toleranceMs - MARGIN_MS, now + toleranceMs);
       append(window, fingerprintOf(nonce), signedAt);
+    },
+    clockSetBack(now) {
+      // What was accepted before is then refused as after a crash: by being signed before now.
+      for (const window of windows.values()) {
+        if (window.floor > now + toleranceMs) window.floor = now;
+      }
     },
   };
 }
@@ -84,8 +94,12 @@ function holds({ first, size, ring }: NonceWindow, fingerprint: number): boolean
   return false;
 }
 
-/** Entries too old to be replayed go first; a full window gives up its first entry and raises its floor. */
-function dropOld(window: NonceWindow, tooOld: number): void {
+/**
+ * Entries that are too old go first, and a full window gives up its oldest one. The floor rises to whatever
+ * is given up, so it stays refused however late a request is judged and wherever the clock is set; an entry
+ * from beyond `latest` was signed under a clock that has been set back since, and must not bar the present.
+ */
+function dropOld(window: NonceWindow, tooOld: number, latest: number): void {
   const mask = capacityOf(window.ring) - 1;
   while (window.size > 0) {
     const signedAt = window.ring[2 * window.first + 1] ?? 0;
@@ -93,7 +107,7 @@ function dropOld(window: NonceWindow, tooOld: number): void {
     if (signedAt >= tooOld && !full) return;
     window.first = (window.first + 1) & mask;
     window.size -= 1;
-    if (full) window.floor = Math.max(window.floor, signedAt);
+    if (signedAt <= latest) window.floor = Math.max(window.floor, signedAt);
   }
 }
 
