@@ -501,6 +501,9 @@ async function renewWith(na: TestAuthority, roles: string | null): Promise<Recei
 }
 
 for (const path of [
+  '/attestations/verify',
+  '/attestations/verify-with-treaty',
+  '/recognition-treaties/verify',
   '/agreements/verify',
   '/boundary/verify',
   '/trust-evidence/verify',
@@ -509,12 +512,12 @@ for (const path of [
   '/consensus/verify',
   '/data-usage/verify',
 ]) {
-  test(`POST ${path} takes no body of more than 256 KiB, however much others take`, async () => {
+  test(`POST ${path} takes no body of more than 512 KiB, however much others take`, async () => {
     await using na = await startTestAuthority();
     const fill = (bytes: number) => `{"x":"${'x'.repeat(bytes - 8)}"}`;
-    const fits = await send(na, 'POST', path, { body: fill(256 * 1024) });
+    const fits = await send(na, 'POST', path, { body: fill(512 * 1024) });
     assert.equal(fits.status, 400);
-    const tooLarge = await send(na, 'POST', path, { body: fill(256 * 1024 + 1) });
+    const tooLarge = await send(na, 'POST', path, { body: fill(512 * 1024 + 1) });
     assert.equal(outcome(tooLarge), '413 request_entity_too_large');
   });
 }

@@ -1,7 +1,9 @@
 /** What a stranger can make a public verification cost, and that honest records of any size still verify. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { verifySignature } from '../src/crypto/ed25519.ts';
+import { type Signer, verifySignature } from '../src/crypto/ed25519.ts';
+import { readAgreementRecord, verifyAgreement } from '../src/records/agreement.ts';
+import { merkleRoot } from '../src/records/capability-tree.ts';
 import { readMembershipAttestation } from '../src/records/membership-attestation.ts';
 import { readRecognitionPolicy } from '../src/records/recognition-policy.ts';
 import { readRecognitionTreaty } from '../src/records/recognition-treaty.ts';
@@ -9,8 +11,21 @@ import {
   verifyAttestation,
   verifyAttestationWithTreaty,
 } from '../src/records/recognition-verification.ts';
+import type { SignatureItem } from '../src/records/record.ts';
+import type { VerifySignature } from '../src/records/signature-search.ts';
+import { isSignedByAny } from '../src/records/signed-record.ts';
+import { readTrustEvidence, verifyTrustEvidence } from '../src/records/trust-evidence.ts';
+import { formatInstant } from '../src/timestamp.ts';
 import { cpuOf } from './support/cpu.ts';
-import { post, sovereign, startUnlimited } from './support/trust.ts';
+import { newKey } from './support/requests.ts';
+import { parsed, post, signedBy, sovereign, startUnlimited } from './support/trust.ts';
+import {
+  agreedTerms,
+  agreementBetween,
+  evidence,
+  resigned,
+  singlySigned,
+} from './support/trust-protocol.ts';
 
 const NOW = Date.UTC(2026, 0, 15, 12);
 
@@ -72,4 +87,226 @@ test('A1: one role too many among thousands is still found', async () => {
   });
   assert.equal(byPolicy.body.reason, 'role_not_allowed');
   assert.equal(byTreaty.body.reason, 'attestation_role_not_allowed');
+});
+
+/** Verifies for real, and notes what each check was asked. */
+function counting() {
+  const texts: (string | Uint8Array)[] = [];
+  const verify: VerifySignature = (publicKey, text, signature) => {
+    texts.push(text);
+    return verifySignature(publicKey, text, signature);
+  };
+  /** What the checks cost, each counting the arithmetic of the curve beside its text. */
+  const cost = () => texts.reduce((sum, text) => sum + 16 * 1024 + text.length, 0);
+  return { verify, texts, cost };
+}
+
+const BUDGET = 10 * 1024 * 1024;
+const [ALPHA, BETA] = [sovereign('alpha'), sovereign('beta')];
+const MANY_KEYS = Array.from({ length: 31 }, () => newKey().publicKey);
+
+function evidenceOf(size: number, signers: readonly Signer[]) {
+  const record = evidence(ALPHA, BETA, NOW, { metadata: { x: 'x'.repeat(size) } });
+  const read = readTrustEvidence(resigned(record, ...signers));
+  assert.ok(read !== null);
+  return read;
+}
+
+/** Signatures whose ids say nothing. */
+function unlabelled<T extends { readonly signatures: readonly SignatureItem[] }>(record: T): T {
+  return { ...record, signatures: record.signatures.map(({ sig }) => ({ key_id: 'na', sig })) };
+}
+
+test('A2: signatures, keys and text together stay within one budget, for any size of text', () => {
+  const strangers = Array.from({ length: 16 }, newKey);
+  for (const size of [0, 10_000, 100_000, 450_000]) {
+    const { verify, cost } = counting();
+    const read = unlabelled(evidenceOf(size, strangers));
+    assert.equal(verifyTrustEvidence(read, MANY_KEYS, null, verify), 'invalid_signature');
+    assert.ok(cost() <= BUDGET, `${size}: ${cost()} bytes`);
+  }
+});
+
+test('A2: both parties of an agreement, and a treaty with its attestation, share the budget', () => {
+  const strangers = Array.from({ length: 15 }, newKey);
+  const terms = agreedTerms(NOW, { scope: { x: 'x'.repeat(100_000) } });
+  const signed = agreementBetween(ALPHA, BETA, NOW, { agreed_terms: terms }, [
+    ...strangers,
+    ALPHA.key,
+  ]);
+  const agreement = readAgreementRecord(signed);
+  assert.ok(agreement !== null);
+  const both = counting();
+  const offerer = [...MANY_KEYS, ALPHA.key.publicKey];
+  const reason = verifyAgreement(agreement, offerer, MANY_KEYS, both.verify);
+  assert.equal(reason, 'invalid_responder_signature');
+  assert.ok(both.cost() <= BUDGET, `${both.cost()} bytes`);
+
+  const large = { x: 'x'.repeat(100_000) };
+  const attestation = readMembershipAttestation(
+    signedBy(BETA.attestation(NOW, { claims: large }), ...strangers),
+  );
+  const subject_public_keys = MANY_KEYS;
+  const treaty = readRecognitionTreaty(
+    ALPHA.treaty(NOW, BETA, { subject_public_keys, metadata: large }),
+  );
+  assert.ok(attestation !== null && treaty !== null);
+  const treatyIssuerKeys = [...MANY_KEYS, ALPHA.key.publicKey];
+  const known = { treatyIssuerKeys, treatyRevoked: false, attestationRevoked: false };
+  const chain = counting();
+  const unknown = unlabelled(attestation);
+  const verdict = verifyAttestationWithTreaty(unknown, treaty, known, NOW, chain.verify);
+  assert.equal(verdict, 'attestation_invalid_signature');
+  assert.ok(chain.cost() <= BUDGET, `${chain.cost()} bytes`);
+});
+
+test('A2: the pair that belongs together is tried first, by its key or by the id of the key', () => {
+  const strangers = Array.from({ length: 15 }, newKey);
+  const record = evidenceOf(400_000, [...strangers, ALPHA.key]);
+  const { publicKey } = ALPHA.key;
+  const byKey = counting();
+  assert.ok(isSignedByAny(record, [...MANY_KEYS, publicKey], byKey.verify));
+  assert.equal(byKey.texts.length, 1);
+
+  const named = record.signatures.map(({ sig }, index) => ({ key_id: `k${index}`, sig }));
+  const ids = new Map<string, string>(MANY_KEYS.map((key, index) => [`other ${index}`, key]));
+  const byId = counting();
+  const keys = ids.set('k15', publicKey);
+  assert.ok(isSignedByAny({ ...record, signatures: named }, keys, byId.verify));
+  assert.equal(byId.texts.length, 1);
+});
+
+test('A2: repeated keys and signatures are tried once, over a text that is encoded once', () => {
+  const { publicKey } = newKey();
+  const record = evidenceOf(
+    1000,
+    Array.from({ length: 16 }, () => ALPHA.key),
+  );
+  const repeated = counting();
+  const keys = Array.from({ length: 32 }, () => publicKey);
+  assert.equal(isSignedByAny(record, keys, repeated.verify), false);
+  assert.equal(repeated.texts.length, 1);
+
+  const each = counting();
+  assert.equal(isSignedByAny(record, [publicKey, newKey().publicKey], each.verify), false);
+  assert.equal(each.texts.length, 2);
+  assert.equal(new Set(each.texts).size, 1);
+});
+
+test('A2: 16 signatures and 32 keys of an ordinary record are all tried', () => {
+  const record = unlabelled(evidenceOf(3000, [...Array.from({ length: 15 }, newKey), ALPHA.key]));
+  const keys = [...MANY_KEYS, ALPHA.key.publicKey];
+  assert.equal(verifyTrustEvidence(record, keys, null, verifySignature), 'accepted');
+});
+
+test('A2: one signature and one key suffice for a text beyond the whole budget', () => {
+  const record = unlabelled(evidenceOf(11 * 1024 * 1024, [ALPHA.key]));
+  const keys = [ALPHA.key.publicKey];
+  assert.equal(verifyTrustEvidence(record, keys, null, verifySignature), 'accepted');
+  assert.equal(
+    verifyTrustEvidence(record, [...keys, ...MANY_KEYS], null, verifySignature),
+    'accepted',
+  );
+});
+
+test('A2: honest records of the greatest size are verified over HTTP', async (t) => {
+  await using na = await startUnlimited();
+  const now = na.clock.now();
+  const capabilities = Array.from(
+    { length: 4096 },
+    (_, index) => `dataset:${String(index).padStart(6, '0')}:${'read-'.repeat(18)}`,
+  );
+  await t.test('an agreement of 4,096 capabilities, 16 signatures and 32 keys a side', async () => {
+    const agreed_terms = agreedTerms(now, { capabilities });
+    const others = Array.from({ length: 14 }, newKey);
+    const agreement = agreementBetween(ALPHA, BETA, now, { agreed_terms }, [
+      ...others,
+      BETA.key,
+      ALPHA.key,
+    ]);
+    const answer = await post(na, '/agreements/verify', {
+      agreement,
+      offerer_public_keys: [...MANY_KEYS, ALPHA.key.publicKey],
+      responder_public_keys: [...MANY_KEYS, BETA.key.publicKey],
+    });
+    assert.equal(answer.body.reason, 'accepted', answer.text);
+  });
+  await t.test('a capability among 4,096', async () => {
+    const commitment = {
+      merkle_root: merkleRoot(capabilities),
+      capability_count: capabilities.length,
+      agreement_id: 'agreement',
+      commitment_id: 'commitment',
+      committed_at: formatInstant(now),
+      issuer_sovereign_id: 'alpha',
+    };
+    const signed = singlySigned(commitment, ALPHA.key);
+    const proof = await post(na, '/disclosure/prove', {
+      capability: capabilities[4095] ?? '',
+      capabilities,
+      commitment: signed,
+      prover_sovereign_id: 'alpha',
+    });
+    assert.equal(proof.status, 200, proof.text);
+    const issuer_public_keys = [ALPHA.key.publicKey];
+    const body = { proof: parsed(proof), commitment: signed, issuer_public_keys };
+    assert.equal((await post(na, '/disclosure/verify', body)).body.reason, 'valid');
+  });
+  await t.test('256 votes, with 32 keys of assemblers that no id tells apart', async () => {
+    const validators = Array.from({ length: 256 }, (_, index) => ({
+      name: `validator-${index}`,
+      key: newKey(),
+    }));
+    const votes = validators.map(({ name, key }, index) =>
+      singlySigned(
+        {
+          vote_id: `vote-${index}`,
+          proof_id: 'proof',
+          decision_id: 'decision',
+          validator_sovereign_id: name,
+          vote: true,
+          reason: 'agreed',
+          voted_at: formatInstant(now + 60_000 * index),
+          context_digest: String(index).padStart(64, '0'),
+        },
+        key,
+      ),
+    );
+    const record = {
+      consensus_id: 'consensus',
+      proof_id: 'proof',
+      decision_id: 'decision',
+      required_threshold: 256,
+      validator_sovereign_ids: validators.map(({ name }) => name),
+      votes,
+      reached_at: formatInstant(now),
+      expires_at: formatInstant(now + 300_000),
+      cascade_assessment_digest: null,
+    };
+    const answer = await post(na, '/consensus/verify', {
+      proof: singlySigned(record, ALPHA.key, 'na'),
+      validator_public_keys: Object.fromEntries(
+        validators.map(({ name, key }) => [name, key.publicKey]),
+      ),
+      assembler_public_keys: [...MANY_KEYS, ALPHA.key.publicKey],
+    });
+    assert.equal(answer.body.reason, 'valid', answer.text);
+  });
+});
+
+test('A2: what a stranger names in a verification is cut in the log', async () => {
+  await using na = await startUnlimited();
+  const record = BETA.attestation(na.clock.now(), { attestation_id: 'x'.repeat(100_000) });
+  const policy = {
+    recognized_issuers: [{ sovereign_id: 'beta', public_keys: [BETA.key.publicKey] }],
+    local_sovereign_id: 'alpha',
+  };
+  const answer = await post(na, '/attestations/verify', {
+    attestation: record,
+    recognition_policy: policy,
+  });
+  assert.equal(answer.body.accepted, true);
+  assert.equal(answer.body.attestation_id.length, 100_000);
+  const line = na.logLines.find((one) => one.includes('membership_attestation_verified'));
+  assert.ok(line !== undefined && line.length < 1000, line);
 });

@@ -23,13 +23,8 @@ import {
   type SignatureItem,
   Whole,
 } from './record.ts';
-import {
-  coversText,
-  isSignedByAny,
-  signatureOver,
-  signRecord,
-  type VerifySignature,
-} from './signed-record.ts';
+import { bytesOfText, coversText, type VerifySignature, withinBudget } from './signature-search.ts';
+import { isSignedByAny, signatureOver, signRecord } from './signed-record.ts';
 import type { TrustEvidence } from './trust-evidence.ts';
 
 export const AgreementTerms = Type.Object({
@@ -329,10 +324,11 @@ export function verifyAgreement(
 ): AgreementReason {
   const { signatures } = agreement;
   if (signatures.length === 0) return 'missing_offerer_signature';
-  const text = agreementText(agreement);
+  const text = bytesOfText(agreementText(agreement));
+  const check = withinBudget(verify);
   // The offerer signs last when it accepts a counter, so the last signature is tried first.
   const newestFirst = [...signatures].reverse();
-  if (!coversText(newestFirst, text, offererKeys, verify)) return 'invalid_offerer_signature';
-  if (coversText(signatures, text, responderKeys, verify)) return 'accepted';
+  if (!coversText(newestFirst, text, offererKeys, check)) return 'invalid_offerer_signature';
+  if (coversText(signatures, text, responderKeys, check)) return 'accepted';
   return signatures.length < 2 ? 'missing_responder_signature' : 'invalid_responder_signature';
 }

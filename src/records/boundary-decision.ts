@@ -15,7 +15,8 @@ import {
   recordReader,
   SignatureItem,
 } from './record.ts';
-import { isSinglySignedByAny, signSingly, type VerifySignature } from './signed-record.ts';
+import type { VerifySignature } from './signature-search.ts';
+import { isSinglySignedByAny, signSingly } from './signed-record.ts';
 
 /** How long a decision may be relied on, in milliseconds. */
 const DECISION_VALIDITY = 300_000;

@@ -18,7 +18,8 @@ import {
   recordReader,
   SignatureItem,
 } from './record.ts';
-import { isSinglySignedByAny, signSingly, type VerifySignature } from './signed-record.ts';
+import type { VerifySignature } from './signature-search.ts';
+import { isSinglySignedByAny, signSingly } from './signed-record.ts';
 
 /** How long a nullifier may be presented, in milliseconds. */
 const NULLIFIER_VALIDITY = 60_000;

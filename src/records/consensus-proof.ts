@@ -20,12 +20,8 @@ import {
   recordReader,
   SignatureItem,
 } from './record.ts';
-import {
-  isSinglySignedByAny,
-  signSingly,
-  singlySignedText,
-  type VerifySignature,
-} from './signed-record.ts';
+import { type VerifySignature, withinBudget } from './signature-search.ts';
+import { isSinglySignedByAny, signSingly, singlySignedText } from './signed-record.ts';
 import { ValidatorVote } from './validator-vote.ts';
 
 /** How long a proof may be relied on, in milliseconds. */
@@ -139,11 +135,12 @@ export function verifyConsensusProof(
   verify: VerifySignature,
 ): ConsensusReason {
   if (proof.signature === null) return 'missing_signature';
-  if (!isSinglySignedByAny(proof, assemblerKeys, verify)) return 'invalid_assembler_signature';
+  const check = withinBudget(verify);
+  if (!isSinglySignedByAny(proof, assemblerKeys, check)) return 'invalid_assembler_signature';
   const named = new Set(proof.validator_sovereign_ids);
   const counted = proof.votes.filter((vote) => isCounted(vote, named));
   if (!counted.every((vote) => concerns(vote, proof))) return 'proof_id_mismatch';
-  const unproven = firstVoteProblem(proof.votes, named, validatorKeys, verify);
+  const unproven = firstVoteProblem(proof.votes, named, validatorKeys, check);
   if (unproven !== null) return unproven;
   if (proof.votes.some((vote) => vote.vote && !isNamed(vote, named))) {
     return 'vote_not_in_validator_set';

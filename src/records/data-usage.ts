@@ -7,7 +7,8 @@ import { formatInstant } from '../timestamp.ts';
 import { MAX_ACCESS_TYPES, MAX_SOURCES } from './bounds.ts';
 import type { Issuer } from './issuer.ts';
 import { Datetime, FreshId, instantOf, nullable, recordReader, SignatureItem } from './record.ts';
-import { isSinglySignedByAny, signSingly, type VerifySignature } from './signed-record.ts';
+import type { VerifySignature } from './signature-search.ts';
+import { isSinglySignedByAny, signSingly } from './signed-record.ts';
 
 /** How long a declared intent may be acted on, in milliseconds. */
 const INTENT_VALIDITY = 300_000;

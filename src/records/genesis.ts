@@ -1,7 +1,8 @@
 /** GenesisBlock: the network's trust root, signed by the root key (wire rules 5.3). */
 import Type, { type Static } from 'typebox';
 import { Datetime, nullable, recordReader, Signatures } from './record.ts';
-import { signedText, type VerifySignature } from './signed-record.ts';
+import type { VerifySignature } from './signature-search.ts';
+import { signedText } from './signed-record.ts';
 
 export const GenesisBlock = Type.Object({
   network_name: Type.String({ minLength: 1 }),

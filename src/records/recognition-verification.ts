@@ -7,7 +7,8 @@ import type { MembershipAttestation, ValidityWindow } from './membership-attesta
 import type { RecognitionPolicy } from './recognition-policy.ts';
 import type { RecognitionTreaty } from './recognition-treaty.ts';
 import { instantOf } from './record.ts';
-import { isSignedByAny, type VerifySignature } from './signed-record.ts';
+import { type CandidateKeys, type VerifySignature, withinBudget } from './signature-search.ts';
+import { isSignedByAny } from './signed-record.ts';
 
 /** Clocks of two sovereigns may differ by this much, in milliseconds. */
 const SKEW = 5 * 60_000;
@@ -67,7 +68,7 @@ export const TREATY_REASONS = [
 export type TreatyReason = (typeof TREATY_REASONS)[number];
 
 export interface TreatyExpectations {
-  readonly issuerKeys: readonly string[];
+  readonly issuerKeys: CandidateKeys;
   /** Null when any issuer, or subject, will do. */
   readonly issuer: string | null;
   readonly subject: string | null;
@@ -100,7 +101,7 @@ export type TreatyAttestationReason =
   | `attestation_${Exclude<AttestationReason, 'accepted'>}`;
 
 export interface TreatyAttestationKnowledge {
-  readonly treatyIssuerKeys: readonly string[];
+  readonly treatyIssuerKeys: CandidateKeys;
   readonly treatyRevoked: boolean;
   readonly attestationRevoked: boolean;
 }
@@ -119,10 +120,11 @@ export function verifyAttestationWithTreaty(
     subject: attestation.issuer_sovereign_id,
     revoked: known.treatyRevoked,
   };
-  const ofTreaty = verifyTreaty(treaty, expected, now, verify);
+  const check = withinBudget(verify);
+  const ofTreaty = verifyTreaty(treaty, expected, now, check);
   if (ofTreaty !== 'accepted') return `treaty_${ofTreaty}`;
   const revokedIds = known.attestationRevoked ? [attestation.attestation_id] : [];
-  const ofAttestation = verifyAttestation(attestation, policyOf(treaty, revokedIds), now, verify);
+  const ofAttestation = verifyAttestation(attestation, policyOf(treaty, revokedIds), now, check);
   return ofAttestation === 'accepted' ? 'accepted' : `attestation_${ofAttestation}`;
 }
 

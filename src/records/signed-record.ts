@@ -1,18 +1,8 @@
 import type { Signer } from '../crypto/ed25519.ts';
 import type { JsonObject } from '../json/value.ts';
 import { canonicalJson } from '../json/write.ts';
-import { MAX_KEYS, MAX_SIGNATURES } from './bounds.ts';
 import type { SignatureItem } from './record.ts';
-
-/**
- * Whether the base64 signature over the UTF-8 text, or over bytes, verifies under the base64 public key.
- * It is handed in: libsodium in the server, portable code where nothing native can be loaded.
- */
-export type VerifySignature = (
-  publicKey: string,
-  text: string | Uint8Array,
-  signature: string,
-) => boolean;
+import { type CandidateKeys, coversText, type VerifySignature } from './signature-search.ts';
 
 export type SignedRecord = JsonObject & { readonly signatures: readonly SignatureItem[] };
 export type SinglySignedRecord = JsonObject & { readonly signature: SignatureItem | null };
@@ -49,10 +39,10 @@ export function signatureOver(text: string, signer: Signer, keyId: string): Sign
   return { key_id: keyId, sig: signer.sign(text) };
 }
 
-/** Whether any signature of the record verifies under any of the keys; `key_id` selects nothing. */
+/** Whether any signature of the record verifies under any of the keys. */
 export function isSignedByAny(
   record: SignedRecord,
-  publicKeys: readonly string[],
+  publicKeys: CandidateKeys,
   verify: VerifySignature,
 ): boolean {
   return coversText(record.signatures, signedText(record), publicKeys, verify);
@@ -61,23 +51,11 @@ export function isSignedByAny(
 /** Whether the one signature of the record is there and verifies under any of the keys. */
 export function isSinglySignedByAny(
   record: SinglySignedRecord,
-  publicKeys: readonly string[],
+  publicKeys: CandidateKeys,
   verify: VerifySignature,
 ): boolean {
   const { signature } = record;
   return (
     signature !== null && coversText([signature], singlySignedText(record), publicKeys, verify)
   );
-}
-
-/** Whether any of the signatures over the text verifies under any of the keys. */
-export function coversText(
-  signatures: readonly SignatureItem[],
-  text: string,
-  publicKeys: readonly string[],
-  verify: VerifySignature,
-): boolean {
-  return signatures
-    .slice(0, MAX_SIGNATURES)
-    .some(({ sig }) => publicKeys.slice(0, MAX_KEYS).some((key) => verify(key, text, sig)));
 }

@@ -14,7 +14,8 @@ import {
   type RecordReader,
   recordReader,
 } from './record.ts';
-import { isSignedByAny, signRecord, type VerifySignature } from './signed-record.ts';
+import type { VerifySignature } from './signature-search.ts';
+import { isSignedByAny, signRecord } from './signed-record.ts';
 
 export const VERDICTS = ['allow', 'warn', 'block', 'escalate'] as const;
 export type Verdict = (typeof VERDICTS)[number];

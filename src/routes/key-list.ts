@@ -1,11 +1,19 @@
 import { isJsonObject, type JsonValue } from '../json/value.ts';
+import type { CandidateKeys } from '../records/signature-search.ts';
 
 /**
  * Caller-supplied public keys (wire rules 1.5, G26): a list of strings, or an object of strings whose
- * names are labels; null for anything else. Whether an entry is a key shows when it is tried.
+ * names are their ids; null for anything else. Whether an entry is a key shows when it is tried.
  */
-export function keyList(given: JsonValue): readonly string[] | null {
-  const keys = isJsonObject(given) ? Object.values(given) : given;
-  if (!Array.isArray(keys)) return null;
-  return keys.every((key) => typeof key === 'string') ? keys : null;
+export function keyList(given: JsonValue): CandidateKeys | null {
+  if (isJsonObject(given)) {
+    const entries = Object.entries(given);
+    return entries.every(isTextEntry) ? new Map(entries) : null;
+  }
+  if (!Array.isArray(given)) return null;
+  return given.every((key) => typeof key === 'string') ? given : null;
+}
+
+function isTextEntry(entry: [string, JsonValue]): entry is [string, string] {
+  return typeof entry[1] === 'string';
 }

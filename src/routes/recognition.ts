@@ -130,7 +130,7 @@ function feedInput(body: JsonObject): CallOf<'importFeed'>['input'] {
   }
   const given = body.issuer_public_keys ?? null;
   // A wrong type is no key at all, which the authority refuses as it refuses an empty list.
-  const issuerKeys = given === null ? null : (keyList(given) ?? []);
+  const issuerKeys = given === null ? null : [...(keyList(given) ?? []).values()];
   return { ok: true, value: { feed, issuerKeys, expectedIssuer: expected } };
 }
 

@@ -23,8 +23,10 @@ import {
   verifyAttestationWithTreaty,
   verifyTreaty,
 } from '../records/recognition-verification.ts';
+import type { CandidateKeys } from '../records/signature-search.ts';
 import { Refusal } from '../refusal.ts';
 import { keyList } from './key-list.ts';
+import { MAX_PUBLIC_BODY } from './trust-schemas.ts';
 import { verdictReply } from './verdict.ts';
 
 const Keys = Type.Union([Type.Array(Type.String()), Type.Record(Type.String(), Type.String())]);
@@ -35,6 +37,7 @@ export const verificationRoutes: readonly RouteEntry[] = [
     path: '/attestations/verify',
     access: 'public',
     limit: 'VERIFY',
+    maxBodyBytes: MAX_PUBLIC_BODY,
     summary: 'Verify a membership attestation against a recognition policy',
     description: 'Without recognition_policy the one set here is used.',
     body: Type.Object({
@@ -59,6 +62,7 @@ export const verificationRoutes: readonly RouteEntry[] = [
     path: '/attestations/verify-with-treaty',
     access: 'public',
     limit: 'VERIFY',
+    maxBodyBytes: MAX_PUBLIC_BODY,
     summary: 'Verify a membership attestation by a treaty with its issuer',
     body: Type.Object({
       attestation: MembershipAttestation,
@@ -86,6 +90,7 @@ export const verificationRoutes: readonly RouteEntry[] = [
     path: '/recognition-treaties/verify',
     access: 'public',
     limit: 'VERIFY',
+    maxBodyBytes: MAX_PUBLIC_BODY,
     summary: 'Verify a signed recognition treaty',
     description: 'Without issuer_public_keys only a treaty signed by this authority is accepted.',
     body: Type.Object({
@@ -216,7 +221,7 @@ function expectation(body: JsonObject, member: string): string | null {
 }
 
 /** Absent or null means our own key; an empty list accepts nothing. */
-function candidateKeys(given: JsonValue | undefined, edge: Edge): readonly string[] {
+function candidateKeys(given: JsonValue | undefined, edge: Edge): CandidateKeys {
   if (given === undefined || given === null) return [edge.settings.nodeAuth.audience];
   const keys = keyList(given);
   if (keys === null) throw new Refusal('invalid_public_keys');
