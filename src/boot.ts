@@ -2,6 +2,7 @@
 
 import { type OpenAuthority, openAuthority } from './authority/open.ts';
 import { CRL_THREAD_FROM } from './authority/publication/crl-publisher.ts';
+import { createClock } from './clock.ts';
 import type { Config } from './config/load.ts';
 import { publishedDocument } from './contract/documents.ts';
 import { createDocumentCache, createDocumentPublisher } from './contract/publications.ts';
@@ -25,7 +26,7 @@ import {
 import { LIVE_RENDERERS } from './pages/live-renderers.ts';
 import { instantOf } from './records/record.ts';
 import { ROUTES } from './routes/table.ts';
-import type { Runtime } from './runtime.ts';
+import { type ManualTime, type Runtime, timeOf } from './runtime.ts';
 import { openLmdbStore } from './store/lmdb.ts';
 import type { Store } from './store/store.ts';
 import { type CrlThreadIdentity, startCrlThread } from './threads/crl-thread.ts';
@@ -33,9 +34,10 @@ import { type EdgeHost, type EdgeThread, serveOnThreads } from './threads/edge-t
 import type { CommandReference } from './views/command-reference.ts';
 
 export interface Surroundings {
+  /** Its time is that of the clocks below. */
   readonly runtime: Runtime;
-  /** A clock set by hand that all threads see: one number, milliseconds; null for the system's. */
-  readonly clock: Float64Array | null;
+  /** Clocks set by hand; null for the system's. */
+  readonly manualTime: ManualTime | null;
   /** Where log lines go. */
   readonly destination: LogDestination;
   readonly version: string;
@@ -53,6 +55,8 @@ export interface RunningAuthority {
   readonly logger: Logger;
   /** Writes liveness now instead of at the next interval. */
   flush(): Promise<void>;
+  /** Compares the clocks now instead of at the next interval. */
+  checkClock(): Promise<void>;
   /** Runs a trust cycle now instead of at the next interval. */
   runTrustCycle(): Promise<void>;
   /** Resolves when everything that the edges have told so far is here, log lines above all. */
@@ -67,10 +71,22 @@ export async function startAuthority(
   config: Config,
   surroundings: Surroundings,
 ): Promise<RunningAuthority> {
-  const { runtime, destination, version, onFatal } = surroundings;
+  const { destination, version, onFatal, manualTime } = surroundings;
   const { logLevel: level, logFormat: format } = config;
-  const logger = createLogger({ level, format, destination, now: runtime.now });
   const metrics = createAuthorityMetrics(version);
+  const time = timeOf(manualTime);
+  const clock = createClock(time, {
+    stepped(byMs) {
+      metrics.clockStepped(byMs);
+      logger.write('WARNING', 'clock', `The system clock was set ${inWords(byMs)}`);
+    },
+    followed(byMs) {
+      authority.clockSet();
+      logger.write('WARNING', 'clock', `The service follows a clock that was set ${inWords(byMs)}`);
+    },
+  });
+  const runtime = { ...surroundings.runtime, now: clock.now, elapsed: time.monotonic };
+  const logger = createLogger({ level, format, destination, now: runtime.now });
   const publisher = createDocumentPublisher();
   publisher.publish('genesis', publishedDocument(jsonText(config.genesis)));
 
@@ -128,12 +144,13 @@ export async function startAuthority(
     publisher,
     limits: createRateLimits(config.rateLimits),
     viewers: new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)),
-    clock: surroundings.clock,
+    clock: clock.anchor,
+    manualTime,
     log: (lines) => destination.write(lines),
     exposition: (reports) => exposition(authority, metrics, reports),
     fatal,
   };
-  const opened = await openFront(config, surroundings, threads, host, logger).catch(
+  const opened = await openFront({ config, surroundings, runtime, threads, host, logger }).catch(
     async (cause) => {
       await authority.close();
       throw cause;
@@ -141,6 +158,10 @@ export async function startAuthority(
   );
   front = opened;
   const flushing = background.start('liveness_flush', config.livenessFlush, authority.flush);
+  const checkingClock = background.start('clock_check', CLOCK_CHECK_MS, () => {
+    clock.check();
+    metrics.clockSkewed(clock.skew());
+  });
   background.start('live_refresh', LIVE_REFRESH_MS, () => refreshLivePages(host));
   const runTrustCycle = async () => void (await authority.call('runTrustCycle', null));
   if (config.trustCycle !== null) {
@@ -152,6 +173,7 @@ export async function startAuthority(
     port: opened.port,
     logger,
     flush: flushing.runNow,
+    checkClock: checkingClock.runNow,
     runTrustCycle,
     settle: opened.settle,
     fatal,
@@ -166,6 +188,11 @@ export async function startAuthority(
 
 /** Live pages change at most this often. */
 const LIVE_REFRESH_MS = 500;
+const CLOCK_CHECK_MS = 1000;
+
+function inWords(byMs: number): string {
+  return `${byMs > 0 ? 'forward' : 'back'} by ${(Math.abs(byMs) / 1000).toFixed(1)} s`;
+}
 
 /** While somebody looks, the documents behind live pages are made again once they no longer hold. */
 async function refreshLivePages({ viewers, call }: EdgeHost): Promise<void> {
@@ -196,17 +223,27 @@ function endThreads(threads: readonly EdgeThread[]): (cause: unknown) => Promise
   };
 }
 
-async function openFront(
-  config: Config,
-  surroundings: Surroundings,
-  threads: readonly EdgeThread[],
-  host: EdgeHost,
-  logger: Logger,
-): Promise<Front> {
+interface FrontParts {
+  readonly config: Config;
+  readonly surroundings: Surroundings;
+  readonly runtime: Runtime;
+  readonly threads: readonly EdgeThread[];
+  readonly host: EdgeHost;
+  readonly logger: Logger;
+}
+
+async function openFront({
+  config,
+  surroundings,
+  runtime,
+  threads,
+  host,
+  logger,
+}: FrontParts): Promise<Front> {
   const edgeConfig = edgeConfigOf(config, surroundings.commands);
   const port = await freePort(config.host, config.port).catch(endThreads(threads));
   if (threads.length === 0) {
-    return openFrontHere(edgeConfig, port, surroundings.runtime, host, logger);
+    return openFrontHere(edgeConfig, port, runtime, host, logger);
   }
   return { port, ...(await serveOnThreads(threads, host, edgeConfig, port)) };
 }

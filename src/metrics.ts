@@ -127,6 +127,8 @@ const FIGURES = {
 export interface AuthorityMetrics {
   authFailed(kind: 'operator' | 'node', reason: string): void;
   operatorSignatureV1(): void;
+  clockStepped(byMs: number): void;
+  clockSkewed(byMs: number): void;
   stored(work: 'commit' | 'liveness_flush', seconds: number): void;
   /** `now` in milliseconds since the epoch. */
   jobSucceeded(job: string, now: number): void;
@@ -153,6 +155,17 @@ export function createAuthorityMetrics(version: string): AuthorityMetrics {
     help: 'Operator requests admitted by a signature of version 1',
     registers,
   });
+  const clockSteps = new Counter({
+    name: 'mesh_na_clock_steps_total',
+    help: 'Times the system clock was set while the service ran',
+    labelNames: ['direction'] as const,
+    registers,
+  });
+  const clockSkew = new Gauge({
+    name: 'mesh_na_clock_skew_seconds',
+    help: 'How far the system clock is ahead of the time the service goes by',
+    registers,
+  });
   const storeWork = new Histogram({
     name: 'mesh_na_store_seconds',
     help: 'Time until written state is on disk',
@@ -175,6 +188,8 @@ export function createAuthorityMetrics(version: string): AuthorityMetrics {
 
   return {
     authFailed: (kind, reason) => failures.inc({ kind, reason }),
+    clockStepped: (byMs) => clockSteps.inc({ direction: byMs > 0 ? 'forward' : 'back' }),
+    clockSkewed: (byMs) => clockSkew.set(byMs / 1000),
     operatorSignatureV1: () => signaturesV1.inc(),
     stored: (work, seconds) => storeWork.observe({ work }, seconds),
     jobSucceeded: (job, now) => jobSuccesses.set({ job }, now / 1000),

@@ -3,7 +3,7 @@ import { performance } from 'node:perf_hooks';
 
 /** The only source of time and randomness. Tests replace the clock; nothing else reads another one. */
 export interface Runtime {
-  /** Wall clock, milliseconds since the epoch. */
+  /** The time the service goes by, milliseconds since the epoch. */
   now(): number;
   /** Monotonic milliseconds, for durations only. */
   elapsed(): number;
@@ -11,9 +11,34 @@ export interface Runtime {
   randomBytes(length: number): Buffer;
 }
 
+/** The clocks of the system, in milliseconds. */
+export interface SystemTime {
+  /** Since the epoch; it may be set at any time. */
+  wall(): number;
+  /** It never goes back, and is the same on all threads. */
+  monotonic(): number;
+}
+
+/** `performance.now` begins anew in each thread. */
+const threadBegan = Number(process.hrtime.bigint()) / 1e6 - performance.now();
+
+const systemTime: SystemTime = {
+  wall: Date.now,
+  monotonic: () => threadBegan + performance.now(),
+};
+
+/** Two numbers that a test sets by hand and all threads see: wall clock and monotonic clock. */
+export type ManualTime = Float64Array;
+
+/** The clocks set by hand when there are some, else those of the system. */
+export function timeOf(manual: ManualTime | null): SystemTime {
+  if (manual === null) return systemTime;
+  return { wall: () => manual[0] ?? 0, monotonic: () => manual[1] ?? 0 };
+}
+
 export const systemRuntime: Runtime = {
   now: Date.now,
-  elapsed: () => performance.now(),
+  elapsed: systemTime.monotonic,
   uuid: () => randomUUID(),
   randomBytes: (length) => randomBytes(length),
 };

@@ -1,15 +1,26 @@
 /** Replays where time does not run evenly: a busy authority, a clock that is set, a process that died. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import { test } from 'node:test';
+import { createNonceLedger } from '../src/authority/replay/nonce-ledger.ts';
 import { createNonceWindows } from '../src/authority/replay/nonce-window.ts';
-import { startTestAuthority, type TestAuthority } from './support/authority.ts';
-import { MINUTE, SECOND } from './support/clock.ts';
+import { formatInstant } from '../src/timestamp.ts';
+import { makeNetworkFolder, startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { startChildServer } from './support/child-server.ts';
+import { HOUR, MINUTE, SECOND } from './support/clock.ts';
 import {
   freshNonce,
+  get,
+  heartbeat,
+  invite,
   joinedNode,
+  newKey,
+  operate,
+  operatorRequest,
   outcome,
+  type Received,
   type SignedRequest,
   sendSigned,
   signedByNode,
@@ -17,6 +28,11 @@ import {
 } from './support/requests.ts';
 
 const TOLERANCE = 5 * MINUTE;
+const DAY = 24 * HOUR;
+
+function statusOf({ status }: Received): number {
+  return status;
+}
 
 function signedBeat(na: TestAuthority, { key, certId }: TestNode): SignedRequest {
   return signedByNode(na, '/heartbeat', key, { cert_id: certId, status: 'healthy' });
@@ -39,8 +55,7 @@ test('B4: a window gives nothing up before its age is a minute past the toleranc
 
 test('B4: a nonce from a day ahead does not bar the present once the clock is right again', () => {
   const windows = createNonceWindows(TOLERANCE, () => 0);
-  const day = 24 * 60 * MINUTE;
-  for (let i = 0; i < 300; i += 1) windows.claim('node', `ahead ${i}`, day + i, day + i);
+  for (let i = 0; i < 300; i += 1) windows.claim('node', `ahead ${i}`, DAY + i, DAY + i);
   windows.clockSetBack(MINUTE);
   assert.equal(windows.check('node', freshNonce(), MINUTE), 'stale_timestamp');
   for (let i = 1; i < 300; i += 1) windows.claim('node', `now ${i}`, MINUTE + i, MINUTE + i);
@@ -62,6 +77,166 @@ test('B4: heartbeats that were in time when they arrived are refused when a busy
   na.clock.advance(SECOND);
   assert.equal(await newer.status(), 200);
   for (const connection of replaying) assert.equal(await connection.status(), 401);
+});
+
+/** A second of service work: the clocks are compared, what is due is flushed and forgotten. */
+async function tick(na: TestAuthority): Promise<void> {
+  na.clock.advance(SECOND);
+  await na.checkClock();
+  await na.flush();
+}
+
+/** Sets the wall clock, and lets that last until the service follows it. */
+async function setClock(na: TestAuthority, byMs: number): Promise<void> {
+  na.clock.step(byMs);
+  for (let i = 0; i < 12; i += 1) await tick(na);
+}
+
+/** The time the service goes by, asked by an operator whose clock is right. */
+async function clockOf(na: TestAuthority, wallIsAheadBy = 0): Promise<number> {
+  const timestamp = formatInstant(na.clock.now() - wallIsAheadBy);
+  const { body } = await operate(na, '/admin/invite', { token_expiry_hours: 1 }, { timestamp });
+  return Date.parse(body.expires_at) - HOUR;
+}
+
+test('B6: a clock that is wrong for three seconds changes the time for nobody', async () => {
+  await using na = await startTestAuthority();
+  const node = await joinedNode(na);
+  const operation = operatorRequest(na, '/admin/invite');
+  const beat = signedBeat(na, node);
+  for (const request of [operation, beat])
+    assert.equal(outcome(await sendSigned(na, request)), '200');
+  na.clock.step(12 * MINUTE);
+  for (let i = 0; i < 3; i += 1) await tick(na);
+  const timestamp = formatInstant(na.clock.now() - 12 * MINUTE);
+  assert.equal(outcome(await heartbeat(na, node, { timestamp })), '200');
+  assert.equal(outcome(await operate(na, '/admin/invite', {}, { timestamp })), '200');
+  na.clock.step(-12 * MINUTE);
+  await tick(na);
+  for (const request of [operation, beat]) {
+    assert.equal(statusOf(await sendSigned(na, request)), 401);
+  }
+});
+
+test('B6: after a clock was followed forward and back, nothing is accepted twice', async () => {
+  await using na = await startTestAuthority();
+  const node = await joinedNode(na);
+  const requests = [
+    operatorRequest(na, '/admin/invite'),
+    signedBeat(na, node),
+    signedByNode(na, '/join', newKey(), { invite_token: await invite(na) }),
+    signedByNode(na, '/renew', node.key, { cert_id: node.certId }),
+  ];
+  for (const request of requests) assert.equal(outcome(await sendSigned(na, request)), '200');
+  await setClock(na, 12 * MINUTE);
+  assert.equal(outcome(await heartbeat(na, node)), '200');
+  assert.equal(outcome(await operate(na, '/admin/invite')), '200');
+  await setClock(na, -12 * MINUTE);
+  for (const request of requests) assert.match(outcome(await sendSigned(na, request)), /^40[13] /);
+});
+
+test('B6: nor across restarts under a clock that is ahead', async () => {
+  await using na = await startTestAuthority();
+  const operation = operatorRequest(na, '/admin/invite');
+  assert.equal(outcome(await sendSigned(na, operation)), '200');
+  na.clock.step(12 * MINUTE);
+  await using ahead = await na.restart();
+  await tick(ahead);
+  na.clock.step(-12 * MINUTE);
+  await using again = await ahead.restart();
+  assert.equal(outcome(await sendSigned(again, operation)), '401 admin_auth_failed');
+});
+
+test('B6: nonces are forgotten once both clocks have passed them', async () => {
+  const at = { wall: 1_000_000, elapsed: 0 };
+  const ledger = createNonceLedger(11 * MINUTE, () => at.elapsed);
+  const { forgetAt } = ledger.spend('scope', 'nonce', at.wall);
+  const ahead = at.wall + 60 * MINUTE;
+  assert.equal(ledger.forget(ahead) <= Math.ceil(forgetAt / MINUTE) * MINUTE, true);
+  assert.equal(ledger.isSpent('scope', 'nonce'), true);
+  at.elapsed = 60 * MINUTE;
+  assert.equal(ledger.forget(at.wall), at.wall);
+  assert.equal(ledger.isSpent('scope', 'nonce'), true);
+  assert.equal(ledger.forget(ahead), ahead);
+  assert.equal(ledger.isSpent('scope', 'nonce'), false);
+});
+
+test('B6: one heartbeat under a clock a day ahead leaves nobody active for a day', async () => {
+  await using na = await startTestAuthority();
+  const [one, other] = [await joinedNode(na), await joinedNode(na)];
+  await setClock(na, DAY);
+  assert.equal(outcome(await heartbeat(na, one)), '200');
+  await setClock(na, -DAY);
+  for (const node of [one, other]) assert.equal(outcome(await heartbeat(na, node)), '200');
+  assert.equal((await get(na, '/nodes')).body.count, 2);
+  na.clock.advance(6 * MINUTE);
+  assert.equal((await get(na, '/nodes')).body.count, 0);
+});
+
+test('B6: nor when it is set right while the service is stopped', async () => {
+  await using na = await startTestAuthority();
+  const node = await joinedNode(na);
+  await setClock(na, DAY);
+  assert.equal(outcome(await heartbeat(na, node)), '200');
+  const ahead = signedBeat(na, node);
+  assert.equal(outcome(await sendSigned(na, ahead)), '200');
+  await na.stop();
+  na.clock.step(-DAY);
+  await using right = await na.restart();
+  na.clock.advance(SECOND);
+  assert.equal(outcome(await heartbeat(right, node)), '200');
+  na.clock.advance(6 * MINUTE);
+  assert.equal((await get(right, '/nodes')).body.count, 0);
+});
+
+test('B6: steps of the clock are logged, counted and shown, and followed once they have lasted', async () => {
+  await using na = await startTestAuthority();
+  const before = await clockOf(na);
+  na.clock.step(90 * MINUTE);
+  await tick(na);
+  assert.equal(await clockOf(na, 90 * MINUTE), before + SECOND);
+  const shown = (await get(na, '/metrics')).text;
+  assert.match(shown, /^mesh_na_clock_steps_total\{direction="forward"\} 1$/m);
+  assert.match(shown, /^mesh_na_clock_skew_seconds 5400$/m);
+  for (let i = 0; i < 10; i += 1) await tick(na);
+  assert.equal(await clockOf(na), before + 11 * SECOND + 90 * MINUTE);
+  assert.match((await get(na, '/metrics')).text, /^mesh_na_clock_skew_seconds 0$/m);
+  const told = na.logLines.filter((line) => line.includes('mesh.clock'));
+  assert.equal(told.length, 2);
+  assert.match(told[0] ?? '', /WARNING mesh.clock The system clock was set forward by 5400.0 s/);
+  assert.match(told[1] ?? '', /The service follows a clock that was set forward by 5400.0 s/);
+});
+
+test('B6: small corrections of the clock are followed at once, and are no steps', async () => {
+  await using na = await startTestAuthority();
+  const before = await clockOf(na);
+  na.clock.step(-400);
+  await tick(na);
+  assert.equal(await clockOf(na), before + SECOND - 400);
+  assert.doesNotMatch((await get(na, '/metrics')).text, /clock_steps_total\{/);
+});
+
+test('B6: heartbeats that were signed ahead of time do not pass again after a kill', async () => {
+  const { folder } = makeNetworkFolder();
+  const server = await startChildServer(folder);
+  const node = await joinedNode(server.na);
+  const beats = [0, 1, 30, 200].map((seconds) => {
+    const timestamp = formatInstant(server.na.clock.now() + seconds * SECOND);
+    const body = { cert_id: node.certId, status: 'healthy' };
+    return signedByNode(server.na, '/heartbeat', node.key, body, { timestamp });
+  });
+  for (const beat of beats) assert.equal(outcome(await sendSigned(server.na, beat)), '200');
+  await server.end('SIGKILL');
+  const again = await startChildServer(folder);
+  try {
+    for (const beat of beats) {
+      assert.equal(outcome(await sendSigned(again.na, beat)), '401 node_auth_failed');
+    }
+    assert.equal(outcome(await heartbeat(again.na, node)), '200');
+  } finally {
+    await again.end('SIGKILL');
+    rmSync(folder, { recursive: true, force: true });
+  }
 });
 
 /** A connection whose request is on its way when `write` resolves. */

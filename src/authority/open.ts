@@ -1,4 +1,5 @@
 /** Opens the authority on its store: restores every subject, then serves commands. */
+import { setTimeout } from 'node:timers/promises';
 import type { OperatorKey, Tier } from '../../machines/operator-key.ts';
 import type { Treaty } from '../../machines/recognition-treaty.ts';
 import type { ImportedRevocation } from '../../machines/revocation-feed.ts';
@@ -6,7 +7,7 @@ import type { Call } from '../contract/calls.ts';
 import { GRAPH_DOCUMENTS } from '../contract/documents.ts';
 import type { Signer } from '../crypto/ed25519.ts';
 import type { Runtime } from '../runtime.ts';
-import type { Store } from '../store/store.ts';
+import type { Store, StoreContents } from '../store/store.ts';
 import { createRecognitionIndex, type RecognitionIndex } from '../views/recognition-index.ts';
 import { HANDLERS } from './commands.ts';
 import { admitCalls } from './engine/admission.ts';
@@ -33,6 +34,7 @@ import { createAttestationLog } from './recognition/attestation-log.ts';
 import { createTrustCycleLog } from './recognition/trust-cycle-log.ts';
 import { createNonceLedger } from './replay/nonce-ledger.ts';
 import { createNonceWindows } from './replay/nonce-window.ts';
+import { AHEAD_MS, createRestartFloor } from './replay/restart-floor.ts';
 
 export interface AuthorityOptions {
   readonly settings: AuthoritySettings;
@@ -53,13 +55,18 @@ export interface OpenAuthority {
   readonly call: Call;
   /** Writes liveness to the store and forgets nonces whose time has passed. */
   flush(): Promise<void>;
+  /** The clock was set: what was noted under the other time must not rule the present. */
+  clockSet(): void;
   /** Flushes for the last time and gives the store back. */
   close(): Promise<void>;
 }
 
 export async function openAuthority(options: AuthorityOptions): Promise<OpenAuthority> {
   const calls = admitCalls(HANDLERS);
-  const na = restoreAuthority(options);
+  const stored = options.store.load();
+  // The process before this one may have accepted heartbeats until just now, a little ahead of their time.
+  if (!stored.closedCleanly) await setTimeout(AHEAD_MS);
+  const na = restoreAuthority(options, stored);
   await na.store.endLoading();
   await execute(na, restoreCrl, null);
   await execute(na, restoreFeed, null);
@@ -68,11 +75,11 @@ export async function openAuthority(options: AuthorityOptions): Promise<OpenAuth
   async function flush(): Promise<void> {
     const now = na.runtime.now();
     const rows = na.liveness.takeDirty();
-    na.nonces.forget(now);
+    const forgotten = na.nonces.forget(now);
     await execute(na, evictAgents, null);
     try {
       if (rows.length > 0) await na.store.touchMany(rows);
-      await na.store.forgetNonces(now);
+      await na.store.forgetNonces(forgotten);
     } catch (cause) {
       na.fatal('liveness flush', cause);
       throw cause;
@@ -86,6 +93,11 @@ export async function openAuthority(options: AuthorityOptions): Promise<OpenAuth
       return execute(na, run as Run<typeof given>, given);
     },
     flush,
+    clockSet() {
+      const now = na.runtime.now();
+      na.windows.clockSetBack(now);
+      na.liveness.clockSetBack(now);
+    },
     async close() {
       await flush();
       await na.crlPublisher.close();
@@ -94,9 +106,9 @@ export async function openAuthority(options: AuthorityOptions): Promise<OpenAuth
   };
 }
 
-function restoreAuthority(options: AuthorityOptions): Authority {
-  const { store, runtime, signer, settings, clockTolerance } = options;
-  const stored = store.load();
+function restoreAuthority(options: AuthorityOptions, stored: StoreContents): Authority {
+  const { runtime, signer, settings, clockTolerance } = options;
+  const startedAt = runtime.now();
   const subjects = createSubjects();
   const revocations = createRevocationLog(signer.publicKey);
   const counts = createCounts(subjects);
@@ -124,8 +136,9 @@ function restoreAuthority(options: AuthorityOptions): Authority {
     subjects,
     liveness,
     operatorKeys: options.operatorTiers,
-    activeSince: runtime.now() - settings.activeWindow,
+    activeSince: startedAt - settings.activeWindow,
   });
+  liveness.clockSetBack(startedAt);
   for (const [id, tier] of options.operatorTiers) {
     if (subjects.current('operator-key', id) === undefined) {
       subjects.restore('operator-key', id, configuredKey(tier));
@@ -133,15 +146,18 @@ function restoreAuthority(options: AuthorityOptions): Authority {
   }
 
   // Twice the tolerance, and a minute: a nonce outlives every timestamp it could be replayed with.
-  const nonces = createNonceLedger(2 * clockTolerance + 60_000);
+  const nonces = createNonceLedger(2 * clockTolerance + 60_000, runtime.elapsed);
   for (const nonce of stored.nonces) nonces.restore(nonce);
-  // After a crash up to one flush of accepted heartbeats is not known: nothing signed before now passes.
-  const globalFloor = stored.closedCleanly ? 0 : runtime.now();
-  const windows = createNonceWindows(clockTolerance, (nodeKey) =>
-    certificates
-      .ownedBy(nodeKey)
-      .reduce((floor, id) => Math.max(floor, liveness.newestSignedAt(id)), globalFloor),
-  );
+  const restartFloor = createRestartFloor({
+    closedCleanly: stored.closedCleanly,
+    startedAt,
+    toleranceMs: clockTolerance,
+    now: runtime.now,
+    newestSignedBy: (nodeKey) =>
+      certificates
+        .ownedBy(nodeKey)
+        .reduce((newest, id) => Math.max(newest, liveness.newestSignedAt(id)), 0),
+  });
 
   return {
     ...options,
@@ -165,7 +181,8 @@ function restoreAuthority(options: AuthorityOptions): Authority {
     trustCycles,
     counts,
     nonces,
-    windows,
+    windows: createNonceWindows(clockTolerance, restartFloor.of),
+    restartFloor,
     audit: createAuditChain(stored.auditHead, runtime),
     liveness,
     rosters: createRosters(),

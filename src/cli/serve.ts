@@ -91,7 +91,7 @@ async function start(
   try {
     return await startAuthority(config, {
       runtime: systemRuntime,
-      clock: null,
+      manualTime: null,
       destination,
       startThread: startEdgeThread,
       crlThreadFrom: null,

@@ -1,5 +1,6 @@
 /** The edges as the authority sees them: threads that share the port and send it commands in batches. */
 import { Worker } from 'node:worker_threads';
+import type { ClockAnchor } from '../clock.ts';
 import type { Answer } from '../contract/answers.ts';
 import type { Call, CallName, CallOf } from '../contract/calls.ts';
 import type { DocumentPublisher } from '../contract/publications.ts';
@@ -8,6 +9,7 @@ import type { LocalRateLimits, RateBucket } from '../http/rate-limit.ts';
 import type { Fatal } from '../lifecycle/fatal.ts';
 import { problemText } from '../log/problem.ts';
 import type { MetricsReport } from '../metrics.ts';
+import type { ManualTime } from '../runtime.ts';
 import { fromCloneable, toCloneable } from './cloneable.ts';
 import type { Answers, Batch, FromEdge, SharedState, ToEdge } from './messages.ts';
 import { HEARTBEAT_ROW, unpackHeartbeat } from './packed-heartbeat.ts';
@@ -45,7 +47,8 @@ export interface EdgeHost {
   readonly publisher: DocumentPublisher;
   readonly limits: LocalRateLimits;
   readonly viewers: Int32Array;
-  readonly clock: Float64Array | null;
+  readonly clock: ClockAnchor;
+  readonly manualTime: ManualTime | null;
   log(lines: string): void;
   /** Everything that is measured, from what each edge reports. */
   exposition(reports: readonly MetricsReport[]): Promise<string>;
@@ -77,6 +80,7 @@ export async function serveOnThreads(
     failuresLimitedUntil: new Uint32Array(new SharedArrayBuffer(Uint32Array.BYTES_PER_ELEMENT)),
     viewers: host.viewers,
     clock: host.clock,
+    manualTime: host.manualTime,
   };
   const edges = threads.map((thread) => connect(thread, host, shared, reports));
   async function reports(): Promise<MetricsReport[]> {

@@ -3,6 +3,7 @@
  * verification. All it knows of the state comes from the authority.
  */
 import { parentPort } from 'node:worker_threads';
+import { anchoredTime } from '../clock.ts';
 import type { Edge } from '../http/edge.ts';
 import { edgeSettings } from '../http/edge-config.ts';
 import { listen, type Server } from '../http/server.ts';
@@ -10,7 +11,7 @@ import { createLogger } from '../log/logger.ts';
 import { createEdgeMetrics } from '../metrics.ts';
 import { LIVE_RENDERERS } from '../pages/live-renderers.ts';
 import { ROUTES } from '../routes/table.ts';
-import { type Runtime, systemRuntime } from '../runtime.ts';
+import { type Runtime, systemRuntime, timeOf } from '../runtime.ts';
 import { type AuthorityLink, createAuthorityLink } from './authority-link.ts';
 import type { FromEdge, Serve, SharedState, ToEdge } from './messages.ts';
 
@@ -70,9 +71,9 @@ async function serve({ config, port: httpPort, shared }: Serve): Promise<void> {
   post({ type: 'listening' });
 }
 
-function runtimeOf({ clock }: SharedState): Runtime {
-  if (clock === null) return systemRuntime;
-  return { ...systemRuntime, now: () => clock[0] ?? 0 };
+function runtimeOf({ clock, manualTime }: SharedState): Runtime {
+  const time = timeOf(manualTime);
+  return { ...systemRuntime, now: anchoredTime(time, clock), elapsed: time.monotonic };
 }
 
 async function report({ edge }: Serving): Promise<void> {

@@ -2,9 +2,11 @@
  * What edges and the authority tell each other. Everything of one turn of the event loop travels in one
  * message, and messages arrive in the order they were sent.
  */
+import type { ClockAnchor } from '../clock.ts';
 import type { Publication } from '../contract/publications.ts';
 import type { EdgeConfig } from '../http/edge-config.ts';
 import type { MetricsReport } from '../metrics.ts';
+import type { ManualTime } from '../runtime.ts';
 
 /** Memory that all threads see. */
 export interface SharedState {
@@ -14,8 +16,10 @@ export interface SharedState {
   readonly failuresLimitedUntil: Uint32Array;
   /** One number: how many look at a live page. */
   readonly viewers: Int32Array;
-  /** A clock set by hand: one number, milliseconds since the epoch; null for the system's. */
-  readonly clock: Float64Array | null;
+  /** What the authority's clock adds to the monotonic time. */
+  readonly clock: ClockAnchor;
+  /** Clocks set by hand; null for the system's. */
+  readonly manualTime: ManualTime | null;
 }
 
 export interface Serve {

@@ -40,6 +40,8 @@ export interface TestAuthority {
   /** Every log line written so far. */
   readonly logLines: readonly string[];
   flush(): Promise<void>;
+  /** Compares the clocks, as the service does every second. */
+  checkClock(): Promise<void>;
   runTrustCycle(): Promise<void>;
   /** Resolves when what edges on other threads have logged is here; `send` awaits it. */
   settle(): Promise<void>;
@@ -99,8 +101,8 @@ export async function startTestAuthority(options: TestOptions = {}): Promise<Tes
     clock.now(),
   );
   const running = await startAuthority(config, {
-    runtime: { ...systemRuntime, now: clock.now },
-    clock: clock.shared,
+    runtime: systemRuntime,
+    manualTime: clock.shared,
     startThread: reusedEdgeThread,
     crlThreadFrom: options.crlThreadFrom ?? (CRL_THREAD_FROM ? Number(CRL_THREAD_FROM) : null),
     destination: { write: (lines) => logLines.push(...lines.split(/(?<=\n)/)) },
@@ -127,6 +129,7 @@ export async function startTestAuthority(options: TestOptions = {}): Promise<Tes
     standard: operatorFrom(dataDir, 'ops-standard', 'operator-standard'),
     logLines,
     flush: running.flush,
+    checkClock: running.checkClock,
     runTrustCycle: running.runTrustCycle,
     settle: running.settle,
     stop,

@@ -65,13 +65,16 @@ export const NO_LIMITS: ChildEnvironment = {
   MESH_TRUST_CYCLE_HOURS: '0',
 };
 
+function moveNothing(): never {
+  throw new Error('Nobody moves the real time');
+}
+
 /** The wall clock, for tests whose other half is another process. */
 export const REAL_TIME: TestClock = {
   shared: null,
   now: systemRuntime.now,
-  advance() {
-    throw new Error('Nobody moves the real time');
-  },
+  advance: moveNothing,
+  step: moveNothing,
 };
 
 /** Starts `mesh-na serve` on the folder; resolves when it is ready, rejects when it ends before. */
@@ -95,6 +98,8 @@ export async function startChildServer(
       logLines: [],
       settle: () => Promise.resolve(),
       flush: () => Promise.reject(new Error('A server in another process flushes by itself')),
+      checkClock: () =>
+        Promise.reject(new Error('A server in another process checks its clock by itself')),
       runTrustCycle: () =>
         Promise.reject(new Error('A server in another process checks its trust by itself')),
       stop: () => server.end('SIGTERM').then(() => undefined),

@@ -1,26 +1,38 @@
-import { systemRuntime } from '../../src/runtime.ts';
+import { type ManualTime, systemRuntime } from '../../src/runtime.ts';
 
-/** A clock set by hand. It starts at the real time, to the millisecond, and moves only when told. */
+/** Clocks set by hand. The wall clock starts at the real time, to the millisecond; both move only when told. */
 export interface TestClock {
-  /** What every thread reads: one number, milliseconds since the epoch; null for the system's clock. */
-  readonly shared: Float64Array | null;
+  /** What every thread reads: wall and monotonic milliseconds; null for the system's clocks. */
+  readonly shared: ManualTime | null;
+  /** The wall clock. */
   now(): number;
+  /** Lets time go by. */
   advance(milliseconds: number): void;
+  /** Sets the wall clock, while no time goes by. */
+  step(milliseconds: number): void;
 }
 
 export const SECOND = 1000;
 export const MINUTE = 60 * SECOND;
 export const HOUR = 60 * MINUTE;
 
+/** Nobody may take the one clock for the other. */
+const MONOTONIC_START = 5 * HOUR;
+
 export function testClock(start = systemRuntime.now()): TestClock {
-  const shared = new Float64Array(new SharedArrayBuffer(Float64Array.BYTES_PER_ELEMENT));
-  shared[0] = start;
+  const shared = new Float64Array(new SharedArrayBuffer(2 * Float64Array.BYTES_PER_ELEMENT));
+  shared.set([start, MONOTONIC_START]);
   const now = () => shared[0] ?? 0;
+  function step(milliseconds: number): void {
+    shared[0] = now() + milliseconds;
+  }
   return {
     shared,
     now,
+    step,
     advance(milliseconds) {
-      shared[0] = now() + milliseconds;
+      step(milliseconds);
+      shared[1] = (shared[1] ?? 0) + milliseconds;
     },
   };
 }

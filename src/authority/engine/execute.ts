@@ -26,6 +26,7 @@ import type { AttestationLog } from '../recognition/attestation-log.ts';
 import type { TrustCycleLog } from '../recognition/trust-cycle-log.ts';
 import type { NonceLedger } from '../replay/nonce-ledger.ts';
 import type { NonceWindows } from '../replay/nonce-window.ts';
+import type { RestartFloor } from '../replay/restart-floor.ts';
 import type { AuditChain } from './audit.ts';
 import type { Subjects } from './subjects.ts';
 import { UnitOfWork } from './unit-of-work.ts';
@@ -59,6 +60,7 @@ export interface Authority {
   readonly audit: AuditChain;
   readonly nonces: NonceLedger;
   readonly windows: NonceWindows;
+  readonly restartFloor: RestartFloor;
   readonly liveness: Liveness;
   readonly rosters: Rosters;
   readonly revocations: RevocationLog;

@@ -5,6 +5,7 @@
 import type { NodeCallName } from '../../contract/calls.ts';
 import type { NodeClaim, NodeProofVerdict } from '../../contract/claims.ts';
 import type { RefusalName } from '../../refusal.ts';
+import { AHEAD_MS } from '../replay/restart-floor.ts';
 import type { Authority } from './execute.ts';
 import type { UnitOfWork } from './unit-of-work.ts';
 
@@ -16,7 +17,7 @@ export interface NodeProofRule {
   readonly scope: 'join' | 'node';
   /** Whether nonces are looked for in the window of the key, which is in memory. */
   readonly window: boolean;
-  /** Whether nonces are durable, and so outlive the window. */
+  /** Whether nonces are durable, and so outlive the window; those signed ahead of time always are. */
   readonly durable: boolean;
   /** True when the proof is optional and is judged before anything else; else the machine judges it. */
   readonly first: boolean;
@@ -40,7 +41,8 @@ export function judgeNonce(na: Authority, node: NodeClaim, rule: NodeProofRule):
     const found = na.windows.check(publicKey, nonce, signedAt);
     if (found !== 'fresh') return found;
   }
-  const isSpent = rule.durable && na.nonces.isSpent(scopeOf(node, rule), nonce);
+  const mayBeSpent = rule.durable || na.restartFloor.isInDoubt(signedAt);
+  const isSpent = mayBeSpent && na.nonces.isSpent(scopeOf(node, rule), nonce);
   return isSpent ? 'nonce_replay' : verdict;
 }
 
@@ -59,7 +61,10 @@ export function spendNonce(
 ): void {
   const { node } = request;
   if (rule.window) claimNonce(na, unit, request);
-  if (rule.durable) unit.spend(na.nonces.spend(scopeOf(node, rule), node.nonce, unit.at));
+  const isAhead = node.signedAt > unit.at + AHEAD_MS;
+  if (rule.durable || isAhead) {
+    unit.spend(na.nonces.spend(scopeOf(node, rule), node.nonce, unit.at));
+  }
 }
 
 /** Refusals that come after the proof: the request was genuine, so its nonce is used up. */

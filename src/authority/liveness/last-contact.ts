@@ -41,6 +41,8 @@ export interface Liveness {
   activate(heardOf: LastContact[]): void;
   /** The certificate no longer counts as active until its next contact. */
   retire(id: string): void;
+  /** The clock was set back to `now`: nobody was heard of later. */
+  clockSetBack(now: number): void;
   activeCount(now: number): number;
   /** Starts a walk over the certificates that are active now. */
   walk(now: number): RosterWalk;
@@ -151,6 +153,14 @@ export function createLiveness(activeWindowMs: number): Liveness {
       if (!contact?.active) return;
       keepForWalks(contact);
       unlink(contact);
+    },
+    clockSetBack(now) {
+      for (let contact = newest; contact !== null; contact = contact.older) {
+        if (contact.lastSeen <= now) return;
+        keepForWalks(contact);
+        contact.lastSeen = now;
+        markDirty(contact);
+      }
     },
     activeCount(now) {
       dropQuiet(now);

@@ -12,23 +12,37 @@ export interface NonceLedger {
   /** Marks the nonce as spent at once and returns what the store has to keep. */
   spend(scope: string, nonce: string, at: number): SpentNonce;
   restore(nonce: SpentNonce): void;
-  forget(now: number): void;
+  /**
+   * Forgets what both clocks have passed, so that none that is set and set back lets a nonce be used again.
+   * Returns the instant before which the store may forget, too.
+   */
+  forget(now: number): number;
+}
+
+interface Bucket {
+  readonly digests: Set<string>;
+  /** On the monotonic clock: when the last of them can no longer be replayed. */
+  heldUntil: number;
 }
 
 /** `keepMs` is how long a nonce can still be replayed: at least twice the clock tolerance. */
-export function createNonceLedger(keepMs: number): NonceLedger {
-  const buckets = new Map<number, Set<string>>();
+export function createNonceLedger(keepMs: number, elapsed: () => number): NonceLedger {
+  /** By the minute of the wall clock that they are forgotten after. */
+  const buckets = new Map<number, Bucket>();
 
-  function add(nonce: SpentNonce): void {
-    const start = Math.ceil(nonce.forgetAt / BUCKET_MS);
-    const bucket = buckets.get(start) ?? new Set();
-    buckets.set(start, bucket.add(nonce.digest));
+  /** A nonce of an earlier run is held as long as one that is spent now: that run's clock is not known. */
+  function add({ digest, forgetAt }: SpentNonce): void {
+    const minute = Math.ceil(forgetAt / BUCKET_MS);
+    const bucket = buckets.get(minute) ?? { digests: new Set(), heldUntil: 0 };
+    bucket.digests.add(digest);
+    bucket.heldUntil = elapsed() + keepMs;
+    buckets.set(minute, bucket);
   }
 
   return {
     isSpent(scope, nonce) {
       const digest = digestOf(scope, nonce);
-      for (const bucket of buckets.values()) if (bucket.has(digest)) return true;
+      for (const { digests } of buckets.values()) if (digests.has(digest)) return true;
       return false;
     },
     spend(scope, nonce, at) {
@@ -38,7 +52,13 @@ export function createNonceLedger(keepMs: number): NonceLedger {
     },
     restore: add,
     forget(now) {
-      for (const start of buckets.keys()) if (start * BUCKET_MS < now) buckets.delete(start);
+      const at = elapsed();
+      let before = now;
+      for (const [minute, { heldUntil }] of buckets) {
+        if (minute * BUCKET_MS < now && heldUntil < at) buckets.delete(minute);
+        else before = Math.min(before, minute * BUCKET_MS);
+      }
+      return before;
     },
   };
 }

@@ -1,0 +1,89 @@
+/**
+ * The time that the service goes by: the wall clock as it was at the start, carried on by the monotonic
+ * clock. Small corrections of the wall clock are followed as they come. A step is reported, and followed
+ * once it has lasted: a clock that is wrong for some seconds has nobody refused, forgotten or called alive.
+ */
+import type { SystemTime } from './runtime.ts';
+
+/** One number that all threads see: what to add to the monotonic time to have the time of the service. */
+export type ClockAnchor = Float64Array;
+
+export interface ClockListener {
+  /** The wall clock was set by so many milliseconds. */
+  stepped(byMs: number): void;
+  /** The service goes by a wall clock that was set by so many milliseconds. */
+  followed(byMs: number): void;
+}
+
+export interface Clock {
+  readonly anchor: ClockAnchor;
+  now(): number;
+  /** Compares wall clock and service; call it about once a second. */
+  check(): void;
+  /** Milliseconds by which the wall clock is ahead of the service. */
+  skew(): number;
+}
+
+/** A running clock is not corrected by this much within a second. */
+const STEP_MS = 1000;
+/** Differences up to this are the grain of the two clocks. */
+const GRAIN_MS = 10;
+/** How long a step has to last before it is followed. */
+const LASTING_MS = 10_000;
+
+/** Time as a thread reads it that follows the anchor of another one. */
+export function anchoredTime({ monotonic }: SystemTime, anchor: ClockAnchor): () => number {
+  return () => Math.floor(monotonic() + (anchor[0] ?? 0));
+}
+
+export function createClock(time: SystemTime, listener: ClockListener): Clock {
+  const anchor = new Float64Array(new SharedArrayBuffer(Float64Array.BYTES_PER_ELEMENT));
+  anchor[0] = differenceOf(time);
+  /** A step that is not followed yet, and the monotonic time from which it lasts. */
+  let pending: { readonly skew: number; readonly since: number } | null = null;
+
+  function skew(): number {
+    return differenceOf(time) - (anchor[0] ?? 0);
+  }
+
+  function follow(byMs: number): void {
+    anchor[0] = (anchor[0] ?? 0) + byMs;
+    pending = null;
+  }
+
+  return {
+    anchor,
+    skew,
+    now: anchoredTime(time, anchor),
+    check() {
+      const current = skew();
+      const step = current - (pending?.skew ?? 0);
+      if (Math.abs(step) > STEP_MS) {
+        listener.stepped(step);
+        pending = { skew: current, since: time.monotonic() };
+      }
+      if (Math.abs(current) <= STEP_MS) {
+        if (Math.abs(current) > GRAIN_MS) follow(current);
+        else pending = null;
+      } else if (pending !== null && time.monotonic() - pending.since >= LASTING_MS) {
+        follow(current);
+        listener.followed(current);
+      }
+    },
+  };
+}
+
+/** The least of some readings: a thread that is held up between two clocks sees the later one too late. */
+function differenceOf({ wall, monotonic }: SystemTime): number {
+  let found = Number.POSITIVE_INFINITY;
+  let quickest = Number.POSITIVE_INFINITY;
+  for (let i = 0; i < 3; i += 1) {
+    const before = monotonic();
+    const read = wall();
+    const took = monotonic() - before;
+    if (took >= quickest) continue;
+    quickest = took;
+    found = read - before - took / 2;
+  }
+  return found;
+}
