@@ -1,0 +1,179 @@
+/**
+ * Sends mutated requests, most of them properly signed, to every route of a live authority: none may end
+ * in a 500, and every refusal must be a whole envelope.
+ */
+import { readFileSync } from 'node:fs';
+import { signNodeBody } from '../../src/client/sign-node.ts';
+import type { Route } from '../../src/http/route.ts';
+import { parseJson } from '../../src/json/parse.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../src/json/value.ts';
+import { jsonText } from '../../src/json/write.ts';
+import { ROUTES } from '../../src/routes/table.ts';
+import { formatInstant } from '../../src/timestamp.ts';
+import { exampleOf } from '../../src/views/example.ts';
+import type { TestAuthority } from '../support/authority.ts';
+import { freshNonce, operatorRequest, type Received, send } from '../support/requests.ts';
+import { mutated } from './mutations.ts';
+import type { Random } from './random.ts';
+
+const GOLDEN = new URL('../vectors/golden-trust.json', import.meta.url);
+
+export interface FuzzReport {
+  readonly sent: number;
+  /** How often each status was answered. */
+  readonly statuses: ReadonlyMap<number, number>;
+  /** What must not happen, each with the request that caused it. */
+  readonly problems: readonly string[];
+}
+
+/** Sends `count` requests, `lanes` at a time. */
+export async function fuzz(
+  na: TestAuthority,
+  random: Random,
+  count: number,
+  lanes = 8,
+): Promise<FuzzReport> {
+  const corpus = corpusOf();
+  const statuses = new Map<number, number>();
+  const problems: string[] = [];
+  let left = count;
+  async function lane(): Promise<void> {
+    while (left > 0) {
+      left -= 1;
+      const request = nextRequest(na, random, corpus);
+      const answer = await send(na, request.method, request.path, request.init);
+      statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1);
+      const problem = problemOf(answer);
+      if (problem !== null) problems.push(`${problem}: ${describe(request)}`);
+    }
+  }
+  await Promise.all(Array.from({ length: lanes }, lane));
+  return { sent: count, statuses, problems };
+}
+
+interface FuzzRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly init: { body?: string; headers?: Readonly<Record<string, string>> };
+}
+
+/** Genuine bodies by path: those of the golden vectors, and an example made from each schema. */
+type Corpus = ReadonlyMap<string, readonly JsonObject[]>;
+
+function corpusOf(): Corpus {
+  const golden = parseJson(readFileSync(GOLDEN, 'utf8'));
+  const corpus = new Map<string, JsonObject[]>();
+  for (const { path, body } of ROUTES) {
+    if (body !== undefined) corpus.set(path, [exampleObject(body)]);
+  }
+  for (const group of ['build', 'verify']) {
+    const byPath = isJsonObject(golden) ? golden[group] : undefined;
+    for (const [path, cases] of Object.entries(isJsonObject(byPath) ? byPath : {})) {
+      corpus.set(path, [...(corpus.get(path) ?? []), ...requestsIn(cases)]);
+    }
+  }
+  return corpus;
+}
+
+function requestsIn(cases: JsonValue): JsonObject[] {
+  if (!Array.isArray(cases)) return [];
+  return cases
+    .map((one: JsonValue) => (isJsonObject(one) ? one.request : undefined))
+    .filter(isJsonObject);
+}
+
+/** Schemas are plain objects in the words of JSON Schema. */
+function exampleObject(schema: object): JsonObject {
+  const example = exampleOf(JSON.parse(JSON.stringify(schema)) as JsonValue);
+  return isJsonObject(example) ? example : {};
+}
+
+function nextRequest(na: TestAuthority, random: Random, corpus: Corpus): FuzzRequest {
+  const route = random.one(ROUTES);
+  const path = filledPath(route, random);
+  if (route.method === 'GET')
+    return { method: 'GET', path: path + queryFor(route, random), init: {} };
+  const genuine = random.one(corpus.get(route.path) ?? [{}]);
+  const body = random.next() < 0.1 ? genuine : mutated(genuine, random);
+  return { method: route.method, path, init: signed(na, route, path, body, random) };
+}
+
+/** Signed as the route wants it; now and then by the wrong one, or not at all. */
+function signed(
+  na: TestAuthority,
+  route: Route,
+  path: string,
+  body: JsonObject,
+  random: Random,
+): FuzzRequest['init'] {
+  if (random.next() < 0.05) return { body: jsonText(body) };
+  if (route.access.startsWith('operator')) {
+    const operator = random.next() < 0.1 ? na.standard : na.privileged;
+    return operatorRequest(na, path, body, { method: route.method, operator }).init;
+  }
+  if (route.access !== 'node') return { body: jsonText(body) };
+  const key = random.one([na.standard.key, na.privileged.key]);
+  const timestamp = formatInstant(na.clock.now());
+  const { node_public_key: _replaced, ...rest } = body;
+  const signedBody = signNodeBody({ ...rest, node_public_key: key.publicKey }, key, {
+    timestamp,
+    nonce: freshNonce(),
+  });
+  return { body: jsonText(signedBody) };
+}
+
+const PATH_VALUES = [
+  'x',
+  'ops-standard',
+  '%00',
+  '%E2%80%AE',
+  'constructor',
+  '1'.repeat(300),
+  'a/b',
+  '%2e%2e',
+];
+
+function filledPath({ path }: Route, random: Random): string {
+  // The privileged key must stay usable, or every later request would be refused for that alone.
+  return path.replace(/\{\w+\}/g, () => random.one(PATH_VALUES));
+}
+
+const QUERY_VALUES = [
+  '',
+  'x',
+  '%ff',
+  '%00',
+  '+',
+  'a&a',
+  '1'.repeat(2000),
+  '%F0%9F%98%80',
+  '-1',
+  '1e9',
+];
+
+function queryFor({ query = {} }: Route, random: Random): string {
+  const names = [...Object.keys(query), 'limit', 'cursor', 'x'];
+  const parts = Array.from(
+    { length: random.below(4) },
+    () => `${random.one(names)}=${random.one(QUERY_VALUES)}`,
+  );
+  return parts.length === 0 ? '' : `?${parts.join('&')}`;
+}
+
+function problemOf({ status, headers, body }: Received): string | null {
+  if (status >= 500 && status !== 503) return `answered ${status}`;
+  const id = headers.get('x-request-id');
+  if (id === null) return 'has no request id';
+  if (status < 400) return null;
+  const error = body?.error;
+  const isWhole =
+    typeof error?.code === 'string' &&
+    typeof error.message === 'string' &&
+    isJsonObject(error.details) &&
+    error.request_id === id;
+  return isWhole ? null : 'has no whole envelope';
+}
+
+function describe({ method, path, init }: FuzzRequest): string {
+  return `${method} ${path} ${(init.body ?? '').slice(0, 2000)}`;
+}

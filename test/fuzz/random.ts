@@ -1,0 +1,24 @@
+/** A source of choices that one number makes again. */
+export interface Random {
+  /** From 0 up to, and without, 1. */
+  next(): number;
+  below(limit: number): number;
+  one<T>(choices: readonly T[]): T;
+}
+
+/** mulberry32: 32 bits of state, good enough to choose test inputs. */
+export function randomFrom(seed: number): Random {
+  let state = seed >>> 0;
+  function next(): number {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 0x1_0000_0000;
+  }
+  const below = (limit: number) => Math.floor(next() * limit);
+  return {
+    next,
+    below,
+    one: (choices) => choices[below(choices.length)] as (typeof choices)[number],
+  };
+}
