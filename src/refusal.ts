@@ -355,6 +355,11 @@ export const REFUSALS = {
   intent_create_failed: entry(422, 'intent_create_failed', 'The intent cannot be declared'),
   prove_failed: entry(422, 'prove_failed', 'The capability cannot be proven to be in the list'),
   rate_limit_exceeded: entry(429, 'rate_limit_exceeded', 'Too many requests; try again later'),
+  admin_auth_throttled: entry(
+    429,
+    'admin_auth_throttled',
+    'Too many requests failed operator authentication; try again later',
+  ),
   internal_server_error: entry(500, 'internal_server_error', 'An unexpected error occurred'),
   service_not_ready: entry(503, 'service_not_ready', 'The service is not ready'),
 } as const;

@@ -260,15 +260,6 @@ test('a refused body does not disturb the requests after it', async () => {
   );
 });
 
-test('the default limit is 2 MiB', async () => {
-  await using na = await startTestAuthority();
-  const size = 2_097_152;
-  const fits = await send(na, 'POST', '/join', { body: ' '.repeat(size - 2).concat('{}') });
-  assert.equal(outcome(fits), '400 missing_node_public_key');
-  const tooLarge = await send(na, 'POST', '/join', { body: ' '.repeat(size - 1).concat('{}') });
-  assert.equal(outcome(tooLarge), '413 request_entity_too_large');
-});
-
 for (const [name, body] of [
   ['half an object', '{"a":1'],
   ['nothing but a blank', ' '],
@@ -282,7 +273,7 @@ for (const [name, body] of [
   ['a duplicate member far inside', '{"a":[{"b":{"c":1,"c":2}}]}'],
   ['a duplicate member in another spelling', '{"a":1,"\\u0061":1}'],
   ['nesting 65 deep', nested(65)],
-  ['nesting 100000 deep', nested(100_000)],
+  ['nesting 8000 deep', nested(8000)],
   ['NaN', '{"a":NaN}'],
   ['Infinity', '{"a":-Infinity}'],
   ['a float that overflows', '{"a":1e400}'],

@@ -770,21 +770,21 @@ function judgeBody(publicKey: string, body: JsonObject, now: number): string {
     path: '/heartbeat',
     query: {},
     body,
-    rawBody: Buffer.from(jsonText(body)),
     remoteAddr: '192.0.2.1',
+    now,
   };
   const settings = { audience: '', toleranceMs: TOLERANCE };
-  return judgeNode(publicKey, '', request, settings, now).verdict;
+  return judgeNode(publicKey, '', request, Buffer.from(jsonText(body)), settings).verdict;
 }
 
 function judgeHeader(
   publicKey: string,
   header: string,
-  request: JudgedRequest,
+  { rawBody, ...request }: JudgedRequest & { readonly rawBody: Uint8Array },
   audience: string,
 ): string {
   const now = Date.parse('2026-01-01T00:00:00Z');
   const settings = { audience, toleranceMs: TOLERANCE };
-  const received = { ...request, remoteAddr: '192.0.2.1' };
-  return judgeNode(publicKey, header, received, settings, now).verdict;
+  const received = { ...request, remoteAddr: '192.0.2.1', now };
+  return judgeNode(publicKey, header, received, rawBody, settings).verdict;
 }

@@ -90,6 +90,73 @@ test('what is not POST /admin/* does not touch the admin bucket', async () => {
   assert.equal(outcome(await get(na, '/healthz')), '200');
 });
 
+test('A5: with MESH_RATE_LIMIT_ADMIN_FAILURES strangers cannot use up the limit of operators', async () => {
+  const environment = {
+    MESH_RATE_LIMIT_ADMIN: '3/60',
+    MESH_RATE_LIMIT_ADMIN_FAILURES: '5/60',
+  };
+  await using na = await startTestAuthority({ environment });
+  const { keyId } = na.privileged;
+  const named = { headers: { 'X-Admin-Key-Id': keyId } };
+  const bogus = (key_id: string) =>
+    operatorRequest(na, '/admin/invite', {}, { alter: corrupted(key_id) });
+  const asks: [string, () => Promise<Received>][] = [
+    ['401 admin_auth_failed', () => send(na, 'POST', '/admin/invite', named)],
+    ['401 admin_auth_failed', () => sendSigned(na, bogus(keyId))],
+    ['400 invalid_json', () => send(na, 'POST', '/admin/invite', { ...named, body: '{' })],
+    ['401 admin_auth_failed', () => send(na, 'GET', '/nodes', named)],
+    ['401 admin_auth_failed', () => send(na, 'GET', '/admin/policy/history', named)],
+  ];
+  for (const [expected, ask] of asks) assert.equal(outcome(await ask()), expected);
+  const audited = auditEvents(na).length;
+  for (const [, ask] of asks) {
+    const throttled = await ask();
+    assert.equal(outcome(throttled), '429 admin_auth_throttled');
+    assert.equal(throttled.headers.get('retry-after'), '60');
+  }
+  assert.equal(auditEvents(na).length, audited, 'a throttled request writes nothing');
+  const other = await sendSigned(na, bogus(na.standard.keyId));
+  assert.equal(outcome(other), '401 admin_auth_failed', 'each key id has its own');
+  for (let tries = 0; tries < 3; tries += 1) {
+    assert.equal(outcome(await operate(na, '/admin/invite')), '200', 'operators are not shut out');
+  }
+  assert.equal(outcome(await operate(na, '/admin/invite')), LIMITED);
+});
+
+test('A5: made-up key ids share one limit of failures', async () => {
+  const environment = { MESH_RATE_LIMIT_ADMIN_FAILURES: '2/60' };
+  await using na = await startTestAuthority({ environment });
+  const from = (keyId: string) =>
+    send(na, 'POST', '/admin/invite', { headers: { 'X-Admin-Key-Id': keyId } });
+  for (const keyId of ['a', 'b']) assert.equal((await from(keyId)).status, 401);
+  assert.equal(outcome(await from('c')), '429 admin_auth_throttled');
+});
+
+test('A5: a replayed operator request counts as a failure, and not against the operators', async () => {
+  const environment = { MESH_RATE_LIMIT_ADMIN: '2/60', MESH_RATE_LIMIT_ADMIN_FAILURES: '3/60' };
+  await using na = await startTestAuthority({ environment });
+  const captured = operatorRequest(na, '/admin/invite');
+  assert.equal(outcome(await sendSigned(na, captured)), '200');
+  for (let tries = 0; tries < 3; tries += 1) {
+    assert.equal(outcome(await sendSigned(na, captured)), '401 admin_auth_failed');
+  }
+  assert.equal(outcome(await sendSigned(na, captured)), '429 admin_auth_throttled');
+  assert.equal(outcome(await operate(na, '/admin/invite')), '200');
+  assert.equal(outcome(await operate(na, '/admin/invite')), LIMITED);
+});
+
+test('A5: while a source fails too often, only its large bodies are refused unseen', async () => {
+  const environment = { MESH_RATE_LIMIT_ADMIN_FAILURES: '1/60' };
+  await using na = await startTestAuthority({ environment });
+  const { keyId } = na.privileged;
+  await send(na, 'POST', '/admin/invite', { headers: { 'X-Admin-Key-Id': keyId } });
+  const note = (bytes: number) => operate(na, '/admin/invite', { note: 'n'.repeat(bytes) });
+  assert.equal(outcome(await note(16_000)), '200');
+  assert.equal(outcome(await note(17_000)), '429 admin_auth_throttled');
+  na.clock.advance(60 * SECOND);
+  assert.equal(outcome(await note(17_000)), '200');
+});
+
 test('the window slides: each request frees its own place, and Retry-After says when', async () => {
   await using na = await startTestAuthority({ environment: { MESH_RATE_LIMIT_ADMIN: '3/60' } });
   const ask = () => operate(na, '/admin/invite');
@@ -142,6 +209,8 @@ test('each source address has its own bucket', async () => {
     assert.equal(outcome(await from(address)), LIMITED);
   }
   assert.equal(outcome(await from('2001:0DB8:0:0::1')), LIMITED, 'one address in two spellings');
+  assert.equal(outcome(await from('2001:db8::ffff:1')), LIMITED, 'A6: another address of the /64');
+  assert.equal(outcome(await from('2001:db8:0:1::1')), '401 admin_auth_failed', 'another /64');
   assert.equal(outcome(await from('::ffff:192.0.2.1')), LIMITED, 'IPv4 mapped into IPv6');
 });
 
@@ -205,7 +274,7 @@ test('other refusals of a join are no failed look-ups', async () => {
   assert.equal(outcome(failed), '403 invalid_invite_token');
 });
 
-test('after 60 failed proofs of one key from one address its requests are 429 unjudged', async () => {
+test('A5: after 60 failed proofs of one key from one address further ones are 429, and genuine ones pass', async () => {
   await using na = await startTestAuthority(withDefault('NODE_FAILURES'));
   const node = await joinedNode(na);
   const neighbour = await joinedNode(na);
@@ -218,15 +287,18 @@ test('after 60 failed proofs of one key from one address its requests are 429 un
   assert.equal(outcome(limited), LIMITED);
   assert.equal(limited.headers.get('retry-after'), '60');
   assert.equal(outcome(await forged(na, node, '/renew')), LIMITED);
-  assert.equal(outcome(await heartbeat(na, node)), LIMITED, 'before the signature is checked');
   assert.equal(auditEvents(na).length, audited);
+  assert.equal(outcome(await heartbeat(na, node)), '200', 'who holds the key is not shut out');
+  const replayed = signedHeartbeat(na, node, node.key);
+  assert.equal(outcome(await sendSigned(na, replayed)), '200');
+  assert.equal(outcome(await sendSigned(na, replayed)), LIMITED, 'a replay is a failure');
   assert.equal(outcome(await heartbeat(na, neighbour)), '200', 'the fleet is not locked out');
   assert.equal(outcome(await forged(na, neighbour, '/heartbeat')), '401 node_auth_failed');
   na.clock.advance(60 * SECOND);
-  assert.equal(outcome(await heartbeat(na, node)), '200');
+  assert.equal(outcome(await forged(na, node, '/heartbeat')), '401 node_auth_failed');
 });
 
-test('failed proofs from one address do not limit the node at another', async () => {
+test('failed proofs from one address do not limit those from another', async () => {
   const environment = { MESH_RATE_LIMIT_NODE_FAILURES: '2/60', MESH_PROXY_HOPS: '1' };
   await using na = await startTestAuthority({ environment });
   const node = await joinedNode(na);
@@ -236,8 +308,9 @@ test('failed proofs from one address do not limit the node at another', async ()
     return send(na, 'POST', '/heartbeat', { ...init, headers });
   };
   for (let tries = 0; tries < 2; tries += 1) await from('192.0.2.66', newKey());
-  assert.equal(outcome(await from('192.0.2.66')), LIMITED);
-  assert.equal(outcome(await from('192.0.2.1')), '200');
+  assert.equal(outcome(await from('192.0.2.66', newKey())), LIMITED);
+  assert.equal(outcome(await from('192.0.2.66')), '200');
+  assert.equal(outcome(await from('192.0.2.1', newKey())), '401 node_auth_failed');
 });
 
 test('of 30 parallel forged heartbeats no more than the limit are judged', async () => {
@@ -325,6 +398,15 @@ for (const [hops, forwarded, expected] of [
   ['2', ['198.51.100.9, 192.0.2.1', '10.0.0.1'], '192.0.2.1'],
   ['1', ['2001:DB8::0:1'], '2001:db8::1'],
   ['1', ['::ffff:192.0.2.1'], '192.0.2.1'],
+  ['1', ['7.7.7.7:1234'], '7.7.7.7'],
+  ['1', ['[2001:db8::1]:80'], '2001:db8::1'],
+  ['1', ['[2001:db8::1]'], '2001:db8::1'],
+  ['1', ['[::ffff:192.0.2.1]:65535'], '192.0.2.1'],
+  ['1', ['7.7.7.7:'], '127.0.0.1'],
+  ['1', ['7.7.7.7:123456'], '127.0.0.1'],
+  ['1', ['7.7.7.7:80:80'], '127.0.0.1'],
+  ['1', ['[2001:db8::1'], '127.0.0.1'],
+  ['1', ['[7.7.7.7]:80'], '127.0.0.1'],
   ['1', ['not an address'], '127.0.0.1'],
   ['1', ['192.0.2.1, '], '127.0.0.1'],
 ] as const) {
@@ -372,6 +454,14 @@ test('a limiter survives a clock that is set back', () => {
   assert.ok(limiter.retryAfter('key', 50_000) > 0);
   assert.equal(limiter.retryAfter('key', 160_000), 0);
 });
+
+/** Leaves the key id and puts a signature of another text in the place of the signature. */
+function corrupted(keyId: string): (headers: Record<string, string>) => void {
+  return (headers) => {
+    headers['X-Admin-Key-Id'] = keyId;
+    headers['X-Admin-Signature'] = newKey().sign('another text');
+  };
+}
 
 /** A request in the node's name that another key signed. */
 function forged(na: TestAuthority, node: TestNode, route: string): Promise<Received> {

@@ -85,7 +85,7 @@ test('a public route has one bucket over all threads', async () => {
   });
 });
 
-test('a node whose proofs fail is stopped on every thread, and only that node', async () => {
+test('A5: failed proofs of one key are refused on every thread, and only those', async () => {
   await using na = await startThreaded({ environment: { MESH_RATE_LIMIT_NODE_FAILURES: '4/60' } });
   const [broken, sound] = [await joinedNode(na), await joinedNode(na)];
   const forged = await Promise.all(
@@ -95,12 +95,17 @@ test('a node whose proofs fail is stopped on every thread, and only that node', 
     '401 node_auth_failed': 4,
     '429 rate_limit_exceeded': MANY - 4,
   });
-  const afterwards = await Promise.all(times(6, () => heartbeat(na, broken)));
+  const afterwards = await Promise.all(
+    times(6, () => heartbeat(na, broken, { signedBy: newKey() })),
+  );
   assert.deepEqual(tally(afterwards), { '429 rate_limit_exceeded': 6 });
+  const genuine = await Promise.all(times(6, () => heartbeat(na, broken)));
+  assert.deepEqual(tally(genuine), { 200: 6 });
   const others = await Promise.all(times(6, () => heartbeat(na, sound)));
   assert.deepEqual(tally(others), { 200: 6 });
   na.clock.advance(MINUTE + 1);
-  assert.equal(outcome(await heartbeat(na, broken)), '200');
+  const later = await heartbeat(na, broken, { signedBy: newKey() });
+  assert.equal(outcome(later), '401 node_auth_failed');
 });
 
 test('two joins with one invite on different threads: one certificate', async () => {

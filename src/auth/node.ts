@@ -10,6 +10,9 @@ import { canonicalJson } from '../json/write.ts';
 import type { SignedRequest } from './signed-request.ts';
 import { judgeTimestamp } from './timestamps.ts';
 
+/** Base64 of 32 and of 64 bytes. */
+const KEY_LENGTH = 44;
+const SIGNATURE_LENGTH = 88;
 const MAX_HEADER_LENGTH = 1024;
 const MAX_NONCE_LENGTH = 128;
 const HEADER_NONCE = /^[A-Za-z0-9._:-]{1,128}$/;
@@ -27,34 +30,45 @@ interface Proof {
   readonly signature: string;
 }
 
-/** Judges the request's proof of the private half of `publicKey`. */
+/** Judges the request's proof of the private half of `publicKey`, which may be any text. */
 export function judgeNode(
   publicKey: string,
   header: string,
-  request: SignedRequest & { readonly remoteAddr: string },
+  request: SignedRequest & { readonly remoteAddr: string; readonly now: number },
+  rawBody: Uint8Array,
   { audience, toleranceMs }: NodeAuthSettings,
-  now: number,
 ): NodeClaim {
   const proof = header === '' ? bodyProof(request.body) : headerProof(header, publicKey);
-  const { remoteAddr } = request;
+  const { remoteAddr, now } = request;
   if (proof === null) return failed(publicKey, '', 'missing_fields', remoteAddr);
   const timestamp = judgeTimestamp(proof.timestamp, now, toleranceMs);
   if (timestamp.verdict !== 'current') {
     return failed(publicKey, proof.nonce, timestamp.verdict, remoteAddr);
   }
+  const { signedAt } = timestamp;
+  const { nonce } = proof;
+  const verdict = isSigned(publicKey, proof, header, request, rawBody, audience)
+    ? 'valid'
+    : 'invalid_signature';
+  return { publicKey, signedAt, nonce, verdict, remoteAddr };
+}
+
+/** Keys and signatures of another length are refused before the text of a long body is made for them. */
+function isSigned(
+  publicKey: string,
+  proof: Proof,
+  header: string,
+  request: SignedRequest,
+  rawBody: Uint8Array,
+  audience: string,
+): boolean {
+  if (publicKey.length !== KEY_LENGTH || proof.signature.length !== SIGNATURE_LENGTH) return false;
   // In the body form every member except `signature` is signed, unknown ones included.
   const text =
     header === ''
       ? canonicalJson(request.body, 'signature')
-      : headerText(proof, publicKey, request, audience);
-  const signed = verifySignature(publicKey, text, proof.signature);
-  return {
-    publicKey,
-    signedAt: timestamp.signedAt,
-    nonce: proof.nonce,
-    verdict: signed ? 'valid' : 'invalid_signature',
-    remoteAddr,
-  };
+      : headerText(proof, publicKey, request, rawBody, audience);
+  return verifySignature(publicKey, text, proof.signature);
 }
 
 function failed(
@@ -88,7 +102,8 @@ function headerProof(header: string, publicKey: string): Proof | null {
 function headerText(
   { timestamp, nonce }: Proof,
   key: string,
-  { method, path, query, rawBody }: SignedRequest,
+  { method, path, query }: SignedRequest,
+  rawBody: Uint8Array,
   audience: string,
 ): string {
   return canonicalJson({

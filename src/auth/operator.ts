@@ -2,14 +2,15 @@
  * Operator headers (wire rules 2.1 to 2.3). This is the edge's half of the checks: it judges headers,
  * timestamp and signature; the authority judges the key, the nonce and the tier.
  */
-import type { OperatorClaim, OperatorProofVerdict } from '../contract/claims.ts';
+import type { OperatorProofVerdict } from '../contract/claims.ts';
 import { verifySignature } from '../crypto/ed25519.ts';
-import type { JsonObject } from '../json/value.ts';
 import { canonicalJson } from '../json/write.ts';
 import type { SignedRequest } from './signed-request.ts';
 import { judgeTimestamp } from './timestamps.ts';
 
 const MAX_HEADER_LENGTH = 256;
+/** Base64 of 64 bytes. */
+const SIGNATURE_LENGTH = 88;
 
 export interface OperatorHeaders {
   readonly keyId: string;
@@ -28,34 +29,23 @@ export interface OperatorAuthSettings {
   readonly acceptV1: boolean;
 }
 
-export function judgeOperator(
+/** What the headers show by themselves; `valid` leaves the signature to be checked. */
+export function judgeOperatorHeaders(
   headers: OperatorHeaders,
-  request: SignedRequest,
-  settings: OperatorAuthSettings,
+  { keys, toleranceMs }: OperatorAuthSettings,
   now: number,
-): Pick<OperatorClaim, 'keyId' | 'nonce' | 'verdict' | 'signatureVersion'> {
-  const { keyId, nonce } = headers;
-  const refused = refusedHeaders(headers, settings, now);
-  if (refused !== null) return { keyId, nonce, verdict: refused, signatureVersion: null };
-  const signatureVersion = versionOf(headers, request, settings);
-  const verdict = signatureVersion === null ? 'invalid_signature' : 'valid';
-  return { keyId, nonce, verdict, signatureVersion };
-}
-
-function refusedHeaders(
-  headers: OperatorHeaders,
-  { toleranceMs }: OperatorAuthSettings,
-  now: number,
-): OperatorProofVerdict | null {
+): OperatorProofVerdict {
   const values = Object.values(headers);
   if (values.some((value) => value === '')) return 'missing_headers';
   if (values.some((value) => value.length > MAX_HEADER_LENGTH)) return 'oversized_headers';
-  const { verdict } = judgeTimestamp(headers.timestamp, now, toleranceMs);
-  return verdict === 'current' ? null : verdict;
+  const timestamp = judgeTimestamp(headers.timestamp, now, toleranceMs);
+  if (timestamp.verdict !== 'current') return timestamp.verdict;
+  const isPossible = keys.has(headers.keyId) && headers.signature.length === SIGNATURE_LENGTH;
+  return isPossible ? 'valid' : 'invalid_signature';
 }
 
 /** The version of the payload that the signature covers; null when it verifies over neither. */
-function versionOf(
+export function signatureVersion(
   headers: OperatorHeaders,
   request: SignedRequest,
   { keys, audience, acceptV1 }: OperatorAuthSettings,
@@ -63,9 +53,10 @@ function versionOf(
   const key = keys.get(headers.keyId);
   if (key === undefined) return null;
   const covers = (text: string) => verifySignature(key, text, headers.signature);
-  if (covers(operatorPayload(headers, request, audience))) return 2;
+  const body = canonicalJson(request.body);
+  if (covers(operatorPayload(headers, request, body, audience))) return 2;
   if (!acceptV1 || !isBoundByVersion1(request)) return null;
-  return covers(operatorPayloadV1(headers, request.body)) ? 1 : null;
+  return covers(operatorPayloadV1(headers, body)) ? 1 : null;
 }
 
 /**
@@ -76,25 +67,20 @@ function isBoundByVersion1({ method, body }: SignedRequest): boolean {
   return method === 'GET' || Object.keys(body).length > 0;
 }
 
-/** The text a version 2 signature covers: it binds the route, the query and this authority. */
+/**
+ * The text a version 2 signature covers: it binds the route, the query and this authority. Its members
+ * are in canonical order already, so that the canonical text of a long body is made only once.
+ */
 export function operatorPayload(
   { keyId, timestamp, nonce }: OperatorHeaders,
-  { method, path, query, body }: SignedRequest,
+  { method, path, query }: SignedRequest,
+  body: string,
   audience: string,
 ): string {
-  return canonicalJson({
-    v: 2,
-    method,
-    path,
-    query,
-    audience,
-    body,
-    key_id: keyId,
-    timestamp,
-    nonce,
-  });
+  const rest = canonicalJson({ key_id: keyId, method, nonce, path, query, timestamp, v: 2 });
+  return `{"audience":${canonicalJson(audience)},"body":${body},${rest.slice(1)}`;
 }
 
-function operatorPayloadV1({ keyId, timestamp, nonce }: OperatorHeaders, body: JsonObject): string {
-  return canonicalJson({ body, key_id: keyId, timestamp, nonce });
+function operatorPayloadV1({ keyId, timestamp, nonce }: OperatorHeaders, body: string): string {
+  return `{"body":${body},${canonicalJson({ key_id: keyId, nonce, timestamp }).slice(1)}`;
 }

@@ -8,5 +8,4 @@ export interface SignedRequest {
   readonly path: string;
   readonly query: { readonly [name: string]: readonly string[] };
   readonly body: JsonObject;
-  readonly rawBody: Uint8Array;
 }

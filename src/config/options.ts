@@ -126,6 +126,7 @@ export type OptionName = keyof typeof OPTIONS;
 /** Buckets and their defaults, `count/seconds` or `off` (wire rules 4.1). */
 export const RATE_LIMIT_DEFAULTS = {
   ADMIN: '30/60',
+  ADMIN_FAILURES: 'off',
   VERIFY: '60/60',
   POLICY_READ: '120/60',
   AGENTS: '30/60',

@@ -1,9 +1,11 @@
 /**
- * Sliding-window rate limits (wire rules 4.1): events older than the window are forgotten, a request is
- * refused when the count has reached the limit, and refused requests are not counted.
+ * Sliding-window rate limits: events older than the window are forgotten, a request is refused when the
+ * count has reached the limit, and refused requests are not counted. Wire rules 4.1 fix exactly this, which
+ * is why no library does it: those at hand count in fixed windows, or count what they refuse.
  */
 export const RATE_BUCKETS = [
   'ADMIN',
+  'ADMIN_FAILURES',
   'VERIFY',
   'POLICY_READ',
   'AGENTS',
@@ -29,10 +31,18 @@ export interface RateLimiter {
   /** Seconds until a request would pass, or 0 when it passes now. */
   retryAfter(key: string, now: number): number;
   count(key: string, now: number): void;
+  /** Takes back what was counted at that time. */
+  giveBack(key: string, counted: number): void;
 }
 
+const UNLIMITED: RateLimiter = {
+  retryAfter: () => 0,
+  count: () => undefined,
+  giveBack: () => undefined,
+};
+
 export function createRateLimiter(limit: RateLimit | null): RateLimiter {
-  if (limit === null) return { retryAfter: () => 0, count: () => undefined };
+  if (limit === null) return UNLIMITED;
   const windowMs = limit.windowSeconds * 1000;
   /** Times of the counted events by key, oldest first; keys in the order of their last event. */
   const events = new Map<string, number[]>();
@@ -60,6 +70,11 @@ export function createRateLimiter(limit: RateLimit | null): RateLimiter {
       events.set(key, times);
       if (events.size > MAX_KEYS) forgetFirst(events);
     },
+    giveBack(key, counted) {
+      const times = events.get(key) ?? [];
+      const index = times.lastIndexOf(counted);
+      if (index !== -1) times.splice(index, 1);
+    },
   };
 }
 
@@ -76,10 +91,13 @@ function forgetFirst(events: Map<string, number[]>): void {
 
 /** All buckets together, as an edge asks them; an answer is a promise when it has to come from elsewhere. */
 export interface RateLimits {
+  isOn(bucket: RateBucket): boolean;
   /** Counts a request and returns 0, or returns the seconds until one would pass. */
   take(bucket: RateBucket, key: string, now: number): number | Promise<number>;
   /** Seconds until a request would pass, counting none; 0 when it would pass now. */
   wait(bucket: RateBucket, key: string, now: number): number | Promise<number>;
+  /** Takes back a request that was counted at that time. */
+  giveBack(bucket: RateBucket, key: string, counted: number): void;
 }
 
 export type RateLimitSettings = Readonly<Record<RateBucket, RateLimit | null>>;
@@ -96,6 +114,7 @@ export function createRateLimits(settings: RateLimitSettings): LocalRateLimits {
   }
 
   return {
+    isOn: (bucket) => settings[bucket] !== null,
     take(bucket, key, now) {
       const limiter = limiterOf(bucket);
       const seconds = limiter.retryAfter(key, now);
@@ -103,6 +122,7 @@ export function createRateLimits(settings: RateLimitSettings): LocalRateLimits {
       return seconds;
     },
     wait: (bucket, key, now) => limiterOf(bucket).retryAfter(key, now),
+    giveBack: (bucket, key, counted) => limiterOf(bucket).giveBack(key, counted),
   };
 }
 

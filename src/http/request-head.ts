@@ -1,6 +1,6 @@
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
+import type { RequestHead } from './exchange.ts';
 import type { Peers } from './peers.ts';
-import type { RequestHead } from './pipeline.ts';
 
 /**
  * The head of a request, readable until its handler returns. A class, because one is made for every

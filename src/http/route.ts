@@ -5,7 +5,7 @@
 import type { TObject, TSchema } from 'typebox';
 import type { SignedRequest } from '../auth/signed-request.ts';
 import { CALLS, type CallName, type OperatorCallName } from '../contract/calls.ts';
-import type { Input, OperatorClaim } from '../contract/claims.ts';
+import type { Input, NodeClaim, OperatorClaim } from '../contract/claims.ts';
 import type { RefusalName } from '../refusal.ts';
 import type { Edge } from './edge.ts';
 import type { RateBucket } from './rate-limit.ts';
@@ -32,9 +32,18 @@ export interface RouteRequest extends SignedRequest {
   readonly baseUrl: string;
   readonly ifNoneMatch: string;
   readonly acceptsGzip: boolean;
-  readonly nodeProof: string;
+  /** Set where the route says whose possession a request proves, and the request names a key. */
+  readonly node: NodeClaim | null;
   /** Set on operator routes, and on public ones that were called with operator headers. */
   readonly operator: OperatorClaim | null;
+}
+
+/** Whose possession a request to a route of nodes proves. */
+export interface NodeProofRule {
+  /** The key that the request claims; null when it names none. */
+  keyOf(request: RouteRequest): string | null;
+  /** Where the body is signed in another way, only the header form is judged, and may be absent. */
+  readonly form: 'body or header' | 'header if sent';
 }
 
 interface Described {
@@ -42,6 +51,8 @@ interface Described {
   /** May hold `{name}` for one path segment. */
   readonly path: string;
   readonly limit: RateBucket | 'none';
+  /** Set on every route of nodes. */
+  readonly proof?: NodeProofRule;
   /** True when the last `{name}` takes the rest of the path, slashes included. */
   readonly pathEnd?: true;
   /** Query parameters and what they mean; all are optional here, a handler may demand one. */
@@ -49,7 +60,7 @@ interface Described {
   readonly summary: string;
   readonly description?: string;
   readonly body?: TObject;
-  /** Largest body in bytes, when it is less than MESH_MAX_REQUEST_BYTES. */
+  /** Largest body in bytes, where it is not that of the access class. */
   readonly maxBodyBytes?: number;
   readonly answer: TSchema | { readonly contentType: string };
   /** Refusals of this route beside the general ones of its access class. */
@@ -84,6 +95,26 @@ export function withAccess(entry: RouteEntry): Route {
   if (entry.call === undefined) return { ...entry, call: null };
   const { access } = CALLS[entry.call];
   return { ...entry, access: entry.operatorCall === undefined ? access : 'public-or-operator' };
+}
+
+const KIB = 1024;
+
+/** What a stranger can make us read and parse, by who is to send it (wire rules 4.1). */
+const BODY_BYTES: Readonly<Record<Access, number>> = {
+  public: 512 * KIB,
+  internal: 0,
+  node: 16 * KIB,
+  operator: 256 * KIB,
+  'operator-privileged': 256 * KIB,
+  'public-or-operator': 0,
+};
+
+/** For what operators import or publish as one long list. */
+export const LARGE_BODY_BYTES = 2048 * KIB;
+
+/** Bytes that a body of the route may have; MESH_MAX_REQUEST_BYTES may allow fewer. */
+export function maxBodyBytes({ method, access, maxBodyBytes: own }: Route): number {
+  return method === 'GET' ? 0 : (own ?? BODY_BYTES[access]);
 }
 
 export function isOperatorRoute(route: Route): boolean {

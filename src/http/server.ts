@@ -7,9 +7,10 @@
 import type { us_listen_socket } from 'uWebSockets.js';
 import { createRequire } from 'node:module';
 import type { Edge } from './edge.ts';
+import { type Exchange, openExchange } from './exchange.ts';
 import { createPeers } from './peers.ts';
 import { type PieceTaker, sendPieces } from './piecewise.ts';
-import { type Exchange, type FinishedReply, finishExchange, openExchange } from './pipeline.ts';
+import { type FinishedReply, finishExchange } from './pipeline.ts';
 import { isPiecewise } from './reply.ts';
 import { addressOf, UwsRequestHead } from './request-head.ts';
 import { writeHead, writeReply, writeWithoutBody } from './response.ts';

@@ -1,5 +1,5 @@
 import ipaddr from 'ipaddr.js';
-import type { RequestHead } from './pipeline.ts';
+import type { RequestHead } from './exchange.ts';
 
 /**
  * The address a request came from: the peer, or the address that the outermost of `proxyHops` trusted
@@ -9,11 +9,32 @@ export function sourceAddress(head: RequestHead, proxyHops: number): string {
   return forwardedAddress(head, proxyHops) ?? peerAddress(head.peerAddress());
 }
 
+/**
+ * What limits count by: an IPv4 address, or the /64 of an IPv6 one, within which whoever has one address
+ * has them all.
+ */
+export function addressBlock(address: string): string {
+  if (!address.includes(':') || !ipaddr.IPv6.isValid(address)) return address;
+  const { parts } = ipaddr.IPv6.parse(address);
+  return `${parts
+    .slice(0, 4)
+    .map((part) => part.toString(16))
+    .join(':')}::/64`;
+}
+
 function forwardedAddress(head: RequestHead, proxyHops: number): string | null {
   if (proxyHops === 0) return null;
   const hops = head.headerLines('x-forwarded-for').join(',').split(',');
   const claimed = hops[Math.max(0, hops.length - proxyHops)] ?? '';
-  return normalAddress(claimed.trim());
+  return normalAddress(withoutPort(claimed.trim()));
+}
+
+/** An IPv6 address is in brackets when a port follows; some proxies add the port they were asked from. */
+const BRACKETED = /^\[([0-9a-f:.]*:[0-9a-f:.]*)\](?::\d{1,5})?$/i;
+const V4_WITH_PORT = /^(\d+\.\d+\.\d+\.\d+):\d{1,5}$/;
+
+function withoutPort(text: string): string {
+  return (BRACKETED.exec(text) ?? V4_WITH_PORT.exec(text))?.[1] ?? text;
 }
 
 /** The kernel writes IPv4 in its one normal form already. */

@@ -11,11 +11,13 @@ import { AgentDescriptor, readAgentDescriptor } from '../records/agent-descripto
 import { instantOf } from '../records/record.ts';
 import { isSignedByAny } from '../records/signed-record.ts';
 import { Refusal } from '../refusal.ts';
-import { withProof } from './node-failures.ts';
+import { BODY_KEY_PROOF, withProof } from './node-failures.ts';
 import { Timestamp } from './scalars.ts';
 
 /** How far a descriptor's registered_at may lie ahead of our clock, in milliseconds. */
 const REGISTERED_AHEAD = 5 * 60_000;
+
+const MAX_DESCRIPTOR_BODY = 64 * 1024;
 
 const DeleteEnvelope = Type.Object({
   version: Type.Optional(Type.Literal('v1')),
@@ -29,6 +31,8 @@ export const agentRoutes: readonly RouteEntry[] = [
     path: '/agents',
     call: 'registerAgent',
     limit: 'AGENTS',
+    proof: { ...BODY_KEY_PROOF, form: 'header if sent' },
+    maxBodyBytes: MAX_DESCRIPTOR_BODY,
     summary: 'Register or refresh an agent',
     description: 'The descriptor is verified against the public key inside it.',
     body: AgentDescriptor,
@@ -84,6 +88,7 @@ export const agentRoutes: readonly RouteEntry[] = [
     pathEnd: true,
     call: 'removeAgent',
     limit: 'AGENT_DELETE',
+    proof: { keyOf, form: 'header if sent' },
     summary: 'Remove the registration of a node key',
     description: 'The envelope may be absent when the proof header is sent.',
     body: DeleteEnvelope,
@@ -97,7 +102,7 @@ export const agentRoutes: readonly RouteEntry[] = [
       'agent_not_registered',
     ],
     handle: (request, edge) =>
-      request.nodeProof === '' ? removeByEnvelope(request, edge) : removeByHeader(request, edge),
+      request.node === null ? removeByEnvelope(request, edge) : removeByHeader(request, edge),
   },
 ];
 
@@ -118,7 +123,7 @@ function register(request: RouteRequest, edge: Edge): Reply | Promise<Reply> {
       edge.call('registerAgent', { descriptor, signatureValid, node, remoteAddr }),
       answerReply,
     );
-  return request.nodeProof === '' ? answer(null) : withProof(request, edge, key, answer);
+  return request.node === null ? answer(null) : withProof(request, edge, answer);
 }
 
 function isCurrent(descriptor: AgentDescriptor, now: number): boolean {
@@ -128,7 +133,7 @@ function isCurrent(descriptor: AgentDescriptor, now: number): boolean {
 
 function removeByHeader(request: RouteRequest, edge: Edge): Reply | Promise<Reply> {
   const nodePublicKey = keyOf(request);
-  return withProof(request, edge, nodePublicKey, (node) => {
+  return withProof(request, edge, (node) => {
     const command = { nodePublicKey, node, envelope: null, remoteAddr: request.remoteAddr };
     return withAnswer(edge.call('removeAgent', command), answerReply);
   });

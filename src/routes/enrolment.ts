@@ -2,13 +2,13 @@
 import Type from 'typebox';
 import type { Answer } from '../contract/answers.ts';
 import { bodyReader } from '../http/body.ts';
-import { type Edge, withAnswer } from '../http/edge.ts';
-import { limited } from '../http/pipeline.ts';
-import type { RateBucket } from '../http/rate-limit.ts';
-import { answerReply, type Reply, refusalReply } from '../http/reply.ts';
-import type { RouteEntry, RouteRequest } from '../http/route.ts';
+import { withAnswer } from '../http/edge.ts';
+import { countedFailure } from '../http/limited.ts';
+import { answerReply, refusalReply } from '../http/reply.ts';
+import type { RouteEntry } from '../http/route.ts';
+import { addressBlock } from '../http/source-address.ts';
 import { JoinCertificate } from '../records/join-certificate.ts';
-import { withProof } from './node-failures.ts';
+import { BODY_KEY_PROOF, withProof } from './node-failures.ts';
 import { Filled, hours, NodeProofMembers } from './scalars.ts';
 
 const DEFAULT_VALIDITY_HOURS = 168;
@@ -72,6 +72,7 @@ export const enrolmentRoutes: readonly RouteEntry[] = [
     path: '/join',
     call: 'join',
     limit: 'JOIN',
+    proof: BODY_KEY_PROOF,
     created: 'as_configured',
     summary: 'Exchange an invite and a proof of possession for a signed join certificate',
     description: 'Roles come from the invite; roles claimed in the body are ignored.',
@@ -87,12 +88,18 @@ export const enrolmentRoutes: readonly RouteEntry[] = [
     handle(request, edge) {
       const input = joinBody.read(request.body);
       if (!input.ok) return refusalReply(input.refusal, input.details);
-      const { node_public_key: key, invite_token: inviteToken } = input.value;
+      const { invite_token: inviteToken } = input.value;
       const validityHours = input.value.validity_hours ?? DEFAULT_VALIDITY_HOURS;
-      return withProof(request, edge, key, (node) =>
+      return withProof(request, edge, (node) =>
         withAnswer(edge.call('join', { node, inviteToken, validityHours }), (answer) =>
           isFailure(answer, 'invalid_invite_token')
-            ? countFailure(request, edge, 'JOIN_FAILURES', request.remoteAddr, answer)
+            ? countedFailure(
+                edge,
+                'JOIN_FAILURES',
+                addressBlock(request.remoteAddr),
+                request.now,
+                () => answerReply(answer),
+              )
             : answerReply(answer),
         ),
       );
@@ -103,6 +110,7 @@ export const enrolmentRoutes: readonly RouteEntry[] = [
     path: '/heartbeat',
     call: 'heartbeat',
     limit: 'HEARTBEAT',
+    proof: BODY_KEY_PROOF,
     summary: 'Tell that the node is alive',
     body: heartbeatBody.schema,
     answer: Type.Object({
@@ -121,8 +129,8 @@ export const enrolmentRoutes: readonly RouteEntry[] = [
     handle(request, edge) {
       const input = heartbeatBody.read(request.body);
       if (!input.ok) return refusalReply(input.refusal, input.details);
-      const { cert_id: certId, node_public_key: key, status = 'unknown' } = input.value;
-      return withProof(request, edge, key, (node) =>
+      const { cert_id: certId, status = 'unknown' } = input.value;
+      return withProof(request, edge, (node) =>
         withAnswer(edge.call('heartbeat', { node, certId, status }), answerReply),
       );
     },
@@ -132,6 +140,7 @@ export const enrolmentRoutes: readonly RouteEntry[] = [
     path: '/renew',
     call: 'renew',
     limit: 'RENEW',
+    proof: BODY_KEY_PROOF,
     created: 'as_configured',
     summary: 'Exchange a certificate for its successor',
     description: 'Roles are kept; the validity is capped by the original invite.',
@@ -151,10 +160,10 @@ export const enrolmentRoutes: readonly RouteEntry[] = [
     handle(request, edge) {
       const input = renewBody.read(request.body);
       if (!input.ok) return refusalReply(input.refusal, input.details);
-      const { cert_id: certId, node_public_key: key } = input.value;
+      const { cert_id: certId } = input.value;
       const validityHours = input.value.validity_hours ?? DEFAULT_VALIDITY_HOURS;
       const roles = claimedRoles(input.value.roles);
-      return withProof(request, edge, key, (node) =>
+      return withProof(request, edge, (node) =>
         withAnswer(edge.call('renew', { node, certId, validityHours, roles }), answerReply),
       );
     },
@@ -170,17 +179,4 @@ function claimedRoles(roles: unknown): readonly string[] | 'malformed' | null {
 
 function isFailure(answer: Answer, refusal: 'invalid_invite_token'): boolean {
   return !answer.ok && answer.refusal === refusal;
-}
-
-/** Answers a failure, or 429 once the bucket of failures is full; what succeeds is never limited by it. */
-function countFailure(
-  { now }: RouteRequest,
-  edge: Edge,
-  bucket: RateBucket,
-  key: string,
-  answer: Answer,
-): Reply | Promise<Reply> {
-  return withAnswer(edge.limits.take(bucket, key, now), (seconds) =>
-    seconds > 0 ? limited(edge, bucket, seconds) : answerReply(answer),
-  );
 }

@@ -1,65 +1,43 @@
-import { judgeNode } from '../auth/node.ts';
 import type { NodeClaim } from '../contract/claims.ts';
 import { type Edge, withAnswer } from '../http/edge.ts';
-import { limited } from '../http/pipeline.ts';
+import { countedFailure } from '../http/limited.ts';
 import type { Reply } from '../http/reply.ts';
-import type { RouteRequest } from '../http/route.ts';
+import type { NodeProofRule, RouteRequest } from '../http/route.ts';
+import { addressBlock } from '../http/source-address.ts';
 
 /** A claimed key is whatever the client wrote; a real one has 44 characters. */
 const MAX_KEY_LENGTH = 64;
 
+/** The request proves possession of the `node_public_key` of its body. */
+export const BODY_KEY_PROOF: NodeProofRule = {
+  keyOf({ body }) {
+    const { node_public_key: key } = body;
+    return typeof key === 'string' ? key : null;
+  },
+  form: 'body or header',
+};
+
 /**
- * Judges the proof of possession of `publicKey` and answers with it. Failed proofs are limited per
- * address and claimed key, before any signature is looked at: one broken node never locks out the fleet
- * behind its gateway.
+ * Answers with the proof of possession that the request holds. Failed proofs are limited per source and
+ * claimed key, so that one broken node never locks out the fleet behind its gateway. Only failures are
+ * counted and refused: nobody who knows a node's public key can shut that node out.
  */
 export function withProof(
-  request: RouteRequest,
+  { node, now, remoteAddr }: RouteRequest,
   edge: Edge,
-  publicKey: string,
   answer: (node: NodeClaim) => Reply | Promise<Reply>,
 ): Reply | Promise<Reply> {
-  const { now, remoteAddr } = request;
-  const key = `${remoteAddr} ${publicKey.slice(0, MAX_KEY_LENGTH)}`;
-  const wait = edge.limits.wait('NODE_FAILURES', key, now);
-  if (wait === 0) return judged(request, edge, publicKey, key, answer);
-  return withAnswer(wait, (seconds) =>
-    seconds > 0
-      ? limited(edge, 'NODE_FAILURES', seconds)
-      : judged(request, edge, publicKey, key, answer),
-  );
-}
-
-function judged(
-  request: RouteRequest,
-  edge: Edge,
-  publicKey: string,
-  key: string,
-  answer: (node: NodeClaim) => Reply | Promise<Reply>,
-): Reply | Promise<Reply> {
-  const { nodeProof, now } = request;
-  const node = judgeNode(publicKey, nodeProof, request, edge.settings.nodeAuth, now);
-  if (node.verdict !== 'valid') return failing(edge, key, now, () => answer(node));
+  if (node === null) throw new Error('A node route was reached without a claim');
+  const failureKey = () => `${addressBlock(remoteAddr)} ${node.publicKey.slice(0, MAX_KEY_LENGTH)}`;
+  if (node.verdict !== 'valid') {
+    // Counted before it is answered: parallel forgeries must not all pass.
+    return countedFailure(edge, 'NODE_FAILURES', failureKey(), now, () => answer(node));
+  }
   const reply = answer(node);
-  return reply instanceof Promise
-    ? reply.then((late) => countReplay(edge, key, now, late))
-    : countReplay(edge, key, now, reply);
-}
-
-/** Counted before it is answered: parallel forgeries must not all pass. */
-function failing(
-  edge: Edge,
-  key: string,
-  now: number,
-  answer: () => Reply | Promise<Reply>,
-): Reply | Promise<Reply> {
-  return withAnswer(edge.limits.take('NODE_FAILURES', key, now), (seconds) =>
-    seconds > 0 ? limited(edge, 'NODE_FAILURES', seconds) : answer(),
+  return withAnswer(reply, (late) =>
+    // A proof that verifies but was used before is a failure that only the authority can see.
+    late.refusal === 'node_auth_failed'
+      ? countedFailure(edge, 'NODE_FAILURES', failureKey(), now, () => late)
+      : late,
   );
-}
-
-/** A proof that verifies but was used before is a failure that only the authority can see. */
-function countReplay(edge: Edge, key: string, now: number, reply: Reply): Reply | Promise<Reply> {
-  if (reply.refusal !== 'node_auth_failed') return reply;
-  return withAnswer(edge.limits.take('NODE_FAILURES', key, now), () => reply);
 }

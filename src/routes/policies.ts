@@ -4,7 +4,7 @@ import type { CallOf } from '../contract/calls.ts';
 import { bodyReader, mapped } from '../http/body.ts';
 import { withAnswer } from '../http/edge.ts';
 import { answerReply } from '../http/reply.ts';
-import { NOTHING, operatorOf, type RouteEntry } from '../http/route.ts';
+import { LARGE_BODY_BYTES, NOTHING, operatorOf, type RouteEntry } from '../http/route.ts';
 import type { JsonObject } from '../json/value.ts';
 import { PolicyManifest, readPolicyManifest } from '../records/policy-manifest.ts';
 import { Filled, Name, Timestamp } from './scalars.ts';
@@ -47,6 +47,7 @@ export const policyRoutes: readonly RouteEntry[] = [
     path: '/admin/policy',
     call: 'publishPolicy',
     limit: 'ADMIN',
+    maxBodyBytes: LARGE_BODY_BYTES,
     created: 'as_configured',
     summary: 'Publish and activate a policy version',
     description: 'The authority stamps and signs; the same policy_id again replaces that version.',

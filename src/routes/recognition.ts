@@ -6,7 +6,7 @@ import { publishedDocument } from '../contract/documents.ts';
 import { withAnswer } from '../http/edge.ts';
 import { firstValue } from '../http/query.ts';
 import { answerReply, documentReply, refusalReply } from '../http/reply.ts';
-import { operatorOf, type RouteEntry } from '../http/route.ts';
+import { LARGE_BODY_BYTES, operatorOf, type RouteEntry } from '../http/route.ts';
 import type { JsonObject, JsonValue } from '../json/value.ts';
 import { RecognitionPolicy, readRecognitionPolicy } from '../records/recognition-policy.ts';
 import { readRevocationFeed, SovereignRevocationFeed } from '../records/revocation-feed.ts';
@@ -74,6 +74,7 @@ export const recognitionRoutes: readonly RouteEntry[] = [
     path: '/admin/sovereign-revocation-feeds/import',
     call: 'importFeed',
     limit: 'ADMIN',
+    maxBodyBytes: LARGE_BODY_BYTES,
     summary: "Import another sovereign's revocation feed",
     description:
       'Without issuer_public_keys the subject keys of active treaties with the issuer are used.',

@@ -81,13 +81,13 @@ export function createAuthorityLink(
       return awaitAnswer(lastId) as Promise<Answer>;
     },
     limits: {
+      isOn: (bucket) => rateLimits[bucket] !== null,
       take: (bucket, key, now) =>
         rateLimits[bucket] === null ? 0 : askLimit('take', bucket, key, now),
-      wait(bucket, key, now) {
-        if (rateLimits[bucket] === null) return 0;
-        // While no node is stopped anywhere, none has to be asked about.
-        const until = Atomics.load(shared.failuresLimitedUntil, 0) * 1000;
-        return until <= now ? 0 : askLimit('wait', bucket, key, now);
+      wait: (bucket, key, now) =>
+        rateLimits[bucket] === null ? 0 : askLimit('wait', bucket, key, now),
+      giveBack(bucket, key, counted) {
+        if (rateLimits[bucket] !== null) void askLimit('give_back', bucket, key, counted);
       },
     },
     exposition: () => ask('#exposition', null).then(jsonOf),
@@ -112,7 +112,12 @@ export function createAuthorityLink(
     flush,
   };
 
-  function askLimit(what: 'take' | 'wait', bucket: RateBucket, key: string, now: number) {
+  function askLimit(
+    what: 'take' | 'wait' | 'give_back',
+    bucket: RateBucket,
+    key: string,
+    now: number,
+  ) {
     return ask(`#${what}`, [bucket, key, now]).then(jsonOf).then(Number);
   }
 }

@@ -77,12 +77,11 @@ export async function serveOnThreads(
 ): Promise<EdgeThreads> {
   const shared: SharedState = {
     documentVersions: host.publisher.versions,
-    failuresLimitedUntil: new Uint32Array(new SharedArrayBuffer(Uint32Array.BYTES_PER_ELEMENT)),
     viewers: host.viewers,
     clock: host.clock,
     manualTime: host.manualTime,
   };
-  const edges = threads.map((thread) => connect(thread, host, shared, reports));
+  const edges = threads.map((thread) => connect(thread, host, reports));
   async function reports(): Promise<MetricsReport[]> {
     return Promise.all(edges.map((edge) => edge.report()));
   }
@@ -127,7 +126,6 @@ interface ConnectedEdge {
 function connect(
   thread: EdgeThread,
   host: EdgeHost,
-  shared: SharedState,
   reports: () => Promise<MetricsReport[]>,
 ): ConnectedEdge {
   const expected = new Map<FromEdge['type'], ((message: FromEdge) => void)[]>();
@@ -136,7 +134,7 @@ function connect(
   host.publisher.follow((publication) => outbox.publish(publication));
 
   thread.listen((message) => {
-    if (message.type === 'batch') return carryOut(message, host, shared, reports, outbox);
+    if (message.type === 'batch') return carryOut(message, host, reports, outbox);
     if (message.type === 'failed') return refuse(new Error(message.problem));
     // Each message answers the one that has waited longest for its kind.
     expected.get(message.type)?.shift()?.(message);
@@ -218,7 +216,6 @@ function createOutbox(thread: EdgeThread) {
 function carryOut(
   { heartbeats, requests, log }: Batch,
   host: EdgeHost,
-  shared: SharedState,
   reports: () => Promise<MetricsReport[]>,
   outbox: Outbox,
 ): void {
@@ -235,7 +232,7 @@ function carryOut(
   for (let i = 0; i < requests.length; i += 3) {
     const [id, name, question] = [requests[i], requests[i + 1], requests[i + 2]];
     try {
-      reply(outbox, id, answerTo(String(name), question, host, shared, reports));
+      reply(outbox, id, answerTo(String(name), question, host, reports));
     } catch (cause) {
       outbox.fail(id, cause);
     }
@@ -258,26 +255,32 @@ function answerTo(
   name: string,
   question: unknown,
   { call, limits, exposition }: EdgeHost,
-  { failuresLimitedUntil }: SharedState,
   reports: () => Promise<MetricsReport[]>,
 ): Answer | Promise<Answer> {
   if (name === '#exposition') return reports().then(exposition).then(answerOf);
-  if (name !== '#take' && name !== '#wait') {
+  const limit = LIMIT_QUESTIONS[name];
+  if (limit === undefined) {
     return call(name as CallName, fromCloneable(question) as CallOf<CallName>);
   }
   const [bucket, key, now] = question as [RateBucket, string, number];
-  if (name === '#wait') return answerOf(String(limits.wait(bucket, key, now)));
-  const seconds = limits.take(bucket, key, now);
-  if (bucket === 'NODE_FAILURES')
-    noteLimited(failuresLimitedUntil, limits.wait(bucket, key, now), now);
-  return answerOf(String(seconds));
+  return answerOf(String(limit(limits, bucket, key, now)));
 }
 
-/** Makes the edges ask about nodes for as long as one of them is stopped. */
-function noteLimited(limitedUntil: Uint32Array, seconds: number, now: number): void {
-  const until = Math.ceil(now / 1000) + seconds;
-  if (seconds > 0 && until > Atomics.load(limitedUntil, 0)) Atomics.store(limitedUntil, 0, until);
-}
+type LimitQuestion = (
+  limits: LocalRateLimits,
+  bucket: RateBucket,
+  key: string,
+  now: number,
+) => number;
+
+const LIMIT_QUESTIONS: { readonly [name: string]: LimitQuestion | undefined } = {
+  '#take': (limits, bucket, key, now) => limits.take(bucket, key, now),
+  '#wait': (limits, bucket, key, now) => limits.wait(bucket, key, now),
+  '#give_back'(limits, bucket, key, counted) {
+    limits.giveBack(bucket, key, counted);
+    return 0;
+  },
+};
 
 function answerOf(json: string): Answer {
   return { ok: true, json };

@@ -12,8 +12,6 @@ import type { ManualTime } from '../runtime.ts';
 export interface SharedState {
   /** The newest version of each public document. */
   readonly documentVersions: Int32Array;
-  /** One number: seconds since the epoch until which the node-failure limit stops some node. */
-  readonly failuresLimitedUntil: Uint32Array;
   /** One number: how many look at a live page. */
   readonly viewers: Int32Array;
   /** What the authority's clock adds to the monotonic time. */

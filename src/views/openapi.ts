@@ -2,13 +2,14 @@
  * The HTTP surface as OpenAPI 3.0.3, made from the route table (wire rules 4.15). JSON Schema words
  * that 3.0.3 does not know are lowered: a constant to a one-value enum, a union with null to nullable.
  */
-import type { Route } from '../http/route.ts';
+import { maxBodyBytes, type Route } from '../http/route.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../json/value.ts';
 import { REFUSALS, type RefusalName } from '../refusal.ts';
 import { exampleOf } from './example.ts';
 
 const API_VERSION = 'v0.1';
 const GENERAL_STATUSES = [400, 401, 403, 404, 409, 422, 429, 500] as const;
+const BODY_STATUSES = [408, 413] as const;
 
 /** Refusals every route of an access class can give, beside its own. */
 export const ACCESS_REFUSALS: Readonly<Record<Route['access'], readonly RefusalName[]>> = {
@@ -117,6 +118,7 @@ function operationOf(route: Route): JsonObject {
     'x-mesh-access': route.access,
     'x-mesh-auth-hint': AUTH_HINTS[route.access],
     'x-mesh-rate-limit': route.limit,
+    ...(route.method === 'GET' ? {} : { 'x-mesh-max-body-bytes': maxBodyBytes(route) }),
     'x-mesh-error-codes': [...new Set(refusals.map((refusal) => REFUSALS[refusal].code))],
   };
 }
@@ -152,6 +154,8 @@ function responsesOf(route: Route): JsonObject {
   const responses: { [status: string]: JsonValue } = { 200: success };
   if (route.created !== undefined) responses[201] = success;
   for (const status of GENERAL_STATUSES) responses[status] = ERROR_RESPONSE;
+  if (route.method !== 'GET')
+    for (const status of BODY_STATUSES) responses[status] = ERROR_RESPONSE;
   for (const refusal of route.refusals) responses[REFUSALS[refusal].status] = ERROR_RESPONSE;
   return responses;
 }

@@ -1,0 +1,241 @@
+/**
+ * From a body to the handler: limit, syntax, proof, in the order of wire rules 2.3. Every proof is judged
+ * here, so that no handler can forget it, and before anything is waited for: the bytes of a body belong to
+ * uWebSockets.js and are gone once the call that brought them returns.
+ */
+import { judgeNode } from '../auth/node.ts';
+import { judgeOperatorHeaders, signatureVersion } from '../auth/operator.ts';
+import type { NodeClaim, OperatorClaim, OperatorProofVerdict } from '../contract/claims.ts';
+import type { JsonObject } from '../json/value.ts';
+import { Refusal } from '../refusal.ts';
+import { parseBody } from './body.ts';
+import { type Edge, withAnswer } from './edge.ts';
+import type { Exchange } from './exchange.ts';
+import { countedFailure, limited } from './limited.ts';
+import { parseQuery, type Query } from './query.ts';
+import { type Reply, refusalReply } from './reply.ts';
+import type { Route, RouteRequest } from './route.ts';
+import type { Match } from './router.ts';
+import { addressBlock } from './source-address.ts';
+import type { ReceivedBody } from './uploads.ts';
+
+type Found = Extract<Match, { readonly route: Route }>;
+type Body = Uint8Array | 'too_large';
+
+const NO_QUERY: Query = {};
+const NO_BODY: JsonObject = {};
+
+/** Of requests whose headers alone show that they fail, larger bodies are not even parsed. */
+const LARGEST_UNPROVEN_BODY = 256 * 1024;
+
+/** What is judged although the sender has failed too often of late: enough for all but imports. */
+const LARGEST_THROTTLED_BODY = 16 * 1024;
+
+export function answerExchange(
+  edge: Edge,
+  exchange: Exchange,
+  body: ReceivedBody,
+): Reply | Promise<Reply> {
+  const { match } = exchange;
+  if (typeof match === 'string' || 'allow' in match) return unmatched(match);
+  if (body === 'dropped') return refusalReply('request_timeout');
+  const { route } = match;
+  const now = edge.runtime.now();
+  if (exchange.operatorHeaders !== null && edge.limits.isOn('ADMIN_FAILURES')) {
+    return proofFirst(edge, exchange, match, body, now);
+  }
+  if (route.limit === 'none') return handled(edge, exchange, match, body, now);
+  const wait = edge.limits.take(route.limit, limitKey(route, exchange), now);
+  if (wait === 0) return handled(edge, exchange, match, body, now);
+  if (!(wait instanceof Promise)) return limited(edge, route.limit, wait);
+  const { limit } = route;
+  const copy = copyOf(body);
+  return wait.then((seconds) =>
+    seconds === 0 ? handled(edge, exchange, match, copy, now) : limited(edge, limit, seconds),
+  );
+}
+
+function unmatched(match: 'undecodable' | 'not_found' | { readonly allow: string }): Reply {
+  if (match === 'undecodable') return refusalReply('bad_request');
+  if (match === 'not_found') return refusalReply('not_found');
+  return refusalReply('method_not_allowed', {}, 'Allow', match.allow);
+}
+
+/** A limit is per source; verification endpoints have one bucket each (wire rules 4.1). */
+function limitKey({ limit, path }: Route, { remoteAddr }: Exchange): string {
+  const source = addressBlock(remoteAddr);
+  return limit === 'VERIFY' ? `${path} ${source}` : source;
+}
+
+/** The bytes of a body that came in one piece are gone once this call returns. */
+function copyOf(body: Body): Body {
+  return body === 'too_large' ? body : Buffer.from(body);
+}
+
+function handled(
+  edge: Edge,
+  exchange: Exchange,
+  found: Found,
+  body: Body,
+  now: number,
+): Reply | Promise<Reply> {
+  return found.route.handle(judged(edge, exchange, found, body, now), edge);
+}
+
+/**
+ * With a limit on failed operator proofs, what fails is counted there and never in the limit of the
+ * operators. A proof that verifies passes although its source has failed too often: strangers at the same
+ * address cannot shut operators out. Only large bodies are then refused unseen, because looking at them is
+ * what costs.
+ */
+function proofFirst(
+  edge: Edge,
+  exchange: Exchange,
+  found: Found,
+  body: Body,
+  now: number,
+): Reply | Promise<Reply> {
+  const key = failureKey(edge, exchange);
+  if (body === 'too_large' || body.byteLength <= LARGEST_THROTTLED_BODY) {
+    return proven(edge, exchange, found, body, now, key);
+  }
+  const copy = copyOf(body);
+  return withAnswer(edge.limits.wait('ADMIN_FAILURES', key, now), (seconds) =>
+    seconds > 0
+      ? limited(edge, 'ADMIN_FAILURES', seconds)
+      : proven(edge, exchange, found, copy, now, key),
+  );
+}
+
+/** Made-up key ids share one place: else each of them would come with a fresh allowance. */
+function failureKey({ settings }: Edge, { remoteAddr, operatorHeaders }: Exchange): string {
+  const { keyId = '' } = operatorHeaders ?? {};
+  return `${addressBlock(remoteAddr)} ${settings.operatorAuth.keys.has(keyId) ? keyId : ''}`;
+}
+
+function proven(
+  edge: Edge,
+  exchange: Exchange,
+  found: Found,
+  body: Body,
+  now: number,
+  key: string,
+): Reply | Promise<Reply> {
+  const { route } = found;
+  const request = judgedOrRefused(edge, exchange, found, body, now);
+  if ('refusal' in request) {
+    return countedFailure(edge, 'ADMIN_FAILURES', key, now, () => request);
+  }
+  if (request.operator?.verdict !== 'valid') {
+    return countedFailure(edge, 'ADMIN_FAILURES', key, now, () => route.handle(request, edge));
+  }
+  const { limit } = route;
+  if (limit === 'none') {
+    return withAnswer(route.handle(request, edge), (reply) =>
+      isUnauthenticated(reply)
+        ? countedFailure(edge, 'ADMIN_FAILURES', key, now, () => reply)
+        : reply,
+    );
+  }
+  const source = limitKey(route, exchange);
+  return withAnswer(edge.limits.take(limit, source, now), (seconds) => {
+    if (seconds > 0) return limited(edge, limit, seconds);
+    return withAnswer(route.handle(request, edge), (reply) => {
+      if (!isUnauthenticated(reply)) return reply;
+      // Replays and revoked keys: only the authority knows them.
+      edge.limits.giveBack(limit, source, now);
+      return countedFailure(edge, 'ADMIN_FAILURES', key, now, () => reply);
+    });
+  });
+}
+
+function isUnauthenticated({ refusal }: Reply): boolean {
+  return refusal === 'admin_auth_failed' || refusal === 'unknown_admin_key';
+}
+
+/** The request, or the reply to one that cannot be read. */
+function judgedOrRefused(
+  edge: Edge,
+  exchange: Exchange,
+  found: Found,
+  body: Body,
+  now: number,
+): RouteRequest | Reply {
+  try {
+    return judged(edge, exchange, found, body, now);
+  } catch (cause) {
+    if (cause instanceof Refusal) return refusalReply(cause.refusal, cause.details);
+    throw cause;
+  }
+}
+
+/** The request as its handler sees it, with every proof in it judged. */
+function judged(
+  edge: Edge,
+  exchange: Exchange,
+  { route, params }: Found,
+  rawBody: Body,
+  now: number,
+): RouteRequest {
+  if (rawBody === 'too_large') throw new Refusal('request_entity_too_large');
+  const request = {
+    method: route.method,
+    path: exchange.path,
+    query: exchange.query === '' ? NO_QUERY : parseQuery(exchange.query),
+    body: NO_BODY,
+    id: exchange.requestId,
+    params,
+    now,
+    remoteAddr: exchange.remoteAddr,
+    baseUrl: exchange.baseUrl,
+    ifNoneMatch: exchange.ifNoneMatch,
+    acceptsGzip: exchange.acceptsGzip,
+    operator: null as OperatorClaim | null,
+    node: null as NodeClaim | null,
+  };
+  if (exchange.operatorHeaders !== null) {
+    judgeOperatorRequest(edge, exchange, route, request, rawBody);
+  } else if (exchange.takesBody) {
+    request.body = parseBody(rawBody);
+    if (route.proof !== undefined)
+      request.node = nodeClaim(edge, exchange, route, request, rawBody);
+  }
+  return request;
+}
+
+interface OperatorRequest extends RouteRequest {
+  body: JsonObject;
+  operator: OperatorClaim | null;
+}
+
+/** What is not proven goes on without its body: nobody will look at that. */
+function judgeOperatorRequest(
+  edge: Edge,
+  { operatorHeaders: headers, remoteAddr, takesBody }: Exchange,
+  { path: scope }: Route,
+  request: OperatorRequest,
+  rawBody: Uint8Array,
+): void {
+  if (headers === null) return;
+  const { operatorAuth } = edge.settings;
+  const { keyId, nonce } = headers;
+  let verdict: OperatorProofVerdict = judgeOperatorHeaders(headers, operatorAuth, request.now);
+  const isParsed = verdict === 'valid' || rawBody.byteLength <= LARGEST_UNPROVEN_BODY;
+  if (takesBody && isParsed) request.body = parseBody(rawBody);
+  const version = verdict === 'valid' ? signatureVersion(headers, request, operatorAuth) : null;
+  if (verdict === 'valid' && version === null) verdict = 'invalid_signature';
+  if (verdict !== 'valid') request.body = NO_BODY;
+  request.operator = { keyId, nonce, verdict, signatureVersion: version, scope, remoteAddr };
+}
+
+function nodeClaim(
+  edge: Edge,
+  { nodeProof }: Exchange,
+  { proof }: Route,
+  request: RouteRequest,
+  rawBody: Uint8Array,
+): NodeClaim | null {
+  const key = proof?.keyOf(request) ?? null;
+  if (key === null || (nodeProof === '' && proof?.form === 'header if sent')) return null;
+  return judgeNode(key, nodeProof, request, rawBody, edge.settings.nodeAuth);
+}

@@ -1,0 +1,118 @@
+/**
+ * What is needed of a request's head, read before its handler returns. Nothing here knows sockets:
+ * `server.ts` hands in a head whose accessors are valid only until `openExchange` returns.
+ */
+import type { OperatorHeaders } from '../auth/operator.ts';
+import type { Edge } from './edge.ts';
+import { decodePath } from './query.ts';
+import { acceptsGzip } from './reply.ts';
+import { isOperatorRoute, maxBodyBytes, type Route } from './route.ts';
+import type { Match, Router } from './router.ts';
+import { sourceAddress } from './source-address.ts';
+
+export interface RequestHead {
+  /** Upper case. */
+  readonly method: string;
+  /** As sent, percent-encoded, without query. */
+  readonly path: string;
+  readonly query: string;
+  /** Value of a header by its lower-case name; empty when absent. */
+  header(name: string): string;
+  /** The values of all lines of a header; none when it is absent. */
+  headerLines(name: string): readonly string[];
+  peerAddress(): string;
+}
+
+/** A request whose head was read, and which now waits for its body. */
+export interface Exchange {
+  /** False when the answer does not depend on a body. */
+  readonly takesBody: boolean;
+  /** Bytes a body may have. */
+  readonly maxBodyBytes: number;
+  readonly requestId: string;
+  /** Milliseconds on the monotonic clock. */
+  readonly started: number;
+  readonly method: string;
+  /** Percent-decoded; as sent when it cannot be decoded. */
+  readonly path: string;
+  readonly query: string;
+  readonly remoteAddr: string;
+  readonly match: Match | 'undecodable';
+  readonly operatorHeaders: OperatorHeaders | null;
+  readonly nodeProof: string;
+  readonly ifNoneMatch: string;
+  readonly acceptsGzip: boolean;
+  readonly baseUrl: string;
+}
+
+const CLIENT_REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
+const HOST = /^[A-Za-z0-9.:[\]_-]{1,255}$/;
+
+export function openExchange(edge: Edge, findRoute: Router, head: RequestHead): Exchange {
+  const { proxyHops } = edge.settings;
+  const decodedPath = decodePath(head.path);
+  const match = decodedPath === null ? 'undecodable' : findRoute(head.method, head.path);
+  const route = routeOf(match);
+  const isRead = route?.method === 'GET';
+  return {
+    takesBody: route !== null && !isRead,
+    maxBodyBytes: route === null ? 0 : Math.min(edge.settings.maxRequestBytes, maxBodyBytes(route)),
+    requestId: requestIdOf(head, edge),
+    started: edge.runtime.elapsed(),
+    method: head.method,
+    path: decodedPath ?? head.path,
+    query: head.query,
+    remoteAddr: sourceAddress(head, proxyHops),
+    match,
+    operatorHeaders: route === null ? null : operatorHeadersOf(route, head),
+    nodeProof: route?.access === 'node' ? head.header('x-mesh-node-proof') : '',
+    ifNoneMatch: isRead ? head.header('if-none-match') : '',
+    acceptsGzip: isRead && acceptsGzip(head.header('accept-encoding')),
+    baseUrl: isRead ? baseUrlOf(head, edge) : '',
+  };
+}
+
+export function routeOf(match: Match | 'undecodable'): Route | null {
+  return typeof match === 'string' || 'allow' in match ? null : match.route;
+}
+
+function requestIdOf(head: RequestHead, edge: Edge): string {
+  const claimed = head.header('x-request-id');
+  return claimed !== '' && CLIENT_REQUEST_ID.test(claimed) ? claimed : edge.runtime.uuid();
+}
+
+/** The four headers of an operator route, or of a public one that was sent any of them. */
+function operatorHeadersOf(route: Route, head: RequestHead): OperatorHeaders | null {
+  const optional = route.access === 'public-or-operator';
+  if (!optional && !isOperatorRoute(route)) return null;
+  const headers = {
+    keyId: head.header('x-admin-key-id'),
+    timestamp: head.header('x-admin-timestamp'),
+    nonce: head.header('x-admin-nonce'),
+    signature: head.header('x-admin-signature'),
+  };
+  return optional && !OPERATOR_HEADERS.some((name) => isPresent(head, name)) ? null : headers;
+}
+
+const OPERATOR_HEADERS = [
+  'x-admin-key-id',
+  'x-admin-timestamp',
+  'x-admin-nonce',
+  'x-admin-signature',
+] as const;
+
+/** An empty header is present too: a caller that sends one means to be an operator. */
+function isPresent(head: RequestHead, name: string): boolean {
+  return head.header(name) !== '' || head.headerLines(name).length > 0;
+}
+
+/** The configured public URL, else what a trusted proxy forwarded, else what the client asked for. */
+function baseUrlOf(head: RequestHead, edge: Edge): string {
+  const { publicUrl, proxyHops } = edge.settings;
+  if (publicUrl !== null) return publicUrl;
+  const forwardedHost = proxyHops > 0 ? head.header('x-forwarded-host') : '';
+  const forwardedProto = proxyHops > 0 ? head.header('x-forwarded-proto') : '';
+  const host = forwardedHost || head.header('host');
+  const scheme = forwardedProto === 'https' ? 'https' : 'http';
+  return `${scheme}://${HOST.test(host) ? host : 'localhost'}`;
+}

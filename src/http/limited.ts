@@ -1,0 +1,23 @@
+/** Answers to what a rate limit refuses, and the failures that limits of their own count. */
+import { type Edge, withAnswer } from './edge.ts';
+import type { RateBucket } from './rate-limit.ts';
+import { type Reply, refusalReply } from './reply.ts';
+
+export function limited(edge: Edge, bucket: RateBucket, retryAfterSeconds: number): Reply {
+  edge.metrics.rateLimited(bucket);
+  const refusal = bucket === 'ADMIN_FAILURES' ? 'admin_auth_throttled' : 'rate_limit_exceeded';
+  return refusalReply(refusal, {}, 'Retry-After', String(retryAfterSeconds));
+}
+
+/** Counts a failure and then answers it, or answers 429 once the bucket of failures is full. */
+export function countedFailure(
+  edge: Edge,
+  bucket: RateBucket,
+  key: string,
+  now: number,
+  answer: () => Reply | Promise<Reply>,
+): Reply | Promise<Reply> {
+  return withAnswer(edge.limits.take(bucket, key, now), (seconds) =>
+    seconds > 0 ? limited(edge, bucket, seconds) : answer(),
+  );
+}

@@ -1,0 +1,101 @@
+/** Proofs over the bytes of a body, while threads have to ask each other for limits. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { signAgentDescriptor } from '../src/client/sign-agent.ts';
+import { NODE_PROOF_HEADER, nodeProofHeader } from '../src/client/sign-node.ts';
+import type { JsonObject } from '../src/json/value.ts';
+import { jsonText } from '../src/json/write.ts';
+import { formatInstant } from '../src/timestamp.ts';
+import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import {
+  freshNonce,
+  joinedNode,
+  newKey,
+  nodeRequest,
+  outcome,
+  type Received,
+  sendRaw,
+  type TestNode,
+} from './support/requests.ts';
+
+const ROUTES = ['/heartbeat', '/renew', '/agents'] as const;
+type Path = (typeof ROUTES)[number];
+
+/** One node has failed too often; each route has the limit or none. */
+async function startLimited(threads: string, limit: string): Promise<TestAuthority> {
+  const na = await startTestAuthority({
+    flags: { threads },
+    environment: {
+      MESH_RATE_LIMIT_HEARTBEAT: limit,
+      MESH_RATE_LIMIT_RENEW: limit,
+      MESH_RATE_LIMIT_AGENTS: limit,
+      MESH_RATE_LIMIT_NODE_FAILURES: '2/60',
+    },
+  });
+  const forgery = { cert_id: 'c', node_public_key: newKey().publicKey };
+  const call = { signedBy: newKey() };
+  for (let tries = 0; tries < 3; tries += 1) {
+    await nodeRequest(na, '/heartbeat', newKey(), forgery, call);
+  }
+  return na;
+}
+
+function bodyFor(na: TestAuthority, path: Path, { key, certId }: TestNode): JsonObject {
+  if (path !== '/agents') return { node_public_key: key.publicKey, cert_id: certId };
+  const agent = {
+    agent_id: 'agent-1',
+    network_name: 'alpha',
+    capabilities: ['tag'],
+    endpoint: { host: '127.0.0.1', port: 7448 },
+    lifetimeSeconds: 600,
+  };
+  return signAgentDescriptor(agent, key, na.clock.now());
+}
+
+/** A request whose header proves `signedText`, on a connection of its own. */
+async function proving(
+  na: TestAuthority,
+  path: Path,
+  { key }: TestNode,
+  bodyText: string,
+  signedText: string,
+): Promise<Received> {
+  const header = await nodeProofHeader(
+    {
+      method: 'POST',
+      path,
+      query: {},
+      audience: na.audience,
+      bodyText: signedText,
+      timestamp: formatInstant(na.clock.now()),
+      nonce: freshNonce(),
+    },
+    key,
+  );
+  const headers = { [NODE_PROOF_HEADER]: header, 'Content-Length': Buffer.byteLength(bodyText) };
+  return sendRaw(na, 'POST', path, { headers, pieces: [bodyText] });
+}
+
+for (const [threads, limit] of [
+  ['1', 'off'],
+  ['3', 'off'],
+  ['3', '1000/60'],
+] as const) {
+  for (const path of ROUTES) {
+    test(`B1: with ${threads} threads and limit ${limit} 10 of 10 header proofs pass on ${path}, and none over other bytes`, async () => {
+      await using na = await startLimited(threads, limit);
+      const node = await joinedNode(na);
+      for (let round = 0; round < 10; round += 1) {
+        na.clock.advance(1);
+        const text = jsonText(bodyFor(na, path, node));
+        assert.equal(outcome(await proving(na, path, node, text, text)), '200');
+      }
+      const forger = await joinedNode(na);
+      for (let round = 0; round < 10; round += 1) {
+        const text = jsonText(bodyFor(na, path, forger));
+        const forged = await proving(na, path, forger, text, '');
+        assert.match(outcome(forged), /^401 node_auth_failed$|^429 /);
+      }
+    });
+  }
+}
