@@ -6,7 +6,13 @@
 import { Command } from 'commander';
 import type { AgentRegistration } from '../machines/agent-registration.ts';
 import { type Certificate, UNTOUCHED } from '../machines/certificate.ts';
+import type { Crl } from '../machines/crl.ts';
 import type { Invite } from '../machines/invite.ts';
+import { toSubject } from '../src/authority/engine/subjects.ts';
+import {
+  createRevocationLog,
+  type RevocationLog,
+} from '../src/authority/publication/revocation-log.ts';
 import { initNetwork } from '../src/cli/init-network.ts';
 import { wholeNumber } from '../src/cli/options.ts';
 import { sha256Hex } from '../src/crypto/digest.ts';
@@ -36,7 +42,7 @@ export async function seed(
   progress: (line: string) => void = () => undefined,
 ): Promise<void> {
   const now = systemRuntime.now();
-  initNetwork({
+  const { na_public_key: issuer } = initNetwork({
     dataDir,
     networkName: 'bench',
     networkVersion: 'v0.1',
@@ -45,7 +51,13 @@ export async function seed(
   });
   const store = openLmdbStore(dataDir);
   const { nodes, invites, agents } = counts;
-  await writeAll('certificates', nodes, (index) => certificate(index, counts, now));
+  const revocations = createRevocationLog(issuer);
+  await writeAll('certificates', nodes, (index) => {
+    const write = certificate(index, counts, now);
+    revocations.follow('certificate', write.id, toSubject(write));
+    return write;
+  });
+  await store.commit(unitOf(revocationList(issuer, revocations, now)));
   await writeAll('invites', invites, () => invite(now));
   await writeAll('agents', agents, (index) => agent(index, agents, now));
   await store.close();
@@ -99,6 +111,18 @@ function certificate(index: number, { revoked }: SeedCounts, now: number): Subje
     crlSequence: isRevoked ? index + 1 : null,
   };
   return created('certificate', systemRuntime.uuid(), isRevoked ? 'revoked' : 'issued', context);
+}
+
+/** The version of the list that holds all of them. */
+function revocationList(issuer: string, revocations: RevocationLog, now: number): SubjectWrite {
+  const context: Crl = {
+    sequence: revocations.count(),
+    crlId: systemRuntime.uuid(),
+    issuedAt: now,
+    nextUpdate: now + 24 * HOUR,
+    digest: sha256Hex(`${issuer}\n${revocations.entriesText()}`),
+  };
+  return created('crl', 'certificates', 'current', context);
 }
 
 function invite(now: number): SubjectWrite {

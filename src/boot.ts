@@ -138,7 +138,11 @@ export async function startAuthority(
         ),
       edgesCaughtUp,
     },
-  }).catch(endThreads(threads));
+  }).catch(async (cause) => {
+    // Not closed: a holder that was lost before this start must still count as lost at the next.
+    await store.abandon();
+    return endThreads(threads)(cause);
+  });
   const host: EdgeHost = {
     call: authority.call,
     publisher,
@@ -152,7 +156,7 @@ export async function startAuthority(
   };
   const opened = await openFront({ config, surroundings, runtime, threads, host, logger }).catch(
     async (cause) => {
-      await authority.close();
+      await authority.abandon();
       throw cause;
     },
   );

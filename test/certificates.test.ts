@@ -5,7 +5,7 @@ import { nodeProofHeader } from '../src/client/sign-node.ts';
 import { JsonFloat, type JsonObject, type JsonValue } from '../src/json/value.ts';
 import { canonicalJson, jsonText } from '../src/json/write.ts';
 import { readJoinCertificate } from '../src/records/join-certificate.ts';
-import { readAuditEntries } from '../src/store/lmdb.ts';
+import { readAuditEntries } from '../src/store/lmdb-audit.ts';
 import { formatInstant } from '../src/timestamp.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE, SECOND } from './support/clock.ts';

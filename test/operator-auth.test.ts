@@ -32,6 +32,7 @@ import {
   sendRaw,
   sendSigned,
 } from './support/requests.ts';
+import { loadAll } from './support/stored.ts';
 
 const HEADERS = ['X-Admin-Key-Id', 'X-Admin-Timestamp', 'X-Admin-Nonce', 'X-Admin-Signature'];
 const TOLERANCE = 5 * MINUTE;
@@ -727,7 +728,8 @@ function zeros(bytes: number): string {
 /** Digests of the nonces the stopped authority holds. */
 async function storedNonces({ dataDir }: TestAuthority): Promise<string[]> {
   const store = openLmdbStore(dataDir);
-  const digests = [...store.load().nonces].map(({ digest }) => digest).sort();
+  const { nonces } = await loadAll(store);
+  const digests = nonces.map(({ digest }) => digest).sort();
   await store.close();
   return digests;
 }

@@ -8,6 +8,7 @@ import { createSubjects, type Subject, toSubject } from '../src/authority/engine
 import { createLiveness } from '../src/authority/liveness/last-contact.ts';
 import { createTextIndex, NONE } from '../src/authority/tables/text-index.ts';
 import type { StoredLiveness, StoredSubject, SubjectWrite } from '../src/store/store.ts';
+import { inOneBatch } from './support/stored.ts';
 
 const ID = fc.oneof(fc.constantFrom('', 'a', 'b', '__proto__'), fc.uuid(), fc.string());
 const BASE64_OF_32_BYTES = fc
@@ -123,15 +124,15 @@ test('an index of texts finds the number that was put last, for any texts and se
   );
 });
 
-test('a start finds the last contact with each certificate, and which of them are active', () => {
+test('a start finds the last contact with each certificate, and which of them are active', async () => {
   const id = fc.constantFrom('', 'a', 'aa', 'b', 'c', 'd');
   const instant = fc.integer({ min: 1, max: 9 });
-  fc.assert(
-    fc.property(
+  await fc.assert(
+    fc.asyncProperty(
       fc.dictionary(id, fc.tuple(instant, orNull(instant), fc.boolean())),
       fc.dictionary(id, instant),
       instant,
-      (issued, heard, activeSince) => {
+      async (issued, heard, activeSince) => {
         const certificates = Object.entries(issued)
           .sort()
           .map(([id, [issuedAt, renewedAt, isRevoked]]) =>
@@ -142,8 +143,8 @@ test('a start finds the last contact with each certificate, and which of them ar
           .map(([id, lastSeen]) => contact(id, lastSeen));
         const subjects = createSubjects();
         const liveness = createLiveness(1000);
-        restoreSubjects(
-          { subjects: certificates, liveness: contacts },
+        await restoreSubjects(
+          { subjects: inOneBatch(certificates), liveness: inOneBatch(contacts) },
           { subjects, liveness, operatorKeys: new Set(), activeSince },
         );
 

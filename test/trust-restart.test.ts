@@ -6,7 +6,7 @@ import { signAgentDescriptor } from '../src/client/sign-agent.ts';
 import { parseJson } from '../src/json/parse.ts';
 import type { JsonObject, JsonValue } from '../src/json/value.ts';
 import { jsonText } from '../src/json/write.ts';
-import { readAuditEntries } from '../src/store/lmdb.ts';
+import { readAuditEntries } from '../src/store/lmdb-audit.ts';
 import { GENESIS_HASH } from '../src/store/store.ts';
 import type { TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE, SECOND } from './support/clock.ts';

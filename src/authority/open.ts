@@ -59,18 +59,24 @@ export interface OpenAuthority {
   clockSet(): void;
   /** Flushes for the last time and gives the store back. */
   close(): Promise<void>;
+  /** Gives the store back as it was found: nothing was served. */
+  abandon(): Promise<void>;
 }
 
 export async function openAuthority(options: AuthorityOptions): Promise<OpenAuthority> {
   const calls = admitCalls(HANDLERS);
-  const stored = options.store.load();
+  const stored = await options.store.load();
   // The process before this one may have accepted heartbeats until just now, a little ahead of their time.
-  if (!stored.closedCleanly) await setTimeout(AHEAD_MS);
-  const na = restoreAuthority(options, stored);
-  await na.store.endLoading();
-  await execute(na, restoreCrl, null);
-  await execute(na, restoreFeed, null);
-  await na.crlPublisher.ready();
+  if (stored.previousOwner === 'lost') await setTimeout(AHEAD_MS);
+  const na = await restoreAuthority(options, stored);
+  try {
+    await execute(na, restoreCrl, null);
+    await execute(na, restoreFeed, null);
+    await na.crlPublisher.ready();
+  } catch (cause) {
+    await na.crlPublisher.close();
+    throw cause;
+  }
 
   async function flush(): Promise<void> {
     const now = na.runtime.now();
@@ -103,10 +109,17 @@ export async function openAuthority(options: AuthorityOptions): Promise<OpenAuth
       await na.crlPublisher.close();
       await na.store.close();
     },
+    async abandon() {
+      await na.crlPublisher.close();
+      await na.store.abandon();
+    },
   };
 }
 
-function restoreAuthority(options: AuthorityOptions, stored: StoreContents): Authority {
+async function restoreAuthority(
+  options: AuthorityOptions,
+  stored: StoreContents,
+): Promise<Authority> {
   const { runtime, signer, settings, clockTolerance } = options;
   const startedAt = runtime.now();
   const subjects = createSubjects();
@@ -132,7 +145,7 @@ function restoreAuthority(options: AuthorityOptions, stored: StoreContents): Aut
   subjects.onCommitted(policyPublisher(options.publisher));
   subjects.onCommitted(recognitionFollower(recognition, options.publisher));
   const liveness = createLiveness(settings.activeWindow);
-  restoreSubjects(stored, {
+  await restoreSubjects(stored, {
     subjects,
     liveness,
     operatorKeys: options.operatorTiers,
@@ -147,9 +160,10 @@ function restoreAuthority(options: AuthorityOptions, stored: StoreContents): Aut
 
   // Twice the tolerance, and a minute: a nonce outlives every timestamp it could be replayed with.
   const nonces = createNonceLedger(2 * clockTolerance + 60_000, runtime.elapsed);
-  for (const nonce of stored.nonces) nonces.restore(nonce);
+  for await (const batch of stored.nonces) for (const nonce of batch) nonces.restore(nonce);
+  await stored.dispose();
   const restartFloor = createRestartFloor({
-    closedCleanly: stored.closedCleanly,
+    closedCleanly: stored.previousOwner !== 'lost',
     startedAt,
     toleranceMs: clockTolerance,
     now: runtime.now,

@@ -57,6 +57,6 @@ async function entriesOf(dataDir: string): Promise<Iterable<AuditEntry>> {
   if (!existsSync(join(dataDir, 'state'))) {
     throw failure(EXIT.unusable, 'local_files', `${dataDir} holds no state of an authority`);
   }
-  const { readAuditEntries } = await import('../store/lmdb.ts');
+  const { readAuditEntries } = await import('../store/lmdb-audit.ts');
   return readAuditEntries(dataDir);
 }

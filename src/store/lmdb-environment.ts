@@ -1,16 +1,12 @@
-/** The files of the store, and what their tables hold. */
+/** The files of the store, and its tables. What a row holds is said where it is read and written. */
 import { closeSync, existsSync, mkdirSync, openSync, readSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { open, type RootDatabase } from 'lmdb';
-import { Packr } from 'msgpackr';
-import type { StoredSnapshot } from './shapes.ts';
+import { type Database, open, type RootDatabase } from 'lmdb';
+import type { TableName } from './lmdb-rows.ts';
 
 const MAX_DATABASES = 16;
 /** Address space, not memory: a map that grows with the file would count its pages a second time. */
 const MAP_SIZE = 64 * 1024 ** 3;
-
-/** Kind and id of each subject. */
-type Touched = readonly (readonly [string, string])[];
 
 /** Opens the environment below `dataDir`; throws when what lies there is no database. */
 export function openEnvironment(dataDir: string, readOnly: boolean): RootDatabase {
@@ -40,20 +36,39 @@ function assertIsDatabase(path: string): void {
 const MAGIC = Buffer.from('dec0efbe', 'hex');
 const MAGIC_AT = 24;
 
-/** How snapshots are encoded. */
-export const packr = new Packr({ useRecords: false });
-const SUBJECTS = { name: 'subjects', useVersions: true, encoder: packr };
+/** Rows go in and out as bytes. LMDB gives their length to a view of a larger buffer, which it uses again. */
+const COPIES = {
+  encode: (row: Buffer) => row,
+  decode: (row: Uint8Array) => Buffer.from(row.subarray(0, row.length)),
+};
 
-export function openDatabases(env: RootDatabase) {
+/** What is read is valid until the next read: a million rows need no copy of their own. */
+const VIEWS = {
+  encode: (row: Buffer) => row,
+  decode: (row: Uint8Array) => Buffer.from(row.buffer, row.byteOffset, row.length),
+};
+
+export function openTables(env: RootDatabase) {
+  function table<Key extends string | number | [string, string] | [number, number]>(
+    name: TableName,
+    { encoder = VIEWS, useVersions = false } = {},
+  ): Database<Buffer, Key> {
+    const options = { name, useVersions, encoder };
+    return env.openDB<Buffer, Key>(options);
+  }
+
   return {
-    meta: env.openDB<unknown, string>({ name: 'meta', useVersions: true }),
-    subjects: env.openDB<StoredSnapshot, [string, string]>(SUBJECTS),
+    /** Who owns the store, whose state it is, the shapes, and the totals of the other tables. */
+    meta: table<string>('meta', { encoder: COPIES, useVersions: true }),
+    /** Kind and id: the snapshot in its shape. */
+    subjects: table<[string, string]>('subjects', { useVersions: true }),
     /** When the nonces may be forgotten, and the last revision of the flush: their digests. */
-    nonces: env.openDB<readonly string[], [number, number]>({ name: 'nonces' }),
+    nonces: table<[number, number]>('nonces'),
     /** Number of the last entry: the entries of a flush in order, each a line of hash and hashed text. */
-    audit: env.openDB<string, number>({ name: 'audit', encoding: 'string' }),
-    /** Last revision of a flush: the subjects that each of its units touched. */
-    changes: env.openDB<readonly Touched[], number>({ name: 'changes' }),
-    liveness: env.openDB<[number, string, string, number], string>({ name: 'liveness' }),
+    audit: table<number>('audit'),
+    /** Id of the certificate: last contact, status, address, newest signed timestamp. */
+    liveness: table<string>('liveness'),
   };
 }
+
+export type Tables = ReturnType<typeof openTables>;

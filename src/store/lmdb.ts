@@ -1,58 +1,41 @@
 /**
- * The embedded store: one LMDB environment in the data directory, owned by one process at a time.
+ * The embedded store: one LMDB environment in the data directory, held by one process at a time.
  *
  * Units that arrive while a flush is under way are written together in the next one. A flush writes each
- * subject under its key, and one row each of what its units add to the audit log, the nonces and the
- * changes: rows are what a flush costs. Every write is conditional on the ownership record, so a process
- * that lost the directory cannot write to it again.
+ * subject under its key, one row each of what its units add to the audit log and the nonces, and the totals:
+ * rows are what a flush costs. Every write is conditional on the owner's row.
  */
-import { asBinary, type Database, type RootDatabase } from 'lmdb';
-import { parseJson } from '../json/parse.ts';
-import { openDatabases, openEnvironment, packr } from './lmdb-environment.ts';
-import { describeSelf, isAlive, type ProcessIdentity } from './process-identity.ts';
-import { createShapes, type Shape, type Shapes, type StoredSnapshot } from './shapes.ts';
-import { createSharing } from './sharing.ts';
+import { mkdirSync } from 'node:fs';
+import { lockFolder } from './folder-lock.ts';
+import { readContents, readTotals, totalsRow } from './lmdb-contents.ts';
+import { openEnvironment, openTables, type Tables } from './lmdb-environment.ts';
+import { ownerRow, takeOwnership } from './lmdb-ownership.ts';
+import { decodeRow, encodeRow, encodeText } from './lmdb-rows.ts';
 import {
-  type AuditEntry,
-  type Changes,
-  GENESIS_HASH,
+  addressOf,
+  assertKeyLength,
+  type EncodedUnit,
+  encodeUnit,
+  NOT_STORED,
+  nonceBucket,
+  nonceRows,
+  type SubjectAddress,
+} from './lmdb-units.ts';
+import { createShapes, type Shape } from './shapes.ts';
+import {
   type Store,
   StoreConflict,
   type StoreContents,
   type StoredLiveness,
-  type StoredSubject,
   type SubjectRemoval,
-  type SubjectWrite,
   type Unit,
 } from './store.ts';
 
-const SCHEMA_VERSION = 3;
-/** Revisions whose changes are kept at least; a follower that is further behind loads everything again. */
-const KEPT_CHANGES = 10_000;
-const NONCE_BUCKET_MS = 60_000;
 /** Rows of nonces. */
 const FORGET_AT_MOST = 20_000;
-/** LMDB takes keys of 1,978 bytes; a character may need three. */
-const MAX_KEY_LENGTH = 600;
-/** Audit entries read back at a start, for those who show what happened last. */
-const RECENT_AUDIT = 1000;
+const LOST = 'Another process has taken over the data directory';
 
-/** In place of a version: the subject is not in the store, or no longer. */
-const NOT_STORED = 0;
-
-type SubjectAddress = Pick<StoredSubject, 'kind' | 'id'>;
-
-interface Owner extends ProcessIdentity {
-  readonly held: boolean;
-}
-
-/** A unit as it will be written: whatever cannot be encoded has been refused before this. */
-interface EncodedUnit {
-  readonly subjects: readonly { readonly write: SubjectWrite; readonly bytes: Buffer }[];
-  readonly removals: readonly SubjectRemoval[];
-  readonly nonces: Unit['nonces'];
-  readonly audit: readonly string[];
-}
+type SubjectKey = [string, string];
 
 interface InFlight {
   readonly version: number;
@@ -68,63 +51,45 @@ interface PendingUnit {
 
 /** Opens the store below `dataDir`; throws one clear sentence when another process holds it. */
 export function openLmdbStore(dataDir: string): Store {
-  let env = openEnvironment(dataDir, false);
-  let db = openDatabases(env);
-  const schema = Number(db.meta.get('schema') ?? SCHEMA_VERSION);
-  if (schema !== SCHEMA_VERSION) {
-    throw new Error(
-      `The data directory has schema version ${schema}; this program reads version ${SCHEMA_VERSION}`,
-    );
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  const lock = lockFolder(dataDir);
+  try {
+    return openLockedStore(dataDir, () => lock.release());
+  } catch (cause) {
+    lock.release();
+    throw cause;
   }
-  const { ownership, closedCleanly } = takeOwnership(env, db.meta);
-  const shapes = createShapes((db.meta.get('shapes') ?? []) as readonly Shape[]);
+}
+
+function openLockedStore(dataDir: string, unlock: () => void): Store {
+  let env = openEnvironment(dataDir, false);
+  let tables = openTables(env);
+  const ownership = takeOwnership(env, tables);
+  const shapes = createShapes(readShapes(tables));
   let storedShapes = shapes.table.length;
 
-  /** The revision that was given out last, and the one up to which everything is on disk. */
-  let revision = lastKey(db.changes);
-  let landedRevision = revision;
-  let auditLength = lastKey(db.audit);
+  let totals = readTotals(tables);
   let failure: string | null = null;
   let queue: PendingUnit[] = [];
   let flushing: Promise<void> | null = null;
+  let forgetting: Promise<void> | null = null;
   /** Versions of subjects whose write is not on disk yet. */
   const inFlight = new Map<string, InFlight>();
 
-  function load(): StoreContents {
-    const share = createSharing();
-    const shareContact = createSharing();
+  async function load(): Promise<StoreContents> {
+    await flushing;
     return {
-      revision: landedRevision,
-      subjects: db.subjects.getRange({ versions: true }).map(({ key, value, version = 0 }) => ({
-        kind: share(key[0], 0),
-        id: key[1],
-        version,
-        snapshot: shapes.build(value, share),
-      })),
-      nonces: db.nonces
-        .getRange()
-        .flatMap(({ key: [forgetAt], value }) => value.map((digest) => ({ digest, forgetAt }))),
-      liveness: db.liveness.getRange().map(({ key, value }) => {
-        const [lastSeen, status, remoteAddr, newestSignedAt] = value;
-        return {
-          id: key,
-          lastSeen,
-          status: shareContact(status, 0),
-          remoteAddr: shareContact(remoteAddr, 1),
-          newestSignedAt,
-        };
-      }),
-      recentAudit: recentAudit(db.audit),
-      auditHead: auditHead(db.audit),
-      closedCleanly,
+      ...readContents(tables, shapes, readTotals(tables)),
+      previousOwner: ownership.previousOwner,
+      dispose,
     };
   }
 
   /** Pages that were read stay mapped, and count as memory of this process, until the file is closed. */
-  async function endLoading(): Promise<void> {
+  async function dispose(): Promise<void> {
     await env.close();
     env = openEnvironment(dataDir, false);
-    db = openDatabases(env);
+    tables = openTables(env);
   }
 
   function commit(unit: Unit): Promise<number> {
@@ -142,10 +107,10 @@ export function openLmdbStore(dataDir: string): Store {
       return Promise.reject(new StoreConflict(`${stale.kind} ${stale.id} has changed meanwhile`));
     }
     for (const write of unit.subjects) {
-      inFlight.set(inFlightKey(write), { version: write.version, unit: encoded });
+      inFlight.set(addressOf(write), { version: write.version, unit: encoded });
     }
     for (const removal of unit.removals) {
-      inFlight.set(inFlightKey(removal), { version: NOT_STORED, unit: encoded });
+      inFlight.set(addressOf(removal), { version: NOT_STORED, unit: encoded });
     }
     return new Promise((resolve, reject) => {
       queue.push({ unit: encoded, resolve, reject });
@@ -155,12 +120,12 @@ export function openLmdbStore(dataDir: string): Store {
 
   function replacesCurrent(change: SubjectRemoval): boolean {
     const { kind, id, replaces } = change;
-    const changed = inFlight.get(inFlightKey(change));
+    const changed = inFlight.get(addressOf(change));
     if (changed !== undefined) return changed.version === replaces;
-    const key: [string, string] = [kind, id];
+    const key: SubjectKey = [kind, id];
     return replaces === NOT_STORED
-      ? !db.subjects.doesExist(key)
-      : db.subjects.doesExist(key, replaces);
+      ? !tables.subjects.doesExist(key)
+      : tables.subjects.doesExist(key, replaces);
   }
 
   async function flushQueue(): Promise<void> {
@@ -175,132 +140,127 @@ export function openLmdbStore(dataDir: string): Store {
   }
 
   async function flushBatch(batch: readonly PendingUnit[]): Promise<void> {
-    const first = revision + 1;
+    const first = totals.revision + 1;
     try {
-      // Behind a unit that is missing nothing may be written: the audit chain would be broken on disk.
+      // After a failed flush, reject every later unit: the audit chain on disk would have a gap.
       if (failure !== null) throw new Error(failure);
-      await writeAsOwner(() => {
-        writeNewShapes();
-        writeUnits(batch.map(({ unit }) => unit));
-      });
+      await writeAsOwner(writesOf(batch.map(({ unit }) => unit)));
     } catch (cause) {
-      failure = cause instanceof Error ? cause.message : String(cause);
+      failure ??= cause instanceof Error ? cause.message : String(cause);
       for (const { reject } of batch) reject(cause);
       return;
     }
-    landedRevision = revision;
     for (const [index, { unit, resolve }] of batch.entries()) {
-      for (const { write } of unit.subjects) landed(write, unit);
+      for (const write of unit.subjects) landed(write, unit);
       for (const removal of unit.removals) landed(removal, unit);
       resolve(first + index);
     }
   }
 
   function landed(subject: SubjectAddress, unit: EncodedUnit): void {
-    const key = inFlightKey(subject);
+    const key = addressOf(subject);
     if (inFlight.get(key)?.unit === unit) inFlight.delete(key);
   }
 
-  /** A shape is on disk no later than what is written in it. */
-  function writeNewShapes(): void {
-    if (shapes.table.length === storedShapes) return;
-    db.meta.put('shapes', shapes.table);
-    storedShapes = shapes.table.length;
-  }
-
-  function writeUnits(units: readonly EncodedUnit[]): void {
-    revision += units.length;
-    for (const { subjects, removals } of units) {
-      for (const { write, bytes } of subjects) {
-        db.subjects.put(
-          [write.kind, write.id],
-          asBinary(bytes) as unknown as StoredSnapshot,
-          write.version,
-        );
-      }
-      for (const { kind, id } of removals) {
-        db.subjects.remove([kind, id]);
-        db.liveness.remove(id);
-      }
-    }
-    writeNonces(units);
-    writeAudit(units);
-    writeChanges(units);
-  }
-
-  function writeNonces(units: readonly EncodedUnit[]): void {
-    const buckets = new Map<number, string[]>();
-    for (const { nonces } of units) {
-      for (const { digest, forgetAt } of nonces) {
-        const bucket = bucketOf(forgetAt);
-        const digests = buckets.get(bucket);
-        if (digests === undefined) buckets.set(bucket, [digest]);
-        else digests.push(digest);
-      }
-    }
-    for (const [bucket, digests] of buckets) db.nonces.put([bucket, revision], digests);
-  }
-
-  function writeAudit(units: readonly EncodedUnit[]): void {
-    const entries = units.flatMap(({ audit }) => audit);
-    if (entries.length === 0) return;
-    auditLength += entries.length;
-    db.audit.put(auditLength, entries.join('\n'));
-  }
-
-  function writeChanges(units: readonly EncodedUnit[]): void {
-    db.changes.put(
+  /** All that a flush writes, encoded: nothing may throw between the first row of a batch and its last. */
+  function writesOf(units: readonly EncodedUnit[]): readonly Write[] {
+    const revision = totals.revision + units.length;
+    const nonces = nonceRows(units, revision);
+    const audit = units.flatMap((unit) => unit.audit);
+    totals = {
       revision,
-      units.map(({ subjects, removals }) => [
-        ...subjects.map(({ write: { kind, id } }) => [kind, id] as const),
-        ...removals.map(({ kind, id }) => [kind, id] as const),
-      ]),
-    );
-    for (const past of db.changes.getKeys({ end: revision - KEPT_CHANGES + 1 })) {
-      db.changes.remove(past);
-    }
+      subjects: units.reduce((sum, { growth }) => sum + growth, totals.subjects),
+      nonceRows: totals.nonceRows + nonces.length,
+      auditEntries: totals.auditEntries + audit.length,
+    };
+    return [
+      ...shapesWrite(),
+      ...units.flatMap(subjectWrites),
+      ...nonces.map(
+        ({ key, row }) =>
+          () =>
+            tables.nonces.put(key, row),
+      ),
+      ...auditWrite(totals.auditEntries, audit),
+      totalsWrite(),
+    ];
   }
 
-  async function writeAsOwner(write: () => void): Promise<void> {
-    const written = await db.meta.ifVersion('owner', ownership, write);
-    if (!written) throw new Error('Another process has taken over the data directory');
+  /** A shape is on disk no later than what is written in it. */
+  function shapesWrite(): readonly Write[] {
+    if (shapes.table.length === storedShapes) return [];
+    storedShapes = shapes.table.length;
+    const row = encodeRow('meta', 'shapes', shapes.table);
+    return [() => tables.meta.put('shapes', row)];
   }
 
-  function changes(since: number): Changes {
-    if (since < landedRevision - KEPT_CHANGES) return 'too_old';
-    const touched = new Map<string, { kind: string; id: string }>();
-    for (const { key, value } of db.changes.getRange({
-      start: since + 1,
-      end: landedRevision + 1,
-    })) {
-      const before = key - value.length;
-      for (const [kind, id] of value.slice(Math.max(0, since - before)).flat()) {
-        touched.set(`${kind} ${id}`, { kind, id });
-      }
+  function subjectWrites({ subjects, removals }: EncodedUnit): readonly Write[] {
+    return [
+      ...subjects.map(({ kind, id, version, row }) => () => {
+        tables.subjects.put([kind, id], row, version);
+      }),
+      ...removals.map(({ kind, id }) => () => {
+        tables.subjects.remove([kind, id]);
+        tables.liveness.remove(id);
+      }),
+    ];
+  }
+
+  function auditWrite(last: number, lines: readonly string[]): readonly Write[] {
+    if (lines.length === 0) return [];
+    const row = encodeText('audit', last, lines.join('\n'));
+    return [() => tables.audit.put(last, row)];
+  }
+
+  function totalsWrite(): Write {
+    const row = totalsRow(totals);
+    return () => tables.meta.put('totals', row);
+  }
+
+  async function writeAsOwner(writes: readonly Write[]): Promise<void> {
+    try {
+      const written = await tables.meta.ifVersion('owner', ownership.number, () => {
+        for (const write of writes) write();
+      });
+      if (!written) throw new Error(LOST);
+    } catch (cause) {
+      failure ??= cause instanceof Error ? cause.message : String(cause);
+      throw cause;
     }
-    return { revision: landedRevision, subjects: [...touched.values()] };
   }
 
   async function touchMany(rows: readonly StoredLiveness[]): Promise<void> {
-    await writeAsOwner(() => {
-      for (const { id, lastSeen, status, remoteAddr, newestSignedAt } of rows) {
-        db.liveness.put(id, [lastSeen, status, remoteAddr, newestSignedAt]);
-      }
-    });
+    await writeAsOwner(
+      rows.map(({ id, lastSeen, status, remoteAddr, newestSignedAt }) => {
+        assertKeyLength(id);
+        const row = encodeRow('liveness', id, [lastSeen, status, remoteAddr, newestSignedAt]);
+        return () => tables.liveness.put(id, row);
+      }),
+    );
   }
 
-  async function forgetNonces(now: number): Promise<void> {
-    const past = [...db.nonces.getKeys({ end: [bucketOf(now)], limit: FORGET_AT_MOST })];
-    if (past.length === 0) return;
-    await writeAsOwner(() => {
-      for (const key of past) db.nonces.remove(key);
+  function forgetNonces(now: number): Promise<void> {
+    forgetting ??= forgetPast(now).finally(() => {
+      forgetting = null;
     });
+    return forgetting;
+  }
+
+  async function forgetPast(now: number): Promise<void> {
+    const past = [...tables.nonces.getKeys({ end: [nonceBucket(now)], limit: FORGET_AT_MOST })];
+    if (past.length === 0) return;
+    totals = { ...totals, nonceRows: totals.nonceRows - past.length };
+    await writeAsOwner([...past.map((key) => () => tables.nonces.remove(key)), totalsWrite()]);
+  }
+
+  function isOwner(): boolean {
+    return tables.meta.doesExist('owner', ownership.number);
   }
 
   function health(): string | null {
     if (failure !== null) return failure;
     try {
-      return db.meta.get('schema') === SCHEMA_VERSION ? null : 'the schema version is missing';
+      return isOwner() ? null : LOST;
     } catch {
       return 'the database cannot be read';
     }
@@ -309,110 +269,29 @@ export function openLmdbStore(dataDir: string): Store {
   async function close(): Promise<void> {
     await flushing;
     if (failure === null) {
-      await writeAsOwner(() => {
-        db.meta.put('closed_cleanly', true);
-        db.meta.put('owner', { ...describeSelf(), held: false }, ownership);
-      });
+      const row = ownerRow('closed', ownership.number);
+      await writeAsOwner([() => tables.meta.put('owner', row, ownership.number)]);
     }
+    await release();
+  }
+
+  async function abandon(): Promise<void> {
+    await flushing;
+    await release();
+  }
+
+  async function release(): Promise<void> {
     await env.close();
+    unlock();
   }
 
-  return { load, endLoading, commit, changes, touchMany, forgetNonces, health, close };
+  return { load, commit, touchMany, forgetNonces, health, isOwner, close, abandon };
 }
 
-/** Reads the audit entries of a data directory in order, also while a server is running on it. */
-export function* readAuditEntries(dataDir: string): Generator<AuditEntry> {
-  const env = openEnvironment(dataDir, true);
-  try {
-    const { audit } = openDatabases(env);
-    for (const { value } of audit.getRange()) yield* decodeAudit(value);
-  } finally {
-    void env.close();
-  }
-}
+/** Puts one encoded row, or removes one. */
+type Write = () => unknown;
 
-/**
- * Takes the directory for this process inside one write transaction. LMDB's write lock is released when
- * its holder dies, so two starters cannot both succeed and a crashed owner never blocks the next one.
- */
-function takeOwnership(
-  env: RootDatabase,
-  meta: Database<unknown, string>,
-): { ownership: number; closedCleanly: boolean } {
-  const claim = env.transactionSync(() => {
-    const entry = meta.getEntry('owner');
-    const owner = entry?.value as Owner | undefined;
-    if (owner?.held === true && isAlive(owner)) return null;
-    const ownership = (entry?.version ?? 0) + 1;
-    const closedCleanly = owner === undefined || meta.get('closed_cleanly') === true;
-    meta.putSync('schema', SCHEMA_VERSION);
-    meta.putSync('closed_cleanly', false);
-    meta.putSync('owner', { ...describeSelf(), held: true }, ownership);
-    return { ownership, closedCleanly };
-  });
-  if (claim === null) throw new Error('The data directory is in use by another process');
-  return claim;
-}
-
-/** The last key of a table whose rows only come at its end; 0 when there is none. */
-function lastKey(table: Database<unknown, number>): number {
-  for (const key of table.getKeys({ reverse: true, limit: 1 })) return key;
-  return 0;
-}
-
-function auditHead(audit: Database<string, number>): string {
-  for (const { value } of audit.getRange({ reverse: true, limit: 1 })) {
-    return decodeAudit(value).at(-1)?.hash ?? GENESIS_HASH;
-  }
-  return GENESIS_HASH;
-}
-
-function recentAudit(audit: Database<string, number>): AuditEntry[] {
-  let recent: AuditEntry[] = [];
-  for (const { value } of audit.getRange({ reverse: true })) {
-    recent = [...decodeAudit(value), ...recent];
-    if (recent.length >= RECENT_AUDIT) break;
-  }
-  return recent.slice(-RECENT_AUDIT);
-}
-
-/** Encodes outside the transaction, so that a value that cannot be stored spoils no other unit. */
-function encodeUnit({ subjects, removals, nonces, audit }: Unit, shapes: Shapes): EncodedUnit {
-  if (removals.length > 0) assertEachOnce([...subjects, ...removals]);
-  for (const { kind, id } of subjects) {
-    if (kind.length + id.length > MAX_KEY_LENGTH)
-      throw new Error('The id of a subject is too long');
-  }
-  return {
-    subjects: subjects.map((write) => ({
-      write,
-      bytes: packr.pack(shapes.flatten(write.snapshot)),
-    })),
-    removals,
-    nonces,
-    audit: audit.map(({ entry, text }) => entry.hash + text),
-  };
-}
-
-/** The entries of a row; canonical text holds no line break, and keeps numbers of any size as they were. */
-function decodeAudit(row: string): AuditEntry[] {
-  return row.split('\n').map((line) => {
-    const textAt = line.indexOf('{');
-    const entry = parseJson(line.slice(textAt)) as unknown as Omit<AuditEntry, 'hash'>;
-    return { ...entry, hash: line.slice(0, textAt) };
-  });
-}
-
-function assertEachOnce(subjects: readonly SubjectAddress[]): void {
-  if (new Set(subjects.map(inFlightKey)).size < subjects.length) {
-    throw new Error('A unit names a subject twice');
-  }
-}
-
-function inFlightKey({ kind, id }: SubjectAddress): string {
-  return `${kind} ${id}`;
-}
-
-function bucketOf(instant: number): number {
-  return Math.ceil(instant / NONCE_BUCKET_MS) * NONCE_BUCKET_MS;
+function readShapes({ meta }: Tables): readonly Shape[] {
+  const row = meta.get('shapes');
+  return row === undefined ? [] : (decodeRow('meta', 'shapes', row) as readonly Shape[]);
 }

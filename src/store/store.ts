@@ -1,6 +1,7 @@
 /**
  * The store port: everything the authority needs from durable state. Any implementation passes the one
- * conformance suite (test/store/conformance.ts). Revisions are gapless and in commit order.
+ * conformance suite (test/store/conformance.ts). Revisions are gapless and in commit order. What may have to
+ * wait for a disk or another machine returns a promise.
  */
 import type { JsonObject } from '../json/value.ts';
 
@@ -71,45 +72,49 @@ export interface StoredLiveness {
   readonly newestSignedAt: number;
 }
 
+/** How the one who held the state before has ended. */
+export type PreviousOwner =
+  /** The state is new. */
+  | 'none'
+  | 'closed'
+  /** It never closed the store: up to one flush of liveness may be missing. */
+  | 'lost';
+
+/**
+ * Everything at one revision. Rows come in batches, because a step of an asynchronous iteration costs more
+ * than a row. Texts are in the order of their UTF-8 bytes, whatever order a database would give them.
+ */
 export interface StoreContents {
   readonly revision: number;
-  /** By kind, and the subjects of one kind in the order of their ids. */
-  readonly subjects: Iterable<StoredSubject>;
-  readonly nonces: Iterable<SpentNonce>;
-  /** In the order of the ids. */
-  readonly liveness: Iterable<StoredLiveness>;
+  /** By kind, and the subjects of one kind by id. */
+  readonly subjects: AsyncIterable<readonly StoredSubject[]>;
+  readonly nonces: AsyncIterable<readonly SpentNonce[]>;
+  /** By id. */
+  readonly liveness: AsyncIterable<readonly StoredLiveness[]>;
   /** The last audit entries, oldest first. */
   readonly recentAudit: readonly AuditEntry[];
   /** Hash of the last audit entry; 64 zeros when there is none. */
   readonly auditHead: string;
-  /** False when the last owner ended without closing: up to one flush of liveness may be missing. */
-  readonly closedCleanly: boolean;
+  readonly previousOwner: PreviousOwner;
+  /** Gives back what loading took. Call when all is read, and before anything is committed. */
+  dispose(): Promise<void>;
 }
 
-export type Changes =
-  | {
-      readonly revision: number;
-      readonly subjects: readonly { readonly kind: string; readonly id: string }[];
-    }
-  /** The changes asked for are no longer kept: load everything again. */
-  | 'too_old';
-
 export interface Store {
-  load(): StoreContents;
-  /**
-   * Gives back the memory that loading took. Call when all that was loaded has been taken, and before
-   * anything is committed.
-   */
-  endLoading(): Promise<void>;
+  /** Rejects, as does the iteration of the rows, when what is stored is damaged. */
+  load(): Promise<StoreContents>;
   /** Resolves to the unit's revision once it is on disk; rejects, storing nothing of it, otherwise. */
   commit(unit: Unit): Promise<number>;
-  changes(since: number): Changes;
   touchMany(rows: readonly StoredLiveness[]): Promise<void>;
   /** Drops nonces whose time has passed. */
   forgetNonces(now: number): Promise<void>;
-  /** Null when the store can be written and read, else what is wrong. */
+  /** Null when the store can be written and read, as far as is known now; else what is wrong. */
   health(): string | null;
+  /** False when somebody else has taken the state over: nothing can be committed any more. */
+  isOwner(): boolean;
   close(): Promise<void>;
+  /** Lets go of the state as an owner that died would: whoever opens it next finds it `lost`. */
+  abandon(): Promise<void>;
 }
 
 /** A write or a removal named a version that is no longer the stored one. */

@@ -14,23 +14,26 @@ export interface RestoreTarget {
   readonly activeSince: number;
 }
 
-export function restoreSubjects(
+export async function restoreSubjects(
   stored: Pick<StoreContents, 'subjects' | 'liveness'>,
   { subjects, liveness, operatorKeys, activeSince }: RestoreTarget,
-): void {
+): Promise<void> {
   const contacts = contactsInOrder(stored.liveness);
   const active: LastContact[] = [];
-  for (const row of stored.subjects) {
-    if (row.kind === 'certificate') {
-      const certificate = toCertificate(row);
-      subjects.restore('certificate', row.id, certificate);
-      const contact = liveness.restore(row.id, contacts.of(row.id) ?? firstContact(certificate));
-      if (isActive(certificate, contact, activeSince)) active.push(contact);
-    } else if (row.kind !== 'operator-key' || operatorKeys.has(row.id)) {
-      subjects.restore(row.kind as SubjectKind, row.id, toSubject(row));
+  for await (const batch of stored.subjects) {
+    for (const row of batch) {
+      if (row.kind === 'certificate') {
+        const certificate = toCertificate(row);
+        subjects.restore('certificate', row.id, certificate);
+        while (contacts.mustRead(row.id)) await contacts.read();
+        const contact = liveness.restore(row.id, contacts.of(row.id) ?? firstContact(certificate));
+        if (isActive(certificate, contact, activeSince)) active.push(contact);
+      } else if (row.kind !== 'operator-key' || operatorKeys.has(row.id)) {
+        subjects.restore(row.kind as SubjectKind, row.id, toSubject(row));
+      }
     }
   }
-  contacts.close();
+  while (contacts.mustRead(null)) await contacts.read();
   liveness.activate(active);
 }
 
@@ -42,16 +45,35 @@ function toCertificate({ version, snapshot }: StoredSubject): Subject<'certifica
   return { version, value: snapshot.value, context: snapshot.context as Certificate };
 }
 
-/** Contacts and certificates both come in the order of their ids, so one pass over each is enough. */
-function contactsInOrder(stored: Iterable<StoredLiveness>) {
-  const rows = stored[Symbol.iterator]();
-  let next = rows.next();
+/**
+ * Contacts and certificates both come in the order of their ids, so one pass over each is enough. Ids of
+ * certificates are ASCII, where the order of bytes is that of JavaScript.
+ */
+function contactsInOrder(stored: AsyncIterable<readonly StoredLiveness[]>) {
+  const batches = stored[Symbol.asyncIterator]();
+  let batch: readonly StoredLiveness[] = [];
+  let position = 0;
+  let isDone = false;
   return {
-    of(id: string): StoredContact | undefined {
-      while (next.done !== true && next.value.id < id) next = rows.next();
-      return next.done !== true && next.value.id === id ? next.value : undefined;
+    /** Whether the contact of this certificate may be in a later batch; null asks whether there is one. */
+    mustRead(id: string | null): boolean {
+      const last = batch.at(-1);
+      return !isDone && (last === undefined || id === null || last.id < id);
     },
-    close: () => rows.return?.(),
+    async read(): Promise<void> {
+      const next = await batches.next();
+      isDone = next.done === true;
+      batch = next.done === true ? [] : next.value;
+      position = 0;
+    },
+    of(id: string): StoredContact | undefined {
+      let contact = batch[position];
+      while (contact !== undefined && contact.id < id) {
+        position += 1;
+        contact = batch[position];
+      }
+      return contact?.id === id ? contact : undefined;
+    },
   };
 }
 

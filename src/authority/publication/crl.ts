@@ -47,14 +47,20 @@ export const refreshCrl: Handler<'refreshCrl'> = (na, unit) => {
   return null;
 };
 
-/** Publishes the stored version again after a start; a new version when it cannot be rebuilt. */
+/**
+ * Publishes the stored version again after a start. When its entries are not those that were signed, the
+ * start is refused: signing what is there now could leave a revoked certificate out.
+ */
 export const restoreCrl: Run<null> = (na, unit) => {
   const stored = unit.current('crl', CRL_ID)?.context;
-  if (stored === undefined) return refreshCrl(na, unit, null);
+  if (stored === undefined && na.revocations.count() === 0) return refreshCrl(na, unit, null);
   const { digest, length } = na.crlPublisher.content();
-  if (digest === stored.digest)
-    unit.whenCommitted(() => na.crlPublisher.publish({ ...stored, length }));
-  else publishCrl(na, unit);
+  if (digest !== stored?.digest) {
+    throw new Error(
+      'The state in the data directory is damaged: its revoked certificates are not those of the published revocation list',
+    );
+  }
+  unit.whenCommitted(() => na.crlPublisher.publish({ ...stored, length }));
   return null;
 };
 

@@ -44,19 +44,24 @@ export function publishFeed(
   }
 }
 
-/** Publishes our own stored feed again after a start; a new version when it cannot be rebuilt. */
-export const restoreFeed: Run<null> = (na, unit) => {
+/** Publishes our own stored feed again after a start, which is refused when its entries have changed. */
+export const restoreFeed: Run<null> = (na) => {
   const issuer = na.settings.networkName;
   const record = currentRecord(na, issuer);
   const stored = na.subjects.committed('sovereign-feed', subjectId(issuer))?.context;
-  if (stored !== undefined && stored.digest !== sha256Hex(signedText(record))) {
-    publishFeed(na, unit, issuer);
-  } else {
-    na.publisher.publish(
-      'sovereign_revocation_feed',
-      publishedDocument(canonicalJson(signFeed(record, na.signer))),
+  const isWhole =
+    stored === undefined
+      ? na.attestationLog.committedBy(issuer).size === 0
+      : stored.digest === sha256Hex(signedText(record));
+  if (!isWhole) {
+    throw new Error(
+      'The state in the data directory is damaged: its revoked attestations are not those of the published feed',
     );
   }
+  na.publisher.publish(
+    'sovereign_revocation_feed',
+    publishedDocument(canonicalJson(signFeed(record, na.signer))),
+  );
   return null;
 };
 

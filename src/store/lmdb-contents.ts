@@ -1,0 +1,126 @@
+/** What a start takes from LMDB. Every row is checked, and so is that none is missing. */
+
+import { readAuditEnd } from './lmdb-audit.ts';
+import type { Tables } from './lmdb-environment.ts';
+import { DamagedState, decodeRow, encodeRow } from './lmdb-rows.ts';
+import type { Shapes, StoredSnapshot } from './shapes.ts';
+import { createSharing } from './sharing.ts';
+import type { SpentNonce, StoreContents, StoredLiveness, StoredSubject } from './store.ts';
+
+/** Enough that the steps of the iteration cost nothing, few enough to be young when they are dropped. */
+const BATCH_ROWS = 500;
+
+/** How much the tables hold: written with every unit, so that a missing row shows. */
+export interface Totals {
+  readonly revision: number;
+  readonly subjects: number;
+  /** Rows of the table, each with the nonces of a flush. */
+  readonly nonceRows: number;
+  readonly auditEntries: number;
+}
+
+const NOTHING: Totals = { revision: 0, subjects: 0, nonceRows: 0, auditEntries: 0 };
+
+export function readTotals({ meta }: Tables): Totals {
+  const row = meta.get('totals');
+  return row === undefined ? NOTHING : (decodeRow('meta', 'totals', row) as Totals);
+}
+
+export function totalsRow(totals: Totals): Buffer {
+  return encodeRow('meta', 'totals', totals);
+}
+
+export type LmdbContents = Omit<StoreContents, 'previousOwner' | 'dispose'>;
+
+export function readContents(tables: Tables, shapes: Shapes, totals: Totals): LmdbContents {
+  assertTotal(
+    'audit',
+    lastKey(tables.audit.getKeys({ reverse: true, limit: 1 })),
+    totals.auditEntries,
+  );
+  return {
+    revision: totals.revision,
+    subjects: subjectsIn(tables, shapes, totals.subjects),
+    nonces: noncesIn(tables, totals.nonceRows),
+    liveness: livenessIn(tables),
+    ...readAuditEnd(tables),
+  };
+}
+
+function subjectsIn(
+  { subjects }: Tables,
+  shapes: Shapes,
+  total: number,
+): AsyncIterable<readonly StoredSubject[]> {
+  const share = createSharing();
+  const rows = subjects.getRange({ versions: true });
+  return inBatches('subjects', total, rows, ({ key, value, version = 0 }) => {
+    const stored = decodeRow('subjects', key, value, version) as StoredSnapshot;
+    return { kind: share(key[0], 0), id: key[1], version, snapshot: shapes.build(stored, share) };
+  });
+}
+
+function livenessIn({ liveness }: Tables): AsyncIterable<readonly StoredLiveness[]> {
+  const share = createSharing();
+  return inBatches('liveness', null, liveness.getRange(), ({ key, value }) => {
+    const [lastSeen, status, remoteAddr, newestSignedAt] = decodeRow('liveness', key, value) as [
+      number,
+      string,
+      string,
+      number,
+    ];
+    return {
+      id: key,
+      lastSeen,
+      status: share(status, 0),
+      remoteAddr: share(remoteAddr, 1),
+      newestSignedAt,
+    };
+  });
+}
+
+async function* noncesIn({ nonces }: Tables, total: number): AsyncIterable<readonly SpentNonce[]> {
+  const rows = inBatches('nonces', total, nonces.getRange(), ({ key, value }) => {
+    const digests = decodeRow('nonces', key, value) as readonly string[];
+    return digests.map((digest) => ({ digest, forgetAt: key[0] }));
+  });
+  for await (const batch of rows) yield batch.flat();
+}
+
+/** `total` is how many rows there must be; null when nobody counts them. */
+async function* inBatches<Row, Item>(
+  table: 'subjects' | 'nonces' | 'liveness',
+  total: number | null,
+  rows: Iterable<Row>,
+  read: (row: Row) => Item,
+): AsyncIterable<readonly Item[]> {
+  let count = 0;
+  let batch: Item[] = [];
+  try {
+    for (const row of rows) {
+      batch.push(read(row));
+      if (batch.length < BATCH_ROWS) continue;
+      count += batch.length;
+      yield batch;
+      batch = [];
+    }
+  } catch (cause) {
+    if (cause instanceof DamagedState) throw cause;
+    const problem = cause instanceof Error ? cause.message : String(cause);
+    throw new DamagedState(`table ${table} cannot be read (${problem})`);
+  }
+  yield batch;
+  if (total !== null) assertTotal(table, count + batch.length, total);
+}
+
+function assertTotal(table: string, found: number, total: number): void {
+  if (found !== total) {
+    throw new DamagedState(`table ${table} holds ${found} entries where ${total} were stored`);
+  }
+}
+
+/** The last key of a table whose rows only come at its end; 0 when there is none. */
+function lastKey(backwards: Iterable<number>): number {
+  for (const key of backwards) return key;
+  return 0;
+}

@@ -1,0 +1,60 @@
+/**
+ * Who owns a store, in the store itself: each owner takes the next number, and every write is conditional on
+ * it, so that a process whose folder lock was got round cannot write behind the back of the next owner.
+ */
+import { hostname } from 'node:os';
+import type { RootDatabase } from 'lmdb';
+import type { Tables } from './lmdb-environment.ts';
+import { DamagedState, decodeRow, encodeRow } from './lmdb-rows.ts';
+import type { PreviousOwner } from './store.ts';
+
+const SCHEMA_VERSION = 4;
+
+interface OwnerRow {
+  readonly pid: number;
+  readonly host: string;
+  readonly state: 'open' | 'closed';
+}
+
+export interface Ownership {
+  /** The version of the owner's row for as long as this process owns the store. */
+  readonly number: number;
+  readonly previousOwner: PreviousOwner;
+}
+
+/** Takes the store for this process, in one transaction that is on disk when this returns. */
+export function takeOwnership(env: RootDatabase, { meta }: Tables): Ownership {
+  assertSchema(meta.get('schema'), !meta.doesExist('owner'));
+  const entry = meta.getEntry('owner');
+  const number = (entry?.version ?? 0) + 1;
+  const previous =
+    entry === undefined
+      ? null
+      : (decodeRow('meta', 'owner', entry.value, entry.version) as OwnerRow);
+  env.transactionSync(() => {
+    meta.putSync('schema', Buffer.of(SCHEMA_VERSION));
+    meta.putSync('owner', ownerRow('open', number), number);
+  });
+  return { number, previousOwner: endOf(previous) };
+}
+
+/** The one row without a checksum: it says how the others are read. */
+function assertSchema(row: Buffer | undefined, isNew: boolean): void {
+  if (row === undefined && isNew) return;
+  const version = row?.length === 1 ? row[0] : undefined;
+  if (version === undefined) throw new DamagedState('its schema version cannot be read');
+  if (version !== SCHEMA_VERSION) {
+    throw new Error(
+      `The data directory has schema version ${version}; this program reads version ${SCHEMA_VERSION}`,
+    );
+  }
+}
+
+export function ownerRow(state: OwnerRow['state'], number: number): Buffer {
+  return encodeRow('meta', 'owner', { pid: process.pid, host: hostname(), state }, number);
+}
+
+function endOf(previous: OwnerRow | null): PreviousOwner {
+  if (previous === null) return 'none';
+  return previous.state === 'closed' ? 'closed' : 'lost';
+}

@@ -1,0 +1,113 @@
+/**
+ * Rows as they lie in the database: the value, and behind it a checksum over table, key, version and value.
+ * A changed bit is found when the row is read, and so is a row that lies under a key that is not its own.
+ *
+ * CRC-32 of zlib costs 0.2 s for a million rows of 300 bytes, the key another 0.05 s; a table-driven CRC-32C
+ * in JavaScript takes three times as long.
+ */
+import { crc32 } from 'node:zlib';
+import { Packr } from 'msgpackr';
+
+export type TableName = 'meta' | 'subjects' | 'nonces' | 'audit' | 'liveness';
+export type RowKey = string | number | readonly [string, string] | readonly [number, number];
+
+/** What was read is not what was written. The message is one sentence for the operator. */
+export class DamagedState extends Error {
+  constructor(what: string) {
+    super(`The state in the data directory is damaged: ${what}`);
+  }
+}
+
+const packr = new Packr({ useRecords: false });
+
+const CHECKSUM_BYTES = 4;
+/** Longer keys are cut in messages. */
+const SHOWN_KEY = 120;
+
+const TABLE_SEEDS: { readonly [Name in TableName]: number } = {
+  meta: 1,
+  subjects: 2,
+  nonces: 3,
+  audit: 4,
+  liveness: 5,
+};
+
+/** Encodes a value to be stored under this key. Tables without versions use version 0. */
+export function encodeRow(table: TableName, key: RowKey, value: unknown, version = 0): Buffer {
+  return seal(packr.pack(value), seedOf(table, key, version));
+}
+
+/** As `encodeRow`, for rows that are text. */
+export function encodeText(table: TableName, key: RowKey, text: string): Buffer {
+  return seal(Buffer.from(text), seedOf(table, key, 0));
+}
+
+export function decodeRow(table: TableName, key: RowKey, row: Buffer, version = 0): unknown {
+  return packr.unpack(unseal(table, key, row, version));
+}
+
+export function decodeText(table: TableName, key: RowKey, row: Buffer): string {
+  return unseal(table, key, row, 0).toString();
+}
+
+function seal(value: Buffer, seed: number): Buffer {
+  const row = Buffer.allocUnsafe(value.length + CHECKSUM_BYTES);
+  row.set(value);
+  row.writeUInt32LE(crc32(value, seed), value.length);
+  return row;
+}
+
+function unseal(table: TableName, key: RowKey, row: Buffer, version: number): Buffer {
+  const end = row.length - CHECKSUM_BYTES;
+  if (end > 0 && isKey(key)) {
+    const value = row.subarray(0, end);
+    if (crc32(value, seedOf(table, key, version)) === row.readUInt32LE(end)) return value;
+  }
+  throw new DamagedState(`the row ${shown(key)} of table ${table} does not match its checksum`);
+}
+
+/**
+ * Keys and versions enter the checksum as its seed. Two keys of one table that differ in one bit never
+ * share a seed: each step is reversible.
+ */
+function seedOf(table: TableName, key: RowKey, version: number): number {
+  let seed = mixNumber(TABLE_SEEDS[table], version);
+  if (typeof key === 'string') seed = mixText(seed, key);
+  else if (typeof key === 'number') seed = mixNumber(seed, key);
+  else
+    for (const part of key)
+      seed = typeof part === 'string' ? mixText(seed, part) : mixNumber(seed, part);
+  return seed >>> 0;
+}
+
+const FNV_PRIME = 0x01000193;
+/** Ends a text: greater than any character code. */
+const END_OF_TEXT = 0x10000;
+
+function mixText(seed: number, text: string): number {
+  let mixed = seed;
+  for (let i = 0; i < text.length; i += 1) {
+    mixed = Math.imul(mixed ^ text.charCodeAt(i), FNV_PRIME);
+  }
+  return Math.imul(mixed ^ END_OF_TEXT, FNV_PRIME);
+}
+
+function mixNumber(seed: number, number: number): number {
+  const high = Math.floor(number / 0x1_0000_0000);
+  return Math.imul(Math.imul(seed ^ number, FNV_PRIME) ^ high, FNV_PRIME);
+}
+
+/** Keys are decoded before anything is checked, so a damaged one may be of any type. */
+function isKey(key: unknown): boolean {
+  if (Array.isArray(key)) return key.length === 2 && key.every(isKeyPart);
+  return isKeyPart(key);
+}
+
+function isKeyPart(part: unknown): boolean {
+  return typeof part === 'string' || Number.isSafeInteger(part);
+}
+
+function shown(key: unknown): string {
+  const text = isKey(key) ? JSON.stringify(key) : 'of an unreadable key';
+  return text.length > SHOWN_KEY ? `${text.slice(0, SHOWN_KEY)}…` : text;
+}

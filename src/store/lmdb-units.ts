@@ -1,0 +1,84 @@
+/** Units as they will be written: whatever cannot be encoded is refused before anything of it is stored. */
+import { auditLine } from './lmdb-audit.ts';
+import { encodeRow } from './lmdb-rows.ts';
+import type { Shapes } from './shapes.ts';
+import type { StoredSubject, SubjectRemoval, Unit } from './store.ts';
+
+/** In place of a version: the subject is not in the store, or no longer. */
+export const NOT_STORED = 0;
+
+const NONCE_BUCKET_MS = 60_000;
+/** LMDB takes keys of 1,978 bytes; a character may need three. */
+const MAX_KEY_LENGTH = 600;
+
+export type SubjectAddress = Pick<StoredSubject, 'kind' | 'id'>;
+
+export interface EncodedUnit {
+  readonly subjects: readonly EncodedSubject[];
+  readonly removals: readonly SubjectRemoval[];
+  readonly nonces: Unit['nonces'];
+  readonly audit: readonly string[];
+  /** How many subjects there are more when it is stored. */
+  readonly growth: number;
+}
+
+interface EncodedSubject {
+  readonly kind: string;
+  readonly id: string;
+  readonly version: number;
+  readonly row: Buffer;
+}
+
+export function encodeUnit(unit: Unit, shapes: Shapes): EncodedUnit {
+  const { subjects, removals, nonces, audit } = unit;
+  if (removals.length > 0) assertEachOnce([...subjects, ...removals]);
+  for (const { kind, id } of subjects) assertKeyLength(kind + id);
+  const created = subjects.filter(({ replaces }) => replaces === NOT_STORED);
+  return {
+    subjects: subjects.map(({ kind, id, version, snapshot }) => {
+      const row = encodeRow('subjects', [kind, id], shapes.flatten(snapshot), version);
+      return { kind, id, version, row };
+    }),
+    removals,
+    nonces,
+    audit: audit.map(auditLine),
+    growth: created.length - removals.length,
+  };
+}
+
+/** One row for the nonces that may be forgotten in the same minute. */
+export function nonceRows(units: readonly EncodedUnit[], revision: number) {
+  const buckets = new Map<number, string[]>();
+  for (const { nonces } of units) {
+    for (const { digest, forgetAt } of nonces) {
+      const bucket = nonceBucket(forgetAt);
+      const digests = buckets.get(bucket);
+      if (digests === undefined) buckets.set(bucket, [digest]);
+      else digests.push(digest);
+    }
+  }
+  return Array.from(buckets, ([bucket, digests]) => {
+    const key: [number, number] = [bucket, revision];
+    return { key, row: encodeRow('nonces', key, digests) };
+  });
+}
+
+export function assertKeyLength(key: string): void {
+  if (key.length > MAX_KEY_LENGTH) throw new Error('The id of a subject is too long');
+}
+
+function assertEachOnce(subjects: readonly SubjectAddress[]): void {
+  if (new Set(subjects.map(addressOf)).size < subjects.length) {
+    throw new Error('A unit names a subject twice');
+  }
+}
+
+/** The instant from which nonces are forgotten that may be forgotten from this one. */
+export function nonceBucket(instant: number): number {
+  return Math.ceil(instant / NONCE_BUCKET_MS) * NONCE_BUCKET_MS;
+}
+
+/** Kinds hold no blank, so that no two subjects share an address. */
+export function addressOf({ kind, id }: SubjectAddress): string {
+  return `${kind} ${id}`;
+}

@@ -1,0 +1,23 @@
+/** What a store holds, taken out whole. */
+import type { Store, StoreContents } from '../../src/store/store.ts';
+
+export async function loadAll(store: Store) {
+  const contents: StoreContents = await store.load();
+  return {
+    ...contents,
+    subjects: await allOf(contents.subjects),
+    nonces: await allOf(contents.nonces),
+    liveness: await allOf(contents.liveness),
+  };
+}
+
+async function allOf<Row>(batches: AsyncIterable<readonly Row[]>): Promise<Row[]> {
+  const rows: Row[] = [];
+  for await (const batch of batches) rows.push(...batch);
+  return rows;
+}
+
+/** Rows as a store gives them, all in one batch. */
+export async function* inOneBatch<Row>(rows: readonly Row[]): AsyncIterable<readonly Row[]> {
+  yield rows;
+}
