@@ -354,3 +354,26 @@ function escapeOf(unit: number): string {
   if (unit >= 0x20 && unit <= 0x7e) return String.fromCharCode(unit);
   return `\\u${unit.toString(16).padStart(4, '0')}`;
 }
+
+test('a text is escaped the same whatever its length', () => {
+  const unit = fc.constantFrom('a', '"', '\\', '\n', '\u0000', '\u007f', 'é', '☃', '🚀', '\ud800');
+  fc.assert(
+    fc.property(fc.array(unit, { minLength: 1, maxLength: 40 }), fc.nat(20), (units, times) => {
+      const text = units.join('').repeat(times);
+      const expected = JSON.stringify(text).replace(
+        /[\u007f-\uffff]/g,
+        (code) => `\\u${code.charCodeAt(0).toString(16).padStart(4, '0')}`,
+      );
+      assert.equal(canonicalJson(text), expected);
+    }),
+  );
+});
+
+test('an integer and a float keep their value and their kind, however many digits they have', () => {
+  for (const digits of ['1', '123456789012345', '1234567890123456', '9007199254740993']) {
+    assert.equal(canonicalJson(parseJson(`[${digits},-${digits}]`)), `[${digits},-${digits}]`);
+    assert.equal(canonicalJson(parseJson(`[${digits}.5]`)).includes('.'), true);
+    assert.throws(() => parseJson(`[0${digits}]`), SyntaxError);
+    assert.throws(() => parseJson(`[${digits}.]`), SyntaxError);
+  }
+});

@@ -95,15 +95,16 @@ function defineMember(object: object, name: string, value: JsonValue): void {
 
 function readArray(): JsonValue {
   enter();
-  const items: JsonValue[] = [];
-  if (next() === 0x5d) return leave(items);
+  if (next() === 0x5d) return leave([]);
+  // A list that is begun with its first item is not given room for many more, as an empty one would be.
+  const items = [readValue()];
   for (;;) {
-    items.push(readValue());
     skipBlanks();
     const separator = text.charCodeAt(at);
     if (separator === 0x5d) return leave(items);
     if (separator !== 0x2c) fail('A comma or a closing bracket is expected');
     next();
+    items.push(readValue());
   }
 }
 
@@ -161,7 +162,32 @@ function decodeEscapes(literal: string): string {
   }
 }
 
+/** So few digits are a safe integer, whatever they are. */
+const SHORT_INTEGER_DIGITS = 15;
+
 function readNumber(): JsonValue {
+  const start = at;
+  let code = text.charCodeAt(at);
+  let value = 0;
+  // A leading zero is the whole of an integer, so it is left to the pattern, as is the sign.
+  if (code > 0x30 && code <= 0x39) {
+    do {
+      value = value * 10 + code - 0x30;
+      at += 1;
+      code = text.charCodeAt(at);
+    } while (code >= 0x30 && code <= 0x39 && at - start < SHORT_INTEGER_DIGITS);
+    if (!continuesNumber(code)) return value;
+    at = start;
+  }
+  return readAnyNumber();
+}
+
+/** Whether a number goes on after its first digits: with more of them, a fraction or an exponent. */
+function continuesNumber(code: number): boolean {
+  return (code >= 0x30 && code <= 0x39) || code === 0x2e || code === 0x65 || code === 0x45;
+}
+
+function readAnyNumber(): JsonValue {
   NUMBER.lastIndex = at;
   const match = NUMBER.exec(text);
   if (match === null) return fail('A value is expected');

@@ -6,7 +6,6 @@
 import { JsonFloat, type JsonValue } from './value.ts';
 
 const PRINTABLE = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/;
-const BEYOND_PRINTABLE = /[\x7f-\uffff]/g;
 
 /** The canonical text of `value`; the top-level member named `leaveOut` is skipped. */
 export function canonicalJson(value: JsonValue, leaveOut?: string): string {
@@ -19,15 +18,16 @@ export function canonicalJson(value: JsonValue, leaveOut?: string): string {
   const arePrintable = names.every(isPrintable);
   if (arePrintable) sortShort(names);
   else names.sort(compareCodePoints);
-  let members = '';
+  let text = '{';
   for (const name of names) {
     if (name === leaveOut) continue;
     const member = value[name];
     if (member === undefined) continue;
-    const quoted = arePrintable ? `"${name}"` : quoteAscii(name);
-    members += `${members === '' ? '' : ','}${quoted}:${canonicalJson(member)}`;
+    const comma = text === '{' ? '' : ',';
+    text += arePrintable ? `${comma}"${name}":` : `${comma}${quoteAscii(name)}:`;
+    text += canonicalJson(member);
   }
-  return `{${members}}`;
+  return `${text}}`;
 }
 
 /**
@@ -57,19 +57,20 @@ export function jsonText(value: Writable): string {
   }
   if (value instanceof JsonText) return value.text;
   if (isArray(value)) return listText(value, jsonText);
-  let members = '';
+  let text = '{';
   for (const name of Object.keys(value)) {
     const member = value[name];
     if (member === undefined) continue;
-    members += `${members === '' ? '' : ','}${quote(name)}:${jsonText(member)}`;
+    text += text === '{' ? `${quote(name)}:` : `,${quote(name)}:`;
+    text += jsonText(member);
   }
-  return `{${members}}`;
+  return `${text}}`;
 }
 
 function listText<Item>(list: readonly Item[], textOf: (item: Item) => string): string {
-  let items = '';
-  for (const item of list) items += `${items === '' ? '' : ','}${textOf(item)}`;
-  return `[${items}]`;
+  let text = '[';
+  for (const item of list) text += text === '[' ? textOf(item) : `,${textOf(item)}`;
+  return `${text}]`;
 }
 
 function isArray<Item>(value: Item | readonly Item[]): value is readonly Item[] {
@@ -83,24 +84,14 @@ function scalarText(value: null | boolean | number | bigint | JsonFloat): string
 /** Shortest digits that read back as the same double, laid out as the existing network does (1.2). */
 function floatText(value: number): string {
   if (value === 0) return Object.is(value, -0) ? '-0.0' : '0.0';
-  const [mantissa = '', exponentText = ''] = Math.abs(value).toExponential().split('e');
-  const sign = value < 0 ? '-' : '';
-  const digits = mantissa.replace('.', '');
-  const exponent = Number(exponentText);
-  if (exponent < -4 || exponent >= 16) return sign + exponentForm(digits, exponent);
-  return sign + positionalForm(digits, exponent);
-}
-
-function exponentForm(digits: string, exponent: number): string {
-  const fraction = digits.length > 1 ? `.${digits.slice(1)}` : '';
-  const power = String(Math.abs(exponent)).padStart(2, '0');
-  return `${digits[0]}${fraction}e${exponent < 0 ? '-' : '+'}${power}`;
-}
-
-function positionalForm(digits: string, exponent: number): string {
-  if (exponent < 0) return `0.${'0'.repeat(-exponent - 1)}${digits}`;
-  const whole = digits.slice(0, exponent + 1).padEnd(exponent + 1, '0');
-  return `${whole}.${digits.slice(exponent + 1) || '0'}`;
+  const size = Math.abs(value);
+  // Between these JavaScript lays them out the same way, but for whole numbers.
+  if (size >= 1e-4 && size < 1e16) return Number.isInteger(value) ? `${value}.0` : String(value);
+  const text = value.toExponential();
+  const exponentAt = text.indexOf('e') + 2;
+  return text.length - exponentAt > 1
+    ? text
+    : `${text.slice(0, exponentAt)}0${text.slice(exponentAt)}`;
 }
 
 function isPrintable(text: string): boolean {
@@ -113,11 +104,52 @@ function quote(value: string): string {
 
 function quoteAscii(value: string): string {
   if (isPrintable(value)) return `"${value}"`;
-  return JSON.stringify(value).replace(BEYOND_PRINTABLE, escapeUnit);
+  return `"${value.length > LONG_TEXT ? escapedInBytes(value) : escapedPiecewise(value)}"`;
 }
 
-function escapeUnit(unit: string): string {
-  return `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
+/** From this length on, bytes that are written in place are faster than pieces of text. */
+const LONG_TEXT = 100;
+
+/** How each character up to DEL is written. */
+const ESCAPED = Array.from({ length: 0x80 }, (_, code) =>
+  code === 0x7f ? '\\u007f' : JSON.stringify(String.fromCharCode(code)).slice(1, -1),
+);
+const HEX = Array.from({ length: 0x100 }, (_, byte) => byte.toString(16).padStart(2, '0'));
+
+function escapedPiecewise(value: string): string {
+  let text = '';
+  for (let i = 0; i < value.length; i += 1) {
+    const code = value.charCodeAt(i);
+    text += ESCAPED[code] ?? `\\u${HEX[code >> 8]}${HEX[code & 0xff]}`;
+  }
+  return text;
+}
+
+const LONGEST_ESCAPE = 6;
+const HEX_DIGITS = Uint8Array.from('0123456789abcdef', (digit) => digit.charCodeAt(0));
+const ascii = new TextDecoder();
+
+/** The same for a long text. */
+function escapedInBytes(value: string): string {
+  const bytes = new Uint8Array(value.length * LONGEST_ESCAPE);
+  let at = 0;
+  for (let i = 0; i < value.length; i += 1) {
+    const code = value.charCodeAt(i);
+    if (code < 0x7f) {
+      const escaped = ESCAPED[code] as string;
+      for (let j = 0; j < escaped.length; j += 1) bytes[at + j] = escaped.charCodeAt(j);
+      at += escaped.length;
+    } else {
+      bytes[at] = 0x5c;
+      bytes[at + 1] = 0x75;
+      bytes[at + 2] = HEX_DIGITS[code >> 12] as number;
+      bytes[at + 3] = HEX_DIGITS[(code >> 8) & 0xf] as number;
+      bytes[at + 4] = HEX_DIGITS[(code >> 4) & 0xf] as number;
+      bytes[at + 5] = HEX_DIGITS[code & 0xf] as number;
+      at += LONGEST_ESCAPE;
+    }
+  }
+  return ascii.decode(bytes.subarray(0, at));
 }
 
 /** Insertion sort: records have a dozen members, where it beats the generic sort several times. */
