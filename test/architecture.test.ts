@@ -4,6 +4,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, posix, relative, sep } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { init, parse } from 'es-module-lexer';
+
+await init;
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
@@ -19,11 +22,11 @@ interface Import {
   readonly isDeferred: boolean;
 }
 
-const sources = [...filesBelow('src'), ...filesBelow('machines')].map((file) => ({
-  file,
-  code: withoutComments(readFileSync(join(root, file), 'utf8')),
-}));
-const imports = sources.flatMap(({ file, code }) => importsOf(file, code));
+const sources = [...filesBelow('src'), ...filesBelow('machines')].map((file) => {
+  const text = readFileSync(join(root, file), 'utf8');
+  return { file, text, code: withoutComments(text) };
+});
+const imports = sources.flatMap(({ file, text }) => importsOf(file, text));
 
 /** Imports that break a rule, written so that the message says where to look. */
 function offending(breaks: (found: Import) => boolean): string[] {
@@ -347,30 +350,34 @@ function withoutComments(code: string): string {
 }
 
 function importsOf(file: string, code: string): Import[] {
-  const found: Import[] = [];
-  const add = (specifier: string, isType: boolean, isDeferred = false) => {
-    const isPackage = !specifier.startsWith('.');
-    const target = isPackage ? specifier : posix.join(dirname(file), specifier);
-    found.push({ file, target, isPackage, isType, isDeferred });
-  };
-  const statement = /\b(?:import|export)\s+(type\s+)?([^'";]*?)\s*from\s*'([^']+)'/g;
-  for (const [, type, clause = '', specifier = ''] of code.matchAll(statement)) {
-    add(specifier, type !== undefined || isTypeClause(clause));
-  }
-  for (const [, specifier = ''] of code.matchAll(/^import\s*'([^']+)'/gm)) add(specifier, false);
-  for (const [, types, specifier = ''] of code.matchAll(
-    /(typeof\s+)?\bimport\(\s*'([^']+)'\s*\)/g,
-  )) {
-    add(specifier, types !== undefined, true);
-  }
+  const [statements] = parse(code, file);
+  const found = statements.flatMap((statement) => {
+    if (!('specifier' in statement) || !statement.specifier) return [];
+    const { specifier, importStart, importEnd, type } = statement;
+    const isDeferred = type === 'dynamic';
+    const before = code.slice(0, importStart);
+    const isType = isDeferred
+      ? /typeof\s+$/.test(before)
+      : isTypeImport(code.slice(importStart, importEnd));
+    return [importOf(file, specifier, isType, isDeferred)];
+  });
   const required = /\b(?:require|createRequire\([^)]*\))\(\s*'([^']+)'\s*\)/g;
-  for (const [, specifier = ''] of code.matchAll(required)) add(specifier, false);
+  for (const [, specifier = ''] of code.matchAll(required)) {
+    found.push(importOf(file, specifier, false, false));
+  }
   return found;
 }
 
-/** `{ type A, type B }`: every name in the braces is a type, and nothing stands outside them. */
-function isTypeClause(clause: string): boolean {
-  const braces = /^\{([\s\S]*)\}$/.exec(clause.trim());
+function importOf(file: string, specifier: string, isType: boolean, isDeferred: boolean): Import {
+  const isPackage = !specifier.startsWith('.');
+  const target = isPackage ? specifier : posix.join(dirname(file), specifier);
+  return { file, target, isPackage, isType, isDeferred };
+}
+
+/** `import type`, or `{ type A, type B }` in which every name is a type and nothing stands outside. */
+function isTypeImport(statement: string): boolean {
+  if (/^(?:import|export)\s+type\b/.test(statement)) return true;
+  const braces = /^(?:import|export)\s*\{([^}]*)\}\s*from\b/.exec(statement);
   if (braces === null) return false;
   const names = (braces[1] ?? '').split(',').map((name) => name.trim());
   return names.filter((name) => name !== '').every((name) => name.startsWith('type '));
