@@ -120,6 +120,7 @@ export async function startAuthority(
       renewalGrace: config.renewalGrace,
       refuseForeignIssuers: config.refuseForeignIssuers,
       commitWithinAgreement: config.commitWithinAgreement,
+      singleRefusals: config.singleRefusals,
       foundedAt: instantOf(config.genesis.network_authority.valid_from),
     },
     operatorTiers: new Map(config.operators.map(({ keyId, tier }) => [keyId, tier])),
@@ -129,6 +130,7 @@ export async function startAuthority(
     store: measured(store, metrics, runtime),
     publisher,
     log: (event, details) => logAudit(logger, metrics, event, details),
+    countRefusal: metrics.refused,
     fatal,
     crlThreading: {
       from: surroundings.crlThreadFrom ?? CRL_THREAD_FROM,
@@ -353,9 +355,6 @@ function logAudit(
   event: string,
   details: JsonObject,
 ): void {
-  const reason = 'reason' in details ? String(details.reason) : '';
-  if (event === 'admin_auth_failed') metrics.authFailed('operator', reason);
-  if (event === 'node_auth_failed') metrics.authFailed('node', reason);
   if (event === 'operator_signature_v1') metrics.operatorSignatureV1();
   const level = WARNINGS.has(event) ? 'WARNING' : 'INFO';
   const failed = event === 'trust_cycle_completed' && details.result === 'failed';
@@ -364,6 +363,7 @@ function logAudit(
 
 const WARNINGS: ReadonlySet<string> = new Set([
   'admin_auth_failed',
+  'refusals_summarized',
   'admin_authz_denied',
   'node_auth_failed',
   'join_rejected',

@@ -125,7 +125,8 @@ const FIGURES = {
 } as const;
 
 export interface AuthorityMetrics {
-  authFailed(kind: 'operator' | 'node', reason: string): void;
+  /** A refusal with its audit event; failed authentications are counted. */
+  refused(event: string, reason: string): void;
   operatorSignatureV1(): void;
   clockStepped(byMs: number): void;
   clockSkewed(byMs: number): void;
@@ -187,7 +188,10 @@ export function createAuthorityMetrics(version: string): AuthorityMetrics {
   }).set({ version }, 1);
 
   return {
-    authFailed: (kind, reason) => failures.inc({ kind, reason }),
+    refused(event, reason) {
+      if (event === 'admin_auth_failed') failures.inc({ kind: 'operator', reason });
+      if (event === 'node_auth_failed') failures.inc({ kind: 'node', reason });
+    },
     clockStepped: (byMs) => clockSteps.inc({ direction: byMs > 0 ? 'forward' : 'back' }),
     clockSkewed: (byMs) => clockSkew.set(byMs / 1000),
     operatorSignatureV1: () => signaturesV1.inc(),

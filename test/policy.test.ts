@@ -460,6 +460,7 @@ test('a read that comes between two publications of one turn does not bring the 
       renewalGrace: null,
       refuseForeignIssuers: false,
       commitWithinAgreement: true,
+      singleRefusals: null,
       foundedAt: 0,
     },
     operatorTiers: new Map([['ops', 'privileged']]),
@@ -469,6 +470,7 @@ test('a read that comes between two publications of one turn does not bring the 
     store: openLmdbStore(folder.path),
     publisher,
     log: () => undefined,
+    countRefusal: () => undefined,
     fatal(_where, cause) {
       throw cause;
     },

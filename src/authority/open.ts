@@ -14,6 +14,7 @@ import { admitCalls } from './engine/admission.ts';
 import { createAuditChain } from './engine/audit.ts';
 import { type Authority, type AuthoritySettings, execute, type Run } from './engine/execute.ts';
 import { transition } from './engine/kinds.ts';
+import { createRefusalAudit, summarizeRefusals } from './engine/refusal-audit.ts';
 import { restoreSubjects } from './engine/restore.ts';
 import { createSubjects, type Subject, type SubjectListener } from './engine/subjects.ts';
 import { createAgentIndex } from './enrolment/agent-index.ts';
@@ -46,6 +47,7 @@ export interface AuthorityOptions {
   readonly store: Store;
   readonly publisher: Authority['publisher'];
   readonly log: Authority['log'];
+  readonly countRefusal: Authority['countRefusal'];
   readonly fatal: Authority['fatal'];
   /** A thread for long revocation lists; without it they are made on this one. */
   readonly crlThreading?: CrlThreading;
@@ -78,11 +80,12 @@ export async function openAuthority(options: AuthorityOptions): Promise<OpenAuth
     throw cause;
   }
 
-  async function flush(): Promise<void> {
+  async function flush(isLast: boolean): Promise<void> {
     const now = na.runtime.now();
     const rows = na.liveness.takeDirty();
     const forgotten = na.nonces.forget(now);
     await execute(na, evictAgents, null);
+    await execute(na, summarizeRefusals, { all: isLast });
     try {
       if (rows.length > 0) await na.store.touchMany(rows);
       await na.store.forgetNonces(forgotten);
@@ -98,14 +101,14 @@ export async function openAuthority(options: AuthorityOptions): Promise<OpenAuth
       if (run === undefined) throw new Error(`There is no call ${name}`);
       return execute(na, run as Run<typeof given>, given);
     },
-    flush,
+    flush: () => flush(false),
     clockSet() {
       const now = na.runtime.now();
       na.windows.clockSetBack(now);
       na.liveness.clockSetBack(now);
     },
     async close() {
-      await flush();
+      await flush(true);
       await na.crlPublisher.close();
       await na.store.close();
     },
@@ -197,6 +200,7 @@ async function restoreAuthority(
     nonces,
     windows: createNonceWindows(clockTolerance, restartFloor.of),
     restartFloor,
+    refusals: createRefusalAudit(settings.singleRefusals, runtime.elapsed),
     audit: createAuditChain(stored.auditHead, runtime),
     liveness,
     rosters: createRosters(),

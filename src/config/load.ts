@@ -44,6 +44,8 @@ export interface Config extends SigningKey {
   /** Between trust cycles; null when there are none. */
   readonly trustCycle: number | null;
   readonly rateLimits: RateLimitSettings;
+  /** Refusals of one source that are audited one by one; null is all of them. */
+  readonly singleRefusals: { readonly count: number; readonly windowMs: number } | null;
   readonly genesis: GenesisBlock;
   readonly keyId: string;
   readonly operators: readonly OperatorEntry[];
@@ -88,6 +90,7 @@ export function loadConfig(flags: Flags, environment: Environment, now: number):
     livenessFlush: wholeNumber(setting, 'livenessFlush', 10, 60_000),
     trustCycle: wholeNumber(setting, 'trustCycle', 0, 168) * 3_600_000 || null,
     rateLimits: rateLimits(environment),
+    singleRefusals: singleRefusals(environment),
     genesis,
     signer,
     signingSeed,
@@ -148,14 +151,21 @@ function publicUrl(setting: Setting): string | null {
 }
 
 function rateLimits(environment: Environment): RateLimitSettings {
-  const limits = RATE_BUCKETS.map((bucket) => {
-    const variable = rateLimitVariable(bucket);
-    return [bucket, rateLimit(variable, environment[variable] || RATE_LIMIT_DEFAULTS[bucket])];
-  });
+  const limits = RATE_BUCKETS.map((bucket) => [bucket, rateLimit(environment, bucket)]);
   return Object.fromEntries(limits) as RateLimitSettings;
 }
 
-function rateLimit(variable: string, text: string): RateLimit | null {
+function singleRefusals(environment: Environment): Config['singleRefusals'] {
+  const limit = rateLimit(environment, 'AUTH_FAILURES');
+  return limit && { count: limit.count, windowMs: limit.windowSeconds * 1000 };
+}
+
+function rateLimit(
+  environment: Environment,
+  bucket: keyof typeof RATE_LIMIT_DEFAULTS,
+): RateLimit | null {
+  const variable = rateLimitVariable(bucket);
+  const text = environment[variable] || RATE_LIMIT_DEFAULTS[bucket];
   if (text === 'off') return null;
   const match = /^([1-9][0-9]{0,8})\/([1-9][0-9]{0,5})$/.exec(text);
   if (match === null) throw new Error(`${variable} must be off, or count/seconds such as 30/60`);

@@ -136,7 +136,8 @@ export const RATE_LIMIT_DEFAULTS = {
   NODE_FAILURES: '60/60',
   HEARTBEAT: 'off',
   RENEW: 'off',
-} as const satisfies Record<(typeof RATE_BUCKETS)[number], string>;
+  AUTH_FAILURES: '10/60',
+} as const satisfies Record<(typeof RATE_BUCKETS)[number] | 'AUTH_FAILURES', string>;
 
 export function rateLimitVariable(bucket: string): string {
   return `MESH_RATE_LIMIT_${bucket}`;

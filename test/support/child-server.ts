@@ -62,6 +62,7 @@ export const NO_LIMITS: ChildEnvironment = {
   MESH_RATE_LIMIT_JOIN: 'off',
   MESH_RATE_LIMIT_JOIN_FAILURES: 'off',
   MESH_RATE_LIMIT_NODE_FAILURES: 'off',
+  MESH_RATE_LIMIT_AUTH_FAILURES: 'off',
   MESH_TRUST_CYCLE_HOURS: '0',
 };
 

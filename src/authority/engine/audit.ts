@@ -19,6 +19,7 @@ export type AuditEvent =
   | 'renewal_rejected'
   | 'node_auth_failed'
   | 'admin_auth_failed'
+  | 'refusals_summarized'
   | 'admin_authz_denied'
   | 'operator_key_revoked'
   | 'policy_published'

@@ -28,6 +28,7 @@ import type { NonceLedger } from '../replay/nonce-ledger.ts';
 import type { NonceWindows } from '../replay/nonce-window.ts';
 import type { RestartFloor } from '../replay/restart-floor.ts';
 import type { AuditChain } from './audit.ts';
+import type { RefusalAudit, RefusalEvent, SingleRefusals } from './refusal-audit.ts';
 import type { Subjects } from './subjects.ts';
 import { UnitOfWork } from './unit-of-work.ts';
 
@@ -45,6 +46,8 @@ export interface AuthoritySettings {
   readonly refuseForeignIssuers: boolean;
   /** Whether a commitment may only hold capabilities of its agreement. */
   readonly commitWithinAgreement: boolean;
+  /** Refusals of one source that are audited one by one; null is all of them. */
+  readonly singleRefusals: SingleRefusals | null;
   /** When the authority key became valid, milliseconds since the epoch. */
   readonly foundedAt: number;
 }
@@ -58,6 +61,7 @@ export interface Authority {
   lastCommit: Promise<unknown>;
   readonly subjects: Subjects;
   readonly audit: AuditChain;
+  readonly refusals: RefusalAudit;
   readonly nonces: NonceLedger;
   readonly windows: NonceWindows;
   readonly restartFloor: RestartFloor;
@@ -78,6 +82,8 @@ export interface Authority {
   /** Public documents, changed once what they show is on disk. */
   readonly publisher: DocumentPublisher;
   readonly log: (event: string, details: JsonObject) => void;
+  /** Counts a refusal, whether or not it gets an audit entry of its own. */
+  readonly countRefusal: (event: RefusalEvent, reason: string) => void;
   /** Memory and disk no longer agree, so the process has to end. `where` names what failed. */
   readonly fatal: (where: string, cause: unknown) => void;
 }

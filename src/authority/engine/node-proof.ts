@@ -7,6 +7,7 @@ import type { NodeClaim, NodeProofVerdict } from '../../contract/claims.ts';
 import type { RefusalName } from '../../refusal.ts';
 import { AHEAD_MS } from '../replay/restart-floor.ts';
 import type { Authority } from './execute.ts';
+import { auditRefusal } from './refusal-audit.ts';
 import type { UnitOfWork } from './unit-of-work.ts';
 
 /** Keys in refused requests are whatever a stranger wrote. */
@@ -87,7 +88,7 @@ export function settleRefusal(
 ): void {
   const { node } = request;
   if (refusal === 'node_auth_failed') {
-    unit.audit('node_auth_failed', {
+    auditRefusal(na, unit, 'node_auth_failed', {
       scope: scopeOf(node, rule).slice(0, MAX_AUDITED_LENGTH),
       reason: proof,
       remote_addr: node.remoteAddr,

@@ -11,8 +11,8 @@ import { signRecord } from '../../records/signed-record.ts';
 import { Refusal } from '../../refusal.ts';
 import { formatInstant } from '../../timestamp.ts';
 import type { Handler } from '../engine/admission.ts';
-import type { AuditEvent } from '../engine/audit.ts';
 import type { Authority } from '../engine/execute.ts';
+import { auditRefusal, type RefusalEvent } from '../engine/refusal-audit.ts';
 import { refusalIn } from '../engine/refusals.ts';
 import type { UnitOfWork } from '../engine/unit-of-work.ts';
 import { inviteId, tokenFingerprint } from './invites.ts';
@@ -33,7 +33,7 @@ export const join: Handler<'join'> = (na, unit, given, proof) => {
     proof,
   };
   const refused = refusalIn<InviteRefusal>(unit.send('invite', invite, event));
-  if (refused !== null) refuseJoin(unit, node, inviteToken, refused.refusal);
+  if (refused !== null) refuseJoin(na, unit, node, inviteToken, refused.refusal);
 
   const { roles, maxValidityHours } = unit.existing('invite', invite);
   const certificate = issue(na, unit, node, {
@@ -53,13 +53,14 @@ export const join: Handler<'join'> = (na, unit, given, proof) => {
 };
 
 function refuseJoin(
+  na: Authority,
   unit: UnitOfWork,
   node: NodeClaim,
   inviteToken: string,
   refusal: InviteRefusal,
 ): never {
   if (refusal === 'node_key_compromised') {
-    unit.audit('join_rejected', {
+    auditRefusal(na, unit, 'join_rejected', {
       node_public_key: node.publicKey.slice(0, MAX_AUDITED_LENGTH),
       reason: refusal,
       invite_token_fingerprint: tokenFingerprint(inviteToken),
@@ -78,7 +79,7 @@ export const heartbeat: Handler<'heartbeat'> = (na, unit, { node, certId, status
     proof,
   };
   const refused = refusalIn<CertificateRefusal>(unit.send('certificate', certId, event));
-  if (refused !== null) refuseNode(unit, node, certId, 'heartbeat_rejected', refused);
+  if (refused !== null) refuseNode(na, unit, node, certId, 'heartbeat_rejected', refused);
   na.liveness.touch(certId, { at: unit.at, status, remoteAddr: node.remoteAddr });
   return { ack: true, server_time: formatInstant(unit.at) };
 };
@@ -96,7 +97,7 @@ export const renew: Handler<'renew'> = (na, unit, given, proof) => {
     supersededFrom: renewalGrace === null ? null : unit.at + renewalGrace,
   };
   const refused = refusalIn<CertificateRefusal>(unit.send('certificate', certId, event));
-  if (refused !== null) refuseNode(unit, node, certId, 'renewal_rejected', refused);
+  if (refused !== null) refuseNode(na, unit, node, certId, 'renewal_rejected', refused);
 
   const old = unit.existing('certificate', certId);
   const renewed = issue(na, unit, node, {
@@ -115,14 +116,15 @@ export const renew: Handler<'renew'> = (na, unit, given, proof) => {
 };
 
 function refuseNode(
+  na: Authority,
   unit: UnitOfWork,
   node: NodeClaim,
   certId: string,
-  event: AuditEvent,
+  event: RefusalEvent,
   { refusal, reason }: Refused<CertificateRefusal>,
 ): never {
   if (refusal === 'node_auth_failed') throw new Refusal(refusal);
-  unit.audit(event, {
+  auditRefusal(na, unit, event, {
     cert_id: certId.slice(0, MAX_AUDITED_LENGTH),
     reason: reason ?? (refusal === 'unknown_certificate' ? 'certificate_not_found' : refusal),
     remote_addr: node.remoteAddr,

@@ -6,6 +6,7 @@ import { Refusal } from '../../refusal.ts';
 import { formatInstant } from '../../timestamp.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/execute.ts';
+import { auditRefusal } from '../engine/refusal-audit.ts';
 import { refusalIn } from '../engine/refusals.ts';
 import type { UnitOfWork } from '../engine/unit-of-work.ts';
 
@@ -57,7 +58,11 @@ function refuseOperator(
     });
   } else {
     const replayed = reason === 'nonce_replay' ? { nonce: claim.nonce } : {};
-    unit.audit('admin_auth_failed', { ...about, reason: reason ?? refusal, ...replayed });
+    auditRefusal(na, unit, 'admin_auth_failed', {
+      ...about,
+      reason: reason ?? refusal,
+      ...replayed,
+    });
   }
   throw new Refusal(refusal);
 }
