@@ -6,6 +6,7 @@ import { type Certificate, UNTOUCHED } from '../machines/certificate.ts';
 import { restoreSubjects } from '../src/authority/engine/restore.ts';
 import { createSubjects, type Subject, toSubject } from '../src/authority/engine/subjects.ts';
 import { createLiveness } from '../src/authority/liveness/last-contact.ts';
+import { createCertificateNumbers } from '../src/authority/tables/certificate-numbers.ts';
 import { createTextIndex, NONE } from '../src/authority/tables/text-index.ts';
 import type { StoredLiveness, StoredSubject, SubjectWrite } from '../src/store/store.ts';
 import { inOneBatch } from './support/stored.ts';
@@ -64,7 +65,7 @@ test('certificates read back as from a map, whatever was restored, decided and s
   const step = fc.tuple(fc.constantFrom('restore', 'decide', 'settle', 'decide and settle'), WRITE);
   fc.assert(
     fc.property(fc.array(step), (steps) => {
-      const subjects = createSubjects();
+      const subjects = createSubjects(createCertificateNumbers());
       const committed = new Map<string, Subject>();
       const pending = new Map<string, Subject>();
       for (const [what, write] of steps) {
@@ -74,11 +75,11 @@ test('certificates read back as from a map, whatever was restored, decided and s
           committed.set(write.id, subject);
         }
         if (what.startsWith('decide')) {
-          subjects.decide([write]);
+          subjects.decide({ writes: [write], removals: [] });
           pending.set(write.id, subject);
         }
         if (what.endsWith('settle')) {
-          subjects.settle([write]);
+          subjects.settle({ writes: [write], removals: [] });
           committed.set(write.id, subject);
           if (pending.get(write.id)?.version === write.version) pending.delete(write.id);
         }
@@ -95,7 +96,7 @@ test('certificates read back as from a map, whatever was restored, decided and s
 });
 
 test('certificates are found however many there are', () => {
-  const subjects = createSubjects();
+  const subjects = createSubjects(createCertificateNumbers());
   const all = Array.from({ length: 10_000 }, (_, i) => certificate(`c-${i}`, { issuedAt: i }));
   for (const one of all) subjects.restore('certificate', one.id, toSubject(one));
   for (const one of all) {
@@ -141,8 +142,9 @@ test('a start finds the last contact with each certificate, and which of them ar
         const contacts = Object.entries(heard)
           .sort()
           .map(([id, lastSeen]) => contact(id, lastSeen));
-        const subjects = createSubjects();
-        const liveness = createLiveness(1000);
+        const numbers = createCertificateNumbers();
+        const subjects = createSubjects(numbers);
+        const liveness = createLiveness(1000, numbers);
         await restoreSubjects(
           { subjects: inOneBatch(certificates), liveness: inOneBatch(contacts) },
           { subjects, liveness, operatorKeys: new Set(), activeSince },

@@ -36,6 +36,7 @@ import { createTrustCycleLog } from './recognition/trust-cycle-log.ts';
 import { createNonceLedger } from './replay/nonce-ledger.ts';
 import { createNonceWindows } from './replay/nonce-window.ts';
 import { AHEAD_MS, createRestartFloor } from './replay/restart-floor.ts';
+import { createCertificateNumbers } from './tables/certificate-numbers.ts';
 
 export interface AuthorityOptions {
   readonly settings: AuthoritySettings;
@@ -82,11 +83,12 @@ export async function openAuthority(options: AuthorityOptions): Promise<OpenAuth
 
   async function flush(isLast: boolean): Promise<void> {
     const now = na.runtime.now();
-    const rows = na.liveness.takeDirty();
     const forgotten = na.nonces.forget(now);
+    na.windows.forgetIdle(now);
     await execute(na, evictAgents, null);
     await execute(na, summarizeRefusals, { all: isLast });
     try {
+      const rows = na.liveness.takeDirty();
       if (rows.length > 0) await na.store.touchMany(rows);
       await na.store.forgetNonces(forgotten);
     } catch (cause) {
@@ -125,10 +127,15 @@ async function restoreAuthority(
 ): Promise<Authority> {
   const { runtime, signer, settings, clockTolerance } = options;
   const startedAt = runtime.now();
-  const subjects = createSubjects();
+  const numbers = createCertificateNumbers();
+  const subjects = createSubjects(numbers);
   const revocations = createRevocationLog(signer.publicKey);
   const counts = createCounts(subjects);
-  const certificates = createCertificateIndex(subjects, runtime.randomBytes(4).readInt32LE());
+  const certificates = createCertificateIndex({
+    subjects,
+    numbers,
+    seed: runtime.randomBytes(4).readInt32LE(),
+  });
   const policies = createPolicyIndex();
   const agents = createAgentIndex();
   const attestationLog = createAttestationLog();
@@ -141,13 +148,15 @@ async function restoreAuthority(
   }
   subjects.onDecided(revocations.follow);
   subjects.onDecided(certificates.follow);
+  subjects.onRemoved(certificates.followRemovals);
+  subjects.onRemoved((kind, id) => kind === 'certificate' && liveness.remove(id));
   subjects.onDecided(policies.follow);
   subjects.onDecided(attestationLog.followDecided);
   subjects.onCommitted(attestationLog.followCommitted);
   subjects.onCommitted(agents.follow);
   subjects.onCommitted(policyPublisher(options.publisher));
   subjects.onCommitted(recognitionFollower(recognition, options.publisher));
-  const liveness = createLiveness(settings.activeWindow);
+  const liveness = createLiveness(settings.activeWindow, numbers);
   await restoreSubjects(stored, {
     subjects,
     liveness,

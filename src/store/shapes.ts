@@ -25,7 +25,7 @@ export interface Shapes {
 /** Contexts have the members their machine gives them; names made from data must not fill the table. */
 export const MAX_SHAPES = 1000;
 
-export function createShapes(known: readonly Shape[]): Shapes {
+export function createShapes(known: readonly Shape[], maxShapes = MAX_SHAPES): Shapes {
   const table = [...known];
   const numbers = new Map(table.map((shape, number) => [JSON.stringify(shape), number]));
   const templates = table.map(templateOf);
@@ -44,7 +44,7 @@ export function createShapes(known: readonly Shape[]): Shapes {
     const key = JSON.stringify(shape);
     const number = numbers.get(key);
     if (number !== undefined) return number;
-    if (table.length >= MAX_SHAPES) return null;
+    if (table.length >= maxShapes) return null;
     numbers.set(key, table.length);
     templates.push(templateOf(shape));
     return table.push(shape) - 1;

@@ -11,7 +11,7 @@ const AT_MOST = 10_000;
  */
 export type Share = <T>(value: T, place: number) => T;
 
-export function createSharing(): Share {
+export function createSharing(atMost = AT_MOST): Share {
   const texts = new Map<string, string>();
   const lists = new Map<string, readonly unknown[]>();
   const last: unknown[] = [];
@@ -21,7 +21,7 @@ export function createSharing(): Share {
       if (value.length > LONGEST) return value;
       const before = last[place];
       if (value === before) return before;
-      const text = remember(texts, value, value);
+      const text = remember(texts, value, value, atMost);
       last[place] = text;
       return text;
     }
@@ -34,7 +34,7 @@ export function createSharing(): Share {
     if (!list.every((item) => typeof item === 'string')) return list;
     const key = list.length === 1 ? String(list[0]) : list.join('\n');
     if (key.length > LONGEST) return list;
-    const known = remember(lists, key, list);
+    const known = remember(lists, key, list, atMost);
     if (!isSame(known, list)) return list;
     last[place] = known;
     return known;
@@ -43,10 +43,10 @@ export function createSharing(): Share {
   return share as Share;
 }
 
-function remember<T>(known: Map<string, T>, key: string, value: T): T {
+function remember<T>(known: Map<string, T>, key: string, value: T, atMost: number): T {
   const first = known.get(key);
   if (first !== undefined) return first;
-  if (known.size < AT_MOST) known.set(key, value);
+  if (known.size < atMost) known.set(key, value);
   return value;
 }
 

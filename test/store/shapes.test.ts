@@ -51,6 +51,24 @@ test('when the table is full, contexts of a new shape are kept as they are', () 
   assert.deepEqual(shapes.build(stored, same), snapshot);
 });
 
+test('D0: snapshots of any shapes come back as they were, also from a table that is full', () => {
+  const name = fc.oneof(fc.constantFrom('a', 'b', '__proto__', '0', '10', ''), fc.string());
+  const context = fc.dictionary(name, fc.anything(), { maxKeys: 4, noNullPrototype: true });
+  fc.assert(
+    fc.property(fc.array(context), fc.nat({ max: 4 }), (contexts, maxShapes) => {
+      const shapes = createShapes([], maxShapes);
+      const stored = contexts.map((context) => shapes.flatten({ value: 's', context }));
+      assert.ok(shapes.table.length <= maxShapes);
+      const reopened = createShapes(structuredClone(shapes.table), maxShapes);
+      for (const [index, one] of stored.entries()) {
+        const built = reopened.build(one, same).context;
+        assert.deepEqual(built, contexts[index]);
+        assert.deepEqual(Object.keys(built), Object.keys(contexts[index] ?? {}));
+      }
+    }),
+  );
+});
+
 test('a snapshot of an unknown shape is refused', () => {
   assert.throws(() => createShapes([]).build([7, 's', 1], same), {
     message: 'The store has no shape 7',
@@ -82,9 +100,13 @@ test('what is shared is equal to what it replaces, wherever it comes from', () =
   const text = fc.constantFrom('', 'a', 'b', 'a\nb', 'x'.repeat(41));
   const value = fc.oneof(text, fc.array(fc.oneof(text, fc.nat())), fc.anything());
   fc.assert(
-    fc.property(fc.array(fc.tuple(value, fc.nat({ max: 2 }))), (values) => {
-      const share = createSharing();
-      for (const [one, place] of values) assert.deepEqual(share(one, place), one);
-    }),
+    fc.property(
+      fc.array(fc.tuple(value, fc.nat({ max: 2 }))),
+      fc.nat({ max: 3 }),
+      (values, most) => {
+        const share = createSharing(most);
+        for (const [one, place] of values) assert.deepEqual(share(one, place), one);
+      },
+    ),
   );
 });

@@ -134,11 +134,11 @@ function decide<Call>(na: Authority, unit: UnitOfWork, run: Run<Call>, call: Cal
 }
 
 async function commit(na: Authority, unit: UnitOfWork): Promise<Pending> {
-  const { writes, nonces } = unit;
+  const { writes, removals, nonces } = unit;
   const audit = na.audit.extend(unit.auditDrafts, unit.at);
-  na.subjects.decide(writes);
+  na.subjects.decide(unit);
   try {
-    await na.store.commit({ subjects: writes, removals: [], nonces, audit });
+    await na.store.commit({ subjects: writes, removals, nonces, audit });
   } catch (cause) {
     na.fatal('commit', cause);
     throw cause;
@@ -146,7 +146,7 @@ async function commit(na: Authority, unit: UnitOfWork): Promise<Pending> {
   // What is on disk but not in memory would make every later decision wrong.
   const failed = (cause: unknown) => na.fatal('effects of a commit', cause);
   try {
-    const pending = settle(na, unit, writes, audit);
+    const pending = settle(na, unit, audit);
     for (const effect of pending) effect.catch(failed);
     return pending;
   } catch (cause) {
@@ -156,13 +156,8 @@ async function commit(na: Authority, unit: UnitOfWork): Promise<Pending> {
 }
 
 /** Lets what was stored take effect. */
-function settle(
-  na: Authority,
-  unit: UnitOfWork,
-  writes: UnitOfWork['writes'],
-  audit: readonly SealedEntry[],
-): Pending {
-  na.subjects.settle(writes);
+function settle(na: Authority, unit: UnitOfWork, audit: readonly SealedEntry[]): Pending {
+  na.subjects.settle(unit);
   const pending = takeEffect(unit);
   for (const { entry } of audit) {
     na.recentChanges.add(entry);

@@ -1,7 +1,8 @@
 /** Takes subjects and liveness from the store at a start, in one pass over both. */
 import type { Certificate } from '../../../machines/certificate.ts';
 import type { StoreContents, StoredLiveness, StoredSubject } from '../../store/store.ts';
-import type { LastContact, Liveness, StoredContact } from '../liveness/last-contact.ts';
+import type { StoredContact } from '../liveness/contact-columns.ts';
+import type { Liveness } from '../liveness/last-contact.ts';
 import type { SubjectKind } from './kinds.ts';
 import { type Subject, type Subjects, toSubject } from './subjects.ts';
 
@@ -19,15 +20,16 @@ export async function restoreSubjects(
   { subjects, liveness, operatorKeys, activeSince }: RestoreTarget,
 ): Promise<void> {
   const contacts = contactsInOrder(stored.liveness);
-  const active: LastContact[] = [];
+  const active: number[] = [];
   for await (const batch of stored.subjects) {
     for (const row of batch) {
       if (row.kind === 'certificate') {
         const certificate = toCertificate(row);
         subjects.restore('certificate', row.id, certificate);
         while (contacts.mustRead(row.id)) await contacts.read();
-        const contact = liveness.restore(row.id, contacts.of(row.id) ?? firstContact(certificate));
-        if (isActive(certificate, contact, activeSince)) active.push(contact);
+        const contact = contacts.of(row.id) ?? firstContact(certificate);
+        const number = liveness.restore(row.id, contact);
+        if (isActive(certificate, contact, activeSince)) active.push(number);
       } else if (row.kind !== 'operator-key' || operatorKeys.has(row.id)) {
         subjects.restore(row.kind as SubjectKind, row.id, toSubject(row));
       }
@@ -90,7 +92,7 @@ function firstContact({ context }: Subject<'certificate'>): StoredContact {
 /** A renewed certificate counts only if it was heard of since its renewal (wire rules 4.15). */
 function isActive(
   { value, context }: Subject<'certificate'>,
-  { lastSeen }: LastContact,
+  { lastSeen }: StoredContact,
   activeSince: number,
 ): boolean {
   if (value === 'revoked' || lastSeen <= activeSince) return false;

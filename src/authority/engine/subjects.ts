@@ -3,7 +3,8 @@
  * disk); views read committed state only.
  */
 import type { Resting } from '../../../machines/step.ts';
-import type { StoredSubject, SubjectWrite } from '../../store/store.ts';
+import type { StoredSubject, SubjectRemoval, SubjectWrite } from '../../store/store.ts';
+import type { CertificateNumbers } from '../tables/certificate-numbers.ts';
 import { createCertificateTable } from '../tables/certificate-table.ts';
 import { addressOf, KINDS, type SubjectKind, type SubjectTypes } from './kinds.ts';
 
@@ -18,11 +19,16 @@ export interface SubjectTable<Kind extends SubjectKind> {
   readonly size: number;
   get(id: string): Subject<Kind> | undefined;
   set(id: string, subject: Subject<Kind>): unknown;
+  delete(id: string): boolean;
+  /** Goes on through whatever is set or deleted meanwhile. */
   entries(): IterableIterator<[string, Subject<Kind>]>;
 }
 
 /** Called with each subject as it comes to be decided or, separately, committed. */
 export type SubjectListener = (kind: SubjectKind, id: string, subject: Subject) => void;
+
+/** Called with each subject as its removal is decided, while it can still be read. */
+export type RemovalListener = (kind: SubjectKind, id: string, subject: Subject) => void;
 
 export interface Subjects {
   /** The subject as decided so far, whether or not it is on disk. */
@@ -33,17 +39,29 @@ export interface Subjects {
   countCommitted(kind: SubjectKind): number;
   /** Takes a subject from the store, or from the configuration, as committed. */
   restore(kind: SubjectKind, id: string, subject: Subject): void;
-  decide(writes: readonly SubjectWrite[]): void;
-  settle(writes: readonly SubjectWrite[]): void;
+  decide(changes: SubjectChanges): void;
+  /** Takes the changes as committed. */
+  settle(changes: SubjectChanges): void;
   onDecided(listener: SubjectListener): void;
   onCommitted(listener: SubjectListener): void;
+  onRemoved(listener: RemovalListener): void;
 }
 
-export function createSubjects(): Subjects {
+/** What one unit changes: a subject is named once, among the writes or the removals. */
+export interface SubjectChanges {
+  readonly writes: readonly SubjectWrite[];
+  readonly removals: readonly SubjectRemoval[];
+}
+
+/** Stands for a subject whose removal is decided. */
+const REMOVED = null;
+
+export function createSubjects(numbers: CertificateNumbers): Subjects {
   const committed = new Map<string, SubjectTable<SubjectKind>>();
   for (const kind of KINDS) committed.set(kind, new Map());
-  committed.set('certificate', createCertificateTable() as SubjectTable<SubjectKind>);
-  const pending = new Map<string, Subject>();
+  committed.set('certificate', createCertificateTable(numbers) as SubjectTable<SubjectKind>);
+  const pending = new Map<string, Subject | typeof REMOVED>();
+  const removalListeners: RemovalListener[] = [];
   const decidedListeners: SubjectListener[] = [];
   const committedListeners: SubjectListener[] = [];
 
@@ -55,9 +73,18 @@ export function createSubjects(): Subjects {
     for (const listener of listeners) listener(kindOf(write), write.id, toSubject(write));
   }
 
+  function remove({ kind, id }: SubjectRemoval): void {
+    const key = addressOf(kind, id);
+    const subject = pending.get(key) ?? ofKind(kind as SubjectKind).get(id);
+    if (subject === undefined) throw new Error(`${key} does not exist`);
+    for (const listener of removalListeners) listener(kind as SubjectKind, id, subject);
+    pending.set(key, REMOVED);
+  }
+
   return {
     current<Kind extends SubjectKind>(kind: Kind, id: string) {
       const decided = pending.size > 0 ? pending.get(addressOf(kind, id)) : undefined;
+      if (decided === REMOVED) return undefined;
       return (decided as Subject<Kind> | undefined) ?? ofKind(kind).get(id);
     },
     committed: (kind, id) => ofKind(kind).get(id),
@@ -68,22 +95,29 @@ export function createSubjects(): Subjects {
       for (const listener of decidedListeners) listener(kind, id, subject);
       for (const listener of committedListeners) listener(kind, id, subject);
     },
-    decide(writes) {
+    decide({ writes, removals }) {
       for (const write of writes) {
         pending.set(addressOf(write.kind, write.id), toSubject(write));
         tell(decidedListeners, write);
       }
+      for (const removal of removals) remove(removal);
     },
-    settle(writes) {
+    settle({ writes, removals }) {
       for (const write of writes) {
         const key = addressOf(write.kind, write.id);
         if (pending.get(key)?.version === write.version) pending.delete(key);
         ofKind(kindOf(write)).set(write.id, toSubject(write));
         tell(committedListeners, write);
       }
+      for (const { kind, id } of removals) {
+        const key = addressOf(kind, id);
+        if (pending.get(key) === REMOVED) pending.delete(key);
+        ofKind(kind as SubjectKind).delete(id);
+      }
     },
     onDecided: (listener) => decidedListeners.push(listener),
     onCommitted: (listener) => committedListeners.push(listener),
+    onRemoved: (listener) => removalListeners.push(listener),
   };
 }
 

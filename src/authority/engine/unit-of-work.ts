@@ -6,7 +6,7 @@
  */
 import type { Emitted } from '../../../machines/step.ts';
 import type { JsonObject } from '../../json/value.ts';
-import type { SpentNonce, SubjectWrite } from '../../store/store.ts';
+import type { SpentNonce, SubjectRemoval, SubjectWrite } from '../../store/store.ts';
 import type { AuditEvent } from './audit.ts';
 import { addressOf, type SubjectKind, type SubjectTypes, transition } from './kinds.ts';
 import { type Subject, type Subjects, toSubject } from './subjects.ts';
@@ -28,6 +28,7 @@ export class UnitOfWork {
   readonly at: number;
   readonly #subjects: Subjects;
   #staged: Map<string, SubjectWrite> | null = null;
+  #removals: SubjectRemoval[] | null = null;
   #nonces: SpentNonce[] | null = null;
   #auditDrafts: AuditDraft[] | null = null;
   #effects: Effect[] | null = null;
@@ -73,6 +74,14 @@ export class UnitOfWork {
     return emitted;
   }
 
+  /** Removes a subject that this unit does not change otherwise; machines know nothing of it. */
+  remove(kind: SubjectKind, id: string): void {
+    const subject = this.#subjects.current(kind, id);
+    if (subject === undefined) throw new Error(`${kind} ${id} does not exist`);
+    this.#removals ??= [];
+    this.#removals.push({ kind, id, replaces: subject.version });
+  }
+
   audit(type: AuditEvent, details: JsonObject): void {
     this.#auditDrafts ??= [];
     this.#auditDrafts.push({ type, details });
@@ -97,11 +106,21 @@ export class UnitOfWork {
   /** Drops the changes of subjects and what was to follow them. */
   refuse(): void {
     this.#staged = null;
+    this.#removals = null;
     this.#effects = null;
   }
 
   get isEmpty(): boolean {
-    return this.#staged === null && this.#nonces === null && this.#auditDrafts === null;
+    return (
+      this.#staged === null &&
+      this.#removals === null &&
+      this.#nonces === null &&
+      this.#auditDrafts === null
+    );
+  }
+
+  get removals(): readonly SubjectRemoval[] {
+    return this.#removals ?? [];
   }
 
   get writes(): readonly SubjectWrite[] {

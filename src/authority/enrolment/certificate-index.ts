@@ -1,29 +1,115 @@
-/** Which certificates a node key owns, kept as they are decided. The keys stay in the certificates. */
-import type { SubjectListener, Subjects } from '../engine/subjects.ts';
+/**
+ * Which certificates a node key owns, as they are decided. The keys stay in the certificates; those of one
+ * key form a chain that begins with the one that was issued last.
+ */
+import type { Certificate } from '../../../machines/certificate.ts';
+import type { RemovalListener, SubjectListener, Subjects } from '../engine/subjects.ts';
+import { createBlocks } from '../tables/blocks.ts';
+import type { CertificateNumbers } from '../tables/certificate-numbers.ts';
 import { createTextIndex, NONE } from '../tables/text-index.ts';
 
 export interface CertificateIndex {
   readonly follow: SubjectListener;
+  readonly followRemovals: RemovalListener;
   /** Whether the key owns a certificate that is neither revoked, expired nor superseded. */
   hasActive(nodePublicKey: string, now: number): boolean;
   /** Ids of the certificates the key owns or owned. */
   ownedBy(nodePublicKey: string): string[];
+  /** Whether the certificate is the one that its key came to own last. */
+  isNewest(certId: string, nodePublicKey: string): boolean;
 }
 
-/** Nodes choose their keys: `seed` is a random number of 32 bits. */
-export function createCertificateIndex(subjects: Subjects, seed: number): CertificateIndex {
-  const ids: string[] = [''];
-  const newest = createTextIndex(
-    (number) => subjects.current('certificate', ids[number] ?? '')?.context.nodePublicKey ?? '',
-    seed,
-  );
-  /** The certificate that the same key owned before, of those that are not its first. */
-  const older = new Map<number, number>();
+/** Neighbours in the chain, by number; `NONE` at its ends. */
+class Block {
+  readonly older: Int32Array;
+  readonly newer: Int32Array;
+  /** 1 where the number stands in a chain. */
+  readonly chained: Uint8Array;
+
+  constructor(rows: number) {
+    this.older = new Int32Array(rows);
+    this.newer = new Int32Array(rows);
+    this.chained = new Uint8Array(rows);
+  }
+}
+
+export interface CertificateIndexOptions {
+  readonly subjects: Subjects;
+  readonly numbers: CertificateNumbers;
+  /** Nodes choose their keys: a random number of 32 bits. */
+  readonly seed: number;
+  readonly rowsBits?: number;
+  readonly firstSlots?: number;
+}
+
+export function createCertificateIndex({
+  subjects,
+  numbers,
+  seed,
+  rowsBits,
+  firstSlots,
+}: CertificateIndexOptions): CertificateIndex {
+  const { of: blockOf, rowOf } = createBlocks((rows) => new Block(rows), rowsBits);
+  const newest = createTextIndex((number) => keyOf(number), seed, firstSlots);
+
+  function certificateOf(number: number): Certificate | undefined {
+    return subjects.current('certificate', numbers.idOf(number) ?? '')?.context;
+  }
+
+  function keyOf(number: number): string {
+    return certificateOf(number)?.nodePublicKey ?? '';
+  }
+
+  function olderThan(number: number): number {
+    return blockOf(number).older[rowOf(number)] ?? NONE;
+  }
+
+  function newerThan(number: number): number {
+    return blockOf(number).newer[rowOf(number)] ?? NONE;
+  }
+
+  function link(newer: number, older: number): void {
+    if (newer !== NONE) blockOf(newer).older[rowOf(newer)] = older;
+    if (older !== NONE) blockOf(older).newer[rowOf(older)] = newer;
+  }
+
+  function isChained(number: number): boolean {
+    return blockOf(number).chained[rowOf(number)] === 1;
+  }
+
+  /**
+   * The certificate that was issued last becomes the first of the chain, the others come in any order:
+   * a start takes them in the order of their ids.
+   */
+  function add(number: number, { nodePublicKey, issuedAt }: Certificate): void {
+    blockOf(number).chained[rowOf(number)] = 1;
+    const first = newest.find(nodePublicKey);
+    if (first !== NONE && issuedAt < (certificateOf(first)?.issuedAt ?? 0)) {
+      link(number, olderThan(first));
+      link(first, number);
+      return;
+    }
+    newest.put(nodePublicKey, number);
+    link(NONE, number);
+    link(number, first);
+  }
+
+  function drop(number: number, { nodePublicKey }: Certificate): void {
+    const [newer, older] = [newerThan(number), olderThan(number)];
+    if (newer === NONE && older === NONE) newest.remove(nodePublicKey);
+    else if (newer === NONE) newest.put(nodePublicKey, older);
+    link(newer, older);
+    const block = blockOf(number);
+    const row = rowOf(number);
+    block.older[row] = NONE;
+    block.newer[row] = NONE;
+    block.chained[row] = 0;
+  }
 
   function ownedBy(nodePublicKey: string): string[] {
     const owned: string[] = [];
     let number = newest.find(nodePublicKey);
-    for (; number !== NONE; number = older.get(number) ?? NONE) owned.push(ids[number] ?? '');
+    for (; number !== NONE; number = olderThan(number)) owned.push(numbers.idOf(number) ?? '');
     return owned;
   }
 
@@ -35,16 +121,17 @@ export function createCertificateIndex(subjects: Subjects, seed: number): Certif
   }
 
   return {
-    follow(kind, id, { version, context }) {
+    follow(kind, id, { context }) {
       if (kind !== 'certificate') return;
-      const { nodePublicKey } = context as { nodePublicKey: string };
-      if (version > 1 && ownedBy(nodePublicKey).includes(id)) return;
-      const number = ids.push(id) - 1;
-      const before = newest.put(nodePublicKey, number);
-      if (before !== NONE) older.set(number, before);
+      const number = numbers.take(id);
+      if (!isChained(number)) add(number, context as Certificate);
+    },
+    followRemovals(kind, id, { context }) {
+      if (kind === 'certificate') drop(numbers.find(id), context as Certificate);
     },
     hasActive: (nodePublicKey, now) =>
       ownedBy(nodePublicKey).some((certId) => isActive(certId, now)),
     ownedBy,
+    isNewest: (certId, nodePublicKey) => newest.find(nodePublicKey) === numbers.find(certId),
   };
 }

@@ -4,7 +4,10 @@
  * heartbeat, the active count and dropping those gone quiet all cost the same for any fleet size.
  */
 import type { StoredLiveness } from '../../store/store.ts';
-import { createRosterWalk, type RosterWalk } from './roster-walk.ts';
+import type { CertificateNumbers } from '../tables/certificate-numbers.ts';
+import { NONE } from '../tables/text-index.ts';
+import { createContactColumns, type StoredContact } from './contact-columns.ts';
+import { type ContactList, createRosterWalk, type RosterWalk } from './roster-walk.ts';
 
 export interface Contact {
   readonly at: number;
@@ -12,153 +15,192 @@ export interface Contact {
   readonly remoteAddr: string;
 }
 
-/** Last contact with one certificate. Instants are milliseconds since the epoch. */
-export interface LastContact {
-  readonly id: string;
-  lastSeen: number;
-  status: string;
-  remoteAddr: string;
-  newestSignedAt: number;
-  active: boolean;
-  dirty: boolean;
-  /** Grows along the list of active contacts, from the oldest to the newest. */
-  place: number;
-  older: LastContact | null;
-  newer: LastContact | null;
-}
-
-export type StoredContact = Omit<StoredLiveness, 'id'>;
-
 export interface Liveness {
   touch(id: string, contact: Contact): void;
   /** Keeps the newest timestamp the node signed, so that nothing older is accepted after a restart. */
   noteSigned(id: string, signedAt: number): void;
   /** The newest timestamp noted so far, by this process or before a restart; 0 when there is none. */
   newestSignedAt(id: string): number;
-  /** Takes a stored contact. Call in the order of the ids, before anything else; then `activate`. */
-  restore(id: string, contact: StoredContact): LastContact;
+  /** Takes a stored contact and returns its number. Call before anything else; then `activate`. */
+  restore(id: string, contact: StoredContact): number;
   /** Lists restored contacts as active, in the order of their last contact. */
-  activate(heardOf: LastContact[]): void;
+  activate(heardOf: number[]): void;
   /** The certificate no longer counts as active until its next contact. */
   retire(id: string): void;
   /** The clock was set back to `now`: nobody was heard of later. */
   clockSetBack(now: number): void;
+  /** The certificate is being removed: nothing of its contact stays, or is written any more. */
+  remove(id: string): void;
   activeCount(now: number): number;
   /** Starts a walk over the certificates that are active now. */
   walk(now: number): RosterWalk;
-  /** Rows changed since the last call. */
+  /**
+   * Rows changed since the last call. Hand them to the store in the same turn: a removal that is decided
+   * later must reach it later.
+   */
   takeDirty(): StoredLiveness[];
 }
 
-export function createLiveness(activeWindowMs: number): Liveness {
-  /** Restored contacts in the order of their ids, which costs a large fleet less than filling a map. */
-  const restored: LastContact[] = [];
-  const contacts = new Map<string, LastContact>();
-  let oldest: LastContact | null = null;
-  let newest: LastContact | null = null;
+/** No contact is listed at this place. */
+const NOT_ACTIVE = 0;
+
+export function createLiveness(
+  activeWindowMs: number,
+  numbers: CertificateNumbers,
+  rowsBits?: number,
+): Liveness {
+  const { of: blockOf, rowOf } = createContactColumns(rowsBits);
+  let oldest = NONE;
+  let newest = NONE;
   let count = 0;
-  let lastPlace = 0;
+  let lastPlace = NOT_ACTIVE;
   const walks = new Set<RosterWalk>();
-  let dirty: LastContact[] = [];
+  let dirty: number[] = [];
 
-  function find(id: string): LastContact | undefined {
-    const known = contacts.get(id);
-    if (known !== undefined) return known;
-    const contact = findById(restored, id);
-    if (contact !== undefined) contacts.set(id, contact);
-    return contact;
+  const list: ContactList = {
+    newest: () => newest,
+    olderThan: (contact) => blockOf(contact).older[rowOf(contact)] as number,
+    placeOf: (contact) => blockOf(contact).places[rowOf(contact)] as number,
+    view(contact) {
+      const { lastSeen, statuses, remoteAddrs } = blockOf(contact);
+      const row = rowOf(contact);
+      return {
+        id: numbers.idOf(contact) ?? '',
+        lastSeen: lastSeen[row] as number,
+        status: statuses[row] as string,
+        remoteAddr: remoteAddrs[row] as string,
+      };
+    },
+  };
+
+  function isActive(contact: number): boolean {
+    return list.placeOf(contact) !== NOT_ACTIVE;
   }
 
-  function contactOf(id: string): LastContact {
-    const known = find(id);
-    if (known !== undefined) return known;
-    const created = newContact(id);
-    contacts.set(id, created);
-    return created;
+  /** Makes the two neighbours; `NONE` makes the other one an end of the list. */
+  function link(older: number, newer: number): void {
+    if (older === NONE) oldest = newer;
+    else blockOf(older).newer[rowOf(older)] = newer;
+    if (newer === NONE) newest = older;
+    else blockOf(newer).older[rowOf(newer)] = older;
   }
 
-  function append(contact: LastContact): void {
+  function append(contact: number): void {
     lastPlace += 1;
-    contact.active = true;
-    contact.place = lastPlace;
-    contact.older = newest;
-    contact.newer = null;
-    if (newest === null) oldest = contact;
-    else newest.newer = contact;
-    newest = contact;
+    blockOf(contact).places[rowOf(contact)] = lastPlace;
+    link(newest, contact);
+    link(contact, NONE);
     count += 1;
   }
 
-  function unlink(contact: LastContact): void {
-    if (contact.older === null) oldest = contact.newer;
-    else contact.older.newer = contact.newer;
-    if (contact.newer === null) newest = contact.older;
-    else contact.newer.older = contact.older;
-    contact.active = false;
-    contact.older = null;
-    contact.newer = null;
+  function unlink(contact: number): void {
+    const block = blockOf(contact);
+    const row = rowOf(contact);
+    link(block.older[row] as number, block.newer[row] as number);
+    block.places[row] = NOT_ACTIVE;
     count -= 1;
   }
 
   /** Call before an active contact changes or leaves its place. */
-  function keepForWalks(contact: LastContact): void {
-    if (walks.size === 0 || !contact.active) return;
+  function keepForWalks(contact: number): void {
+    if (walks.size === 0 || !isActive(contact)) return;
     for (const walk of walks) walk.keep(contact);
   }
 
-  function markDirty(contact: LastContact): void {
-    if (contact.dirty) return;
-    contact.dirty = true;
+  function markDirty(contact: number): void {
+    const block = blockOf(contact);
+    const row = rowOf(contact);
+    if (block.dirty[row] === 1) return;
+    block.dirty[row] = 1;
     dirty.push(contact);
   }
 
+  function retire(contact: number): void {
+    if (contact === NONE || !isActive(contact)) return;
+    keepForWalks(contact);
+    unlink(contact);
+  }
+
+  function lastSeenOf(contact: number): number {
+    return blockOf(contact).lastSeen[rowOf(contact)] as number;
+  }
+
+  function write(contact: number, lastSeen: number, status: string, remoteAddr: string): void {
+    const block = blockOf(contact);
+    const row = rowOf(contact);
+    block.lastSeen[row] = lastSeen;
+    // Mostly equal to what is there: the text that came with a heartbeat then need not live on.
+    if (block.statuses[row] !== status) block.statuses[row] = status;
+    if (block.remoteAddrs[row] !== remoteAddr) block.remoteAddrs[row] = remoteAddr;
+  }
+
+  function noteSigned(contact: number, signedAt: number): void {
+    const { newestSignedAt } = blockOf(contact);
+    const row = rowOf(contact);
+    if (signedAt <= (newestSignedAt[row] as number)) return;
+    newestSignedAt[row] = signedAt;
+    markDirty(contact);
+  }
+
   function dropQuiet(now: number): void {
-    while (oldest !== null && now - oldest.lastSeen >= activeWindowMs) {
-      keepForWalks(oldest);
-      unlink(oldest);
-    }
+    while (oldest !== NONE && now - lastSeenOf(oldest) >= activeWindowMs) retire(oldest);
+  }
+
+  /** Null when the contact was removed since it changed, or was taken already. */
+  function takeRow(contact: number): StoredLiveness | null {
+    const block = blockOf(contact);
+    const row = rowOf(contact);
+    if (block.dirty[row] === 0) return null;
+    block.dirty[row] = 0;
+    return { ...list.view(contact), newestSignedAt: block.newestSignedAt[row] as number };
   }
 
   return {
     touch(id, { at, status, remoteAddr }) {
-      const contact = contactOf(id);
+      const contact = numbers.take(id);
       keepForWalks(contact);
       // The list stays ordered even when the wall clock is set back.
-      contact.lastSeen = newest === null ? at : Math.max(at, newest.lastSeen);
-      contact.status = status;
-      contact.remoteAddr = remoteAddr;
+      const lastSeen = newest === NONE ? at : Math.max(at, lastSeenOf(newest));
+      write(contact, lastSeen, status, remoteAddr);
       if (contact !== newest) {
-        if (contact.active) unlink(contact);
+        if (isActive(contact)) unlink(contact);
         append(contact);
       }
       markDirty(contact);
     },
     noteSigned(id, signedAt) {
-      const contact = contactOf(id);
-      if (signedAt <= contact.newestSignedAt) return;
-      contact.newestSignedAt = signedAt;
-      markDirty(contact);
+      const contact = numbers.find(id);
+      if (contact !== NONE) noteSigned(contact, signedAt);
     },
-    newestSignedAt: (id) => find(id)?.newestSignedAt ?? 0,
-    restore(id, stored) {
-      const contact = newContact(id, stored);
-      restored.push(contact);
+    newestSignedAt(id) {
+      const contact = numbers.find(id);
+      return contact === NONE ? 0 : (blockOf(contact).newestSignedAt[rowOf(contact)] as number);
+    },
+    restore(id, { lastSeen, status, remoteAddr, newestSignedAt }) {
+      const contact = numbers.take(id);
+      write(contact, lastSeen, status, remoteAddr);
+      blockOf(contact).newestSignedAt[rowOf(contact)] = newestSignedAt;
       return contact;
     },
     activate(heardOf) {
-      for (const contact of heardOf.sort((a, b) => a.lastSeen - b.lastSeen)) append(contact);
+      for (const contact of heardOf.sort((a, b) => lastSeenOf(a) - lastSeenOf(b))) append(contact);
     },
-    retire(id) {
-      const contact = find(id);
-      if (!contact?.active) return;
-      keepForWalks(contact);
-      unlink(contact);
+    retire: (id) => retire(numbers.find(id)),
+    remove(id) {
+      const contact = numbers.find(id);
+      if (contact === NONE) return;
+      retire(contact);
+      write(contact, 0, '', '');
+      const block = blockOf(contact);
+      const row = rowOf(contact);
+      block.newestSignedAt[row] = 0;
+      block.dirty[row] = 0;
     },
     clockSetBack(now) {
-      for (let contact = newest; contact !== null; contact = contact.older) {
-        if (contact.lastSeen <= now) return;
+      for (let contact = newest; contact !== NONE; contact = list.olderThan(contact)) {
+        if (lastSeenOf(contact) <= now) return;
         keepForWalks(contact);
-        contact.lastSeen = now;
+        blockOf(contact).lastSeen[rowOf(contact)] = now;
         markDirty(contact);
       }
     },
@@ -168,55 +210,14 @@ export function createLiveness(activeWindowMs: number): Liveness {
     },
     walk(now) {
       dropQuiet(now);
-      const walk = createRosterWalk(newest, count, () => walks.delete(walk));
+      const walk = createRosterWalk(list, count, () => walks.delete(walk));
       walks.add(walk);
       return walk;
     },
     takeDirty() {
-      const rows = dirty.map(({ id, lastSeen, status, remoteAddr, newestSignedAt }) => ({
-        id,
-        lastSeen,
-        status,
-        remoteAddr,
-        newestSignedAt,
-      }));
-      for (const contact of dirty) contact.dirty = false;
+      const rows = dirty.map(takeRow).filter((row) => row !== null);
       dirty = [];
       return rows;
     },
   };
-}
-
-const NO_CONTACT: StoredContact = { lastSeen: 0, status: '', remoteAddr: '', newestSignedAt: 0 };
-
-function newContact(
-  id: string,
-  { lastSeen, status, remoteAddr, newestSignedAt }: StoredContact = NO_CONTACT,
-): LastContact {
-  return {
-    id,
-    lastSeen,
-    status,
-    remoteAddr,
-    newestSignedAt,
-    active: false,
-    dirty: false,
-    place: 0,
-    older: null,
-    newer: null,
-  };
-}
-
-/** Binary search: the contacts are sorted by id. */
-function findById(contacts: readonly LastContact[], id: string): LastContact | undefined {
-  let from = 0;
-  let to = contacts.length;
-  while (from < to) {
-    const middle = (from + to) >>> 1;
-    const contact = contacts[middle];
-    if (contact === undefined || contact.id === id) return contact;
-    if (contact.id < id) from = middle + 1;
-    else to = middle;
-  }
-  return undefined;
 }

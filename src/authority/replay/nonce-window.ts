@@ -3,7 +3,6 @@
  * anti-replay window is (RFC 4303, 3.4.3). It lives in memory; a stored floor replaces it after a restart.
  */
 
-const WINDOW_SIZE = 256;
 /** A nonce outlives every timestamp it could come with by this much. */
 const MARGIN_MS = 60_000;
 
@@ -15,7 +14,14 @@ export interface NonceWindows {
   claim(nodeKey: string, nonce: string, signedAt: number, now: number): void;
   /** The clock was set back to `now`: floors that lie beyond it must not bar the present. */
   clockSetBack(now: number): void;
+  /** Looks at some more windows, and drops those that hold nothing but what is too old. */
+  forgetIdle(now: number): void;
+  /** How many nodes have a window. */
+  count(): number;
 }
+
+/** Windows that one call of `forgetIdle` looks at: half a millisecond's worth. */
+const LOOKED_AT = 5000;
 
 /**
  * The last accepted nonces of one node, the oldest first, in a ring: plain numbers, because objects that
@@ -30,7 +36,13 @@ interface NonceWindow {
   ring: number[];
 }
 
-const SMALLEST_RING = 4;
+/** Nonces of a full window, and of the ring that a new one begins with: powers of two. */
+export interface WindowSizes {
+  readonly full: number;
+  readonly first: number;
+}
+
+const SIZES: WindowSizes = { full: 256, first: 4 };
 
 /**
  * A node has no window before its first claim. `floorOf` is what applies to it until then, and the floor
@@ -39,13 +51,19 @@ const SMALLEST_RING = 4;
 export function createNonceWindows(
   toleranceMs: number,
   floorOf: (nodeKey: string) => number,
+  sizes = SIZES,
 ): NonceWindows {
   const windows = new Map<string, NonceWindow>();
+  let lookedAt = windows.entries();
+
+  function tooOldAt(now: number): number {
+    return now - toleranceMs - MARGIN_MS;
+  }
 
   function windowOf(nodeKey: string): NonceWindow {
     const known = windows.get(nodeKey);
     if (known !== undefined) return known;
-    const ring = emptyRing(SMALLEST_RING);
+    const ring = emptyRing(sizes.first);
     const created = { floor: floorOf(nodeKey), first: 0, size: 0, ring };
     windows.set(nodeKey, created);
     return created;
@@ -59,7 +77,7 @@ export function createNonceWindows(
     },
     claim(nodeKey, nonce, signedAt, now) {
       const window = windowOf(nodeKey);
-      dropOld(window, now - toleranceMs - MARGIN_MS, now + toleranceMs);
+      dropOld(window, { tooOld: tooOldAt(now), latest: now + toleranceMs, full: sizes.full });
       append(window, fingerprintOf(nonce), signedAt);
     },
     clockSetBack(now) {
@@ -68,6 +86,18 @@ export function createNonceWindows(
         if (window.floor > now + toleranceMs) window.floor = now;
       }
     },
+    forgetIdle(now) {
+      for (let i = 0; i < LOOKED_AT; i += 1) {
+        const next = lookedAt.next();
+        if (next.done === true) {
+          lookedAt = windows.entries();
+          return;
+        }
+        // The floor that applies without a window is no lower than what the node signed last.
+        if (isIdle(next.value[1], tooOldAt(now))) windows.delete(next.value[0]);
+      }
+    },
+    count: () => windows.size,
   };
 }
 
@@ -94,17 +124,28 @@ function holds({ first, size, ring }: NonceWindow, fingerprint: number): boolean
   return false;
 }
 
+/** Whether whatever the window refuses is refused for its age alone. */
+function isIdle({ floor, first, size, ring }: NonceWindow, tooOld: number): boolean {
+  const mask = capacityOf(ring) - 1;
+  for (let i = 0; i < size; i += 1) {
+    if ((ring[2 * ((first + i) & mask) + 1] ?? 0) >= tooOld) return false;
+  }
+  return floor < tooOld;
+}
+
 /**
  * Entries that are too old go first, and a full window gives up its oldest one. The floor rises to whatever
  * is given up, so it stays refused however late a request is judged and wherever the clock is set; an entry
  * from beyond `latest` was signed under a clock that has been set back since, and must not bar the present.
  */
-function dropOld(window: NonceWindow, tooOld: number, latest: number): void {
+function dropOld(
+  window: NonceWindow,
+  { tooOld, latest, full }: { tooOld: number; latest: number; full: number },
+): void {
   const mask = capacityOf(window.ring) - 1;
   while (window.size > 0) {
     const signedAt = window.ring[2 * window.first + 1] ?? 0;
-    const full = window.size >= WINDOW_SIZE;
-    if (signedAt >= tooOld && !full) return;
+    if (signedAt >= tooOld && window.size < full) return;
     window.first = (window.first + 1) & mask;
     window.size -= 1;
     if (signedAt <= latest) window.floor = Math.max(window.floor, signedAt);

@@ -8,50 +8,65 @@ import {
   UNTOUCHED,
 } from '../../../machines/certificate.ts';
 import type { Subject, SubjectTable } from '../engine/subjects.ts';
-import { createTextIndex, NONE } from './text-index.ts';
+import { createBlocks } from './blocks.ts';
+import type { CertificateNumbers } from './certificate-numbers.ts';
+import { NONE } from './text-index.ts';
 
 /** Node keys lie here as the bytes that their base64 text stands for. */
 const KEY_BYTES = 32;
 
-const ROWS_BITS = 12;
-const ROWS = 1 << ROWS_BITS;
+const NO_ROLES: readonly string[] = [];
+/** The version of a subject is 0 at least. */
+const FREE = -1;
 
-/** Columns of so many rows: memory grows block by block, and nothing is ever copied. */
 class Block {
-  readonly ids = new Array<string>(ROWS).fill('');
-  readonly values = new Array<string>(ROWS).fill('');
-  readonly nodePublicKeys = Buffer.alloc(ROWS * KEY_BYTES);
-  readonly roles = new Array<readonly string[]>(ROWS).fill([]);
-  readonly remoteAddrs = new Array<string>(ROWS).fill('');
-  readonly fates = new Array<CertificateFate>(ROWS).fill(UNTOUCHED);
-  readonly versions = new Float64Array(ROWS);
-  readonly issuedAt = new Float64Array(ROWS);
-  readonly expiresAt = new Float64Array(ROWS);
-  readonly maxValidityHours = new Float64Array(ROWS);
+  readonly values: string[];
+  readonly nodePublicKeys: Buffer;
+  readonly roles: (readonly string[])[];
+  readonly remoteAddrs: string[];
+  readonly fates: CertificateFate[];
+  /** `FREE` where there is no certificate. */
+  readonly versions: Float64Array;
+  readonly issuedAt: Float64Array;
+  readonly expiresAt: Float64Array;
+  readonly maxValidityHours: Float64Array;
+
+  constructor(rows: number) {
+    this.values = new Array<string>(rows).fill('');
+    this.nodePublicKeys = Buffer.alloc(rows * KEY_BYTES);
+    this.roles = new Array<readonly string[]>(rows).fill(NO_ROLES);
+    this.remoteAddrs = new Array<string>(rows).fill('');
+    this.fates = new Array<CertificateFate>(rows).fill(UNTOUCHED);
+    this.versions = new Float64Array(rows).fill(FREE);
+    this.issuedAt = new Float64Array(rows);
+    this.expiresAt = new Float64Array(rows);
+    this.maxValidityHours = new Float64Array(rows);
+  }
 }
 
-export function createCertificateTable(): SubjectTable<'certificate'> {
-  const blocks: Block[] = [];
+export function createCertificateTable(
+  numbers: CertificateNumbers,
+  rowsBits?: number,
+): SubjectTable<'certificate'> {
+  const blocks = createBlocks((rows) => new Block(rows), rowsBits);
+  const { of: blockOf, rowOf } = blocks;
   /** By number, the keys which are not what base64 makes of 32 bytes. */
   const oddKeys = new Map<number, string>();
-  /** Certificates are numbered from 1. */
   let size = 0;
-  const index = createTextIndex((number) => blockOf(number).ids[rowOf(number)] as string, 0);
 
-  function blockOf(number: number): Block {
-    return blocks[number >>> ROWS_BITS] as Block;
+  function isHeld(number: number): boolean {
+    return number !== NONE && blockOf(number).versions[rowOf(number)] !== FREE;
   }
 
-  /** The number of the certificate; a new id takes the next one, in a block that exists by then. */
-  function numberOf(id: string): number {
-    const known = index.find(id);
-    if (known !== NONE) return known;
-    const next = size + 1;
-    if (next >>> ROWS_BITS >= blocks.length) blocks.push(new Block());
-    blockOf(next).ids[rowOf(next)] = id;
-    index.put(id, next);
-    size = next;
-    return next;
+  /** Lets go of all that the row refers to. */
+  function clear(number: number): void {
+    const block = blockOf(number);
+    const row = rowOf(number);
+    block.versions[row] = FREE;
+    block.roles[row] = NO_ROLES;
+    block.remoteAddrs[row] = '';
+    block.fates[row] = UNTOUCHED;
+    oddKeys.delete(number);
   }
 
   function readKey({ nodePublicKeys }: Block, number: number): string {
@@ -108,22 +123,28 @@ export function createCertificateTable(): SubjectTable<'certificate'> {
       return size;
     },
     get(id) {
-      const number = index.find(id);
-      return number === NONE ? undefined : read(number);
+      const number = numbers.find(id);
+      return isHeld(number) ? read(number) : undefined;
     },
     set(id, subject) {
-      write(numberOf(id), subject);
+      const number = numbers.take(id);
+      if (!isHeld(number)) size += 1;
+      write(number, subject);
+    },
+    delete(id) {
+      const number = numbers.find(id);
+      if (!isHeld(number)) return false;
+      clear(number);
+      numbers.release(number);
+      size -= 1;
+      return true;
     },
     *entries() {
-      for (let number = 1; number <= size; number += 1) {
-        yield [blockOf(number).ids[rowOf(number)] as string, read(number)];
+      for (let number = 1; number <= numbers.highest; number += 1) {
+        if (isHeld(number)) yield [numbers.idOf(number) as string, read(number)];
       }
     },
   };
-}
-
-function rowOf(number: number): number {
-  return number & (ROWS - 1);
 }
 
 function fateOf(certificate: Certificate): CertificateFate {

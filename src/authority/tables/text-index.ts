@@ -7,6 +7,11 @@ export interface TextIndex {
   find(text: string): number;
   /** Puts the number in the place of the one that was found under the text, and returns that. */
   put(text: string, number: number): number;
+  /**
+   * Takes out the number that is found under the text, and returns it. Call while the numbers that are in
+   * the index still have their texts, this one included.
+   */
+  remove(text: string): number;
 }
 
 /** Stands in an empty slot: things are numbered from 1. */
@@ -14,10 +19,17 @@ export const NONE = 0;
 
 const FIRST_SLOTS = 1024;
 
-/** Where strangers choose the texts, what these collide on must be up to a random `seed` of 32 bits. */
-export function createTextIndex(textOf: (number: number) => string, seed: number): TextIndex {
+/**
+ * Where strangers choose the texts, what these collide on must be up to a random `seed` of 32 bits.
+ * `firstSlots` is a power of two.
+ */
+export function createTextIndex(
+  textOf: (number: number) => string,
+  seed: number,
+  firstSlots = FIRST_SLOTS,
+): TextIndex {
   /** Number and hash of each slot, side by side: open addressing, at most half full. */
-  let slots = new Int32Array(2 * FIRST_SLOTS);
+  let slots = new Int32Array(2 * firstSlots);
   let taken = 0;
 
   /** Where the pair of the text begins, or the empty one that it would take. */
@@ -46,6 +58,19 @@ export function createTextIndex(textOf: (number: number) => string, seed: number
     }
   }
 
+  /** Closes the gap: whatever stands behind it and belongs at or before it moves into it. */
+  function clear(place: number): void {
+    const mask = slots.length - 1;
+    let gap = place;
+    for (let next = (gap + 2) & mask; slots[next] !== NONE; next = (next + 2) & mask) {
+      const home = (2 * (slots[next + 1] ?? 0)) & mask;
+      if (((next - home) & mask) < ((next - gap) & mask)) continue;
+      slots.copyWithin(gap, next, next + 2);
+      gap = next;
+    }
+    slots[gap] = NONE;
+  }
+
   return {
     find: (text) => slots[placeOf(text, hashOf(text, seed))] ?? NONE,
     put(text, number) {
@@ -57,6 +82,14 @@ export function createTextIndex(textOf: (number: number) => string, seed: number
       if (before === NONE) taken += 1;
       if (4 * taken > slots.length) grow();
       return before;
+    },
+    remove(text) {
+      const place = placeOf(text, hashOf(text, seed));
+      const number = slots[place] ?? NONE;
+      if (number === NONE) return NONE;
+      clear(place);
+      taken -= 1;
+      return number;
     },
   };
 }

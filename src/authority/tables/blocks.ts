@@ -1,0 +1,24 @@
+/** Columns of a table, block by block: memory grows by a block at a time, and nothing is ever copied. */
+export interface Blocks<Block> {
+  /** The block of the number, made when it is first asked for. */
+  of(number: number): Block;
+  rowOf(number: number): number;
+}
+
+export const ROWS_BITS = 12;
+
+/** A block has two to the power of `rowsBits` rows. */
+export function createBlocks<Block>(
+  make: (rows: number) => Block,
+  rowsBits = ROWS_BITS,
+): Blocks<Block> {
+  const blocks: Block[] = [];
+  const rows = 1 << rowsBits;
+  return {
+    of(number) {
+      while (number >>> rowsBits >= blocks.length) blocks.push(make(rows));
+      return blocks[number >>> rowsBits] as Block;
+    },
+    rowOf: (number) => number & (rows - 1),
+  };
+}

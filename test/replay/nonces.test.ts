@@ -1,0 +1,127 @@
+/** Spent nonces against plain sets: the durable ledger, and the windows of heartbeats with small rings. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { createNonceLedger } from '../../src/authority/replay/nonce-ledger.ts';
+import { createNonceWindows } from '../../src/authority/replay/nonce-window.ts';
+
+const MINUTE = 60_000;
+const nonce = fc.integer({ min: 0, max: 12 }).map((n) => `n-${n}`);
+const scope = fc.constantFrom('node:a', 'node:b', 'join:a');
+
+test('D0: a nonce is spent until its time has passed, across restarts too', () => {
+  const keep = 3 * MINUTE;
+  const step = fc.record({
+    what: fc.constantFrom('spend', 'spend', 'forget', 'restart'),
+    scope,
+    nonce,
+    wait: fc.integer({ min: 0, max: 2 * MINUTE }),
+  });
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 100 }), (steps) => {
+      let now = 1_000_000;
+      let startedAt = now;
+      let ledger = createNonceLedger(keep, () => now);
+      let stored: { digest: string; forgetAt: number }[] = [];
+      const spentAt = new Map<string, number>();
+      for (const { what, scope, nonce, wait } of steps) {
+        now += wait;
+        if (what === 'spend') {
+          stored.push(ledger.spend(scope, nonce, now));
+          spentAt.set(`${scope} ${nonce}`, now);
+        } else if (what === 'forget') {
+          const before = ledger.forget(now);
+          for (const [key, at] of spentAt) {
+            if (Math.max(at, startedAt) + keep + MINUTE < now)
+              assert.ok(!ledger.isSpent(...split(key)), key);
+          }
+          stored = stored.filter(({ forgetAt }) => forgetAt >= before);
+        } else {
+          startedAt = now;
+          ledger = createNonceLedger(keep, () => now);
+          for (const one of stored) ledger.restore(one);
+        }
+        for (const [key, at] of spentAt) {
+          if (at + keep >= now) assert.ok(ledger.isSpent(...split(key)), key);
+        }
+        assert.ok(!ledger.isSpent('node:c', nonce));
+      }
+    }),
+  );
+});
+
+function split(key: string): [string, string] {
+  const [scope = '', nonce = ''] = key.split(' ');
+  return [scope, nonce];
+}
+
+interface Claimed {
+  readonly nonce: string;
+  readonly signedAt: number;
+}
+
+test('D0: no nonce passes twice, and nothing fresh is refused, whatever the rings hold and forget', () => {
+  const tolerance = 50_000;
+  const step = fc.record({
+    what: fc.constantFrom('beat', 'beat', 'beat', 'idle'),
+    node: fc.constantFrom('a', 'b', 'c'),
+    nonce,
+    drift: fc.integer({ min: -tolerance, max: tolerance }),
+    wait: fc.integer({ min: 0, max: 60_000 }),
+  });
+  const exponent = fc.integer({ min: 0, max: 3 });
+  fc.assert(
+    fc.property(
+      fc.array(step, { maxLength: 200, size: 'max' }),
+      exponent,
+      exponent,
+      (steps, f, g) => {
+        const sizes = { full: 2 ** Math.max(f, g), first: 2 ** Math.min(f, g) };
+        const windows = createNonceWindows(tolerance, () => 0, sizes);
+        const accepted = new Map<string, Claimed[]>();
+        let now = 1_000_000;
+        for (const { what, node, nonce, drift, wait } of steps) {
+          now += wait;
+          if (what === 'idle') {
+            windows.forgetIdle(now);
+            continue;
+          }
+          const signedAt = now + drift;
+          const before = accepted.get(node) ?? [];
+          const verdict = windows.check(node, nonce, signedAt);
+          // What may be in the window: the newest of those whose timestamps could still pass.
+          const held = before.slice(-sizes.full);
+          const isReplay = before.some(
+            (one) =>
+              one.nonce === nonce && one.signedAt === signedAt && signedAt >= now - tolerance,
+          );
+          if (isReplay) assert.notEqual(verdict, 'fresh');
+          if (verdict === 'nonce_replay') assert.ok(held.some((one) => one.nonce === nonce));
+          if (verdict === 'stale_timestamp') {
+            const forgotten = before.slice(0, -sizes.full);
+            assert.ok(forgotten.some((one) => one.signedAt >= signedAt));
+          }
+          if (verdict !== 'fresh') continue;
+          windows.claim(node, nonce, signedAt, now);
+          accepted.set(node, [...before, { nonce, signedAt }]);
+        }
+        for (let i = 0; i < 2; i += 1) windows.forgetIdle(now + 2 * tolerance + 2 * MINUTE);
+        assert.equal(windows.count(), 0);
+      },
+    ),
+    { numRuns: 500 },
+  );
+});
+
+test('D0: a window is dropped only when all that it would refuse is refused for its age', () => {
+  const windows = createNonceWindows(50, () => 0, { full: 2, first: 1 });
+  for (const [index, signedAt] of [100, 101, 102].entries()) {
+    windows.claim('a', `n-${index}`, signedAt, 102);
+  }
+  assert.equal(windows.check('a', 'n-9', 100), 'stale_timestamp');
+  windows.forgetIdle(102 + 50 + MINUTE);
+  assert.equal(windows.count(), 1, 'a request signed at 102 may still be judged');
+  assert.equal(windows.check('a', 'n-2', 102), 'nonce_replay');
+  windows.forgetIdle(103 + 50 + MINUTE);
+  assert.equal(windows.count(), 0);
+});

@@ -1,0 +1,123 @@
+/** Last contacts in their columns against a plain list, with removals and blocks of a few rows. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { createLiveness } from '../../src/authority/liveness/last-contact.ts';
+import type { RosterWalk } from '../../src/authority/liveness/roster-walk.ts';
+import { createCertificateNumbers } from '../../src/authority/tables/certificate-numbers.ts';
+import { NONE } from '../../src/authority/tables/text-index.ts';
+
+const WINDOW = 100;
+
+interface Known {
+  lastSeen: number;
+  status: string;
+  remoteAddr: string;
+  newestSignedAt: number;
+  dirty: boolean;
+}
+
+const step = fc.record({
+  what: fc.constantFrom(
+    ...(['touch', 'touch', 'touch', 'sign', 'retire', 'remove', 'wait', 'take', 'walk'] as const),
+  ),
+  id: fc.integer({ min: 0, max: 12 }).map((n) => `c-${n}`),
+  amount: fc.integer({ min: 0, max: 60 }),
+});
+
+test('D0: last contacts are what a plain map and list would hold, whatever happens and is removed', () => {
+  fc.assert(
+    fc.property(
+      fc.array(step, { maxLength: 200, size: 'max' }),
+      fc.integer({ min: 0, max: 3 }),
+      (steps, rowsBits) => {
+        const numbers = createCertificateNumbers(4);
+        const liveness = createLiveness(WINDOW, numbers, rowsBits);
+        const known = new Map<string, Known>();
+        /** Ids in the order of their last contact, the newest last. */
+        let active: string[] = [];
+        let now = 1000;
+        let newest = 0;
+        const walks: { walk: RosterWalk; expected: string[]; seen: string[] }[] = [];
+
+        const of = (id: string): Known => {
+          const one = known.get(id) ?? newContact();
+          known.set(id, one);
+          return one;
+        };
+        const dropQuiet = () => {
+          active = active.filter((id) => now - of(id).lastSeen < WINDOW);
+          newest = of(active.at(-1) ?? '').lastSeen;
+          known.delete('');
+        };
+        for (const { what, id, amount } of steps) {
+          if (what === 'touch') {
+            const at = now - (amount % 5);
+            liveness.touch(id, { at, status: `s${amount}`, remoteAddr: id });
+            liveness.noteSigned(id, amount);
+            const lastSeen = active.length === 0 ? at : Math.max(at, newest);
+            const contact = of(id);
+            Object.assign(contact, { lastSeen, status: `s${amount}`, remoteAddr: id, dirty: true });
+            contact.newestSignedAt = Math.max(contact.newestSignedAt, amount);
+            newest = lastSeen;
+            active = [...active.filter((other) => other !== id), id];
+          } else if (what === 'sign' && known.has(id)) {
+            liveness.noteSigned(id, amount);
+            const contact = of(id);
+            if (amount > contact.newestSignedAt) contact.dirty = true;
+            contact.newestSignedAt = Math.max(contact.newestSignedAt, amount);
+          } else if (what === 'retire' || what === 'remove') {
+            if (what === 'retire') liveness.retire(id);
+            else {
+              liveness.remove(id);
+              if (numbers.find(id) !== NONE) numbers.release(numbers.find(id));
+              known.delete(id);
+            }
+            active = active.filter((other) => other !== id);
+            newest = known.get(active.at(-1) ?? '')?.lastSeen ?? 0;
+          } else if (what === 'wait') {
+            now += amount;
+          } else if (what === 'take') {
+            const rows = liveness.takeDirty().map(({ id, ...row }) => [id, row] as const);
+            const expected = [...known].filter(([, { dirty }]) => dirty);
+            assert.deepEqual(
+              new Map(rows),
+              new Map(expected.map(([id, { dirty: _, ...row }]) => [id, row])),
+            );
+            assert.equal(rows.length, expected.length);
+            for (const [, contact] of expected) contact.dirty = false;
+          } else if (what === 'walk') {
+            dropQuiet();
+            const expected = active.map((id) => viewOf(id, of(id)));
+            walks.push({ walk: liveness.walk(now), expected, seen: [] });
+          }
+          for (const { walk, seen } of walks.slice(-2)) {
+            if (amount % 3 === 0) seen.push(...walk.take(2).map((view) => viewOf(view.id, view)));
+          }
+          dropQuiet();
+          assert.equal(liveness.activeCount(now), active.length);
+          assert.equal(liveness.newestSignedAt(id), known.get(id)?.newestSignedAt ?? 0);
+        }
+        for (const { walk, expected, seen } of walks) {
+          for (let rest = walk.take(3); rest.length > 0; rest = walk.take(3)) {
+            seen.push(...rest.map((view) => viewOf(view.id, view)));
+          }
+          assert.equal(walk.count, expected.length);
+          assert.deepEqual(seen.sort(), expected.sort());
+        }
+      },
+    ),
+    { numRuns: 300 },
+  );
+});
+
+function newContact(): Known {
+  return { lastSeen: 0, status: '', remoteAddr: '', newestSignedAt: 0, dirty: false };
+}
+
+function viewOf(
+  id: string,
+  { lastSeen, status, remoteAddr }: Omit<Known, 'dirty' | 'newestSignedAt'>,
+) {
+  return JSON.stringify([id, lastSeen, status, remoteAddr]);
+}
