@@ -17,6 +17,7 @@ function entry(status: number, code: string, message: string): RefusalEntry {
 
 export const REFUSALS = {
   bad_request: entry(400, 'bad_request', 'The request path cannot be decoded'),
+  ambiguous_body: entry(400, 'bad_request', 'The length of the request body is ambiguous'),
   invalid_json: entry(400, 'invalid_json', 'The request body is not valid JSON'),
   invalid_json_object: entry(400, 'invalid_json_object', 'The request body must be a JSON object'),
   missing_node_public_key: entry(400, 'missing_node_public_key', 'node_public_key is required'),

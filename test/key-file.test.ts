@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { parseKeyText, readKeyFile, writeKeyFile } from '../src/keys/key-file.ts';
+import { makeNetworkFolder, startTestAuthority } from './support/authority.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'mesh-keys-'));
 after(() => rmSync(folder, { recursive: true }));
@@ -73,3 +74,19 @@ for (const [fault, wrong] of [
     assert.throws(() => statSync(path));
   });
 }
+
+test('C6: key files that every user can open are warned of at start, and no others', async () => {
+  const { folder: dataDir } = makeNetworkFolder();
+  const warnings = async () => {
+    await using na = await startTestAuthority({ dataDir });
+    return na.logLines.filter((line) => line.includes('open to every user')).length;
+  };
+  try {
+    assert.equal(await warnings(), 0);
+    chmodSync(join(dataDir, 'keys', 'na.key'), 0o644);
+    chmodSync(join(dataDir, 'keys', 'root.key'), 0o640);
+    assert.equal(await warnings(), 1);
+  } finally {
+    rmSync(dataDir, { recursive: true, force: true });
+  }
+});

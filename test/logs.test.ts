@@ -562,3 +562,31 @@ function privateKeys({ dataDir }: TestAuthority): string[] {
 function signatureIn(body: string | undefined): string {
   return JSON.parse(body ?? '{}').signature;
 }
+
+for (const [path, expected] of [
+  ['/agents/x%20200%200.01ms%20request_id=forged', '/agents/x%20200%200.01ms%20request_id=forged'],
+  ['/a%0Ab', '/a%0Ab'],
+  ['/%E2%80%AEtxt', '/%E2%80%AEtxt'],
+  ['/a%ZZ', '/a%ZZ'],
+  ['/%74oken=abc', '/token=[REDACTED]'],
+  ['/x%20%74oken=abc', '/x%20token=[REDACTED]'],
+] as const) {
+  test(`C5: the path ${path} is logged as it was sent, secrets apart`, async () => {
+    await using na = await startTestAuthority();
+    await sendRaw(na, 'GET', path);
+    const line = na.logLines.at(-1) ?? '';
+    assert.match(
+      line,
+      /^\S+ INFO mesh\.access GET \S+ \d{3} [\d.]+ms request_id=\S+ remote_addr=\S+\n$/,
+    );
+    assert.equal(line.split(' ')[4], expected);
+  });
+}
+
+test('C5: a text line keeps no invisible characters that change how it reads', () => {
+  const lines: string[] = [];
+  const destination = { write: (line: string) => void lines.push(line) };
+  const logger = createLogger({ level: 'INFO', format: 'text', destination, now: () => 0 });
+  logger.write('INFO', 'http', 'a\u202eb\u200bc\ufeffd\u2066e\u00adf');
+  assert.match(lines[0] ?? '', / a\?b\?c\?d\?e\?f\n$/);
+});

@@ -472,3 +472,27 @@ function forged(na: TestAuthority, node: TestNode, route: string): Promise<Recei
 function signedHeartbeat(na: TestAuthority, node: TestNode, signedBy: TestNode['key']) {
   return signedByNode(na, '/heartbeat', node.key, { cert_id: node.certId }, { signedBy });
 }
+
+test('A5: X-Forwarded-For without trusted proxies is warned of, once a thread', async () => {
+  await using na = await startTestAuthority({ flags: { threads: '1' } });
+  const warnings = () => na.logLines.filter((line) => line.includes('MESH_PROXY_HOPS is 0'));
+  await send(na, 'POST', '/admin/invite');
+  assert.equal(warnings().length, 0);
+  for (let round = 0; round < 3; round += 1) {
+    await send(na, 'POST', '/admin/invite', { headers: { 'X-Forwarded-For': '192.0.2.1' } });
+  }
+  assert.equal(warnings().length, 1);
+});
+
+for (const [hops, url, expected] of [
+  ['0', 'https://na.example', 1],
+  ['1', 'https://na.example', 0],
+  ['0', 'http://na.example', 0],
+] as const) {
+  test(`A5: MESH_PROXY_HOPS=${hops} with the public URL ${url} starts with ${expected} warnings`, async () => {
+    const environment = { MESH_PROXY_HOPS: hops, MESH_PUBLIC_URL: url };
+    await using na = await startTestAuthority({ environment });
+    const warnings = na.logLines.filter((line) => line.includes('MESH_PROXY_HOPS is 0'));
+    assert.equal(warnings.length, expected);
+  });
+}

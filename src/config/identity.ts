@@ -63,11 +63,17 @@ export function loadSigningKey(
   return { signer, signingSeed: () => seed };
 }
 
-function readSeed(setting: Setting, dataDir: string): Buffer {
-  const inline = setting('naPrivateKeyText');
+/** The file that the authority's private key is read from; null when it is given as text. */
+export function signingKeyFile(setting: Setting, dataDir: string): string | null {
   const file = setting('naPrivateKey');
-  if (file !== null || inline === null) return readKeyFile(file ?? join(dataDir, FILES.naKey));
-  const seed = parseKeyText(inline);
+  if (file === null && setting('naPrivateKeyText') !== null) return null;
+  return file ?? join(dataDir, FILES.naKey);
+}
+
+function readSeed(setting: Setting, dataDir: string): Buffer {
+  const file = signingKeyFile(setting, dataDir);
+  if (file !== null) return readKeyFile(file);
+  const seed = parseKeyText(setting('naPrivateKeyText') ?? '');
   if (seed === null) throw new Error('NA_PRIVATE_KEY is not base64 of 32 bytes');
   return seed;
 }

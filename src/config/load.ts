@@ -4,11 +4,14 @@
  */
 
 import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
 import { RATE_BUCKETS, type RateLimit, type RateLimitSettings } from '../http/rate-limit.ts';
+import { exposedKeyFiles } from '../keys/key-permissions.ts';
 import { LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel } from '../log/logger.ts';
 import type { GenesisBlock } from '../records/genesis.ts';
 import { type ConfigFile, readConfigFile } from './config-file.ts';
-import { loadGenesis, loadSigningKey, type SigningKey } from './identity.ts';
+import { FILES } from './data-folder.ts';
+import { loadGenesis, loadSigningKey, type SigningKey, signingKeyFile } from './identity.ts';
 import { loadOperators, type OperatorEntry } from './operators.ts';
 import { OPTIONS, type OptionName, RATE_LIMIT_DEFAULTS, rateLimitVariable } from './options.ts';
 
@@ -96,7 +99,7 @@ export function loadConfig(flags: Flags, environment: Environment, now: number):
     signingSeed,
     keyId: setting('keyId') ?? signer.publicKey,
     operators,
-    warnings: warningsOf(genesis, operators, now),
+    warnings: [...warningsOf(genesis, operators, now), ...surroundingWarnings(setting, dataDir)],
   };
 }
 
@@ -183,6 +186,21 @@ function warningsOf(
   }
   if (!operators.some(({ tier }) => tier === 'privileged')) {
     warnings.push('No privileged operator key is configured: nothing can be revoked');
+  }
+  return warnings;
+}
+
+function surroundingWarnings(setting: Setting, dataDir: string): string[] {
+  const keyFile = signingKeyFile(setting, dataDir);
+  const warnings = exposedKeyFiles(
+    join(dataDir, FILES.keys),
+    keyFile === null ? [] : [keyFile],
+  ).map((path) => `The key file ${path} is open to every user of this machine`);
+  const isBehindProxy = setting('publicUrl')?.startsWith('https:') === true;
+  if (isBehindProxy && setting('proxyHops') === '0') {
+    warnings.push(
+      'The public URL is https, which a proxy has to serve, but MESH_PROXY_HOPS is 0: all clients share the address and the rate limits of that proxy',
+    );
   }
   return warnings;
 }

@@ -37,6 +37,7 @@ export function answerExchange(
   body: ReceivedBody,
 ): Reply | Promise<Reply> {
   const { match } = exchange;
+  if (body === 'ambiguous') return refusalReply('ambiguous_body');
   if (typeof match === 'string' || 'allow' in match) return unmatched(match);
   if (body === 'dropped') return refusalReply('request_timeout');
   const { route } = match;

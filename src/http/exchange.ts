@@ -8,7 +8,7 @@ import { decodePath } from './query.ts';
 import { acceptsGzip } from './reply.ts';
 import { isOperatorRoute, maxBodyBytes, type Route } from './route.ts';
 import type { Match, Router } from './router.ts';
-import { sourceAddress } from './source-address.ts';
+import { noteForwarded, sourceAddress } from './source-address.ts';
 
 export interface RequestHead {
   /** Upper case. */
@@ -35,6 +35,8 @@ export interface Exchange {
   readonly method: string;
   /** Percent-decoded; as sent when it cannot be decoded. */
   readonly path: string;
+  /** As sent. */
+  readonly rawPath: string;
   readonly query: string;
   readonly remoteAddr: string;
   readonly match: Match | 'undecodable';
@@ -54,6 +56,8 @@ export function openExchange(edge: Edge, findRoute: Router, head: RequestHead): 
   const match = decodedPath === null ? 'undecodable' : findRoute(head.method, head.path);
   const route = routeOf(match);
   const isRead = route?.method === 'GET';
+  // Where a limit counts by address it matters that the address is that of the client.
+  if (proxyHops === 0 && route !== null && route.limit !== 'none') noteForwarded(edge, head);
   return {
     takesBody: route !== null && !isRead,
     maxBodyBytes: route === null ? 0 : Math.min(edge.settings.maxRequestBytes, maxBodyBytes(route)),
@@ -61,6 +65,7 @@ export function openExchange(edge: Edge, findRoute: Router, head: RequestHead): 
     started: edge.runtime.elapsed(),
     method: head.method,
     path: decodedPath ?? head.path,
+    rawPath: head.path,
     query: head.query,
     remoteAddr: sourceAddress(head, proxyHops),
     match,
@@ -71,6 +76,20 @@ export function openExchange(edge: Edge, findRoute: Router, head: RequestHead): 
     baseUrl: isRead ? baseUrlOf(head, edge) : '',
   };
 }
+
+/**
+ * False when a reader before us may have taken the body for longer or shorter than uWebSockets.js does,
+ * which reads the first Content-Length of several, and any Transfer-Encoding but `identity` as chunks.
+ * Several lines are looked for only behind a proxy: a client by itself can only mislead itself.
+ */
+export function hasOneLength(head: RequestHead, proxyHops: number): boolean {
+  const encoding = head.header('transfer-encoding');
+  if (encoding !== '' && encoding.toLowerCase() !== 'chunked') return false;
+  if (proxyHops === 0) return true;
+  return BODY_LENGTHS.every((name) => head.headerLines(name).length <= 1);
+}
+
+const BODY_LENGTHS = ['content-length', 'transfer-encoding'];
 
 export function routeOf(match: Match | 'undecodable'): Route | null {
   return typeof match === 'string' || 'allow' in match ? null : match.route;

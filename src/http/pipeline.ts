@@ -63,7 +63,7 @@ function finished(edge: Edge, exchange: Exchange, reply: Reply): FinishedReply {
 
 function tell(
   edge: Edge,
-  { started, method, path, match, requestId, remoteAddr }: Exchange,
+  { started, method, rawPath, match, requestId, remoteAddr }: Exchange,
   status: number,
 ): void {
   const elapsed = edge.runtime.elapsed() - started;
@@ -71,7 +71,7 @@ function tell(
   edge.logger.request({
     request_id: requestId,
     method,
-    path,
+    path: rawPath,
     status,
     duration_ms: Math.round(elapsed * 1000) / 1000,
     remote_addr: remoteAddr,

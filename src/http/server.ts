@@ -7,7 +7,7 @@
 import type { us_listen_socket } from 'uWebSockets.js';
 import { createRequire } from 'node:module';
 import type { Edge } from './edge.ts';
-import { type Exchange, openExchange } from './exchange.ts';
+import { type Exchange, hasOneLength, openExchange } from './exchange.ts';
 import { createPeers } from './peers.ts';
 import { type PieceTaker, sendPieces } from './piecewise.ts';
 import { type FinishedReply, finishExchange } from './pipeline.ts';
@@ -61,10 +61,12 @@ export async function listen(edge: Edge, host: string, port: number): Promise<Se
   const peers = createPeers();
   const uploads = createUploads(UPLOAD_LIMITS);
   const app = uws.App();
+  const { proxyHops } = edge.settings;
 
   app.filter((res, change) => (Number(change) > 0 ? peers.opened(addressOf(res)) : peers.closed()));
   app.any('/*', (res, req) => {
-    const exchange = openExchange(edge, findRoute, new UwsRequestHead(res, req, peers));
+    const head = new UwsRequestHead(res, req, peers);
+    const exchange = openExchange(edge, findRoute, head);
     const connection: Connection = {
       res,
       exchange,
@@ -78,7 +80,9 @@ export async function listen(edge: Edge, host: string, port: number): Promise<Se
       connection.onGone?.();
       if (!connection.answering) settled(traffic);
     });
-    if (!exchange.takesBody) {
+    if (mayHaveBody(exchange, proxyHops) && !hasOneLength(head, proxyHops)) {
+      answer(edge, traffic, connection, 'ambiguous');
+    } else if (!exchange.takesBody) {
       answer(edge, traffic, connection, NO_BODY);
     } else if (Number(req.getHeader('content-length')) > bytesRead(exchange.maxBodyBytes)) {
       answer(edge, traffic, connection, 'too_large');
@@ -125,6 +129,11 @@ function answer(edge: Edge, traffic: Traffic, connection: Connection, body: Rece
   } else {
     sendSoon(traffic, { connection, reply, close });
   }
+}
+
+/** A proxy may pass on the body of a request that is to have none. */
+function mayHaveBody({ takesBody }: Exchange, proxyHops: number): boolean {
+  return takesBody || proxyHops > 0;
 }
 
 /**

@@ -1,4 +1,5 @@
 import ipaddr from 'ipaddr.js';
+import type { Edge } from './edge.ts';
 import type { RequestHead } from './exchange.ts';
 
 /**
@@ -7,6 +8,19 @@ import type { RequestHead } from './exchange.ts';
  */
 export function sourceAddress(head: RequestHead, proxyHops: number): string {
   return forwardedAddress(head, proxyHops) ?? peerAddress(head.peerAddress());
+}
+
+const warnedEdges = new WeakSet<Edge>();
+
+/** Warns once when a proxy names the client although no proxy is trusted: then all share its limits. */
+export function noteForwarded(edge: Edge, head: RequestHead): void {
+  if (warnedEdges.has(edge) || head.header('x-forwarded-for') === '') return;
+  warnedEdges.add(edge);
+  edge.logger.write(
+    'WARNING',
+    'http',
+    'X-Forwarded-For arrives while MESH_PROXY_HOPS is 0: if a proxy of yours sends it, all clients share its address and its rate limits',
+  );
 }
 
 /**

@@ -9,7 +9,9 @@ export type ReceivedBody =
   /** It passed the limit of its route. */
   | 'too_large'
   /** It was given up before its end. */
-  | 'dropped';
+  | 'dropped'
+  /** Another reader may take it for longer or shorter. */
+  | 'ambiguous';
 
 export interface UploadLimits {
   readonly count: number;

@@ -4,7 +4,7 @@
  * line as a whole would let a path take the members behind it away.
  */
 import { formatInstant } from '../timestamp.ts';
-import { redact } from './redact.ts';
+import { redact, redactPath } from './redact.ts';
 
 export const LOG_LEVELS = ['DEBUG', 'INFO', 'WARNING', 'ERROR', 'CRITICAL'] as const;
 export const LOG_FORMATS = ['text', 'json'] as const;
@@ -14,6 +14,7 @@ export type LogFormat = (typeof LOG_FORMATS)[number];
 export interface RequestLine {
   readonly request_id: string;
   readonly method: string;
+  /** As sent, percent-encoded: a blank in it would forge the fields behind it. */
   readonly path: string;
   readonly status: number;
   readonly duration_ms: number;
@@ -66,7 +67,7 @@ let lastRedacted = '';
 
 function redactedPath(path: string): string {
   if (path !== lastPath) {
-    lastRedacted = redact(path);
+    lastRedacted = redactPath(path);
     lastPath = path;
   }
   return lastRedacted;
@@ -95,5 +96,5 @@ const PRINTABLE = /^[ -~]*$/;
 
 /** A message cannot forge another line or move the reader's terminal. */
 function printable(message: string): string {
-  return PRINTABLE.test(message) ? message : message.replace(/[\p{Cc}\p{Zl}\p{Zp}]/gu, '?');
+  return PRINTABLE.test(message) ? message : message.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '?');
 }

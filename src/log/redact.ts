@@ -4,6 +4,7 @@
  * what it reads is written by strangers.
  */
 const REDACTED = '[REDACTED]';
+const ENCODED_REDACTED = encodeURI(REDACTED);
 
 const SUSPECT = /bearer|sig|token|password|secret|private|\.key/i;
 
@@ -20,6 +21,22 @@ export function redact(text: string): string {
   if (!SUSPECT.test(text)) return text;
   const open = text.replace(PRIVATE_KEY_BLOCK, REDACTED).replace(BEARER, `$1${REDACTED}`);
   return redactNamed(open).replace(KEY_FILE, REDACTED);
+}
+
+/** A path as it was sent. What is percent-encoded is looked at in its plain form too. */
+export function redactPath(path: string): string {
+  const plain = path.includes('%') ? decoded(path) : path;
+  const redacted = redact(plain);
+  if (redacted === plain) return redact(path);
+  return plain === path ? redacted : encodeURI(redacted).replaceAll(ENCODED_REDACTED, REDACTED);
+}
+
+function decoded(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path;
+  }
 }
 
 function redactNamed(text: string): string {

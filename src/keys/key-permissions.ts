@@ -1,0 +1,23 @@
+import { readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+
+const OTHERS = 0o007;
+
+/** Of the folder's key files and the others given, those that every user of the machine can open. */
+export function exposedKeyFiles(folder: string, others: readonly string[]): string[] {
+  return [...new Set([...keyFilesIn(folder), ...others])].filter(isExposed);
+}
+
+function keyFilesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder)
+      .filter((name) => name.endsWith('.key'))
+      .map((name) => join(folder, name));
+  } catch {
+    return [];
+  }
+}
+
+function isExposed(path: string): boolean {
+  return ((statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & OTHERS) !== 0;
+}
