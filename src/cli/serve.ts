@@ -2,7 +2,8 @@
 import { existsSync } from 'node:fs';
 import { type Command, Option } from 'commander';
 import type { RunningAuthority } from '../boot.ts';
-import { type Config, type Flags, loadConfig } from '../config/load.ts';
+import { type Config, loadConfig } from '../config/load.ts';
+import type { Flags } from '../config/options.ts';
 import { OPTIONS, type OptionEntry } from '../config/options.ts';
 import { type LogFile, logFile } from '../log/log-file.ts';
 import { systemRuntime } from '../runtime.ts';

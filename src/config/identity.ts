@@ -6,7 +6,7 @@ import { parseJson } from '../json/parse.ts';
 import { parseKeyText, readKeyFile } from '../keys/key-file.ts';
 import { type GenesisBlock, isSignedByRoot, readGenesisBlock } from '../records/genesis.ts';
 import { FILES } from './data-folder.ts';
-import type { Setting } from './load.ts';
+import type { Setting } from './options.ts';
 
 export function loadGenesis(
   setting: Setting,

@@ -13,15 +13,19 @@ import { type ConfigFile, readConfigFile } from './config-file.ts';
 import { FILES } from './data-folder.ts';
 import { loadGenesis, loadSigningKey, type SigningKey, signingKeyFile } from './identity.ts';
 import { loadOperators, type OperatorEntry } from './operators.ts';
-import { OPTIONS, type OptionName, RATE_LIMIT_DEFAULTS, rateLimitVariable } from './options.ts';
+import {
+  type Environment,
+  type Flags,
+  OPTIONS,
+  type OptionName,
+  RATE_LIMIT_DEFAULTS,
+  rateLimitVariable,
+  type Setting,
+} from './options.ts';
 
 const MAX_THREADS = 64;
 /** Without a setting: cores may be many and yet not all ours, and each thread takes time and memory. */
 const MAX_DEFAULT_THREADS = 8;
-
-/** Values of flags by option name, as the command line gave them. */
-export type Flags = { readonly [Name in OptionName]?: string | boolean | readonly string[] };
-export type Environment = { readonly [name: string]: string | undefined };
 
 /** Durations are in milliseconds. */
 export interface Config extends SigningKey {
@@ -55,9 +59,6 @@ export interface Config extends SigningKey {
   /** Things that do not stop the start but that an operator should know. */
   readonly warnings: readonly string[];
 }
-
-/** Reads one setting: the flag, else the variable, else the folder's file, else the default; or null. */
-export type Setting = (name: OptionName) => string | null;
 
 export function loadConfig(flags: Flags, environment: Environment, now: number): Config {
   const dataDir = settingReader(flags, environment, null)('dataDir') ?? '';

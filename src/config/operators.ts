@@ -8,7 +8,7 @@ import type { Tier } from '../../machines/operator-key.ts';
 import { parseKeyText, readKeyFile } from '../keys/key-file.ts';
 import { checkedJson } from './checked-json.ts';
 import type { ConfigFile } from './config-file.ts';
-import type { Environment, Flags } from './load.ts';
+import type { Environment, Flags } from './options.ts';
 
 export interface OperatorEntry {
   readonly keyId: string;

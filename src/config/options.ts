@@ -142,3 +142,9 @@ export const RATE_LIMIT_DEFAULTS = {
 export function rateLimitVariable(bucket: string): string {
   return `MESH_RATE_LIMIT_${bucket}`;
 }
+
+/** Values of flags by option name, as the command line gave them. */
+export type Flags = { readonly [Name in OptionName]?: string | boolean | readonly string[] };
+export type Environment = { readonly [name: string]: string | undefined };
+/** Reads one setting: the flag, else the variable, else the folder's file, else the default; or null. */
+export type Setting = (name: OptionName) => string | null;

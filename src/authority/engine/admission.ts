@@ -15,8 +15,8 @@ import {
 import type { Input, NodeClaim, NodeProofVerdict, OperatorClaim } from '../../contract/claims.ts';
 import type { Writable } from '../../json/write.ts';
 import { Refusal } from '../../refusal.ts';
-import { authenticateOperator } from '../enrolment/operator-keys.ts';
-import type { Authority, Run } from './execute.ts';
+import type { Authority } from './authority.ts';
+import type { Run } from './execute.ts';
 import {
   judgeNonce,
   NODE_PROOFS,
@@ -25,6 +25,7 @@ import {
   settleRefusal,
   spendNonce,
 } from './node-proof.ts';
+import { authenticateOperator } from './operator-proof.ts';
 import type { UnitOfWork } from './unit-of-work.ts';
 
 type AccessOf<Name extends CallName> = (typeof CALLS)[Name]['access'];

@@ -3,11 +3,11 @@
  * record (wire rules 4.16). A removed or altered entry breaks the chain.
  */
 import { sha256Hex } from '../../crypto/digest.ts';
+import type { JsonObject } from '../../json/value.ts';
 import { canonicalJson } from '../../json/write.ts';
 import type { Runtime } from '../../runtime.ts';
 import type { AuditEntry, SealedEntry } from '../../store/store.ts';
 import { formatInstant } from '../../timestamp.ts';
-import type { AuditDraft } from './unit-of-work.ts';
 
 export type AuditEvent =
   | 'invite_created'
@@ -45,6 +45,11 @@ export type AuditEvent =
   | 'data_license_policy_created'
   | 'data_access_intent_created'
   | 'trust_cycle_completed';
+
+export interface AuditDraft {
+  readonly type: AuditEvent;
+  readonly details: JsonObject;
+}
 
 export interface AuditChain {
   /** Makes the next entries of the chain; they must be stored in the order they were made. */

@@ -1,92 +1,13 @@
 /**
- * The authority: what every command works with, and the one way a command is carried out. A command
- * decides without waiting, its unit is stored in one transaction, and only then does its answer leave.
+ * The one way a call is carried out: it decides without waiting, its unit is stored in one transaction,
+ * and only then does its answer leave.
  */
 import type { Answer } from '../../contract/answers.ts';
-import type { DocumentPublisher } from '../../contract/publications.ts';
-import type { Signer } from '../../crypto/ed25519.ts';
-import type { JsonObject } from '../../json/value.ts';
 import { jsonText, type Writable } from '../../json/write.ts';
 import { Refusal } from '../../refusal.ts';
-import type { Runtime } from '../../runtime.ts';
-import type { SealedEntry, Store } from '../../store/store.ts';
-import type { RecognitionIndex } from '../../views/recognition-index.ts';
-import type { AgentIndex } from '../enrolment/agent-index.ts';
-import type { CertificateIndex } from '../enrolment/certificate-index.ts';
-import type { PolicyIndex } from '../enrolment/policy-index.ts';
-import type { Liveness } from '../liveness/last-contact.ts';
-import type { Rosters } from '../liveness/open-rosters.ts';
-import type { LicenseHolder } from '../protocol/data-usage.ts';
-import type { Counts } from '../publication/counts.ts';
-import type { CrlPublisher } from '../publication/crl-publisher.ts';
-import type { RecentChanges } from '../publication/dashboard.ts';
-import type { GraphDigest } from '../publication/graph.ts';
-import type { RevocationLog } from '../publication/revocation-log.ts';
-import type { AttestationLog } from '../recognition/attestation-log.ts';
-import type { TrustCycleLog } from '../recognition/trust-cycle-log.ts';
-import type { NonceLedger } from '../replay/nonce-ledger.ts';
-import type { NonceWindows } from '../replay/nonce-window.ts';
-import type { RestartFloor } from '../replay/restart-floor.ts';
-import type { AuditChain } from './audit.ts';
-import type { RefusalAudit, RefusalEvent, SingleRefusals } from './refusal-audit.ts';
-import type { Subjects } from './subjects.ts';
+import type { SealedEntry } from '../../store/store.ts';
+import type { Authority } from './authority.ts';
 import { UnitOfWork } from './unit-of-work.ts';
-
-/** Durations are in milliseconds. */
-export interface AuthoritySettings {
-  readonly networkName: string;
-  readonly networkVersion: string;
-  /** Label of the NA key in `issued_by` and signatures. */
-  readonly keyId: string;
-  readonly operatorKeyIds: readonly string[];
-  readonly activeWindow: number;
-  /** How long a renewed certificate stays usable; null is until it expires. */
-  readonly renewalGrace: number | null;
-  /** Whether acting under another sovereign's name is refused. */
-  readonly refuseForeignIssuers: boolean;
-  /** Whether a commitment may only hold capabilities of its agreement. */
-  readonly commitWithinAgreement: boolean;
-  /** Refusals of one source that are audited one by one; null is all of them. */
-  readonly singleRefusals: SingleRefusals | null;
-  /** When the authority key became valid, milliseconds since the epoch. */
-  readonly foundedAt: number;
-}
-
-export interface Authority {
-  readonly settings: AuthoritySettings;
-  readonly signer: Signer;
-  readonly runtime: Runtime;
-  readonly store: Store;
-  /** Resolves when every unit decided so far is on disk and has taken effect. */
-  lastCommit: Promise<unknown>;
-  readonly subjects: Subjects;
-  readonly audit: AuditChain;
-  readonly refusals: RefusalAudit;
-  readonly nonces: NonceLedger;
-  readonly windows: NonceWindows;
-  readonly restartFloor: RestartFloor;
-  readonly liveness: Liveness;
-  readonly rosters: Rosters;
-  readonly revocations: RevocationLog;
-  readonly crlPublisher: CrlPublisher;
-  readonly certificates: CertificateIndex;
-  readonly policies: PolicyIndex;
-  readonly agents: AgentIndex;
-  readonly attestationLog: AttestationLog;
-  readonly recognition: RecognitionIndex;
-  readonly graphDigest: GraphDigest;
-  readonly license: LicenseHolder;
-  readonly recentChanges: RecentChanges;
-  readonly trustCycles: TrustCycleLog;
-  readonly counts: Counts;
-  /** Public documents, changed once what they show is on disk. */
-  readonly publisher: DocumentPublisher;
-  readonly log: (event: string, details: JsonObject) => void;
-  /** Counts a refusal, whether or not it gets an audit entry of its own. */
-  readonly countRefusal: (event: RefusalEvent, reason: string) => void;
-  /** Memory and disk no longer agree, so the process has to end. `where` names what failed. */
-  readonly fatal: (where: string, cause: unknown) => void;
-}
 
 /** Decides one call; what it returns is answered once the unit is stored. */
 export type Run<Call> = (na: Authority, unit: UnitOfWork, call: Call) => Writable;

@@ -6,7 +6,7 @@ import type { NodeCallName } from '../../contract/calls.ts';
 import type { NodeClaim, NodeProofVerdict } from '../../contract/claims.ts';
 import type { RefusalName } from '../../refusal.ts';
 import { AHEAD_MS } from '../replay/restart-floor.ts';
-import type { Authority } from './execute.ts';
+import type { Authority } from './authority.ts';
 import { auditRefusal } from './refusal-audit.ts';
 import type { UnitOfWork } from './unit-of-work.ts';
 

@@ -7,17 +7,12 @@
 import type { Emitted } from '../../../machines/step.ts';
 import type { JsonObject } from '../../json/value.ts';
 import type { SpentNonce, SubjectRemoval, SubjectWrite } from '../../store/store.ts';
-import type { AuditEvent } from './audit.ts';
+import type { AuditDraft, AuditEvent } from './audit.ts';
 import { addressOf, type SubjectKind, type SubjectTypes, transition } from './kinds.ts';
 import { type Subject, type Subjects, toSubject } from './subjects.ts';
 
 /** What follows a commit; the answer also waits for a promise that it returns. */
 export type Effect = () => Promise<void> | void;
-
-export interface AuditDraft {
-  readonly type: AuditEvent;
-  readonly details: JsonObject;
-}
 
 /**
  * A class, because one is made for every heartbeat: methods on a prototype cost nothing to make, and

@@ -4,7 +4,7 @@ import type { InviteTerms } from '../../contract/inputs.ts';
 import { sha256Hex } from '../../crypto/digest.ts';
 import { formatInstant } from '../../timestamp.ts';
 import type { Handler } from '../engine/admission.ts';
-import type { Authority } from '../engine/execute.ts';
+import type { Authority } from '../engine/authority.ts';
 import type { UnitOfWork } from '../engine/unit-of-work.ts';
 
 const HOUR = 3_600_000;

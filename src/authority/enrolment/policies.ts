@@ -7,7 +7,7 @@ import { signRecord } from '../../records/signed-record.ts';
 import { Refusal } from '../../refusal.ts';
 import { formatInstant } from '../../timestamp.ts';
 import type { Handler } from '../engine/admission.ts';
-import type { Authority } from '../engine/execute.ts';
+import type { Authority } from '../engine/authority.ts';
 import { refusalIn } from '../engine/refusals.ts';
 import type { SubjectListener } from '../engine/subjects.ts';
 import type { UnitOfWork } from '../engine/unit-of-work.ts';

@@ -6,7 +6,7 @@ import { JsonText, jsonText } from '../../json/write.ts';
 import { Refusal } from '../../refusal.ts';
 import { formatInstant } from '../../timestamp.ts';
 import type { Handler } from '../engine/admission.ts';
-import type { Authority } from '../engine/execute.ts';
+import type { Authority } from '../engine/authority.ts';
 import type { ContactView } from './roster-walk.ts';
 
 /** Making one piece takes the authority about a millisecond. */

@@ -16,7 +16,7 @@ import { buildTrustEvidence, type TrustEvidence } from '../../records/trust-evid
 import type { RefusalName } from '../../refusal.ts';
 import { evaluateTrust } from '../../views/trust-evaluation.ts';
 import type { Handler } from '../engine/admission.ts';
-import type { Authority } from '../engine/execute.ts';
+import type { Authority } from '../engine/authority.ts';
 import { treatyKeysOf } from '../recognition/treaties.ts';
 import { built, issuerOf, refuseFor } from './issuer.ts';
 

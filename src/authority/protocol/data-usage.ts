@@ -1,19 +1,9 @@
-/**
- * Data-license policies and access intents (wire trust rules 5.10, 5.11). The policy in force lives in
- * process memory only, as the spec has it: after a restart it must be posted again.
- */
-import type { Resting } from '../../../machines/step.ts';
 import { publishedDocument } from '../../contract/documents.ts';
 import { JsonText, jsonText } from '../../json/write.ts';
 import { buildAccessIntent, buildLicensePolicy } from '../../records/data-usage.ts';
 import type { Handler } from '../engine/admission.ts';
 import { transition } from '../engine/kinds.ts';
 import { issuerOf } from './issuer.ts';
-
-/** The one policy subject; undefined until a policy is created. */
-export interface LicenseHolder {
-  policy: Resting | undefined;
-}
 
 export const createLicensePolicy: Handler<'createLicensePolicy'> = (na, unit, terms) => {
   const policy = buildLicensePolicy(issuerOf(na, unit), terms);

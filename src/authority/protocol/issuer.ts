@@ -1,7 +1,7 @@
 /** Records the authority makes as this sovereign. */
 import type { Issuer, Unbuilt } from '../../records/issuer.ts';
 import { Refusal, type RefusalName } from '../../refusal.ts';
-import type { Authority } from '../engine/execute.ts';
+import type { Authority } from '../engine/authority.ts';
 import type { UnitOfWork } from '../engine/unit-of-work.ts';
 
 export function issuerOf({ settings, signer, runtime }: Authority, { at }: UnitOfWork): Issuer {

@@ -4,7 +4,8 @@
  * a restart, that the document made from them is the very one that was published.
  */
 import type { Handler } from '../engine/admission.ts';
-import type { Authority, Run } from '../engine/execute.ts';
+import type { Authority } from '../engine/authority.ts';
+import type { Run } from '../engine/execute.ts';
 import type { UnitOfWork } from '../engine/unit-of-work.ts';
 
 const UPDATE_PERIOD = 24 * 3_600_000;

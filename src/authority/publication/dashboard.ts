@@ -1,8 +1,6 @@
 import { publishedDocument } from '../../contract/documents.ts';
 import { jsonText } from '../../json/write.ts';
-import type { AuditEntry } from '../../store/store.ts';
 import { dashboard } from '../../views/dashboard.ts';
-import { isShown, RECENT_CHANGES, type RecentChange } from '../../views/recent-changes.ts';
 import type { Handler } from '../engine/admission.ts';
 
 /** How long counts of nodes may lag behind; every commit takes the document back at once. */
@@ -28,20 +26,3 @@ export const refreshDashboard: Handler<'refreshDashboard'> = (na, unit) => {
   na.publisher.publish('dashboard', publishedDocument(jsonText(model), unit.at + LAG));
   return null;
 };
-
-/** The newest audit events that the dashboard shows. */
-export interface RecentChanges {
-  add(entry: AuditEntry): void;
-  /** Newest first. */
-  list(): readonly RecentChange[];
-}
-
-export function createRecentChanges(): RecentChanges {
-  let newest: RecentChange[] = [];
-  return {
-    add(entry) {
-      if (isShown(entry.event_type)) newest = [entry, ...newest].slice(0, RECENT_CHANGES);
-    },
-    list: () => newest,
-  };
-}

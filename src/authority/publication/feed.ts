@@ -12,7 +12,8 @@ import { sortedSet } from '../../records/recognition-policy.ts';
 import { signedText, signRecord } from '../../records/signed-record.ts';
 import { formatInstant } from '../../timestamp.ts';
 import type { Handler } from '../engine/admission.ts';
-import type { Authority, Run } from '../engine/execute.ts';
+import type { Authority } from '../engine/authority.ts';
+import type { Run } from '../engine/execute.ts';
 import type { UnitOfWork } from '../engine/unit-of-work.ts';
 import { assertOwnIssuer } from '../recognition/own-issuer.ts';
 

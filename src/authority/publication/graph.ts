@@ -7,7 +7,6 @@ import {
   nextGraphChange,
   recognitionGraph,
 } from '../../views/recognition-graph.ts';
-import type { RecognitionIndex } from '../../views/recognition-index.ts';
 import { findTrustPath } from '../../views/trust-path.ts';
 import type { Handler } from '../engine/admission.ts';
 
@@ -26,26 +25,6 @@ export const refreshGraph: Handler<'refreshGraph'> = (na, unit) => {
     na.publisher.publish(name, publishedDocument(texts[name], freshUntil));
   return null;
 };
-
-/** Digest of the graph as it is served at a time; evidence and offers name the graph they rest on by it. */
-export type GraphDigest = (now: number) => string;
-
-export function createGraphDigest(recognition: RecognitionIndex): GraphDigest {
-  let version = -1;
-  let from = 0;
-  let until = 0;
-  let digest = '';
-  return (now) => {
-    const holds = version === recognition.version() && from <= now && now < until;
-    if (!holds) {
-      digest = sha256Hex(recognitionGraph(recognition, now));
-      version = recognition.version();
-      from = now;
-      until = nextGraphChange(recognition, now);
-    }
-    return digest;
-  };
-}
 
 export const trustPath: Handler<'trustPath'> = (na, { from, to }, at) =>
   findTrustPath(na.recognition, from, to, at);

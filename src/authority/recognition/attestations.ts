@@ -11,7 +11,7 @@ import { signRecord } from '../../records/signed-record.ts';
 import { Refusal } from '../../refusal.ts';
 import { formatInstant } from '../../timestamp.ts';
 import type { Handler } from '../engine/admission.ts';
-import type { Authority } from '../engine/execute.ts';
+import type { Authority } from '../engine/authority.ts';
 import { refusalIn } from '../engine/refusals.ts';
 import type { Subject } from '../engine/subjects.ts';
 import { issuerOf } from '../protocol/issuer.ts';

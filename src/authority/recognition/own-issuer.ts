@@ -1,5 +1,5 @@
 import { Refusal, type RefusalName } from '../../refusal.ts';
-import type { Authority } from '../engine/execute.ts';
+import type { Authority } from '../engine/authority.ts';
 
 /** Acting under another sovereign's name is allowed unless the settings refuse it (wire rules G11). */
 export function assertOwnIssuer(na: Authority, issuer: string, refusal: RefusalName): void {

@@ -10,7 +10,7 @@ import { formatInstant } from '../../timestamp.ts';
 import { isLifecycleActive, lifecycleOf } from '../../views/lifecycle.ts';
 import type { Edge } from '../../views/recognition-index.ts';
 import type { Handler } from '../engine/admission.ts';
-import type { Authority } from '../engine/execute.ts';
+import type { Authority } from '../engine/authority.ts';
 import { refusalIn } from '../engine/refusals.ts';
 import { issuerOf } from '../protocol/issuer.ts';
 import { assertOwnIssuer } from './own-issuer.ts';

@@ -19,7 +19,7 @@ import { type RecognitionTreaty, readRecognitionTreaty } from '../../records/rec
 import { verifyAttestationWithTreaty } from '../../records/recognition-verification.ts';
 import { readRevocationFeed, type SovereignRevocationFeed } from '../../records/revocation-feed.ts';
 import type { Handler } from '../engine/admission.ts';
-import type { Authority } from '../engine/execute.ts';
+import type { Authority } from '../engine/authority.ts';
 import { transition } from '../engine/kinds.ts';
 import { refusalIn } from '../engine/refusals.ts';
 import type { UnitOfWork } from '../engine/unit-of-work.ts';

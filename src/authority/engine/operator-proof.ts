@@ -1,0 +1,66 @@
+/** Operator authentication (spec, Operator authentication; wire rules 2.3). */
+import type { OperatorKeyRefusal, Tier } from '../../../machines/operator-key.ts';
+import type { Refused } from '../../../machines/refused.ts';
+import type { OperatorClaim, OperatorProofVerdict } from '../../contract/claims.ts';
+import { Refusal } from '../../refusal.ts';
+import type { Authority } from './authority.ts';
+import { auditRefusal } from './refusal-audit.ts';
+import { refusalIn } from './refusals.ts';
+import type { UnitOfWork } from './unit-of-work.ts';
+
+/**
+ * Admits an operator or refuses, in the order of wire rules 2.3. A genuine request spends its nonce
+ * even when it is then refused for its tier or its body; a failed signature does not.
+ */
+export function authenticateOperator(
+  na: Authority,
+  unit: UnitOfWork,
+  claim: OperatorClaim,
+  requiredTier: Tier,
+): void {
+  const scope = `admin:${claim.keyId}`;
+  const proof = proofOf(claim, na.nonces.isSpent(scope, claim.nonce));
+  const refused = refusalIn<OperatorKeyRefusal>(
+    unit.send('operator-key', claim.keyId, { type: 'authenticate', proof, requiredTier }),
+  );
+  if (refused === null || refused.refusal === 'insufficient_operator_tier') {
+    unit.spend(na.nonces.spend(scope, claim.nonce, unit.at));
+  }
+  if (refused !== null) refuseOperator(na, unit, claim, requiredTier, refused);
+  if (claim.signatureVersion === 1) {
+    na.log('operator_signature_v1', { key_id: claim.keyId, scope: claim.scope });
+  }
+}
+
+/** A nonce already spent is found before the signature is judged (check 6 before 7). */
+function proofOf(claim: OperatorClaim, nonceSpent: boolean): OperatorProofVerdict {
+  const reachesNonce = claim.verdict === 'valid' || claim.verdict === 'invalid_signature';
+  return reachesNonce && nonceSpent ? 'nonce_replay' : claim.verdict;
+}
+
+function refuseOperator(
+  na: Authority,
+  unit: UnitOfWork,
+  claim: OperatorClaim,
+  requiredTier: Tier,
+  { refusal, reason }: Refused<OperatorKeyRefusal>,
+): never {
+  const { keyId, scope, remoteAddr } = claim;
+  const about = { key_id: keyId.slice(0, 256), scope, remote_addr: remoteAddr };
+  if (refusal === 'insufficient_operator_tier') {
+    unit.audit('admin_authz_denied', {
+      ...about,
+      holder_tier: na.subjects.current('operator-key', keyId)?.context.tier ?? 'none',
+      required_tier: requiredTier,
+      reason: refusal,
+    });
+  } else {
+    const replayed = reason === 'nonce_replay' ? { nonce: claim.nonce } : {};
+    auditRefusal(na, unit, 'admin_auth_failed', {
+      ...about,
+      reason: reason ?? refusal,
+      ...replayed,
+    });
+  }
+  throw new Refusal(refusal);
+}
