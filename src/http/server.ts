@@ -8,6 +8,7 @@ import type { us_listen_socket } from 'uWebSockets.js';
 import { createRequire } from 'node:module';
 import type { Edge } from './edge.ts';
 import { type Exchange, hasOneLength, openExchange } from './exchange.ts';
+import { isLarge, sendLarge } from './large-body.ts';
 import { createPeers } from './peers.ts';
 import { type PieceTaker, sendPieces } from './piecewise.ts';
 import { type FinishedReply, finishExchange } from './pipeline.ts';
@@ -156,7 +157,9 @@ function send(traffic: Traffic, { connection, reply, close }: Ready): void {
   const { res, exchange, aborted } = connection;
   const { body } = reply;
   const closes = close || traffic.onIdle !== null;
-  if (!isPiecewise(body)) {
+  if (!isPiecewise(body) && isLarge(reply, body) && exchange.method !== 'HEAD' && !aborted) {
+    void sendLarge(connection, reply, body, closes).then(() => settled(traffic));
+  } else if (!isPiecewise(body)) {
     if (!aborted) res.cork(() => writeReply(res, exchange.method, reply, body, closes));
     settled(traffic);
   } else if (exchange.method === 'HEAD') {

@@ -1,0 +1,54 @@
+/**
+ * Sends large bodies no faster than their readers take them. Given whole to uWebSockets.js, what a reader
+ * has not taken would be copied for each reader. One that takes nothing for some 12 s is closed: that time
+ * is built into uWebSockets.js.
+ */
+import type { PieceTaker } from './piecewise.ts';
+import type { FinishedReply } from './pipeline.ts';
+import { writeHead } from './response.ts';
+
+const LARGE_BYTES = 64 * 1024;
+
+/** A reply of 304 names a document, but has no body. */
+export function isLarge({ status }: FinishedReply, body: string | Uint8Array): boolean {
+  return body.length > LARGE_BYTES && status !== 304;
+}
+
+/** Resolves once nothing more can be sent. */
+export function sendLarge(
+  taker: PieceTaker,
+  reply: FinishedReply,
+  body: string | Uint8Array,
+  close: boolean,
+): Promise<void> {
+  const { res } = taker;
+  const bytes = typeof body === 'string' ? Buffer.from(body) : body;
+  return new Promise((resolve) => {
+    taker.onGone = resolve;
+    let isComplete = false;
+    res.cork(() => {
+      writeHead(res, reply, close);
+      [, isComplete] = res.tryEnd(bytes, bytes.length);
+    });
+    if (isComplete) return resolve();
+    const lasting = lastingBytes(bytes);
+    res.onWritable((offset) => {
+      let isTaken = false;
+      res.cork(() => {
+        [isTaken, isComplete] = res.tryEnd(lasting.subarray(offset), bytes.length);
+      });
+      if (isComplete) resolve();
+      return isTaken;
+    });
+  });
+}
+
+const copies = new WeakMap<Uint8Array, Uint8Array>();
+
+/** Published bytes may be written again after this turn: all who read them on share one copy. */
+function lastingBytes(bytes: Uint8Array): Uint8Array {
+  if (!(bytes.buffer instanceof SharedArrayBuffer)) return bytes;
+  const copy = copies.get(bytes) ?? new Uint8Array(bytes);
+  copies.set(bytes, copy);
+  return copy;
+}

@@ -1,0 +1,162 @@
+/** Answers that do not fit into the buffers of a connection, and readers that are in no hurry. */
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { createRequire } from 'node:module';
+import { connect, type Socket } from 'node:net';
+import { test } from 'node:test';
+import { sendLarge } from '../src/http/large-body.ts';
+import type { PieceTaker } from '../src/http/piecewise.ts';
+import { startTestAuthority } from './support/authority.ts';
+import { rawConnection } from './support/raw-http.ts';
+import { sendRaw } from './support/requests.ts';
+
+const MIB = 1024 * 1024;
+const REPLY = {
+  status: 200,
+  contentType: 'text/plain',
+  headerLines: 'Cache-Control: no-store',
+  refusal: null,
+  contentSecurityPolicy: null,
+  requestId: 'id',
+  body: '',
+};
+
+interface Sender {
+  readonly port: number;
+  /** Answers that were begun, and those that are over. */
+  readonly begun: number;
+  readonly over: number;
+  [Symbol.dispose](): void;
+}
+
+/** A real server that answers everything with the bytes. */
+async function sender(body: string | Uint8Array): Promise<Sender> {
+  const uws: typeof import('uWebSockets.js') = createRequire(import.meta.url)('uWebSockets.js');
+  const app = uws.App();
+  let begun = 0;
+  let over = 0;
+  app.get('/*', (res) => {
+    const taker: PieceTaker = { res, aborted: false, onGone: null };
+    res.onAborted(() => {
+      taker.aborted = true;
+      taker.onGone?.();
+    });
+    begun += 1;
+    void sendLarge(taker, REPLY, body, false).then(() => {
+      over += 1;
+    });
+  });
+  const port = await new Promise<number>((resolve) => {
+    app.listen('127.0.0.1', 0, (socket) => resolve(socket ? uws.us_socket_local_port(socket) : 0));
+  });
+  return {
+    port,
+    get begun() {
+      return begun;
+    },
+    get over() {
+      return over;
+    },
+    [Symbol.dispose]() {
+      app.close();
+    },
+  };
+}
+
+/** Asks, and reads nothing until it is told to. */
+async function reluctant({ port }: Sender): Promise<Socket> {
+  const socket = connect(port, '127.0.0.1');
+  socket.pause();
+  socket.on('error', () => undefined);
+  await once(socket, 'connect');
+  socket.write('GET / HTTP/1.1\r\nHost: na\r\n\r\n');
+  return socket;
+}
+
+async function bodyOf(socket: Socket, length: number): Promise<string> {
+  const chunks: Buffer[] = [];
+  let received = 0;
+  socket.on('data', (chunk: Buffer) => {
+    chunks.push(chunk);
+    received += chunk.length;
+    if (received >= length && headLength(Buffer.concat(chunks)) + length <= received) {
+      socket.emit('whole');
+    }
+  });
+  const whole = once(socket, 'whole');
+  socket.resume();
+  await whole;
+  const bytes = Buffer.concat(chunks);
+  return digestOf(bytes.subarray(headLength(bytes)));
+}
+
+function headLength(bytes: Buffer): number {
+  return bytes.indexOf('\r\n\r\n') + 4;
+}
+
+function digestOf(bytes: Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('hex');
+}
+
+function sharedBytes(length: number): Uint8Array {
+  const bytes = new Uint8Array(new SharedArrayBuffer(length));
+  for (let index = 0; index < length; index += 1) bytes[index] = index % 251;
+  return bytes;
+}
+
+async function until(isSo: () => boolean): Promise<void> {
+  while (!isSo()) await new Promise(setImmediate);
+}
+
+test('A7: 20 readers that do not read share the bytes of one answer', async () => {
+  const bytes = sharedBytes(20 * MIB);
+  using server = await sender(bytes);
+  const before = process.memoryUsage().rss;
+  const sockets = await Promise.all(Array.from({ length: 20 }, () => reluctant(server)));
+  await until(() => server.begun === 20);
+  const grown = (process.memoryUsage().rss - before) / MIB;
+  assert.ok(grown < 150, `${grown} MiB`);
+  for (const socket of sockets) socket.destroy();
+  await until(() => server.over === 20);
+});
+
+test('a reader gets what it asked for, although the bytes were written again meanwhile', async () => {
+  const bytes = sharedBytes(20 * MIB);
+  const expected = digestOf(bytes);
+  using server = await sender(bytes);
+  const readers = [await reluctant(server), await reluctant(server)];
+  await until(() => server.begun === 2);
+  bytes.fill(0);
+  for (const reader of readers) assert.equal(await bodyOf(reader, bytes.length), expected);
+  await until(() => server.over === 2);
+  for (const reader of readers) reader.destroy();
+});
+
+test('a long text arrives whole, and its connection goes on', async () => {
+  const text = 'é✓'.repeat(2 * MIB);
+  const bytes = Buffer.from(text);
+  using server = await sender(text);
+  const reader = await reluctant(server);
+  assert.equal(await bodyOf(reader, bytes.length), digestOf(bytes));
+  reader.removeAllListeners('data');
+  reader.pause();
+  reader.write('GET / HTTP/1.1\r\nHost: na\r\n\r\n');
+  assert.equal(await bodyOf(reader, bytes.length), digestOf(bytes));
+  reader.destroy();
+});
+
+test('a large document that the client holds is answered without its bytes', async () => {
+  const environment = { MESH_PUBLIC_URL: 'http://na.example' };
+  await using na = await startTestAuthority({ environment });
+  const whole = await sendRaw(na, 'GET', '/swagger.json');
+  assert.ok(whole.text.length > 64 * 1024);
+  using connection = await rawConnection(na.url);
+  const ask = (etag: string) =>
+    connection.write(`GET /swagger.json HTTP/1.1\r\nHost: na\r\nIf-None-Match: ${etag}\r\n\r\n`);
+  ask(whole.headers.get('etag') ?? '');
+  await connection.until('\r\n\r\n');
+  ask('"another"');
+  const received = await connection.until(whole.text.slice(-1000));
+  assert.match(received, /^HTTP\/1\.1 304 [^\r]*\r\n([^\r]+\r\n)+\r\nHTTP\/1\.1 200 /);
+});
