@@ -42,6 +42,7 @@ function agentLookup(): (call: number) => void {
       capabilities: [`family:tag-${i % (AGENTS / AGENTS_FOUND)}`],
       registeredAt: NOW + i,
       expiresAt: LATER + i,
+      heldUntil: LATER + i,
     };
     index.follow('agent-registration', `key-${i}`, {
       version: 1,

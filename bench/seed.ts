@@ -159,6 +159,7 @@ function agent(index: number, agents: number, now: number): SubjectWrite {
     capabilities,
     registeredAt: now,
     expiresAt,
+    heldUntil: expiresAt,
   };
   return created('agent-registration', key, 'registered', context);
 }

@@ -1,6 +1,9 @@
 /**
  * Agent registration (spec, state table; order of refusals from wire rules 4.6). A registration ends by
  * removal, by eviction once its time has passed, or with the revocation of the node's certificate.
+ *
+ * Descriptors are public, so anyone can send one again: only one that is newer than what was accepted, and
+ * than what ended it, is taken. What has ended keeps the two instants that this needs.
  */
 import { emit, setup } from 'xstate';
 import type { Refused } from './refused.ts';
@@ -10,35 +13,47 @@ export interface AgentRegistration {
   /** The normalised descriptor as it is served. */
   readonly json: string;
   readonly capabilities: readonly string[];
+  /** Nothing registered at or before this instant is accepted any more. */
   readonly registeredAt: number;
+  /** Of one that has ended: when the last descriptor that could be sent again expires. */
   readonly expiresAt: number;
+  /** The latest expiry of all descriptors that were accepted. */
+  readonly heldUntil: number;
 }
 
 export type AgentRegistrationEvent =
   | {
       readonly type: 'register';
-      readonly registration: AgentRegistration;
+      readonly registration: Omit<AgentRegistration, 'heldUntil'>;
       readonly hasActiveCertificate: boolean;
       readonly keyCompromised: boolean;
       readonly signatureValid: boolean;
     }
   | {
       readonly type: 'remove';
+      readonly signedAt: number;
       /** The signature of the envelope, or the proof header, verifies under the node key. */
       readonly signatureValid: boolean;
       /** The very envelope was used before. */
       readonly replayed: boolean;
     }
   | { readonly type: 'evict'; readonly at: number }
-  | { readonly type: 'certificate_revoked' };
+  | { readonly type: 'certificate_revoked'; readonly at: number };
 
 export type AgentRegistrationRefusal =
   | 'node_has_no_active_certificate'
   | 'node_key_revoked'
   | 'invalid_agent_signature'
+  | 'descriptor_superseded'
   | 'agent_not_registered';
 
-const none: AgentRegistration = { json: '', capabilities: [], registeredAt: 0, expiresAt: 0 };
+const none: AgentRegistration = {
+  json: '',
+  capabilities: [],
+  registeredAt: 0,
+  expiresAt: 0,
+  heldUntil: 0,
+};
 
 const machine = setup({
   types: {} as {
@@ -46,12 +61,16 @@ const machine = setup({
     events: AgentRegistrationEvent;
     emitted:
       | Refused<AgentRegistrationRefusal>
-      | { readonly type: 'registered' | 'removed' | 'evicted' | 'current' };
+      | { readonly type: 'registered' | 'unchanged' | 'removed' | 'evicted' | 'current' };
   },
   guards: {
     noActiveCertificate: ({ event }) => event.type === 'register' && !event.hasActiveCertificate,
     keyCompromised: ({ event }) => event.type === 'register' && event.keyCompromised,
     signatureFails: ({ event }) => event.type === 'register' && !event.signatureValid,
+    repeated: ({ context, event }) =>
+      event.type === 'register' && event.registration.json === context.json,
+    superseded: ({ context, event }) =>
+      event.type === 'register' && event.registration.registeredAt <= context.registeredAt,
     proofFails: ({ event }) => event.type === 'remove' && !event.signatureValid,
     replayed: ({ event }) => event.type === 'remove' && event.replayed,
     pastExpiry: ({ context, event }) => event.type === 'evict' && context.expiresAt <= event.at,
@@ -62,47 +81,78 @@ function refuse(refusal: AgentRegistrationRefusal) {
   return machine.emit({ type: 'refused', refusal });
 }
 
-const register = [
+const registerChecks = [
   { guard: 'noActiveCertificate' as const, actions: refuse('node_has_no_active_certificate') },
   { guard: 'keyCompromised' as const, actions: refuse('node_key_revoked') },
   { guard: 'signatureFails' as const, actions: refuse('invalid_agent_signature') },
-  {
-    target: 'registered',
-    actions: [
-      machine.assign(({ event }) => (event.type === 'register' ? event.registration : {})),
-      machine.emit({ type: 'registered' }),
-    ],
-  },
 ];
+
+const accept = {
+  target: 'registered',
+  actions: [
+    machine.assign(({ context, event }) =>
+      event.type === 'register'
+        ? {
+            ...event.registration,
+            heldUntil: Math.max(heldUntil(context), event.registration.expiresAt),
+          }
+        : {},
+    ),
+    machine.emit({ type: 'registered' }),
+  ],
+};
+
+const refuseSuperseded = {
+  guard: 'superseded' as const,
+  actions: refuse('descriptor_superseded'),
+};
 
 const refuseProof = { guard: 'proofFails' as const, actions: refuse('invalid_agent_signature') };
 
-/** A registration that has ended leaves only its key behind. */
-const forget = machine.assign(() => none);
+/** Registrations stored by earlier versions have no such member. */
+function heldUntil(context: Partial<AgentRegistration>): number {
+  return context.heldUntil ?? context.expiresAt ?? 0;
+}
 
-const gone = {
-  on: { register, remove: [refuseProof, { actions: refuse('agent_not_registered') }] },
-};
+/** What has ended leaves its key, and what it takes to refuse its descriptors. */
+const end = machine.assign(({ context, event }) => {
+  const endedAt =
+    event.type === 'remove' ? event.signedAt : event.type === 'certificate_revoked' ? event.at : 0;
+  return {
+    ...none,
+    registeredAt: Math.max(context.registeredAt, endedAt),
+    expiresAt: heldUntil(context),
+    heldUntil: heldUntil(context),
+  };
+});
+
+const remove = [refuseProof, { actions: refuse('agent_not_registered') }];
+const gone = { on: { register: [...registerChecks, refuseSuperseded, accept], remove } };
 
 export const agentRegistrationMachine = machine.createMachine({
   id: 'agent-registration',
   initial: 'absent',
   context: none,
   states: {
-    absent: gone,
+    absent: { on: { register: [...registerChecks, accept], remove } },
     registered: {
       on: {
-        register,
+        register: [
+          ...registerChecks,
+          { guard: 'repeated', actions: emit({ type: 'unchanged' }) },
+          refuseSuperseded,
+          accept,
+        ],
         remove: [
           refuseProof,
           { guard: 'replayed', actions: refuse('invalid_agent_signature') },
-          { target: 'removed', actions: [forget, emit({ type: 'removed' })] },
+          { target: 'removed', actions: [end, emit({ type: 'removed' })] },
         ],
         evict: [
-          { guard: 'pastExpiry', target: 'evicted', actions: [forget, emit({ type: 'evicted' })] },
+          { guard: 'pastExpiry', target: 'evicted', actions: [end, emit({ type: 'evicted' })] },
           { actions: emit({ type: 'current' }) },
         ],
-        certificate_revoked: { target: 'evicted', actions: [forget, emit({ type: 'evicted' })] },
+        certificate_revoked: { target: 'evicted', actions: [end, emit({ type: 'evicted' })] },
       },
     },
     removed: gone,

@@ -66,6 +66,11 @@ export const REFUSALS = {
     'The body is not a valid agent descriptor',
   ),
   descriptor_expired: entry(400, 'descriptor_expired', 'The descriptor is not valid at this time'),
+  descriptor_superseded: entry(
+    400,
+    'descriptor_expired',
+    'A descriptor of this key that is as new, or its removal, is known already',
+  ),
   descriptor_network_mismatch: entry(
     400,
     'descriptor_network_mismatch',

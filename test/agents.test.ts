@@ -145,6 +145,7 @@ test('a refresh may shorten the registration, and the shorter time counts', asyn
   await using na = await startUnlimited();
   const node = await joinedNode(na);
   await register(na, describe(na, node.key, { lifetimeSeconds: 600 }));
+  na.clock.advance(SECOND);
   await register(na, describe(na, node.key, { lifetimeSeconds: 60 }));
   na.clock.advance(MINUTE);
   assert.equal((await get(na, '/agents')).body.count, 0);
@@ -162,11 +163,92 @@ test('one of several signatures is enough, in whatever place', async () => {
     [newKey(), node.key],
     [...strangers, node.key],
   ]) {
+    na.clock.advance(SECOND);
     const descriptor = signedBy(members(na, node.key), ...keys);
     assert.equal(outcome(await register(na, descriptor)), '200');
   }
   const late = signedBy(members(na, node.key), ...strangers, newKey(), node.key);
   assert.equal(outcome(await register(na, late)), '401 invalid_signature', 'the 17th is not tried');
+});
+
+test('B3: a descriptor that was read here and is posted again takes nothing back', async () => {
+  await using na = await startUnlimited();
+  const node = await joinedNode(na);
+  const first = describe(na, node.key, { agent_id: 'at the old address' });
+  assert.equal(outcome(await register(na, first)), '200');
+  const served = (await get(na, pathOf(node.key))).body;
+  na.clock.advance(MINUTE);
+  const second = describe(na, node.key, { agent_id: 'at the new address' });
+  assert.equal(outcome(await register(na, second)), '200');
+  const refused = await register(na, served);
+  assert.equal(outcome(refused), '400 descriptor_expired');
+  assert.match(refused.body.error.message, /known already/);
+  assert.deepEqual((await get(na, pathOf(node.key))).body, second);
+  await using again = await na.restart();
+  assert.equal(outcome(await register(again, served)), '400 descriptor_expired');
+  assert.deepEqual((await get(again, pathOf(node.key))).body, second);
+});
+
+test('B3: nor does it bring back an agent that its node has removed', async () => {
+  await using na = await startUnlimited();
+  const node = await registeredNode(na);
+  const served = (await get(na, pathOf(node.key))).body;
+  na.clock.advance(MINUTE);
+  const unsent = describe(na, node.key);
+  na.clock.advance(MINUTE);
+  assert.equal(outcome(await remove(na, node.key, envelopeOf(na, node.key))), '200');
+  await using again = await na.restart();
+  for (const descriptor of [served, unsent]) {
+    assert.equal(outcome(await register(again, descriptor)), '400 descriptor_expired');
+  }
+  assert.equal((await get(again, '/agents')).body.count, 0);
+  na.clock.advance(1);
+  assert.equal(outcome(await register(again, describe(again, node.key))), '200');
+});
+
+test('B3: nor one whose certificate was revoked, once its node has enrolled again', async () => {
+  await using na = await startUnlimited();
+  const node = await registeredNode(na);
+  const served = (await get(na, pathOf(node.key))).body;
+  na.clock.advance(SECOND);
+  await revokeCertificate(na, node.certId, 'superseded');
+  await joinedKey(na, node.key);
+  assert.equal(outcome(await register(na, served)), '400 descriptor_expired');
+  na.clock.advance(SECOND);
+  assert.equal(outcome(await register(na, describe(na, node.key))), '200');
+});
+
+test('B3: a long descriptor stays refused after a shorter one that replaced it has expired', async () => {
+  await using na = await startUnlimited();
+  const node = await registeredNode(na, { lifetimeSeconds: 3600 });
+  const served = (await get(na, pathOf(node.key))).body;
+  na.clock.advance(SECOND);
+  await register(na, describe(na, node.key, { lifetimeSeconds: 60 }));
+  na.clock.advance(2 * MINUTE);
+  await na.flush();
+  assert.equal((await get(na, '/agents')).body.count, 0);
+  assert.equal(outcome(await register(na, served)), '400 descriptor_expired');
+});
+
+test('B3: the registration that stands, sent once more, is answered and changes nothing', async () => {
+  await using na = await startUnlimited();
+  const node = await joinedNode(na);
+  const descriptor = describe(na, node.key);
+  const answers = [await register(na, descriptor), await register(na, descriptor)];
+  assert.deepEqual(answers.map(outcome), ['200', '200']);
+  assert.equal(answers[1]?.text, answers[0]?.text);
+  assert.equal(audited(na, 'agent_registered').length, 1);
+});
+
+test('B3: an envelope that found nothing to remove is used up', async () => {
+  await using na = await startUnlimited();
+  const node = await joinedNode(na);
+  const envelope = envelopeOf(na, node.key);
+  assert.equal(outcome(await remove(na, node.key, envelope)), '404 agent_not_registered');
+  await register(na, describe(na, node.key));
+  await using again = await na.restart();
+  assert.equal(outcome(await remove(again, node.key, envelope)), '401 invalid_signature');
+  assert.equal((await get(again, '/agents')).body.count, 1);
 });
 
 test('a descriptor without upper bound on its lifetime is taken', async () => {
@@ -184,7 +266,10 @@ test('two parallel registrations of one node leave one', async () => {
     describe(na, node.key, { capabilities: [`tag-${n}`] }),
   );
   const answers = await Promise.all(descriptors.map((descriptor) => register(na, descriptor)));
-  assert.deepEqual(new Set(answers.map(outcome)), new Set(['200']));
+  assert.deepEqual(answers.map(outcome).sort(), [
+    '200',
+    ...Array(19).fill('400 descriptor_expired'),
+  ]);
   assert.equal((await get(na, '/agents')).body.count, 1);
   const counts = await Promise.all(descriptors.map((_, n) => countOf(na, `tag-${n}`)));
   assert.equal(counts.filter((count) => count === 1).length, 1);
@@ -745,6 +830,7 @@ test('signed_at is signed as it is written, in every spelling', async (t) => {
   const node = await joinedNode(na);
   for (const [name, signedAt] of timestampSpellings(na.clock.now())) {
     await t.test(name, async () => {
+      na.clock.advance(SECOND);
       await register(na, describe(na, node.key));
       const envelope = signDeleteEnvelope(node.key, signedAt);
       assert.equal(outcome(await remove(na, node.key, envelope)), '200');
@@ -907,6 +993,7 @@ test('a recorded envelope cannot remove a later registration, also after a resta
   const envelope = envelopeOf(na, node.key);
   assert.equal(outcome(await remove(na, node.key, envelope)), '200');
   assert.equal(outcome(await remove(na, node.key, envelope)), '404 agent_not_registered');
+  na.clock.advance(SECOND);
   await register(na, describe(na, node.key));
   assert.equal(outcome(await remove(na, node.key, envelope)), '401 invalid_signature');
   assert.equal(outcome(await get(na, pathOf(node.key))), '200');
@@ -949,6 +1036,7 @@ test('the proof header removes a registration without an envelope, and no body s
     ['an envelope that would be refused', '{"version":"v9","signature":"!","signed_at":"never"}'],
   ] as const) {
     await t.test(name, async () => {
+      na.clock.advance(SECOND);
       await register(na, describe(na, node.key));
       const answer = await removeByHeader(na, node.key, { bodyText });
       assert.equal(outcome(answer), '200');
@@ -962,6 +1050,7 @@ test('the proof header signs the path as it is decoded', async () => {
   await using na = await startUnlimited();
   const key = await joinedKey(na, misspellableKey());
   for (const requestPath of [pathOf(key), `/agents/${key.publicKey}`]) {
+    na.clock.advance(SECOND);
     await register(na, describe(na, key));
     assert.equal(outcome(await removeByHeader(na, key, { requestPath })), '200');
   }
@@ -980,6 +1069,7 @@ test('when the proof header is there it decides alone: a valid envelope does not
   const scope = `node:${node.key.publicKey}`;
   const used = freshNonce();
   assert.equal(outcome(await removeByHeader(na, node.key, { nonce: used })), '200');
+  na.clock.advance(SECOND);
   await register(na, describe(na, node.key));
   const bodyText = jsonText(envelopeOf(na, node.key));
   const late = formatInstant(na.clock.now() - 5 * MINUTE - 1);
@@ -1080,6 +1170,7 @@ test('any certificate of the key evicts, and the other one lets the node registe
   await register(na, describe(na, node.key));
   await revokeCertificate(na, node.certId, 'superseded');
   assert.equal(outcome(await get(na, pathOf(node.key))), '404 agent_not_registered');
+  na.clock.advance(SECOND);
   assert.equal(outcome(await register(na, describe(na, node.key))), '200');
   await revokeCertificate(na, renewal.body.cert_id, 'unspecified');
   assert.equal((await get(na, '/agents')).body.count, 0);

@@ -42,6 +42,7 @@ interface Row {
 
 const NOW = Date.UTC(2026, 2, 1, 10);
 const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
 
 /** How often each state took each event in the tables below: `machine state event`. */
 const rowsOf = new Map<string, number>();
@@ -744,12 +745,26 @@ const registration: AgentRegistration = {
   capabilities: ['llm:chat'],
   registeredAt: NOW - HOUR,
   expiresAt: NOW,
+  heldUntil: NOW + DAY,
 };
 const registered = { value: 'registered', context: registration };
-const forgotten = { json: '', capabilities: [], registeredAt: 0, expiresAt: 0 };
-const removed = { value: 'removed', context: forgotten };
-const evicted = { value: 'evicted', context: forgotten };
-const refreshed = { ...registration, json: '{"agent_id":"a-2"}', expiresAt: NOW + HOUR };
+/** What is left of it: nothing as old is accepted, for as long as an accepted descriptor is valid. */
+const leftOver = {
+  json: '',
+  capabilities: [],
+  registeredAt: registration.registeredAt,
+  expiresAt: NOW + DAY,
+  heldUntil: NOW + DAY,
+};
+const removed = { value: 'removed', context: leftOver };
+const evicted = { value: 'evicted', context: leftOver };
+const { heldUntil: _, ...standing } = registration;
+const refreshed = {
+  ...standing,
+  json: '{"agent_id":"a-2"}',
+  registeredAt: NOW - HOUR + 1,
+  expiresAt: NOW + HOUR,
+};
 const register = {
   type: 'register',
   registration: refreshed,
@@ -757,8 +772,16 @@ const register = {
   keyCompromised: false,
   signatureValid: true,
 } as const;
-const removeAgent = { type: 'remove', signatureValid: true, replayed: false } as const;
-const isGone = (value: string) => ({ value, facts: forgotten });
+const removeAgent = {
+  type: 'remove',
+  signedAt: NOW - HOUR,
+  signatureValid: true,
+  replayed: false,
+} as const;
+const isGone = (value: string, registeredAt = registration.registeredAt) => ({
+  value,
+  facts: { ...leftOver, registeredAt },
+});
 
 testTable(agentRegistrationMachine, [
   ...[undefined, registered, removed, evicted].flatMap((from): Row[] => {
@@ -770,7 +793,10 @@ testTable(agentRegistrationMachine, [
         ...row,
         event: register,
         emits: ['registered'],
-        to: { value: 'registered', facts: refreshed },
+        to: {
+          value: 'registered',
+          facts: { ...refreshed, heldUntil: from === undefined ? NOW + HOUR : NOW + DAY },
+        },
       },
       {
         name: `${when}, a node without active certificate is refused before anything else`,
@@ -817,12 +843,42 @@ testTable(agentRegistrationMachine, [
       emits: ['agent_not_registered'],
     },
   ]),
+  ...[registered, removed, evicted].flatMap((from): Row[] =>
+    [0, -1].map((age) => ({
+      name: `${from.value}, a descriptor that is not newer is refused (${age})`,
+      from,
+      event: {
+        ...register,
+        registration: { ...refreshed, registeredAt: registration.registeredAt + age },
+      },
+      emits: ['descriptor_superseded'],
+    })),
+  ),
   {
-    name: 'removed by its node, only the key is left of it',
+    name: 'a descriptor that is not newer is refused after its signature',
+    from: registered,
+    event: { ...register, registration: standing, signatureValid: false },
+    emits: ['invalid_agent_signature'],
+  },
+  {
+    name: 'the very descriptor that stands changes nothing',
+    from: registered,
+    event: { ...register, registration: standing },
+    emits: ['unchanged'],
+  },
+  {
+    name: 'removed by its node, it leaves what it takes to refuse its descriptors',
     from: registered,
     event: removeAgent,
     emits: ['removed'],
     to: isGone('removed'),
+  },
+  {
+    name: 'removed later, it leaves the instant of the removal',
+    from: registered,
+    event: { ...removeAgent, signedAt: NOW },
+    emits: ['removed'],
+    to: isGone('removed', NOW),
   },
   {
     name: 'an envelope that was used before does not remove a later registration',
@@ -846,9 +902,9 @@ testTable(agentRegistrationMachine, [
   {
     name: 'it ends with the revocation of the certificate',
     from: registered,
-    event: { type: 'certificate_revoked' },
+    event: { type: 'certificate_revoked', at: NOW },
     emits: ['evicted'],
-    to: isGone('evicted'),
+    to: isGone('evicted', NOW),
   },
 ]);
 

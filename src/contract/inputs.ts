@@ -51,7 +51,12 @@ export interface RemoveAgent {
   /** The proof header, which stands in for an envelope. */
   readonly node: NodeClaim | null;
   /** The signed envelope; null when the proof header was sent. */
-  readonly envelope: { readonly signature: string; readonly valid: boolean } | null;
+  readonly envelope: {
+    readonly signature: string;
+    /** Milliseconds since the epoch. */
+    readonly signedAt: number;
+    readonly valid: boolean;
+  } | null;
   readonly remoteAddr: string;
 }
 

@@ -34,13 +34,15 @@ export const agentRoutes: readonly RouteEntry[] = [
     proof: { ...BODY_KEY_PROOF, form: 'header if sent' },
     maxBodyBytes: MAX_DESCRIPTOR_BODY,
     summary: 'Register or refresh an agent',
-    description: 'The descriptor is verified against the public key inside it.',
+    description:
+      'The descriptor is verified against the public key inside it, and must be newer than the last one of its key.',
     body: AgentDescriptor,
     answer: Type.Object({ status: Type.Literal('registered'), expires_at: Timestamp }),
     refusals: [
       'invalid_agent_descriptor',
       'descriptor_signature_required',
       'descriptor_expired',
+      'descriptor_superseded',
       'descriptor_network_mismatch',
       'node_has_no_active_certificate',
       'node_key_revoked',
@@ -141,29 +143,30 @@ function removeByHeader(request: RouteRequest, edge: Edge): Reply | Promise<Repl
 
 function removeByEnvelope(request: RouteRequest, edge: Edge): Reply | Promise<Reply> {
   const nodePublicKey = keyOf(request);
-  const { signature, signedAt } = checkedEnvelope(request, edge);
+  const { signature, signedAtText, signedAt } = checkedEnvelope(request, edge);
   // Both values verbatim: the text is signed as it was sent (wire rules 3.2).
-  const text = `delete-agent|v1|${nodePublicKey}|${signedAt}`;
+  const text = `delete-agent|v1|${nodePublicKey}|${signedAtText}`;
   const valid = verifySignature(nodePublicKey, text, signature);
-  const envelope = { signature, valid };
+  const envelope = { signature, signedAt, valid };
   const command = { nodePublicKey, node: null, envelope, remoteAddr: request.remoteAddr };
   return withAnswer(edge.call('removeAgent', command), answerReply);
 }
 
 function checkedEnvelope({ body, now }: RouteRequest, edge: Edge) {
-  const { version, signature, signed_at: signedAt } = body;
+  const { version, signature, signed_at: signedAtText } = body;
   if (typeof signature !== 'string' || signature === '') {
     throw new Refusal('delete_signature_required');
   }
-  if (signedAt === undefined || signedAt === null || signedAt === '') {
+  if (signedAtText === undefined || signedAtText === null || signedAtText === '') {
     throw new Refusal('delete_signature_required');
   }
   if (version !== undefined && version !== 'v1') throw new Refusal('invalid_delete_version');
-  if (typeof signedAt !== 'string') throw new Refusal('invalid_signed_at');
-  const { verdict } = judgeTimestamp(signedAt, now, edge.settings.nodeAuth.toleranceMs);
+  if (typeof signedAtText !== 'string') throw new Refusal('invalid_signed_at');
+  const { toleranceMs } = edge.settings.nodeAuth;
+  const { verdict, signedAt } = judgeTimestamp(signedAtText, now, toleranceMs);
   if (verdict === 'invalid_timestamp') throw new Refusal('invalid_signed_at');
   if (verdict === 'stale_timestamp') throw new Refusal('signed_at_outside_window');
-  return { signature, signedAt };
+  return { signature, signedAtText, signedAt };
 }
 
 /** The rest of the path, keys with slashes included; one trailing slash is ignored. */

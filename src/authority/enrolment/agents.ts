@@ -12,45 +12,53 @@ import type { UnitOfWork } from '../engine/unit-of-work.ts';
 export const registerAgent: Handler<'registerAgent'> = (na, unit, given) => {
   const { descriptor, signatureValid, remoteAddr } = given;
   const key = descriptor.node_public_key;
-  const refused = refusalIn<AgentRegistrationRefusal>(
-    unit.send('agent-registration', key, {
-      type: 'register',
-      registration: {
-        json: canonicalJson(descriptor),
-        capabilities: descriptor.capabilities,
-        registeredAt: instantOf(descriptor.registered_at),
-        expiresAt: instantOf(descriptor.expires_at),
-      },
-      hasActiveCertificate: na.certificates.hasActive(key, unit.at),
-      keyCompromised: na.revocations.isCompromised(key),
-      signatureValid,
-    }),
-  );
-  if (refused !== null) throw new Refusal(refused.refusal);
-  unit.audit('agent_registered', {
-    agent_id: descriptor.agent_id,
-    node_public_key: key,
-    remote_addr: remoteAddr,
+  const emitted = unit.send('agent-registration', key, {
+    type: 'register',
+    registration: {
+      json: canonicalJson(descriptor),
+      capabilities: descriptor.capabilities,
+      registeredAt: instantOf(descriptor.registered_at),
+      expiresAt: instantOf(descriptor.expires_at),
+    },
+    hasActiveCertificate: na.certificates.hasActive(key, unit.at),
+    keyCompromised: na.revocations.isCompromised(key),
+    signatureValid,
   });
+  const refused = refusalIn<AgentRegistrationRefusal>(emitted);
+  if (refused !== null) throw new Refusal(refused.refusal);
+  // The very registration that stands, sent again because its answer was lost, or by anyone.
+  if (emitted.some(({ type }) => type === 'unchanged')) unit.awaitEarlierCommits();
+  else {
+    unit.audit('agent_registered', {
+      agent_id: descriptor.agent_id,
+      node_public_key: key,
+      remote_addr: remoteAddr,
+    });
+  }
   return { status: 'registered', expires_at: descriptor.expires_at };
 };
 
-/** Each envelope works once, so that a recorded one cannot remove a later registration. */
+/**
+ * Each envelope is good for one request, whatever its answer, so that a recorded one cannot remove a later
+ * registration.
+ */
 export const removeAgent: Handler<'removeAgent'> = (na, unit, given) => {
-  const { nodePublicKey: key, envelope, remoteAddr } = given;
+  const { nodePublicKey: key, node, envelope, remoteAddr } = given;
   const scope = `agent-delete:${key}`;
   // Base64 of a signature has one spelling here, but a digest keeps the ledger's entries short.
   const digest = envelope === null ? '' : digestOf(envelope.signature);
+  const replayed = digest !== '' && na.nonces.isSpent(scope, digest);
   evictExpired(unit, key);
   const refused = refusalIn<AgentRegistrationRefusal>(
     unit.send('agent-registration', key, {
       type: 'remove',
+      signedAt: envelope?.signedAt ?? node?.signedAt ?? unit.at,
       signatureValid: envelope === null || envelope.valid,
-      replayed: digest !== '' && na.nonces.isSpent(scope, digest),
+      replayed,
     }),
   );
+  if (envelope?.valid && !replayed) unit.spend(na.nonces.spend(scope, digest, unit.at));
   if (refused !== null) throw new Refusal(refused.refusal);
-  if (digest !== '') unit.spend(na.nonces.spend(scope, digest, unit.at));
   unit.audit('agent_deregistered', { node_public_key: key, remote_addr: remoteAddr });
   return { status: 'deregistered' };
 };

@@ -37,5 +37,8 @@ export const revokeCertificate: Handler<'revokeCertificate'> = (
 /** A node whose certificate is revoked, for whatever reason, is no longer offered to its peers. */
 function evictAgentOf(unit: UnitOfWork, nodePublicKey: string): void {
   if (unit.current('agent-registration', nodePublicKey)?.value !== 'registered') return;
-  unit.send('agent-registration', nodePublicKey, { type: 'certificate_revoked' });
+  unit.send('agent-registration', nodePublicKey, {
+    type: 'certificate_revoked',
+    at: unit.at,
+  });
 }
