@@ -8,11 +8,7 @@ import type { AgentRegistration } from '../machines/agent-registration.ts';
 import { type Certificate, UNTOUCHED } from '../machines/certificate.ts';
 import type { Crl } from '../machines/crl.ts';
 import type { Invite } from '../machines/invite.ts';
-import { toSubject } from '../src/authority/engine/subjects.ts';
-import {
-  createRevocationLog,
-  type RevocationLog,
-} from '../src/authority/publication/revocation-log.ts';
+import { createCrlDigest, crlEntry } from '../src/authority/publication/crl.ts';
 import { initNetwork } from '../src/cli/init-network.ts';
 import { wholeNumber } from '../src/cli/options.ts';
 import { sha256Hex } from '../src/crypto/digest.ts';
@@ -51,13 +47,15 @@ export async function seed(
   });
   const store = openLmdbStore(dataDir);
   const { nodes, invites, agents } = counts;
-  const revocations = createRevocationLog(issuer);
+  const digest = createCrlDigest(issuer);
   await writeAll('certificates', nodes, (index) => {
     const write = certificate(index, counts, now);
-    revocations.follow('certificate', write.id, toSubject(write));
+    const { revokedAt, revocationReason } = write.snapshot.context as Certificate;
+    if (revokedAt !== null)
+      digest.add(crlEntry(issuer, write.id, revokedAt, revocationReason ?? ''));
     return write;
   });
-  await store.commit(unitOf(revocationList(issuer, revocations, now)));
+  await store.commit(unitOf(revocationList(counts.revoked, digest.value([]), now)));
   await writeAll('invites', invites, () => invite(now));
   await writeAll('agents', agents, (index) => agent(index, agents, now));
   await store.close();
@@ -114,13 +112,13 @@ function certificate(index: number, { revoked }: SeedCounts, now: number): Subje
 }
 
 /** The version of the list that holds all of them. */
-function revocationList(issuer: string, revocations: RevocationLog, now: number): SubjectWrite {
+function revocationList(sequence: number, digest: string, now: number): SubjectWrite {
   const context: Crl = {
-    sequence: revocations.count(),
+    sequence,
     crlId: systemRuntime.uuid(),
     issuedAt: now,
     nextUpdate: now + 24 * HOUR,
-    digest: sha256Hex(`${issuer}\n${revocations.entriesText()}`),
+    digest,
   };
   return created('crl', 'certificates', 'current', context);
 }

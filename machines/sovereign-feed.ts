@@ -1,41 +1,24 @@
 /**
- * Our own revocation feed as a sequence of signed versions (wire rules 4.14, G24): one more for each
- * newly revoked attestation of the issuer. Its entries are the revoked attestations themselves.
+ * A revocation feed that we sign (wire rules 4.14, G24): its entries are the attestations of one issuer that
+ * were revoked here.
  */
-import { setup } from 'xstate';
+import { type SequenceEvent, type SequenceVersion, sequenceMachine } from './signed-sequence.ts';
 
-export interface SovereignFeed {
+export interface SovereignFeed extends SequenceVersion {
   readonly issuer: string;
-  readonly sequence: number;
   readonly feedId: string;
-  /** Milliseconds since the epoch. */
-  readonly issuedAt: number;
-  /** Hex SHA-256 of the signed text, so that a rebuilt feed can be checked against it. */
-  readonly digest: string;
 }
 
-export type SovereignFeedEvent = { readonly type: 'publish'; readonly version: SovereignFeed };
+export type SovereignFeedEvent = SequenceEvent<SovereignFeed>;
 
-const machine = setup({
-  types: {} as {
-    context: SovereignFeed;
-    events: SovereignFeedEvent;
-    emitted: { readonly type: 'published' };
-  },
-  guards: {
-    followsTheLast: ({ context, event }) => event.version.sequence === context.sequence + 1,
-  },
-});
+/** Gateways refuse a feed that is older than a day. */
+const HALF_DAY = 12 * 3_600_000;
 
-const publish = {
-  guard: 'followsTheLast' as const,
-  target: 'published',
-  actions: [machine.assign(({ event }) => event.version), machine.emit({ type: 'published' })],
-};
-
-export const sovereignFeedMachine = machine.createMachine({
+export const sovereignFeedMachine = sequenceMachine<SovereignFeed>({
   id: 'sovereign-feed',
-  initial: 'absent',
-  context: { issuer: '', sequence: 0, feedId: '', issuedAt: 0, digest: '' },
-  states: { absent: { on: { publish } }, published: { on: { publish } } },
+  none: { issuer: '', sequence: -1, feedId: '', issuedAt: 0, digest: '' },
+  // Our own feed begins empty, with 0; that of another issuer with the first attestation revoked.
+  firsts: [0, 1],
+  published: 'published',
+  halfOver: ({ issuedAt }) => issuedAt + HALF_DAY,
 });

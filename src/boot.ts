@@ -1,7 +1,7 @@
 /** The composition root: wires store, authority and edges once, and takes them down again in order. */
 
 import { type OpenAuthority, openAuthority } from './authority/open.ts';
-import { CRL_THREAD_FROM } from './authority/publication/crl-publisher.ts';
+import { LIST_THREAD_FROM } from './authority/publication/list-renderer.ts';
 import { createClock } from './clock.ts';
 import type { Config } from './config/load.ts';
 import { publishedDocument } from './contract/documents.ts';
@@ -29,8 +29,8 @@ import { ROUTES } from './routes/table.ts';
 import { type ManualTime, type Runtime, timeOf } from './runtime.ts';
 import { openLmdbStore } from './store/lmdb.ts';
 import type { Store } from './store/store.ts';
-import { type CrlThreadIdentity, startCrlThread } from './threads/crl-thread.ts';
 import { type EdgeHost, type EdgeThread, serveOnThreads } from './threads/edge-threads.ts';
+import { type ListThreadIdentity, startListThread } from './threads/list-thread.ts';
 import type { CommandReference } from './views/command-reference.ts';
 
 export interface Surroundings {
@@ -44,8 +44,8 @@ export interface Surroundings {
   /** The command line, for the page that tells of it. */
   readonly commands: CommandReference;
   startThread(onFailure: (cause: unknown) => void): EdgeThread;
-  /** Revocation lists of so many entries are made on a thread of their own; null for the usual number. */
-  readonly crlThreadFrom: number | null;
+  /** Signed lists of so many entries are made on a thread of their own; null for the usual number. */
+  readonly listThreadFrom: number | null;
   /** Called when memory and disk can no longer agree: the process has to end, and not with 0. */
   readonly onFatal: (cause: unknown) => void;
 }
@@ -57,6 +57,8 @@ export interface RunningAuthority {
   flush(): Promise<void>;
   /** Compares the clocks now instead of at the next interval. */
   checkClock(): Promise<void>;
+  /** Issues signed lists again whose time is half over, now instead of at the next interval. */
+  renewLists(): Promise<void>;
   /** Runs a trust cycle now instead of at the next interval. */
   runTrustCycle(): Promise<void>;
   /** Resolves when everything that the edges have told so far is here, log lines above all. */
@@ -132,12 +134,10 @@ export async function startAuthority(
     log: (event, details) => logAudit(logger, metrics, event, details),
     countRefusal: metrics.refused,
     fatal,
-    crlThreading: {
-      from: surroundings.crlThreadFrom ?? CRL_THREAD_FROM,
+    listThreading: {
+      from: surroundings.listThreadFrom ?? LIST_THREAD_FROM,
       startThread: () =>
-        startCrlThread(crlThreadIdentity(config), (cause) =>
-          fatal('revocation list thread', cause),
-        ),
+        startListThread(listThreadIdentity(config), (cause) => fatal('signed list thread', cause)),
       edgesCaughtUp,
     },
   }).catch(async (cause) => {
@@ -168,6 +168,7 @@ export async function startAuthority(
     clock.check();
     metrics.clockSkewed(clock.skew());
   });
+  const renewing = background.start('list_renewal', LIST_RENEWAL_MS, authority.renewLists);
   background.start('live_refresh', LIVE_REFRESH_MS, () => refreshLivePages(host));
   const runTrustCycle = async () => void (await authority.call('runTrustCycle', null));
   if (config.trustCycle !== null) {
@@ -180,6 +181,7 @@ export async function startAuthority(
     logger,
     flush: flushing.runNow,
     checkClock: checkingClock.runNow,
+    renewLists: renewing.runNow,
     runTrustCycle,
     settle: opened.settle,
     fatal,
@@ -191,6 +193,9 @@ export async function startAuthority(
     },
   };
 }
+
+/** How often lists are looked at; one that is half a day old is issued again. */
+const LIST_RENEWAL_MS = 60_000;
 
 /** Live pages change at most this often. */
 const LIVE_REFRESH_MS = 500;
@@ -296,7 +301,7 @@ async function openFrontHere(
 /** Edges may be there already, but cannot be asked yet. */
 const NEVER = new Promise<void>(() => undefined);
 
-function crlThreadIdentity({ signer, signingSeed, keyId }: Config): CrlThreadIdentity {
+function listThreadIdentity({ signer, signingSeed, keyId }: Config): ListThreadIdentity {
   return { seed: signingSeed(), publicKey: signer.publicKey, keyId };
 }
 

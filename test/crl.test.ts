@@ -1,21 +1,25 @@
-/** Long revocation lists are made on a thread of their own; here lists of a few entries count as long. */
+/** Long lists are made on a thread of their own; here lists of a few entries count as long. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { suite, test } from 'node:test';
-import type { Certificate } from '../machines/certificate.ts';
 import {
-  type CrlThreading,
-  createCrlPublisher,
-} from '../src/authority/publication/crl-publisher.ts';
-import { createRevocationLog } from '../src/authority/publication/revocation-log.ts';
+  LIST_PERIOD,
+  type ListEntry,
+  type ListForm,
+  type ListHead,
+} from '../src/authority/publication/list-document.ts';
+import {
+  createListRenderer,
+  createListThreads,
+  type ListThreading,
+} from '../src/authority/publication/list-renderer.ts';
 import { verifyText } from '../src/client/keys.ts';
 import type { PublishedDocument } from '../src/contract/documents.ts';
-import { createDocumentCache, createDocumentPublisher } from '../src/contract/publications.ts';
 import { longTextSignerFromSeed, signerFromSeed } from '../src/crypto/ed25519.ts';
 import { parseJsonBytes } from '../src/json/bytes.ts';
 import { canonicalJson } from '../src/json/write.ts';
 import { openLmdbStore } from '../src/store/lmdb.ts';
-import { startCrlThread } from '../src/threads/crl-thread.ts';
+import { startListThread } from '../src/threads/list-thread.ts';
 import { formatInstant } from '../src/timestamp.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR } from './support/clock.ts';
@@ -25,59 +29,55 @@ import { loadAll } from './support/stored.ts';
 const DAY = 24 * HOUR;
 const NOW = Date.parse('2026-01-01T00:00:00Z');
 
-/** A render of its own, with a list that grows by hand. */
-function pressOn(t: { after(end: () => Promise<void>): void }, seed: Buffer, how: Beside) {
-  const signer = signerFromSeed(seed);
-  const issuer = { ...signer, keyId: 'na-2026' };
-  const revocations = createRevocationLog(signer.publicKey);
-  const publisher = createDocumentPublisher();
-  const cache = createDocumentCache(publisher.versions);
-  publisher.follow(cache.take);
-  const identity = { seed, publicKey: signer.publicKey, keyId: issuer.keyId };
-  const beside: CrlThreading | undefined =
-    how === 'at once'
-      ? undefined
-      : {
-          from: 0,
-          startThread: () => startCrlThread(identity, failed),
-          edgesCaughtUp: how.edgesCaughtUp,
-        };
-  const render = createCrlPublisher({ issuer, revocations, publisher, beside });
-  t.after(() => render.close());
+/** A renderer of its own, with a list that grows by hand. */
+function rendererOf(
+  t: { after(end: () => Promise<void>): void },
+  form: ListForm,
+  seed: Buffer,
+  how: Beside,
+) {
+  const { publicKey, sign } = signerFromSeed(seed);
+  const keyId = form === 'feed' ? publicKey : 'na-2026';
+  const startThread = () => startListThread({ seed, publicKey, keyId }, failed);
+  const threading: ListThreading | null =
+    how === 'at once' ? null : { from: 0, startThread, edgesCaughtUp: how.edgesCaughtUp };
+  const threads = threading === null ? null : createListThreads(threading);
+  const shown: PublishedDocument[] = [];
+  const signer = { publicKey, keyId, sign };
+  const show = (document: PublishedDocument) => shown.push(document);
+  const renderer = createListRenderer({ form, signer, threads, show });
+  renderer.add([]);
+  t.after(async () => threads?.close());
   let sequence = 0;
   return {
-    render,
+    renderer,
     revoke(count: number): void {
+      const entries: ListEntry[] = [];
       for (let i = 0; i < count; i += 1) {
         sequence += 1;
-        revocations.follow('certificate', `certificate-${sequence}`, {
-          version: 1,
-          value: 'revoked',
-          context: {
-            ...({} as Certificate),
-            nodePublicKey: 'key',
-            revokedAt: NOW + sequence,
-            revocationReason: 'superseded',
-            crlSequence: sequence,
-          },
-        });
+        entries.push({ id: `id-${(sequence * 7919) % 10_007}`, text: entryText(form, sequence) });
       }
+      renderer.add(entries);
     },
     async publish(): Promise<PublishedDocument> {
-      const { length } = render.content();
-      const nextUpdate = NOW + DAY;
-      await render.publish({
-        sequence,
-        crlId: `id-${sequence}`,
-        issuedAt: NOW,
-        nextUpdate,
-        length,
-      });
-      const document = cache.get('crl');
+      await renderer.render(headOf(form, sequence));
+      const document = shown.at(-1);
       assert.ok(document);
       return document;
     },
   };
+}
+
+function entryText(form: ListForm, number: number): string {
+  const reason = number % 2 === 0 ? 'left' : 'Zürich ✓';
+  return canonicalJson(form === 'feed' ? reason : { certificate_id: `c-${number}`, reason });
+}
+
+function headOf(form: ListForm, sequence: number): ListHead {
+  const head = { sequence, issuedAt: NOW };
+  return form === 'crl'
+    ? { form, ...head, crlId: `id-${sequence}`, nextUpdate: NOW + DAY }
+    : { form, ...head, feedId: `id-${sequence}`, issuer: 'Zürich' };
 }
 
 type Beside = 'at once' | { readonly edgesCaughtUp: () => Promise<void> };
@@ -87,42 +87,48 @@ function failed(cause: unknown): never {
 }
 
 suite('the thread that makes long lists', () => {
-  test('makes the very bytes that are made at once, with the same validator', async (t) => {
-    const seed = randomBytes(32);
-    const here = pressOn(t, seed, 'at once');
-    const beside = pressOn(t, seed, { edgesCaughtUp: () => Promise.resolve() });
-    await beside.render.ready();
-    for (const more of [0, 1, 1, 2000, 3, 1]) {
-      here.revoke(more);
-      beside.revoke(more);
-      const [expected, made] = [await here.publish(), await beside.publish()];
-      assert.deepEqual(Buffer.from(made.bytes), Buffer.from(expected.bytes));
-      assert.equal(made.etag, expected.etag);
-      assert.equal(made.freshUntil, expected.freshUntil);
-      assert.deepEqual(beside.render.content(), here.render.content());
-    }
-  });
+  for (const form of ['crl', 'feed'] as const) {
+    test(`makes the very bytes of a ${form} that are made at once, with the same validator`, async (t) => {
+      const seed = randomBytes(32);
+      const here = rendererOf(t, form, seed, 'at once');
+      const beside = rendererOf(t, form, seed, { edgesCaughtUp: () => Promise.resolve() });
+      await beside.renderer.ready();
+      for (const more of [0, 1, 1, 2000, 3, 1]) {
+        here.revoke(more);
+        beside.revoke(more);
+        const [expected, made] = [await here.publish(), await beside.publish()];
+        assert.deepEqual(Buffer.from(made.bytes), Buffer.from(expected.bytes));
+        assert.equal(made.etag, expected.etag);
+        assert.equal(made.freshUntil, expected.freshUntil);
+        assert.equal(made.freshUntil, NOW + LIST_PERIOD / 2);
+      }
+    });
 
-  test('signs what canonical JSON makes of the list', async (t) => {
-    const seed = randomBytes(32);
-    const beside = pressOn(t, seed, { edgesCaughtUp: () => Promise.resolve() });
-    await beside.render.ready();
-    beside.revoke(5);
-    const { bytes } = await beside.publish();
-    const text = Buffer.from(bytes).toString('utf8');
-    const crl = JSON.parse(text);
-    assert.equal(canonicalJson(parseJsonBytes(Buffer.from(text))), text);
-    const signed = canonicalJson(crl, 'signatures');
-    const { publicKey } = signerFromSeed(seed);
-    assert.equal(verifyText(publicKey, signed, crl.signatures[0].sig), true);
-  });
+    test(`signs what canonical JSON makes of a ${form}`, async (t) => {
+      const seed = randomBytes(32);
+      const beside = rendererOf(t, form, seed, { edgesCaughtUp: () => Promise.resolve() });
+      await beside.renderer.ready();
+      beside.revoke(5);
+      const { bytes } = await beside.publish();
+      const text = Buffer.from(bytes).toString('utf8');
+      const list = JSON.parse(text);
+      assert.equal(canonicalJson(parseJsonBytes(Buffer.from(text))), text);
+      const signed = canonicalJson(list, 'signatures');
+      const { publicKey } = signerFromSeed(seed);
+      assert.equal(verifyText(publicKey, signed, list.signatures[0].sig), true);
+      if (form === 'feed') {
+        assert.deepEqual(list.revoked_attestation_ids, list.revoked_attestation_ids.toSorted());
+        assert.deepEqual(Object.keys(list.revocation_reasons), list.revoked_attestation_ids);
+      }
+    });
+  }
 
   test('never writes over a document that an edge may still be reading', async (t) => {
     let caughtUp: () => void = () => undefined;
-    const beside = pressOn(t, randomBytes(32), {
+    const beside = rendererOf(t, 'crl', randomBytes(32), {
       edgesCaughtUp: () => new Promise((resolve) => (caughtUp = resolve)),
     });
-    await beside.render.ready();
+    await beside.renderer.ready();
     beside.revoke(1);
     const first = await beside.publish();
     const kept = Buffer.from(first.bytes).toString('latin1');
@@ -146,11 +152,10 @@ suite('the thread that makes long lists', () => {
   test('tells when it fails', async () => {
     const identity = { seed: randomBytes(32), publicKey: '', keyId: '' };
     const problem = await new Promise<unknown>((resolve) => {
-      const thread = startCrlThread(identity, resolve);
-      const head = { sequence: 1, crlId: '', issuedAt: NOW, nextUpdate: NOW };
-      void thread.render({ ...head, length: 1 });
+      const thread = startListThread(identity, resolve);
+      void thread.open('feed').render(headOf('crl', 1));
     });
-    assert.match(String(problem), /names entries that are not there/);
+    assert.match(String(problem), /not that of a feed/);
   });
 
   test('signs as libsodium does', () => {
@@ -162,10 +167,10 @@ suite('the thread that makes long lists', () => {
 });
 
 suite('a long list', () => {
-  for (const crlThreadFrom of [0, 3]) {
-    const when = crlThreadFrom === 0 ? 'from the start' : 'once the list is long';
+  for (const listThreadFrom of [0, 3]) {
+    const when = listThreadFrom === 0 ? 'from the start' : 'once the list is long';
     test(`is current with each revocation, ${when}, and the same after a restart`, async () => {
-      await using na = await startTestAuthority({ crlThreadFrom });
+      await using na = await startTestAuthority({ listThreadFrom });
       const nodes = await joinMany(na, 8);
       for (const [index, node] of nodes.entries()) {
         const answer = await revoke(na, node);
@@ -181,7 +186,7 @@ suite('a long list', () => {
   }
 
   test('is at least as new as each of 60 revocations at once when that is acknowledged', async () => {
-    await using na = await startTestAuthority({ crlThreadFrom: 0 });
+    await using na = await startTestAuthority({ listThreadFrom: 0 });
     const nodes = await joinMany(na, 60);
     const seen = new Map<number, string>();
     const answers = await Promise.all(
@@ -208,7 +213,7 @@ suite('a long list', () => {
   });
 
   test('is there when a revocation that came before is repeated', async () => {
-    await using na = await startTestAuthority({ crlThreadFrom: 0 });
+    await using na = await startTestAuthority({ listThreadFrom: 0 });
     const node = await joinedNode(na);
     const answers = Array.from({ length: 10 }, async () => {
       const { body } = await revoke(na, node);
@@ -218,12 +223,12 @@ suite('a long list', () => {
     await Promise.all(answers);
   });
 
-  test('is re-issued once when next_update has come, however many ask', async () => {
-    await using na = await startTestAuthority({ crlThreadFrom: 0 });
+  test('is re-issued once when half its time is over, however many ask', async () => {
+    await using na = await startTestAuthority({ listThreadFrom: 0 });
     const nodes = await joinMany(na, 3);
     for (const node of nodes) await revoke(na, node);
     const before = (await get(na, '/crl')).body;
-    na.clock.advance(DAY);
+    na.clock.advance(DAY / 2);
     const reads = await Promise.all(Array.from({ length: 20 }, () => get(na, '/crl')));
     const [first] = reads;
     for (const { text } of reads) assert.equal(text, first?.text);
@@ -233,7 +238,7 @@ suite('a long list', () => {
   });
 
   test('keeps what was acknowledged when the authority stops at work', async () => {
-    await using na = await startTestAuthority({ crlThreadFrom: 0 });
+    await using na = await startTestAuthority({ listThreadFrom: 0 });
     const nodes = await joinMany(na, 30);
     const acknowledged: string[] = [];
     const revocations = nodes.map(async (node) => {
@@ -253,10 +258,10 @@ suite('a long list', () => {
     assert.equal((await get(third, '/crl')).text, text);
   });
 
-  for (const crlThreadFrom of [0, 1000]) {
-    const where = crlThreadFrom === 0 ? 'a thread' : 'no thread';
+  for (const listThreadFrom of [0, 1000]) {
+    const where = listThreadFrom === 0 ? 'a thread' : 'no thread';
     test(`D1: the start is refused, with ${where}, when its entries are not those that were signed`, async () => {
-      await using na = await startTestAuthority({ crlThreadFrom });
+      await using na = await startTestAuthority({ listThreadFrom });
       const nodes = await joinMany(na, 2);
       for (const node of nodes) await revoke(na, node);
       const before = await get(na, '/crl');

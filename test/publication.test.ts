@@ -1,9 +1,167 @@
 /** What is published: by whom it is renewed, in what order it lists, and how much work a reader can cause. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { startTestAuthority } from './support/authority.ts';
-import { get, outcome } from './support/requests.ts';
-import { importFeed, sovereign } from './support/trust.ts';
+import { sha256Hex } from '../src/crypto/digest.ts';
+import { canonicalJson } from '../src/json/write.ts';
+import { openLmdbStore } from '../src/store/lmdb.ts';
+import { formatInstant } from '../src/timestamp.ts';
+import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { HOUR } from './support/clock.ts';
+import { get, joinedNode, operate, outcome } from './support/requests.ts';
+import { loadAll } from './support/stored.ts';
+import {
+  attest,
+  importFeed,
+  issued,
+  parsed,
+  revokeAttestation,
+  sovereign,
+  verifies,
+} from './support/trust.ts';
+
+const HALF_DAY = 12 * HOUR;
+const FEED = '/sovereign-revocation-feed';
+const LISTS = ['/crl', FEED, `${FEED}?issuer_sovereign_id=beta`];
+
+/** An authority with one entry in each of its lists. */
+async function startWithEntries(listThreadFrom?: number): Promise<TestAuthority> {
+  const na = await startTestAuthority(listThreadFrom === undefined ? {} : { listThreadFrom });
+  const node = await joinedNode(na);
+  await operate(na, '/admin/revoke', { cert_id: node.certId });
+  for (const issuer_sovereign_id of ['alpha', 'beta']) {
+    const { attestation_id } = await issued(attest(na, { issuer_sovereign_id }));
+    await revokeAttestation(na, attestation_id, { reason: 'Zürich ✓' });
+  }
+  return na;
+}
+
+/** Changes the facts of a stored subject, the first of its kind when no id is given. */
+async function alterStored(
+  na: TestAuthority,
+  kind: string,
+  id: string | null,
+  facts: object,
+): Promise<void> {
+  const store = openLmdbStore(na.dataDir);
+  const found = (await loadAll(store)).subjects.find(
+    (row) => row.kind === kind && row.id === (id ?? row.id),
+  );
+  assert.ok(found);
+  const { version, snapshot } = found;
+  const altered = { ...snapshot, context: { ...snapshot.context, ...facts } };
+  const write = { ...found, version: version + 1, replaces: version, snapshot: altered };
+  await store.commit({ subjects: [write], removals: [], nonces: [], audit: [] });
+  await store.close();
+}
+
+for (const listThreadFrom of [undefined, 0]) {
+  const how = listThreadFrom === undefined ? '' : ', also by the thread that makes long ones';
+  test(`every list is issued again when half its time is over, without a reader${how}`, async () => {
+    await using na = await startWithEntries(listThreadFrom);
+    const seen = new Map<string, string>();
+    let authority: TestAuthority = na;
+    for (let half = 0; half < 4; half += 1) {
+      for (const path of LISTS) {
+        const answer = await get(authority, path);
+        const { body } = answer;
+        assert.equal(body.sequence, 1 + half, path);
+        assert.equal(body.issued_at, formatInstant(na.clock.now()));
+        assert.equal((body.revoked_attestation_ids ?? body.revoked_certificates).length, 1);
+        assert.ok(verifies(parsed(answer), na.audience));
+        const key = `${path} ${body.sequence}`;
+        assert.equal(seen.get(key) ?? answer.text, answer.text, 'a sequence names one content');
+        seen.set(key, answer.text);
+      }
+      if (half === 1) authority = await authority.restart();
+      for (const path of LISTS) {
+        assert.equal((await get(authority, path)).text, seen.get(`${path} ${1 + half}`));
+      }
+      na.clock.advance(HALF_DAY - 1);
+      await authority.renewLists();
+      for (const path of LISTS) {
+        assert.equal((await get(authority, path)).text, seen.get(`${path} ${1 + half}`));
+      }
+      na.clock.advance(1);
+      await authority.renewLists();
+      // Set back, so that a reader does not make the next version due.
+      na.clock.advance(-1);
+      for (const path of LISTS) assert.equal((await get(authority, path)).body.sequence, 2 + half);
+      na.clock.advance(1);
+    }
+    await authority.stop();
+  });
+}
+
+test('a list that lapsed while the authority was down is issued again at the start', async () => {
+  await using na = await startWithEntries();
+  const before = await Promise.all(LISTS.map((path) => get(na, path)));
+  await na.stop();
+  na.clock.advance(30 * HALF_DAY);
+  await using again = await na.restart();
+  for (const [index, path] of LISTS.entries()) {
+    const { body } = await get(again, path);
+    assert.equal(body.sequence, before[index]?.body.sequence + 1);
+    assert.equal(body.issued_at, formatInstant(na.clock.now()));
+  }
+});
+
+test('a reader who comes first has a lapsed list issued again, once, however many ask', async () => {
+  await using na = await startWithEntries();
+  na.clock.advance(HALF_DAY);
+  for (const path of LISTS) {
+    const texts = await Promise.all(Array.from({ length: 10 }, () => get(na, path)));
+    assert.equal(new Set(texts.map(({ text }) => text)).size, 1);
+    assert.equal(texts[0]?.body.sequence, 2);
+  }
+});
+
+test('our own feed is issued again while it is empty, and that of a made-up name is not stored', async () => {
+  await using na = await startTestAuthority();
+  const own = (await get(na, FEED)).body;
+  assert.deepEqual([own.sequence, own.issued_at], [0, formatInstant(na.clock.now())]);
+  const invented = (await get(na, LISTS[2] ?? '')).text;
+  na.clock.advance(HALF_DAY);
+  await na.renewLists();
+  const later = (await get(na, FEED)).body;
+  assert.deepEqual([later.sequence, later.issued_at], [1, formatInstant(na.clock.now())]);
+  assert.deepEqual(later.revoked_attestation_ids, []);
+  assert.equal((await get(na, LISTS[2] ?? '')).text, invented);
+  await na.stop();
+  const store = openLmdbStore(na.dataDir);
+  const stored = (await loadAll(store)).subjects.filter(({ kind }) => kind === 'sovereign-feed');
+  await store.close();
+  assert.equal(stored.length, 1);
+});
+
+test('a feed that was stored with the digest of its signed text is served again as it was', async () => {
+  await using na = await startWithEntries();
+  const feeds = await Promise.all(LISTS.slice(1).map((path) => get(na, path)));
+  await na.stop();
+  for (const feed of feeds) {
+    const digest = sha256Hex(canonicalJson(parsed(feed), 'signatures'));
+    await alterStored(na, 'sovereign-feed', sha256Hex(feed.body.issuer_sovereign_id), { digest });
+  }
+  await using again = await na.restart();
+  for (const feed of feeds) {
+    const path = `${FEED}?issuer_sovereign_id=${feed.body.issuer_sovereign_id}`;
+    assert.equal((await get(again, path)).text, feed.text);
+  }
+});
+
+for (const [name, alter] of [
+  ['reason', { revocationReason: 'other' }],
+  ['issuer', { issuer: 'gamma' }],
+] as const) {
+  test(`D1: a feed is not served again when the ${name} of an entry is not what was signed`, async () => {
+    await using na = await startWithEntries();
+    await na.stop();
+    await alterStored(na, 'attestation', null, alter);
+    await assert.rejects(
+      na.restart(),
+      /damaged: its revoked attestations are not those of the published feed of (alpha|beta|gamma)$/,
+    );
+  });
+}
 
 test('the dashboard lists imported feeds by issuer, and in the same order after a restart', async () => {
   await using na = await startTestAuthority();

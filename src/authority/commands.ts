@@ -24,9 +24,9 @@ import { assembleConsensus, castVote } from './protocol/consensus.ts';
 import { createLicensePolicy, declareIntent } from './protocol/data-usage.ts';
 import { commitCapabilities, nullifyProof } from './protocol/disclosure.ts';
 import { buildEvidence } from './protocol/evidence.ts';
-import { refreshCrl } from './publication/crl.ts';
+import { refreshCrl } from './publication/crl-calls.ts';
 import { refreshDashboard } from './publication/dashboard.ts';
-import { readForeignFeed } from './publication/feed.ts';
+import { refreshFeed, refreshForeignFeed } from './publication/feed-calls.ts';
 import { refreshGraph, trustPath } from './publication/graph.ts';
 import { awaitPublications, checkReadiness, readCounts } from './publication/health.ts';
 import {
@@ -87,7 +87,8 @@ export const HANDLERS: Handlers = {
   listTreaties,
   readTreaty,
   importFeed,
-  readForeignFeed,
+  refreshFeed,
+  refreshForeignFeed,
   askRevocations,
   refreshGraph,
   refreshDashboard,

@@ -27,13 +27,14 @@ import { createPolicyIndex } from './enrolment/policy-index.ts';
 import { createLiveness } from './liveness/last-contact.ts';
 import { createRosters } from './liveness/open-rosters.ts';
 import { createCounts } from './publication/counts.ts';
-import { restoreCrl } from './publication/crl.ts';
-import { type CrlThreading, createCrlPublisher } from './publication/crl-publisher.ts';
-import { restoreFeed } from './publication/feed.ts';
+import { createRevocations } from './publication/crl.ts';
+import { refreshCrl, restoreCrl } from './publication/crl-calls.ts';
+import { createFeeds } from './publication/feed.ts';
+import { refreshFeeds, restoreFeeds } from './publication/feed-calls.ts';
 import { createGraphDigest } from './publication/graph-digest.ts';
+import { createListThreads, type ListThreading } from './publication/list-renderer.ts';
 import { createRecentChanges } from './publication/recent-changes.ts';
-import { createRevocationLog } from './publication/revocation-log.ts';
-import { createAttestationLog } from './recognition/attestation-log.ts';
+import type { SignedSequence } from './publication/signed-sequence.ts';
 import { createTrustCycleLog } from './recognition/trust-cycle-log.ts';
 import { createNonceLedger } from './replay/nonce-ledger.ts';
 import { createNonceWindows } from './replay/nonce-window.ts';
@@ -52,8 +53,8 @@ export interface AuthorityOptions {
   readonly log: Authority['log'];
   readonly countRefusal: Authority['countRefusal'];
   readonly fatal: Authority['fatal'];
-  /** A thread for long revocation lists; without it they are made on this one. */
-  readonly crlThreading?: CrlThreading;
+  /** A thread for long lists; without it they are made on this one. */
+  readonly listThreading?: ListThreading;
 }
 
 export interface OpenAuthority {
@@ -62,6 +63,8 @@ export interface OpenAuthority {
   flush(): Promise<void>;
   /** The clock was set: what was noted under the other time must not rule the present. */
   clockSet(): void;
+  /** Issues every signed list again whose time is half over. */
+  renewLists(): Promise<void>;
   /** Flushes for the last time and gives the store back. */
   close(): Promise<void>;
   /** Gives the store back as it was found: nothing was served. */
@@ -75,11 +78,11 @@ export async function openAuthority(options: AuthorityOptions): Promise<OpenAuth
   if (stored.previousOwner === 'lost') await setTimeout(AHEAD_MS);
   const na = await restoreAuthority(options, stored);
   try {
-    await execute(na, restoreCrl, null);
-    await execute(na, restoreFeed, null);
-    await na.crlPublisher.ready();
+    na.revocations.endLoading();
+    na.feeds.endLoading();
+    await restoreLists(na);
   } catch (cause) {
-    await na.crlPublisher.close();
+    await na.listThreads?.close();
     throw cause;
   }
 
@@ -106,6 +109,10 @@ export async function openAuthority(options: AuthorityOptions): Promise<OpenAuth
       return execute(na, run as Run<typeof given>, given);
     },
     flush: () => flush(false),
+    async renewLists() {
+      await execute(na, refreshCrl, null);
+      await execute(na, refreshFeeds, null);
+    },
     clockSet() {
       const now = na.runtime.now();
       na.windows.clockSetBack(now);
@@ -113,14 +120,26 @@ export async function openAuthority(options: AuthorityOptions): Promise<OpenAuth
     },
     async close() {
       await flush(true);
-      await na.crlPublisher.close();
+      await Promise.all(listsOf(na).map((list) => list.settled()));
+      await na.listThreads?.close();
       await na.store.close();
     },
     async abandon() {
-      await na.crlPublisher.close();
+      await na.listThreads?.close();
       await na.store.abandon();
     },
   };
+}
+
+/** The list of certificates comes last: without it this is the first start, as the feeds see it. */
+async function restoreLists(na: Authority): Promise<void> {
+  await execute(na, restoreFeeds, null);
+  await execute(na, restoreCrl, null);
+  await Promise.all(listsOf(na).map((list) => list.ready()));
+}
+
+function listsOf({ revocations, feeds }: Authority): readonly SignedSequence[] {
+  return [revocations.list, ...feeds.all()];
 }
 
 async function restoreAuthority(
@@ -131,7 +150,14 @@ async function restoreAuthority(
   const startedAt = runtime.now();
   const numbers = createCertificateNumbers();
   const subjects = createSubjects(numbers);
-  const revocations = createRevocationLog(signer.publicKey);
+  const listThreads =
+    options.listThreading === undefined ? null : createListThreads(options.listThreading);
+  const lists = { publisher: options.publisher, threads: listThreads, uuid: runtime.uuid };
+  const revocations = createRevocations({
+    ...lists,
+    signer: { ...signer, keyId: settings.keyId },
+  });
+  const feeds = createFeeds({ ...lists, signer, ownName: settings.networkName });
   const counts = createCounts(subjects);
   const certificates = createCertificateIndex({
     subjects,
@@ -140,7 +166,6 @@ async function restoreAuthority(
   });
   const policies = createPolicyIndex();
   const agents = createAgentIndex();
-  const attestationLog = createAttestationLog();
   const recognition = createRecognitionIndex();
   const recentChanges = createRecentChanges();
   const trustCycles = createTrustCycleLog();
@@ -148,13 +173,14 @@ async function restoreAuthority(
     recentChanges.add(entry);
     trustCycles.add(entry);
   }
-  subjects.onDecided(revocations.follow);
+  subjects.onDecided(revocations.followDecided);
+  subjects.onDecided(feeds.followDecided);
   subjects.onDecided(certificates.follow);
   subjects.onRemoved(certificates.followRemovals);
   subjects.onRemoved((kind, id) => kind === 'certificate' && liveness.remove(id));
   subjects.onDecided(policies.follow);
-  subjects.onDecided(attestationLog.followDecided);
-  subjects.onCommitted(attestationLog.followCommitted);
+  subjects.onCommitted(revocations.followCommitted);
+  subjects.onCommitted(feeds.followCommitted);
   subjects.onCommitted(agents.follow);
   subjects.onCommitted(policyPublisher(options.publisher));
   subjects.onCommitted(recognitionFollower(recognition, options.publisher));
@@ -192,16 +218,11 @@ async function restoreAuthority(
     lastCommit: Promise.resolve(),
     subjects,
     revocations,
-    crlPublisher: createCrlPublisher({
-      issuer: { ...signer, keyId: settings.keyId },
-      revocations,
-      publisher: options.publisher,
-      beside: options.crlThreading,
-    }),
+    feeds,
+    listThreads,
     certificates,
     policies,
     agents,
-    attestationLog,
     recognition,
     graphDigest: createGraphDigest(recognition),
     license: { policy: undefined },

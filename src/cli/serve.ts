@@ -95,7 +95,7 @@ async function start(
       manualTime: null,
       destination,
       startThread: startEdgeThread,
-      crlThreadFrom: null,
+      listThreadFrom: null,
       version: packageVersion(),
       commands,
       onFatal() {

@@ -15,6 +15,14 @@ export const DOCUMENT_NAMES = [
 
 export type DocumentName = (typeof DOCUMENT_NAMES)[number];
 
+/** The revocation feed that we sign in the name of another issuer. */
+export type ForeignFeedName = `revocation_feed_of:${string}`;
+export type PublishedName = DocumentName | ForeignFeedName;
+
+export function foreignFeedName(issuer: string): ForeignFeedName {
+  return `revocation_feed_of:${issuer}`;
+}
+
 /** A public document as the edge serves it: the very bytes, and a strong validator over them. */
 export interface PublishedDocument {
   /**

@@ -2,11 +2,17 @@
  * The public documents as they stand on disk. The bytes and the version numbers lie in shared memory, so
  * that an edge on another thread can tell, without asking, that what it holds is no longer the newest.
  */
-import { DOCUMENT_NAMES, type DocumentName, type PublishedDocument } from './documents.ts';
+import {
+  DOCUMENT_NAMES,
+  type DocumentName,
+  type PublishedDocument,
+  type PublishedName,
+} from './documents.ts';
 
 /** One document as it is handed to the edges. */
 export interface Publication {
-  readonly name: DocumentName;
+  readonly name: PublishedName;
+  /** 0 for a document whose version nobody can look up: readers ask the authority first. */
   readonly version: number;
   readonly document: PublishedDocument;
 }
@@ -14,7 +20,7 @@ export interface Publication {
 export interface DocumentPublisher {
   /** The newest version of each document, in the order of `DOCUMENT_NAMES`. */
   readonly versions: Int32Array;
-  publish(name: DocumentName, document: PublishedDocument): void;
+  publish(name: PublishedName, document: PublishedDocument): void;
   /** The document no longer holds, and is made again when somebody asks for it. */
   withdraw(name: DocumentName): void;
   isCurrent(name: DocumentName, now: number): boolean;
@@ -25,13 +31,14 @@ export interface DocumentPublisher {
 export function createDocumentPublisher(): DocumentPublisher {
   const bytes = DOCUMENT_NAMES.length * Int32Array.BYTES_PER_ELEMENT;
   const versions = new Int32Array(new SharedArrayBuffer(bytes));
-  const publications = new Map<DocumentName, Publication>();
+  const publications = new Map<PublishedName, Publication>();
   const listeners: ((publication: Publication) => void)[] = [];
 
   return {
     versions,
     publish(name, document) {
-      const version = Atomics.add(versions, indexOf(name), 1) + 1;
+      const index = indexOf(name);
+      const version = index < 0 ? 0 : Atomics.add(versions, index, 1) + 1;
       const publication = { name, version, document };
       publications.set(name, publication);
       for (const listener of listeners) listener(publication);
@@ -54,36 +61,36 @@ export function createDocumentPublisher(): DocumentPublisher {
 export interface DocumentCache {
   take(publication: Publication): void;
   /** Calls back with every publication whose bytes differ from the one before. */
-  onChange(listener: (name: DocumentName, document: PublishedDocument) => void): void;
+  onChange(listener: (name: PublishedName, document: PublishedDocument) => void): void;
   /** Undefined when there is none, or when a newer version is on its way. */
   get(name: DocumentName): PublishedDocument | undefined;
   /** What was taken last, although a newer version may be on its way; undefined when there is none. */
-  latest(name: DocumentName): PublishedDocument | undefined;
+  latest(name: PublishedName): PublishedDocument | undefined;
 }
 
 export function createDocumentCache(versions: Int32Array): DocumentCache {
-  const held: (Publication | undefined)[] = DOCUMENT_NAMES.map(() => undefined);
-  const listeners: ((name: DocumentName, document: PublishedDocument) => void)[] = [];
+  const held = new Map<PublishedName, Publication>();
+  const listeners: ((name: PublishedName, document: PublishedDocument) => void)[] = [];
   return {
     take(publication) {
       const { name, document } = publication;
-      const before = held[indexOf(name)]?.document.etag;
-      held[indexOf(name)] = publication;
+      const before = held.get(name)?.document.etag;
+      held.set(name, publication);
       if (before !== document.etag) for (const listener of listeners) listener(name, document);
     },
     onChange: (listener) => listeners.push(listener),
     get(name) {
-      const index = indexOf(name);
-      const publication = held[index];
+      const publication = held.get(name);
       if (publication === undefined) return undefined;
-      return publication.version === Atomics.load(versions, index)
+      return publication.version === Atomics.load(versions, indexOf(name))
         ? publication.document
         : undefined;
     },
-    latest: (name) => held[indexOf(name)]?.document,
+    latest: (name) => held.get(name)?.document,
   };
 }
 
-function indexOf(name: DocumentName): number {
-  return DOCUMENT_NAMES.indexOf(name);
+/** Below 0 for documents that have no version. */
+function indexOf(name: PublishedName): number {
+  return (DOCUMENT_NAMES as readonly string[]).indexOf(name);
 }

@@ -81,6 +81,7 @@ function isRenewable(name: DocumentName): name is keyof typeof RENEWALS {
 const RENEWALS = {
   policy: 'ensurePolicy',
   crl: 'refreshCrl',
+  sovereign_revocation_feed: 'refreshFeed',
   recognition_graph: 'refreshGraph',
   connectome: 'refreshGraph',
   atlas: 'refreshGraph',

@@ -2,7 +2,7 @@
 import Type from 'typebox';
 import type { CallOf } from '../contract/calls.ts';
 import type { Input } from '../contract/claims.ts';
-import { publishedDocument } from '../contract/documents.ts';
+import { foreignFeedName, publishedDocument } from '../contract/documents.ts';
 import { withAnswer } from '../http/edge.ts';
 import { firstValue } from '../http/query.ts';
 import { answerReply, documentReply, refusalReply } from '../http/reply.ts';
@@ -62,11 +62,11 @@ export const recognitionRoutes: readonly RouteEntry[] = [
       const { network_name: ownName } = edge.settings.genesis;
       const issuer = firstValue(request.query, 'issuer_sovereign_id') || ownName;
       if (issuer === ownName) return serveDocument('sovereign_revocation_feed', request, edge);
-      return withAnswer(edge.call('readForeignFeed', { issuer }), (answer) =>
-        answer.ok
-          ? documentReply(publishedDocument(answer.json), request)
-          : refusalReply(answer.refusal, answer.details),
-      );
+      return withAnswer(edge.call('refreshForeignFeed', { issuer }), (answer) => {
+        if (!answer.ok) return refusalReply(answer.refusal, answer.details);
+        const published = edge.documents.latest(foreignFeedName(issuer));
+        return documentReply(published ?? publishedDocument(answer.json), request);
+      });
     },
   },
   {

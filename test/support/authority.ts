@@ -17,8 +17,8 @@ export interface TestOptions {
   readonly environment?: Environment;
   readonly flags?: Flags;
   readonly clock?: TestClock;
-  /** Entries from which the revocation list is made on a thread of its own. */
-  readonly crlThreadFrom?: number;
+  /** Entries from which a signed list is made on a thread of its own. */
+  readonly listThreadFrom?: number;
   /** A folder of an earlier authority; it is then not removed at the end. */
   readonly dataDir?: string;
   /** What the command reference tells of; nothing when it is not asked for. */
@@ -43,6 +43,7 @@ export interface TestAuthority {
   flush(): Promise<void>;
   /** Compares the clocks, as the service does every second. */
   checkClock(): Promise<void>;
+  renewLists(): Promise<void>;
   runTrustCycle(): Promise<void>;
   /** Resolves when what edges on other threads have logged is here; `send` awaits it. */
   settle(): Promise<void>;
@@ -63,7 +64,7 @@ const NO_COMMANDS: CommandReference = {
 
 /** The whole suite passes with any number of them. */
 const THREADS = process.env.MESH_TEST_THREADS ?? '1';
-const CRL_THREAD_FROM = process.env.MESH_TEST_PRESS_THREAD_FROM;
+const LIST_THREAD_FROM = process.env.MESH_TEST_LIST_THREAD_FROM;
 
 /** Rate limits and trust cycles off: a test that is about them switches them on. */
 const UNLIMITED: Environment = {
@@ -106,7 +107,7 @@ export async function startTestAuthority(options: TestOptions = {}): Promise<Tes
     runtime: systemRuntime,
     manualTime: clock.shared,
     startThread: reusedEdgeThread,
-    crlThreadFrom: options.crlThreadFrom ?? (CRL_THREAD_FROM ? Number(CRL_THREAD_FROM) : null),
+    listThreadFrom: options.listThreadFrom ?? (LIST_THREAD_FROM ? Number(LIST_THREAD_FROM) : null),
     destination: { write: (lines) => logLines.push(...lines.split(/(?<=\n)/)) },
     version: 'test',
     commands: options.commands ?? NO_COMMANDS,
@@ -132,6 +133,7 @@ export async function startTestAuthority(options: TestOptions = {}): Promise<Tes
     logLines,
     flush: running.flush,
     checkClock: running.checkClock,
+    renewLists: running.renewLists,
     runTrustCycle: running.runTrustCycle,
     settle: running.settle,
     stop,

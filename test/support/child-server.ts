@@ -101,6 +101,8 @@ export async function startChildServer(
       flush: () => Promise.reject(new Error('A server in another process flushes by itself')),
       checkClock: () =>
         Promise.reject(new Error('A server in another process checks its clock by itself')),
+      renewLists: () =>
+        Promise.reject(new Error('A server in another process renews its lists by itself')),
       runTrustCycle: () =>
         Promise.reject(new Error('A server in another process checks its trust by itself')),
       stop: () => server.end('SIGTERM').then(() => undefined),

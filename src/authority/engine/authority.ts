@@ -12,11 +12,11 @@ import type { PolicyIndex } from '../enrolment/policy-index.ts';
 import type { Liveness } from '../liveness/last-contact.ts';
 import type { Rosters } from '../liveness/open-rosters.ts';
 import type { Counts } from '../publication/counts.ts';
-import type { CrlPublisher } from '../publication/crl-publisher.ts';
+import type { Revocations } from '../publication/crl.ts';
+import type { Feeds } from '../publication/feed.ts';
 import type { GraphDigest } from '../publication/graph-digest.ts';
+import type { ListThreads } from '../publication/list-renderer.ts';
 import type { RecentChanges } from '../publication/recent-changes.ts';
-import type { RevocationLog } from '../publication/revocation-log.ts';
-import type { AttestationLog } from '../recognition/attestation-log.ts';
 import type { TrustCycleLog } from '../recognition/trust-cycle-log.ts';
 import type { NonceLedger } from '../replay/nonce-ledger.ts';
 import type { NonceWindows } from '../replay/nonce-window.ts';
@@ -60,12 +60,13 @@ export interface Authority {
   readonly restartFloor: RestartFloor;
   readonly liveness: Liveness;
   readonly rosters: Rosters;
-  readonly revocations: RevocationLog;
-  readonly crlPublisher: CrlPublisher;
+  readonly revocations: Revocations;
+  readonly feeds: Feeds;
+  /** Null when lists of any length are made on this thread. */
+  readonly listThreads: ListThreads | null;
   readonly certificates: CertificateIndex;
   readonly policies: PolicyIndex;
   readonly agents: AgentIndex;
-  readonly attestationLog: AttestationLog;
   readonly recognition: RecognitionIndex;
   readonly graphDigest: GraphDigest;
   /** The one data-license policy, in memory only; undefined until one is created. */

@@ -4,7 +4,7 @@ import { Refusal } from '../../refusal.ts';
 import type { Handler } from '../engine/admission.ts';
 import { refusalIn } from '../engine/refusals.ts';
 import type { UnitOfWork } from '../engine/unit-of-work.ts';
-import { awaitCrl, nextCrlSequence, publishCrl } from '../publication/crl.ts';
+import { awaitCrl, nextCrlSequence, publishCrl } from '../publication/crl-calls.ts';
 
 export const revokeCertificate: Handler<'revokeCertificate'> = (
   na,
@@ -12,7 +12,7 @@ export const revokeCertificate: Handler<'revokeCertificate'> = (
   { certId, reason },
   operator,
 ) => {
-  const crlSequence = nextCrlSequence(unit);
+  const crlSequence = nextCrlSequence(na, unit);
   const event = { type: 'revoke' as const, at: unit.at, reason, crlSequence };
   const emitted = unit.send('certificate', certId, event);
   const refused = refusalIn<CertificateRefusal>(emitted);
@@ -21,8 +21,8 @@ export const revokeCertificate: Handler<'revokeCertificate'> = (
     awaitCrl(na, unit);
     return { crl_sequence: crlSequence - 1, revoked_count: na.revocations.count() };
   }
-  const entry = na.revocations.entryText(certId, unit.at, reason);
-  const revokedCount = publishCrl(na, unit, entry);
+  const entry = na.revocations.entryOf(certId, unit.at, reason);
+  const revokedCount = publishCrl(na, unit, [entry]);
   evictAgentOf(unit, unit.existing('certificate', certId).nodePublicKey);
   unit.whenCommitted(() => na.liveness.retire(certId));
   unit.audit('certificate_revoked', {

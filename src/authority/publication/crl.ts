@@ -1,70 +1,150 @@
 /**
- * The signed certificate revocation list (wire rules 5.5) as a sequence of versions. Its entries are the
- * revoked certificates, so a version is stored as its head only; the digest of the entries proves, after
- * a restart, that the document made from them is the very one that was published.
+ * The certificate revocation list (wire rules 5.5): a signed sequence whose entries are the revoked
+ * certificates, in the order in which they were revoked. It also knows which node keys are compromised.
  */
-import type { Handler } from '../engine/admission.ts';
-import type { Authority } from '../engine/authority.ts';
-import type { Run } from '../engine/execute.ts';
-import type { UnitOfWork } from '../engine/unit-of-work.ts';
+import { createHash } from 'node:crypto';
+import type { Certificate } from '../../../machines/certificate.ts';
+import type { Crl } from '../../../machines/crl.ts';
+import type { DocumentPublisher } from '../../contract/publications.ts';
+import { canonicalJson, compareCodePoints } from '../../json/write.ts';
+import { formatInstant } from '../../timestamp.ts';
+import type { SubjectListener } from '../engine/subjects.ts';
+import { LIST_PERIOD, type ListEntry, type ListSigner } from './list-document.ts';
+import { createListRenderer, type ListThreads } from './list-renderer.ts';
+import { createSignedSequence, type EntryDigest, type SignedSequence } from './signed-sequence.ts';
 
-const UPDATE_PERIOD = 24 * 3_600_000;
-const CRL_ID = 'certificates';
+export const CRL_ID = 'certificates';
 
-/** The sequence the next version will carry. */
-export function nextCrlSequence(unit: UnitOfWork): number {
-  return (unit.current('crl', CRL_ID)?.context.sequence ?? -1) + 1;
+export interface Revocations {
+  readonly followDecided: SubjectListener;
+  readonly followCommitted: SubjectListener;
+  readonly list: SignedSequence;
+  /** The entry of a certificate. */
+  entryOf(certificateId: string, revokedAt: number, reason: string): ListEntry;
+  /** Entries decided so far. */
+  count(): number;
+  isCompromised(nodePublicKey: string): boolean;
+  /** Puts the entries that were read from the store in their order. Call before anything is decided. */
+  endLoading(): void;
 }
 
-/**
- * Decides the next version, which is published when it is on disk; `addedEntry` is the canonical text of
- * an entry this same unit revokes. Returns the number of entries.
- */
-export function publishCrl(na: Authority, unit: UnitOfWork, addedEntry?: string): number {
-  const { digest, length } = na.crlPublisher.content(addedEntry);
-  const head = {
-    sequence: nextCrlSequence(unit),
-    crlId: na.runtime.uuid(),
-    issuedAt: unit.at,
-    nextUpdate: unit.at + UPDATE_PERIOD,
+export interface RevocationsOptions {
+  readonly signer: ListSigner;
+  readonly publisher: DocumentPublisher;
+  readonly threads: ListThreads | null;
+  uuid(): string;
+}
+
+interface LoadedEntry {
+  readonly sequence: number;
+  readonly entry: ListEntry;
+}
+
+export function createRevocations(options: RevocationsOptions): Revocations {
+  const { signer, publisher, threads, uuid } = options;
+  const listed = new Set<string>();
+  const compromised = new Set<string>();
+  /** Decided entries that are not on disk yet. */
+  const pending = new Map<string, ListEntry>();
+  let loaded: LoadedEntry[] | null = [];
+  const digest = createCrlDigest(signer.publicKey);
+  const list = createSignedSequence<Crl>({
+    damage: 'its revoked certificates are not those of the published revocation list',
+    digest,
+    renderer: createListRenderer({
+      form: 'crl',
+      signer,
+      threads,
+      show: (document) => publisher.publish('crl', document),
+    }),
+    first: () => 0,
+    matches: (stored) => stored.digest === digest.value([]),
+    current: (unit) => unit.current('crl', CRL_ID)?.context,
+    send: (unit, event) => unit.send('crl', CRL_ID, event),
+    next: ({ at }, sequence, digest) => ({
+      sequence,
+      crlId: uuid(),
+      issuedAt: at,
+      nextUpdate: at + LIST_PERIOD,
+      digest,
+    }),
+    headOf: (version) => ({ form: 'crl', ...version }),
+  });
+
+  const entryOf = (certificateId: string, revokedAt: number, reason: string) =>
+    crlEntry(signer.publicKey, certificateId, revokedAt, reason);
+
+  return {
+    list,
+    entryOf,
+    followDecided(kind, id, { value, context }) {
+      if (kind !== 'certificate' || value !== 'revoked' || listed.has(id)) return;
+      const { nodePublicKey, revokedAt, revocationReason, crlSequence } = context as Certificate;
+      const reason = revocationReason ?? 'unspecified';
+      if (reason === 'key_compromise') compromised.add(nodePublicKey);
+      listed.add(id);
+      const entry = entryOf(id, revokedAt ?? 0, reason);
+      if (loaded !== null) {
+        loaded.push({ sequence: crlSequence ?? 0, entry });
+      } else {
+        pending.set(id, entry);
+        list.decided(entry);
+      }
+    },
+    followCommitted(kind, id) {
+      const entry = kind === 'certificate' && pending.size > 0 ? pending.get(id) : undefined;
+      if (entry === undefined) return;
+      pending.delete(id);
+      list.committed([entry]);
+    },
+    count: () => listed.size,
+    isCompromised: (nodePublicKey) => compromised.has(nodePublicKey),
+    endLoading() {
+      const entries = (loaded ?? []).sort(inListOrder).map(({ entry }) => entry);
+      loaded = null;
+      for (const entry of entries) list.decided(entry);
+      list.committed(entries);
+    },
   };
-  unit.send('crl', CRL_ID, { type: 'publish', version: { ...head, digest } });
-  unit.whenCommitted(() => na.crlPublisher.publish({ ...head, length }));
-  return na.revocations.count() + (addedEntry === undefined ? 0 : 1);
 }
 
-/** Lets the answer wait until the newest version that was decided is the one that is served. */
-export function awaitCrl(na: Authority, unit: UnitOfWork): void {
-  const sequence = nextCrlSequence(unit) - 1;
-  unit.whenCommitted(() => na.crlPublisher.shown(sequence));
+/** `issuer` is the key that the list is signed with. */
+export function crlEntry(
+  issuer: string,
+  certificateId: string,
+  revokedAt: number,
+  reason: string,
+): ListEntry {
+  const text = canonicalJson({
+    certificate_id: certificateId,
+    revoked_at: formatInstant(revokedAt),
+    reason,
+    issuer,
+  });
+  return { id: certificateId, text };
 }
 
-/** Makes the list current: the first, empty version, or a re-issue once `next_update` has passed. */
-export const refreshCrl: Handler<'refreshCrl'> = (na, unit) => {
-  const emitted = unit.send('crl', CRL_ID, { type: 'lapse', at: unit.at });
-  if (emitted.some(({ type }) => type === 'lapsed')) publishCrl(na, unit);
-  // Another reader is having it re-issued: answer when that version is on disk.
-  else awaitCrl(na, unit);
-  return null;
-};
+/** Certificates that one unit revokes stand in the order of their ids. */
+function inListOrder(a: LoadedEntry, b: LoadedEntry): number {
+  return a.sequence - b.sequence || compareCodePoints(a.entry.id, b.entry.id);
+}
 
-/**
- * Publishes the stored version again after a start. When its entries are not those that were signed, the
- * start is refused: signing what is there now could leave a revoked certificate out.
- */
-export const restoreCrl: Run<null> = (na, unit) => {
-  const stored = unit.current('crl', CRL_ID)?.context;
-  if (stored === undefined && na.revocations.count() === 0) return refreshCrl(na, unit, null);
-  const { digest, length } = na.crlPublisher.content();
-  if (digest !== stored?.digest) {
-    throw new Error(
-      'The state in the data directory is damaged: its revoked certificates are not those of the published revocation list',
-    );
-  }
-  unit.whenCommitted(() => na.crlPublisher.publish({ ...stored, length }));
-  return null;
-};
-
-export function currentCrlSequence(na: Authority): number {
-  return na.subjects.committed('crl', CRL_ID)?.context.sequence ?? 0;
+/** Hex SHA-256 over the issuer's key, a line feed and the canonical entries, joined with commas. */
+export function createCrlDigest(issuer: string): EntryDigest {
+  const hash = createHash('sha256').update(`${issuer}\n`);
+  let isEmpty = true;
+  const following = (text: string, isFirst: boolean) => (isFirst ? text : `,${text}`);
+  return {
+    add({ text }) {
+      hash.update(following(text, isEmpty), 'latin1');
+      isEmpty = false;
+    },
+    value(added) {
+      const whole = hash.copy();
+      for (const [index, { text }] of added.entries()) {
+        whole.update(following(text, isEmpty && index === 0), 'latin1');
+      }
+      return whole.digest('hex');
+    },
+  };
 }

@@ -1,89 +1,163 @@
 /**
- * The signed feed of attestations revoked here (wire rules 4.14). A version is stored as its head; the
- * entries are the revoked attestations, and a digest proves that a rebuilt feed is the published one.
+ * The signed feeds of attestations revoked here (wire rules 4.14): ours, and one for each other issuer in
+ * whose name attestations are issued here. Each is a signed sequence whose entries are the revoked
+ * attestations.
  */
+import type { Attestation } from '../../../machines/attestation.ts';
 import type { SovereignFeed } from '../../../machines/sovereign-feed.ts';
-import { publishedDocument } from '../../contract/documents.ts';
+import { foreignFeedName } from '../../contract/documents.ts';
+import type { DocumentPublisher } from '../../contract/publications.ts';
 import { sha256Hex } from '../../crypto/digest.ts';
 import type { Signer } from '../../crypto/ed25519.ts';
 import type { JsonObject } from '../../json/value.ts';
-import { canonicalJson, JsonText } from '../../json/write.ts';
+import { canonicalJson } from '../../json/write.ts';
 import { sortedSet } from '../../records/recognition-policy.ts';
 import { signedText, signRecord } from '../../records/signed-record.ts';
 import { formatInstant } from '../../timestamp.ts';
-import type { Handler } from '../engine/admission.ts';
-import type { Authority } from '../engine/authority.ts';
-import type { Run } from '../engine/execute.ts';
+import type { SubjectListener } from '../engine/subjects.ts';
 import type { UnitOfWork } from '../engine/unit-of-work.ts';
-import { assertOwnIssuer } from '../recognition/own-issuer.ts';
+import type { ListEntry, ListSigner } from './list-document.ts';
+import { createListRenderer, type ListThreads } from './list-renderer.ts';
+import { createSignedSequence, type EntryDigest, type SignedSequence } from './signed-sequence.ts';
 
-interface RevokedEntry {
-  readonly attestationId: string;
-  readonly reason: string;
+export interface Feeds {
+  readonly followDecided: SubjectListener;
+  readonly followCommitted: SubjectListener;
+  /** The feed of an issuer; it is kept from now on. */
+  of(issuer: string): SignedSequence;
+  /** Every feed that has a version. */
+  all(): Iterable<SignedSequence>;
+  /** Call when all that the store held was taken, and before anything is decided. */
+  endLoading(): void;
+}
+
+export interface FeedsOptions {
+  readonly signer: Signer;
+  readonly ownName: string;
+  readonly publisher: DocumentPublisher;
+  readonly threads: ListThreads | null;
+  uuid(): string;
+}
+
+interface Feed {
+  readonly sequence: SignedSequence;
+  /** What the store held; null once that is taken. */
+  loaded: ListEntry[] | null;
+}
+
+export function createFeeds(options: FeedsOptions): Feeds {
+  const feeds = new Map<string, Feed>();
+  let isLoading = true;
+
+  function feedOf(issuer: string): Feed {
+    const known = feeds.get(issuer);
+    if (known !== undefined) return known;
+    const loaded: ListEntry[] = [];
+    const sequence = createFeed(issuer, options, loaded);
+    const feed: Feed = { sequence, loaded: isLoading ? loaded : null };
+    feeds.set(issuer, feed);
+    return feed;
+  }
+
+  return {
+    of: (issuer) => feedOf(issuer).sequence,
+    all: () => [...feeds.values()].map(({ sequence }) => sequence),
+    followDecided(kind, id, { value, context }) {
+      if (kind !== 'attestation' || value !== 'revoked') return;
+      const { issuer, revocationReason } = context as Attestation;
+      feedOf(issuer).sequence.decided(feedEntry(id, revocationReason));
+    },
+    followCommitted(kind, id, { value, context }) {
+      if (kind === 'sovereign-feed') feedOf((context as SovereignFeed).issuer);
+      if (kind !== 'attestation' || value !== 'revoked') return;
+      const { issuer, revocationReason } = context as Attestation;
+      const { sequence, loaded } = feedOf(issuer);
+      const entry = feedEntry(id, revocationReason);
+      if (loaded !== null) loaded.push(entry);
+      else sequence.committed([entry]);
+    },
+    endLoading() {
+      isLoading = false;
+      for (const feed of feeds.values()) {
+        feed.sequence.committed(feed.loaded ?? []);
+        feed.loaded = null;
+      }
+    },
+  };
+}
+
+function createFeed(
+  issuer: string,
+  { signer, ownName, publisher, threads, uuid }: FeedsOptions,
+  loaded: readonly ListEntry[],
+): SignedSequence {
+  const digest = createSetDigest();
+  const id = feedSubjectId(issuer);
+  const name = issuer === ownName ? 'sovereign_revocation_feed' : foreignFeedName(issuer);
+  return createSignedSequence<SovereignFeed>({
+    damage: `its revoked attestations are not those of the published feed of ${issuer}`,
+    digest,
+    renderer: createListRenderer({
+      form: 'feed',
+      signer: feedSigner(signer),
+      threads,
+      show: (document) => publisher.publish(name, document),
+    }),
+    first: (unit) => (issuer === ownName && isFirstStart(unit) ? 0 : 1),
+    matches: (stored) =>
+      stored.digest === digest.value([]) || stored.digest === formerDigest(signer, stored, loaded),
+    current: (unit) => unit.current('sovereign-feed', id)?.context,
+    send: (unit, event) => unit.send('sovereign-feed', id, event),
+    next: ({ at }, sequence, digest) => ({
+      issuer,
+      sequence,
+      feedId: uuid(),
+      issuedAt: at,
+      digest,
+    }),
+    headOf: (version) => ({ form: 'feed', ...version }),
+  });
+}
+
+/** An empty feed was once served as sequence 0 without being stored; another one is never served as that. */
+function isFirstStart(unit: UnitOfWork): boolean {
+  return unit.current('crl', 'certificates') === undefined;
+}
+
+export function feedEntry(attestationId: string, reason: string | null): ListEntry {
+  return { id: attestationId, text: canonicalJson(reason ?? 'unspecified') };
+}
+
+const MODULUS_BITS = 256;
+
+/**
+ * The sum of the entries' digests: the same in whatever order they come, and one more entry costs the same
+ * however many there are. It is to find damage, not forgery: all entries are our own.
+ */
+function createSetDigest(): EntryDigest {
+  let sum = 0n;
+  return {
+    add(entry) {
+      sum = BigInt.asUintN(MODULUS_BITS, sum + digestOf(entry));
+    },
+    value(added) {
+      const whole = added.reduce((total, entry) => total + digestOf(entry), sum);
+      return `sum:${BigInt.asUintN(MODULUS_BITS, whole).toString(16).padStart(64, '0')}`;
+    },
+  };
+}
+
+function digestOf({ id, text }: ListEntry): bigint {
+  return BigInt(`0x${sha256Hex(`${canonicalJson(id)}:${text}`)}`);
+}
+
+/** The digest of versions that were stored before it was a sum: that of the signed text. */
+function formerDigest(signer: Signer, head: SovereignFeed, entries: readonly ListEntry[]): string {
+  const reasons = new Map(entries.map(({ id, text }) => [id, JSON.parse(text) as string]));
+  return sha256Hex(signedText(feedRecord(signer, head, reasons)));
 }
 
 type Head = Pick<SovereignFeed, 'issuer' | 'sequence' | 'feedId' | 'issuedAt'>;
-
-/** Publishes the issuer's next feed; `added` is what this same unit revokes. */
-export function publishFeed(
-  na: Authority,
-  unit: UnitOfWork,
-  issuer: string,
-  added?: RevokedEntry,
-): void {
-  const id = subjectId(issuer);
-  const sequence = (unit.current('sovereign-feed', id)?.context.sequence ?? 0) + 1;
-  const head = { issuer, sequence, feedId: na.runtime.uuid(), issuedAt: unit.at };
-  const entries = new Map(na.attestationLog.revokedBy(issuer));
-  if (added !== undefined) entries.set(added.attestationId, added.reason);
-  const record = feedRecord(na.signer, head, entries);
-  const version = { ...head, digest: sha256Hex(signedText(record)) };
-  unit.send('sovereign-feed', id, { type: 'publish', version });
-  if (issuer === na.settings.networkName) {
-    const document = publishedDocument(canonicalJson(signFeed(record, na.signer)));
-    unit.whenCommitted(() => na.publisher.publish('sovereign_revocation_feed', document));
-  }
-}
-
-/** Publishes our own stored feed again after a start, which is refused when its entries have changed. */
-export const restoreFeed: Run<null> = (na) => {
-  const issuer = na.settings.networkName;
-  const record = currentRecord(na, issuer);
-  const stored = na.subjects.committed('sovereign-feed', subjectId(issuer))?.context;
-  const isWhole =
-    stored === undefined
-      ? na.attestationLog.committedBy(issuer).size === 0
-      : stored.digest === sha256Hex(signedText(record));
-  if (!isWhole) {
-    throw new Error(
-      'The state in the data directory is damaged: its revoked attestations are not those of the published feed',
-    );
-  }
-  na.publisher.publish(
-    'sovereign_revocation_feed',
-    publishedDocument(canonicalJson(signFeed(record, na.signer))),
-  );
-  return null;
-};
-
-/** The feed of attestations issued here under another sovereign's name. */
-export const readForeignFeed: Handler<'readForeignFeed'> = (na, { issuer }) => {
-  assertOwnIssuer(na, issuer, 'feed_issuer_mismatch');
-  return new JsonText(canonicalJson(signFeed(currentRecord(na, issuer), na.signer)));
-};
-
-function currentRecord(na: Authority, issuer: string): JsonObject {
-  const stored = na.subjects.committed('sovereign-feed', subjectId(issuer))?.context;
-  if (stored === undefined) return feedRecord(na.signer, emptyHead(na, issuer), new Map());
-  return feedRecord(na.signer, stored, na.attestationLog.committedBy(issuer));
-}
-
-/** While nothing is revoked the feed follows from its name alone, so that it is always the same. */
-function emptyHead(na: Authority, issuer: string): Head {
-  const digest = sha256Hex(`empty-revocation-feed\n${issuer}`);
-  const feedId = digest.replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12}).*$/, '$1-$2-5$3-8$4-$5');
-  return { issuer, sequence: 0, feedId, issuedAt: na.settings.foundedAt };
-}
 
 /** A feed without its signature. */
 export function feedRecord(
@@ -107,7 +181,11 @@ export function signFeed<T extends JsonObject>(record: T, signer: Signer) {
   return signRecord(record, signer, signer.publicKey);
 }
 
+function feedSigner(signer: Signer): ListSigner {
+  return { ...signer, keyId: signer.publicKey };
+}
+
 /** Names of sovereigns are free text; keys of the store are not. */
-function subjectId(issuer: string): string {
+export function feedSubjectId(issuer: string): string {
   return sha256Hex(issuer);
 }

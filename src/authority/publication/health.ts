@@ -1,6 +1,6 @@
 import { Refusal } from '../../refusal.ts';
 import type { Handler } from '../engine/admission.ts';
-import { currentCrlSequence } from './crl.ts';
+import { currentCrlSequence } from './crl-calls.ts';
 
 export const readCounts: Handler<'readCounts'> = (na, _given, at) => ({
   issued_certificates: na.counts.issuedCertificates(),

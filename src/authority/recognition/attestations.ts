@@ -15,7 +15,7 @@ import type { Authority } from '../engine/authority.ts';
 import { refusalIn } from '../engine/refusals.ts';
 import type { Subject } from '../engine/subjects.ts';
 import { issuerOf } from '../protocol/issuer.ts';
-import { publishFeed } from '../publication/feed.ts';
+import { publishFeed } from '../publication/feed-calls.ts';
 import { assertOwnIssuer } from './own-issuer.ts';
 
 const HOUR = 3_600_000;

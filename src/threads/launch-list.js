@@ -1,4 +1,4 @@
 import { register } from 'tsx/esm/api';
 
 register({ tsconfig: false });
-await import('./crl-worker.ts');
+await import('./list-worker.ts');

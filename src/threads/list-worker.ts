@@ -1,16 +1,22 @@
-/** The thread that makes long revocation lists: it holds their entries as bytes, and the authority's key. */
+/** The thread that makes long signed lists: it holds their entries, and the authority's key. */
 import { parentPort, workerData } from 'node:worker_threads';
-import { type CrlIssuer, crlDocument } from '../authority/publication/crl-document.ts';
+import {
+  createListContent,
+  type ListContent,
+  type ListSigner,
+  withHeadroom,
+} from '../authority/publication/list-document.ts';
 import { longTextSignerFromSeed } from '../crypto/ed25519.ts';
-import type { CrlThreadIdentity, FromCrlThread, ToCrlThread } from './crl-thread.ts';
+import type { FromListThread, ListThreadIdentity, ToListThread } from './list-thread.ts';
 
 const port = parentPort;
-if (port === null) throw new Error('The render runs as a worker thread');
-const { seed, publicKey, keyId } = workerData as CrlThreadIdentity;
-const issuer: CrlIssuer = { publicKey, keyId, sign: longTextSignerFromSeed(seed) };
+if (port === null) throw new Error('The renderer of signed lists runs as a worker thread');
+const { seed, publicKey, keyId } = workerData as ListThreadIdentity;
+const signer: ListSigner = { publicKey, keyId, sign: longTextSignerFromSeed(seed) };
+/** Feeds are labelled with the key itself. */
+const SIGNERS = { crl: signer, feed: { ...signer, keyId: publicKey } };
 
-let entries = Buffer.alloc(0);
-let length = 0;
+const lists: ListContent[] = [];
 
 /**
  * Documents lie in a few buffers that are used again. The collector of garbage does not see the weight of
@@ -18,32 +24,28 @@ let length = 0;
  */
 const buffers: { readonly bytes: Buffer; isFree: boolean }[] = [];
 
-port.on('message', (message: ToCrlThread) => {
-  if (message.type === 'add') add(message.entries);
+port.on('message', (message: ToListThread) => {
+  if (message.type === 'open') lists.push(createListContent(message.form));
+  else if (message.type === 'add') listOf(message.list).add(message.entries);
   else if (message.type === 'render') render(message);
   else if (message.type === 'release') release(message.buffer);
   else port.close();
 });
 post({ type: 'ready' });
 
-function post(message: FromCrlThread): void {
+function post(message: FromListThread): void {
   port?.postMessage(message);
 }
 
-function add(text: string): void {
-  if (length + text.length > entries.length) {
-    const larger = Buffer.alloc(withHeadroom(length + text.length));
-    entries.copy(larger);
-    entries = larger;
-  }
-  length += entries.write(text, length, 'latin1');
+function listOf(list: number): ListContent {
+  const held = lists[list];
+  if (held === undefined) throw new Error(`The list ${list} was not opened`);
+  return held;
 }
 
-function render({ order }: Extract<ToCrlThread, { type: 'render' }>): void {
-  if (order.length > length)
-    throw new Error('The revocation list names entries that are not there');
+function render({ list, head }: Extract<ToListThread, { type: 'render' }>): void {
   let buffer = -1;
-  const document = crlDocument(issuer, order, entries.subarray(0, order.length), (needed) => {
+  const document = listOf(list).document(head, SIGNERS[head.form], (needed) => {
     buffer = takeBuffer(needed);
     return buffers[buffer]?.bytes ?? Buffer.alloc(0);
   });
@@ -67,9 +69,4 @@ function takeBuffer(needed: number): number {
 function release(index: number): void {
   const buffer = buffers[index];
   if (buffer !== undefined) buffer.isFree = true;
-}
-
-/** Grows by an eighth, so that it is rarely outgrown. */
-function withHeadroom(needed: number): number {
-  return needed + Math.max(65_536, needed >> 3);
 }

@@ -1,0 +1,76 @@
+/**
+ * The versions of a signed list (wire rules 4.8, 4.14, 4.15, G24, G27). One sequence number never names two
+ * contents: a version only follows the one before it, by one. A list lapses when half its time is over, so
+ * that it is issued again long before anybody refuses it as old.
+ */
+import { setup } from 'xstate';
+
+/** Instants are milliseconds since the epoch. The entries are subjects of their own. */
+export interface SequenceVersion {
+  readonly sequence: number;
+  readonly issuedAt: number;
+  /** Over the entries, so that a rebuilt list can be checked against it. */
+  readonly digest: string;
+}
+
+export type SequenceEvent<Version extends SequenceVersion> =
+  | { readonly type: 'publish'; readonly version: Version }
+  | { readonly type: 'lapse'; readonly at: number };
+
+export interface SequenceMachineOptions<Version extends SequenceVersion> {
+  readonly id: string;
+  /** What there is before the first version. */
+  readonly none: Version;
+  /** Sequence numbers that the first version may have. */
+  readonly firsts: readonly number[];
+  /** State of a list that has been published. */
+  readonly published: 'current' | 'published';
+  /** When half the time of a version is over. */
+  halfOver(version: Version): number;
+}
+
+export function sequenceMachine<Version extends SequenceVersion>(
+  options: SequenceMachineOptions<Version>,
+) {
+  const { id, none, firsts, published, halfOver } = options;
+  const machine = setup({
+    types: {} as {
+      context: Version;
+      events: SequenceEvent<Version>;
+      emitted: { readonly type: 'published' | 'lapsed' | 'current' };
+    },
+    guards: {
+      isFirst: ({ event }) => event.type === 'publish' && firsts.includes(event.version.sequence),
+      followsTheLast: ({ context, event }) =>
+        event.type === 'publish' && event.version.sequence === context.sequence + 1,
+      lapsed: ({ context, event }) => event.type === 'lapse' && halfOver(context) <= event.at,
+    },
+  });
+  const publish = {
+    target: published,
+    actions: [
+      machine.assign(({ context, event }) => (event.type === 'publish' ? event.version : context)),
+      machine.emit({ type: 'published' }),
+    ],
+  };
+  const lapsed = machine.emit({ type: 'lapsed' });
+  return machine.createMachine({
+    id,
+    initial: 'absent',
+    context: none,
+    states: {
+      absent: {
+        on: { publish: { guard: 'isFirst', ...publish }, lapse: { actions: lapsed } },
+      },
+      [published]: {
+        on: {
+          publish: { guard: 'followsTheLast', ...publish },
+          lapse: [
+            { guard: 'lapsed', actions: lapsed },
+            { actions: machine.emit({ type: 'current' }) },
+          ],
+        },
+      },
+    },
+  });
+}

@@ -1,0 +1,43 @@
+/** What calls do with the certificate revocation list: decide the next one, wait for it, keep it current. */
+import type { Handler } from '../engine/admission.ts';
+import type { Authority } from '../engine/authority.ts';
+import type { Run } from '../engine/execute.ts';
+import type { UnitOfWork } from '../engine/unit-of-work.ts';
+import { CRL_ID } from './crl.ts';
+import type { ListEntry } from './list-document.ts';
+
+/** The sequence number that the next list will have. */
+export function nextCrlSequence(na: Authority, unit: UnitOfWork): number {
+  return na.revocations.list.nextNumber(unit);
+}
+
+/**
+ * Decides the next list, which is shown when it is on disk. `added` are the entries that this same unit
+ * revokes; several of them are revoked in the order of their ids. Returns the number of entries.
+ */
+export function publishCrl(na: Authority, unit: UnitOfWork, added: readonly ListEntry[]): number {
+  na.revocations.list.issue(unit, added);
+  return na.revocations.count() + added.length;
+}
+
+/** Lets the answer wait until the newest list that was decided is the one that is served. */
+export function awaitCrl(na: Authority, unit: UnitOfWork): void {
+  na.revocations.list.awaitShown(unit);
+}
+
+/** Makes the list current: the first, empty one, or a re-issue when half its time is over. */
+export const refreshCrl: Handler<'refreshCrl'> = (na, unit) => {
+  na.revocations.list.renew(unit);
+  return null;
+};
+
+/** Shows the stored list again after a start. */
+export const restoreCrl: Run<null> = (na, unit) => {
+  na.revocations.list.restore(unit);
+  na.revocations.list.renew(unit);
+  return null;
+};
+
+export function currentCrlSequence(na: Authority): number {
+  return na.subjects.committed('crl', CRL_ID)?.context.sequence ?? 0;
+}

@@ -1,0 +1,60 @@
+/** What calls do with the revocation feeds: decide the next one, and keep them current. */
+import { sha256Hex } from '../../crypto/digest.ts';
+import type { JsonObject } from '../../json/value.ts';
+import { canonicalJson, JsonText } from '../../json/write.ts';
+import type { Handler } from '../engine/admission.ts';
+import type { Authority } from '../engine/authority.ts';
+import type { Run } from '../engine/execute.ts';
+import type { UnitOfWork } from '../engine/unit-of-work.ts';
+import { assertOwnIssuer } from '../recognition/own-issuer.ts';
+import { feedEntry, feedRecord, feedSubjectId, signFeed } from './feed.ts';
+
+/** Decides the issuer's next feed; `added` is what this same unit revokes. */
+export function publishFeed(
+  na: Authority,
+  unit: UnitOfWork,
+  issuer: string,
+  added: { readonly attestationId: string; readonly reason: string },
+): void {
+  na.feeds.of(issuer).issue(unit, [feedEntry(added.attestationId, added.reason)]);
+}
+
+/** Makes our own feed current: the first, empty one, or a re-issue when half its time is over. */
+export const refreshFeed: Handler<'refreshFeed'> = (na, unit) => {
+  na.feeds.of(na.settings.networkName).renew(unit);
+  return null;
+};
+
+/** Issues every feed again whose time is half over. */
+export const refreshFeeds: Run<null> = (na, unit) => {
+  refreshFeed(na, unit, null);
+  for (const feed of na.feeds.all()) feed.renew(unit);
+  return null;
+};
+
+/** Shows the stored feeds again after a start. */
+export const restoreFeeds: Run<null> = (na, unit) => {
+  for (const feed of na.feeds.all()) feed.restore(unit);
+  return refreshFeeds(na, unit, null);
+};
+
+/**
+ * Makes the feed of another issuer current. A feed without a version is answered with; others are
+ * published under their name, and the answer is null.
+ */
+export const refreshForeignFeed: Handler<'refreshForeignFeed'> = (na, unit, { issuer }) => {
+  assertOwnIssuer(na, issuer, 'feed_issuer_mismatch');
+  if (unit.current('sovereign-feed', feedSubjectId(issuer)) === undefined) {
+    return new JsonText(canonicalJson(signFeed(emptyFeed(na, issuer), na.signer)));
+  }
+  na.feeds.of(issuer).renew(unit);
+  return null;
+};
+
+/** Anyone may ask for a feed of any name: it follows from the name alone, and nothing is stored. */
+function emptyFeed(na: Authority, issuer: string): JsonObject {
+  const digest = sha256Hex(`empty-revocation-feed\n${issuer}`);
+  const feedId = digest.replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12}).*$/, '$1-$2-5$3-8$4-$5');
+  const head = { issuer, sequence: 0, feedId, issuedAt: na.settings.foundedAt };
+  return feedRecord(na.signer, head, new Map());
+}

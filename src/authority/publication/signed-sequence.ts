@@ -1,0 +1,108 @@
+/**
+ * A signed sequence: the versions of a list that others rely on, such as the certificate revocation list or
+ * a revocation feed. Its entries are subjects of their own, so a version is stored as its head only, with a
+ * digest of the entries. A version is decided inside the unit that changes the list, and shown when that
+ * unit is on disk. One sequence number never names two contents: what a restart cannot rebuild as it was
+ * signed is not served at all.
+ */
+import type { SequenceEvent, SequenceVersion } from '../../../machines/signed-sequence.ts';
+import type { Emitted } from '../../../machines/step.ts';
+import type { UnitOfWork } from '../engine/unit-of-work.ts';
+import type { ListEntry, ListHead } from './list-document.ts';
+import type { ListRenderer } from './list-renderer.ts';
+
+/** A digest over entries that grows with them. */
+export interface EntryDigest {
+  add(entry: ListEntry): void;
+  /** Over the entries so far and those that are added. */
+  value(added: readonly ListEntry[]): string;
+}
+
+/** What tells one sequence from another. */
+export interface SequenceOptions<Version extends SequenceVersion> {
+  /** Says that the entries are not those that were signed. */
+  readonly damage: string;
+  readonly digest: EntryDigest;
+  readonly renderer: ListRenderer;
+  /** The sequence number of the first version. */
+  first(unit: UnitOfWork): number;
+  /** Whether the entries are those that the stored version was signed over. */
+  matches(stored: Version): boolean;
+  current(unit: UnitOfWork): Version | undefined;
+  send(unit: UnitOfWork, event: SequenceEvent<Version>): readonly Emitted[];
+  /** The next version, issued at the time of the unit. */
+  next(unit: UnitOfWork, sequence: number, digest: string): Version;
+  headOf(version: Version): ListHead;
+}
+
+export interface SignedSequence {
+  /** An entry was decided: the next version has it. */
+  decided(entry: ListEntry): void;
+  /** Entries came to be on disk. */
+  committed(entries: readonly ListEntry[]): void;
+  /** The sequence number that the next version will have. */
+  nextNumber(unit: UnitOfWork): number;
+  /** Decides the next version; `added` are the entries that this same unit decides. */
+  issue(unit: UnitOfWork, added?: readonly ListEntry[]): void;
+  /** Issues the list again when half its time is over, or when there is none yet. */
+  renew(unit: UnitOfWork): void;
+  /** Lets the answer wait until the newest version that was decided is the one that is shown. */
+  awaitShown(unit: UnitOfWork): void;
+  /** Shows the stored version again after a start. */
+  restore(unit: UnitOfWork): void;
+  ready(): Promise<void>;
+  settled(): Promise<void>;
+}
+
+export function createSignedSequence<Version extends SequenceVersion>(
+  options: SequenceOptions<Version>,
+): SignedSequence {
+  const { digest, renderer } = options;
+  let entries = 0;
+
+  function nextNumber(unit: UnitOfWork): number {
+    const last = options.current(unit)?.sequence;
+    return last === undefined ? options.first(unit) : last + 1;
+  }
+
+  function issue(unit: UnitOfWork, added: readonly ListEntry[] = []): void {
+    const version = options.next(unit, nextNumber(unit), digest.value(added));
+    options.send(unit, { type: 'publish', version });
+    unit.whenCommitted(() => renderer.render(options.headOf(version)));
+  }
+
+  function awaitShown(unit: UnitOfWork): void {
+    const sequence = nextNumber(unit) - 1;
+    unit.whenCommitted(() => renderer.shown(sequence));
+  }
+
+  function renew(unit: UnitOfWork): void {
+    const emitted = options.send(unit, { type: 'lapse', at: unit.at });
+    if (emitted.some(({ type }) => type === 'lapsed')) issue(unit);
+    // It may have been issued a moment ago: answer when that version is on disk.
+    else awaitShown(unit);
+  }
+
+  return {
+    decided(entry) {
+      digest.add(entry);
+      entries += 1;
+    },
+    committed: (entries) => renderer.add(entries),
+    nextNumber,
+    issue,
+    renew,
+    awaitShown,
+    restore(unit) {
+      const stored = options.current(unit);
+      if (stored === undefined ? entries > 0 : !options.matches(stored)) {
+        throw new Error(`The state in the data directory is damaged: ${options.damage}`);
+      }
+      if (stored !== undefined) {
+        unit.whenCommitted(() => renderer.render(options.headOf(stored)));
+      }
+    },
+    ready: renderer.ready,
+    settled: renderer.settled,
+  };
+}

@@ -1,0 +1,83 @@
+/** The thread that makes long signed lists, as the authority sees it. */
+import { Worker } from 'node:worker_threads';
+import type { ListEntry, ListForm, ListHead } from '../authority/publication/list-document.ts';
+import type { ListThread, RenderedList } from '../authority/publication/list-renderer.ts';
+import type { PublishedDocument } from '../contract/documents.ts';
+import { threadEntry } from './thread-entry.ts';
+
+/** Whose lists they are; the seed is handed over once, when the thread starts. */
+export interface ListThreadIdentity {
+  readonly seed: Uint8Array;
+  readonly publicKey: string;
+  /** Label of the key in the signature of the certificate revocation list. */
+  readonly keyId: string;
+}
+
+/** `list` is the number of a list, in the order in which they were opened. */
+export type ToListThread =
+  | { readonly type: 'open'; readonly form: ListForm }
+  | { readonly type: 'add'; readonly list: number; readonly entries: readonly ListEntry[] }
+  | { readonly type: 'render'; readonly list: number; readonly head: ListHead }
+  | { readonly type: 'release'; readonly buffer: number }
+  | { readonly type: 'exit' };
+
+export type FromListThread =
+  | { readonly type: 'ready' }
+  /** `buffer` names the memory that the document lies in, until it is released. */
+  | {
+      readonly type: 'rendered';
+      readonly document: PublishedDocument;
+      readonly buffer: number;
+    };
+
+const LIST_WORKER = threadEntry('list');
+
+export function startListThread(
+  identity: ListThreadIdentity,
+  onFatal: (cause: unknown) => void,
+): ListThread {
+  const worker = new Worker(LIST_WORKER, { workerData: identity });
+  const orders: ((rendered: RenderedList) => void)[] = [];
+  let lists = 0;
+  let becomeReady: () => void;
+  let closing = false;
+  const ready = new Promise<void>((resolve) => {
+    becomeReady = resolve;
+  });
+
+  worker.on('message', (message: FromListThread) => {
+    if (message.type === 'ready') return becomeReady();
+    const { document, buffer } = message;
+    // Documents come in the order they were asked for.
+    orders.shift()?.({ document, release: () => post({ type: 'release', buffer }) });
+  });
+  worker.on('error', onFatal);
+  worker.on('exit', () => {
+    if (!closing) onFatal(new Error('The thread of the signed lists has ended'));
+  });
+
+  function post(message: ToListThread): void {
+    if (!closing) worker.postMessage(message);
+  }
+
+  return {
+    ready,
+    open(form) {
+      const list = lists;
+      lists += 1;
+      post({ type: 'open', form });
+      return {
+        add: (entries) => post({ type: 'add', list, entries }),
+        render(head) {
+          post({ type: 'render', list, head });
+          return new Promise((resolve) => orders.push(resolve));
+        },
+      };
+    },
+    close() {
+      post({ type: 'exit' });
+      closing = true;
+      return new Promise((resolve) => worker.once('exit', () => resolve()));
+    },
+  };
+}
