@@ -285,7 +285,7 @@ async function openFrontHere(
     routes: ROUTES,
     isDraining: () => draining,
   };
-  const server = await listen(edge, config.host, port);
+  const server = await listen(edge, ROUTES, config.host, port);
   return {
     port: server.port,
     drain() {

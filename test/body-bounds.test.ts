@@ -1,7 +1,7 @@
 /** How large a body may be, route by route, and what is done with one whose sender proves nothing. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { maxBodyBytes } from '../src/http/route.ts';
+import { maxBodyBytes } from '../src/http/route-description.ts';
 import { ROUTES } from '../src/routes/table.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { MINUTE } from './support/clock.ts';

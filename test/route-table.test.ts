@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Access, Route } from '../src/http/route.ts';
+import type { Route } from '../src/http/route.ts';
+import type { Access } from '../src/http/route-description.ts';
 import { createRouter } from '../src/http/router.ts';
 import { ROUTES } from '../src/routes/table.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';

@@ -11,7 +11,7 @@ import type { CommandReference } from '../views/command-reference.ts';
 import type { RoleRule } from './body.ts';
 import type { LiveRenderers } from './live-pages.ts';
 import type { RateLimits } from './rate-limit.ts';
-import type { Route } from './route.ts';
+import type { RouteDescription } from './route-description.ts';
 
 export interface EdgeSettings {
   readonly genesis: GenesisBlock;
@@ -41,7 +41,8 @@ export interface Edge {
   exposition(): Promise<string>;
   /** Milliseconds on the monotonic clock. */
   readonly startedAt: number;
-  readonly routes: readonly Route[];
+  /** The whole surface, for the pages and documents that show it. */
+  readonly routes: readonly RouteDescription[];
   isDraining(): boolean;
 }
 

@@ -2,26 +2,16 @@
  * What is needed of a request's head, read before its handler returns. Nothing here knows sockets:
  * `server.ts` hands in a head whose accessors are valid only until `openExchange` returns.
  */
+
 import type { OperatorHeaders } from '../auth/operator.ts';
 import type { Edge } from './edge.ts';
 import { decodePath } from './query.ts';
 import { acceptsGzip } from './reply.ts';
-import { isOperatorRoute, maxBodyBytes, type Route } from './route.ts';
+import type { RequestHead } from './request-head.ts';
+import type { Route } from './route.ts';
+import { isOperatorRoute, maxBodyBytes } from './route-description.ts';
 import type { Match, Router } from './router.ts';
 import { noteForwarded, sourceAddress } from './source-address.ts';
-
-export interface RequestHead {
-  /** Upper case. */
-  readonly method: string;
-  /** As sent, percent-encoded, without query. */
-  readonly path: string;
-  readonly query: string;
-  /** Value of a header by its lower-case name; empty when absent. */
-  header(name: string): string;
-  /** The values of all lines of a header; none when it is absent. */
-  headerLines(name: string): readonly string[];
-  peerAddress(): string;
-}
 
 /** A request whose head was read, and which now waits for its body. */
 export interface Exchange {

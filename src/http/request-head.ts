@@ -1,6 +1,18 @@
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
-import type { RequestHead } from './exchange.ts';
 import type { Peers } from './peers.ts';
+
+export interface RequestHead {
+  /** Upper case. */
+  readonly method: string;
+  /** As sent, percent-encoded, without query. */
+  readonly path: string;
+  readonly query: string;
+  /** Value of a header by its lower-case name; empty when absent. */
+  header(name: string): string;
+  /** The values of all lines of a header; none when it is absent. */
+  headerLines(name: string): readonly string[];
+  peerAddress(): string;
+}
 
 /**
  * The head of a request, readable until its handler returns. A class, because one is made for every

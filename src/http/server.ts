@@ -15,6 +15,7 @@ import { type FinishedReply, finishExchange } from './pipeline.ts';
 import { isPiecewise } from './reply.ts';
 import { addressOf, UwsRequestHead } from './request-head.ts';
 import { writeHead, writeReply, writeWithoutBody } from './response.ts';
+import type { Route } from './route.ts';
 import { createRouter } from './router.ts';
 import { bytesRead, createUploads, type ReceivedBody, UPLOAD_LIMITS } from './uploads.ts';
 import { serveViewers } from './viewers.ts';
@@ -55,9 +56,14 @@ interface Connection extends PieceTaker {
  * Other threads of this process may listen on the same port; so could another process, which is why the
  * port is looked at first (`freePort`).
  */
-export async function listen(edge: Edge, host: string, port: number): Promise<Server> {
+export async function listen(
+  edge: Edge,
+  routes: readonly Route[],
+  host: string,
+  port: number,
+): Promise<Server> {
   const uws = loadUws();
-  const findRoute = createRouter(edge.routes);
+  const findRoute = createRouter(routes);
   const traffic: Traffic = { inFlight: 0, onIdle: null, ready: [] };
   const peers = createPeers();
   const uploads = createUploads(UPLOAD_LIMITS);

@@ -1,6 +1,6 @@
 import ipaddr from 'ipaddr.js';
 import type { Edge } from './edge.ts';
-import type { RequestHead } from './exchange.ts';
+import type { RequestHead } from './request-head.ts';
 
 /**
  * The address a request came from: the peer, or the address that the outermost of `proxyHops` trusted

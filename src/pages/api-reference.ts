@@ -1,6 +1,6 @@
 /** `/api-reference`: the route table, in words. */
 import type { HtmlPage } from '../http/reply.ts';
-import type { Access, Route } from '../http/route.ts';
+import type { Access, RouteDescription } from '../http/route-description.ts';
 import { REFUSALS, type RefusalName } from '../refusal.ts';
 import { ACCESS_REFUSALS, AUTH_HINTS } from '../views/openapi.ts';
 import { type Field, fieldsOf } from '../views/schema-fields.ts';
@@ -11,7 +11,10 @@ import { REFERENCE_STYLE } from './reference-style.ts';
 import { anchorOf, type RouteGroup, routeGroups } from './route-groups.ts';
 import { type Html, joined, template } from './templates.ts';
 
-export function apiReferencePage(routes: readonly Route[], networkName: string): HtmlPage {
+export function apiReferencePage(
+  routes: readonly RouteDescription[],
+  networkName: string,
+): HtmlPage {
   const groups = routeGroups(routes);
   return renderPage({
     title: 'API reference',
@@ -89,7 +92,7 @@ const ACCESS_BADGES: Readonly<Record<Access, readonly [string, string]>> = {
   'operator-privileged': ['privileged operator', 'danger'],
 };
 
-function entryOf(route: Route): Html {
+function entryOf(route: RouteDescription): Html {
   const { method, path, access, limit, summary, description = '', query = {}, body } = route;
   const [accessLabel, accessState] = ACCESS_BADGES[access];
   const [answerType, answer] = answerOf(route);
@@ -124,17 +127,21 @@ function entryOf(route: Route): Html {
   });
 }
 
-function successOf({ created }: Route): string {
+function successOf({ created }: RouteDescription): string {
   if (created === undefined) return '200';
   return created === 'always' ? '201' : '200, or 201 where MESH_CREATED_STATUS says so';
 }
 
-function answerOf({ answer }: Route): [string, Field[]] {
+function answerOf({ answer }: RouteDescription): [string, Field[]] {
   if (!('contentType' in answer)) return ['application/json', fieldsOf(answer)];
   return [String(answer.contentType).split(';')[0] ?? '', []];
 }
 
-function requestFields(path: string, query: NonNullable<Route['query']>, body: unknown): Field[] {
+function requestFields(
+  path: string,
+  query: NonNullable<RouteDescription['query']>,
+  body: unknown,
+): Field[] {
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => ({
     path: name,
     type: 'string',
@@ -150,7 +157,7 @@ function requestFields(path: string, query: NonNullable<Route['query']>, body: u
   return [...inPath, ...inQuery, ...fieldsOf(body)];
 }
 
-function refusalsOf({ refusals, access, limit }: Route) {
+function refusalsOf({ refusals, access, limit }: RouteDescription) {
   const limited: readonly RefusalName[] = limit === 'none' ? [] : ['rate_limit_exceeded'];
   const names = new Set([...refusals, ...ACCESS_REFUSALS[access], ...limited]);
   return [...names].map((name) => REFUSALS[name]).sort((a, b) => a.status - b.status);

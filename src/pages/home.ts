@@ -1,6 +1,6 @@
 /** `/`: what this network is, where everything stands, and how to start. */
 import type { HtmlPage } from '../http/reply.ts';
-import type { Route } from '../http/route.ts';
+import type { RouteDescription } from '../http/route-description.ts';
 import type { GenesisBlock } from '../records/genesis.ts';
 import { renderPage } from './frame.ts';
 import { inlineCode } from './inline-code.ts';
@@ -9,7 +9,7 @@ import { template } from './templates.ts';
 
 export function homePage(
   genesis: GenesisBlock,
-  routes: readonly Route[],
+  routes: readonly RouteDescription[],
   baseUrl: string,
 ): HtmlPage {
   const { network_name: name, network_version: version } = genesis;

@@ -1,14 +1,16 @@
 /** The routes in the groups in which pages show them, in the order of the route table. */
-import { isOperatorRoute, type Route } from '../http/route.ts';
+import { isOperatorRoute, type RouteDescription } from '../http/route-description.ts';
 
 export interface RouteGroup {
   readonly id: string;
   readonly title: string;
   readonly note: string;
-  readonly routes: readonly Route[];
+  readonly routes: readonly RouteDescription[];
 }
 
-const GROUPS: readonly (Omit<RouteGroup, 'routes'> & { holds(route: Route): boolean })[] = [
+const GROUPS: readonly (Omit<RouteGroup, 'routes'> & {
+  holds(route: RouteDescription): boolean;
+})[] = [
   {
     id: 'pages',
     title: 'Pages',
@@ -48,8 +50,8 @@ const GROUPS: readonly (Omit<RouteGroup, 'routes'> & { holds(route: Route): bool
 ];
 
 /** Each route is in the first group that holds it. */
-export function routeGroups(routes: readonly Route[]): RouteGroup[] {
-  const groupOf = (route: Route) => GROUPS.find(({ holds }) => holds(route));
+export function routeGroups(routes: readonly RouteDescription[]): RouteGroup[] {
+  const groupOf = (route: RouteDescription) => GROUPS.find(({ holds }) => holds(route));
   return GROUPS.map((group) => ({
     id: group.id,
     title: group.title,
@@ -58,12 +60,12 @@ export function routeGroups(routes: readonly Route[]): RouteGroup[] {
   })).filter(({ routes: held }) => held.length > 0);
 }
 
-export function isPage({ answer }: Route): boolean {
+export function isPage({ answer }: RouteDescription): boolean {
   return 'contentType' in answer && String(answer.contentType).startsWith('text/html');
 }
 
 /** Where `/api-reference` tells of a route: `POST /admin/invite` is at `post-admin-invite`. */
-export function anchorOf({ method, path }: Route): string {
+export function anchorOf({ method, path }: RouteDescription): string {
   const words = path.replace(/[^A-Za-z0-9]+/g, '-').replace(/^-|-$/g, '');
   return `${method.toLowerCase()}-${words === '' ? 'home' : words}`;
 }

@@ -66,7 +66,7 @@ async function serve({ config, port: httpPort, shared }: Serve): Promise<void> {
     routes: ROUTES,
     isDraining: () => state.draining,
   };
-  const server = await listen(edge, config.host, httpPort);
+  const server = await listen(edge, ROUTES, config.host, httpPort);
   serving = Object.assign(state, { link, edge, server });
   post({ type: 'listening' });
 }

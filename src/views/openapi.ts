@@ -2,7 +2,7 @@
  * The HTTP surface as OpenAPI 3.0.3, made from the route table (wire rules 4.15). JSON Schema words
  * that 3.0.3 does not know are lowered: a constant to a one-value enum, a union with null to nullable.
  */
-import { maxBodyBytes, type Route } from '../http/route.ts';
+import { maxBodyBytes, type RouteDescription } from '../http/route-description.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../json/value.ts';
 import { REFUSALS, type RefusalName } from '../refusal.ts';
 import { exampleOf } from './example.ts';
@@ -12,16 +12,17 @@ const GENERAL_STATUSES = [400, 401, 403, 404, 409, 422, 429, 500] as const;
 const BODY_STATUSES = [408, 413] as const;
 
 /** Refusals every route of an access class can give, beside its own. */
-export const ACCESS_REFUSALS: Readonly<Record<Route['access'], readonly RefusalName[]>> = {
-  public: [],
-  internal: [],
-  node: ['node_auth_failed'],
-  operator: ['admin_auth_failed'],
-  'operator-privileged': ['admin_auth_failed', 'insufficient_operator_tier'],
-  'public-or-operator': ['admin_auth_failed'],
-};
+export const ACCESS_REFUSALS: Readonly<Record<RouteDescription['access'], readonly RefusalName[]>> =
+  {
+    public: [],
+    internal: [],
+    node: ['node_auth_failed'],
+    operator: ['admin_auth_failed'],
+    'operator-privileged': ['admin_auth_failed', 'insufficient_operator_tier'],
+    'public-or-operator': ['admin_auth_failed'],
+  };
 
-export const AUTH_HINTS: Readonly<Record<Route['access'], string>> = {
+export const AUTH_HINTS: Readonly<Record<RouteDescription['access'], string>> = {
   public: 'no authentication',
   internal: 'not gated in code: restrict by deployment',
   node: 'signed body, or header X-Mesh-Node-Proof',
@@ -31,7 +32,7 @@ export const AUTH_HINTS: Readonly<Record<Route['access'], string>> = {
 };
 
 export function openApiDocument(
-  routes: readonly Route[],
+  routes: readonly RouteDescription[],
   networkName: string,
   baseUrl: string,
 ): JsonObject {
@@ -93,7 +94,7 @@ const ERROR_EXAMPLE = {
   },
 };
 
-function pathsOf(routes: readonly Route[]): JsonObject {
+function pathsOf(routes: readonly RouteDescription[]): JsonObject {
   const paths: { [path: string]: { [method: string]: JsonValue } } = {};
   for (const route of routes) {
     const operations = paths[route.path] ?? {};
@@ -103,7 +104,7 @@ function pathsOf(routes: readonly Route[]): JsonObject {
   return paths;
 }
 
-function operationOf(route: Route): JsonObject {
+function operationOf(route: RouteDescription): JsonObject {
   const refusals = [...route.refusals, ...ACCESS_REFUSALS[route.access]];
   return {
     operationId: operationId(route),
@@ -124,11 +125,11 @@ function operationOf(route: Route): JsonObject {
 }
 
 /** `POST /admin/operator-keys/{key_id}/revoke` becomes `post_admin_operator_keys_key_id_revoke`. */
-function operationId({ method, path }: Route): string {
+function operationId({ method, path }: RouteDescription): string {
   return `${method.toLowerCase()}${path.replace(/[^A-Za-z0-9]+/g, '_').replace(/_$/, '')}`;
 }
 
-function parametersOf({ path, query = {} }: Route): JsonObject {
+function parametersOf({ path, query = {} }: RouteDescription): JsonObject {
   const schema = { type: 'string' };
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => {
     return { name, in: 'path', required: true, schema };
@@ -144,7 +145,7 @@ function withExample(schema: JsonValue): JsonObject {
   return { schema, example: exampleOf(schema) };
 }
 
-function responsesOf(route: Route): JsonObject {
+function responsesOf(route: RouteDescription): JsonObject {
   const content =
     'contentType' in route.answer
       ? { [String(route.answer.contentType).split(';')[0] ?? '']: { schema: {} } }
@@ -162,7 +163,7 @@ function responsesOf(route: Route): JsonObject {
 
 const ERROR_RESPONSE = { $ref: '#/components/responses/Error' };
 
-function securityOf({ access }: Route): JsonObject {
+function securityOf({ access }: RouteDescription): JsonObject {
   switch (access) {
     case 'node':
       return { security: [{}, { NodeProof: [] }] };

@@ -4,7 +4,8 @@ import type { StoreContents, StoredLiveness, StoredSubject } from '../../store/s
 import type { StoredContact } from '../liveness/contact-columns.ts';
 import type { Liveness } from '../liveness/last-contact.ts';
 import type { SubjectKind } from './kinds.ts';
-import { type Subject, type Subjects, toSubject } from './subjects.ts';
+import type { Subject } from './subject-table.ts';
+import { type Subjects, toSubject } from './subjects.ts';
 
 export interface RestoreTarget {
   readonly subjects: Subjects;

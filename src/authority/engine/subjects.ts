@@ -1,28 +1,8 @@
-/**
- * The trust subjects at rest. Decisions are made against pending state (what is decided but not yet on
- * disk); views read committed state only.
- */
-import type { Resting } from '../../../machines/step.ts';
 import type { StoredSubject, SubjectRemoval, SubjectWrite } from '../../store/store.ts';
 import type { CertificateNumbers } from '../tables/certificate-numbers.ts';
 import { createCertificateTable } from '../tables/certificate-table.ts';
-import { addressOf, KINDS, type SubjectKind, type SubjectTypes } from './kinds.ts';
-
-export interface Subject<Kind extends SubjectKind = SubjectKind> extends Resting {
-  /** 0 for a subject that is configured, not stored. */
-  readonly version: number;
-  readonly context: SubjectTypes[Kind]['context'];
-}
-
-/** Subjects of one kind at rest, by their ids: a `Map`, or what takes less memory than one. */
-export interface SubjectTable<Kind extends SubjectKind> {
-  readonly size: number;
-  get(id: string): Subject<Kind> | undefined;
-  set(id: string, subject: Subject<Kind>): unknown;
-  delete(id: string): boolean;
-  /** Goes on through whatever is set or deleted meanwhile. */
-  entries(): IterableIterator<[string, Subject<Kind>]>;
-}
+import { addressOf, KINDS, type SubjectKind } from './kinds.ts';
+import type { Subject, SubjectTable } from './subject-table.ts';
 
 /** Called with each subject as it comes to be decided or, separately, committed. */
 export type SubjectListener = (kind: SubjectKind, id: string, subject: Subject) => void;

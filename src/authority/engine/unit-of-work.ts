@@ -9,7 +9,8 @@ import type { JsonObject } from '../../json/value.ts';
 import type { SpentNonce, SubjectRemoval, SubjectWrite } from '../../store/store.ts';
 import type { AuditDraft, AuditEvent } from './audit.ts';
 import { addressOf, type SubjectKind, type SubjectTypes, transition } from './kinds.ts';
-import { type Subject, type Subjects, toSubject } from './subjects.ts';
+import type { Subject } from './subject-table.ts';
+import { type Subjects, toSubject } from './subjects.ts';
 
 /** What follows a commit; the answer also waits for a promise that it returns. */
 export type Effect = () => Promise<void> | void;

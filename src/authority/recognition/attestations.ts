@@ -13,7 +13,7 @@ import { formatInstant } from '../../timestamp.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
 import { refusalIn } from '../engine/refusals.ts';
-import type { Subject } from '../engine/subjects.ts';
+import type { Subject } from '../engine/subject-table.ts';
 import { issuerOf } from '../protocol/issuer.ts';
 import { publishFeed } from '../publication/feed-calls.ts';
 import { assertOwnIssuer } from './own-issuer.ts';

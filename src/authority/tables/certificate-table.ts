@@ -7,7 +7,7 @@ import {
   type CertificateFate,
   UNTOUCHED,
 } from '../../../machines/certificate.ts';
-import type { Subject, SubjectTable } from '../engine/subjects.ts';
+import type { Subject, SubjectTable } from '../engine/subject-table.ts';
 import { createBlocks } from './blocks.ts';
 import type { CertificateNumbers } from './certificate-numbers.ts';
 import { NONE } from './text-index.ts';

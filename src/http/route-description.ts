@@ -1,0 +1,65 @@
+/**
+ * A route is one declarative entry: routing, access checks, limits, the OpenAPI document and the tests
+ * that prove the surface are all read from it. Access and limit have no default.
+ */
+import type { TObject, TSchema } from 'typebox';
+import type { RefusalName } from '../refusal.ts';
+import type { RateBucket } from './rate-limit.ts';
+
+export type Access =
+  | 'public'
+  /** Not gated in code; the deployment restricts it. */
+  | 'internal'
+  /** The body or the proof header proves possession of a node key. */
+  | 'node'
+  | 'operator'
+  | 'operator-privileged'
+  /** Public form without operator headers; with them, they must verify. */
+  | 'public-or-operator';
+
+/** A route as it is documented. */
+export interface RouteDescription {
+  readonly method: 'GET' | 'POST' | 'DELETE';
+  /** May hold `{name}` for one path segment. */
+  readonly path: string;
+  readonly access: Access;
+  readonly limit: RateBucket | 'none';
+  /** True when the last `{name}` takes the rest of the path, slashes included. */
+  readonly pathEnd?: true;
+  /** Query parameters and what they mean; all are optional here, a handler may demand one. */
+  readonly query?: { readonly [name: string]: string };
+  readonly summary: string;
+  readonly description?: string;
+  readonly body?: TObject;
+  /** Largest body in bytes, where it is not that of the access class. */
+  readonly maxBodyBytes?: number;
+  readonly answer: TSchema | { readonly contentType: string };
+  /** Refusals of this route beside the general ones of its access class. */
+  readonly refusals: readonly RefusalName[];
+  /** Whether success is 201: always, or on the six routes where MESH_CREATED_STATUS says so. */
+  readonly created?: 'always' | 'as_configured';
+}
+
+const KIB = 1024;
+
+/** What a stranger can make us read and parse, by who is to send it (wire rules 4.1). */
+const BODY_BYTES: Readonly<Record<Access, number>> = {
+  public: 512 * KIB,
+  internal: 0,
+  node: 16 * KIB,
+  operator: 256 * KIB,
+  'operator-privileged': 256 * KIB,
+  'public-or-operator': 0,
+};
+
+/** For what operators import or publish as one long list. */
+export const LARGE_BODY_BYTES = 2048 * KIB;
+
+/** Bytes that a body of the route may have; MESH_MAX_REQUEST_BYTES may allow fewer. */
+export function maxBodyBytes({ method, access, maxBodyBytes: own }: RouteDescription): number {
+  return method === 'GET' ? 0 : (own ?? BODY_BYTES[access]);
+}
+
+export function isOperatorRoute({ access }: RouteDescription): boolean {
+  return access === 'operator' || access === 'operator-privileged';
+}
