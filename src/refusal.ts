@@ -217,6 +217,31 @@ export const REFUSALS = {
   admin_auth_failed: entry(401, 'admin_auth_failed', 'Admin authentication failed'),
   unknown_admin_key: entry(401, 'admin_auth_failed', 'Unknown admin key'),
   node_auth_failed: entry(401, 'node_auth_failed', 'Node authentication failed'),
+  node_missing_fields: entry(
+    401,
+    'node_auth_failed',
+    'Node authentication failed: timestamp, nonce or signature is missing',
+  ),
+  node_invalid_timestamp: entry(
+    401,
+    'node_auth_failed',
+    'Node authentication failed: the timestamp is not valid',
+  ),
+  node_stale_timestamp: entry(
+    401,
+    'node_auth_failed',
+    'Node authentication failed: the timestamp is too old, or too far ahead',
+  ),
+  node_nonce_replay: entry(
+    401,
+    'node_auth_failed',
+    'Node authentication failed: the nonce was used before',
+  ),
+  node_invalid_signature: entry(
+    401,
+    'node_auth_failed',
+    'Node authentication failed: the signature is not valid',
+  ),
 
   descriptor_signature_required: entry(
     401,

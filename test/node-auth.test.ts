@@ -660,6 +660,15 @@ async function spendNonce(
   return nonce;
 }
 
+/** What the answer says of each check (wire rules 3.1). */
+const MESSAGES: { readonly [reason: string]: RegExp } = {
+  missing_fields: /is missing$/,
+  invalid_timestamp: /timestamp is not valid$/,
+  stale_timestamp: /timestamp is too old, or too far ahead$/,
+  nonce_replay: /nonce was used before$/,
+  invalid_signature: /signature is not valid$/,
+};
+
 function assertFailed(
   na: TestAuthority,
   answer: Received,
@@ -667,6 +676,7 @@ function assertFailed(
 ): void {
   assert.equal(outcome(answer), FAILED);
   assert.deepEqual(answer.body.error.details, {});
+  assert.match(answer.body.error.message, MESSAGES[reason] ?? /^$/);
   assert.deepEqual(proofFailures(na).at(-1), { scope, reason, remote_addr: '127.0.0.1' });
 }
 

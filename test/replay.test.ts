@@ -216,6 +216,17 @@ test('B6: small corrections of the clock are followed at once, and are no steps'
   assert.doesNotMatch((await get(na, '/metrics')).text, /clock_steps_total\{/);
 });
 
+test('B6: nobody waits longer than a window after the clock was set back', async () => {
+  await using na = await startTestAuthority({ environment: { MESH_RATE_LIMIT_ADMIN: '2/60' } });
+  for (let i = 0; i < 2; i += 1) await operate(na, '/admin/invite');
+  await setClock(na, -12 * MINUTE);
+  const limited = await operate(na, '/admin/invite');
+  assert.equal(outcome(limited), '429 rate_limit_exceeded');
+  assert.equal(limited.headers.get('retry-after'), '60');
+  na.clock.advance(MINUTE);
+  assert.equal(outcome(await operate(na, '/admin/invite')), '200');
+});
+
 test('B6: heartbeats that were signed ahead of time do not pass again after a kill', async () => {
   const { folder } = makeNetworkFolder();
   const server = await startChildServer(folder);

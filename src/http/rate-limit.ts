@@ -50,6 +50,8 @@ export function createRateLimiter(limit: RateLimit | null): RateLimiter {
   function recent(key: string, now: number): number[] {
     const times = events.get(key);
     if (times === undefined) return [];
+    // After the clock was set back nobody waits longer than a window.
+    for (let i = times.length - 1; i >= 0 && (times[i] ?? 0) > now; i -= 1) times[i] = now;
     const firstRecent = times.findIndex((time) => time > now - windowMs);
     if (firstRecent === -1) events.delete(key);
     else if (firstRecent > 0) times.splice(0, firstRecent);

@@ -4,6 +4,7 @@ import { countedFailure } from '../http/limited.ts';
 import type { Reply } from '../http/reply.ts';
 import type { NodeProofRule, RouteRequest } from '../http/route.ts';
 import { addressBlock } from '../http/source-address.ts';
+import { REFUSALS } from '../refusal.ts';
 
 /** A claimed key is whatever the client wrote; a real one has 44 characters. */
 const MAX_KEY_LENGTH = 64;
@@ -36,7 +37,7 @@ export function withProof(
   const reply = answer(node);
   return withAnswer(reply, (late) =>
     // A proof that verifies but was used before is a failure that only the authority can see.
-    late.refusal === 'node_auth_failed'
+    late.refusal !== null && REFUSALS[late.refusal].code === 'node_auth_failed'
       ? countedFailure(edge, 'NODE_FAILURES', failureKey(), now, () => late)
       : late,
   );

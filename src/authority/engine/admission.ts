@@ -145,9 +145,15 @@ function provenCommand(
     spendNonce(na, unit, call, rule);
     return answer;
   } catch (cause) {
-    if (cause instanceof Refusal) settleRefusal(na, unit, call, rule, proof, cause.refusal);
-    throw cause;
+    if (!(cause instanceof Refusal)) throw cause;
+    settleRefusal(na, unit, call, rule, proof, cause.refusal);
+    throw cause.refusal === 'node_auth_failed' ? failedProof(proof) : cause;
   }
+}
+
+/** Says which check failed (wire rules 3.1); the code is the same for all of them. */
+function failedProof(proof: NodeProofVerdict): Refusal {
+  return new Refusal(proof === 'valid' ? 'node_auth_failed' : `node_${proof}`);
 }
 
 /** The value of a body that passed its schema; refuses with what the edge found otherwise. */
