@@ -1,5 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
+import { setTimeout } from 'node:timers/promises';
 
 /** The only source of time and randomness. Tests replace the clock; nothing else reads another one. */
 export interface Runtime {
@@ -7,6 +8,8 @@ export interface Runtime {
   now(): number;
   /** Monotonic milliseconds, for durations only. */
   elapsed(): number;
+  /** Resolves once so many milliseconds have passed. */
+  pause(milliseconds: number): Promise<void>;
   uuid(): string;
   randomBytes(length: number): Buffer;
 }
@@ -39,6 +42,7 @@ export function timeOf(manual: ManualTime | null): SystemTime {
 export const systemRuntime: Runtime = {
   now: Date.now,
   elapsed: systemTime.monotonic,
+  pause: (milliseconds) => setTimeout(milliseconds),
   uuid: () => randomUUID(),
   randomBytes: (length) => randomBytes(length),
 };

@@ -250,6 +250,25 @@ test('B6: heartbeats that were signed ahead of time do not pass again after a ki
   }
 });
 
+test('B6: heartbeats lost in a kill do not pass again after the clean stop that follows', async () => {
+  const { folder } = makeNetworkFolder();
+  const server = await startChildServer(folder);
+  const node = await joinedNode(server.na);
+  const beat = signedBeat(server.na, node);
+  assert.equal(outcome(await sendSigned(server.na, beat)), '200');
+  await server.end('SIGKILL');
+  const second = await startChildServer(folder);
+  await second.end('SIGTERM');
+  const third = await startChildServer(folder);
+  try {
+    assert.equal(outcome(await sendSigned(third.na, beat)), '401 node_auth_failed');
+    assert.equal(outcome(await heartbeat(third.na, node)), '200');
+  } finally {
+    await third.end('SIGKILL');
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
 /** A connection whose request is on its way when `write` resolves. */
 async function connectedTo({ url }: TestAuthority) {
   const { hostname, port } = new URL(url);

@@ -1,5 +1,4 @@
 /** Opens the authority on its store: restores every subject, then serves commands. */
-import { setTimeout } from 'node:timers/promises';
 import type { OperatorKey, Tier } from '../../machines/operator-key.ts';
 import type { Treaty } from '../../machines/recognition-treaty.ts';
 import type { ImportedRevocation } from '../../machines/revocation-feed.ts';
@@ -76,7 +75,7 @@ export async function openAuthority(options: AuthorityOptions): Promise<OpenAuth
   const calls = admitCalls(HANDLERS);
   const stored = await options.store.load();
   // The process before this one may have accepted heartbeats until just now, a little ahead of their time.
-  if (stored.previousOwner === 'lost') await setTimeout(AHEAD_MS);
+  if (stored.previousOwner === 'lost') await options.runtime.pause(AHEAD_MS);
   const na = await restoreAuthority(options, stored);
   try {
     na.revocations.endLoading();
@@ -123,7 +122,9 @@ export async function openAuthority(options: AuthorityOptions): Promise<OpenAuth
       await flush(true);
       await Promise.all(listsOf(na).map((list) => list.settled()));
       await na.listThreads?.close();
-      await na.store.close();
+      // A stop soon after a crash does not bring back the contacts that the crash lost.
+      if (na.restartFloor.outlivesProcess()) await na.store.abandon();
+      else await na.store.close();
     },
     async abandon() {
       await na.listThreads?.close();
@@ -208,6 +209,7 @@ async function restoreAuthority(
     startedAt,
     toleranceMs: clockTolerance,
     now: runtime.now,
+    elapsed: runtime.elapsed,
     newestSignedBy: (nodeKey) =>
       certificates
         .ownedBy(nodeKey)

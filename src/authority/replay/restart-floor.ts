@@ -12,6 +12,8 @@ export interface RestartFloor {
   of(nodeKey: string): number;
   /** Whether a heartbeat signed then may have been accepted without being in the flushed liveness. */
   isInDoubt(signedAt: number): boolean;
+  /** Whether what a crash made unknown can still be replayed: then the next start must know of it, too. */
+  outlivesProcess(): boolean;
 }
 
 export interface RestartFloorOptions {
@@ -20,12 +22,15 @@ export interface RestartFloorOptions {
   readonly startedAt: number;
   readonly toleranceMs: number;
   readonly now: () => number;
+  /** Monotonic milliseconds. */
+  readonly elapsed: () => number;
   /** The newest timestamp that is known of the node; 0 when there is none. */
   readonly newestSignedBy: (nodeKey: string) => number;
 }
 
 export function createRestartFloor(options: RestartFloorOptions): RestartFloor {
-  const { closedCleanly, startedAt, toleranceMs, now, newestSignedBy } = options;
+  const { closedCleanly, startedAt, toleranceMs, now, elapsed, newestSignedBy } = options;
+  const startedElapsed = elapsed();
   const crashFloor = closedCleanly ? 0 : startedAt;
   return {
     of(nodeKey) {
@@ -35,5 +40,9 @@ export function createRestartFloor(options: RestartFloorOptions): RestartFloor {
       return Math.max(crashFloor, newest);
     },
     isInDoubt: (signedAt) => !closedCleanly && signedAt <= startedAt + toleranceMs,
+    outlivesProcess() {
+      if (closedCleanly) return false;
+      return now() <= startedAt + toleranceMs || elapsed() <= startedElapsed + toleranceMs;
+    },
   };
 }
