@@ -18,6 +18,9 @@ function entry(status: number, code: string, message: string): RefusalEntry {
 export const REFUSALS = {
   bad_request: entry(400, 'bad_request', 'The request path cannot be decoded'),
   ambiguous_body: entry(400, 'bad_request', 'The length of the request body is ambiguous'),
+  unknown_live_topic: entry(400, 'bad_request', 'topic must be dashboard or connectome'),
+  foreign_origin: entry(403, 'foreign_origin', 'Live pages are sent to pages of this site only'),
+  upgrade_required: entry(426, 'upgrade_required', 'This is a WebSocket'),
   invalid_json: entry(400, 'invalid_json', 'The request body is not valid JSON'),
   invalid_json_object: entry(400, 'invalid_json_object', 'The request body must be a JSON object'),
   missing_node_public_key: entry(400, 'missing_node_public_key', 'node_public_key is required'),

@@ -1,7 +1,7 @@
 /** What one connection carries: requests one behind another, and requests that are not what they say. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { startTestAuthority } from './support/authority.ts';
+import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { rawConnection } from './support/raw-http.ts';
 
 test('C4: a connection goes on after HEAD, 60 times of 60', async () => {
@@ -71,3 +71,76 @@ test('C6: a client without a proxy cannot send other codings than chunked either
 function chunks(): string {
   return '3\r\nabc\r\n0\r\n\r\n';
 }
+
+/** Asks for an upgrade and returns what is answered. */
+async function upgraded(na: TestAuthority, topic: string, lines: readonly string[]) {
+  const connection = await rawConnection(na.url);
+  const head = [
+    `GET /live?topic=${topic} HTTP/1.1`,
+    'Upgrade: websocket',
+    'Connection: Upgrade',
+    'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
+    'Sec-WebSocket-Version: 13',
+    'X-Request-ID: live-1',
+    ...lines,
+  ];
+  connection.write(`${head.join('\r\n')}\r\n\r\n`);
+  const received = await connection.until('\r\n\r\n');
+  await na.settle();
+  const logged = na.logLines.find((line) => line.includes('request_id=live-1')) ?? '';
+  connection.socket.destroy();
+  return { received, status: Number(received.slice(9, 12)), logged };
+}
+
+for (const [topic, lines, status, code] of [
+  ['secrets', ['Host: na'], 400, 'bad_request'],
+  ['dashboard', ['Host: na', 'Origin: http://evil.example'], 403, 'foreign_origin'],
+] as const) {
+  test(`C5: a refused upgrade is answered ${status} with an envelope, and logged`, async () => {
+    await using na = await startTestAuthority();
+    const { received, logged, ...answer } = await upgraded(na, topic, lines);
+    assert.equal(answer.status, status);
+    assert.match(received, /X-Request-ID: live-1\r\n/);
+    assert.match(received, new RegExp(`"code":"${code}".*"request_id":"live-1"`));
+    assert.match(logged, new RegExp(` GET /live ${status} `));
+  });
+}
+
+test('C5: an upgrade is logged', async () => {
+  await using na = await startTestAuthority();
+  const { status, logged } = await upgraded(na, 'dashboard', ['Host: na', 'Origin: http://na']);
+  assert.equal(status, 101);
+  assert.match(logged, / GET \/live 101 /);
+});
+
+for (const [name, environment, lines, expected] of [
+  ['the public URL', { MESH_PUBLIC_URL: 'https://na.example' }, ['Host: inner:7443'], 101],
+  [
+    'the host a trusted proxy forwards',
+    { MESH_PROXY_HOPS: '1' },
+    ['Host: inner:7443', 'X-Forwarded-Host: na.example'],
+    101,
+  ],
+  [
+    'the host that a client says was forwarded',
+    {},
+    ['Host: inner:7443', 'X-Forwarded-Host: na.example'],
+    403,
+  ],
+  ['a host that is none', {}, ['Host: a:b:c'], 403],
+] as const) {
+  test(`C5: an origin that is ${name} is answered ${expected}`, async () => {
+    await using na = await startTestAuthority({ environment });
+    const origin = 'Origin: https://na.example';
+    const { status } = await upgraded(na, 'dashboard', [...lines, origin]);
+    assert.equal(status, expected);
+  });
+}
+
+test('C5: /live without an upgrade is answered 426', async () => {
+  await using na = await startTestAuthority();
+  using connection = await rawConnection(na.url);
+  connection.write('GET /live?topic=dashboard HTTP/1.1\r\nHost: na\r\n\r\n');
+  const received = await connection.until('"upgrade_required"');
+  assert.match(received, /^HTTP\/1\.1 426 Upgrade Required\r\n[\s\S]*\r\nUpgrade: websocket\r\n/);
+});

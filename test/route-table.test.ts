@@ -52,6 +52,7 @@ const SPEC: readonly SpecRoute[] = [
     '/swagger.json',
     '/api-reference',
     '/cli-reference',
+    '/live',
   ].map((path): SpecRoute => ['GET', path, 'public', 'none']),
   ['GET', '/metrics', 'internal', 'none'],
   ['GET', '/nodes', 'public-or-operator', 'none'],

@@ -6,6 +6,8 @@
 import { documentText, type PublishedDocument } from '../contract/documents.ts';
 import type { DocumentCache } from '../contract/publications.ts';
 
+export const LIVE_PATH = '/live';
+
 export const LIVE_TOPICS = ['dashboard', 'connectome'] as const;
 export type LiveTopic = (typeof LIVE_TOPICS)[number];
 

@@ -5,7 +5,7 @@
  * closures made anew for each request would cost as much as parsing it.
  */
 import { problemText } from '../log/problem.ts';
-import { Refusal } from '../refusal.ts';
+import { Refusal, type RefusalName } from '../refusal.ts';
 import { answerExchange } from './admission.ts';
 import type { Edge } from './edge.ts';
 import { type Exchange, routeOf } from './exchange.ts';
@@ -41,7 +41,16 @@ export function finishExchange(
   }
 }
 
-/** Completes a reply and tells metrics and log of it; nothing after this can change the answer. */
+/** Refuses a request that is answered outside the routes' handlers. */
+export function refusedExchange(
+  edge: Edge,
+  exchange: Exchange,
+  refusal: RefusalName,
+): FinishedReply {
+  return finished(edge, exchange, refusalReply(refusal));
+}
+
+/** Completes a reply and notes it in metrics and log; nothing after this can change the answer. */
 function finished(edge: Edge, exchange: Exchange, reply: Reply): FinishedReply {
   const { requestId } = exchange;
   const status = reply.status === 200 ? successStatus(edge, routeOf(exchange.match)) : reply.status;
@@ -49,11 +58,13 @@ function finished(edge: Edge, exchange: Exchange, reply: Reply): FinishedReply {
   const body =
     refusal === null ? reply.body : errorEnvelope(refusal, String(reply.body), requestId);
   const isWhole = !isPiecewise(body);
-  if (isWhole) tell(edge, exchange, status);
+  if (isWhole) noteOutcome(edge, exchange, status);
   return {
     status,
     contentType,
-    body: isWhole ? body : followed(body, edge, requestId, () => tell(edge, exchange, status)),
+    body: isWhole
+      ? body
+      : followed(body, edge, requestId, () => noteOutcome(edge, exchange, status)),
     headerLines,
     refusal,
     contentSecurityPolicy,
@@ -61,7 +72,8 @@ function finished(edge: Edge, exchange: Exchange, reply: Reply): FinishedReply {
   };
 }
 
-function tell(
+/** Counts and logs what became of a request. */
+export function noteOutcome(
   edge: Edge,
   { started, method, rawPath, match, requestId, remoteAddr }: Exchange,
   status: number,
@@ -78,28 +90,28 @@ function tell(
   });
 }
 
-/** The body, whose end is told: all of it was sent, the client has gone, or it could not be completed. */
+/** The body, whose end is noted: all of it was sent, the client has gone, or it could not be completed. */
 function followed(
   body: PiecewiseBody,
   edge: Edge,
   requestId: string,
-  tellEnd: () => void,
+  noteEnd: () => void,
 ): PiecewiseBody {
   return {
     async next() {
       try {
         const piece = await body.next();
-        if (piece === null) tellEnd();
+        if (piece === null) noteEnd();
         return piece;
       } catch (cause) {
         logProblem(edge, requestId, cause);
-        tellEnd();
+        noteEnd();
         throw cause;
       }
     },
     abandon() {
       body.abandon();
-      tellEnd();
+      noteEnd();
     },
   };
 }

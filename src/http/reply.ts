@@ -74,7 +74,7 @@ function freshReply(status: number, contentType: string, body: Reply['body']): R
 export function refusalReply(
   refusal: RefusalName,
   details: JsonObject = {},
-  header?: 'Allow' | 'Retry-After',
+  header?: 'Allow' | 'Retry-After' | 'Upgrade',
   value = '',
 ): Reply {
   const { status } = REFUSALS[refusal];

@@ -100,7 +100,10 @@ export async function listen(
     }
   });
 
-  const endViewers = serveViewers(app, edge, peers.closed);
+  const endViewers = serveViewers(app, edge, {
+    openExchange: (res, req) => openExchange(edge, findRoute, new UwsRequestHead(res, req, peers)),
+    leftHttp: peers.closed,
+  });
   const socket = await new Promise<us_listen_socket>((resolve, reject) => {
     app.listen(host, port, (token) => {
       if (token === false) reject(new Error(`The address ${host}:${port} cannot be listened on`));

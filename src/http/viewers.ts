@@ -1,9 +1,17 @@
 /** The WebSockets of those who look at live pages. They are only ever written to. */
 import type { HttpRequest, HttpResponse, TemplatedApp, us_socket_context_t } from 'uWebSockets.js';
+import type { RefusalName } from '../refusal.ts';
 import type { Edge } from './edge.ts';
-import { createLivePages, isLiveTopic, LIVE_TOPICS, type LiveTopic } from './live-pages.ts';
-
-export const LIVE_PATH = '/live';
+import type { Exchange } from './exchange.ts';
+import {
+  createLivePages,
+  isLiveTopic,
+  LIVE_PATH,
+  LIVE_TOPICS,
+  type LiveTopic,
+} from './live-pages.ts';
+import { noteOutcome, refusedExchange } from './pipeline.ts';
+import { writeReply } from './response.ts';
 
 /** A viewer that does not keep up with this many bytes is dropped, never waited for. */
 const MAX_BACKPRESSURE = 256 * 1024;
@@ -17,8 +25,18 @@ interface Viewer {
   readonly topic: LiveTopic;
 }
 
-/** Serves the viewers of one edge, telling of each connection that is one of HTTP no more; returns what ends it. */
-export function serveViewers(app: TemplatedApp, edge: Edge, leftHttp: () => void): () => void {
+export interface ViewersOptions {
+  openExchange(res: HttpResponse, req: HttpRequest): Exchange;
+  /** Called when a connection is no longer one of HTTP. */
+  leftHttp(): void;
+}
+
+/** Serves the viewers of one edge; returns what ends it. */
+export function serveViewers(
+  app: TemplatedApp,
+  edge: Edge,
+  { openExchange, leftHttp }: ViewersOptions,
+): () => void {
   const counts = new Map(LIVE_TOPICS.map((topic) => [topic, 0]));
   const pages = createLivePages(
     edge.documents,
@@ -38,7 +56,7 @@ export function serveViewers(app: TemplatedApp, edge: Edge, leftHttp: () => void
     maxBackpressure: MAX_BACKPRESSURE,
     closeOnBackpressureLimit: 1,
     idleTimeout: IDLE_SECONDS,
-    upgrade: (res, req, context) => upgrade(res, req, context, edge),
+    upgrade: (res, req, context) => upgrade(res, req, context, edge, openExchange(res, req)),
     open(ws) {
       leftHttp();
       const { topic } = ws.getUserData();
@@ -54,41 +72,50 @@ export function serveViewers(app: TemplatedApp, edge: Edge, leftHttp: () => void
   return () => clearInterval(ticking);
 }
 
+/** Answered at once: a request for an upgrade waits for nothing. */
 function upgrade(
   res: HttpResponse,
   req: HttpRequest,
   context: us_socket_context_t,
   edge: Edge,
+  exchange: Exchange,
 ): void {
   const topic = req.getQuery('topic') ?? '';
-  if (!isLiveTopic(topic)) {
-    res.writeStatus('400 Bad Request').end();
-    return;
+  const refusal = refusalOf(topic, req, edge, exchange);
+  if (refusal === null && isLiveTopic(topic)) {
+    noteOutcome(edge, exchange, 101);
+    res.upgrade<Viewer>(
+      { topic },
+      req.getHeader('sec-websocket-key'),
+      req.getHeader('sec-websocket-protocol'),
+      req.getHeader('sec-websocket-extensions'),
+      context,
+    );
+  } else {
+    const reply = refusedExchange(edge, exchange, refusal ?? 'unknown_live_topic');
+    res.cork(() => writeReply(res, exchange.method, reply, String(reply.body), true));
   }
-  const refusal = refusalOf(req, edge);
-  if (refusal !== null) {
-    res.writeStatus(refusal).end();
-    return;
-  }
-  res.upgrade<Viewer>(
-    { topic },
-    req.getHeader('sec-websocket-key'),
-    req.getHeader('sec-websocket-protocol'),
-    req.getHeader('sec-websocket-extensions'),
-    context,
-  );
 }
 
-function refusalOf(req: HttpRequest, edge: Edge): string | null {
-  if (edge.isDraining()) return '503 Service Unavailable';
-  return isOfThisSite(req, edge) ? null : '403 Forbidden';
+function refusalOf(
+  topic: string,
+  req: HttpRequest,
+  edge: Edge,
+  exchange: Exchange,
+): RefusalName | null {
+  if (!isLiveTopic(topic)) return 'unknown_live_topic';
+  if (edge.isDraining()) return 'service_not_ready';
+  return isOfThisSite(req, exchange) ? null : 'foreign_origin';
 }
 
-/** Pages of other sites open no sockets here: a browser tells which site a page is from. */
-function isOfThisSite(req: HttpRequest, { settings }: Edge): boolean {
+/**
+ * Pages of other sites open no sockets here: a browser says which site a page is from. A proxy may have
+ * rewritten the host; the base URL is the one that browsers know.
+ */
+function isOfThisSite(req: HttpRequest, { baseUrl }: Exchange): boolean {
   const origin = req.getHeader('origin');
   if (origin === '') return true;
   const host = /^https?:\/\/(.+)$/.exec(origin)?.[1];
-  const own = settings.publicUrl === null ? null : new URL(settings.publicUrl).host;
-  return host === req.getHeader('host') || (own !== null && host === own);
+  const own = URL.canParse(baseUrl) ? new URL(baseUrl).host : null;
+  return host === own || host === req.getHeader('host');
 }

@@ -12,6 +12,7 @@ import { enrolmentRoutes } from './enrolment.ts';
 import { evidenceRoutes } from './evidence.ts';
 import { graphRoutes } from './graph.ts';
 import { healthRoutes } from './health.ts';
+import { liveRoutes } from './live.ts';
 import { operatorPageRoutes } from './operator-pages.ts';
 import { operatorRoutes } from './operators.ts';
 import { pageRoutes } from './pages.ts';
@@ -23,6 +24,7 @@ import { verificationRoutes } from './verification.ts';
 
 const ENTRIES: readonly RouteEntry[] = [
   ...pageRoutes,
+  ...liveRoutes,
   ...healthRoutes,
   ...documentRoutes,
   ...enrolmentRoutes,

@@ -1,0 +1,20 @@
+/** Where live pages listen. What takes the upgrade to a WebSocket is `http/viewers.ts`. */
+import Type from 'typebox';
+import { LIVE_PATH } from '../http/live-pages.ts';
+import { refusalReply } from '../http/reply.ts';
+import type { RouteEntry } from '../http/route.ts';
+
+export const liveRoutes: readonly RouteEntry[] = [
+  {
+    method: 'GET',
+    path: LIVE_PATH,
+    access: 'public',
+    limit: 'none',
+    query: { topic: 'dashboard or connectome' },
+    summary: 'WebSocket that sends the newest content of a live page whenever it changes',
+    description: 'For pages of this site only. What is sent to it is ignored.',
+    answer: Type.Object({ topic: Type.String(), html: Type.String() }),
+    refusals: ['upgrade_required', 'unknown_live_topic', 'foreign_origin', 'service_not_ready'],
+    handle: () => refusalReply('upgrade_required', {}, 'Upgrade', 'websocket'),
+  },
+];
