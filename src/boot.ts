@@ -55,6 +55,8 @@ export interface RunningAuthority {
   readonly logger: Logger;
   /** Writes liveness now instead of at the next interval. */
   flush(): Promise<void>;
+  /** Removes some more of what is kept no longer. */
+  sweep(): Promise<void>;
   /** Compares the clocks now instead of at the next interval. */
   checkClock(): Promise<void>;
   /** Issues signed lists again whose time is half over, now instead of at the next interval. */
@@ -127,6 +129,7 @@ export async function startAuthority(
     },
     operatorTiers: new Map(config.operators.map(({ keyId, tier }) => [keyId, tier])),
     clockTolerance: config.clockTolerance,
+    retention: config.retention,
     signer: config.signer,
     runtime,
     store: measured(store, metrics, runtime),
@@ -169,6 +172,7 @@ export async function startAuthority(
     metrics.clockSkewed(clock.skew());
   });
   const renewing = background.start('list_renewal', LIST_RENEWAL_MS, authority.renewLists);
+  const sweeping = background.start('retention', SWEEP_MS, authority.sweep);
   background.start('live_refresh', LIVE_REFRESH_MS, () => refreshLivePages(host));
   const runTrustCycle = async () => void (await authority.call('runTrustCycle', null));
   if (config.trustCycle !== null) {
@@ -180,6 +184,7 @@ export async function startAuthority(
     port: opened.port,
     logger,
     flush: flushing.runNow,
+    sweep: sweeping.runNow,
     checkClock: checkingClock.runNow,
     renewLists: renewing.runNow,
     runTrustCycle,
@@ -200,6 +205,7 @@ const LIST_RENEWAL_MS = 60_000;
 /** Live pages change at most this often. */
 const LIVE_REFRESH_MS = 500;
 const CLOCK_CHECK_MS = 1000;
+const SWEEP_MS = 1000;
 
 function inWords(byMs: number): string {
   return `${byMs > 0 ? 'forward' : 'back'} by ${(Math.abs(byMs) / 1000).toFixed(1)} s`;

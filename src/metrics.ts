@@ -114,7 +114,12 @@ export interface AuthorityCounts {
   readonly revoked_certificates: number;
   readonly crl_sequence: number;
   readonly policy_versions: number;
+  readonly nonce_windows: number;
+  readonly subjects: CountsByKind;
+  readonly removed_subjects: CountsByKind;
 }
+
+type CountsByKind = { readonly [kind: string]: number };
 
 const FIGURES = {
   mesh_na_issued_certs_total: ['Join certificates issued', 'issued_certificates'],
@@ -122,6 +127,7 @@ const FIGURES = {
   mesh_na_revoked_certs_total: ['Certificates revoked', 'revoked_certificates'],
   mesh_na_crl_sequence: ['Sequence of the active CRL', 'crl_sequence'],
   mesh_na_policy_versions_total: ['Policy versions persisted', 'policy_versions'],
+  mesh_na_nonce_windows: ['Nodes whose heartbeat nonces are remembered', 'nonce_windows'],
 } as const;
 
 export interface AuthorityMetrics {
@@ -145,6 +151,18 @@ export function createAuthorityMetrics(version: string): AuthorityMetrics {
     gauge: new Gauge({ name, help, registers }),
     figure,
   }));
+  const subjects = new Gauge({
+    name: 'mesh_na_subjects',
+    help: 'Trust subjects that are kept',
+    labelNames: ['kind'] as const,
+    registers,
+  });
+  const removedSubjects = new Gauge({
+    name: 'mesh_na_subjects_removed_total',
+    help: 'Trust subjects that were removed when their time had passed, ever',
+    labelNames: ['kind'] as const,
+    registers,
+  });
   const failures = new Counter({
     name: 'mesh_na_auth_failed_total',
     help: 'Failed authentications',
@@ -199,6 +217,10 @@ export function createAuthorityMetrics(version: string): AuthorityMetrics {
     jobSucceeded: (job, now) => jobSuccesses.set({ job }, now / 1000),
     async exposition(counts, edges) {
       for (const { gauge, figure } of gauges) gauge.set(counts[figure]);
+      for (const [kind, count] of Object.entries(counts.subjects)) subjects.set({ kind }, count);
+      for (const [kind, count] of Object.entries(counts.removed_subjects)) {
+        removedSubjects.set({ kind }, count);
+      }
       const ofEdges = AggregatorRegistry.aggregate([...edges]);
       return `${await registry.metrics()}\n${await ofEdges.metrics()}`;
     },

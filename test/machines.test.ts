@@ -19,6 +19,7 @@ import {
   type StoredRecognitionPolicy,
 } from '../machines/recognition-policy.ts';
 import { type Treaty, treatyMachine } from '../machines/recognition-treaty.ts';
+import { removalCountMachine } from '../machines/removal-count.ts';
 import {
   type ImportedFeed,
   type ImportedRevocation,
@@ -1244,6 +1245,24 @@ testTable(licensePolicyMachine, [
 testUnhandled(licensePolicyMachine, [
   ['withdrawing one that is not there', undefined, { type: 'revoke' }],
   ['withdrawing one', { value: 'active', context: { json: '{}' } }, { type: 'revoke' }],
+]);
+
+// Count of what was removed when its time had passed
+
+testTable(removalCountMachine, [
+  {
+    name: 'the first removals are counted',
+    event: { type: 'remove', count: 2 },
+    emits: [],
+    to: { value: 'counting', facts: { removed: 2 } },
+  },
+  {
+    name: 'later ones are added',
+    from: { value: 'counting', context: { removed: 2 } },
+    event: { type: 'remove', count: 3 },
+    emits: [],
+    to: { value: 'counting', facts: { removed: 5 } },
+  },
 ]);
 
 // The tables are whole

@@ -465,6 +465,7 @@ test('a read that comes between two publications of one turn does not bring the 
     },
     operatorTiers: new Map([['ops', 'privileged']]),
     clockTolerance: 5 * MINUTE,
+    retention: { certificate: 0, renewedCertificate: 0, invite: 0, agent: 0 },
     signer: newKey(),
     runtime: systemRuntime,
     store: openLmdbStore(folder.path),

@@ -17,6 +17,7 @@ import { transition } from './engine/kinds.ts';
 import { summarizeRefusals } from './engine/refusal-audit.ts';
 import { createRefusalAudit } from './engine/refusal-counter.ts';
 import { restoreSubjects } from './engine/restore.ts';
+import { createRetention, type RetentionPeriods } from './engine/retention.ts';
 import type { Subject } from './engine/subject-table.ts';
 import { createSubjects, type SubjectListener } from './engine/subjects.ts';
 import { createAgentIndex } from './enrolment/agent-index.ts';
@@ -46,6 +47,7 @@ export interface AuthorityOptions {
   readonly operatorTiers: ReadonlyMap<string, Tier>;
   /** Milliseconds a signed request may be old or ahead. */
   readonly clockTolerance: number;
+  readonly retention: RetentionPeriods;
   readonly signer: Signer;
   readonly runtime: Runtime;
   readonly store: Store;
@@ -61,6 +63,8 @@ export interface OpenAuthority {
   readonly call: Call;
   /** Writes liveness to the store and forgets nonces whose time has passed. */
   flush(): Promise<void>;
+  /** Goes on removing what is kept no longer, for one bounded unit. */
+  sweep(): Promise<void>;
   /** The clock was set: what was noted under the other time must not rule the present. */
   clockSet(): void;
   /** Issues every signed list again whose time is half over. */
@@ -102,6 +106,8 @@ export async function openAuthority(options: AuthorityOptions): Promise<OpenAuth
     }
   }
 
+  const retention = createRetention(options.retention, na.runtime.elapsed);
+
   return {
     call(name, given) {
       const run = calls.get(name);
@@ -113,10 +119,14 @@ export async function openAuthority(options: AuthorityOptions): Promise<OpenAuth
       await execute(na, refreshCrl, null);
       await execute(na, refreshFeeds, null);
     },
+    async sweep() {
+      await execute(na, retention.sweep, null);
+    },
     clockSet() {
       const now = na.runtime.now();
       na.windows.clockSetBack(now);
       na.liveness.clockSetBack(now);
+      retention.clockSet();
     },
     async close() {
       await flush(true);

@@ -5,6 +5,7 @@
 
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
+import type { RetentionPeriods } from '../authority/engine/retention.ts';
 import { RATE_BUCKETS, type RateLimit, type RateLimitSettings } from '../http/rate-limit.ts';
 import { exposedKeyFiles } from '../keys/key-permissions.ts';
 import { LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel } from '../log/logger.ts';
@@ -24,6 +25,8 @@ import {
 } from './options.ts';
 
 const MAX_THREADS = 64;
+/** A century. */
+const MAX_DAYS = 36_500;
 /** Without a setting: cores may be many and yet not all ours, and each thread takes time and memory. */
 const MAX_DEFAULT_THREADS = 8;
 
@@ -48,6 +51,7 @@ export interface Config extends SigningKey {
   readonly refuseForeignIssuers: boolean;
   readonly commitWithinAgreement: boolean;
   readonly livenessFlush: number;
+  readonly retention: RetentionPeriods;
   /** Between trust cycles; null when there are none. */
   readonly trustCycle: number | null;
   readonly rateLimits: RateLimitSettings;
@@ -92,6 +96,12 @@ export function loadConfig(flags: Flags, environment: Environment, now: number):
     commitWithinAgreement: oneOf(setting, 'commitSubset', ['on', 'off']) === 'on',
     refuseForeignIssuers: oneOf(setting, 'foreignIssuer', ['allow', 'refuse']) === 'refuse',
     livenessFlush: wholeNumber(setting, 'livenessFlush', 10, 60_000),
+    retention: {
+      certificate: days(setting, 'retentionCertificate'),
+      renewedCertificate: days(setting, 'retentionRenewed'),
+      invite: days(setting, 'retentionInvite'),
+      agent: days(setting, 'retentionAgent'),
+    },
     trustCycle: wholeNumber(setting, 'trustCycle', 0, 168) * 3_600_000 || null,
     rateLimits: rateLimits(environment),
     singleRefusals: singleRefusals(environment),
@@ -125,6 +135,10 @@ function wholeNumber(setting: Setting, name: OptionName, lowest: number, highest
   const value = Number(text);
   if (/^[0-9]+$/.test(text) && value >= lowest && value <= highest) return value;
   throw new Error(`${labelOf(name)} must be a whole number from ${lowest} to ${highest}`);
+}
+
+function days(setting: Setting, name: OptionName): number {
+  return wholeNumber(setting, name, 0, MAX_DAYS) * 86_400_000;
 }
 
 function oneOf<const Values extends readonly string[]>(

@@ -113,6 +113,30 @@ export const OPTIONS = {
     '1000',
     'how often liveness is written; a crash loses at most this much of it',
   ),
+  retentionCertificate: option(
+    null,
+    'MESH_RETENTION_CERTIFICATE_DAYS',
+    '365',
+    'how long the last certificate of a key is kept after it expired',
+  ),
+  retentionRenewed: option(
+    null,
+    'MESH_RETENTION_RENEWED_CERTIFICATE_DAYS',
+    '1',
+    'how long a certificate is kept after it expired when its key has a newer one',
+  ),
+  retentionInvite: option(
+    null,
+    'MESH_RETENTION_INVITE_DAYS',
+    '30',
+    'how long an invite is kept after it was used or expired',
+  ),
+  retentionAgent: option(
+    null,
+    'MESH_RETENTION_AGENT_DAYS',
+    '30',
+    'how long an agent registration that has ended is kept',
+  ),
   trustCycle: option(
     null,
     'MESH_TRUST_CYCLE_HOURS',

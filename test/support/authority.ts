@@ -41,6 +41,8 @@ export interface TestAuthority {
   /** Every log line written so far. */
   readonly logLines: readonly string[];
   flush(): Promise<void>;
+  /** Removes some more of what is kept no longer. */
+  sweep(): Promise<void>;
   /** Compares the clocks, as the service does every second. */
   checkClock(): Promise<void>;
   renewLists(): Promise<void>;
@@ -132,6 +134,7 @@ export async function startTestAuthority(options: TestOptions = {}): Promise<Tes
     standard: operatorFrom(dataDir, 'ops-standard', 'operator-standard'),
     logLines,
     flush: running.flush,
+    sweep: running.sweep,
     checkClock: running.checkClock,
     renewLists: running.renewLists,
     runTrustCycle: running.runTrustCycle,

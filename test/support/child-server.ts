@@ -103,6 +103,7 @@ export async function startChildServer(
         Promise.reject(new Error('A server in another process checks its clock by itself')),
       renewLists: () =>
         Promise.reject(new Error('A server in another process renews its lists by itself')),
+      sweep: () => Promise.reject(new Error('A server in another process sweeps by itself')),
       runTrustCycle: () =>
         Promise.reject(new Error('A server in another process checks its trust by itself')),
       stop: () => server.end('SIGTERM').then(() => undefined),

@@ -46,6 +46,11 @@ import {
   treatyMachine,
 } from '../../../machines/recognition-treaty.ts';
 import {
+  type RemovalCount,
+  type RemovalCountEvent,
+  removalCountMachine,
+} from '../../../machines/removal-count.ts';
+import {
   type ImportedFeed,
   type ImportedFeedEvent,
   type ImportedRevocation,
@@ -74,6 +79,7 @@ const MACHINES = {
   'revocation-feed': revocationFeedMachine,
   'imported-revocation': importedRevocationMachine,
   'capability-nullifier': nullifierMachine,
+  'removal-count': removalCountMachine,
   'data-license-policy': licensePolicyMachine,
 } as const;
 
@@ -109,6 +115,7 @@ export interface SubjectTypes {
     readonly context: Nullifier;
     readonly event: NullifierEvent;
   };
+  'removal-count': { readonly context: RemovalCount; readonly event: RemovalCountEvent };
   /** In process memory only, as the spec has it: never part of a unit. */
   readonly 'data-license-policy': {
     readonly context: LicensePolicy;

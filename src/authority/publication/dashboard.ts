@@ -15,7 +15,7 @@ export const refreshDashboard: Handler<'refreshDashboard'> = (na, unit) => {
       networkVersion,
       ready: na.store.health() === null,
       activeNodes: na.liveness.activeCount(unit.at),
-      trackedNodes: na.counts.issuedCertificates() - na.counts.revokedCertificates(),
+      trackedNodes: na.counts.keptCertificates() - na.counts.revokedCertificates(),
       recognition: na.recognition,
       feeds: [...na.subjects.allCommitted('revocation-feed')].map(([, { context }]) => context),
       trustCycle: na.trustCycles.newest(),

@@ -8,6 +8,9 @@ export const readCounts: Handler<'readCounts'> = (na, _given, at) => ({
   revoked_certificates: na.counts.revokedCertificates(),
   crl_sequence: currentCrlSequence(na),
   policy_versions: na.counts.policyVersions(),
+  nonce_windows: na.windows.count(),
+  subjects: na.counts.kept(),
+  removed_subjects: na.counts.removed(),
 });
 
 /** Answers once an edge holds everything that is published: answers follow publications in order. */

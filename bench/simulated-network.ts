@@ -1,0 +1,165 @@
+/**
+ * An authority on a real store, under a clock that is set by hand, and called directly instead of over
+ * HTTP: years of a network in minutes. Proofs count as verified; everything behind them is real.
+ */
+import { openAuthority } from '../src/authority/open.ts';
+import type { OperatorClaim } from '../src/contract/claims.ts';
+import { createDocumentPublisher } from '../src/contract/publications.ts';
+import { SEED_BYTES, signerFromSeed } from '../src/crypto/ed25519.ts';
+import { type Runtime, systemRuntime } from '../src/runtime.ts';
+import { openLmdbStore } from '../src/store/lmdb.ts';
+
+export const HOUR = 3_600_000;
+export const DAY = 24 * HOUR;
+export const WEEK = 7 * DAY;
+
+export interface SimulatedNode {
+  readonly publicKey: string;
+  readonly certId: string;
+}
+
+export interface SimulatedCounts {
+  readonly active_nodes: number;
+  readonly issued_certificates: number;
+  readonly revoked_certificates: number;
+  readonly nonce_windows: number;
+  readonly subjects: { readonly [kind: string]: number };
+  readonly removed_subjects: { readonly [kind: string]: number };
+}
+
+export type SimulatedNetwork = Awaited<ReturnType<typeof openSimulatedNetwork>>;
+
+export interface SimulatedClock {
+  now: number;
+  elapsed: number;
+}
+
+const OPERATOR = 'ops';
+const SIGNER = signerFromSeed(Buffer.alloc(SEED_BYTES, 1));
+
+/** Opens the network in the folder, which may be that of an earlier one under the same clock. */
+export async function openSimulatedNetwork(folder: string, clock: SimulatedClock) {
+  const runtime: Runtime = {
+    ...systemRuntime,
+    now: () => clock.now,
+    elapsed: () => clock.elapsed,
+  };
+  const authority = await openAuthority({
+    settings: {
+      networkName: 'simulated',
+      networkVersion: 'v0.1',
+      keyId: SIGNER.publicKey,
+      operatorKeyIds: [OPERATOR],
+      activeWindow: 300_000,
+      renewalGrace: null,
+      refuseForeignIssuers: false,
+      commitWithinAgreement: true,
+      singleRefusals: null,
+      foundedAt: 0,
+    },
+    operatorTiers: new Map([[OPERATOR, 'privileged']]),
+    clockTolerance: 300_000,
+    retention: {
+      certificate: 365 * DAY,
+      renewedCertificate: DAY,
+      invite: 30 * DAY,
+      agent: 30 * DAY,
+    },
+    signer: SIGNER,
+    runtime,
+    store: await openLmdbStore(folder),
+    publisher: createDocumentPublisher(),
+    log: () => undefined,
+    countRefusal: () => undefined,
+    fatal(where, cause) {
+      throw new Error(where, { cause });
+    },
+  });
+
+  function operator(): OperatorClaim {
+    return {
+      keyId: OPERATOR,
+      nonce: systemRuntime.uuid(),
+      verdict: 'valid',
+      signatureVersion: 2,
+      scope: '',
+      remoteAddr: '192.0.2.1',
+    };
+  }
+
+  function claim(publicKey: string) {
+    return {
+      publicKey,
+      signedAt: clock.now,
+      nonce: systemRuntime.uuid(),
+      verdict: 'valid',
+      remoteAddr: '192.0.2.2',
+    } as const;
+  }
+
+  /** The answer as it would be served; throws what was refused. */
+  async function answered<T>(call: ReturnType<typeof authority.call>): Promise<T> {
+    const answer = await call;
+    if (!answer.ok) throw new Error(answer.refusal);
+    return JSON.parse(answer.json) as T;
+  }
+
+  async function readCounts(): Promise<SimulatedCounts> {
+    return answered<SimulatedCounts>(authority.call('readCounts', null));
+  }
+
+  return {
+    advance(milliseconds: number): void {
+      clock.now += milliseconds;
+      clock.elapsed += milliseconds;
+    },
+    async invite(count: number): Promise<string[]> {
+      const value = {
+        roles: ['role:client'],
+        maxValidityHours: 168,
+        tokenExpiryHours: 24,
+        recipient: null,
+        count,
+      };
+      const given = { operator: operator(), input: { ok: true, value } } as const;
+      const { tokens } = await answered<{ tokens: { token_id: string }[] }>(
+        authority.call('createInvites', given),
+      );
+      return tokens.map(({ token_id }) => token_id);
+    },
+    async join(inviteToken: string): Promise<SimulatedNode> {
+      const publicKey = systemRuntime.randomBytes(32).toString('base64');
+      const given = { node: claim(publicKey), inviteToken, validityHours: 168 };
+      const { cert_id: certId } = await answered<{ cert_id: string }>(
+        authority.call('join', given),
+      );
+      return { publicKey, certId };
+    },
+    async renew({ publicKey, certId }: SimulatedNode): Promise<SimulatedNode> {
+      const given = { node: claim(publicKey), certId, validityHours: 168, roles: null };
+      const { cert_id } = await answered<{ cert_id: string }>(authority.call('renew', given));
+      return { publicKey, certId: cert_id };
+    },
+    async beat({ publicKey, certId }: SimulatedNode): Promise<void> {
+      await answered(
+        authority.call('heartbeat', { node: claim(publicKey), certId, status: 'healthy' }),
+      );
+    },
+    async revoke({ certId }: SimulatedNode): Promise<void> {
+      const value = { certId, reason: 'unspecified' } as const;
+      const given = { operator: operator(), input: { ok: true, value } } as const;
+      await answered(authority.call('revokeCertificate', given));
+    },
+    flush: authority.flush,
+    sweep: authority.sweep,
+    /** Sweeps until every subject was visited. */
+    async sweepAll(): Promise<void> {
+      const { subjects } = await readCounts();
+      const all = Object.values(subjects).reduce((sum, count) => sum + count, 0);
+      for (let swept = 0; swept <= all; swept += 500) await authority.sweep();
+    },
+    readCounts,
+    clockSet: authority.clockSet,
+    close: authority.close,
+  };
+}

@@ -1,0 +1,25 @@
+/** How many subjects of one kind were removed when their time had passed: a count that outlives them. */
+import { assign, setup } from 'xstate';
+
+export interface RemovalCount {
+  readonly removed: number;
+}
+
+export type RemovalCountEvent = { readonly type: 'remove'; readonly count: number };
+
+export const removalCountMachine = setup({
+  types: {} as { context: RemovalCount; events: RemovalCountEvent },
+}).createMachine({
+  id: 'removal-count',
+  initial: 'counting',
+  context: { removed: 0 },
+  states: {
+    counting: {
+      on: {
+        remove: {
+          actions: assign(({ context, event }) => ({ removed: context.removed + event.count })),
+        },
+      },
+    },
+  },
+});

@@ -1,0 +1,138 @@
+/**
+ * What is kept for how long, and the sweep that removes the rest. The audit log is never thinned: whatever
+ * is removed here is still told by its entries.
+ */
+import type { CertificateIndex } from '../enrolment/certificate-index.ts';
+import type { Authority } from './authority.ts';
+import type { SubjectKind } from './kinds.ts';
+import type { Subject } from './subject-table.ts';
+import type { Subjects } from './subjects.ts';
+import type { UnitOfWork } from './unit-of-work.ts';
+
+/** How long after their end subjects are kept, in milliseconds. */
+export interface RetentionPeriods {
+  /** Expired certificates that are the newest of their key. */
+  readonly certificate: number;
+  /** Expired certificates whose key has a newer one. */
+  readonly renewedCertificate: number;
+  /** Consumed and expired invites. */
+  readonly invite: number;
+  /** Agent registrations that have ended. */
+  readonly agent: number;
+}
+
+interface Given {
+  readonly at: number;
+  readonly periods: RetentionPeriods;
+  readonly certificates: Pick<CertificateIndex, 'isNewest'>;
+}
+
+/** Whether nothing needs the subject any more. */
+type IsPast<Kind extends SubjectKind> = (
+  id: string,
+  subject: Subject<Kind>,
+  given: Given,
+) => boolean;
+
+const KEPT_FOR_GOOD = null;
+
+const RULES: { readonly [Kind in SubjectKind]: IsPast<Kind> | typeof KEPT_FOR_GOOD } = {
+  /** Entries of the revocation list are never dropped, and it is made from the revoked certificates. */
+  certificate(id, { value, context }, { at, periods, certificates }) {
+    if (value === 'revoked') return false;
+    const isNewest = certificates.isNewest(id, context.nodePublicKey);
+    return context.expiresAt + (isNewest ? periods.certificate : periods.renewedCertificate) <= at;
+  },
+  invite: (_, { context }, { at, periods }) =>
+    (context.usedAt ?? context.expiresAt) + periods.invite <= at,
+  'agent-registration': (_, { value, context }, { at, periods }) =>
+    value !== 'registered' && context.expiresAt + periods.agent <= at,
+  /** Proofs do not expire, and each is nullified once, ever (wire trust rules 4.5). */
+  'capability-nullifier': KEPT_FOR_GOOD,
+  /** Signed statements and their revocations, which peers may hold or ask for at any time. */
+  attestation: KEPT_FOR_GOOD,
+  'recognition-treaty': KEPT_FOR_GOOD,
+  'imported-revocation': KEPT_FOR_GOOD,
+  /** One of each, or as many as operators make by hand. */
+  'operator-key': KEPT_FOR_GOOD,
+  policy: KEPT_FOR_GOOD,
+  crl: KEPT_FOR_GOOD,
+  'sovereign-feed': KEPT_FOR_GOOD,
+  'recognition-policy': KEPT_FOR_GOOD,
+  'revocation-feed': KEPT_FOR_GOOD,
+  'data-license-policy': KEPT_FOR_GOOD,
+  'removal-count': KEPT_FOR_GOOD,
+};
+
+/** Subjects that one sweep looks at, and removes: a few milliseconds of the authority. */
+export const SWEEP = { looksAt: 2000, removes: 500 } as const;
+
+/**
+ * Nothing is removed so soon after a start, or after the clock was set: under a clock that is wrong,
+ * certificates that live would pass for long expired, and what is removed does not come back.
+ */
+const CLOCK_TRUSTED_AFTER_MS = 3_600_000;
+
+export interface Retention {
+  /** Goes on with the walk over all subjects, for one bounded unit. */
+  sweep(na: Authority, unit: UnitOfWork): null;
+  clockSet(): void;
+}
+
+export function createRetention(periods: RetentionPeriods, elapsed: () => number): Retention {
+  let walk: Iterator<Visited> | null = null;
+  let startsAt = elapsed() + CLOCK_TRUSTED_AFTER_MS;
+
+  function removePast(na: Authority, unit: UnitOfWork): ReadonlyMap<SubjectKind, number> {
+    const removed = new Map<SubjectKind, number>();
+    const { certificates } = na;
+    walk ??= walkOver(na.subjects);
+    for (
+      let left: number = SWEEP.removes, looked = 0;
+      left > 0 && looked < SWEEP.looksAt;
+      looked += 1
+    ) {
+      const next = walk.next();
+      if (next.done === true) {
+        walk = null;
+        break;
+      }
+      const { kind, id } = next.value;
+      const subject = unit.current(kind, id);
+      const isPast = RULES[kind] as IsPast<SubjectKind>;
+      if (subject === undefined || !isPast(id, subject, { at: unit.at, periods, certificates })) {
+        continue;
+      }
+      unit.remove(kind, id);
+      removed.set(kind, (removed.get(kind) ?? 0) + 1);
+      left -= 1;
+    }
+    return removed;
+  }
+
+  return {
+    sweep(na, unit) {
+      if (elapsed() < startsAt) return null;
+      for (const [kind, count] of removePast(na, unit)) {
+        unit.send('removal-count', kind, { type: 'remove', count });
+      }
+      return null;
+    },
+    clockSet() {
+      startsAt = elapsed() + CLOCK_TRUSTED_AFTER_MS;
+    },
+  };
+}
+
+interface Visited {
+  readonly kind: SubjectKind;
+  readonly id: string;
+}
+
+/** Whatever comes or goes meanwhile is visited at most once. */
+function* walkOver(subjects: Subjects): Iterator<Visited> {
+  for (const [kind, rule] of Object.entries(RULES) as [SubjectKind, unknown][]) {
+    if (rule === KEPT_FOR_GOOD) continue;
+    for (const [id] of subjects.allCommitted(kind)) yield { kind, id };
+  }
+}
