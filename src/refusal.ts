@@ -17,6 +17,7 @@ function entry(status: number, code: string, message: string): RefusalEntry {
 
 export const REFUSALS = {
   bad_request: entry(400, 'bad_request', 'The request path cannot be decoded'),
+  too_many_parameters: entry(400, 'bad_request', 'The query has more than 100 parameters'),
   ambiguous_body: entry(400, 'bad_request', 'The length of the request body is ambiguous'),
   unknown_live_topic: entry(400, 'bad_request', 'topic must be dashboard or connectome'),
   foreign_origin: entry(403, 'foreign_origin', 'Live pages are sent to pages of this site only'),

@@ -109,6 +109,8 @@ for (const [name, owners] of [
   ['d3-force', ['src/pages']],
   ['prom-client', ['src/metrics.ts']],
   ['ipaddr.js', ['src/http/source-address.ts']],
+  ['fresh', ['src/http/reply.ts']],
+  ['negotiator', ['src/http/reply.ts']],
   ['pino', ['src/log/log-file.ts']],
 ] as const) {
   test(`${name} is known only to ${owners.join(' and ')}`, () => {

@@ -408,6 +408,8 @@ for (const [hops, forwarded, expected] of [
   ['1', ['[2001:db8::1'], '127.0.0.1'],
   ['1', ['[7.7.7.7]:80'], '127.0.0.1'],
   ['1', ['not an address'], '127.0.0.1'],
+  ['1', ['0x7f.1'], '127.0.0.1'],
+  ['1', ['1'], '127.0.0.1'],
   ['1', ['192.0.2.1, '], '127.0.0.1'],
 ] as const) {
   const shown = forwarded.length === 0 ? 'nothing' : JSON.stringify(forwarded);

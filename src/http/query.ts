@@ -1,28 +1,31 @@
-import { unescape as percentDecode } from 'node:querystring';
+import { parse } from 'node:querystring';
+import { Refusal } from '../refusal.ts';
 
 export type Query = { readonly [name: string]: readonly string[] };
 
-/** Each parameter to its values in the order sent; `+` is a blank and blank values are kept (2.2). */
+/** No route knows more than a few; each that is sent is decoded and becomes part of what is signed. */
+const MAX_PARAMETERS = 100;
+
+/**
+ * Each parameter to its values in the order sent; `+` is a blank and blank values are kept (wire rules
+ * 2.2). What cannot be decoded stays as it is, byte by byte.
+ */
 export function parseQuery(text: string): Query {
+  const parsed = parse(text, '&', '=', { maxKeys: MAX_PARAMETERS + 1 });
   const query: { [name: string]: string[] } = Object.create(null);
-  for (const part of text.split('&')) {
-    if (part === '') continue;
-    const split = part.indexOf('=');
-    const name = decode(split === -1 ? part : part.slice(0, split));
-    const values = query[name] ?? [];
+  let count = 0;
+  for (const [name, value = []] of Object.entries(parsed)) {
+    const values = typeof value === 'string' ? [value] : value;
     query[name] = values;
-    values.push(split === -1 ? '' : decode(part.slice(split + 1)));
+    count += values.length;
   }
+  if (count > MAX_PARAMETERS) throw new Refusal('too_many_parameters');
   return query;
 }
 
 /** The first value of a parameter; null when it was not sent. */
 export function firstValue(query: Query, name: string): string | null {
   return query[name]?.[0] ?? null;
-}
-
-function decode(text: string): string {
-  return percentDecode(text.replaceAll('+', ' '));
 }
 
 /** The request path as it is signed: percent-decoded UTF-8; null when it cannot be decoded. */

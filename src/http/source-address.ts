@@ -1,10 +1,13 @@
+import { isIPv4, isIPv6 } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import type { Edge } from './edge.ts';
 import type { RequestHead } from './request-head.ts';
 
 /**
  * The address a request came from: the peer, or the address that the outermost of `proxyHops` trusted
- * proxies saw. Entries further left in `X-Forwarded-For` are claims of the client and never used.
+ * proxies saw. Entries further left in `X-Forwarded-For` are claims of the client and never used. The
+ * library `proxy-addr` picks the same entry, but leaves ports and spellings as they are; limits need one
+ * spelling of an address.
  */
 export function sourceAddress(head: RequestHead, proxyHops: number): string {
   return forwardedAddress(head, proxyHops) ?? peerAddress(head.peerAddress());
@@ -58,5 +61,6 @@ function peerAddress(peer: string): string {
 
 /** IPv4 addresses mapped into IPv6 become IPv4; null when the text is not an address. */
 function normalAddress(text: string): string | null {
-  return ipaddr.isValid(text) ? ipaddr.process(text).toString() : null;
+  if (isIPv4(text)) return text;
+  return isIPv6(text) ? ipaddr.process(text).toString() : null;
 }
