@@ -16,6 +16,12 @@ function entry(status: number, code: string, message: string): RefusalEntry {
 }
 
 export const REFUSALS = {
+  invalid_limit: entry(400, 'invalid_limit', 'limit must be a whole number from 1 to 1000'),
+  invalid_cursor: entry(
+    400,
+    'invalid_cursor',
+    'The cursor is not one that a list was answered with',
+  ),
   bad_request: entry(400, 'bad_request', 'The request path cannot be decoded'),
   too_many_parameters: entry(400, 'bad_request', 'The query has more than 100 parameters'),
   ambiguous_body: entry(400, 'bad_request', 'The length of the request body is ambiguous'),

@@ -14,6 +14,7 @@ import {
   ensurePolicy,
   publishPolicy,
   readPolicyHistory,
+  readPolicyPage,
   rollBackPolicy,
 } from './enrolment/policies.ts';
 import { revokeCertificate } from './enrolment/revocations.ts';
@@ -70,6 +71,7 @@ export const HANDLERS: Handlers = {
   publishPolicy,
   rollBackPolicy,
   readPolicyHistory,
+  readPolicyPage,
   refreshCrl,
   registerAgent,
   removeAgent,

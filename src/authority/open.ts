@@ -30,12 +30,14 @@ import { createRosters } from './liveness/open-rosters.ts';
 import { createCounts } from './publication/counts.ts';
 import { createRevocations } from './publication/crl.ts';
 import { refreshCrl, restoreCrl } from './publication/crl-calls.ts';
+import { createDashboardPace } from './publication/dashboard-pace.ts';
 import { createFeeds } from './publication/feed.ts';
 import { refreshFeeds, restoreFeeds } from './publication/feed-calls.ts';
 import { createGraphDigest } from './publication/graph-digest.ts';
 import { createListThreads, type ListThreading } from './publication/list-renderer.ts';
 import { createRecentChanges } from './publication/recent-changes.ts';
 import type { SignedSequence } from './publication/signed-sequence.ts';
+import { createAttestations } from './recognition/attestation-list.ts';
 import { createTrustCycleLog } from './recognition/trust-cycle-log.ts';
 import { createNonceLedger } from './replay/nonce-ledger.ts';
 import { createNonceWindows } from './replay/nonce-window.ts';
@@ -84,6 +86,7 @@ export async function openAuthority(options: AuthorityOptions): Promise<OpenAuth
   try {
     na.revocations.endLoading();
     na.feeds.endLoading();
+    na.attestations.items();
     await restoreLists(na);
   } catch (cause) {
     await na.listThreads?.close();
@@ -178,6 +181,7 @@ async function restoreAuthority(
   });
   const policies = createPolicyIndex();
   const agents = createAgentIndex();
+  const attestations = createAttestations(subjects);
   const recognition = createRecognitionIndex();
   const recentChanges = createRecentChanges();
   const trustCycles = createTrustCycleLog();
@@ -236,10 +240,12 @@ async function restoreAuthority(
     certificates,
     policies,
     agents,
+    attestations,
     recognition,
     graphDigest: createGraphDigest(recognition),
     license: { policy: undefined },
     recentChanges,
+    dashboardPace: createDashboardPace(runtime),
     trustCycles,
     counts,
     nonces,

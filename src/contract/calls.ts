@@ -37,6 +37,7 @@ import type {
   TreatyFilter,
   TreatyTerms,
 } from './inputs.ts';
+import type { FilteredPage, PageRequest } from './pages.ts';
 
 export type CallAccess =
   | 'public'
@@ -109,7 +110,8 @@ export const CALLS = {
   revokeOperatorKey: privilegedCommand<RevokeOperatorKey>(),
   publishPolicy: privilegedCommand<PolicyTerms>(),
   rollBackPolicy: privilegedCommand<RollBackPolicy>(),
-  readPolicyHistory: standardQuery<null>(),
+  readPolicyHistory: standardQuery<PageRequest>(),
+  readPolicyPage: internalQuery<PageRequest>(),
   openRoster: standardQuery<null>(),
   readRoster: internalQuery<number>(),
   closeRoster: internalQuery<number>(),
@@ -124,11 +126,11 @@ export const CALLS = {
 
   countNodes: query<null>(),
   countAgents: query<null>(),
-  listAgents: query<{ readonly capability: string }>(),
+  listAgents: query<FilteredPage<{ readonly capability: string }>>(),
   readAgent: query<{ readonly nodePublicKey: string }>(),
-  listAttestations: query<AttestationFilter>(),
+  listAttestations: query<FilteredPage<AttestationFilter>>(),
   readAttestation: query<{ readonly attestationId: string }>(),
-  listTreaties: query<TreatyFilter>(),
+  listTreaties: query<FilteredPage<TreatyFilter>>(),
   readTreaty: query<{ readonly treatyId: string }>(),
   readRecognitionPolicy: query<null>(),
   askRevocations: query<RevocationQuestion>(),

@@ -2,15 +2,18 @@
 import Type from 'typebox';
 import { judgeTimestamp } from '../auth/timestamps.ts';
 import type { NodeClaim } from '../contract/claims.ts';
+import type { PageRequest } from '../contract/pages.ts';
 import { verifySignature } from '../crypto/ed25519.ts';
 import { type Edge, withAnswer } from '../http/edge.ts';
 import { firstValue } from '../http/query.ts';
 import { answerReply, type Reply, refusalReply } from '../http/reply.ts';
 import type { RouteEntry, RouteRequest } from '../http/route.ts';
+import { jsonText } from '../json/write.ts';
 import { AgentDescriptor, readAgentDescriptor } from '../records/agent-descriptor.ts';
 import { instantOf } from '../records/record.ts';
 import { isSignedByAny } from '../records/signed-record.ts';
 import { Refusal } from '../refusal.ts';
+import { listReply, NextCursor, PAGE_QUERY, PAGE_REFUSALS } from './listing.ts';
 import { BODY_KEY_PROOF, withProof } from './node-failures.ts';
 import { Timestamp } from './scalars.ts';
 
@@ -55,21 +58,25 @@ export const agentRoutes: readonly RouteEntry[] = [
     path: '/agents',
     call: 'listAgents',
     limit: 'none',
-    query: { capability: 'Tag that must match exactly; without it only the count is told' },
+    query: {
+      capability: 'Tag that must match exactly; without it only the count is answered',
+      ...PAGE_QUERY,
+    },
     summary: 'Agents with a capability, newest first; without one, their number',
     answer: Type.Object({
       count: Type.Integer(),
       capability: Type.Union([Type.String(), Type.Null()]),
       agents: Type.Optional(Type.Array(AgentDescriptor)),
+      next_cursor: NextCursor,
     }),
-    refusals: [],
+    refusals: PAGE_REFUSALS,
     handle({ query }, edge) {
       const capability = firstValue(query, 'capability') ?? '';
-      const answer =
-        capability === ''
-          ? edge.call('countAgents', null)
-          : edge.call('listAgents', { capability });
-      return withAnswer(answer, answerReply);
+      if (capability === '') return withAnswer(edge.call('countAgents', null), answerReply);
+      const page = (request: PageRequest) =>
+        edge.call('listAgents', { filter: { capability }, ...request });
+      const before = `"capability":${jsonText(capability)},`;
+      return listReply({ member: 'agents', isCounted: true, before, page }, query);
     },
   },
   {

@@ -1,5 +1,6 @@
 /** Membership attestations: issue, revoke, list, and verify in public (wire rules 4.11). */
 import Type from 'typebox';
+import type { PageRequest } from '../contract/pages.ts';
 import { bodyReader, mapped } from '../http/body.ts';
 import { withAnswer } from '../http/edge.ts';
 import { firstValue } from '../http/query.ts';
@@ -7,6 +8,7 @@ import { answerReply } from '../http/reply.ts';
 import { operatorOf, type RouteEntry } from '../http/route.ts';
 import { MembershipAttestation, RECORD_STATUSES } from '../records/membership-attestation.ts';
 import { FreeForm } from '../records/record.ts';
+import { listReply, NextCursor, PAGE_QUERY, PAGE_REFUSALS } from './listing.ts';
 import { reasonBody } from './reason.ts';
 import {
   areAllowedRoles,
@@ -113,17 +115,23 @@ export const attestationRoutes: readonly RouteEntry[] = [
       issuer_sovereign_id: 'Only of this issuer',
       subject_id: 'Only about this subject',
       status: `Only with this status: ${RECORD_STATUSES.join(', ')}`,
+      ...PAGE_QUERY,
     },
     summary: 'Issued attestations, oldest first',
-    answer: Type.Object({ count: Type.Integer(), attestations: Type.Array(AttestationRow) }),
-    refusals: [],
+    answer: Type.Object({
+      count: Type.Integer(),
+      attestations: Type.Array(AttestationRow),
+      next_cursor: NextCursor,
+    }),
+    refusals: PAGE_REFUSALS,
     handle({ query }, edge) {
       const filter = {
         issuer: firstValue(query, 'issuer_sovereign_id'),
         subject: firstValue(query, 'subject_id'),
         status: firstValue(query, 'status'),
       };
-      return withAnswer(edge.call('listAttestations', filter), answerReply);
+      const page = (request: PageRequest) => edge.call('listAttestations', { filter, ...request });
+      return listReply({ member: 'attestations', isCounted: true, page }, query);
     },
   },
   {

@@ -1,13 +1,15 @@
 /** Policy versions (wire rules 4.10). */
 import Type from 'typebox';
 import type { CallOf } from '../contract/calls.ts';
+import type { PageRequest } from '../contract/pages.ts';
 import { bodyReader, mapped } from '../http/body.ts';
 import { withAnswer } from '../http/edge.ts';
 import { answerReply } from '../http/reply.ts';
-import { NOTHING, operatorOf, type RouteEntry } from '../http/route.ts';
+import { operatorOf, type RouteEntry } from '../http/route.ts';
 import { LARGE_BODY_BYTES } from '../http/route-description.ts';
 import type { JsonObject } from '../json/value.ts';
 import { PolicyManifest, readPolicyManifest } from '../records/policy-manifest.ts';
+import { listReply, NextCursor, PAGE_QUERY, PAGE_REFUSALS } from './listing.ts';
 import { Filled, Name, Timestamp } from './scalars.ts';
 
 const { min_client_version, allowed_ports, allowed_services } = PolicyManifest.properties;
@@ -85,6 +87,7 @@ export const policyRoutes: readonly RouteEntry[] = [
     path: '/admin/policy/history',
     call: 'readPolicyHistory',
     limit: 'none',
+    query: PAGE_QUERY,
     summary: 'Persisted policy versions, newest first',
     answer: Type.Object({
       versions: Type.Array(
@@ -95,13 +98,20 @@ export const policyRoutes: readonly RouteEntry[] = [
           policy: PolicyManifest,
         }),
       ),
+      next_cursor: NextCursor,
     }),
-    refusals: [],
-    handle: (request, edge) =>
-      withAnswer(
-        edge.call('readPolicyHistory', { operator: operatorOf(request), input: NOTHING }),
-        answerReply,
-      ),
+    refusals: PAGE_REFUSALS,
+    handle(request, edge) {
+      let isAdmitted = false;
+      // The operator is admitted with the first page.
+      const page = (wanted: PageRequest) => {
+        if (isAdmitted) return edge.call('readPolicyPage', wanted);
+        isAdmitted = true;
+        const input = { ok: true as const, value: wanted };
+        return edge.call('readPolicyHistory', { operator: operatorOf(request), input });
+      };
+      return listReply({ member: 'versions', isCounted: false, page }, request.query);
+    },
   },
 ];
 

@@ -1,5 +1,6 @@
 /** Recognition treaties: issue, revoke, list (wire rules 4.13). */
 import Type from 'typebox';
+import type { PageRequest } from '../contract/pages.ts';
 import { bodyReader, mapped } from '../http/body.ts';
 import { withAnswer } from '../http/edge.ts';
 import { firstValue } from '../http/query.ts';
@@ -12,6 +13,7 @@ import {
   type TreatyScope,
 } from '../records/recognition-treaty.ts';
 import { FreeForm } from '../records/record.ts';
+import { listReply, NextCursor, PAGE_QUERY, PAGE_REFUSALS } from './listing.ts';
 import { reasonBody } from './reason.ts';
 import {
   areAllowedRoles,
@@ -130,17 +132,23 @@ export const treatyRoutes: readonly RouteEntry[] = [
       issuer_sovereign_id: 'Only of this issuer',
       subject_sovereign_id: 'Only with this subject',
       status: 'Only with this status: active, revoked',
+      ...PAGE_QUERY,
     },
     summary: 'Persisted treaties with their lifecycle, oldest first',
-    answer: Type.Object({ count: Type.Integer(), recognition_treaties: Type.Array(TreatyRow) }),
-    refusals: [],
+    answer: Type.Object({
+      count: Type.Integer(),
+      recognition_treaties: Type.Array(TreatyRow),
+      next_cursor: NextCursor,
+    }),
+    refusals: PAGE_REFUSALS,
     handle({ query }, edge) {
       const filter = {
         issuer: firstValue(query, 'issuer_sovereign_id'),
         subject: firstValue(query, 'subject_sovereign_id'),
         status: firstValue(query, 'status'),
       };
-      return withAnswer(edge.call('listTreaties', filter), answerReply);
+      const page = (request: PageRequest) => edge.call('listTreaties', { filter, ...request });
+      return listReply({ member: 'recognition_treaties', isCounted: true, page }, query);
     },
   },
   {

@@ -13,10 +13,12 @@ import type { Liveness } from '../liveness/last-contact.ts';
 import type { Rosters } from '../liveness/open-rosters.ts';
 import type { Counts } from '../publication/counts.ts';
 import type { Revocations } from '../publication/crl.ts';
+import type { DashboardPace } from '../publication/dashboard-pace.ts';
 import type { Feeds } from '../publication/feed.ts';
 import type { GraphDigest } from '../publication/graph-digest.ts';
 import type { ListThreads } from '../publication/list-renderer.ts';
 import type { RecentChanges } from '../publication/recent-changes.ts';
+import type { Attestations } from '../recognition/attestation-list.ts';
 import type { TrustCycleLog } from '../recognition/trust-cycle-log.ts';
 import type { NonceLedger } from '../replay/nonce-ledger.ts';
 import type { NonceWindows } from '../replay/nonce-window.ts';
@@ -67,11 +69,13 @@ export interface Authority {
   readonly certificates: CertificateIndex;
   readonly policies: PolicyIndex;
   readonly agents: AgentIndex;
+  readonly attestations: Attestations;
   readonly recognition: RecognitionIndex;
   readonly graphDigest: GraphDigest;
   /** The one data-license policy, in memory only; undefined until one is created. */
   readonly license: { policy: Resting | undefined };
   readonly recentChanges: RecentChanges;
+  readonly dashboardPace: DashboardPace;
   readonly trustCycles: TrustCycleLog;
   readonly counts: Counts;
   /** Public documents, changed once what they show is on disk. */

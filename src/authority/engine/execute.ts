@@ -6,6 +6,7 @@ import type { Answer } from '../../contract/answers.ts';
 import { jsonText, type Writable } from '../../json/write.ts';
 import { Refusal } from '../../refusal.ts';
 import type { SealedEntry } from '../../store/store.ts';
+import { changesDashboard } from '../publication/dashboard-pace.ts';
 import type { Authority } from './authority.ts';
 import { UnitOfWork } from './unit-of-work.ts';
 
@@ -85,6 +86,6 @@ function settle(na: Authority, unit: UnitOfWork, audit: readonly SealedEntry[]):
     na.trustCycles.add(entry);
     na.log(entry.event_type, entry.details);
   }
-  na.publisher.withdraw('dashboard');
+  if (changesDashboard(unit.writes, audit)) na.publisher.withdraw('dashboard');
   return pending;
 }

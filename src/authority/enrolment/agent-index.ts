@@ -5,6 +5,7 @@
 import TinyQueue from 'tinyqueue';
 import type { AgentRegistration } from '../../../machines/agent-registration.ts';
 import { compareCodePoints } from '../../json/write.ts';
+import { createOrderedList, type OrderedList } from '../../ordered-list.ts';
 import type { SubjectListener } from '../engine/subjects.ts';
 
 export interface AgentIndex {
@@ -12,11 +13,16 @@ export interface AgentIndex {
   count(): number;
   find(nodePublicKey: string): AgentRegistration | undefined;
   /** Registrations with exactly this tag, newest first. */
-  withCapability(tag: string): AgentRegistration[];
+  withCapability(tag: string): readonly RegisteredAgent[];
   /** Shows no registration any more whose time has passed. */
   expire(now: number): void;
   /** Node keys of the registrations that expired since this was last asked: they are to be evicted. */
   takeExpired(now: number): string[];
+}
+
+export interface RegisteredAgent {
+  readonly key: string;
+  readonly registration: AgentRegistration;
 }
 
 interface Expiry {
@@ -26,7 +32,7 @@ interface Expiry {
 
 export function createAgentIndex(): AgentIndex {
   const registered = new Map<string, AgentRegistration>();
-  const byTag = new Map<string, Map<string, AgentRegistration>>();
+  const byTag = new Map<string, OrderedList<RegisteredAgent>>();
   /** Refreshed registrations leave their old expiry behind; it is skipped when its turn comes. */
   const expiries = new TinyQueue<Expiry>([], (a, b) => a.at - b.at);
   let toEvict = new Set<string>();
@@ -35,10 +41,10 @@ export function createAgentIndex(): AgentIndex {
     const registration = registered.get(key);
     if (registration === undefined) return;
     registered.delete(key);
-    for (const tag of registration.capabilities) {
+    for (const tag of new Set(registration.capabilities)) {
       const tagged = byTag.get(tag);
-      tagged?.delete(key);
-      if (tagged?.size === 0) byTag.delete(tag);
+      tagged?.remove({ key, registration });
+      if (tagged?.items().length === 0) byTag.delete(tag);
     }
   }
 
@@ -46,9 +52,10 @@ export function createAgentIndex(): AgentIndex {
     drop(key);
     registered.set(key, registration);
     expiries.push({ at: registration.expiresAt, key });
-    for (const tag of registration.capabilities) {
-      const tagged = byTag.get(tag) ?? new Map<string, AgentRegistration>();
-      byTag.set(tag, tagged.set(key, registration));
+    for (const tag of new Set(registration.capabilities)) {
+      const tagged = byTag.get(tag) ?? createOrderedList(newestFirst);
+      tagged.add({ key, registration });
+      byTag.set(tag, tagged);
     }
   }
 
@@ -71,13 +78,7 @@ export function createAgentIndex(): AgentIndex {
     },
     count: () => registered.size,
     find: (nodePublicKey) => registered.get(nodePublicKey),
-    withCapability: (tag) =>
-      [...(byTag.get(tag) ?? [])]
-        .sort(
-          ([keyA, a], [keyB, b]) =>
-            b.registeredAt - a.registeredAt || compareCodePoints(keyA, keyB),
-        )
-        .map(([, registration]) => registration),
+    withCapability: (tag) => byTag.get(tag)?.items() ?? [],
     expire,
     takeExpired(now) {
       expire(now);
@@ -86,4 +87,10 @@ export function createAgentIndex(): AgentIndex {
       return taken;
     },
   };
+}
+
+function newestFirst(a: RegisteredAgent, b: RegisteredAgent): number {
+  return (
+    b.registration.registeredAt - a.registration.registeredAt || compareCodePoints(a.key, b.key)
+  );
 }

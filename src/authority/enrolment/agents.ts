@@ -1,11 +1,12 @@
 /** The agent registry (wire rules 4.6). */
 import { createHash } from 'node:crypto';
 import type { AgentRegistrationRefusal } from '../../../machines/agent-registration.ts';
-import { canonicalJson, JsonText } from '../../json/write.ts';
+import { canonicalJson, compareCodePoints, JsonText } from '../../json/write.ts';
 import { instantOf } from '../../records/record.ts';
 import { Refusal } from '../../refusal.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Run } from '../engine/execute.ts';
+import { pageOf } from '../engine/page.ts';
 import { refusalIn } from '../engine/refusals.ts';
 import type { UnitOfWork } from '../engine/unit-of-work.ts';
 
@@ -86,11 +87,19 @@ export const countAgents: Handler<'countAgents'> = (na, _given, at) => {
   return { count: na.agents.count(), capability: null };
 };
 
-export const listAgents: Handler<'listAgents'> = (na, { capability }, at) => {
+export const listAgents: Handler<'listAgents'> = (na, { filter, ...page }, at) => {
   na.agents.expire(at);
-  const found = na.agents.withCapability(capability);
-  const agents = found.map(({ json }) => new JsonText(json));
-  return { count: found.length, capability, agents };
+  return pageOf(
+    {
+      items: na.agents.withCapability(filter.capability),
+      placeOf: ({ registration, key }) => ({ at: registration.registeredAt, id: key }),
+      compare: (a, b) => b.at - a.at || compareCodePoints(a.id, b.id),
+      passes: () => true,
+      row: ({ registration }) => new JsonText(registration.json),
+      lengthOf: ({ registration }) => registration.json.length,
+    },
+    page,
+  );
 };
 
 export const readAgent: Handler<'readAgent'> = (na, { nodePublicKey }, at) => {

@@ -1,6 +1,7 @@
 /** Policy versions (wire rules 4.10). The authority stamps and signs; what a client signed is ignored. */
 import type { Policy, PolicyRefusal } from '../../../machines/policy.ts';
 import { publishedDocument } from '../../contract/documents.ts';
+import type { ListPlace } from '../../contract/pages.ts';
 import { compareCodePoints, jsonText } from '../../json/write.ts';
 import { type PolicyManifest, readPolicyManifest } from '../../records/policy-manifest.ts';
 import { signRecord } from '../../records/signed-record.ts';
@@ -8,6 +9,7 @@ import { Refusal } from '../../refusal.ts';
 import { formatInstant } from '../../timestamp.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
+import { pageOf } from '../engine/page.ts';
 import { refusalIn } from '../engine/refusals.ts';
 import type { SubjectListener } from '../engine/subjects.ts';
 import type { UnitOfWork } from '../engine/unit-of-work.ts';
@@ -57,20 +59,31 @@ export const rollBackPolicy: Handler<'rollBackPolicy'> = (na, unit, { policyId }
   return unit.existing('policy', policyId).manifest;
 };
 
-export const readPolicyHistory: Handler<'readPolicyHistory'> = (na) => {
-  const versions = [...na.subjects.allCommitted('policy')]
-    .sort(
-      ([idOfA, a], [idOfB, b]) =>
-        b.context.createdAt - a.context.createdAt || compareCodePoints(idOfA, idOfB),
-    )
-    .map(([policyId, { value, context }]) => ({
-      policy_id: policyId,
-      active: value === 'active',
-      created_at: formatInstant(context.createdAt),
-      policy: context.manifest,
-    }));
-  return { versions };
+export const readPolicyHistory: Handler<'readPolicyHistory'> = (na, page) => {
+  const compare = (a: ListPlace, b: ListPlace) => b.at - a.at || compareCodePoints(a.id, b.id);
+  const items = [...na.subjects.allCommitted('policy')]
+    .map(([id, policy]) => ({ at: policy.context.createdAt, id, policy }))
+    .sort(compare);
+  return pageOf(
+    {
+      items,
+      placeOf: (item) => item,
+      compare,
+      passes: () => true,
+      row: ({ id, policy }) => ({
+        policy_id: id,
+        active: policy.value === 'active',
+        created_at: formatInstant(policy.context.createdAt),
+        policy: policy.context.manifest,
+      }),
+      lengthOf: ({ policy }) => jsonText(policy.context.manifest).length,
+    },
+    page,
+  );
 };
+
+/** The pages that follow the first, whose reader was admitted. */
+export const readPolicyPage: Handler<'readPolicyPage'> = readPolicyHistory;
 
 /** Of all versions one is active: the one before retires in the same transaction. */
 function activate(na: Authority, unit: UnitOfWork, policyId: string): void {

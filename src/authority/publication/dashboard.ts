@@ -2,27 +2,35 @@ import { publishedDocument } from '../../contract/documents.ts';
 import { jsonText } from '../../json/write.ts';
 import { dashboard } from '../../views/dashboard.ts';
 import type { Handler } from '../engine/admission.ts';
+import type { Authority } from '../engine/authority.ts';
 
 /** How long counts of nodes may lag behind; every commit takes the document back at once. */
 const LAG = 500;
 
+/** Answers when the dashboard is current; many readers wait for one build of it. */
 export const refreshDashboard: Handler<'refreshDashboard'> = (na, unit) => {
   if (na.publisher.isCurrent('dashboard', unit.at)) return null;
+  unit.whenCommitted(() => na.dashboardPace.take(() => publishDashboard(na)));
+  return null;
+};
+
+function publishDashboard(na: Authority): void {
+  const now = na.runtime.now();
+  if (na.publisher.isCurrent('dashboard', now)) return;
   const { networkName, networkVersion } = na.settings;
   const model = dashboard(
     {
       networkName,
       networkVersion,
       ready: na.store.health() === null,
-      activeNodes: na.liveness.activeCount(unit.at),
+      activeNodes: na.liveness.activeCount(now),
       trackedNodes: na.counts.keptCertificates() - na.counts.revokedCertificates(),
       recognition: na.recognition,
       feeds: [...na.subjects.allCommitted('revocation-feed')].map(([, { context }]) => context),
       trustCycle: na.trustCycles.newest(),
       recentChanges: na.recentChanges.list(),
     },
-    unit.at,
+    now,
   );
-  na.publisher.publish('dashboard', publishedDocument(jsonText(model), unit.at + LAG));
-  return null;
-};
+  na.publisher.publish('dashboard', publishedDocument(jsonText(model), now + LAG));
+}

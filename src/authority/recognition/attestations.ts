@@ -1,7 +1,7 @@
 /** Membership attestations issued here (wire rules 4.11). */
 import type { Attestation, AttestationRefusal } from '../../../machines/attestation.ts';
 import type { AttestationFilter, AttestationTerms } from '../../contract/inputs.ts';
-import { canonicalJson, compareCodePoints, JsonText } from '../../json/write.ts';
+import { canonicalJson, JsonText } from '../../json/write.ts';
 import type { Issuer } from '../../records/issuer.ts';
 import {
   type MembershipAttestation,
@@ -12,10 +12,12 @@ import { Refusal } from '../../refusal.ts';
 import { formatInstant } from '../../timestamp.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
+import { pageOf } from '../engine/page.ts';
 import { refusalIn } from '../engine/refusals.ts';
 import type { Subject } from '../engine/subject-table.ts';
 import { issuerOf } from '../protocol/issuer.ts';
 import { publishFeed } from '../publication/feed-calls.ts';
+import { comparePlaces } from './attestation-list.ts';
 import { assertOwnIssuer } from './own-issuer.ts';
 
 const HOUR = 3_600_000;
@@ -84,20 +86,21 @@ export const revokeAttestation: Handler<'revokeAttestation'> = (
   return answer;
 };
 
-export const listAttestations: Handler<'listAttestations'> = (na, filter) => {
-  const rows = [...na.subjects.allCommitted('attestation')]
-    .filter(([, attestation]) => passes(attestation, filter))
-    .sort(
-      ([idOfA, a], [idOfB, b]) =>
-        a.context.issuedAt - b.context.issuedAt || compareCodePoints(idOfA, idOfB),
-    )
-    .map(([, attestation]) => rowOf(attestation));
-  return { count: rows.length, attestations: rows };
-};
+export const listAttestations: Handler<'listAttestations'> = (na, { filter, ...page }) =>
+  pageOf(
+    {
+      items: na.attestations.items(),
+      placeOf: (place) => place,
+      compare: comparePlaces,
+      passes: ({ id }) => passes(na.subjects.committed('attestation', id), filter),
+      row: ({ id }) => rowOf(na.subjects.committed('attestation', id)),
+      lengthOf: ({ id }) => na.subjects.committed('attestation', id)?.context.json.length ?? 0,
+    },
+    page,
+  );
 
 export const readAttestation: Handler<'readAttestation'> = (na, { attestationId }) => {
   const attestation = na.subjects.committed('attestation', attestationId);
-  if (attestation === undefined) throw new Refusal('attestation_not_found');
   return rowOf(attestation);
 };
 
@@ -106,7 +109,12 @@ export function isRevokedHere(na: Authority, attestationId: string): boolean {
   return na.subjects.committed('attestation', attestationId)?.value === 'revoked';
 }
 
-function passes({ value, context }: Subject<'attestation'>, filter: AttestationFilter): boolean {
+function passes(
+  attestation: Subject<'attestation'> | undefined,
+  filter: AttestationFilter,
+): boolean {
+  if (attestation === undefined) return false;
+  const { value, context } = attestation;
   return (
     (filter.issuer ?? context.issuer) === context.issuer &&
     (filter.subject ?? context.subject) === context.subject &&
@@ -114,7 +122,9 @@ function passes({ value, context }: Subject<'attestation'>, filter: AttestationF
   );
 }
 
-function rowOf({ value, context }: Subject<'attestation'>) {
+function rowOf(attestation: Subject<'attestation'> | undefined) {
+  if (attestation === undefined) throw new Refusal('attestation_not_found');
+  const { value, context } = attestation;
   const { json, revokedAt, revocationReason } = context;
   return {
     attestation: new JsonText(json),

@@ -1,7 +1,7 @@
 /** Recognition treaties (wire rules 4.13). */
 import type { Treaty, TreatyRefusal } from '../../../machines/recognition-treaty.ts';
 import type { TreatyFilter, TreatyTerms } from '../../contract/inputs.ts';
-import { canonicalJson, JsonText } from '../../json/write.ts';
+import { canonicalJson, compareCodePoints, JsonText } from '../../json/write.ts';
 import type { Issuer } from '../../records/issuer.ts';
 import { type RecognitionTreaty, readRecognitionTreaty } from '../../records/recognition-treaty.ts';
 import { signRecord } from '../../records/signed-record.ts';
@@ -11,6 +11,7 @@ import { isLifecycleActive, lifecycleOf } from '../../views/lifecycle.ts';
 import type { Edge } from '../../views/recognition-index.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
+import { pageOf } from '../engine/page.ts';
 import { refusalIn } from '../engine/refusals.ts';
 import { issuerOf } from '../protocol/issuer.ts';
 import { assertOwnIssuer } from './own-issuer.ts';
@@ -77,13 +78,18 @@ export const revokeTreaty: Handler<'revokeTreaty'> = (_na, unit, { treatyId, rea
   return { treaty_id: treatyId, status: 'revoked' };
 };
 
-export const listTreaties: Handler<'listTreaties'> = (na, filter, at) => {
-  const rows = na.recognition
-    .edges()
-    .filter((edge) => passes(edge, filter))
-    .map((edge) => rowOf(edge, at));
-  return { count: rows.length, recognition_treaties: rows };
-};
+export const listTreaties: Handler<'listTreaties'> = (na, { filter, ...page }, at) =>
+  pageOf(
+    {
+      items: na.recognition.edges(),
+      placeOf: ({ treatyId, treaty }) => ({ at: treaty.issuedAt, id: treatyId }),
+      compare: (a, b) => a.at - b.at || compareCodePoints(a.id, b.id),
+      passes: (edge) => passes(edge, filter),
+      row: (edge) => rowOf(edge, at),
+      lengthOf: ({ treaty }) => treaty.json.length,
+    },
+    page,
+  );
 
 export const readTreaty: Handler<'readTreaty'> = (na, { treatyId }, at) => {
   const edge = na.recognition.edge(treatyId);

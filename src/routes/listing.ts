@@ -1,0 +1,165 @@
+/**
+ * Long lists. A reader may ask for pages with `limit` and `cursor`; without them the whole list is sent, taken
+ * from the authority a page at a time and no faster than the reader takes it. A row that changes meanwhile
+ * is sent as it then is, and what is added at the end is part of the list.
+ */
+import Type from 'typebox';
+import type { Answer } from '../contract/answers.ts';
+import type { ListPlace, PageRequest } from '../contract/pages.ts';
+import { firstValue, type Query } from '../http/query.ts';
+import {
+  answerReply,
+  jsonReply,
+  type PiecewiseBody,
+  piecewiseReply,
+  type Reply,
+  refusalReply,
+} from '../http/reply.ts';
+
+const MOST_ROWS = 1000;
+const ROWS_PER_PIECE = 250;
+/** A page asked for ends early rather than grow beyond this. */
+const MOST_PAGE_CHARACTERS = 1024 * 1024;
+
+export const PAGE_QUERY = {
+  limit: `Rows at most, 1 to ${MOST_ROWS}; without it the whole list is sent`,
+  cursor: 'The next_cursor of the page before',
+};
+
+/** Set when there are more rows. */
+export const NextCursor = Type.Optional(Type.String());
+
+export const PAGE_REFUSALS = ['invalid_limit', 'invalid_cursor'] as const;
+
+export interface Listing {
+  /** The member that has the rows. */
+  readonly member: string;
+  /** Whether the answer has a count. */
+  readonly isCounted: boolean;
+  /** Further members, as JSON text that ends with a comma. */
+  readonly before?: string;
+  page(request: PageRequest): Answer | Promise<Answer>;
+}
+
+interface Page {
+  readonly next: ListPlace | null;
+  readonly count: number;
+  /** JSON text of the rows, joined by commas. */
+  readonly rows: string;
+}
+
+export async function listReply(listing: Listing, query: Query): Promise<Reply> {
+  const limit = limitOf(query);
+  if (limit === 'invalid') return refusalReply('invalid_limit');
+  const after = placeOf(query);
+  if (after === 'invalid') return refusalReply('invalid_cursor');
+  const first = await listing.page({ after, limit: limit ?? ROWS_PER_PIECE });
+  if (!first.ok) return answerReply(first);
+  const page = pageIn(first.json);
+  if (limit !== null) return pageReply(listing, page, limit);
+  return page.next === null
+    ? jsonReply(200, wholeText(listing, page))
+    : piecewiseReply(restOf(listing, page));
+}
+
+function wholeText({ member, isCounted, before = '' }: Listing, page: Page): string {
+  const count = isCounted ? `"count":${page.count},` : '';
+  return `{${count}${before}"${member}":[${page.rows}]}`;
+}
+
+async function pageReply(listing: Listing, first: Page, limit: number): Promise<Reply> {
+  let page = first;
+  while (page.next !== null && page.count < limit && page.rows.length < MOST_PAGE_CHARACTERS) {
+    const { next, count, rows } = await pageAfter(listing, page.next, limit - page.count);
+    page = { next, count: page.count + count, rows: joined(page.rows, rows) };
+  }
+  const text = wholeText(listing, page);
+  if (page.next === null) return jsonReply(200, text);
+  return jsonReply(
+    200,
+    `${text.slice(0, -1)},"next_cursor":${JSON.stringify(cursorOf(page.next))}}`,
+  );
+}
+
+/** How many rows there are is known at the end only, so the count comes last. */
+function restOf(listing: Listing, first: Page): PiecewiseBody {
+  const { member, isCounted, before = '' } = listing;
+  let { next, count } = first;
+  let piece: string | null = `{${before}"${member}":[${first.rows}`;
+  let hasRows = first.rows !== '';
+  let isComplete = false;
+
+  async function nextRows(): Promise<string> {
+    while (next !== null) {
+      const page = await pageAfter(listing, next, ROWS_PER_PIECE);
+      next = page.next;
+      count += page.count;
+      if (page.rows === '') continue;
+      const separator = hasRows ? ',' : '';
+      hasRows = true;
+      return separator + page.rows;
+    }
+    isComplete = true;
+    return isCounted ? `],"count":${count}}` : ']}';
+  }
+
+  return {
+    async next() {
+      if (piece !== null) {
+        const start = piece;
+        piece = null;
+        return start;
+      }
+      return isComplete ? null : nextRows();
+    },
+    abandon: () => undefined,
+  };
+}
+
+async function pageAfter(listing: Listing, after: ListPlace, limit: number): Promise<Page> {
+  const answer = await listing.page({ after, limit });
+  if (!answer.ok) throw new Error(`The list cannot be read on: ${answer.refusal}`);
+  return pageIn(answer.json);
+}
+
+const ROWS = ',"rows":[';
+
+/** The rows are sent on as they are; only what stands before them is parsed. */
+function pageIn(json: string): Page {
+  // Inside a string the quotes of this text would be escaped.
+  const end = json.indexOf(ROWS);
+  const { next, count } = JSON.parse(`${json.slice(0, end)}}`) as {
+    next: [number, string] | null;
+    count: number;
+  };
+  const place = next === null ? null : { at: next[0], id: next[1] };
+  return { next: place, count, rows: json.slice(end + ROWS.length, -2) };
+}
+
+function joined(rows: string, more: string): string {
+  return rows === '' || more === '' ? rows + more : `${rows},${more}`;
+}
+
+function limitOf(query: Query): number | null | 'invalid' {
+  const text = firstValue(query, 'limit');
+  if (text === null) return null;
+  const limit = /^[0-9]{1,4}$/.test(text) ? Number(text) : 0;
+  return limit >= 1 && limit <= MOST_ROWS ? limit : 'invalid';
+}
+
+function cursorOf({ at, id }: ListPlace): string {
+  return Buffer.from(JSON.stringify([at, id])).toString('base64url');
+}
+
+function placeOf(query: Query): ListPlace | null | 'invalid' {
+  const cursor = firstValue(query, 'cursor');
+  if (cursor === null) return null;
+  try {
+    const place: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString());
+    if (!Array.isArray(place) || place.length !== 2) return 'invalid';
+    const [at, id]: unknown[] = place;
+    return typeof at === 'number' && typeof id === 'string' ? { at, id } : 'invalid';
+  } catch {
+    return 'invalid';
+  }
+}
