@@ -5,31 +5,26 @@ import { LIST_THREAD_FROM } from './authority/publication/list-renderer.ts';
 import { createClock } from './clock.ts';
 import type { Config } from './config/load.ts';
 import { publishedDocument } from './contract/documents.ts';
-import { createDocumentCache, createDocumentPublisher } from './contract/publications.ts';
-import type { Edge } from './http/edge.ts';
-import { type EdgeConfig, edgeSettings } from './http/edge-config.ts';
-import { freePort } from './http/free-port.ts';
+import { createDocumentPublisher } from './contract/publications.ts';
+import { type Front, openFront } from './front.ts';
 import { createRateLimits } from './http/rate-limit.ts';
-import { listen } from './http/server.ts';
 import type { JsonObject } from './json/value.ts';
 import { jsonText } from './json/write.ts';
 import { createBackground } from './lifecycle/background.ts';
 import { createFatal, type Fatal } from './lifecycle/fatal.ts';
+import { createLifecycle, type StopPatience } from './lifecycle/lifecycle.ts';
 import { createLogger, type LogDestination, type Logger } from './log/logger.ts';
 import {
   type AuthorityCounts,
   type AuthorityMetrics,
   createAuthorityMetrics,
-  createEdgeMetrics,
   type MetricsReport,
 } from './metrics.ts';
-import { LIVE_RENDERERS } from './pages/live-renderers.ts';
 import { instantOf } from './records/record.ts';
-import { ROUTES } from './routes/table.ts';
 import { type ManualTime, type Runtime, timeOf } from './runtime.ts';
 import { openLmdbStore } from './store/lmdb.ts';
 import type { Store } from './store/store.ts';
-import { type EdgeHost, type EdgeThread, serveOnThreads } from './threads/edge-threads.ts';
+import type { EdgeHost, EdgeThread } from './threads/edge-threads.ts';
 import { type ListThreadIdentity, startListThread } from './threads/list-thread.ts';
 import type { CommandReference } from './views/command-reference.ts';
 
@@ -67,8 +62,8 @@ export interface RunningAuthority {
   settle(): Promise<void>;
   /** Ends the process for a failure that nothing inside has caught. */
   readonly fatal: Fatal;
-  /** Takes no new connections, finishes what is in flight, flushes and gives the store back. */
-  stop(): Promise<void>;
+  /** Finishes what is in flight, refuses what is new, flushes and gives the store back. */
+  stop(patience?: StopPatience): Promise<void>;
 }
 
 export async function startAuthority(
@@ -85,7 +80,7 @@ export async function startAuthority(
       logger.write('WARNING', 'clock', `The system clock was set ${inWords(byMs)}`);
     },
     followed(byMs) {
-      authority.clockSet();
+      authority?.clockSet();
       logger.write('WARNING', 'clock', `The service follows a clock that was set ${inWords(byMs)}`);
     },
   });
@@ -94,110 +89,106 @@ export async function startAuthority(
   const publisher = createDocumentPublisher();
   publisher.publish('genesis', publishedDocument(jsonText(config.genesis)));
 
+  const lifecycle = createLifecycle();
   const background = createBackground(logger, (job) => metrics.jobSucceeded(job, runtime.now()));
-
-  let front: Front | null = null;
   const fatal = createFatal({
     logger,
-    silence: async () => front?.abandon(),
+    async silence() {
+      lifecycle.enter('failed');
+      authority?.seal();
+      await front?.abandon();
+    },
     end: onFatal,
   });
+  let authority: OpenAuthority | null = null;
+  let front: Front | null = null;
 
-  async function edgesCaughtUp(): Promise<void> {
-    // Publications leave at the end of this turn, and edges take their messages in order.
-    await new Promise(setImmediate);
-    await (front?.settle() ?? NEVER);
-  }
-
-  const store = openLmdbStore(config.dataDir);
+  const store = measured(openLmdbStore(config.dataDir), metrics, runtime);
   // They load their modules while a large state is read.
   const threads = startThreads(config, (index) =>
     surroundings.startThread((cause) => fatal(`edge thread ${index + 1}`, cause)),
   );
-  const authority = await openAuthority({
-    settings: {
-      networkName: config.genesis.network_name,
-      networkVersion: config.genesis.network_version,
-      keyId: config.keyId,
-      operatorKeyIds: config.operators.map(({ keyId }) => keyId),
-      activeWindow: config.activeNodeWindow,
-      renewalGrace: config.renewalGrace,
-      refuseForeignIssuers: config.refuseForeignIssuers,
-      commitWithinAgreement: config.commitWithinAgreement,
-      singleRefusals: config.singleRefusals,
-      foundedAt: instantOf(config.genesis.network_authority.valid_from),
-    },
-    operatorTiers: new Map(config.operators.map(({ keyId, tier }) => [keyId, tier])),
-    clockTolerance: config.clockTolerance,
-    retention: config.retention,
-    signer: config.signer,
-    runtime,
-    store: measured(store, metrics, runtime),
-    publisher,
-    log: (event, details) => logAudit(logger, metrics, event, details),
-    countRefusal: metrics.refused,
-    fatal,
-    listThreading: {
-      from: surroundings.listThreadFrom ?? LIST_THREAD_FROM,
-      startThread: () =>
-        startListThread(listThreadIdentity(config), (cause) => fatal('signed list thread', cause)),
-      edgesCaughtUp,
-    },
-  }).catch(async (cause) => {
-    // Not closed: a holder that was lost before this start must still count as lost at the next.
-    await store.abandon();
-    return endThreads(threads)(cause);
-  });
-  const host: EdgeHost = {
-    call: authority.call,
-    publisher,
-    limits: createRateLimits(config.rateLimits),
-    viewers: new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)),
-    clock: clock.anchor,
-    manualTime,
-    log: (lines) => destination.write(lines),
-    exposition: (reports) => exposition(authority, metrics, reports),
-    fatal,
-  };
-  const opened = await openFront({ config, surroundings, runtime, threads, host, logger }).catch(
-    async (cause) => {
-      await authority.abandon();
-      throw cause;
-    },
-  );
-  front = opened;
-  const flushing = background.start('liveness_flush', config.livenessFlush, authority.flush);
-  const checkingClock = background.start('clock_check', CLOCK_CHECK_MS, () => {
-    clock.check();
-    metrics.clockSkewed(clock.skew());
-  });
-  const renewing = background.start('list_renewal', LIST_RENEWAL_MS, authority.renewLists);
-  const sweeping = background.start('retention', SWEEP_MS, authority.sweep);
-  background.start('live_refresh', LIVE_REFRESH_MS, () => refreshLivePages(host));
-  const runTrustCycle = async () => void (await authority.call('runTrustCycle', null));
-  if (config.trustCycle !== null) {
-    await background.start('trust_cycle', config.trustCycle, runTrustCycle).attempt();
-  }
-  for (const warning of config.warnings) logger.write('WARNING', 'config', warning);
+  try {
+    const opened = await openAuthority({
+      ...authorityOptions(config, runtime),
+      store,
+      publisher,
+      log: (event, details) => logAudit(logger, metrics, event, details),
+      countRefusal: metrics.refused,
+      fatal,
+      listThreading: {
+        from: surroundings.listThreadFrom ?? LIST_THREAD_FROM,
+        startThread: () =>
+          startListThread(listThreadIdentity(config), (cause) =>
+            fatal('signed list thread', cause),
+          ),
+        edgesCaughtUp: () => edgesCaughtUp(front),
+      },
+    });
+    authority = opened;
+    const host: EdgeHost = {
+      call: opened.call,
+      publisher,
+      limits: createRateLimits(config.rateLimits),
+      viewers: new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)),
+      clock: clock.anchor,
+      manualTime,
+      log: (lines) => destination.write(lines),
+      exposition: (reports) => exposition(opened, metrics, reports),
+      fatal,
+    };
+    const { commands } = surroundings;
+    const serving = await openFront({ config, commands, runtime, logger, host, threads });
+    front = serving;
+    lifecycle.enter('serving');
+    const flushing = background.start('liveness_flush', config.livenessFlush, opened.flush);
+    const checkingClock = background.start('clock_check', CLOCK_CHECK_MS, () => {
+      clock.check();
+      metrics.clockSkewed(clock.skew());
+    });
+    const renewing = background.start('list_renewal', LIST_RENEWAL_MS, opened.renewLists);
+    const sweeping = background.start('retention', SWEEP_MS, opened.sweep);
+    background.start('live_refresh', LIVE_REFRESH_MS, () => refreshLivePages(host));
+    const runTrustCycle = async () => void (await opened.call('runTrustCycle', null));
+    if (config.trustCycle !== null) {
+      await background.start('trust_cycle', config.trustCycle, runTrustCycle).attempt();
+    }
+    for (const warning of config.warnings) logger.write('WARNING', 'config', warning);
 
-  return {
-    port: opened.port,
-    logger,
-    flush: flushing.runNow,
-    sweep: sweeping.runNow,
-    checkClock: checkingClock.runNow,
-    renewLists: renewing.runNow,
-    runTrustCycle,
-    settle: opened.settle,
-    fatal,
-    async stop() {
-      await opened.drain();
-      await background.stop();
-      await authority.close();
-      await opened.close();
-    },
-  };
+    return {
+      port: serving.port,
+      logger,
+      flush: flushing.runNow,
+      sweep: sweeping.runNow,
+      checkClock: checkingClock.runNow,
+      renewLists: renewing.runNow,
+      runTrustCycle,
+      settle: serving.settle,
+      fatal,
+      stop: (patience = AT_ONCE) =>
+        lifecycle.stop(
+          {
+            announce: serving.announce,
+            drain: serving.drain,
+            cut: serving.cut,
+            async flush() {
+              await background.stop();
+              await opened.close();
+            },
+            close: serving.close,
+          },
+          patience,
+        ),
+    };
+  } catch (cause) {
+    // Not closed: a holder that was lost before this start must still count as lost at the next.
+    await (authority ?? store).abandon();
+    await Promise.all(threads.map((thread) => thread.end()));
+    throw cause;
+  }
 }
+
+const AT_ONCE: StopPatience = { announceMs: 0, hurry: new AbortController().signal };
 
 /** How often lists are looked at; one that is half a day old is issued again. */
 const LIST_RENEWAL_MS = 60_000;
@@ -217,118 +208,44 @@ async function refreshLivePages({ viewers, call }: EdgeHost): Promise<void> {
   await Promise.all([call('refreshDashboard', null), call('refreshGraph', null)]);
 }
 
-/** What serves HTTP: one edge on this thread, or several on threads of their own. */
-interface Front {
-  readonly port: number;
-  drain(): Promise<void>;
-  close(): Promise<void> | void;
-  /** Ends at once, without another answer. */
-  abandon(): Promise<void> | void;
-  /** Resolves when everything the edges have told so far is here. */
-  settle(): Promise<void>;
-}
-
 function startThreads({ threads }: Config, start: (index: number) => EdgeThread): EdgeThread[] {
   return threads === 1 ? [] : Array.from({ length: threads }, (_, index) => start(index));
 }
 
-/** What follows when there is nothing for the threads to serve. */
-function endThreads(threads: readonly EdgeThread[]): (cause: unknown) => Promise<never> {
-  return async (cause) => {
-    await Promise.all(threads.map((thread) => thread.end()));
-    throw cause;
-  };
-}
-
-interface FrontParts {
-  readonly config: Config;
-  readonly surroundings: Surroundings;
-  readonly runtime: Runtime;
-  readonly threads: readonly EdgeThread[];
-  readonly host: EdgeHost;
-  readonly logger: Logger;
-}
-
-async function openFront({
-  config,
-  surroundings,
-  runtime,
-  threads,
-  host,
-  logger,
-}: FrontParts): Promise<Front> {
-  const edgeConfig = edgeConfigOf(config, surroundings.commands);
-  const port = await freePort(config.host, config.port).catch(endThreads(threads));
-  if (threads.length === 0) {
-    return openFrontHere(edgeConfig, port, runtime, host, logger);
-  }
-  return { port, ...(await serveOnThreads(threads, host, edgeConfig, port)) };
-}
-
-async function openFrontHere(
-  config: EdgeConfig,
-  port: number,
-  runtime: Runtime,
-  { call, publisher, limits, viewers, exposition }: EdgeHost,
-  logger: Logger,
-): Promise<Front> {
-  const documents = createDocumentCache(publisher.versions);
-  publisher.follow(documents.take);
-  const metrics = createEdgeMetrics();
-  let draining = false;
-  const edge: Edge = {
-    settings: edgeSettings(config),
-    call,
-    documents,
-    limits,
-    liveRenderers: LIVE_RENDERERS,
-    viewers,
-    runtime,
-    logger,
-    metrics,
-    exposition: async () => exposition([await metrics.report()]),
-    startedAt: runtime.elapsed(),
-    routes: ROUTES,
-    isDraining: () => draining,
-  };
-  const server = await listen(edge, ROUTES, config.host, port);
-  return {
-    port: server.port,
-    drain() {
-      draining = true;
-      return server.drain();
-    },
-    close: server.close,
-    abandon: server.close,
-    settle: () => Promise.resolve(),
-  };
+/** Resolves when no edge can be reading what was replaced before this call. */
+async function edgesCaughtUp(front: Front | null): Promise<void> {
+  // Publications leave at the end of this turn, and edges take their messages in order.
+  await new Promise(setImmediate);
+  await (front?.settle() ?? NEVER);
 }
 
 /** Edges may be there already, but cannot be asked yet. */
 const NEVER = new Promise<void>(() => undefined);
 
-function listThreadIdentity({ signer, signingSeed, keyId }: Config): ListThreadIdentity {
-  return { seed: signingSeed(), publicKey: signer.publicKey, keyId };
+function authorityOptions(config: Config, runtime: Runtime) {
+  return {
+    settings: {
+      networkName: config.genesis.network_name,
+      networkVersion: config.genesis.network_version,
+      keyId: config.keyId,
+      operatorKeyIds: config.operators.map(({ keyId }) => keyId),
+      activeWindow: config.activeNodeWindow,
+      renewalGrace: config.renewalGrace,
+      refuseForeignIssuers: config.refuseForeignIssuers,
+      commitWithinAgreement: config.commitWithinAgreement,
+      singleRefusals: config.singleRefusals,
+      foundedAt: instantOf(config.genesis.network_authority.valid_from),
+    },
+    operatorTiers: new Map(config.operators.map(({ keyId, tier }) => [keyId, tier])),
+    clockTolerance: config.clockTolerance,
+    retention: config.retention,
+    signer: config.signer,
+    runtime,
+  };
 }
 
-function edgeConfigOf(config: Config, commands: CommandReference): EdgeConfig {
-  return {
-    host: config.host,
-    genesis: config.genesis,
-    publicUrl: config.publicUrl,
-    proxyHops: config.proxyHops,
-    maxRequestBytes: config.maxRequestBytes,
-    createdStatus: config.createdStatus,
-    rolePrefixes: config.rolePrefixes,
-    operatorKeys: config.operators.map(({ keyId, publicKey }) => [keyId, publicKey] as const),
-    acceptSignatureV1: config.acceptSignatureV1,
-    naPublicKey: config.signer.publicKey,
-    clockTolerance: config.clockTolerance,
-    rateLimits: config.rateLimits,
-    logLevel: config.logLevel,
-    logFormat: config.logFormat,
-    commands,
-  };
+function listThreadIdentity({ signer, signingSeed, keyId }: Config): ListThreadIdentity {
+  return { seed: signingSeed(), publicKey: signer.publicKey, keyId };
 }
 
 async function exposition(

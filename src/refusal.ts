@@ -403,6 +403,7 @@ export const REFUSALS = {
   ),
   internal_server_error: entry(500, 'internal_server_error', 'An unexpected error occurred'),
   service_not_ready: entry(503, 'service_not_ready', 'The service is not ready'),
+  shutting_down: entry(503, 'shutting_down', 'The service is shutting down'),
 } as const;
 
 export type RefusalName = keyof typeof REFUSALS;

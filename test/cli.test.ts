@@ -1,9 +1,7 @@
 /** The command line from end to end: the real program against a real authority, in real time. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite, type TestContext, test } from 'node:test';
@@ -242,30 +240,6 @@ suite('mesh-na serve', () => {
     const row = (await rosterOf(na))[node.certId];
     assert.deepEqual([row?.status, row?.last_heartbeat], ['healthy', beat.body.server_time]);
   });
-
-  test('answers what is in flight before it ends, and takes nothing new meanwhile', async (t) => {
-    const dataDir = scratchFolder(t);
-    await runProgram(['init', '--data-dir', dataDir]);
-    const server = await startChildServer(dataDir);
-    const { hostname, port } = new URL(server.na.url);
-    const body = '{"cert_id":"c","node_public_key":"k"}';
-    const socket = connect(Number(port), hostname);
-    await once(socket, 'connect');
-    const head = `POST /heartbeat HTTP/1.1\r\nHost: na\r\nContent-Length: ${body.length}\r\n\r\n`;
-    socket.write(head + body.slice(0, 10));
-    // The half request is in flight once the server has answered one that was sent after it.
-    await get(server.na, '/healthz');
-
-    const ended = server.end('SIGTERM');
-    await until(async () => server.output().includes('finishing what is in flight'));
-    await until(() => connectionRefused(hostname, Number(port)));
-    const answered = once(socket, 'data');
-    socket.write(body.slice(10));
-    const [answer] = await answered;
-    assert.match(String(answer), /^HTTP\/1\.1 403 [\s\S]*"certificate_not_found"/);
-    assert.equal((await ended).code, DONE);
-    socket.destroy();
-  });
 });
 
 test('the installed command runs from any folder', (t) => {
@@ -286,14 +260,4 @@ async function rosterOf(na: TestAuthority): Promise<Record<string, Record<string
 /** Asks again until it is so; the runner's own limit ends what never comes. */
 async function until(isSo: () => Promise<boolean>): Promise<void> {
   while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, 20));
-}
-
-async function connectionRefused(host: string, port: number): Promise<boolean> {
-  const socket = connect(port, host);
-  const [outcomeOfConnect] = await Promise.race([
-    once(socket, 'connect').then(() => [false]),
-    once(socket, 'error').then(() => [true]),
-  ]).catch(() => [true]);
-  socket.destroy();
-  return outcomeOfConnect === true;
 }

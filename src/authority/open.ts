@@ -2,6 +2,7 @@
 import type { OperatorKey, Tier } from '../../machines/operator-key.ts';
 import type { Treaty } from '../../machines/recognition-treaty.ts';
 import type { ImportedRevocation } from '../../machines/revocation-feed.ts';
+import type { Answer } from '../contract/answers.ts';
 import type { Call } from '../contract/calls.ts';
 import { GRAPH_DOCUMENTS } from '../contract/documents.ts';
 import type { Signer } from '../crypto/ed25519.ts';
@@ -71,11 +72,15 @@ export interface OpenAuthority {
   clockSet(): void;
   /** Issues every signed list again whose time is half over. */
   renewLists(): Promise<void>;
-  /** Flushes for the last time and gives the store back. */
+  /** Refuses every command from here on. */
+  seal(): void;
+  /** Refuses every command, flushes for the last time and gives the store back. */
   close(): Promise<void>;
   /** Gives the store back as it was found: nothing was served. */
   abandon(): Promise<void>;
 }
+
+const SHUTTING_DOWN: Answer = { ok: false, refusal: 'shutting_down', details: {} };
 
 export async function openAuthority(options: AuthorityOptions): Promise<OpenAuthority> {
   const calls = admitCalls(HANDLERS);
@@ -83,6 +88,7 @@ export async function openAuthority(options: AuthorityOptions): Promise<OpenAuth
   // The process before this one may have accepted heartbeats until just now, a little ahead of their time.
   if (stored.previousOwner === 'lost') await options.runtime.pause(AHEAD_MS);
   const na = await restoreAuthority(options, stored);
+  let sealed = false;
   try {
     na.revocations.endLoading();
     na.feeds.endLoading();
@@ -94,11 +100,11 @@ export async function openAuthority(options: AuthorityOptions): Promise<OpenAuth
   }
 
   async function flush(isLast: boolean): Promise<void> {
+    await execute(na, evictAgents, null);
+    await execute(na, summarizeRefusals, { all: isLast });
     const now = na.runtime.now();
     const forgotten = na.nonces.forget(now);
     na.windows.forgetIdle(now);
-    await execute(na, evictAgents, null);
-    await execute(na, summarizeRefusals, { all: isLast });
     try {
       const rows = na.liveness.takeDirty();
       if (rows.length > 0) await na.store.touchMany(rows);
@@ -110,9 +116,13 @@ export async function openAuthority(options: AuthorityOptions): Promise<OpenAuth
   }
 
   const retention = createRetention(options.retention, na.runtime.elapsed);
+  function seal(): void {
+    sealed = true;
+  }
 
   return {
     call(name, given) {
+      if (sealed) return SHUTTING_DOWN;
       const run = calls.get(name);
       if (run === undefined) throw new Error(`There is no call ${name}`);
       return execute(na, run as Run<typeof given>, given);
@@ -131,7 +141,11 @@ export async function openAuthority(options: AuthorityOptions): Promise<OpenAuth
       na.liveness.clockSetBack(now);
       retention.clockSet();
     },
+    seal,
     async close() {
+      // What is acknowledged later than the last flush would be lost.
+      seal();
+      await na.lastCommit;
       await flush(true);
       await Promise.all(listsOf(na).map((list) => list.settled()));
       await na.listThreads?.close();

@@ -21,8 +21,11 @@ interface ServeOptions extends Flags {
   readonly json?: boolean;
 }
 
-/** A process that is asked to stop finishes what is in flight, but not for longer than this. */
-const DRAIN_MS = 10_000;
+/**
+ * How long a stop is announced where nobody said: long enough for most balancers to look away, and short
+ * enough that what is in flight is finished within the ten seconds that containers are given.
+ */
+const ANNOUNCE_MS = 3000;
 
 export function addServeCommand(program: Command): void {
   const command = program
@@ -67,6 +70,8 @@ function variablesHelp(): string {
 }
 
 async function serve(options: ServeOptions, command: Command): Promise<void> {
+  // Before anything is served, so that no signal ends the process unclean.
+  const stop = awaitStop();
   const dataDir = options.dataDir ?? process.env.MESH_DATA_DIR ?? OPTIONS.dataDir.fallback;
   if (options.create && !existsSync(String(dataDir))) {
     makeNetwork({ dataDir: String(dataDir), networkName: options.networkName });
@@ -78,7 +83,37 @@ async function serve(options: ServeOptions, command: Command): Promise<void> {
   // Rejections that nobody handles come here too.
   process.on('uncaughtException', (cause) => authority.fatal('uncaught exception', cause));
   announce(config, authority, options);
-  stopOnSignal(authority, destination);
+  const { logger } = authority;
+  logger.write('INFO', 'server', `${await stop.requested}: finishing what is in flight`);
+  const announceMs = config.drain ?? (process.stdout.isTTY ? 0 : ANNOUNCE_MS);
+  await authority.stop({ announceMs, hurry: stop.hurry });
+  logger.write('INFO', 'server', 'Stopped');
+  destination.flushSync();
+  process.exit(EXIT.done);
+}
+
+interface StopRequest {
+  /** The first signal that asks for a stop. */
+  readonly requested: Promise<NodeJS.Signals>;
+  /** Aborts with the second one. */
+  readonly hurry: AbortSignal;
+}
+
+function awaitStop(): StopRequest {
+  const hurry = new AbortController();
+  const requested = new Promise<NodeJS.Signals>((resolve) => {
+    let isRequested = false;
+    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
+      process.on(signal, () => {
+        if (isRequested) hurry.abort();
+        isRequested = true;
+        resolve(signal);
+      });
+    }
+  });
+  // Without a listener Node.js opens its inspector, through which anybody on this machine can take over.
+  process.on('SIGUSR1', () => undefined);
+  return { requested, hurry: hurry.signal };
 }
 
 async function start(
@@ -117,18 +152,4 @@ function announce(config: Config, { port, logger }: RunningAuthority, options: S
   if (!options.json) return;
   const { publicKey } = config.signer;
   printResult(options, { url, port, network_name, na_public_key: publicKey, pid: process.pid }, []);
-}
-
-function stopOnSignal(authority: RunningAuthority, destination: LogFile): void {
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    process.once(signal, () => {
-      authority.logger.write('INFO', 'server', `${signal}: finishing what is in flight`);
-      setTimeout(() => process.exit(EXIT.failed), DRAIN_MS).unref();
-      void authority.stop().then(() => {
-        authority.logger.write('INFO', 'server', 'Stopped');
-        destination.flushSync();
-        process.exit(EXIT.done);
-      });
-    });
-  }
 }

@@ -52,6 +52,8 @@ export interface Config extends SigningKey {
   readonly commitWithinAgreement: boolean;
   readonly livenessFlush: number;
   readonly retention: RetentionPeriods;
+  /** Between the announcement of a stop and the refusal of work; null when it was not set. */
+  readonly drain: number | null;
   /** Between trust cycles; null when there are none. */
   readonly trustCycle: number | null;
   readonly rateLimits: RateLimitSettings;
@@ -95,6 +97,7 @@ export function loadConfig(flags: Flags, environment: Environment, now: number):
     rolePrefixes: listOf(setting('rolePrefixes')),
     commitWithinAgreement: oneOf(setting, 'commitSubset', ['on', 'off']) === 'on',
     refuseForeignIssuers: oneOf(setting, 'foreignIssuer', ['allow', 'refuse']) === 'refuse',
+    drain: setting('drain') === null ? null : wholeNumber(setting, 'drain', 0, 300) * 1000,
     livenessFlush: wholeNumber(setting, 'livenessFlush', 10, 60_000),
     retention: {
       certificate: days(setting, 'retentionCertificate'),

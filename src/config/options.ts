@@ -137,6 +137,12 @@ export const OPTIONS = {
     '30',
     'how long an agent registration that has ended is kept',
   ),
+  drain: option(
+    null,
+    'MESH_DRAIN_SECONDS',
+    null,
+    'how long /readyz answers 503 before a stop refuses work; unset is 0 on a terminal, else 3',
+  ),
   trustCycle: option(
     null,
     'MESH_TRUST_CYCLE_HOURS',

@@ -43,7 +43,15 @@ export interface Edge {
   readonly startedAt: number;
   /** The whole surface, for the pages and documents that show it. */
   readonly routes: readonly RouteDescription[];
-  isDraining(): boolean;
+  readonly draining: Readonly<DrainState>;
+}
+
+/** How far a stop has come. */
+export interface DrainState {
+  /** `/readyz` answers 503, so that nobody sends new work here. */
+  isAnnounced: boolean;
+  /** New work is refused. */
+  refusesWork: boolean;
 }
 
 /** Continues with an answer at once when it is there, and when it comes otherwise. */

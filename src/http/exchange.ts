@@ -15,6 +15,8 @@ import { noteForwarded, sourceAddress } from './source-address.ts';
 
 /** A request whose head was read, and which now waits for its body. */
 export interface Exchange {
+  /** The process is about to end and takes no new work. */
+  readonly isRefused: boolean;
   /** False when the answer does not depend on a body. */
   readonly takesBody: boolean;
   /** Bytes a body may have. */
@@ -37,6 +39,8 @@ export interface Exchange {
   readonly baseUrl: string;
 }
 
+/** Answers as long as the process lives. */
+const LIVENESS_PATH = '/healthz';
 const CLIENT_REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
 const HOST = /^[A-Za-z0-9.:[\]_-]{1,255}$/;
 
@@ -46,10 +50,12 @@ export function openExchange(edge: Edge, findRoute: Router, head: RequestHead): 
   const match = decodedPath === null ? 'undecodable' : findRoute(head.method, head.path);
   const route = routeOf(match);
   const isRead = route?.method === 'GET';
+  const isRefused = edge.draining.refusesWork && route?.path !== LIVENESS_PATH;
   // Where a limit counts by address it matters that the address is that of the client.
   if (proxyHops === 0 && route !== null && route.limit !== 'none') noteForwarded(edge, head);
   return {
-    takesBody: route !== null && !isRead,
+    isRefused,
+    takesBody: route !== null && !isRead && !isRefused,
     maxBodyBytes: route === null ? 0 : Math.min(edge.settings.maxRequestBytes, maxBodyBytes(route)),
     requestId: requestIdOf(head, edge),
     started: edge.runtime.elapsed(),

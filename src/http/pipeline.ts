@@ -30,7 +30,9 @@ export function finishExchange(
   body: ReceivedBody,
 ): FinishedReply | Promise<FinishedReply> {
   try {
-    const reply = answerExchange(edge, exchange, body);
+    const reply = exchange.isRefused
+      ? refusalReply('shutting_down')
+      : answerExchange(edge, exchange, body);
     if (!(reply instanceof Promise)) return finished(edge, exchange, reply);
     return reply.then(
       (settled) => finished(edge, exchange, settled),

@@ -22,7 +22,10 @@ import { serveViewers } from './viewers.ts';
 
 export interface Server {
   readonly port: number;
-  /** Takes no new connections; resolves when every request in flight is answered. */
+  /**
+   * Closes each connection with its next answer; resolves when every request in flight is answered. Call
+   * when new work is refused. Connections are still taken, so that their requests are told why.
+   */
   drain(): Promise<void>;
   /** Refuses every request whose body has not arrived in whole. */
   dropUploads(): void;
@@ -35,6 +38,7 @@ const NO_BODY = new Uint8Array(0);
 /** Requests that are not answered yet, and who waits for there to be none. */
 interface Traffic {
   inFlight: number;
+  isDraining: boolean;
   onIdle: (() => void) | null;
   /** Answers of this turn of the event loop. */
   ready: Ready[];
@@ -64,7 +68,7 @@ export async function listen(
 ): Promise<Server> {
   const uws = loadUws();
   const findRoute = createRouter(routes);
-  const traffic: Traffic = { inFlight: 0, onIdle: null, ready: [] };
+  const traffic: Traffic = { inFlight: 0, isDraining: false, onIdle: null, ready: [] };
   const peers = createPeers();
   const uploads = createUploads(UPLOAD_LIMITS);
   const app = uws.App();
@@ -114,7 +118,7 @@ export async function listen(
   return {
     port: uws.us_socket_local_port(socket),
     async drain() {
-      uws.us_listen_socket_close(socket);
+      traffic.isDraining = true;
       const idle = new Promise<void>((resolve) => {
         traffic.onIdle = resolve;
       });
@@ -165,7 +169,7 @@ function sendAll(traffic: Traffic): void {
 function send(traffic: Traffic, { connection, reply, close }: Ready): void {
   const { res, exchange, aborted } = connection;
   const { body } = reply;
-  const closes = close || traffic.onIdle !== null;
+  const closes = close || traffic.isDraining;
   if (!isPiecewise(body) && isLarge(reply, body) && exchange.method !== 'HEAD' && !aborted) {
     void sendLarge(connection, reply, body, closes).then(() => settled(traffic));
   } else if (!isPiecewise(body)) {

@@ -81,7 +81,7 @@ function upgrade(
   exchange: Exchange,
 ): void {
   const topic = req.getQuery('topic') ?? '';
-  const refusal = refusalOf(topic, req, edge, exchange);
+  const refusal = refusalOf(topic, req, exchange);
   if (refusal === null && isLiveTopic(topic)) {
     noteOutcome(edge, exchange, 101);
     res.upgrade<Viewer>(
@@ -97,14 +97,9 @@ function upgrade(
   }
 }
 
-function refusalOf(
-  topic: string,
-  req: HttpRequest,
-  edge: Edge,
-  exchange: Exchange,
-): RefusalName | null {
+function refusalOf(topic: string, req: HttpRequest, exchange: Exchange): RefusalName | null {
   if (!isLiveTopic(topic)) return 'unknown_live_topic';
-  if (edge.isDraining()) return 'service_not_ready';
+  if (exchange.isRefused) return 'shutting_down';
   return isOfThisSite(req, exchange) ? null : 'foreign_origin';
 }
 

@@ -60,7 +60,7 @@ export const healthRoutes: readonly RouteEntry[] = [
 
 /** A server that is draining is alive, but no longer the place to send requests to. */
 function readiness(edge: Edge) {
-  if (edge.isDraining()) return refusalReply('service_not_ready');
+  if (edge.draining.isAnnounced) return refusalReply('service_not_ready');
   return withAnswer(edge.call('checkReadiness', null), answerReply);
 }
 

@@ -1,4 +1,5 @@
 /** The edges as the authority sees them: threads that share the port and send it commands in batches. */
+import { setTimeout as delay } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import type { ClockAnchor } from '../clock.ts';
 import type { Answer } from '../contract/answers.ts';
@@ -13,6 +14,7 @@ import type { ManualTime } from '../runtime.ts';
 import { fromCloneable, toCloneable } from './cloneable.ts';
 import type { Answers, Batch, FromEdge, SharedState, ToEdge } from './messages.ts';
 import { HEARTBEAT_ROW, unpackHeartbeat } from './packed-heartbeat.ts';
+import { endOf } from './thread-end.ts';
 import { threadEntry } from './thread-entry.ts';
 
 /** A thread that can be told to serve; the same one can serve again after it was closed. */
@@ -25,19 +27,19 @@ export interface EdgeThread {
 
 export const EDGE_WORKER = threadEntry('edge');
 
-export function startEdgeThread(onFatal: (cause: unknown) => void): EdgeThread {
-  return edgeThreadOn(new Worker(EDGE_WORKER), onFatal);
+export function startEdgeThread(onFailure: (cause: unknown) => void): EdgeThread {
+  return edgeThreadOn(new Worker(EDGE_WORKER), onFailure);
 }
 
 /** The thread as the authority speaks to it. */
-export function edgeThreadOn(worker: Worker, onFatal: (cause: unknown) => void): EdgeThread {
-  worker.on('error', onFatal);
+export function edgeThreadOn(worker: Worker, onFailure: (cause: unknown) => void): EdgeThread {
+  const ended = endOf(worker, onFailure);
   return {
     post: (message) => worker.postMessage(message),
     listen: (listener) => worker.on('message', listener),
     end() {
       worker.postMessage({ type: 'exit' } satisfies ToEdge);
-      return new Promise((resolve) => worker.once('exit', () => resolve()));
+      return ended.expected();
     },
   };
 }
@@ -56,6 +58,8 @@ export interface EdgeHost {
 }
 
 export interface EdgeThreads {
+  announce(): void;
+  cut(): void;
   drain(): Promise<void>;
   /** Ends all connections, and the threads. */
   close(): Promise<void>;
@@ -91,12 +95,19 @@ export async function serveOnThreads(
   async function close(): Promise<void> {
     const closed = edges.map((edge) => edge.next('closed'));
     for (const { post } of edges) post({ type: 'close' });
-    await Promise.all(closed);
-    await Promise.all(edges.map(({ end }) => end()));
+    const ended = Promise.all(closed).then(() => Promise.all(edges.map(({ end }) => end())));
+    // A thread that does not close must not keep the process from its end.
+    await Promise.race([ended, delay(CLOSING_MS, undefined, { ref: false })]);
   }
 
   return {
     close,
+    announce() {
+      for (const { post } of edges) post({ type: 'announce' });
+    },
+    cut() {
+      for (const { post } of edges) post({ type: 'cut' });
+    },
     async drain() {
       const drained = edges.map((edge) => edge.next('drained'));
       for (const { post } of edges) post({ type: 'drain' });
@@ -104,8 +115,7 @@ export async function serveOnThreads(
     },
     async abandon() {
       for (const { silence } of edges) silence();
-      const patience = new Promise((resolve) => setTimeout(resolve, CLOSING_MS));
-      await Promise.race([close(), patience]);
+      await close();
     },
     async settle() {
       await reports();

@@ -4,7 +4,7 @@
  */
 import { parentPort } from 'node:worker_threads';
 import { anchoredTime } from '../clock.ts';
-import type { Edge } from '../http/edge.ts';
+import type { DrainState, Edge } from '../http/edge.ts';
 import { edgeSettings } from '../http/edge-config.ts';
 import { listen, type Server } from '../http/server.ts';
 import { createLogger } from '../log/logger.ts';
@@ -19,7 +19,7 @@ interface Serving {
   readonly link: AuthorityLink;
   readonly edge: Edge;
   readonly server: Server;
-  draining: boolean;
+  readonly draining: DrainState;
 }
 
 const port = parentPort;
@@ -42,7 +42,9 @@ async function handle(message: ToEdge): Promise<void> {
   if (serving === null) return;
   if (message.type === 'answers') serving.link.take(message);
   else if (message.type === 'report') await report(serving);
+  else if (message.type === 'announce') serving.draining.isAnnounced = true;
   else if (message.type === 'drain') await drain(serving);
+  else if (message.type === 'cut') serving.server.dropUploads();
   else close(serving);
 }
 
@@ -50,7 +52,7 @@ async function serve({ config, port: httpPort, shared }: Serve): Promise<void> {
   const link = createAuthorityLink(post, shared, config.rateLimits);
   const runtime = runtimeOf(shared);
   const { logLevel: level, logFormat: format } = config;
-  const state = { draining: false };
+  const draining: DrainState = { isAnnounced: false, refusesWork: false };
   const edge: Edge = {
     settings: edgeSettings(config),
     call: link.call,
@@ -64,10 +66,10 @@ async function serve({ config, port: httpPort, shared }: Serve): Promise<void> {
     exposition: link.exposition,
     startedAt: runtime.elapsed(),
     routes: ROUTES,
-    isDraining: () => state.draining,
+    draining,
   };
   const server = await listen(edge, ROUTES, config.host, httpPort);
-  serving = Object.assign(state, { link, edge, server });
+  serving = { link, edge, server, draining };
   post({ type: 'listening' });
 }
 
@@ -81,7 +83,7 @@ async function report({ edge }: Serving): Promise<void> {
 }
 
 async function drain(current: Serving): Promise<void> {
-  current.draining = true;
+  current.draining.refusesWork = true;
   await current.server.drain();
   current.link.flush();
   post({ type: 'drained' });

@@ -3,6 +3,7 @@ import { Worker } from 'node:worker_threads';
 import type { ListEntry, ListForm, ListHead } from '../authority/publication/list-document.ts';
 import type { ListThread, RenderedList } from '../authority/publication/list-renderer.ts';
 import type { PublishedDocument } from '../contract/documents.ts';
+import { endOf } from './thread-end.ts';
 import { threadEntry } from './thread-entry.ts';
 
 /** Whose lists they are; the seed is handed over once, when the thread starts. */
@@ -34,9 +35,10 @@ const LIST_WORKER = threadEntry('list');
 
 export function startListThread(
   identity: ListThreadIdentity,
-  onFatal: (cause: unknown) => void,
+  onFailure: (cause: unknown) => void,
 ): ListThread {
   const worker = new Worker(LIST_WORKER, { workerData: identity });
+  const ended = endOf(worker, onFailure);
   const orders: ((rendered: RenderedList) => void)[] = [];
   let lists = 0;
   let becomeReady: () => void;
@@ -50,10 +52,6 @@ export function startListThread(
     const { document, buffer } = message;
     // Documents come in the order they were asked for.
     orders.shift()?.({ document, release: () => post({ type: 'release', buffer }) });
-  });
-  worker.on('error', onFatal);
-  worker.on('exit', () => {
-    if (!closing) onFatal(new Error('The thread of the signed lists has ended'));
   });
 
   function post(message: ToListThread): void {
@@ -77,7 +75,7 @@ export function startListThread(
     close() {
       post({ type: 'exit' });
       closing = true;
-      return new Promise((resolve) => worker.once('exit', () => resolve()));
+      return ended.expected();
     },
   };
 }

@@ -53,7 +53,11 @@ export type ToEdge =
   | Serve
   | Answers
   | { readonly type: 'report' }
+  /** The edge says that it is not ready from here on. */
+  | { readonly type: 'announce' }
   | { readonly type: 'drain' }
+  /** Requests whose body has not arrived in whole are ended. */
+  | { readonly type: 'cut' }
   | { readonly type: 'close' }
   | { readonly type: 'exit' };
 

@@ -30,7 +30,7 @@ export interface ChildServer {
   /** Everything the process has written to standard output. */
   output(): string;
   /** Sends the signal and waits for the end. */
-  end(signal: 'SIGKILL' | 'SIGTERM' | 'SIGINT'): Promise<Ended>;
+  end(signal: 'SIGKILL' | 'SIGTERM' | 'SIGINT' | 'SIGHUP'): Promise<Ended>;
   /** How the process ended, once it has. */
   readonly ended: Promise<Ended>;
   /** Kills the process unless it has ended. */
@@ -143,7 +143,7 @@ function spawnProgram(
 ) {
   const child = spawn(process.execPath, [...program, ...args], {
     cwd: root,
-    env: { ...withoutSettings(process.env), ...environment },
+    env: { ...withoutSettings(process.env), MESH_DRAIN_SECONDS: '0', ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   running.add(child);

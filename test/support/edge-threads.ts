@@ -5,12 +5,12 @@ import { EDGE_WORKER, type EdgeThread, edgeThreadOn } from '../../src/threads/ed
 const idle: Worker[] = [];
 
 /** A thread of an earlier server, or a new one; it does not keep the process alive while it is idle. */
-export function reusedEdgeThread(onFatal: (cause: unknown) => void): EdgeThread {
+export function reusedEdgeThread(onFailure: (cause: unknown) => void): EdgeThread {
   const worker = idle.pop() ?? new Worker(EDGE_WORKER);
   worker.removeAllListeners();
   worker.ref();
   return {
-    ...edgeThreadOn(worker, onFatal),
+    ...edgeThreadOn(worker, onFailure),
     async end() {
       worker.unref();
       idle.push(worker);

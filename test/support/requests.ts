@@ -1,6 +1,6 @@
 /** Requests as clients send them, and the means to send them wrong. */
 import { randomBytes } from 'node:crypto';
-import { type OutgoingHttpHeaders, request } from 'node:http';
+import { type Agent, type OutgoingHttpHeaders, request } from 'node:http';
 import { signNodeBody } from '../../src/client/sign-node.ts';
 import { type OperatorRequest, operatorHeaders } from '../../src/client/sign-operator.ts';
 import { type Signer, signerFromSeed } from '../../src/crypto/ed25519.ts';
@@ -27,6 +27,8 @@ interface Addressed {
 interface RawRequest {
   readonly headers?: OutgoingHttpHeaders;
   readonly pieces?: readonly (string | Uint8Array)[];
+  /** Keeps connections for later requests; a connection of its own for each when it is absent. */
+  readonly agent?: Agent;
 }
 
 export async function send(
@@ -70,9 +72,9 @@ function sendBytes(
   init: RawRequest,
 ): Promise<Received> {
   const { hostname, port } = new URL(na.url);
-  const { headers = {}, pieces = [] } = init;
+  const { headers = {}, pieces = [], agent = false } = init;
   return new Promise((resolve, reject) => {
-    const outgoing = request({ hostname, port, method, path, headers, agent: false });
+    const outgoing = request({ hostname, port, method, path, headers, agent });
     outgoing.on('error', reject);
     outgoing.on('response', (incoming) => {
       const chunks: Buffer[] = [];

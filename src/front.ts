@@ -1,0 +1,110 @@
+/** What serves HTTP: one edge on the thread of the authority, or several on threads of their own. */
+import type { Config } from './config/load.ts';
+import { createDocumentCache } from './contract/publications.ts';
+import type { DrainState, Edge } from './http/edge.ts';
+import { type EdgeConfig, edgeSettings } from './http/edge-config.ts';
+import { freePort } from './http/free-port.ts';
+import { listen } from './http/server.ts';
+import type { Logger } from './log/logger.ts';
+import { createEdgeMetrics } from './metrics.ts';
+import { LIVE_RENDERERS } from './pages/live-renderers.ts';
+import { ROUTES } from './routes/table.ts';
+import type { Runtime } from './runtime.ts';
+import { type EdgeHost, type EdgeThread, serveOnThreads } from './threads/edge-threads.ts';
+import type { CommandReference } from './views/command-reference.ts';
+
+export interface Front {
+  readonly port: number;
+  /** `/readyz` answers 503 from here on. */
+  announce(): void;
+  /** Refuses all new work; resolves when what is in flight is answered. */
+  drain(): Promise<void>;
+  /** Ends requests whose body has not arrived in whole. */
+  cut(): void;
+  close(): Promise<void>;
+  /** Ends at once, without another answer. */
+  abandon(): Promise<void>;
+  /** Resolves when everything the edges have logged and counted so far is here. */
+  settle(): Promise<void>;
+}
+
+export interface FrontOptions {
+  readonly config: Config;
+  readonly commands: CommandReference;
+  readonly runtime: Runtime;
+  readonly logger: Logger;
+  readonly host: EdgeHost;
+  /** None when the thread of the authority serves. */
+  readonly threads: readonly EdgeThread[];
+}
+
+/** Resolves when requests are served. */
+export async function openFront(options: FrontOptions): Promise<Front> {
+  const { config, commands, host, threads } = options;
+  const edgeConfig = edgeConfigOf(config, commands);
+  const port = await freePort(config.host, config.port);
+  if (threads.length === 0) return serveHere(options, edgeConfig, port);
+  return { port, ...(await serveOnThreads(threads, host, edgeConfig, port)) };
+}
+
+async function serveHere(
+  { runtime, logger, host }: FrontOptions,
+  config: EdgeConfig,
+  port: number,
+): Promise<Front> {
+  const { call, publisher, limits, viewers, exposition } = host;
+  const documents = createDocumentCache(publisher.versions);
+  publisher.follow(documents.take);
+  const metrics = createEdgeMetrics();
+  const draining: DrainState = { isAnnounced: false, refusesWork: false };
+  const edge: Edge = {
+    settings: edgeSettings(config),
+    call,
+    documents,
+    limits,
+    liveRenderers: LIVE_RENDERERS,
+    viewers,
+    runtime,
+    logger,
+    metrics,
+    exposition: async () => exposition([await metrics.report()]),
+    startedAt: runtime.elapsed(),
+    routes: ROUTES,
+    draining,
+  };
+  const server = await listen(edge, ROUTES, config.host, port);
+  return {
+    port: server.port,
+    announce() {
+      draining.isAnnounced = true;
+    },
+    drain() {
+      draining.refusesWork = true;
+      return server.drain();
+    },
+    cut: server.dropUploads,
+    close: async () => server.close(),
+    abandon: async () => server.close(),
+    settle: () => Promise.resolve(),
+  };
+}
+
+function edgeConfigOf(config: Config, commands: CommandReference): EdgeConfig {
+  return {
+    host: config.host,
+    genesis: config.genesis,
+    publicUrl: config.publicUrl,
+    proxyHops: config.proxyHops,
+    maxRequestBytes: config.maxRequestBytes,
+    createdStatus: config.createdStatus,
+    rolePrefixes: config.rolePrefixes,
+    operatorKeys: config.operators.map(({ keyId, publicKey }) => [keyId, publicKey] as const),
+    acceptSignatureV1: config.acceptSignatureV1,
+    naPublicKey: config.signer.publicKey,
+    clockTolerance: config.clockTolerance,
+    rateLimits: config.rateLimits,
+    logLevel: config.logLevel,
+    logFormat: config.logFormat,
+    commands,
+  };
+}

@@ -1,0 +1,85 @@
+/** The states of the process, and the order in which a stop goes through them. */
+import { setTimeout as delay } from 'node:timers/promises';
+
+/** A start ends in `serving` or with a refusal; `failed` ends the process from any state. */
+export type LifecycleState = 'starting' | 'serving' | 'draining' | 'flushed' | 'closed' | 'failed';
+
+const FOLLOWERS: Readonly<Record<LifecycleState, readonly LifecycleState[]>> = {
+  starting: ['serving', 'failed'],
+  serving: ['draining', 'failed'],
+  draining: ['flushed', 'failed'],
+  flushed: ['closed', 'failed'],
+  closed: ['failed'],
+  failed: [],
+};
+
+/** What a stop does, in order. */
+export interface StopSteps {
+  /** `/readyz` answers 503 from here on; everything else is served as before. */
+  announce(): void;
+  /** Refuses all new work; resolves when what is in flight is answered. */
+  drain(): Promise<void>;
+  /** Ends requests that are still arriving. */
+  cut(): void;
+  /** Writes what is in memory only, and closes the store; nothing is acknowledged from here on. */
+  flush(): Promise<void>;
+  /** Ends connections and threads. */
+  close(): Promise<void>;
+}
+
+export interface StopPatience {
+  /** How long `/readyz` answers 503 before work is refused, milliseconds. */
+  readonly announceMs: number;
+  /** Ends all waiting for others: the flush comes next. */
+  readonly hurry: AbortSignal;
+}
+
+/** What is in flight when work is refused has so long to be finished. */
+const DRAIN_MS = 5000;
+
+export interface Lifecycle {
+  readonly state: LifecycleState;
+  /** Throws when the state cannot follow the present one. */
+  enter(next: LifecycleState): void;
+  /** Goes from `serving` to `closed`. */
+  stop(steps: StopSteps, patience: StopPatience): Promise<void>;
+}
+
+export function createLifecycle(): Lifecycle {
+  let state: LifecycleState = 'starting';
+
+  function enter(next: LifecycleState): void {
+    if (!FOLLOWERS[state].includes(next)) throw new Error(`${next} does not follow ${state}`);
+    state = next;
+  }
+
+  return {
+    get state() {
+      return state;
+    },
+    enter,
+    async stop(steps, { announceMs, hurry }) {
+      enter('draining');
+      steps.announce();
+      await pause(announceMs, hurry);
+      await atMost(DRAIN_MS, steps.drain(), hurry);
+      steps.cut();
+      await steps.flush();
+      enter('flushed');
+      await steps.close();
+      enter('closed');
+    },
+  };
+}
+
+async function atMost(milliseconds: number, work: Promise<void>, hurry: AbortSignal) {
+  const done = new AbortController();
+  await Promise.race([work, pause(milliseconds, AbortSignal.any([hurry, done.signal]))]);
+  done.abort();
+}
+
+/** Waits for the time, or until there is reason to hurry. */
+async function pause(milliseconds: number, hurry: AbortSignal): Promise<void> {
+  if (milliseconds > 0)
+    await delay(milliseconds, undefined, { signal: hurry }).catch(() => undefined);
+}

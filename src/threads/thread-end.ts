@@ -1,0 +1,29 @@
+/** How a thread ends: when it was asked to, or as a failure that is reported once. */
+import type { Worker } from 'node:worker_threads';
+
+export interface ThreadEnd {
+  /** From here on the end is no failure; resolves with it. */
+  expected(): Promise<void>;
+}
+
+export function endOf(worker: Worker, onFailure: (cause: unknown) => void): ThreadEnd {
+  let isExpected = false;
+  let hasFailed = false;
+  worker.once('error', (cause) => {
+    hasFailed = true;
+    onFailure(cause);
+  });
+  const ended = new Promise<void>((resolve) => {
+    worker.once('exit', (code) => {
+      resolve();
+      if (!isExpected && !hasFailed)
+        onFailure(new Error(`The thread has ended with exit code ${code}`));
+    });
+  });
+  return {
+    expected() {
+      isExpected = true;
+      return ended;
+    },
+  };
+}

@@ -1,0 +1,183 @@
+/** Stops of a whole process: what is acknowledged is on disk, and nobody can hold the end up. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { existsSync, rmSync } from 'node:fs';
+import { Agent } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { suite, type TestContext, test } from 'node:test';
+import { makeNetworkFolder, startTestAuthority } from './support/authority.ts';
+import {
+  type ChildServer,
+  NO_LIMITS,
+  REAL_TIME,
+  runProgram,
+  startChildServer,
+} from './support/child-server.ts';
+import {
+  get,
+  heartbeat,
+  joinedNode,
+  operate,
+  outcome,
+  type SignedRequest,
+  sendRaw,
+  sendSigned,
+  signedByNode,
+  type TestNode,
+} from './support/requests.ts';
+
+const NODES = 12;
+
+for (const threads of ['1', '2']) {
+  suite(`with ${threads} thread(s)`, () => {
+    test('C1: each heartbeat that idle connections get acknowledged during a stop is kept, and cannot be replayed', async (t) => {
+      const server = await start(t, threads, { MESH_LIVENESS_FLUSH_MS: '60000' });
+      const nodes = await Promise.all(Array.from({ length: NODES }, () => joinedNode(server.na)));
+      let taken = 0;
+      const beating = nodes.map((node) => beatUntilRefused(server, node, () => (taken += 1)));
+      await until(async () => taken > 4 * NODES);
+      const ended = server.end('SIGTERM');
+      const beats = await Promise.all(beating);
+      assert.equal((await ended).code, 0, (await ended).stderr);
+
+      await using na = await startTestAuthority({ dataDir: server.na.dataDir, clock: REAL_TIME });
+      const roster = (await operate(na, '/nodes', {}, { method: 'GET' })).body.nodes;
+      for (const { node, acknowledged, lastServerTime } of beats) {
+        assert.equal(roster[node.certId]?.last_heartbeat, lastServerTime);
+        for (const replay of acknowledged.slice(-3)) {
+          assert.equal(outcome(await sendSigned(na, replay)), '401 node_auth_failed');
+        }
+      }
+    });
+
+    test('C2, C8: /readyz says 503 before work is refused; after a second signal a half-sent upload holds nothing up', async (t) => {
+      const environment = { MESH_DRAIN_SECONDS: '60', MESH_LIVENESS_FLUSH_MS: '60000' };
+      const server = await start(t, threads, environment);
+      const node = await joinedNode(server.na);
+      await halfSent(server);
+      server.process.kill('SIGTERM');
+      await until(async () => outcome(await get(server.na, '/readyz')) === '503 service_not_ready');
+      const beat = await heartbeat(server.na, node);
+      assert.equal(outcome(await get(server.na, '/healthz')), '200');
+      const { code, stdout } = await server.end('SIGTERM');
+      assert.equal(code, 0);
+      assert.match(stdout, /Stopped\n$/);
+      await using na = await startTestAuthority({ dataDir: server.na.dataDir, clock: REAL_TIME });
+      const roster = (await operate(na, '/nodes', {}, { method: 'GET' })).body.nodes;
+      assert.equal(roster[node.certId]?.last_heartbeat, beat.body.server_time);
+    });
+
+    test('C1, C2: what is in flight is finished while new work is 503 shutting_down, and what never ends is given up', async (t) => {
+      const server = await start(t, threads);
+      const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+      t.after(() => agent.destroy());
+      assert.equal(outcome(await sendRaw(server.na, 'GET', '/healthz', { agent })), '200');
+      const upload = await halfSent(server);
+      await halfSent(server);
+      const ended = server.end('SIGTERM');
+      await until(async () => outcome(await get(server.na, '/genesis')) === '503 shutting_down');
+      const old = await sendRaw(server.na, 'GET', '/genesis', { agent });
+      assert.equal(outcome(old), '503 shutting_down');
+      assert.match(String(old.headers.get('connection')), /close/);
+      assert.equal(outcome(await get(server.na, '/healthz')), '200');
+      const answered = once(upload.socket, 'data');
+      upload.finish();
+      assert.match(String(await answered), /^HTTP\/1\.1 403 [\s\S]*"certificate_not_found"/);
+      const { code, stdout } = await ended;
+      assert.equal(code, 0);
+      assert.match(stdout, /Stopped\n$/);
+    });
+
+    test('C8: a signal that comes while the state is read ends the process clean', async (t) => {
+      const { folder } = makeNetworkFolder();
+      t.after(() => rmSync(folder, { recursive: true, force: true }));
+      const { code, stdout } = await runProgram(
+        ['serve', '--data-dir', folder, '--port', '0', '--threads', threads],
+        NO_LIMITS,
+        (child) =>
+          void until(async () => existsSync(join(folder, 'state'))).then(() =>
+            child.kill('SIGTERM'),
+          ),
+      );
+      assert.equal(code, 0);
+      assert.match(stdout, /SIGTERM: finishing what is in flight[\s\S]*Stopped\n$/);
+    });
+  });
+}
+
+test('C6, C8: SIGUSR1 does not open the inspector, and SIGHUP is a stop like any other', async (t) => {
+  const server = await start(t, '1');
+  server.process.kill('SIGUSR1');
+  assert.equal(outcome(await get(server.na, '/readyz')), '200');
+  const { code, stderr } = await server.end('SIGHUP');
+  assert.equal(code, 0);
+  assert.doesNotMatch(stderr, /Debugger/);
+});
+
+async function start(
+  t: TestContext,
+  threads: string,
+  environment: Readonly<Record<string, string>> = {},
+): Promise<ChildServer> {
+  const { folder } = makeNetworkFolder();
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const args = ['--threads', threads];
+  return startChildServer(folder, { args, environment: { ...NO_LIMITS, ...environment } });
+}
+
+interface Beats {
+  readonly node: TestNode;
+  /** In the order they were acknowledged. */
+  readonly acknowledged: SignedRequest[];
+  lastServerTime: string;
+}
+
+/** Heartbeats on one connection, each after the answer to the one before, until none is taken. */
+async function beatUntilRefused(
+  { na }: ChildServer,
+  node: TestNode,
+  onTaken: () => void,
+): Promise<Beats> {
+  const beats: Beats = { node, acknowledged: [], lastServerTime: '' };
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  try {
+    for (;;) {
+      const body = { cert_id: node.certId, status: 'healthy' };
+      const request = signedByNode(na, '/heartbeat', node.key, body);
+      const pieces = [request.init.body ?? ''];
+      const answer = await sendRaw(na, 'POST', '/heartbeat', { agent, pieces });
+      if (answer.status !== 200) return beats;
+      beats.acknowledged.push(request);
+      beats.lastServerTime = answer.body.server_time;
+      onTaken();
+    }
+  } catch {
+    return beats;
+  } finally {
+    agent.destroy();
+  }
+}
+
+/** A request whose body has yet to end, and that is in flight. */
+async function halfSent({ na }: ChildServer): Promise<{ socket: Socket; finish(): void }> {
+  const { hostname, port } = new URL(na.url);
+  const socket = connect(Number(port), hostname);
+  socket.on('error', () => undefined);
+  await once(socket, 'connect');
+  const body = '{"cert_id":"c","node_public_key":"k"}';
+  const head = `POST /heartbeat HTTP/1.1\r\nHost: na\r\nContent-Length: ${body.length}\r\n\r\n`;
+  // An answered request before it, so that the connection is known to be read.
+  const known = once(socket, 'data');
+  socket.write('GET /healthz HTTP/1.1\r\nHost: na\r\n\r\n');
+  await known;
+  socket.write(head + body.slice(0, 10));
+  await get(na, '/healthz');
+  await get(na, '/healthz');
+  return { socket, finish: () => socket.write(body.slice(10)) };
+}
+
+/** Asks again until it is so; the runner's own limit ends what never comes. */
+async function until(isSo: () => Promise<boolean>): Promise<void> {
+  while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, 5));
+}
