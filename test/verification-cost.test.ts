@@ -17,7 +17,7 @@ import { isSignedByAny } from '../src/records/signed-record.ts';
 import { readTrustEvidence, verifyTrustEvidence } from '../src/records/trust-evidence.ts';
 import { formatInstant } from '../src/timestamp.ts';
 import { cpuOf } from './support/cpu.ts';
-import { newKey } from './support/requests.ts';
+import { newKey, outcome, send } from './support/requests.ts';
 import { parsed, post, signedBy, sovereign, startUnlimited } from './support/trust.ts';
 import {
   agreedTerms,
@@ -292,6 +292,18 @@ test('A2: honest records of the greatest size are verified over HTTP', async (t)
     });
     assert.equal(answer.body.reason, 'valid', answer.text);
   });
+});
+
+test('A1: a body of anyone’s holds at most 32,768 values, however small they are', async () => {
+  await using na = await startUnlimited();
+  // The body, the list and its items are values.
+  const fill = (items: number) => `{"unknown":[${Array.from({ length: items }, () => 0)}]}`;
+  for (const path of ['/attestations/verify', '/agreements/verify', '/disclosure/prove']) {
+    const fits = await send(na, 'POST', path, { body: fill(32_768 - 2) });
+    assert.match(outcome(fits), /^400 missing_/);
+    const tooMany = await send(na, 'POST', path, { body: fill(32_768 - 1) });
+    assert.equal(outcome(tooMany), '400 invalid_json');
+  }
 });
 
 test('A2: what a stranger names in a verification is cut in the log', async () => {

@@ -15,6 +15,7 @@ import { countedFailure, limited } from './limited.ts';
 import { parseQuery, type Query } from './query.ts';
 import { type Reply, refusalReply } from './reply.ts';
 import type { Route, RouteRequest } from './route.ts';
+import { maxBodyValues } from './route-description.ts';
 import type { Match } from './router.ts';
 import { addressBlock } from './source-address.ts';
 import type { ReceivedBody } from './uploads.ts';
@@ -197,7 +198,7 @@ function judged(
   if (exchange.operatorHeaders !== null) {
     judgeOperatorRequest(edge, exchange, route, request, rawBody);
   } else if (exchange.takesBody) {
-    request.body = parseBody(rawBody);
+    request.body = parseBody(rawBody, maxBodyValues(route));
     if (route.proof !== undefined)
       request.node = nodeClaim(edge, exchange, route, request, rawBody);
   }

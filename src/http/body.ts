@@ -7,16 +7,16 @@ import { isJsonObject, JsonFloat, type JsonObject, type JsonValue } from '../jso
 import { Refusal, type RefusalName } from '../refusal.ts';
 
 /** Parses a body as a JSON object; an empty body is `{}`. Refuses anything else with its own 400. */
-export function parseBody(bytes: Uint8Array): JsonObject {
+export function parseBody(bytes: Uint8Array, maxValues?: number): JsonObject {
   if (bytes.byteLength === 0) return {};
-  const value = parsed(bytes);
+  const value = parsed(bytes, maxValues);
   if (!isJsonObject(value)) throw new Refusal('invalid_json_object');
   return value;
 }
 
-function parsed(bytes: Uint8Array): JsonValue {
+function parsed(bytes: Uint8Array, maxValues: number | undefined): JsonValue {
   try {
-    return parseJsonBytes(bytes);
+    return parseJsonBytes(bytes, maxValues);
   } catch (cause) {
     if (cause instanceof SyntaxError) throw new Refusal('invalid_json');
     throw cause;

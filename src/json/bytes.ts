@@ -5,8 +5,8 @@ import type { JsonValue } from './value.ts';
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** Decodes UTF-8 and parses one JSON document; throws `SyntaxError` when either is not valid. */
-export function parseJsonBytes(bytes: Uint8Array): JsonValue {
-  return parseJson(decodeUtf8(bytes));
+export function parseJsonBytes(bytes: Uint8Array, maxValues?: number): JsonValue {
+  return parseJson(decodeUtf8(bytes), maxValues);
 }
 
 function decodeUtf8(bytes: Uint8Array): string {

@@ -12,6 +12,8 @@ export const MAX_DEPTH = 64;
 /** Longer integers cost more than they could ever mean; the network's own parsers stop here too. */
 const MAX_INTEGER_DIGITS = 4300;
 
+const NO_BOUND = 2 ** 30;
+
 /** Control characters and halves of surrogate pairs, which a string may not hold, or not alone. */
 const NEEDS_CARE = /[^\x20-\ud7ff\ue000-\uffff]/;
 const NUMBER = /-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?/y;
@@ -23,14 +25,19 @@ const BACKSLASH = 0x5c;
 let text = '';
 let at = 0;
 let depth = 0;
+let valuesLeft = 0;
 /** Whether some string may hold what needs care; blanks between values do too. */
 let careful = false;
 /** Where the next backslash is, or one that was passed already. */
 let escapeAt = 0;
 
-/** Parses one JSON document; throws `SyntaxError` for anything the rules above refuse. */
-export function parseJson(source: string): JsonValue {
+/**
+ * Parses one JSON document; throws `SyntaxError` for anything the rules above refuse, and for more values
+ * than `maxValues`, each item and each member counting as one.
+ */
+export function parseJson(source: string, maxValues = NO_BOUND): JsonValue {
   text = source;
+  valuesLeft = maxValues;
   at = 0;
   depth = 0;
   careful = NEEDS_CARE.test(source);
@@ -43,6 +50,8 @@ export function parseJson(source: string): JsonValue {
 }
 
 function readValue(): JsonValue {
+  valuesLeft -= 1;
+  if (valuesLeft < 0) fail('There are too many values');
   switch (text.charCodeAt(at)) {
     case 0x7b:
       return readObject();

@@ -33,7 +33,7 @@ import {
   timestampOf,
   windowOf,
 } from './trust-members.ts';
-import { Keys, MAX_PUBLIC_BODY, RequestTimestamp } from './trust-schemas.ts';
+import { Keys, RequestTimestamp } from './trust-schemas.ts';
 import { verdictReply } from './verdict.ts';
 
 const Terms = {
@@ -85,7 +85,6 @@ export const agreementRoutes: readonly RouteEntry[] = [
     path: '/agreements/verify',
     access: 'public',
     limit: 'VERIFY',
-    maxBodyBytes: MAX_PUBLIC_BODY,
     summary: 'Verify who signed an agreement',
     description: 'Keys left out are those of this authority; neither age nor evidence is judged.',
     body: Type.Object({

@@ -25,7 +25,7 @@ import {
   isMissing,
   refuse,
 } from './trust-members.ts';
-import { Keys, MAX_PUBLIC_BODY } from './trust-schemas.ts';
+import { Keys } from './trust-schemas.ts';
 import { verdictReply } from './verdict.ts';
 
 const Context = Type.Object({
@@ -59,7 +59,6 @@ export const boundaryRoutes: readonly RouteEntry[] = [
     path: '/boundary/verify',
     access: 'public',
     limit: 'VERIFY',
-    maxBodyBytes: MAX_PUBLIC_BODY,
     summary: 'Verify a boundary decision',
     body: Type.Object({
       decision: BoundaryDecision,

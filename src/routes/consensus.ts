@@ -29,7 +29,7 @@ import {
   isMissing,
   refuse,
 } from './trust-members.ts';
-import { Keys, MAX_PUBLIC_BODY } from './trust-schemas.ts';
+import { Keys } from './trust-schemas.ts';
 import { verdictReply } from './verdict.ts';
 
 export const consensusRoutes: readonly RouteEntry[] = [
@@ -67,7 +67,6 @@ export const consensusRoutes: readonly RouteEntry[] = [
     path: '/consensus/verify',
     access: 'public',
     limit: 'VERIFY',
-    maxBodyBytes: MAX_PUBLIC_BODY,
     summary: 'Verify a consensus proof',
     description:
       'Every counted vote must verify under the key given for its validator; each validator counts ' +

@@ -34,7 +34,7 @@ import {
   refuse,
   windowOf,
 } from './trust-members.ts';
-import { Keys, MAX_PUBLIC_BODY, RequestTimestamp } from './trust-schemas.ts';
+import { Keys, RequestTimestamp } from './trust-schemas.ts';
 import { logVerdict } from './verdict.ts';
 
 const Texts = Type.Array(Type.String());
@@ -106,7 +106,6 @@ export const dataUsageRoutes: readonly RouteEntry[] = [
     path: '/data-usage/verify',
     access: 'public',
     limit: 'VERIFY',
-    maxBodyBytes: MAX_PUBLIC_BODY,
     summary: 'Verify an access intent against a license policy',
     description: "The policy's own signature, and who is licensed by it, are not examined.",
     body: Type.Object({

@@ -32,7 +32,7 @@ import {
   isList,
   refuse,
 } from './trust-members.ts';
-import { Keys, MAX_PUBLIC_BODY } from './trust-schemas.ts';
+import { Keys } from './trust-schemas.ts';
 import { verdictReply } from './verdict.ts';
 
 const Capabilities = Type.Array(Type.String());
@@ -61,7 +61,6 @@ export const disclosureRoutes: readonly RouteEntry[] = [
     path: '/disclosure/prove',
     access: 'public',
     limit: 'VERIFY',
-    maxBodyBytes: MAX_PUBLIC_BODY,
     summary: 'Prove that a capability is in a list',
     description: 'Computed from the request alone: a list that was not committed to fails later.',
     body: Type.Object({
@@ -79,7 +78,6 @@ export const disclosureRoutes: readonly RouteEntry[] = [
     path: '/disclosure/verify',
     access: 'public',
     limit: 'VERIFY',
-    maxBodyBytes: MAX_PUBLIC_BODY,
     summary: 'Verify that a capability was committed to',
     body: Type.Object({
       proof: CapabilityMembershipProof,

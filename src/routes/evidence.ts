@@ -27,7 +27,7 @@ import {
   isMissing,
   refuse,
 } from './trust-members.ts';
-import { Keys, MAX_PUBLIC_BODY } from './trust-schemas.ts';
+import { Keys } from './trust-schemas.ts';
 import { verdictReply } from './verdict.ts';
 
 export const evidenceRoutes: readonly RouteEntry[] = [
@@ -49,7 +49,6 @@ export const evidenceRoutes: readonly RouteEntry[] = [
     path: '/trust-evidence/verify',
     access: 'public',
     limit: 'VERIFY',
-    maxBodyBytes: MAX_PUBLIC_BODY,
     summary: 'Verify trust evidence',
     description: 'Evidence of a block is accepted as evidence; it does not expire.',
     body: Type.Object({

@@ -1,9 +1,6 @@
 /** Schemas that requests of the trust protocol share. */
 import Type from 'typebox';
 
-/** Largest body of a public verification. As many capabilities as a record may hold fit into it. */
-export const MAX_PUBLIC_BODY = 512 * 1024;
-
 /** What keys verify a record; left out, that of this authority. */
 export const Keys = Type.Array(Type.String(), {
   description: 'Base64 Ed25519 public keys; an empty list accepts nothing',

@@ -26,7 +26,6 @@ import {
 import type { CandidateKeys } from '../records/signature-search.ts';
 import { Refusal } from '../refusal.ts';
 import { keyList } from './key-list.ts';
-import { MAX_PUBLIC_BODY } from './trust-schemas.ts';
 import { verdictReply } from './verdict.ts';
 
 const Keys = Type.Union([Type.Array(Type.String()), Type.Record(Type.String(), Type.String())]);
@@ -37,7 +36,6 @@ export const verificationRoutes: readonly RouteEntry[] = [
     path: '/attestations/verify',
     access: 'public',
     limit: 'VERIFY',
-    maxBodyBytes: MAX_PUBLIC_BODY,
     summary: 'Verify a membership attestation against a recognition policy',
     description: 'Without recognition_policy the one set here is used.',
     body: Type.Object({
@@ -62,7 +60,6 @@ export const verificationRoutes: readonly RouteEntry[] = [
     path: '/attestations/verify-with-treaty',
     access: 'public',
     limit: 'VERIFY',
-    maxBodyBytes: MAX_PUBLIC_BODY,
     summary: 'Verify a membership attestation by a treaty with its issuer',
     body: Type.Object({
       attestation: MembershipAttestation,
@@ -90,7 +87,6 @@ export const verificationRoutes: readonly RouteEntry[] = [
     path: '/recognition-treaties/verify',
     access: 'public',
     limit: 'VERIFY',
-    maxBodyBytes: MAX_PUBLIC_BODY,
     summary: 'Verify a signed recognition treaty',
     description: 'Without issuer_public_keys only a treaty signed by this authority is accepted.',
     body: Type.Object({

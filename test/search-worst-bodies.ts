@@ -1,0 +1,38 @@
+/** `npm run worst-bodies -- --rounds N [--seed S]`: the long form of worst-bodies.test.ts. */
+import { parseArgs } from 'node:util';
+import {
+  describeCost,
+  describeFound,
+  slowness,
+  startMeasuredServer,
+  worstBodies,
+  worstQueries,
+} from './support/worst-bodies.ts';
+
+const { values } = parseArgs({
+  options: {
+    rounds: { type: 'string', default: '500' },
+    seed: { type: 'string', default: String(Math.floor(Math.random() * 2 ** 31)) },
+  },
+});
+
+await using server = await startMeasuredServer();
+say(
+  `seed ${values.seed}; this machine is ${slowness().toFixed(2)} times as slow as the nominal one`,
+);
+const worst = new Map<string, number>();
+const found = await worstBodies(server, {
+  rounds: Number(values.rounds),
+  seed: Number(values.seed),
+  progress(one) {
+    if (one.edge <= (worst.get(one.path) ?? 0)) return;
+    worst.set(one.path, one.edge);
+    say(describeFound(one));
+  },
+});
+say(`The worst body of each route:\n${found.map(describeFound).join('\n')}`);
+say(`The worst queries:\n${(await worstQueries(server)).slice(0, 5).map(describeCost).join('\n')}`);
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`);
+}

@@ -1,0 +1,199 @@
+/**
+ * The search for the request that costs a public route most: honest bodies are grown in every way, sent to a
+ * server in a process of its own, and what its threads use is read from the operating system.
+ */
+import fc from 'fast-check';
+import { signerFromSeed, verifySignature } from '../../src/crypto/ed25519.ts';
+import { maxBodyBytes, maxBodyValues } from '../../src/http/route-description.ts';
+import { ROUTES } from '../../src/routes/table.ts';
+import { type ChildServer, startChildServer } from './child-server.ts';
+import { networkFolder } from './folders.ts';
+import {
+  grownBody,
+  pairedShapes,
+  plainShapes,
+  type Room,
+  type Shape,
+  shapes,
+} from './grown-bodies.ts';
+import { honestBodies } from './honest-bodies.ts';
+import type { HonestBody } from './honest-body.ts';
+import { get, send } from './requests.ts';
+import { type ThreadCpu, threadCpuOf } from './thread-cpu.ts';
+
+export interface Cost extends ThreadCpu {
+  readonly path: string;
+  readonly status: number;
+  /** The reason of a verdict, or the code of a refusal. */
+  readonly outcome: string;
+  readonly bytes: number;
+}
+
+export interface Found extends Cost {
+  readonly shape: Shape;
+}
+
+export interface Search {
+  /** Shapes to try beside those that are known to be bad. */
+  readonly rounds: number;
+  readonly seed: number;
+  /** How many of the plain shapes are tried; all of them when it is left out. */
+  readonly plain?: number;
+  progress(found: Found): void;
+}
+
+const UNLIMITED = {
+  MESH_RATE_LIMIT_VERIFY: 'off',
+  MESH_TRUST_CYCLE_HOURS: '0',
+};
+
+/** A server that nothing limits, with edges on threads of their own. */
+export async function startMeasuredServer() {
+  const folder = await networkFolder('alpha');
+  const args = ['--threads', '2'];
+  const server = await startChildServer(folder.path, { environment: UNLIMITED, args });
+  return {
+    ...server,
+    async [Symbol.asyncDispose]() {
+      await server.end('SIGKILL');
+      await folder[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** As long as a request line may be, in ways that cost a reader as much as possible. */
+const QUERIES = ['a', '%7f', '%e2%98%83', '+', '&', '&x=', '%', '=%3d&'];
+const QUERY_LENGTH = 3000;
+
+/** What the longest queries cost on public routes that are read: the costly ones, the worst first. */
+export async function worstQueries(server: ChildServer): Promise<Cost[]> {
+  const found: Cost[] = [];
+  for (const { method, access, path, query = {} } of ROUTES) {
+    if (method !== 'GET' || access === 'internal' || path.includes('{') || path === '/live')
+      continue;
+    const names = [...Object.keys(query), 'unknown'];
+    for (const unit of QUERIES) {
+      const share = Math.floor(QUERY_LENGTH / names.length / unit.length);
+      const text = names.map((name) => `${name}=${unit.repeat(share)}`).join('&');
+      const cost = await measured(server, 'GET', `${path}?${text}`);
+      if (cost.edge > (found[0]?.edge ?? 0)) {
+        const again = await leastOf(3, () => measured(server, 'GET', `${path}?${text}`));
+        found.unshift({ ...again, path });
+      }
+    }
+  }
+  found.sort((a, b) => b.edge - a.edge);
+  return found;
+}
+
+/** The worst of each route that takes a body. */
+export async function worstBodies(server: ChildServer, search: Search): Promise<Found[]> {
+  const bodies = honestBodies(Date.now());
+  const random = fc.sample(shapes, { seed: search.seed, numRuns: Math.max(1, search.rounds) });
+  const plain = spread(plainShapes(bodies), search.plain ?? Infinity);
+  await warmUp(server, bodies);
+  const worst = new Map<string, Found>();
+  const tries = [...pairedShapes(bodies), ...plain, ...random.slice(0, search.rounds)];
+  for (const shape of tries) {
+    const known = worst.get(pathOf(bodies, shape))?.edge ?? 0;
+    const found = await tried(server, bodies, shape, known);
+    search.progress(found);
+    if (found.edge > known) worst.set(found.path, found);
+  }
+  return [...worst.values()].sort((a, b) => b.edge - a.edge);
+}
+
+function pathOf(bodies: readonly HonestBody[], { route }: Shape): string {
+  return (bodies[route % bodies.length] as HonestBody).path;
+}
+
+/** So many of the items, evenly spread over the list. */
+function spread<T>(items: readonly T[], count: number): T[] {
+  if (count >= items.length) return [...items];
+  return Array.from(
+    { length: count },
+    (_, index) => items[Math.floor((index * items.length) / count)] as T,
+  );
+}
+
+/** What is measured is the work, not its compilation. */
+async function warmUp(server: ChildServer, bodies: readonly HonestBody[]): Promise<void> {
+  for (let round = 0; round < 2; round += 1) {
+    for (const shape of spread(plainShapes(bodies), 12)) {
+      const { path, text } = grownBody(bodies, shape, { bytes: 64 * 1024, values: 4096 });
+      await send(server.na, 'POST', path, { body: text });
+    }
+  }
+}
+
+/** One reading may hold what others left to be collected, so the least of several counts for a new worst. */
+async function tried(
+  server: ChildServer,
+  bodies: readonly HonestBody[],
+  shape: Shape,
+  known: number,
+): Promise<Found> {
+  const { path, text } = grownBody(bodies, shape, roomOf(pathOf(bodies, shape)));
+  const first = await measured(server, 'POST', path, text);
+  const least =
+    first.edge > known ? await leastOf(3, () => measured(server, 'POST', path, text)) : first;
+  return { ...(least.edge < first.edge ? least : first), shape };
+}
+
+async function leastOf(times: number, measure: () => Promise<Cost>): Promise<Cost> {
+  let least = await measure();
+  for (let again = 1; again < times; again += 1) {
+    const next = await measure();
+    if (next.edge < least.edge) least = next;
+  }
+  return least;
+}
+
+async function measured(
+  { na, process }: ChildServer,
+  method: 'GET' | 'POST',
+  path: string,
+  text = '',
+): Promise<Cost> {
+  let [status, outcome] = [0, ''];
+  const cpu = await threadCpuOf(process.pid ?? 0, async () => {
+    const answer = await send(na, method, path, method === 'POST' ? { body: text } : {});
+    status = answer.status;
+    outcome = String(answer.body?.reason ?? answer.body?.error?.code ?? '');
+    // Answered on the same connection, so by the same thread, once it is done with the first.
+    await get(na, '/healthz');
+  });
+  return { ...cpu, path, status, outcome, bytes: Buffer.byteLength(text) };
+}
+
+function roomOf(path: string): Room {
+  const route = ROUTES.find((one) => one.path === path && one.method === 'POST');
+  if (route === undefined) throw new Error(`No route takes POST ${path}`);
+  return { bytes: maxBodyBytes(route), values: maxBodyValues(route) ?? Infinity };
+}
+
+/** Nominal milliseconds of 200 signature checks on the machine that bounds of CPU are stated for. */
+const NOMINAL = 200 * 0.037;
+
+/** How much slower this machine is at present than the one that bounds are stated for; at least 1. */
+export function slowness(): number {
+  const { publicKey } = signerFromSeed(Buffer.alloc(32, 1));
+  const signature = signerFromSeed(Buffer.alloc(32, 2)).sign('text');
+  const check = () => {
+    const before = process.cpuUsage();
+    for (let i = 0; i < 200; i += 1) verifySignature(publicKey, 'text', signature);
+    const { user, system } = process.cpuUsage(before);
+    return (user + system) / 1000;
+  };
+  const times = Array.from({ length: 5 }, check).sort((a, b) => a - b);
+  return Math.max(1, (times[2] ?? NOMINAL) / NOMINAL);
+}
+
+export function describeCost({ path, edge, main, bytes, status, outcome }: Cost): string {
+  const times = `${edge.toFixed(1)} ms edge, ${main.toFixed(1)} ms authority`;
+  return `${path}: ${times}, ${bytes} bytes, ${status} ${outcome}`;
+}
+
+export function describeFound(found: Found): string {
+  return `${describeCost(found)}, ${JSON.stringify(found.shape)}`;
+}
