@@ -54,7 +54,10 @@ export interface DrainState {
   refusesWork: boolean;
 }
 
-/** Continues with an answer at once when it is there, and when it comes otherwise. */
+/**
+ * Continues at once with an answer that is there, and later with one that comes. Only for what is measured to
+ * gain by it: the heartbeat on one thread, cached documents, and the limits that both pass.
+ */
 export function withAnswer<T, R>(
   answer: T | Promise<T>,
   next: (answer: T) => R | Promise<R>,

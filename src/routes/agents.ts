@@ -4,7 +4,7 @@ import { judgeTimestamp } from '../auth/timestamps.ts';
 import type { NodeClaim } from '../contract/claims.ts';
 import type { PageRequest } from '../contract/pages.ts';
 import { verifySignature } from '../crypto/ed25519.ts';
-import { type Edge, withAnswer } from '../http/edge.ts';
+import type { Edge } from '../http/edge.ts';
 import { firstValue } from '../http/query.ts';
 import { answerReply, type Reply, refusalReply } from '../http/reply.ts';
 import type { RouteEntry, RouteRequest } from '../http/route.ts';
@@ -70,9 +70,9 @@ export const agentRoutes: readonly RouteEntry[] = [
       next_cursor: NextCursor,
     }),
     refusals: PAGE_REFUSALS,
-    handle({ query }, edge) {
+    async handle({ query }, edge) {
       const capability = firstValue(query, 'capability') ?? '';
-      if (capability === '') return withAnswer(edge.call('countAgents', null), answerReply);
+      if (capability === '') return answerReply(await edge.call('countAgents', null));
       const page = (request: PageRequest) =>
         edge.call('listAgents', { filter: { capability }, ...request });
       const before = `"capability":${jsonText(capability)},`;
@@ -88,8 +88,8 @@ export const agentRoutes: readonly RouteEntry[] = [
     summary: 'Registration of a node key',
     answer: AgentDescriptor,
     refusals: ['agent_not_registered'],
-    handle: (request, edge) =>
-      withAnswer(edge.call('readAgent', { nodePublicKey: keyOf(request) }), answerReply),
+    handle: async (request, edge) =>
+      answerReply(await edge.call('readAgent', { nodePublicKey: keyOf(request) })),
   },
   {
     method: 'DELETE',
@@ -127,11 +127,8 @@ function register(request: RouteRequest, edge: Edge): Reply | Promise<Reply> {
   }
   const key = descriptor.node_public_key;
   const signatureValid = isSignedByAny(descriptor, [key], verifySignature);
-  const answer = (node: NodeClaim | null) =>
-    withAnswer(
-      edge.call('registerAgent', { descriptor, signatureValid, node, remoteAddr }),
-      answerReply,
-    );
+  const answer = async (node: NodeClaim | null) =>
+    answerReply(await edge.call('registerAgent', { descriptor, signatureValid, node, remoteAddr }));
   return request.node === null ? answer(null) : withProof(request, edge, answer);
 }
 
@@ -142,13 +139,13 @@ function isCurrent(descriptor: AgentDescriptor, now: number): boolean {
 
 function removeByHeader(request: RouteRequest, edge: Edge): Reply | Promise<Reply> {
   const nodePublicKey = keyOf(request);
-  return withProof(request, edge, (node) => {
+  return withProof(request, edge, async (node) => {
     const command = { nodePublicKey, node, envelope: null, remoteAddr: request.remoteAddr };
-    return withAnswer(edge.call('removeAgent', command), answerReply);
+    return answerReply(await edge.call('removeAgent', command));
   });
 }
 
-function removeByEnvelope(request: RouteRequest, edge: Edge): Reply | Promise<Reply> {
+async function removeByEnvelope(request: RouteRequest, edge: Edge): Promise<Reply> {
   const nodePublicKey = keyOf(request);
   const { signature, signedAtText, signedAt } = checkedEnvelope(request, edge);
   // Both values verbatim: the text is signed as it was sent (wire rules 3.2).
@@ -156,7 +153,7 @@ function removeByEnvelope(request: RouteRequest, edge: Edge): Reply | Promise<Re
   const valid = verifySignature(nodePublicKey, text, signature);
   const envelope = { signature, signedAt, valid };
   const command = { nodePublicKey, node: null, envelope, remoteAddr: request.remoteAddr };
-  return withAnswer(edge.call('removeAgent', command), answerReply);
+  return answerReply(await edge.call('removeAgent', command));
 }
 
 function checkedEnvelope({ body, now }: RouteRequest, edge: Edge) {

@@ -2,7 +2,6 @@
 import Type from 'typebox';
 import type { PageRequest } from '../contract/pages.ts';
 import { bodyReader, mapped } from '../http/body.ts';
-import { withAnswer } from '../http/edge.ts';
 import { firstValue } from '../http/query.ts';
 import { answerReply } from '../http/reply.ts';
 import { operatorOf, type RouteEntry } from '../http/route.ts';
@@ -67,7 +66,7 @@ export const attestationRoutes: readonly RouteEntry[] = [
       'invalid_validity_hours',
       'attestation_issuer_mismatch',
     ],
-    handle(request, edge) {
+    async handle(request, edge) {
       const read = issueBody.read(request.body, edge.settings.isAllowedRole);
       const input = mapped(read, (body) => ({
         subjectId: body.subject_id,
@@ -77,9 +76,8 @@ export const attestationRoutes: readonly RouteEntry[] = [
         claims: body.claims ?? {},
         issuer: body.issuer_sovereign_id ?? null,
       }));
-      return withAnswer(
-        edge.call('issueAttestation', { operator: operatorOf(request), input }),
-        answerReply,
+      return answerReply(
+        await edge.call('issueAttestation', { operator: operatorOf(request), input }),
       );
     },
   },
@@ -96,14 +94,14 @@ export const attestationRoutes: readonly RouteEntry[] = [
       already_revoked: Type.Optional(Type.Boolean()),
     }),
     refusals: ['attestation_not_found'],
-    handle(request, edge) {
+    async handle(request, edge) {
       const attestationId = request.params.attestation_id ?? '';
       const input = mapped(reasonBody.read(request.body), ({ reason }) => ({
         attestationId,
         reason,
       }));
       const command = { operator: operatorOf(request), input };
-      return withAnswer(edge.call('revokeAttestation', command), answerReply);
+      return answerReply(await edge.call('revokeAttestation', command));
     },
   },
   {
@@ -142,10 +140,9 @@ export const attestationRoutes: readonly RouteEntry[] = [
     summary: 'One attestation',
     answer: AttestationRow,
     refusals: ['attestation_not_found'],
-    handle: ({ params }, edge) =>
-      withAnswer(
-        edge.call('readAttestation', { attestationId: params.attestation_id ?? '' }),
-        answerReply,
+    handle: async ({ params }, edge) =>
+      answerReply(
+        await edge.call('readAttestation', { attestationId: params.attestation_id ?? '' }),
       ),
   },
 ];

@@ -1,6 +1,5 @@
 /** What nodes do: join, heartbeat, renew (wire rules 4.3 to 4.5). */
 import Type from 'typebox';
-import type { Answer } from '../contract/answers.ts';
 import { bodyReader } from '../http/body.ts';
 import { withAnswer } from '../http/edge.ts';
 import { countedFailure } from '../http/limited.ts';
@@ -90,19 +89,14 @@ export const enrolmentRoutes: readonly RouteEntry[] = [
       if (!input.ok) return refusalReply(input.refusal, input.details);
       const { invite_token: inviteToken } = input.value;
       const validityHours = input.value.validity_hours ?? DEFAULT_VALIDITY_HOURS;
-      return withProof(request, edge, (node) =>
-        withAnswer(edge.call('join', { node, inviteToken, validityHours }), (answer) =>
-          isFailure(answer, 'invalid_invite_token')
-            ? countedFailure(
-                edge,
-                'JOIN_FAILURES',
-                addressBlock(request.remoteAddr),
-                request.now,
-                () => answerReply(answer),
-              )
-            : answerReply(answer),
-        ),
-      );
+      return withProof(request, edge, async (node) => {
+        const answer = await edge.call('join', { node, inviteToken, validityHours });
+        if (answer.ok || answer.refusal !== 'invalid_invite_token') return answerReply(answer);
+        const source = addressBlock(request.remoteAddr);
+        return countedFailure(edge, 'JOIN_FAILURES', source, request.now, () =>
+          answerReply(answer),
+        );
+      });
     },
   },
   {
@@ -163,8 +157,8 @@ export const enrolmentRoutes: readonly RouteEntry[] = [
       const { cert_id: certId } = input.value;
       const validityHours = input.value.validity_hours ?? DEFAULT_VALIDITY_HOURS;
       const roles = claimedRoles(input.value.roles);
-      return withProof(request, edge, (node) =>
-        withAnswer(edge.call('renew', { node, certId, validityHours, roles }), answerReply),
+      return withProof(request, edge, async (node) =>
+        answerReply(await edge.call('renew', { node, certId, validityHours, roles })),
       );
     },
   },
@@ -175,8 +169,4 @@ function claimedRoles(roles: unknown): readonly string[] | 'malformed' | null {
   return Array.isArray(roles) && roles.every((role) => typeof role === 'string')
     ? roles
     : 'malformed';
-}
-
-function isFailure(answer: Answer, refusal: 'invalid_invite_token'): boolean {
-  return !answer.ok && answer.refusal === refusal;
 }

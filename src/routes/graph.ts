@@ -1,6 +1,5 @@
 /** The recognition graph and what is derived from it (wire rules 6). */
 import Type from 'typebox';
-import { withAnswer } from '../http/edge.ts';
 import { firstValue } from '../http/query.ts';
 import { answerReply, refusalReply } from '../http/reply.ts';
 import type { RouteEntry } from '../http/route.ts';
@@ -124,11 +123,11 @@ export const graphRoutes: readonly RouteEntry[] = [
       hop_count: Type.Integer(),
     }),
     refusals: ['missing_trust_path_parameters'],
-    handle({ query }, edge) {
+    async handle({ query }, edge) {
       const from = firstValue(query, 'from') || firstValue(query, 'source');
       const to = firstValue(query, 'to') || firstValue(query, 'target');
       if (!from || !to) return refusalReply('missing_trust_path_parameters');
-      return withAnswer(edge.call('trustPath', { from, to }), answerReply);
+      return answerReply(await edge.call('trustPath', { from, to }));
     },
   },
   {

@@ -1,5 +1,5 @@
 import Type from 'typebox';
-import { type Edge, withAnswer } from '../http/edge.ts';
+import type { Edge } from '../http/edge.ts';
 import { answerReply, jsonReply, refusalReply, textReply } from '../http/reply.ts';
 import type { RouteEntry } from '../http/route.ts';
 import { jsonText } from '../json/write.ts';
@@ -41,10 +41,10 @@ export const healthRoutes: readonly RouteEntry[] = [
       migrations: Type.Literal('current'),
     }),
     refusals: ['service_not_ready'],
-    handle: (_request, edge) =>
-      withAnswer(edge.call('checkReadiness', null), (answer) =>
-        answer.ok ? jsonReply(200, healthSummary(edge)) : answerReply(answer),
-      ),
+    async handle(_request, edge) {
+      const answer = await edge.call('checkReadiness', null);
+      return answer.ok ? jsonReply(200, healthSummary(edge)) : answerReply(answer);
+    },
   },
   {
     method: 'GET',
@@ -59,9 +59,9 @@ export const healthRoutes: readonly RouteEntry[] = [
 ];
 
 /** A server that is draining is alive, but no longer the place to send requests to. */
-function readiness(edge: Edge) {
+async function readiness(edge: Edge) {
   if (edge.draining.isAnnounced) return refusalReply('service_not_ready');
-  return withAnswer(edge.call('checkReadiness', null), answerReply);
+  return answerReply(await edge.call('checkReadiness', null));
 }
 
 function healthSummary(edge: Edge): string {

@@ -126,10 +126,9 @@ async function answerAtlas(
   if (atlas === undefined) return refusalReply('service_not_ready');
   const model = modelOf(edge, document);
   const question = questionOf(request);
-  return withAnswer(trustPathOf(model, question, edge), (path) => {
-    const answer = { path, graphDigest: digestOf(edge, atlas) };
-    return htmlReply(atlasPage(model, question, answer, networkOf(edge)), request);
-  });
+  const path = await trustPathOf(model, question, edge);
+  const answer = { path, graphDigest: digestOf(edge, atlas) };
+  return htmlReply(atlasPage(model, question, answer, networkOf(edge)), request);
 }
 
 function questionOf({ query }: RouteRequest): AtlasQuestion {
@@ -143,15 +142,14 @@ function questionOf({ query }: RouteRequest): AtlasQuestion {
   };
 }
 
-function trustPathOf(
+async function trustPathOf(
   model: GraphModel,
   question: AtlasQuestion,
   edge: Edge,
-): TrustPath | null | Promise<TrustPath | null> {
+): Promise<TrustPath | null> {
   if (question.from === '' || question.to === '') return null;
   const from = sovereignNamed(model, question.from)?.id ?? question.from;
   const to = sovereignNamed(model, question.to)?.id ?? question.to;
-  return withAnswer(edge.call('trustPath', { from, to }), (answer) =>
-    answer.ok ? (JSON.parse(answer.json) as TrustPath) : null,
-  );
+  const answer = await edge.call('trustPath', { from, to });
+  return answer.ok ? (JSON.parse(answer.json) as TrustPath) : null;
 }

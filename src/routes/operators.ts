@@ -1,7 +1,6 @@
 /** What operators do with nodes and keys (wire rules 4.7 to 4.9, 4.15). */
 import Type from 'typebox';
 import { bodyReader, mapped } from '../http/body.ts';
-import { withAnswer } from '../http/edge.ts';
 import { answerReply } from '../http/reply.ts';
 import { operatorOf, type RouteEntry } from '../http/route.ts';
 import { REVOCATION_REASONS } from '../records/revocation-list.ts';
@@ -78,9 +77,9 @@ export const operatorRoutes: readonly RouteEntry[] = [
       ),
     }),
     refusals: [],
-    handle: ({ operator }, edge) =>
+    handle: async ({ operator }, edge) =>
       operator === null
-        ? withAnswer(edge.call('countNodes', null), answerReply)
+        ? answerReply(await edge.call('countNodes', null))
         : rosterReply(operator, edge),
   },
   {
@@ -99,7 +98,7 @@ export const operatorRoutes: readonly RouteEntry[] = [
       'invalid_recipient_public_key',
       'invalid_count',
     ],
-    handle(request, edge) {
+    async handle(request, edge) {
       const read = inviteBody.read(request.body, edge.settings.isAllowedRole);
       const input = mapped(read, (body) => ({
         roles: body.roles ?? ['role:client'],
@@ -108,9 +107,8 @@ export const operatorRoutes: readonly RouteEntry[] = [
         recipient: body.recipient_public_key ?? null,
         count: body.count ?? null,
       }));
-      return withAnswer(
-        edge.call('createInvites', { operator: operatorOf(request), input }),
-        answerReply,
+      return answerReply(
+        await edge.call('createInvites', { operator: operatorOf(request), input }),
       );
     },
   },
@@ -123,13 +121,13 @@ export const operatorRoutes: readonly RouteEntry[] = [
     body: revokeBody.schema,
     answer: Type.Object({ crl_sequence: Type.Integer(), revoked_count: Type.Integer() }),
     refusals: ['missing_cert_id', 'invalid_revocation_reason', 'certificate_not_found'],
-    handle(request, edge) {
+    async handle(request, edge) {
       const input = mapped(revokeBody.read(request.body), ({ cert_id, reason }) => ({
         certId: cert_id,
         reason: reason ?? 'unspecified',
       }));
       const command = { operator: operatorOf(request), input };
-      return withAnswer(edge.call('revokeCertificate', command), answerReply);
+      return answerReply(await edge.call('revokeCertificate', command));
     },
   },
   {
@@ -148,11 +146,11 @@ export const operatorRoutes: readonly RouteEntry[] = [
       remaining_active_keys: Type.Optional(Type.Integer()),
     }),
     refusals: ['unknown_operator_key', 'last_active_operator_key'],
-    handle(request, edge) {
+    async handle(request, edge) {
       const keyId = request.params.key_id ?? '';
       const input = mapped(reasonBody.read(request.body), ({ reason }) => ({ keyId, reason }));
       const command = { operator: operatorOf(request), input };
-      return withAnswer(edge.call('revokeOperatorKey', command), answerReply);
+      return answerReply(await edge.call('revokeOperatorKey', command));
     },
   },
 ];

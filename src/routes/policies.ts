@@ -3,7 +3,6 @@ import Type from 'typebox';
 import type { CallOf } from '../contract/calls.ts';
 import type { PageRequest } from '../contract/pages.ts';
 import { bodyReader, mapped } from '../http/body.ts';
-import { withAnswer } from '../http/edge.ts';
 import { answerReply } from '../http/reply.ts';
 import { operatorOf, type RouteEntry } from '../http/route.ts';
 import { LARGE_BODY_BYTES } from '../http/route-description.ts';
@@ -57,11 +56,10 @@ export const policyRoutes: readonly RouteEntry[] = [
     body: PublishBody,
     answer: PolicyManifest,
     refusals: [],
-    handle(request, edge) {
+    async handle(request, edge) {
       const input = publishInput(request.body);
-      return withAnswer(
-        edge.call('publishPolicy', { operator: operatorOf(request), input }),
-        answerReply,
+      return answerReply(
+        await edge.call('publishPolicy', { operator: operatorOf(request), input }),
       );
     },
   },
@@ -74,12 +72,12 @@ export const policyRoutes: readonly RouteEntry[] = [
     body: rollBackBody.schema,
     answer: PolicyManifest,
     refusals: ['missing_policy_id', 'policy_not_found'],
-    handle(request, edge) {
+    async handle(request, edge) {
       const input = mapped(rollBackBody.read(request.body), ({ policy_id }) => ({
         policyId: policy_id,
       }));
       const command = { operator: operatorOf(request), input };
-      return withAnswer(edge.call('rollBackPolicy', command), answerReply);
+      return answerReply(await edge.call('rollBackPolicy', command));
     },
   },
   {

@@ -3,7 +3,6 @@ import Type from 'typebox';
 import type { CallOf } from '../contract/calls.ts';
 import type { Input } from '../contract/claims.ts';
 import { foreignFeedName, publishedDocument } from '../contract/documents.ts';
-import { withAnswer } from '../http/edge.ts';
 import { firstValue } from '../http/query.ts';
 import { answerReply, documentReply, refusalReply } from '../http/reply.ts';
 import { operatorOf, type RouteEntry } from '../http/route.ts';
@@ -35,9 +34,9 @@ export const recognitionRoutes: readonly RouteEntry[] = [
       active: Type.Boolean(),
     }),
     refusals: ['missing_recognition_policy', 'invalid_recognition_policy'],
-    handle(request, edge) {
+    async handle(request, edge) {
       const command = { operator: operatorOf(request), input: policyInput(request.body) };
-      return withAnswer(edge.call('setRecognitionPolicy', command), answerReply);
+      return answerReply(await edge.call('setRecognitionPolicy', command));
     },
   },
   {
@@ -48,7 +47,7 @@ export const recognitionRoutes: readonly RouteEntry[] = [
     summary: 'Current acceptance policy',
     answer: RecognitionPolicy,
     refusals: ['recognition_policy_not_configured'],
-    handle: (_request, edge) => withAnswer(edge.call('readRecognitionPolicy', null), answerReply),
+    handle: async (_request, edge) => answerReply(await edge.call('readRecognitionPolicy', null)),
   },
   {
     method: 'GET',
@@ -59,15 +58,14 @@ export const recognitionRoutes: readonly RouteEntry[] = [
     summary: 'Signed feed of the attestations revoked here',
     answer: SovereignRevocationFeed,
     refusals: ['feed_issuer_mismatch'],
-    handle(request, edge) {
+    async handle(request, edge) {
       const { network_name: ownName } = edge.settings.genesis;
       const issuer = firstValue(request.query, 'issuer_sovereign_id') || ownName;
       if (issuer === ownName) return serveDocument('sovereign_revocation_feed', request, edge);
-      return withAnswer(edge.call('refreshForeignFeed', { issuer }), (answer) => {
-        if (!answer.ok) return refusalReply(answer.refusal, answer.details);
-        const published = edge.documents.latest(foreignFeedName(issuer));
-        return documentReply(published ?? publishedDocument(answer.json), request);
-      });
+      const answer = await edge.call('refreshForeignFeed', { issuer });
+      if (!answer.ok) return refusalReply(answer.refusal, answer.details);
+      const published = edge.documents.latest(foreignFeedName(issuer));
+      return documentReply(published ?? publishedDocument(answer.json), request);
     },
   },
   {
@@ -102,9 +100,9 @@ export const recognitionRoutes: readonly RouteEntry[] = [
       'invalid_feed_signature',
       'stale_sequence',
     ],
-    handle(request, edge) {
+    async handle(request, edge) {
       const command = { operator: operatorOf(request), input: feedInput(request.body) };
-      return withAnswer(edge.call('importFeed', command), answerReply);
+      return answerReply(await edge.call('importFeed', command));
     },
   },
 ];

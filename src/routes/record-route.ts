@@ -1,6 +1,5 @@
 import type { CallOf, Taken, TrustCall } from '../contract/calls.ts';
 import type { Input, OperatorClaim } from '../contract/claims.ts';
-import { withAnswer } from '../http/edge.ts';
 import { answerReply } from '../http/reply.ts';
 import { operatorOf, type RouteEntry } from '../http/route.ts';
 import type { JsonObject } from '../json/value.ts';
@@ -30,13 +29,13 @@ export function recordRoute<Name extends TrustCall>({
     call: command,
     limit: 'ADMIN',
     created: 'always',
-    handle(request, edge) {
+    async handle(request, edge) {
       const input: Input<Taken<Name>> = inputOf(() => read(request.body, freshFor(request, edge)));
       const asked: { operator: OperatorClaim; input: typeof input } = {
         operator: operatorOf(request),
         input,
       };
-      return withAnswer(edge.call(command, asked as CallOf<Name>), answerReply);
+      return answerReply(await edge.call(command, asked as CallOf<Name>));
     },
   };
 }

@@ -2,7 +2,6 @@
 import Type from 'typebox';
 import type { PageRequest } from '../contract/pages.ts';
 import { bodyReader, mapped } from '../http/body.ts';
-import { withAnswer } from '../http/edge.ts';
 import { firstValue } from '../http/query.ts';
 import { answerReply } from '../http/reply.ts';
 import { operatorOf, type RouteEntry } from '../http/route.ts';
@@ -91,7 +90,7 @@ export const treatyRoutes: readonly RouteEntry[] = [
       'invalid_validity_hours',
       'wrong_issuer',
     ],
-    handle(request, edge) {
+    async handle(request, edge) {
       const read = issueBody.read(request.body, edge.settings.isAllowedRole);
       const input = mapped(read, (body) => ({
         subject: body.subject_sovereign_id,
@@ -101,10 +100,7 @@ export const treatyRoutes: readonly RouteEntry[] = [
         metadata: body.metadata ?? {},
         issuer: body.issuer_sovereign_id ?? null,
       }));
-      return withAnswer(
-        edge.call('issueTreaty', { operator: operatorOf(request), input }),
-        answerReply,
-      );
+      return answerReply(await edge.call('issueTreaty', { operator: operatorOf(request), input }));
     },
   },
   {
@@ -116,11 +112,11 @@ export const treatyRoutes: readonly RouteEntry[] = [
     body: reasonBody.schema,
     answer: Type.Object({ treaty_id: Type.String(), status: Type.Literal('revoked') }),
     refusals: ['treaty_not_found'],
-    handle(request, edge) {
+    async handle(request, edge) {
       const treatyId = request.params.treaty_id ?? '';
       const input = mapped(reasonBody.read(request.body), ({ reason }) => ({ treatyId, reason }));
       const command = { operator: operatorOf(request), input };
-      return withAnswer(edge.call('revokeTreaty', command), answerReply);
+      return answerReply(await edge.call('revokeTreaty', command));
     },
   },
   {
@@ -159,8 +155,8 @@ export const treatyRoutes: readonly RouteEntry[] = [
     summary: 'One treaty with its lifecycle',
     answer: TreatyRow,
     refusals: ['treaty_not_found'],
-    handle: ({ params }, edge) =>
-      withAnswer(edge.call('readTreaty', { treatyId: params.treaty_id ?? '' }), answerReply),
+    handle: async ({ params }, edge) =>
+      answerReply(await edge.call('readTreaty', { treatyId: params.treaty_id ?? '' })),
   },
 ];
 

@@ -5,7 +5,7 @@
 import Type from 'typebox';
 import type { RevocationKnowledge, RevocationQuestion } from '../contract/inputs.ts';
 import { verifySignature } from '../crypto/ed25519.ts';
-import { type Edge, withAnswer } from '../http/edge.ts';
+import type { Edge } from '../http/edge.ts';
 import { type Reply, refusalReply } from '../http/reply.ts';
 import type { RouteEntry, RouteRequest } from '../http/route.ts';
 import { parseJson } from '../json/parse.ts';
@@ -107,25 +107,21 @@ export const verificationRoutes: readonly RouteEntry[] = [
   },
 ];
 
-function verifyByPolicy({ body, now }: RouteRequest, edge: Edge): Reply | Promise<Reply> {
+async function verifyByPolicy({ body, now }: RouteRequest, edge: Edge): Promise<Reply> {
   const givenAttestation = required(body, 'attestation', 'missing_attestation');
-  return withAnswer(policyFor(body, edge), (givenPolicy) => {
-    const policy = readRecognitionPolicy(givenPolicy);
-    const attestation = readMembershipAttestation(givenAttestation);
-    if (attestation === null || policy === null) throw new Refusal('invalid_attestation_or_policy');
-    const { attestation_id, issuer_sovereign_id } = attestation;
-    const question = {
-      attestation: { id: attestation_id, issuer: issuer_sovereign_id },
-      treatyId: null,
-    };
-    return ask(edge, question, ({ attestation_revoked_here: isRevokedHere }) => {
-      const known = isRevokedHere ? revoking(policy, attestation_id) : policy;
-      const reason = verifyAttestation(attestation, known, now, verifySignature);
-      const accepted = reason === 'accepted';
-      const answer = { accepted, reason, issuer_sovereign_id, attestation_id };
-      return verdictReply(edge, 'membership_attestation_verified', answer);
-    });
+  const policy = readRecognitionPolicy(await policyFor(body, edge));
+  const attestation = readMembershipAttestation(givenAttestation);
+  if (attestation === null || policy === null) throw new Refusal('invalid_attestation_or_policy');
+  const { attestation_id, issuer_sovereign_id } = attestation;
+  const { attestation_revoked_here: isRevokedHere } = await ask(edge, {
+    attestation: { id: attestation_id, issuer: issuer_sovereign_id },
+    treatyId: null,
   });
+  const known = isRevokedHere ? revoking(policy, attestation_id) : policy;
+  const reason = verifyAttestation(attestation, known, now, verifySignature);
+  const accepted = reason === 'accepted';
+  const answer = { accepted, reason, issuer_sovereign_id, attestation_id };
+  return verdictReply(edge, 'membership_attestation_verified', answer);
 }
 
 function revoking(policy: RecognitionPolicy, attestationId: string): RecognitionPolicy {
@@ -134,15 +130,14 @@ function revoking(policy: RecognitionPolicy, attestationId: string): Recognition
 }
 
 /** The policy in the body, even when it is null; else the one that is set here. */
-function policyFor(body: JsonObject, edge: Edge): JsonValue | Promise<JsonValue> {
+async function policyFor(body: JsonObject, edge: Edge): Promise<JsonValue> {
   if (body.recognition_policy !== undefined) return body.recognition_policy;
-  return withAnswer(edge.call('readRecognitionPolicy', null), (answer) => {
-    if (!answer.ok) throw new Refusal('missing_recognition_policy');
-    return parseJson(answer.json);
-  });
+  const answer = await edge.call('readRecognitionPolicy', null);
+  if (!answer.ok) throw new Refusal('missing_recognition_policy');
+  return parseJson(answer.json);
 }
 
-function verifyByTreaty({ body, now }: RouteRequest, edge: Edge): Reply | Promise<Reply> {
+async function verifyByTreaty({ body, now }: RouteRequest, edge: Edge): Promise<Reply> {
   const givenAttestation = required(body, 'attestation', 'missing_attestation');
   const givenTreaty = required(body, 'treaty', 'missing_treaty');
   const attestation = readMembershipAttestation(givenAttestation);
@@ -151,52 +146,42 @@ function verifyByTreaty({ body, now }: RouteRequest, edge: Edge): Reply | Promis
   const treatyIssuerKeys = candidateKeys(body.treaty_issuer_public_keys, edge);
   const { treaty_id, issuer_sovereign_id, subject_sovereign_id } = treaty;
   const { attestation_id, issuer_sovereign_id: issuer } = attestation;
-  const question = { attestation: { id: attestation_id, issuer }, treatyId: treaty_id };
-  return ask(edge, question, (known) => {
-    const knowledge = {
-      treatyIssuerKeys,
-      treatyRevoked: known.treaty_revoked,
-      attestationRevoked: known.attestation_revoked_by_feed || known.attestation_revoked_here,
-    };
-    const reason = verifyAttestationWithTreaty(
-      attestation,
-      treaty,
-      knowledge,
-      now,
-      verifySignature,
-    );
-    const accepted = reason === 'accepted';
-    const told = { treaty_id, attestation_id, subject_sovereign_id, accepted, reason };
-    const answer = {
-      accepted,
-      reason,
-      treaty_id,
-      attestation_id,
-      issuer_sovereign_id,
-      subject_sovereign_id,
-    };
-    return verdictReply(edge, 'treaty_attestation_verified', answer, told);
+  const known = await ask(edge, {
+    attestation: { id: attestation_id, issuer },
+    treatyId: treaty_id,
   });
+  const knowledge = {
+    treatyIssuerKeys,
+    treatyRevoked: known.treaty_revoked,
+    attestationRevoked: known.attestation_revoked_by_feed || known.attestation_revoked_here,
+  };
+  const reason = verifyAttestationWithTreaty(attestation, treaty, knowledge, now, verifySignature);
+  const accepted = reason === 'accepted';
+  const logged = { treaty_id, attestation_id, subject_sovereign_id, accepted, reason };
+  const answer = {
+    accepted,
+    reason,
+    treaty_id,
+    attestation_id,
+    issuer_sovereign_id,
+    subject_sovereign_id,
+  };
+  return verdictReply(edge, 'treaty_attestation_verified', answer, logged);
 }
 
-function verifyTreatyRecord({ body, now }: RouteRequest, edge: Edge): Reply | Promise<Reply> {
+async function verifyTreatyRecord({ body, now }: RouteRequest, edge: Edge): Promise<Reply> {
   const treaty = readRecognitionTreaty(required(body, 'treaty', 'missing_treaty'));
   if (treaty === null) return refusalReply('invalid_recognition_treaty');
   const issuerKeys = candidateKeys(body.issuer_public_keys, edge);
   const issuer = expectation(body, 'expected_issuer_sovereign_id');
   const subject = expectation(body, 'expected_subject_sovereign_id');
   const { treaty_id, issuer_sovereign_id, subject_sovereign_id } = treaty;
-  return ask(edge, { attestation: null, treatyId: treaty_id }, ({ treaty_revoked: revoked }) => {
-    const reason = verifyTreaty(
-      treaty,
-      { issuerKeys, issuer, subject, revoked },
-      now,
-      verifySignature,
-    );
-    const accepted = reason === 'accepted';
-    const answer = { accepted, reason, treaty_id, issuer_sovereign_id, subject_sovereign_id };
-    return verdictReply(edge, 'recognition_treaty_verified', answer);
-  });
+  const { treaty_revoked: revoked } = await ask(edge, { attestation: null, treatyId: treaty_id });
+  const expected = { issuerKeys, issuer, subject, revoked };
+  const reason = verifyTreaty(treaty, expected, now, verifySignature);
+  const accepted = reason === 'accepted';
+  const answer = { accepted, reason, treaty_id, issuer_sovereign_id, subject_sovereign_id };
+  return verdictReply(edge, 'recognition_treaty_verified', answer);
 }
 
 function required(
@@ -224,14 +209,9 @@ function candidateKeys(given: JsonValue | undefined, edge: Edge): CandidateKeys 
   return keys;
 }
 
-/** Judges with what the authority holds as revoked: at once where it need not be waited for. */
-function ask(
-  edge: Edge,
-  question: RevocationQuestion,
-  judge: (known: RevocationKnowledge) => Reply,
-): Reply | Promise<Reply> {
-  return withAnswer(edge.call('askRevocations', question), (answer) => {
-    if (!answer.ok) throw new Refusal(answer.refusal, answer.details);
-    return judge(JSON.parse(answer.json) as RevocationKnowledge);
-  });
+/** What the authority holds as revoked. */
+async function ask(edge: Edge, question: RevocationQuestion): Promise<RevocationKnowledge> {
+  const answer = await edge.call('askRevocations', question);
+  if (!answer.ok) throw new Refusal(answer.refusal, answer.details);
+  return JSON.parse(answer.json) as RevocationKnowledge;
 }
