@@ -20,8 +20,10 @@ import {
   createAuthorityMetrics,
   type MetricsReport,
 } from './metrics.ts';
+import type { GenesisBlock } from './records/genesis.ts';
 import { instantOf } from './records/record.ts';
 import { type ManualTime, type Runtime, timeOf } from './runtime.ts';
+import type { NetworkIdentity } from './store/folder-state.ts';
 import { openLmdbStore } from './store/lmdb.ts';
 import type { Store } from './store/store.ts';
 import type { EdgeHost, EdgeThread } from './threads/edge-threads.ts';
@@ -103,7 +105,11 @@ export async function startAuthority(
   let authority: OpenAuthority | null = null;
   let front: Front | null = null;
 
-  const store = measured(openLmdbStore(config.dataDir), metrics, runtime);
+  const store = measured(
+    openLmdbStore(config.dataDir, identityOf(config.genesis)),
+    metrics,
+    runtime,
+  );
   // They load their modules while a large state is read.
   const threads = startThreads(config, (index) =>
     surroundings.startThread((cause) => fatal(`edge thread ${index + 1}`, cause)),
@@ -148,6 +154,11 @@ export async function startAuthority(
     });
     const renewing = background.start('list_renewal', LIST_RENEWAL_MS, opened.renewLists);
     const sweeping = background.start('retention', SWEEP_MS, opened.sweep);
+    background.start('ownership_check', OWNERSHIP_CHECK_MS, () => {
+      if (!store.isOwner()) {
+        fatal('ownership', new Error('Another process has taken over the data directory'));
+      }
+    });
     background.start('live_refresh', LIVE_REFRESH_MS, () => refreshLivePages(host));
     const runTrustCycle = async () => void (await opened.call('runTrustCycle', null));
     if (config.trustCycle !== null) {
@@ -196,10 +207,20 @@ const LIST_RENEWAL_MS = 60_000;
 /** Live pages change at most this often. */
 const LIVE_REFRESH_MS = 500;
 const CLOCK_CHECK_MS = 1000;
+/** A process that lost its state answers reads from memory for no longer than this. */
+const OWNERSHIP_CHECK_MS = 1000;
 const SWEEP_MS = 1000;
 
 function inWords(byMs: number): string {
   return `${byMs > 0 ? 'forward' : 'back'} by ${(Math.abs(byMs) / 1000).toFixed(1)} s`;
+}
+
+function identityOf(genesis: GenesisBlock): NetworkIdentity {
+  return {
+    network_name: genesis.network_name,
+    root_public_key: genesis.root_public_key,
+    authority_public_key: genesis.network_authority.public_key,
+  };
 }
 
 /** While somebody looks, the documents behind live pages are made again once they no longer hold. */

@@ -22,6 +22,16 @@ test('a server that can no longer store ends with 1 and never answers the comman
   );
 });
 
+test('D3: a server whose folder was taken over ends by itself, without any request', async (t) => {
+  const { folder } = makeNetworkFolder();
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const server = await startChildServer(folder, { environment: NO_LIMITS });
+  await takeFolderOver(folder);
+  const { code, stdout } = await server.ended;
+  assert.equal(code, 1);
+  assert.match(stdout, /CRITICAL .*Another process has taken over the data directory/);
+});
+
 /** What another process does that believes the owner is gone. */
 async function takeFolderOver(folder: string): Promise<void> {
   const env = open({ path: join(folder, 'state'), maxDbs: 16 });

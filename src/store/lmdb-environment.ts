@@ -1,5 +1,5 @@
 /** The files of the store, and its tables. What a row holds is said where it is read and written. */
-import { closeSync, existsSync, mkdirSync, openSync, readSync, statSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Database, open, type RootDatabase } from 'lmdb';
 import type { TableName } from './lmdb-rows.ts';
@@ -8,33 +8,13 @@ const MAX_DATABASES = 16;
 /** Address space, not memory: a map that grows with the file would count its pages a second time. */
 const MAP_SIZE = 64 * 1024 ** 3;
 
-/** Opens the environment below `dataDir`; throws when what lies there is no database. */
+/** Opens the environment below `dataDir`, whose files were checked before. */
 export function openEnvironment(dataDir: string, readOnly: boolean): RootDatabase {
   const path = join(dataDir, 'state');
-  assertIsDatabase(join(path, 'data.mdb'));
   if (!readOnly) mkdirSync(path, { recursive: true, mode: 0o700 });
   // Without overlapping sync a write's promise resolves when it is on disk, which is what we promise.
   return open({ path, maxDbs: MAX_DATABASES, mapSize: MAP_SIZE, overlappingSync: false, readOnly });
 }
-
-/** LMDB maps the file into memory unseen, and one that is no database ends the process. */
-function assertIsDatabase(path: string): void {
-  if (!existsSync(path) || statSync(path).size === 0) return;
-  const head = Buffer.alloc(MAGIC_AT + MAGIC.length);
-  const file = openSync(path, 'r');
-  try {
-    readSync(file, head, 0, head.length, 0);
-  } finally {
-    closeSync(file);
-  }
-  if (!head.subarray(MAGIC_AT).equals(MAGIC)) {
-    throw new Error('The state in the data directory is not a database of this program');
-  }
-}
-
-/** LMDB's magic number behind the header of the first page, as little-endian machines write it. */
-const MAGIC = Buffer.from('dec0efbe', 'hex');
-const MAGIC_AT = 24;
 
 /** Rows go in and out as bytes. LMDB gives their length to a view of a larger buffer, which it uses again. */
 const COPIES = {

@@ -4,6 +4,7 @@
  */
 import { hostname } from 'node:os';
 import type { RootDatabase } from 'lmdb';
+import { assertSameNetwork, type NetworkIdentity } from './folder-state.ts';
 import type { Tables } from './lmdb-environment.ts';
 import { DamagedState, decodeRow, encodeRow } from './lmdb-rows.ts';
 import type { PreviousOwner } from './store.ts';
@@ -23,7 +24,11 @@ export interface Ownership {
 }
 
 /** Takes the store for this process, in one transaction that is on disk when this returns. */
-export function takeOwnership(env: RootDatabase, { meta }: Tables): Ownership {
+export function takeOwnership(
+  env: RootDatabase,
+  { meta }: Tables,
+  network: NetworkIdentity | null,
+): Ownership {
   assertSchema(meta.get('schema'), !meta.doesExist('owner'));
   const entry = meta.getEntry('owner');
   const number = (entry?.version ?? 0) + 1;
@@ -31,9 +36,16 @@ export function takeOwnership(env: RootDatabase, { meta }: Tables): Ownership {
     entry === undefined
       ? null
       : (decodeRow('meta', 'owner', entry.value, entry.version) as OwnerRow);
+  const whose = meta.get('network');
+  if (whose !== undefined && network !== null) {
+    assertSameNetwork(decodeRow('meta', 'network', whose) as NetworkIdentity, network);
+  }
   env.transactionSync(() => {
     meta.putSync('schema', Buffer.of(SCHEMA_VERSION));
     meta.putSync('owner', ownerRow('open', number), number);
+    if (whose === undefined && network !== null) {
+      meta.putSync('network', encodeRow('meta', 'network', network));
+    }
   });
   return { number, previousOwner: endOf(previous) };
 }

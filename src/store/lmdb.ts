@@ -7,6 +7,7 @@
  */
 import { mkdirSync } from 'node:fs';
 import { lockFolder } from './folder-lock.ts';
+import { checkFiles, markInUse, type NetworkIdentity } from './folder-state.ts';
 import { readContents, readTotals, totalsRow } from './lmdb-contents.ts';
 import { openEnvironment, openTables, type Tables } from './lmdb-environment.ts';
 import { ownerRow, takeOwnership } from './lmdb-ownership.ts';
@@ -49,22 +50,31 @@ interface PendingUnit {
   readonly reject: (cause: unknown) => void;
 }
 
-/** Opens the store below `dataDir`; throws one clear sentence when another process holds it. */
-export function openLmdbStore(dataDir: string): Store {
+/**
+ * Opens the store below `dataDir`; throws one clear sentence when another process holds it, when it is
+ * damaged, or when it is not the state of this network. Tools that serve nothing name no network.
+ */
+export function openLmdbStore(dataDir: string, network: NetworkIdentity | null = null): Store {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const lock = lockFolder(dataDir);
   try {
-    return openLockedStore(dataDir, () => lock.release());
+    checkFiles(dataDir);
+    return openLockedStore(dataDir, network, () => lock.release());
   } catch (cause) {
     lock.release();
     throw cause;
   }
 }
 
-function openLockedStore(dataDir: string, unlock: () => void): Store {
+function openLockedStore(
+  dataDir: string,
+  network: NetworkIdentity | null,
+  unlock: () => void,
+): Store {
   let env = openEnvironment(dataDir, false);
   let tables = openTables(env);
-  const ownership = takeOwnership(env, tables);
+  const ownership = takeOwnership(env, tables, network);
+  if (network !== null) markInUse(dataDir, network);
   const shapes = createShapes(readShapes(tables));
   let storedShapes = shapes.table.length;
 

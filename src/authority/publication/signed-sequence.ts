@@ -96,7 +96,9 @@ export function createSignedSequence<Version extends SequenceVersion>(
     restore(unit) {
       const stored = options.current(unit);
       if (stored === undefined ? entries > 0 : !options.matches(stored)) {
-        throw new Error(`The state in the data directory is damaged: ${options.damage}`);
+        throw new Error(
+          `The state in the data directory is damaged: ${options.damage}; restore it from a backup`,
+        );
       }
       if (stored !== undefined) {
         unit.whenCommitted(() => renderer.render(options.headOf(stored)));

@@ -1,0 +1,190 @@
+/**
+ * Pages of LMDB's data file (version 2 of the format, 64 bit, little endian), read without LMDB: it maps the
+ * file and follows whatever numbers it finds there, so that a damaged page would end the process.
+ */
+import { fstatSync, readSync } from 'node:fs';
+import { DamagedState } from './lmdb-rows.ts';
+
+const PAGE_HEADER = 24;
+const NODE_HEADER = 8;
+export const TREE_RECORD = 48;
+const OVERFLOW_REFERENCE = 24;
+
+/** LMDB's way to write that a tree has no root. */
+export const NO_PAGE = 0xffff_ffff_ffff_ffffn;
+
+const MAGIC = 0xbeefc0de;
+const FORMAT_VERSION = 2;
+const META_PAGE = 8;
+const BRANCH_PAGE = 1;
+const LEAF_PAGE = 2;
+const OVERFLOW_PAGE = 4;
+
+/** How LMDB describes a tree: in its meta pages, and in the nodes of the main tree. */
+export interface TreeRecord {
+  readonly flags: number;
+  readonly depth: number;
+  readonly entries: bigint;
+  readonly root: bigint;
+}
+
+export interface Meta {
+  readonly pageSize: number;
+  readonly lastPage: number;
+  readonly transaction: bigint;
+  readonly free: TreeRecord;
+  readonly main: TreeRecord;
+  /** What both meta pages of a file have in common. */
+  readonly common: Buffer;
+}
+
+export interface PageFile {
+  readonly pageSize: number;
+  readonly pages: number;
+  /** Reads a page into the buffer; throws when the file ends before it. */
+  read(page: number, into: Buffer): void;
+}
+
+export function pageFile(file: number, pageSize: number): PageFile {
+  const pages = Math.floor(fstatSync(file).size / pageSize);
+  return {
+    pageSize,
+    pages,
+    read(page, into) {
+      if (page >= pages) throw damaged(`it ends before page ${page}`);
+      readSync(file, into, 0, pageSize, page * pageSize);
+    },
+  };
+}
+
+/** One of the two pages that a transaction ends with writing, alternately. */
+export function readMeta(page: Buffer): Meta {
+  const isMeta =
+    page.readUInt16LE(18) === META_PAGE &&
+    page.readUInt32LE(PAGE_HEADER) === MAGIC &&
+    (page.readUInt32LE(PAGE_HEADER + 4) & 0xffff) === FORMAT_VERSION;
+  if (!isMeta) throw damaged('it does not begin as a database does');
+  return {
+    pageSize: page.readUInt32LE(48),
+    free: readTree(page, 48),
+    main: readTree(page, 96),
+    lastPage: Number(page.readBigUInt64LE(144)),
+    transaction: page.readBigUInt64LE(152),
+    // Not the size of the map: whoever opens the file may give it another.
+    common: Buffer.concat([page.subarray(8, 40), page.subarray(48, 54), page.subarray(96, 102)]),
+  };
+}
+
+export function readTree(bytes: Buffer, at: number): TreeRecord {
+  return {
+    flags: bytes.readUInt16LE(at + 4),
+    depth: bytes.readUInt16LE(at + 6),
+    entries: bytes.readBigUInt64LE(at + 32),
+    root: bytes.readBigUInt64LE(at + 40),
+  };
+}
+
+/** Where the nodes of the page begin and end, checked so that nothing in them leads out of the page. */
+export function nodesOf(page: Buffer, number: number, isLeaf: boolean): NodeTable {
+  const lower = page.readUInt16LE(20);
+  const upper = page.readUInt16LE(22) + PAGE_HEADER;
+  const count = lower >> 1;
+  if (
+    page.readUInt16LE(18) !== (isLeaf ? LEAF_PAGE : BRANCH_PAGE) ||
+    page.readUInt16LE(16) !== 0 ||
+    Number(page.readBigUInt64LE(0)) !== number ||
+    count === 0 ||
+    lower % 2 === 1 ||
+    lower + PAGE_HEADER > upper ||
+    upper > page.length
+  ) {
+    throw damagedPage(number);
+  }
+  let used = 0;
+  for (let index = 0; index < count; index += 1) {
+    const at = nodeAt(page, index);
+    if (at < upper || at + NODE_HEADER > page.length) throw damagedPage(number);
+    const end = isLeaf ? dataAt(page, at) + storedSize(page, at) : dataAt(page, at);
+    if (end > page.length) throw damagedPage(number);
+    used += (end - at + 1) & ~1;
+  }
+  // Nodes lie side by side at the end of the page: more or less than that, and two overlap.
+  if (used !== page.length - upper) throw damagedPage(number);
+  return { count, transaction: page.readBigUInt64LE(8) };
+}
+
+export interface NodeTable {
+  readonly count: number;
+  /** The transaction that wrote the page. */
+  readonly transaction: bigint;
+}
+
+export function nodeAt(page: Buffer, index: number): number {
+  return page.readUInt16LE(PAGE_HEADER + 2 * index) + PAGE_HEADER;
+}
+
+export function keyAt(at: number): number {
+  return at + NODE_HEADER;
+}
+
+/** Where the key ends and the data begins. */
+export function dataAt(page: Buffer, at: number): number {
+  return at + NODE_HEADER + page.readUInt16LE(at + 6);
+}
+
+export function nodeFlags(page: Buffer, at: number): number {
+  return page.readUInt16LE(at + 4);
+}
+
+/** Size of the data, wherever it lies. */
+export function dataSize(page: Buffer, at: number): number {
+  return page.readUInt32LE(at);
+}
+
+export const ON_OVERFLOW_PAGES = 1;
+export const HOLDS_A_TREE = 2;
+
+function storedSize(page: Buffer, at: number): number {
+  return nodeFlags(page, at) === ON_OVERFLOW_PAGES ? OVERFLOW_REFERENCE : dataSize(page, at);
+}
+
+/** The child that a node of a branch page names. */
+export function childAt(page: Buffer, at: number): number {
+  return page.readUInt32LE(at) + nodeFlags(page, at) * 0x1_0000_0000;
+}
+
+export interface OverflowRun {
+  readonly first: number;
+  readonly pages: number;
+}
+
+/** The pages beside the tree that hold the data of a node. */
+export function overflowOf(page: Buffer, at: number): OverflowRun {
+  const data = dataAt(page, at);
+  return {
+    first: Number(page.readBigUInt64LE(data)),
+    pages: Number(page.readBigUInt64LE(data + 16)),
+  };
+}
+
+/** Whether the first page of the run says of itself what the node says of it. */
+export function isOverflowStart(page: Buffer, run: OverflowRun, size: number): boolean {
+  return (
+    Number(page.readBigUInt64LE(0)) === run.first &&
+    page.readUInt16LE(18) === OVERFLOW_PAGE &&
+    page.readUInt32LE(20) === run.pages &&
+    run.pages === Math.floor((PAGE_HEADER - 1 + size) / page.length) + 1
+  );
+}
+
+export function overflowData(page: Buffer): Buffer {
+  return page.subarray(PAGE_HEADER);
+}
+
+export function damaged(what: string): DamagedState {
+  return new DamagedState(`of state/data.mdb, ${what}`);
+}
+
+export function damagedPage(number: number): DamagedState {
+  return damaged(`page ${number} does not fit the others`);
+}

@@ -1,0 +1,240 @@
+/**
+ * Checks that LMDB's data file is a whole database before LMDB maps it: each page that the trees lead to is
+ * where it should be and of the right kind, keys are in order, nothing leads out of the file, the counts are
+ * right, and no page is free and in use at once. The rows themselves carry checksums.
+ */
+import { closeSync, openSync, readSync } from 'node:fs';
+import {
+  childAt,
+  damaged,
+  damagedPage,
+  dataAt,
+  dataSize,
+  HOLDS_A_TREE,
+  isOverflowStart,
+  keyAt,
+  type Meta,
+  NO_PAGE,
+  nodeAt,
+  nodeFlags,
+  nodesOf,
+  ON_OVERFLOW_PAGES,
+  type OverflowRun,
+  overflowData,
+  overflowOf,
+  type PageFile,
+  pageFile,
+  readMeta,
+  readTree,
+  TREE_RECORD,
+  type TreeRecord,
+} from './lmdb-pages.ts';
+
+/** Deeper than any tree of 2^32 pages. */
+const MAX_DEPTH = 32;
+const SMALLEST_PAGE = 512;
+const LARGEST_PAGE = 65_536;
+const META_PAGES = 2;
+/** Pages at the end of the file that were given out and never written, because they became free before. */
+const MOST_UNWRITTEN = 2 ** 20;
+
+/** Throws `DamagedState` when the database in this file cannot be opened safely. */
+export function checkStructure(path: string): void {
+  const file = openSync(path, 'r');
+  try {
+    const { meta, pages } = readMetas(file);
+    const used = new Uint8Array(meta.lastPage + 1);
+    const walk = createWalk(pages, meta, used);
+    walk.tree(meta.main, 'main');
+    for (const record of walk.subtrees) walk.tree(record, 'table');
+    walk.tree(meta.free, 'free');
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** Both meta pages must be sound: which of them counts is said by their transaction numbers alone. */
+function readMetas(file: number): { meta: Meta; pages: PageFile } {
+  const head = Buffer.alloc(SMALLEST_PAGE);
+  if (readSync(file, head, 0, head.length, 0) < head.length) throw damaged('it is cut off');
+  const { pageSize } = readMeta(head);
+  const isSize = pageSize >= SMALLEST_PAGE && pageSize <= LARGEST_PAGE;
+  if (!isSize || (pageSize & (pageSize - 1)) !== 0) throw damagedPage(0);
+  const pages = pageFile(file, pageSize);
+  const page = Buffer.alloc(pageSize);
+  const metas = [0, 1].map((number) => {
+    pages.read(number, page);
+    return readMeta(page);
+  }) as [Meta, Meta];
+  const [even, odd] = metas;
+  if (!even.common.equals(odd.common)) throw damagedPage(1);
+  for (const [number, meta] of metas.entries()) assertWritten(meta, number, pages, page);
+  const meta = even.transaction >= odd.transaction ? even : odd;
+  if (even.transaction - odd.transaction > 1n || odd.transaction - even.transaction > 1n) {
+    throw damagedPage(meta === even ? 1 : 0);
+  }
+  return { meta, pages };
+}
+
+/** A transaction that changes anything writes the root of the main tree, and its number into it. */
+function assertWritten(meta: Meta, number: number, pages: PageFile, page: Buffer): void {
+  if (meta.transaction === 0n) return;
+  const { root } = meta.main;
+  if (Number(meta.transaction & 1n) !== number) throw damagedPage(number);
+  if (meta.lastPage > pages.pages + MOST_UNWRITTEN) throw damaged('it is cut off');
+  if (root === NO_PAGE) return;
+  if (root > BigInt(meta.lastPage)) throw damagedPage(number);
+  pages.read(Number(root), page);
+  if (page.readBigUInt64LE(8) !== meta.transaction) throw damagedPage(number);
+}
+
+type TreeKind = 'main' | 'table' | 'free';
+
+function createWalk(pages: PageFile, meta: Meta, used: Uint8Array) {
+  const subtrees: TreeRecord[] = [];
+  /** One page a level: a branch is read on after its children. */
+  const levels: Buffer[] = [];
+  const overflow = Buffer.alloc(pages.pageSize);
+  let entries = 0n;
+
+  function tree({ root, depth, entries: expected }: TreeRecord, kind: TreeKind): void {
+    entries = 0n;
+    if (root === NO_PAGE) {
+      if (depth !== 0 || expected !== 0n) throw damaged('an empty tree has entries');
+      return;
+    }
+    if (depth === 0 || depth > MAX_DEPTH) throw damaged('a tree is of no possible depth');
+    visit(Number(root), depth, kind, meta.transaction, null, null);
+    if (entries !== expected) {
+      throw damaged(`a tree holds ${entries} entries where ${expected} were stored`);
+    }
+  }
+
+  /** Keys of the page are at least `from` and less than `to`. */
+  function visit(
+    number: number,
+    depth: number,
+    kind: TreeKind,
+    writtenBy: bigint,
+    from: Buffer | null,
+    to: Buffer | null,
+  ): void {
+    take(number, 1);
+    levels[depth] ??= Buffer.alloc(pages.pageSize);
+    const page = levels[depth];
+    pages.read(number, page);
+    const isLeaf = depth === 1;
+    const { count, transaction } = nodesOf(page, number, isLeaf);
+    // A page is copied when it is changed, and so are all above it.
+    if (transaction > writtenBy) throw damagedPage(number);
+    // The first key of a branch page counts as the lowest of all, whatever it is.
+    const keys = { first: isLeaf ? 0 : 1, count, from, to };
+    assertInOrder(page, number, keys, kind === 'free' ? compareNumbers : Buffer.compare);
+    if (isLeaf) {
+      for (let index = 0; index < count; index += 1)
+        leafNode(page, number, nodeAt(page, index), kind);
+      entries += BigInt(count);
+      return;
+    }
+    for (let index = 0; index < count; index += 1) {
+      const at = nodeAt(page, index);
+      const lowest = index === 0 ? from : keyIn(page, at);
+      const next = index + 1 < count ? keyIn(page, nodeAt(page, index + 1)) : to;
+      visit(childAt(page, at), depth - 1, kind, transaction, lowest, next);
+    }
+  }
+
+  function leafNode(page: Buffer, number: number, at: number, kind: TreeKind): void {
+    const flags = nodeFlags(page, at);
+    if (flags === HOLDS_A_TREE && kind === 'main') {
+      if (dataSize(page, at) !== TREE_RECORD) throw damagedPage(number);
+      subtrees.push(readTree(page, dataAt(page, at)));
+      return;
+    }
+    if (kind === 'main') throw damagedPage(number);
+    if (flags === ON_OVERFLOW_PAGES) {
+      const run = overflowOf(page, at);
+      take(run.first, run.pages);
+      pages.read(run.first, overflow);
+      if (!isOverflowStart(overflow, run, dataSize(page, at))) throw damagedPage(run.first);
+      if (run.first + run.pages > pages.pages) throw damaged(`it ends within page ${run.first}`);
+      if (kind === 'free') freePages(readRun(run, dataSize(page, at)));
+    } else if (flags !== 0) {
+      throw damagedPage(number);
+    } else if (kind === 'free') {
+      freePages(page.subarray(dataAt(page, at), dataAt(page, at) + dataSize(page, at)));
+    }
+  }
+
+  /** Marks pages as in use, or as free; no page is either twice. */
+  function take(first: number, count: number): void {
+    if (first < META_PAGES || count < 1 || first + count - 1 > meta.lastPage) {
+      throw damaged(`a page ${first} is named that cannot exist`);
+    }
+    for (let page = first; page < first + count; page += 1) {
+      if (used[page] === 1) throw damaged(`page ${page} is in use twice`);
+      used[page] = 1;
+    }
+  }
+
+  function readRun({ first, pages: count }: OverflowRun, size: number): Buffer {
+    const { pageSize } = pages;
+    const run = Buffer.alloc(count * pageSize);
+    for (let index = 0; index < count; index += 1) {
+      pages.read(first + index, run.subarray(index * pageSize, (index + 1) * pageSize));
+    }
+    return overflowData(run).subarray(0, size);
+  }
+
+  /** Their number, then page numbers; a negative one is the length of the run that the next begins. */
+  function freePages(list: Buffer): void {
+    const count = list.length < 8 ? -1 : Number(list.readBigInt64LE(0));
+    if (count < 0 || 8 * (count + 1) > list.length)
+      throw damaged('a list of free pages is too long');
+    let length = 1;
+    for (let index = 1; index <= count; index += 1) {
+      const entry = Number(list.readBigInt64LE(8 * index));
+      if (entry > 0) take(entry, length);
+      length = entry < 0 ? -entry : 1;
+    }
+  }
+
+  return { tree, subtrees };
+}
+
+type Compare = (a: Buffer, b: Buffer) => number;
+
+/** Keys of the list of free pages are transaction numbers; all others are compared by their bytes. */
+function compareNumbers(a: Buffer, b: Buffer): number {
+  const [first, second] = [a.readBigUInt64LE(0), b.readBigUInt64LE(0)];
+  return first === second ? 0 : first < second ? -1 : 1;
+}
+
+function assertInOrder(page: Buffer, number: number, keys: KeyRange, compare: Compare): void {
+  let before: Buffer | null = null;
+  for (let index = keys.first; index < keys.count; index += 1) {
+    const key = keyIn(page, nodeAt(page, index));
+    if (
+      before === null
+        ? keys.from !== null && compare(key, keys.from) < 0
+        : compare(before, key) >= 0
+    ) {
+      throw damagedPage(number);
+    }
+    before = key;
+  }
+  if (before !== null && keys.to !== null && compare(before, keys.to) >= 0)
+    throw damagedPage(number);
+}
+
+/** The keys of a page from the one at `first`: at least `from`, and less than `to`. */
+interface KeyRange {
+  readonly first: number;
+  readonly count: number;
+  readonly from: Buffer | null;
+  readonly to: Buffer | null;
+}
+
+function keyIn(page: Buffer, at: number): Buffer {
+  return page.subarray(keyAt(at), dataAt(page, at));
+}

@@ -1,0 +1,177 @@
+/** A data directory that does not hold what it held, or not what it should, is refused by name. */
+import assert from 'node:assert/strict';
+import {
+  copyFileSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { hostname, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, suite, test } from 'node:test';
+import { makeNetworkFolder, startTestAuthority } from '../support/authority.ts';
+import { runProgram } from '../support/child-server.ts';
+import { testClock } from '../support/clock.ts';
+import { get, joinedNode } from '../support/requests.ts';
+
+const DATABASE = 'state/data.mdb';
+const SENTENCE = /^The [^\n]{10,300}[^.\s]$/;
+
+/** Two networks that were in use and stopped; no test changes their folders. */
+const clock = testClock();
+const alpha = makeNetworkFolder('alpha').folder;
+const beta = makeNetworkFolder('beta').folder;
+
+before(async () => {
+  for (const dataDir of [alpha, beta]) {
+    const na = await startTestAuthority({ dataDir, clock });
+    for (let i = 0; i < 20; i += 1) await joinedNode(na);
+    await na.stop();
+  }
+});
+
+after(() => {
+  for (const folder of [alpha, beta]) rmSync(folder, { recursive: true, force: true });
+});
+
+suite('D2: the start is refused, in one sentence,', { concurrency: false }, () => {
+  for (const [what, prepare, message] of [
+    ['when the database is cut off in the middle', cutTo(0.5), /damaged: of state\/data\.mdb, it /],
+    ['when the database is cut off behind its first page', cutTo(0.1), /damaged: of state\/data/],
+    [
+      'when the database is empty',
+      (folder: string) => truncateSync(join(folder, DATABASE), 0),
+      /was in use by the network "alpha", but state\/data\.mdb is empty; restore it from a backup$/,
+    ],
+    [
+      'when the database is missing',
+      (folder: string) => rmSync(join(folder, DATABASE)),
+      /was in use by the network "alpha", but state\/data\.mdb is missing; restore it from a backup$/,
+    ],
+    [
+      'when the whole state is missing',
+      (folder: string) => rmSync(join(folder, 'state'), { recursive: true }),
+      /was in use by the network "alpha", but state\/data\.mdb is missing; restore it from a backup$/,
+    ],
+    [
+      'when the database is missing and the note of its use cannot be read',
+      (folder: string) => {
+        rmSync(join(folder, DATABASE));
+        writeFileSync(join(folder, 'mesh-na.state.json'), '{');
+      },
+      /was in use, but state\/data\.mdb is missing; restore it from a backup$/,
+    ],
+    [
+      'when genesis and keys of another network lie over the state',
+      (folder: string) => {
+        for (const name of ['genesis.json', 'mesh-na.json', 'keys']) {
+          cpSync(join(beta, name), join(folder, name), { recursive: true, force: true });
+        }
+      },
+      /belongs to the network "alpha", not to "beta"$/,
+    ],
+    [
+      'when the state of another network was put in',
+      (folder: string) => copyFileSync(join(beta, DATABASE), join(folder, DATABASE)),
+      /belongs to the network "beta", not to "alpha"$/,
+    ],
+    [
+      'when the lock file of the database cannot be written',
+      (folder: string) => folderInPlaceOf(join(folder, 'state/lock.mdb')),
+      /cannot be used: .*lock\.mdb cannot be written \(EISDIR\)$/,
+    ],
+    [
+      'when the lock file of the folder cannot be written',
+      (folder: string) => folderInPlaceOf(join(folder, 'mesh-na.lock')),
+      /cannot be locked: .*mesh-na\.lock cannot be written \(EISDIR\)$/,
+    ],
+  ] as const) {
+    test(what, async () => {
+      await using copy = copyOf(alpha);
+      prepare(copy.folder);
+      await assert.rejects(startTestAuthority({ dataDir: copy.folder, clock }), (cause) => {
+        assert.ok(cause instanceof Error);
+        assert.match(cause.message, SENTENCE);
+        assert.match(cause.message, message);
+        return true;
+      });
+    });
+  }
+
+  test('when the state belongs to a network of the same name with other keys', async () => {
+    await using copy = copyOf(alpha);
+    const { folder, made } = makeNetworkFolder('alpha');
+    for (const name of ['genesis.json', 'mesh-na.json', 'keys']) {
+      cpSync(join(folder, name), join(copy.folder, name), { recursive: true, force: true });
+    }
+    rmSync(folder, { recursive: true });
+    await assert.rejects(startTestAuthority({ dataDir: copy.folder, clock }), (cause) => {
+      assert.ok(cause instanceof Error);
+      assert.match(cause.message, /belongs to another network "alpha", whose root key is /);
+      assert.equal(cause.message.includes(made.root_public_key), false);
+      return true;
+    });
+  });
+
+  test('and with exit code 3 by the program, with a database that is cut off', async () => {
+    await using copy = copyOf(alpha);
+    cutTo(0.5)(copy.folder);
+    const ended = await runProgram(['serve', '--data-dir', copy.folder, '--port', '0']);
+    assert.deepEqual([ended.code, ended.signal, ended.stdout], [3, null, '']);
+    assert.match(ended.stderr, /^mesh-na: The state in the data directory is damaged: [^\n]*\n$/);
+  });
+});
+
+test('D3: a folder in use is refused by the program, which names the holder', async () => {
+  await using copy = copyOf(alpha);
+  await using na = await startTestAuthority({ dataDir: copy.folder, clock });
+  const ended = await runProgram(['serve', '--data-dir', copy.folder, '--port', '0']);
+  assert.equal(ended.code, 3);
+  const holder = `pid ${process.pid} on ${hostname()}`;
+  const sentence = `The data directory is in use by another process (${holder})`;
+  assert.equal(ended.stderr, `mesh-na: ${sentence}\n`);
+  assert.equal((await get(na, '/readyz')).status, 200);
+});
+
+test('a state from before the note of its use gets one at the next start', async () => {
+  await using copy = copyOf(alpha);
+  rmSync(join(copy.folder, 'mesh-na.state.json'));
+  await (await startTestAuthority({ dataDir: copy.folder, clock })).stop();
+  rmSync(join(copy.folder, DATABASE));
+  await assert.rejects(startTestAuthority({ dataDir: copy.folder, clock }), /was in use by the/);
+});
+
+test('a start that is refused leaves a holder that was lost as lost', async () => {
+  await using copy = copyOf(alpha);
+  const port = { dataDir: copy.folder, clock, flags: { host: '192.0.2.1' } };
+  await assert.rejects(startTestAuthority(port), /cannot be listened on/);
+  await using na = await startTestAuthority({ dataDir: copy.folder, clock });
+  assert.equal((await get(na, '/readyz')).status, 200);
+});
+
+function cutTo(share: number): (folder: string) => void {
+  return (folder) => {
+    const path = join(folder, DATABASE);
+    truncateSync(path, Math.floor(statSync(path).size * share));
+  };
+}
+
+function folderInPlaceOf(path: string): void {
+  rmSync(path);
+  mkdirSync(path);
+}
+
+function copyOf(dataDir: string) {
+  const folder = mkdtempSync(join(tmpdir(), 'mesh-folder-'));
+  cpSync(dataDir, folder, { recursive: true });
+  return {
+    folder,
+    async [Symbol.asyncDispose]() {
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}

@@ -1,0 +1,111 @@
+/**
+ * Single bits of a stopped authority's database are changed, one start each: the damage is found, or it has
+ * no effect. `npm run test:flips` tries 300 bits; MESH_TEST_SEED chooses the same ones again.
+ */
+import assert from 'node:assert/strict';
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { readAuditEntries } from '../../src/store/lmdb-audit.ts';
+import { randomFrom } from '../fuzz/random.ts';
+import { startTestAuthority, type TestAuthority } from '../support/authority.ts';
+import {
+  get,
+  heartbeat,
+  joinedNode,
+  operate,
+  outcome,
+  type TestNode,
+} from '../support/requests.ts';
+import { attest, recognise, revokeAttestation } from '../support/trust.ts';
+
+const FLIPS = Number(process.env.MESH_TEST_FLIPS ?? 60);
+const SEED = Number(process.env.MESH_TEST_SEED ?? Date.now() % 1_000_000);
+const DATABASE = join('state', 'data.mdb');
+const PUBLIC = [
+  '/genesis',
+  '/crl',
+  '/sovereign-revocation-feed',
+  '/attestations',
+  '/recognition-treaties',
+];
+
+test(`D1: ${FLIPS} flipped bits are each found at the start or without effect (seed ${SEED})`, async (t) => {
+  await using na = await startTestAuthority();
+  const revoked = await smallNetwork(na);
+  await na.stop();
+  await using unchanged = await na.restart();
+  const expected = await answersOf(unchanged, revoked);
+  await unchanged.stop();
+  const bytes = readFileSync(join(na.dataDir, DATABASE));
+  const audit = [...readAuditEntries(na.dataDir)];
+
+  const random = randomFrom(SEED);
+  const found: string[] = [];
+  for (let round = 0; round < FLIPS; round += 1) {
+    const at = random.below(bytes.length);
+    const bit = random.below(8);
+    await using copy = copyOf(na.dataDir);
+    writeFileSync(join(copy.folder, DATABASE), flipped(bytes, at, bit));
+    const started = await start(copy.folder, na);
+    if (typeof started === 'string') {
+      assert.match(started, /^The (state in the )?data directory [^\n]{10,300}$/, `${at}.${bit}`);
+      found.push(started);
+      continue;
+    }
+    await using running = started;
+    assert.deepEqual([...readAuditEntries(copy.folder)].slice(0, audit.length), audit);
+    assert.deepEqual(await answersOf(running, revoked), expected, `${at}.${bit}`);
+    // Damage to what was free shows when it is used again.
+    assert.equal(outcome(await heartbeat(running, await joinedNode(running))), '200');
+  }
+  t.diagnostic(`${found.length} found, ${FLIPS - found.length} without effect`);
+});
+
+async function start(dataDir: string, { clock }: TestAuthority): Promise<TestAuthority | string> {
+  try {
+    return await startTestAuthority({ dataDir, clock });
+  } catch (cause) {
+    return cause instanceof Error ? cause.message : String(cause);
+  }
+}
+
+function copyOf(dataDir: string) {
+  const folder = mkdtempSync(join(tmpdir(), 'mesh-flip-'));
+  cpSync(dataDir, folder, { recursive: true });
+  return {
+    folder,
+    async [Symbol.asyncDispose]() {
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function flipped(bytes: Buffer, at: number, bit: number): Buffer {
+  const changed = Buffer.from(bytes);
+  changed.writeUInt8(changed.readUInt8(at) ^ (1 << bit), at);
+  return changed;
+}
+
+/** One of everything that is stored. */
+async function smallNetwork(na: TestAuthority): Promise<TestNode> {
+  const [living, revoked] = [await joinedNode(na), await joinedNode(na)];
+  for (let i = 0; i < 40; i += 1) await joinedNode(na);
+  assert.equal(outcome(await heartbeat(na, living)), '200');
+  assert.equal(outcome(await operate(na, '/admin/revoke', { cert_id: revoked.certId })), '200');
+  const { body } = await attest(na);
+  assert.equal((await revokeAttestation(na, body.attestation_id)).status, 200);
+  assert.equal((await attest(na)).status, 200);
+  assert.equal((await recognise(na)).status, 200);
+  await na.flush();
+  return revoked;
+}
+
+/** Everything a reader or a node can be told that follows from the state. */
+async function answersOf(na: TestAuthority, revoked: TestNode): Promise<string[]> {
+  const documents = await Promise.all(PUBLIC.map((path) => get(na, path)));
+  const nodes = await operate(na, '/nodes', {}, { method: 'GET' });
+  const refused = await heartbeat(na, revoked);
+  return [...documents.map(({ text }) => text), nodes.text, outcome(refused)];
+}
