@@ -1,0 +1,106 @@
+/** The one place that knows how the authority is opened and called. */
+import {
+  type AuthorityOptions,
+  type OpenAuthority,
+  openAuthority,
+} from '../../src/authority/open.ts';
+import type { Answer } from '../../src/contract/answers.ts';
+import type { CallName, CallOf, OperatorCallName, Taken } from '../../src/contract/calls.ts';
+import type { OperatorClaim } from '../../src/contract/claims.ts';
+import type { DocumentPublisher } from '../../src/contract/publications.ts';
+import { REFUSALS, type RefusalName } from '../../src/refusal.ts';
+import type { Runtime } from '../../src/runtime.ts';
+import type { Store } from '../../src/store/store.ts';
+import { TOLERANCE } from './model/access.ts';
+import { ACTIVE_WINDOW } from './model/contacts.ts';
+import { RENEWAL_GRACE, RETENTION } from './model/enrolment.ts';
+import { AUTHORITY, NETWORK, OPERATORS } from './requests.ts';
+
+export type { CallName, CallOf, OpenAuthority, OperatorCallName, Taken };
+
+/** An answer as its reader sees it. */
+export type Reply =
+  | { readonly ok: true; readonly value: unknown }
+  | { readonly ok: false; readonly refusal: string };
+
+export interface Surroundings {
+  readonly store: Store;
+  readonly runtime: Runtime;
+  readonly publisher: DocumentPublisher;
+  readonly fatal: AuthorityOptions['fatal'];
+}
+
+export function open({ store, runtime, publisher, fatal }: Surroundings): Promise<OpenAuthority> {
+  return openAuthority({
+    settings: {
+      networkName: NETWORK,
+      networkVersion: '1',
+      keyId: AUTHORITY.publicKey,
+      operatorKeyIds: OPERATORS.map(({ keyId }) => keyId),
+      activeWindow: ACTIVE_WINDOW,
+      renewalGrace: RENEWAL_GRACE,
+      refuseForeignIssuers: false,
+      commitWithinAgreement: false,
+      foundedAt: 0,
+      singleRefusals: { count: 3, windowMs: 60_000 },
+    },
+    operatorTiers: new Map(OPERATORS.map(({ keyId, tier }) => [keyId, tier])),
+    clockTolerance: TOLERANCE,
+    retention: {
+      certificate: RETENTION,
+      renewedCertificate: RETENTION,
+      invite: RETENTION,
+      agent: RETENTION,
+    },
+    signer: AUTHORITY,
+    runtime,
+    store,
+    publisher,
+    log: () => undefined,
+    countRefusal: () => undefined,
+    fatal,
+  });
+}
+
+/** A promise when something has to be stored before the answer leaves. */
+export function call<Name extends CallName>(
+  { call: ask }: OpenAuthority,
+  name: Name,
+  given: CallOf<Name>,
+): Reply | Promise<Reply> {
+  const answer = ask(name, given);
+  return answer instanceof Promise ? answer.then(replyOf) : replyOf(answer);
+}
+
+/** A body that is not well formed counts only once the operator was admitted. */
+export function callAsOperator<Name extends OperatorCallName>(
+  authority: OpenAuthority,
+  name: Name,
+  operator: OperatorClaim,
+  given: Taken<Name>,
+  isWellFormed: boolean,
+): Reply | Promise<Reply> {
+  const input = isWellFormed
+    ? { ok: true, value: given }
+    : { ok: false, refusal: 'request_validation_failed', details: {} };
+  return call(authority, name, { operator, input } as unknown as CallOf<Name>);
+}
+
+function replyOf(answer: Answer): Reply {
+  if (!answer.ok) return { ok: false, refusal: titleOf(answer.refusal) };
+  return { ok: true, value: answer.json === '' ? null : readJson(answer.json) };
+}
+
+/** Which check of a node's proof failed is a matter of the message alone. */
+function titleOf(refusal: RefusalName): string {
+  const { code } = REFUSALS[refusal];
+  return code === 'node_auth_failed' ? code : refusal;
+}
+
+/** Pieces of a roster are members without braces. */
+function readJson(text: string): unknown {
+  return JSON.parse(text.startsWith('"') ? `{${text}}` : text);
+}
+
+/** The default policy that the first reader of a network without one finds. */
+export const DEFAULT_POLICY = `policy-${NETWORK}-1`;

@@ -1,0 +1,67 @@
+/** Who may do what: operator signatures (wire core 2.3) and node proofs (3.1), with their nonces. */
+import { also, type Moment, type Outcome, refused, type Tier } from './state.ts';
+
+/** Signed requests may be this old, or ahead, in milliseconds. */
+export const TOLERANCE = 300_000;
+
+export interface Proof {
+  /** The operator's key id or the node's public key. */
+  readonly holder: string;
+  /** Whether the holder's own key signed it. */
+  readonly isGenuine: boolean;
+  readonly signedAt: number;
+  readonly nonce: string;
+}
+
+/** An operator's request: `decide` is asked once the operator was admitted and the body is well formed. */
+export function asOperator(
+  moment: Moment,
+  proof: Proof,
+  tier: Tier,
+  isWellFormed: boolean,
+  decide: () => Outcome,
+): readonly Outcome[] {
+  const { state, edgeNow, wasAccepted } = moment;
+  const operator = state.operators.get(proof.holder);
+  const scope = `admin:${proof.holder}`;
+  if (operator === undefined || operator.isOff) return [refused('unknown_admin_key')];
+  const isReplay = state.spent.has(nonceKey(scope, proof)) || wasAccepted(scope, proof.nonce);
+  if (isStale(proof, edgeNow) || isReplay || !proof.isGenuine) {
+    return [refused('admin_auth_failed')];
+  }
+  const isDenied = tier === 'privileged' && operator.tier !== 'privileged';
+  const outcome = isDenied
+    ? refused('insufficient_operator_tier')
+    : isWellFormed
+      ? decide()
+      : refused('request_validation_failed');
+  // A genuine request spends its nonce, whatever becomes of it.
+  return [also(outcome, ({ spent }) => spent.add(nonceKey(scope, proof)))];
+}
+
+export type ProofVerdict = 'valid' | 'invalid' | 'either';
+
+/** `either` is where the rules leave it open, such as what a restart may have forgotten. */
+export function judgeNodeProof(moment: Moment, scope: string, proof: Proof): ProofVerdict {
+  const { state, edgeNow, now, forgottenUntil, wasAccepted, wasTried } = moment;
+  const isReplay = state.spent.has(nonceKey(scope, proof)) || wasAccepted(scope, proof.nonce);
+  if (isStale(proof, edgeNow) || isReplay || !proof.isGenuine) return 'invalid';
+  if (isStale(proof, now) || wasTried(proof.nonce)) return 'either';
+  return proof.signedAt <= forgottenUntil(proof.holder) ? 'either' : 'valid';
+}
+
+/** All that a proof allows: the request goes on, or is refused, or one of both. */
+export function withProof(verdict: ProofVerdict, go: () => Outcome): readonly Outcome[] {
+  const failed = refused('node_auth_failed');
+  if (verdict === 'invalid') return [failed];
+  return verdict === 'valid' ? [go()] : [go(), failed];
+}
+
+export function nonceKey(scope: string, { nonce }: Pick<Proof, 'nonce'>): string {
+  return `${scope} ${nonce}`;
+}
+
+/** An age of exactly the tolerance passes. */
+function isStale({ signedAt }: Proof, now: number): boolean {
+  return Math.abs(now - signedAt) > TOLERANCE;
+}

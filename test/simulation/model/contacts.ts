@@ -1,0 +1,85 @@
+/**
+ * When certificates were last heard of. Contacts are not durable at once, and a request that was decided
+ * is heard of only when it is answered, so each contact is known within bounds.
+ */
+import type { State } from './state.ts';
+
+/** A node is active while its last contact is younger than this. */
+export const ACTIVE_WINDOW = 300_000;
+
+interface Contact {
+  /** Minus infinity where the certificate may count as never heard of. */
+  readonly earliest: number;
+  readonly latest: number;
+}
+
+export type Snapshot = ReadonlyMap<string, Contact>;
+
+export class Contacts {
+  #now = new Map<string, Contact>();
+  #saved = new Map<string, Contact>();
+  /** The newest instant that any reader or node has been served at. */
+  #highWater = 0;
+
+  /** Something that was decided at one instant and answered for at another. */
+  heardOf(certId: string, decidedAt: number, answeredAt: number): void {
+    this.observe(answeredAt);
+    this.#now.set(certId, { earliest: decidedAt, latest: this.#highWater });
+  }
+
+  /**
+   * A renewed certificate counts only if it was heard of since its renewal. Where the clock was set back, or
+   * a heartbeat came while the renewal was stored, its time does not say which was first.
+   */
+  renewed(certId: string, at: number): void {
+    const { latest = at } = this.#now.get(certId) ?? {};
+    if (latest <= at) this.#now.delete(certId);
+    else this.#now.set(certId, { earliest: -Infinity, latest });
+  }
+
+  observe(now: number): void {
+    this.#highWater = Math.max(this.#highWater, now);
+  }
+
+  snapshot(): Snapshot {
+    return new Map(this.#now);
+  }
+
+  /** A flush that began at one snapshot and wrote before another has stored something between the two. */
+  save(began: Snapshot, wrote: Snapshot): void {
+    this.#saved = new Map(
+      [...wrote].map(([id, { latest }]) => {
+        const { earliest = -Infinity } = began.get(id) ?? {};
+        return [id, { earliest, latest }];
+      }),
+    );
+  }
+
+  /** After a restart only what was saved is known, and the certificates themselves. */
+  restart({ certificates }: State): void {
+    this.#now = new Map();
+    for (const [id, { issuedAt, renewedAt }] of certificates) {
+      const contact = this.#saved.get(id) ?? { earliest: issuedAt, latest: issuedAt };
+      this.#now.set(id, contact);
+      if (renewedAt !== null && contact.earliest <= renewedAt) this.renewed(id, renewedAt);
+    }
+  }
+
+  /** How many nodes may count as active. */
+  activeBounds({ certificates }: State, now: number): { least: number; most: number } {
+    this.observe(now);
+    let least = 0;
+    let most = 0;
+    for (const [id, { earliest, latest }] of this.#now) {
+      if (certificates.get(id)?.revocation !== null) continue;
+      if (this.#highWater - earliest < ACTIVE_WINDOW) least += 1;
+      if (now - latest < ACTIVE_WINDOW) most += 1;
+    }
+    return { least, most };
+  }
+
+  mayBeActive(certId: string, now: number): boolean {
+    const contact = this.#now.get(certId);
+    return contact !== undefined && now - contact.latest < ACTIVE_WINDOW;
+  }
+}

@@ -1,0 +1,255 @@
+/** Invites, certificates, operator keys and policies, as the specification's table of states has them. */
+import { judgeNodeProof, nonceKey, type Proof, withProof } from './access.ts';
+import {
+  also,
+  answered,
+  type Certificate,
+  type Change,
+  type Moment,
+  type Outcome,
+  refused,
+  type State,
+  stored,
+} from './state.ts';
+
+const HOUR = 3_600_000;
+/** How long a renewed certificate stays usable. */
+export const RENEWAL_GRACE = 900_000;
+/** How long what has ended is kept. */
+export const RETENTION = 2 * HOUR;
+
+export interface InviteTerms {
+  readonly roles: readonly string[];
+  readonly maxValidityHours: number;
+  readonly tokenExpiryHours: number;
+  readonly recipient: string | null;
+}
+
+export function createInvite({ now }: Moment, terms: InviteTerms): Outcome {
+  const { roles, maxValidityHours, tokenExpiryHours, recipient } = terms;
+  const expiresAt = now + tokenExpiryHours * HOUR;
+  const invite = { roles, maxValidityHours, expiresAt, recipient, isUsed: false };
+  return stored('invite_created', ({ invites }, made) => {
+    for (const id of made('invite')) invites.set(id, invite);
+  });
+}
+
+export interface JoinRequest {
+  readonly proof: Proof;
+  readonly inviteId: string;
+  readonly validityHours: number;
+}
+
+export function join(moment: Moment, request: JoinRequest): readonly Outcome[] {
+  const { state, now } = moment;
+  const { proof, inviteId, validityHours } = request;
+  const { holder: nodeKey } = proof;
+  const scope = `join:${nodeKey}`;
+  if (isCompromised(state, nodeKey)) return [refused('node_key_compromised')];
+  const invite = state.invites.get(inviteId);
+  const isUsable =
+    invite !== undefined &&
+    !invite.isUsed &&
+    now <= invite.expiresAt &&
+    (invite.recipient ?? nodeKey) === nodeKey;
+  if (!isUsable) return [refused('invalid_invite_token')];
+  const { roles, maxValidityHours } = invite;
+  return withProof(judgeNodeProof(moment, scope, proof), () =>
+    also(
+      issued('certificate_issued', now, nodeKey, { roles, maxValidityHours }, validityHours),
+      ({ invites, spent }) => {
+        invites.set(inviteId, { ...invite, isUsed: true });
+        spent.add(nonceKey(scope, proof));
+      },
+    ),
+  );
+}
+
+function issued(
+  event: string,
+  now: number,
+  nodeKey: string,
+  terms: Pick<Certificate, 'roles' | 'maxValidityHours'>,
+  requestedHours: number,
+): Outcome {
+  const { roles, maxValidityHours } = terms;
+  const certificate: Certificate = {
+    nodeKey,
+    roles,
+    maxValidityHours,
+    issuedAt: now,
+    expiresAt: now + Math.min(requestedHours, maxValidityHours) * HOUR,
+    renewedAt: null,
+    supersededFrom: null,
+    revocation: null,
+  };
+  return stored(
+    event,
+    (state, made) => {
+      for (const id of made('certificate')) state.certificates.set(id, certificate);
+      state.issued += 1;
+    },
+    (made) => ({ cert_id: made('certificate')[0], node_public_key: nodeKey, roles }),
+  );
+}
+
+export interface NodeRequest {
+  readonly proof: Proof;
+  readonly certId: string;
+}
+
+export function heartbeat(moment: Moment, request: NodeRequest): readonly Outcome[] {
+  return withCertificate(moment, request, () => answered(() => ({ ack: true })));
+}
+
+export interface RenewRequest extends NodeRequest {
+  readonly validityHours: number;
+  /** Null when the node claims none. */
+  readonly roles: readonly string[] | null;
+}
+
+export function renew(moment: Moment, request: RenewRequest): readonly Outcome[] {
+  const { now } = moment;
+  const { certId, proof, validityHours, roles } = request;
+  return withCertificate(moment, request, (certificate) => {
+    if (roles !== null && !isSameSet(roles, certificate.roles)) {
+      return refused('renewal_role_change_forbidden');
+    }
+    const supersededFrom = certificate.supersededFrom ?? now + RENEWAL_GRACE;
+    const renewed = { ...certificate, renewedAt: now, supersededFrom };
+    const { holder: nodeKey } = proof;
+    return also(
+      issued('certificate_renewed', now, nodeKey, certificate, validityHours),
+      ({ certificates, spent }) => {
+        certificates.set(certId, renewed);
+        spent.add(nonceKey(`node:${nodeKey}`, proof));
+      },
+    );
+  });
+}
+
+/** What heartbeat and renewal share (wire core 4.4): the certificate, then the proof, then the time. */
+function withCertificate(
+  moment: Moment,
+  { proof, certId }: NodeRequest,
+  go: (certificate: Certificate) => Outcome,
+): readonly Outcome[] {
+  const { state, now } = moment;
+  const certificate = state.certificates.get(certId);
+  if (certificate === undefined) return [refused('unknown_certificate')];
+  if (certificate.nodeKey !== proof.holder) return [refused('certificate_key_mismatch')];
+  if (certificate.revocation !== null) return [refused('certificate_revoked')];
+  const verdict = judgeNodeProof(moment, `node:${proof.holder}`, proof);
+  return withProof(verdict, () => {
+    if (certificate.issuedAt > now) return refused('certificate_not_yet_valid');
+    if (certificate.expiresAt <= now) return refused('certificate_expired');
+    if ((certificate.supersededFrom ?? Infinity) <= now) return refused('certificate_superseded');
+    return go(certificate);
+  });
+}
+
+function isSameSet(a: readonly string[], b: readonly string[]): boolean {
+  return [...a].sort().join() === [...b].sort().join();
+}
+
+export function revokeCertificate(moment: Moment, certId: string, reason: string): Outcome {
+  const { state, now } = moment;
+  const certificate = state.certificates.get(certId);
+  if (certificate === undefined) return refused('certificate_not_found');
+  const { sequence } = publicationOf(state, 'crl');
+  const count = state.revoked.size;
+  if (certificate.revocation !== null) {
+    return answered(() => ({ crl_sequence: sequence, revoked_count: count }));
+  }
+  const revoked = { ...certificate, revocation: { at: now, reason } };
+  return stored(
+    'certificate_revoked',
+    (next) => {
+      next.certificates.set(certId, revoked);
+      next.revoked.add(certId);
+      publishNext(next, 'crl', now);
+      endRegistration(next, certificate.nodeKey, now);
+    },
+    () => ({ crl_sequence: sequence + 1, revoked_count: count + 1 }),
+  );
+}
+
+/** Published from the first start on; the feed of another issuer begins with its first revocation. */
+const FROM_ZERO: ReadonlySet<string> = new Set(['crl', 'alpha']);
+
+export function publicationOf({ publications }: State, name: string) {
+  const first = FROM_ZERO.has(name) ? 0 : 1;
+  return publications.get(name) ?? { sequence: first - 1, issuedAt: 0 };
+}
+
+export function publishNext(state: State, name: string, now: number): void {
+  const { sequence } = publicationOf(state, name);
+  state.publications.set(name, { sequence: sequence + 1, issuedAt: now });
+}
+
+/**
+ * An agent that was removed at this instant, or whose node lost its certificate then, is not offered to its
+ * peers any more, and no descriptor from before can bring it back.
+ */
+export function endRegistration({ agents }: State, nodeKey: string, at: number): void {
+  const agent = agents.get(nodeKey);
+  if (!agent?.isRegistered) return;
+  agents.set(nodeKey, { ...agent, isRegistered: false, newest: Math.max(agent.newest, at) });
+}
+
+/** A key of which any certificate was revoked because it was compromised. */
+export function isCompromised({ certificates }: State, nodeKey: string): boolean {
+  return [...certificates.values()].some(
+    (one) => one.nodeKey === nodeKey && one.revocation?.reason === 'key_compromise',
+  );
+}
+
+export function hasActiveCertificate({ certificates }: State, nodeKey: string, now: number) {
+  return [...certificates.values()].some(
+    (one) =>
+      one.nodeKey === nodeKey &&
+      one.revocation === null &&
+      one.expiresAt > now &&
+      (one.supersededFrom ?? Infinity) > now,
+  );
+}
+
+export function revokeOperatorKey({ state }: Moment, keyId: string): Outcome {
+  const operator = state.operators.get(keyId);
+  if (operator === undefined) return refused('unknown_operator_key');
+  if (operator.isOff) return answered(() => ({ key_id: keyId, already_revoked: true }));
+  const others = [...state.operators].filter(([id, { isOff }]) => id !== keyId && !isOff);
+  if (others.length === 0) return refused('last_active_operator_key');
+  return stored(
+    'operator_key_revoked',
+    ({ operators }) => operators.set(keyId, { ...operator, isOff: true }),
+    () => ({ key_id: keyId, already_revoked: false, remaining_active_keys: others.length }),
+  );
+}
+
+/** The same id again replaces that version. */
+export function publishPolicy({ now }: Moment, policyId: string): Outcome {
+  const change: Change = (state) => {
+    state.policies.set(policyId, now);
+    state.activePolicy = policyId;
+  };
+  return stored('policy_published', change, () => ({ policy_id: policyId }));
+}
+
+export function rollBackPolicy({ state }: Moment, policyId: string): Outcome {
+  if (!state.policies.has(policyId)) return refused('policy_not_found');
+  const change: Change = (next) => {
+    next.activePolicy = policyId;
+  };
+  return stored('policy_rolled_back', change, () => ({ policy_id: policyId }));
+}
+
+/** The first read of a network without policy makes the default. */
+export function readPolicy({ state, now }: Moment, defaultId: string): Outcome {
+  if (state.activePolicy !== null) return answered();
+  const change: Change = (next) => {
+    next.policies.set(defaultId, now);
+    next.activePolicy = defaultId;
+  };
+  return { ...answered(), change };
+}

@@ -1,0 +1,203 @@
+/**
+ * What the authority knows, as plain maps: the reference that a simulation compares the real one with. It
+ * follows the specification's table of states and shares no code with the authority. Values are never
+ * changed in place, so a copy of the maps is a copy of the state.
+ */
+
+export type Tier = 'standard' | 'privileged';
+
+export interface Operator {
+  readonly tier: Tier;
+  readonly isOff: boolean;
+}
+
+/** Instants are milliseconds since the epoch, here and below. */
+export interface Invite {
+  readonly roles: readonly string[];
+  readonly maxValidityHours: number;
+  readonly expiresAt: number;
+  /** The only node key that may use it, or null. */
+  readonly recipient: string | null;
+  readonly isUsed: boolean;
+}
+
+export interface Certificate {
+  readonly nodeKey: string;
+  readonly roles: readonly string[];
+  readonly issuedAt: number;
+  readonly expiresAt: number;
+  readonly maxValidityHours: number;
+  readonly renewedAt: number | null;
+  readonly supersededFrom: number | null;
+  readonly revocation: { readonly at: number; readonly reason: string } | null;
+}
+
+export interface Agent {
+  readonly isRegistered: boolean;
+  /** The descriptor that is, or was, registered. */
+  readonly descriptor: string;
+  readonly capability: string;
+  readonly expiresAt: number;
+  /** Only descriptors that are registered later than this are taken. */
+  readonly newest: number;
+}
+
+export interface Attestation {
+  readonly issuer: string;
+  readonly subject: string;
+  readonly reason: string | null;
+}
+
+export interface Treaty {
+  readonly subject: string;
+  readonly subjectKey: string;
+  readonly expiresAt: number;
+  readonly revokedAt: number | null;
+  readonly reason: string | null;
+}
+
+/** A signed list that is published again and again under growing sequences. */
+export interface Publication {
+  readonly sequence: number;
+  readonly issuedAt: number;
+}
+
+export interface State {
+  readonly operators: Map<string, Operator>;
+  readonly invites: Map<string, Invite>;
+  readonly certificates: Map<string, Certificate>;
+  /** How many certificates were issued, those that are kept no longer among them. */
+  issued: number;
+  /** Ids of revoked certificates, in the order of the revocation list. */
+  readonly revoked: Set<string>;
+  /** `crl`, and the feed of each issuer. */
+  readonly publications: Map<string, Publication>;
+  /** Policy ids, with the time of their last publication. */
+  readonly policies: Map<string, number>;
+  activePolicy: string | null;
+  /** By node key. */
+  readonly agents: Map<string, Agent>;
+  readonly attestations: Map<string, Attestation>;
+  readonly treaties: Map<string, Treaty>;
+  recognitionPolicy: string | null;
+  /** The highest sequence imported from each issuer. */
+  readonly importedFeeds: Map<string, number>;
+  /** `issuer id` of every attestation that an imported feed revoked. */
+  readonly importedIds: Set<string>;
+  readonly nullified: Set<string>;
+  /** `scope nonce` of every request that was accepted. */
+  readonly spent: Set<string>;
+  /** How many audit entries each kind of success left. */
+  readonly audited: Map<string, number>;
+}
+
+export function emptyState(operators: Iterable<readonly [string, Tier]>): State {
+  return {
+    operators: new Map([...operators].map(([id, tier]) => [id, { tier, isOff: false }])),
+    invites: new Map(),
+    certificates: new Map(),
+    issued: 0,
+    revoked: new Set(),
+    publications: new Map(),
+    policies: new Map(),
+    activePolicy: null,
+    agents: new Map(),
+    attestations: new Map(),
+    treaties: new Map(),
+    recognitionPolicy: null,
+    importedFeeds: new Map(),
+    importedIds: new Set(),
+    nullified: new Set(),
+    spent: new Set(),
+    audited: new Map(),
+  };
+}
+
+export function copyOf(state: State): State {
+  return {
+    operators: new Map(state.operators),
+    invites: new Map(state.invites),
+    certificates: new Map(state.certificates),
+    issued: state.issued,
+    revoked: new Set(state.revoked),
+    publications: new Map(state.publications),
+    policies: new Map(state.policies),
+    activePolicy: state.activePolicy,
+    agents: new Map(state.agents),
+    attestations: new Map(state.attestations),
+    treaties: new Map(state.treaties),
+    recognitionPolicy: state.recognitionPolicy,
+    importedFeeds: new Map(state.importedFeeds),
+    importedIds: new Set(state.importedIds),
+    nullified: new Set(state.nullified),
+    spent: new Set(state.spent),
+    audited: new Map(state.audited),
+  };
+}
+
+/** Ids that the authority chose for what a request made, by kind of subject. */
+export type Made = (kind: string) => readonly string[];
+
+/** A change of state, complete in itself: it is made once as decided and once more as stored. */
+export type Change = (state: State, made: Made) => void;
+
+/** How a request may end. */
+export interface Outcome {
+  readonly refusal: string | null;
+  /** Members that the answer must have. */
+  readonly answer: (made: Made) => { readonly [member: string]: unknown };
+  /** Null when nothing has to be stored before the answer leaves. */
+  readonly change: Change | null;
+}
+
+/** What a request meets. */
+export interface Moment {
+  /** All that was decided, on disk or not. */
+  readonly state: State;
+  /** What was answered for: all that readers see. */
+  readonly shown: State;
+  /** When the edge looked at the request, and when the authority decides it. */
+  readonly edgeNow: number;
+  readonly now: number;
+  /** Node requests signed up to this instant may be refused, because a restart forgot their nonces. */
+  readonly forgottenUntil: (nodeKey: string) => number;
+  /** Whether a node has sent this nonce before: genuine requests that were refused use it up, too. */
+  readonly wasTried: (nonce: string) => boolean;
+  /** Whether the request was accepted before, by this process or an earlier one. */
+  readonly wasAccepted: (scope: string, nonce: string) => boolean;
+}
+
+export function refused(refusal: string, change: Change | null = null): Outcome {
+  return { refusal, change, answer: () => ({}) };
+}
+
+/** A success that is stored, with the audit entry it leaves. */
+export function stored(
+  event: string,
+  change: Change,
+  answer: Outcome['answer'] = () => ({}),
+): Outcome {
+  return {
+    refusal: null,
+    answer,
+    change: (state, made) => {
+      change(state, made);
+      state.audited.set(event, (state.audited.get(event) ?? 0) + 1);
+    },
+  };
+}
+
+/** A success that leaves nothing to be stored. */
+export function answered(answer: Outcome['answer'] = () => ({})): Outcome {
+  return { refusal: null, change: null, answer };
+}
+
+export function also(outcome: Outcome, change: Change): Outcome {
+  return {
+    ...outcome,
+    change: (state, made) => {
+      change(state, made);
+      outcome.change?.(state, made);
+    },
+  };
+}

@@ -1,0 +1,320 @@
+/** What operators ask for: each step becomes a signed request, the call it makes, and what must come of it. */
+import type { JsonObject } from '../../src/json/value.ts';
+import { proveMembership } from '../../src/records/capability-disclosure.ts';
+import { readRecognitionPolicy } from '../../src/records/recognition-policy.ts';
+import { readTreatyScope } from '../../src/records/recognition-treaty.ts';
+import { readRevocationFeed } from '../../src/records/revocation-feed.ts';
+import { signRecord } from '../../src/records/signed-record.ts';
+import { formatInstant } from '../../src/timestamp.ts';
+import { callAsOperator, type OperatorCallName, type Taken } from './authority-calls.ts';
+import type { Known } from './known.ts';
+import { asOperator } from './model/access.ts';
+import {
+  createInvite,
+  publishPolicy,
+  revokeCertificate,
+  revokeOperatorKey,
+  rollBackPolicy,
+} from './model/enrolment.ts';
+import {
+  importFeed,
+  issueAttestation,
+  issueTreaty,
+  nullify,
+  revokeAttestation,
+  revokeTreaty,
+  setRecognitionPolicy,
+} from './model/recognition.ts';
+import {
+  answered,
+  type Made,
+  type Moment,
+  type Outcome,
+  stored,
+  type Tier,
+} from './model/state.ts';
+import { NETWORK, NODES, OPERATORS, PEERS, STRANGER, signAsOperator } from './requests.ts';
+import type { OperatorStep, Request } from './steps.ts';
+import type { Sent, World } from './world.ts';
+
+type Step<Name extends Request['do']> = Extract<Request, { do: Name }>;
+type OperatorRequestName = Exclude<
+  Extract<Request, OperatorStep>['do'],
+  'readRoster' | 'readPolicies'
+>;
+interface Asked<Name extends OperatorCallName> {
+  readonly name: Name;
+  readonly tier: Tier;
+  readonly given: Taken<Name>;
+  readonly decide: (moment: Moment) => Outcome;
+  readonly learn?: (value: JsonObject, made: Made) => void;
+}
+
+type Asks = {
+  readonly [Name in OperatorRequestName]: (
+    step: Step<Name>,
+    known: Known,
+    world: World,
+  ) => (step: OperatorStep) => Sent;
+};
+
+/** Counted from the newest; the oldest where there are fewer. */
+export function pick<T>(list: readonly T[], index: number): T | undefined {
+  return list[Math.max(0, list.length - 1 - index)];
+}
+
+export const OPERATOR_REQUESTS: Asks = {
+  invite(step, known, world) {
+    const terms = {
+      roles: [`role:${step.hours}`],
+      maxValidityHours: step.hours,
+      tokenExpiryHours: step.hours,
+      recipient: step.bound < 0 ? null : (NODES[step.bound]?.publicKey ?? null),
+    };
+    return ask(world, {
+      name: 'createInvites',
+      tier: 'standard',
+      given: { ...terms, count: null },
+      decide: (moment) => createInvite(moment, terms),
+      learn: ({ token_id }, made) =>
+        known.invites.push({ token: String(token_id), id: made('invite')[0] ?? '', isUsed: false }),
+    });
+  },
+  revoke(step, known, world) {
+    const certId = pick(known.certificates, step.certificate)?.id ?? 'unknown';
+    const reason = step.compromised ? 'key_compromise' : 'unspecified';
+    return ask(world, {
+      name: 'revokeCertificate',
+      tier: 'privileged',
+      given: { certId, reason },
+      decide: (moment) => revokeCertificate(moment, certId, reason),
+    });
+  },
+  revokeKey(step, _known, world) {
+    const { keyId } = OPERATORS[step.target] ?? STRANGER;
+    return ask(world, {
+      name: 'revokeOperatorKey',
+      tier: 'privileged',
+      given: { keyId, reason: 'unspecified' },
+      decide: (moment) => revokeOperatorKey(moment, keyId),
+    });
+  },
+  publishPolicy(step, _known, world) {
+    const policyId = `policy-${step.policy}`;
+    return ask(world, {
+      name: 'publishPolicy',
+      tier: 'privileged',
+      given: { policyId, content: {} },
+      decide: (moment) => publishPolicy(moment, policyId),
+    });
+  },
+  rollBackPolicy(step, _known, world) {
+    const policyId = `policy-${step.policy}`;
+    return ask(world, {
+      name: 'rollBackPolicy',
+      tier: 'privileged',
+      given: { policyId },
+      decide: (moment) => rollBackPolicy(moment, policyId),
+    });
+  },
+  attest(step, known, world) {
+    const issuer = step.issuer === 'own' ? NETWORK : 'elsewhere';
+    const subjectId = `subject-${step.subject}`;
+    return ask(world, {
+      name: 'issueAttestation',
+      tier: 'privileged',
+      given: {
+        subjectId,
+        roles: ['role:member'],
+        validityHours: 24,
+        subjectPublicKey: null,
+        claims: {},
+        issuer,
+      },
+      decide: () => issueAttestation(issuer, subjectId),
+      learn: (_, made) => known.attestations.push(...made('attestation')),
+    });
+  },
+  revokeAttestation(step, known, world) {
+    const attestationId = pick(known.attestations, step.attestation) ?? 'unknown';
+    const reason = `reason ${step.attestation}`;
+    return ask(world, {
+      name: 'revokeAttestation',
+      tier: 'privileged',
+      given: { attestationId, reason },
+      decide: (moment) => revokeAttestation(moment, attestationId, reason),
+    });
+  },
+  treaty(step, known, world) {
+    const peer = PEERS[step.peer] ?? PEERS[0];
+    if (peer === undefined) throw new Error('There are no peers');
+    const scope = readTreatyScope({});
+    if (scope === null) throw new Error('The empty scope is one');
+    return ask(world, {
+      name: 'issueTreaty',
+      tier: 'privileged',
+      given: {
+        subject: peer.name,
+        subjectKeys: [peer.key.publicKey],
+        scope,
+        validityHours: step.hours,
+        metadata: {},
+        issuer: null,
+      },
+      decide: (moment) => issueTreaty(moment, peer.name, peer.key.publicKey, step.hours),
+      learn: (_, made) => known.treaties.push(...made('recognition-treaty')),
+    });
+  },
+  revokeTreaty(step, known, world) {
+    const treatyId = pick(known.treaties, step.treaty) ?? 'unknown';
+    const reason = `reason ${step.reason}`;
+    return ask(world, {
+      name: 'revokeTreaty',
+      tier: 'privileged',
+      given: { treatyId, reason },
+      decide: (moment) => revokeTreaty(moment, treatyId, reason),
+    });
+  },
+  recognize(step, _known, world) {
+    const local = `${NETWORK}-${step.policy}`;
+    const policy = readRecognitionPolicy({ local_sovereign_id: local });
+    if (policy === null) throw new Error('A policy without issuers is one');
+    return ask(world, {
+      name: 'setRecognitionPolicy',
+      tier: 'privileged',
+      given: { policy, policyId: null },
+      decide: () => setRecognitionPolicy(local),
+    });
+  },
+  importFeed(step, _known, world) {
+    const peer = PEERS[step.peer] ?? PEERS[0];
+    const other = PEERS[1 - step.peer] ?? PEERS[0];
+    if (peer === undefined || other === undefined) throw new Error('There are no peers');
+    const ids = step.ids.map((id) => `foreign-${id}`);
+    const record = readRevocationFeed({
+      feed_id: 'feed',
+      issuer_sovereign_id: peer.name,
+      sequence: step.sequence,
+      issued_at: formatInstant(world.now),
+      revoked_attestation_ids: ids,
+      revocation_reasons: {},
+      issued_by: peer.key.publicKey,
+      signatures: [],
+    });
+    if (record === null) throw new Error('The feed is not one');
+    const feed = step.isSigned ? signRecord(record, peer.key, peer.key.publicKey) : record;
+    const { publicKey } = step.keys === 'wrong' ? other.key : peer.key;
+    const givenKey = step.keys === 'treaty' ? null : publicKey;
+    return ask(world, {
+      name: 'importFeed',
+      tier: 'privileged',
+      given: {
+        feed,
+        issuerKeys: givenKey === null ? null : [givenKey],
+        expectedIssuer: null,
+      },
+      decide: (moment) =>
+        importFeed(moment, {
+          issuer: peer.name,
+          sequence: step.sequence,
+          ids,
+          signedBy: step.isSigned ? peer.key.publicKey : null,
+          givenKey,
+        }),
+    });
+  },
+  nullify(step, _known, world) {
+    const proofId = `proof-${step.proof}`;
+    const capability = 'read';
+    const disclosure = {
+      commitmentId: 'c',
+      capability,
+      capabilities: [capability],
+      prover: 'beta',
+    };
+    const proof = proveMembership(disclosure, proofId, world.now);
+    if (proof === null) throw new Error('The proof cannot be made');
+    return ask(world, {
+      name: 'nullifyProof',
+      tier: 'standard',
+      given: proof,
+      decide: (moment) => nullify(moment, proofId),
+    });
+  },
+  license(step, _known, world) {
+    const licensee = `licensee-${step.policy}`;
+    return ask(world, {
+      name: 'createLicensePolicy',
+      tier: 'standard',
+      given: {
+        licensee,
+        sourceIds: [],
+        accessTypes: [],
+        maxVolume: null,
+        prohibitedTags: [],
+        validFrom: formatInstant(world.now),
+        validUntil: formatInstant(world.now + 1),
+      },
+      decide: () =>
+        stored(
+          'data_license_policy_created',
+          () => undefined,
+          () => ({ licensee_sovereign_id: licensee }),
+        ),
+      learn: () => {
+        world.license = licensee;
+      },
+    });
+  },
+};
+
+function ask<Name extends OperatorCallName>(
+  world: World,
+  { name, tier, given, decide, learn }: Asked<Name>,
+): (step: OperatorStep) => Sent {
+  return ({ operator, flaw, isWellFormed }) => {
+    const signed = signAsOperator(
+      OPERATORS[operator] ?? STRANGER,
+      `/admin/${name}`,
+      { given: JSON.stringify(given), isWellFormed },
+      world.stamp(),
+      flaw,
+    );
+    return {
+      label: `${name} by ${signed.proof.holder}`,
+      isSigned: true,
+      judge: (edgeNow) => (authority) =>
+        callAsOperator(authority, name, signed.judge(edgeNow), given, isWellFormed),
+      predict: (moment) =>
+        asOperator(moment, signed.proof, tier, isWellFormed, () => decide(moment)),
+      learn: (value, made) => learn?.(value as JsonObject, made),
+    };
+  };
+}
+
+/** What each query takes: no test has more than a page of policies. */
+const READINGS = { openRoster: null, readPolicyHistory: { after: null, limit: 100 } } as const;
+
+/** A query that only operators may make; its answer is looked at by whoever asked. */
+export function readAsOperator(
+  world: World,
+  name: 'openRoster' | 'readPolicyHistory',
+  { operator, flaw }: OperatorStep,
+  learn: (value: unknown) => void,
+): Sent {
+  const signed = signAsOperator(
+    OPERATORS[operator] ?? STRANGER,
+    `/admin/${name}`,
+    {},
+    world.stamp(),
+    flaw,
+  );
+  return {
+    label: `${name} by ${signed.proof.holder}`,
+    isSigned: false,
+    judge: (edgeNow) => (authority) =>
+      callAsOperator(authority, name, signed.judge(edgeNow), READINGS[name], true),
+    predict: (moment) => asOperator(moment, signed.proof, 'standard', true, () => answered()),
+    learn,
+  };
+}

@@ -1,0 +1,154 @@
+/** Plays one history against the authority and the model, and compares the two after each step. */
+import { verifyAuditChain } from '../../src/authority/engine/audit.ts';
+import { GENESIS_HASH } from '../../src/store/store.ts';
+import { call, DEFAULT_POLICY } from './authority-calls.ts';
+import { type Known, nothingKnown } from './known.ts';
+import { readPolicy } from './model/enrolment.ts';
+import { answered } from './model/state.ts';
+import {
+  agentRemoval,
+  agentRequest,
+  heartbeatRequest,
+  joinRequest,
+  renewRequest,
+} from './node-requests.ts';
+import { OPERATOR_REQUESTS, pick, readAsOperator } from './operator-requests.ts';
+import type { History, OperatorStep, Request, Step } from './steps.ts';
+import { compareAll, compareDocuments, comparePolicies, compareRoster } from './views.ts';
+import { insist } from './violation.ts';
+import { type Defect, type Sent, World } from './world.ts';
+
+/** Each step takes some time, so that what comes later is later. */
+const STEP = 20;
+
+export async function play({ enrolled, steps }: History, defect: Defect = {}): Promise<void> {
+  const world = await World.start(defect);
+  const known = nothingKnown();
+  const sent: Sent[] = [];
+  for (const step of [...enrolment(enrolled), ...steps]) {
+    await perform(step, world, known, sent);
+    world.runtime.advance(STEP);
+    await compareDocuments(world);
+  }
+  await world.settle();
+  await compareAll(world);
+  await world.restart();
+  await compareAll(world);
+  const verdict = verifyAuditChain(world.disk.audit, GENESIS_HASH);
+  insist(verdict.valid, () => `The audit chain is broken: ${JSON.stringify(verdict)}`);
+}
+
+function enrolment(nodes: number): readonly Step[] {
+  const by = { operator: 0, flaw: 'none', isWellFormed: true, isHeld: false } as const;
+  return Array.from({ length: nodes }, (_, node): readonly Step[] => [
+    { do: 'invite', hours: 24, bound: -1, ...by },
+    { do: 'join', node, invite: 0, hours: 24, flaw: 'none', late: 0, isHeld: false },
+  ]).flat();
+}
+
+async function perform(step: Step, world: World, known: Known, sent: Sent[]): Promise<void> {
+  switch (step.do) {
+    case 'wait':
+      return world.runtime.advance(step.ms);
+    case 'setClock':
+      return world.runtime.setWallClock(step.ms);
+    case 'settle':
+      return world.settle();
+    case 'persist':
+      return world.persist(step.count);
+    case 'flushLiveness':
+      return world.flushLiveness();
+    case 'sweep':
+      return world.sweep();
+    case 'renewLists':
+      return world.renewLists();
+    case 'crash':
+      await world.crash(step.persisted, step.again);
+      return compareAll(world);
+    case 'failFlush':
+      await world.failFlush();
+      return compareAll(world);
+    case 'restart':
+      await world.restart();
+      return compareAll(world);
+    default:
+      return performRequest(step, world, known, sent);
+  }
+}
+
+async function performRequest(
+  step: Request & { readonly isHeld: boolean },
+  world: World,
+  known: Known,
+  sent: Sent[],
+): Promise<void> {
+  if (step.do === 'readRoster' || step.do === 'readPolicies') return readNow(step, world);
+  const request = step.do === 'replay' ? earlier(step, sent) : requestOf(step, world, known);
+  if (request === undefined) return;
+  if (step.do !== 'replay' && request.isSigned) sent.push(request);
+  await world.send(request, 'late' in step ? step.late : 0);
+  if (!step.isHeld) await world.settle();
+}
+
+function earlier({ request }: Extract<Request, { do: 'replay' }>, sent: readonly Sent[]) {
+  return pick(sent, request);
+}
+
+/** What operators read is compared with what was answered for before. */
+async function readNow(step: Reading, world: World): Promise<void> {
+  await world.settle();
+  const name = step.do === 'readRoster' ? 'openRoster' : 'readPolicyHistory';
+  const readings: unknown[] = [];
+  await world.send(
+    readAsOperator(world, name, step, (reading) => readings.push(reading)),
+    0,
+  );
+  await world.settle();
+  for (const reading of readings) {
+    if (step.do === 'readRoster') await compareRoster(world, reading);
+    else comparePolicies(world, reading);
+  }
+}
+
+type Reading = Extract<Request, { do: 'readRoster' | 'readPolicies' }>;
+
+function requestOf(
+  step: Exclude<Request, Reading | { do: 'replay' }>,
+  world: World,
+  known: Known,
+): Sent {
+  switch (step.do) {
+    case 'join':
+      return joinRequest(step, known, world);
+    case 'heartbeat':
+      return heartbeatRequest(step, known, world);
+    case 'renew':
+      return renewRequest(step, known, world);
+    case 'registerAgent':
+      return agentRequest(step, known, world);
+    case 'removeAgent':
+      return agentRemoval(step, known, world);
+    case 'readPolicy':
+      return {
+        label: 'the first reading of the policy',
+        isSigned: false,
+        judge: () => (authority) => call(authority, 'ensurePolicy', null),
+        predict: (moment) => [readPolicy(moment, DEFAULT_POLICY)],
+      };
+    case 'readCrl':
+      return {
+        label: 'a reading of the revocation list',
+        isSigned: false,
+        judge: () => (authority) => call(authority, 'refreshCrl', null),
+        predict: () => [answered()],
+      };
+    default: {
+      const make = OPERATOR_REQUESTS[step.do] as (
+        step: Request,
+        known: Known,
+        world: World,
+      ) => (step: OperatorStep) => Sent;
+      return make(step, known, world)(step);
+    }
+  }
+}

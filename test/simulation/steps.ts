@@ -1,0 +1,285 @@
+/** The steps a history is made of, and how fast-check draws them. */
+import fc from 'fast-check';
+import type { Flaw } from './requests.ts';
+
+/**
+ * Numbers pick one of what is there at the time, counted from the newest, so that a history keeps its
+ * meaning when earlier steps are left out.
+ */
+export interface OperatorStep {
+  readonly operator: number;
+  readonly flaw: Flaw;
+  readonly isWellFormed: boolean;
+}
+
+export interface NodeStep {
+  readonly node: number;
+  readonly flaw: Flaw;
+  /** Milliseconds that the request waits between the edge and the authority. */
+  readonly late: number;
+}
+
+export type Request =
+  | ({ readonly do: 'invite'; readonly hours: number; readonly bound: number } & OperatorStep)
+  | ({ readonly do: 'join'; readonly invite: number; readonly hours: number } & NodeStep)
+  | ({ readonly do: 'heartbeat'; readonly certificate: number } & NodeStep)
+  | ({
+      readonly do: 'renew';
+      readonly certificate: number;
+      readonly hours: number;
+      readonly roles: 'none' | 'same' | 'other';
+    } & NodeStep)
+  | ({
+      readonly do: 'revoke';
+      readonly certificate: number;
+      readonly compromised: boolean;
+    } & OperatorStep)
+  | ({ readonly do: 'revokeKey'; readonly target: number } & OperatorStep)
+  | ({ readonly do: 'publishPolicy'; readonly policy: number } & OperatorStep)
+  | ({ readonly do: 'rollBackPolicy'; readonly policy: number } & OperatorStep)
+  | { readonly do: 'readPolicy' }
+  | { readonly do: 'readCrl' }
+  | {
+      readonly do: 'registerAgent';
+      readonly node: number;
+      readonly isForged: boolean;
+      readonly signedAgo: number;
+      readonly seconds: number;
+      readonly capability: number;
+    }
+  | {
+      readonly do: 'removeAgent';
+      readonly node: number;
+      readonly form: 'envelope' | 'proof';
+      readonly isForged: boolean;
+    }
+  | ({
+      readonly do: 'attest';
+      readonly issuer: 'own' | 'foreign';
+      readonly subject: number;
+    } & OperatorStep)
+  | ({ readonly do: 'revokeAttestation'; readonly attestation: number } & OperatorStep)
+  | ({ readonly do: 'treaty'; readonly peer: number; readonly hours: number } & OperatorStep)
+  | ({
+      readonly do: 'revokeTreaty';
+      readonly treaty: number;
+      readonly reason: number;
+    } & OperatorStep)
+  | ({ readonly do: 'recognize'; readonly policy: number } & OperatorStep)
+  | ({
+      readonly do: 'importFeed';
+      readonly peer: number;
+      readonly sequence: number;
+      readonly ids: readonly number[];
+      readonly keys: 'given' | 'treaty' | 'wrong';
+      readonly isSigned: boolean;
+    } & OperatorStep)
+  | ({ readonly do: 'nullify'; readonly proof: number } & OperatorStep)
+  | ({ readonly do: 'license'; readonly policy: number } & OperatorStep)
+  | ({ readonly do: 'readRoster' } & OperatorStep)
+  | ({ readonly do: 'readPolicies' } & OperatorStep)
+  /** The very bytes of an earlier request. */
+  | { readonly do: 'replay'; readonly request: number; readonly late: number };
+
+export type Event =
+  | { readonly do: 'wait'; readonly ms: number }
+  /** Somebody sets the wall clock. */
+  | { readonly do: 'setClock'; readonly ms: number }
+  /** Everything in flight reaches the disk and is answered. */
+  | { readonly do: 'settle' }
+  /** Some of what is in flight reaches the disk; nothing is answered yet. */
+  | { readonly do: 'persist'; readonly count: number }
+  | { readonly do: 'flushLiveness' }
+  | { readonly do: 'renewLists' }
+  | { readonly do: 'sweep' }
+  | { readonly do: 'crash'; readonly persisted: number; readonly again: boolean }
+  | { readonly do: 'failFlush' }
+  | { readonly do: 'restart' };
+
+export type Step =
+  /** Requests are answered before the next step, unless they are held: then they overlap with it. */
+  (Request & { readonly isHeld: boolean }) | Event;
+
+/** Waits and clock steps that cross the borders which matter: tolerance, windows, validities, half days. */
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+
+const small = fc.nat({ max: 7 });
+
+const flaw = fc.oneof(
+  { weight: 14, arbitrary: fc.constant<Flaw>('none') },
+  { weight: 3, arbitrary: fc.constantFrom<Flaw>('ahead', 'old') },
+  { weight: 2, arbitrary: fc.constantFrom<Flaw>('forged', 'stale', 'from_the_future') },
+);
+
+const byOperator = {
+  // 0 and 1 are privileged, 2 is not, 3 is a stranger.
+  operator: fc.oneof(
+    { weight: 8, arbitrary: fc.constantFrom(0, 1) },
+    { weight: 1, arbitrary: fc.constantFrom(2, 3) },
+  ),
+  flaw,
+  isWellFormed: fc.oneof(
+    { weight: 15, arbitrary: fc.constant(true) },
+    { weight: 1, arbitrary: fc.constant(false) },
+  ),
+};
+
+const late = fc.oneof(
+  { weight: 12, arbitrary: fc.constant(0) },
+  { weight: 1, arbitrary: fc.constantFrom(30 * SECOND, 6 * MINUTE, 12 * MINUTE) },
+);
+
+const byNode = { node: fc.nat({ max: 2 }), flaw, late };
+
+type Draw<T> = { readonly weight: number; readonly arbitrary: fc.Arbitrary<T> };
+
+function request<Name extends Request['do']>(
+  name: Name,
+  weight: number,
+  members: {
+    [Member in Exclude<keyof Extract<Request, { do: Name }>, 'do'>]: fc.Arbitrary<
+      Extract<Request, { do: Name }>[Member]
+    >;
+  },
+): Draw<Step> {
+  const isHeld = fc.oneof(
+    { weight: 3, arbitrary: fc.constant(false) },
+    { weight: 1, arbitrary: fc.constant(true) },
+  );
+  const drawn = fc.record({ do: fc.constant(name), ...members, isHeld });
+  return { weight, arbitrary: drawn as unknown as fc.Arbitrary<Step> };
+}
+
+function event(weight: number, arbitrary: fc.Arbitrary<Event>): Draw<Step> {
+  return { weight, arbitrary };
+}
+
+const requests: readonly Draw<Step>[] = [
+  request('invite', 5, {
+    ...byOperator,
+    hours: fc.constantFrom(1, 3, 24),
+    bound: fc.constantFrom(-1, -1, 0, 1),
+  }),
+  request('join', 8, { ...byNode, invite: small, hours: fc.constantFrom(1, 2, 100) }),
+  request('heartbeat', 8, { ...byNode, certificate: small }),
+  request('renew', 6, {
+    ...byNode,
+    certificate: small,
+    hours: fc.constantFrom(1, 2, 100),
+    roles: fc.constantFrom('none', 'same', 'same', 'other'),
+  }),
+  request('revoke', 5, { ...byOperator, certificate: small, compromised: fc.boolean() }),
+  request('revokeKey', 1, { ...byOperator, target: fc.nat({ max: 3 }) }),
+  request('publishPolicy', 2, { ...byOperator, policy: fc.nat({ max: 2 }) }),
+  request('rollBackPolicy', 2, { ...byOperator, policy: fc.nat({ max: 2 }) }),
+  request('readPolicy', 1, {}),
+  request('readCrl', 2, {}),
+  request('registerAgent', 4, {
+    node: fc.nat({ max: 2 }),
+    isForged: fc.oneof({ weight: 9, arbitrary: fc.constant(false) }, fc.constant(true)),
+    signedAgo: fc.constantFrom(0, 0, MINUTE, 10 * MINUTE),
+    seconds: fc.constantFrom(600, 7200),
+    capability: fc.nat({ max: 1 }),
+  }),
+  request('removeAgent', 2, {
+    node: fc.nat({ max: 2 }),
+    form: fc.constantFrom('envelope', 'proof'),
+    isForged: fc.oneof({ weight: 9, arbitrary: fc.constant(false) }, fc.constant(true)),
+  }),
+  request('attest', 3, {
+    ...byOperator,
+    issuer: fc.constantFrom('own', 'own', 'foreign'),
+    subject: small,
+  }),
+  request('revokeAttestation', 3, { ...byOperator, attestation: small }),
+  request('treaty', 2, { ...byOperator, peer: fc.nat({ max: 1 }), hours: fc.constantFrom(1, 48) }),
+  request('revokeTreaty', 2, { ...byOperator, treaty: small, reason: fc.nat({ max: 1 }) }),
+  request('recognize', 1, { ...byOperator, policy: fc.nat({ max: 1 }) }),
+  request('importFeed', 4, {
+    ...byOperator,
+    peer: fc.nat({ max: 1 }),
+    sequence: fc.nat({ max: 5 }),
+    ids: fc.array(small, { maxLength: 3 }),
+    keys: fc.constantFrom('given', 'given', 'treaty', 'treaty', 'wrong'),
+    isSigned: fc.oneof({ weight: 9, arbitrary: fc.constant(true) }, fc.constant(false)),
+  }),
+  request('nullify', 2, { ...byOperator, proof: fc.nat({ max: 2 }) }),
+  request('license', 1, { ...byOperator, policy: fc.nat({ max: 2 }) }),
+  request('readRoster', 1, byOperator),
+  request('readPolicies', 1, byOperator),
+  request('replay', 9, { request: fc.oneof(fc.nat({ max: 4 }), fc.nat({ max: 40 })), late }),
+];
+
+const events: readonly Draw<Step>[] = [
+  event(
+    8,
+    fc.record({
+      do: fc.constant('wait' as const),
+      ms: fc.constantFrom(
+        SECOND,
+        30 * SECOND,
+        4 * MINUTE,
+        6 * MINUTE,
+        12 * MINUTE,
+        16 * MINUTE,
+        2 * HOUR,
+        13 * HOUR,
+        25 * HOUR,
+      ),
+    }),
+  ),
+  event(3, fc.constant({ do: 'settle' as const })),
+  event(2, fc.record({ do: fc.constant('persist' as const), count: fc.nat({ max: 3 }) })),
+  event(3, fc.constant({ do: 'flushLiveness' as const })),
+  event(1, fc.constant({ do: 'renewLists' as const })),
+  event(2, fc.constant({ do: 'sweep' as const })),
+  event(
+    3,
+    fc.record({
+      do: fc.constant('crash' as const),
+      persisted: fc.nat({ max: 3 }),
+      again: fc.boolean(),
+    }),
+  ),
+  event(1, fc.constant({ do: 'failFlush' as const })),
+  event(2, fc.constant({ do: 'restart' as const })),
+];
+
+const clockSteps: readonly Draw<Step>[] = [
+  event(
+    3,
+    fc.record({
+      do: fc.constant('setClock' as const),
+      ms: fc.constantFrom(-MINUTE, MINUTE, -4 * MINUTE),
+    }),
+  ),
+];
+
+/** Clocks of nodes and of the authority that are right, or wrong within the tolerance and set at times. */
+export type Clocks = 'right' | 'wrong';
+
+function onTime(step: Step): Step {
+  return 'node' in step && 'flaw' in step && step.flaw === 'ahead'
+    ? { ...step, flaw: 'none' }
+    : step;
+}
+
+export interface History {
+  /** How many nodes are enrolled before the first step. */
+  readonly enrolled: number;
+  readonly steps: readonly Step[];
+}
+
+/** Shrinking leaves out steps; a step itself stays as it was drawn. */
+export function history(maxSteps: number, clocks: Clocks): fc.Arbitrary<History> {
+  const drawn = [...requests, ...events, ...(clocks === 'wrong' ? clockSteps : [])];
+  const step = fc
+    .noShrink(fc.oneof(...drawn))
+    .map((one) => (clocks === 'wrong' ? one : onTime(one)));
+  return fc.record({
+    enrolled: fc.constantFrom(0, 3, 3, 2),
+    steps: fc.array(step, { minLength: 1, maxLength: maxSteps, size: 'max' }),
+  });
+}

@@ -1,0 +1,458 @@
+/**
+ * The real authority on a disk that can fail, beside the model of what it should do. Requests overlap, are
+ * lost and are repeated; after each step the two are compared.
+ */
+import { isDeepStrictEqual } from 'node:util';
+import { createDocumentPublisher } from '../../src/contract/publications.ts';
+import type { Store, Unit } from '../../src/store/store.ts';
+import {
+  type CallName,
+  type CallOf,
+  call,
+  type OpenAuthority,
+  open,
+  type Reply,
+} from './authority-calls.ts';
+import { backgroundChange } from './background.ts';
+import { emptyDisk, type InFlight, type MemoryStore, openMemoryStore } from './memory-store.ts';
+import { type Proof, TOLERANCE } from './model/access.ts';
+import { Contacts, type Snapshot } from './model/contacts.ts';
+import {
+  type Agent,
+  type Change,
+  copyOf,
+  emptyState,
+  type Made,
+  type Moment,
+  type Outcome,
+  type State,
+} from './model/state.ts';
+import { PublishedDocuments } from './published-documents.ts';
+import { OPERATORS, type Stamp } from './requests.ts';
+import { type SimulatedRuntime, simulatedRuntime } from './runtime.ts';
+import { insist, Violation } from './violation.ts';
+
+/** A request that can be sent again, byte for byte. */
+export interface Sent {
+  readonly label: string;
+  /** Whether it is worth sending again: it is signed. */
+  readonly isSigned: boolean;
+  /** Of a node. */
+  readonly proof?: Proof;
+  /** What the edge makes of it: null when it goes no further. */
+  judge(edgeNow: number): ((authority: OpenAuthority) => Reply | Promise<Reply>) | null;
+  /** All the ways that the request may end. */
+  predict(moment: Moment): readonly Outcome[];
+  /** What the client, or a reader, knows from a successful answer. */
+  learn?(value: unknown, made: Made, decidedAt: number): void;
+}
+
+interface Pending {
+  readonly sent: Sent;
+  readonly decidedAt: number;
+  readonly outcomes: readonly Outcome[];
+  readonly made: Made;
+  reply: Reply | null;
+}
+
+/** A change that is decided and waits for the disk. */
+interface Waiting {
+  readonly write: InFlight;
+  readonly change: Change;
+  readonly made: Made;
+  readonly by: Pending | null;
+}
+
+/** A defect that is planted on purpose, around the authority. */
+export interface Defect {
+  readonly store?: (store: MemoryStore) => Store;
+  readonly authority?: (authority: OpenAuthority) => OpenAuthority;
+}
+
+/** A flush of liveness that is under way. */
+interface Flush {
+  readonly began: Snapshot;
+  /** Null until it has written. */
+  wrote: Snapshot | null;
+  isDone: boolean;
+}
+
+const MAX_TICKS = 1000;
+
+export class World {
+  readonly runtime: SimulatedRuntime = simulatedRuntime();
+  readonly disk = emptyDisk();
+  readonly contacts = new Contacts();
+  readonly documents = new PublishedDocuments();
+  /** All that was decided, and all that was answered for. */
+  decided: State = emptyState(OPERATORS.map(({ keyId, tier }) => [keyId, tier]));
+  shown: State = copyOf(this.decided);
+  /** The data-license policy in force; it lives in memory only. */
+  license: string | null = null;
+  /** Registrations that were seen to be expired: they do not come back when the clock is set back. */
+  readonly lapsedAgents = new Set<Agent>();
+  /** `scope nonce` of accepted requests that are not durable, such as heartbeats. */
+  readonly #accepted = new Set<string>();
+  /** Nonces of all that nodes have sent. */
+  readonly #tried = new Set<string>();
+  /** Per node key, the newest instant that a request was signed at. */
+  readonly #newestSigned = new Map<string, number>();
+  readonly #forgottenUntil = new Map<string, number>();
+  /** How long heartbeats that a crash made unknown can be sent again. */
+  #lost: { readonly until: number; readonly untilElapsed: number } | null = null;
+  /** Node requests that were signed up to this instant may be refused, although nobody sent them before. */
+  #signedBeforeStart = 0;
+  /** The latest time that the service has gone by. */
+  #latest = 0;
+  readonly #defect: Defect;
+  #store!: MemoryStore;
+  #authority!: OpenAuthority;
+  #pending: Pending[] = [];
+  #waiting: Waiting[] = [];
+  #attributed = new WeakSet<InFlight>();
+  #flush: Flush | null = null;
+  #failure: unknown = null;
+  #stamps = 0;
+
+  private constructor(defect: Defect) {
+    this.#defect = defect;
+  }
+
+  static async start(defect: Defect = {}): Promise<World> {
+    const world = new World(defect);
+    await world.#open();
+    return world;
+  }
+
+  get now(): number {
+    return this.runtime.now();
+  }
+
+  stamp(): Stamp {
+    this.#stamps += 1;
+    return { now: this.now, nonce: `nonce-${this.#stamps}` };
+  }
+
+  /** Sends a request, and leaves it in flight where it has to be stored. */
+  async send(sent: Sent, late: number): Promise<void> {
+    const edgeNow = this.now;
+    this.#latest = Math.max(this.#latest, edgeNow);
+    const perform = sent.judge(edgeNow);
+    if (perform === null) return;
+    this.runtime.advance(late);
+    const before = this.#store.inFlight.length;
+    const possible = sent.predict(this.#moment(edgeNow));
+    if (sent.proof !== undefined) this.#noteTried(sent.proof);
+    const reply = perform(this.#authority);
+    const written = this.#store.inFlight.slice(before).filter(({ unit }) => unit !== null);
+    insist(written.length <= 1, () => `${sent.label} was stored in ${written.length} units`);
+    const write = written[0] ?? null;
+    const made: Made = (kind) => newIds(write?.unit ?? null, kind);
+    const outcomes = possible.filter((one) => isConsistent(one, write, reply));
+    insist(
+      outcomes.length > 0,
+      () =>
+        `${sent.label} ended otherwise than ${possible.map(titleOf).join(' or ')}: ${storedTitle(write, reply)}`,
+    );
+    const pending: Pending = { sent, outcomes, made, decidedAt: this.now, reply: null };
+    if (write !== null) this.#attribute(write, outcomes[0]?.change ?? null, made, pending);
+    this.#pending.push(pending);
+    if (reply instanceof Promise) {
+      reply.then(
+        (value) => {
+          pending.reply = value;
+        },
+        () => undefined,
+      );
+    } else {
+      pending.reply = reply;
+    }
+    await this.#turn();
+  }
+
+  /** Everything in flight reaches the disk and is answered. */
+  async settle(): Promise<void> {
+    for (let ticks = 0; ticks < MAX_TICKS; ticks += 1) {
+      this.#store.persist();
+      this.#store.answer();
+      await this.#turn();
+      if (this.#store.inFlight.length === 0) break;
+    }
+    insist(this.#pending.length === 0, () => `${this.#pending[0]?.sent.label} is never answered`);
+  }
+
+  persist(count: number): void {
+    this.#store.persist(count);
+  }
+
+  /** Begins a flush of liveness, which is in flight until everything settles. */
+  async flushLiveness(): Promise<void> {
+    if (this.#flush !== null) return;
+    const flush: Flush = { began: this.contacts.snapshot(), wrote: null, isDone: false };
+    this.#flush = flush;
+    void this.#authority.flush().then(
+      () => {
+        flush.isDone = true;
+      },
+      () => undefined,
+    );
+    await this.#turn();
+  }
+
+  /** What has ended for long is removed; that is in flight until everything settles. */
+  async sweep(): Promise<void> {
+    this.#authority.sweep().catch(() => undefined);
+    await this.#turn();
+  }
+
+  /** Lists are published again in time; that is in flight until everything settles. */
+  async renewLists(): Promise<void> {
+    this.#authority.renewLists().catch(() => undefined);
+    await this.#turn();
+  }
+
+  /** The process dies; some of what was in flight may have reached the disk. */
+  async crash(persisted: number, again: boolean): Promise<void> {
+    this.#die(persisted);
+    if (again) {
+      this.#begin();
+      await tick();
+      await tick();
+      this.#attributeAll();
+      this.#die(persisted);
+    }
+    await this.#open();
+  }
+
+  /** A flush fails: nothing of it is answered, and the process has to end. */
+  async failFlush(): Promise<void> {
+    const isLost = this.#store.inFlight.some(({ isDurable }) => !isDurable);
+    this.#store.fail(new Error('The disk is full'));
+    await tick();
+    const answered = this.#pending.find(({ reply }) => reply?.ok === true);
+    insist(answered === undefined, () => `${answered?.sent.label} was answered, and is not stored`);
+    insist(!isLost || this.#failure !== null, () => 'The authority goes on after a failed flush');
+    await this.crash(0, false);
+  }
+
+  async restart(): Promise<void> {
+    await this.settle();
+    const snapshot = this.contacts.snapshot();
+    await this.#pump(this.#authority.close());
+    const { until = -1, untilElapsed = -1 } = this.#lost ?? {};
+    if (this.now > until && this.runtime.elapsed() > untilElapsed) this.#lost = null;
+    this.contacts.save(snapshot, snapshot);
+    this.#forgetMemory();
+    await this.#open();
+  }
+
+  /** Asks what has no effect. */
+  async ask<Name extends CallName>(name: Name, given: CallOf<Name>): Promise<Reply> {
+    const reply = call(this.#authority, name, given);
+    return reply instanceof Promise ? this.#pump(reply) : reply;
+  }
+
+  noteAccepted(scope: string, nonce: string): void {
+    this.#accepted.add(`${scope} ${nonce}`);
+  }
+
+  #noteTried({ holder, nonce, signedAt }: Proof): void {
+    this.#tried.add(nonce);
+    this.#newestSigned.set(holder, Math.max(this.#newestSigned.get(holder) ?? 0, signedAt));
+  }
+
+  #moment(edgeNow: number): Moment {
+    return {
+      state: this.decided,
+      shown: this.shown,
+      edgeNow,
+      now: this.now,
+      forgottenUntil: (nodeKey) =>
+        Math.max(this.#signedBeforeStart, this.#forgottenUntil.get(nodeKey) ?? 0),
+      wasTried: (nonce) => this.#tried.has(nonce),
+      wasAccepted: (scope, nonce) => this.#accepted.has(`${scope} ${nonce}`),
+    };
+  }
+
+  #begin(): Promise<OpenAuthority> {
+    const memory = openMemoryStore(this.disk, 'by_hand');
+    this.#store = memory;
+    this.#failure = null;
+    this.runtime.restart(() => this.#clockSet());
+    const documents = createDocumentPublisher();
+    documents.follow((publication) => this.documents.take(publication));
+    const opening = open({
+      store: this.#defect.store?.(memory) ?? memory,
+      runtime: this.runtime,
+      publisher: documents,
+      fatal: (_where, cause) => {
+        this.#failure = cause;
+      },
+    });
+    opening.catch(() => undefined);
+    return opening;
+  }
+
+  async #open(): Promise<void> {
+    const opened = await this.#pump(this.#begin());
+    this.#authority = this.#defect.authority?.(opened) ?? opened;
+    await this.#turn();
+    this.contacts.restart(this.shown);
+    if (this.#lost === null) return;
+    // As long as what the crash lost could be sent again, the next start takes care, too.
+    this.#signedBeforeStart = this.now;
+    const { now, runtime } = this;
+    this.#lost = { until: now + TOLERANCE, untilElapsed: runtime.elapsed() + TOLERANCE };
+  }
+
+  /** The service follows a clock that was set: what was noted under the other time need not count. */
+  #clockSet(): void {
+    this.#authority.clockSet();
+    this.#signedBeforeStart = Math.max(this.#latest, this.now) + TOLERANCE;
+  }
+
+  #die(persisted: number): void {
+    this.#store.persist(persisted);
+    for (const { write, change, made } of this.#waiting) {
+      if (write.isDurable) change(this.shown, made);
+    }
+    const saved = this.#store.inFlight.find(({ what }) => what === 'liveness')?.isDurable;
+    if (saved === true) this.#saveContacts();
+    this.#store.crash();
+    this.#lost = { until: Infinity, untilElapsed: Infinity };
+    this.#forgetMemory();
+  }
+
+  #forgetMemory(): void {
+    this.decided = copyOf(this.shown);
+    this.license = null;
+    this.documents.forgetCurrent();
+    this.lapsedAgents.clear();
+    for (const [key, at] of this.#newestSigned) this.#forgottenUntil.set(key, at);
+    this.#pending = [];
+    this.#waiting = [];
+    this.#flush = null;
+  }
+
+  /** Lets everything that can go on do so, and takes what was answered. */
+  async #turn(): Promise<void> {
+    await tick();
+    this.#attributeAll();
+    this.#takeAnswers();
+    if (this.#failure !== null) throw new Violation(`The authority gave up: ${this.#failure}`);
+  }
+
+  /** Waits for work of the authority itself, on a disk that works. */
+  async #pump<T>(work: Promise<T>): Promise<T> {
+    let isDone = false;
+    const done = () => {
+      isDone = true;
+    };
+    work.then(done, done);
+    for (let ticks = 0; ticks < MAX_TICKS; ticks += 1) {
+      await this.#turn();
+      if (isDone) return work;
+      this.#store.persist();
+      this.#store.answer();
+    }
+    throw new Violation('Work of the authority does not end');
+  }
+
+  #attribute(write: InFlight, change: Change | null, made: Made, by: Pending | null): void {
+    this.#attributed.add(write);
+    const { unit } = write;
+    if (unit === null) return;
+    const applied = change ?? backgroundChange(unit, this.decided, this.now);
+    applied(this.decided, made);
+    this.#waiting.push({ write, change: applied, made, by });
+  }
+
+  #attributeAll(): void {
+    for (const write of this.#store.inFlight) {
+      if (this.#attributed.has(write)) continue;
+      const { unit } = write;
+      this.#attribute(write, null, (kind) => newIds(unit, kind), null);
+    }
+  }
+
+  /** What was answered is from now on what every reader sees, also after a crash. */
+  #takeAnswers(): void {
+    const inFlight = new Set(this.#store.inFlight);
+    const last = this.#waiting.findLastIndex(
+      ({ write, by }) => !inFlight.has(write) || (by !== null && by.reply !== null),
+    );
+    for (const { change, made } of this.#waiting.splice(0, last + 1)) change(this.shown, made);
+    const answered = this.#pending.filter(({ reply }) => reply !== null);
+    this.#pending = this.#pending.filter(({ reply }) => reply === null);
+    for (const pending of answered) this.#check(pending);
+    if (
+      this.#flush?.wrote === null &&
+      this.#store.inFlight.some(({ what }) => what === 'liveness')
+    ) {
+      this.#flush.wrote = this.contacts.snapshot();
+    }
+    if (this.#flush?.isDone) this.#saveContacts();
+  }
+
+  #saveContacts(): void {
+    if (this.#flush === null) return;
+    const { began, wrote } = this.#flush;
+    if (wrote !== null) this.contacts.save(began, wrote);
+    this.#flush = null;
+  }
+
+  #check({ sent, outcomes, reply, made, decidedAt }: Pending): void {
+    if (reply === null) return;
+    const fitting = outcomes.find((outcome) => fits(outcome, reply, made));
+    insist(
+      fitting !== undefined,
+      () =>
+        `${sent.label}: ${JSON.stringify(reply)} instead of ${outcomes.map(titleOf).join(' or ')}`,
+    );
+    if (reply.ok) sent.learn?.(reply.value, made, decidedAt);
+  }
+}
+
+function fits({ refusal, answer }: Outcome, reply: Reply, made: Made): boolean {
+  if (!reply.ok) return reply.refusal === refusal;
+  if (refusal !== null) return false;
+  const value = reply.value as { readonly [member: string]: unknown };
+  return Object.entries(answer(made)).every(([name, wanted]) =>
+    isDeepStrictEqual(value[name], wanted),
+  );
+}
+
+/** Whether what was stored, or answered at once, can be this outcome. */
+function isConsistent(
+  { refusal, change }: Outcome,
+  write: InFlight | null,
+  reply: Reply | Promise<Reply>,
+): boolean {
+  const unit = write?.unit ?? null;
+  const leaves = unit !== null && unit.subjects.length + unit.nonces.length > 0;
+  if (change !== null) return leaves;
+  if (!(reply instanceof Promise)) return reply.ok === (refusal === null);
+  return refusal === null || !leaves;
+}
+
+function newIds(unit: Unit | null, kind: string): readonly string[] {
+  if (unit === null) return [];
+  return unit.subjects
+    .filter((subject) => subject.kind === kind && subject.version === 1)
+    .map(({ id }) => id);
+}
+
+function titleOf({ refusal, change }: Outcome): string {
+  return `${refusal ?? 'success'}${change === null ? '' : ', stored'}`;
+}
+
+function storedTitle(write: InFlight | null, reply: Reply | Promise<Reply>): string {
+  const unit = write?.unit ?? null;
+  const names = unit?.subjects.map(({ kind, snapshot }) => `${kind} ${snapshot.value}`) ?? [];
+  const answer = reply instanceof Promise ? 'later' : JSON.stringify(reply);
+  return `stored [${names.join(', ')}], ${unit?.nonces.length ?? 0} nonces; answered ${answer}`;
+}
+
+function tick(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
