@@ -68,7 +68,12 @@ export function heartbeatSigner(nodes: readonly FleetNode[]): (count: number) =>
   };
 }
 
-function heartbeatRequest({ key, certId }: FleetNode, signedAt: number): Buffer {
+export function renewalRequest({ key, certId }: FleetNode): Buffer {
+  const body = { node_public_key: key.publicKey, cert_id: certId };
+  return httpRequest('POST', '/renew', {}, jsonText(signNodeBody(body, key, newStamp())));
+}
+
+export function heartbeatRequest({ key, certId }: FleetNode, signedAt: number): Buffer {
   const body = { node_public_key: key.publicKey, cert_id: certId, status: 'healthy' };
   const signed = signNodeBody(body, key, newStamp(signedAt));
   return httpRequest('POST', '/heartbeat', {}, jsonText(signed));

@@ -18,8 +18,10 @@ import { type Report, textOf } from './report.ts';
 import { benchRosters } from './rosters.ts';
 import { benchScale } from './scale.ts';
 import { dataFileSystem } from './servers.ts';
+import { benchSoak } from './soak.ts';
 import { benchVerifications } from './verifications.ts';
 import { benchViewers } from './viewers.ts';
+import { benchYears } from './years.ts';
 
 const BENCHMARKS = [
   'heartbeats',
@@ -32,6 +34,8 @@ const BENCHMARKS = [
   'rosters',
   'overload',
   'viewers',
+  'soak',
+  'years',
 ] as const;
 type Benchmark = (typeof BENCHMARKS)[number];
 
@@ -60,6 +64,8 @@ const RUN: {
   crl: benchCrl,
   scale: benchScale,
   rosters: benchRosters,
+  soak: benchSoak,
+  years: benchYears,
 };
 
 const program = new Command('bench')
@@ -77,7 +83,7 @@ const program = new Command('bench')
   )
   .option(
     '--nodes <count>',
-    'heartbeats: nodes of the fleet (1000); scale, rosters: nodes of the network (1000000)',
+    'heartbeats, years: nodes of the fleet (1000); scale, rosters: nodes of the network (1000000)',
     wholeNumber(10_000_000),
   )
   .option(
