@@ -3,6 +3,7 @@
  * that a successor was issued; the certificate stays usable until it expires or is superseded.
  */
 import { assign, emit, setup } from 'xstate';
+import { MAX_LIVE_CERTIFICATES } from './certificate-limit.ts';
 import type { Refused } from './refused.ts';
 
 /** What renewals and revocation leave on a certificate. Instants are milliseconds since the epoch. */
@@ -41,6 +42,8 @@ export interface Certificate extends CertificateFate {
 interface NodeRequest {
   readonly at: number;
   readonly nodePublicKey: string;
+  /** A certificate of the key was revoked for key compromise: that ended all of them. */
+  readonly keyCompromised: boolean;
   /** `valid`, or why the proof of possession fails. */
   readonly proof: string;
 }
@@ -53,6 +56,8 @@ export type CertificateEvent =
       /** Roles claimed by the node; null when it claims none. */
       readonly roles: readonly string[] | 'malformed' | null;
       readonly supersededFrom: number | null;
+      /** Certificates of the key that live, this one included. */
+      readonly liveCertificates: number;
     } & NodeRequest)
   | {
       readonly type: 'revoke';
@@ -71,7 +76,8 @@ export type CertificateRefusal =
   | 'certificate_expired'
   | 'certificate_superseded'
   | 'malformed_roles'
-  | 'renewal_role_change_forbidden';
+  | 'renewal_role_change_forbidden'
+  | 'too_many_live_certificates';
 
 const none: Certificate = {
   nodePublicKey: '',
@@ -102,6 +108,7 @@ const machine = setup({
   guards: {
     keyDiffers: ({ context, event }) =>
       isNodeRequest(event) && event.nodePublicKey !== context.nodePublicKey,
+    keyCompromised: ({ event }) => isNodeRequest(event) && event.keyCompromised,
     proofFails: ({ event }) => isNodeRequest(event) && event.proof !== 'valid',
     notYetValid: ({ context, event }) => isNodeRequest(event) && context.issuedAt > event.at,
     expired: ({ context, event }) => isNodeRequest(event) && context.expiresAt <= event.at,
@@ -113,6 +120,8 @@ const machine = setup({
       event.roles !== null &&
       event.roles !== 'malformed' &&
       !sameMultiset(event.roles, context.roles),
+    tooManyLive: ({ event }) =>
+      event.type === 'renew' && event.liveCertificates >= MAX_LIVE_CERTIFICATES,
   },
 });
 
@@ -123,6 +132,14 @@ function refuse<Name extends CertificateRefusal>(refusal: Name) {
 /** Checks shared by heartbeat and renewal, in their order. */
 const nodeChecks = [
   { guard: 'keyDiffers' as const, actions: refuse('certificate_key_mismatch') },
+  {
+    guard: 'keyCompromised' as const,
+    actions: machine.emit({
+      type: 'refused' as const,
+      refusal: 'certificate_revoked' as const,
+      reason: 'key_compromise',
+    }),
+  },
   {
     guard: 'proofFails' as const,
     actions: machine.emit(({ event }) => ({
@@ -142,6 +159,7 @@ const renew = [
   ...nodeChecks,
   { guard: 'rolesMalformed' as const, actions: refuse('malformed_roles') },
   { guard: 'rolesChanged' as const, actions: refuse('renewal_role_change_forbidden') },
+  { guard: 'tooManyLive' as const, actions: refuse('too_many_live_certificates') },
   {
     target: 'renewed',
     actions: [

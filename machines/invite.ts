@@ -1,5 +1,6 @@
 /** Invite token: single use, bound to a lifetime and optionally to one node key (spec, state table). */
 import { assign, emit, setup } from 'xstate';
+import { MAX_LIVE_CERTIFICATES } from './certificate-limit.ts';
 import type { Refused } from './refused.ts';
 
 /** Instants are milliseconds since the epoch. The token itself is never here: the id is its hash. */
@@ -22,11 +23,17 @@ export type InviteEvent =
       readonly nodePublicKey: string;
       /** An earlier certificate of the key was revoked for key compromise. */
       readonly keyCompromised: boolean;
+      /** Certificates of the key that live. */
+      readonly liveCertificates: number;
       /** `valid`, or why the proof of possession fails. */
       readonly proof: string;
     };
 
-export type InviteRefusal = 'node_key_compromised' | 'invalid_invite_token' | 'node_auth_failed';
+export type InviteRefusal =
+  | 'node_key_compromised'
+  | 'invalid_invite_token'
+  | 'node_auth_failed'
+  | 'too_many_live_certificates';
 
 const none: Invite = {
   roles: [],
@@ -52,6 +59,8 @@ const machine = setup({
       context.recipient !== null &&
       context.recipient !== event.nodePublicKey,
     proofFails: ({ event }) => event.type === 'join' && event.proof !== 'valid',
+    tooManyLive: ({ event }) =>
+      event.type === 'join' && event.liveCertificates >= MAX_LIVE_CERTIFICATES,
   },
 });
 
@@ -87,6 +96,13 @@ export const inviteMachine = machine.createMachine({
               refusal: 'node_auth_failed' as const,
               reason: event.proof,
             })),
+          },
+          {
+            guard: 'tooManyLive',
+            actions: emit({
+              type: 'refused' as const,
+              refusal: 'too_many_live_certificates' as const,
+            }),
           },
           {
             target: 'consumed',

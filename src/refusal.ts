@@ -338,6 +338,11 @@ export const REFUSALS = {
     'method_not_allowed',
     'This path does not take the request method',
   ),
+  too_many_live_certificates: entry(
+    409,
+    'too_many_live_certificates',
+    'The node key has as many live certificates as it may have',
+  ),
   last_active_operator_key: entry(
     409,
     'last_active_operator_key',

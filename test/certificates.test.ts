@@ -798,8 +798,8 @@ suite('POST /renew', () => {
     ]);
   });
 
-  test('a certificate that was renewed stays valid until it expires', async () => {
-    await using na = await startTestAuthority();
+  test('with RENEWAL_GRACE_SECONDS=off a certificate that was renewed stays valid until it expires', async () => {
+    await using na = await startTestAuthority({ environment: { RENEWAL_GRACE_SECONDS: 'off' } });
     const node = await joinedNode(na, { max_validity_hours: 2 });
     na.clock.advance(HOUR);
     await renewed(na, node);

@@ -133,7 +133,12 @@ test('a network lives on the command line: from init to the audit log', async (t
   const { cert_id, revoked: isRevoked, expired, roles } = printed(status);
   assert.deepEqual([cert_id, isRevoked, expired], [renewed.cert_id, false, false]);
   assert.deepEqual(roles, ['role:client']);
-  assert.deepEqual(printed(revoked), { crl_sequence: 1, revoked_count: 1 });
+  assert.deepEqual(printed(revoked), {
+    crl_sequence: 1,
+    revoked_count: 1,
+    revoked_cert_ids: [certId],
+    live_certificates_of_key: 0,
+  });
   const [refused, after, asText, byStandard] = await Promise.all([
     node('a', 'heartbeat'),
     node('a', 'status'),

@@ -55,6 +55,8 @@ interface Ledger {
   readonly certificates: Map<string, KnownCertificate>;
   /** Acknowledged revocations: certificate to CRL sequence. */
   readonly revocations: Map<string, number>;
+  /** Keys whose compromise was told in this round: their certificates end at some moment of it. */
+  readonly compromised: Set<string>;
   /** Every CRL that was read: sequence to its bytes. */
   readonly lists: Map<number, string>;
   /** The highest sequence read or acknowledged. */
@@ -74,13 +76,18 @@ test(`what was acknowledged survives ${ROUNDS} kills under load`, async (t) => {
     keyId: `spare-${i}`,
     key: newKey(),
   }));
-  const environment = { ...NO_LIMITS, ...operatorVariables(spareKeys) };
+  const environment = {
+    ...NO_LIMITS,
+    RENEWAL_GRACE_SECONDS: 'off',
+    ...operatorVariables(spareKeys),
+  };
   const ledger: Ledger = {
     usable: [],
     spent: new Set(),
     unsure: new Set(),
     certificates: new Map(),
     revocations: new Map(),
+    compromised: new Set(),
     lists: new Map(),
     highest: 0,
     revokedKeys: new Set(),
@@ -204,7 +211,8 @@ async function renew(na: TestAuthority, ledger: Ledger): Promise<void> {
   const { key, certId } = certificate;
   const request = signedByNode(na, '/renew', key, { cert_id: certId });
   const answer = await sendSigned(na, request);
-  expect(ledger, 'renew', answer, ['200', ...refusalsOf(certificate)]);
+  const full = '409 too_many_live_certificates';
+  expect(ledger, 'renew', answer, ['200', full, ...refusalsOf(ledger, certificate)]);
   if (answer.status !== 200) return;
   addCertificate(ledger, { key, certId: answer.body.cert_id });
   acknowledge(ledger, request);
@@ -213,17 +221,25 @@ async function renew(na: TestAuthority, ledger: Ledger): Promise<void> {
 async function revoke(na: TestAuthority, ledger: Ledger): Promise<void> {
   const certificate = anyValid(ledger);
   if (certificate === undefined || ledger.certificates.size < 10) return;
-  certificate.state = 'being revoked';
   const reason = REASONS[randomInt(REASONS.length)] ?? 'unspecified';
+  for (const ending of reason === 'key_compromise' ? ofSameKey(ledger, certificate) : []) {
+    if (ending.state === 'valid') ending.state = 'being revoked';
+    ledger.compromised.add(ending.key.publicKey);
+  }
+  certificate.state = 'being revoked';
   const request = operatorRequest(na, '/admin/revoke', { cert_id: certificate.certId, reason });
   const answer = await sendSigned(na, request);
   expect(ledger, 'revoke', answer, ['200']);
   certificate.state = 'revoked';
-  const sequence: number = answer.body.crl_sequence;
-  if ([...ledger.revocations.values()].includes(sequence)) {
+  const { crl_sequence: sequence, revoked_cert_ids: ended } = answer.body;
+  if (ended.length > 0 && [...ledger.revocations.values()].includes(sequence)) {
     ledger.surprises.push(`sequence ${sequence} was acknowledged twice`);
   }
-  ledger.revocations.set(certificate.certId, sequence);
+  for (const certId of ended) {
+    ledger.revocations.set(certId, sequence);
+    const known = ledger.certificates.get(certId);
+    if (known !== undefined) known.state = 'revoked';
+  }
   ledger.highest = Math.max(ledger.highest, sequence);
   acknowledge(ledger, request);
 }
@@ -240,7 +256,7 @@ async function beat(na: TestAuthority, ledger: Ledger): Promise<void> {
   const certificate = anyValid(ledger);
   if (certificate === undefined) return;
   const answer = await heartbeat(na, certificate);
-  expect(ledger, 'heartbeat', answer, ['200', ...refusalsOf(certificate)]);
+  expect(ledger, 'heartbeat', answer, ['200', ...refusalsOf(ledger, certificate)]);
 }
 
 async function readList(na: TestAuthority, ledger: Ledger): Promise<void> {
@@ -275,6 +291,7 @@ async function checkLists(na: TestAuthority, ledger: Ledger): Promise<void> {
     if (certificate.state !== 'being revoked') continue;
     certificate.state = now.includes(certificate.certId) ? 'revoked' : 'valid';
   }
+  ledger.compromised.clear();
 }
 
 /** What can be checked after each restart: replays, operator keys, the newest effects of each kind. */
@@ -344,11 +361,11 @@ function checkAudit(entries: readonly AuditEntry[], ledger: Ledger): void {
   const sequences = new Map(
     of('certificate_revoked').map(({ details }) => [details.cert_id, details.crl_sequence]),
   );
-  assert.equal(
-    new Set(sequences.values()).size,
-    sequences.size,
-    'one revocation for each sequence',
+  const others = of('certificate_revoked').filter(
+    ({ details }) => details.reason !== 'key_compromise',
   );
+  const numbers = others.map(({ details }) => details.crl_sequence);
+  assert.equal(new Set(numbers).size, numbers.length, 'one revocation for each sequence');
   for (const [certId, sequence] of ledger.revocations) {
     assert.equal(sequences.get(certId), sequence);
   }
@@ -407,7 +424,19 @@ function acknowledge(ledger: Ledger, request: SignedRequest): void {
 }
 
 function addCertificate(ledger: Ledger, node: TestNode): void {
-  ledger.certificates.set(node.certId, { ...node, state: 'valid' });
+  const inDoubt = ledger.compromised.has(node.key.publicKey);
+  const state = ledger.revocations.has(node.certId)
+    ? 'revoked'
+    : inDoubt
+      ? 'being revoked'
+      : 'valid';
+  ledger.certificates.set(node.certId, { ...node, state });
+}
+
+function ofSameKey(ledger: Ledger, { key }: TestNode): KnownCertificate[] {
+  return [...ledger.certificates.values()].filter(
+    (certificate) => certificate.key.publicKey === key.publicKey,
+  );
 }
 
 function anyValid(ledger: Ledger): KnownCertificate | undefined {
@@ -417,8 +446,9 @@ function anyValid(ledger: Ledger): KnownCertificate | undefined {
 }
 
 /** A certificate that is being revoked while a request of its node is under way may be refused. */
-function refusalsOf({ state }: KnownCertificate): string[] {
-  return state === 'valid' ? [] : ['403 certificate_revoked'];
+function refusalsOf(ledger: Ledger, { key, state }: KnownCertificate): string[] {
+  const stands = state === 'valid' && !ledger.compromised.has(key.publicKey);
+  return stands ? [] : ['403 certificate_revoked'];
 }
 
 function entriesOn(text = '{}'): string[] {

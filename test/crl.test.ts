@@ -174,7 +174,8 @@ suite('a long list', () => {
       const nodes = await joinMany(na, 8);
       for (const [index, node] of nodes.entries()) {
         const answer = await revoke(na, node);
-        assert.deepEqual(answer.body, { crl_sequence: index + 1, revoked_count: index + 1 });
+        assert.equal(answer.body.crl_sequence, index + 1);
+        assert.equal(answer.body.revoked_count, index + 1);
         const { body } = await get(na, '/crl');
         assert.equal(body.sequence, index + 1);
         assert.deepEqual(idsOn(body), nodes.slice(0, index + 1).map(idOf));
@@ -217,7 +218,7 @@ suite('a long list', () => {
     const node = await joinedNode(na);
     const answers = Array.from({ length: 10 }, async () => {
       const { body } = await revoke(na, node);
-      assert.deepEqual(body, { crl_sequence: 1, revoked_count: 1 });
+      assert.deepEqual([body.crl_sequence, body.revoked_count], [1, 1]);
       assert.equal((await get(na, '/crl')).body.sequence, 1);
     });
     await Promise.all(answers);

@@ -9,6 +9,7 @@ import {
 import { type Attestation, attestationMachine } from '../machines/attestation.ts';
 import { type Nullifier, nullifierMachine } from '../machines/capability-nullifier.ts';
 import { type Certificate, certificateMachine, UNTOUCHED } from '../machines/certificate.ts';
+import { MAX_LIVE_CERTIFICATES } from '../machines/certificate-limit.ts';
 import { type Crl, crlMachine } from '../machines/crl.ts';
 import { licensePolicyMachine } from '../machines/data-license-policy.ts';
 import { type Invite, inviteMachine } from '../machines/invite.ts';
@@ -115,6 +116,7 @@ const join = {
   at: NOW,
   nodePublicKey: 'key-1',
   keyCompromised: false,
+  liveCertificates: MAX_LIVE_CERTIFICATES - 1,
   proof: 'valid',
 } as const;
 const used = { value: 'consumed', facts: { usedAt: NOW, usedBy: 'key-1' } };
@@ -164,6 +166,18 @@ testTable(inviteMachine, [
     from: unused,
     event: { ...join, proof: 'stale_timestamp' },
     emits: [{ refusal: 'node_auth_failed', reason: 'stale_timestamp' }],
+  },
+  {
+    name: 'a key with as many live certificates as it may have leaves the token usable',
+    from: unused,
+    event: { ...join, liveCertificates: MAX_LIVE_CERTIFICATES },
+    emits: ['too_many_live_certificates'],
+  },
+  {
+    name: 'a failing proof is told before the number of certificates',
+    from: unused,
+    event: { ...join, liveCertificates: MAX_LIVE_CERTIFICATES, proof: 'nonce_replay' },
+    emits: [{ refusal: 'node_auth_failed', reason: 'nonce_replay' }],
   },
   { name: 'consumed, it is refused', from: consumed, event: join, emits: ['invalid_invite_token'] },
   { name: 'one that does not exist is refused', event: join, emits: ['invalid_invite_token'] },
@@ -239,9 +253,20 @@ const revoked = {
     crlSequence: 3,
   },
 };
-const proven = { at: NOW, nodePublicKey: 'key-1', proof: 'valid' } as const;
+const proven = {
+  at: NOW,
+  nodePublicKey: 'key-1',
+  keyCompromised: false,
+  proof: 'valid',
+} as const;
 const beat = { type: 'heartbeat', ...proven } as const;
-const renew = { type: 'renew', ...proven, roles: null, supersededFrom: null } as const;
+const renew = {
+  type: 'renew',
+  ...proven,
+  roles: null,
+  supersededFrom: null,
+  liveCertificates: MAX_LIVE_CERTIFICATES - 1,
+} as const;
 const revoke = { type: 'revoke', at: NOW, reason: 'key_compromise', crlSequence: 4 } as const;
 const revocation = {
   value: 'revoked',
@@ -276,6 +301,18 @@ function nodeChecks(request: typeof beat | typeof renew): readonly Row[] {
         from,
         event: { ...late, nodePublicKey: 'key-2', proof: 'invalid_signature' },
         emits: ['certificate_key_mismatch'],
+      },
+      {
+        name: `${from.value}, a ${type} of another key is refused before the compromise is told`,
+        from,
+        event: { ...request, nodePublicKey: 'key-2', keyCompromised: true },
+        emits: ['certificate_key_mismatch'],
+      },
+      {
+        name: `${from.value}, a ${type} of a compromised key is refused as revoked, before its proof and the window`,
+        from,
+        event: { ...late, keyCompromised: true, proof: 'invalid_signature' },
+        emits: [{ refusal: 'certificate_revoked', reason: 'key_compromise' }],
       },
       {
         name: `${from.value}, a ${type} with a failing proof is refused before the window, with its reason`,
@@ -329,6 +366,18 @@ const roleChecks = [issued, renewed].flatMap((from): Row[] => [
     from,
     event: { ...renew, roles: 'malformed' },
     emits: ['malformed_roles'],
+  },
+  {
+    name: `${from.value}, a key with as many live certificates as it may have gets no further one`,
+    from,
+    event: { ...renew, liveCertificates: MAX_LIVE_CERTIFICATES },
+    emits: ['too_many_live_certificates'],
+  },
+  {
+    name: `${from.value}, other roles are told before the number of certificates`,
+    from,
+    event: { ...renew, roles: ['role:x'], liveCertificates: MAX_LIVE_CERTIFICATES },
+    emits: ['renewal_role_change_forbidden'],
   },
   {
     name: `${from.value}, expiry is told before the roles are looked at`,

@@ -91,7 +91,7 @@ export function loadConfig(flags: Flags, environment: Environment, now: number):
     activeNodeWindow: wholeNumber(setting, 'activeNodeWindow', 1, 86_400) * 1000,
     clockTolerance: wholeNumber(setting, 'clockTolerance', 1, 3600) * 1000,
     renewalGrace:
-      setting('renewalGrace') === null
+      setting('renewalGrace') === 'off'
         ? null
         : wholeNumber(setting, 'renewalGrace', 0, 31_536_000) * 1000,
     rolePrefixes: listOf(setting('rolePrefixes')),

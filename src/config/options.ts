@@ -91,8 +91,8 @@ export const OPTIONS = {
   renewalGrace: option(
     null,
     'RENEWAL_GRACE_SECONDS',
-    null,
-    'how long a renewed certificate stays usable; unset is until it expires',
+    '900',
+    'how long a renewed certificate stays usable; off is until it expires',
   ),
   rolePrefixes: option(null, 'MESH_ROLE_PREFIXES', null, 'comma list roles must begin with'),
   foreignIssuer: option(

@@ -83,6 +83,7 @@ export const enrolmentRoutes: readonly RouteEntry[] = [
       'missing_invite_token',
       'node_key_compromised',
       'invalid_invite_token',
+      'too_many_live_certificates',
     ],
     handle(request, edge) {
       const input = joinBody.read(request.body);
@@ -150,6 +151,7 @@ export const enrolmentRoutes: readonly RouteEntry[] = [
       'certificate_expired',
       'certificate_superseded',
       'renewal_role_change_forbidden',
+      'too_many_live_certificates',
     ],
     handle(request, edge) {
       const input = renewBody.read(request.body);

@@ -119,7 +119,12 @@ export const operatorRoutes: readonly RouteEntry[] = [
     limit: 'ADMIN',
     summary: 'Revoke a node certificate and publish a new CRL',
     body: revokeBody.schema,
-    answer: Type.Object({ crl_sequence: Type.Integer(), revoked_count: Type.Integer() }),
+    answer: Type.Object({
+      crl_sequence: Type.Integer(),
+      revoked_count: Type.Integer(),
+      revoked_cert_ids: Type.Array(Type.String()),
+      live_certificates_of_key: Type.Integer(),
+    }),
     refusals: ['missing_cert_id', 'invalid_revocation_reason', 'certificate_not_found'],
     async handle(request, edge) {
       const input = mapped(revokeBody.read(request.body), ({ cert_id, reason }) => ({

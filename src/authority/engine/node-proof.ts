@@ -75,6 +75,7 @@ const AFTER_PROOF: ReadonlySet<RefusalName> = new Set([
   'certificate_superseded',
   'request_validation_failed',
   'renewal_role_change_forbidden',
+  'too_many_live_certificates',
 ]);
 
 /** Notes what a refused request leaves behind: a failed proof in the audit log, or a used nonce. */
@@ -93,8 +94,9 @@ export function settleRefusal(
       reason: proof,
       remote_addr: node.remoteAddr,
     });
-  } else if (rule.window && proof === 'valid' && AFTER_PROOF.has(refusal)) {
-    claimNonce(na, unit, request);
+  } else if (proof === 'valid' && AFTER_PROOF.has(refusal)) {
+    if (rule.window) claimNonce(na, unit, request);
+    else unit.spend(na.nonces.spend(scopeOf(node, rule), node.nonce, unit.at));
   }
 }
 

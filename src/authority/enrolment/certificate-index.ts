@@ -13,6 +13,8 @@ export interface CertificateIndex {
   readonly followRemovals: RemovalListener;
   /** Whether the key owns a certificate that is neither revoked, expired nor superseded. */
   hasActive(nodePublicKey: string, now: number): boolean;
+  /** Ids of the certificates of the key that are neither revoked, expired nor superseded. */
+  liveOf(nodePublicKey: string, now: number): string[];
   /** Ids of the certificates the key owns or owned. */
   ownedBy(nodePublicKey: string): string[];
   /** Whether the certificate is the one that its key came to own last. */
@@ -131,6 +133,8 @@ export function createCertificateIndex({
     },
     hasActive: (nodePublicKey, now) =>
       ownedBy(nodePublicKey).some((certId) => isActive(certId, now)),
+    liveOf: (nodePublicKey, now) =>
+      ownedBy(nodePublicKey).filter((certId) => isActive(certId, now)),
     ownedBy,
     isNewest: (certId, nodePublicKey) => newest.find(nodePublicKey) === numbers.find(certId),
   };

@@ -31,6 +31,7 @@ export const join: Handler<'join'> = (na, unit, given, proof) => {
     at: unit.at,
     nodePublicKey: node.publicKey,
     keyCompromised: na.revocations.isCompromised(node.publicKey),
+    liveCertificates: na.certificates.liveOf(node.publicKey, unit.at).length,
     proof,
   };
   const refused = refusalIn<InviteRefusal>(unit.send('invite', invite, event));
@@ -77,6 +78,7 @@ export const heartbeat: Handler<'heartbeat'> = (na, unit, { node, certId, status
     type: 'heartbeat' as const,
     at: unit.at,
     nodePublicKey: node.publicKey,
+    keyCompromised: na.revocations.isCompromised(node.publicKey),
     proof,
   };
   const refused = refusalIn<CertificateRefusal>(unit.send('certificate', certId, event));
@@ -93,7 +95,9 @@ export const renew: Handler<'renew'> = (na, unit, given, proof) => {
     type: 'renew' as const,
     at: unit.at,
     nodePublicKey: node.publicKey,
+    keyCompromised: na.revocations.isCompromised(node.publicKey),
     proof,
+    liveCertificates: na.certificates.liveOf(node.publicKey, unit.at).length,
     roles,
     supersededFrom: renewalGrace === null ? null : unit.at + renewalGrace,
   };

@@ -1,11 +1,14 @@
 /** POST /admin/revoke (wire rules 4.8): the certificate and the next CRL change in one transaction. */
 import type { CertificateRefusal } from '../../../machines/certificate.ts';
+import { compareCodePoints } from '../../json/write.ts';
 import { Refusal } from '../../refusal.ts';
 import type { Handler } from '../engine/admission.ts';
+import type { Authority } from '../engine/authority.ts';
 import { refusalIn } from '../engine/refusals.ts';
 import type { UnitOfWork } from '../engine/unit-of-work.ts';
 import { awaitCrl, nextCrlSequence, publishCrl } from '../publication/crl-calls.ts';
 
+/** A compromised key ends with all its certificates; any other reason is about the one that is named. */
 export const revokeCertificate: Handler<'revokeCertificate'> = (
   na,
   unit,
@@ -13,26 +16,47 @@ export const revokeCertificate: Handler<'revokeCertificate'> = (
   operator,
 ) => {
   const crlSequence = nextCrlSequence(na, unit);
+  const key = unit.current('certificate', certId)?.context.nodePublicKey ?? '';
+  const doomed = reason === 'key_compromise' ? unexpiredOf(na, unit, key) : [];
+  // The list has the certificates that one unit revokes in the order of their ids.
+  const revoked = [...new Set([certId, ...doomed])]
+    .sort(compareCodePoints)
+    .filter((id) => revoke(unit, id, reason, crlSequence));
+  const live = na.certificates.liveOf(key, unit.at).filter((id) => !revoked.includes(id));
+  const answer = { revoked_cert_ids: revoked, live_certificates_of_key: live.length };
+  if (revoked.length === 0) {
+    awaitCrl(na, unit);
+    return { crl_sequence: crlSequence - 1, revoked_count: na.revocations.count(), ...answer };
+  }
+  const entries = revoked.map((id) => na.revocations.entryOf(id, unit.at, reason));
+  const revokedCount = publishCrl(na, unit, entries);
+  evictAgentOf(unit, key);
+  unit.whenCommitted(() => revoked.forEach(na.liveness.retire));
+  for (const id of revoked) {
+    unit.audit('certificate_revoked', {
+      cert_id: id,
+      reason,
+      crl_sequence: crlSequence,
+      remote_addr: operator.remoteAddr,
+    });
+  }
+  return { crl_sequence: crlSequence, revoked_count: revokedCount, ...answer };
+};
+
+/** False when it was revoked before. */
+function revoke(unit: UnitOfWork, certId: string, reason: string, crlSequence: number): boolean {
   const event = { type: 'revoke' as const, at: unit.at, reason, crlSequence };
   const emitted = unit.send('certificate', certId, event);
   const refused = refusalIn<CertificateRefusal>(emitted);
-  if (refused?.refusal === 'certificate_not_found') throw new Refusal('certificate_not_found');
-  if (emitted.some(({ type }) => type === 'already_revoked')) {
-    awaitCrl(na, unit);
-    return { crl_sequence: crlSequence - 1, revoked_count: na.revocations.count() };
-  }
-  const entry = na.revocations.entryOf(certId, unit.at, reason);
-  const revokedCount = publishCrl(na, unit, [entry]);
-  evictAgentOf(unit, unit.existing('certificate', certId).nodePublicKey);
-  unit.whenCommitted(() => na.liveness.retire(certId));
-  unit.audit('certificate_revoked', {
-    cert_id: certId,
-    reason,
-    crl_sequence: crlSequence,
-    remote_addr: operator.remoteAddr,
-  });
-  return { crl_sequence: crlSequence, revoked_count: revokedCount };
-};
+  if (refused !== null) throw new Refusal('certificate_not_found');
+  return emitted.some(({ type }) => type === 'revoked');
+}
+
+function unexpiredOf(na: Authority, unit: UnitOfWork, nodePublicKey: string): string[] {
+  return na.certificates
+    .ownedBy(nodePublicKey)
+    .filter((id) => unit.existing('certificate', id).expiresAt > unit.at);
+}
 
 /** A node whose certificate is revoked, for whatever reason, is no longer offered to its peers. */
 function evictAgentOf(unit: UnitOfWork, nodePublicKey: string): void {

@@ -1,0 +1,155 @@
+/** A node key and its certificates: what a compromise ends, and how many may live at once. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { HOUR, MINUTE, SECOND } from './support/clock.ts';
+import {
+  auditEvents,
+  get,
+  heartbeat,
+  invite,
+  joinedNode,
+  nodeRequest,
+  operate,
+  outcome,
+  sendSigned,
+  signedByNode,
+  type TestNode,
+} from './support/requests.ts';
+
+const NO_GRACE = { RENEWAL_GRACE_SECONDS: 'off' };
+
+async function renewed(na: TestAuthority, { key, certId }: TestNode): Promise<TestNode> {
+  const { body } = await nodeRequest(na, '/renew', key, { cert_id: certId });
+  return { key, certId: body.cert_id };
+}
+
+async function joinedAgain(na: TestAuthority, { key }: TestNode): Promise<TestNode> {
+  const { body } = await nodeRequest(na, '/join', key, { invite_token: await invite(na) });
+  return { key, certId: body.cert_id };
+}
+
+function revoke(na: TestAuthority, { certId }: TestNode, reason: string) {
+  return operate(na, '/admin/revoke', { cert_id: certId, reason });
+}
+
+function renew(na: TestAuthority, { key, certId }: TestNode) {
+  return nodeRequest(na, '/renew', key, { cert_id: certId });
+}
+
+async function crlOf(na: TestAuthority): Promise<{ sequence: number; ids: string[] }> {
+  const { sequence, revoked_certificates: entries } = (await get(na, '/crl')).body;
+  const ids = entries.map(({ certificate_id }: { certificate_id: string }) => certificate_id);
+  return { sequence, ids };
+}
+
+test('B2: a key compromise ends every certificate of the key, in one version of the list', async () => {
+  await using na = await startTestAuthority({ environment: NO_GRACE });
+  const other = await joinedNode(na);
+  const first = await joinedNode(na);
+  const second = await renewed(na, first);
+  const third = await joinedAgain(na, first);
+  const all = [first, second, third];
+  const { body } = await revoke(na, first, 'key_compromise');
+  const ids = all.map(({ certId }) => certId).sort();
+  assert.deepEqual(body, {
+    crl_sequence: 1,
+    revoked_count: 3,
+    revoked_cert_ids: ids,
+    live_certificates_of_key: 0,
+  });
+  assert.deepEqual(await crlOf(na), { sequence: 1, ids });
+  for (const node of all) {
+    assert.equal(outcome(await heartbeat(na, node)), '403 certificate_revoked');
+    assert.equal(outcome(await renew(na, node)), '403 certificate_revoked');
+  }
+  const token = await invite(na);
+  const join = await nodeRequest(na, '/join', first.key, { invite_token: token });
+  assert.equal(outcome(join), '403 node_key_compromised');
+  assert.equal(outcome(await heartbeat(na, other)), '200');
+  assert.equal((await get(na, '/nodes')).body.count, 1);
+  assert.deepEqual(auditEvents(na).filter(({ type }) => type === 'certificate_revoked').length, 3);
+  await using again = await na.restart();
+  assert.deepEqual(await crlOf(again), { sequence: 1, ids });
+  assert.equal(outcome(await heartbeat(again, third)), '403 certificate_revoked');
+});
+
+test('B2: the next versions of the list continue it', async () => {
+  await using na = await startTestAuthority({ environment: NO_GRACE });
+  const [one, two] = [await joinedNode(na), await joinedNode(na)];
+  await renewed(na, one);
+  await revoke(na, two, 'superseded');
+  await revoke(na, one, 'key_compromise');
+  const { body } = await revoke(na, await joinedNode(na), 'unspecified');
+  assert.deepEqual([body.crl_sequence, body.revoked_count], [3, 4]);
+  const before = (await get(na, '/crl')).text;
+  await using again = await na.restart();
+  assert.equal((await get(again, '/crl')).text, before);
+});
+
+test('B2: for any other reason the answer says how many certificates of the key still live', async () => {
+  await using na = await startTestAuthority({ environment: NO_GRACE });
+  const first = await joinedNode(na);
+  const second = await renewed(na, first);
+  const third = await renewed(na, second);
+  const { body } = await revoke(na, third, 'superseded');
+  assert.deepEqual(body, {
+    crl_sequence: 1,
+    revoked_count: 1,
+    revoked_cert_ids: [third.certId],
+    live_certificates_of_key: 2,
+  });
+  assert.equal(outcome(await heartbeat(na, first)), '200');
+  const again = await revoke(na, third, 'superseded');
+  assert.deepEqual(again.body, { ...body, revoked_cert_ids: [] });
+});
+
+test('B2: a compromise told of a certificate that is revoked already ends the others', async () => {
+  await using na = await startTestAuthority({ environment: NO_GRACE });
+  const first = await joinedNode(na);
+  const second = await renewed(na, first);
+  await revoke(na, first, 'superseded');
+  const { body } = await revoke(na, first, 'key_compromise');
+  assert.deepEqual(body.revoked_cert_ids, [second.certId]);
+  assert.equal(outcome(await heartbeat(na, second)), '403 certificate_revoked');
+  const repeated = await revoke(na, first, 'key_compromise');
+  assert.deepEqual([repeated.body.crl_sequence, repeated.body.revoked_count], [2, 2]);
+});
+
+test('B2: an expired certificate is not listed, and is refused as revoked all the same', async () => {
+  await using na = await startTestAuthority({ environment: NO_GRACE });
+  const key = await joinedNode(na, { max_validity_hours: 1 });
+  na.clock.advance(2 * HOUR);
+  const current = await joinedAgain(na, key);
+  const { body } = await revoke(na, current, 'key_compromise');
+  assert.deepEqual(body.revoked_cert_ids, [current.certId]);
+  assert.equal(outcome(await heartbeat(na, key)), '403 certificate_revoked');
+});
+
+test('B2: a renewed certificate is superseded after 900 seconds, unless that is switched off', async () => {
+  await using na = await startTestAuthority();
+  const first = await joinedNode(na);
+  const second = await renewed(na, first);
+  na.clock.advance(900 * SECOND - 1);
+  assert.equal(outcome(await heartbeat(na, first)), '200');
+  na.clock.advance(1);
+  assert.equal(outcome(await heartbeat(na, first)), '403 certificate_superseded');
+  assert.equal(outcome(await heartbeat(na, second)), '200');
+});
+
+test('B2: a key has at most 16 live certificates, by joining and by renewing', async () => {
+  await using na = await startTestAuthority();
+  const first = await joinedNode(na);
+  for (let i = 0; i < 7; i += 1) await renewed(na, first);
+  for (let i = 0; i < 8; i += 1) await joinedAgain(na, first);
+  assert.equal(outcome(await renew(na, first)), '409 too_many_live_certificates');
+  const token = await invite(na);
+  const join = signedByNode(na, '/join', first.key, { invite_token: token });
+  assert.equal(outcome(await sendSigned(na, join)), '409 too_many_live_certificates');
+  assert.equal(outcome(await sendSigned(na, join)), '401 node_auth_failed');
+  assert.equal(outcome(await heartbeat(na, first)), '200');
+  // The first one is superseded, so there is room for one more, and the invite is still good.
+  na.clock.advance(15 * MINUTE);
+  const later = await nodeRequest(na, '/join', first.key, { invite_token: token });
+  assert.equal(outcome(later), '200');
+});
