@@ -1,16 +1,20 @@
 /** AgentDescriptor: where an agent is and what it can do, signed by its node (wire rules 5.6). */
 import Type, { type Static } from 'typebox';
+import { canonicalJson } from '../json/write.ts';
+import { MAX_DESCRIPTOR_LENGTH, MAX_TEXT_LENGTH } from './bounds.ts';
 import { Datetime, FreeForm, instantOf, recordReader, Signatures } from './record.ts';
 
+const Text = Type.String({ maxLength: MAX_TEXT_LENGTH });
+
 export const AgentDescriptor = Type.Object({
-  agent_id: Type.String(),
+  agent_id: Text,
   node_public_key: Type.String(),
   network_name: Type.String(),
-  capabilities: Type.Array(Type.String(), { default: [] }),
+  capabilities: Type.Array(Text, { default: [] }),
   endpoint: Type.Object({
-    host: Type.String(),
+    host: Text,
     port: Type.Integer({ minimum: 1, maximum: 65_535 }),
-    scheme: Type.String({ default: 'ws' }),
+    scheme: Type.String({ default: 'ws', maxLength: MAX_TEXT_LENGTH }),
   }),
   registered_at: Datetime,
   expires_at: Datetime,
@@ -22,5 +26,7 @@ export type AgentDescriptor = Static<typeof AgentDescriptor>;
 
 export const readAgentDescriptor = recordReader(
   AgentDescriptor,
-  ({ registered_at, expires_at }) => instantOf(expires_at) > instantOf(registered_at),
+  (descriptor) =>
+    instantOf(descriptor.expires_at) > instantOf(descriptor.registered_at) &&
+    canonicalJson(descriptor).length <= MAX_DESCRIPTOR_LENGTH,
 );

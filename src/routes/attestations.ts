@@ -11,21 +11,22 @@ import { listReply, NextCursor, PAGE_QUERY, PAGE_REFUSALS } from './listing.ts';
 import { reasonBody } from './reason.ts';
 import {
   areAllowedRoles,
-  Filled,
+  FilledText,
   hasItems,
   hours,
   MAX_VALIDITY_HOURS,
+  Text,
   Timestamp,
 } from './scalars.ts';
 
 const issueBody = bodyReader(
   Type.Object({
-    subject_id: Filled,
+    subject_id: FilledText,
     roles: Type.Array(Type.String(), { minItems: 1 }),
     validity_hours: Type.Optional(hours(MAX_VALIDITY_HOURS)),
-    subject_public_key: Type.Optional(Type.Union([Type.String(), Type.Null()])),
+    subject_public_key: Type.Optional(Type.Union([Text, Type.Null()])),
     claims: Type.Optional(FreeForm),
-    issuer_sovereign_id: Type.Optional(Filled),
+    issuer_sovereign_id: Type.Optional(FilledText),
   }),
   {
     codes: {

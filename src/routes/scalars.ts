@@ -3,6 +3,7 @@ import Type, { type TInteger } from 'typebox';
 import { isPublicKey } from '../crypto/ed25519.ts';
 import type { RoleRule } from '../http/body.ts';
 import type { JsonValue } from '../json/value.ts';
+import { MAX_TEXT_LENGTH } from '../records/bounds.ts';
 
 /** Base64 of 32 bytes in its one canonical spelling. */
 export const PublicKey = Type.Refine(
@@ -11,6 +12,10 @@ export const PublicKey = Type.Refine(
 );
 
 export const Filled = Type.String({ minLength: 1 });
+
+/** Free text that is stored, and bounded for that. */
+export const Text = Type.String({ maxLength: MAX_TEXT_LENGTH });
+export const FilledText = Type.String({ minLength: 1, maxLength: MAX_TEXT_LENGTH });
 
 /** A name that becomes a key of the store: its length is bounded. */
 export const Name = Type.String({ minLength: 1, maxLength: 256 });

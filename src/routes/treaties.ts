@@ -16,10 +16,11 @@ import { listReply, NextCursor, PAGE_QUERY, PAGE_REFUSALS } from './listing.ts';
 import { reasonBody } from './reason.ts';
 import {
   areAllowedRoles,
-  Filled,
+  FilledText,
   hasItems,
   hours,
   MAX_VALIDITY_HOURS,
+  Text,
   Timestamp,
 } from './scalars.ts';
 
@@ -31,12 +32,12 @@ const ScopeInput = Type.Refine(
 
 const issueBody = bodyReader(
   Type.Object({
-    subject_sovereign_id: Filled,
-    subject_public_keys: Type.Array(Type.String(), { minItems: 1 }),
+    subject_sovereign_id: FilledText,
+    subject_public_keys: Type.Array(Text, { minItems: 1 }),
     scope: Type.Optional(ScopeInput),
     validity_hours: Type.Optional(hours(MAX_VALIDITY_HOURS)),
     metadata: Type.Optional(FreeForm),
-    issuer_sovereign_id: Type.Optional(Filled),
+    issuer_sovereign_id: Type.Optional(FilledText),
   }),
   {
     codes: {

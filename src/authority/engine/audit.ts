@@ -3,7 +3,7 @@
  * record (wire rules 4.16). A removed or altered entry breaks the chain.
  */
 import { sha256Hex } from '../../crypto/digest.ts';
-import type { JsonObject } from '../../json/value.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../json/value.ts';
 import { canonicalJson } from '../../json/write.ts';
 import type { Runtime } from '../../runtime.ts';
 import type { AuditEntry, SealedEntry } from '../../store/store.ts';
@@ -64,7 +64,7 @@ export function createAuditChain(head: string, runtime: Runtime): AuditChain {
         const entry = {
           event_id: runtime.uuid(),
           event_type: type,
-          details,
+          details: boundedDetails(details),
           created_at: formatInstant(at),
           prev_hash: last,
         };
@@ -74,6 +74,28 @@ export function createAuditChain(head: string, runtime: Runtime): AuditChain {
       });
     },
   };
+}
+
+/** Characters of a text, and items of a list, that an entry takes of what a caller wrote. */
+const MAX_TEXT = 256;
+const MAX_ITEMS = 64;
+
+function boundedDetails(details: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(details).map(([name, value]) => [name, bounded(value)]));
+}
+
+/** The log is kept for ever, so callers do not decide how long its entries are. */
+function bounded(value: JsonValue): JsonValue {
+  if (typeof value === 'string') return cut(value);
+  if (Array.isArray(value)) return value.slice(0, MAX_ITEMS).map(bounded);
+  return isJsonObject(value) ? boundedDetails(value) : value;
+}
+
+function cut(text: string): string {
+  if (text.length <= MAX_TEXT) return text;
+  // Half of a surrogate pair is no text.
+  const end = (text.codePointAt(MAX_TEXT - 1) ?? 0) > 0xffff ? MAX_TEXT - 1 : MAX_TEXT;
+  return text.slice(0, end);
 }
 
 export type ChainVerdict =

@@ -10,9 +10,6 @@ import type { Authority } from './authority.ts';
 import { auditRefusal } from './refusal-audit.ts';
 import type { UnitOfWork } from './unit-of-work.ts';
 
-/** Keys in refused requests are whatever a stranger wrote. */
-const MAX_AUDITED_LENGTH = 128;
-
 export interface NodeProofRule {
   /** Names the nonces of one key that must not repeat. */
   readonly scope: 'join' | 'node';
@@ -90,7 +87,7 @@ export function settleRefusal(
   const { node } = request;
   if (refusal === 'node_auth_failed') {
     auditRefusal(na, unit, 'node_auth_failed', {
-      scope: scopeOf(node, rule).slice(0, MAX_AUDITED_LENGTH),
+      scope: scopeOf(node, rule),
       reason: proof,
       remote_addr: node.remoteAddr,
     });

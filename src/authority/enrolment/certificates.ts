@@ -19,9 +19,6 @@ import type { UnitOfWork } from '../engine/unit-of-work.ts';
 import { inviteId, tokenFingerprint } from './invites.ts';
 
 const HOUR = 3_600_000;
-/** Ids and keys in refused requests are whatever a stranger wrote. */
-const MAX_AUDITED_LENGTH = 128;
-
 /** Consumes the invite and issues the certificate in one transaction; the proof is judged before. */
 export const join: Handler<'join'> = (na, unit, given, proof) => {
   const { node, inviteToken, validityHours } = given;
@@ -63,7 +60,7 @@ function refuseJoin(
 ): never {
   if (refusal === 'node_key_compromised') {
     auditRefusal(na, unit, 'join_rejected', {
-      node_public_key: node.publicKey.slice(0, MAX_AUDITED_LENGTH),
+      node_public_key: node.publicKey,
       reason: refusal,
       invite_token_fingerprint: tokenFingerprint(inviteToken),
       remote_addr: node.remoteAddr,
@@ -130,7 +127,7 @@ function refuseNode(
 ): never {
   if (refusal === 'node_auth_failed') throw new Refusal(refusal);
   auditRefusal(na, unit, event, {
-    cert_id: certId.slice(0, MAX_AUDITED_LENGTH),
+    cert_id: certId,
     reason: reason ?? (refusal === 'unknown_certificate' ? 'certificate_not_found' : refusal),
     remote_addr: node.remoteAddr,
   });
