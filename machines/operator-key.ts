@@ -68,7 +68,7 @@ const refuseProof = machine.emit(({ event }) => ({
   reason: event.type === 'authenticate' ? event.proof : '',
 }));
 
-/** Rule 5: a revoked key answers exactly as an unknown one; only the audit log tells them apart. */
+/** Rule 5: a revoked key answers exactly as an unknown one; only the audit log distinguishes them. */
 function refuseKey(reason: 'unknown_key' | 'revoked_key') {
   return machine.emit({ type: 'refused' as const, refusal: 'unknown_admin_key' as const, reason });
 }

@@ -38,7 +38,7 @@ export interface Surroundings {
   /** Where log lines go. */
   readonly destination: LogDestination;
   readonly version: string;
-  /** The command line, for the page that tells of it. */
+  /** The command line, for the page that documents it. */
   readonly commands: CommandReference;
   startThread(onFailure: (cause: unknown) => void): EdgeThread;
   /** Signed lists of so many entries are made on a thread of their own; null for the usual number. */
@@ -60,7 +60,7 @@ export interface RunningAuthority {
   renewLists(): Promise<void>;
   /** Runs a trust cycle now instead of at the next interval. */
   runTrustCycle(): Promise<void>;
-  /** Resolves when everything that the edges have told so far is here, log lines above all. */
+  /** Resolves when everything that the edges have sent so far is here, log lines above all. */
   settle(): Promise<void>;
   /** Ends the process for a failure that nothing inside has caught. */
   readonly fatal: Fatal;
@@ -297,7 +297,7 @@ function measured(store: Store, metrics: AuthorityMetrics, runtime: Runtime): St
   };
 }
 
-/** Audit entries are logged once they are stored; the true reason of a refusal is told here. */
+/** Audit entries are logged once they are stored; the true reason of a refusal is logged here. */
 function logAudit(
   logger: Logger,
   metrics: AuthorityMetrics,

@@ -83,13 +83,13 @@ export function createEdgeMetrics(): EdgeMetrics {
       tally.pending += 1;
     },
     report() {
-      for (const tallies of [answers, acceptances, rejections]) tell(tallies);
+      for (const tallies of [answers, acceptances, rejections]) report(tallies);
       return registry.getMetricsAsJSON();
     },
   };
 }
 
-/** What happens with every request is counted here, and told to its counter when someone asks. */
+/** What happens with every request is counted here, and added to its counter when someone asks. */
 interface Tally {
   readonly counter: Counter.Internal;
   pending: number;
@@ -101,7 +101,7 @@ function tallyOf(tallies: Map<string, Tally>, key: string, counter: Counter.Inte
   return tally;
 }
 
-function tell(tallies: ReadonlyMap<string, Tally>): void {
+function report(tallies: ReadonlyMap<string, Tally>): void {
   for (const tally of tallies.values()) {
     tally.counter.inc(tally.pending);
     tally.pending = 0;
@@ -121,7 +121,7 @@ export interface AuthorityCounts {
 
 type CountsByKind = { readonly [kind: string]: number };
 
-const FIGURES = {
+const COUNTS = {
   mesh_na_issued_certs_total: ['Join certificates issued', 'issued_certificates'],
   mesh_na_active_nodes: ['Nodes heard of within the active-node window', 'active_nodes'],
   mesh_na_revoked_certs_total: ['Certificates revoked', 'revoked_certificates'],
@@ -147,9 +147,9 @@ export function createAuthorityMetrics(version: string): AuthorityMetrics {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry, prefix: 'mesh_na_' });
-  const gauges = Object.entries(FIGURES).map(([name, [help, figure]]) => ({
+  const gauges = Object.entries(COUNTS).map(([name, [help, count]]) => ({
     gauge: new Gauge({ name, help, registers }),
-    figure,
+    count,
   }));
   const subjects = new Gauge({
     name: 'mesh_na_subjects',
@@ -216,7 +216,7 @@ export function createAuthorityMetrics(version: string): AuthorityMetrics {
     stored: (work, seconds) => storeWork.observe({ work }, seconds),
     jobSucceeded: (job, now) => jobSuccesses.set({ job }, now / 1000),
     async exposition(counts, edges) {
-      for (const { gauge, figure } of gauges) gauge.set(counts[figure]);
+      for (const { gauge, count } of gauges) gauge.set(counts[count]);
       for (const [kind, count] of Object.entries(counts.subjects)) subjects.set({ kind }, count);
       for (const [kind, count] of Object.entries(counts.removed_subjects)) {
         removedSubjects.set({ kind }, count);

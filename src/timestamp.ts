@@ -65,7 +65,7 @@ export function formatInstant(instant: number): string {
   return lastText;
 }
 
-/** A busy server tells the same millisecond many times. */
+/** A busy server formats the same millisecond many times. */
 let lastInstant = Number.NaN;
 let lastText = '';
 

@@ -34,7 +34,7 @@ export function addNodeCommands(program: Command): void {
 
   const heartbeat = node
     .command('heartbeat')
-    .description('tell the authority that this node is alive')
+    .description('report to the authority that this node is alive')
     .option('--status <text>', 'what to report', 'healthy')
     .option(
       '--every <seconds>',

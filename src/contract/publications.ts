@@ -1,6 +1,6 @@
 /**
  * The public documents as they stand on disk. The bytes and the version numbers lie in shared memory, so
- * that an edge on another thread can tell, without asking, that what it holds is no longer the newest.
+ * that an edge on another thread knows, without asking, that what it holds is no longer the newest.
  */
 import {
   DOCUMENT_NAMES,

@@ -19,7 +19,7 @@ export function createPeers(): Peers {
       return only;
     },
     opened(address) {
-      // Which one ends is never told: what has come to be mixed stays so until all have ended.
+      // uWebSockets.js does not say which connection ends: once mixed, the addresses stay so until all have ended.
       only = open === 0 || only === address ? address : null;
       open += 1;
     },

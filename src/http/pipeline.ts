@@ -123,7 +123,7 @@ function successStatus({ settings }: Edge, route: Route | null): number {
   return route.created === 'always' ? 201 : settings.createdStatus;
 }
 
-/** A refusal becomes its reply; anything else is a bug: told to the log, and to the client only as 500. */
+/** A refusal becomes its reply; anything else is a bug: logged in full, and answered as a bare 500. */
 function replyToError(cause: unknown, edge: Edge, requestId: string): Reply {
   if (cause instanceof Refusal) return refusalReply(cause.refusal, cause.details);
   logProblem(edge, requestId, cause);

@@ -56,7 +56,7 @@ export function writeReply(
 
 /**
  * Ends a response that has no body. The length of the body that a GET would have is a line of the head:
- * uWebSockets.js would wait for that many bytes if it were told. It cannot be told to close here either;
+ * uWebSockets.js would wait for that many bytes if it got the number. It cannot be asked to close here either;
  * the client does so when it reads that it should.
  */
 export function writeWithoutBody(

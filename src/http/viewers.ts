@@ -16,7 +16,7 @@ import { writeReply } from './response.ts';
 /** A viewer that does not keep up with this many bytes is dropped, never waited for. */
 const MAX_BACKPRESSURE = 256 * 1024;
 const IDLE_SECONDS = 60;
-/** How often viewers are told that nothing has happened, so that silence means trouble. */
+/** How often viewers get a message although nothing has happened, so that silence means trouble. */
 const ALIVE_MS = 10_000;
 const ALIVE_TOPIC = 'alive';
 const ALIVE = '{"alive":true}';

@@ -13,7 +13,7 @@ export interface FatalSteps {
   end(cause: unknown): void;
 }
 
-/** LMDB tells the cause of a failed commit later than the failure; it is waited for at most this long. */
+/** LMDB reports the cause of a failed commit later than the failure; it is waited for at most this long. */
 const TRUE_CAUSE_MS = 1000;
 
 /** The first cause counts: what fails behind it follows from it. */

@@ -118,6 +118,6 @@ function verify(request: RouteRequest, edge: Edge): Reply {
   const keys = candidateKeys(body.operator_public_keys, edge, 'invalid_decision');
   const { decision_id } = decision;
   const verdict = verifyBoundaryDecision(decision, keys, now, verifySignature);
-  const told = { decision_id, accepted: verdict.accepted };
-  return verdictReply(edge, 'boundary_decision_verified', { ...verdict, decision_id }, told);
+  const logged = { decision_id, accepted: verdict.accepted };
+  return verdictReply(edge, 'boundary_decision_verified', { ...verdict, decision_id }, logged);
 }

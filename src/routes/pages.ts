@@ -1,4 +1,4 @@
-/** Pages that tell of the service itself: made once, and served from the same bytes after that. */
+/** Pages about the service itself: made once, and served from the same bytes after that. */
 import { cachedByBaseUrl } from '../http/cache-by-base-url.ts';
 import { htmlReply } from '../http/reply.ts';
 import type { RouteEntry } from '../http/route.ts';

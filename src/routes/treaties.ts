@@ -80,7 +80,7 @@ export const treatyRoutes: readonly RouteEntry[] = [
     call: 'issueTreaty',
     limit: 'ADMIN',
     created: 'as_configured',
-    summary: 'Recognise another sovereign by treaty',
+    summary: 'Recognize another sovereign by treaty',
     body: issueBody.schema,
     answer: RecognitionTreaty,
     refusals: [

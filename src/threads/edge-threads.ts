@@ -17,7 +17,7 @@ import { HEARTBEAT_ROW, unpackHeartbeat } from './packed-heartbeat.ts';
 import { endOf } from './thread-end.ts';
 import { threadEntry } from './thread-entry.ts';
 
-/** A thread that can be told to serve; the same one can serve again after it was closed. */
+/** A thread that serves on request; the same one can serve again after it was closed. */
 export interface EdgeThread {
   post(message: ToEdge): void;
   listen(listener: (message: FromEdge) => void): void;
@@ -65,11 +65,11 @@ export interface EdgeThreads {
   close(): Promise<void>;
   /** Answers nothing any more and closes, or gives up waiting for it. */
   abandon(): Promise<void>;
-  /** Resolves when everything the edges have told so far is here. */
+  /** Resolves when everything the edges have sent so far is here. */
   settle(): Promise<void>;
 }
 
-/** Threads that were told to close need less than this, in milliseconds. */
+/** Threads that were asked to close need less than this, in milliseconds. */
 const CLOSING_MS = 2000;
 
 /** Resolves when every thread listens on the port. */

@@ -1,5 +1,5 @@
 /**
- * What edges and the authority tell each other. Everything of one turn of the event loop travels in one
+ * What edges and the authority send each other. Everything of one turn of the event loop travels in one
  * message, and messages arrive in the order they were sent.
  */
 import type { ClockAnchor } from '../clock.ts';

@@ -29,7 +29,7 @@ const BY_NAME: readonly (readonly [RegExp, string])[] = [
   [/url$|endpoint$/, 'https://na.example'],
 ];
 
-/** A value the schema allows, as far as its words tell. */
+/** A value the schema allows, as far as its keywords say. */
 export function exampleOf(schema: JsonValue | undefined, name = '', depth = 0): JsonValue {
   if (!isJsonObject(schema)) return {};
   if (schema.default !== undefined && !isEmptyList(schema.default)) return schema.default;

@@ -142,7 +142,7 @@ function importedMaterial(revocation: ImportedRevocation): Material {
   };
 }
 
-/** One row per imported revocation: who recognises its issuer, and so is affected. */
+/** One row per imported revocation: who recognizes its issuer, and so is affected. */
 function blastRadius(index: RecognitionIndex, now: number): JsonValue {
   return index
     .revocations()

@@ -9,7 +9,7 @@ export interface Field {
   readonly notes: readonly string[];
 }
 
-/** Records hold records; deeper than this a reference would hide what it tells. */
+/** Records hold records; deeper than this a reference would hide what it says. */
 const DEEPEST = 4;
 
 export function fieldsOf(schema: unknown): Field[] {

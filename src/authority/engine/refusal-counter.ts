@@ -15,7 +15,7 @@ export type RefusalEvent = Extract<
   | 'renewal_rejected'
 >;
 
-/** What every audited refusal tells; both reasons and events are closed lists. */
+/** What every audited refusal says; both reasons and events are closed lists. */
 export interface RefusalDetails extends JsonObject {
   readonly reason: string;
   readonly remote_addr: string;
@@ -41,7 +41,7 @@ export interface RefusalAudit {
   takeSummaries(all: boolean): readonly RefusalSummary[];
 }
 
-/** Sources told apart in one window; refusals of all others are summarized together. */
+/** Sources counted separately in one window; refusals of all others are summarized together. */
 const MAX_SOURCES = 100;
 const OTHER_SOURCES = 'other';
 

@@ -49,7 +49,7 @@ export function createSubjects(numbers: CertificateNumbers): Subjects {
     return committed.get(kind) as SubjectTable<Kind>;
   }
 
-  function tell(listeners: readonly SubjectListener[], write: StoredSubject): void {
+  function notify(listeners: readonly SubjectListener[], write: StoredSubject): void {
     for (const listener of listeners) listener(kindOf(write), write.id, toSubject(write));
   }
 
@@ -78,7 +78,7 @@ export function createSubjects(numbers: CertificateNumbers): Subjects {
     decide({ writes, removals }) {
       for (const write of writes) {
         pending.set(addressOf(write.kind, write.id), toSubject(write));
-        tell(decidedListeners, write);
+        notify(decidedListeners, write);
       }
       for (const removal of removals) remove(removal);
     },
@@ -87,7 +87,7 @@ export function createSubjects(numbers: CertificateNumbers): Subjects {
         const key = addressOf(write.kind, write.id);
         if (pending.get(key)?.version === write.version) pending.delete(key);
         ofKind(kindOf(write)).set(write.id, toSubject(write));
-        tell(committedListeners, write);
+        notify(committedListeners, write);
       }
       for (const { kind, id } of removals) {
         const key = addressOf(kind, id);

@@ -53,7 +53,7 @@ export const acceptAgreement: Handler<'acceptAgreement'> = (na, unit, { offer, c
   const agreement =
     counter === null
       ? acceptOffer(issuer, offer, evidenceForResponder(na, issuer, offer))
-      : finalise(na, issuer, offer, counter);
+      : finalize(na, issuer, offer, counter);
   unit.audit('agreement_accepted', {
     agreement_id: agreement.agreement_id,
     offerer_sovereign_id: agreement.offerer_sovereign_id,
@@ -62,7 +62,7 @@ export const acceptAgreement: Handler<'acceptAgreement'> = (na, unit, { offer, c
   return agreement;
 };
 
-function finalise(
+function finalize(
   na: Authority,
   issuer: Issuer,
   offer: CapabilityOffer,

@@ -18,7 +18,7 @@ export interface EntryDigest {
   value(added: readonly ListEntry[]): string;
 }
 
-/** What tells one sequence from another. */
+/** What distinguishes one sequence from another. */
 export interface SequenceOptions<Version extends SequenceVersion> {
   /** Says that the entries are not those that were signed. */
   readonly damage: string;

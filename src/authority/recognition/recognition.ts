@@ -1,5 +1,5 @@
 /**
- * Whom this sovereign recognises: the recognition policy (wire rules 4.12), imported revocation feeds
+ * Whom this sovereign recognizes: the recognition policy (wire rules 4.12), imported revocation feeds
  * (4.14), and what verification and the graph views read of them (6.2 to 6.4).
  */
 import type { ImportedFeed, ImportedFeedRefusal } from '../../../machines/revocation-feed.ts';
