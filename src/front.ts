@@ -1,4 +1,5 @@
 /** What serves HTTP: one edge on the thread of the authority, or several on threads of their own. */
+import { connectionsPerThread } from './config/descriptors.ts';
 import type { Config } from './config/load.ts';
 import { createDocumentCache } from './contract/publications.ts';
 import type { DrainState, Edge } from './http/edge.ts';
@@ -96,6 +97,7 @@ function edgeConfigOf(config: Config, commands: CommandReference): EdgeConfig {
     publicUrl: config.publicUrl,
     proxyHops: config.proxyHops,
     maxRequestBytes: config.maxRequestBytes,
+    maxConnections: connectionsPerThread(config.threads),
     createdStatus: config.createdStatus,
     rolePrefixes: config.rolePrefixes,
     operatorKeys: config.operators.map(({ keyId, publicKey }) => [keyId, publicKey] as const),

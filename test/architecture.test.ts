@@ -94,6 +94,7 @@ for (const [name, owners] of [
   [
     'uWebSockets.js',
     [
+      'src/http/listener.ts',
       'src/http/piecewise.ts',
       'src/http/request-head.ts',
       'src/http/response.ts',

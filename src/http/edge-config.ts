@@ -12,6 +12,8 @@ export interface EdgeConfig {
   readonly publicUrl: string | null;
   readonly proxyHops: number;
   readonly maxRequestBytes: number;
+  /** That one edge holds open at a time. */
+  readonly maxConnections: number;
   readonly createdStatus: 200 | 201;
   readonly rolePrefixes: readonly string[] | null;
   /** Key id and public key of each configured operator. */
@@ -33,6 +35,7 @@ export function edgeSettings(config: EdgeConfig): EdgeSettings {
     publicUrl: config.publicUrl,
     proxyHops: config.proxyHops,
     maxRequestBytes: config.maxRequestBytes,
+    maxConnections: config.maxConnections,
     createdStatus: config.createdStatus,
     isAllowedRole: roleRule(config.rolePrefixes),
     operatorAuth: {

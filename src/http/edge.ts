@@ -18,6 +18,7 @@ export interface EdgeSettings {
   readonly publicUrl: string | null;
   readonly proxyHops: number;
   readonly maxRequestBytes: number;
+  readonly maxConnections: number;
   readonly createdStatus: 200 | 201;
   readonly isAllowedRole: RoleRule;
   readonly operatorAuth: OperatorAuthSettings;

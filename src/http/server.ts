@@ -4,11 +4,12 @@
  * while it streams in.
  */
 
-import type { us_listen_socket } from 'uWebSockets.js';
+import type { HttpResponse } from 'uWebSockets.js';
 import { createRequire } from 'node:module';
 import type { Edge } from './edge.ts';
 import { type Exchange, hasOneLength, openExchange } from './exchange.ts';
 import { isLarge, sendLarge } from './large-body.ts';
+import { type Listener, openListener } from './listener.ts';
 import { createPeers } from './peers.ts';
 import { type PieceTaker, sendPieces } from './piecewise.ts';
 import { type FinishedReply, finishExchange } from './pipeline.ts';
@@ -74,7 +75,19 @@ export async function listen(
   const app = uws.App();
   const { proxyHops } = edge.settings;
 
-  app.filter((res, change) => (Number(change) > 0 ? peers.opened(addressOf(res)) : peers.closed()));
+  let listener: Listener | null = null;
+  let connections = 0;
+  function countConnection(change: number): void {
+    connections += change;
+    listener?.noteConnections(connections);
+  }
+  function noteConnection(res: HttpResponse, change: number): void {
+    if (change > 0) peers.opened(addressOf(res));
+    else peers.closed();
+    countConnection(change);
+  }
+
+  app.filter((res, change) => noteConnection(res, Number(change)));
   app.any('/*', (res, req) => {
     const head = new UwsRequestHead(res, req, peers);
     const exchange = openExchange(edge, findRoute, head);
@@ -107,16 +120,24 @@ export async function listen(
   const endViewers = serveViewers(app, edge, {
     openExchange: (res, req) => openExchange(edge, findRoute, new UwsRequestHead(res, req, peers)),
     leftHttp: peers.closed,
+    ended: () => countConnection(-1),
   });
-  const socket = await new Promise<us_listen_socket>((resolve, reject) => {
-    app.listen(host, port, (token) => {
-      if (token === false) reject(new Error(`The address ${host}:${port} cannot be listened on`));
-      else resolve(token);
-    });
+  listener = await openListener({
+    app,
+    uws,
+    host,
+    port,
+    maxConnections: edge.settings.maxConnections,
+    onPaused: () =>
+      edge.logger.write(
+        'WARNING',
+        'http',
+        `No new connections while ${edge.settings.maxConnections} are open: file descriptors run out`,
+      ),
   });
 
   return {
-    port: uws.us_socket_local_port(socket),
+    port: listener.port,
     async drain() {
       traffic.isDraining = true;
       const idle = new Promise<void>((resolve) => {
@@ -127,6 +148,7 @@ export async function listen(
     dropUploads: uploads.dropAll,
     close() {
       endViewers();
+      listener?.close();
       app.close();
     },
   };

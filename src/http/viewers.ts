@@ -29,13 +29,15 @@ export interface ViewersOptions {
   openExchange(res: HttpResponse, req: HttpRequest): Exchange;
   /** Called when a connection is no longer one of HTTP. */
   leftHttp(): void;
+  /** Called when the connection of a viewer has ended. */
+  ended(): void;
 }
 
 /** Serves the viewers of one edge; returns what ends it. */
 export function serveViewers(
   app: TemplatedApp,
   edge: Edge,
-  { openExchange, leftHttp }: ViewersOptions,
+  { openExchange, leftHttp, ended }: ViewersOptions,
 ): () => void {
   const counts = new Map(LIVE_TOPICS.map((topic) => [topic, 0]));
   const pages = createLivePages(
@@ -66,7 +68,10 @@ export function serveViewers(
       const message = pages.current(topic);
       if (message !== null) ws.send(message);
     },
-    close: (ws) => count(ws.getUserData().topic, -1),
+    close(ws) {
+      count(ws.getUserData().topic, -1);
+      ended();
+    },
   });
   const ticking = setInterval(() => app.publish(ALIVE_TOPIC, ALIVE), ALIVE_MS);
   return () => clearInterval(ticking);

@@ -127,8 +127,13 @@ function register(request: RouteRequest, edge: Edge): Reply | Promise<Reply> {
   }
   const key = descriptor.node_public_key;
   const signatureValid = isSignedByAny(descriptor, [key], verifySignature);
-  const answer = async (node: NodeClaim | null) =>
-    answerReply(await edge.call('registerAgent', { descriptor, signatureValid, node, remoteAddr }));
+  // What will be refused for its proof travels without the one member that can be long and costly.
+  const isProven = signatureValid && (request.node?.verdict ?? 'valid') === 'valid';
+  const sent = isProven ? descriptor : { ...descriptor, capabilities: [] };
+  const answer = async (node: NodeClaim | null) => {
+    const command = { descriptor: sent, signatureValid, node, remoteAddr };
+    return answerReply(await edge.call('registerAgent', command));
+  };
   return request.node === null ? answer(null) : withProof(request, edge, answer);
 }
 

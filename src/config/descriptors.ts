@@ -1,0 +1,20 @@
+import { readFileSync } from 'node:fs';
+
+/** File descriptors for everything but connections: the store, the log, threads, event loops. */
+const RESERVED = 128;
+
+/** Connections that each of so many threads can hold before the process is out of file descriptors. */
+export function connectionsPerThread(threads: number): number {
+  const available = Math.max(RESERVED, descriptorLimit() - RESERVED);
+  return Math.max(1, Math.floor(available / threads));
+}
+
+function descriptorLimit(): number {
+  try {
+    const limits = readFileSync('/proc/self/limits', 'latin1');
+    return Number(/^Max open files +(\d+)/m.exec(limits)?.[1] ?? Infinity);
+  } catch {
+    // Other systems than Linux do not say it in a file.
+    return Infinity;
+  }
+}
