@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Signer, verifySignature } from '../src/crypto/ed25519.ts';
+import type { JsonObject } from '../src/json/value.ts';
 import { readAgreementRecord, verifyAgreement } from '../src/records/agreement.ts';
 import { merkleRoot } from '../src/records/capability-tree.ts';
 import { readMembershipAttestation } from '../src/records/membership-attestation.ts';
@@ -17,13 +18,20 @@ import { isSignedByAny } from '../src/records/signed-record.ts';
 import { readTrustEvidence, verifyTrustEvidence } from '../src/records/trust-evidence.ts';
 import { formatInstant } from '../src/timestamp.ts';
 import { cpuOf } from './support/cpu.ts';
-import { newKey, outcome, send } from './support/requests.ts';
+import { newKey, operate, outcome, send } from './support/requests.ts';
 import { parsed, post, signedBy, sovereign, startUnlimited } from './support/trust.ts';
 import {
   agreedTerms,
   agreementBetween,
+  counterTo,
   evidence,
+  offerBetween,
+  ourselves,
+  outcomeWithCause,
+  recognised,
   resigned,
+  signaturesOf,
+  signedAgreement,
   singlySigned,
 } from './support/trust-protocol.ts';
 
@@ -197,6 +205,26 @@ test('A2: 16 signatures and 32 keys of an ordinary record are all tried', () => 
   const record = unlabelled(evidenceOf(3000, [...Array.from({ length: 15 }, newKey), ALPHA.key]));
   const keys = [...MANY_KEYS, ALPHA.key.publicKey];
   assert.equal(verifyTrustEvidence(record, keys, null, verifySignature), 'accepted');
+});
+
+test('A2: an offer and its counter share half the budget on the authority', async () => {
+  await using na = await startUnlimited();
+  const now = na.clock.now();
+  const us = ourselves(na);
+  await recognised(na, BETA, { subject_public_keys: [...MANY_KEYS.slice(1), BETA.key.publicKey] });
+  const terms = agreedTerms(now, { scope: { x: 'x'.repeat(50_000) } });
+  const offer = offerBetween(us, BETA, now, { requested_terms: terms });
+  const genuine = counterTo(offer, BETA, now, { agreed_terms: terms });
+  const others = Array.from({ length: 14 }, newKey);
+  const among = signedAgreement(genuine, ...others, BETA.key);
+  const accept = (counter: JsonObject) =>
+    operate(na, '/admin/agreements/accept', { counter, original_offer: offer });
+  assert.equal(outcome(await accept(among)), '201', 'the pair that fits is tried first');
+  const nameless = signaturesOf(among).map(({ sig }) => ({ key_id: 'beta', sig }));
+  assert.equal(
+    outcomeWithCause(await accept({ ...among, signatures: nameless })),
+    '422 accept_rejected invalid_counter_signature',
+  );
 });
 
 test('A2: one signature and one key suffice for a text beyond the whole budget', () => {

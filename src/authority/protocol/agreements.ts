@@ -1,5 +1,4 @@
 /** Agreements between sovereigns: offer, counter, acceptance (wire trust rules 4.2, 4.3, 5.1 to 5.3). */
-import { verifySignature } from '../../crypto/ed25519.ts';
 import {
   type AgreementRecord,
   acceptCounter,
@@ -12,6 +11,7 @@ import {
   offerProblem,
 } from '../../records/agreement.ts';
 import type { Issuer } from '../../records/issuer.ts';
+import type { VerifySignature } from '../../records/signature-search.ts';
 import { buildTrustEvidence, type TrustEvidence } from '../../records/trust-evidence.ts';
 import type { RefusalName } from '../../refusal.ts';
 import { evaluateTrust } from '../../views/trust-evaluation.ts';
@@ -19,6 +19,7 @@ import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
 import { treatyKeysOf } from '../recognition/treaties.ts';
 import { built, issuerOf, refuseFor } from './issuer.ts';
+import { checksOfCommand } from './signature-checks.ts';
 
 export const offerCapabilities: Handler<'offerCapabilities'> = (na, unit, request) => {
   const issuer = issuerOf(na, unit);
@@ -37,7 +38,7 @@ export const counterOffer: Handler<'counterOffer'> = (na, unit, { offer, terms }
   const issuer = issuerOf(na, unit);
   const evidence = evidenceForResponder(na, issuer, offer);
   const counter = built(buildCounter(issuer, offer, terms, evidence), 'counter_rejected');
-  demandUsable(na, issuer, offer, 'counter_rejected');
+  demandUsable(na, issuer, offer, checksOfCommand(), 'counter_rejected');
   unit.audit('capability_counter_built', {
     original_offer_id: offer.offer_id,
     counter_offer_id: counter.offer_id,
@@ -49,11 +50,12 @@ export const counterOffer: Handler<'counterOffer'> = (na, unit, { offer, terms }
 
 export const acceptAgreement: Handler<'acceptAgreement'> = (na, unit, { offer, counter }) => {
   const issuer = issuerOf(na, unit);
-  demandUsable(na, issuer, offer, 'accept_rejected');
+  const verify = checksOfCommand();
+  demandUsable(na, issuer, offer, verify, 'accept_rejected');
   const agreement =
     counter === null
       ? acceptOffer(issuer, offer, evidenceForResponder(na, issuer, offer))
-      : finalize(na, issuer, offer, counter);
+      : finalize(na, issuer, offer, counter, verify);
   unit.audit('agreement_accepted', {
     agreement_id: agreement.agreement_id,
     offerer_sovereign_id: agreement.offerer_sovereign_id,
@@ -67,18 +69,15 @@ function finalize(
   issuer: Issuer,
   offer: CapabilityOffer,
   counter: CapabilityCounter,
+  verify: VerifySignature,
 ): AgreementRecord {
   const { sovereignId, signer, now } = issuer;
   const responderKeys = [
     signer.publicKey,
     ...treatyKeysOf(na, counter.responder_sovereign_id, now, sovereignId),
   ];
-  const problem = counterProblem(
-    counter,
-    offer,
-    { sovereignId, responderKeys, now },
-    verifySignature,
-  );
+  const known = { sovereignId, responderKeys, now };
+  const problem = counterProblem(counter, offer, known, verify);
   if (problem !== null) refuseFor('accept_rejected', problem);
   return acceptCounter(issuer, counter, offer);
 }
@@ -88,12 +87,13 @@ function demandUsable(
   na: Authority,
   { sovereignId, signer, now }: Issuer,
   offer: CapabilityOffer,
+  verify: VerifySignature,
   refusal: RefusalName,
 ): void {
   const { offerer_sovereign_id: offerer } = offer;
   const offererKeys =
     offerer === sovereignId ? [signer.publicKey] : treatyKeysOf(na, offerer, now, sovereignId);
-  const problem = offerProblem(offer, { sovereignId, offererKeys, now }, verifySignature);
+  const problem = offerProblem(offer, { sovereignId, offererKeys, now }, verify);
   if (problem !== null) refuseFor(refusal, problem);
 }
 

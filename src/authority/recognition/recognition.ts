@@ -5,7 +5,6 @@
 import type { ImportedFeed, ImportedFeedRefusal } from '../../../machines/revocation-feed.ts';
 import type { RevocationKnowledge } from '../../contract/inputs.ts';
 import { sha256Hex } from '../../crypto/digest.ts';
-import { verifySignature } from '../../crypto/ed25519.ts';
 import { canonicalJson, JsonText } from '../../json/write.ts';
 import type { SovereignRevocationFeed } from '../../records/revocation-feed.ts';
 import { isSignedByAny } from '../../records/signed-record.ts';
@@ -13,6 +12,7 @@ import { Refusal, type RefusalName } from '../../refusal.ts';
 import type { Handler } from '../engine/admission.ts';
 import { refusalIn } from '../engine/refusals.ts';
 import type { UnitOfWork } from '../engine/unit-of-work.ts';
+import { checksOfCommand } from '../protocol/signature-checks.ts';
 import { isRevokedHere } from './attestations.ts';
 import { isTreatyRevoked, treatyKeysOf } from './treaties.ts';
 
@@ -95,7 +95,7 @@ const FEED_REASONS = {
 
 export function judgeSignature(feed: SovereignRevocationFeed, keys: readonly string[]) {
   if (feed.signatures.length === 0) return 'missing_signature';
-  return isSignedByAny(feed, keys, verifySignature) ? 'valid' : 'invalid_signature';
+  return isSignedByAny(feed, keys, checksOfCommand()) ? 'valid' : 'invalid_signature';
 }
 
 function rejectFeed(

@@ -1,0 +1,10 @@
+import { verifySignature } from '../../crypto/ed25519.ts';
+import { type VerifySignature, withinBudget } from '../../records/signature-search.ts';
+
+/** Half of what an edge may spend: some 10 ms for which all other requests wait. */
+const AUTHORITY_BUDGET = 5 * 1024 * 1024;
+
+/** Signature checks of one command, all of which share the budget. */
+export function checksOfCommand(): VerifySignature {
+  return withinBudget(verifySignature, AUTHORITY_BUDGET);
+}
