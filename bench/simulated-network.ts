@@ -156,7 +156,7 @@ export async function openSimulatedNetwork(folder: string, clock: SimulatedClock
     async sweepAll(): Promise<void> {
       const { subjects } = await readCounts();
       const all = Object.values(subjects).reduce((sum, count) => sum + count, 0);
-      for (let swept = 0; swept <= all; swept += 500) await authority.sweep();
+      for (let swept = 0; swept <= all; swept += 250) await authority.sweep();
     },
     readCounts,
     clockSet: authority.clockSet,

@@ -86,26 +86,30 @@ async function soak(
   na: AuthorityProcess,
   ask: Ask,
   model: Model,
-  { progress }: Settings,
+  settings: Settings,
 ): Promise<void> {
   const revocation = revocationSigner(na);
   while (model.issued < CERTIFICATES) {
     const chosen = randomInt(10);
     const node = chosen < 5 ? undefined : takeAny(model.valid);
-    if (node === undefined) await enrol(na, ask, model);
+    if (node === undefined) await enrol(na, ask, model, settings);
     else if (chosen < 9) {
       const renewed = await accepted(ask(renewalRequest(node)), 'renew');
-      model.valid.push(node, { key: node.key, certId: String(renewed.cert_id) });
-      model.issued += 1;
+      model.valid.push(node);
+      addIssued(model, { key: node.key, certId: String(renewed.cert_id) }, settings);
     } else {
       await accepted(ask(revocation(node.certId)), 'revoke');
       model.revoked.push(node);
     }
-    if (model.issued % 5000 === 0) progress(`${model.issued} certificates`);
   }
 }
 
-async function enrol({ network }: AuthorityProcess, ask: Ask, model: Model): Promise<void> {
+async function enrol(
+  { network }: AuthorityProcess,
+  ask: Ask,
+  model: Model,
+  settings: Settings,
+): Promise<void> {
   const token = model.usable.pop();
   if (token === undefined) {
     const invites = inviteSigner(network)({ count: MAX_INVITES, token_expiry_hours: 24 });
@@ -116,8 +120,13 @@ async function enrol({ network }: AuthorityProcess, ask: Ask, model: Model): Pro
   const [key] = newKeys(1);
   if (key === undefined) return;
   const joined = await accepted(ask(joinRequest(key, token)), 'join');
-  model.valid.push({ key, certId: String(joined.cert_id) });
+  addIssued(model, { key, certId: String(joined.cert_id) }, settings);
+}
+
+function addIssued(model: Model, node: FleetNode, { progress }: Settings): void {
+  model.valid.push(node);
   model.issued += 1;
+  if (model.issued % 5000 === 0) progress(`${model.issued} certificates`);
 }
 
 function revocationSigner({ network, dataDir }: AuthorityProcess) {
