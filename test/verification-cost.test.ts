@@ -36,6 +36,7 @@ import {
 } from './support/trust-protocol.ts';
 
 const NOW = Date.UTC(2026, 0, 15, 12);
+const POLICY = { local_sovereign_id: 'alpha' };
 
 /** Far above what the checks take on a busy machine, and far below what the products took. */
 const CPU_LIMIT = 1500;
@@ -51,10 +52,7 @@ test('A1: 100,000 roles against as many allowed ones, in the opposite order, tak
   const treaty = readRecognitionTreaty(gamma.treaty(NOW, beta, { scope }));
   assert.ok(attestation !== null && treaty !== null);
   const issuer = { sovereign_id: 'beta', public_keys: [beta.key.publicKey], allowed_roles };
-  const policy = readRecognitionPolicy({
-    local_sovereign_id: 'alpha',
-    recognized_issuers: [issuer],
-  });
+  const policy = readRecognitionPolicy({ ...POLICY, recognized_issuers: [issuer] });
   assert.ok(policy !== null);
   const known = {
     treatyIssuerKeys: [gamma.key.publicKey],
@@ -86,7 +84,7 @@ test('A1: one role too many among thousands is still found', async () => {
   const scope = { allowed_roles: roles, accepted_statuses: ['active'], claims: {} };
   const byPolicy = await post(na, '/attestations/verify', {
     attestation,
-    recognition_policy: { local_sovereign_id: 'alpha', recognized_issuers: [issuer] },
+    recognition_policy: { ...POLICY, recognized_issuers: [issuer] },
   });
   const byTreaty = await post(na, '/attestations/verify-with-treaty', {
     attestation,
@@ -337,13 +335,10 @@ test('A1: a body of anyone’s holds at most 32,768 values, however small they a
 test('A2: what a stranger names in a verification is cut in the log', async () => {
   await using na = await startUnlimited();
   const record = BETA.attestation(na.clock.now(), { attestation_id: 'x'.repeat(100_000) });
-  const policy = {
-    recognized_issuers: [{ sovereign_id: 'beta', public_keys: [BETA.key.publicKey] }],
-    local_sovereign_id: 'alpha',
-  };
+  const issuer = { sovereign_id: 'beta', public_keys: [BETA.key.publicKey] };
   const answer = await post(na, '/attestations/verify', {
     attestation: record,
-    recognition_policy: policy,
+    recognition_policy: { ...POLICY, recognized_issuers: [issuer] },
   });
   assert.equal(answer.body.accepted, true);
   assert.equal(answer.body.attestation_id.length, 100_000);
