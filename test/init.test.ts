@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import {
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   writeFileSync,
@@ -12,8 +15,9 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { type InitSummary, initNetwork } from '../src/cli/init-network.ts';
+import { finishInterruptedInit, type InitSummary, initNetwork } from '../src/cli/init-network.ts';
 import { signerFromSeed, verifySignature } from '../src/crypto/ed25519.ts';
 import { readKeyFile } from '../src/keys/key-file.ts';
 import { isSignedByRoot, readGenesisBlock } from '../src/records/genesis.ts';
@@ -23,12 +27,14 @@ const scratch = mkdtempSync(join(tmpdir(), 'mesh-init-'));
 after(() => rmSync(scratch, { recursive: true }));
 
 const KEY_NAMES = ['na', 'operator-privileged', 'operator-standard', 'root'];
+/** What is in the folder of a new network. */
+const NETWORK = ['genesis.json', 'keys', 'mesh-na.json', 'mesh-na.lock'];
 const KEY_FILES = KEY_NAMES.flatMap((name) => [`${name}.key`, `${name}.pub`]);
 
 test('init makes all files of a network, private where they must be', () => {
   const dataDir = join(scratch, 'deep', 'fresh');
   makeNetwork(dataDir);
-  assert.deepEqual(readdirSync(dataDir).sort(), ['genesis.json', 'keys', 'mesh-na.json']);
+  assert.deepEqual(readdirSync(dataDir).sort(), NETWORK);
   assert.deepEqual(readdirSync(join(dataDir, 'keys')).sort(), KEY_FILES);
   assert.equal(modeOf(dataDir), 0o700);
   assert.equal(modeOf(join(dataDir, 'keys')), 0o700);
@@ -88,12 +94,7 @@ test('an existing folder is used and what is in it stays', () => {
   mkdirSync(dataDir);
   writeFileSync(join(dataDir, 'notes.txt'), 'mine');
   makeNetwork(dataDir);
-  assert.deepEqual(readdirSync(dataDir).sort(), [
-    'genesis.json',
-    'keys',
-    'mesh-na.json',
-    'notes.txt',
-  ]);
+  assert.deepEqual(readdirSync(dataDir).sort(), [...NETWORK, 'notes.txt']);
 });
 
 for (const entry of ['genesis.json', 'mesh-na.json', 'keys']) {
@@ -108,6 +109,67 @@ for (const entry of ['genesis.json', 'mesh-na.json', 'keys']) {
     assert.equal(readFileSync(join(dataDir, entry), 'utf8'), 'kept');
   });
 }
+
+/** Each costs the start of a process. */
+const KILLS = Number(process.env.MESH_TEST_KILLS ?? 4);
+/** The entries of the staging folder in the order they are moved out of it. */
+const MOVED = ['keys', 'mesh-na.json', 'genesis.json'];
+
+for (const moved of [0, 1, 2]) {
+  test(`D5: an init killed when ${moved} of its entries were moved is finished by the next`, () => {
+    const dataDir = join(scratch, `killed-${moved}`);
+    const summary = makeNetwork(dataDir);
+    mkdirSync(join(dataDir, '.init'));
+    for (const name of MOVED.slice(moved)) {
+      renameSync(join(dataDir, name), join(dataDir, '.init', name));
+    }
+    assert.deepEqual(makeNetwork(dataDir), summary, 'the network that was built');
+    assert.deepEqual(readdirSync(dataDir).sort(), NETWORK);
+  });
+
+  test(`D5: an init killed when ${moved} of its entries were moved is finished by the next start`, () => {
+    const dataDir = join(scratch, `started-${moved}`);
+    makeNetwork(dataDir);
+    mkdirSync(join(dataDir, '.init'));
+    for (const name of MOVED.slice(moved)) {
+      renameSync(join(dataDir, name), join(dataDir, '.init', name));
+    }
+    finishInterruptedInit(dataDir);
+    assert.deepEqual(readdirSync(dataDir).sort(), NETWORK);
+    assert.ok(isSignedByRoot(genesisIn(dataDir), verifySignature));
+  });
+}
+
+test('D5: a network that an init left for another name is put into place, and the init refused', () => {
+  const dataDir = join(scratch, 'killed-other');
+  makeNetwork(dataDir);
+  mkdirSync(join(dataDir, '.init'));
+  for (const name of MOVED) renameSync(join(dataDir, name), join(dataDir, '.init', name));
+  assert.throws(() => makeNetwork(dataDir, 'another'), /exists, so nothing was written$/);
+  assert.equal(genesisIn(dataDir).network_name, 'alpha');
+});
+
+test('D5: files that lie where staged ones belong are never replaced', () => {
+  const dataDir = join(scratch, 'killed-and-used');
+  makeNetwork(dataDir);
+  mkdirSync(join(dataDir, '.init'));
+  renameSync(join(dataDir, 'genesis.json'), join(dataDir, '.init', 'genesis.json'));
+  writeFileSync(join(dataDir, '.init', 'mesh-na.json'), '{}');
+  const before = readFileSync(join(dataDir, 'mesh-na.json'), 'utf8');
+  assert.throws(() => makeNetwork(dataDir), /mesh-na\.json exists, so nothing was moved there$/);
+  assert.equal(readFileSync(join(dataDir, 'mesh-na.json'), 'utf8'), before);
+});
+
+test('D5: wherever an init is killed, the next one leaves a whole network and no other keys', async () => {
+  for (const dataDir of await killedInits(KILLS)) {
+    const leftGenesis = existsSync(join(dataDir, 'genesis.json'));
+    if (leftGenesis) finishInterruptedInit(dataDir);
+    else makeNetwork(dataDir);
+    assert.deepEqual(readdirSync(dataDir).sort(), NETWORK);
+    assert.deepEqual(readdirSync(join(dataDir, 'keys')).sort(), KEY_FILES);
+    assert.ok(isSignedByRoot(genesisIn(dataDir), verifySignature));
+  }
+});
 
 test('an empty network name is refused and leaves no folder behind', () => {
   const parent = join(scratch, 'nameless');
@@ -219,4 +281,49 @@ function modeOf(path: string): number {
 
 function readJson(path: string): unknown {
   return JSON.parse(readFileSync(path, 'utf8'));
+}
+
+function genesisIn(dataDir: string) {
+  const genesis = readGenesisBlock(readJson(join(dataDir, 'genesis.json')));
+  assert.ok(genesis !== null);
+  return genesis;
+}
+
+/**
+ * Folders whose init was killed. A child makes network after network and is killed at some moment, so that
+ * most kills fall into an init.
+ */
+async function killedInits(count: number): Promise<string[]> {
+  const script = `
+    import { randomBytes } from 'node:crypto';
+    import { initNetwork } from './src/cli/init-network.ts';
+    for (let i = 0; ; i += 1) {
+      process.stdout.write(i + '\\n');
+      initNetwork({
+        dataDir: process.argv[1] + '-' + i,
+        networkName: 'alpha',
+        networkVersion: 'v0.1',
+        now: Date.now(),
+        randomSeed: () => randomBytes(32),
+      });
+    }
+  `;
+  const args = ['--import', 'tsx', '--input-type=module', '--eval', script];
+  const folders: string[] = [];
+  for (let round = 0; round < count; round += 1) {
+    const prefix = join(scratch, `random-${round}`);
+    const child = spawn(process.execPath, [...args, prefix], {
+      cwd: root,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const exited = once(child, 'exit');
+    await once(child.stdout, 'data');
+    await setTimeout(Math.random() * 20);
+    child.kill('SIGKILL');
+    await exited;
+    const made = readdirSync(scratch).filter((name) => name.startsWith(`random-${round}-`));
+    const last = Math.max(...made.map((name) => Number(name.split('-').at(-1))));
+    folders.push(`${prefix}-${last}`);
+  }
+  return folders;
 }

@@ -2,18 +2,20 @@
 import {
   existsSync,
   mkdirSync,
-  mkdtempSync,
+  readdirSync,
+  readFileSync,
   renameSync,
-  rmdirSync,
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { basename, dirname, join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { FILES } from '../config/data-folder.ts';
 import { type Signer, signerFromSeed } from '../crypto/ed25519.ts';
-import { writeKeyFile } from '../keys/key-file.ts';
+import { parseJson } from '../json/parse.ts';
+import { readKeyFile, writeKeyFile } from '../keys/key-file.ts';
 import { type GenesisBlock, readGenesisBlock } from '../records/genesis.ts';
 import { signRecord } from '../records/signed-record.ts';
+import { LOCK_FILE, lockFolder } from '../store/folder-lock.ts';
 import { formatInstant } from '../timestamp.ts';
 
 /** The operators every new network has. */
@@ -22,8 +24,8 @@ export const FIRST_OPERATORS = [
   { key_id: 'ops-standard', tier: 'standard', name: 'operator-standard' },
 ] as const;
 
-/** In the order they are moved into place: of two initialisations at once, only one can move its keys. */
-const ENTRIES = [FILES.keys, FILES.genesis, FILES.config];
+/** In the order they are moved into place. As long as the genesis is in the staging folder, more is to come. */
+const ENTRIES = [FILES.keys, FILES.config, FILES.genesis];
 const AUTHORITY_VALIDITY_MS = 90 * 24 * 3_600_000;
 
 export interface InitOptions {
@@ -51,54 +53,139 @@ export type InitSummary = {
   readonly operators: readonly OperatorSummary[];
 };
 
-/** All files or none: refuses when one of them exists, and builds aside before moving into place. */
+/**
+ * All files or none: refuses when one of them exists, and builds aside before moving into place. A network
+ * that an earlier, killed process had built is put into place instead of another one of the same name.
+ */
 export function initNetwork(options: InitOptions): InitSummary {
   const dataDir = resolve(options.dataDir);
-  const found = ENTRIES.map((entry) => join(dataDir, entry)).find((path) => existsSync(path));
-  if (found !== undefined) throw new Error(`${found} exists, so nothing was written`);
-
+  const staging = join(dataDir, FILES.staging);
+  if (!existsSync(staging)) assertHoldsNoNetwork(dataDir);
   const isNew = !existsSync(dataDir);
   mkdirSync(dirname(dataDir), { recursive: true });
-  // The temporary folder is private (0700) from its first moment, and on the same file system.
-  const staging = mkdtempSync(
-    isNew ? join(dirname(dataDir), `.${basename(dataDir)}-`) : join(dataDir, '.init-'),
-  );
+  if (isNew) mkdirSync(dataDir, { mode: 0o700 });
+  const lock = lockFolder(dataDir);
   try {
-    const summary = writeNetwork(staging, dataDir, options);
-    if (isNew) renameSync(staging, dataDir);
-    else moveEntries(staging, dataDir);
+    if (finishStaged(dataDir) === 'finished') {
+      const summary = readSummary(dataDir);
+      if (summary.network_name === options.networkName) return summary;
+    }
+    assertHoldsNoNetwork(dataDir);
+    const summary = stageNetwork(staging, dataDir, options);
+    finishStaged(dataDir);
     return summary;
   } catch (error) {
-    rmSync(staging, { recursive: true, force: true });
+    if (isNew) rmSync(dataDir, { recursive: true });
+    throw error;
+  } finally {
+    lock.release();
+  }
+}
+
+function stageNetwork(staging: string, dataDir: string, options: InitOptions): InitSummary {
+  // Private from its first moment, and on the same file system.
+  mkdirSync(staging, { mode: 0o700 });
+  try {
+    return writeNetwork(staging, dataDir, options);
+  } catch (error) {
+    rmSync(staging, { recursive: true });
     throw error;
   }
+}
+
+/** What an `init` that was killed has left: a network that was built is put into place, all else goes. */
+export function finishInterruptedInit(dataDir: string): void {
+  if (!existsSync(join(dataDir, FILES.staging))) return;
+  const lock = lockFolder(dataDir);
+  try {
+    finishStaged(dataDir);
+  } finally {
+    lock.release();
+  }
+}
+
+/** Whether there is no folder, or one with nothing in it but the lock of an `init` that was killed. */
+export function isUnused(dataDir: string): boolean {
+  if (!existsSync(dataDir)) return true;
+  const names = readdirSync(dataDir);
+  return names.length === 1 && names[0] === LOCK_FILE;
+}
+
+function assertHoldsNoNetwork(dataDir: string): void {
+  const found = ENTRIES.map((entry) => join(dataDir, entry)).find((path) => existsSync(path));
+  if (found !== undefined) throw new Error(`${found} exists, so nothing was written`);
+}
+
+/** Only what is in the staging folder is ever removed. */
+function finishStaged(dataDir: string): 'finished' | 'nothing' {
+  const staging = join(dataDir, FILES.staging);
+  const isBuilt = existsSync(join(staging, FILES.genesis));
+  if (isBuilt) {
+    const staged = ENTRIES.filter((entry) => existsSync(join(staging, entry)));
+    for (const entry of staged) {
+      const target = join(dataDir, entry);
+      if (existsSync(target)) throw new Error(`${target} exists, so nothing was moved there`);
+      renameSync(join(staging, entry), target);
+    }
+  }
+  rmSync(staging, { recursive: true, force: true });
+  return isBuilt ? 'finished' : 'nothing';
+}
+
+function readSummary(dataDir: string): InitSummary {
+  const genesis = readGenesisBlock(parseJson(readFileSync(join(dataDir, FILES.genesis), 'utf8')));
+  if (genesis === null) throw new Error('The genesis block does not have the expected form');
+  return summaryOf(dataDir, genesis, (name) =>
+    readKeyFile(join(dataDir, FILES.keys, `${name}.pub`)).toString('base64'),
+  );
+}
+
+function summaryOf(
+  dataDir: string,
+  genesis: GenesisBlock,
+  publicKeyOf: (name: string) => string,
+): InitSummary {
+  return {
+    network_name: genesis.network_name,
+    na_public_key: genesis.network_authority.public_key,
+    root_public_key: genesis.root_public_key,
+    genesis_file: join(dataDir, FILES.genesis),
+    operators: FIRST_OPERATORS.map(({ key_id, tier, name }) => ({
+      key_id,
+      tier,
+      key_file: join(dataDir, FILES.keys, `${name}.key`),
+      public_key: publicKeyOf(name),
+    })),
+  };
 }
 
 function writeNetwork(folder: string, dataDir: string, options: InitOptions): InitSummary {
   mkdirSync(join(folder, FILES.keys), { mode: 0o700 });
   const root = makeKey(folder, options, 'root');
   const authority = makeKey(folder, options, 'na');
-  const operators = FIRST_OPERATORS.map(({ key_id, tier, name }) => ({
-    key_id,
-    tier,
-    key_file: join(dataDir, FILES.keys, `${name}.key`),
-    public_key: makeKey(folder, options, name, key_id).publicKey,
-  }));
+  const operatorKeys = new Map(
+    FIRST_OPERATORS.map(({ key_id, name }) => [
+      name as string,
+      makeKey(folder, options, name, key_id).publicKey,
+    ]),
+  );
   const genesis = buildGenesis(options, root, authority.publicKey);
-  writeJson(join(folder, FILES.genesis), genesis);
+  const summary = summaryOf(dataDir, genesis, (name) => operatorKeys.get(name) ?? '');
   writeJson(join(folder, FILES.config), {
     network_name: genesis.network_name,
-    operators: operators.map(({ key_id, tier, public_key }) => ({ key_id, tier, public_key })),
+    operators: summary.operators.map(({ key_id, tier, public_key }) => ({
+      key_id,
+      tier,
+      public_key,
+    })),
     // A new network has no clients that know version 1 alone.
     admin_signature_v1: 'refuse',
   });
-  return {
-    network_name: genesis.network_name,
-    na_public_key: authority.publicKey,
-    root_public_key: root.publicKey,
-    genesis_file: join(dataDir, FILES.genesis),
-    operators,
-  };
+  // Last, and whole at once: with it the network is built.
+  const path = join(folder, FILES.genesis);
+  writeJson(`${path}.new`, genesis);
+  renameSync(`${path}.new`, path);
+  return summary;
 }
 
 /** Writes the key's two files and returns its signer. */
@@ -132,9 +219,4 @@ function buildGenesis(options: InitOptions, root: Signer, authorityKey: string):
 
 function writeJson(path: string, value: object): void {
   writeFileSync(path, `${JSON.stringify(value, null, 2)}\n`, { flag: 'wx', flush: true });
-}
-
-function moveEntries(staging: string, dataDir: string): void {
-  for (const entry of ENTRIES) renameSync(join(staging, entry), join(dataDir, entry));
-  rmdirSync(staging);
 }

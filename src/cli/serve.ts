@@ -1,5 +1,4 @@
 /** `mesh-na serve`: the authority as a process. */
-import { existsSync } from 'node:fs';
 import { type Command, Option } from 'commander';
 import type { RunningAuthority } from '../boot.ts';
 import { type Config, loadConfig } from '../config/load.ts';
@@ -11,6 +10,7 @@ import type { CommandReference } from '../views/command-reference.ts';
 import { commandReference } from './command-reference.ts';
 import { EXIT, failure, onLocalFiles } from './exit-codes.ts';
 import { makeNetwork } from './init.ts';
+import { finishInterruptedInit, isUnused } from './init-network.ts';
 import { collect, examples, jsonOption } from './options.ts';
 import { printResult } from './output.ts';
 import { packageVersion } from './version.ts';
@@ -73,7 +73,11 @@ async function serve(options: ServeOptions, command: Command): Promise<void> {
   // Before anything is served, so that no signal ends the process unclean.
   const stop = awaitStop();
   const dataDir = options.dataDir ?? process.env.MESH_DATA_DIR ?? OPTIONS.dataDir.fallback;
-  if (options.create && !existsSync(String(dataDir))) {
+  const unused = onLocalFiles(() => {
+    finishInterruptedInit(String(dataDir));
+    return isUnused(String(dataDir));
+  });
+  if (options.create && unused) {
     makeNetwork({ dataDir: String(dataDir), networkName: options.networkName });
   }
   const config = onLocalFiles(() => loadConfig(options, process.env, systemRuntime.now()));

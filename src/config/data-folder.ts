@@ -5,4 +5,6 @@ export const FILES = {
   config: 'mesh-na.json',
   keys: 'keys',
   naKey: 'keys/na.key',
+  /** Where a network is made before it is moved into place. */
+  staging: '.init',
 } as const;

@@ -4,19 +4,23 @@
  * holds between containers as well.
  */
 import { closeSync, ftruncateSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { tryLock } from 'fs-native-extensions';
 
 export interface FolderLock {
   release(): void;
 }
 
-const LOCK_FILE = 'mesh-na.lock';
+/** Loaded when it is needed: commands that hold no folder start without native parts. */
+const require = createRequire(import.meta.url);
+
+export const LOCK_FILE = 'mesh-na.lock';
 
 /** Throws one clear sentence when another process holds the folder. */
 export function lockFolder(folder: string): FolderLock {
   const path = join(folder, LOCK_FILE);
+  const { tryLock }: typeof import('fs-native-extensions') = require('fs-native-extensions');
   const file = openLockFile(path);
   if (!tryLock(file)) {
     closeSync(file);
