@@ -348,7 +348,11 @@ for (const [bucket, route] of [
     const node = await joinedNode(na);
     const body = { cert_id: node.certId };
     for (let tries = 0; tries < 150; tries += 1) {
-      assert.equal(outcome(await nodeRequest(na, route, node.key, body)), '200');
+      // Renewals of one key end at their own bound, which is no limit of requests.
+      assert.match(
+        outcome(await nodeRequest(na, route, node.key, body)),
+        /^200$|^409 too_many_live/,
+      );
     }
   });
 
