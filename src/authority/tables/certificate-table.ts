@@ -1,6 +1,7 @@
 /**
- * Certificates at rest, by the million: columns instead of objects, which take half the memory, and
- * which a collector of garbage need not copy. Behaves as a map of subjects by their ids.
+ * Certificates at rest, by the million: columns instead of objects. A million take 206 MB here and 369 MB as
+ * objects in a map, and a collector of garbage need not copy them; a read costs 0.8 µs more. Behaves as a map
+ * of subjects by their ids.
  */
 import {
   type Certificate,
