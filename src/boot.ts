@@ -37,6 +37,8 @@ export interface Surroundings {
   readonly manualTime: ManualTime | null;
   /** Where log lines go. */
   readonly destination: LogDestination;
+  /** How many lines the log has lost so far. */
+  droppedLogLines(): number;
   readonly version: string;
   /** The command line, for the page that documents it. */
   readonly commands: CommandReference;
@@ -74,7 +76,7 @@ export async function startAuthority(
 ): Promise<RunningAuthority> {
   const { destination, version, onFatal, manualTime } = surroundings;
   const { logLevel: level, logFormat: format } = config;
-  const metrics = createAuthorityMetrics(version);
+  const metrics = createAuthorityMetrics(version, surroundings.droppedLogLines);
   const time = timeOf(manualTime);
   const clock = createClock(time, {
     stepped(byMs) {
@@ -128,7 +130,7 @@ export async function startAuthority(
           startListThread(listThreadIdentity(config), (cause) =>
             fatal('signed list thread', cause),
           ),
-        edgesCaughtUp: () => edgesCaughtUp(front),
+        edgesCaughtUp: () => front?.barrier() ?? NEVER,
       },
     });
     authority = opened;
@@ -231,13 +233,6 @@ async function refreshLivePages({ viewers, call }: EdgeHost): Promise<void> {
 
 function startThreads({ threads }: Config, start: (index: number) => EdgeThread): EdgeThread[] {
   return threads === 1 ? [] : Array.from({ length: threads }, (_, index) => start(index));
-}
-
-/** Resolves when no edge can be reading what was replaced before this call. */
-async function edgesCaughtUp(front: Front | null): Promise<void> {
-  // Publications leave at the end of this turn, and edges take their messages in order.
-  await new Promise(setImmediate);
-  await (front?.settle() ?? NEVER);
 }
 
 /** Edges may be there already, but cannot be asked yet. */

@@ -17,16 +17,18 @@ import type { CommandReference } from './views/command-reference.ts';
 export interface Front {
   readonly port: number;
   /** `/readyz` answers 503 from here on. */
-  announce(): void;
+  announce(): Promise<void>;
   /** Refuses all new work; resolves when what is in flight is answered. */
   drain(): Promise<void>;
   /** Ends requests whose body has not arrived in whole. */
-  cut(): void;
+  cut(): Promise<void>;
   close(): Promise<void>;
   /** Ends at once, without another answer. */
   abandon(): Promise<void>;
   /** Resolves when everything the edges have logged and counted so far is here. */
   settle(): Promise<void>;
+  /** Resolves when no edge reads a document that was replaced before this call. */
+  barrier(): Promise<void>;
 }
 
 export interface FrontOptions {
@@ -76,17 +78,18 @@ async function serveHere(
   const server = await listen(edge, ROUTES, config.host, port);
   return {
     port: server.port,
-    announce() {
+    async announce() {
       draining.isAnnounced = true;
     },
     drain() {
       draining.refusesWork = true;
       return server.drain();
     },
-    cut: server.dropUploads,
+    cut: async () => server.dropUploads(),
     close: async () => server.close(),
     abandon: async () => server.close(),
     settle: () => Promise.resolve(),
+    barrier: server.barrier,
   };
 }
 

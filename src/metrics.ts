@@ -143,7 +143,10 @@ export interface AuthorityMetrics {
   exposition(counts: AuthorityCounts, edges: readonly MetricsReport[]): Promise<string>;
 }
 
-export function createAuthorityMetrics(version: string): AuthorityMetrics {
+export function createAuthorityMetrics(
+  version: string,
+  droppedLogLines: () => number,
+): AuthorityMetrics {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry, prefix: 'mesh_na_' });
@@ -197,6 +200,15 @@ export function createAuthorityMetrics(version: string): AuthorityMetrics {
     help: 'When each background job last succeeded, seconds since the epoch',
     labelNames: ['job'] as const,
     registers,
+  });
+  new Counter({
+    name: 'mesh_na_log_lines_dropped_total',
+    help: 'Log lines that nobody took in time, or that could not be written',
+    registers,
+    collect() {
+      this.reset();
+      this.inc(droppedLogLines());
+    },
   });
   new Gauge({
     name: 'mesh_na_build_info',

@@ -112,7 +112,6 @@ for (const [name, owners] of [
   ['ipaddr.js', ['src/http/source-address.ts']],
   ['fresh', ['src/http/reply.ts']],
   ['negotiator', ['src/http/reply.ts']],
-  ['pino', ['src/log/log-file.ts']],
 ] as const) {
   test(`${name} is known only to ${owners.join(' and ')}`, () => {
     assert.deepEqual(

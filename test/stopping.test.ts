@@ -44,7 +44,8 @@ for (const threads of ['1', '2']) {
       await using na = await startTestAuthority({ dataDir: server.na.dataDir, clock: REAL_TIME });
       const roster = (await operate(na, '/nodes', {}, { method: 'GET' })).body.nodes;
       for (const { node, acknowledged, lastServerTime } of beats) {
-        assert.equal(roster[node.certId]?.last_heartbeat, lastServerTime);
+        // One whose answer was lost with its connection may be newer.
+        assert.ok((roster[node.certId]?.last_heartbeat ?? '') >= lastServerTime);
         for (const replay of acknowledged.slice(-3)) {
           assert.equal(outcome(await sendSigned(na, replay)), '401 node_auth_failed');
         }

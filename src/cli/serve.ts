@@ -4,11 +4,12 @@ import type { RunningAuthority } from '../boot.ts';
 import { type Config, loadConfig } from '../config/load.ts';
 import type { Flags } from '../config/options.ts';
 import { OPTIONS, type OptionEntry } from '../config/options.ts';
-import { type LogFile, logFile } from '../log/log-file.ts';
+import { type LogOutput, standardOutput } from '../log/log-output.ts';
+import { problemText } from '../log/problem.ts';
 import { systemRuntime } from '../runtime.ts';
 import type { CommandReference } from '../views/command-reference.ts';
 import { commandReference } from './command-reference.ts';
-import { EXIT, failure, onLocalFiles } from './exit-codes.ts';
+import { EXIT, type ExitCode, failure, onLocalFiles } from './exit-codes.ts';
 import { makeNetwork } from './init.ts';
 import { finishInterruptedInit, isUnused } from './init-network.ts';
 import { collect, examples, jsonOption } from './options.ts';
@@ -81,7 +82,7 @@ async function serve(options: ServeOptions, command: Command): Promise<void> {
     makeNetwork({ dataDir: String(dataDir), networkName: options.networkName });
   }
   const config = onLocalFiles(() => loadConfig(options, process.env, systemRuntime.now()));
-  const destination = logFile(process.stdout.fd);
+  const destination = standardOutput(process.stdout);
   const commands = commandReference(command.parent ?? command);
   const authority = await start(config, destination, commands);
   // Rejections that nobody handles come here too.
@@ -92,8 +93,17 @@ async function serve(options: ServeOptions, command: Command): Promise<void> {
   const announceMs = config.drain ?? (process.stdout.isTTY ? 0 : ANNOUNCE_MS);
   await authority.stop({ announceMs, hurry: stop.hurry });
   logger.write('INFO', 'server', 'Stopped');
-  destination.flushSync();
-  process.exit(EXIT.done);
+  await endProcess(EXIT.done, destination);
+}
+
+/** How long the last log lines may take to leave. */
+const LAST_LINES_MS = 1000;
+
+async function endProcess(code: ExitCode, destination: LogOutput): Promise<void> {
+  await destination.flush(LAST_LINES_MS);
+  // Node.js waits at its exit for writes to files, and this one may never end.
+  if (destination.isStuck()) process.kill(process.pid, 'SIGKILL');
+  process.exit(code);
 }
 
 interface StopRequest {
@@ -122,7 +132,7 @@ function awaitStop(): StopRequest {
 
 async function start(
   config: Config,
-  destination: LogFile,
+  destination: LogOutput,
   commands: CommandReference,
 ): Promise<RunningAuthority> {
   // Loaded here, so that the other commands start without the server's native parts.
@@ -137,9 +147,11 @@ async function start(
       listThreadFrom: null,
       version: packageVersion(),
       commands,
-      onFatal() {
-        destination.flushSync();
-        process.exit(EXIT.failed);
+      droppedLogLines: destination.droppedLines,
+      onFatal(cause) {
+        // The log may be what is broken.
+        if (destination.droppedLines() > 0) process.stderr.write(`${problemText(cause)}\n`);
+        void endProcess(EXIT.failed, destination);
       },
     });
   } catch (cause) {

@@ -18,6 +18,7 @@ import { addressOf, UwsRequestHead } from './request-head.ts';
 import { writeHead, writeReply, writeWithoutBody } from './response.ts';
 import type { Route } from './route.ts';
 import { createRouter } from './router.ts';
+import { createTraffic, type Generation, type Traffic } from './traffic.ts';
 import { bytesRead, createUploads, type ReceivedBody, UPLOAD_LIMITS } from './uploads.ts';
 import { serveViewers } from './viewers.ts';
 
@@ -30,17 +31,18 @@ export interface Server {
   drain(): Promise<void>;
   /** Refuses every request whose body has not arrived in whole. */
   dropUploads(): void;
+  /** Resolves when every answer that was begun before has left: no document of that time is read any more. */
+  barrier(): Promise<void>;
   /** Ends all connections. */
   close(): void;
 }
 
 const NO_BODY = new Uint8Array(0);
 
-/** Requests that are not answered yet, and who waits for there to be none. */
-interface Traffic {
-  inFlight: number;
+/** What the answers of one server share. */
+interface Answers {
+  readonly traffic: Traffic;
   isDraining: boolean;
-  onIdle: (() => void) | null;
   /** Answers of this turn of the event loop. */
   ready: Ready[];
 }
@@ -54,7 +56,8 @@ interface Ready {
 /** One request on its socket. */
 interface Connection extends PieceTaker {
   readonly exchange: Exchange;
-  answering: boolean;
+  /** Null until its answer is begun. */
+  generation: Generation | null;
 }
 
 /**
@@ -69,7 +72,8 @@ export async function listen(
 ): Promise<Server> {
   const uws = loadUws();
   const findRoute = createRouter(routes);
-  const traffic: Traffic = { inFlight: 0, isDraining: false, onIdle: null, ready: [] };
+  const traffic = createTraffic();
+  const answers: Answers = { traffic, isDraining: false, ready: [] };
   const peers = createPeers();
   const uploads = createUploads(UPLOAD_LIMITS);
   const app = uws.App();
@@ -95,24 +99,24 @@ export async function listen(
       res,
       exchange,
       aborted: false,
-      answering: false,
+      generation: null,
       onGone: null,
     };
-    traffic.inFlight += 1;
+    traffic.arrived();
     res.onAborted(() => {
       connection.aborted = true;
       connection.onGone?.();
-      if (!connection.answering) settled(traffic);
+      if (connection.generation === null) traffic.left();
     });
     if (mayHaveBody(exchange, proxyHops) && !hasOneLength(head, proxyHops)) {
-      answer(edge, traffic, connection, 'ambiguous');
+      answer(edge, answers, connection, 'ambiguous');
     } else if (!exchange.takesBody) {
-      answer(edge, traffic, connection, NO_BODY);
+      answer(edge, answers, connection, NO_BODY);
     } else if (Number(req.getHeader('content-length')) > bytesRead(exchange.maxBodyBytes)) {
-      answer(edge, traffic, connection, 'too_large');
+      answer(edge, answers, connection, 'too_large');
     } else {
       connection.onGone = uploads.receive(res, exchange.maxBodyBytes, (body) =>
-        answer(edge, traffic, connection, body),
+        answer(edge, answers, connection, body),
       );
     }
   });
@@ -139,13 +143,11 @@ export async function listen(
   return {
     port: listener.port,
     async drain() {
-      traffic.isDraining = true;
-      const idle = new Promise<void>((resolve) => {
-        traffic.onIdle = resolve;
-      });
-      if (traffic.inFlight > 0) await idle;
+      answers.isDraining = true;
+      await traffic.idle();
     },
     dropUploads: uploads.dropAll,
+    barrier: traffic.barrier,
     close() {
       endViewers();
       listener?.close();
@@ -154,16 +156,16 @@ export async function listen(
   };
 }
 
-function answer(edge: Edge, traffic: Traffic, connection: Connection, body: ReceivedBody): void {
-  connection.answering = true;
+function answer(edge: Edge, answers: Answers, connection: Connection, body: ReceivedBody): void {
+  connection.generation = answers.traffic.begun();
   connection.onGone = null;
   // A sender that was cut short would go on sending its body as the next request.
   const close = typeof body === 'string';
   const reply = finishExchange(edge, connection.exchange, body);
   if (reply instanceof Promise) {
-    void reply.then((late) => sendSoon(traffic, { connection, reply: late, close }));
+    void reply.then((late) => sendSoon(answers, { connection, reply: late, close }));
   } else {
-    sendSoon(traffic, { connection, reply, close });
+    sendSoon(answers, { connection, reply, close });
   }
 }
 
@@ -177,39 +179,38 @@ function mayHaveBody({ takesBody }: Exchange, proxyHops: number): boolean {
  * wake their clients in between, whose next requests then make many small turns of one large one: that
  * costs a fifth of all CPU time under load.
  */
-function sendSoon(traffic: Traffic, answer: Ready): void {
-  traffic.ready.push(answer);
-  if (traffic.ready.length === 1) setImmediate(() => sendAll(traffic));
+function sendSoon(answers: Answers, answer: Ready): void {
+  answers.ready.push(answer);
+  if (answers.ready.length === 1) setImmediate(() => sendAll(answers));
 }
 
-function sendAll(traffic: Traffic): void {
-  const { ready } = traffic;
-  traffic.ready = [];
-  for (const answer of ready) send(traffic, answer);
+function sendAll(answers: Answers): void {
+  const { ready } = answers;
+  answers.ready = [];
+  for (const answer of ready) send(answers, answer);
 }
 
-function send(traffic: Traffic, { connection, reply, close }: Ready): void {
+function send({ traffic, isDraining }: Answers, { connection, reply, close }: Ready): void {
   const { res, exchange, aborted } = connection;
   const { body } = reply;
-  const closes = close || traffic.isDraining;
+  const closes = close || isDraining;
   if (!isPiecewise(body) && isLarge(reply, body) && exchange.method !== 'HEAD' && !aborted) {
-    void sendLarge(connection, reply, body, closes).then(() => settled(traffic));
+    void sendLarge(connection, reply, body, closes).then(() => settled(traffic, connection));
   } else if (!isPiecewise(body)) {
     if (!aborted) res.cork(() => writeReply(res, exchange.method, reply, body, closes));
-    settled(traffic);
+    settled(traffic, connection);
   } else if (exchange.method === 'HEAD') {
     body.abandon();
     if (!aborted) res.cork(() => writeWithoutBody(res, reply, null, closes));
-    settled(traffic);
+    settled(traffic, connection);
   } else {
     if (!aborted) res.cork(() => writeHead(res, reply, closes));
-    void sendPieces(connection, body, closes).then(() => settled(traffic));
+    void sendPieces(connection, body, closes).then(() => settled(traffic, connection));
   }
 }
 
-function settled(traffic: Traffic): void {
-  traffic.inFlight -= 1;
-  if (traffic.inFlight === 0) traffic.onIdle?.();
+function settled(traffic: Traffic, { generation }: Connection): void {
+  if (generation !== null) traffic.finished(generation);
 }
 
 /** uWebSockets.js is native code: a machine without a fitting build gets one sentence that says so. */

@@ -16,11 +16,11 @@ const FOLLOWERS: Readonly<Record<LifecycleState, readonly LifecycleState[]>> = {
 /** What a stop does, in order. */
 export interface StopSteps {
   /** `/readyz` answers 503 from here on; everything else is served as before. */
-  announce(): void;
+  announce(): Promise<void>;
   /** Refuses all new work; resolves when what is in flight is answered. */
   drain(): Promise<void>;
   /** Ends requests that are still arriving. */
-  cut(): void;
+  cut(): Promise<void>;
   /** Writes what is in memory only, and closes the store; nothing is acknowledged from here on. */
   flush(): Promise<void>;
   /** Ends connections and threads. */
@@ -60,10 +60,11 @@ export function createLifecycle(): Lifecycle {
     enter,
     async stop(steps, { announceMs, hurry }) {
       enter('draining');
-      steps.announce();
+      // An edge that does not answer any more must not keep the others from their flush.
+      void steps.announce();
       await pause(announceMs, hurry);
       await atMost(DRAIN_MS, steps.drain(), hurry);
-      steps.cut();
+      void steps.cut();
       await steps.flush();
       enter('flushed');
       await steps.close();

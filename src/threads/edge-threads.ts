@@ -12,8 +12,9 @@ import { problemText } from '../log/problem.ts';
 import type { MetricsReport } from '../metrics.ts';
 import type { ManualTime } from '../runtime.ts';
 import { fromCloneable, toCloneable } from './cloneable.ts';
-import type { Answers, Batch, FromEdge, SharedState, ToEdge } from './messages.ts';
+import type { Answers, Batch, EdgeProcedures, FromEdge, SharedState, ToEdge } from './messages.ts';
 import { HEARTBEAT_ROW, unpackHeartbeat } from './packed-heartbeat.ts';
+import { createRpcCaller, type RpcCaller } from './rpc.ts';
 import { endOf } from './thread-end.ts';
 import { threadEntry } from './thread-entry.ts';
 
@@ -58,15 +59,17 @@ export interface EdgeHost {
 }
 
 export interface EdgeThreads {
-  announce(): void;
-  cut(): void;
+  announce(): Promise<void>;
   drain(): Promise<void>;
+  cut(): Promise<void>;
   /** Ends all connections, and the threads. */
   close(): Promise<void>;
   /** Answers nothing any more and closes, or gives up waiting for it. */
   abandon(): Promise<void>;
   /** Resolves when everything the edges have sent so far is here. */
   settle(): Promise<void>;
+  /** Resolves when no edge reads a document that was replaced before this call. */
+  barrier(): Promise<void>;
 }
 
 /** Threads that were asked to close need less than this, in milliseconds. */
@@ -85,49 +88,46 @@ export async function serveOnThreads(
     clock: host.clock,
     manualTime: host.manualTime,
   };
-  const edges = threads.map((thread) => connect(thread, host, reports));
+  const edges = threads.map((thread, index) => connect(thread, index, host, reports));
   async function reports(): Promise<MetricsReport[]> {
-    return Promise.all(edges.map((edge) => edge.report()));
+    return Promise.all(edges.map((edge) => edge.call('report')));
   }
-  const listening = edges.map((edge) => edge.next('listening'));
-  for (const { post } of edges) post({ type: 'serve', config, port, shared });
-  await Promise.all(listening);
+  async function onAll(name: Exclude<keyof EdgeProcedures, 'serve' | 'report'>): Promise<void> {
+    await Promise.all(edges.map((edge) => edge.call(name)));
+  }
   async function close(): Promise<void> {
-    const closed = edges.map((edge) => edge.next('closed'));
-    for (const { post } of edges) post({ type: 'close' });
-    const ended = Promise.all(closed).then(() => Promise.all(edges.map(({ end }) => end())));
+    const ended = onAll('close').then(() => Promise.all(edges.map(({ end }) => end())));
     // A thread that does not close must not keep the process from its end.
     await Promise.race([ended, delay(CLOSING_MS, undefined, { ref: false })]);
   }
 
+  const starts = edges.map((edge) => edge.call('serve', { config, port, shared }));
+  const refused = (await Promise.allSettled(starts)).find(({ status }) => status === 'rejected');
+  if (refused?.status === 'rejected') {
+    await Promise.race([onAll('close'), delay(CLOSING_MS, undefined, { ref: false })]);
+    throw refused.reason;
+  }
+
   return {
     close,
-    announce() {
-      for (const { post } of edges) post({ type: 'announce' });
-    },
-    cut() {
-      for (const { post } of edges) post({ type: 'cut' });
-    },
-    async drain() {
-      const drained = edges.map((edge) => edge.next('drained'));
-      for (const { post } of edges) post({ type: 'drain' });
-      await Promise.all(drained);
-    },
+    announce: () => onAll('announce'),
+    drain: () => onAll('drain'),
+    cut: () => onAll('cut'),
     async abandon() {
       for (const { silence } of edges) silence();
       await close();
     },
-    async settle() {
-      await reports();
+    settle: () => onAll('flush'),
+    async barrier() {
+      // Publications leave at the end of this turn, and edges take their messages in order.
+      await new Promise(setImmediate);
+      await onAll('barrier');
     },
   };
 }
 
 interface ConnectedEdge {
-  post(message: ToEdge): void;
-  /** Resolves with the next message of the type. */
-  next<Type extends FromEdge['type']>(type: Type): Promise<Extract<FromEdge, { type: Type }>>;
-  report(): Promise<MetricsReport>;
+  readonly call: RpcCaller<EdgeProcedures>['call'];
   /** No answer leaves after this. */
   silence(): void;
   end(): Promise<void>;
@@ -135,37 +135,22 @@ interface ConnectedEdge {
 
 function connect(
   thread: EdgeThread,
+  index: number,
   host: EdgeHost,
   reports: () => Promise<MetricsReport[]>,
 ): ConnectedEdge {
-  const expected = new Map<FromEdge['type'], ((message: FromEdge) => void)[]>();
-  let refuse: (problem: Error) => void = (problem) => host.fatal('edge thread', problem);
+  const rpc = createRpcCaller<EdgeProcedures>(thread.post);
   const outbox = createOutbox(thread);
   host.publisher.follow((publication) => outbox.publish(publication));
 
   thread.listen((message) => {
-    if (message.type === 'batch') return carryOut(message, host, reports, outbox);
-    if (message.type === 'failed') return refuse(new Error(message.problem));
-    // Each message answers the one that has waited longest for its kind.
-    expected.get(message.type)?.shift()?.(message);
+    if (message.type === 'batch') carryOut(message, host, reports, outbox);
+    else if (message.type === 'failed') host.fatal(`edge thread ${index + 1}`, message.problem);
+    else rpc.take(message);
   });
 
-  function next<Type extends FromEdge['type']>(type: Type) {
-    return new Promise<Extract<FromEdge, { type: Type }>>((resolve, reject) => {
-      refuse = reject;
-      const others = expected.get(type) ?? [];
-      expected.set(type, [...others, resolve as (message: FromEdge) => void]);
-    });
-  }
-
   return {
-    post: thread.post,
-    next,
-    async report() {
-      const report = next('report');
-      thread.post({ type: 'report' });
-      return (await report).report;
-    },
+    call: rpc.call,
     silence: outbox.close,
     end() {
       outbox.close();

@@ -8,12 +8,21 @@ import type { DrainState, Edge } from '../http/edge.ts';
 import { edgeSettings } from '../http/edge-config.ts';
 import { listen, type Server } from '../http/server.ts';
 import { createLogger } from '../log/logger.ts';
+import { problemText } from '../log/problem.ts';
 import { createEdgeMetrics } from '../metrics.ts';
 import { LIVE_RENDERERS } from '../pages/live-renderers.ts';
 import { ROUTES } from '../routes/table.ts';
 import { type Runtime, systemRuntime, timeOf } from '../runtime.ts';
 import { type AuthorityLink, createAuthorityLink } from './authority-link.ts';
-import type { FromEdge, Serve, SharedState, ToEdge } from './messages.ts';
+import type {
+  Answers,
+  EdgeProcedures,
+  FromEdge,
+  Service,
+  SharedState,
+  ToEdge,
+} from './messages.ts';
+import { answerCall } from './rpc.ts';
 
 interface Serving {
   readonly link: AuthorityLink;
@@ -24,31 +33,54 @@ interface Serving {
 
 const port = parentPort;
 if (port === null) throw new Error('An edge runs as a worker thread');
-let serving: Serving | null = null;
+let current: Serving | null = null;
+
+const PROCEDURES: EdgeProcedures = {
+  serve,
+  announce() {
+    serving().draining.isAnnounced = true;
+  },
+  async drain() {
+    const { draining, server, link } = serving();
+    draining.refusesWork = true;
+    await server.drain();
+    link.flush();
+  },
+  cut: () => serving().server.dropUploads(),
+  close() {
+    // Ending the thread with an open app would abort the process.
+    current?.server.close();
+    current = null;
+  },
+  report: () => serving().edge.metrics.report(),
+  flush: () => serving().link.flush(),
+  barrier: () => serving().server.barrier(),
+};
 
 port.on('message', (message: ToEdge) => {
-  void handle(message).catch((cause: unknown) => {
-    post({ type: 'failed', problem: cause instanceof Error ? cause.message : String(cause) });
-  });
+  if (message.type === 'call') void answerCall(PROCEDURES, message, post);
+  else if (message.type === 'exit') port.close();
+  else take(message);
 });
 
 function post(message: FromEdge): void {
   port?.postMessage(message);
 }
 
-async function handle(message: ToEdge): Promise<void> {
-  if (message.type === 'serve') return serve(message);
-  if (message.type === 'exit') return port?.close();
-  if (serving === null) return;
-  if (message.type === 'answers') serving.link.take(message);
-  else if (message.type === 'report') await report(serving);
-  else if (message.type === 'announce') serving.draining.isAnnounced = true;
-  else if (message.type === 'drain') await drain(serving);
-  else if (message.type === 'cut') serving.server.dropUploads();
-  else close(serving);
+function serving(): Serving {
+  if (current === null) throw new Error('The edge does not serve');
+  return current;
 }
 
-async function serve({ config, port: httpPort, shared }: Serve): Promise<void> {
+function take(answers: Answers): void {
+  try {
+    current?.link.take(answers);
+  } catch (cause) {
+    post({ type: 'failed', problem: problemText(cause) });
+  }
+}
+
+async function serve({ config, port: httpPort, shared }: Service): Promise<void> {
   const link = createAuthorityLink(post, shared, config.rateLimits);
   const runtime = runtimeOf(shared);
   const { logLevel: level, logFormat: format } = config;
@@ -69,29 +101,10 @@ async function serve({ config, port: httpPort, shared }: Serve): Promise<void> {
     draining,
   };
   const server = await listen(edge, ROUTES, config.host, httpPort);
-  serving = { link, edge, server, draining };
-  post({ type: 'listening' });
+  current = { link, edge, server, draining };
 }
 
 function runtimeOf({ clock, manualTime }: SharedState): Runtime {
   const time = timeOf(manualTime);
   return { ...systemRuntime, now: anchoredTime(time, clock), elapsed: time.monotonic };
-}
-
-async function report({ edge }: Serving): Promise<void> {
-  post({ type: 'report', report: await edge.metrics.report() });
-}
-
-async function drain(current: Serving): Promise<void> {
-  current.draining.refusesWork = true;
-  await current.server.drain();
-  current.link.flush();
-  post({ type: 'drained' });
-}
-
-/** The app is closed before the thread ends: ending it with an open one would abort the process. */
-function close({ server }: Serving): void {
-  server.close();
-  serving = null;
-  post({ type: 'closed' });
 }

@@ -7,6 +7,7 @@ import type { Publication } from '../contract/publications.ts';
 import type { EdgeConfig } from '../http/edge-config.ts';
 import type { MetricsReport } from '../metrics.ts';
 import type { ManualTime } from '../runtime.ts';
+import type { RpcAnswer, RpcCall } from './rpc.ts';
 
 /** Memory that all threads see. */
 export interface SharedState {
@@ -20,12 +21,30 @@ export interface SharedState {
   readonly manualTime: ManualTime | null;
 }
 
-export interface Serve {
-  readonly type: 'serve';
+export interface Service {
   readonly config: EdgeConfig;
   readonly port: number;
   readonly shared: SharedState;
 }
+
+/** What the authority may ask of an edge. */
+export type EdgeProcedures = {
+  /** Returns once the edge listens. */
+  serve(service: Service): Promise<void>;
+  /** Says that it is not ready from here on. */
+  announce(): void;
+  /** Refuses new work; returns once what is in flight is answered. */
+  drain(): Promise<void>;
+  /** Ends requests whose body has not arrived in whole. */
+  cut(): void;
+  /** Ends all connections. */
+  close(): void;
+  report(): Promise<MetricsReport>;
+  /** Sends what was logged so far. */
+  flush(): void;
+  /** Returns once every answer that was begun before has left. */
+  barrier(): Promise<void>;
+};
 
 /** Flat lists: cloning one long list of strings and numbers is much cheaper than many small objects. */
 export interface Batch {
@@ -49,22 +68,10 @@ export interface Answers {
   readonly failed: readonly unknown[];
 }
 
-export type ToEdge =
-  | Serve
-  | Answers
-  | { readonly type: 'report' }
-  /** The edge says that it is not ready from here on. */
-  | { readonly type: 'announce' }
-  | { readonly type: 'drain' }
-  /** Requests whose body has not arrived in whole are ended. */
-  | { readonly type: 'cut' }
-  | { readonly type: 'close' }
-  | { readonly type: 'exit' };
+export type ToEdge = RpcCall | Answers | { readonly type: 'exit' };
 
 export type FromEdge =
+  | RpcAnswer
   | Batch
-  | { readonly type: 'listening' }
-  | { readonly type: 'failed'; readonly problem: string }
-  | { readonly type: 'report'; readonly report: MetricsReport }
-  | { readonly type: 'drained' }
-  | { readonly type: 'closed' };
+  /** A message that nobody waits for could not be taken. */
+  | { readonly type: 'failed'; readonly problem: string };

@@ -111,6 +111,7 @@ export async function startTestAuthority(options: TestOptions = {}): Promise<Tes
     startThread: reusedEdgeThread,
     listThreadFrom: options.listThreadFrom ?? (LIST_THREAD_FROM ? Number(LIST_THREAD_FROM) : null),
     destination: { write: (lines) => logLines.push(...lines.split(/(?<=\n)/)) },
+    droppedLogLines: () => 0,
     version: 'test',
     commands: options.commands ?? NO_COMMANDS,
     onFatal(cause) {

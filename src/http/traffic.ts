@@ -1,0 +1,73 @@
+/** Requests under way, and who waits for them. */
+
+/** Answers that were begun between two barriers. */
+export interface Generation {
+  unfinished: number;
+  onFinished: (() => void) | null;
+}
+
+export interface Traffic {
+  /** A request has arrived. */
+  arrived(): void;
+  /** Its answer is begun: from here on it may read published documents. */
+  begun(): Generation;
+  /** All of an answer has left, or its client has gone. */
+  finished(generation: Generation): void;
+  /** The client has gone before its answer was begun. */
+  left(): void;
+  /** Resolves when no request is under way. */
+  idle(): Promise<void>;
+  /** Resolves when every answer that was begun before has left. */
+  barrier(): Promise<void>;
+}
+
+export function createTraffic(): Traffic {
+  let underWay = 0;
+  let onIdle: (() => void) | null = null;
+  let current = newGeneration();
+  let earlier: Promise<unknown> = Promise.resolve();
+
+  function left(): void {
+    underWay -= 1;
+    if (underWay === 0) onIdle?.();
+  }
+
+  return {
+    arrived() {
+      underWay += 1;
+    },
+    begun() {
+      current.unfinished += 1;
+      return current;
+    },
+    finished(generation) {
+      generation.unfinished -= 1;
+      if (generation.unfinished === 0) generation.onFinished?.();
+      left();
+    },
+    left,
+    async idle() {
+      if (underWay === 0) return;
+      await new Promise<void>((resolve) => {
+        onIdle = resolve;
+      });
+    },
+    async barrier() {
+      const generation = current;
+      current = newGeneration();
+      earlier = Promise.all([earlier, finish(generation)]);
+      await earlier;
+    },
+  };
+}
+
+function newGeneration(): Generation {
+  return { unfinished: 0, onFinished: null };
+}
+
+async function finish(generation: Generation): Promise<void> {
+  if (generation.unfinished === 0) return;
+  await new Promise<void>((resolve) => {
+    generation.onFinished = resolve;
+  });
+}

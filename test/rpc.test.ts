@@ -1,0 +1,71 @@
+/** Calls between threads, and the barrier that gives the memory of replaced documents back. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createTraffic } from '../src/http/traffic.ts';
+import { answerCall, createRpcCaller, type RpcAnswer } from '../src/threads/rpc.ts';
+
+type Served = {
+  double(value: number): Promise<number>;
+  fail(): void;
+};
+
+const PROCEDURES: Served = {
+  double: async (value) => 2 * value,
+  fail() {
+    throw new TypeError('a bug over there');
+  },
+};
+
+test('C3: every call is answered, with the result or with the problem and its stack', async () => {
+  const caller = createRpcCaller<Served>((call) => {
+    void answerCall(PROCEDURES, structuredClone(call), (answer) =>
+      caller.take(structuredClone(answer)),
+    );
+  });
+  assert.deepEqual(
+    await Promise.all([caller.call('double', 2), caller.call('double', 5)]),
+    [4, 10],
+  );
+  await assert.rejects(caller.call('fail'), /TypeError: a bug over there at /);
+});
+
+test('C3: a call of a procedure that is not there is answered too', async () => {
+  const answers: RpcAnswer[] = [];
+  const call = { type: 'call', id: 7, name: 'toString', argument: null } as const;
+  await answerCall(PROCEDURES, call, (answer) => answers.push(answer));
+  assert.deepEqual(
+    answers.map(({ type, id }) => [type, id]),
+    [['threw', 7]],
+  );
+});
+
+test('D7: a barrier waits for the answers begun before it, and for no others', async () => {
+  const traffic = createTraffic();
+  const passed: string[] = [];
+  traffic.arrived();
+  traffic.arrived();
+  const early = traffic.begun();
+  const first = traffic.barrier().then(() => passed.push('first'));
+  const late = traffic.begun();
+  const second = traffic.barrier().then(() => passed.push('second'));
+  await new Promise(setImmediate);
+  assert.deepEqual(passed, []);
+  traffic.finished(late);
+  await new Promise(setImmediate);
+  assert.deepEqual(passed, [], 'an older answer is still being written');
+  traffic.finished(early);
+  await Promise.all([first, second]);
+  await traffic.idle();
+  await traffic.barrier();
+});
+
+test('C1: idle waits for requests whose answer is not begun yet', async () => {
+  const traffic = createTraffic();
+  traffic.arrived();
+  let isIdle = false;
+  const idle = traffic.idle().then(() => (isIdle = true));
+  await new Promise(setImmediate);
+  assert.equal(isIdle, false);
+  traffic.left();
+  await idle;
+});
