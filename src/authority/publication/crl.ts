@@ -91,8 +91,10 @@ export function createRevocations(options: RevocationsOptions): Revocations {
         list.decided(entry);
       }
     },
-    followCommitted(kind, id) {
-      const entry = kind === 'certificate' && pending.size > 0 ? pending.get(id) : undefined;
+    followCommitted(kind, id, { value }) {
+      // An earlier version of the certificate may come to be on disk while its revocation is pending.
+      const isRevoked = kind === 'certificate' && value === 'revoked';
+      const entry = isRevoked ? pending.get(id) : undefined;
       if (entry === undefined) return;
       pending.delete(id);
       list.committed([entry]);

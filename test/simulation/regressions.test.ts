@@ -1,0 +1,35 @@
+/** Histories that once broke a rule, at their shortest. */
+import { test } from 'node:test';
+import { play } from './play.ts';
+import type { Step } from './steps.ts';
+
+const byOperator = { operator: 0, flaw: 'none', isWellFormed: true } as const;
+const byNode = { node: 0, flaw: 'none', late: 0 } as const;
+
+test('certificates that are revoked while a renewal is being stored keep their places in the list', async () => {
+  // Ids are drawn one after the other: with each wait, others that stand in another order.
+  for (let draws = 0; draws < 8; draws += 1) {
+    const steps: Step[] = [
+      ...Array.from(
+        { length: draws },
+        (): Step => ({ do: 'nullify', proof: draws, ...byOperator, isHeld: false }),
+      ),
+      { do: 'renew', certificate: 0, hours: 1, roles: 'same', ...byNode, isHeld: true },
+      { do: 'revoke', certificate: 0, compromised: true, ...byOperator, isHeld: true },
+      { do: 'settle' },
+    ];
+    await play({ enrolled: 1, steps });
+  }
+});
+
+test('a heartbeat that a crash lost does not pass again after the clean stop that follows', async () => {
+  await play({
+    enrolled: 1,
+    steps: [
+      { do: 'heartbeat', certificate: 0, ...byNode, isHeld: false },
+      { do: 'crash', persisted: 0, again: false },
+      { do: 'restart' },
+      { do: 'replay', request: 0, late: 0, isHeld: false },
+    ],
+  });
+});
