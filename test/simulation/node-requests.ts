@@ -53,6 +53,7 @@ export function heartbeatRequest(step: Step<'heartbeat'>, known: Known, world: W
       call(authority, 'heartbeat', { node: signed.judge(edgeNow), certId, status: 'healthy' }),
     proof: signed.proof,
     predict: (moment) => heartbeat(moment, { proof: signed.proof, certId }),
+    begun: () => world.contacts.mayBeHeardOf(certId, world.now),
     learn: (_value, _made, decidedAt) => {
       world.contacts.heardOf(certId, decidedAt, world.now);
       noteAccepted(world, signed);

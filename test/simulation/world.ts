@@ -43,6 +43,8 @@ export interface Sent {
   judge(edgeNow: number): ((authority: OpenAuthority) => Reply | Promise<Reply>) | null;
   /** All the ways that the request may end. */
   predict(moment: Moment): readonly Outcome[];
+  /** Called when the request may succeed and is not answered yet. */
+  begun?(): void;
   /** What the client, or a reader, knows from a successful answer. */
   learn?(value: unknown, made: Made, decidedAt: number): void;
 }
@@ -158,6 +160,7 @@ export class World {
     if (write !== null) this.#attribute(write, outcomes[0]?.change ?? null, made, pending);
     this.#pending.push(pending);
     if (reply instanceof Promise) {
+      if (outcomes.some(({ refusal }) => refusal === null)) sent.begun?.();
       reply.then(
         (value) => {
           pending.reply = value;
@@ -297,7 +300,7 @@ export class World {
     const opened = await this.#pump(this.#begin());
     this.#authority = this.#defect.authority?.(opened) ?? opened;
     await this.#turn();
-    this.contacts.restart(this.shown);
+    this.contacts.restart(this.shown, this.now);
     if (this.#lost === null) return;
     // As long as what the crash lost could be sent again, the next start takes care, too.
     this.#signedBeforeStart = this.now;
@@ -308,6 +311,7 @@ export class World {
   /** The service follows a clock that was set: what was noted under the other time need not count. */
   #clockSet(): void {
     this.#authority.clockSet();
+    this.contacts.clockSet(this.now);
     this.#signedBeforeStart = Math.max(this.#latest, this.now) + TOLERANCE;
   }
 

@@ -18,13 +18,30 @@ export type Snapshot = ReadonlyMap<string, Contact>;
 export class Contacts {
   #now = new Map<string, Contact>();
   #saved = new Map<string, Contact>();
-  /** The newest instant that any reader or node has been served at. */
+  /** The latest instant that any reader or node has been served at: whoever was quiet then is dropped. */
   #highWater = 0;
+  /** The same, since the clock was last set. */
+  #latest = 0;
 
   /** Something that was decided at one instant and answered for at another. */
   heardOf(certId: string, decidedAt: number, answeredAt: number): void {
     this.observe(answeredAt);
-    this.#now.set(certId, { earliest: decidedAt, latest: this.#highWater });
+    this.#now.set(certId, { earliest: decidedAt, latest: this.#latest });
+  }
+
+  /** A heartbeat that is not answered yet may be seen already. */
+  mayBeHeardOf(certId: string, at: number): void {
+    this.observe(at);
+    const { earliest = -Infinity } = this.#now.get(certId) ?? {};
+    this.#now.set(certId, { earliest, latest: this.#latest });
+  }
+
+  /** No contact is later than the present, whatever the time was when it came. */
+  clockSet(now: number): void {
+    this.#latest = now;
+    for (const [id, { earliest, latest }] of this.#now) {
+      this.#now.set(id, { earliest: Math.min(earliest, now), latest: Math.min(latest, now) });
+    }
   }
 
   /**
@@ -39,6 +56,7 @@ export class Contacts {
 
   observe(now: number): void {
     this.#highWater = Math.max(this.#highWater, now);
+    this.#latest = Math.max(this.#latest, now);
   }
 
   snapshot(): Snapshot {
@@ -56,13 +74,14 @@ export class Contacts {
   }
 
   /** After a restart only what was saved is known, and the certificates themselves. */
-  restart({ certificates }: State): void {
+  restart({ certificates }: State, now: number): void {
     this.#now = new Map();
     for (const [id, { issuedAt, renewedAt }] of certificates) {
       const contact = this.#saved.get(id) ?? { earliest: issuedAt, latest: issuedAt };
       this.#now.set(id, contact);
       if (renewedAt !== null && contact.earliest <= renewedAt) this.renewed(id, renewedAt);
     }
+    this.clockSet(now);
   }
 
   /** How many nodes may count as active. */

@@ -15,6 +15,8 @@ import {
 const HOUR = 3_600_000;
 /** How long a renewed certificate stays usable. */
 export const RENEWAL_GRACE = 900_000;
+/** How many certificates of one key may be live at once. */
+const MOST_LIVE = 16;
 /** How long what has ended is kept. */
 export const RETENTION = 2 * HOUR;
 
@@ -54,15 +56,18 @@ export function join(moment: Moment, request: JoinRequest): readonly Outcome[] {
     (invite.recipient ?? nodeKey) === nodeKey;
   if (!isUsable) return [refused('invalid_invite_token')];
   const { roles, maxValidityHours } = invite;
-  return withProof(judgeNodeProof(moment, scope, proof), () =>
-    also(
+  return withProof(judgeNodeProof(moment, scope, proof), () => {
+    if (liveCertificates(state, nodeKey, now).length >= MOST_LIVE) {
+      return refused('too_many_live_certificates');
+    }
+    return also(
       issued('certificate_issued', now, nodeKey, { roles, maxValidityHours }, validityHours),
       ({ invites, spent }) => {
         invites.set(inviteId, { ...invite, isUsed: true });
         spent.add(nonceKey(scope, proof));
       },
-    ),
-  );
+    );
+  });
 }
 
 function issued(
@@ -115,6 +120,9 @@ export function renew(moment: Moment, request: RenewRequest): readonly Outcome[]
     if (roles !== null && !isSameSet(roles, certificate.roles)) {
       return refused('renewal_role_change_forbidden');
     }
+    if (liveCertificates(moment.state, proof.holder, now).length >= MOST_LIVE) {
+      return refused('too_many_live_certificates');
+    }
     const supersededFrom = certificate.supersededFrom ?? now + RENEWAL_GRACE;
     const renewed = { ...certificate, renewedAt: now, supersededFrom };
     const { holder: nodeKey } = proof;
@@ -138,7 +146,9 @@ function withCertificate(
   const certificate = state.certificates.get(certId);
   if (certificate === undefined) return [refused('unknown_certificate')];
   if (certificate.nodeKey !== proof.holder) return [refused('certificate_key_mismatch')];
-  if (certificate.revocation !== null) return [refused('certificate_revoked')];
+  if (certificate.revocation !== null || isCompromised(state, proof.holder)) {
+    return [refused('certificate_revoked')];
+  }
   const verdict = judgeNodeProof(moment, `node:${proof.holder}`, proof);
   return withProof(verdict, () => {
     if (certificate.issuedAt > now) return refused('certificate_not_yet_valid');
@@ -152,26 +162,39 @@ function isSameSet(a: readonly string[], b: readonly string[]): boolean {
   return [...a].sort().join() === [...b].sort().join();
 }
 
+/** A compromised key ends with all its certificates, in one version of the list. */
 export function revokeCertificate(moment: Moment, certId: string, reason: string): Outcome {
   const { state, now } = moment;
   const certificate = state.certificates.get(certId);
   if (certificate === undefined) return refused('certificate_not_found');
+  const { nodeKey } = certificate;
+  const isEnded = ([id, one]: readonly [string, Certificate]) =>
+    one.revocation === null &&
+    (id === certId ||
+      (reason === 'key_compromise' && one.nodeKey === nodeKey && one.expiresAt > now));
+  const ended = [...state.certificates]
+    .filter(isEnded)
+    .map(([id]) => id)
+    .sort();
+  const live = liveCertificates(state, nodeKey, now).filter((id) => !ended.includes(id));
   const { sequence } = publicationOf(state, 'crl');
-  const count = state.revoked.size;
-  if (certificate.revocation !== null) {
-    return answered(() => ({ crl_sequence: sequence, revoked_count: count }));
-  }
-  const revoked = { ...certificate, revocation: { at: now, reason } };
-  return stored(
-    'certificate_revoked',
-    (next) => {
-      next.certificates.set(certId, revoked);
-      next.revoked.add(certId);
-      publishNext(next, 'crl', now);
-      endRegistration(next, certificate.nodeKey, now);
-    },
-    () => ({ crl_sequence: sequence + 1, revoked_count: count + 1 }),
-  );
+  const answer = {
+    crl_sequence: sequence + Math.sign(ended.length),
+    revoked_count: state.revoked.size + ended.length,
+    revoked_cert_ids: ended,
+    live_certificates_of_key: live.length,
+  };
+  if (ended.length === 0) return answered(() => answer);
+  const change: Change = (next) => {
+    for (const id of ended) {
+      const one = next.certificates.get(id) ?? certificate;
+      next.certificates.set(id, { ...one, revocation: { at: now, reason } });
+      next.revoked.add(id);
+    }
+    publishNext(next, 'crl', now);
+    endRegistration(next, nodeKey, now);
+  };
+  return stored('certificate_revoked', change, () => answer, ended.length);
 }
 
 /** Published from the first start on; the feed of another issuer begins with its first revocation. */
@@ -204,14 +227,21 @@ export function isCompromised({ certificates }: State, nodeKey: string): boolean
   );
 }
 
-export function hasActiveCertificate({ certificates }: State, nodeKey: string, now: number) {
-  return [...certificates.values()].some(
-    (one) =>
-      one.nodeKey === nodeKey &&
-      one.revocation === null &&
-      one.expiresAt > now &&
-      (one.supersededFrom ?? Infinity) > now,
-  );
+/** Ids of the certificates of a key that are not revoked, expired or superseded. */
+export function liveCertificates(
+  { certificates }: State,
+  nodeKey: string,
+  now: number,
+): readonly string[] {
+  return [...certificates]
+    .filter(
+      ([, one]) =>
+        one.nodeKey === nodeKey &&
+        one.revocation === null &&
+        one.expiresAt > now &&
+        (one.supersededFrom ?? Infinity) > now,
+    )
+    .map(([id]) => id);
 }
 
 export function revokeOperatorKey({ state }: Moment, keyId: string): Outcome {

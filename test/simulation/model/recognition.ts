@@ -1,6 +1,6 @@
 /** Agents, attestations, treaties, imported feeds and nullifiers (wire core 4.6, 4.11 to 4.14). */
 import { judgeNodeProof, nonceKey, type Proof, withProof } from './access.ts';
-import { endRegistration, hasActiveCertificate, isCompromised, publishNext } from './enrolment.ts';
+import { endRegistration, isCompromised, liveCertificates, publishNext } from './enrolment.ts';
 import { also, answered, type Moment, type Outcome, refused, stored } from './state.ts';
 
 const HOUR = 3_600_000;
@@ -19,7 +19,7 @@ export interface Registration {
 export function registerAgent(moment: Moment, registration: Registration): Outcome {
   const { state, now } = moment;
   const { nodeKey, descriptor, capability, registeredAt, expiresAt, isGenuine } = registration;
-  if (!hasActiveCertificate(state, nodeKey, now)) {
+  if (liveCertificates(state, nodeKey, now).length === 0) {
     return refused('node_has_no_active_certificate');
   }
   if (isCompromised(state, nodeKey)) return refused('node_key_revoked');

@@ -171,18 +171,19 @@ export function refused(refusal: string, change: Change | null = null): Outcome 
   return { refusal, change, answer: () => ({}) };
 }
 
-/** A success that is stored, with the audit entry it leaves. */
+/** A success that is stored, with the audit entries it leaves. */
 export function stored(
   event: string,
   change: Change,
   answer: Outcome['answer'] = () => ({}),
+  entries = 1,
 ): Outcome {
   return {
     refusal: null,
     answer,
     change: (state, made) => {
       change(state, made);
-      state.audited.set(event, (state.audited.get(event) ?? 0) + 1);
+      state.audited.set(event, (state.audited.get(event) ?? 0) + entries);
     },
   };
 }
