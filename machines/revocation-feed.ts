@@ -1,6 +1,6 @@
 /**
  * The revocation feeds imported from one issuer (spec, state table): each must be newer than the last.
- * Imports accumulate; the revoked ids are subjects of their own (`imported-revocation`).
+ * Imports accumulate; the revoked ids of one import are one subject (`revocation-import`).
  */
 import { emit, setup } from 'xstate';
 import type { Refused } from './refused.ts';
@@ -72,7 +72,40 @@ export const revocationFeedMachine = machine.createMachine({
   },
 });
 
-/** One attestation revoked by an imported feed; a later feed updates what is known of it. */
+/** The revoked ids of one import. A later import may take the place of one whose ids it names all. */
+export interface RevocationImport {
+  readonly issuer: string;
+  readonly feedId: string;
+  readonly sequence: string;
+  /** Time of the import, milliseconds since the epoch. */
+  readonly revokedAt: number;
+  /** JSON texts, each a list of pairs of id and reason, or null; sorted by id. */
+  readonly rows: readonly string[];
+}
+
+export type RevocationImportEvent = { readonly type: 'store'; readonly rows: RevocationImport };
+
+const importing = setup({
+  types: {} as {
+    context: RevocationImport;
+    events: RevocationImportEvent;
+    emitted: { readonly type: 'stored' };
+  },
+});
+
+const store = {
+  target: 'stored',
+  actions: [importing.assign(({ event }) => event.rows), importing.emit({ type: 'stored' })],
+};
+
+export const revocationImportMachine = importing.createMachine({
+  id: 'revocation-import',
+  initial: 'absent',
+  context: { issuer: '', feedId: '', sequence: '', revokedAt: 0, rows: [] },
+  states: { absent: { on: { store } }, stored: { on: { store } } },
+});
+
+/** One revoked attestation, as imports were stored before each was one subject. */
 export interface ImportedRevocation {
   readonly issuer: string;
   readonly attestationId: string;

@@ -101,6 +101,7 @@ function edgeConfigOf(config: Config, commands: CommandReference): EdgeConfig {
     proxyHops: config.proxyHops,
     maxRequestBytes: config.maxRequestBytes,
     maxConnections: connectionsPerThread(config.threads),
+    maxFeedEntries: config.maxFeedEntries,
     createdStatus: config.createdStatus,
     rolePrefixes: config.rolePrefixes,
     operatorKeys: config.operators.map(({ keyId, publicKey }) => [keyId, publicKey] as const),

@@ -25,7 +25,9 @@ import {
   type ImportedFeed,
   type ImportedRevocation,
   importedRevocationMachine,
+  type RevocationImport,
   revocationFeedMachine,
+  revocationImportMachine,
 } from '../machines/revocation-feed.ts';
 import { type SovereignFeed, sovereignFeedMachine } from '../machines/sovereign-feed.ts';
 import { type Resting, step } from '../machines/step.ts';
@@ -1140,6 +1142,31 @@ const importedRevocation: ImportedRevocation = {
   revokedAt: NOW - 1,
 };
 const updated = { ...importedRevocation, feedId: 'f-10', sequence: '10', reason: 'key_compromise' };
+
+const revocationImport: RevocationImport = {
+  issuer: 'beta',
+  feedId: 'f-9',
+  sequence: '9',
+  revokedAt: NOW,
+  rows: ['[["a-1",null]]'],
+};
+const laterImport = { ...revocationImport, sequence: '11', rows: ['[["a-1","left"]]'] };
+
+testTable(revocationImportMachine, [
+  {
+    name: 'the ids of an import are stored',
+    event: { type: 'store', rows: revocationImport },
+    emits: ['stored'],
+    to: { value: 'stored', facts: revocationImport },
+  },
+  {
+    name: 'a later import takes the place of one that it covers',
+    from: { value: 'stored', context: revocationImport },
+    event: { type: 'store', rows: laterImport },
+    emits: ['stored'],
+    to: { value: 'stored', facts: laterImport },
+  },
+]);
 
 testTable(importedRevocationMachine, [
   {

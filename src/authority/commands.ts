@@ -36,9 +36,9 @@ import {
   readAttestation,
   revokeAttestation,
 } from './recognition/attestations.ts';
+import { importFeed, treatyKeys } from './recognition/feed-import.ts';
 import {
   askRevocations,
-  importFeed,
   readRecognitionPolicy,
   setRecognitionPolicy,
 } from './recognition/recognition.ts';
@@ -89,6 +89,7 @@ export const HANDLERS: Handlers = {
   listTreaties,
   readTreaty,
   importFeed,
+  treatyKeys,
   refreshFeed,
   refreshForeignFeed,
   askRevocations,

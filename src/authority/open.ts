@@ -37,8 +37,10 @@ import { refreshFeeds, restoreFeeds } from './publication/feed-calls.ts';
 import { createGraphDigest } from './publication/graph-digest.ts';
 import { createListThreads, type ListThreading } from './publication/list-renderer.ts';
 import { createRecentChanges } from './publication/recent-changes.ts';
+import { createSharedWork } from './publication/shared-work.ts';
 import type { SignedSequence } from './publication/signed-sequence.ts';
 import { createAttestations } from './recognition/attestation-list.ts';
+import { createImportedFeeds } from './recognition/imported-feeds.ts';
 import { createTrustCycleLog } from './recognition/trust-cycle-log.ts';
 import { createNonceLedger } from './replay/nonce-ledger.ts';
 import { createNonceWindows } from './replay/nonce-window.ts';
@@ -93,6 +95,7 @@ export async function openAuthority(options: AuthorityOptions): Promise<OpenAuth
     na.revocations.endLoading();
     na.feeds.endLoading();
     na.attestations.items();
+    na.importedFeeds.endLoading();
     await restoreLists(na);
   } catch (cause) {
     await na.listThreads?.close();
@@ -197,6 +200,10 @@ async function restoreAuthority(
   const agents = createAgentIndex();
   const attestations = createAttestations(subjects);
   const recognition = createRecognitionIndex();
+  const importedFeeds = createImportedFeeds(recognition, () => {
+    for (const name of GRAPH_DOCUMENTS) options.publisher.withdraw(name);
+    options.publisher.withdraw('dashboard');
+  });
   const recentChanges = createRecentChanges();
   const trustCycles = createTrustCycleLog();
   for (const entry of stored.recentAudit) {
@@ -213,6 +220,7 @@ async function restoreAuthority(
   subjects.onCommitted(feeds.followCommitted);
   subjects.onCommitted(agents.follow);
   subjects.onCommitted(policyPublisher(options.publisher));
+  subjects.onCommitted(importedFeeds.follow);
   subjects.onCommitted(recognitionFollower(recognition, options.publisher));
   const liveness = createLiveness(settings.activeWindow, numbers);
   await restoreSubjects(stored, {
@@ -256,7 +264,9 @@ async function restoreAuthority(
     agents,
     attestations,
     recognition,
+    importedFeeds,
     graphDigest: createGraphDigest(recognition),
+    graphWork: createSharedWork(),
     license: { policy: undefined },
     recentChanges,
     dashboardPace: createDashboardPace(runtime),

@@ -42,6 +42,7 @@ export interface Config extends SigningKey {
   readonly publicUrl: string | null;
   readonly proxyHops: number;
   readonly maxRequestBytes: number;
+  readonly maxFeedEntries: number;
   readonly acceptSignatureV1: boolean;
   readonly createdStatus: 200 | 201;
   readonly activeNodeWindow: number;
@@ -86,6 +87,7 @@ export function loadConfig(flags: Flags, environment: Environment, now: number):
     publicUrl: publicUrl(setting),
     proxyHops: wholeNumber(setting, 'proxyHops', 0, 16),
     maxRequestBytes: wholeNumber(setting, 'maxRequestBytes', 1024, 1 << 30),
+    maxFeedEntries: wholeNumber(setting, 'maxFeedEntries', 1, 10_000_000),
     acceptSignatureV1: oneOf(setting, 'adminSignatureV1', ['accept', 'refuse']) === 'accept',
     createdStatus: oneOf(setting, 'createdStatus', ['200', '201']) === '201' ? 201 : 200,
     activeNodeWindow: wholeNumber(setting, 'activeNodeWindow', 1, 86_400) * 1000,

@@ -69,6 +69,12 @@ export const OPTIONS = {
   publicUrl: option(null, 'MESH_PUBLIC_URL', null, 'base URL to publish, else that of the request'),
   proxyHops: option(null, 'MESH_PROXY_HOPS', '0', 'trusted proxies in front of the authority'),
   maxRequestBytes: option(null, 'MESH_MAX_REQUEST_BYTES', '2097152', 'largest request body'),
+  maxFeedEntries: option(
+    null,
+    'MESH_MAX_FEED_ENTRIES',
+    '100000',
+    'revoked ids that an imported feed may list',
+  ),
   adminSignatureV1: option(
     null,
     'MESH_ADMIN_SIGNATURE_V1',

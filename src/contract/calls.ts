@@ -133,6 +133,7 @@ export const CALLS = {
   listTreaties: query<FilteredPage<TreatyFilter>>(),
   readTreaty: query<{ readonly treatyId: string }>(),
   readRecognitionPolicy: query<null>(),
+  treatyKeys: query<{ readonly issuer: string }>(),
   askRevocations: query<RevocationQuestion>(),
   trustPath: query<{ readonly from: string; readonly to: string }>(),
   checkReadiness: query<null>(),

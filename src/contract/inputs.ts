@@ -12,7 +12,6 @@ import type { Ballots } from '../records/consensus-proof.ts';
 import type { JustificationProof } from '../records/justification-proof.ts';
 import type { RecognitionPolicy } from '../records/recognition-policy.ts';
 import type { TreatyScope } from '../records/recognition-treaty.ts';
-import type { SovereignRevocationFeed } from '../records/revocation-feed.ts';
 import type { RevocationReason } from '../records/revocation-list.ts';
 import type { TrustDecision } from '../records/trust-evidence.ts';
 import type { NodeClaim } from './claims.ts';
@@ -139,7 +138,15 @@ export interface SetRecognitionPolicy {
 }
 
 export interface ImportFeed {
-  readonly feed: SovereignRevocationFeed;
+  readonly feedId: string;
+  readonly issuer: string;
+  readonly sequence: number | bigint;
+  readonly revokedCount: number;
+  /** JSON texts, each a list of pairs of revoked id and reason, or null; sorted by id. */
+  readonly rows: readonly string[];
+  readonly isSigned: boolean;
+  /** A key under which a signature of the feed verifies; null when the edge knows none. */
+  readonly verifiedUnder: string | null;
   /** Candidate keys as given; null takes those of active treaties with the issuer. */
   readonly issuerKeys: readonly string[] | null;
   readonly expectedIssuer: string | null;

@@ -14,6 +14,7 @@ export interface EdgeConfig {
   readonly maxRequestBytes: number;
   /** That one edge holds open at a time. */
   readonly maxConnections: number;
+  readonly maxFeedEntries: number;
   readonly createdStatus: 200 | 201;
   readonly rolePrefixes: readonly string[] | null;
   /** Key id and public key of each configured operator. */
@@ -36,6 +37,7 @@ export function edgeSettings(config: EdgeConfig): EdgeSettings {
     proxyHops: config.proxyHops,
     maxRequestBytes: config.maxRequestBytes,
     maxConnections: config.maxConnections,
+    maxFeedEntries: config.maxFeedEntries,
     createdStatus: config.createdStatus,
     isAllowedRole: roleRule(config.rolePrefixes),
     operatorAuth: {

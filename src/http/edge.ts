@@ -17,6 +17,7 @@ export interface EdgeSettings {
   readonly genesis: GenesisBlock;
   readonly publicUrl: string | null;
   readonly proxyHops: number;
+  readonly maxFeedEntries: number;
   readonly maxRequestBytes: number;
   readonly maxConnections: number;
   readonly createdStatus: 200 | 201;

@@ -2,6 +2,8 @@
 import Type, { type Static } from 'typebox';
 import { sortedSet } from './recognition-policy.ts';
 import { Datetime, Natural, recordReader, Signatures } from './record.ts';
+import type { VerifySignature } from './signature-search.ts';
+import { isSignedByAny } from './signed-record.ts';
 
 export const SovereignRevocationFeed = Type.Object({
   feed_id: Type.String(),
@@ -30,4 +32,19 @@ export function readRevocationFeed(received: unknown): SovereignRevocationFeed |
   const feed = readShape(received);
   if (feed === null) return null;
   return { ...feed, revoked_attestation_ids: sortedSet(feed.revoked_attestation_ids) };
+}
+
+/** The first key found under which a signature of the feed verifies; null when there is none. */
+export function keyOfFeed(
+  feed: SovereignRevocationFeed,
+  keys: readonly string[],
+  verify: VerifySignature,
+): string | null {
+  let found: string | null = null;
+  isSignedByAny(feed, keys, (key, text, signature) => {
+    const verifies = verify(key, text, signature);
+    if (verifies) found = key;
+    return verifies;
+  });
+  return found;
 }

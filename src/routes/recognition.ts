@@ -3,13 +3,20 @@ import Type from 'typebox';
 import type { CallOf } from '../contract/calls.ts';
 import type { Input } from '../contract/claims.ts';
 import { foreignFeedName, publishedDocument } from '../contract/documents.ts';
+import { verifySignature } from '../crypto/ed25519.ts';
+import type { Edge } from '../http/edge.ts';
 import { firstValue } from '../http/query.ts';
 import { answerReply, documentReply, refusalReply } from '../http/reply.ts';
 import { operatorOf, type RouteEntry } from '../http/route.ts';
 import { LARGE_BODY_BYTES } from '../http/route-description.ts';
-import type { JsonObject, JsonValue } from '../json/value.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../json/value.ts';
 import { RecognitionPolicy, readRecognitionPolicy } from '../records/recognition-policy.ts';
-import { readRevocationFeed, SovereignRevocationFeed } from '../records/revocation-feed.ts';
+import {
+  type SovereignRevocationFeed as Feed,
+  keyOfFeed,
+  readRevocationFeed,
+  SovereignRevocationFeed,
+} from '../records/revocation-feed.ts';
 import type { RefusalName } from '../refusal.ts';
 import { serveDocument } from './documents.ts';
 import { keyList } from './key-list.ts';
@@ -101,8 +108,11 @@ export const recognitionRoutes: readonly RouteEntry[] = [
       'stale_sequence',
     ],
     async handle(request, edge) {
-      const command = { operator: operatorOf(request), input: feedInput(request.body) };
-      return answerReply(await edge.call('importFeed', command));
+      const operator = operatorOf(request);
+      // Nothing is read of a feed whose sender the authority will not admit.
+      const input =
+        operator.verdict === 'valid' ? await feedInput(request.body, edge) : refused(MALFORMED);
+      return answerReply(await edge.call('importFeed', { operator, input }));
     },
   },
 ];
@@ -121,17 +131,60 @@ function policyInput(body: JsonObject): CallOf<'setRecognitionPolicy'>['input'] 
   return { ok: true, value: { policy, policyId } };
 }
 
-function feedInput(body: JsonObject): CallOf<'importFeed'>['input'] {
+const MALFORMED = 'invalid_sovereign_revocation_feed';
+
+async function feedInput(body: JsonObject, edge: Edge): Promise<CallOf<'importFeed'>['input']> {
+  if (entriesOf(body.feed) > edge.settings.maxFeedEntries) return refused(MALFORMED);
   const feed = readRevocationFeed(body.feed);
-  if (feed === null) return refused('invalid_sovereign_revocation_feed');
+  if (feed === null) return refused(MALFORMED);
   const expected: JsonValue = body.expected_issuer_sovereign_id ?? null;
   if (expected !== null && typeof expected !== 'string') {
     return wrongType('expected_issuer_sovereign_id', 'must be a string');
   }
+  const { feed_id: feedId, issuer_sovereign_id: issuer, sequence } = feed;
   const given = body.issuer_public_keys ?? null;
   // A wrong type is no key at all, which the authority refuses as it refuses an empty list.
   const issuerKeys = given === null ? null : [...(keyList(given) ?? []).values()];
-  return { ok: true, value: { feed, issuerKeys, expectedIssuer: expected } };
+  const keys = issuerKeys ?? (await treatyKeysFor(issuer, edge));
+  return {
+    ok: true,
+    value: {
+      feedId,
+      issuer,
+      sequence,
+      revokedCount: feed.revoked_attestation_ids.length,
+      rows: rowsOf(feed),
+      isSigned: feed.signatures.length > 0,
+      verifiedUnder: keyOfFeed(feed, keys, verifySignature),
+      issuerKeys,
+      expectedIssuer: expected,
+    },
+  };
+}
+
+/** How many ids a feed lists, repeats included. */
+function entriesOf(feed: JsonValue | undefined): number {
+  const ids = isJsonObject(feed) ? feed.revoked_attestation_ids : null;
+  return Array.isArray(ids) ? ids.length : 0;
+}
+
+async function treatyKeysFor(issuer: string, edge: Edge): Promise<readonly string[]> {
+  const answer = await edge.call('treatyKeys', { issuer });
+  return answer.ok ? (JSON.parse(answer.json) as string[]) : [];
+}
+
+/** The authority takes so many rows at a time. */
+const ROWS_PER_SLICE = 2000;
+
+function rowsOf({ revoked_attestation_ids: ids, revocation_reasons: reasons }: Feed): string[] {
+  const slices: string[] = [];
+  for (let start = 0; start < ids.length; start += ROWS_PER_SLICE) {
+    const slice = ids.slice(start, start + ROWS_PER_SLICE);
+    // Ids are any text, also names that every object has a member of.
+    const rows = slice.map((id) => [id, Object.hasOwn(reasons, id) ? reasons[id] : null]);
+    slices.push(JSON.stringify(rows));
+  }
+  return slices;
 }
 
 function refused(refusal: RefusalName): Input<never> {

@@ -2,8 +2,7 @@
  * The recognition graph as it is served (wire rules 6.2) and what is counted from it (6.3, 6.4). Records
  * are kept as canonical text, so the graph is canonical text too and its digest is that of its bytes.
  */
-import type { ImportedRevocation } from '../../machines/revocation-feed.ts';
-import type { JsonObject, JsonValue } from '../json/value.ts';
+import TinyQueue from 'tinyqueue';
 import { canonicalJson, compareCodePoints } from '../json/write.ts';
 import { formatInstant } from '../timestamp.ts';
 import {
@@ -12,7 +11,13 @@ import {
   lifecycleOf,
   nextLifecycleChange,
 } from './lifecycle.ts';
-import { compareEdges, type Edge, type RecognitionIndex } from './recognition-index.ts';
+import {
+  compareEdges,
+  type Edge,
+  type ImportLayer,
+  type RecognitionIndex,
+  type RevokedRow,
+} from './recognition-index.ts';
 
 export type EdgeRow = {
   readonly from: string;
@@ -41,33 +46,57 @@ export function edgeRow({ treatyId, from, to, treaty }: Edge, now: number): Edge
 
 /** Canonical text of the whole graph. */
 export function recognitionGraph(index: RecognitionIndex, now: number): string {
+  return [...recognitionGraphText(index, now)].join('');
+}
+
+/** The text of the whole graph, a piece at a time; it is of use only while the index stays the same. */
+export function* recognitionGraphText(index: RecognitionIndex, now: number): Generator<string> {
   const edges = index.edges();
-  return (
-    `{"active_treaties":${activeTreaties(edges, now)}` +
-    `,"recognition_edges":${listOf(edges, (edge) => canonicalJson(edgeRow(edge, now)))}` +
-    `,"revoked_trust_material":${canonicalJson(revokedMaterial(index, edges, now))}` +
-    `,"sovereigns":${canonicalJson(sovereignRows(index))}}`
-  );
+  yield '{"active_treaties":[';
+  yield* joined(activeTreaties(edges, now), ({ treaty }) => treaty.json);
+  yield '],"recognition_edges":[';
+  yield* joined(edges, (edge) => canonicalJson(edgeRow(edge, now)));
+  yield '],"revoked_trust_material":[';
+  const treaties = edges.filter(isRevoked);
+  yield* joined(treaties, (edge) => treatyMaterial(edge, now));
+  if (treaties.length > 0 && index.revocationCount() > 0) yield ',';
+  yield* joined(byIssuer(index), importedText());
+  yield `],"sovereigns":${canonicalJson(sovereignRows(index))}}`;
 }
 
 /** Canonical text of the Connectome: the graph sorted, counted, and what each revocation touches. */
-export function connectome(index: RecognitionIndex, now: number): string {
+export function* connectomeText(index: RecognitionIndex, now: number): Generator<string> {
   const edges = [...index.edges()].sort(compareEdges);
-  const material = revokedMaterial(index, edges, now).sort(compareMaterial);
-  return (
-    `{"active_treaties":${activeTreaties(index.edges(), now)}` +
-    `,"recognition_edges":${listOf(edges, (edge) => canonicalJson(edgeRow(edge, now)))}` +
-    `,"revocation_blast_radius":${canonicalJson(blastRadius(index, now))}` +
-    `,"revoked_trust_material":${canonicalJson(material)}` +
-    `,"sovereigns":${canonicalJson(sovereignRows(index))}` +
-    `,"summary":${canonicalJson(connectomeSummary(index, now))}}`
+  yield '{"active_treaties":[';
+  yield* joined(activeTreaties(index.edges(), now), ({ treaty }) => treaty.json);
+  yield '],"recognition_edges":[';
+  yield* joined(edges, (edge) => canonicalJson(edgeRow(edge, now)));
+  yield '],"revocation_blast_radius":[';
+  const affected = new Map(
+    index.revokingIssuers().map((issuer) => {
+      const names = canonicalJson(acceptingSovereigns(index, issuer, now));
+      return [issuer, `"affected_accepting_sovereigns":${names},`];
+    }),
   );
+  yield* joined(
+    byId(index),
+    importedText(({ issuer }) => affected.get(issuer) ?? ''),
+  );
+  yield '],"revoked_trust_material":[';
+  yield* joined(byId(index), importedText());
+  const treaties = edges
+    .filter(isRevoked)
+    .sort((a, b) => compareCodePoints(a.treatyId, b.treatyId));
+  if (treaties.length > 0 && index.revocationCount() > 0) yield ',';
+  yield* joined(treaties, (edge) => treatyMaterial(edge, now));
+  yield `],"sovereigns":${canonicalJson(sovereignRows(index))}`;
+  yield `,"summary":${canonicalJson(connectomeSummary(index, now))}}`;
 }
 
 export function connectomeSummary(index: RecognitionIndex, now: number) {
   const edges = index.edges();
   const revoked = edges.filter(({ treaty }) => treaty.revokedAt !== null).length;
-  const imported = index.revocations().length;
+  const imported = index.revocationCount();
   return {
     sovereign_count: [...index.sovereigns()].length,
     recognition_edge_count: edges.length,
@@ -79,16 +108,17 @@ export function connectomeSummary(index: RecognitionIndex, now: number) {
 }
 
 /** Canonical text of the atlas summary; `graphDigest` is that of the graph as served. */
-export function atlas(index: RecognitionIndex, now: number, graphDigest: string): string {
-  const edges = index.edges();
+export function* atlasText(
+  index: RecognitionIndex,
+  now: number,
+  graphDigest: string,
+): Generator<string> {
   const summary = connectomeSummary(index, now);
-  return (
-    `{"active_treaty_count":${summary.active_edge_count}` +
-    `,"graph_digest":${canonicalJson(graphDigest)}` +
-    `,"recognition_edges":${listOf(edges, (edge) => canonicalJson(edgeRow(edge, now)))}` +
-    `,"revoked_trust_material_count":${summary.revoked_trust_material_count}` +
-    `,"sovereigns":${canonicalJson(sovereignRows(index))}}`
-  );
+  yield `{"active_treaty_count":${summary.active_edge_count}`;
+  yield `,"graph_digest":${canonicalJson(graphDigest)},"recognition_edges":[`;
+  yield* joined(index.edges(), (edge) => canonicalJson(edgeRow(edge, now)));
+  yield `],"revoked_trust_material_count":${summary.revoked_trust_material_count}`;
+  yield `,"sovereigns":${canonicalJson(sovereignRows(index))}}`;
 }
 
 /** When the graph next changes by time alone. */
@@ -104,53 +134,73 @@ function sovereignRows(index: RecognitionIndex): { sovereign_id: string }[] {
     .sort((a, b) => compareCodePoints(a.sovereign_id, b.sovereign_id));
 }
 
-function activeTreaties(edges: readonly Edge[], now: number): string {
-  return listOf(
-    edges.filter(({ treaty }) => isLifecycleActive(treaty, now)),
-    ({ treaty }) => treaty.json,
-  );
+function activeTreaties(edges: readonly Edge[], now: number): readonly Edge[] {
+  return edges.filter(({ treaty }) => isLifecycleActive(treaty, now));
 }
 
-type Material = JsonObject & { readonly type: string; readonly id: string };
-
-/** Treaties that ended by revocation, then attestations revoked by imported feeds. */
-function revokedMaterial(index: RecognitionIndex, edges: readonly Edge[], now: number): Material[] {
-  const treaties = edges
-    .filter(({ treaty }) => treaty.revokedAt !== null)
-    .map(({ treatyId, treaty }): Material => {
-      const { state, revocation_reason: reason, revoked_at } = lifecycleOf(treaty, now);
-      return {
-        type: 'recognition_treaty',
-        id: treatyId,
-        lifecycle_state: state,
-        reason,
-        revoked_at,
-      };
-    });
-  return [...treaties, ...index.revocations().map(importedMaterial)];
+function isRevoked({ treaty }: Edge): boolean {
+  return treaty.revokedAt !== null;
 }
 
-function importedMaterial(revocation: ImportedRevocation): Material {
-  return {
-    type: 'membership_attestation',
-    id: revocation.attestationId,
-    issuer_sovereign_id: revocation.issuer,
-    feed_id: revocation.feedId,
-    sequence: sequenceValue(revocation.sequence),
-    reason: revocation.reason,
-    revoked_at: formatInstant(revocation.revokedAt),
+/** A treaty that ended by revocation. */
+function treatyMaterial({ treatyId, treaty }: Edge, now: number): string {
+  const { state, revocation_reason: reason, revoked_at } = lifecycleOf(treaty, now);
+  return canonicalJson({
+    type: 'recognition_treaty',
+    id: treatyId,
+    lifecycle_state: state,
+    reason,
+    revoked_at,
+  });
+}
+
+/**
+ * Writes attestations revoked by imported feeds. There may be hundreds of thousands, so what all rows of one
+ * import have in common is written once. `before` are the members that stand first.
+ */
+function importedText(before: (layer: ImportLayer) => string = () => '') {
+  const common = new Map<ImportLayer, readonly [string, string, string]>();
+  return ({ id, reason, layer }: RevokedRow): string => {
+    const known = common.get(layer) ?? commonText(layer, before(layer));
+    common.set(layer, known);
+    const [first, middle, last] = known;
+    return first + canonicalJson(id) + middle + canonicalJson(reason) + last;
   };
 }
 
-/** One row per imported revocation: who recognizes its issuer, and so is affected. */
-function blastRadius(index: RecognitionIndex, now: number): JsonValue {
-  return index
-    .revocations()
-    .map((revocation) => ({
-      ...importedMaterial(revocation),
-      affected_accepting_sovereigns: acceptingSovereigns(index, revocation.issuer, now),
-    }))
-    .sort((a, b) => compareCodePoints(a.id, b.id));
+function commonText(
+  { feedId, issuer, revokedAt, sequence }: ImportLayer,
+  before: string,
+): readonly [string, string, string] {
+  return [
+    `{${before}"feed_id":${canonicalJson(feedId)},"id":`,
+    `,"issuer_sovereign_id":${canonicalJson(issuer)},"reason":`,
+    `,"revoked_at":${canonicalJson(formatInstant(revokedAt))},"sequence":${sequence}` +
+      ',"type":"membership_attestation"}',
+  ];
+}
+
+/** Imported revocations by issuer, then by attestation id. */
+function* byIssuer(index: RecognitionIndex): Generator<RevokedRow> {
+  for (const issuer of index.revokingIssuers()) yield* index.revokedBy(issuer);
+}
+
+/** Imported revocations by attestation id, then by issuer. */
+function* byId(index: RecognitionIndex): Generator<RevokedRow> {
+  const heads = index
+    .revokingIssuers()
+    .map((issuer, rank) => ({ rows: index.revokedBy(issuer), rank, at: 0 }))
+    .filter(({ rows }) => rows.length > 0);
+  const idAt = ({ rows, at }: (typeof heads)[number]) => rows[at]?.id ?? '';
+  const queue = new TinyQueue(
+    heads,
+    (a, b) => compareCodePoints(idAt(a), idAt(b)) || a.rank - b.rank,
+  );
+  for (let head = queue.pop(); head !== undefined; head = queue.pop()) {
+    const row = head.rows[head.at];
+    if (row !== undefined) yield row;
+    if (head.at + 1 < head.rows.length) queue.push({ ...head, at: head.at + 1 });
+  }
 }
 
 function acceptingSovereigns(index: RecognitionIndex, issuer: string, now: number): string[] {
@@ -159,16 +209,24 @@ function acceptingSovereigns(index: RecognitionIndex, issuer: string, now: numbe
   return [...new Set(active.map(({ from }) => from.id))].sort(compareCodePoints);
 }
 
-function compareMaterial(a: Material, b: Material): number {
-  return compareCodePoints(a.type, b.type) || compareCodePoints(a.id, b.id);
-}
-
 /** A sequence as a number again, however large. */
 export function sequenceValue(digits: string): number | bigint {
   const value = Number(digits);
   return Number.isSafeInteger(value) ? value : BigInt(digits);
 }
 
-function listOf<T>(items: readonly T[], text: (item: T) => string): string {
-  return `[${items.map(text).join(',')}]`;
+const ROWS_PER_PIECE = 250;
+
+/** The texts of the items, joined by commas, a piece at a time. */
+function* joined<T>(items: Iterable<T>, text: (item: T) => string): Generator<string> {
+  let piece: string[] = [];
+  let isFirst = true;
+  for (const item of items) {
+    piece.push(text(item));
+    if (piece.length < ROWS_PER_PIECE) continue;
+    yield (isFirst ? '' : ',') + piece.join(',');
+    isFirst = false;
+    piece = [];
+  }
+  if (piece.length > 0) yield (isFirst ? '' : ',') + piece.join(',');
 }

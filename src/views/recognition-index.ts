@@ -33,26 +33,68 @@ export interface Mark {
 export interface RecognitionIndex {
   putTreaty(treatyId: string, treaty: Treaty): void;
   putRevocation(revocation: ImportedRevocation): void;
+  /** Begins an import; nothing of it is revoked before it ends. */
+  beginImport(about: ImportedBy): ImportLayer;
+  absorb(layer: ImportLayer, rows: readonly (readonly [string, string | null])[]): void;
+  endImport(layer: ImportLayer): void;
   sovereign(id: string): Sovereign | undefined;
   /** Every sovereign that is issuer or subject of a treaty. */
   sovereigns(): Iterable<Sovereign>;
   /** Every treaty, oldest first. */
   edges(): readonly Edge[];
   edge(treatyId: string): Edge | undefined;
-  /** Revocations imported from the issuer, by attestation id. */
-  revocationsOf(issuer: string): ReadonlyMap<string, ImportedRevocation>;
-  /** All imported revocations, by issuer and attestation id. */
-  revocations(): ImportedRevocation[];
+  /** Whether an imported feed of the issuer has revoked the attestation. */
+  isRevoked(issuer: string, attestationId: string): boolean;
+  /** The imported revocations of an issuer, sorted by attestation id. */
+  revokedBy(issuer: string): readonly RevokedRow[];
+  /** Issuers of imported feeds, sorted. */
+  revokingIssuers(): readonly string[];
+  /** How many revocations are imported. */
+  revocationCount(): number;
   /** Rises with every change. */
   version(): number;
 }
 
-const NONE: ReadonlyMap<string, ImportedRevocation> = new Map();
+/** Of one import. */
+export interface ImportedBy {
+  readonly issuer: string;
+  readonly feedId: string;
+  /** Decimal digits. */
+  readonly sequence: string;
+  /** Time of the import, milliseconds since the epoch. */
+  readonly revokedAt: number;
+}
+
+export interface ImportLayer extends ImportedBy {
+  readonly order: bigint;
+  /** Whether the import has ended. */
+  isVisible: boolean;
+  /** Ids that no later import has named. */
+  owned: number;
+  /** Ids that no earlier import has named. */
+  added: number;
+}
+
+/** One attestation revoked by imported feeds, as the newest of them says. */
+export interface RevokedRow {
+  readonly id: string;
+  reason: string | null;
+  layer: ImportLayer;
+  /** The import that revoked it first. */
+  readonly since: ImportLayer;
+}
+
+interface IssuerRevocations {
+  readonly rows: Map<string, RevokedRow>;
+  /** Null when it has to be sorted again. */
+  sorted: readonly RevokedRow[] | null;
+}
 
 export function createRecognitionIndex(): RecognitionIndex {
   const sovereigns = new Map<string, Sovereign>();
   const byTreaty = new Map<string, Edge>();
-  const imported = new Map<string, Map<string, ImportedRevocation>>();
+  const imported = new Map<string, IssuerRevocations>();
+  let revocationCount = 0;
   const inOrder: Edge[] = [];
   let version = 0;
 
@@ -70,7 +112,58 @@ export function createRecognitionIndex(): RecognitionIndex {
     return created;
   }
 
+  function importedOf(issuer: string): IssuerRevocations {
+    const known = imported.get(issuer) ?? { rows: new Map(), sorted: [] };
+    imported.set(issuer, known);
+    return known;
+  }
+
+  function beginImport({ issuer, feedId, sequence, revokedAt }: ImportedBy): ImportLayer {
+    const order = BigInt(sequence);
+    return { issuer, feedId, sequence, revokedAt, order, isVisible: false, owned: 0, added: 0 };
+  }
+
+  function absorb(layer: ImportLayer, rows: readonly (readonly [string, string | null])[]): void {
+    const ofIssuer = importedOf(layer.issuer);
+    for (const [id, reason] of rows) {
+      const known = ofIssuer.rows.get(id);
+      if (known === undefined) {
+        ofIssuer.rows.set(id, { id, reason, layer, since: layer });
+        layer.owned += 1;
+        layer.added += 1;
+      } else if (layer.order >= known.layer.order) {
+        known.layer.owned -= 1;
+        layer.owned += 1;
+        known.layer = layer;
+        known.reason = reason;
+      }
+    }
+  }
+
+  function endImport(layer: ImportLayer): void {
+    layer.isVisible = true;
+    importedOf(layer.issuer).sorted = null;
+    revocationCount += layer.added;
+    version += 1;
+  }
+
+  function revokedBy(issuer: string): readonly RevokedRow[] {
+    const ofIssuer = imported.get(issuer);
+    if (ofIssuer === undefined) return [];
+    ofIssuer.sorted ??= [...ofIssuer.rows.values()]
+      .filter(({ since }) => since.isVisible)
+      .sort((a, b) => compareCodePoints(a.id, b.id));
+    return ofIssuer.sorted;
+  }
+
   return {
+    beginImport,
+    absorb,
+    endImport,
+    revokedBy,
+    isRevoked: (issuer, id) => imported.get(issuer)?.rows.get(id)?.since.isVisible ?? false,
+    revokingIssuers: () => sortedKeys(imported),
+    revocationCount: () => revocationCount,
     putTreaty(treatyId, treaty) {
       version += 1;
       const known = byTreaty.get(treatyId);
@@ -90,20 +183,14 @@ export function createRecognitionIndex(): RecognitionIndex {
       insert(inOrder, edge, compareAge);
     },
     putRevocation(revocation) {
-      version += 1;
-      const ofIssuer = imported.get(revocation.issuer) ?? new Map<string, ImportedRevocation>();
-      imported.set(revocation.issuer, ofIssuer.set(revocation.attestationId, revocation));
+      const layer = beginImport(revocation);
+      absorb(layer, [[revocation.attestationId, revocation.reason]]);
+      endImport(layer);
     },
     sovereign: (id) => sovereigns.get(id),
     sovereigns: () => sovereigns.values(),
     edges: () => inOrder,
     edge: (treatyId) => byTreaty.get(treatyId),
-    revocationsOf: (issuer) => imported.get(issuer) ?? NONE,
-    revocations: () =>
-      sortedKeys(imported).flatMap((issuer) => {
-        const ofIssuer = imported.get(issuer) ?? NONE;
-        return sortedKeys(ofIssuer).flatMap((id) => ofIssuer.get(id) ?? []);
-      }),
     version: () => version,
   };
 }

@@ -46,7 +46,7 @@ function pressure(
 ): TrustSignal[] {
   const signals: TrustSignal[] = [];
   for (const issuer of [source, ...path.map(({ to }) => to)]) {
-    for (const id of index.revocationsOf(issuer).keys()) {
+    for (const { id } of index.revokedBy(issuer)) {
       if (signals.length === MAX_REVOCATION_SIGNALS) return signals;
       signals.push({
         code: 'recognition_under_revocation_pressure',

@@ -18,7 +18,9 @@ import type { Feeds } from '../publication/feed.ts';
 import type { GraphDigest } from '../publication/graph-digest.ts';
 import type { ListThreads } from '../publication/list-renderer.ts';
 import type { RecentChanges } from '../publication/recent-changes.ts';
+import type { SharedWork } from '../publication/shared-work.ts';
 import type { Attestations } from '../recognition/attestation-list.ts';
+import type { ImportedFeeds } from '../recognition/imported-feeds.ts';
 import type { TrustCycleLog } from '../recognition/trust-cycle-log.ts';
 import type { NonceLedger } from '../replay/nonce-ledger.ts';
 import type { NonceWindows } from '../replay/nonce-window.ts';
@@ -71,7 +73,9 @@ export interface Authority {
   readonly agents: AgentIndex;
   readonly attestations: Attestations;
   readonly recognition: RecognitionIndex;
+  readonly importedFeeds: ImportedFeeds;
   readonly graphDigest: GraphDigest;
+  readonly graphWork: SharedWork;
   /** The one data-license policy, in memory only; undefined until one is created. */
   readonly license: { policy: Resting | undefined };
   readonly recentChanges: RecentChanges;

@@ -56,7 +56,10 @@ import {
   type ImportedRevocation,
   type ImportedRevocationEvent,
   importedRevocationMachine,
+  type RevocationImport,
+  type RevocationImportEvent,
   revocationFeedMachine,
+  revocationImportMachine,
 } from '../../../machines/revocation-feed.ts';
 import {
   type SovereignFeed,
@@ -77,6 +80,7 @@ const MACHINES = {
   'recognition-policy': recognitionPolicyMachine,
   'recognition-treaty': treatyMachine,
   'revocation-feed': revocationFeedMachine,
+  'revocation-import': revocationImportMachine,
   'imported-revocation': importedRevocationMachine,
   'capability-nullifier': nullifierMachine,
   'removal-count': removalCountMachine,
@@ -106,6 +110,10 @@ export interface SubjectTypes {
   readonly 'revocation-feed': {
     readonly context: ImportedFeed;
     readonly event: ImportedFeedEvent;
+  };
+  readonly 'revocation-import': {
+    readonly context: RevocationImport;
+    readonly event: RevocationImportEvent;
   };
   readonly 'imported-revocation': {
     readonly context: ImportedRevocation;

@@ -54,6 +54,7 @@ const RULES: { readonly [Kind in SubjectKind]: IsPast<Kind> | typeof KEPT_FOR_GO
   /** Signed statements and their revocations, which peers may hold or ask for at any time. */
   attestation: KEPT_FOR_GOOD,
   'recognition-treaty': KEPT_FOR_GOOD,
+  'revocation-import': KEPT_FOR_GOOD,
   'imported-revocation': KEPT_FOR_GOOD,
   /** One of each, or as many as operators make by hand. */
   'operator-key': KEPT_FOR_GOOD,

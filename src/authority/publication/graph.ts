@@ -1,30 +1,74 @@
 /** The graph documents: built when somebody asks, kept until a treaty, a feed or the clock changes them. */
-import { GRAPH_DOCUMENTS, publishedDocument } from '../../contract/documents.ts';
-import { sha256Hex } from '../../crypto/digest.ts';
+import { GRAPH_DOCUMENTS } from '../../contract/documents.ts';
+import type { DocumentPublisher } from '../../contract/publications.ts';
 import {
-  atlas,
-  connectome,
+  atlasText,
+  connectomeText,
   nextGraphChange,
-  recognitionGraph,
+  recognitionGraphText,
 } from '../../views/recognition-graph.ts';
+import type { RecognitionIndex } from '../../views/recognition-index.ts';
 import { findTrustPath } from '../../views/trust-path.ts';
 import type { Handler } from '../engine/admission.ts';
+import { buildDocument, inSlices } from './document-builder.ts';
 
-/** Publishes all three at once, from one reading of the clock, so that they agree. */
 export const refreshGraph: Handler<'refreshGraph'> = (na, unit) => {
   const { at } = unit;
-  if (GRAPH_DOCUMENTS.every((name) => na.publisher.isCurrent(name, at))) return null;
-  const graph = recognitionGraph(na.recognition, at);
-  const freshUntil = nextGraphChange(na.recognition, at);
-  const texts = {
-    recognition_graph: graph,
-    connectome: connectome(na.recognition, at),
-    atlas: atlas(na.recognition, at, sha256Hex(graph)),
-  };
-  for (const name of GRAPH_DOCUMENTS)
-    na.publisher.publish(name, publishedDocument(texts[name], freshUntil));
+  if (areCurrent(na.publisher, at)) return null;
+  unit.whenCommitted(() =>
+    na.graphWork.share(() => inSlices(publishGraph(na.recognition, na.publisher, na.runtime.now))),
+  );
   return null;
 };
+
+/** Publishes all three at once, from one reading of the clock, so that they agree. */
+function* publishGraph(
+  index: RecognitionIndex,
+  publisher: DocumentPublisher,
+  now: () => number,
+): Generator<void, void> {
+  for (let attempt = 1; !areCurrent(publisher, now()); attempt += 1) {
+    const at = now();
+    const version = index.version();
+    const freshUntil = nextGraphChange(index, at);
+    // A change in between makes what was built a mixture: it is thrown away.
+    const isStale = attempt === LAST_ATTEMPT ? null : () => index.version() !== version;
+    const graph = yield* whole(buildDocument(recognitionGraphText(index, at), freshUntil), isStale);
+    if (graph === null) continue;
+    const connectome = yield* whole(buildDocument(connectomeText(index, at), freshUntil), isStale);
+    if (connectome === null) continue;
+    const atlas = yield* whole(
+      buildDocument(atlasText(index, at, graph.digest), freshUntil),
+      isStale,
+    );
+    if (atlas === null) continue;
+    publisher.publish('recognition_graph', graph.document);
+    publisher.publish('connectome', connectome.document);
+    publisher.publish('atlas', atlas.document);
+    return;
+  }
+}
+
+/** While the graph changes faster than it can be built in slices, it is built without a pause. */
+const LAST_ATTEMPT = 4;
+
+/** What the work comes to; null as soon as it is stale. Without that test it is done in one go. */
+function* whole<T>(
+  work: Generator<void, T>,
+  isStale: (() => boolean) | null,
+): Generator<void, T | null> {
+  for (;;) {
+    const { done, value } = work.next();
+    if (done === true) return value;
+    if (isStale === null) continue;
+    yield;
+    if (isStale()) return null;
+  }
+}
+
+function areCurrent(publisher: DocumentPublisher, now: number): boolean {
+  return GRAPH_DOCUMENTS.every((name) => publisher.isCurrent(name, now));
+}
 
 export const trustPath: Handler<'trustPath'> = (na, { from, to }, at) =>
   findTrustPath(na.recognition, from, to, at);

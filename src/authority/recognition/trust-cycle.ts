@@ -17,7 +17,11 @@ import {
 } from '../../records/membership-attestation.ts';
 import { type RecognitionTreaty, readRecognitionTreaty } from '../../records/recognition-treaty.ts';
 import { verifyAttestationWithTreaty } from '../../records/recognition-verification.ts';
-import { readRevocationFeed, type SovereignRevocationFeed } from '../../records/revocation-feed.ts';
+import {
+  keyOfFeed,
+  readRevocationFeed,
+  type SovereignRevocationFeed,
+} from '../../records/revocation-feed.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
 import { transition } from '../engine/kinds.ts';
@@ -26,7 +30,6 @@ import type { UnitOfWork } from '../engine/unit-of-work.ts';
 import { issuerOf } from '../protocol/issuer.ts';
 import { feedRecord, signFeed } from '../publication/feed.ts';
 import { buildAttestation } from './attestations.ts';
-import { judgeSignature } from './recognition.ts';
 import { buildTreaty } from './treaties.ts';
 
 const PEER = 'trust-cycle-peer';
@@ -157,11 +160,15 @@ function refusalOfImport(cycle: Cycle): ImportedFeedRefusal | null {
   const { next, emitted } = transition('revocation-feed', cycle.imported, {
     type: 'import',
     feed: imported,
-    signature: judgeSignature(feed, treaty.subject_public_keys),
+    signature: signatureOf(feed, treaty.subject_public_keys),
   });
   const refused = refusalIn<ImportedFeedRefusal>(emitted);
   if (refused === null) cycle.imported = next;
   return refused?.refusal ?? null;
+}
+
+function signatureOf(feed: SovereignRevocationFeed, keys: readonly string[]) {
+  return keyOfFeed(feed, keys, verifySignature) === null ? 'invalid_signature' : 'valid';
 }
 
 function revokedAttestationRefused(cycle: Cycle): boolean {

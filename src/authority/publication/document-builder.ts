@@ -1,0 +1,52 @@
+/** Makes large documents in slices, so that other commands have their turn in between. */
+import { createHash } from 'node:crypto';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { PublishedDocument } from '../../contract/documents.ts';
+
+/** Making so many characters takes the authority a few milliseconds. */
+const CHARACTERS_PER_SLICE = 512 * 1024;
+
+export interface BuiltDocument {
+  readonly document: PublishedDocument;
+  /** Hex SHA-256 of its bytes. */
+  readonly digest: string;
+}
+
+/** Builds a document from pieces of its text; yields whenever a slice of the work is done. */
+export function* buildDocument(
+  pieces: Iterable<string>,
+  freshUntil: number,
+): Generator<void, BuiltDocument> {
+  const hash = createHash('sha256');
+  const parts: Buffer[] = [];
+  let length = 0;
+  let inSlice = 0;
+  for (const piece of pieces) {
+    const part = Buffer.from(piece, 'utf8');
+    hash.update(part);
+    parts.push(part);
+    length += part.length;
+    inSlice += part.length;
+    if (inSlice < CHARACTERS_PER_SLICE) continue;
+    inSlice = 0;
+    yield;
+  }
+  const bytes = Buffer.from(new SharedArrayBuffer(length));
+  let at = 0;
+  for (const part of parts) {
+    bytes.set(part, at);
+    at += part.length;
+  }
+  const digest = hash.digest('hex');
+  return { document: { bytes, etag: `"${digest.slice(0, 32)}"`, freshUntil }, digest };
+}
+
+/** Does the work at once when it is one slice, and a slice in each turn of the event loop otherwise. */
+export function inSlices(work: Generator<void, void>): Promise<void> | undefined {
+  return work.next().done === true ? undefined : finish(work);
+}
+
+async function finish(work: Generator<void, void>): Promise<void> {
+  do await nextTurn();
+  while (work.next().done !== true);
+}

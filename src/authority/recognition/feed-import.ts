@@ -1,0 +1,69 @@
+/** The import of another sovereign's revocation feed (wire rules 4.14). */
+import type { ImportedFeed, ImportedFeedRefusal } from '../../../machines/revocation-feed.ts';
+import type { ImportFeed } from '../../contract/inputs.ts';
+import { sha256Hex } from '../../crypto/digest.ts';
+import { Refusal, type RefusalName } from '../../refusal.ts';
+import type { Handler } from '../engine/admission.ts';
+import { refusalIn } from '../engine/refusals.ts';
+import type { UnitOfWork } from '../engine/unit-of-work.ts';
+import { treatyKeysOf } from './treaties.ts';
+
+/** Keys that a feed of the issuer is verified with when its importer names none. */
+export const treatyKeys: Handler<'treatyKeys'> = (na, { issuer }, at) => [
+  ...new Set(treatyKeysOf(na, issuer, at)),
+];
+
+/**
+ * All ids of a feed are stored as one subject, in the form in which the edge made them. They are taken into
+ * the index in slices once that is on disk, and the answer waits for it.
+ */
+export const importFeed: Handler<'importFeed'> = (na, unit, feed) => {
+  const { issuer, feedId, revokedCount, rows, expectedIssuer } = feed;
+  const keys = feed.issuerKeys ?? treatyKeysOf(na, issuer, unit.at);
+  if (keys.length === 0) {
+    throw new Refusal('missing_issuer_public_keys', { issuer_sovereign_id: issuer });
+  }
+  if (expectedIssuer !== null && expectedIssuer !== issuer) {
+    reject(unit, feed, 'wrong_issuer', 'wrong_issuer');
+  }
+  const sequence = String(feed.sequence);
+  const imported: ImportedFeed = { sequence, feedId, revokedCount, importedAt: unit.at, issuer };
+  const refused = refusalIn<ImportedFeedRefusal>(
+    unit.send('revocation-feed', sha256Hex(issuer), {
+      type: 'import',
+      feed: imported,
+      signature: judgeSignature(feed, keys),
+    }),
+  );
+  if (refused !== null) reject(unit, feed, refused.refusal, REASONS[refused.refusal]);
+  if (rows.length > 0) {
+    const slot = na.importedFeeds.takeSlot(issuer);
+    const stored = { issuer, feedId, sequence, revokedAt: unit.at, rows };
+    unit.send('revocation-import', slot, { type: 'store', rows: stored });
+    unit.whenCommitted(() => na.importedFeeds.absorb(slot, stored));
+  }
+  const about = { ...detailsOf(feed), revoked_count: revokedCount };
+  unit.audit('sovereign_revocation_feed_imported', about);
+  return { accepted: true, reason: 'accepted', ...about };
+};
+
+/** The edge has verified the feed; whether the key counts is decided here. */
+function judgeSignature({ isSigned, verifiedUnder }: ImportFeed, keys: readonly string[]) {
+  if (!isSigned) return 'missing_signature';
+  return verifiedUnder !== null && keys.includes(verifiedUnder) ? 'valid' : 'invalid_signature';
+}
+
+const REASONS = {
+  stale_sequence: 'stale_sequence',
+  missing_feed_signature: 'missing_signature',
+  invalid_feed_signature: 'invalid_signature',
+} as const satisfies Record<ImportedFeedRefusal, string>;
+
+function reject(unit: UnitOfWork, feed: ImportFeed, refusal: RefusalName, reason: string): never {
+  unit.audit('sovereign_revocation_feed_rejected', { ...detailsOf(feed), reason });
+  throw new Refusal(refusal, detailsOf(feed));
+}
+
+function detailsOf({ feedId, issuer, sequence }: ImportFeed) {
+  return { feed_id: feedId, issuer_sovereign_id: issuer, sequence };
+}

@@ -1,0 +1,107 @@
+/**
+ * The revoked ids of imported feeds: each import is one subject in a slot of its issuer. An import whose ids
+ * were all named by later ones gives its slot back, so that a feed that only grows needs two of them.
+ */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { RevocationImport } from '../../../machines/revocation-feed.ts';
+import { sha256Hex } from '../../crypto/digest.ts';
+import type { ImportLayer, RecognitionIndex } from '../../views/recognition-index.ts';
+import type { SubjectListener } from '../engine/subjects.ts';
+
+export interface ImportedFeeds {
+  /** The id under which the issuer's next import is stored. */
+  takeSlot(issuer: string): string;
+  /** Takes an import into the index; a promise when it is long. Its ids are revoked all at once. */
+  absorb(slot: string, stored: RevocationImport): Promise<void> | undefined;
+  /** Takes the imports that are read from the store. */
+  readonly follow: SubjectListener;
+  /** Puts what was loaded into the index. Call before anything is decided. */
+  endLoading(): void;
+}
+
+interface Slots {
+  next: number;
+  /** Imports of an issuer are taken in one after the other. */
+  underWay: Promise<void> | null;
+  /** Imports by the slots that hold them. */
+  readonly held: Map<string, ImportLayer>;
+}
+
+export function createImportedFeeds(index: RecognitionIndex, changed: () => void): ImportedFeeds {
+  const slotsByIssuer = new Map<string, Slots>();
+  let loaded: { readonly slot: string; readonly stored: RevocationImport }[] | null = [];
+
+  function slotsOf(issuer: string): Slots {
+    const known = slotsByIssuer.get(issuer) ?? { next: 0, underWay: null, held: new Map() };
+    slotsByIssuer.set(issuer, known);
+    return known;
+  }
+
+  function begin(slot: string, { issuer, ...about }: RevocationImport): ImportLayer {
+    const layer = index.beginImport({ issuer, ...about });
+    slotsOf(issuer).held.set(slot, layer);
+    return layer;
+  }
+
+  function end(layer: ImportLayer): void {
+    index.endImport(layer);
+    changed();
+  }
+
+  async function absorbSlices(layer: ImportLayer, rows: readonly string[]): Promise<void> {
+    for (const slice of rows) {
+      index.absorb(layer, rowsIn(slice));
+      await nextTurn();
+    }
+    end(layer);
+  }
+
+  return {
+    takeSlot(issuer) {
+      const slots = slotsOf(issuer);
+      for (const [slot, layer] of slots.held) {
+        if (!layer.isVisible || layer.owned > 0) continue;
+        slots.held.delete(slot);
+        return slot;
+      }
+      const slot = `${sha256Hex(issuer)}.${slots.next}`;
+      slots.next += 1;
+      return slot;
+    },
+    absorb(slot, stored) {
+      const layer = begin(slot, stored);
+      const slots = slotsOf(stored.issuer);
+      if (slots.underWay === null && stored.rows.length <= 1) {
+        for (const slice of stored.rows) index.absorb(layer, rowsIn(slice));
+        end(layer);
+        return undefined;
+      }
+      const before = slots.underWay ?? Promise.resolve();
+      const current = before
+        .then(() => absorbSlices(layer, stored.rows))
+        .finally(() => {
+          if (slots.underWay === current) slots.underWay = null;
+        });
+      slots.underWay = current;
+      return current;
+    },
+    follow(kind, slot, { context }) {
+      if (kind !== 'revocation-import' || loaded === null) return;
+      loaded.push({ slot, stored: context as RevocationImport });
+    },
+    endLoading() {
+      for (const { slot, stored } of loaded ?? []) {
+        const slots = slotsOf(stored.issuer);
+        slots.next = Math.max(slots.next, Number(slot.slice(slot.indexOf('.') + 1)) + 1);
+        const layer = begin(slot, stored);
+        for (const slice of stored.rows) index.absorb(layer, rowsIn(slice));
+        end(layer);
+      }
+      loaded = null;
+    },
+  };
+}
+
+function rowsIn(slice: string): readonly (readonly [string, string | null])[] {
+  return JSON.parse(slice);
+}

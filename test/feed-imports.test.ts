@@ -1,0 +1,178 @@
+/** Imports of long feeds: bounded, taken in a slice at a time, stored whole, and the same after a restart. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createImportedFeeds } from '../src/authority/recognition/imported-feeds.ts';
+import { sha256Hex } from '../src/crypto/digest.ts';
+import { openLmdbStore } from '../src/store/lmdb.ts';
+import { createRecognitionIndex } from '../src/views/recognition-index.ts';
+import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { get, outcome } from './support/requests.ts';
+import { loadAll } from './support/stored.ts';
+import { importFeed, post, type Sovereign, sovereign } from './support/trust.ts';
+
+const idsFrom = (start: number, count: number) =>
+  Array.from({ length: count }, (_, n) => `id-${String(start + n).padStart(6, '0')}`);
+
+function importIds(na: TestAuthority, { key, feed }: Sovereign, sequence: number, ids: string[]) {
+  const reasons = { [ids[0] ?? '']: `said by ${sequence}` };
+  const changes = { revoked_attestation_ids: ids, revocation_reasons: reasons };
+  const rest = { issuer_public_keys: [key.publicKey] };
+  return importFeed(na, feed(na.clock.now(), sequence, changes), rest);
+}
+
+async function blastRadius(na: TestAuthority) {
+  const { body } = await get(na, '/connectome.json');
+  assert.equal(body.summary.imported_revocation_count, body.revocation_blast_radius.length);
+  return body.revocation_blast_radius as { id: string; sequence: number; reason: string | null }[];
+}
+
+async function storedImports(na: TestAuthority): Promise<number> {
+  const store = openLmdbStore(na.dataDir);
+  const { subjects } = await loadAll(store);
+  await store.close();
+  return subjects.filter(({ kind }) => kind.startsWith('revocation-import')).length;
+}
+
+test('A8: a feed of 20,000 ids is one stored subject, revoked all at once, and the same after a restart', async () => {
+  await using na = await startTestAuthority();
+  const beta = sovereign('beta');
+  const ids = idsFrom(0, 20_000);
+  assert.equal(outcome(await importIds(na, beta, 1, ids)), '200');
+  const before = (await get(na, '/connectome.json')).text;
+  assert.deepEqual(
+    (await blastRadius(na)).map(({ id }) => id),
+    ids,
+  );
+  await na.stop();
+  assert.equal(await storedImports(na), 1);
+  await using again = await na.restart();
+  assert.equal((await get(again, '/connectome.json')).text, before);
+});
+
+test('A8: a later import updates what it names, keeps the rest, and takes the place of what it covers', async () => {
+  await using na = await startTestAuthority();
+  const beta = sovereign('beta');
+  await importIds(na, beta, 1, idsFrom(0, 3000));
+  await importIds(na, beta, 2, idsFrom(2000, 3000));
+  let rows = await blastRadius(na);
+  assert.equal(rows.length, 5000);
+  assert.deepEqual(
+    [rows[0]?.sequence, rows[1999]?.sequence, rows[2000]?.sequence, rows[2000]?.reason],
+    [1, 1, 2, 'said by 2'],
+  );
+  for (const sequence of [3, 4, 5, 6]) await importIds(na, beta, sequence, idsFrom(0, 5000));
+  rows = await blastRadius(na);
+  assert.equal(rows.length, 5000);
+  assert.ok(rows.every(({ sequence }) => sequence === 6));
+  const before = (await get(na, '/connectome.json')).text;
+  await na.stop();
+  assert.ok((await storedImports(na)) <= 3, 'imports that later ones cover give their place back');
+  await using again = await na.restart();
+  assert.equal((await get(again, '/connectome.json')).text, before);
+});
+
+test('A8: parallel long imports of one issuer end with every id revoked', async () => {
+  await using na = await startTestAuthority();
+  const beta = sovereign('beta');
+  const sequences = [1, 2, 3, 4, 5];
+  const answers = await Promise.all(
+    sequences.map((sequence) => importIds(na, beta, sequence, idsFrom(sequence * 1000, 4500))),
+  );
+  const imported = sequences.filter((_, index) => answers[index]?.status === 200);
+  const expected = new Set(imported.flatMap((sequence) => idsFrom(sequence * 1000, 4500)));
+  assert.deepEqual(
+    (await blastRadius(na)).map(({ id }) => id),
+    [...expected].sort(),
+  );
+  const before = (await get(na, '/connectome.json')).text;
+  await using again = await na.restart();
+  assert.equal((await get(again, '/connectome.json')).text, before);
+});
+
+test('revocations that were stored one by one still hold, and a later import updates them', async () => {
+  await using na = await startTestAuthority();
+  const beta = sovereign('beta');
+  await na.stop();
+  const store = openLmdbStore(na.dataDir);
+  const rows = idsFrom(0, 3).map((attestationId) => ({
+    kind: 'imported-revocation',
+    id: sha256Hex(`beta\n${attestationId}`),
+    version: 1,
+    replaces: 0,
+    snapshot: {
+      value: 'revoked',
+      context: {
+        issuer: 'beta',
+        attestationId,
+        feedId: 'f',
+        sequence: '1',
+        reason: null,
+        revokedAt: 0,
+      },
+    },
+  }));
+  await store.commit({ subjects: rows, removals: [], nonces: [], audit: [] });
+  await store.close();
+  await using again = await na.restart();
+  assert.deepEqual(
+    (await blastRadius(again)).map(({ id, sequence }) => [id, sequence]),
+    idsFrom(0, 3).map((id) => [id, 1]),
+  );
+  await importIds(again, beta, 2, idsFrom(1, 3));
+  assert.deepEqual(
+    (await blastRadius(again)).map(({ sequence }) => sequence),
+    [1, 2, 2, 2],
+  );
+});
+
+test('A8: MESH_MAX_FEED_ENTRIES bounds an import; the feed is refused as malformed', async () => {
+  await using na = await startTestAuthority({ environment: { MESH_MAX_FEED_ENTRIES: '10' } });
+  const beta = sovereign('beta');
+  assert.equal(
+    outcome(await importIds(na, beta, 1, idsFrom(0, 11))),
+    '400 invalid_sovereign_revocation_feed',
+  );
+  assert.equal(outcome(await importIds(na, beta, 1, idsFrom(0, 10))), '200');
+});
+
+test('A8: nothing of an import counts before all of it is there, and other work has its turn', async () => {
+  const index = createRecognitionIndex();
+  const imports = createImportedFeeds(index, () => undefined);
+  imports.endLoading();
+  const rows = Array.from({ length: 20 }, (_, slice) =>
+    JSON.stringify(idsFrom(slice * 2000, 2000).map((id) => [id, null])),
+  );
+  const stored = { issuer: 'beta', feedId: 'f', sequence: '1', revokedAt: 0, rows };
+  let done = false;
+  const work = imports.absorb(imports.takeSlot('beta'), stored)?.then(() => {
+    done = true;
+  });
+  let turns = 0;
+  for (; !done; turns += 1) {
+    assert.equal(index.isRevoked('beta', 'id-000000'), index.isRevoked('beta', 'id-039999'));
+    assert.equal(index.revokedBy('beta').length, index.revocationCount());
+    await new Promise(setImmediate);
+  }
+  await work;
+  assert.ok(turns >= 15, `${turns} turns of others`);
+  assert.equal(index.revocationCount(), 40_000);
+  assert.equal(index.isRevoked('beta', 'id-039999'), true);
+});
+
+test('A7: the graph documents agree while a feed is imported and treaties are read', async () => {
+  await using na = await startTestAuthority();
+  const beta = sovereign('beta');
+  const importing = importIds(na, beta, 1, idsFrom(0, 15_000));
+  for (let i = 0; i < 10; i += 1) {
+    const { body } = await get(na, '/connectome.json');
+    const { imported_revocation_count: count } = body.summary;
+    assert.ok(count === 0 || count === 15_000, `${count} are revoked`);
+    assert.equal(body.revocation_blast_radius.length, count);
+  }
+  assert.equal(outcome(await importing), '200');
+  assert.equal((await blastRadius(na)).length, 15_000);
+  const attestation = beta.attestation(na.clock.now(), { attestation_id: 'id-000007' });
+  const treaty = sovereign('alpha').treaty(na.clock.now(), beta);
+  const verdict = await post(na, '/attestations/verify-with-treaty', { attestation, treaty });
+  assert.equal(verdict.status, 200);
+});
