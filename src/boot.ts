@@ -25,7 +25,7 @@ import { instantOf } from './records/record.ts';
 import { type ManualTime, type Runtime, timeOf } from './runtime.ts';
 import type { NetworkIdentity } from './store/folder-state.ts';
 import { openLmdbStore } from './store/lmdb.ts';
-import type { Store } from './store/store.ts';
+import { measured } from './store/measured.ts';
 import type { EdgeHost, EdgeThread } from './threads/edge-threads.ts';
 import { type ListThreadIdentity, startListThread } from './threads/list-thread.ts';
 import type { CommandReference } from './views/command-reference.ts';
@@ -107,11 +107,10 @@ export async function startAuthority(
   let authority: OpenAuthority | null = null;
   let front: Front | null = null;
 
-  const store = measured(
-    openLmdbStore(config.dataDir, identityOf(config.genesis)),
-    metrics,
-    runtime,
-  );
+  const store = measured(openLmdbStore(config.dataDir, identityOf(config.genesis)), {
+    elapsed: runtime.elapsed,
+    stored: metrics.stored,
+  });
   // They load their modules while a large state is read.
   const threads = startThreads(config, (index) =>
     surroundings.startThread((cause) => fatal(`edge thread ${index + 1}`, cause)),
@@ -272,24 +271,6 @@ async function exposition(
   const answer = await call('readCounts', null);
   if (!answer.ok) throw new Error(`The counts cannot be read: ${answer.refusal}`);
   return metrics.exposition(JSON.parse(answer.json) as AuthorityCounts, reports);
-}
-
-/** The store with its work timed: how long acknowledged state takes to reach the disk. */
-function measured(store: Store, metrics: AuthorityMetrics, runtime: Runtime): Store {
-  return {
-    ...store,
-    async commit(unit) {
-      const started = runtime.elapsed();
-      const revision = await store.commit(unit);
-      metrics.stored('commit', (runtime.elapsed() - started) / 1000);
-      return revision;
-    },
-    async touchMany(rows) {
-      const started = runtime.elapsed();
-      await store.touchMany(rows);
-      metrics.stored('liveness_flush', (runtime.elapsed() - started) / 1000);
-    },
-  };
 }
 
 /** Audit entries are logged once they are stored; the true reason of a refusal is logged here. */

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import Type from 'typebox';
 import type { Edge } from '../http/edge.ts';
 import { answerReply, jsonReply, refusalReply, textReply } from '../http/reply.ts';
@@ -61,8 +62,15 @@ export const healthRoutes: readonly RouteEntry[] = [
 /** A server that is draining is alive, but no longer the place to send requests to. */
 async function readiness(edge: Edge) {
   if (edge.draining.isAnnounced) return refusalReply('service_not_ready');
-  return answerReply(await edge.call('checkReadiness', null));
+  const late = new AbortController();
+  const patience = delay(LONGEST_CHECK_MS, null, { signal: late.signal }).catch(() => null);
+  const answer = await Promise.race([edge.call('checkReadiness', null), patience]);
+  late.abort();
+  return answer === null ? refusalReply('service_not_ready') : answerReply(answer);
 }
+
+/** An authority that does not answer within this is not ready. */
+const LONGEST_CHECK_MS = 2000;
 
 function healthSummary(edge: Edge): string {
   const { network_name: network, network_version: version } = edge.settings.genesis;

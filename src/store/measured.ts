@@ -1,0 +1,44 @@
+/** A store whose work is timed, and that is unhealthy while a commit takes too long. */
+import type { Store } from './store.ts';
+
+/** A disk that needs longer for a commit does not answer any more. */
+const SLOWEST_COMMIT_MS = 2000;
+
+export interface StoreTimes {
+  /** Milliseconds on the monotonic clock. */
+  elapsed(): number;
+  stored(work: 'commit' | 'liveness_flush', seconds: number): void;
+}
+
+export function measured(store: Store, { elapsed, stored }: StoreTimes): Store {
+  /** When each commit under way began, the oldest first. */
+  const underWay = new Map<symbol, number>();
+
+  return {
+    ...store,
+    async commit(unit) {
+      const started = elapsed();
+      const commit = Symbol('commit');
+      underWay.set(commit, started);
+      try {
+        const revision = await store.commit(unit);
+        stored('commit', (elapsed() - started) / 1000);
+        return revision;
+      } finally {
+        underWay.delete(commit);
+      }
+    },
+    async touchMany(rows) {
+      const started = elapsed();
+      await store.touchMany(rows);
+      stored('liveness_flush', (elapsed() - started) / 1000);
+    },
+    health() {
+      for (const started of underWay.values()) {
+        if (elapsed() - started > SLOWEST_COMMIT_MS) return 'a commit does not reach the disk';
+        break;
+      }
+      return store.health();
+    },
+  };
+}
