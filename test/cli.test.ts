@@ -58,7 +58,8 @@ test('a network lives on the command line: from init to the audit log', async (t
   );
   assert.equal(made.network_name, 'beta');
 
-  await using na = await startTestAuthority({ dataDir, clock: REAL_TIME });
+  const environment = { MESH_ADMIN_SIGNATURE_V1: 'accept' };
+  await using na = await startTestAuthority({ dataDir, clock: REAL_TIME, environment });
   const settings = { MESH_URL: na.url, MESH_DATA_DIR: dataDir };
   const cli = (...args: string[]) => runProgram([...args, '--json'], settings);
   const node = (name: string, command: string, ...args: string[]) =>
