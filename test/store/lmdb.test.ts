@@ -119,10 +119,38 @@ test('a shape that a refused unit was the first to use is stored with the next t
   assert.deepEqual(loaded, [{}, { shape: 2 }]);
 });
 
+test('D7: a flush that cannot be encoded to its end stores nothing, and nothing after it', async () => {
+  await using place = await open();
+  const { store } = place;
+  const impossible = (2n ** 200n) as unknown as string;
+  const units: Unit[] = [
+    { subjects: [created('c', '1', {})], removals: [], nonces: [], audit: [] },
+    {
+      subjects: [created('c', '2', {})],
+      removals: [],
+      nonces: [{ digest: impossible, forgetAt: 60_000 }],
+      audit: [],
+    },
+  ];
+  const outcomes = await Promise.allSettled(units.map((unit) => store.commit(unit)));
+  assert.deepEqual(
+    outcomes.map(({ status }) => status),
+    ['rejected', 'rejected'],
+  );
+  assert.notEqual(store.health(), null);
+  await store.close();
+  const reopened = await loadAll(await place.reopen());
+  assert.deepEqual([reopened.revision, reopened.subjects, reopened.nonces], [0, [], []]);
+});
+
 test('a folder of another schema version is refused', async () => {
   await using place = await open();
   await place.store.close();
-  const env = openEnvironment({ path: join(place.folder, 'state'), maxDbs: 16 });
+  const env = openEnvironment({
+    path: join(place.folder, 'state'),
+    maxDbs: 16,
+    overlappingSync: false,
+  });
   await env.openDB<unknown, string>({ name: 'meta', useVersions: true }).put('schema', 1);
   await env.close();
   assert.throws(() => openLmdbStore(place.folder), {
