@@ -1,4 +1,7 @@
-/** `npm run simulate -- --histories 100000 --seed N`, or `--seed N --path P` for one that failed. */
+/**
+ * `npm run simulate -- --histories 100000 --seed N`, or `--seed N --path P` for one that failed. With
+ * `--clocks wrong` the wall clock is set now and then, and nodes sign ahead of time.
+ */
 import { parseArgs } from 'node:util';
 import { describe, simulate } from './simulate.ts';
 

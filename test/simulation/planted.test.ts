@@ -62,6 +62,14 @@ const DEFECTS: readonly (readonly [string, Defect])[] = [
     { store: without(({ kind }) => kind === 'capability-nullifier') },
   ],
   [
+    'agents that come back',
+    {
+      store: without(
+        ({ kind, snapshot }) => kind === 'agent-registration' && snapshot.value !== 'registered',
+      ),
+    },
+  ],
+  [
     'nonces that are not kept',
     {
       store: (store) => instead(store, { commit: (unit) => store.commit({ ...unit, nonces: [] }) }),
