@@ -153,3 +153,26 @@ test('B2: a key has at most 16 live certificates, by joining and by renewing', a
   const later = await nodeRequest(na, '/join', first.key, { invite_token: token });
   assert.equal(outcome(later), '200');
 });
+
+test('B2: compromises and other revocations at once keep one order of the list', async () => {
+  await using na = await startTestAuthority({ environment: NO_GRACE });
+  const nodes: TestNode[] = [];
+  for (let i = 0; i < 12; i += 1) {
+    const node = await joinedNode(na);
+    await renewed(na, node);
+    nodes.push(await renewed(na, node));
+  }
+  const lists = new Map<number, string[]>();
+  await Promise.all(
+    nodes.map(async (node, index) => {
+      await revoke(na, node, index % 3 === 0 ? 'unspecified' : 'key_compromise');
+      const { sequence, ids } = await crlOf(na);
+      lists.set(sequence, ids);
+    }),
+  );
+  const last = await crlOf(na);
+  assert.equal(last.ids.length, 4 + 8 * 3);
+  for (const ids of lists.values()) assert.deepEqual(ids, last.ids.slice(0, ids.length));
+  await using again = await na.restart();
+  assert.deepEqual(await crlOf(again), last);
+});
