@@ -315,3 +315,12 @@ test('a treaty that expires between two questions ends the path', () => {
   assert.equal(findTrustPath(index, 'a', 'z', NOW).trusted, true);
   assert.equal(findTrustPath(index, 'a', 'z', NOW + 1).trusted, false);
 });
+
+test('a search leaves the index as it found it', () => {
+  const edge = (id: string, from: string, to: string): Given => ({ id, from, to, state: 'active' });
+  const index = indexOf([edge('1', 'a', 'b'), edge('2', 'b', 'c'), edge('3', 'c', 'd')]);
+  const before = structuredClone([...index.sovereigns()]);
+  assert.equal(findTrustPath(index, 'a', 'd', NOW).hop_count, 3);
+  assert.equal(findTrustPath(index, 'd', 'a', NOW).trusted, false);
+  assert.deepEqual([...index.sovereigns()], before);
+});

@@ -98,7 +98,7 @@ export function connectomeSummary(index: RecognitionIndex, now: number) {
   const revoked = edges.filter(({ treaty }) => treaty.revokedAt !== null).length;
   const imported = index.revocationCount();
   return {
-    sovereign_count: [...index.sovereigns()].length,
+    sovereign_count: index.sovereignCount(),
     recognition_edge_count: edges.length,
     active_edge_count: edges.filter(({ treaty }) => isLifecycleActive(treaty, now)).length,
     revoked_edge_count: revoked,

@@ -11,23 +11,26 @@ export interface Edge {
   readonly treatyId: string;
   readonly from: Sovereign;
   readonly to: Sovereign;
-  treaty: Treaty;
+  readonly treaty: Treaty;
 }
 
 export interface Sovereign {
   readonly id: string;
+  /** Sovereigns are numbered from 0 as they come, so that a reader can hold in an array what it finds out. */
+  readonly number: number;
   /** Sorted by subject, then treaty id: the order in which a path search tries them. */
-  readonly outgoing: Edge[];
-  readonly incoming: Edge[];
-  /** Where the path search that came here last found it; looking this up must cost nothing. */
-  readonly fromSource: Mark;
-  readonly toTarget: Mark;
+  readonly outgoing: readonly Edge[];
+  readonly incoming: readonly Edge[];
 }
 
-/** Distance from one end of a path search, valid for that search only. */
-export interface Mark {
-  search: number;
-  distance: number;
+/** What the index alone may change. */
+interface GrowingSovereign extends Sovereign {
+  readonly outgoing: Edge[];
+  readonly incoming: Edge[];
+}
+
+interface GrowingEdge extends Edge {
+  treaty: Treaty;
 }
 
 export interface RecognitionIndex {
@@ -40,6 +43,7 @@ export interface RecognitionIndex {
   sovereign(id: string): Sovereign | undefined;
   /** Every sovereign that is issuer or subject of a treaty. */
   sovereigns(): Iterable<Sovereign>;
+  sovereignCount(): number;
   /** Every treaty, oldest first. */
   edges(): readonly Edge[];
   edge(treatyId: string): Edge | undefined;
@@ -91,23 +95,17 @@ interface IssuerRevocations {
 }
 
 export function createRecognitionIndex(): RecognitionIndex {
-  const sovereigns = new Map<string, Sovereign>();
-  const byTreaty = new Map<string, Edge>();
+  const sovereigns = new Map<string, GrowingSovereign>();
+  const byTreaty = new Map<string, GrowingEdge>();
   const imported = new Map<string, IssuerRevocations>();
   let revocationCount = 0;
   const inOrder: Edge[] = [];
   let version = 0;
 
-  function sovereign(id: string): Sovereign {
+  function sovereign(id: string): GrowingSovereign {
     const known = sovereigns.get(id);
     if (known !== undefined) return known;
-    const created: Sovereign = {
-      id,
-      outgoing: [],
-      incoming: [],
-      fromSource: { search: 0, distance: 0 },
-      toTarget: { search: 0, distance: 0 },
-    };
+    const created = { id, number: sovereigns.size, outgoing: [], incoming: [] };
     sovereigns.set(id, created);
     return created;
   }
@@ -171,15 +169,12 @@ export function createRecognitionIndex(): RecognitionIndex {
         known.treaty = treaty;
         return;
       }
-      const edge = {
-        treatyId,
-        from: sovereign(treaty.issuer),
-        to: sovereign(treaty.subject),
-        treaty,
-      };
+      const from = sovereign(treaty.issuer);
+      const to = sovereign(treaty.subject);
+      const edge = { treatyId, from, to, treaty };
       byTreaty.set(treatyId, edge);
-      insert(edge.from.outgoing, edge, compareEdges);
-      insert(edge.to.incoming, edge, compareEdges);
+      insert(from.outgoing, edge, compareEdges);
+      insert(to.incoming, edge, compareEdges);
       insert(inOrder, edge, compareAge);
     },
     putRevocation(revocation) {
@@ -189,6 +184,7 @@ export function createRecognitionIndex(): RecognitionIndex {
     },
     sovereign: (id) => sovereigns.get(id),
     sovereigns: () => sovereigns.values(),
+    sovereignCount: () => sovereigns.size,
     edges: () => inOrder,
     edge: (treatyId) => byTreaty.get(treatyId),
     version: () => version,

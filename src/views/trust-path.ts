@@ -7,9 +7,10 @@
  * step the first edge that comes one nearer. The distances come from two searches that meet in the
  * middle, and so touch a small part of a large graph.
  */
+import { createDistances } from './distances.ts';
 import { isLifecycleActive } from './lifecycle.ts';
 import { type EdgeRow, edgeRow } from './recognition-graph.ts';
-import type { Edge, Mark, RecognitionIndex, Sovereign } from './recognition-index.ts';
+import type { Edge, RecognitionIndex, Sovereign } from './recognition-index.ts';
 
 export type TrustPath = {
   readonly from: string;
@@ -31,7 +32,7 @@ export function findTrustPath(
   if (source === undefined || target === undefined || source === target) {
     return { from, to, trusted: false, reason: 'no_active_treaty_path', path: [], hop_count: 0 };
   }
-  const path = shortestPath(source, target, now);
+  const path = shortestPath(index, source, target, now);
   if (path !== null) {
     const rows = path.map((edge) => edgeRow(edge, now));
     const reason = 'active_treaty_path';
@@ -50,37 +51,33 @@ export function findTrustPath(
   };
 }
 
-let lastSearch = 0;
+/** Every search runs to its end before the next begins, so they share these. */
+const fromSource = createDistances();
+const toTarget = createDistances();
 
-function shortestPath(source: Sovereign, target: Sovereign, now: number): Edge[] | null {
-  lastSearch += 1;
-  const search = lastSearch;
-  mark(source.fromSource, search, 0);
-  mark(target.toTarget, search, 0);
-  const met = meet(source, target, search, now);
+function shortestPath(
+  index: RecognitionIndex,
+  source: Sovereign,
+  target: Sovereign,
+  now: number,
+): Edge[] | null {
+  fromSource.begin(index.sovereignCount());
+  toTarget.begin(index.sovereignCount());
+  fromSource.note(source.number, 0);
+  toTarget.note(target.number, 0);
+  const met = meet(source, target, now);
   if (met === null) return null;
-  markShortestPaths(met, search, now);
+  noteShortestPaths(met, now);
   const path: Edge[] = [];
   for (let at = source, left = met.length - 1; at !== target; left -= 1) {
     const edge = at.outgoing.find(
-      ({ to, treaty }) =>
-        distanceOf(to.toTarget, search) === left && isLifecycleActive(treaty, now),
+      ({ to, treaty }) => toTarget.of(to.number) === left && isLifecycleActive(treaty, now),
     );
     if (edge === undefined) throw new Error('A shortest path was measured but cannot be walked');
     path.push(edge);
     at = edge.to;
   }
   return path;
-}
-
-function mark(which: Mark, search: number, distance: number): void {
-  which.search = search;
-  which.distance = distance;
-}
-
-/** Distance found by this search; -1 when it did not come here. */
-function distanceOf(which: Mark, search: number): number {
-  return which.search === search ? which.distance : -1;
 }
 
 interface Meeting {
@@ -91,7 +88,7 @@ interface Meeting {
 }
 
 /** Searches from both ends, the smaller side first, one whole step at a time, until they meet. */
-function meet(source: Sovereign, target: Sovereign, search: number, now: number): Meeting | null {
+function meet(source: Sovereign, target: Sovereign, now: number): Meeting | null {
   let forward = [source];
   let backward = [target];
   let reach = 0;
@@ -99,38 +96,38 @@ function meet(source: Sovereign, target: Sovereign, search: number, now: number)
   while (forward.length > 0 && backward.length > 0) {
     if (forward.length <= backward.length) {
       reach += 1;
-      forward = stepForward(forward, reach, search, now);
+      forward = stepForward(forward, reach, now);
     } else {
       back += 1;
-      backward = stepBackward(backward, back, search, now);
+      backward = stepBackward(backward, back, now);
     }
     const middle =
       forward.length <= backward.length
-        ? forward.filter(({ toTarget }) => distanceOf(toTarget, search) === back)
-        : backward.filter(({ fromSource }) => distanceOf(fromSource, search) === reach);
+        ? forward.filter((each) => toTarget.of(each.number) === back)
+        : backward.filter((each) => fromSource.of(each.number) === reach);
     if (middle.length > 0) return { length: reach + back, reach, middle };
   }
   return null;
 }
 
-function stepForward(from: Sovereign[], distance: number, search: number, now: number) {
+function stepForward(from: Sovereign[], distance: number, now: number) {
   const next: Sovereign[] = [];
   for (const { outgoing } of from) {
     for (const { to, treaty } of outgoing) {
-      if (to.fromSource.search === search || !isLifecycleActive(treaty, now)) continue;
-      mark(to.fromSource, search, distance);
+      if (fromSource.of(to.number) !== -1 || !isLifecycleActive(treaty, now)) continue;
+      fromSource.note(to.number, distance);
       next.push(to);
     }
   }
   return next;
 }
 
-function stepBackward(from: Sovereign[], distance: number, search: number, now: number) {
+function stepBackward(from: Sovereign[], distance: number, now: number) {
   const next: Sovereign[] = [];
   for (const { incoming } of from) {
     for (const { from: before, treaty } of incoming) {
-      if (before.toTarget.search === search || !isLifecycleActive(treaty, now)) continue;
-      mark(before.toTarget, search, distance);
+      if (toTarget.of(before.number) !== -1 || !isLifecycleActive(treaty, now)) continue;
+      toTarget.note(before.number, distance);
       next.push(before);
     }
   }
@@ -138,15 +135,15 @@ function stepBackward(from: Sovereign[], distance: number, search: number, now: 
 }
 
 /** Gives every sovereign between source and middle that lies on a shortest path its distance. */
-function markShortestPaths({ length, reach, middle }: Meeting, search: number, now: number): void {
+function noteShortestPaths({ length, reach, middle }: Meeting, now: number): void {
   let layer = middle;
   for (let distance = reach - 1; distance >= 0; distance -= 1) {
     const before: Sovereign[] = [];
     for (const { incoming } of layer) {
       for (const { from, treaty } of incoming) {
-        if (distanceOf(from.fromSource, search) !== distance) continue;
-        if (from.toTarget.search === search || !isLifecycleActive(treaty, now)) continue;
-        mark(from.toTarget, search, length - distance);
+        if (fromSource.of(from.number) !== distance) continue;
+        if (toTarget.of(from.number) !== -1 || !isLifecycleActive(treaty, now)) continue;
+        toTarget.note(from.number, length - distance);
         before.push(from);
       }
     }
