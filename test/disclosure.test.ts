@@ -583,7 +583,7 @@ test('ids of any text name proofs of their own', async (t) => {
     ['the digest of the word', hashOf('proof')],
     ['100000 characters', long],
     ['100000 characters with another end', `${long.slice(1)}q`],
-    ['100000 characters, not Latin', '\u6f22'.repeat(100_000)],
+    ['80000 characters, not Latin', '\u6f22'.repeat(80_000)],
   ];
   for (const [name, proof_id] of ids) {
     await t.test(`${name} is issued`, async () => {

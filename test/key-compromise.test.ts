@@ -56,7 +56,6 @@ test('B2: a key compromise ends every certificate of the key, in one version of 
     crl_sequence: 1,
     revoked_count: 3,
     revoked_cert_ids: ids,
-    live_certificates_of_key: 0,
   });
   assert.deepEqual(await crlOf(na), { sequence: 1, ids });
   for (const node of all) {
@@ -96,12 +95,11 @@ test('B2: for any other reason the answer says how many certificates of the key 
   assert.deepEqual(body, {
     crl_sequence: 1,
     revoked_count: 1,
-    revoked_cert_ids: [third.certId],
     live_certificates_of_key: 2,
   });
   assert.equal(outcome(await heartbeat(na, first)), '200');
   const again = await revoke(na, third, 'superseded');
-  assert.deepEqual(again.body, { ...body, revoked_cert_ids: [] });
+  assert.deepEqual(again.body, body);
 });
 
 test('B2: a compromise told of a certificate that is revoked already ends the others', async () => {
@@ -122,7 +120,7 @@ test('B2: an expired certificate is not listed, and is refused as revoked all th
   na.clock.advance(2 * HOUR);
   const current = await joinedAgain(na, key);
   const { body } = await revoke(na, current, 'key_compromise');
-  assert.deepEqual(body.revoked_cert_ids, [current.certId]);
+  assert.equal(body.revoked_cert_ids, undefined, 'no other certificate is ended');
   assert.equal(outcome(await heartbeat(na, key)), '403 certificate_revoked');
 });
 

@@ -103,12 +103,7 @@ suite('POST /admin/revoke', () => {
       const node = await joinedNode(na);
       const terms = given === undefined ? {} : { reason: given };
       const answer = await revoke(na, { cert_id: node.certId, ...terms });
-      assert.deepEqual(answer.body, {
-        crl_sequence: 1,
-        revoked_count: 1,
-        revoked_cert_ids: [node.certId],
-        live_certificates_of_key: 0,
-      });
+      assert.deepEqual(answer.body, { crl_sequence: 1, revoked_count: 1 });
       const { crl } = await crlOf(na);
       assert.deepEqual(crl.revoked_certificates, [
         {
@@ -152,12 +147,7 @@ suite('POST /admin/revoke', () => {
     for (const reason of ['key_compromise', 'cessation_of_operation', 'unspecified']) {
       const again = await revoke(na, { cert_id: node.certId, reason });
       assert.equal(again.status, 200);
-      assert.deepEqual(again.body, {
-        crl_sequence: 2,
-        revoked_count: 2,
-        revoked_cert_ids: [],
-        live_certificates_of_key: 0,
-      });
+      assert.deepEqual(again.body, { crl_sequence: 2, revoked_count: 2 });
     }
     assert.deepEqual(await crlOf(na), before);
     const events = [...readAuditEntries(na.dataDir)].filter(
@@ -175,12 +165,7 @@ suite('POST /admin/revoke', () => {
     const answers = await Promise.all(
       Array.from({ length: 20 }, () => revoke(na, { cert_id: node.certId, reason: 'superseded' })),
     );
-    for (const { body } of answers) {
-      assert.equal(body.crl_sequence, 1);
-      assert.equal(body.revoked_count, 1);
-    }
-    const ended = answers.flatMap(({ body }) => body.revoked_cert_ids);
-    assert.deepEqual(ended, [node.certId], 'one of them ends it');
+    for (const { body } of answers) assert.deepEqual(body, { crl_sequence: 1, revoked_count: 1 });
     assert.equal((await crlOf(na)).crl.sequence, 1);
   });
 
@@ -344,8 +329,6 @@ suite('GET /crl', () => {
     assert.deepEqual((await revoke(again, { cert_id: other.certId })).body, {
       crl_sequence: 3,
       revoked_count: 2,
-      revoked_cert_ids: [other.certId],
-      live_certificates_of_key: 0,
     });
     assert.deepEqual(idsOn((await crlOf(again)).crl), [node.certId, other.certId]);
   });

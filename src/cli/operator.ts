@@ -85,7 +85,7 @@ async function runRevoke(
   printResult(options, asJson(revoked), [
     `Certificate ${certId} is revoked.`,
     `The revocation list has sequence ${revoked.crl_sequence} and ${revoked.revoked_count} entries.`,
-    ...(revoked.live_certificates_of_key > 0
+    ...(revoked.live_certificates_of_key !== undefined
       ? [
           `Of the same key ${revoked.live_certificates_of_key} certificates still live: --reason key_compromise ends all.`,
         ]

@@ -44,10 +44,10 @@ export type RevokeRequest = { readonly cert_id: string; readonly reason?: Revoca
 export interface Revocation {
   readonly crl_sequence: number;
   readonly revoked_count: number;
-  /** Certificates that this request ended. */
-  readonly revoked_cert_ids: readonly string[];
-  /** Certificates of the same node key that still live. */
-  readonly live_certificates_of_key: number;
+  /** All certificates that this request ended, when it ended others than the one it names. */
+  readonly revoked_cert_ids?: readonly string[];
+  /** Certificates of the same node key that still live, if any. */
+  readonly live_certificates_of_key?: number;
 }
 
 /** The last three members are absent when the key was revoked before. */

@@ -122,8 +122,14 @@ export const operatorRoutes: readonly RouteEntry[] = [
     answer: Type.Object({
       crl_sequence: Type.Integer(),
       revoked_count: Type.Integer(),
-      revoked_cert_ids: Type.Array(Type.String()),
-      live_certificates_of_key: Type.Integer(),
+      revoked_cert_ids: Type.Optional(
+        Type.Array(Type.String(), {
+          description: 'All that were ended, when others of the same key were ended too',
+        }),
+      ),
+      live_certificates_of_key: Type.Optional(
+        Type.Integer({ description: 'Certificates of the same key that still live, if any' }),
+      ),
     }),
     refusals: ['missing_cert_id', 'invalid_revocation_reason', 'certificate_not_found'],
     async handle(request, edge) {

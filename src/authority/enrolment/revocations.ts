@@ -23,10 +23,13 @@ export const revokeCertificate: Handler<'revokeCertificate'> = (
     .sort(compareCodePoints)
     .filter((id) => revoke(unit, id, reason, crlSequence));
   const live = na.certificates.liveOf(key, unit.at).filter((id) => !revoked.includes(id));
-  const answer = { revoked_cert_ids: revoked, live_certificates_of_key: live.length };
+  const others = {
+    ...(revoked.some((id) => id !== certId) && { revoked_cert_ids: revoked }),
+    ...(live.length > 0 && { live_certificates_of_key: live.length }),
+  };
   if (revoked.length === 0) {
     awaitCrl(na, unit);
-    return { crl_sequence: crlSequence - 1, revoked_count: na.revocations.count(), ...answer };
+    return { crl_sequence: crlSequence - 1, revoked_count: na.revocations.count(), ...others };
   }
   const entries = revoked.map((id) => na.revocations.entryOf(id, unit.at, reason));
   const revokedCount = publishCrl(na, unit, entries);
@@ -40,7 +43,7 @@ export const revokeCertificate: Handler<'revokeCertificate'> = (
       remote_addr: operator.remoteAddr,
     });
   }
-  return { crl_sequence: crlSequence, revoked_count: revokedCount, ...answer };
+  return { crl_sequence: crlSequence, revoked_count: revokedCount, ...others };
 };
 
 /** False when it was revoked before. */

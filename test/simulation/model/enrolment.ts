@@ -181,8 +181,8 @@ export function revokeCertificate(moment: Moment, certId: string, reason: string
   const answer = {
     crl_sequence: sequence + Math.sign(ended.length),
     revoked_count: state.revoked.size + ended.length,
-    revoked_cert_ids: ended,
-    live_certificates_of_key: live.length,
+    ...(ended.some((id) => id !== certId) ? { revoked_cert_ids: ended } : {}),
+    ...(live.length > 0 ? { live_certificates_of_key: live.length } : {}),
   };
   if (ended.length === 0) return answered(() => answer);
   const change: Change = (next) => {
