@@ -24,10 +24,12 @@ import type { GenesisBlock } from './records/genesis.ts';
 import { instantOf } from './records/record.ts';
 import { type ManualTime, type Runtime, timeOf } from './runtime.ts';
 import type { NetworkIdentity } from './store/folder-state.ts';
-import { openLmdbStore } from './store/lmdb.ts';
+import { DATABASE, openLmdbStore } from './store/lmdb.ts';
 import { measured } from './store/measured.ts';
+import { AUTHORITY_SLOT, createBeats, startBeating } from './threads/beats.ts';
 import type { EdgeHost, EdgeThread } from './threads/edge-threads.ts';
 import { type ListThreadIdentity, startListThread } from './threads/list-thread.ts';
+import type { StartWatchdog } from './threads/watchdog.ts';
 import type { CommandReference } from './views/command-reference.ts';
 
 export interface Surroundings {
@@ -43,6 +45,7 @@ export interface Surroundings {
   /** The command line, for the page that documents it. */
   readonly commands: CommandReference;
   startThread(onFailure: (cause: unknown) => void): EdgeThread;
+  readonly startWatchdog: StartWatchdog;
   /** Signed lists of so many entries are made on a thread of their own; null for the usual number. */
   readonly listThreadFrom: number | null;
   /** Called when memory and disk can no longer agree: the process has to end, and not with 0. */
@@ -115,6 +118,11 @@ export async function startAuthority(
   const threads = startThreads(config, (index) =>
     surroundings.startThread((cause) => fatal(`edge thread ${index + 1}`, cause)),
   );
+  const beats = createBeats(threads.length);
+  const watchdog = surroundings.startWatchdog(
+    { beats, logLevel: level, logFormat: format },
+    (cause) => fatal('watchdog thread', cause),
+  );
   try {
     const opened = await openAuthority({
       ...authorityOptions(config, runtime),
@@ -140,13 +148,30 @@ export async function startAuthority(
       viewers: new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)),
       clock: clock.anchor,
       manualTime,
+      beats,
       log: (lines) => destination.write(lines),
       exposition: (reports) => exposition(opened, metrics, reports),
       fatal,
     };
     const { commands } = surroundings;
-    const serving = await openFront({ config, commands, runtime, logger, host, threads });
+    const instance = {
+      id: runtime.uuid(),
+      database: DATABASE,
+      signingKeyId: config.keyId,
+    };
+    // A thread that starts later may find no file descriptor left to load its modules with.
+    await watchdog.ready;
+    const serving = await openFront({
+      config,
+      instance,
+      commands,
+      runtime,
+      logger,
+      host,
+      threads,
+    });
     front = serving;
+    const stopBeating = startBeating(beats, AUTHORITY_SLOT);
     lifecycle.enter('serving');
     const flushing = background.start('liveness_flush', config.livenessFlush, opened.flush);
     const checkingClock = background.start('clock_check', CLOCK_CHECK_MS, () => {
@@ -187,7 +212,11 @@ export async function startAuthority(
               await background.stop();
               await opened.close();
             },
-            close: serving.close,
+            async close() {
+              await serving.close();
+              stopBeating();
+              await watchdog.end();
+            },
           },
           patience,
         ),
@@ -195,7 +224,7 @@ export async function startAuthority(
   } catch (cause) {
     // Not closed: a holder that was lost before this start must still count as lost at the next.
     await (authority ?? store).abandon();
-    await Promise.all(threads.map((thread) => thread.end()));
+    await Promise.all([...threads.map((thread) => thread.end()), watchdog.end()]);
     throw cause;
   }
 }

@@ -5,12 +5,14 @@ import { createDocumentCache } from './contract/publications.ts';
 import type { DrainState, Edge } from './http/edge.ts';
 import { type EdgeConfig, edgeSettings } from './http/edge-config.ts';
 import { freePort } from './http/free-port.ts';
+import type { Instance } from './http/instance.ts';
 import { listen } from './http/server.ts';
 import type { Logger } from './log/logger.ts';
 import { createEdgeMetrics } from './metrics.ts';
 import { LIVE_RENDERERS } from './pages/live-renderers.ts';
 import { ROUTES } from './routes/table.ts';
 import type { Runtime } from './runtime.ts';
+import { isAuthoritySilent } from './threads/beats.ts';
 import { type EdgeHost, type EdgeThread, serveOnThreads } from './threads/edge-threads.ts';
 import type { CommandReference } from './views/command-reference.ts';
 
@@ -33,6 +35,7 @@ export interface Front {
 
 export interface FrontOptions {
   readonly config: Config;
+  readonly instance: Instance;
   readonly commands: CommandReference;
   readonly runtime: Runtime;
   readonly logger: Logger;
@@ -43,8 +46,8 @@ export interface FrontOptions {
 
 /** Resolves when requests are served. */
 export async function openFront(options: FrontOptions): Promise<Front> {
-  const { config, commands, host, threads } = options;
-  const edgeConfig = edgeConfigOf(config, commands);
+  const { config, instance, commands, host, threads } = options;
+  const edgeConfig = edgeConfigOf(config, instance, commands);
   const port = await freePort(config.host, config.port);
   if (threads.length === 0) return serveHere(options, edgeConfig, port);
   return { port, ...(await serveOnThreads(threads, host, edgeConfig, port)) };
@@ -55,7 +58,7 @@ async function serveHere(
   config: EdgeConfig,
   port: number,
 ): Promise<Front> {
-  const { call, publisher, limits, viewers, exposition } = host;
+  const { call, publisher, limits, viewers, exposition, beats } = host;
   const documents = createDocumentCache(publisher.versions);
   publisher.follow(documents.take);
   const metrics = createEdgeMetrics();
@@ -71,6 +74,7 @@ async function serveHere(
     logger,
     metrics,
     exposition: async () => exposition([await metrics.report()]),
+    isAuthoritySilent: () => isAuthoritySilent(beats),
     startedAt: runtime.elapsed(),
     routes: ROUTES,
     draining,
@@ -93,9 +97,10 @@ async function serveHere(
   };
 }
 
-function edgeConfigOf(config: Config, commands: CommandReference): EdgeConfig {
+function edgeConfigOf(config: Config, instance: Instance, commands: CommandReference): EdgeConfig {
   return {
     host: config.host,
+    instance,
     genesis: config.genesis,
     publicUrl: config.publicUrl,
     proxyHops: config.proxyHops,

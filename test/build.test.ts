@@ -21,7 +21,7 @@ test('the compiled program tells the version of its package', () => {
 
 test('the compiled program finds the worker of every kind of thread', async () => {
   const { threadEntry } = await import(`../dist/src/threads/${'thread-entry.js'}`);
-  for (const name of ['edge', 'list']) assert.ok(existsSync(threadEntry(name)), name);
+  for (const name of ['edge', 'list', 'watchdog']) assert.ok(existsSync(threadEntry(name)), name);
 });
 
 for (const threads of ['1', '3']) {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -399,16 +400,35 @@ for (const [name, environment, headers, expected] of [
   });
 }
 
-test('GET /healthz is ok, GET /readyz ready, and neither says where the database is', async () => {
+test('GET /healthz is ok', async () => {
   await using na = await startTestAuthority();
-  for (const [path, expected] of [
-    ['/healthz', { status: 'ok' }],
-    ['/readyz', { status: 'ready' }],
-  ] as const) {
-    const answer = await get(na, path);
-    assert.equal(answer.status, 200);
-    assert.deepEqual(answer.body, expected);
-  }
+  const { status, body } = await get(na, '/healthz');
+  assert.equal(status, 200);
+  assert.deepEqual(body, { status: 'ok' });
+});
+
+test('GET /readyz names this start, the database and the signing key, and no path', async () => {
+  await using na = await startTestAuthority();
+  const { status, body } = await get(na, '/readyz');
+  assert.equal(status, 200);
+  const { instance, ...rest } = body;
+  assert.match(instance, /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/);
+  const authority = (await get(na, '/genesis')).body.network_authority;
+  const key = Buffer.from(authority.public_key, 'base64');
+  assert.deepEqual(rest, {
+    status: 'ready',
+    ha_mode: 'single',
+    database: { backend: 'lmdb', writable: true, schema_version: 1 },
+    signing_key: {
+      key_id: na.audience,
+      fingerprint: createHash('sha256').update(key).digest('hex').slice(0, 16),
+    },
+  });
+  assert.equal((await get(na, '/readyz')).body.instance, instance);
+  await using again = await na.restart();
+  const restarted = (await get(again, '/readyz')).body;
+  assert.notEqual(restarted.instance, instance);
+  assert.deepEqual({ ...restarted, instance }, body);
 });
 
 test('GET /health names the network and its version, and no path', async () => {

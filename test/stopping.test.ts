@@ -57,8 +57,10 @@ for (const threads of ['1', '2']) {
       const server = await start(t, threads, environment);
       const node = await joinedNode(server.na);
       await halfSent(server);
+      const { status: _, ...described } = (await get(server.na, '/readyz')).body;
       server.process.kill('SIGTERM');
       await until(async () => outcome(await get(server.na, '/readyz')) === '503 service_not_ready');
+      assert.deepEqual((await get(server.na, '/readyz')).body.error.details, described);
       const beat = await heartbeat(server.na, node);
       assert.equal(outcome(await get(server.na, '/healthz')), '200');
       const { code, stdout } = await server.end('SIGTERM');

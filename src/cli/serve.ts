@@ -138,12 +138,14 @@ async function start(
   // Loaded here, so that the other commands start without the server's native parts.
   const { startAuthority } = await import('../boot.ts');
   const { startEdgeThread } = await import('../threads/edge-threads.ts');
+  const { startWatchdog } = await import('../threads/watchdog.ts');
   try {
     return await startAuthority(config, {
       runtime: systemRuntime,
       manualTime: null,
       destination,
       startThread: startEdgeThread,
+      startWatchdog,
       listThreadFrom: null,
       version: packageVersion(),
       commands,

@@ -4,10 +4,12 @@ import type { LogFormat, LogLevel } from '../log/logger.ts';
 import type { GenesisBlock } from '../records/genesis.ts';
 import type { CommandReference } from '../views/command-reference.ts';
 import type { EdgeSettings } from './edge.ts';
+import { type Instance, keyFingerprint } from './instance.ts';
 import type { RateLimitSettings } from './rate-limit.ts';
 
 export interface EdgeConfig {
   readonly host: string;
+  readonly instance: Instance;
   readonly genesis: GenesisBlock;
   readonly publicUrl: string | null;
   readonly proxyHops: number;
@@ -32,6 +34,7 @@ export interface EdgeConfig {
 export function edgeSettings(config: EdgeConfig): EdgeSettings {
   const { naPublicKey: audience, clockTolerance: toleranceMs } = config;
   return {
+    instance: { ...config.instance, signingKeyFingerprint: keyFingerprint(audience) },
     genesis: config.genesis,
     publicUrl: config.publicUrl,
     proxyHops: config.proxyHops,

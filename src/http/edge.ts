@@ -9,11 +9,13 @@ import type { GenesisBlock } from '../records/genesis.ts';
 import type { Runtime } from '../runtime.ts';
 import type { CommandReference } from '../views/command-reference.ts';
 import type { RoleRule } from './body.ts';
+import type { DescribedInstance } from './instance.ts';
 import type { LiveRenderers } from './live-pages.ts';
 import type { RateLimits } from './rate-limit.ts';
 import type { RouteDescription } from './route-description.ts';
 
 export interface EdgeSettings {
+  readonly instance: DescribedInstance;
   readonly genesis: GenesisBlock;
   readonly publicUrl: string | null;
   readonly proxyHops: number;
@@ -41,6 +43,8 @@ export interface Edge {
   readonly metrics: EdgeMetrics;
   /** Everything that is measured, of all threads, in the Prometheus text format. */
   exposition(): Promise<string>;
+  /** The authority's thread hangs. */
+  isAuthoritySilent(): boolean;
   /** Milliseconds on the monotonic clock. */
   readonly startedAt: number;
   /** The whole surface, for the pages and documents that show it. */

@@ -1,10 +1,27 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import Type from 'typebox';
+import type { Answer } from '../contract/answers.ts';
 import type { Edge } from '../http/edge.ts';
-import { answerReply, jsonReply, refusalReply, textReply } from '../http/reply.ts';
+import { answerReply, jsonReply, type Reply, refusalReply, textReply } from '../http/reply.ts';
 import type { RouteEntry } from '../http/route.ts';
+import type { JsonObject } from '../json/value.ts';
 import { jsonText } from '../json/write.ts';
 import { EXPOSITION_TYPE } from '../metrics.ts';
+
+const Readiness = Type.Object({
+  status: Type.Literal('ready'),
+  instance: Type.String({ description: 'A random id of this start of the authority' }),
+  ha_mode: Type.Literal('single'),
+  database: Type.Object({
+    backend: Type.String(),
+    writable: Type.Boolean(),
+    schema_version: Type.Integer(),
+  }),
+  signing_key: Type.Object({
+    key_id: Type.String(),
+    fingerprint: Type.String({ description: 'First 16 hex digits of SHA-256 of the public key' }),
+  }),
+});
 
 export const healthRoutes: readonly RouteEntry[] = [
   {
@@ -23,7 +40,7 @@ export const healthRoutes: readonly RouteEntry[] = [
     call: 'checkReadiness',
     limit: 'none',
     summary: 'Readiness: database connectivity and migration state',
-    answer: Type.Object({ status: Type.Literal('ready') }),
+    answer: Readiness,
     refusals: ['service_not_ready'],
     handle: (_request, edge) => readiness(edge),
   },
@@ -43,7 +60,7 @@ export const healthRoutes: readonly RouteEntry[] = [
     }),
     refusals: ['service_not_ready'],
     async handle(_request, edge) {
-      const answer = await edge.call('checkReadiness', null);
+      const answer = await checkedReadiness(edge);
       return answer.ok ? jsonReply(200, healthSummary(edge)) : answerReply(answer);
     },
   },
@@ -60,17 +77,39 @@ export const healthRoutes: readonly RouteEntry[] = [
 ];
 
 /** A server that is draining is alive, but no longer the place to send requests to. */
-async function readiness(edge: Edge) {
-  if (edge.draining.isAnnounced) return refusalReply('service_not_ready');
+async function readiness(edge: Edge): Promise<Reply> {
+  const answer = await checkedReadiness(edge);
+  const described = description(edge, answer.ok);
+  if (!answer.ok) return refusalReply(answer.refusal, described);
+  if (edge.draining.isAnnounced) return refusalReply('service_not_ready', described);
+  return jsonReply(200, jsonText({ status: 'ready', ...described }));
+}
+
+/** What the authority says of itself; an authority that says nothing is not ready. */
+async function checkedReadiness(edge: Edge): Promise<Answer> {
+  if (edge.isAuthoritySilent()) return SILENT;
   const late = new AbortController();
-  const patience = delay(LONGEST_CHECK_MS, null, { signal: late.signal }).catch(() => null);
+  const patience = delay(LONGEST_CHECK_MS, SILENT, { signal: late.signal }).catch(() => SILENT);
   const answer = await Promise.race([edge.call('checkReadiness', null), patience]);
   late.abort();
-  return answer === null ? refusalReply('service_not_ready') : answerReply(answer);
+  return answer;
 }
+
+const SILENT: Answer = { ok: false, refusal: 'service_not_ready', details: {} };
 
 /** An authority that does not answer within this is not ready. */
 const LONGEST_CHECK_MS = 2000;
+
+/** Which authority this is; never where its files are. */
+function description({ settings }: Edge, writable: boolean): JsonObject {
+  const { id, database, signingKeyId, signingKeyFingerprint } = settings.instance;
+  return {
+    instance: id,
+    ha_mode: 'single',
+    database: { backend: database.backend, writable, schema_version: database.schemaVersion },
+    signing_key: { key_id: signingKeyId, fingerprint: signingKeyFingerprint },
+  };
+}
 
 function healthSummary(edge: Edge): string {
   const { network_name: network, network_version: version } = edge.settings.genesis;

@@ -54,6 +54,9 @@ interface PendingUnit {
  * Opens the store below `dataDir`; throws one clear sentence when another process holds it, when it is
  * damaged, or when it is not the state of this network. Tools that serve nothing name no network.
  */
+/** What kind of database it is, and which layout of its rows this program reads and writes. */
+export const DATABASE = { backend: 'lmdb', schemaVersion: 1 } as const;
+
 export function openLmdbStore(dataDir: string, network: NetworkIdentity | null = null): Store {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const lock = lockFolder(dataDir);

@@ -11,6 +11,7 @@ import type { Fatal } from '../lifecycle/fatal.ts';
 import { problemText } from '../log/problem.ts';
 import type { MetricsReport } from '../metrics.ts';
 import type { ManualTime } from '../runtime.ts';
+import type { Beats } from './beats.ts';
 import { fromCloneable, toCloneable } from './cloneable.ts';
 import type { Answers, Batch, EdgeProcedures, FromEdge, SharedState, ToEdge } from './messages.ts';
 import { HEARTBEAT_ROW, unpackHeartbeat } from './packed-heartbeat.ts';
@@ -52,6 +53,7 @@ export interface EdgeHost {
   readonly viewers: Int32Array;
   readonly clock: ClockAnchor;
   readonly manualTime: ManualTime | null;
+  readonly beats: Beats;
   log(lines: string): void;
   /** Everything that is measured, from what each edge reports. */
   exposition(reports: readonly MetricsReport[]): Promise<string>;
@@ -87,6 +89,7 @@ export async function serveOnThreads(
     viewers: host.viewers,
     clock: host.clock,
     manualTime: host.manualTime,
+    beats: host.beats,
   };
   const edges = threads.map((thread, index) => connect(thread, index, host, reports));
   async function reports(): Promise<MetricsReport[]> {
@@ -101,7 +104,9 @@ export async function serveOnThreads(
     await Promise.race([ended, delay(CLOSING_MS, undefined, { ref: false })]);
   }
 
-  const starts = edges.map((edge) => edge.call('serve', { config, port, shared }));
+  const starts = edges.map((edge, index) =>
+    edge.call('serve', { config, port, slot: index + 1, shared }),
+  );
   const refused = (await Promise.allSettled(starts)).find(({ status }) => status === 'rejected');
   if (refused?.status === 'rejected') {
     await Promise.race([onAll('close'), delay(CLOSING_MS, undefined, { ref: false })]);

@@ -14,6 +14,7 @@ import { LIVE_RENDERERS } from '../pages/live-renderers.ts';
 import { ROUTES } from '../routes/table.ts';
 import { type Runtime, systemRuntime, timeOf } from '../runtime.ts';
 import { type AuthorityLink, createAuthorityLink } from './authority-link.ts';
+import { isAuthoritySilent, startBeating } from './beats.ts';
 import type {
   Answers,
   EdgeProcedures,
@@ -29,6 +30,7 @@ interface Serving {
   readonly edge: Edge;
   readonly server: Server;
   readonly draining: DrainState;
+  stopBeating(): void;
 }
 
 const port = parentPort;
@@ -50,6 +52,7 @@ const PROCEDURES: EdgeProcedures = {
   close() {
     // Ending the thread with an open app would abort the process.
     current?.server.close();
+    current?.stopBeating();
     current = null;
   },
   report: () => serving().edge.metrics.report(),
@@ -80,7 +83,7 @@ function take(answers: Answers): void {
   }
 }
 
-async function serve({ config, port: httpPort, shared }: Service): Promise<void> {
+async function serve({ config, port: httpPort, slot, shared }: Service): Promise<void> {
   const link = createAuthorityLink(post, shared, config.rateLimits);
   const runtime = runtimeOf(shared);
   const { logLevel: level, logFormat: format } = config;
@@ -96,12 +99,14 @@ async function serve({ config, port: httpPort, shared }: Service): Promise<void>
     logger: createLogger({ level, format, destination: { write: link.log }, now: runtime.now }),
     metrics: createEdgeMetrics(),
     exposition: link.exposition,
+    isAuthoritySilent: () => isAuthoritySilent(shared.beats),
     startedAt: runtime.elapsed(),
     routes: ROUTES,
     draining,
   };
   const server = await listen(edge, ROUTES, config.host, httpPort);
-  current = { link, edge, server, draining };
+  const stopBeating = startBeating(shared.beats, slot);
+  current = { link, edge, server, draining, stopBeating };
 }
 
 function runtimeOf({ clock, manualTime }: SharedState): Runtime {

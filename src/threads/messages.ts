@@ -7,6 +7,7 @@ import type { Publication } from '../contract/publications.ts';
 import type { EdgeConfig } from '../http/edge-config.ts';
 import type { MetricsReport } from '../metrics.ts';
 import type { ManualTime } from '../runtime.ts';
+import type { Beats } from './beats.ts';
 import type { RpcAnswer, RpcCall } from './rpc.ts';
 
 /** Memory that all threads see. */
@@ -19,11 +20,14 @@ export interface SharedState {
   readonly clock: ClockAnchor;
   /** Clocks set by hand; null for the system's. */
   readonly manualTime: ManualTime | null;
+  readonly beats: Beats;
 }
 
 export interface Service {
   readonly config: EdgeConfig;
   readonly port: number;
+  /** Where the edge shows that it lives. */
+  readonly slot: number;
   readonly shared: SharedState;
 }
 

@@ -9,6 +9,7 @@ import type { Environment, Flags } from '../../src/config/options.ts';
 import { type Signer, signerFromSeed } from '../../src/crypto/ed25519.ts';
 import { readKeyFile } from '../../src/keys/key-file.ts';
 import { systemRuntime } from '../../src/runtime.ts';
+import { NO_WATCHDOG } from '../../src/threads/watchdog.ts';
 import type { CommandReference } from '../../src/views/command-reference.ts';
 import { type TestClock, testClock } from './clock.ts';
 import { reusedEdgeThread } from './edge-threads.ts';
@@ -109,6 +110,8 @@ export async function startTestAuthority(options: TestOptions = {}): Promise<Tes
     runtime: systemRuntime,
     manualTime: clock.shared,
     startThread: reusedEdgeThread,
+    // It would end the tests' own process when they keep its thread busy.
+    startWatchdog: () => NO_WATCHDOG,
     listThreadFrom: options.listThreadFrom ?? (LIST_THREAD_FROM ? Number(LIST_THREAD_FROM) : null),
     destination: { write: (lines) => logLines.push(...lines.split(/(?<=\n)/)) },
     droppedLogLines: () => 0,

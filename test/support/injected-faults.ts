@@ -35,3 +35,30 @@ export const EFFECT_THROWS = programWith(`
 export const TIMER_THROWS = programWith(`
   const fail = () => { throw new TypeError('injected into a timer'); };
   if (isMainThread) process.on('SIGUSR2', () => setTimeout(fail));`);
+
+/** Threads beat, and the watchdog looks, five times as often. */
+const QUICK_WATCHDOG = `
+  const { setInterval } = globalThis;
+  globalThis.setInterval = (work, ms) => setInterval(work, ms === 500 ? 100 : ms);`;
+
+/** A handler of the authority never returns: whatever makes random bytes there. */
+export const AUTHORITY_HANGS = programWith(`
+  ${QUICK_WATCHDOG}
+  const { randomBytes } = crypto;
+  crypto.randomBytes = (...args) => {
+    while (armed);
+    return randomBytes(...args);
+  };`);
+
+/** A request on an edge thread never returns: whatever is given an id there. */
+export const EDGE_HANGS = programWith(`
+  ${QUICK_WATCHDOG}
+  const arming = new BroadcastChannel('arming');
+  arming.onmessage = () => { armed = true; };
+  arming.unref();
+  if (isMainThread) process.on('SIGUSR2', () => arming.postMessage(null));
+  const { randomUUID } = crypto;
+  crypto.randomUUID = (...args) => {
+    while (armed && !isMainThread);
+    return randomUUID(...args);
+  };`);

@@ -1,0 +1,44 @@
+/** The watchdog, as the process that it watches sees it. */
+import inspector from 'node:inspector';
+import { Worker } from 'node:worker_threads';
+import type { LogFormat, LogLevel } from '../log/logger.ts';
+import type { Beats } from './beats.ts';
+import { endOf } from './thread-end.ts';
+import { threadEntry } from './thread-entry.ts';
+
+export interface WatchdogSettings {
+  readonly beats: Beats;
+  readonly logLevel: LogLevel;
+  readonly logFormat: LogFormat;
+}
+
+export interface Watchdog {
+  /** Resolves once it watches. */
+  readonly ready: Promise<void>;
+  end(): Promise<void>;
+}
+
+export type StartWatchdog = (
+  settings: WatchdogSettings,
+  onFailure: (cause: unknown) => void,
+) => Watchdog;
+
+const WATCHDOG_WORKER = threadEntry('watchdog');
+
+/** For a process that somebody may hold at a breakpoint, or one that shares its threads with others. */
+export const NO_WATCHDOG: Watchdog = { ready: Promise.resolve(), end: () => Promise.resolve() };
+
+export const startWatchdog: StartWatchdog = (settings, onFailure) => {
+  if (inspector.url() !== undefined) return NO_WATCHDOG;
+  const worker = new Worker(WATCHDOG_WORKER, { workerData: settings });
+  const ended = endOf(worker, onFailure);
+  const ready = new Promise<void>((resolve) => worker.once('message', () => resolve()));
+  return {
+    ready,
+    end() {
+      const end = ended.expected();
+      void worker.terminate();
+      return end;
+    },
+  };
+};

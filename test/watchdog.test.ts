@@ -1,0 +1,92 @@
+/** A thread that hangs ends the process, so that whoever runs it can start it again. */
+import assert from 'node:assert/strict';
+import { rmSync } from 'node:fs';
+import { suite, type TestContext, test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { createBeats, createLook, isAuthoritySilent, startBeating } from '../src/threads/beats.ts';
+import { makeNetworkFolder } from './support/authority.ts';
+import { type ChildServer, startChildServer } from './support/child-server.ts';
+import { AUTHORITY_HANGS, EDGE_HANGS } from './support/injected-faults.ts';
+import { get, operate, outcome } from './support/requests.ts';
+
+for (const threads of ['1', '2']) {
+  suite(`with ${threads} thread(s)`, () => {
+    test('C9: an endless loop in the authority ends the process, and a line says where it was', async (t) => {
+      const server = await startArmed(t, threads, AUTHORITY_HANGS);
+      const unanswered = operate(server.na, '/admin/invite').catch(() => null);
+      if (threads === '2') await notReady(server);
+      await endedByWatchdog(server, 'the authority');
+      await unanswered;
+    });
+
+    test('C9: a process that was suspended for longer goes on where it was', async (t) => {
+      const server = await startArmed(t, threads, AUTHORITY_HANGS);
+      server.process.kill('SIGSTOP');
+      await delay(2500);
+      server.process.kill('SIGCONT');
+      assert.equal(outcome(await get(server.na, '/readyz')), '200');
+      const { code, stderr } = await server.end('SIGTERM');
+      assert.equal(code, 0);
+      assert.equal(stderr, '');
+    });
+  });
+}
+
+test('C9: an endless loop in an edge ends the process, and a line says where it was', async (t) => {
+  const server = await startArmed(t, '2', EDGE_HANGS);
+  let isOver = false;
+  void server.ended.then(() => (isOver = true));
+  // The fault is armed a little later than the signal is sent, and the other edge goes on.
+  while (!isOver) await Promise.race([get(server.na, '/genesis').catch(() => null), server.ended]);
+  await endedByWatchdog(server, 'edge thread [12]');
+});
+
+test('C9: the authority is silent after 2 s, and its process ends after 10; whoever beats or is not watched lives on', () => {
+  const beats = createBeats(2);
+  const look = createLook(beats);
+  const [stopAuthority, stopEdge] = [startBeating(beats, 0), startBeating(beats, 1)];
+  const [looks, silences] = [[] as (number | null)[], [] as boolean[]];
+  for (let tick = 0; tick <= 20; tick += 1) {
+    Atomics.add(beats.counts, 1, 1);
+    looks.push(look());
+    silences.push(isAuthoritySilent(beats));
+  }
+  assert.deepEqual([silences.indexOf(true), looks.indexOf(0)], [4, 20]);
+  Atomics.add(beats.counts, 0, 1);
+  assert.equal(look(), null);
+  assert.equal(isAuthoritySilent(beats), false);
+  stopAuthority();
+  stopEdge();
+  for (let tick = 0; tick <= 20; tick += 1) assert.equal(look(), null);
+});
+
+/** A server whose fault is armed and whose watchdog looks five times as often. */
+async function startArmed(
+  t: TestContext,
+  threads: string,
+  program: readonly string[],
+): Promise<ChildServer> {
+  const { folder } = makeNetworkFolder();
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const server = await startChildServer(folder, { args: ['--threads', threads], program });
+  server.process.kill('SIGUSR2');
+  return server;
+}
+
+async function endedByWatchdog(server: ChildServer, where: string): Promise<void> {
+  const { code, signal, stderr } = await server.ended;
+  assert.deepEqual([code, signal], [null, 'SIGKILL']);
+  const line = `CRITICAL mesh\\.watchdog Ending after a failure: ${where} has hung\n`;
+  assert.match(stderr, new RegExp(`^\\S+ ${line}$`));
+}
+
+/** Resolves once an edge says, by itself, that the authority is not ready; it has less than 2 s for it. */
+async function notReady({ na }: ChildServer): Promise<void> {
+  const answers = Array.from({ length: 15 }, async (_, i) => {
+    await delay(100 * i);
+    const { status, body } = await get(na, '/readyz');
+    assert.equal(status, 503);
+    assert.equal(body.error.details.database.writable, false);
+  });
+  await Promise.any(answers);
+}
