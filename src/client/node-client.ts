@@ -9,7 +9,7 @@ import { newStamp, type SigningOptions } from './options.ts';
 import { type Agent, signAgentDescriptor, signDeleteEnvelope } from './sign-agent.ts';
 import { NODE_PROOF_HEADER, nodeProofHeader, signNodeBody } from './sign-node.ts';
 
-/** Where the proof travels: in the body, which every authority knows, or in a header, which only ours does. */
+/** Where the proof travels: in the body, or in a header, which leaves the body as it is. */
 export type ProofForm = 'body' | 'header';
 
 export interface NodeClientOptions extends SigningOptions {

@@ -94,7 +94,7 @@ function publicKeyOrFile(keyId: string, text: string): string {
   return publicKeyOf(keyId, key.toString('base64'));
 }
 
-/** The network knows exactly two tiers; a third one of newer clients is refused. */
+/** There are exactly two tiers; any other is refused. */
 function tierOf(keyId: string, tier: string): Tier {
   if (tier === 'standard' || tier === 'privileged') return tier;
   throw new Error(`Operator key ${keyId} has the unknown tier ${JSON.stringify(tier)}`);

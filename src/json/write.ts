@@ -81,7 +81,7 @@ function scalarText(value: null | boolean | number | bigint | JsonFloat): string
   return value instanceof JsonFloat ? floatText(value.value) : String(value);
 }
 
-/** Shortest digits that read back as the same double, laid out as the existing network does (1.2). */
+/** Shortest digits that read back as the same double, laid out as the wire rules have it (1.2). */
 function floatText(value: number): string {
   if (value === 0) return Object.is(value, -0) ? '-0.0' : '0.0';
   const size = Math.abs(value);

@@ -2,7 +2,6 @@
 import Type from 'typebox';
 import { judgeTimestamp } from '../auth/timestamps.ts';
 import type { NodeClaim } from '../contract/claims.ts';
-import type { PageRequest } from '../contract/pages.ts';
 import { verifySignature } from '../crypto/ed25519.ts';
 import type { Edge } from '../http/edge.ts';
 import { firstValue } from '../http/query.ts';
@@ -13,7 +12,7 @@ import { AgentDescriptor, readAgentDescriptor } from '../records/agent-descripto
 import { instantOf } from '../records/record.ts';
 import { isSignedByAny } from '../records/signed-record.ts';
 import { Refusal } from '../refusal.ts';
-import { listReply, NextCursor, PAGE_QUERY, PAGE_REFUSALS } from './listing.ts';
+import { listReply, NextCursor, openPage, PAGE_QUERY, PAGE_REFUSALS } from './listing.ts';
 import { BODY_KEY_PROOF, withProof } from './node-failures.ts';
 import { Timestamp } from './scalars.ts';
 
@@ -73,8 +72,9 @@ export const agentRoutes: readonly RouteEntry[] = [
     async handle({ query }, edge) {
       const capability = firstValue(query, 'capability') ?? '';
       if (capability === '') return answerReply(await edge.call('countAgents', null));
-      const page = (request: PageRequest) =>
-        edge.call('listAgents', { filter: { capability }, ...request });
+      const page = openPage((request) =>
+        edge.call('listAgents', { filter: { capability }, ...request }),
+      );
       const before = `"capability":${jsonText(capability)},`;
       return listReply({ member: 'agents', isCounted: true, before, page }, query);
     },

@@ -1,13 +1,12 @@
 /** Membership attestations: issue, revoke, list, and verify in public (wire rules 4.11). */
 import Type from 'typebox';
-import type { PageRequest } from '../contract/pages.ts';
 import { bodyReader, mapped } from '../http/body.ts';
 import { firstValue } from '../http/query.ts';
 import { answerReply } from '../http/reply.ts';
 import { operatorOf, type RouteEntry } from '../http/route.ts';
 import { MembershipAttestation, RECORD_STATUSES } from '../records/membership-attestation.ts';
 import { FreeForm } from '../records/record.ts';
-import { listReply, NextCursor, PAGE_QUERY, PAGE_REFUSALS } from './listing.ts';
+import { listReply, NextCursor, openPage, PAGE_QUERY, PAGE_REFUSALS } from './listing.ts';
 import { reasonBody } from './reason.ts';
 import {
   areAllowedRoles,
@@ -129,7 +128,7 @@ export const attestationRoutes: readonly RouteEntry[] = [
         subject: firstValue(query, 'subject_id'),
         status: firstValue(query, 'status'),
       };
-      const page = (request: PageRequest) => edge.call('listAttestations', { filter, ...request });
+      const page = openPage((request) => edge.call('listAttestations', { filter, ...request }));
       return listReply({ member: 'attestations', isCounted: true, page }, query);
     },
   },

@@ -5,6 +5,7 @@
  */
 import Type from 'typebox';
 import type { Answer } from '../contract/answers.ts';
+import type { Input } from '../contract/claims.ts';
 import type { ListPlace, PageRequest } from '../contract/pages.ts';
 import { firstValue, type Query } from '../http/query.ts';
 import {
@@ -13,7 +14,6 @@ import {
   type PiecewiseBody,
   piecewiseReply,
   type Reply,
-  refusalReply,
 } from '../http/reply.ts';
 
 const MOST_ROWS = 1000;
@@ -38,7 +38,8 @@ export interface Listing {
   readonly isCounted: boolean;
   /** Further members, as JSON text that ends with a comma. */
   readonly before?: string;
-  page(request: PageRequest): Answer | Promise<Answer>;
+  /** What is refused of the query is passed on, so that it is given once the caller was admitted. */
+  page(request: Input<PageRequest>): Answer | Promise<Answer>;
 }
 
 interface Page {
@@ -50,16 +51,30 @@ interface Page {
 
 export async function listReply(listing: Listing, query: Query): Promise<Reply> {
   const limit = limitOf(query);
-  if (limit === 'invalid') return refusalReply('invalid_limit');
   const after = placeOf(query);
-  if (after === 'invalid') return refusalReply('invalid_cursor');
-  const first = await listing.page({ after, limit: limit ?? ROWS_PER_PIECE });
+  const first = await listing.page(firstPage(limit, after));
   if (!first.ok) return answerReply(first);
   const page = pageIn(first.json);
-  if (limit !== null) return pageReply(listing, page, limit);
+  if (typeof limit === 'number') return pageReply(listing, page, limit);
   return page.next === null
     ? jsonReply(200, wholeText(listing, page))
     : piecewiseReply(restOf(listing, page));
+}
+
+function firstPage(
+  limit: number | null | 'invalid',
+  after: ListPlace | null | 'invalid',
+): Input<PageRequest> {
+  if (limit === 'invalid') return { ok: false, refusal: 'invalid_limit', details: {} };
+  if (after === 'invalid') return { ok: false, refusal: 'invalid_cursor', details: {} };
+  return { ok: true, value: { after, limit: limit ?? ROWS_PER_PIECE } };
+}
+
+/** A page of a list that anyone may read. */
+export function openPage(
+  read: (request: PageRequest) => Answer | Promise<Answer>,
+): Listing['page'] {
+  return (request) => (request.ok ? read(request.value) : request);
 }
 
 function wholeText({ member, isCounted, before = '' }: Listing, page: Page): string {
@@ -117,7 +132,7 @@ function restOf(listing: Listing, first: Page): PiecewiseBody {
 }
 
 async function pageAfter(listing: Listing, after: ListPlace, limit: number): Promise<Page> {
-  const answer = await listing.page({ after, limit });
+  const answer = await listing.page({ ok: true, value: { after, limit } });
   if (!answer.ok) throw new Error(`The list cannot be read on: ${answer.refusal}`);
   return pageIn(answer.json);
 }

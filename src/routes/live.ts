@@ -14,7 +14,7 @@ export const liveRoutes: readonly RouteEntry[] = [
     summary: 'WebSocket that sends the newest content of a live page whenever it changes',
     description: 'For pages of this site only. What is sent to it is ignored.',
     answer: Type.Object({ topic: Type.String(), html: Type.String() }),
-    refusals: ['upgrade_required', 'unknown_live_topic', 'foreign_origin', 'service_not_ready'],
+    refusals: ['upgrade_required', 'unknown_live_topic', 'foreign_origin', 'shutting_down'],
     handle: () => refusalReply('upgrade_required', {}, 'Upgrade', 'websocket'),
   },
 ];

@@ -1,6 +1,7 @@
 /** Policy versions (wire rules 4.10). */
 import Type from 'typebox';
 import type { CallOf } from '../contract/calls.ts';
+import type { Input } from '../contract/claims.ts';
 import type { PageRequest } from '../contract/pages.ts';
 import { bodyReader, mapped } from '../http/body.ts';
 import { answerReply } from '../http/reply.ts';
@@ -102,10 +103,9 @@ export const policyRoutes: readonly RouteEntry[] = [
     handle(request, edge) {
       let isAdmitted = false;
       // The operator is admitted with the first page.
-      const page = (wanted: PageRequest) => {
-        if (isAdmitted) return edge.call('readPolicyPage', wanted);
+      const page = (input: Input<PageRequest>) => {
+        if (isAdmitted && input.ok) return edge.call('readPolicyPage', input.value);
         isAdmitted = true;
-        const input = { ok: true as const, value: wanted };
         return edge.call('readPolicyHistory', { operator: operatorOf(request), input });
       };
       return listReply({ member: 'versions', isCounted: false, page }, request.query);

@@ -1,6 +1,5 @@
 /** Recognition treaties: issue, revoke, list (wire rules 4.13). */
 import Type from 'typebox';
-import type { PageRequest } from '../contract/pages.ts';
 import { bodyReader, mapped } from '../http/body.ts';
 import { firstValue } from '../http/query.ts';
 import { answerReply } from '../http/reply.ts';
@@ -12,7 +11,7 @@ import {
   type TreatyScope,
 } from '../records/recognition-treaty.ts';
 import { FreeForm } from '../records/record.ts';
-import { listReply, NextCursor, PAGE_QUERY, PAGE_REFUSALS } from './listing.ts';
+import { listReply, NextCursor, openPage, PAGE_QUERY, PAGE_REFUSALS } from './listing.ts';
 import { reasonBody } from './reason.ts';
 import {
   areAllowedRoles,
@@ -144,7 +143,7 @@ export const treatyRoutes: readonly RouteEntry[] = [
         subject: firstValue(query, 'subject_sovereign_id'),
         status: firstValue(query, 'status'),
       };
-      const page = (request: PageRequest) => edge.call('listTreaties', { filter, ...request });
+      const page = openPage((request) => edge.call('listTreaties', { filter, ...request }));
       return listReply({ member: 'recognition_treaties', isCounted: true, page }, query);
     },
   },
