@@ -79,6 +79,7 @@ export async function openSimulatedNetwork(folder: string, clock: SimulatedClock
   function operator(): OperatorClaim {
     return {
       keyId: OPERATOR,
+      signedAt: systemRuntime.now(),
       nonce: systemRuntime.uuid(),
       verdict: 'valid',
       signatureVersion: 2,

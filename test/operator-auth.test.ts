@@ -763,7 +763,7 @@ function judge(
   };
   const request = { ...requestOf(vector), ...change };
   const headers = headersOf(vector, signature);
-  const verdict = judgeOperatorHeaders(headers, settings, Date.parse(timestamp));
+  const { verdict } = judgeOperatorHeaders(headers, settings, Date.parse(timestamp));
   if (verdict !== 'valid') return verdict;
   return signatureVersion(headers, request, settings) === null ? 'invalid_signature' : 'valid';
 }

@@ -480,6 +480,7 @@ test('a read that comes between two publications of one turn does not bring the 
     authority.call('publishPolicy', {
       operator: {
         keyId: 'ops',
+        signedAt: systemRuntime.now(),
         nonce: policyId,
         verdict: 'valid',
         signatureVersion: 2,

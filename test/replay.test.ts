@@ -147,18 +147,73 @@ test('B6: nor across restarts under a clock that is ahead', async () => {
   assert.equal(outcome(await sendSigned(again, operation)), '401 admin_auth_failed');
 });
 
+test('B6: what was forgotten is refused when the clock is set back behind it', async () => {
+  await using na = await startTestAuthority();
+  const node = await joinedNode(na);
+  const ahead = { timestamp: formatInstant(na.clock.now() + TOLERANCE - SECOND) };
+  const requests = [
+    operatorRequest(na, '/admin/invite', {}, ahead),
+    signedByNode(na, '/join', newKey(), { invite_token: await invite(na) }, ahead),
+    signedByNode(na, '/renew', node.key, { cert_id: node.certId }, ahead),
+  ];
+  for (const request of requests) assert.equal(outcome(await sendSigned(na, request)), '200');
+  na.clock.advance(18 * MINUTE);
+  await tick(na);
+  await setClock(na, -9 * MINUTE);
+  for (const request of requests) assert.match(outcome(await sendSigned(na, request)), /^40[13] /);
+  await using again = await na.restart();
+  for (const request of requests)
+    assert.match(outcome(await sendSigned(again, request)), /^40[13] /);
+  // Others signed since then have their nonces still: they pass.
+  assert.equal(outcome(await operate(again, '/admin/invite')), '200');
+  await tick(again);
+});
+
+test('B6: nor does a restart under a clock that was set back accept them', async () => {
+  await using na = await startTestAuthority();
+  const timestamp = formatInstant(na.clock.now() + TOLERANCE - SECOND);
+  const operation = operatorRequest(na, '/admin/invite', {}, { timestamp });
+  assert.equal(outcome(await sendSigned(na, operation)), '200');
+  na.clock.advance(18 * MINUTE);
+  await tick(na);
+  await na.stop();
+  na.clock.step(-9 * MINUTE);
+  await using again = await na.restart();
+  assert.equal(outcome(await sendSigned(again, operation)), '401 admin_auth_failed');
+  assert.equal(outcome(await operate(again, '/admin/invite')), '200');
+});
+
+test('B6: nonces from a day ahead bar nobody once the clock is right, and stay barred for their day', async () => {
+  await using na = await startTestAuthority();
+  const right = na.clock.now();
+  await setClock(na, DAY);
+  const operation = operatorRequest(na, '/admin/invite');
+  assert.equal(outcome(await sendSigned(na, operation)), '200');
+  na.clock.advance(13 * MINUTE);
+  await tick(na);
+  na.clock.step(right - na.clock.now());
+  await using again = await na.restart();
+  assert.equal(outcome(await operate(again, '/admin/invite')), '200');
+  na.clock.advance(DAY);
+  await setClock(again, 0);
+  assert.equal(outcome(await sendSigned(again, operation)), '401 admin_auth_failed');
+});
+
 test('B6: nonces are forgotten once both clocks have passed them', async () => {
-  const at = { wall: 1_000_000, elapsed: 0 };
-  const ledger = createNonceLedger(11 * MINUTE, () => at.elapsed);
+  const at = { wall: 20 * MINUTE, elapsed: 0 };
+  const ledger = createNonceLedger(11 * MINUTE, () => at.elapsed, []);
   const { forgetAt } = ledger.spend('scope', 'nonce', at.wall);
   const ahead = at.wall + 60 * MINUTE;
   assert.equal(ledger.forget(ahead) <= Math.ceil(forgetAt / MINUTE) * MINUTE, true);
   assert.equal(ledger.isSpent('scope', 'nonce'), true);
   at.elapsed = 60 * MINUTE;
   assert.equal(ledger.forget(at.wall), at.wall);
+  assert.equal(ledger.isForgotten(at.wall), false);
   assert.equal(ledger.isSpent('scope', 'nonce'), true);
   assert.equal(ledger.forget(ahead), ahead);
   assert.equal(ledger.isSpent('scope', 'nonce'), false);
+  assert.equal(ledger.isForgotten(at.wall), true);
+  assert.equal(ledger.isForgotten(at.wall + 1), false);
 });
 
 test('B6: one heartbeat under a clock a day ahead leaves nobody active for a day', async () => {

@@ -29,19 +29,28 @@ export interface OperatorAuthSettings {
   readonly acceptV1: boolean;
 }
 
+export interface JudgedHeaders {
+  readonly verdict: OperatorProofVerdict;
+  /** 0 unless the timestamp is current. */
+  readonly signedAt: number;
+}
+
 /** What the headers show by themselves; `valid` leaves the signature to be checked. */
 export function judgeOperatorHeaders(
   headers: OperatorHeaders,
   { keys, toleranceMs }: OperatorAuthSettings,
   now: number,
-): OperatorProofVerdict {
+): JudgedHeaders {
   const values = Object.values(headers);
-  if (values.some((value) => value === '')) return 'missing_headers';
-  if (values.some((value) => value.length > MAX_HEADER_LENGTH)) return 'oversized_headers';
+  if (values.some((value) => value === '')) return { verdict: 'missing_headers', signedAt: 0 };
+  if (values.some((value) => value.length > MAX_HEADER_LENGTH)) {
+    return { verdict: 'oversized_headers', signedAt: 0 };
+  }
   const timestamp = judgeTimestamp(headers.timestamp, now, toleranceMs);
-  if (timestamp.verdict !== 'current') return timestamp.verdict;
+  if (timestamp.verdict !== 'current') return { verdict: timestamp.verdict, signedAt: 0 };
+  const { signedAt } = timestamp;
   const isPossible = keys.has(headers.keyId) && headers.signature.length === SIGNATURE_LENGTH;
-  return isPossible ? 'valid' : 'invalid_signature';
+  return { verdict: isPossible ? 'valid' : 'invalid_signature', signedAt };
 }
 
 /** The version of the payload that the signature covers; null when it verifies over neither. */

@@ -111,7 +111,7 @@ export async function openAuthority(options: AuthorityOptions): Promise<OpenAuth
     try {
       const rows = na.liveness.takeDirty();
       if (rows.length > 0) await na.store.touchMany(rows);
-      await na.store.forgetNonces(forgotten);
+      await na.store.forgetNonces(forgotten, na.nonces.forgottenTimes());
     } catch (cause) {
       na.fatal('liveness flush', cause);
       throw cause;
@@ -237,7 +237,11 @@ async function restoreAuthority(
   }
 
   // Twice the tolerance, and a minute: a nonce outlives every timestamp it could be replayed with.
-  const nonces = createNonceLedger(2 * clockTolerance + 60_000, runtime.elapsed);
+  const nonces = createNonceLedger(
+    2 * clockTolerance + 60_000,
+    runtime.elapsed,
+    stored.forgottenTimes,
+  );
   for await (const batch of stored.nonces) for (const nonce of batch) nonces.restore(nonce);
   await stored.dispose();
   const restartFloor = createRestartFloor({

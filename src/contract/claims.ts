@@ -41,6 +41,8 @@ export type OperatorProofVerdict =
 /** An operator's signed headers as the edge found them. */
 export interface OperatorClaim {
   readonly keyId: string;
+  /** Milliseconds since the epoch; 0 when the timestamp is missing, unreadable or not current. */
+  readonly signedAt: number;
   readonly nonce: string;
   readonly verdict: OperatorProofVerdict;
   /** The payload version that a valid signature covers; null without one. */

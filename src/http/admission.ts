@@ -5,7 +5,7 @@
  */
 import { judgeNode } from '../auth/node.ts';
 import { judgeOperatorHeaders, signatureVersion } from '../auth/operator.ts';
-import type { NodeClaim, OperatorClaim, OperatorProofVerdict } from '../contract/claims.ts';
+import type { NodeClaim, OperatorClaim } from '../contract/claims.ts';
 import type { JsonObject } from '../json/value.ts';
 import { Refusal } from '../refusal.ts';
 import { parseBody } from './body.ts';
@@ -221,13 +221,23 @@ function judgeOperatorRequest(
   if (headers === null) return;
   const { operatorAuth } = edge.settings;
   const { keyId, nonce } = headers;
-  let verdict: OperatorProofVerdict = judgeOperatorHeaders(headers, operatorAuth, request.now);
+  const found = judgeOperatorHeaders(headers, operatorAuth, request.now);
+  const { signedAt } = found;
+  let { verdict } = found;
   const isParsed = verdict === 'valid' || rawBody.byteLength <= LARGEST_UNPROVEN_BODY;
   if (takesBody && isParsed) request.body = parseBody(rawBody);
   const version = verdict === 'valid' ? signatureVersion(headers, request, operatorAuth) : null;
   if (verdict === 'valid' && version === null) verdict = 'invalid_signature';
   if (verdict !== 'valid') request.body = NO_BODY;
-  request.operator = { keyId, nonce, verdict, signatureVersion: version, scope, remoteAddr };
+  request.operator = {
+    keyId,
+    signedAt,
+    nonce,
+    verdict,
+    signatureVersion: version,
+    scope,
+    remoteAddr,
+  };
 }
 
 function nodeClaim(

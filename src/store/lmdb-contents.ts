@@ -5,7 +5,13 @@ import type { Tables } from './lmdb-environment.ts';
 import { DamagedState, decodeRow, encodeRow } from './lmdb-rows.ts';
 import type { Shapes, StoredSnapshot } from './shapes.ts';
 import { createSharing } from './sharing.ts';
-import type { SpentNonce, StoreContents, StoredLiveness, StoredSubject } from './store.ts';
+import type {
+  SpentNonce,
+  StoreContents,
+  StoredLiveness,
+  StoredSubject,
+  TimeRange,
+} from './store.ts';
 
 /** Enough that the steps of the iteration cost nothing, few enough to be young when they are dropped. */
 const BATCH_ROWS = 500;
@@ -30,6 +36,17 @@ export function totalsRow(totals: Totals): Buffer {
   return encodeRow('meta', 'totals', totals);
 }
 
+function readForgottenTimes({ meta }: Tables): readonly TimeRange[] {
+  const row = meta.get('forgotten_times');
+  return row === undefined
+    ? []
+    : (decodeRow('meta', 'forgotten_times', row) as readonly TimeRange[]);
+}
+
+export function forgottenTimesRow(times: readonly TimeRange[]): Buffer {
+  return encodeRow('meta', 'forgotten_times', times);
+}
+
 export type LmdbContents = Omit<StoreContents, 'previousOwner' | 'dispose'>;
 
 export function readContents(tables: Tables, shapes: Shapes, totals: Totals): LmdbContents {
@@ -42,6 +59,7 @@ export function readContents(tables: Tables, shapes: Shapes, totals: Totals): Lm
     revision: totals.revision,
     subjects: subjectsIn(tables, shapes, totals.subjects),
     nonces: noncesIn(tables, totals.nonceRows),
+    forgottenTimes: readForgottenTimes(tables),
     liveness: livenessIn(tables),
     ...readAuditEnd(tables),
   };

@@ -8,7 +8,7 @@
 import { mkdirSync } from 'node:fs';
 import { lockFolder } from './folder-lock.ts';
 import { checkFiles, markInUse, type NetworkIdentity } from './folder-state.ts';
-import { readContents, readTotals, totalsRow } from './lmdb-contents.ts';
+import { forgottenTimesRow, readContents, readTotals, totalsRow } from './lmdb-contents.ts';
 import { openEnvironment, openTables, type Tables } from './lmdb-environment.ts';
 import { ownerRow, takeOwnership } from './lmdb-ownership.ts';
 import { decodeRow, encodeRow, encodeText } from './lmdb-rows.ts';
@@ -29,6 +29,7 @@ import {
   type StoreContents,
   type StoredLiveness,
   type SubjectRemoval,
+  type TimeRange,
   type Unit,
 } from './store.ts';
 
@@ -252,18 +253,23 @@ function openLockedStore(
     );
   }
 
-  function forgetNonces(now: number): Promise<void> {
-    forgetting ??= forgetPast(now).finally(() => {
+  function forgetNonces(now: number, times: readonly TimeRange[]): Promise<void> {
+    forgetting ??= forgetPast(now, times).finally(() => {
       forgetting = null;
     });
     return forgetting;
   }
 
-  async function forgetPast(now: number): Promise<void> {
+  async function forgetPast(now: number, times: readonly TimeRange[]): Promise<void> {
     const past = [...tables.nonces.getKeys({ end: [nonceBucket(now)], limit: FORGET_AT_MOST })];
     if (past.length === 0) return;
     totals = { ...totals, nonceRows: totals.nonceRows - past.length };
-    await writeAsOwner([...past.map((key) => () => tables.nonces.remove(key)), totalsWrite()]);
+    const row = forgottenTimesRow(times);
+    await writeAsOwner([
+      () => tables.meta.put('forgotten_times', row),
+      ...past.map((key) => () => tables.nonces.remove(key)),
+      totalsWrite(),
+    ]);
   }
 
   function isOwner(): boolean {

@@ -37,6 +37,9 @@ export interface SpentNonce {
   readonly forgetAt: number;
 }
 
+/** Instants after the first up to the second, in milliseconds since the epoch. */
+export type TimeRange = readonly [after: number, until: number];
+
 export interface AuditEntry {
   readonly event_id: string;
   readonly event_type: string;
@@ -89,6 +92,8 @@ export interface StoreContents {
   /** By kind, and the subjects of one kind by id. */
   readonly subjects: AsyncIterable<readonly StoredSubject[]>;
   readonly nonces: AsyncIterable<readonly SpentNonce[]>;
+  /** What came with the last call of `forgetNonces` that dropped any. */
+  readonly forgottenTimes: readonly TimeRange[];
   /** By id. */
   readonly liveness: AsyncIterable<readonly StoredLiveness[]>;
   /** The last audit entries, oldest first. */
@@ -106,8 +111,8 @@ export interface Store {
   /** Resolves to the unit's revision once it is on disk; rejects, storing nothing of it, otherwise. */
   commit(unit: Unit): Promise<number>;
   touchMany(rows: readonly StoredLiveness[]): Promise<void>;
-  /** Drops nonces whose time has passed. */
-  forgetNonces(now: number): Promise<void>;
+  /** Drops nonces whose time has passed, and keeps instead when the requests they came with were signed. */
+  forgetNonces(now: number, forgottenTimes: readonly TimeRange[]): Promise<void>;
   /** Null when the store can be written and read, as far as is known now; else what is wrong. */
   health(): string | null;
   /** False when somebody else has taken the state over: nothing can be committed any more. */

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { createForgottenTimes } from '../../src/authority/replay/forgotten-times.ts';
 import { createNonceLedger } from '../../src/authority/replay/nonce-ledger.ts';
 import { createNonceWindows } from '../../src/authority/replay/nonce-window.ts';
 
@@ -21,7 +22,7 @@ test('D0: a nonce is spent until its time has passed, across restarts too', () =
     fc.property(fc.array(step, { maxLength: 100 }), (steps) => {
       let now = 1_000_000;
       let startedAt = now;
-      let ledger = createNonceLedger(keep, () => now);
+      let ledger = createNonceLedger(keep, () => now, []);
       let stored: { digest: string; forgetAt: number }[] = [];
       const spentAt = new Map<string, number>();
       for (const { what, scope, nonce, wait } of steps) {
@@ -38,11 +39,12 @@ test('D0: a nonce is spent until its time has passed, across restarts too', () =
           stored = stored.filter(({ forgetAt }) => forgetAt >= before);
         } else {
           startedAt = now;
-          ledger = createNonceLedger(keep, () => now);
+          ledger = createNonceLedger(keep, () => now, ledger.forgottenTimes());
           for (const one of stored) ledger.restore(one);
         }
         for (const [key, at] of spentAt) {
-          if (at + keep >= now) assert.ok(ledger.isSpent(...split(key)), key);
+          if (!ledger.isForgotten(at)) assert.ok(ledger.isSpent(...split(key)), key);
+          assert.ok(!ledger.isForgotten(now - keep + 1));
         }
         assert.ok(!ledger.isSpent('node:c', nonce));
       }
@@ -54,6 +56,29 @@ function split(key: string): [string, string] {
   const [scope = '', nonce = ''] = key.split(' ');
   return [scope, nonce];
 }
+
+test('D0: the times of what is forgotten never lose any, stay few, and do not bar the present', () => {
+  const minutes = fc.integer({ min: 0, max: 2000 });
+  fc.assert(
+    fc.property(fc.array(minutes, { maxLength: 60 }), (forgotten) => {
+      let times = createForgottenTimes([]);
+      const present = 1000.5 * MINUTE;
+      for (const [index, minute] of forgotten.entries()) {
+        times.add([minute * MINUTE, (minute + 1) * MINUTE], present);
+        if (index % 7 === 0) times = createForgottenTimes(times.all());
+      }
+      for (const minute of forgotten) {
+        assert.ok(times.has((minute + 1) * MINUTE) && times.has(minute * MINUTE + 1));
+      }
+      assert.equal(times.has(present), forgotten.includes(1000));
+      const ranges = times.all();
+      assert.ok(ranges.length <= 16);
+      for (const [index, [after, until]] of ranges.entries()) {
+        assert.ok(after < until && after > (ranges[index - 1]?.[1] ?? -1));
+      }
+    }),
+  );
+});
 
 interface Claimed {
   readonly nonce: string;

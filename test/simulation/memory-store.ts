@@ -14,6 +14,7 @@ import {
   type StoreContents,
   type StoredLiveness,
   type StoredSubject,
+  type TimeRange,
   type Unit,
 } from '../../src/store/store.ts';
 import { inOneBatch } from '../support/stored.ts';
@@ -24,6 +25,7 @@ export interface MemoryDisk {
   /** By kind and id. Serialised, so that nothing in memory can change what is on disk. */
   readonly subjects: Map<string, Buffer>;
   readonly nonces: Map<string, SpentNonce>;
+  forgottenTimes: readonly TimeRange[];
   readonly liveness: Map<string, StoredLiveness>;
   readonly audit: AuditEntry[];
   isHeld: boolean;
@@ -35,6 +37,7 @@ export function emptyDisk(): MemoryDisk {
     revision: 0,
     subjects: new Map(),
     nonces: new Map(),
+    forgottenTimes: [],
     liveness: new Map(),
     audit: [],
     isHeld: false,
@@ -163,10 +166,12 @@ export function openMemoryStore(disk: MemoryDisk, flush: 'at_once' | 'by_hand'):
         return revision;
       });
     },
-    async forgetNonces(now) {
-      await enqueue('forgetting', null, ({ nonces, revision }) => {
-        for (const [digest, { forgetAt }] of nonces) if (forgetAt < now) nonces.delete(digest);
-        return revision;
+    async forgetNonces(now, forgottenTimes) {
+      await enqueue('forgetting', null, (disk) => {
+        const past = [...disk.nonces.values()].filter(({ forgetAt }) => forgetAt < now);
+        for (const { digest } of past) disk.nonces.delete(digest);
+        if (past.length > 0) disk.forgottenTimes = forgottenTimes;
+        return disk.revision;
       });
     },
     health: () => (failure === null ? null : failure.message),
@@ -211,6 +216,7 @@ function contentsOf(disk: MemoryDisk, previousOwner: PreviousOwner): StoreConten
     subjects: inOneBatch(
       inOrder([...disk.subjects].map(([key, bytes]) => [key, subjectOf(bytes)])),
     ),
+    forgottenTimes: disk.forgottenTimes,
     nonces: inOneBatch([...disk.nonces.values()].map((nonce) => ({ ...nonce }))),
     liveness: inOneBatch(inOrder([...disk.liveness].map(([key, row]) => [key, { ...row }]))),
     recentAudit: disk.audit.slice(-RECENT_AUDIT),

@@ -184,9 +184,8 @@ function removalByEnvelope(step: Step<'removeAgent'>, world: World): Sent {
               envelope: { signature, signedAt, valid: isGenuine },
               remoteAddr: '192.0.2.3',
             }),
-    predict: (moment) => [
+    predict: (moment) =>
       removeAgentByEnvelope(moment, { nodeKey: key.publicKey, isGenuine, signature, signedAt }),
-    ],
   };
 }
 

@@ -79,7 +79,9 @@ const DEFECTS: readonly (readonly [string, Defect])[] = [
     'nonces that are forgotten early',
     {
       store: (store) =>
-        instead(store, { forgetNonces: (now) => store.forgetNonces(now + 660_000) }),
+        instead(store, {
+          forgetNonces: (now, times) => store.forgetNonces(now + 660_000, times),
+        }),
     },
   ],
   [

@@ -1,5 +1,6 @@
 /** Histories that once broke a rule, at their shortest. */
 import { test } from 'node:test';
+import { MINUTE } from '../support/clock.ts';
 import { play } from './play.ts';
 import type { Step } from './steps.ts';
 
@@ -21,6 +22,32 @@ test('certificates that are revoked while a renewal is being stored keep their p
     await play({ enrolled: 1, steps });
   }
 });
+
+for (const [wait, back] of [
+  [12, 4],
+  [18, 12],
+] as const) {
+  test(`a request of ${wait} minutes ago is not accepted again after a clock was set back by ${back}`, async () => {
+    await play({
+      enrolled: 0,
+      steps: [
+        {
+          do: 'attest',
+          ...byOperator,
+          flaw: 'ahead',
+          issuer: 'foreign',
+          subject: 3,
+          isHeld: false,
+        },
+        { do: 'wait', ms: wait * MINUTE },
+        { do: 'restart' },
+        { do: 'setClock', ms: -back * MINUTE },
+        { do: 'failFlush' },
+        { do: 'replay', request: 0, late: 0, isHeld: true },
+      ],
+    });
+  });
+}
 
 test('a heartbeat that a crash lost does not pass again after the clean stop that follows', async () => {
   await play({

@@ -101,10 +101,17 @@ export function signAsOperator(
     proof: { holder: keyId, isGenuine: flaw !== 'forged', signedAt, nonce },
     judge(at) {
       const found = judgeOperatorHeaders(headers, settings, at);
-      const version = found === 'valid' ? signatureVersion(headers, request, settings) : null;
-      const verdict = found === 'valid' && version === null ? 'invalid_signature' : found;
-      const remoteAddr = '192.0.2.1';
-      return { keyId, nonce, verdict, signatureVersion: version, scope: path, remoteAddr };
+      const isPossible = found.verdict === 'valid';
+      const version = isPossible ? signatureVersion(headers, request, settings) : null;
+      return {
+        keyId,
+        signedAt: found.signedAt,
+        nonce,
+        verdict: isPossible && version === null ? 'invalid_signature' : found.verdict,
+        signatureVersion: version,
+        scope: path,
+        remoteAddr: '192.0.2.1',
+      };
     },
   };
 }

@@ -15,7 +15,7 @@ import {
 } from './authority-calls.ts';
 import { backgroundChange } from './background.ts';
 import { emptyDisk, type InFlight, type MemoryStore, openMemoryStore } from './memory-store.ts';
-import { type Proof, TOLERANCE } from './model/access.ts';
+import { NONCES_HELD, type Proof, TOLERANCE } from './model/access.ts';
 import { Contacts, type Snapshot } from './model/contacts.ts';
 import {
   type Agent,
@@ -138,7 +138,7 @@ export class World {
   /** Sends a request, and leaves it in flight where it has to be stored. */
   async send(sent: Sent, late: number): Promise<void> {
     const edgeNow = this.now;
-    this.#latest = Math.max(this.#latest, edgeNow);
+    this.#noteTime();
     const perform = sent.judge(edgeNow);
     if (perform === null) return;
     this.runtime.advance(late);
@@ -191,6 +191,7 @@ export class World {
   /** Begins a flush of liveness, which is in flight until everything settles. */
   async flushLiveness(): Promise<void> {
     if (this.#flush !== null) return;
+    this.#noteTime();
     const flush: Flush = { began: this.contacts.snapshot(), wrote: null, isDone: false };
     this.#flush = flush;
     void this.#authority.flush().then(
@@ -240,6 +241,7 @@ export class World {
 
   async restart(): Promise<void> {
     await this.settle();
+    this.#noteTime();
     const snapshot = this.contacts.snapshot();
     await this.#pump(this.#authority.close());
     const { until = -1, untilElapsed = -1 } = this.#lost ?? {};
@@ -259,6 +261,10 @@ export class World {
     this.#accepted.add(`${scope} ${nonce}`);
   }
 
+  #noteTime(): void {
+    this.#latest = Math.max(this.#latest, this.now);
+  }
+
   #noteTried({ holder, nonce, signedAt }: Proof): void {
     this.#tried.add(nonce);
     this.#newestSigned.set(holder, Math.max(this.#newestSigned.get(holder) ?? 0, signedAt));
@@ -270,6 +276,7 @@ export class World {
       shown: this.shown,
       edgeNow,
       now: this.now,
+      mayBeForgotten: (signedAt) => signedAt <= this.#latest - NONCES_HELD,
       forgottenUntil: (nodeKey) =>
         Math.max(this.#signedBeforeStart, this.#forgottenUntil.get(nodeKey) ?? 0),
       wasTried: (nonce) => this.#tried.has(nonce),

@@ -47,6 +47,7 @@ export function testStore({ name, open }: StoreUnderTest): void {
         revision: 0,
         subjects: [],
         nonces: [],
+        forgottenTimes: [],
         liveness: [],
         auditHead: GENESIS_HASH,
         previousOwner: 'none',
@@ -341,7 +342,7 @@ export function testStore({ name, open }: StoreUnderTest): void {
       }));
       await place.store.commit({ subjects: [], removals: [], nonces: minutes, audit: [] });
       const now = 10 * 60_000;
-      await place.store.forgetNonces(now);
+      await place.store.forgetNonces(now, []);
       const reopened = await closeAndReopen(place);
       const kept = new Set((await contentsOf(reopened)).nonces.map(({ digest }) => digest));
       for (const { digest, forgetAt } of minutes) {
@@ -352,8 +353,27 @@ export function testStore({ name, open }: StoreUnderTest): void {
         const spent = minutes.find(({ digest }) => digest === nonce.digest);
         assert.ok(nonce.forgetAt >= (spent?.forgetAt ?? Infinity), 'never forgotten too early');
       }
-      await reopened.forgetNonces(60 * 60_000);
+      await reopened.forgetNonces(60 * 60_000, []);
       assert.deepEqual((await contentsOf(reopened)).nonces, []);
+    });
+
+    test('what is forgotten leaves the times that come with it, and they are loaded', async () => {
+      await using place = await open();
+      assert.deepEqual((await contentsOf(place.store)).forgottenTimes, []);
+      const nonces = [1, 30].map((minute) => ({
+        digest: `n-${minute}`,
+        forgetAt: minute * 60_000,
+      }));
+      await place.store.commit({ subjects: [], removals: [], nonces, audit: [] });
+      await place.store.forgetNonces(10 * 60_000, [[0, 60_000]]);
+      const reopened = await closeAndReopen(place);
+      assert.deepEqual((await contentsOf(reopened)).forgottenTimes, [[0, 60_000]]);
+      const times = [
+        [0, 60_000],
+        [120_000, 180_000],
+      ] as const;
+      await reopened.forgetNonces(40 * 60_000, times);
+      assert.deepEqual((await contentsOf(reopened)).forgottenTimes, times);
     });
 
     test('nonces of units committed at once are each loaded, and forgotten when their own time is past', async () => {
@@ -367,7 +387,7 @@ export function testStore({ name, open }: StoreUnderTest): void {
       );
       await Promise.all(commits);
       for (const passed of [0, 1, 2, 3]) {
-        await place.store.forgetNonces(passed * 10 * 60_000);
+        await place.store.forgetNonces(passed * 10 * 60_000, []);
         const kept = (await contentsOf(place.store)).nonces.map(({ digest }) => digest);
         const due = nonces.filter(({ forgetAt }) => forgetAt > passed * 10 * 60_000);
         assert.deepEqual(kept, due.map(({ digest }) => digest).sort(), `${passed}`);
@@ -378,7 +398,7 @@ export function testStore({ name, open }: StoreUnderTest): void {
       await using place = await open();
       const nonces = range(1, 50_000).map((i) => ({ digest: `d-${i}`, forgetAt: i }));
       await place.store.commit({ subjects: [], removals: [], nonces, audit: [] });
-      for (let call = 0; call < 10; call += 1) await place.store.forgetNonces(10 * 60_000);
+      for (let call = 0; call < 10; call += 1) await place.store.forgetNonces(10 * 60_000, []);
       assert.deepEqual((await contentsOf(place.store)).nonces, []);
     });
 
@@ -581,9 +601,11 @@ export function seal(entry: AuditEntry): SealedEntry {
 
 /** All that a store loads, as plain values in a fixed order. */
 async function contentsOf(store: Store) {
-  const { revision, subjects, nonces, liveness, auditHead, previousOwner } = await loadAll(store);
+  const { revision, subjects, nonces, forgottenTimes, liveness, auditHead, previousOwner } =
+    await loadAll(store);
   return {
     revision,
+    forgottenTimes,
     subjects: sorted(subjects),
     nonces: nonces.sort((a, b) => (a.digest < b.digest ? -1 : 1)),
     liveness: sorted(liveness),

@@ -40,8 +40,9 @@ export function judgeNonce(na: Authority, node: NodeClaim, rule: NodeProofRule):
     if (found !== 'fresh') return found;
   }
   const mayBeSpent = rule.durable || na.restartFloor.isInDoubt(signedAt);
-  const isSpent = mayBeSpent && na.nonces.isSpent(scopeOf(node, rule), nonce);
-  return isSpent ? 'nonce_replay' : verdict;
+  if (!mayBeSpent) return verdict;
+  if (na.nonces.isForgotten(signedAt)) return 'stale_timestamp';
+  return na.nonces.isSpent(scopeOf(node, rule), nonce) ? 'nonce_replay' : verdict;
 }
 
 /** A proof with the certificate that the request is about, if it is about one. */
@@ -61,7 +62,7 @@ export function spendNonce(
   if (rule.window) claimNonce(na, unit, request);
   const isAhead = node.signedAt > unit.at + AHEAD_MS;
   if (rule.durable || isAhead) {
-    unit.spend(na.nonces.spend(scopeOf(node, rule), node.nonce, unit.at));
+    unit.spend(na.nonces.spend(scopeOf(node, rule), node.nonce, node.signedAt));
   }
 }
 
@@ -93,7 +94,7 @@ export function settleRefusal(
     });
   } else if (proof === 'valid' && AFTER_PROOF.has(refusal)) {
     if (rule.window) claimNonce(na, unit, request);
-    else unit.spend(na.nonces.spend(scopeOf(node, rule), node.nonce, unit.at));
+    else unit.spend(na.nonces.spend(scopeOf(node, rule), node.nonce, node.signedAt));
   }
 }
 

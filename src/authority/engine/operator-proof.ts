@@ -19,12 +19,12 @@ export function authenticateOperator(
   requiredTier: Tier,
 ): void {
   const scope = `admin:${claim.keyId}`;
-  const proof = proofOf(claim, na.nonces.isSpent(scope, claim.nonce));
+  const proof = proofOf(na, claim, scope);
   const refused = refusalIn<OperatorKeyRefusal>(
     unit.send('operator-key', claim.keyId, { type: 'authenticate', proof, requiredTier }),
   );
   if (refused === null || refused.refusal === 'insufficient_operator_tier') {
-    unit.spend(na.nonces.spend(scope, claim.nonce, unit.at));
+    unit.spend(na.nonces.spend(scope, claim.nonce, claim.signedAt));
   }
   if (refused !== null) refuseOperator(na, unit, claim, requiredTier, refused);
   if (claim.signatureVersion === 1) {
@@ -33,9 +33,14 @@ export function authenticateOperator(
 }
 
 /** A nonce already spent is found before the signature is judged (check 6 before 7). */
-function proofOf(claim: OperatorClaim, nonceSpent: boolean): OperatorProofVerdict {
-  const reachesNonce = claim.verdict === 'valid' || claim.verdict === 'invalid_signature';
-  return reachesNonce && nonceSpent ? 'nonce_replay' : claim.verdict;
+function proofOf(
+  { nonces }: Authority,
+  { verdict, signedAt, nonce }: OperatorClaim,
+  scope: string,
+): OperatorProofVerdict {
+  if (verdict !== 'valid' && verdict !== 'invalid_signature') return verdict;
+  if (nonces.isForgotten(signedAt)) return 'stale_timestamp';
+  return nonces.isSpent(scope, nonce) ? 'nonce_replay' : verdict;
 }
 
 function refuseOperator(

@@ -48,7 +48,9 @@ export const removeAgent: Handler<'removeAgent'> = (na, unit, given) => {
   const scope = `agent-delete:${key}`;
   // Base64 of a signature has one spelling here, but a digest keeps the ledger's entries short.
   const digest = envelope === null ? '' : digestOf(envelope.signature);
-  const replayed = digest !== '' && na.nonces.isSpent(scope, digest);
+  const replayed =
+    envelope !== null &&
+    (na.nonces.isForgotten(envelope.signedAt) || na.nonces.isSpent(scope, digest));
   evictExpired(unit, key);
   const refused = refusalIn<AgentRegistrationRefusal>(
     unit.send('agent-registration', key, {
@@ -58,7 +60,9 @@ export const removeAgent: Handler<'removeAgent'> = (na, unit, given) => {
       replayed,
     }),
   );
-  if (envelope?.valid && !replayed) unit.spend(na.nonces.spend(scope, digest, unit.at));
+  if (envelope?.valid && !replayed) {
+    unit.spend(na.nonces.spend(scope, digest, envelope.signedAt));
+  }
   if (refused !== null) throw new Refusal(refused.refusal);
   unit.audit('agent_deregistered', { node_public_key: key, remote_addr: remoteAddr });
   return { status: 'deregistered' };

@@ -4,6 +4,9 @@ import { also, type Moment, type Outcome, refused, type Tier } from './state.ts'
 /** Signed requests may be this old, or ahead, in milliseconds. */
 export const TOLERANCE = 300_000;
 
+/** Nonces are held for this long, in milliseconds. */
+export const NONCES_HELD = 660_000;
+
 export interface Proof {
   /** The operator's key id or the node's public key. */
   readonly holder: string;
@@ -21,7 +24,7 @@ export function asOperator(
   isWellFormed: boolean,
   decide: () => Outcome,
 ): readonly Outcome[] {
-  const { state, edgeNow, wasAccepted } = moment;
+  const { state, edgeNow, mayBeForgotten, wasAccepted } = moment;
   const operator = state.operators.get(proof.holder);
   const scope = `admin:${proof.holder}`;
   if (operator === undefined || operator.isOff) return [refused('unknown_admin_key')];
@@ -36,17 +39,19 @@ export function asOperator(
       ? decide()
       : refused('request_validation_failed');
   // A genuine request spends its nonce, whatever becomes of it.
-  return [also(outcome, ({ spent }) => spent.add(nonceKey(scope, proof)))];
+  const admitted = also(outcome, ({ spent }) => spent.add(nonceKey(scope, proof)));
+  return mayBeForgotten(proof.signedAt) ? [admitted, refused('admin_auth_failed')] : [admitted];
 }
 
 export type ProofVerdict = 'valid' | 'invalid' | 'either';
 
 /** `either` is where the rules leave it open, such as what a restart may have forgotten. */
 export function judgeNodeProof(moment: Moment, scope: string, proof: Proof): ProofVerdict {
-  const { state, edgeNow, now, forgottenUntil, wasAccepted, wasTried } = moment;
+  const { state, edgeNow, now, mayBeForgotten, forgottenUntil, wasAccepted, wasTried } = moment;
   const isReplay = state.spent.has(nonceKey(scope, proof)) || wasAccepted(scope, proof.nonce);
   if (isStale(proof, edgeNow) || isReplay || !proof.isGenuine) return 'invalid';
   if (isStale(proof, now) || wasTried(proof.nonce)) return 'either';
+  if (mayBeForgotten(proof.signedAt)) return 'either';
   return proof.signedAt <= forgottenUntil(proof.holder) ? 'either' : 'valid';
 }
 

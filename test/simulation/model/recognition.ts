@@ -42,13 +42,20 @@ export interface DeleteEnvelope {
 }
 
 /** A genuine envelope works once, whatever becomes of the request. */
-export function removeAgentByEnvelope(moment: Moment, envelope: DeleteEnvelope): Outcome {
+export function removeAgentByEnvelope(
+  moment: Moment,
+  envelope: DeleteEnvelope,
+): readonly Outcome[] {
   const { nodeKey, isGenuine, signature, signedAt } = envelope;
   const spent = `agent-delete:${nodeKey} ${signature}`;
   const isReplay = moment.state.spent.has(spent);
-  if (!isGenuine) return refused('invalid_agent_signature');
+  if (!isGenuine) return [refused('invalid_agent_signature')];
   const outcome = remove(moment, nodeKey, signedAt, isReplay);
-  return isReplay ? outcome : also(outcome, (state) => state.spent.add(spent));
+  if (isReplay) return [outcome];
+  const admitted = also(outcome, (state) => state.spent.add(spent));
+  return moment.mayBeForgotten(signedAt)
+    ? [admitted, remove(moment, nodeKey, signedAt, true)]
+    : [admitted];
 }
 
 /** By the proof header: a genuine one spends its nonce, whatever becomes of the request. */

@@ -159,6 +159,8 @@ export interface Moment {
   /** When the edge looked at the request, and when the authority decides it. */
   readonly edgeNow: number;
   readonly now: number;
+  /** Whether nonces of requests signed then may be forgotten: the clock was set back, and any is refused. */
+  readonly mayBeForgotten: (signedAt: number) => boolean;
   /** Node requests signed up to this instant may be refused, because a restart forgot their nonces. */
   readonly forgottenUntil: (nodeKey: string) => number;
   /** Whether a node has sent this nonce before: genuine requests that were refused use it up, too. */

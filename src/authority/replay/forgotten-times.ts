@@ -1,0 +1,51 @@
+/**
+ * When the requests were signed whose nonces are forgotten. A clock that is set back makes them current
+ * again, and nothing but their timestamps tells then that they may be replays.
+ */
+import type { TimeRange } from '../../store/store.ts';
+
+const AT_MOST = 16;
+
+export interface ForgottenTimes {
+  has(signedAt: number): boolean;
+  add(range: TimeRange, now: number): void;
+  /** In order, and apart from each other. */
+  all(): readonly TimeRange[];
+}
+
+export function createForgottenTimes(stored: readonly TimeRange[]): ForgottenTimes {
+  let ranges = stored;
+  return {
+    has: (signedAt) => ranges.some(([after, until]) => signedAt > after && signedAt <= until),
+    add(range, now) {
+      const joined = joinTouching([...ranges, range].sort(([a], [b]) => a - b));
+      ranges = joined.length > AT_MOST ? joinNearest(joined, now) : joined;
+    },
+    all: () => ranges,
+  };
+}
+
+function joinTouching(sorted: readonly TimeRange[]): readonly TimeRange[] {
+  const joined: TimeRange[] = [];
+  for (const [after, until] of sorted) {
+    const last = joined.at(-1);
+    if (last === undefined || after > last[1]) joined.push([after, until]);
+    else joined[joined.length - 1] = [last[0], Math.max(last[1], until)];
+  }
+  return joined;
+}
+
+/** Joins the two with the least time between them, but never across `now`: that would bar the present. */
+function joinNearest(ranges: readonly TimeRange[], now: number): readonly TimeRange[] {
+  const gaps = ranges.slice(1).map(([next], index) => {
+    const until = ranges[index]?.[1] ?? next;
+    return until < now && now < next ? Infinity : next - until;
+  });
+  const nearest = gaps.indexOf(Math.min(...gaps));
+  return joinTouching(
+    ranges.map(([after, until], index) => [
+      after,
+      index === nearest ? (ranges[index + 1]?.[0] ?? until) : until,
+    ]),
+  );
+}
