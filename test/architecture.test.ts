@@ -305,6 +305,17 @@ test('the process is ended only by the command line', () => {
   );
 });
 
+test('C9: nothing is loaded while requests are served, when no file descriptor may be left', () => {
+  const starts = ['src/cli', 'src/launch.js', ...filesBelow('src/threads').filter(isLauncher)];
+  assert.deepEqual(
+    offending(
+      ({ file, isDeferred, isType }) =>
+        isDeferred && !isType && !starts.some((place) => isIn(file, place)),
+    ),
+    [],
+  );
+});
+
 test('no two files need each other, directly or around a corner, not even for types', () => {
   const targets = new Map(sources.map(({ file }) => [file, [] as string[]]));
   for (const found of imports) {
@@ -387,4 +398,9 @@ function isTypeImport(statement: string): boolean {
 /** Whether a path is the place itself or lies below it. */
 function isIn(path: string, place: string): boolean {
   return path === place || path.startsWith(`${place}/`);
+}
+
+/** The first module of a thread. */
+function isLauncher(file: string): boolean {
+  return /\/launch-\w+\.js$/.test(file);
 }
