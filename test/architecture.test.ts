@@ -231,6 +231,17 @@ test('the store knows no authority and no edge, and the authority no edge', () =
   );
 });
 
+test('schemas of rows know records alone, so that routes, views, pages and client can share them', () => {
+  const allowed = ['src/views/rows', 'src/records', 'typebox'];
+  assert.deepEqual(
+    offending(
+      ({ file, target }) =>
+        isIn(file, 'src/views/rows') && !allowed.some((place) => isIn(target, place)),
+    ),
+    [],
+  );
+});
+
 test('only the command line is above boot, and nothing imports main', () => {
   assert.deepEqual(
     offending(({ file, target }) => target === 'src/boot.ts' && !isIn(file, 'src/cli')),

@@ -4,8 +4,9 @@ import { after, suite, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { drawingOf } from '../src/pages/graph-drawing.ts';
 import { layoutGraph } from '../src/pages/graph-layout.ts';
-import { type ConnectomeDocument, graphModel } from '../src/pages/graph-model.ts';
+import { graphModel } from '../src/pages/graph-model.ts';
 import { nameInCell, reference } from '../src/pages/graph-names.ts';
+import type { Connectome } from '../src/views/rows/graph.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOSTILE_NAME, NARROW, startBrowser, type TestBrowser, WIDE } from './support/browser.ts';
 import { HOUR } from './support/clock.ts';
@@ -43,7 +44,7 @@ async function fillSmall(na: TestAuthority): Promise<void> {
 }
 
 /** As a Connectome document of that many sovereigns and treaties would be. */
-function connectomeOf(sovereigns: number, treaties: number): ConnectomeDocument {
+function connectomeOf(sovereigns: number, treaties: number): Connectome {
   const name = (index: number) => `sovereign-${String(index % sovereigns).padStart(4, '0')}`;
   return {
     summary: {
@@ -65,6 +66,7 @@ function connectomeOf(sovereigns: number, treaties: number): ConnectomeDocument 
       valid_from: '2026-01-01T00:00:00Z',
       expires_at: '2026-02-01T00:00:00Z',
     })),
+    active_treaties: [],
     revoked_trust_material: [],
     revocation_blast_radius: [],
   };
@@ -99,7 +101,7 @@ suite('the layout', () => {
     assert.ok(first);
     const revoked = { ...first, status: 'revoked', lifecycle_state: 'revoked' } as const;
     const changed = { ...before, recognition_edges: [revoked, ...others] };
-    const placesOf = (document: ConnectomeDocument) =>
+    const placesOf = (document: Connectome) =>
       drawingOf(graphModel(document, 'alpha'))?.nodes.map(({ x, y }) => [x, y]);
     assert.deepEqual(placesOf(before), placesOf(changed));
   });

@@ -42,6 +42,11 @@ export class JsonText {
   }
 }
 
+/** A row of which one member is JSON text already. */
+export type WithText<Row, Member extends keyof Row> = Omit<Row, Member> & {
+  readonly [Name in Member]: JsonText;
+};
+
 /** What can be answered: a JSON value, parts of which may be JSON text already. */
 export type Writable =
   | JsonValue

@@ -5,7 +5,7 @@
 import { sha256Hex } from '../crypto/digest.ts';
 import type { HtmlPage } from '../http/reply.ts';
 import { displayTime } from '../views/display-time.ts';
-import type { TrustPath } from '../views/trust-path.ts';
+import type { TrustPath } from '../views/rows/graph.ts';
 import { ATLAS_SCRIPT } from './atlas-script.ts';
 import { ATLAS_STYLE } from './atlas-style.ts';
 import { emptyState, graphSection } from './connectome.ts';

@@ -3,7 +3,14 @@
  * room. Whatever changes carries `data-field`, its path in `/dashboard.json`.
  */
 import type { HtmlPage } from '../http/reply.ts';
-import type { TrustCycleSummary } from '../views/trust-cycle.ts';
+import type {
+  Dashboard,
+  DashboardFeed,
+  DashboardTreaty,
+  RecentChangeRow,
+  TreatySummary,
+  TrustCycleSummary,
+} from '../views/rows/dashboard.ts';
 import { DASHBOARD_STYLE } from './dashboard-style.ts';
 import { renderPage } from './frame.ts';
 import { counted } from './graph-drawing.ts';
@@ -13,51 +20,6 @@ import { inlineCode } from './inline-code.ts';
 import { LIVE_STYLE, liveRegion } from './live-region.ts';
 import { LIVE_SCRIPT } from './live-script.ts';
 import { type Html, template } from './templates.ts';
-
-/** The members of the dashboard document that the page shows. */
-export interface DashboardDocument {
-  readonly sovereign: { readonly id: string; readonly version: string };
-  readonly readiness: { readonly status: string };
-  readonly nodes: { readonly active: number; readonly tracked: number };
-  readonly connectome_summary: { readonly [name: string]: number };
-  readonly treaty_summary: {
-    readonly total: number;
-    readonly active: number;
-    readonly expiring_soon: number;
-    readonly expired: number;
-    readonly revoked: number;
-    readonly replaced: number;
-    readonly warning_count: number;
-  };
-  readonly treaties: readonly {
-    readonly treaty_id: string;
-    readonly issuer_sovereign_id: string;
-    readonly subject_sovereign_id: string;
-    readonly lifecycle_state: string;
-    readonly expiry_risk: string;
-    readonly expires_at_display: string;
-  }[];
-  readonly revocation_feed_summary: { readonly count: number; readonly freshness: string };
-  readonly revocation_feeds: readonly {
-    readonly issuer_sovereign_id: string;
-    readonly sequence: number | bigint;
-    readonly revoked_count: number;
-    readonly imported_at_display: string;
-    readonly age_hours: number;
-    readonly freshness: string;
-  }[];
-  readonly trust_cycle_summary: TrustCycleSummary;
-  readonly recent_changes: readonly {
-    readonly created_at: string;
-    readonly created_at_display: string;
-    readonly summary: {
-      readonly title: string;
-      readonly state: string;
-      readonly fields: readonly { readonly label: string; readonly value: string }[];
-    };
-  }[];
-  readonly warnings: readonly string[];
-}
 
 type Tone = 'ok' | 'warn' | 'danger' | 'neutral';
 
@@ -207,7 +169,7 @@ const main = template<{
 `);
 
 /** Everything inside `<main>` below the heading. */
-export function dashboardMain(model: DashboardDocument): Html {
+export function dashboardMain(model: Dashboard): Html {
   const urgent = model.treaties.filter(({ lifecycle_state: state }) => isUrgent(state));
   return main({
     posture: postureOf(model),
@@ -232,7 +194,7 @@ function isUrgent(state: string): boolean {
 }
 
 /** One word for all of it, and why. */
-function postureOf(model: DashboardDocument) {
+function postureOf(model: Dashboard) {
   const isGrave =
     model.readiness.status !== 'ready' || model.trust_cycle_summary.status === 'failed';
   const reasons = model.warnings;
@@ -241,7 +203,7 @@ function postureOf(model: DashboardDocument) {
   return { tone: 'ok', word: 'All is well', reasons } as const;
 }
 
-function cardsOf(model: DashboardDocument): Card[] {
+function cardsOf(model: Dashboard): Card[] {
   const { readiness, nodes, treaty_summary, connectome_summary, trust_cycle_summary } = model;
   const { revocation_feed_summary: feeds } = model;
   const isReady = readiness.status === 'ready';
@@ -266,7 +228,7 @@ function cardsOf(model: DashboardDocument): Card[] {
     card(
       'Active treaties',
       'connectome_summary.active_edge_count',
-      connectome_summary.active_edge_count ?? 0,
+      connectome_summary.active_edge_count,
       'treaties in all:',
       'treaty_summary.total',
       treaty_summary.total,
@@ -283,10 +245,10 @@ function cardsOf(model: DashboardDocument): Card[] {
     card(
       'Sovereigns',
       'connectome_summary.sovereign_count',
-      connectome_summary.sovereign_count ?? 0,
+      connectome_summary.sovereign_count,
       'revoked trust material:',
       'connectome_summary.revoked_trust_material_count',
-      connectome_summary.revoked_trust_material_count ?? 0,
+      connectome_summary.revoked_trust_material_count,
     ),
     card(
       'Revocation feeds',
@@ -334,7 +296,7 @@ function freshnessTone(freshness: string): Tone {
 
 const BAR = ['active', 'expiring_soon', 'expired', 'revoked', 'replaced'] as const;
 
-function barOf(summary: DashboardDocument['treaty_summary']) {
+function barOf(summary: TreatySummary) {
   let x = 0;
   return BAR.map((state) => {
     const count = summary[state];
@@ -345,7 +307,7 @@ function barOf(summary: DashboardDocument['treaty_summary']) {
   });
 }
 
-function treatyRow(row: DashboardDocument['treaties'][number]) {
+function treatyRow(row: DashboardTreaty) {
   return {
     issuer: nameInCell(row.issuer_sovereign_id),
     issuerLink: `${atlasLink(row.issuer_sovereign_id)}#selected`,
@@ -364,11 +326,7 @@ const CHANGE_TONES: Readonly<Record<string, Tone>> = {
   revoked: 'danger',
 };
 
-function changeRow({
-  created_at,
-  created_at_display,
-  summary,
-}: DashboardDocument['recent_changes'][number]) {
+function changeRow({ created_at, created_at_display, summary }: RecentChangeRow) {
   return {
     title: summary.title,
     tone: CHANGE_TONES[summary.state] ?? 'neutral',
@@ -384,7 +342,7 @@ function changeRow({
   };
 }
 
-function feedRow(row: DashboardDocument['revocation_feeds'][number]) {
+function feedRow(row: DashboardFeed) {
   return {
     issuer: nameInCell(row.issuer_sovereign_id),
     link: `${atlasLink(row.issuer_sovereign_id)}#selected`,
@@ -396,7 +354,7 @@ function feedRow(row: DashboardDocument['revocation_feeds'][number]) {
   };
 }
 
-export function dashboardPage(model: DashboardDocument, networkName: string): HtmlPage {
+export function dashboardPage(model: Dashboard, networkName: string): HtmlPage {
   return renderPage({
     title: 'Dashboard',
     lede: 'Health and trust of this sovereign at a glance.',

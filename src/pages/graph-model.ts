@@ -1,39 +1,5 @@
 /** The recognition graph as it is drawn and explored: made from the published Connectome document. */
-import type { EdgeRow } from '../views/recognition-graph.ts';
-
-/** The members of the Connectome document that pages show. */
-export interface ConnectomeDocument {
-  readonly summary: {
-    readonly sovereign_count: number;
-    readonly recognition_edge_count: number;
-    readonly active_edge_count: number;
-    readonly revoked_edge_count: number;
-    readonly revoked_trust_material_count: number;
-    readonly imported_revocation_count: number;
-  };
-  readonly sovereigns: readonly { readonly sovereign_id: string }[];
-  readonly recognition_edges: readonly EdgeRow[];
-  readonly revoked_trust_material: readonly RevokedMaterial[];
-  readonly revocation_blast_radius: readonly BlastRadiusRow[];
-}
-
-export interface RevokedMaterial {
-  readonly type: string;
-  readonly id: string;
-  readonly reason: string | null;
-  readonly revoked_at: string;
-  readonly lifecycle_state?: string;
-  readonly issuer_sovereign_id?: string;
-}
-
-export interface BlastRadiusRow {
-  readonly type: string;
-  readonly id: string;
-  readonly issuer_sovereign_id: string;
-  readonly affected_accepting_sovereigns: readonly string[];
-  readonly reason: string | null;
-  readonly revoked_at: string;
-}
+import type { BlastRadiusRow, Connectome, EdgeRow } from '../views/rows/graph.ts';
 
 export type EdgeState = EdgeRow['lifecycle_state'];
 
@@ -72,14 +38,14 @@ export interface GraphLink {
 }
 
 export interface GraphModel {
-  readonly document: ConnectomeDocument;
+  readonly document: Connectome;
   /** Sorted by name. */
   readonly nodes: readonly GraphNode[];
   readonly links: readonly GraphLink[];
   node(id: string): GraphNode | undefined;
 }
 
-export function graphModel(document: ConnectomeDocument, ownName: string): GraphModel {
+export function graphModel(document: Connectome, ownName: string): GraphModel {
   const byId = new Map<string, GraphNode>();
   for (const { sovereign_id: id } of document.sovereigns) {
     byId.set(id, {

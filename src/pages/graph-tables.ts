@@ -1,13 +1,7 @@
 /** Treaties and revocations as tables: all that the drawing shows can be read in them. */
 import { displayTime } from '../views/display-time.ts';
-import type { EdgeRow } from '../views/recognition-graph.ts';
-import {
-  type BlastRadiusRow,
-  EDGE_STATES,
-  type EdgeState,
-  type RevokedMaterial,
-  STATE_WORDS,
-} from './graph-model.ts';
+import type { BlastRadiusRow, EdgeRow, RevokedMaterial } from '../views/rows/graph.ts';
+import { EDGE_STATES, type EdgeState, STATE_WORDS } from './graph-model.ts';
 import { atlasLink, nameInCell } from './graph-names.ts';
 import { type Html, template } from './templates.ts';
 
@@ -117,10 +111,10 @@ const material = template<
 </div>
 `);
 
-const KINDS: Readonly<Record<string, string>> = {
-  recognition_treaty: 'Treaty',
-  membership_attestation: 'Attestation',
-};
+function kindOf(row: RevokedMaterial): string {
+  if (row.type === 'membership_attestation') return 'Attestation';
+  return row.lifecycle_state === 'replaced' ? 'Treaty, replaced' : 'Treaty';
+}
 
 export function materialTable(
   caption: string,
@@ -133,10 +127,9 @@ export function materialTable(
     source: './connectome.json',
     rows: rows.slice(0, MOST_ROWS).map((row) => {
       const treaty = row.type === 'recognition_treaty' ? treaties.get(row.id) : undefined;
-      const issuer = treaty?.from ?? row.issuer_sovereign_id;
+      const issuer = row.type === 'recognition_treaty' ? treaty?.from : row.issuer_sovereign_id;
       return {
-        kind:
-          row.lifecycle_state === 'replaced' ? 'Treaty, replaced' : (KINDS[row.type] ?? row.type),
+        kind: kindOf(row),
         id: nameInCell(row.id),
         issuer: issuer === undefined ? null : sovereignCell(issuer),
         subject: treaty === undefined ? null : sovereignCell(treaty.to),

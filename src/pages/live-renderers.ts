@@ -1,13 +1,15 @@
 /** What live pages show of their documents. */
 import type { LiveRenderers } from '../http/live-pages.ts';
 import { parseJson } from '../json/parse.ts';
+import type { Dashboard } from '../views/rows/dashboard.ts';
+import type { Connectome } from '../views/rows/graph.ts';
 import { connectomeMain } from './connectome.ts';
-import { type DashboardDocument, dashboardMain } from './dashboard.ts';
-import { type ConnectomeDocument, graphModel } from './graph-model.ts';
+import { dashboardMain } from './dashboard.ts';
+import { graphModel } from './graph-model.ts';
 
 /** The documents are what this authority published itself. */
 export const LIVE_RENDERERS: LiveRenderers = {
-  dashboard: (json) => dashboardMain(parseJson(json) as unknown as DashboardDocument),
+  dashboard: (json) => dashboardMain(parseJson(json) as unknown as Dashboard),
   connectome: (json, networkName) =>
-    connectomeMain(graphModel(parseJson(json) as unknown as ConnectomeDocument, networkName)),
+    connectomeMain(graphModel(parseJson(json) as unknown as Connectome, networkName)),
 };

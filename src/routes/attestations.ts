@@ -6,6 +6,7 @@ import { answerReply } from '../http/reply.ts';
 import { operatorOf, type RouteEntry } from '../http/route.ts';
 import { MembershipAttestation, RECORD_STATUSES } from '../records/membership-attestation.ts';
 import { FreeForm } from '../records/record.ts';
+import { AttestationRow } from '../views/rows/attestation.ts';
 import { listReply, NextCursor, openPage, PAGE_QUERY, PAGE_REFUSALS } from './listing.ts';
 import { reasonBody } from './reason.ts';
 import {
@@ -15,7 +16,6 @@ import {
   hours,
   MAX_VALIDITY_HOURS,
   Text,
-  Timestamp,
 } from './scalars.ts';
 
 const issueBody = bodyReader(
@@ -42,13 +42,6 @@ const issueBody = bodyReader(
     wholeNumbers: ['validity_hours'],
   },
 );
-
-const AttestationRow = Type.Object({
-  attestation: MembershipAttestation,
-  status: Type.Enum(['active', 'revoked']),
-  revoked_at: Type.Union([Timestamp, Type.Null()]),
-  revocation_reason: Type.Union([Type.String(), Type.Null()]),
-});
 
 export const attestationRoutes: readonly RouteEntry[] = [
   {

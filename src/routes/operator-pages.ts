@@ -7,14 +7,10 @@ import type { RouteEntry, RouteRequest } from '../http/route.ts';
 import { parseJson } from '../json/parse.ts';
 import { type AtlasQuestion, atlasPage, sovereignNamed } from '../pages/atlas.ts';
 import { connectomePage } from '../pages/connectome.ts';
-import { type DashboardDocument, dashboardPage } from '../pages/dashboard.ts';
-import {
-  type ConnectomeDocument,
-  EDGE_STATES,
-  type GraphModel,
-  graphModel,
-} from '../pages/graph-model.ts';
-import type { TrustPath } from '../views/trust-path.ts';
+import { dashboardPage } from '../pages/dashboard.ts';
+import { EDGE_STATES, type GraphModel, graphModel } from '../pages/graph-model.ts';
+import type { Dashboard } from '../views/rows/dashboard.ts';
+import type { Atlas, Connectome, TrustPath } from '../views/rows/graph.ts';
 import { currentDocument } from './documents.ts';
 
 const HTML = { contentType: 'text/html; charset=utf-8' };
@@ -90,22 +86,18 @@ function keptByEtag<Made>(make: (edge: Edge, document: PublishedDocument) => Mad
 }
 
 const dashboardOf = keptByEtag(
-  (edge, document): HtmlPage =>
-    dashboardPage(contentOf<DashboardDocument>(document), networkOf(edge)),
+  (edge, document): HtmlPage => dashboardPage(contentOf<Dashboard>(document), networkOf(edge)),
 );
 
 const modelOf = keptByEtag(
-  (edge, document): GraphModel =>
-    graphModel(contentOf<ConnectomeDocument>(document), networkOf(edge)),
+  (edge, document): GraphModel => graphModel(contentOf<Connectome>(document), networkOf(edge)),
 );
 
 const connectomeOf = keptByEtag(
   (edge, document): HtmlPage => connectomePage(modelOf(edge, document), networkOf(edge)),
 );
 
-const digestOf = keptByEtag(
-  (_edge, document) => contentOf<{ readonly graph_digest: string }>(document).graph_digest,
-);
+const digestOf = keptByEtag((_edge, document) => contentOf<Atlas>(document).graph_digest);
 
 /** The document is what this authority published itself. */
 function contentOf<Content>(document: PublishedDocument): Content {

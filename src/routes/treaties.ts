@@ -11,6 +11,7 @@ import {
   type TreatyScope,
 } from '../records/recognition-treaty.ts';
 import { FreeForm } from '../records/record.ts';
+import { TreatyRow } from '../views/rows/treaty.ts';
 import { listReply, NextCursor, openPage, PAGE_QUERY, PAGE_REFUSALS } from './listing.ts';
 import { reasonBody } from './reason.ts';
 import {
@@ -20,7 +21,6 @@ import {
   hours,
   MAX_VALIDITY_HOURS,
   Text,
-  Timestamp,
 } from './scalars.ts';
 
 /** Any object that reads as a scope; what is missing in it gets its defaults. */
@@ -55,22 +55,6 @@ const issueBody = bodyReader(
     wholeNumbers: ['validity_hours'],
   },
 );
-
-const TreatyRow = Type.Object({
-  treaty: RecognitionTreaty,
-  status: Type.Enum(['active', 'revoked']),
-  revoked_at: Type.Union([Timestamp, Type.Null()]),
-  revocation_reason: Type.Union([Type.String(), Type.Null()]),
-  lifecycle: Type.Object({
-    state: Type.Enum(['active', 'expiring_soon', 'expired', 'revoked', 'replaced']),
-    expiry_risk: Type.Enum(['none', 'low', 'medium', 'high', 'expired']),
-    seconds_until_expiry: Type.Union([Type.Integer(), Type.Null()]),
-    expires_at: Timestamp,
-    revoked_at: Type.Union([Timestamp, Type.Null()]),
-    revocation_reason: Type.Union([Type.String(), Type.Null()]),
-    replacement_treaty_id: Type.Union([Type.String(), Type.Null()]),
-  }),
-});
 
 export const treatyRoutes: readonly RouteEntry[] = [
   {

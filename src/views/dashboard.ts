@@ -1,17 +1,20 @@
 /** The dashboard model (wire rules 6.5): what people look at, made only from committed state. */
 import type { ImportedFeed } from '../../machines/revocation-feed.ts';
-import type { JsonObject, JsonValue } from '../json/value.ts';
 import { compareCodePoints } from '../json/write.ts';
 import { formatInstant } from '../timestamp.ts';
 import { displayTime } from './display-time.ts';
 import { type RecentChange, recentChangeRow } from './recent-changes.ts';
 import { connectomeSummary, edgeRow, sequenceValue } from './recognition-graph.ts';
 import type { Edge, RecognitionIndex } from './recognition-index.ts';
-import {
-  type CompletedTrustCycle,
-  type TrustCycleSummary,
-  trustCycleSummary,
-} from './trust-cycle.ts';
+import type {
+  Dashboard,
+  DashboardFeed,
+  DashboardTreaty,
+  FeedSummary,
+  TreatySummary,
+  TrustCycleSummary,
+} from './rows/dashboard.ts';
+import { type CompletedTrustCycle, trustCycleSummary } from './trust-cycle.ts';
 
 export interface DashboardSources {
   readonly networkName: string;
@@ -44,7 +47,7 @@ const LINKS = {
   cli_reference: '/cli-reference',
 };
 
-export function dashboard(sources: DashboardSources, now: number): JsonObject {
+export function dashboard(sources: DashboardSources, now: number): Dashboard {
   const { networkName: id, networkVersion: version, recognition, feeds, ready } = sources;
   const treaties = recognition.edges().map((edge) => treatyRow(edge, now));
   const feedRows = feeds
@@ -69,9 +72,7 @@ export function dashboard(sources: DashboardSources, now: number): JsonObject {
   };
 }
 
-type TreatyRow = ReturnType<typeof treatyRow>;
-
-function treatyRow(edge: Edge, now: number) {
+function treatyRow(edge: Edge, now: number): DashboardTreaty {
   const { from, to, ...row } = edgeRow(edge, now);
   const { treaty } = edge;
   return {
@@ -85,13 +86,13 @@ function treatyRow(edge: Edge, now: number) {
   };
 }
 
-function byUrgency(a: TreatyRow, b: TreatyRow): number {
+function byUrgency(a: DashboardTreaty, b: DashboardTreaty): number {
   const risk = RISK_ORDER.indexOf(a.expiry_risk) - RISK_ORDER.indexOf(b.expiry_risk);
   return risk || (a.expires_at < b.expires_at ? -1 : Number(a.expires_at > b.expires_at));
 }
 
-function summariseTreaties(rows: readonly TreatyRow[]) {
-  const count = (state: TreatyRow['lifecycle_state']) =>
+function summariseTreaties(rows: readonly DashboardTreaty[]): TreatySummary {
+  const count = (state: DashboardTreaty['lifecycle_state']) =>
     rows.filter(({ lifecycle_state }) => lifecycle_state === state).length;
   const expiringSoon = count('expiring_soon');
   const expired = count('expired');
@@ -106,9 +107,7 @@ function summariseTreaties(rows: readonly TreatyRow[]) {
   };
 }
 
-type FeedRow = ReturnType<typeof feedRow>;
-
-function feedRow(feed: ImportedFeed, now: number) {
+function feedRow(feed: ImportedFeed, now: number): DashboardFeed {
   const age = Math.floor((now - feed.importedAt) / HOUR);
   return {
     feed_id: feed.feedId,
@@ -122,12 +121,12 @@ function feedRow(feed: ImportedFeed, now: number) {
   };
 }
 
-function freshnessOf(ageHours: number): 'fresh' | 'watch' | 'stale' {
+function freshnessOf(ageHours: number): DashboardFeed['freshness'] {
   if (ageHours <= FRESH_HOURS) return 'fresh';
   return ageHours <= WATCH_HOURS ? 'watch' : 'stale';
 }
 
-function summariseFeeds(rows: readonly FeedRow[]) {
+function summariseFeeds(rows: readonly DashboardFeed[]): FeedSummary {
   const stale = rows.filter(({ freshness }) => freshness === 'stale').length;
   const watch = rows.filter(({ freshness }) => freshness === 'watch').length;
   const worst = stale > 0 ? 'stale' : watch > 0 ? 'watch' : 'fresh';
@@ -141,10 +140,10 @@ function summariseFeeds(rows: readonly FeedRow[]) {
 
 function warnings(
   ready: boolean,
-  treaties: ReturnType<typeof summariseTreaties>,
-  feeds: ReturnType<typeof summariseFeeds>,
+  treaties: TreatySummary,
+  feeds: FeedSummary,
   trustCycle: TrustCycleSummary,
-): JsonValue {
+): string[] {
   const sentences: string[] = [];
   if (!ready) sentences.push('The authority cannot reach its state.');
   if (treaties.expired > 0) sentences.push(`Treaties that have expired: ${treaties.expired}.`);

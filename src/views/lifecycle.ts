@@ -1,24 +1,12 @@
 /** The lifecycle of a treaty as the clock sees it (wire rules 6.1). Instants in milliseconds. */
 import { formatInstant } from '../timestamp.ts';
+import type { ExpiryRisk, Lifecycle, LifecycleState } from './rows/treaty.ts';
 
 export interface TreatyFacts {
   readonly expiresAt: number;
   readonly revokedAt: number | null;
   readonly revocationReason: string | null;
 }
-
-export type LifecycleState = 'active' | 'expiring_soon' | 'expired' | 'revoked' | 'replaced';
-export type ExpiryRisk = 'none' | 'low' | 'medium' | 'high' | 'expired';
-
-export type Lifecycle = {
-  readonly state: LifecycleState;
-  readonly expiry_risk: ExpiryRisk;
-  readonly seconds_until_expiry: number | null;
-  readonly expires_at: string;
-  readonly revoked_at: string | null;
-  readonly revocation_reason: string | null;
-  readonly replacement_treaty_id: string | null;
-};
 
 const HIGH_RISK_SECONDS = 24 * 3600;
 const MEDIUM_RISK_SECONDS = 72 * 3600;

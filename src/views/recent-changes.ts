@@ -4,6 +4,7 @@
  */
 import type { JsonObject, JsonValue } from '../json/value.ts';
 import { displayTime } from './display-time.ts';
+import type { RecentChangeRow } from './rows/dashboard.ts';
 
 export interface RecentChange {
   readonly event_type: string;
@@ -60,7 +61,11 @@ export function isShown(eventType: string): boolean {
   return Object.hasOwn(SHOWN, eventType);
 }
 
-export function recentChangeRow({ event_type, created_at, details }: RecentChange): JsonObject {
+export function recentChangeRow({
+  event_type,
+  created_at,
+  details,
+}: RecentChange): RecentChangeRow {
   const { title = event_type, fields = [] } = SHOWN[event_type] ?? {};
   const shown = Object.fromEntries(
     fields.filter((name) => details[name] !== undefined).map((name) => [name, details[name]]),
@@ -78,7 +83,7 @@ export function recentChangeRow({ event_type, created_at, details }: RecentChang
   };
 }
 
-function stateOf(eventType: string): string {
+function stateOf(eventType: string): RecentChangeRow['summary']['state'] {
   if (eventType.endsWith('_rejected')) return 'rejected';
   if (eventType.endsWith('_revoked')) return 'revoked';
   return 'recorded';

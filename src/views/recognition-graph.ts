@@ -5,12 +5,7 @@
 import TinyQueue from 'tinyqueue';
 import { canonicalJson, compareCodePoints } from '../json/write.ts';
 import { formatInstant } from '../timestamp.ts';
-import {
-  isLifecycleActive,
-  type Lifecycle,
-  lifecycleOf,
-  nextLifecycleChange,
-} from './lifecycle.ts';
+import { isLifecycleActive, lifecycleOf, nextLifecycleChange } from './lifecycle.ts';
 import {
   compareEdges,
   type Edge,
@@ -18,17 +13,7 @@ import {
   type RecognitionIndex,
   type RevokedRow,
 } from './recognition-index.ts';
-
-export type EdgeRow = {
-  readonly from: string;
-  readonly to: string;
-  readonly treaty_id: string;
-  readonly status: 'active' | 'revoked';
-  readonly lifecycle_state: Lifecycle['state'];
-  readonly expiry_risk: Lifecycle['expiry_risk'];
-  readonly valid_from: string;
-  readonly expires_at: string;
-};
+import type { ConnectomeSummary, EdgeRow, RevokedTreaty, SovereignRow } from './rows/graph.ts';
 
 export function edgeRow({ treatyId, from, to, treaty }: Edge, now: number): EdgeRow {
   const { state, expiry_risk, expires_at } = lifecycleOf(treaty, now);
@@ -93,9 +78,9 @@ export function* connectomeText(index: RecognitionIndex, now: number): Generator
   yield `,"summary":${canonicalJson(connectomeSummary(index, now))}}`;
 }
 
-export function connectomeSummary(index: RecognitionIndex, now: number) {
+export function connectomeSummary(index: RecognitionIndex, now: number): ConnectomeSummary {
   const edges = index.edges();
-  const revoked = edges.filter(({ treaty }) => treaty.revokedAt !== null).length;
+  const revoked = edges.filter(isRevoked).length;
   const imported = index.revocationCount();
   return {
     sovereign_count: index.sovereignCount(),
@@ -128,7 +113,7 @@ export function nextGraphChange(index: RecognitionIndex, now: number): number {
   return next;
 }
 
-function sovereignRows(index: RecognitionIndex): { sovereign_id: string }[] {
+function sovereignRows(index: RecognitionIndex): SovereignRow[] {
   return [...index.sovereigns()]
     .map(({ id }) => ({ sovereign_id: id }))
     .sort((a, b) => compareCodePoints(a.sovereign_id, b.sovereign_id));
@@ -138,20 +123,22 @@ function activeTreaties(edges: readonly Edge[], now: number): readonly Edge[] {
   return edges.filter(({ treaty }) => isLifecycleActive(treaty, now));
 }
 
-function isRevoked({ treaty }: Edge): boolean {
-  return treaty.revokedAt !== null;
+type RevokedEdge = Edge & { readonly treaty: { readonly revokedAt: number } };
+
+function isRevoked(edge: Edge): edge is RevokedEdge {
+  return edge.treaty.revokedAt !== null;
 }
 
-/** A treaty that ended by revocation. */
-function treatyMaterial({ treatyId, treaty }: Edge, now: number): string {
-  const { state, revocation_reason: reason, revoked_at } = lifecycleOf(treaty, now);
-  return canonicalJson({
+function treatyMaterial({ treatyId, treaty }: RevokedEdge, now: number): string {
+  const { state, revocation_reason: reason } = lifecycleOf(treaty, now);
+  const row: RevokedTreaty = {
     type: 'recognition_treaty',
     id: treatyId,
     lifecycle_state: state,
     reason,
-    revoked_at,
-  });
+    revoked_at: formatInstant(treaty.revokedAt),
+  };
+  return canonicalJson(row);
 }
 
 /**

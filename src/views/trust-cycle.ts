@@ -1,6 +1,7 @@
 /** How the newest trust cycle stands (wire rules 6.5). */
 import { formatInstant } from '../timestamp.ts';
 import { displayTime } from './display-time.ts';
+import type { TrustCycleSummary } from './rows/dashboard.ts';
 
 export interface CompletedTrustCycle {
   readonly passed: boolean;
@@ -8,15 +9,6 @@ export interface CompletedTrustCycle {
   readonly completedAt: number;
   readonly digest: string;
 }
-
-export type TrustCycleSummary = {
-  readonly status: 'not_observed' | 'verified' | 'failed';
-  readonly freshness: 'none' | 'fresh' | 'watch' | 'stale';
-  readonly completed_at: string | null;
-  readonly completed_at_display: string;
-  readonly age_hours: number | null;
-  readonly digest?: string;
-};
 
 const HOUR = 3_600_000;
 const FRESH_HOURS = 30;

@@ -1,8 +1,8 @@
 /** How the recognition graph judges one sovereign's trust in another (wire trust rules 4.1). */
 import type { TrustDecision, TrustSignal, Verdict } from '../records/trust-evidence.ts';
 import { formatInstant } from '../timestamp.ts';
-import type { EdgeRow } from './recognition-graph.ts';
 import type { RecognitionIndex } from './recognition-index.ts';
+import type { EdgeRow } from './rows/graph.ts';
 import { findTrustPath } from './trust-path.ts';
 
 /** Findings from the gravest down. */

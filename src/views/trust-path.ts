@@ -9,17 +9,9 @@
  */
 import { createDistances } from './distances.ts';
 import { isLifecycleActive } from './lifecycle.ts';
-import { type EdgeRow, edgeRow } from './recognition-graph.ts';
+import { edgeRow } from './recognition-graph.ts';
 import type { Edge, RecognitionIndex, Sovereign } from './recognition-index.ts';
-
-export type TrustPath = {
-  readonly from: string;
-  readonly to: string;
-  readonly trusted: boolean;
-  readonly reason: 'active_treaty_path' | 'direct_treaty_revoked' | 'no_active_treaty_path';
-  readonly path: readonly EdgeRow[];
-  readonly hop_count: number;
-};
+import type { TrustPath } from './rows/graph.ts';
 
 export function findTrustPath(
   index: RecognitionIndex,

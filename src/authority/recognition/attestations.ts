@@ -1,7 +1,7 @@
 /** Membership attestations issued here (wire rules 4.11). */
 import type { Attestation, AttestationRefusal } from '../../../machines/attestation.ts';
 import type { AttestationFilter, AttestationTerms } from '../../contract/inputs.ts';
-import { canonicalJson, JsonText } from '../../json/write.ts';
+import { canonicalJson, JsonText, type WithText } from '../../json/write.ts';
 import type { Issuer } from '../../records/issuer.ts';
 import {
   type MembershipAttestation,
@@ -10,6 +10,7 @@ import {
 import { signRecord } from '../../records/signed-record.ts';
 import { Refusal } from '../../refusal.ts';
 import { formatInstant } from '../../timestamp.ts';
+import type { AttestationRow } from '../../views/rows/attestation.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
 import { pageOf } from '../engine/page.ts';
@@ -122,13 +123,14 @@ function passes(
   );
 }
 
-function rowOf(attestation: Subject<'attestation'> | undefined) {
+function rowOf(
+  attestation: Subject<'attestation'> | undefined,
+): WithText<AttestationRow, 'attestation'> {
   if (attestation === undefined) throw new Refusal('attestation_not_found');
-  const { value, context } = attestation;
-  const { json, revokedAt, revocationReason } = context;
+  const { json, revokedAt, revocationReason } = attestation.context;
   return {
     attestation: new JsonText(json),
-    status: value,
+    status: revokedAt === null ? 'active' : 'revoked',
     revoked_at: revokedAt === null ? null : formatInstant(revokedAt),
     revocation_reason: revocationReason,
   };

@@ -1,7 +1,7 @@
 /** Recognition treaties (wire rules 4.13). */
 import type { Treaty, TreatyRefusal } from '../../../machines/recognition-treaty.ts';
 import type { TreatyFilter, TreatyTerms } from '../../contract/inputs.ts';
-import { canonicalJson, compareCodePoints, JsonText } from '../../json/write.ts';
+import { canonicalJson, compareCodePoints, JsonText, type WithText } from '../../json/write.ts';
 import type { Issuer } from '../../records/issuer.ts';
 import { type RecognitionTreaty, readRecognitionTreaty } from '../../records/recognition-treaty.ts';
 import { signRecord } from '../../records/signed-record.ts';
@@ -9,6 +9,7 @@ import { Refusal } from '../../refusal.ts';
 import { formatInstant } from '../../timestamp.ts';
 import { isLifecycleActive, lifecycleOf } from '../../views/lifecycle.ts';
 import type { Edge } from '../../views/recognition-index.ts';
+import type { TreatyRow, TreatyStatus } from '../../views/rows/treaty.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
 import { pageOf } from '../engine/page.ts';
@@ -118,7 +119,7 @@ export function treatyKeysOf(
     .flatMap(({ treaty }) => treaty.subjectKeys);
 }
 
-function statusOf({ treaty }: Edge): 'active' | 'revoked' {
+function statusOf({ treaty }: Edge): TreatyStatus {
   return treaty.revokedAt === null ? 'active' : 'revoked';
 }
 
@@ -130,7 +131,7 @@ function passes(edge: Edge, filter: TreatyFilter): boolean {
   );
 }
 
-function rowOf(edge: Edge, at: number) {
+function rowOf(edge: Edge, at: number): WithText<TreatyRow, 'treaty'> {
   const lifecycle = lifecycleOf(edge.treaty, at);
   return {
     treaty: new JsonText(edge.treaty.json),

@@ -1,0 +1,112 @@
+/** The recognition graph and what is derived from it (wire rules 6.2 to 6.4). */
+import Type, { type Static } from 'typebox';
+import { RecognitionTreaty } from '../../records/recognition-treaty.ts';
+import { Datetime } from '../../records/record.ts';
+import { ExpiryRisk, LifecycleState, TreatyStatus } from './treaty.ts';
+
+export const SovereignRow = Type.Object({ sovereign_id: Type.String() });
+
+/** A treaty as an edge from its issuer to its subject. */
+export const EdgeRow = Type.Object({
+  from: Type.String(),
+  to: Type.String(),
+  treaty_id: Type.String(),
+  status: TreatyStatus,
+  lifecycle_state: LifecycleState,
+  expiry_risk: ExpiryRisk,
+  valid_from: Datetime,
+  expires_at: Datetime,
+});
+
+const Reason = Type.Union([Type.String(), Type.Null()]);
+
+/** Of a feed; any size. */
+export const Sequence = Type.Unsafe<number | bigint>(Type.Integer());
+
+/** A treaty that ended by revocation. */
+export const RevokedTreaty = Type.Object({
+  type: Type.Literal('recognition_treaty'),
+  id: Type.String(),
+  lifecycle_state: LifecycleState,
+  reason: Reason,
+  revoked_at: Datetime,
+});
+
+/** An attestation that an imported feed revokes, and who accepts attestations of its issuer. */
+export const BlastRadiusRow = Type.Object({
+  type: Type.Literal('membership_attestation'),
+  id: Type.String(),
+  issuer_sovereign_id: Type.String(),
+  affected_accepting_sovereigns: Type.Array(Type.String()),
+  feed_id: Type.String(),
+  sequence: Sequence,
+  reason: Reason,
+  revoked_at: Datetime,
+});
+
+export const ImportedRevocation = Type.Omit(BlastRadiusRow, ['affected_accepting_sovereigns']);
+
+/** Described by the members that both kinds share. */
+export const RevokedMaterial = Type.Unsafe<RevokedTreaty | ImportedRevocation>(
+  Type.Object(
+    {
+      type: Type.Enum(['recognition_treaty', 'membership_attestation']),
+      id: Type.String(),
+      reason: Reason,
+      revoked_at: Datetime,
+    },
+    { additionalProperties: true },
+  ),
+);
+
+export const ConnectomeSummary = Type.Object({
+  sovereign_count: Type.Integer(),
+  recognition_edge_count: Type.Integer(),
+  active_edge_count: Type.Integer(),
+  revoked_edge_count: Type.Integer(),
+  revoked_trust_material_count: Type.Integer(),
+  imported_revocation_count: Type.Integer(),
+});
+
+export const RecognitionGraph = Type.Object({
+  sovereigns: Type.Array(SovereignRow),
+  recognition_edges: Type.Array(EdgeRow),
+  active_treaties: Type.Array(RecognitionTreaty),
+  revoked_trust_material: Type.Array(RevokedMaterial),
+});
+
+export const Connectome = Type.Object({
+  summary: ConnectomeSummary,
+  ...RecognitionGraph.properties,
+  revocation_blast_radius: Type.Array(BlastRadiusRow),
+});
+
+export const TrustPath = Type.Object({
+  from: Type.String(),
+  to: Type.String(),
+  trusted: Type.Boolean(),
+  reason: Type.Enum(['active_treaty_path', 'direct_treaty_revoked', 'no_active_treaty_path']),
+  path: Type.Array(EdgeRow),
+  hop_count: Type.Integer(),
+});
+
+export const Atlas = Type.Object({
+  sovereigns: Type.Array(SovereignRow),
+  recognition_edges: Type.Array(EdgeRow),
+  active_treaty_count: Type.Integer(),
+  revoked_trust_material_count: Type.Integer(),
+  /** Hex SHA-256 over the canonical text of the recognition graph. */
+  graph_digest: Type.String(),
+});
+
+export type SovereignRow = Static<typeof SovereignRow>;
+export type EdgeRow = Static<typeof EdgeRow>;
+export type RevokedTreaty = Static<typeof RevokedTreaty>;
+export type ImportedRevocation = Static<typeof ImportedRevocation>;
+export type RevokedMaterial = Static<typeof RevokedMaterial>;
+export type BlastRadiusRow = Static<typeof BlastRadiusRow>;
+export type ConnectomeSummary = Static<typeof ConnectomeSummary>;
+export type RecognitionGraph = Static<typeof RecognitionGraph>;
+export type Connectome = Static<typeof Connectome>;
+export type TrustPath = Static<typeof TrustPath>;
+export type Atlas = Static<typeof Atlas>;
