@@ -418,7 +418,7 @@ test('GET /readyz names this start, the database and the signing key, and no pat
   assert.deepEqual(rest, {
     status: 'ready',
     ha_mode: 'single',
-    database: { backend: 'lmdb', writable: true, schema_version: 1 },
+    database: { backend: 'lmdb', writable: true, schema_version: 4 },
     signing_key: {
       key_id: na.audience,
       fingerprint: createHash('sha256').update(key).digest('hex').slice(0, 16),

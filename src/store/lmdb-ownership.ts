@@ -9,7 +9,7 @@ import type { Tables } from './lmdb-environment.ts';
 import { DamagedState, decodeRow, encodeRow } from './lmdb-rows.ts';
 import type { PreviousOwner } from './store.ts';
 
-const SCHEMA_VERSION = 4;
+export const SCHEMA_VERSION = 4;
 
 interface OwnerRow {
   readonly pid: number;

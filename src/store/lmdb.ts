@@ -10,7 +10,7 @@ import { lockFolder } from './folder-lock.ts';
 import { checkFiles, markInUse, type NetworkIdentity } from './folder-state.ts';
 import { forgottenTimesRow, readContents, readTotals, totalsRow } from './lmdb-contents.ts';
 import { openEnvironment, openTables, type Tables } from './lmdb-environment.ts';
-import { ownerRow, takeOwnership } from './lmdb-ownership.ts';
+import { ownerRow, SCHEMA_VERSION, takeOwnership } from './lmdb-ownership.ts';
 import { decodeRow, encodeRow, encodeText } from './lmdb-rows.ts';
 import {
   addressOf,
@@ -51,13 +51,13 @@ interface PendingUnit {
   readonly reject: (cause: unknown) => void;
 }
 
+/** What kind of database it is, and which layout of its rows this program reads and writes. */
+export const DATABASE = { backend: 'lmdb', schemaVersion: SCHEMA_VERSION } as const;
+
 /**
  * Opens the store below `dataDir`; throws one clear sentence when another process holds it, when it is
  * damaged, or when it is not the state of this network. Tools that serve nothing name no network.
  */
-/** What kind of database it is, and which layout of its rows this program reads and writes. */
-export const DATABASE = { backend: 'lmdb', schemaVersion: 1 } as const;
-
 export function openLmdbStore(dataDir: string, network: NetworkIdentity | null = null): Store {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const lock = lockFolder(dataDir);
