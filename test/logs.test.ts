@@ -470,6 +470,7 @@ test('the audit log tells the whole story of an enrolment, in its order', async 
       ['certificate_issued', undefined],
       ['certificate_renewed', undefined],
       ['certificate_revoked', 'key_compromise'],
+      ['certificate_revoked', 'key_compromise'],
       ['heartbeat_rejected', 'key_compromise'],
       ['renewal_rejected', 'key_compromise'],
       ['invite_created', undefined],

@@ -35,10 +35,10 @@ test('a revocation without reason is unspecified', async () => {
   assert.equal(revocationsAudited(na)[0]?.reason, 'unspecified');
 });
 
-test('any text is taken as reason, the empty one and a long one too', async () => {
+test('any text is taken as reason, the empty one and one of 1,024 characters too', async () => {
   const operators = ['a', 'b', 'c'].map((keyId) => ({ keyId, key: newKey() }));
   await using na = await startWith(operators);
-  for (const [index, reason] of ['', 'Zürich ✓ "left"', 'x'.repeat(5000)].entries()) {
+  for (const [index, reason] of ['', 'Zürich ✓ "left"', 'x'.repeat(1024)].entries()) {
     const answer = await revoke(na, operators[index]?.keyId ?? '', { reason });
     assert.equal(outcome(answer), '200');
     assert.equal(answer.body.reason, reason);

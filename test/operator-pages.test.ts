@@ -292,7 +292,7 @@ suite('in a browser', () => {
 
   test('hostile and endless names stay text, and break nothing', async () => {
     await using na = await startTestAuthority();
-    const endless = 'W'.repeat(10_000);
+    const endless = 'W'.repeat(1024);
     await treaty(na, 'alpha', HOSTILE_NAME, 20);
     await treaty(na, HOSTILE_NAME, endless, 1);
     await treaty(na, endless, '"><img src=x onerror=window.hacked=1>');
@@ -307,7 +307,7 @@ suite('in a browser', () => {
     await using chosen = await (await browser()).visit(
       `${na.url}/atlas?sovereign=${encodeURIComponent(reference(endless))}`,
     );
-    assert.match(await chosen.page.innerText('#selected'), /10000 characters/);
+    assert.match(await chosen.page.innerText('#selected'), /1024 characters/);
   });
 
   test('200 sovereigns with 1,000 treaties are drawn, listed and clean', async () => {
