@@ -158,7 +158,7 @@ for (const [name, alter] of [
     await alterStored(na, 'attestation', null, alter);
     await assert.rejects(
       na.restart(),
-      /damaged: its revoked attestations are not those of the published feed of (alpha|beta|gamma)$/,
+      /damaged: its revoked attestations are not those of the published feed of (alpha|beta|gamma); restore it from a backup$/,
     );
   });
 }
