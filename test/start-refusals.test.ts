@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { suite, type TestContext, test } from 'node:test';
 import { type Config, loadConfig } from '../src/config/load.ts';
@@ -546,10 +547,11 @@ suite('the program itself ends with 3 and says why', { concurrency: 2 }, () => {
     assertRefused(text, /data directory is in use by another process/);
     assert.equal(json.code, START_REFUSED);
     assert.equal(json.stdout, '');
+    const holder = `pid ${process.pid} on ${hostname()}`;
     assert.deepEqual(JSON.parse(json.stderr), {
       error: {
         code: 'start_refused',
-        message: 'The data directory is in use by another process',
+        message: `The data directory is in use by another process (${holder})`,
       },
     });
     assert.equal(outcome(await operate(na, '/admin/invite')), '200', 'its holder goes on');
