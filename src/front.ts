@@ -13,24 +13,16 @@ import { LIVE_RENDERERS } from './pages/live-renderers.ts';
 import { ROUTES } from './routes/table.ts';
 import type { Runtime } from './runtime.ts';
 import { isAuthoritySilent } from './threads/beats.ts';
-import { type EdgeHost, type EdgeThread, serveOnThreads } from './threads/edge-threads.ts';
+import {
+  type EdgeHost,
+  type Edges,
+  type EdgeThread,
+  serveOnThreads,
+} from './threads/edge-threads.ts';
 import type { CommandReference } from './views/command-reference.ts';
 
-export interface Front {
+export interface Front extends Edges {
   readonly port: number;
-  /** `/readyz` answers 503 from here on. */
-  announce(): Promise<void>;
-  /** Refuses all new work; resolves when what is in flight is answered. */
-  drain(): Promise<void>;
-  /** Ends requests whose body has not arrived in whole. */
-  cut(): Promise<void>;
-  close(): Promise<void>;
-  /** Ends at once, without another answer. */
-  abandon(): Promise<void>;
-  /** Resolves when everything the edges have logged and counted so far is here. */
-  settle(): Promise<void>;
-  /** Resolves when no edge reads a document that was replaced before this call. */
-  barrier(): Promise<void>;
 }
 
 export interface FrontOptions {

@@ -1,10 +1,8 @@
 /** What a bug or a broken thread does to the process: one request fails, or the process says why it ends. */
 import assert from 'node:assert/strict';
-import { rmSync } from 'node:fs';
-import { suite, type TestContext, test } from 'node:test';
+import { suite, test } from 'node:test';
 import { createBackground } from '../src/lifecycle/background.ts';
-import { makeNetworkFolder } from './support/authority.ts';
-import { type ChildServer, startChildServer } from './support/child-server.ts';
+import { startArmed } from './support/armed-server.ts';
 import { EFFECT_THROWS, HANDLER_THROWS, TIMER_THROWS } from './support/injected-faults.ts';
 import { get, operate, outcome } from './support/requests.ts';
 
@@ -95,19 +93,6 @@ test('C3: a stop of background work waits for the run under way', async () => {
   finish();
   await Promise.all([run, stopping]);
 });
-
-/** A server whose fault is armed. */
-async function startArmed(
-  t: TestContext,
-  threads: string,
-  program: readonly string[],
-): Promise<ChildServer> {
-  const { folder } = makeNetworkFolder();
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
-  const server = await startChildServer(folder, { args: ['--threads', threads], program });
-  server.process.kill('SIGUSR2');
-  return server;
-}
 
 function fatalLine(what: string): RegExp {
   return new RegExp(`CRITICAL mesh\\.process Ending after a failure: ${what}`);

@@ -1,11 +1,10 @@
 /** A thread that hangs ends the process, so that whoever runs it can start it again. */
 import assert from 'node:assert/strict';
-import { rmSync } from 'node:fs';
-import { suite, type TestContext, test } from 'node:test';
+import { suite, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createBeats, createLook, isAuthoritySilent, startBeating } from '../src/threads/beats.ts';
-import { makeNetworkFolder } from './support/authority.ts';
-import { type ChildServer, startChildServer } from './support/child-server.ts';
+import { startArmed } from './support/armed-server.ts';
+import type { ChildServer } from './support/child-server.ts';
 import { AUTHORITY_HANGS, EDGE_HANGS } from './support/injected-faults.ts';
 import { get, operate, outcome } from './support/requests.ts';
 
@@ -59,19 +58,6 @@ test('C9: the authority is silent after 2 s, and its process ends after 10; whoe
   stopEdge();
   for (let tick = 0; tick <= 20; tick += 1) assert.equal(look(), null);
 });
-
-/** A server whose fault is armed and whose watchdog looks five times as often. */
-async function startArmed(
-  t: TestContext,
-  threads: string,
-  program: readonly string[],
-): Promise<ChildServer> {
-  const { folder } = makeNetworkFolder();
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
-  const server = await startChildServer(folder, { args: ['--threads', threads], program });
-  server.process.kill('SIGUSR2');
-  return server;
-}
 
 async function endedByWatchdog(server: ChildServer, where: string): Promise<void> {
   const { code, signal, stderr } = await server.ended;

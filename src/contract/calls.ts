@@ -62,26 +62,19 @@ export interface Declaration<
   readonly taken?: Taken;
 }
 
-const command = <Taken>() =>
-  ({ access: 'public', kind: 'command' }) as Declaration<Taken, 'public', 'command'>;
-const query = <Taken>() =>
-  ({ access: 'public', kind: 'query' }) as Declaration<Taken, 'public', 'query'>;
-const internalCommand = <Taken>() =>
-  ({ access: 'internal', kind: 'command' }) as Declaration<Taken, 'internal', 'command'>;
-const internalQuery = <Taken>() =>
-  ({ access: 'internal', kind: 'query' }) as Declaration<Taken, 'internal', 'query'>;
-const nodeCommand = <Taken>() =>
-  ({ access: 'node', kind: 'command' }) as Declaration<Taken, 'node', 'command'>;
-const standardCommand = <Taken>() =>
-  ({ access: 'operator', kind: 'command' }) as Declaration<Taken, 'operator', 'command'>;
-const standardQuery = <Taken>() =>
-  ({ access: 'operator', kind: 'query' }) as Declaration<Taken, 'operator', 'query'>;
-const privilegedCommand = <Taken>() =>
-  ({ access: 'operator-privileged', kind: 'command' }) as Declaration<
-    Taken,
-    'operator-privileged',
-    'command'
-  >;
+/** How calls of one access and kind are declared; each then says what it takes. */
+function declaredAs<Access extends CallAccess, Kind extends CallKind>(access: Access, kind: Kind) {
+  return <Taken>(): Declaration<Taken, Access, Kind> => ({ access, kind });
+}
+
+const command = declaredAs('public', 'command');
+const query = declaredAs('public', 'query');
+const internalCommand = declaredAs('internal', 'command');
+const internalQuery = declaredAs('internal', 'query');
+const nodeCommand = declaredAs('node', 'command');
+const standardCommand = declaredAs('operator', 'command');
+const standardQuery = declaredAs('operator', 'query');
+const privilegedCommand = declaredAs('operator-privileged', 'command');
 
 /** Commands that build and sign records of the trust protocol. */
 const TRUST_CALLS = {

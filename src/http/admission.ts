@@ -46,7 +46,9 @@ export function answerExchange(
   if (exchange.operatorHeaders !== null && edge.limits.isOn('ADMIN_FAILURES')) {
     return proofFirst(edge, exchange, match, body, now);
   }
-  if (route.limit === 'none') return handled(edge, exchange, match, body, now);
+  if (route.limit === 'none' || !edge.limits.isOn(route.limit)) {
+    return handled(edge, exchange, match, body, now);
+  }
   const wait = edge.limits.take(route.limit, limitKey(route, exchange), now);
   if (wait === 0) return handled(edge, exchange, match, body, now);
   if (!(wait instanceof Promise)) return limited(edge, route.limit, wait);

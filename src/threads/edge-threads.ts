@@ -60,15 +60,19 @@ export interface EdgeHost {
   readonly fatal: Fatal;
 }
 
-export interface EdgeThreads {
+/** The edges of one authority as a whole, on whichever threads they are. */
+export interface Edges {
+  /** `/readyz` answers 503 from here on. */
   announce(): Promise<void>;
+  /** Refuses all new work; resolves when what is in flight is answered. */
   drain(): Promise<void>;
+  /** Ends requests whose body has not arrived in whole. */
   cut(): Promise<void>;
-  /** Ends all connections, and the threads. */
+  /** Ends all connections, and the threads if there are any. */
   close(): Promise<void>;
   /** Answers nothing any more and closes, or gives up waiting for it. */
   abandon(): Promise<void>;
-  /** Resolves when everything the edges have sent so far is here. */
+  /** Resolves when everything the edges have logged and counted so far is here. */
   settle(): Promise<void>;
   /** Resolves when no edge reads a document that was replaced before this call. */
   barrier(): Promise<void>;
@@ -83,7 +87,7 @@ export async function serveOnThreads(
   host: EdgeHost,
   config: EdgeConfig,
   port: number,
-): Promise<EdgeThreads> {
+): Promise<Edges> {
   const shared: SharedState = {
     documentVersions: host.publisher.versions,
     viewers: host.viewers,

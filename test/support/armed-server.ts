@@ -1,0 +1,18 @@
+/** A server with a fault planted in it, and armed. */
+import { rmSync } from 'node:fs';
+import type { TestContext } from 'node:test';
+import { makeNetworkFolder } from './authority.ts';
+import { type ChildServer, startChildServer } from './child-server.ts';
+
+/** `program` serves until it gets SIGUSR2, and fails as it was written to after that. */
+export async function startArmed(
+  t: TestContext,
+  threads: string,
+  program: readonly string[],
+): Promise<ChildServer> {
+  const { folder } = makeNetworkFolder();
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const server = await startChildServer(folder, { args: ['--threads', threads], program });
+  server.process.kill('SIGUSR2');
+  return server;
+}
