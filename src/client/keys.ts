@@ -1,6 +1,7 @@
 /** Ed25519 keys in portable JavaScript: for nodes and operators, never on the authority's request path. */
 import nacl from 'tweetnacl';
 import { decodeBase64, encodeBase64 } from './base64.ts';
+import { isStrict } from './strict-ed25519.ts';
 
 export const SEED_BYTES = 32;
 const PUBLIC_KEY_BYTES = 32;
@@ -32,8 +33,8 @@ export function newSeed(): Uint8Array {
 }
 
 /**
- * Whether the base64 signature over the UTF-8 text, or over bytes, verifies; what does not decode never
- * does. The verifiers of records take it where nothing native can be loaded.
+ * Whether the base64 signature over the UTF-8 text, or over bytes, verifies, as strictly as at the server; what does
+ * not decode never does. The verifiers of records take it where nothing native can be loaded.
  */
 export function verifyText(
   publicKey: string,
@@ -42,7 +43,7 @@ export function verifyText(
 ): boolean {
   const key = decodeBase64(publicKey, PUBLIC_KEY_BYTES);
   const bytes = decodeBase64(signature, SIGNATURE_BYTES);
-  if (key === null || bytes === null) return false;
+  if (key === null || bytes === null || !isStrict(key, bytes)) return false;
   const message = typeof text === 'string' ? utf8(text) : text;
   return nacl.sign.detached.verify(message, bytes, key);
 }

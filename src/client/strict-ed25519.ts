@@ -1,0 +1,37 @@
+/**
+ * What wire rules 1.5 refuse beyond the equation of RFC 8032, which is all tweetnacl checks: without it anyone signs
+ * every text under a key of small order, and whoever has seen a signature makes others of it.
+ */
+
+/** The prime of the field, and the order of the base point. */
+const P = 2n ** 255n - 19n;
+const L = 2n ** 252n + 27742317777372353535851937790883648493n;
+
+const WITHOUT_SIGN = 2n ** 255n - 1n;
+
+/** The y of the eight points of small order. */
+const SMALL_ORDER = new Set([
+  0n,
+  1n,
+  P - 1n,
+  0x05fc536d880238b13933c6d305acdfd5f098eff289f4c345b027b2c28f95e826n,
+  0x7a03ac9277fdc74ec6cc392cfa53202a0f67100d760b3cba4fd84d3d706a17c7n,
+]);
+
+/** Whether 32 bytes of key and 64 of signature may count, if the equation holds. */
+export function isStrict(key: Uint8Array, signature: Uint8Array): boolean {
+  const point = signature.subarray(0, 32);
+  const scalar = littleEndian(signature.subarray(32));
+  return isStrictPoint(key) && isStrictPoint(point) && scalar < L;
+}
+
+/** Whether an encoded point is reduced and of large order, whatever the sign of its x. */
+function isStrictPoint(bytes: Uint8Array): boolean {
+  const y = littleEndian(bytes) & WITHOUT_SIGN;
+  return y < P && !SMALL_ORDER.has(y);
+}
+
+function littleEndian(bytes: Uint8Array): bigint {
+  const digits = Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0'));
+  return BigInt(`0x${digits.reverse().join('')}`);
+}
