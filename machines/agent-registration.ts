@@ -1,6 +1,7 @@
 /**
- * Agent registration (spec, state table; order of refusals from wire rules 4.6). A registration ends by
- * removal, by eviction once its time has passed, or with the revocation of the node's certificate.
+ * Agent registration ([service-states-agent-registration]; order of refusals from [core-4-6]). A
+ * registration ends by removal, by eviction once its time has passed, or with the revocation of the node's
+ * certificate.
  *
  * Descriptors are public, so anyone can send one again: only one that is newer than what was accepted, and
  * than what ended it, is taken. What has ended keeps the two instants that this needs.

@@ -1,4 +1,4 @@
-/** Membership attestation issued here (spec, state table): the first revocation wins and stays. */
+/** Membership attestation issued here [service-states-attestation]: the first revocation wins and stays. */
 import { assign, emit, setup } from 'xstate';
 import type { Refused } from './refused.ts';
 

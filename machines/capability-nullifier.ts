@@ -1,5 +1,5 @@
 /**
- * The use of one capability proof (wire trust rules 4.5): a proof id is nullified once, ever, whatever
+ * The use of one capability proof [trust-4-5]: a proof id is nullified once, ever, whatever
  * else a later proof of the same id says.
  */
 import { setup } from 'xstate';

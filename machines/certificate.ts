@@ -1,6 +1,7 @@
 /**
- * Node certificate (spec, state table; order of refusals from wire rules 4.4 and 4.5). `renewed` says
- * that a successor was issued; the certificate stays usable until it expires or is superseded.
+ * Node certificate ([service-states-certificate]; order of refusals from [core-4-4] and [core-4-5]).
+ * `renewed` says that a successor was issued; the certificate stays usable until it expires or is
+ * superseded.
  */
 import { assign, emit, setup } from 'xstate';
 import { MAX_LIVE_CERTIFICATES } from './certificate-limit.ts';

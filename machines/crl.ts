@@ -1,4 +1,7 @@
-/** The certificate revocation list: its entries are the revoked certificates (wire rules 4.8, 4.15, 5.5). */
+/**
+ * The certificate revocation list: its entries are the revoked certificates [core-4-8], [core-4-15],
+ * [core-5-5].
+ */
 import { type SequenceEvent, type SequenceVersion, sequenceMachine } from './signed-sequence.ts';
 
 export interface Crl extends SequenceVersion {

@@ -1,5 +1,5 @@
 /**
- * The data-license policy in force (spec, state table): the last one created. It is held in process
+ * The data-license policy in force [service-states-other]: the last one created. It is held in process
  * memory only, so after a restart there is none.
  */
 import { setup } from 'xstate';

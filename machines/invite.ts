@@ -1,4 +1,4 @@
-/** Invite token: single use, bound to a lifetime and optionally to one node key (spec, state table). */
+/** Invite token: single use, bound to a lifetime and optionally to one node key [service-states-invite]. */
 import { assign, emit, setup } from 'xstate';
 import { MAX_LIVE_CERTIFICATES } from './certificate-limit.ts';
 import type { Refused } from './refused.ts';

@@ -1,6 +1,6 @@
 /**
- * Operator key (spec, Operator authentication rules 1 to 9; order of checks from wire rules 2.3 and
- * 4.9). Revocation is terminal; the last usable key cannot be revoked.
+ * Operator key ([service-operator-authentication]; order of checks from [core-2-3] and [core-4-9]).
+ * Revocation is terminal; the last usable key cannot be revoked.
  */
 import { assign, emit, setup } from 'xstate';
 import type { Refused } from './refused.ts';
@@ -68,7 +68,10 @@ const refuseProof = machine.emit(({ event }) => ({
   reason: event.type === 'authenticate' ? event.proof : '',
 }));
 
-/** Rule 5: a revoked key answers exactly as an unknown one; only the audit log distinguishes them. */
+/**
+ * A revoked key is answered exactly as an unknown one [service-operator-authentication-5]; only the
+ * audit log distinguishes them.
+ */
 function refuseKey(reason: 'unknown_key' | 'revoked_key') {
   return machine.emit({ type: 'refused' as const, refusal: 'unknown_admin_key' as const, reason });
 }

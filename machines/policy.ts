@@ -1,5 +1,5 @@
 /**
- * Policy version (spec, state table). Publishing or rolling back to a version activates it; the one that
+ * Policy version [service-states-policy]. Publishing or rolling back to a version activates it; the one that
  * was active retires. The first read of a network without policy makes the default.
  */
 import { emit, setup } from 'xstate';

@@ -1,5 +1,5 @@
 /**
- * Recognition treaty (spec, state table). Expiry is no state: it is read from the clock. A repeated
+ * Recognition treaty [service-states-treaty]. Expiry is no state: it is read from the clock. A repeated
  * revocation may name another reason, such as the successor, but never moves the time of the first.
  */
 import { assign, emit, setup } from 'xstate';

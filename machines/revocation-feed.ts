@@ -1,6 +1,6 @@
 /**
- * The revocation feeds imported from one issuer (spec, state table): each must be newer than the last.
- * Imports accumulate; the revoked ids of one import are one subject (`revocation-import`).
+ * The revocation feeds imported from one issuer [service-states-imported-feed]: each must be newer than the
+ * last. Imports accumulate; the revoked ids of one import are one subject (`revocation-import`).
  */
 import { emit, setup } from 'xstate';
 import type { Refused } from './refused.ts';

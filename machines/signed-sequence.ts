@@ -1,7 +1,7 @@
 /**
- * The versions of a signed list (wire rules 4.8, 4.14, 4.15, G24, G27). One sequence number never names two
- * contents: a version only follows the one before it, by one. A list lapses when half its time is over, so
- * that it is issued again long before anybody refuses it as old.
+ * The versions of a signed list [core-4-8], [core-4-14], [core-4-15], [core-g24], [core-g27]. One sequence
+ * number never names two contents: a version only follows the one before it, by one. A list lapses when
+ * half its time is over, so that it is issued again long before anybody refuses it as old.
  */
 import { setup } from 'xstate';
 

@@ -1,5 +1,5 @@
 /**
- * A revocation feed that we sign (wire rules 4.14, G24): its entries are the attestations of one issuer that
+ * A revocation feed that we sign [core-4-14], [core-g24]: its entries are the attestations of one issuer that
  * were revoked here.
  */
 import { type SequenceEvent, type SequenceVersion, sequenceMachine } from './signed-sequence.ts';

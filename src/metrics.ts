@@ -1,5 +1,5 @@
 /**
- * Metrics in the Prometheus text form (wire rules 4.15 and more). Labels are route templates, methods,
+ * Metrics in the Prometheus text form ([core-4-15] and more). Labels are route templates, methods,
  * statuses and closed reason lists: never a node id, a key id or a raw path. Each edge counts what it
  * serves; the authority counts the rest, and puts all of it together.
  */

@@ -1,5 +1,5 @@
 /**
- * Timestamps: the record grammar of wire rules 1.3, the looser one of headers and request bodies (1.6),
+ * Timestamps: the record grammar of [core-1-3], the looser one of headers and request bodies [core-1-6],
  * and the canonical `Z` form that everything we emit uses. Instants are milliseconds since the epoch;
  * a fraction of a millisecond carries microseconds.
  */

@@ -1,4 +1,4 @@
-/** The agent registry (spec, Agent registration rows; wire rules 3.2, 3.3, 4.6, 5.6). */
+/** The agent registry [service-states-agent-registration], [core-3-2], [core-3-3], [core-4-6], [core-5-6]. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Agent, signAgentDescriptor, signDeleteEnvelope } from '../src/client/sign-agent.ts';
@@ -401,7 +401,7 @@ for (const port of [1, 65_535]) {
   });
 }
 
-/** What can be wrong with a registration, in the order of the checks (wire rules 4.6). */
+/** What can be wrong with a registration, in the order of the checks [core-4-6]. */
 type Fault =
   | 'invalid'
   | 'unsigned'
@@ -865,7 +865,7 @@ test('a delete body that is no JSON object has its own 400', async () => {
   assert.equal(outcome(await get(na, pathOf(node.key))), '200');
 });
 
-/** What can be wrong with an envelope, in the order of the checks (wire rules 4.6). */
+/** What can be wrong with an envelope, in the order of the checks [core-4-6]. */
 type EnvelopeFault = 'unsigned' | 'undated' | 'versioned' | 'unreadable' | 'stale' | 'forged';
 
 const ENVELOPE_FAULTS: readonly (readonly [EnvelopeFault, string])[] = [

@@ -1,4 +1,7 @@
-/** Agreements over HTTP: offer, counter, accept, verify (wire trust rules 2.3 to 2.5, 4.2, 4.3, 5.1 to 5.3, 6.1). */
+/**
+ * Agreements over HTTP: offer, counter, accept, verify [trust-2-3] to [trust-2-5], [trust-4-2],
+ * [trust-4-3], [trust-5-1] to [trust-5-3], [trust-6-1].
+ */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
@@ -266,7 +269,7 @@ test('an empty scope of any kind is an empty object', async (t) => {
   }
 });
 
-/** Where nothing has to lie in the future, nothing is asked of the present (wire trust rules 9, T20). */
+/** Where nothing has to lie in the future, nothing is asked of the present [trust-t20]. */
 test('an offer may lie wholly in the past, and then nobody can take it up', async () => {
   await using na = await startUnlimited();
   const { now } = await parties(na);
@@ -282,7 +285,7 @@ test('an offer may lie wholly in the past, and then nobody can take it up', asyn
   assert.equal(outcomeWithCause(countered), '422 counter_rejected offer_expired');
 });
 
-// Timestamps of requests (wire trust rules 1.3)
+// Timestamps of requests [trust-1-3]
 
 const READABLE: readonly (readonly [string, string])[] = [
   ['2030-01-01T02:00:00+02:00', '2030-01-01T00:00:00Z'],
@@ -858,7 +861,7 @@ test('which way an acceptance takes depends on the members that are there', asyn
   }
 });
 
-// Whether an offer is usable (wire trust rules 4.2), on each of the three ways
+// Whether an offer is usable [trust-4-2], on each of the three ways
 
 type MakeOffer = (alpha: Party, beta: Party, now: number) => JsonObject;
 
@@ -1206,7 +1209,7 @@ test('only treaties of our own that are in force say what keys a peer signs with
   }
 });
 
-// Whether a counter can be accepted (wire trust rules 4.3)
+// Whether a counter can be accepted [trust-4-3]
 
 /** In order; each says how offer and counter are made. */
 const UNACCEPTABLE = {
@@ -1483,7 +1486,7 @@ test('agreement routes share the bucket of the operators with all others', async
   assert.equal(outcome(await operate(na, OFFER)), '400 missing_offer_fields');
 });
 
-// Verification (wire trust rules 6.1)
+// Verification [trust-6-1]
 
 test('verifying an agreement says who signed it', async (t) => {
   await using na = await startUnlimited();

@@ -1,4 +1,4 @@
-/** The directions of the house (architecture, 1, 5 to 7): what may import what, read from the sources. */
+/** The directions of imports: which module may import which, read from the sources. */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, posix, relative, sep } from 'node:path';

@@ -1,4 +1,4 @@
-/** Membership attestations issued here (spec, Attestation rows; wire rules 4.11, 5.7, 5.11). */
+/** Membership attestations issued here [service-states-attestation], [core-4-11], [core-5-7], [core-5-11]. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { verifySignature } from '../src/crypto/ed25519.ts';
@@ -180,7 +180,7 @@ test('a request that is wrong is refused with the code of the first thing wrong 
         type,
       ],
     ),
-    // Adjacent pairs of the order (wire rules 4.11).
+    // Adjacent pairs of the order [core-4-11].
     ['no subject, an invalid role', { subject_id: '', roles: ['a b'] }, missing],
     ['no roles, invalid hours', { roles: [], validity_hours: 0 }, missing],
     ['an invalid role, invalid hours', { roles: ['a b'], validity_hours: 0 }, role],

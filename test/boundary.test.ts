@@ -1,4 +1,7 @@
-/** Boundary decisions over HTTP: decide, verify (wire trust rules 2.6 to 2.8, 4.4, 5.4, 6.2). */
+/**
+ * Boundary decisions over HTTP: decide, verify [trust-2-6] to [trust-2-8], [trust-4-4], [trust-5-4],
+ * [trust-6-2].
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { JsonFloat, type JsonObject, type JsonValue } from '../src/json/value.ts';
@@ -300,7 +303,7 @@ test('the commitment of an agreement that says none is 0', async () => {
   assert.equal((await created(decide(na, { ...agreement, agreed_terms }))).authorized, true);
 });
 
-// The agreement (wire trust rules 4.4)
+// The agreement [trust-4-4]
 
 test('a decision is made under agreements that carry our own signature, and under no others', async (t) => {
   await using na = await startUnlimited();
@@ -394,7 +397,7 @@ test('no signed member of an agreement can be changed without being noticed', as
   });
 });
 
-// The request (wire trust rules 5.4)
+// The request [trust-5-4]
 
 type Fault = readonly [code: string, cause: string, change: Change];
 
@@ -610,7 +613,7 @@ test('a refused request spends its nonce and leaves nothing else', async () => {
   assert.equal(outcome(await sendSigned(na, request)), '401 admin_auth_failed');
 });
 
-// Verification (wire trust rules 6.2)
+// Verification [trust-6-2]
 
 const EXPIRED = { decision_valid_until: '2020-01-01T00:00:00Z' };
 

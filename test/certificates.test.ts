@@ -375,7 +375,7 @@ suite('POST /join', () => {
   });
 });
 
-/** Order of checks that heartbeat and renewal share (wire rules 4.4, 4.5). */
+/** Order of checks that heartbeat and renewal share [core-4-4], [core-4-5]. */
 for (const [path, event] of [
   ['/heartbeat', 'heartbeat_rejected'],
   ['/renew', 'renewal_rejected'],

@@ -1,4 +1,8 @@
-/** Consensus: votes, assembled proofs, and their verification (spec, Consensus verification rules; wire trust rules 2.9 to 2.11, 3.4, 3.5, 4.6, 4.7, 5.8, 5.9, 6.6). */
+/**
+ * Consensus: votes, assembled proofs, and their verification [service-consensus-verification-rules],
+ * [trust-2-9] to [trust-2-11], [trust-3-4], [trust-3-5], [trust-4-6], [trust-4-7], [trust-5-8],
+ * [trust-5-9], [trust-6-6].
+ */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
@@ -205,7 +209,7 @@ test('a vote has every member, is signed by us as validator and audited', async 
   );
 });
 
-/** In the order of wire trust rules 5.8. */
+/** In the order of [trust-5-8]. */
 const VOTE_FAULTS: readonly Fault<JsonObject>[] = [
   ['400 missing_vote_fields missing_justification_proof', { justification_proof: {} }],
   ['400 missing_vote_fields invalid_vote', { vote: 1 }],
@@ -397,7 +401,7 @@ test('the cascade assessment is logged whole, and its digest is what the proof c
   assert.equal(sha256(canonicalJson(assessment)), proof.cascade_assessment_digest);
 });
 
-/** In the order of wire trust rules 5.9 and 4.7. */
+/** In the order of [trust-5-9] and [trust-4-7]. */
 const ASSEMBLY_FAULTS: readonly Fault<JsonObject>[] = [
   ['400 missing_proof_fields missing_justification_proof', { justification_proof: null }],
   ['400 missing_proof_fields invalid_votes', { votes: {} }],
@@ -648,7 +652,7 @@ interface VerifyDraft {
   readonly over?: true;
 }
 
-/** In the order of wire trust rules 4.6. */
+/** In the order of [trust-4-6]. */
 const VERIFY_FAULTS: readonly Fault<VerifyDraft>[] = [
   ['missing_signature', { unsigned: true }],
   ['invalid_assembler_signature', { assembler: [] }],
@@ -740,7 +744,7 @@ test('each vote is looked at in turn: signed, with a key, genuine', async () => 
   ];
   await checkCases(na, [
     ['all signed, with keys', {}, 'valid'],
-    // Rule 2: rejected, not skipped, although two others are enough.
+    // [service-consensus-verification-2]: rejected, not skipped, although two others are enough.
     ['one unsigned', { votes: [first, second, unsigned(third)] }, unsignedReason],
     ['one without key', {}, unknown, noVal3],
     [
@@ -1233,7 +1237,7 @@ test('validators may be called like members that every object has', async () => 
 
 // What cannot be verified at all
 
-/** In the order of wire trust rules 6.6. */
+/** In the order of [trust-6-6]. */
 const INPUT_FAULTS: readonly Fault<JsonObject>[] = [
   ['400 missing_proof missing_proof', { proof: null }],
   ['400 invalid_proof invalid_proof', { proof: { consensus_id: 'c' } }],

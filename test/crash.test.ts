@@ -1,5 +1,5 @@
 /**
- * Acknowledged means durable (architecture, 4): a server under load is killed at random moments, again
+ * Acknowledged means durable [service-states-and-transitions]: a server under load is killed at random moments, again
  * and again on one data folder, and after each restart everything it acknowledged must be there.
  */
 import assert from 'node:assert/strict';

@@ -1,4 +1,7 @@
-/** Data usage: license policy, access intent, verification (spec, state table; wire trust rules 2.15, 4.8, 5.10, 5.11, 6.7, 6.8). */
+/**
+ * Data usage: license policy, access intent, verification [service-states-other], [trust-2-15],
+ * [trust-4-8], [trust-5-10], [trust-5-11], [trust-6-7], [trust-6-8].
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { JsonFloat, type JsonObject, type JsonValue } from '../src/json/value.ts';
@@ -138,7 +141,7 @@ test('what a policy may leave out or leave empty', async (t) => {
   });
 });
 
-/** In the order of wire trust rules 5.10. */
+/** In the order of [trust-5-10]. */
 const POLICY_FAULTS: readonly Fault<JsonObject>[] = [
   ['400 missing_policy_fields missing_licensee_sovereign_id', { licensee_sovereign_id: '' }],
   ['400 missing_policy_fields invalid_allowed_source_ids', { allowed_source_ids: 's-1' }],
@@ -404,7 +407,7 @@ test('what an intent may leave out, and what is dropped from it', async (t) => {
   });
 });
 
-/** In the order of wire trust rules 5.11. */
+/** In the order of [trust-5-11]. */
 const INTENT_FAULTS: readonly Fault<JsonObject>[] = [
   ['400 missing_intent_fields missing_sources', { sources: [] }],
   ['400 missing_intent_fields missing_access_types', { access_types: 'read' }],
@@ -823,7 +826,7 @@ test('an intent is verified as it is read, not as it is spelled', async () => {
   }
 });
 
-/** In the order of wire trust rules 6.7. */
+/** In the order of [trust-6-7]. */
 const INPUT_FAULTS: readonly Fault<JsonObject>[] = [
   ['400 missing_verify_fields missing_intent', { intent: null }],
   ['400 missing_verify_fields missing_policy', { policy: {} }],

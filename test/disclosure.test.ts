@@ -1,4 +1,7 @@
-/** Selective disclosure: commit, prove, verify, use up (wire trust rules 2.12 to 2.14, 3.3, 4.5, 5.6, 5.7, 6.4, 6.5). */
+/**
+ * Selective disclosure: commit, prove, verify, use up [trust-2-12] to [trust-2-14], [trust-3-3],
+ * [trust-4-5], [trust-5-6], [trust-5-7], [trust-6-4], [trust-6-5].
+ */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
@@ -232,7 +235,7 @@ test('what is committed can be proven piece by piece, and verifies', async (t) =
   }
 });
 
-/** In the order of wire trust rules 5.6 and 4.5. */
+/** In the order of [trust-5-6] and [trust-4-5]. */
 function commitFaults(na: TestAuthority): Fault<JsonObject>[] {
   const now = na.clock.now();
   const [us, beta] = [ourselves(na), sovereign('beta')];
@@ -659,7 +662,7 @@ test('a proof has every member and is made of the request alone', async () => {
   );
 });
 
-/** In the order of wire trust rules 6.4. */
+/** In the order of [trust-6-4]. */
 const PROVE_FAULTS: readonly Fault<JsonObject>[] = [
   ['400 missing_prove_fields missing_capability', { capability: '' }],
   ['400 missing_prove_fields missing_commitment', { commitment: {} }],
@@ -781,7 +784,7 @@ interface VerifyDraft {
   readonly commitmentId?: string;
 }
 
-/** In the order of wire trust rules 6.5. */
+/** In the order of [trust-6-5]. */
 const VERIFY_FAULTS: readonly Fault<VerifyDraft>[] = [
   ['commitment_not_signed', { unsigned: true }],
   ['commitment_invalid_signature', { keys: [] }],
@@ -1115,7 +1118,7 @@ test('which keys a commitment verifies under', async (t) => {
   }
 });
 
-/** In the order of wire trust rules 6.5. */
+/** In the order of [trust-6-5]. */
 const INPUT_FAULTS: readonly Fault<JsonObject>[] = [
   ['400 missing_verify_fields missing_proof', { proof: null }],
   ['400 missing_verify_fields missing_commitment', { commitment: {} }],

@@ -22,13 +22,13 @@ interface SignatureVector {
 const source = readFileSync(new URL('vectors/signatures.json', import.meta.url), 'utf8');
 const { vectors } = JSON.parse(source) as { vectors: SignatureVector[] };
 
-/** Whoever verifies, verifies the same (wire rules 1.5): the server with libsodium, the client in JavaScript. */
+/** Whoever verifies, verifies the same [core-1-5]: the server with libsodium, the client in JavaScript. */
 const VERIFIERS = [
   ['the server', verifySignature],
   ['the client', verifyText],
 ] as const;
 
-/** The seeds behind the keys of the vectors (wire rules 8): bytes 0..31, 32..63, 64..95. */
+/** The seeds behind the keys of the vectors [core-8]: bytes 0..31, 32..63, 64..95. */
 const SEEDS = [0, 32, 64].map((first) =>
   Buffer.from(Array.from({ length: 32 }, (_, i) => first + i)),
 );
@@ -41,7 +41,7 @@ const signatureA = Buffer.from(keyA.sign(signedByA), 'base64');
 const L = 2n ** 252n + 27742317777372353535851937790883648493n;
 const P = 2n ** 255n - 19n;
 
-/** Every encoding of a point of small order (wire rules 1.5), the sign bit left out. */
+/** Every encoding of a point of small order [core-1-5], the sign bit left out. */
 const SMALL_ORDER = [
   '00'.repeat(32),
   `01${'00'.repeat(31)}`,

@@ -1,4 +1,4 @@
-/** Every record that operators have made of the golden vectors, over HTTP (wire trust rules 5). */
+/** Every record that operators have made of the golden vectors, over HTTP [trust-5]. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { JsonObject } from '../src/json/value.ts';
@@ -58,7 +58,7 @@ for (const { name, status } of casesOf('build', READ_POLICY)) {
   });
 }
 
-// Timestamps of requests (wire trust rules 1.3)
+// Timestamps of requests [trust-1-3]
 
 const EARLIER = '2020-01-01T00:00:00Z';
 const LATER = '2099-01-01T00:00:00Z';

@@ -1,4 +1,7 @@
-/** Records of the trust protocol and what is derived from them, against the golden vectors (wire trust rules 2, 3). */
+/**
+ * Records of the trust protocol and what is derived from them, against the golden vectors [trust-2],
+ * [trust-3].
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sha256Hex } from '../src/crypto/digest.ts';
@@ -284,7 +287,7 @@ for (const { name, golden: given } of RECORDS.filter(({ type }) => /^Data/.test(
   });
 }
 
-// Datetimes in records (wire trust rules 1.2)
+// Datetimes in records [trust-1-2]
 
 /** Datetime members by record type, as paths. */
 const DATETIMES: readonly (readonly [string, readonly string[]])[] = [
@@ -348,7 +351,7 @@ function changed(value: JsonValue, [name, ...rest]: readonly string[], to: JsonV
   return { ...object, [name]: changed(object[name] ?? null, rest, to) };
 }
 
-// Capability trees (wire trust rules 3.3)
+// Capability trees [trust-3-3]
 
 test('padding is the leaf of the empty text', () => {
   assert.equal(leafHash(''), GOLDEN.merkle.pad_leaf);
@@ -395,7 +398,7 @@ function parentsOf(level: readonly string[]): string[] {
   return parents;
 }
 
-// Cascades (wire trust rules 3.5)
+// Cascades [trust-3-5]
 
 test('votes are a cascade above the threshold of the vectors', () => {
   assert.equal(CASCADE_THRESHOLD, GOLDEN.cascade.threshold.value);

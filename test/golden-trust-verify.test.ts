@@ -1,4 +1,4 @@
-/** Every public verification of the golden vectors, over HTTP (wire trust rules 6, 7). */
+/** Every public verification of the golden vectors, over HTTP [trust-6], [trust-7]. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import {

@@ -42,7 +42,7 @@ const REQUEST_KEYS = [
 
 type Line = Readonly<Record<string, unknown>>;
 
-test('in JSON a request has exactly the keys of the spec, and a timestamp', async () => {
+test('in JSON a request has exactly the keys of the contract, and a timestamp', async () => {
   await using na = await startJson();
   const answer = await send(na, 'GET', '/nodes?capability=x', {
     headers: { 'X-Request-ID': 'my-id' },
@@ -201,7 +201,7 @@ const SECRETS = {
   }),
 };
 
-/** Names behind which a value is secret (wire rules 7). */
+/** Names behind which a value is secret [core-7]. */
 const NAMES = [
   'signature',
   'X-Admin-Signature',

@@ -96,7 +96,7 @@ function testUnhandled(
   }
 }
 
-// Invite (spec, state table; wire rules 4.3)
+// Invite [service-states-invite], [core-4-3]
 
 const invite: Invite = {
   roles: ['role:client'],
@@ -226,7 +226,7 @@ testUnhandled(inviteMachine, [
   ['an event of another machine', unused, { type: 'revoke' }],
 ]);
 
-// Node certificate (spec, state table; wire rules 4.4, 4.5, 4.8)
+// Node certificate [service-states-certificate], [core-4-4], [core-4-5], [core-4-8]
 
 const certificate: Certificate = {
   nodePublicKey: 'key-1',
@@ -275,7 +275,7 @@ const revocation = {
   facts: { revokedAt: NOW, revocationReason: 'key_compromise', crlSequence: 4 },
 };
 
-/** Refusals that heartbeat and renewal share, in the order of wire rules 4.4, each with all later ones. */
+/** Refusals that heartbeat and renewal share, in the order of [core-4-4], each with all later ones. */
 function nodeChecks(request: typeof beat | typeof renew): readonly Row[] {
   const { type } = request;
   const late = { ...request, at: certificate.expiresAt };
@@ -497,7 +497,7 @@ testUnhandled(certificateMachine, [
   ['an event without a name', issued, { type: '' }],
 ]);
 
-// Operator key (spec, Operator authentication; wire rules 2.3, 4.9)
+// Operator key [service-operator-authentication], [core-2-3], [core-4-9]
 
 const key: OperatorKey = { tier: 'standard', revokedAt: null, reason: null, revokedBy: null };
 const standard = { value: 'usable', context: key };
@@ -646,7 +646,7 @@ testUnhandled(operatorKeyMachine, [
   ['un-revoking a key by configuring it', switchedOff, { type: 'configure', tier: 'privileged' }],
 ]);
 
-// Policy (spec, state table)
+// Policy [service-states-policy]
 
 const manifest = readPolicyManifest({
   policy_id: 'policy-alpha-v0.1',
@@ -714,7 +714,7 @@ testUnhandled(policyMachine, [
   ['creating the default over a retired version', retiredPolicy, firstRead],
 ]);
 
-// Certificate revocation list (wire rules 4.8, 4.15)
+// Certificate revocation list [core-4-8], [core-4-15]
 
 const version: Crl = {
   sequence: 3,
@@ -767,7 +767,7 @@ testUnhandled(crlMachine, [
   ['beginning at 1', undefined, { type: 'publish', version: { ...first, sequence: 1 } }],
 ]);
 
-// Agent registration (spec, state table; wire rules 4.6)
+// Agent registration [service-states-agent-registration], [core-4-6]
 
 const registration: AgentRegistration = {
   json: '{"agent_id":"a-1"}',
@@ -946,7 +946,7 @@ testUnhandled(
   ]),
 );
 
-// Membership attestation (spec, state table; wire rules 4.11, G23)
+// Membership attestation [service-states-attestation], [core-4-11], [core-g23]
 
 const attestation: Attestation = {
   json: '{"attestation_id":"a"}',
@@ -991,7 +991,7 @@ testUnhandled(attestationMachine, [
   ['issuing one that is revoked', notAttested, { type: 'issue', attestation }],
 ]);
 
-// Recognition policy (wire rules 4.12)
+// Recognition policy [core-4-12]
 
 const recognition: StoredRecognitionPolicy = { policyId: 'p-1', json: '{}', setAt: NOW - 1 };
 const laterRecognition: StoredRecognitionPolicy = { policyId: 'p-2', json: '[]', setAt: NOW };
@@ -1012,7 +1012,7 @@ testTable(recognitionPolicyMachine, [
   },
 ]);
 
-// Recognition treaty (spec, state table; wire rules 4.13, G23)
+// Recognition treaty [service-states-treaty], [core-4-13], [core-g23]
 
 const treaty: Treaty = {
   json: '{"treaty_id":"t"}',
@@ -1071,7 +1071,7 @@ testUnhandled(treatyMachine, [
   ['issuing one that has ended', ended, { type: 'issue', treaty }],
 ]);
 
-// Imported revocation feeds (spec, state table; wire rules 4.14)
+// Imported revocation feeds [service-states-imported-feed], [core-4-14]
 
 const feed: ImportedFeed = {
   issuer: 'beta',
@@ -1184,7 +1184,7 @@ testTable(importedRevocationMachine, [
   },
 ]);
 
-// Our own revocation feed (wire rules 4.14, G24)
+// Our own revocation feed [core-4-14], [core-g24]
 
 const ourFeed: SovereignFeed = {
   issuer: 'alpha',
@@ -1242,7 +1242,7 @@ testUnhandled(sovereignFeedMachine, [
   ['beginning at 2', undefined, { type: 'publish', version: { ...ourFeed, sequence: 2 } }],
 ]);
 
-// Capability nullifier (wire trust rules 4.5)
+// Capability nullifier [trust-4-5]
 
 const nullifier: Nullifier = {
   proofDigest: 'd1',
@@ -1300,7 +1300,7 @@ testUnhandled(nullifierMachine, [
   ['giving a used proof back', nullified, { type: 'release' }],
 ]);
 
-// Data-license policy (spec, state table)
+// Data-license policy [service-states-other]
 
 testTable(licensePolicyMachine, [
   {

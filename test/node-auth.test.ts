@@ -660,7 +660,7 @@ async function spendNonce(
   return nonce;
 }
 
-/** What the answer says of each check (wire rules 3.1). */
+/** What the answer says of each check [core-3-1]. */
 const MESSAGES: { readonly [reason: string]: RegExp } = {
   missing_fields: /is missing$/,
   invalid_timestamp: /timestamp is not valid$/,

@@ -1,5 +1,5 @@
 /**
- * One nullifier per proof, ever (wire trust rules 4.5): what was used up stays used up over a stop and a
+ * One nullifier per proof, ever [trust-4-5]: what was used up stays used up over a stop and a
  * start, and over a kill under load at any moment.
  */
 import assert from 'node:assert/strict';

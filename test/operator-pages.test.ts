@@ -1,4 +1,7 @@
-/** The pages for people who look after the network (spec, read endpoints): `/dashboard`, `/connectome`, `/atlas`. */
+/**
+ * The pages for people who look after the network [service-read-endpoints]: `/dashboard`, `/connectome`,
+ * `/atlas`.
+ */
 import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';
 import type { Page } from 'playwright-core';

@@ -1,4 +1,4 @@
-/** Policy versions (spec, state table and privileged routes; wire rules 4.10, 5.4). */
+/** Policy versions [service-states-policy], [service-operator-endpoints], [core-4-10], [core-5-4]. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openAuthority } from '../src/authority/open.ts';

@@ -1,4 +1,4 @@
-/** The recognition graph, the Connectome and the atlas (spec, read endpoints; wire rules 6.2 to 6.4). */
+/** The recognition graph, the Connectome and the atlas [service-read-endpoints], [core-6-2] to [core-6-4]. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sha256Hex } from '../src/crypto/digest.ts';
@@ -440,7 +440,7 @@ for (const path of DOCUMENTS) {
   });
 }
 
-// The trust path as it is served (wire rules 6.3); test/trust-path.test.ts compares the search itself
+// The trust path as it is served [core-6-3]; test/trust-path.test.ts compares the search itself
 
 test('a trust path is told with the full edges of the graph', async () => {
   await using na = await startTestAuthority();

@@ -1,4 +1,7 @@
-/** Public verification of attestations and treaties, and the recognition policy (wire rules 4.11 to 4.13, 1.5). */
+/**
+ * Public verification of attestations and treaties, and the recognition policy [core-4-11] to [core-4-13],
+ * [core-1-5].
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -80,7 +83,7 @@ const OUTSIDE: JsonObject = {
   issued_at: '2020-01-01T00:00:00Z',
 };
 
-/** In the order of wire rules 4.11. A draft says how attestation and policy are made. */
+/** In the order of [core-4-11]. A draft says how attestation and policy are made. */
 const ATTESTATION_FAULTS = [
   ['unknown_issuer', (draft) => set(draft, 'entry', { sovereign_id: 'gamma' })],
   ['locally_revoked', (draft) => (draft.revoked = true)],
@@ -460,7 +463,7 @@ test('the policy that was set last is the one that holds, and only privileged op
 
 // Treaties
 
-/** In the order of wire rules 4.13. */
+/** In the order of [core-4-13]. */
 const TREATY_FAULTS = [
   ['wrong_issuer', (draft) => (draft.expected_issuer_sovereign_id = 'someone')],
   ['wrong_subject', (draft) => (draft.expected_subject_sovereign_id = 'someone')],
@@ -557,7 +560,7 @@ test('a treaty that we issued is verified under our own key, and no longer once 
 
 // Attestations by treaty
 
-/** What is wrong with the treaty comes first, then what is wrong with the attestation (wire rules 4.13). */
+/** What is wrong with the treaty comes first, then what is wrong with the attestation [core-4-13]. */
 const BOTH_FAULTS = [
   [
     'treaty_wrong_subject',
@@ -769,7 +772,7 @@ test('an absent record is 400, one that is none is 422', async (t) => {
   }
 });
 
-// Key lists (wire rules 1.5)
+// Key lists [core-1-5]
 
 test('caller-supplied keys are a list or an object of text; absent or null is our own key', async (t) => {
   await using na = await startUnlimited();

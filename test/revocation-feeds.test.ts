@@ -1,4 +1,4 @@
-/** Revocation feeds, our own and imported ones (spec, Revocation feed rows; wire rules 4.14, 5.10). */
+/** Revocation feeds, our own and imported ones [service-states-imported-feed], [core-4-14], [core-5-10]. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { verifyAuditChain } from '../src/authority/engine/audit.ts';
@@ -284,7 +284,7 @@ test('a feed of our own name is judged like any other', async () => {
   assert.equal(outcome(answer), '400 invalid_signature');
 });
 
-/** What can be wrong with an import, in the order of the checks (wire rules 4.14). */
+/** What can be wrong with an import, in the order of the checks [core-4-14]. */
 const FAULTS = [
   'invalid_sovereign_revocation_feed',
   'missing_issuer_public_keys',

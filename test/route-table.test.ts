@@ -20,10 +20,13 @@ import {
 } from './support/requests.ts';
 
 type Limit = Route['limit'];
-type SpecRoute = readonly [method: string, path: string, access: Access, limit: Limit];
+type ContractRoute = readonly [method: string, path: string, access: Access, limit: Limit];
 
-/** The endpoints of the spec with their access class and limit; path parameters carry no name here. */
-const SPEC: readonly SpecRoute[] = [
+/**
+ * The endpoints of the contract [service-endpoints] with their access class and limit; path parameters
+ * carry no name here.
+ */
+const CONTRACT: readonly ContractRoute[] = [
   ...[
     '/',
     '/healthz',
@@ -53,7 +56,7 @@ const SPEC: readonly SpecRoute[] = [
     '/api-reference',
     '/cli-reference',
     '/live',
-  ].map((path): SpecRoute => ['GET', path, 'public', 'none']),
+  ].map((path): ContractRoute => ['GET', path, 'public', 'none']),
   ['GET', '/metrics', 'internal', 'none'],
   ['GET', '/nodes', 'public-or-operator', 'none'],
   ['GET', '/data-usage/policy', 'public', 'POLICY_READ'],
@@ -74,7 +77,7 @@ const SPEC: readonly SpecRoute[] = [
     '/admin/recognition-treaties',
     '/admin/recognition-treaties/{}/revoke',
     '/admin/sovereign-revocation-feeds/import',
-  ].map((path): SpecRoute => ['POST', path, 'operator-privileged', 'ADMIN']),
+  ].map((path): ContractRoute => ['POST', path, 'operator-privileged', 'ADMIN']),
   ...[
     '/admin/invite',
     '/admin/agreements/offer',
@@ -88,7 +91,7 @@ const SPEC: readonly SpecRoute[] = [
     '/admin/consensus/proof',
     '/admin/data-usage/policy',
     '/admin/data-usage/intent',
-  ].map((path): SpecRoute => ['POST', path, 'operator', 'ADMIN']),
+  ].map((path): ContractRoute => ['POST', path, 'operator', 'ADMIN']),
   ...[
     '/agreements/verify',
     '/boundary/verify',
@@ -100,10 +103,10 @@ const SPEC: readonly SpecRoute[] = [
     '/attestations/verify',
     '/attestations/verify-with-treaty',
     '/recognition-treaties/verify',
-  ].map((path): SpecRoute => ['POST', path, 'public', 'VERIFY']),
+  ].map((path): ContractRoute => ['POST', path, 'public', 'VERIFY']),
 ];
 
-/** The six routes MESH_CREATED_STATUS speaks of (wire rules 4.1). */
+/** The six routes MESH_CREATED_STATUS speaks of [core-4-1]. */
 const CREATING = [
   'POST /join',
   'POST /renew',
@@ -113,10 +116,10 @@ const CREATING = [
   'POST /admin/recognition-treaties',
 ];
 
-const byName = new Map(SPEC.map((entry) => [`${entry[0]} ${entry[1]}`, entry]));
+const byName = new Map(CONTRACT.map((entry) => [`${entry[0]} ${entry[1]}`, entry]));
 
 for (const route of ROUTES) {
-  test(`${route.method} ${route.path} is a route of the spec, with its access and limit`, () => {
+  test(`${route.method} ${route.path} is a route of the contract, with its access and limit`, () => {
     const [, , access, limit] = byName.get(nameOf(route)) ?? [];
     assert.deepEqual({ access: route.access, limit: route.limit }, { access, limit });
   });

@@ -1,4 +1,4 @@
-/** Records that others made: trust evidence, disclosure, consensus and data usage (wire trust rules 11). */
+/** Records that others made: trust evidence, disclosure, consensus and data usage [trust-11]. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { type Signer, verifySignature } from '../src/crypto/ed25519.ts';

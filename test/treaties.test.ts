@@ -1,4 +1,4 @@
-/** Recognition treaties (spec, Recognition treaty rows; wire rules 4.13, 5.9, 5.11, 6.1). */
+/** Recognition treaties [service-states-treaty], [core-4-13], [core-5-9], [core-5-11], [core-6-1]. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { verifySignature } from '../src/crypto/ed25519.ts';
@@ -214,7 +214,7 @@ test('a request that is wrong is refused with the code of the first thing wrong 
       { issuer_sovereign_id: value },
       type,
     ]),
-    // Adjacent pairs of the order (wire rules 4.13).
+    // Adjacent pairs of the order [core-4-13].
     ['no subject, no keys', { subject_sovereign_id: '', subject_public_keys: [] }, subject],
     ['a number as subject, no keys', { subject_sovereign_id: 7, subject_public_keys: [] }, subject],
     ['no keys, a wrong scope', { subject_public_keys: [], scope: wrongScope }, empty],
@@ -456,7 +456,7 @@ test('filters are exact and all of them must fit; an unknown value finds nothing
   }
 });
 
-// Lifecycle (wire rules 6.1)
+// Lifecycle [core-6-1]
 
 test('the lifecycle of a treaty follows the clock, to the second with its fraction cut off', async (t) => {
   await using na = await startTestAuthority();

@@ -1,4 +1,4 @@
-/** The built-in trust cycle (spec, Events; wire rules 6.5): what it checks, tells and leaves behind. */
+/** The built-in trust cycle [service-audit-events], [core-6-5]: what it checks, tells and leaves behind. */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { walkTrustCycle } from '../src/authority/recognition/trust-cycle.ts';

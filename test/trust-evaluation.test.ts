@@ -1,4 +1,4 @@
-/** How the recognition graph judges a sovereign: alone, and inside offers and counters (wire trust rules 4.1). */
+/** How the recognition graph judges a sovereign: alone, and inside offers and counters [trust-4-1]. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject } from '../src/json/value.ts';

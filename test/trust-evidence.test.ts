@@ -1,4 +1,4 @@
-/** Trust evidence over HTTP: build, verify (wire trust rules 2.1, 2.2, 3.2, 5.5, 6.3). */
+/** Trust evidence over HTTP: build, verify [trust-2-1], [trust-2-2], [trust-3-2], [trust-5-5], [trust-6-3]. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
@@ -488,7 +488,7 @@ test('a refused request spends its nonce and leaves nothing else', async () => {
   assert.equal(outcome(await sendSigned(na, request)), '401 admin_auth_failed');
 });
 
-// Verification (wire trust rules 6.3)
+// Verification [trust-6-3]
 
 test('verifying evidence tells the first reason', async (t) => {
   await using na = await startUnlimited();

@@ -1,4 +1,4 @@
-/** The search for a trust path against a plain breadth-first search, word for word wire rules 6.3. */
+/** The search for a trust path against a plain breadth-first search, word for word [core-6-3]. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -35,7 +35,7 @@ const RISK = {
   replaced: 'none',
 } as const;
 
-/** The row of the graph (wire rules 6.2). */
+/** The row of the graph [core-6-2]. */
 function rowOf({ id, from, to, state }: Given) {
   const [left, reason] = MAKING[state];
   return {

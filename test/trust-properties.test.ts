@@ -117,7 +117,7 @@ function licenseFor(intent: DataAccessIntent): DataLicensePolicy {
   };
 }
 
-/** A kind of signed record. Verdicts are the reasons of its verification (wire trust rules 4, 6). */
+/** A kind of signed record. Verdicts are the reasons of its verification [trust-4], [trust-6]. */
 interface Kind {
   readonly name: string;
   readonly signed: fc.Arbitrary<JsonObject>;
@@ -606,7 +606,7 @@ function commitmentTo(
   return signSingly(commitment, SIGNER, 'key');
 }
 
-/** Root over the leaves, word for word wire trust rules 3.3, from the root down. */
+/** Root over the leaves, word for word [trust-3-3], from the root down. */
 function referenceRoot(capabilities: readonly string[]): string {
   const leaves = capabilities.toSorted(compareCodePoints).map((tag) => hashOf(tag));
   let width = 1;

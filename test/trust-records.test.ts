@@ -1,4 +1,7 @@
-/** Attestation, treaty, feed and descriptor as they are received (wire rules 1.3, 1.4, 5.6 to 5.10). */
+/**
+ * Attestation, treaty, feed and descriptor as they are received [core-1-3], [core-1-4], [core-5-6] to
+ * [core-5-10].
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { verifySignature } from '../src/crypto/ed25519.ts';
@@ -129,7 +132,7 @@ for (const { id, description, input, expected } of vectorsOf('signatures.json') 
   });
 }
 
-// Layouts (wire rules 5.6 to 5.10): what is required, what has which default
+// Layouts [core-5-6] to [core-5-10]: what is required, what has which default
 
 const key = newKey();
 const [alpha, beta] = [sovereign('alpha', key), sovereign('beta')];
@@ -421,7 +424,7 @@ test('SovereignRevocationFeed: reasons are for ids of the feed only', () => {
   }
 });
 
-// Integers (wire rules 1.4, G2)
+// Integers [core-1-4], [core-g2]
 
 const INTEGERS: readonly (readonly [string, (value: JsonValue) => JsonValue | undefined])[] = [
   [
@@ -517,7 +520,7 @@ function signedSequence(token: string): string | null {
   return record === null ? null : (/"sequence":([^,}]+)/.exec(signedText(record))?.[1] ?? '');
 }
 
-// Datetimes (wire rules 1.3)
+// Datetimes [core-1-3]
 
 /** Records and a datetime of theirs that no other rule binds. */
 const DATETIMES = [
@@ -593,7 +596,7 @@ for (const [name, member] of DATETIMES) {
   });
 }
 
-// Recognition policy (wire rules 5.8)
+// Recognition policy [core-5-8]
 
 test('RecognitionPolicy: defaults are filled, unknown members dropped, revoked ids a set', () => {
   const policy = readRecognitionPolicy({

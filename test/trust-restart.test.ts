@@ -1,4 +1,7 @@
-/** Everything that is persisted is there again after a restart, byte for byte (spec, What the service does). */
+/**
+ * Everything that is persisted is there again after a restart, byte for byte
+ * [service-what-the-service-does].
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { verifyAuditChain } from '../src/authority/engine/audit.ts';

@@ -1,5 +1,5 @@
 /**
- * A node's proof of possession (wire rules 3.1, 3.3): a signed body, or the header `X-Mesh-Node-Proof`,
+ * A node's proof of possession [core-3-1], [core-3-3]: a signed body, or the header `X-Mesh-Node-Proof`,
  * which decides alone when it is present. The authority judges the nonce and the certificate.
  */
 import type { NodeClaim, NodeProofVerdict } from '../contract/claims.ts';

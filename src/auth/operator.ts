@@ -1,5 +1,5 @@
 /**
- * Operator headers (wire rules 2.1 to 2.3). This is the edge's half of the checks: it judges headers,
+ * Operator headers [core-2-1] to [core-2-3]. This is the edge's half of the checks: it judges headers,
  * timestamp and signature; the authority judges the key, the nonce and the tier.
  */
 import type { OperatorProofVerdict } from '../contract/claims.ts';

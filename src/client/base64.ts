@@ -1,4 +1,4 @@
-/** Standard base64 without Node's Buffer; decoding accepts the canonical spelling only (wire rules 1.5). */
+/** Standard base64 without Node's Buffer; decoding accepts the canonical spelling only [core-1-5]. */
 export function encodeBase64(bytes: Uint8Array): string {
   return btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''));
 }

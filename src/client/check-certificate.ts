@@ -3,7 +3,7 @@ import type { GenesisBlock } from '../records/genesis.ts';
 import type { JoinCertificate } from '../records/join-certificate.ts';
 import { verifyText } from './keys.ts';
 
-/** Why a node must not use the certificate it was handed; null when it may (wire rules 5.2). */
+/** Why a node must not use the certificate it was handed; null when it may [core-5-2]. */
 export function certificateProblem(
   certificate: JoinCertificate,
   { publicKey, genesis }: { readonly publicKey: string; readonly genesis: GenesisBlock },

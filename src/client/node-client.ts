@@ -1,4 +1,4 @@
-/** A node's requests with proof of its key (wire rules 4.3-4.6). */
+/** A node's requests with proof of its key [core-4-3] to [core-4-6]. */
 import type { JsonObject } from '../json/value.ts';
 import { jsonText } from '../json/write.ts';
 import type { JoinCertificate } from '../records/join-certificate.ts';

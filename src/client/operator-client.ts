@@ -1,6 +1,6 @@
 /**
- * An operator's signed requests: wire rules 4.7-4.9, the roster of 4.15, and all of `operator-trust.ts` and
- * `operator-protocol.ts`.
+ * An operator's signed requests: [core-4-7] to [core-4-9], the roster of [core-4-15], and all of
+ * `operator-trust.ts` and `operator-protocol.ts`.
  */
 import type { JsonObject } from '../json/value.ts';
 import { jsonText } from '../json/write.ts';

@@ -1,4 +1,4 @@
-/** An operator's requests of the trust protocol (wire trust rules 5); every answer is a signed record. */
+/** An operator's requests of the trust protocol [trust-5]; every answer is a signed record. */
 import type { JsonObject } from '../json/value.ts';
 import type { AgreementRecord, CapabilityCounter, CapabilityOffer } from '../records/agreement.ts';
 import type { BoundaryDecision } from '../records/boundary-decision.ts';

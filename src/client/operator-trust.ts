@@ -1,4 +1,4 @@
-/** An operator's requests about policy and trust between sovereigns (wire rules 4.10-4.14). */
+/** An operator's requests about policy and trust between sovereigns [core-4-10] to [core-4-14]. */
 import type { JsonObject } from '../json/value.ts';
 import type { MembershipAttestation } from '../records/membership-attestation.ts';
 import type { PolicyManifest } from '../records/policy-manifest.ts';

@@ -1,4 +1,4 @@
-/** What the trust-protocol routes find when they verify (wire trust rules 6); the records are their own types. */
+/** What the trust-protocol routes find when they verify [trust-6]; the records are their own types. */
 import type { AgreementReason } from '../records/agreement.ts';
 import type { BoundaryReason } from '../records/boundary-decision.ts';
 import type { DisclosureReason } from '../records/capability-disclosure.ts';

@@ -1,4 +1,4 @@
-/** What anyone may ask: the documents of wire rules 4.15, all of `public-trust.ts` and `public-protocol.ts`. */
+/** What anyone may ask: the documents of [core-4-15], all of `public-trust.ts` and `public-protocol.ts`. */
 import type { GenesisBlock } from '../records/genesis.ts';
 import type { PolicyManifest } from '../records/policy-manifest.ts';
 import type { CertificateRevocationList } from '../records/revocation-list.ts';

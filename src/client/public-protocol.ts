@@ -1,4 +1,4 @@
-/** What anyone may have verified, proved and read of the trust protocol (wire trust rules 6). */
+/** What anyone may have verified, proved and read of the trust protocol [trust-6]. */
 import type { JsonObject } from '../json/value.ts';
 import { jsonText } from '../json/write.ts';
 import type { CapabilityMembershipProof } from '../records/capability-disclosure.ts';

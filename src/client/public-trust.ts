@@ -1,4 +1,7 @@
-/** What anyone may read and have verified about trust between sovereigns (wire rules 4.6, 4.11-4.15). */
+/**
+ * What anyone may read and have verified about trust between sovereigns [core-4-6], [core-4-11] to
+ * [core-4-15].
+ */
 import type { JsonObject } from '../json/value.ts';
 import { jsonText } from '../json/write.ts';
 import type { AgentDescriptor } from '../records/agent-descriptor.ts';

@@ -1,4 +1,7 @@
-/** What a node signs to be found, and to be found no more: descriptor and delete envelope (wire rules 3.2, 5.6). */
+/**
+ * What a node signs to be found, and to be found no more: descriptor and delete envelope [core-3-2],
+ * [core-5-6].
+ */
 import type { JsonObject } from '../json/value.ts';
 import { canonicalJson } from '../json/write.ts';
 import type { AgentDescriptor } from '../records/agent-descriptor.ts';
@@ -48,7 +51,7 @@ export function signDeleteEnvelope(key: KeyPair, signedAt: string): DeleteEnvelo
   return { version: 'v1', signed_at: signedAt, signature };
 }
 
-/** The canonical datetime of a record: six digits of a second, or none when they are zero (wire rules 1.3). */
+/** The canonical datetime of a record: six digits of a second, or none when they are zero [core-1-3]. */
 function datetime(instant: number): string {
   const [whole, fraction] = new Date(instant).toISOString().slice(0, -1).split('.');
   return fraction === '000' ? `${whole}Z` : `${whole}.${fraction}000Z`;

@@ -1,4 +1,4 @@
-/** Node proofs: the signed body (wire rules 3.1) and the header `X-Mesh-Node-Proof` (3.3). */
+/** Node proofs: the signed body [core-3-1] and the header `X-Mesh-Node-Proof` [core-3-3]. */
 import type { JsonObject } from '../json/value.ts';
 import { canonicalJson } from '../json/write.ts';
 import type { Query } from './http.ts';

@@ -1,4 +1,4 @@
-/** What the sovereign-trust routes answer (wire rules 4.6, 4.10-4.15 and 6). */
+/** What the sovereign-trust routes answer [core-4-6], [core-4-10] to [core-4-15] and [core-6]. */
 import type { AgentDescriptor } from '../records/agent-descriptor.ts';
 import type { PolicyManifest } from '../records/policy-manifest.ts';
 import type { AttestationRow } from '../views/rows/attestation.ts';

@@ -1,4 +1,4 @@
-/** Who the authority is: the genesis block it serves and the key it signs with (wire rules 7). */
+/** Who the authority is: the genesis block it serves and the key it signs with [core-7]. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Signer, signerFromSeed, verifySignature } from '../crypto/ed25519.ts';

@@ -1,7 +1,7 @@
 /**
- * Operator keys and tiers from the data folder's configuration, the environment and the flags. Sources
- * are merged; two that disagree about one key stop the start, as does a key without tier (spec,
- * Operator authentication, rule 1).
+ * Operator keys and tiers from the data folder's configuration, the environment and the flags. Sources are
+ * merged; two that disagree about one key stop the start, as does a key without tier
+ * [service-operator-authentication-1].
  */
 import Type from 'typebox';
 import type { Tier } from '../../machines/operator-key.ts';

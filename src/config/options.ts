@@ -1,5 +1,5 @@
 /**
- * Every setting of `mesh-na serve`: flag, environment variable, default and meaning (wire rules 7).
+ * Every setting of `mesh-na serve`: flag, environment variable, default and meaning [core-7].
  * `load.ts` reads it, the command line is built from it, and a test compares the README with it.
  */
 import type { RATE_BUCKETS } from '../http/rate-limit.ts';
@@ -159,7 +159,7 @@ export const OPTIONS = {
 
 export type OptionName = keyof typeof OPTIONS;
 
-/** Buckets and their defaults, `count/seconds` or `off` (wire rules 4.1). */
+/** Buckets and their defaults, `count/seconds` or `off` [core-4-1]. */
 export const RATE_LIMIT_DEFAULTS = {
   ADMIN: '30/60',
   ADMIN_FAILURES: 'off',

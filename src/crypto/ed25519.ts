@@ -1,6 +1,6 @@
 /**
  * Ed25519 through libsodium: the only verifier of the server, and its signer. libsodium refuses keys and
- * points of small order, non-canonical encodings and scalars that are not reduced (wire rules 1.5).
+ * points of small order, non-canonical encodings and scalars that are not reduced [core-1-5].
  */
 import { createPrivateKey, sign } from 'node:crypto';
 import sodium from 'sodium-native';

@@ -1,5 +1,5 @@
 /**
- * From a body to the handler: limit, syntax, proof, in the order of wire rules 2.3. Every proof is judged
+ * From a body to the handler: limit, syntax, proof, in the order of [core-2-3]. Every proof is judged
  * here, so that no handler can forget it, and before anything is waited for: the bytes of a body belong to
  * uWebSockets.js and are gone once the call that brought them returns.
  */
@@ -65,7 +65,7 @@ function unmatched(match: 'undecodable' | 'not_found' | { readonly allow: string
   return refusalReply('method_not_allowed', {}, 'Allow', match.allow);
 }
 
-/** A limit is per source; verification endpoints have one bucket each (wire rules 4.1). */
+/** A limit is per source; verification endpoints have one bucket each [core-4-1]. */
 function limitKey({ limit, path }: Route, { remoteAddr }: Exchange): string {
   const source = addressBlock(remoteAddr);
   return limit === 'VERIFY' ? `${path} ${source}` : source;

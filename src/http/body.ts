@@ -36,7 +36,7 @@ export interface BodyRules {
   readonly tests?: {
     readonly [test: string]: (body: JsonObject, isAllowedRole: RoleRule) => boolean;
   };
-  /** Fields that also take an integral float or a string of decimal digits (wire rules 4.1). */
+  /** Fields that also take an integral float or a string of decimal digits [core-4-1]. */
   readonly wholeNumbers?: readonly string[];
 }
 

@@ -7,8 +7,8 @@ export type Query = { readonly [name: string]: readonly string[] };
 const MAX_PARAMETERS = 100;
 
 /**
- * Each parameter to its values in the order sent; `+` is a blank and blank values are kept (wire rules
- * 2.2). What cannot be decoded stays as it is, byte by byte.
+ * Each parameter to its values in the order sent; `+` is a blank and blank values are kept [core-2-2]. What
+ * cannot be decoded stays as it is, byte by byte.
  */
 export function parseQuery(text: string): Query {
   const parsed = parse(text, '&', '=', { maxKeys: MAX_PARAMETERS + 1 });

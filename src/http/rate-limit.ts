@@ -1,7 +1,8 @@
 /**
  * Sliding-window rate limits: events older than the window are forgotten, a request is refused when the
- * count has reached the limit, and refused requests are not counted. Wire rules 4.1 fix exactly this, which
- * is why no library does it: those at hand count in fixed windows, or count what they refuse.
+ * count has reached the limit, and refused requests are not counted. [service-rate-limits] and [core-4-1]
+ * fix exactly this, which is why no library does it: those at hand count in fixed windows, or count what
+ * they refuse.
  */
 export const RATE_BUCKETS = [
   'ADMIN',

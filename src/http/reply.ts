@@ -1,4 +1,4 @@
-/** What a route answers with, and the one place that renders the error envelope (spec, Errors). */
+/** What a route answers with, and the one place that renders the error envelope [service-errors]. */
 import { promisify } from 'node:util';
 import { gzip, gzipSync } from 'node:zlib';
 import fresh from 'fresh';

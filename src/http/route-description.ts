@@ -42,7 +42,7 @@ export interface RouteDescription {
 
 const KIB = 1024;
 
-/** What a stranger can make us read and parse, by who is to send it (wire rules 4.1). */
+/** What a stranger can make us read and parse, by who is to send it [core-4-1]. */
 const BODY_BYTES: Readonly<Record<Access, number>> = {
   public: 512 * KIB,
   internal: 0,

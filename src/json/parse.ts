@@ -1,5 +1,5 @@
 /**
- * Strict, token-preserving JSON (wire rules 1.2): integers and floats stay apart, and duplicate names,
+ * Strict, token-preserving JSON [core-1-2]: integers and floats stay apart, and duplicate names,
  * lone surrogates, a byte-order mark, trailing text, invalid UTF-8, overflowing floats and nesting
  * deeper than 64 are refused.
  *

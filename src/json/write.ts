@@ -1,7 +1,7 @@
 /**
- * JSON text in two forms. `canonicalJson` is what is signed and digested (wire rules 1.1: names sorted
+ * JSON text in two forms. `canonicalJson` is what is signed and digested ([core-1-1]: names sorted
  * by code point, no blanks, ASCII only); `jsonText` is what is answered and stored. Both write integers
- * as digits and floats by the one rule of 1.2, so no number changes between what came in and goes out.
+ * as digits and floats by the one rule of [core-1-2], so no number changes between what came in and goes out.
  */
 import { JsonFloat, type JsonValue } from './value.ts';
 
@@ -86,7 +86,7 @@ function scalarText(value: null | boolean | number | bigint | JsonFloat): string
   return value instanceof JsonFloat ? floatText(value.value) : String(value);
 }
 
-/** Shortest digits that read back as the same double, laid out as the wire rules have it (1.2). */
+/** Shortest digits that read back as the same double, in the layout of [core-1-2]. */
 function floatText(value: number): string {
   if (value === 0) return Object.is(value, -0) ? '-0.0' : '0.0';
   const size = Math.abs(value);

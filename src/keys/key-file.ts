@@ -1,4 +1,4 @@
-/** Key files (wire rules 7): comment lines, then one base64 line of a 32-byte seed or public key. */
+/** Key files [core-7]: comment lines, then one base64 line of a 32-byte seed or public key. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { decodeBase64 } from '../crypto/base64.ts';
 

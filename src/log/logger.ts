@@ -1,5 +1,5 @@
 /**
- * Log lines (spec, Events): text, or JSON with exactly the keys the spec names plus `timestamp`. What
+ * Log lines [service-logs]: text, or JSON with exactly the keys named there plus `timestamp`. What
  * comes from outside, messages and paths, is redacted before it becomes part of a line: redacting the
  * line as a whole would let a path take the members behind it away.
  */

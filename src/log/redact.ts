@@ -1,5 +1,5 @@
 /**
- * Removes secrets from a text, wherever they stand in it (spec, Events; wire rules 7): bearer tokens,
+ * Removes secrets from a text, wherever they stand in it [service-logs], [core-7]: bearer tokens,
  * values behind sensitive names, private-key blocks and paths of key files. Every pattern is linear:
  * what it reads is written by strangers.
  */

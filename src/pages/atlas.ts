@@ -1,5 +1,5 @@
 /**
- * `/atlas`: the recognition graph to explore (spec, read endpoints; wire rules 6.4). Every question is a
+ * `/atlas`: the recognition graph to explore [service-read-endpoints], [core-6-4]. Every question is a
  * plain address, so that it works without scripts, can be kept and can be sent to somebody.
  */
 import { sha256Hex } from '../crypto/digest.ts';

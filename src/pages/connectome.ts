@@ -1,4 +1,4 @@
-/** `/connectome`: the whole recognition graph on one page (spec, read endpoints; wire rules 6.3). */
+/** `/connectome`: the whole recognition graph on one page [service-read-endpoints], [core-6-3]. */
 import type { HtmlPage } from '../http/reply.ts';
 import { renderPage } from './frame.ts';
 import { counted, drawingOf, graphPicture, isTooLarge, NO_EMPHASIS } from './graph-drawing.ts';

@@ -1,5 +1,5 @@
 /**
- * `/dashboard`: health and trust at a glance (spec, read endpoints; wire rules 6.5), legible from across a
+ * `/dashboard`: health and trust at a glance [service-read-endpoints], [core-6-5], legible from across a
  * room. Whatever changes carries `data-field`, its path in `/dashboard.json`.
  */
 import type { HtmlPage } from '../http/reply.ts';

@@ -1,10 +1,10 @@
 /**
- * CapabilityOffer, CapabilityCounter and AgreementRecord: how two sovereigns agree on capabilities (wire
- * trust rules 2.3 to 2.5, 4.2, 4.3, 6.1).
+ * CapabilityOffer, CapabilityCounter and AgreementRecord: how two sovereigns agree on capabilities
+ * [trust-2-3] to [trust-2-5], [trust-4-2], [trust-4-3], [trust-6-1].
  *
- * Counter and agreement share one signed form of seven members, so the responder's signature on a
- * counter stays valid in the agreement made from it. What is not among the seven (`agreement_id`,
- * `established_at`, `expires_at`) anyone can change: nothing is decided by it.
+ * Counter and agreement share one signed form of seven members, so the responder's signature on a counter
+ * stays valid in the agreement made from it. What is not among the seven (`agreement_id`, `established_at`,
+ * `expires_at`) anyone can change: nothing is decided by it.
  */
 import Type, { type Static } from 'typebox';
 import type { JsonObject } from '../json/value.ts';

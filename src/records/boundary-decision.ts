@@ -1,6 +1,6 @@
 /**
- * BoundaryDecision: whether a request stays within an agreement (wire trust rules 2.6 to 2.8, 4.4, 6.2).
- * A denial is a decision like any other: signed, and accepted when it is verified.
+ * BoundaryDecision: whether a request stays within an agreement [trust-2-6] to [trust-2-8], [trust-4-4],
+ * [trust-6-2]. A denial is a decision like any other: signed, and accepted when it is verified.
  */
 import Type, { type Static } from 'typebox';
 import { formatInstant } from '../timestamp.ts';

@@ -1,6 +1,6 @@
 /**
  * Selective disclosure: a commitment to a set of capabilities, the proof that one is in it, and the
- * nullifier that uses one such proof up (wire trust rules 2.12 to 2.14, 4.5, 6.4, 6.5).
+ * nullifier that uses one such proof up [trust-2-12] to [trust-2-14], [trust-4-5], [trust-6-4], [trust-6-5].
  */
 import Type, { type Static } from 'typebox';
 import { sha256Hex } from '../crypto/digest.ts';

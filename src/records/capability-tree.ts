@@ -1,5 +1,5 @@
 /**
- * The Merkle tree over a set of capabilities (wire trust rules 3.3). Leaves and inner nodes are distinguished
+ * The Merkle tree over a set of capabilities [trust-3-3]. Leaves and inner nodes are distinguished
  * by the length of a path alone, so a path of another length than the count demands proves nothing.
  */
 import { sha256, sha256Hex } from '../crypto/digest.ts';

@@ -1,5 +1,5 @@
 /**
- * How much the approving votes look like copies of each other (wire trust rules 3.5): the share that
+ * How much the approving votes look like copies of each other [trust-3-5]: the share that
  * repeats one context digest, and how close in time the votes were cast.
  */
 import { instantOf } from './record.ts';

@@ -1,6 +1,6 @@
 /**
- * ConsensusProof: enough named validators approved a decision, each on its own (spec, Consensus
- * verification rules; wire trust rules 2.11, 4.6, 4.7).
+ * ConsensusProof: enough named validators approved a decision, each on its own
+ * [service-consensus-verification-rules], [trust-2-11], [trust-4-6], [trust-4-7].
  */
 import Type, { type Static } from 'typebox';
 import { sha256Hex } from '../crypto/digest.ts';

@@ -1,6 +1,6 @@
 /**
- * Data usage: the license a sovereign grants, and the access an agent declares under it (wire trust
- * rules 2.15, 4.8).
+ * Data usage: the license a sovereign grants, and the access an agent declares under it [trust-2-15],
+ * [trust-4-8].
  */
 import Type, { type Static } from 'typebox';
 import { formatInstant } from '../timestamp.ts';

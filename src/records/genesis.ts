@@ -1,4 +1,4 @@
-/** GenesisBlock: the network's trust root, signed by the root key (wire rules 5.3). */
+/** GenesisBlock: the network's trust root, signed by the root key [core-5-3]. */
 import Type, { type Static } from 'typebox';
 import { Datetime, nullable, recordReader, Signatures } from './record.ts';
 import type { VerifySignature } from './signature-search.ts';

@@ -1,4 +1,4 @@
-/** JustificationProof: the gates a boundary decision passed or failed, as validators vote on (2.9). */
+/** JustificationProof: the gates a boundary decision passed or failed, as validators vote on [trust-2-9]. */
 import Type, { type Static } from 'typebox';
 import { sha256Hex } from '../crypto/digest.ts';
 import {

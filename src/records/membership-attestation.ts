@@ -1,4 +1,4 @@
-/** MembershipAttestation: portable evidence that a subject belongs to a sovereign (wire rules 5.7). */
+/** MembershipAttestation: portable evidence that a subject belongs to a sovereign [core-5-7]. */
 import Type, { type Static } from 'typebox';
 import { Datetime, FreeForm, instantOf, nullable, recordReader, Signatures } from './record.ts';
 

@@ -1,4 +1,4 @@
-/** PolicyManifest: the network's active rules, stamped and signed by the NA (wire rules 5.4). */
+/** PolicyManifest: the network's active rules, stamped and signed by the NA [core-5-4]. */
 import Type, { type Static } from 'typebox';
 import { Datetime, recordReader, Signatures } from './record.ts';
 

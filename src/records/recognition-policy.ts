@@ -1,4 +1,4 @@
-/** RecognitionPolicy: whose attestations a sovereign accepts, unsigned (wire rules 5.8). */
+/** RecognitionPolicy: whose attestations a sovereign accepts, unsigned [core-5-8]. */
 import Type, { type Static } from 'typebox';
 import { compareCodePoints } from '../json/write.ts';
 import { Status } from './membership-attestation.ts';

@@ -1,4 +1,4 @@
-/** RecognitionTreaty: one sovereign's signed recognition of another (wire rules 5.9). */
+/** RecognitionTreaty: one sovereign's signed recognition of another [core-5-9]. */
 import Type, { type Static } from 'typebox';
 import { hasValidWindow, Status } from './membership-attestation.ts';
 import { Datetime, FreeForm, recordReader, Signatures } from './record.ts';

@@ -1,5 +1,5 @@
 /**
- * Verification of attestations and treaties (wire rules 4.11, 4.13): pure functions of the record, the
+ * Verification of attestations and treaties [core-4-11], [core-4-13]: pure functions of the record, the
  * keys, what is known to be revoked, the time, and the function that verifies a signature. Reasons are
  * closed lists in the order of the checks.
  */

@@ -1,5 +1,5 @@
 /**
- * The shape of a signed record and the one path every received record takes (wire rules 1.4): fill the
+ * The shape of a signed record and the one path every received record takes [core-1-4]: fill the
  * defaults, drop unknown members, rewrite datetimes, then check the types. What comes out is what is
  * canonicalised, verified, stored and served; the received text itself never is.
  */
@@ -25,7 +25,7 @@ Format.Set('date-time', (text) => SPELLING.test(text));
 export const Datetime = Type.String({ format: 'date-time' });
 export const SignatureItem = Type.Object({ key_id: Type.String(), sig: Type.String() });
 export const Signatures = Type.Array(SignatureItem, { default: [] });
-/** Signatures of a trust-protocol record, of which there are never many (wire trust rules 1.5). */
+/** Signatures of a trust-protocol record, of which there are never many [trust-1-5]. */
 export const BoundedSignatures = Type.Array(SignatureItem, {
   default: [],
   maxItems: MAX_SIGNATURES,

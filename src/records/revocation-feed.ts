@@ -1,4 +1,4 @@
-/** SovereignRevocationFeed: which attestations a sovereign has revoked (wire rules 5.10). */
+/** SovereignRevocationFeed: which attestations a sovereign has revoked [core-5-10]. */
 import Type, { type Static } from 'typebox';
 import { sortedSet } from './recognition-policy.ts';
 import { Datetime, Natural, recordReader, Signatures } from './record.ts';

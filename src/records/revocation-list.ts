@@ -1,4 +1,4 @@
-/** CertificateRevocationList (wire rules 5.5). Nodes verify its first signature only. */
+/** CertificateRevocationList [core-5-5]. Nodes verify its first signature only. */
 import Type, { type Static } from 'typebox';
 import { Datetime, recordReader, Signatures } from './record.ts';
 

@@ -1,5 +1,5 @@
 /**
- * The search for a signature that verifies (wire rules 1.5). Whoever has a record verified chooses its
+ * The search for a signature that verifies [core-1-5]. Whoever has a record verified chooses its
  * text, its signatures and the keys, and Ed25519 hashes the whole text again for every signature and key.
  * So repeats are dropped, the pairs that belong together come first, and there is a budget.
  */

@@ -1,6 +1,7 @@
 /**
- * TrustEvidence: a sovereign's signed statement of how it judged another (wire trust rules 2.1, 2.2, 5.5,
- * 6.3). Evidence of a block is evidence too; its verdict and its age say nothing about its validity.
+ * TrustEvidence: a sovereign's signed statement of how it judged another [trust-2-1], [trust-2-2],
+ * [trust-5-5], [trust-6-3]. Evidence of a block is evidence too; its verdict and its age say nothing about
+ * its validity.
  */
 import Type, { type Static } from 'typebox';
 import { isJsonObject } from '../json/value.ts';

@@ -1,4 +1,4 @@
-/** ValidatorVote: a sovereign's signed yes or no to a justified decision (wire trust rules 2.10, 3.4). */
+/** ValidatorVote: a sovereign's signed yes or no to a justified decision [trust-2-10], [trust-3-4]. */
 import Type, { type Static } from 'typebox';
 import { sha256Hex } from '../crypto/digest.ts';
 import { formatInstant } from '../timestamp.ts';

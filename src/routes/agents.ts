@@ -1,4 +1,4 @@
-/** The agent registry (wire rules 4.6). */
+/** The agent registry [core-4-6]. */
 import Type from 'typebox';
 import { judgeTimestamp } from '../auth/timestamps.ts';
 import type { NodeClaim } from '../contract/claims.ts';
@@ -153,7 +153,7 @@ function removeByHeader(request: RouteRequest, edge: Edge): Reply | Promise<Repl
 async function removeByEnvelope(request: RouteRequest, edge: Edge): Promise<Reply> {
   const nodePublicKey = keyOf(request);
   const { signature, signedAtText, signedAt } = checkedEnvelope(request, edge);
-  // Both values verbatim: the text is signed as it was sent (wire rules 3.2).
+  // Both values verbatim: the text is signed as it was sent [core-3-2].
   const text = `delete-agent|v1|${nodePublicKey}|${signedAtText}`;
   const valid = verifySignature(nodePublicKey, text, signature);
   const envelope = { signature, signedAt, valid };

@@ -1,4 +1,4 @@
-/** Agreements: offer, counter, accept, verify (wire trust rules 5.1 to 5.3, 6.1). */
+/** Agreements: offer, counter, accept, verify [trust-5-1] to [trust-5-3], [trust-6-1]. */
 import Type from 'typebox';
 import type { Taken } from '../contract/calls.ts';
 import { verifySignature } from '../crypto/ed25519.ts';

@@ -1,4 +1,4 @@
-/** Membership attestations: issue, revoke, list, and verify in public (wire rules 4.11). */
+/** Membership attestations: issue, revoke, list, and verify in public [core-4-11]. */
 import Type from 'typebox';
 import { bodyReader, mapped } from '../http/body.ts';
 import { firstValue } from '../http/query.ts';

@@ -1,4 +1,4 @@
-/** Boundary decisions: decide, verify (wire trust rules 5.4, 6.2). */
+/** Boundary decisions: decide, verify [trust-5-4], [trust-6-2]. */
 import Type from 'typebox';
 import type { Taken } from '../contract/calls.ts';
 import { verifySignature } from '../crypto/ed25519.ts';

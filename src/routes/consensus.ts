@@ -1,4 +1,4 @@
-/** Consensus: vote, assemble, verify (wire trust rules 5.8, 5.9, 6.6). */
+/** Consensus: vote, assemble, verify [trust-5-8], [trust-5-9], [trust-6-6]. */
 import Type from 'typebox';
 import type { Taken } from '../contract/calls.ts';
 import { verifySignature } from '../crypto/ed25519.ts';

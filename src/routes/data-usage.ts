@@ -1,4 +1,7 @@
-/** Data usage: license policy, access intent, verification (wire trust rules 5.10, 5.11, 6.7, 6.8). */
+/**
+ * Data usage: license policy, access intent, verification [trust-5-10], [trust-5-11], [trust-6-7],
+ * [trust-6-8].
+ */
 import Type from 'typebox';
 import type { Taken } from '../contract/calls.ts';
 import { verifySignature } from '../crypto/ed25519.ts';

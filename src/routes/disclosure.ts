@@ -1,4 +1,4 @@
-/** Selective disclosure: commit, nullify, prove, verify (wire trust rules 5.6, 5.7, 6.4, 6.5). */
+/** Selective disclosure: commit, nullify, prove, verify [trust-5-6], [trust-5-7], [trust-6-4], [trust-6-5]. */
 import Type from 'typebox';
 import type { Taken } from '../contract/calls.ts';
 import { verifySignature } from '../crypto/ed25519.ts';

@@ -1,4 +1,4 @@
-/** What nodes do: join, heartbeat, renew (wire rules 4.3 to 4.5). */
+/** What nodes do: join, heartbeat, renew [core-4-3] to [core-4-5]. */
 import Type from 'typebox';
 import { bodyReader } from '../http/body.ts';
 import { withAnswer } from '../http/edge.ts';

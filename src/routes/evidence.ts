@@ -1,4 +1,4 @@
-/** Trust evidence: build, verify (wire trust rules 5.5, 6.3). */
+/** Trust evidence: build, verify [trust-5-5], [trust-6-3]. */
 import Type from 'typebox';
 import type { Taken } from '../contract/calls.ts';
 import { verifySignature } from '../crypto/ed25519.ts';

@@ -1,4 +1,4 @@
-/** The recognition graph and what is derived from it (wire rules 6). */
+/** The recognition graph and what is derived from it [core-6]. */
 import { firstValue } from '../http/query.ts';
 import { answerReply, refusalReply } from '../http/reply.ts';
 import type { RouteEntry } from '../http/route.ts';

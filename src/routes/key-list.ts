@@ -2,7 +2,7 @@ import { isJsonObject, type JsonValue } from '../json/value.ts';
 import type { CandidateKeys } from '../records/signature-search.ts';
 
 /**
- * Caller-supplied public keys (wire rules 1.5, G26): a list of strings, or an object of strings whose
+ * Caller-supplied public keys [core-1-5], [core-g26]: a list of strings, or an object of strings whose
  * names are their ids; null for anything else. Whether an entry is a key shows when it is tried.
  */
 export function keyList(given: JsonValue): CandidateKeys | null {

@@ -1,4 +1,4 @@
-/** What operators do with nodes and keys (wire rules 4.7 to 4.9, 4.15). */
+/** What operators do with nodes and keys [core-4-7] to [core-4-9], [core-4-15]. */
 import Type from 'typebox';
 import { bodyReader, mapped } from '../http/body.ts';
 import { answerReply } from '../http/reply.ts';

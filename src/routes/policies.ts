@@ -1,4 +1,4 @@
-/** Policy versions (wire rules 4.10). */
+/** Policy versions [core-4-10]. */
 import Type from 'typebox';
 import type { CallOf } from '../contract/calls.ts';
 import type { Input } from '../contract/claims.ts';

@@ -1,4 +1,4 @@
-/** The recognition policy and revocation feeds (wire rules 4.12, 4.14). */
+/** The recognition policy and revocation feeds [core-4-12], [core-4-14]. */
 import Type from 'typebox';
 import type { CallOf } from '../contract/calls.ts';
 import type { Input } from '../contract/claims.ts';

@@ -1,4 +1,4 @@
-/** The operators' roster of active nodes, taken from the authority in pieces (wire rules 4.15). */
+/** The operators' roster of active nodes, taken from the authority in pieces [core-4-15]. */
 import type { OperatorClaim } from '../contract/claims.ts';
 import type { Edge } from '../http/edge.ts';
 import {

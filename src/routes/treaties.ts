@@ -1,4 +1,4 @@
-/** Recognition treaties: issue, revoke, list (wire rules 4.13). */
+/** Recognition treaties: issue, revoke, list [core-4-13]. */
 import Type from 'typebox';
 import { bodyReader, mapped } from '../http/body.ts';
 import { firstValue } from '../http/query.ts';

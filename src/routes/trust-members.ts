@@ -1,5 +1,5 @@
 /**
- * Members of trust-protocol requests. Their checks have an order and a code each (wire trust rules 5, 6),
+ * Members of trust-protocol requests. Their checks have an order and a code each [trust-5], [trust-6],
  * so they are written out per route; what the checks have in common is here. Codes of a route are few:
  * the finer cause goes into the details of the refusal.
  */
@@ -102,7 +102,7 @@ export function windowOf(
   return { validFrom: from.text, validUntil: until.text };
 }
 
-/** Candidate keys: absent or null is our own key, an empty list accepts nothing (1.5). */
+/** Candidate keys: absent or null is our own key, an empty list accepts nothing [trust-1-5]. */
 export function candidateKeys(
   given: Member,
   { settings }: Edge,

@@ -1,5 +1,5 @@
 /**
- * Public, stateless verification of attestations and treaties (wire rules 4.11, 4.13). Nothing is
+ * Public, stateless verification of attestations and treaties [core-4-11], [core-4-13]. Nothing is
  * written; the authority is only asked what it holds as revoked.
  */
 import Type from 'typebox';

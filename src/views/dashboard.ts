@@ -1,4 +1,4 @@
-/** The dashboard model (wire rules 6.5): what people look at, made only from committed state. */
+/** The dashboard model [core-6-5]: what people look at, made only from committed state. */
 import type { ImportedFeed } from '../../machines/revocation-feed.ts';
 import { compareCodePoints } from '../json/write.ts';
 import { formatInstant } from '../timestamp.ts';

@@ -1,4 +1,4 @@
-/** The lifecycle of a treaty as the clock sees it (wire rules 6.1). Instants in milliseconds. */
+/** The lifecycle of a treaty as the clock sees it [core-6-1]. Instants in milliseconds. */
 import { formatInstant } from '../timestamp.ts';
 import type { ExpiryRisk, Lifecycle, LifecycleState } from './rows/treaty.ts';
 

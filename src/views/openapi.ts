@@ -1,5 +1,5 @@
 /**
- * The HTTP surface as OpenAPI 3.0.3, made from the route table (wire rules 4.15). JSON Schema words
+ * The HTTP surface as OpenAPI 3.0.3, made from the route table [core-4-15]. JSON Schema words
  * that 3.0.3 does not know are lowered: a constant to a one-value enum, a union with null to nullable.
  */
 import { maxBodyBytes, type RouteDescription } from '../http/route-description.ts';
@@ -151,7 +151,7 @@ function responsesOf(route: RouteDescription): JsonObject {
       ? { [String(route.answer.contentType).split(';')[0] ?? '']: { schema: {} } }
       : { 'application/json': withExample(lower(route.answer)) };
   const success = { description: route.summary, content };
-  // Every operation lists 200 (wire rules 4.15), also one that answers 201.
+  // Every operation lists 200 [core-4-15], also one that answers 201.
   const responses: { [status: string]: JsonValue } = { 200: success };
   if (route.created !== undefined) responses[201] = success;
   for (const status of GENERAL_STATUSES) responses[status] = ERROR_RESPONSE;

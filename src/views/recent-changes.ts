@@ -1,5 +1,5 @@
 /**
- * Recent trust changes for the public dashboard (wire rules 6.5, G36): of each audit event only the
+ * Recent trust changes for the public dashboard [core-6-5], [core-g36]: of each audit event only the
  * fields that are meant to be seen, never an address, a key or a token's trace.
  */
 import type { JsonObject, JsonValue } from '../json/value.ts';

@@ -1,5 +1,5 @@
 /**
- * The recognition graph as it is served (wire rules 6.2) and what is counted from it (6.3, 6.4). Records
+ * The recognition graph as it is served [core-6-2] and what is counted from it [core-6-3], [core-6-4]. Records
  * are kept as canonical text, so the graph is canonical text too and its digest is that of its bytes.
  */
 import TinyQueue from 'tinyqueue';

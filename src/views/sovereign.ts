@@ -1,7 +1,7 @@
 import type { JsonObject } from '../json/value.ts';
 import type { GenesisBlock } from '../records/genesis.ts';
 
-/** Public metadata of the sovereign (spec, Sovereign metadata; wire rules 5.13): no key but public ones. */
+/** Public metadata of the sovereign [service-sovereign-metadata], [core-5-13]: no key but public ones. */
 export function sovereignMetadata(genesis: GenesisBlock, baseUrl: string): JsonObject {
   return {
     sovereign_id: genesis.network_name,

@@ -1,4 +1,4 @@
-/** How the newest trust cycle stands (wire rules 6.5). */
+/** How the newest trust cycle stands [core-6-5]. */
 import { formatInstant } from '../timestamp.ts';
 import { displayTime } from './display-time.ts';
 import type { TrustCycleSummary } from './rows/dashboard.ts';

@@ -1,4 +1,4 @@
-/** How the recognition graph judges one sovereign's trust in another (wire trust rules 4.1). */
+/** How the recognition graph judges one sovereign's trust in another [trust-4-1]. */
 import type { TrustDecision, TrustSignal, Verdict } from '../records/trust-evidence.ts';
 import { formatInstant } from '../timestamp.ts';
 import type { RecognitionIndex } from './recognition-index.ts';

@@ -1,5 +1,5 @@
 /**
- * The trust path between two sovereigns (wire rules 6.3): what a breadth-first search would find that
+ * The trust path between two sovereigns [core-6-3]: what a breadth-first search would find that
  * tries edges in (from, to, treaty_id) order and visits each sovereign once.
  *
  * Such a search finds, of all shortest paths, the first in the order of its hops. So it is enough to

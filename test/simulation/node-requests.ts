@@ -125,7 +125,7 @@ export function agentRequest(step: Step<'registerAgent'>, known: Known, world: W
   return {
     label: `agent of node ${step.node}`,
     isSigned: true,
-    // The edge refuses descriptors whose time has passed or is yet to come (wire core 4.6, check 5).
+    // The edge refuses descriptors whose time has passed or is yet to come ([core-4-6], check 4).
     judge: (edgeNow) =>
       edgeNow < registeredAt - TOLERANCE || edgeNow > expiresAt
         ? null
@@ -173,7 +173,7 @@ function removalByEnvelope(step: Step<'removeAgent'>, world: World): Sent {
   return {
     label: `removal of the agent of node ${step.node}`,
     isSigned: true,
-    // The edge refuses envelopes that were not signed within the tolerance (wire core 4.6).
+    // The edge refuses envelopes that were not signed within the tolerance [core-4-6].
     judge: (edgeNow) =>
       Math.abs(edgeNow - signedAt) > TOLERANCE
         ? null

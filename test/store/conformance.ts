@@ -1,5 +1,5 @@
 /**
- * What every implementation of the store port must do (architecture, 4). A new store passes this suite
+ * What every implementation of the store port must do. A new store passes this suite
  * before it holds anybody's state.
  */
 import assert from 'node:assert/strict';

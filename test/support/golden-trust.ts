@@ -138,10 +138,10 @@ export const EVENTS: { readonly [endpoint: string]: string } = {
   '/admin/recognition-treaties': 'recognition_treaty_issued',
 };
 
-/** Only logged: what the digest in the proof was made of (wire trust rules 3.5). */
+/** Only logged: what the digest in the proof was made of [trust-3-5]. */
 const ASSESSED = 'consensus_cascade_assessed';
 
-/** Members that the rules name and the vectors do not (wire rules 2.3, 4.13). */
+/** Members that the rules name and the vectors do not [core-2-3], [core-4-13]. */
 const RULED_MEMBERS: { readonly [event: string]: readonly string[] } = {
   admin_auth_failed: ['scope'],
   treaty_attestation_verified: ['subject_sovereign_id'],
@@ -350,7 +350,7 @@ function assertSigned(
   assert.deepEqual(actual, { key_id: keyId, sig: signer.sign(signedTextOf(record)) }, path);
 }
 
-/** The members that counters and agreements are signed by (wire trust rules 2.5). */
+/** The members that counters and agreements are signed by [trust-2-5]. */
 const AGREED = [
   'agreed_terms',
   'graph_digest',

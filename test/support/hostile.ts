@@ -24,7 +24,7 @@ export function valuesExcept(...taken: readonly ValueName[]): [string, JsonValue
   return Object.entries(VALUES).filter(([name]) => !names.includes(name));
 }
 
-/** Refused for `*_hours` whatever the upper bound (wire rules 4.1). */
+/** Refused for `*_hours` whatever the upper bound [core-4-1]. */
 export const WRONG_HOURS: readonly (readonly [string, JsonValue])[] = [
   ['0', 0],
   ['-1', -1],
@@ -44,7 +44,7 @@ export const WRONG_HOURS: readonly (readonly [string, JsonValue])[] = [
   ...valuesExcept('the integer 7', 'the float 7.5'),
 ];
 
-/** The same 32 bytes, or nearly, in spellings that are not canonical base64 (wire rules 1.5). */
+/** The same 32 bytes, or nearly, in spellings that are not canonical base64 [core-1-5]. */
 export function misspelledKeys(publicKey: string): [string, string][] {
   const bytes = Buffer.from(publicKey, 'base64');
   return [
@@ -69,7 +69,7 @@ export function respelled(base64: string): string {
   return base64.slice(0, end - 1) + last + base64.slice(end);
 }
 
-/** Encodings of points of small order, and of no point at all (wire rules 1.5), as base64. */
+/** Encodings of points of small order, and of no point at all [core-1-5], as base64. */
 export const WEAK_KEYS: readonly string[] = [
   '00'.repeat(32),
   `01${'00'.repeat(31)}`,
@@ -84,7 +84,7 @@ export const WEAK_KEYS: readonly string[] = [
 /** Verifies under the key `01 00..` for every message wherever small order is not refused. */
 export const FORGED_SIGNATURE = Buffer.from(`01${'00'.repeat(63)}`, 'hex').toString('base64');
 
-/** Texts that are no timestamp of a signed request (wire rules 1.3, 1.6). */
+/** Texts that are no timestamp of a signed request [core-1-3], [core-1-6]. */
 export const WRONG_TIMESTAMPS: readonly string[] = [
   'yesterday',
   '1767225600',
@@ -102,7 +102,7 @@ export const WRONG_TIMESTAMPS: readonly string[] = [
   '0000-01-01T00:00:00Z',
 ];
 
-/** The same instant in every spelling a signed request may use (wire rules 1.6). */
+/** The same instant in every spelling a signed request may use [core-1-6]. */
 export function timestampSpellings(instant: number): [string, string][] {
   const utc = new Date(instant).toISOString();
   const shifted = new Date(instant + 2 * 3_600_000).toISOString().slice(0, -1);

@@ -102,7 +102,7 @@ const AGREED_MEMBERS = [
   'responder_sovereign_id',
 ] as const;
 
-/** What a signature on a counter or an agreement covers (wire trust rules 2.5). */
+/** What a signature on a counter or an agreement covers [trust-2-5]. */
 export function agreedText(record: JsonObject): string {
   return canonicalJson(
     Object.fromEntries(AGREED_MEMBERS.map((name) => [name, record[name] as JsonValue])),
@@ -279,7 +279,7 @@ export function decisionBy(operator: Party, now: number, changes: JsonObject = {
 
 // Hostile values
 
-/** What counts as a missing member of a request (wire trust rules 1.1). */
+/** What counts as a missing member of a request [trust-1-1]. */
 export const MISSING: readonly (readonly [string, JsonValue])[] = [
   ['null', null],
   ['false', false],
@@ -391,7 +391,7 @@ export async function eachOf<T>(
   await Promise.all(Array.from({ length: atOnce }, worker));
 }
 
-/** Key lists of a verification, and what becomes of a record that `right` has signed (1.5). */
+/** Key lists of a verification, and what becomes of a record that `right` has signed [trust-1-5]. */
 export function keyListCases(
   right: Signer,
 ): (readonly [string, JsonValue, 'verifies' | 'fails' | 'malformed'])[] {
@@ -454,7 +454,7 @@ export function drop(...members: readonly string[]): Change {
   return (body) => members.reduce(without, body);
 }
 
-// The front door of a route (wire trust rules 1.4)
+// The front door of a route [trust-1-4]
 
 /** What an operator route answers before it looks at any member of the body, whatever that says. */
 export const AT_THE_OPERATORS_DOOR: readonly (readonly [

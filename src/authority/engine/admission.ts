@@ -151,7 +151,7 @@ function provenCommand(
   }
 }
 
-/** Says which check failed (wire rules 3.1); the code is the same for all of them. */
+/** Says which check failed [core-3-1]; the code is the same for all of them. */
 function failedProof(proof: NodeProofVerdict): Refusal {
   return new Refusal(proof === 'valid' ? 'node_auth_failed' : `node_${proof}`);
 }

@@ -1,6 +1,6 @@
 /**
  * The audit log: append-only entries in a hash chain, stored in the same transaction as what they
- * record (wire rules 4.16). A removed or altered entry breaks the chain.
+ * record [core-4-16]. A removed or altered entry breaks the chain.
  */
 import { sha256Hex } from '../../crypto/digest.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../json/value.ts';

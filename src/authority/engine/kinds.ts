@@ -124,7 +124,7 @@ export interface SubjectTypes {
     readonly event: NullifierEvent;
   };
   'removal-count': { readonly context: RemovalCount; readonly event: RemovalCountEvent };
-  /** In process memory only, as the spec has it: never part of a unit. */
+  /** In process memory only [service-states-other]: never part of a unit. */
   readonly 'data-license-policy': {
     readonly context: LicensePolicy;
     readonly event: LicensePolicyEvent;

@@ -1,6 +1,6 @@
 /**
  * What the authority adds to the edge's verdict on a node's proof: whether its nonce was used before
- * (wire rules 3.1, checks 4 and 5), and what using it up means.
+ * [core-3-1-4], [core-3-1-6], and what using it up means.
  */
 import type { NodeCallName } from '../../contract/calls.ts';
 import type { NodeClaim, NodeProofVerdict } from '../../contract/claims.ts';

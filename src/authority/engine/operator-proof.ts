@@ -1,4 +1,4 @@
-/** Operator authentication (spec, Operator authentication; wire rules 2.3). */
+/** Operator authentication [service-operator-authentication], [core-2-3]. */
 import type { OperatorKeyRefusal, Tier } from '../../../machines/operator-key.ts';
 import type { Refused } from '../../../machines/refused.ts';
 import type { OperatorClaim, OperatorProofVerdict } from '../../contract/claims.ts';
@@ -9,7 +9,7 @@ import { refusalIn } from './refusals.ts';
 import type { UnitOfWork } from './unit-of-work.ts';
 
 /**
- * Admits an operator or refuses, in the order of wire rules 2.3. A genuine request spends its nonce
+ * Admits an operator or refuses, in the order of [core-2-3]. A genuine request spends its nonce
  * even when it is then refused for its tier or its body; a failed signature does not.
  */
 export function authenticateOperator(
@@ -32,7 +32,7 @@ export function authenticateOperator(
   }
 }
 
-/** A nonce already spent is found before the signature is judged (check 6 before 7). */
+/** A nonce already spent is found before the signature is judged ([core-2-3-6] before [core-2-3-7]). */
 function proofOf(
   { nonces }: Authority,
   { verdict, signedAt, nonce }: OperatorClaim,

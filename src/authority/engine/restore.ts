@@ -90,7 +90,7 @@ function firstContact({ context }: Subject<'certificate'>): StoredContact {
   };
 }
 
-/** A renewed certificate counts only if it was heard of since its renewal (wire rules 4.15). */
+/** A renewed certificate counts only if it was heard of since its renewal [core-4-15]. */
 function isActive(
   { value, context }: Subject<'certificate'>,
   { lastSeen }: StoredContact,

@@ -49,7 +49,7 @@ const RULES: { readonly [Kind in SubjectKind]: IsPast<Kind> | typeof KEPT_FOR_GO
     (context.usedAt ?? context.expiresAt) + periods.invite <= at,
   'agent-registration': (_, { value, context }, { at, periods }) =>
     value !== 'registered' && context.expiresAt + periods.agent <= at,
-  /** Proofs do not expire, and each is nullified once, ever (wire trust rules 4.5). */
+  /** Proofs do not expire, and each is nullified once, ever [trust-4-5]. */
   'capability-nullifier': KEPT_FOR_GOOD,
   /** Signed statements and their revocations, which peers may hold or ask for at any time. */
   attestation: KEPT_FOR_GOOD,

@@ -1,4 +1,4 @@
-/** The agent registry (wire rules 4.6). */
+/** The agent registry [core-4-6]. */
 import { createHash } from 'node:crypto';
 import type { AgentRegistrationRefusal } from '../../../machines/agent-registration.ts';
 import { canonicalJson, compareCodePoints, JsonText } from '../../json/write.ts';

@@ -1,4 +1,4 @@
-/** Join, heartbeat and renewal of nodes (wire rules 3.1, 4.3 to 4.5). */
+/** Join, heartbeat and renewal of nodes [core-3-1], [core-4-3] to [core-4-5]. */
 import {
   type Certificate,
   type CertificateRefusal,

@@ -1,4 +1,4 @@
-/** POST /admin/invite (wire rules 4.7). A token is shown once; only its hash is kept. */
+/** POST /admin/invite [core-4-7]. A token is shown once; only its hash is kept. */
 import type { Invite } from '../../../machines/invite.ts';
 import type { InviteTerms } from '../../contract/inputs.ts';
 import { sha256Hex } from '../../crypto/digest.ts';

@@ -1,4 +1,4 @@
-/** Operator keys (wire rules 4.9). */
+/** Operator keys [core-4-9]. */
 import type { OperatorKeyRefusal } from '../../../machines/operator-key.ts';
 import { Refusal } from '../../refusal.ts';
 import { formatInstant } from '../../timestamp.ts';

@@ -1,4 +1,4 @@
-/** Policy versions (wire rules 4.10). The authority stamps and signs; what a client signed is ignored. */
+/** Policy versions [core-4-10]. The authority stamps and signs; what a client signed is ignored. */
 import type { Policy, PolicyRefusal } from '../../../machines/policy.ts';
 import { publishedDocument } from '../../contract/documents.ts';
 import type { ListPlace } from '../../contract/pages.ts';

@@ -1,4 +1,4 @@
-/** POST /admin/revoke (wire rules 4.8): the certificate and the next CRL change in one transaction. */
+/** POST /admin/revoke [core-4-8]: the certificate and the next CRL change in one transaction. */
 import type { CertificateRefusal } from '../../../machines/certificate.ts';
 import { compareCodePoints } from '../../json/write.ts';
 import { Refusal } from '../../refusal.ts';

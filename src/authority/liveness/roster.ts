@@ -1,5 +1,5 @@
 /**
- * GET /nodes: the public count and the operators' roster of active nodes (wire rules 4.15). A roster is
+ * GET /nodes: the public count and the operators' roster of active nodes [core-4-15]. A roster is
  * read in pieces, so that a large fleet's never keeps other commands waiting.
  */
 import { JsonText, jsonText } from '../../json/write.ts';

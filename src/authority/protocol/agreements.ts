@@ -1,4 +1,7 @@
-/** Agreements between sovereigns: offer, counter, acceptance (wire trust rules 4.2, 4.3, 5.1 to 5.3). */
+/**
+ * Agreements between sovereigns: offer, counter, acceptance [trust-4-2], [trust-4-3], [trust-5-1] to
+ * [trust-5-3].
+ */
 import {
   type AgreementRecord,
   acceptCounter,

@@ -1,4 +1,4 @@
-/** Boundary decisions under an agreement (wire trust rules 4.4, 5.4). */
+/** Boundary decisions under an agreement [trust-4-4], [trust-5-4]. */
 import { verifySignature } from '../../crypto/ed25519.ts';
 import { buildBoundaryDecision } from '../../records/boundary-decision.ts';
 import type { Handler } from '../engine/admission.ts';

@@ -1,4 +1,4 @@
-/** Votes cast, and consensus proofs assembled, by this sovereign (wire trust rules 4.7, 5.8, 5.9). */
+/** Votes cast, and consensus proofs assembled, by this sovereign [trust-4-7], [trust-5-8], [trust-5-9]. */
 import { assembleConsensusProof } from '../../records/consensus-proof.ts';
 import { buildValidatorVote } from '../../records/validator-vote.ts';
 import type { Handler } from '../engine/admission.ts';

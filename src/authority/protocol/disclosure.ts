@@ -1,4 +1,4 @@
-/** Capability commitments and one-time nullifiers (wire trust rules 4.5, 5.6, 5.7). */
+/** Capability commitments and one-time nullifiers [trust-4-5], [trust-5-6], [trust-5-7]. */
 import { sha256Hex } from '../../crypto/digest.ts';
 import { verifySignature } from '../../crypto/ed25519.ts';
 import {

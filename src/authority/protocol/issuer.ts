@@ -15,7 +15,7 @@ export function built<T extends object>(result: T | Unbuilt<string>, refusal: Re
   return result;
 }
 
-/** Refuses with the finer cause that the codes of the wire do not name (wire trust rules 1.4). */
+/** Refuses with the finer cause that the codes of the wire do not name [trust-1-4]. */
 export function refuseFor(refusal: RefusalName, cause: string): never {
   throw new Refusal(refusal, { cause });
 }

@@ -1,5 +1,5 @@
 /**
- * The certificate revocation list (wire rules 5.5): a signed sequence whose entries are the revoked
+ * The certificate revocation list [core-5-5]: a signed sequence whose entries are the revoked
  * certificates, in the order in which they were revoked. It also knows which node keys are compromised.
  */
 import { createHash } from 'node:crypto';

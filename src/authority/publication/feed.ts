@@ -1,5 +1,5 @@
 /**
- * The signed feeds of attestations revoked here (wire rules 4.14): ours, and one for each other issuer in
+ * The signed feeds of attestations revoked here [core-4-14]: ours, and one for each other issuer in
  * whose name attestations are issued here. Each is a signed sequence whose entries are the revoked
  * attestations.
  */

@@ -1,4 +1,4 @@
-/** Membership attestations issued here (wire rules 4.11). */
+/** Membership attestations issued here [core-4-11]. */
 import type { Attestation, AttestationRefusal } from '../../../machines/attestation.ts';
 import type { AttestationFilter, AttestationTerms } from '../../contract/inputs.ts';
 import { canonicalJson, JsonText, type WithText } from '../../json/write.ts';

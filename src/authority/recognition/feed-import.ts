@@ -1,4 +1,4 @@
-/** The import of another sovereign's revocation feed (wire rules 4.14). */
+/** The import of another sovereign's revocation feed [core-4-14]. */
 import type { ImportedFeed, ImportedFeedRefusal } from '../../../machines/revocation-feed.ts';
 import type { ImportFeed } from '../../contract/inputs.ts';
 import { sha256Hex } from '../../crypto/digest.ts';

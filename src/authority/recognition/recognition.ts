@@ -1,5 +1,5 @@
 /**
- * Whom this sovereign recognizes: the recognition policy (wire rules 4.12), and what verification reads of
+ * Whom this sovereign recognizes: the recognition policy [core-4-12], and what verification reads of
  * the state.
  */
 import type { RevocationKnowledge } from '../../contract/inputs.ts';

@@ -1,4 +1,4 @@
-/** Recognition treaties (wire rules 4.13). */
+/** Recognition treaties [core-4-13]. */
 import type { Treaty, TreatyRefusal } from '../../../machines/recognition-treaty.ts';
 import type { TreatyFilter, TreatyTerms } from '../../contract/inputs.ts';
 import { canonicalJson, compareCodePoints, JsonText, type WithText } from '../../json/write.ts';

@@ -1,5 +1,5 @@
 /**
- * The built-in trust cycle (wire rules 6.5): recognition of another sovereign from end to end, with the
+ * The built-in trust cycle [core-6-5]: recognition of another sovereign from end to end, with the
  * builders, verifiers and machines that serve requests and an invented peer whose key is forgotten at
  * the end. Nothing of it is kept but one audit event, and no decision about anyone else changes.
  */

@@ -1,5 +1,5 @@
 /**
- * Durable replay protection (wire rules 2.3): operator, join and renewal nonces, in buckets of one
+ * Durable replay protection [core-2-3]: operator, join and renewal nonces, in buckets of one
  * minute, so that forgetting a minute is one step however many nonces it holds.
  */
 import { hash } from 'node:crypto';

@@ -1,5 +1,5 @@
 /**
- * Replay protection of heartbeats (wire rules 2.3): a bounded window of nonces per node key, as IPsec's
+ * Replay protection of heartbeats [core-2-3]: a bounded window of nonces per node key, as IPsec's
  * anti-replay window is (RFC 4303, 3.4.3). It lives in memory; a stored floor replaces it after a restart.
  */
 

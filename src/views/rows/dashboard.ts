@@ -1,4 +1,4 @@
-/** The dashboard document and its rows (wire rules 6.5). */
+/** The dashboard document and its rows [core-6-5]. */
 import Type, { type Static } from 'typebox';
 import { Datetime, Whole } from '../../records/record.ts';
 import { type ConnectomeSummary, EdgeRow, Sequence } from './graph.ts';

@@ -1,4 +1,4 @@
-/** The recognition graph and what is derived from it (wire rules 6.2 to 6.4). */
+/** The recognition graph and what is derived from it [core-6-2] to [core-6-4]. */
 import Type, { type Static } from 'typebox';
 import { RecognitionTreaty } from '../../records/recognition-treaty.ts';
 import { Datetime } from '../../records/record.ts';

@@ -1,4 +1,4 @@
-/** Who may do what: operator signatures (wire core 2.3) and node proofs (3.1), with their nonces. */
+/** Who may do what: operator signatures [core-2-3] and node proofs [core-3-1], with their nonces. */
 import { also, type Moment, type Outcome, refused, type Tier } from './state.ts';
 
 /** Signed requests may be this old, or ahead, in milliseconds. */

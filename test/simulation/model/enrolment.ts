@@ -136,7 +136,7 @@ export function renew(moment: Moment, request: RenewRequest): readonly Outcome[]
   });
 }
 
-/** What heartbeat and renewal share (wire core 4.4): the certificate, then the proof, then the time. */
+/** What heartbeat and renewal share [core-4-4]: the certificate, then the proof, then the time. */
 function withCertificate(
   moment: Moment,
   { proof, certId }: NodeRequest,

@@ -1,4 +1,7 @@
-/** Agents, attestations, treaties, imported feeds and nullifiers (wire core 4.6, 4.11 to 4.14). */
+/**
+ * Agents, attestations, treaties, imported feeds and nullifiers [core-4-6], [core-4-11] to [core-4-14],
+ * [trust-4-5].
+ */
 import { judgeNodeProof, nonceKey, type Proof, withProof } from './access.ts';
 import { endRegistration, isCompromised, liveCertificates, publishNext } from './enrolment.ts';
 import { also, answered, type Moment, type Outcome, refused, stored } from './state.ts';

@@ -1,0 +1,115 @@
+/** Comments and pages cite clauses of `docs/wire` by their anchors, and each of them leads somewhere. */
+import assert from 'node:assert/strict';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+const texts = ['README.md', 'docs', 'src', 'machines', 'test', 'bench']
+  .flatMap(filesAt)
+  .filter((file) => /\.(?:ts|js|md)$/.test(file) && file !== relative(root, import.meta.filename))
+  .map((file) => ({ file, text: readFileSync(join(root, file), 'utf8') }));
+const code = texts.filter(({ file }) => !file.endsWith('.md'));
+const pages = texts.filter(({ file }) => file.endsWith('.md'));
+
+const anchors = pages
+  .filter(({ file }) => file.startsWith('docs/wire/'))
+  .flatMap(({ text }) => [...text.matchAll(/<a id="([^"]+)"/g)].map(([, id]) => id ?? ''));
+
+test('each clause of the contract has an anchor of its own', () => {
+  assert.ok(anchors.length > 250);
+  assert.deepEqual(repeated(anchors), []);
+});
+
+test('each citation in the code leads to a clause of the contract', () => {
+  const known = new Set(anchors);
+  const citations = found(code, /\[((?:core|trust|service)-[^\]\s]*)\]/g);
+  assert.ok(citations.length > 250);
+  assert.deepEqual(
+    citations.filter(({ match }) => !known.has(match)).map(({ at, match }) => `${at}: ${match}`),
+    [],
+  );
+});
+
+test('the contract is cited in no other form', () => {
+  const anywhere = /\bwire (?:core |trust )?(?:rules?|[0-9]|core\b|trust\b)|\bspec,/gi;
+  const inCode = [
+    anywhere,
+    /\bspecs?\b/gi,
+    /\[(?:core|trust|service) [0-9G-T]/g,
+    /(?<=\s)\((?:[1-9]|1[0-2])\.[0-9]{1,2}\)/g,
+    /(?<=\s)\([a-z]+, [0-9]/g,
+    /\b(?:clause|section) [0-9]/gi,
+  ];
+  const old = [...inCode.flatMap((form) => found(code, form)), ...found(pages, anywhere)];
+  assert.deepEqual(
+    old.map(({ at, match }) => `${at}: ${match}`),
+    [],
+  );
+});
+
+test('each document that is named, and each place in it that is linked, exists', () => {
+  const named = found(texts, /(?<![\w.*:/-])((?:\.\.?\/)*[\w-]+(?:\/[\w-]+)*\.md)\b(?!\]\()/g);
+  assert.ok(named.some(({ match }) => match === 'core.md'));
+  const links = found(pages, /\]\(([^)\s]*)\)/g).filter(({ match }) => !/^\w+:/.test(match));
+  assert.deepEqual(
+    [
+      ...named.filter(({ file, match }) => !leadsToFile(file, match)),
+      ...links.filter(({ file, match }) => !leadsToPlace(file, match)),
+    ].map(({ at, match }) => `${at}: ${match}`),
+    [],
+  );
+});
+
+interface Found {
+  readonly file: string;
+  /** `<file>:<line>` */
+  readonly at: string;
+  readonly match: string;
+}
+
+/** The first group of each match, or all of it. */
+function found(where: typeof texts, pattern: RegExp): Found[] {
+  return where.flatMap(({ file, text }) =>
+    [...text.matchAll(pattern)].map((match) => {
+      const line = text.slice(0, match.index).split('\n').length;
+      return { file, at: `${file}:${line}`, match: match[1] ?? match[0] };
+    }),
+  );
+}
+
+/** A document is named from the folder of the file that names it, or from the top of the project. */
+function leadsToFile(file: string, path: string): boolean {
+  return existsSync(join(root, dirname(file), path)) || existsSync(join(root, path));
+}
+
+function leadsToPlace(file: string, link: string): boolean {
+  const [path = '', place] = link.split('#');
+  const target = path === '' ? file : join(dirname(file), path);
+  if (!existsSync(join(root, target))) return false;
+  return place === undefined || placesOf(target).has(place);
+}
+
+/** The anchors of a page: those that are written, and those that headings get when they are rendered. */
+function placesOf(page: string): Set<string> {
+  const text = readFileSync(join(root, page), 'utf8');
+  const written = [...text.matchAll(/<a id="([^"]+)"/g)].map(([, id]) => id ?? '');
+  const headings = [...text.matchAll(/^#+ (.*)$/gm)].map(([, heading]) =>
+    (heading ?? '')
+      .toLowerCase()
+      .replace(/[^\w\s-]/g, '')
+      .replaceAll(' ', '-'),
+  );
+  return new Set([...written, ...headings]);
+}
+
+function repeated(values: readonly string[]): string[] {
+  return values.filter((value, at) => values.indexOf(value) !== at);
+}
+
+function filesAt(path: string): string[] {
+  if (statSync(join(root, path)).isFile()) return [path];
+  return readdirSync(join(root, path)).flatMap((name) => filesAt(join(path, name)));
+}
