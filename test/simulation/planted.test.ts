@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import type { Store, SubjectWrite, Unit } from '../../src/store/store.ts';
 import type { OpenAuthority } from './authority-calls.ts';
 import type { MemoryStore } from './memory-store.ts';
-import { simulate } from './simulate.ts';
+import { describe, simulate } from './simulate.ts';
 import type { Defect } from './world.ts';
 
 const HISTORIES = 400;
@@ -108,6 +108,13 @@ for (const [name, defect] of DEFECTS) {
     assert.ok(finding !== null, `${HISTORIES} histories hold with it`);
   });
 }
+
+test('a finding says how to have it again, with the clocks that it was found under', async () => {
+  const draw = { histories: HISTORIES, seed: 1, clocks: 'wrong', shrinks: false } as const;
+  const finding = await simulate(draw, { authority: (one) => judging(one, 'stale_timestamp') });
+  assert.ok(finding !== null);
+  assert.match(describe(finding), new RegExp(`--clocks wrong --seed 1 --path ${finding.path}$`));
+});
 
 test('a wrapped store without a defect holds', async () => {
   const draw = { histories: 20, seed: 1, clocks: 'right' } as const;

@@ -60,3 +60,27 @@ test('a heartbeat that a crash lost does not pass again after the clean stop tha
     ],
   });
 });
+
+test('a node that has gone quiet is not active after a clock was set back and the service restarted', async () => {
+  await play({
+    enrolled: 1,
+    steps: [
+      { do: 'wait', ms: 6 * MINUTE },
+      { do: 'setClock', ms: -12 * MINUTE },
+      { do: 'wait', ms: 6 * MINUTE },
+      { do: 'restart' },
+    ],
+  });
+});
+
+test('a heartbeat that is stored while a clock is set back was not heard of later than that', async () => {
+  await play({
+    enrolled: 1,
+    steps: [
+      { do: 'setClock', ms: -4 * MINUTE },
+      { do: 'heartbeat', certificate: 0, ...byNode, flaw: 'ahead', isHeld: true },
+      { do: 'wait', ms: 6 * MINUTE },
+      { do: 'settle' },
+    ],
+  });
+});

@@ -19,6 +19,7 @@ export interface Draw {
 export interface Finding {
   readonly seed: number;
   readonly path: string;
+  readonly clocks: Clocks;
   /** How many histories held before. */
   readonly after: number;
   readonly problem: string;
@@ -42,17 +43,18 @@ export async function simulate(
   return {
     seed: run.seed,
     path: run.counterexamplePath ?? '',
+    clocks,
     after: run.numRuns - 1,
     problem: cause instanceof Error ? (cause.stack ?? cause.message) : String(cause),
     history: run.counterexample?.[0] ?? null,
   };
 }
 
-export function describe({ seed, path, after, problem, history }: Finding): string {
+export function describe({ seed, path, clocks, after, problem, history }: Finding): string {
   return [
     `After ${after} histories that hold: ${problem}`,
     `The shortest history that was found, with ${history?.enrolled ?? 0} nodes enrolled:`,
     ...(history?.steps ?? []).map((step) => `  ${JSON.stringify(step)}`),
-    `Again: npm run simulate -- --seed ${seed} --path ${path}`,
+    `Again: npm run simulate -- --clocks ${clocks} --seed ${seed} --path ${path}`,
   ].join('\n');
 }

@@ -252,7 +252,7 @@ const clockSteps: readonly Draw<Step>[] = [
     3,
     fc.record({
       do: fc.constant('setClock' as const),
-      ms: fc.constantFrom(-MINUTE, MINUTE, -4 * MINUTE),
+      ms: fc.constantFrom(-MINUTE, MINUTE, -4 * MINUTE, -12 * MINUTE),
     }),
   ),
 ];

@@ -51,7 +51,7 @@ export interface Sent {
 
 interface Pending {
   readonly sent: Sent;
-  readonly decidedAt: number;
+  decidedAt: number;
   readonly outcomes: readonly Outcome[];
   readonly made: Made;
   reply: Reply | null;
@@ -319,6 +319,7 @@ export class World {
   #clockSet(): void {
     this.#authority.clockSet();
     this.contacts.clockSet(this.now);
+    for (const one of this.#pending) one.decidedAt = Math.min(one.decidedAt, this.now);
     this.#signedBeforeStart = Math.max(this.#latest, this.now) + TOLERANCE;
   }
 

@@ -20,6 +20,7 @@ interface Known {
 const step = fc.record({
   what: fc.constantFrom(
     ...(['touch', 'touch', 'touch', 'sign', 'retire', 'remove', 'wait', 'take', 'walk'] as const),
+    'set_back' as const,
   ),
   id: fc.integer({ min: 0, max: 12 }).map((n) => `c-${n}`),
   amount: fc.integer({ min: 0, max: 60 }),
@@ -36,7 +37,7 @@ test('D0: last contacts are what a plain map and list would hold, whatever happe
         const known = new Map<string, Known>();
         /** Ids in the order of their last contact, the newest last. */
         let active: string[] = [];
-        let now = 1000;
+        let now = 1_000_000;
         let newest = 0;
         const walks: { walk: RosterWalk; expected: string[]; seen: string[] }[] = [];
 
@@ -77,6 +78,16 @@ test('D0: last contacts are what a plain map and list would hold, whatever happe
             newest = known.get(active.at(-1) ?? '')?.lastSeen ?? 0;
           } else if (what === 'wait') {
             now += amount;
+          } else if (what === 'set_back') {
+            now -= amount * 3;
+            liveness.clockSetBack(now);
+            for (const [id, contact] of known) {
+              const latest = active.includes(id) ? now : now - WINDOW;
+              if (contact.lastSeen <= latest) continue;
+              contact.lastSeen = latest;
+              contact.dirty = true;
+            }
+            newest = known.get(active.at(-1) ?? '')?.lastSeen ?? 0;
           } else if (what === 'take') {
             const rows = liveness.takeDirty().map(({ id, ...row }) => [id, row] as const);
             const expected = [...known].filter(([, { dirty }]) => dirty);

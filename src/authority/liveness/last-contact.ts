@@ -27,7 +27,7 @@ export interface Liveness {
   activate(heardOf: number[]): void;
   /** The certificate no longer counts as active until its next contact. */
   retire(id: string): void;
-  /** The clock was set back to `now`: nobody was heard of later. */
+  /** The clock was set back to `now`: nobody was heard of later, and who had gone quiet stays quiet. */
   clockSetBack(now: number): void;
   /** The certificate is being removed: nothing of its contact stays, or is written any more. */
   remove(id: string): void;
@@ -134,6 +134,14 @@ export function createLiveness(
     if (block.remoteAddrs[row] !== remoteAddr) block.remoteAddrs[row] = remoteAddr;
   }
 
+  function putBack(contact: number, latest: number): void {
+    const { lastSeen } = blockOf(contact);
+    const row = rowOf(contact);
+    if ((lastSeen[row] as number) <= latest) return;
+    lastSeen[row] = latest;
+    markDirty(contact);
+  }
+
   function noteSigned(contact: number, signedAt: number): void {
     const { newestSignedAt } = blockOf(contact);
     const row = rowOf(contact);
@@ -198,10 +206,13 @@ export function createLiveness(
     },
     clockSetBack(now) {
       for (let contact = newest; contact !== NONE; contact = list.olderThan(contact)) {
-        if (lastSeenOf(contact) <= now) return;
+        if (lastSeenOf(contact) <= now) break;
         keepForWalks(contact);
-        blockOf(contact).lastSeen[rowOf(contact)] = now;
-        markDirty(contact);
+        putBack(contact, now);
+      }
+      // Under the new time a contact that was dropped may look fresh, and a restart would list it again.
+      for (let contact = 1; contact <= numbers.highest; contact += 1) {
+        if (!isActive(contact)) putBack(contact, now - activeWindowMs);
       }
     },
     activeCount(now) {
