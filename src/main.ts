@@ -1,3 +1,4 @@
+#!/usr/bin/env -S node --no-allocation-site-pretenuring
 import { reportFailure } from './cli/output.ts';
 import { buildProgram } from './cli/program.ts';
 

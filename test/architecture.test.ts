@@ -248,9 +248,7 @@ test('only the command line is above boot, and nothing imports main', () => {
     [],
   );
   assert.deepEqual(
-    offending(({ target }) => target === 'src/main.ts' || target === 'src/launch.js').filter(
-      (found) => !found.startsWith('src/launch.js '),
-    ),
+    offending(({ target }) => target === 'src/main.ts'),
     [],
   );
 });
@@ -317,7 +315,7 @@ test('the process is ended only by the command line', () => {
 });
 
 test('C9: nothing is loaded while requests are served, when no file descriptor may be left', () => {
-  const starts = ['src/cli', 'src/launch.js', ...filesBelow('src/threads').filter(isLauncher)];
+  const starts = ['src/cli', ...filesBelow('src/threads').filter(isLauncher)];
   assert.deepEqual(
     offending(
       ({ file, isDeferred, isType }) =>

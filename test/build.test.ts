@@ -1,46 +1,113 @@
-/** The program as `npm run build` compiles it: the same one, without a loader for TypeScript. */
+/** The package as `npm pack` makes it, installed into an empty folder: compiled, with a command and a client. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { existsSync, rmSync } from 'node:fs';
-import { before, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { after, test } from 'node:test';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { packageVersion } from '../src/cli/version.ts';
-import { makeNetworkFolder } from './support/authority.ts';
 import { startChildServer } from './support/child-server.ts';
+import { installPacked } from './support/packed.ts';
 import { get, heartbeat, joinedNode, operate } from './support/requests.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const PROGRAM = 'dist/src/main.js';
+const folder = installPacked();
+after(() => rmSync(folder, { recursive: true }));
 
-before(() => execFileSync('npm', ['run', '--silent', 'build'], { cwd: root, stdio: 'inherit' }));
+const packed = join(folder, 'node_modules', 'mesh-network-authority');
+const program = join(packed, 'dist', 'src', 'main.js');
+const network = join(folder, 'network');
 
-test('the compiled program tells the version of its package', () => {
-  const told = execFileSync(process.execPath, [PROGRAM, '--version'], { cwd: root });
-  assert.equal(told.toString().trim(), packageVersion());
+function run(command: string, args: readonly string[]): string {
+  return execFileSync(command, args, { cwd: folder, encoding: 'utf8' });
+}
+
+test('the installed command runs from any folder', () => {
+  const command = join(folder, 'node_modules', '.bin', 'mesh-na');
+  assert.equal(run(command, ['--version']).trim(), packageVersion());
+  run(command, ['init', '--data-dir', network, '--network-name', 'alpha']);
+  assert.ok(existsSync(join(network, 'genesis.json')));
 });
 
-test('the compiled program finds the worker of every kind of thread', async () => {
-  const { threadEntry } = await import(`../dist/src/threads/${'thread-entry.js'}`);
+test('the package holds compiled code and nothing that has to be compiled', () => {
+  const files = readdirSync(packed, { recursive: true, encoding: 'utf8' });
+  const sources = files.filter((name) => name.endsWith('.ts') && !name.endsWith('.d.ts'));
+  assert.deepEqual(sources, []);
+  assert.ok(files.includes('LICENSE') && files.includes('README.md'));
+});
+
+test('the installed package finds the worker of every kind of thread', async () => {
+  const module = pathToFileURL(join(packed, 'dist', 'src', 'threads', 'thread-entry.js')).href;
+  const { threadEntry } = await import(module);
   for (const name of ['edge', 'list', 'watchdog']) assert.ok(existsSync(threadEntry(name)), name);
 });
 
 for (const threads of ['1', '3']) {
-  test(`the compiled program serves the main job on ${threads} thread(s)`, async () => {
-    const { folder } = makeNetworkFolder();
-    try {
-      const server = await startChildServer(folder, {
-        program: [PROGRAM],
-        args: ['--threads', threads],
-      });
-      await using na = server.na;
-      const node = await joinedNode(na);
-      assert.equal((await heartbeat(na, node)).status, 200);
-      assert.deepEqual((await get(na, '/nodes')).body, { count: 1 });
-      assert.equal((await operate(na, '/admin/revoke', { cert_id: node.certId })).status, 200);
-      assert.equal((await heartbeat(na, node)).body.error.code, 'certificate_revoked');
-      assert.equal((await server.end('SIGTERM')).code, 0);
-    } finally {
-      rmSync(folder, { recursive: true, force: true });
-    }
+  test(`the installed package serves the main job on ${threads} thread(s)`, async () => {
+    const args = ['--threads', threads];
+    const server = await startChildServer(network, { program: [program], args });
+    await using na = server.na;
+    const node = await joinedNode(na);
+    assert.equal((await heartbeat(na, node)).status, 200);
+    assert.equal((await operate(na, '/admin/revoke', { cert_id: node.certId })).status, 200);
+    assert.equal((await heartbeat(na, node)).body.error.code, 'certificate_revoked');
+    assert.deepEqual((await get(na, '/nodes')).body, { count: 0 });
+    assert.equal((await server.end('SIGTERM')).code, 0);
   });
 }
+
+test('what the package exports can be imported and is typed', () => {
+  const source = join(folder, 'consumer.mts');
+  const text = `
+    import { keyPairFromSeed, verifyText } from 'mesh-network-authority/client/keys';
+    import { canonicalJson } from 'mesh-network-authority/json/write';
+    import { readGenesisBlock } from 'mesh-network-authority/records/genesis';
+    const key = keyPairFromSeed(new Uint8Array(32));
+    const text: string = canonicalJson({ b: 1, a: [true] });
+    const isSigned: boolean = verifyText(key.publicKey, text, key.sign(text));
+    const genesis: { network_name: string } | null = readGenesisBlock({});
+    console.log(text, isSigned, genesis);
+  `;
+  writeFileSync(source, text);
+  const options = ['--module', 'nodenext', '--target', 'es2023', '--strict', '--types', ''];
+  run(join(root, 'node_modules', '.bin', 'tsc'), [...options, source]);
+  const printed = run(process.execPath, [join(folder, 'consumer.mjs')]);
+  assert.equal(printed.trim(), '{"a":[true],"b":1} true null');
+});
+
+test('npm run prune-binaries leaves the one binary of uWebSockets.js that is loaded', (t) => {
+  const place = mkdtempSync(join(tmpdir(), 'mesh-na-pruned-'));
+  t.after(() => rmSync(place, { recursive: true }));
+  const library = join(place, 'node_modules', 'uWebSockets.js');
+  const original = dirname(createRequire(import.meta.url).resolve('uWebSockets.js'));
+  const own = `uws_${process.platform}_${process.arch}_${process.versions.modules}.node`;
+  mkdirSync(join(place, 'src'));
+  cpSync(join(packed, 'package.json'), join(place, 'package.json'));
+  cpSync(join(packed, 'src', 'prune-binaries.js'), join(place, 'src', 'prune-binaries.js'));
+  mkdirSync(library, { recursive: true });
+  for (const name of ['package.json', 'uws.js']) cpSync(join(original, name), join(library, name));
+  const prune = () =>
+    execFileSync('npm', ['run', '-s', 'prune-binaries'], {
+      cwd: place,
+      encoding: 'utf8',
+      stdio: 'pipe',
+    });
+
+  writeFileSync(join(library, 'uws_plan9_x64_1.node'), 'of another platform');
+  assert.throws(prune, /Nothing was removed/);
+  cpSync(join(original, own), join(library, own));
+  assert.match(prune(), new RegExp(`^Kept ${own} and removed 1 other binaries`));
+  assert.deepEqual(readdirSync(library).sort(), ['package.json', 'uws.js', own].sort());
+  const loaded = createRequire(join(place, 'package.json'))('uWebSockets.js');
+  assert.equal(typeof loaded.App, 'function');
+});

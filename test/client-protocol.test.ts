@@ -5,26 +5,19 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { AuthorityError } from 'mesh-network-authority/client/authority-error';
-import { keyPairFromSeed, newKeyPair, verifyText } from 'mesh-network-authority/client/keys';
-import { createOperatorClient } from 'mesh-network-authority/client/operator-client';
-import { createPublicClient } from 'mesh-network-authority/client/public-client';
-import {
-  acceptOffer,
-  buildCounter,
-  verifyAgreement,
-} from 'mesh-network-authority/records/agreement';
-import { verifyBoundaryDecision } from 'mesh-network-authority/records/boundary-decision';
-import { verifyMembership } from 'mesh-network-authority/records/capability-disclosure';
-import { verifyConsensusProof } from 'mesh-network-authority/records/consensus-proof';
-import { buildAccessIntent } from 'mesh-network-authority/records/data-usage';
-import type { Issuer } from 'mesh-network-authority/records/issuer';
-import {
-  buildTrustEvidence,
-  verifyTrustEvidence,
-} from 'mesh-network-authority/records/trust-evidence';
-import { buildValidatorVote } from 'mesh-network-authority/records/validator-vote';
+import { AuthorityError } from '../src/client/authority-error.ts';
+import { keyPairFromSeed, newKeyPair, verifyText } from '../src/client/keys.ts';
+import { createOperatorClient } from '../src/client/operator-client.ts';
+import { createPublicClient } from '../src/client/public-client.ts';
 import { readKeyFile } from '../src/keys/key-file.ts';
+import { acceptOffer, buildCounter, verifyAgreement } from '../src/records/agreement.ts';
+import { verifyBoundaryDecision } from '../src/records/boundary-decision.ts';
+import { verifyMembership } from '../src/records/capability-disclosure.ts';
+import { verifyConsensusProof } from '../src/records/consensus-proof.ts';
+import { buildAccessIntent } from '../src/records/data-usage.ts';
+import type { Issuer } from '../src/records/issuer.ts';
+import { buildTrustEvidence, verifyTrustEvidence } from '../src/records/trust-evidence.ts';
+import { buildValidatorVote } from '../src/records/validator-vote.ts';
 import { formatInstant } from '../src/timestamp.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR } from './support/clock.ts';
