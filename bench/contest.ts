@@ -16,6 +16,8 @@ export type Settings = {
   /** Threads of the authority that serve HTTP. */
   readonly threads: number;
   readonly cpuProf: string | null;
+  /** Another checkout with a build of its own, which is measured beside this one; null is none. */
+  readonly against: string | null;
   readonly progress: (line: string) => void;
 };
 

@@ -5,7 +5,7 @@ import { contest, type Settings, type Standing } from './contest.ts';
 import type { Load } from './load.ts';
 import { busyClientNotes, compare, lineOf, type Report, starvedNotes } from './report.ts';
 import type { Target } from './round.ts';
-import { startAuthority, startBare } from './servers.ts';
+import { OTHER, startAuthority, startBare, startOther } from './servers.ts';
 
 const TARGET = 0.85;
 const CONNECTIONS = 64;
@@ -20,8 +20,11 @@ export async function benchDocuments(load: Load, settings: Settings): Promise<Re
   await using na = await startAuthority(cpuProf === null ? null : join(cpuProf, 'documents'));
   const answers = await Promise.all(PATHS.map((path) => copiesOf(na.url, path)));
   await using bare = await startBare({ answers: answers.flat() });
+  await using other = await startOther(settings);
   const reports: Report[] = [];
-  for (const path of PATHS) reports.push(await benchDocument(path, { load, settings, na, bare }));
+  for (const path of PATHS) {
+    reports.push(await benchDocument(path, { load, settings, na, bare, other }));
+  }
   return reports;
 }
 
@@ -30,30 +33,39 @@ interface Sides {
   readonly settings: Settings;
   readonly na: Target;
   readonly bare: Target;
+  readonly other: Target | undefined;
 }
 
-async function benchDocument(path: string, { load, settings, na, bare }: Sides): Promise<Report> {
+async function benchDocument(
+  path: string,
+  { load, settings, na, bare, other }: Sides,
+): Promise<Report> {
   const connections = settings.connections ?? CONNECTIONS;
   function read(target: Target, at: string) {
     return (seconds: number) =>
       load.ask('document', { plan: { target, connections, seconds, rate: null }, path: at });
   }
-  const [ours, plain, full] = (await contest(
+  const [ours, plain, full, others] = (await contest(
     [
       { name: 'NA', run: read(na, path) },
       { name: 'bare', run: read(bare, path) },
       { name: 'bare, all headers', run: read(bare, ALL_HEADERS + path) },
+      ...(other ? [{ name: OTHER, run: read(other, path) }] : []),
     ],
     settings,
-  )) as [Standing, Standing, Standing];
+  )) as [Standing, Standing, Standing, Standing | undefined];
 
-  const standings = [ours, plain, full];
+  const standings = [ours, plain, full, ...(others ? [others] : [])];
   const highest = Math.max(...standings.map((standing) => lineOf(standing).requests_per_second));
   return {
     benchmark: `documents GET ${path}`,
     about: `${connections} connections, closed loop`,
     lines: standings.map(lineOf),
-    comparisons: [compare(ours, plain, TARGET), compare(ours, full, null)],
+    comparisons: [
+      compare(ours, plain, TARGET),
+      compare(ours, full, null),
+      ...(others ? [compare(ours, others, null)] : []),
+    ],
     notes: [
       'bare sends status, content type and body; with all headers, as many as the NA does',
       `the load generator reached ${highest.toLocaleString('en')} requests/s`,

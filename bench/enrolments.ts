@@ -2,9 +2,9 @@
 import { join } from 'node:path';
 import { contest, type Settings, type Standing } from './contest.ts';
 import type { Load } from './load.ts';
-import { busyClientNotes, lineOf, type Report } from './report.ts';
+import { busyClientNotes, compare, lineOf, type Report } from './report.ts';
 import type { RoundResult } from './round.ts';
-import { startAuthority } from './servers.ts';
+import { type AuthorityProcess, OTHER, startAuthority, startOther } from './servers.ts';
 
 const CONNECTIONS = 32;
 /** Rounds have a fixed number of requests; this only ends one that hangs. */
@@ -17,51 +17,61 @@ export async function benchEnrolments(load: Load, settings: Settings): Promise<R
   const { cpuProf, threads } = settings;
   const profiles = cpuProf === null ? null : join(cpuProf, 'enrolments');
   await using na = await startAuthority(profiles, threads);
-  const { network } = na;
-  const plan = { target: na, connections, seconds: LONGEST_SECONDS, rate: null };
-  const phases = { invites: [] as RoundResult[], joins: [] as RoundResult[] };
-  let pairsPerSecond = 0;
-
-  async function pairs(seconds: number): Promise<RoundResult> {
-    const count = countFor(seconds, pairsPerSecond);
-    const { invites, joins } = await load.ask('pairs', { plan, network, count });
-    const both = inSequence(invites, joins);
-    // The warm-up only tells how many pairs a round needs.
-    if (pairsPerSecond > 0) {
-      phases.invites.push(invites);
-      phases.joins.push(joins);
-    }
-    pairsPerSecond = count / both.seconds;
-    return both;
-  }
-  const [ofPairs, ofJoins] = (await contest(
+  await using other = await startOther(settings, threads);
+  const ours = enrolmentsAt(na, load, connections);
+  const theirs = other && enrolmentsAt(other, load, connections);
+  const [ofPairs, ofJoins, otherPairs] = (await contest(
     [
-      { name: 'pairs', run: pairs },
-      {
-        name: 'joins alone',
-        run: (seconds) =>
-          load.ask('joins', { plan, network, count: countFor(seconds, pairsPerSecond) }),
-      },
+      { name: 'pairs', run: ours.pairs },
+      { name: 'joins alone', run: ours.joins },
+      ...(theirs ? [{ name: `pairs, ${OTHER}`, run: theirs.pairs }] : []),
     ],
     settings,
-  )) as [Standing, Standing];
+  )) as [Standing, Standing, Standing | undefined];
+  const { phases } = ours;
 
   const standings = [
     ofPairs,
     { name: 'pairs: invites', rounds: phases.invites },
     { name: 'pairs: joins', rounds: phases.joins },
     ofJoins,
+    ...(otherPairs ? [otherPairs] : []),
   ];
   return {
     benchmark: 'enrolments',
     about: `${connections} connections, every answer after its commit`,
     lines: standings.map(lineOf),
-    comparisons: [],
+    comparisons: otherPairs ? [compare(ofPairs, otherPairs, null)] : [],
     notes: [
       'a pair is one invite request and one join; joins alone use invites made by the thousand',
       'rate limits ADMIN and JOIN are off',
       ...busyClientNotes(standings.slice(1)),
     ],
+  };
+}
+
+/** The contestants of one authority; what a round needs grows with the rate of the one before. */
+function enrolmentsAt(target: AuthorityProcess, load: Load, connections: number) {
+  const { network } = target;
+  const plan = { target, connections, seconds: LONGEST_SECONDS, rate: null };
+  const phases = { invites: [] as RoundResult[], joins: [] as RoundResult[] };
+  let pairsPerSecond = 0;
+  return {
+    phases,
+    async pairs(seconds: number): Promise<RoundResult> {
+      const count = countFor(seconds, pairsPerSecond);
+      const { invites, joins } = await load.ask('pairs', { plan, network, count });
+      const both = inSequence(invites, joins);
+      // The warm-up only tells how many pairs a round needs.
+      if (pairsPerSecond > 0) {
+        phases.invites.push(invites);
+        phases.joins.push(joins);
+      }
+      pairsPerSecond = count / both.seconds;
+      return both;
+    },
+    joins: (seconds: number) =>
+      load.ask('joins', { plan, network, count: countFor(seconds, pairsPerSecond) }),
   };
 }
 

@@ -1,10 +1,10 @@
 /** Signed heartbeats: the authority against a bare server that parses and verifies the same bytes. */
 import { join } from 'node:path';
 import { contest, type Settings, type Standing } from './contest.ts';
-import type { Load } from './load.ts';
+import { type Load, startLoad } from './load.ts';
 import { busyClientNotes, compare, lineOf, type Report, starvedNotes } from './report.ts';
 import { assertAccepted, type Target } from './round.ts';
-import { startAuthority, startBare } from './servers.ts';
+import { type AuthorityProcess, OTHER, startAuthority, startBare, startOther } from './servers.ts';
 
 const TARGET = 0.8;
 const CONNECTIONS = 64;
@@ -19,33 +19,43 @@ export async function benchHeartbeats(load: Load, settings: Settings): Promise<R
   const profiles = cpuProf === null ? null : join(cpuProf, 'heartbeats');
   await using na = await startAuthority(profiles, threads);
   await using bare = await startBare();
+  await using other = await startOther(settings, threads);
+  // A fleet is enrolled in one network.
+  await using otherLoad = other && startLoad();
 
-  const enrolling = { connections: ENROL_CONNECTIONS, seconds: ENROL_SECONDS, rate: null };
-  const plan = { target: na, ...enrolling };
-  assertAccepted('NA joins', await load.ask('enrol', { plan, network: na.network, nodes }));
+  await enrol(load, na, nodes);
+  if (other && otherLoad) await enrol(otherLoad, other, nodes);
 
-  function beat(target: Target) {
-    return (seconds: number) => load.ask('heartbeats', { target, connections, rate, seconds });
+  function beat(from: Load, target: Target) {
+    return (seconds: number) => from.ask('heartbeats', { target, connections, rate, seconds });
   }
-  const [ours, theirs] = (await contest(
+  const [ours, theirs, others] = (await contest(
     [
-      { name: 'NA', run: beat(na) },
-      { name: 'bare', run: beat(bare) },
+      { name: 'NA', run: beat(load, na) },
+      { name: 'bare', run: beat(load, bare) },
+      ...(other && otherLoad ? [{ name: OTHER, run: beat(otherLoad, other) }] : []),
     ],
     settings,
-    // Both are sent the same bytes: signing them again for each would only cost time.
-    ({ seconds, fastest }) =>
-      load.ask('sign', { count: Math.ceil(seconds * (rate ?? fastest * HEADROOM)) }),
-  )) as [Standing, Standing];
+    // Ours and the bare one are sent the same bytes: signing them again for each would only cost time.
+    ({ seconds, fastest }) => {
+      const count = Math.ceil(seconds * (rate ?? fastest * HEADROOM));
+      return Promise.all([load.ask('sign', { count }), otherLoad?.ask('sign', { count })]);
+    },
+  )) as [Standing, Standing, Standing | undefined];
 
-  const both = [ours, theirs];
+  const all = [ours, theirs, ...(others ? [others] : [])];
   const loop = rate === null ? 'closed loop' : `open loop at ${rate} requests/s`;
   return {
     benchmark: 'heartbeats',
     about: `${nodes} nodes on ${connections} connections, ${loop}`,
-    lines: both.map(lineOf),
-    comparisons: [compare(ours, theirs, TARGET)],
+    lines: all.map(lineOf),
+    comparisons: [compare(ours, theirs, TARGET), ...(others ? [compare(ours, others, null)] : [])],
     // The open loop spins to keep its pace, so its CPU share says nothing.
-    notes: rate === null ? [...busyClientNotes(both), ...starvedNotes(both)] : [],
+    notes: rate === null ? [...busyClientNotes(all), ...starvedNotes(all)] : [],
   };
+}
+
+async function enrol(load: Load, target: AuthorityProcess, nodes: number): Promise<void> {
+  const plan = { target, connections: ENROL_CONNECTIONS, seconds: ENROL_SECONDS, rate: null };
+  assertAccepted('joins', await load.ask('enrol', { plan, network: target.network, nodes }));
 }

@@ -3,6 +3,7 @@
  * is read from /proc.
  */
 import { cpus } from 'node:os';
+import { resolve } from 'node:path';
 import { Argument, Command, Option } from 'commander';
 import { jsonOption, wholeNumber } from '../src/cli/options.ts';
 import { printResult } from '../src/cli/output.ts';
@@ -48,6 +49,7 @@ interface BenchOptions {
   readonly dataDir?: string;
   readonly threads: number;
   readonly cpuProf?: string;
+  readonly against?: string;
   readonly json?: boolean;
 }
 
@@ -92,6 +94,10 @@ const program = new Command('bench')
   )
   .option('--threads <count>', 'threads of the authority that serve HTTP', wholeNumber(64), 1)
   .option('--cpu-prof <folder>', 'write CPU profiles of the authority below this folder')
+  .option(
+    '--against <folder>',
+    'heartbeats, enrolments, documents, verifications: also measure the build in another checkout',
+  )
   .addOption(jsonOption())
   .action(run);
 
@@ -119,6 +125,7 @@ async function run(benchmark: Benchmark | 'all', options: BenchOptions): Promise
     dataDir: options.dataDir ?? null,
     threads: options.threads,
     cpuProf: options.cpuProf ?? null,
+    against: options.against === undefined ? null : resolve(options.against),
     progress: (line) => process.stderr.write(`  ${line}\n`),
   };
   const reports: Report[] = [];

@@ -40,6 +40,7 @@ export async function startAuthority(
   cpuProfDir: string | null,
   threads = 1,
   fill: (dataDir: string) => Promise<void> | void = newNetwork,
+  checkout = ROOT,
 ): Promise<AuthorityProcess> {
   const folder = mkdtempSync(join(tmpdir(), 'mesh-na-bench-'));
   const dataDir = join(folder, 'data');
@@ -53,7 +54,11 @@ export async function startAuthority(
     process.execPath,
     [...NODE_FLAGS, ...profiling, 'dist/src/main.js', ...serve],
     // The caller's MESH_ variables must not change what is measured.
-    { cwd: ROOT, env: { PATH: process.env.PATH, ...ENVIRONMENT }, stdio: ['ignore', file, file] },
+    {
+      cwd: checkout,
+      env: { PATH: process.env.PATH, ...ENVIRONMENT },
+      stdio: ['ignore', file, file],
+    },
   );
   watchChild(child, 'the authority', () => readFileSync(output, 'utf8').slice(-2000));
   clearUpAfter(child, folder);
@@ -71,6 +76,17 @@ export async function startAuthority(
     },
     [Symbol.asyncDispose]: () => stopChild(child),
   };
+}
+
+/** How the authority of another checkout is named in what was found. */
+export const OTHER = 'other checkout';
+
+/** The authority of another checkout, on a network of its own; undefined when none is to be measured. */
+export async function startOther(
+  { against }: { readonly against: string | null },
+  threads = 1,
+): Promise<AuthorityProcess | undefined> {
+  return against === null ? undefined : startAuthority(null, threads, newNetwork, against);
 }
 
 function newNetwork(dataDir: string): void {

@@ -35,7 +35,7 @@ import { httpRequest } from './fleet.ts';
 import type { Load } from './load.ts';
 import { busyClientNotes, compare, lineOf, type Report, starvedNotes } from './report.ts';
 import type { Target } from './round.ts';
-import { startAuthority, startBare } from './servers.ts';
+import { OTHER, startAuthority, startBare, startOther } from './servers.ts';
 
 const CONNECTIONS = 64;
 const DAY = 86_400_000;
@@ -57,8 +57,9 @@ export async function benchVerifications(load: Load, settings: Settings): Promis
     cases.push({ path, body, checks, answer: await acceptedAnswer(na.url + path, body) });
   }
   await using bare = await startBare({ verifications: cases });
+  await using other = await startOther(settings);
   const reports: Report[] = [];
-  for (const one of cases) reports.push(await benchCase(one, { load, settings, na, bare }));
+  for (const one of cases) reports.push(await benchCase(one, { load, settings, na, bare, other }));
   return reports;
 }
 
@@ -67,11 +68,12 @@ interface Sides {
   readonly settings: Settings;
   readonly na: Target;
   readonly bare: Target;
+  readonly other: Target | undefined;
 }
 
 async function benchCase(
   { path, body, checks, answer }: Case,
-  { load, settings, na, bare }: Sides,
+  { load, settings, na, bare, other }: Sides,
 ): Promise<Report> {
   const connections = settings.connections ?? CONNECTIONS;
   const request = httpRequest('POST', path, {}, body).toString('base64');
@@ -81,22 +83,23 @@ async function benchCase(
       return load.ask('verifications', { plan, request, answer });
     };
   }
-  const [ours, theirs] = (await contest(
+  const [ours, theirs, others] = (await contest(
     [
       { name: 'NA', run: verify(na) },
       { name: 'bare', run: verify(bare) },
+      ...(other ? [{ name: OTHER, run: verify(other) }] : []),
     ],
     { ...settings, progress: (line) => settings.progress(`${path}, ${line}`) },
-  )) as [Standing, Standing];
+  )) as [Standing, Standing, Standing | undefined];
 
-  const both = [ours, theirs];
+  const all = [ours, theirs, ...(others ? [others] : [])];
   const size = `${Buffer.byteLength(body).toLocaleString('en')} bytes`;
   return {
     benchmark: `verifications POST ${path}`,
     about: `${size}, Ed25519 checks: ${checks.length}; ${connections} connections, closed loop`,
-    lines: both.map(lineOf),
-    comparisons: [compare(ours, theirs, null)],
-    notes: [...busyClientNotes(both), ...starvedNotes(both)],
+    lines: all.map(lineOf),
+    comparisons: [compare(ours, theirs, null), ...(others ? [compare(ours, others, null)] : [])],
+    notes: [...busyClientNotes(all), ...starvedNotes(all)],
   };
 }
 
