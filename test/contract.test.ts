@@ -1,0 +1,137 @@
+/** The pages of `docs/wire` name every route, error, setting, limit, metric and event there is, and no other. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { OPTIONS, RATE_LIMIT_DEFAULTS } from '../src/config/options.ts';
+import { REFUSALS } from '../src/refusal.ts';
+import { ROUTES } from '../src/routes/table.ts';
+
+const service = textOf('../docs/wire/service.md');
+const core = textOf('../docs/wire/core.md');
+
+test('every route is a row of the endpoint tables', () => {
+  const rows = rowsOf(service, 'service-endpoints', 'service-authentication');
+  const documented = rows.flatMap(([first = '']) => {
+    const [, method = 'POST', path] = /^(?:(GET|POST|DELETE) )?`(\/[^`?]*)/.exec(first) ?? [];
+    return path === undefined ? [] : [`${method} ${path}`];
+  });
+  const served = ROUTES.map(({ method, path }) => `${method} ${path}`);
+  assert.deepEqual(documented.toSorted(), served.toSorted());
+});
+
+test('every error code is a row of the code tables, with its statuses', () => {
+  const answered = Object.values(REFUSALS).map(({ status, code }) => `${status} ${code}`);
+  const documented = codesIn(rowsOf(service, 'service-error-codes', 'service-limits'));
+  assert.deepEqual([...new Set(documented)].toSorted(), [...new Set(answered)].toSorted());
+  const ofCore = codesIn(rowsOf(core, 'core-4-2', 'core-4-3'));
+  assert.deepEqual(
+    ofCore.filter((code) => !answered.includes(code)),
+    [],
+  );
+});
+
+test('every setting is a row of the configuration table, with its default', () => {
+  const documented = rowsOf(core, 'core-7', 'core-8')
+    .filter((row) => row.length === 4 && row[0] !== 'Flag' && !row[1]?.includes('<BUCKET>'))
+    .map(([flag, variable, fallback = '']) => ({ flag, variable, fallback }));
+  const settings = Object.values(OPTIONS);
+  for (const { flag, variable, fallback } of settings) {
+    const name = flag?.split(' ')[0];
+    const row = documented.find((candidate) =>
+      variable === null
+        ? candidate.flag?.startsWith(`\`${name}`)
+        : candidate.variable === `\`${variable}\``,
+    );
+    assert.ok(row, `${name ?? variable} is not documented`);
+    if (name !== undefined) assert.ok(row.flag?.startsWith(`\`${name}`), `${name} has another row`);
+    if (fallback !== null)
+      assert.ok(row.fallback.endsWith(`\`${fallback}\``), `default of ${variable}`);
+  }
+  const known = new Set(settings.flatMap(({ variable }) => variable ?? []));
+  const variables = documented.flatMap(({ variable = '' }) => namesIn(variable));
+  assert.deepEqual(
+    variables.filter((variable) => !known.has(variable)),
+    [],
+  );
+});
+
+test('every rate limit is a row of both limit tables, with its default', () => {
+  const fromCore = rowsOf(core, 'core-4-1', 'core-4-2').flatMap(([bucket = '', fallback]) =>
+    namesIn(bucket).map((name) => [name, fallback] as const),
+  );
+  const fromService = rowsOf(service, 'service-rate-limits', 'service-body-limits').flatMap(
+    ([bucket = '', , fallback = '']) =>
+      namesIn(bucket).map(
+        (name) => [name, fallback.replace(/^(\d+) in (\d+) s$/, '$1/$2')] as const,
+      ),
+  );
+  const buckets = new Map(fromCore);
+  for (const [bucket, fallback] of Object.entries(RATE_LIMIT_DEFAULTS)) {
+    assert.equal(buckets.get(bucket), fallback, `core: ${bucket}`);
+  }
+  assert.deepEqual(Object.fromEntries(fromService), RATE_LIMIT_DEFAULTS);
+});
+
+test('every metric is named on both pages', () => {
+  const metric = /\bmesh_na_[a-z_0-9]*[a-z0-9]/g;
+  const kept = matches(textOf('../src/metrics.ts'), metric);
+  assert.ok(kept.length > 15);
+  assert.deepEqual(
+    matches(section(service, 'service-metrics', 'service-node-endpoints'), metric),
+    kept,
+  );
+  assert.deepEqual(matches(section(core, 'core-4-15', 'core-4-16'), metric), kept);
+});
+
+test('every audit event is a row of the event table', () => {
+  const source = textOf('../src/authority/engine/audit.ts');
+  const recorded = matches(
+    source.slice(0, source.indexOf('export interface')),
+    /(?<=\| ')[a-z_]+/g,
+  );
+  assert.ok(recorded.length > 30);
+  const rows = rowsOf(service, 'service-audit-events', 'service-logs');
+  const documented = rows.flatMap(([event = '']) => namesIn(event));
+  assert.deepEqual(documented.toSorted(), recorded);
+});
+
+function textOf(path: string): string {
+  return readFileSync(new URL(path, import.meta.url), 'utf8');
+}
+
+/** What stands between two anchors. */
+function section(page: string, from: string, to: string): string {
+  const start = page.indexOf(`<a id="${from}"`);
+  const end = page.indexOf(`<a id="${to}"`);
+  assert.ok(start >= 0 && end > start, `${from} to ${to}`);
+  return page.slice(start, end);
+}
+
+/** The cells of every table row between two anchors. */
+function rowsOf(page: string, from: string, to: string): string[][] {
+  return section(page, from, to)
+    .split('\n')
+    .filter((line) => line.startsWith('| ') && !line.startsWith('| ---'))
+    .map((line) =>
+      line
+        .slice(2, line.lastIndexOf('|'))
+        .split('|')
+        .map((cell) => cell.trim()),
+    );
+}
+
+/** `<status> <code>` of rows that begin with both. */
+function codesIn(rows: readonly string[][]): string[] {
+  return rows
+    .filter(([status = '']) => /^\d{3}$/.test(status))
+    .flatMap(([status, codes = '']) => namesIn(codes).map((code) => `${status} ${code}`));
+}
+
+function namesIn(cell: string): string[] {
+  return [...cell.matchAll(/`([A-Za-z_]+)`/g)].map(([, name]) => name ?? '');
+}
+
+/** Each match once, in order. */
+function matches(text: string, pattern: RegExp): string[] {
+  return [...new Set([...text.matchAll(pattern)].map(([match]) => match))].toSorted();
+}
