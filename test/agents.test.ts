@@ -851,6 +851,21 @@ for (const [name, age, expected] of [
   });
 }
 
+for (const [setting, age, expected] of [
+  ['10', 5 * MINUTE, '200'],
+  ['10', -5 * MINUTE, '200'],
+  ['3600', 5 * MINUTE + 1, '401 signed_at_outside_window'],
+] as const) {
+  test(`an envelope ${age} ms old is ${expected}, although MESH_CLOCK_TOLERANCE_SECONDS is ${setting}`, async () => {
+    await using na = await startUnlimited({
+      environment: { MESH_CLOCK_TOLERANCE_SECONDS: setting },
+    });
+    const node = await registeredNode(na);
+    const envelope = signDeleteEnvelope(node.key, formatInstant(na.clock.now() - age));
+    assert.equal(outcome(await remove(na, node.key, envelope)), expected);
+  });
+}
+
 test('a delete body that is no JSON object has its own 400', async () => {
   await using na = await startUnlimited();
   const node = await registeredNode(na);
@@ -1001,16 +1016,20 @@ test('a recorded envelope cannot remove a later registration, also after a resta
   assert.equal(outcome(await remove(again, node.key, envelopeOf(again, node.key))), '200');
 });
 
-test('an envelope is remembered for as long as it could be replayed', async () => {
-  await using na = await startUnlimited();
-  const node = await registeredNode(na);
-  const ahead = signDeleteEnvelope(node.key, formatInstant(na.clock.now() + 5 * MINUTE));
-  assert.equal(outcome(await remove(na, node.key, ahead)), '200');
-  na.clock.advance(10 * MINUTE);
-  await na.flush();
-  await register(na, describe(na, node.key));
-  assert.equal(outcome(await remove(na, node.key, ahead)), '401 invalid_signature');
-});
+for (const seconds of ['300', '10']) {
+  test(`an envelope is remembered for as long as it could be replayed, with a tolerance of ${seconds} s`, async () => {
+    await using na = await startUnlimited({
+      environment: { MESH_CLOCK_TOLERANCE_SECONDS: seconds },
+    });
+    const node = await registeredNode(na);
+    const ahead = signDeleteEnvelope(node.key, formatInstant(na.clock.now() + 5 * MINUTE));
+    assert.equal(outcome(await remove(na, node.key, ahead)), '200');
+    na.clock.advance(10 * MINUTE);
+    await na.flush();
+    await register(na, describe(na, node.key));
+    assert.equal(outcome(await remove(na, node.key, ahead)), '401 invalid_signature');
+  });
+}
 
 test('20 removals at once with one envelope remove once', async () => {
   await using na = await startUnlimited();

@@ -4,6 +4,7 @@ import type { Treaty } from '../../machines/recognition-treaty.ts';
 import type { ImportedRevocation } from '../../machines/revocation-feed.ts';
 import type { Answer } from '../contract/answers.ts';
 import type { Call } from '../contract/calls.ts';
+import { DELETE_ENVELOPE_TOLERANCE } from '../contract/delete-envelope.ts';
 import { GRAPH_DOCUMENTS } from '../contract/documents.ts';
 import type { Signer } from '../crypto/ed25519.ts';
 import type { Runtime } from '../runtime.ts';
@@ -236,9 +237,9 @@ async function restoreAuthority(
     }
   }
 
-  // Twice the tolerance, and a minute: a nonce outlives every timestamp it could be replayed with.
+  // Twice the larger tolerance, and a minute: a nonce outlives every timestamp it could be replayed with.
   const nonces = createNonceLedger(
-    2 * clockTolerance + 60_000,
+    2 * Math.max(clockTolerance, DELETE_ENVELOPE_TOLERANCE) + 60_000,
     runtime.elapsed,
     stored.forgottenTimes,
   );

@@ -2,6 +2,7 @@
 import Type from 'typebox';
 import { judgeTimestamp } from '../auth/timestamps.ts';
 import type { NodeClaim } from '../contract/claims.ts';
+import { DELETE_ENVELOPE_TOLERANCE } from '../contract/delete-envelope.ts';
 import { verifySignature } from '../crypto/ed25519.ts';
 import type { Edge } from '../http/edge.ts';
 import { firstValue } from '../http/query.ts';
@@ -152,7 +153,7 @@ function removeByHeader(request: RouteRequest, edge: Edge): Reply | Promise<Repl
 
 async function removeByEnvelope(request: RouteRequest, edge: Edge): Promise<Reply> {
   const nodePublicKey = keyOf(request);
-  const { signature, signedAtText, signedAt } = checkedEnvelope(request, edge);
+  const { signature, signedAtText, signedAt } = checkedEnvelope(request);
   // Both values verbatim: the text is signed as it was sent [core-3-2].
   const text = `delete-agent|v1|${nodePublicKey}|${signedAtText}`;
   const valid = verifySignature(nodePublicKey, text, signature);
@@ -161,7 +162,7 @@ async function removeByEnvelope(request: RouteRequest, edge: Edge): Promise<Repl
   return answerReply(await edge.call('removeAgent', command));
 }
 
-function checkedEnvelope({ body, now }: RouteRequest, edge: Edge) {
+function checkedEnvelope({ body, now }: RouteRequest) {
   const { version, signature, signed_at: signedAtText } = body;
   if (typeof signature !== 'string' || signature === '') {
     throw new Refusal('delete_signature_required');
@@ -171,8 +172,7 @@ function checkedEnvelope({ body, now }: RouteRequest, edge: Edge) {
   }
   if (version !== undefined && version !== 'v1') throw new Refusal('invalid_delete_version');
   if (typeof signedAtText !== 'string') throw new Refusal('invalid_signed_at');
-  const { toleranceMs } = edge.settings.nodeAuth;
-  const { verdict, signedAt } = judgeTimestamp(signedAtText, now, toleranceMs);
+  const { verdict, signedAt } = judgeTimestamp(signedAtText, now, DELETE_ENVELOPE_TOLERANCE);
   if (verdict === 'invalid_timestamp') throw new Refusal('invalid_signed_at');
   if (verdict === 'stale_timestamp') throw new Refusal('signed_at_outside_window');
   return { signature, signedAtText, signedAt };
