@@ -1,7 +1,8 @@
 /** The requests of a fleet, signed beforehand: invites by an operator, joins and heartbeats by nodes. */
 import { signNodeBody } from '../src/client/sign-node.ts';
 import { operatorHeaders } from '../src/client/sign-operator.ts';
-import { SEED_BYTES, type Signer, signerFromSeed } from '../src/crypto/ed25519.ts';
+import { SEED_BYTES, signerFromSeed } from '../src/crypto/ed25519.ts';
+import type { Signer } from '../src/crypto/primitives.ts';
 import type { JsonObject } from '../src/json/value.ts';
 import { jsonText } from '../src/json/write.ts';
 import { systemRuntime } from '../src/runtime.ts';

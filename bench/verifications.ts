@@ -3,6 +3,7 @@
  * Ed25519 checks over texts it has from the start. It reads the body and looks at nothing in it.
  */
 import { join } from 'node:path';
+import { SHA256 } from '../src/crypto/digest.ts';
 import { SEED_BYTES, signerFromSeed, verifySignature } from '../src/crypto/ed25519.ts';
 import type { JsonObject } from '../src/json/value.ts';
 import { jsonText } from '../src/json/write.ts';
@@ -128,7 +129,14 @@ function requests(): Omit<Case, 'answer'>[] {
 function makerNamed(sovereignId: string): Issuer {
   const signer = signerFromSeed(systemRuntime.randomBytes(SEED_BYTES));
   const now = systemRuntime.now() + DAY;
-  return { sovereignId, keyId: signer.publicKey, signer, now, uuid: () => systemRuntime.uuid() };
+  return {
+    sovereignId,
+    keyId: signer.publicKey,
+    signer,
+    sha256: SHA256,
+    now,
+    uuid: () => systemRuntime.uuid(),
+  };
 }
 
 function evidenceAbout(issuer: Issuer, target: string): TrustEvidence {
@@ -207,6 +215,7 @@ function disclosureRequest(issuer: Issuer, agreement: AgreementRecord) {
     { commitmentId: commitment.commitment_id, capability, capabilities: CAPABILITIES, prover: 'b' },
     issuer.uuid(),
     issuer.now,
+    SHA256,
   );
   return {
     path: '/disclosure/verify',

@@ -2,6 +2,7 @@
  * The trust protocol by the client library, imported the way another package does: our operator over
  * HTTP, the other sovereign with nothing but its key and the record builders.
  */
+
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -9,6 +10,7 @@ import { AuthorityError } from '../src/client/authority-error.ts';
 import { keyPairFromSeed, newKeyPair, verifyText } from '../src/client/keys.ts';
 import { createOperatorClient } from '../src/client/operator-client.ts';
 import { createPublicClient } from '../src/client/public-client.ts';
+import { SHA256 } from '../src/crypto/digest.ts';
 import { readKeyFile } from '../src/keys/key-file.ts';
 import { acceptOffer, buildCounter, verifyAgreement } from '../src/records/agreement.ts';
 import { verifyBoundaryDecision } from '../src/records/boundary-decision.ts';
@@ -37,6 +39,7 @@ async function parties(na: TestAuthority) {
     sovereignId: 'beta',
     keyId: signer.publicKey,
     signer,
+    sha256: SHA256,
     now,
     uuid: () => crypto.randomUUID(),
   };
@@ -110,7 +113,7 @@ test('an agreement comes about over HTTP and apart from it, and carries decision
     commitment,
     prover_sovereign_id: 'beta',
   });
-  assert.equal(verifyMembership(proof, commitment, ourKeys, verifyText), 'valid');
+  assert.equal(verifyMembership(proof, commitment, ourKeys, verifyText, SHA256), 'valid');
   assert.equal((await anyone.verifyMembership({ proof, commitment })).valid, true);
   assert.equal((await operator.nullifyProof(proof)).proof_id, proof.proof_id);
   await assert.rejects(operator.nullifyProof(proof), (error) => {

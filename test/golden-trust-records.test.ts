@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { sha256Hex } from '../src/crypto/digest.ts';
+import { SHA256, sha256Hex } from '../src/crypto/digest.ts';
 import { verifySignature } from '../src/crypto/ed25519.ts';
 import { parseJson } from '../src/json/parse.ts';
 import type { JsonFloat, JsonObject, JsonValue } from '../src/json/value.ts';
@@ -257,7 +257,7 @@ test('the digest of a justification is that of its signed text', () => {
   const { record, derived } = golden('JustificationProof');
   const justification = readJustificationProof(record);
   assert.ok(justification !== null);
-  assert.equal(justificationDigest(justification), derived?.digest);
+  assert.equal(justificationDigest(justification, SHA256), derived?.digest);
 });
 
 test('the context digest of a vote is made of the justification digest and an id', () => {
@@ -271,12 +271,12 @@ test('the context digest of a vote is made of the justification digest and an id
 test('the commitment is to the root and the number of its capabilities', () => {
   const { record, derived } = golden('CapabilityCommitment');
   const capabilities = derived?.capabilities as readonly string[];
-  assert.equal(record.merkle_root, merkleRoot(capabilities));
+  assert.equal(record.merkle_root, merkleRoot(capabilities, SHA256));
   assert.equal(record.capability_count, capabilities.length);
   const { record: proof } = golden('CapabilityMembershipProof');
-  const path = merklePath(capabilities, String(proof.revealed_capability));
+  const path = merklePath(capabilities, String(proof.revealed_capability), SHA256);
   assert.deepEqual(path, proof.merkle_path);
-  assert.equal(proof.leaf_hash, leafHash(String(proof.revealed_capability)));
+  assert.equal(proof.leaf_hash, leafHash(String(proof.revealed_capability), SHA256));
 });
 
 for (const { name, golden: given } of RECORDS.filter(({ type }) => /^Data/.test(type))) {
@@ -354,7 +354,7 @@ function changed(value: JsonValue, [name, ...rest]: readonly string[], to: JsonV
 // Capability trees [trust-3-3]
 
 test('padding is the leaf of the empty text', () => {
-  assert.equal(leafHash(''), GOLDEN.merkle.pad_leaf);
+  assert.equal(leafHash('', SHA256), GOLDEN.merkle.pad_leaf);
 });
 
 for (const tree of GOLDEN.merkle.cases) {
@@ -363,9 +363,12 @@ for (const tree of GOLDEN.merkle.cases) {
   test(`the tree over ${capabilities.join(', ')} is that of the vectors`, () => {
     assert.deepEqual([...capabilities].sort(compareCodePoints), tree.sorted);
     const padding = tree.leaf_hashes.slice(capabilities.length).map(() => '');
-    assert.deepEqual([...tree.sorted, ...padding].map(leafHash), tree.leaf_hashes);
+    assert.deepEqual(
+      [...tree.sorted, ...padding].map((leaf) => leafHash(leaf, SHA256)),
+      tree.leaf_hashes,
+    );
     assert.deepEqual(levels[0], tree.leaf_hashes);
-    assert.equal(merkleRoot(capabilities), root);
+    assert.equal(merkleRoot(capabilities, SHA256), root);
     assert.deepEqual([levels.at(-1), capabilities.length], [[root], tree.capability_count]);
     assert.equal(pathLength(capabilities.length), tree.expected_path_length);
     assert.equal(levels.length, tree.expected_path_length + 1);
@@ -380,11 +383,11 @@ for (const tree of GOLDEN.merkle.cases) {
       new Set(capabilities),
     );
     for (const { capability, leaf_hash, merkle_path } of tree.proofs) {
-      assert.equal(leafHash(capability), leaf_hash, capability);
-      assert.deepEqual(merklePath(capabilities, capability), merkle_path, capability);
-      assert.equal(rootOfPath(leaf_hash, merkle_path), root, capability);
+      assert.equal(leafHash(capability, SHA256), leaf_hash, capability);
+      assert.deepEqual(merklePath(capabilities, capability, SHA256), merkle_path, capability);
+      assert.equal(rootOfPath(leaf_hash, merkle_path, SHA256), root, capability);
     }
-    assert.equal(merklePath(capabilities, 'of another tree'), null);
+    assert.equal(merklePath(capabilities, 'of another tree', SHA256), null);
   });
 }
 
@@ -393,7 +396,7 @@ function parentsOf(level: readonly string[]): string[] {
   const parents: string[] = [];
   for (let at = 0; at < level.length; at += 2) {
     const right: PathNode = { sibling_hash: level[at + 1] ?? '', is_left: false };
-    parents.push(rootOfPath(level[at] ?? '', [right]) ?? '');
+    parents.push(rootOfPath(level[at] ?? '', [right], SHA256) ?? '');
   }
   return parents;
 }

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { judgeNode } from '../src/auth/node.ts';
 import type { SignedRequest as JudgedRequest } from '../src/auth/signed-request.ts';
 import { NODE_PROOF_HEADER, type NodeRequest, nodeProofHeader } from '../src/client/sign-node.ts';
-import type { Signer } from '../src/crypto/ed25519.ts';
+import type { Signer } from '../src/crypto/primitives.ts';
 import { parseJson } from '../src/json/parse.ts';
 import { JsonFloat, type JsonObject } from '../src/json/value.ts';
 import { jsonText } from '../src/json/write.ts';

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { walkTrustCycle } from '../src/authority/recognition/trust-cycle.ts';
-import { sha256Hex } from '../src/crypto/digest.ts';
-import type { Signer } from '../src/crypto/ed25519.ts';
+import { SHA256, sha256Hex } from '../src/crypto/digest.ts';
+import type { Signer } from '../src/crypto/primitives.ts';
 import { canonicalJson } from '../src/json/write.ts';
 import type { Issuer } from '../src/records/issuer.ts';
 import { systemRuntime } from '../src/runtime.ts';
@@ -169,7 +169,7 @@ suite('what it finds', () => {
   const now = systemRuntime.now();
 
   function issuer(sovereignId: string, signer: Signer = newKey()): Issuer {
-    return { sovereignId, keyId: 'key', signer, now, uuid: systemRuntime.uuid };
+    return { sovereignId, keyId: 'key', signer, sha256: SHA256, now, uuid: systemRuntime.uuid };
   }
 
   /** Says it has the key, but signs with another. */

@@ -1,8 +1,10 @@
 /** Records of the trust protocol under random content: what their signatures cover, and what reading keeps. */
+
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { SHA256 } from '../src/crypto/digest.ts';
 import { verifySignature } from '../src/crypto/ed25519.ts';
 import { parseJson } from '../src/json/parse.ts';
 import { isJsonObject, JsonFloat, type JsonObject, type JsonValue } from '../src/json/value.ts';
@@ -288,7 +290,8 @@ const KINDS: readonly Kind[] = [
     name: 'CapabilityCommitment',
     signed: singly(commitmentDraft),
     read: readCapabilityCommitment,
-    verdict: (commitment, keys) => verifyMembership(MEMBER, commitment, keys, verifySignature),
+    verdict: (commitment, keys) =>
+      verifyMembership(MEMBER, commitment, keys, verifySignature, SHA256),
     own: 'signature',
     genuine: 'valid',
     forged: 'commitment_invalid_signature',
@@ -472,7 +475,8 @@ const RECEIVED: readonly Received[] = [
     name: 'JustificationProof',
     sent: justificationDraft,
     read: readJustificationProof,
-    judge: (record) => digestOf(readJustificationProof(record), justificationDigest),
+    judge: (record) =>
+      digestOf(readJustificationProof(record), (proof) => justificationDigest(proof, SHA256)),
   },
   {
     name: 'CapabilityMembershipProof',
@@ -482,12 +486,12 @@ const RECEIVED: readonly Received[] = [
       digestOf(readCapabilityMembershipProof(record), (proof) => {
         const commitment = commitmentTo(COMMITTED, { capability_count: proof.merkle_path.length });
         assert.equal(
-          revealsItsLeaf(proof),
-          proof.leaf_hash === leafHash(proof.revealed_capability),
+          revealsItsLeaf(proof, SHA256),
+          proof.leaf_hash === leafHash(proof.revealed_capability, SHA256),
         );
         return (
-          membershipProofDigest(proof) +
-          verifyMembership(proof, commitment, OWN_KEY, verifySignature)
+          membershipProofDigest(proof, SHA256) +
+          verifyMembership(proof, commitment, OWN_KEY, verifySignature, SHA256)
         );
       }),
   },
@@ -596,7 +600,7 @@ function commitmentTo(
 ): CapabilityCommitment {
   const commitment = {
     commitment_id: 'commitment-1',
-    merkle_root: merkleRoot(capabilities),
+    merkle_root: merkleRoot(capabilities, SHA256),
     capability_count: capabilities.length,
     agreement_id: 'agreement-1',
     committed_at: formatInstant(NOW),
@@ -631,7 +635,10 @@ test('every capability of a set is proved to be in it, by a path of the bits of 
       for (const member of new Set(capabilities)) {
         const proof = proofOf(capabilities, member);
         assert.equal(proof.merkle_path.length, length);
-        assert.equal(verifyMembership(proof, commitment, OWN_KEY, verifySignature), 'valid');
+        assert.equal(
+          verifyMembership(proof, commitment, OWN_KEY, verifySignature, SHA256),
+          'valid',
+        );
         assert.deepEqual(readCapabilityMembershipProof(parseJson(jsonText(proof))), proof);
       }
     }),
@@ -646,7 +653,7 @@ test('the order of a set changes neither its root nor its proofs', () => {
   fc.assert(
     fc.property(pairs, ([capabilities, shuffled]) => {
       const [member = ''] = capabilities;
-      assert.equal(merkleRoot(shuffled), merkleRoot(capabilities));
+      assert.equal(merkleRoot(shuffled, SHA256), merkleRoot(capabilities, SHA256));
       assert.deepEqual(proofOf(shuffled, member), proofOf(capabilities, member));
     }),
     { numRuns: 60 },
@@ -659,12 +666,12 @@ test('a capability that is not in a set has no proof, and none of another fits i
       const member = capabilities[pick % capabilities.length] as string;
       fc.pre(other !== member);
       const { verdict } = provenMember(capabilities, member);
-      const hash = leafHash(other);
+      const hash = leafHash(other, SHA256);
       assert.equal(verdict({ revealed_capability: other }), 'leaf_hash_mismatch');
       assert.equal(verdict({ leaf_hash: hash }), 'leaf_hash_mismatch');
       const both = { revealed_capability: other, leaf_hash: hash };
       assert.equal(verdict(both), 'root_mismatch', 'on the path of the member');
-      const path = merklePath(capabilities, other);
+      const path = merklePath(capabilities, other, SHA256);
       assert.equal(path === null, !capabilities.includes(other));
     }),
     { numRuns: 100 },
@@ -680,7 +687,7 @@ test('the padding of a tree is a member for nobody', () => {
       const { proof, verdict } = provenMember(capabilities, last);
       const turnedOver = proof.merkle_path.map((node) => ({ ...node, is_left: !node.is_left }));
       for (const merkle_path of [proof.merkle_path, turnedOver]) {
-        const padding = { revealed_capability: '', leaf_hash: leafHash(''), merkle_path };
+        const padding = { revealed_capability: '', leaf_hash: leafHash('', SHA256), merkle_path };
         assert.equal(verdict(padding), 'leaf_hash_mismatch');
       }
     }),
@@ -727,7 +734,7 @@ function provenMember(capabilities: readonly string[], member: string) {
   const proof = proofOf(capabilities, member);
   const commitment = commitmentTo(capabilities);
   const verdict = (changes: Partial<CapabilityMembershipProof>) =>
-    verifyMembership({ ...proof, ...changes }, commitment, OWN_KEY, verifySignature);
+    verifyMembership({ ...proof, ...changes }, commitment, OWN_KEY, verifySignature, SHA256);
   return { proof, verdict };
 }
 
@@ -736,9 +743,9 @@ test('a proof counts for no other commitment', () => {
     fc.property(capabilitySets, capabilitySets, fc.nat(), (capabilities, others, pick) => {
       const proof = proofOf(capabilities, capabilities[pick % capabilities.length] as string);
       const verdict = (commitment: CapabilityCommitment) =>
-        verifyMembership(proof, commitment, OWN_KEY, verifySignature);
-      const isSame = merkleRoot(others) === merkleRoot(capabilities);
-      const sameId = commitmentTo(capabilities, { merkle_root: merkleRoot(others) });
+        verifyMembership(proof, commitment, OWN_KEY, verifySignature, SHA256);
+      const isSame = merkleRoot(others, SHA256) === merkleRoot(capabilities, SHA256);
+      const sameId = commitmentTo(capabilities, { merkle_root: merkleRoot(others, SHA256) });
       assert.equal(verdict(sameId), isSame ? 'valid' : 'root_mismatch');
       const otherId = commitmentTo(capabilities, { commitment_id: 'commitment-2' });
       assert.equal(verdict(otherId), 'root_mismatch', 'though its root is the same');
@@ -885,6 +892,7 @@ const MAKER: Issuer = {
   sovereignId: 'alpha',
   keyId: 'key',
   signer: SIGNER,
+  sha256: SHA256,
   now: NOW,
   uuid: () => '00000000-0000-4000-8000-000000000000',
 };

@@ -1,7 +1,10 @@
 /** What a stranger can make a public verification cost, and that honest records of any size still verify. */
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Signer, verifySignature } from '../src/crypto/ed25519.ts';
+import { SHA256 } from '../src/crypto/digest.ts';
+import { verifySignature } from '../src/crypto/ed25519.ts';
+import type { Signer, VerifySignature } from '../src/crypto/primitives.ts';
 import type { JsonObject } from '../src/json/value.ts';
 import { readAgreementRecord, verifyAgreement } from '../src/records/agreement.ts';
 import { merkleRoot } from '../src/records/capability-tree.ts';
@@ -13,7 +16,6 @@ import {
   verifyAttestationWithTreaty,
 } from '../src/records/recognition-verification.ts';
 import type { SignatureItem } from '../src/records/record.ts';
-import type { VerifySignature } from '../src/records/signature-search.ts';
 import { isSignedByAny } from '../src/records/signed-record.ts';
 import { readTrustEvidence, verifyTrustEvidence } from '../src/records/trust-evidence.ts';
 import { formatInstant } from '../src/timestamp.ts';
@@ -259,7 +261,7 @@ test('A2: honest records of the greatest size are verified over HTTP', async (t)
   });
   await t.test('a capability among 4,096', async () => {
     const commitment = {
-      merkle_root: merkleRoot(capabilities),
+      merkle_root: merkleRoot(capabilities, SHA256),
       capability_count: capabilities.length,
       agreement_id: 'agreement',
       commitment_id: 'commitment',

@@ -6,7 +6,7 @@ import type { Answer } from '../contract/answers.ts';
 import type { Call } from '../contract/calls.ts';
 import { DELETE_ENVELOPE_TOLERANCE } from '../contract/delete-envelope.ts';
 import { GRAPH_DOCUMENTS } from '../contract/documents.ts';
-import type { Signer } from '../crypto/ed25519.ts';
+import type { Signer } from '../crypto/primitives.ts';
 import type { Runtime } from '../runtime.ts';
 import type { Store, StoreContents } from '../store/store.ts';
 import { createRecognitionIndex, type RecognitionIndex } from '../views/recognition-index.ts';

@@ -10,7 +10,8 @@ import {
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { FILES } from '../config/data-folder.ts';
-import { type Signer, signerFromSeed } from '../crypto/ed25519.ts';
+import { signerFromSeed } from '../crypto/ed25519.ts';
+import type { Signer } from '../crypto/primitives.ts';
 import { parseJson } from '../json/parse.ts';
 import { readKeyFile, writeKeyFile } from '../keys/key-file.ts';
 import { type GenesisBlock, readGenesisBlock } from '../records/genesis.ts';

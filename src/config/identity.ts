@@ -1,7 +1,8 @@
 /** Who the authority is: the genesis block it serves and the key it signs with [core-7]. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Signer, signerFromSeed, verifySignature } from '../crypto/ed25519.ts';
+import { signerFromSeed, verifySignature } from '../crypto/ed25519.ts';
+import type { Signer } from '../crypto/primitives.ts';
 import { parseJson } from '../json/parse.ts';
 import { parseKeyText, readKeyFile } from '../keys/key-file.ts';
 import { type GenesisBlock, isSignedByRoot, readGenesisBlock } from '../records/genesis.ts';

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import type { Sha256 } from './primitives.ts';
 
 /** Lower-case hex SHA-256. Text is hashed as UTF-8. */
 export function sha256Hex(data: string | Uint8Array): string {
@@ -9,3 +10,6 @@ export function sha256Hex(data: string | Uint8Array): string {
 export function sha256(data: string | Uint8Array): Buffer {
   return hash('sha256', data, 'buffer');
 }
+
+/** Both, for records. */
+export const SHA256: Sha256 = { bytes: sha256, hex: sha256Hex };

@@ -5,17 +5,11 @@
 import { createPrivateKey, sign } from 'node:crypto';
 import sodium from 'sodium-native';
 import { decodeBase64Into } from './base64.ts';
+import type { Signer } from './primitives.ts';
 
 export const PUBLIC_KEY_BYTES = 32;
 export const SIGNATURE_BYTES = 64;
 export const SEED_BYTES = 32;
-
-export interface Signer {
-  /** Base64 of the 32-byte public key. */
-  readonly publicKey: string;
-  /** Base64 of the 64-byte signature over the UTF-8 text, or over bytes. */
-  sign(text: string | Uint8Array): string;
-}
 
 /** A signer from the 32-byte seed; the secret stays inside the closure. */
 export function signerFromSeed(seed: Buffer): Signer {

@@ -6,7 +6,9 @@
  * stays valid in the agreement made from it. What is not among the seven (`agreement_id`, `established_at`,
  * `expires_at`) anyone can change: nothing is decided by it.
  */
+
 import Type, { type Static } from 'typebox';
+import type { VerifySignature } from '../crypto/primitives.ts';
 import type { JsonObject } from '../json/value.ts';
 import { canonicalJson } from '../json/write.ts';
 import { formatInstant } from '../timestamp.ts';
@@ -23,7 +25,7 @@ import {
   type SignatureItem,
   Whole,
 } from './record.ts';
-import { bytesOfText, coversText, type VerifySignature, withinBudget } from './signature-search.ts';
+import { bytesOfText, coversText, withinBudget } from './signature-search.ts';
 import { isSignedByAny, signatureOver, signRecord } from './signed-record.ts';
 import type { TrustEvidence } from './trust-evidence.ts';
 

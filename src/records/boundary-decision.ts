@@ -2,7 +2,9 @@
  * BoundaryDecision: whether a request stays within an agreement [trust-2-6] to [trust-2-8], [trust-4-4],
  * [trust-6-2]. A denial is a decision like any other: signed, and accepted when it is verified.
  */
+
 import Type, { type Static } from 'typebox';
+import type { VerifySignature } from '../crypto/primitives.ts';
 import { formatInstant } from '../timestamp.ts';
 import { type AgreementRecord, isAgreedByAny } from './agreement.ts';
 import type { Issuer, Unbuilt } from './issuer.ts';
@@ -15,7 +17,6 @@ import {
   recordReader,
   SignatureItem,
 } from './record.ts';
-import type { VerifySignature } from './signature-search.ts';
 import { isSinglySignedByAny, signSingly } from './signed-record.ts';
 
 /** How long a decision may be relied on, in milliseconds. */

@@ -3,7 +3,7 @@
  * nullifier that uses one such proof up [trust-2-12] to [trust-2-14], [trust-4-5], [trust-6-4], [trust-6-5].
  */
 import Type, { type Static } from 'typebox';
-import { sha256Hex } from '../crypto/digest.ts';
+import type { Sha256, VerifySignature } from '../crypto/primitives.ts';
 import { canonicalJson } from '../json/write.ts';
 import { formatInstant } from '../timestamp.ts';
 import { type AgreementRecord, isAgreedByAny } from './agreement.ts';
@@ -18,12 +18,11 @@ import {
   recordReader,
   SignatureItem,
 } from './record.ts';
-import type { VerifySignature } from './signature-search.ts';
 import { isSinglySignedByAny, signSingly } from './signed-record.ts';
 
 /** How long a nullifier may be presented, in milliseconds. */
 const NULLIFIER_VALIDITY = 60_000;
-/** Of the random nonce of a nullifier. */
+/** Of the random nonce of a nullifier, which is written in hex. */
 export const NULLIFIER_NONCE_BYTES = 16;
 
 export const CapabilityCommitment = Type.Object({
@@ -92,7 +91,7 @@ export function buildCommitment(
   }
   const commitment = {
     commitment_id: issuer.uuid(),
-    merkle_root: merkleRoot(capabilities),
+    merkle_root: merkleRoot(capabilities, issuer.sha256),
     capability_count: capabilities.length,
     agreement_id: agreement.agreement_id,
     committed_at: formatInstant(issuer.now),
@@ -113,14 +112,15 @@ export function proveMembership(
   { commitmentId, capability, capabilities, prover }: Disclosure,
   proofId: string,
   now: number,
+  sha256: Sha256,
 ): CapabilityMembershipProof | null {
-  const path = merklePath(capabilities, capability);
+  const path = merklePath(capabilities, capability, sha256);
   if (path === null) return null;
   return {
     proof_id: proofId,
     commitment_id: commitmentId,
     revealed_capability: capability,
-    leaf_hash: leafHash(capability),
+    leaf_hash: leafHash(capability, sha256),
     merkle_path: path.map(({ sibling_hash, is_left }) => ({ sibling_hash, is_left })),
     prover_sovereign_id: prover,
     proved_at: formatInstant(now),
@@ -142,6 +142,7 @@ export function verifyMembership(
   commitment: CapabilityCommitment,
   issuerKeys: readonly string[],
   verify: VerifySignature,
+  sha256: Sha256,
 ): DisclosureReason {
   if (commitment.signature === null) return 'commitment_not_signed';
   if (!isSinglySignedByAny(commitment, issuerKeys, verify)) return 'commitment_invalid_signature';
@@ -149,33 +150,33 @@ export function verifyMembership(
   if (count < 1 || proof.merkle_path.length !== pathLength(count)) {
     return 'path_length_inconsistent';
   }
-  if (!revealsItsLeaf(proof)) return 'leaf_hash_mismatch';
+  if (!revealsItsLeaf(proof, sha256)) return 'leaf_hash_mismatch';
   const isMember =
     proof.commitment_id === commitment.commitment_id &&
-    rootOfPath(proof.leaf_hash, proof.merkle_path) === root;
+    rootOfPath(proof.leaf_hash, proof.merkle_path, sha256) === root;
   return isMember ? 'valid' : 'root_mismatch';
 }
 
 /** A padding leaf is the leaf of the empty text, which therefore is no capability. */
-export function revealsItsLeaf(proof: CapabilityMembershipProof): boolean {
+export function revealsItsLeaf(proof: CapabilityMembershipProof, sha256: Sha256): boolean {
   const { revealed_capability: revealed, leaf_hash } = proof;
-  return revealed !== '' && leaf_hash === leafHash(revealed);
+  return revealed !== '' && leaf_hash === leafHash(revealed, sha256);
 }
 
 /** Hex SHA-256 of the canonical proof, for the audit trail. */
-export function membershipProofDigest(proof: CapabilityMembershipProof): string {
-  return sha256Hex(canonicalJson(proof));
+export function membershipProofDigest(proof: CapabilityMembershipProof, sha256: Sha256): string {
+  return sha256.hex(canonicalJson(proof));
 }
 
 export function buildNullifier(
   issuer: Issuer,
   proof: CapabilityMembershipProof,
-  nonce: Buffer,
+  nonce: string,
 ): CapabilityNullifier {
   const nullifier = {
     nullifier_id: issuer.uuid(),
     proof_id: proof.proof_id,
-    nonce: nonce.toString('hex'),
+    nonce,
     issued_at: formatInstant(issuer.now),
     expires_at: formatInstant(issuer.now + NULLIFIER_VALIDITY),
     prover_sovereign_id: issuer.keyId,

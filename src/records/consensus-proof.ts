@@ -3,7 +3,7 @@
  * [service-consensus-verification-rules], [trust-2-11], [trust-4-6], [trust-4-7].
  */
 import Type, { type Static } from 'typebox';
-import { sha256Hex } from '../crypto/digest.ts';
+import type { VerifySignature } from '../crypto/primitives.ts';
 import { JsonFloat, type JsonObject, type JsonValue } from '../json/value.ts';
 import { canonicalJson } from '../json/write.ts';
 import { formatInstant } from '../timestamp.ts';
@@ -20,7 +20,7 @@ import {
   recordReader,
   SignatureItem,
 } from './record.ts';
-import { type VerifySignature, withinBudget } from './signature-search.ts';
+import { withinBudget } from './signature-search.ts';
 import { isSinglySignedByAny, signSingly, singlySignedText } from './signed-record.ts';
 import { ValidatorVote } from './validator-vote.ts';
 
@@ -88,7 +88,7 @@ export function assembleConsensusProof(
     votes: [...votes],
     reached_at: formatInstant(issuer.now),
     expires_at: formatInstant(issuer.now + PROOF_VALIDITY),
-    cascade_assessment_digest: sha256Hex(canonicalJson(assessment)),
+    cascade_assessment_digest: issuer.sha256.hex(canonicalJson(assessment)),
   };
   return { proof: signSingly(proof, issuer.signer, issuer.keyId), assessment };
 }

@@ -2,12 +2,13 @@
  * Data usage: the license a sovereign grants, and the access an agent declares under it [trust-2-15],
  * [trust-4-8].
  */
+
 import Type, { type Static } from 'typebox';
+import type { VerifySignature } from '../crypto/primitives.ts';
 import { formatInstant } from '../timestamp.ts';
 import { MAX_ACCESS_TYPES, MAX_SOURCES } from './bounds.ts';
 import type { Issuer } from './issuer.ts';
 import { Datetime, FreshId, instantOf, nullable, recordReader, SignatureItem } from './record.ts';
-import type { VerifySignature } from './signature-search.ts';
 import { isSinglySignedByAny, signSingly } from './signed-record.ts';
 
 /** How long a declared intent may be acted on, in milliseconds. */

@@ -1,7 +1,7 @@
 /** GenesisBlock: the network's trust root, signed by the root key [core-5-3]. */
 import Type, { type Static } from 'typebox';
+import type { VerifySignature } from '../crypto/primitives.ts';
 import { Datetime, nullable, recordReader, Signatures } from './record.ts';
-import type { VerifySignature } from './signature-search.ts';
 import { signedText } from './signed-record.ts';
 
 export const GenesisBlock = Type.Object({

@@ -1,4 +1,4 @@
-import type { Signer } from '../crypto/ed25519.ts';
+import type { Sha256, Signer } from '../crypto/primitives.ts';
 
 /** Who makes and signs a record, and when: all that a builder takes from outside its input. */
 export interface Issuer {
@@ -6,6 +6,7 @@ export interface Issuer {
   /** Label of the signing key. */
   readonly keyId: string;
   readonly signer: Signer;
+  readonly sha256: Sha256;
   /** Milliseconds since the epoch. */
   readonly now: number;
   uuid(): string;

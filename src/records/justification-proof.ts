@@ -1,6 +1,6 @@
 /** JustificationProof: the gates a boundary decision passed or failed, as validators vote on [trust-2-9]. */
 import Type, { type Static } from 'typebox';
-import { sha256Hex } from '../crypto/digest.ts';
+import type { Sha256 } from '../crypto/primitives.ts';
 import {
   Datetime,
   FreeForm,
@@ -46,6 +46,6 @@ export type JustificationProof = Static<typeof JustificationProof>;
 export const readJustificationProof = recordReader(JustificationProof);
 
 /** Hex SHA-256 of the signed text. */
-export function justificationDigest(proof: JustificationProof): string {
-  return sha256Hex(singlySignedText(proof));
+export function justificationDigest(proof: JustificationProof, sha256: Sha256): string {
+  return sha256.hex(singlySignedText(proof));
 }

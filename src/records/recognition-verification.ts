@@ -3,11 +3,12 @@
  * keys, what is known to be revoked, the time, and the function that verifies a signature. Reasons are
  * closed lists in the order of the checks.
  */
+import type { VerifySignature } from '../crypto/primitives.ts';
 import type { MembershipAttestation, ValidityWindow } from './membership-attestation.ts';
 import type { RecognitionPolicy } from './recognition-policy.ts';
 import type { RecognitionTreaty } from './recognition-treaty.ts';
 import { instantOf } from './record.ts';
-import { type CandidateKeys, type VerifySignature, withinBudget } from './signature-search.ts';
+import { type CandidateKeys, withinBudget } from './signature-search.ts';
 import { isSignedByAny } from './signed-record.ts';
 
 /** Clocks of two sovereigns may differ by this much, in milliseconds. */

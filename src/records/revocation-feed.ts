@@ -1,8 +1,8 @@
 /** SovereignRevocationFeed: which attestations a sovereign has revoked [core-5-10]. */
 import Type, { type Static } from 'typebox';
+import type { VerifySignature } from '../crypto/primitives.ts';
 import { sortedSet } from './recognition-policy.ts';
 import { Datetime, Natural, recordReader, Signatures } from './record.ts';
-import type { VerifySignature } from './signature-search.ts';
 import { isSignedByAny } from './signed-record.ts';
 
 export const SovereignRevocationFeed = Type.Object({

@@ -3,18 +3,9 @@
  * text, its signatures and the keys, and Ed25519 hashes the whole text again for every signature and key.
  * So repeats are dropped, the pairs that belong together come first, and there is a budget.
  */
+import type { VerifySignature } from '../crypto/primitives.ts';
 import { MAX_KEYS, MAX_SIGNATURES } from './bounds.ts';
 import type { SignatureItem } from './record.ts';
-
-/**
- * Whether the base64 signature over the UTF-8 text, or over bytes, verifies under the base64 public key.
- * It is handed in: libsodium in the server, portable code where nothing native can be loaded.
- */
-export type VerifySignature = (
-  publicKey: string,
-  text: string | Uint8Array,
-  signature: string,
-) => boolean;
 
 /** Public keys, or public keys by the id they are known by; in a list each key is its own id. */
 export type CandidateKeys = readonly string[] | ReadonlyMap<string, string>;

@@ -1,8 +1,8 @@
-import type { Signer } from '../crypto/ed25519.ts';
+import type { Signer, VerifySignature } from '../crypto/primitives.ts';
 import type { JsonObject } from '../json/value.ts';
 import { canonicalJson } from '../json/write.ts';
 import type { SignatureItem } from './record.ts';
-import { type CandidateKeys, coversText, type VerifySignature } from './signature-search.ts';
+import { type CandidateKeys, coversText } from './signature-search.ts';
 
 export type SignedRecord = JsonObject & { readonly signatures: readonly SignatureItem[] };
 export type SinglySignedRecord = JsonObject & { readonly signature: SignatureItem | null };

@@ -3,7 +3,9 @@
  * [trust-5-5], [trust-6-3]. Evidence of a block is evidence too; its verdict and its age say nothing about
  * its validity.
  */
+
 import Type, { type Static } from 'typebox';
+import type { VerifySignature } from '../crypto/primitives.ts';
 import { isJsonObject } from '../json/value.ts';
 import { formatInstant } from '../timestamp.ts';
 import type { Issuer } from './issuer.ts';
@@ -15,7 +17,6 @@ import {
   type RecordReader,
   recordReader,
 } from './record.ts';
-import type { VerifySignature } from './signature-search.ts';
 import { isSignedByAny, signRecord } from './signed-record.ts';
 
 export const VERDICTS = ['allow', 'warn', 'block', 'escalate'] as const;

@@ -1,6 +1,5 @@
 /** ValidatorVote: a sovereign's signed yes or no to a justified decision [trust-2-10], [trust-3-4]. */
 import Type, { type Static } from 'typebox';
-import { sha256Hex } from '../crypto/digest.ts';
 import { formatInstant } from '../timestamp.ts';
 import type { Issuer } from './issuer.ts';
 import { type JustificationProof, justificationDigest } from './justification-proof.ts';
@@ -30,6 +29,8 @@ export function buildValidatorVote(
   vote: boolean,
   reason: string | null,
 ): ValidatorVote {
+  const { sha256 } = issuer;
+  const digest = justificationDigest(justification, sha256);
   const ballot = {
     vote_id: issuer.uuid(),
     proof_id: justification.proof_id,
@@ -38,7 +39,7 @@ export function buildValidatorVote(
     vote,
     reason,
     voted_at: formatInstant(issuer.now),
-    context_digest: sha256Hex(`${justificationDigest(justification)}:${issuer.uuid()}`),
+    context_digest: sha256.hex(`${digest}:${issuer.uuid()}`),
   };
   return signSingly(ballot, issuer.signer, issuer.sovereignId);
 }

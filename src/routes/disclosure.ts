@@ -1,6 +1,7 @@
 /** Selective disclosure: commit, nullify, prove, verify [trust-5-6], [trust-5-7], [trust-6-4], [trust-6-5]. */
 import Type from 'typebox';
 import type { Taken } from '../contract/calls.ts';
+import { SHA256 } from '../crypto/digest.ts';
 import { verifySignature } from '../crypto/ed25519.ts';
 import type { Edge } from '../http/edge.ts';
 import { jsonReply, type Reply } from '../http/reply.ts';
@@ -128,7 +129,7 @@ function prove(request: RouteRequest, edge: Edge): Reply {
   demand(typeof prover === 'string', 'prove_failed', 'invalid_prover_sovereign_id');
   const { commitment_id: commitmentId } = commitment;
   const disclosure = { commitmentId, capability, capabilities, prover };
-  const proof = proveMembership(disclosure, edge.runtime.uuid(), now);
+  const proof = proveMembership(disclosure, edge.runtime.uuid(), now, SHA256);
   return jsonReply(200, jsonText(embedded(proof, 'prove_failed', 'capability_not_in_list')));
 }
 
@@ -141,7 +142,7 @@ function verify(request: RouteRequest, edge: Edge): Reply {
   const commitment = readCapabilityCommitment(body.commitment, fresh);
   if (commitment === null) return refuse('invalid_input', 'invalid_commitment');
   const keys = candidateKeys(body.issuer_public_keys, edge, 'invalid_input');
-  const reason = verifyMembership(proof, commitment, keys, verifySignature);
+  const reason = verifyMembership(proof, commitment, keys, verifySignature, SHA256);
   const { commitment_id } = commitment;
   const valid = reason === 'valid';
   const answer = { valid, reason, commitment_id };

@@ -1,4 +1,5 @@
 /** What operators ask for: each step becomes a signed request, the call it makes, and what must come of it. */
+import { SHA256 } from '../../src/crypto/digest.ts';
 import type { JsonObject } from '../../src/json/value.ts';
 import { proveMembership } from '../../src/records/capability-disclosure.ts';
 import { readRecognitionPolicy } from '../../src/records/recognition-policy.ts';
@@ -238,7 +239,7 @@ export const OPERATOR_REQUESTS: Asks = {
       capabilities: [capability],
       prover: 'beta',
     };
-    const proof = proveMembership(disclosure, proofId, world.now);
+    const proof = proveMembership(disclosure, proofId, world.now, SHA256);
     if (proof === null) throw new Error('The proof cannot be made');
     return ask(world, {
       name: 'nullifyProof',

@@ -1,4 +1,5 @@
 /** Requests as clients sign them, and what the edge finds when it looks at them. */
+
 import { judgeNode } from '../../src/auth/node.ts';
 import {
   judgeOperatorHeaders,
@@ -8,7 +9,8 @@ import {
 import type { SignedRequest } from '../../src/auth/signed-request.ts';
 import type { NodeClaim, OperatorClaim } from '../../src/contract/claims.ts';
 import { sha256Hex } from '../../src/crypto/digest.ts';
-import { type Signer, signerFromSeed } from '../../src/crypto/ed25519.ts';
+import { signerFromSeed } from '../../src/crypto/ed25519.ts';
+import type { Signer } from '../../src/crypto/primitives.ts';
 import type { JsonObject } from '../../src/json/value.ts';
 import { canonicalJson } from '../../src/json/write.ts';
 import { formatInstant } from '../../src/timestamp.ts';

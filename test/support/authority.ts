@@ -1,4 +1,5 @@
 /** A real authority for tests: a real port, a real LMDB folder; only the clock is set by hand. */
+
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,7 +7,8 @@ import { startAuthority } from '../../src/boot.ts';
 import { type InitOptions, type InitSummary, initNetwork } from '../../src/cli/init-network.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import type { Environment, Flags } from '../../src/config/options.ts';
-import { type Signer, signerFromSeed } from '../../src/crypto/ed25519.ts';
+import { signerFromSeed } from '../../src/crypto/ed25519.ts';
+import type { Signer } from '../../src/crypto/primitives.ts';
 import { readKeyFile } from '../../src/keys/key-file.ts';
 import { systemRuntime } from '../../src/runtime.ts';
 import { NO_WATCHDOG } from '../../src/threads/watchdog.ts';

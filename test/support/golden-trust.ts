@@ -1,8 +1,10 @@
 /** The golden vectors of the trust protocol: keys, cases, and the authority they were made for. */
+
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { readFileSync, rmSync } from 'node:fs';
-import { type Signer, signerFromSeed } from '../../src/crypto/ed25519.ts';
+import { signerFromSeed } from '../../src/crypto/ed25519.ts';
+import type { Signer } from '../../src/crypto/primitives.ts';
 import { parseJson } from '../../src/json/parse.ts';
 import {
   isJsonObject,

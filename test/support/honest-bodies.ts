@@ -2,7 +2,8 @@
  * One honest body for each public route that takes one, and where a stranger can let it grow. Signatures are
  * left open, so that a body can be grown first and signed afterwards.
  */
-import type { Signer } from '../../src/crypto/ed25519.ts';
+import { SHA256 } from '../../src/crypto/digest.ts';
+import type { Signer } from '../../src/crypto/primitives.ts';
 import type { JsonObject, JsonValue } from '../../src/json/value.ts';
 import { agreementText, readAgreementRecord } from '../../src/records/agreement.ts';
 import { readBoundaryDecision } from '../../src/records/boundary-decision.ts';
@@ -42,7 +43,7 @@ export function honestBodies(now: number): HonestBody[] {
   });
   const commitment = {
     commitment_id: 'commitment',
-    merkle_root: merkleRoot(CAPABILITIES),
+    merkle_root: merkleRoot(CAPABILITIES, SHA256),
     capability_count: CAPABILITIES.length,
     agreement_id: 'agreement',
     committed_at: at,
@@ -171,7 +172,7 @@ export function honestBodies(now: number): HonestBody[] {
           commitment_id: 'commitment',
           revealed_capability: 'read',
           leaf_hash: 'ab'.repeat(32),
-          merkle_path: (merklePath(CAPABILITIES, 'read') ?? []) as unknown as JsonValue,
+          merkle_path: (merklePath(CAPABILITIES, 'read', SHA256) ?? []) as unknown as JsonValue,
           prover_sovereign_id: 'alpha',
           proved_at: at,
         },

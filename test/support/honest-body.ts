@@ -1,5 +1,5 @@
 /** An honest body, the records in it that are signed, and the places in which it can grow. */
-import type { Signer } from '../../src/crypto/ed25519.ts';
+import type { Signer } from '../../src/crypto/primitives.ts';
 import type { JsonObject } from '../../src/json/value.ts';
 
 /** What may stand in a place: any JSON, a list of texts, a list of more items like the first, or a text. */

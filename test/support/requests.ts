@@ -1,9 +1,11 @@
 /** Requests as clients send them, and the means to send them wrong. */
+
 import { randomBytes } from 'node:crypto';
 import { type Agent, type OutgoingHttpHeaders, request } from 'node:http';
 import { signNodeBody } from '../../src/client/sign-node.ts';
 import { type OperatorRequest, operatorHeaders } from '../../src/client/sign-operator.ts';
-import { type Signer, signerFromSeed } from '../../src/crypto/ed25519.ts';
+import { signerFromSeed } from '../../src/crypto/ed25519.ts';
+import type { Signer } from '../../src/crypto/primitives.ts';
 import type { JsonObject } from '../../src/json/value.ts';
 import { jsonText } from '../../src/json/write.ts';
 import { formatInstant } from '../../src/timestamp.ts';

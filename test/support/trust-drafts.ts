@@ -1,7 +1,9 @@
 /** Random content of trust-protocol records, and the keys and makers of signed ones. */
+
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import type { Signer } from '../../src/crypto/ed25519.ts';
+import { SHA256 } from '../../src/crypto/digest.ts';
+import type { Signer } from '../../src/crypto/primitives.ts';
 import { JsonFloat, type JsonObject, type JsonValue } from '../../src/json/value.ts';
 import {
   type CapabilityMembershipProof,
@@ -177,7 +179,7 @@ export const consensusDraft = fc.record({
 export const COMMITTED = ['read', 'write', 'audit'];
 export const commitmentDraft = fc.record({
   commitment_id: fc.constant('commitment-1'),
-  merkle_root: fc.constant(merkleRoot(COMMITTED)),
+  merkle_root: fc.constant(merkleRoot(COMMITTED, SHA256)),
   capability_count: fc.constant(COMMITTED.length),
   agreement_id: text,
   committed_at: datetime,
@@ -225,7 +227,7 @@ export function proofOf(
   capability: string,
 ): CapabilityMembershipProof {
   const disclosure = { commitmentId: 'commitment-1', capability, capabilities, prover: 'beta' };
-  const proof = proveMembership(disclosure, 'membership-1', NOW);
+  const proof = proveMembership(disclosure, 'membership-1', NOW, SHA256);
   assert.ok(proof !== null, `${capability} is not among the capabilities`);
   return proof;
 }

@@ -3,9 +3,11 @@
  * decisions and evidence, with any member changed before they are signed. What the signatures cover is
  * worked out here anew, apart from the program. Instants are milliseconds since the epoch.
  */
+
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import { type Signer, signerFromSeed, verifySignature } from '../../src/crypto/ed25519.ts';
+import { signerFromSeed, verifySignature } from '../../src/crypto/ed25519.ts';
+import type { Signer } from '../../src/crypto/primitives.ts';
 import { JsonFloat, type JsonObject, type JsonValue } from '../../src/json/value.ts';
 import { canonicalJson } from '../../src/json/write.ts';
 import { readKeyFile } from '../../src/keys/key-file.ts';

@@ -1,8 +1,10 @@
 /** Trust between sovereigns: another sovereign with a key of its own, what it signs, and how it is sent. */
+
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Signer, verifySignature } from '../../src/crypto/ed25519.ts';
+import { verifySignature } from '../../src/crypto/ed25519.ts';
+import type { Signer } from '../../src/crypto/primitives.ts';
 import { parseJson } from '../../src/json/parse.ts';
 import type { JsonObject, JsonValue } from '../../src/json/value.ts';
 import { canonicalJson, jsonText } from '../../src/json/write.ts';

@@ -1,7 +1,7 @@
 /** What every command works with. */
 import type { Resting } from '../../../machines/step.ts';
 import type { DocumentPublisher } from '../../contract/publications.ts';
-import type { Signer } from '../../crypto/ed25519.ts';
+import type { Signer } from '../../crypto/primitives.ts';
 import type { JsonObject } from '../../json/value.ts';
 import type { Runtime } from '../../runtime.ts';
 import type { Store } from '../../store/store.ts';

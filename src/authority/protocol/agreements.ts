@@ -2,6 +2,7 @@
  * Agreements between sovereigns: offer, counter, acceptance [trust-4-2], [trust-4-3], [trust-5-1] to
  * [trust-5-3].
  */
+import type { VerifySignature } from '../../crypto/primitives.ts';
 import {
   type AgreementRecord,
   acceptCounter,
@@ -14,7 +15,6 @@ import {
   offerProblem,
 } from '../../records/agreement.ts';
 import type { Issuer } from '../../records/issuer.ts';
-import type { VerifySignature } from '../../records/signature-search.ts';
 import { buildTrustEvidence, type TrustEvidence } from '../../records/trust-evidence.ts';
 import type { RefusalName } from '../../refusal.ts';
 import { evaluateTrust } from '../../views/trust-evaluation.ts';

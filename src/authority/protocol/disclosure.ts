@@ -1,5 +1,5 @@
 /** Capability commitments and one-time nullifiers [trust-4-5], [trust-5-6], [trust-5-7]. */
-import { sha256Hex } from '../../crypto/digest.ts';
+import { SHA256, sha256Hex } from '../../crypto/digest.ts';
 import { verifySignature } from '../../crypto/ed25519.ts';
 import {
   buildCommitment,
@@ -37,13 +37,13 @@ export const commitCapabilities: Handler<'commitCapabilities'> = (
 /** Proof ids are any text, so a subject is found by the digest of its id. */
 export const nullifyProof: Handler<'nullifyProof'> = (na, unit, proof) => {
   const { proof_id, commitment_id } = proof;
-  const nonce = na.runtime.randomBytes(NULLIFIER_NONCE_BYTES);
+  const nonce = na.runtime.randomBytes(NULLIFIER_NONCE_BYTES).toString('hex');
   const record = buildNullifier(issuerOf(na, unit), proof, nonce);
   const emitted = unit.send('capability-nullifier', sha256Hex(proof_id), {
     type: 'issue',
-    leafMatches: revealsItsLeaf(proof),
+    leafMatches: revealsItsLeaf(proof, SHA256),
     nullifier: {
-      proofDigest: membershipProofDigest(proof),
+      proofDigest: membershipProofDigest(proof, SHA256),
       commitmentId: commitment_id,
       nullifierId: record.nullifier_id,
       issuedAt: unit.at,

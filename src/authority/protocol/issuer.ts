@@ -1,4 +1,5 @@
 /** Records the authority makes as this sovereign. */
+import { SHA256 } from '../../crypto/digest.ts';
 import type { Issuer, Unbuilt } from '../../records/issuer.ts';
 import { Refusal, type RefusalName } from '../../refusal.ts';
 import type { Authority } from '../engine/authority.ts';
@@ -6,7 +7,14 @@ import type { UnitOfWork } from '../engine/unit-of-work.ts';
 
 export function issuerOf({ settings, signer, runtime }: Authority, { at }: UnitOfWork): Issuer {
   const { networkName, keyId } = settings;
-  return { sovereignId: networkName, keyId, signer, now: at, uuid: () => runtime.uuid() };
+  return {
+    sovereignId: networkName,
+    keyId,
+    signer,
+    sha256: SHA256,
+    now: at,
+    uuid: () => runtime.uuid(),
+  };
 }
 
 /** The record, or the refusal with the cause that no record could be built for. */

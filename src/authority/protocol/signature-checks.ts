@@ -1,5 +1,6 @@
 import { verifySignature } from '../../crypto/ed25519.ts';
-import { type VerifySignature, withinBudget } from '../../records/signature-search.ts';
+import type { VerifySignature } from '../../crypto/primitives.ts';
+import { withinBudget } from '../../records/signature-search.ts';
 
 /** Half of what an edge may spend: some 10 ms for which all other requests wait. */
 const AUTHORITY_BUDGET = 5 * 1024 * 1024;

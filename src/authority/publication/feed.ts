@@ -8,7 +8,7 @@ import type { SovereignFeed } from '../../../machines/sovereign-feed.ts';
 import { foreignFeedName } from '../../contract/documents.ts';
 import type { DocumentPublisher } from '../../contract/publications.ts';
 import { sha256Hex } from '../../crypto/digest.ts';
-import type { Signer } from '../../crypto/ed25519.ts';
+import type { Signer } from '../../crypto/primitives.ts';
 import type { JsonObject } from '../../json/value.ts';
 import { canonicalJson } from '../../json/write.ts';
 import { sortedSet } from '../../records/recognition-policy.ts';

@@ -5,7 +5,7 @@
  */
 import type { PublishedDocument } from '../../contract/documents.ts';
 import { sha256Hex } from '../../crypto/digest.ts';
-import type { Signer } from '../../crypto/ed25519.ts';
+import type { Signer } from '../../crypto/primitives.ts';
 import { canonicalJson, compareCodePoints } from '../../json/write.ts';
 import { formatInstant } from '../../timestamp.ts';
 

@@ -5,7 +5,7 @@
  */
 import type { ImportedFeed, ImportedFeedRefusal } from '../../../machines/revocation-feed.ts';
 import type { Resting } from '../../../machines/step.ts';
-import { sha256Hex } from '../../crypto/digest.ts';
+import { SHA256, sha256Hex } from '../../crypto/digest.ts';
 import { SEED_BYTES, signerFromSeed, verifySignature } from '../../crypto/ed25519.ts';
 import { parseJson } from '../../json/parse.ts';
 import type { JsonObject } from '../../json/value.ts';
@@ -52,7 +52,7 @@ export const runTrustCycle: Handler<'runTrustCycle'> = (na, unit) => {
 function inventedPeer({ runtime }: Authority, { at }: UnitOfWork): Issuer {
   const signer = signerFromSeed(runtime.randomBytes(SEED_BYTES));
   const uuid = () => runtime.uuid();
-  return { sovereignId: PEER, keyId: signer.publicKey, signer, now: at, uuid };
+  return { sovereignId: PEER, keyId: signer.publicKey, signer, sha256: SHA256, now: at, uuid };
 }
 
 /** What the steps hand on to each other. */

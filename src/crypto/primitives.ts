@@ -1,0 +1,25 @@
+/**
+ * What records need of cryptography, as types alone. It is handed in: libsodium and OpenSSL in the server,
+ * portable code where nothing native can be loaded.
+ */
+
+/** Whether the base64 signature over the UTF-8 text, or over bytes, verifies under the base64 public key. */
+export type VerifySignature = (
+  publicKey: string,
+  text: string | Uint8Array,
+  signature: string,
+) => boolean;
+
+export interface Signer {
+  /** Base64 of the 32-byte public key. */
+  readonly publicKey: string;
+  /** Base64 of the 64-byte signature over the UTF-8 text, or over bytes. */
+  sign(text: string | Uint8Array): string;
+}
+
+/** SHA-256 of bytes, or of a text as UTF-8. */
+export interface Sha256 {
+  bytes(data: string | Uint8Array): Uint8Array;
+  /** In lower-case hex. */
+  hex(data: string | Uint8Array): string;
+}
