@@ -23,8 +23,8 @@ export async function benchHeartbeats(load: Load, settings: Settings): Promise<R
   // A fleet is enrolled in one network.
   await using otherLoad = other && startLoad();
 
-  await enrol(load, na, nodes);
-  if (other && otherLoad) await enrol(otherLoad, other, nodes);
+  await enroll(load, na, nodes);
+  if (other && otherLoad) await enroll(otherLoad, other, nodes);
 
   function beat(from: Load, target: Target) {
     return (seconds: number) => from.ask('heartbeats', { target, connections, rate, seconds });
@@ -55,7 +55,7 @@ export async function benchHeartbeats(load: Load, settings: Settings): Promise<R
   };
 }
 
-async function enrol(load: Load, target: AuthorityProcess, nodes: number): Promise<void> {
+async function enroll(load: Load, target: AuthorityProcess, nodes: number): Promise<void> {
   const plan = { target, connections: ENROL_CONNECTIONS, seconds: ENROL_SECONDS, rate: null };
-  assertAccepted('joins', await load.ask('enrol', { plan, network: target.network, nodes }));
+  assertAccepted('joins', await load.ask('enroll', { plan, network: target.network, nodes }));
 }

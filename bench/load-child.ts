@@ -20,7 +20,7 @@ let signHeartbeats = heartbeatSigner([]);
 let heartbeats: readonly Buffer[] = [];
 
 const doing: Doing = {
-  async enrol({ plan, network, nodes }) {
+  async enroll({ plan, network, nodes }) {
     const { result, fleet } = await joinFleet(plan, await tokensByCount(plan, network, nodes));
     signHeartbeats = heartbeatSigner(fleet);
     return result;

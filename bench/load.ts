@@ -8,7 +8,7 @@ import type { RoundPlan, RoundResult } from './round.ts';
 /** What the load generator can be asked for: the order it takes and the answer it gives. */
 export interface Work {
   /** Makes nodes and lets them join. */
-  enrol: { order: { plan: RoundPlan; network: Network; nodes: number }; answer: RoundResult };
+  enroll: { order: { plan: RoundPlan; network: Network; nodes: number }; answer: RoundResult };
   /** Signs the heartbeats that every round sends until the next call. */
   sign: { order: { count: number }; answer: null };
   heartbeats: { order: RoundPlan; answer: RoundResult };

@@ -2,7 +2,7 @@
 import { performance } from 'node:perf_hooks';
 import type { AgentRegistration } from '../machines/agent-registration.ts';
 import type { Treaty } from '../machines/recognition-treaty.ts';
-import { createAgentIndex } from '../src/authority/enrolment/agent-index.ts';
+import { createAgentIndex } from '../src/authority/enrollment/agent-index.ts';
 import { createRecognitionIndex } from '../src/views/recognition-index.ts';
 import { findTrustPath } from '../src/views/trust-path.ts';
 import type { Settings } from './contest.ts';
@@ -57,7 +57,7 @@ function agentLookup(): (call: number) => void {
   };
 }
 
-/** Every sovereign recognises five others, drawn by a generator with a fixed seed. */
+/** Every sovereign recognizes five others, drawn by a generator with a fixed seed. */
 function pathLookup(): (call: number) => void {
   const index = createRecognitionIndex();
   const draw = generator(1);

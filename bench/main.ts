@@ -10,7 +10,7 @@ import { printResult } from '../src/cli/output.ts';
 import type { Settings } from './contest.ts';
 import { benchCrl } from './crl.ts';
 import { benchDocuments } from './documents.ts';
-import { benchEnrolments } from './enrolments.ts';
+import { benchEnrollments } from './enrollments.ts';
 import { benchHeartbeats } from './heartbeats.ts';
 import { type Load, startLoad } from './load.ts';
 import { benchLookups } from './lookups.ts';
@@ -26,7 +26,7 @@ import { benchYears } from './years.ts';
 
 const BENCHMARKS = [
   'heartbeats',
-  'enrolments',
+  'enrollments',
   'documents',
   'verifications',
   'lookups',
@@ -57,7 +57,7 @@ const RUN: {
   readonly [Name in Benchmark]: (load: Load, settings: Settings) => Promise<Report | Report[]>;
 } = {
   heartbeats: benchHeartbeats,
-  enrolments: benchEnrolments,
+  enrollments: benchEnrollments,
   documents: benchDocuments,
   verifications: benchVerifications,
   lookups: benchLookups,
@@ -96,7 +96,7 @@ const program = new Command('bench')
   .option('--cpu-prof <folder>', 'write CPU profiles of the authority below this folder')
   .option(
     '--against <folder>',
-    'heartbeats, enrolments, documents, verifications: also measure the build in another checkout',
+    'heartbeats, enrollments, documents, verifications: also measure the build in another checkout',
   )
   .addOption(jsonOption())
   .action(run);

@@ -28,7 +28,7 @@ export async function benchOverload(load: Load, settings: Settings): Promise<Rep
   const { cpuProf, threads } = settings;
   await using na = await startAuthority(cpuProf && join(cpuProf, 'overload'), threads);
   const plan = { target: na, ...ENROLLING };
-  assertAccepted('NA joins', await load.ask('enrol', { plan, network: na.network, nodes: NODES }));
+  assertAccepted('NA joins', await load.ask('enroll', { plan, network: na.network, nodes: NODES }));
   const probes = new Map<number, number[]>();
   let fastest = FIRST_GUESS;
 

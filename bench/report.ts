@@ -55,7 +55,7 @@ export function lineOf({ name, rounds }: Standing): Line {
   };
 }
 
-/** Compares round by round: neighbours in time saw the same machine. */
+/** Compares round by round: neighbors in time saw the same machine. */
 export function compare(of: Standing, against: Standing, target: number | null): Comparison {
   const pairs = of.rounds.flatMap((round, index) => {
     const other = against.rounds[index];

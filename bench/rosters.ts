@@ -26,7 +26,7 @@ export async function benchRosters(load: Load, settings: Settings): Promise<Repo
     fillWithLargeNetwork(folder, settings),
   );
   const plan = { target: na, ...ENROLLING };
-  assertAccepted('joins', await load.ask('enrol', { plan, network: na.network, nodes: FLEET }));
+  assertAccepted('joins', await load.ask('enroll', { plan, network: na.network, nodes: FLEET }));
   const rosters: RosterRead[] = [];
 
   async function beat(seconds: number): Promise<RoundResult> {

@@ -36,7 +36,7 @@ export async function benchScale(load: Load, settings: Settings): Promise<Report
   for (const side of sides) {
     const plan = { target: targetOf(side.na), ...ENROLLING };
     const { network } = side.na;
-    assertAccepted(side.name, await side.load.ask('enrol', { plan, network, nodes: FLEET }));
+    assertAccepted(side.name, await side.load.ask('enroll', { plan, network, nodes: FLEET }));
   }
   const connections = settings.connections ?? CONNECTIONS;
   const standings = (await contest(

@@ -20,7 +20,7 @@ import {
   attest,
   importFeed,
   issued,
-  recognise,
+  recognize,
   revokeAttestation,
   revokeTreaty,
   type Sovereign,
@@ -69,7 +69,7 @@ async function draw(browser: TestBrowser, na: TestAuthority, path: string, targe
   }
 }
 
-/** Some days in the life of a network: nodes come and go, and neighbours are recognised and lost. */
+/** Some days in the life of a network: nodes come and go, and neighbors are recognized and lost. */
 async function live(na: TestAuthority): Promise<void> {
   const [port, rail, tide, mill] = ['port-authority', 'north-rail', 'tidewater', 'old-mill'].map(
     (name) => sovereign(name),
@@ -89,7 +89,7 @@ async function live(na: TestAuthority): Promise<void> {
   }
   const treaty = (subject: Sovereign, hours: number) =>
     issued(
-      recognise(na, {
+      recognize(na, {
         subject_sovereign_id: subject.name,
         subject_public_keys: [subject.key.publicKey],
         validity_hours: hours,

@@ -1,5 +1,5 @@
 /**
- * Enrols, renews and revokes over HTTP until thousands of certificates are known, with one thread and with
+ * Enrolls, renews and revokes over HTTP until thousands of certificates are known, with one thread and with
  * two; then every certificate must answer as a plain model of what was acknowledged says.
  */
 import { randomInt } from 'node:crypto';
@@ -60,7 +60,7 @@ export async function benchSoak(_load: Load, settings: Settings): Promise<Report
   }
   return {
     benchmark: 'soak',
-    about: `enrols, renews and revokes to ${CERTIFICATES} certificates on ${CONNECTIONS} connections`,
+    about: `enrolls, renews and revokes to ${CERTIFICATES} certificates on ${CONNECTIONS} connections`,
     lines: [],
     comparisons: [],
     notes,
@@ -92,7 +92,7 @@ async function soak(
   while (model.issued < CERTIFICATES) {
     const chosen = randomInt(10);
     const node = chosen < 5 ? undefined : takeAny(model.valid);
-    if (node === undefined) await enrol(na, ask, model, settings);
+    if (node === undefined) await enroll(na, ask, model, settings);
     else if (chosen < 9) {
       const renewed = await accepted(ask(renewalRequest(node)), 'renew');
       model.valid.push(node);
@@ -104,7 +104,7 @@ async function soak(
   }
 }
 
-async function enrol(
+async function enroll(
   { network }: AuthorityProcess,
   ask: Ask,
   model: Model,

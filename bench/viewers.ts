@@ -30,7 +30,7 @@ export async function benchViewers(load: Load, settings: Settings): Promise<Repo
   const { cpuProf, threads } = settings;
   await using na = await startAuthority(cpuProf && join(cpuProf, 'viewers'), threads);
   const plan = { target: na, ...ENROLLING };
-  assertAccepted('NA joins', await load.ask('enrol', { plan, network: na.network, nodes: NODES }));
+  assertAccepted('NA joins', await load.ask('enroll', { plan, network: na.network, nodes: NODES }));
   const delays: number[] = [];
   let fastest = FIRST_GUESS;
 
@@ -116,7 +116,7 @@ async function changeUntil(
   const [key] = newKeys(1);
   const delays: number[] = [];
   while (running) {
-    const subject = `neighbour-${systemRuntime.uuid()}`;
+    const subject = `neighbor-${systemRuntime.uuid()}`;
     let answeredAt = Number.POSITIVE_INFINITY;
     for (const viewer of viewers) {
       viewer.onText = (text) => {

@@ -11,7 +11,7 @@ import type { Refused } from './refused.ts';
 
 /** Instants are milliseconds since the epoch. */
 export interface AgentRegistration {
-  /** The normalised descriptor as it is served. */
+  /** The normalized descriptor as it is served. */
   readonly json: string;
   readonly capabilities: readonly string[];
   /** Nothing registered at or before this instant is accepted any more. */

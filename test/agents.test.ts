@@ -67,7 +67,7 @@ test('a registered agent is answered with its expiry, counted and found by its k
   ]);
 });
 
-test('what is served is the normalised descriptor, and others can verify it', async () => {
+test('what is served is the normalized descriptor, and others can verify it', async () => {
   await using na = await startUnlimited();
   const node = await joinedNode(na);
   const draft: JsonObject = {
@@ -78,12 +78,12 @@ test('what is served is the normalised descriptor, and others can verify it', as
       '{"limit":1.0,"n":10,"tiny":1e-7,"big":1000000000000000000000000000000,"at":"2026-01-01T00:00:00+00:00","name":"Z\\u00fcrich \\u2713","deep":{"b":[1.50],"a":null}}',
     ),
   };
-  const normalised = {
+  const normalized = {
     ...draft,
     registered_at: formatInstant(na.clock.now()),
     expires_at: formatInstant(na.clock.now() + HOUR),
   };
-  const { signatures } = signedBy(normalised, node.key) as { signatures: readonly JsonObject[] };
+  const { signatures } = signedBy(normalized, node.key) as { signatures: readonly JsonObject[] };
   const answer = await register(na, {
     ...draft,
     unknown: { x: 1 },
@@ -92,7 +92,7 @@ test('what is served is the normalised descriptor, and others can verify it', as
   });
   assert.equal(outcome(answer), '200', answer.text);
   const served = await get(na, pathOf(node.key));
-  assert.deepEqual(parsed(served), { ...normalised, signatures });
+  assert.deepEqual(parsed(served), { ...normalized, signatures });
   assert.ok(verifies(parsed(served), node.key.publicKey));
   assert.match(served.text, /"limit":1\.0,/);
   assert.match(served.text, /"big":1000000000000000000000000000000,/);
@@ -529,7 +529,7 @@ test('a certificate that its renewal has superseded does not count, the renewal 
   );
 });
 
-test('a node revoked for another reason than compromise may enrol and register again', async () => {
+test('a node revoked for another reason than compromise may enroll and register again', async () => {
   await using na = await startUnlimited();
   const node = await joinedNode(na);
   await revokeCertificate(na, node.certId, 'cessation_of_operation');

@@ -54,7 +54,7 @@ import {
   ourselves,
   outcomeWithCause,
   type Party,
-  recognised,
+  recognized,
   resigned,
   set,
   signaturesOf,
@@ -67,10 +67,10 @@ const COUNTER = '/admin/agreements/counter';
 const ACCEPT = '/admin/agreements/accept';
 const VERIFY = '/agreements/verify';
 
-/** Two sovereigns that recognise each other as far as one authority can tell. */
+/** Two sovereigns that recognize each other as far as one authority can tell. */
 async function parties(na: TestAuthority): Promise<{ alpha: Party; beta: Party; now: number }> {
   const [alpha, beta] = [ourselves(na), sovereign('beta')];
-  await recognised(na, beta);
+  await recognized(na, beta);
   return { alpha, beta, now: na.clock.now() };
 }
 
@@ -322,7 +322,7 @@ const UNREADABLE: readonly (readonly [string, JsonValue])[] = [
   ...valuesExcept('a string'),
 ];
 
-test('timestamps of an offer are converted to UTC, never relabelled', async (t) => {
+test('timestamps of an offer are converted to UTC, never relabeled', async (t) => {
   await using na = await startUnlimited();
   const now = na.clock.now();
   for (const [given, stored] of READABLE) {
@@ -683,7 +683,7 @@ test('the capabilities of a counter are a subset of those offered, as sets', asy
 
 // Acceptance
 
-test('accepting an offer of a recognised sovereign makes an agreement with our signature', async () => {
+test('accepting an offer of a recognized sovereign makes an agreement with our signature', async () => {
   await using na = await startUnlimited();
   const { alpha, beta, now } = await parties(na);
   const offer = offerBetween(beta, alpha, now);
@@ -872,7 +872,7 @@ const UNUSABLE: readonly (readonly [string, string, MakeOffer])[] = [
     (_, beta, now) => offerBetween(beta, sovereign('gamma'), now),
   ],
   [
-    'of a sovereign that is not recognised',
+    'of a sovereign that is not recognized',
     'invalid_offer_signature',
     (alpha, _, now) => offerBetween(sovereign('gamma'), alpha, now),
   ],
@@ -1009,8 +1009,8 @@ test('an offer that is not usable can be neither countered nor accepted, on any 
       const accepted = await operate(na, ACCEPT, { offer });
       assert.equal(outcomeWithCause(accepted), `422 accept_rejected ${cause}`);
       const counter = counterTo({ offer_id: 'made up', ...offer }, beta, now);
-      const finalised = await operate(na, ACCEPT, { counter, original_offer: offer });
-      assert.equal(outcomeWithCause(finalised), `422 accept_rejected ${cause}`);
+      const finalized = await operate(na, ACCEPT, { counter, original_offer: offer });
+      assert.equal(outcomeWithCause(finalized), `422 accept_rejected ${cause}`);
     });
   }
   assert.deepEqual(audited(na, 'agreement_accepted'), []);
@@ -1033,7 +1033,7 @@ test('of an offer nothing but that is asked', async (t) => {
       { ...offer, signatures: [...many, ...signaturesOf(offer)] },
     ],
     [
-      'whose signature is labelled wrong',
+      'whose signature is labeled wrong',
       { ...offer, signatures: [{ ...signaturesOf(offer)[0], key_id: '' }] },
     ],
     ['with members nobody knows', { ...offer, status: 'open', issued_by: 'x' }],
@@ -1120,26 +1120,26 @@ test('an offer has its form: what lacks a member or has a wrong one is none', as
 
 test('only treaties of our own that are in force say what keys a peer signs with', async (t) => {
   for (const [name, expected, arrange] of [
-    ['our treaty', 'usable', (na, beta) => recognised(na, beta)],
+    ['our treaty', 'usable', (na, beta) => recognized(na, beta)],
     [
       'our treaty with several keys',
       'usable',
       (na, beta) =>
-        recognised(na, beta, { subject_public_keys: [newKey().publicKey, beta.key.publicKey] }),
+        recognized(na, beta, { subject_public_keys: [newKey().publicKey, beta.key.publicKey] }),
     ],
     [
       'the second of our treaties',
       'usable',
       async (na, beta) => {
-        await recognised(na, beta, { subject_public_keys: [newKey().publicKey] });
-        await recognised(na, beta);
+        await recognized(na, beta, { subject_public_keys: [newKey().publicKey] });
+        await recognized(na, beta);
       },
     ],
     [
       'our treaty in its last whole second',
       'usable',
       async (na, beta) => {
-        await recognised(na, beta, { validity_hours: 1 });
+        await recognized(na, beta, { validity_hours: 1 });
         na.clock.advance(HOUR - SECOND);
       },
     ],
@@ -1147,7 +1147,7 @@ test('only treaties of our own that are in force say what keys a peer signs with
       'our treaty that has just expired',
       'unusable',
       async (na, beta) => {
-        await recognised(na, beta, { validity_hours: 1 });
+        await recognized(na, beta, { validity_hours: 1 });
         na.clock.advance(HOUR);
       },
     ],
@@ -1155,27 +1155,27 @@ test('only treaties of our own that are in force say what keys a peer signs with
       'our treaty that is revoked',
       'unusable',
       async (na, beta) => {
-        const { treaty_id } = await recognised(na, beta);
+        const { treaty_id } = await recognized(na, beta);
         await revokeTreaty(na, treaty_id);
       },
     ],
     [
       'the treaty of another sovereign',
       'unusable',
-      (na, beta) => recognised(na, beta, { issuer_sovereign_id: 'gamma' }),
+      (na, beta) => recognized(na, beta, { issuer_sovereign_id: 'gamma' }),
     ],
     [
-      'the treaty of a sovereign we recognise',
+      'the treaty of a sovereign we recognize',
       'unusable',
       async (na, beta) => {
-        await recognised(na, sovereign('gamma'));
-        await recognised(na, beta, { issuer_sovereign_id: 'gamma' });
+        await recognized(na, sovereign('gamma'));
+        await recognized(na, beta, { issuer_sovereign_id: 'gamma' });
       },
     ],
     [
       'our treaty with another sovereign of the same key',
       'unusable',
-      (na, beta) => recognised(na, sovereign('gamma', beta.key)),
+      (na, beta) => recognized(na, sovereign('gamma', beta.key)),
     ],
     ['no treaty', 'unusable', () => undefined],
   ] as [string, 'usable' | 'unusable', (na: TestAuthority, beta: Party) => unknown][]) {
@@ -1356,7 +1356,7 @@ test('of a counter nothing but that is asked', async (t) => {
     ['signed by us for the other side', signedAgreement(counter, alpha.key)],
     ['whose second signature is right', signedAgreement(counter, newKey(), beta.key)],
     [
-      'whose signature is labelled wrong',
+      'whose signature is labeled wrong',
       { ...counter, signatures: [{ ...signaturesOf(counter)[0], key_id: 'x' }] },
     ],
     [
@@ -1507,7 +1507,7 @@ test('verifying an agreement says who signed it', async (t) => {
     ['a stranger too', signed(stranger, gamma.key, stranger, beta.key), 'accepted'],
     ['both, with 14 others before', { ...agreement, signatures: sixteen }, 'accepted'],
     [
-      'both, labelled wrong',
+      'both, labeled wrong',
       { ...agreement, signatures: own.map(({ sig: text }) => junk(text)) },
       'accepted',
     ],

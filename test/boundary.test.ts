@@ -49,7 +49,7 @@ import {
   ourselves,
   outcomeWithCause,
   type Party,
-  recognised,
+  recognized,
   resigned,
   set,
   signaturesOf,
@@ -257,7 +257,7 @@ test('the unsigned end of an agreement decides nothing, and neither does its id'
 test('an agreement made here is denied once its window is over, with 201', async () => {
   await using na = await startUnlimited();
   const beta = sovereign('beta');
-  await recognised(na, beta);
+  await recognized(na, beta);
   const now = na.clock.now();
   const requested_terms = agreedTerms(now, { freshness_commitment: 0 });
   const offer = offerBetween(beta, ourselves(na), now, { requested_terms });
@@ -308,7 +308,7 @@ test('the commitment of an agreement that says none is 0', async () => {
 test('a decision is made under agreements that carry our own signature, and under no others', async (t) => {
   await using na = await startUnlimited();
   const [alpha, beta, gamma] = [ourselves(na), sovereign('beta'), sovereign('gamma')];
-  await recognised(na, beta);
+  await recognized(na, beta);
   const now = na.clock.now();
   const agreement = agreementOf(na);
   const wide = agreedTerms(now, { capabilities: ['read', 'admin'], freshness_commitment: 0 });
@@ -319,7 +319,7 @@ test('a decision is made under agreements that carry our own signature, and unde
     ['ours alone', signedAgreement(agreement, alpha.key), '201'],
     ['ours after that of a stranger', signedAgreement(agreement, newKey(), alpha.key), '201'],
     [
-      'ours, labelled wrong',
+      'ours, labeled wrong',
       { ...agreement, signatures: signaturesOf(agreement).map(({ sig }) => ({ key_id: '', sig })) },
       '201',
     ],
@@ -727,7 +727,7 @@ test('a decision is verified, and the first reason is told', async (t) => {
       false,
       'invalid_signature',
     ],
-    ['labelled wrong', (p, at) => singlySigned(decisionBy(p, at), p.key, ''), true, 'authorized'],
+    ['labeled wrong', (p, at) => singlySigned(decisionBy(p, at), p.key, ''), true, 'authorized'],
     [
       'with members nobody knows',
       (p, at) => ({ ...decisionBy(p, at), policy_binding: {} }),

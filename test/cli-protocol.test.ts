@@ -14,7 +14,7 @@ import { readAgreementRecord, verifyAgreement } from '../src/records/agreement.t
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { REAL_TIME, runProgram } from './support/child-server.ts';
 import { networkFolder } from './support/folders.ts';
-import { issued, recognise } from './support/trust.ts';
+import { issued, recognize } from './support/trust.ts';
 
 const SOME_KEY = 'AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=';
 const SCOPE =
@@ -59,14 +59,14 @@ async function refusedFor(na: TestAuthority, args: readonly string[]): Promise<s
   return reason ?? violation_reason;
 }
 
-/** Two authorities that recognise each other. */
-async function recognisedPair() {
+/** Two authorities that recognize each other. */
+async function recognizedPair() {
   const folder = networkFolder('beta');
   const alpha = await startTestAuthority({ clock: REAL_TIME });
   const beta = await startTestAuthority({ clock: REAL_TIME, dataDir: folder.path });
-  await issued(recognise(alpha, { subject_public_keys: [beta.audience] }));
+  await issued(recognize(alpha, { subject_public_keys: [beta.audience] }));
   const terms = { subject_sovereign_id: 'alpha', subject_public_keys: [alpha.audience] };
-  await issued(recognise(beta, terms));
+  await issued(recognize(beta, terms));
   return {
     alpha,
     beta,
@@ -78,7 +78,7 @@ async function recognisedPair() {
 
 test('two sovereigns go through the whole protocol with files', async (t) => {
   const { at, read, write } = recordFolder(t);
-  await using pair = await recognisedPair();
+  await using pair = await recognizedPair();
   const { alpha, beta } = pair;
   const save = (name: string) => ['--out', at(name)];
 
@@ -265,7 +265,7 @@ test('evidence is signed as stated and verified against keys and the graph', asy
 
 test('commands are piped: records go to stdout, and what people want to know to stderr', async () => {
   await using na = await startTestAuthority({ clock: REAL_TIME });
-  await issued(recognise(na));
+  await issued(recognize(na));
   const program = `"${process.execPath}" --import tsx src/main.ts`;
   const line =
     `${program} agreement offer beta --capability read --capability "écrire" ` +

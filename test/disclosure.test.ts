@@ -37,7 +37,7 @@ import {
   ourselves,
   outcomeWithCause,
   type Party,
-  recognised,
+  recognized,
   singlySigned,
   singlyVerifies,
   without,
@@ -435,7 +435,7 @@ test('with the subset rule off any named capability can be committed to', async 
 
 test('from offer to use: agreed, committed to, proven, verified and used up over HTTP', async () => {
   await using na = await startUnlimited();
-  await recognised(na, sovereign('beta'));
+  await recognized(na, sovereign('beta'));
   const now = na.clock.now();
   const offer = await created(
     operate(na, '/admin/agreements/offer', {

@@ -133,7 +133,7 @@ for (const path of ['/genesis', '/policy', '/crl'] as const) {
     const served = parseJson(text);
     const record = readers[path](served);
     assert.ok(record !== null);
-    assert.deepEqual(record, served, 'normalising changes nothing');
+    assert.deepEqual(record, served, 'normalizing changes nothing');
   });
 }
 

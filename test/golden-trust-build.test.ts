@@ -15,7 +15,7 @@ import {
   toldNames,
 } from './support/golden-trust.ts';
 import { get, operate, outcome } from './support/requests.ts';
-import { audited, freshId, issued, parsed, recognise } from './support/trust.ts';
+import { audited, freshId, issued, parsed, recognize } from './support/trust.ts';
 
 const POLICY = '/admin/data-usage/policy';
 const NULLIFIER = '/admin/disclosure/nullifier';
@@ -24,7 +24,7 @@ const READ_POLICY = 'GET /data-usage/policy';
 const na = await startGolden();
 after(() => na[Symbol.asyncDispose]());
 await issued(
-  recognise(na, {
+  recognize(na, {
     subject_sovereign_id: 'net-b',
     subject_public_keys: [goldenKey('b').publicKey],
   }),

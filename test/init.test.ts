@@ -42,7 +42,7 @@ test('init makes all files of a network, private where they must be', () => {
   assert.deepEqual(readdirSync(join(scratch, 'deep')), ['fresh'], 'nothing temporary stays');
 });
 
-test('the genesis is normalised, signed by the root and names the authority for 90 days', () => {
+test('the genesis is normalized, signed by the root and names the authority for 90 days', () => {
   const dataDir = join(scratch, 'genesis');
   const summary = makeNetwork(dataDir);
   const stored = readJson(summary.genesis_file);

@@ -12,7 +12,7 @@ import type { SealedEntry, SubjectWrite } from '../src/store/store.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { MINUTE } from './support/clock.ts';
 import { get, operate, outcome, send } from './support/requests.ts';
-import { attest, issued, recognise, revokeAttestation } from './support/trust.ts';
+import { attest, issued, recognize, revokeAttestation } from './support/trust.ts';
 
 /** The rows of a list, taken a page at a time. */
 async function paged(na: TestAuthority, path: string, member: string, limit: number) {
@@ -74,7 +74,7 @@ test('A7: an attestation that is revoked between two pages is in its place, once
 test('A7: treaties, agents and the policy history are read page by page too', async () => {
   await using na = await startTestAuthority();
   for (let i = 0; i < 5; i += 1) {
-    await issued(recognise(na, { subject_sovereign_id: `s-${i}` }));
+    await issued(recognize(na, { subject_sovereign_id: `s-${i}` }));
     await operate(na, '/admin/policy', { policy_id: `p-${i}` });
     na.clock.advance(MINUTE);
   }

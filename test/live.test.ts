@@ -34,10 +34,10 @@ test('the dashboard shows a joined node, a revoked certificate and a treaty with
   await operate(na, '/admin/revoke', { cert_id: node.certId });
   await page.getByText('Certificate revoked').first().waitFor(SOON);
   await operate(na, '/admin/recognition-treaties', {
-    subject_sovereign_id: 'a-new-neighbour',
+    subject_sovereign_id: 'a-new-neighbor',
     subject_public_keys: [newKey().publicKey],
   });
-  await page.getByText('a-new-neighbour').first().waitFor(SOON);
+  await page.getByText('a-new-neighbor').first().waitFor(SOON);
   assert.equal(await page.locator('html[data-not-reloaded]').count(), 1);
   assert.deepEqual(visit.problems, []);
 });
@@ -47,11 +47,11 @@ test('the connectome draws a new treaty without a reload', async () => {
   await using visit = await browser.visit(`${na.url}/connectome`);
   await liveStatus(visit.page);
   await operate(na, '/admin/recognition-treaties', {
-    subject_sovereign_id: 'a-new-neighbour',
+    subject_sovereign_id: 'a-new-neighbor',
     subject_public_keys: [newKey().publicKey],
   });
   await visit.page
-    .getByText('a-new-neighbour')
+    .getByText('a-new-neighbor')
     .first()
     .waitFor({ state: 'attached', ...SOON });
   assert.deepEqual(visit.problems, []);

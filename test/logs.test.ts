@@ -184,7 +184,7 @@ for (const format of ['text', 'json']) {
   });
 }
 
-/** Secrets as this service and its neighbours know them. */
+/** Secrets as this service and its neighbors know them. */
 const SECRETS = {
   'hexadecimal tokens': fc.uint8Array({ minLength: 16, maxLength: 32 }).map(hex),
   UUIDs: fc.uuid(),
@@ -383,7 +383,7 @@ for (const [shape, line] of [
 }
 
 for (const format of ['text', 'json']) {
-  test(`a whole enrolment leaves no token, signature or private key in the ${format} log`, async () => {
+  test(`a whole enrollment leaves no token, signature or private key in the ${format} log`, async () => {
     const environment = { MESH_LOG_FORMAT: format, MESH_LOG_LEVEL: 'DEBUG' };
     await using na = await startTestAuthority({ environment });
     const secrets: string[] = [...privateKeys(na)];
@@ -452,7 +452,7 @@ for (const format of ['text', 'json']) {
   });
 }
 
-test('the audit log tells the whole story of an enrolment, in its order', async () => {
+test('the audit log tells the whole story of an enrollment, in its order', async () => {
   await using na = await startTestAuthority();
   const node = await joinedNode(na);
   await heartbeat(na, node);

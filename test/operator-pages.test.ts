@@ -14,7 +14,7 @@ import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOSTILE_NAME, NARROW, startBrowser, type TestBrowser, WIDE } from './support/browser.ts';
 import { HOUR } from './support/clock.ts';
 import { get, heartbeat, joinedNode, newKey, send } from './support/requests.ts';
-import { importFeed, issued, recognise, revokeTreaty, sovereign } from './support/trust.ts';
+import { importFeed, issued, recognize, revokeTreaty, sovereign } from './support/trust.ts';
 
 const PAGES = ['/dashboard', '/connectome', '/atlas'] as const;
 
@@ -25,7 +25,7 @@ async function treaty(na: TestAuthority, from: string, to: string, hours = 400, 
     subject_public_keys: [key.publicKey],
     validity_hours: hours,
   };
-  return issued(recognise(na, terms));
+  return issued(recognize(na, terms));
 }
 
 /** Treaties of every state, an imported feed, nodes and a trust cycle. */
@@ -260,7 +260,7 @@ suite('in a browser', () => {
     await using visit = await (await browser()).visit(`${na.url}/connectome`);
     const { page } = visit;
     const beta = page.locator('.node', { hasText: 'beta' });
-    assert.match((await beta.getAttribute('aria-label')) ?? '', /^beta: recognises by 2 treaties/);
+    assert.match((await beta.getAttribute('aria-label')) ?? '', /^beta: recognizes by 2 treaties/);
     await beta.focus();
     assert.match(
       (await page.locator('.node', { hasText: 'delta' }).getAttribute('class')) ?? '',

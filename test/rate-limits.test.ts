@@ -277,7 +277,7 @@ test('other refusals of a join are no failed look-ups', async () => {
 test('A5: after 60 failed proofs of one key from one address further ones are 429, and genuine ones pass', async () => {
   await using na = await startTestAuthority(withDefault('NODE_FAILURES'));
   const node = await joinedNode(na);
-  const neighbour = await joinedNode(na);
+  const neighbor = await joinedNode(na);
   for (let tries = 0; tries < 30; tries += 1) {
     assert.equal(outcome(await forged(na, node, '/heartbeat')), '401 node_auth_failed');
     assert.equal(outcome(await forged(na, node, '/renew')), '401 node_auth_failed');
@@ -292,8 +292,8 @@ test('A5: after 60 failed proofs of one key from one address further ones are 42
   const replayed = signedHeartbeat(na, node, node.key);
   assert.equal(outcome(await sendSigned(na, replayed)), '200');
   assert.equal(outcome(await sendSigned(na, replayed)), LIMITED, 'a replay is a failure');
-  assert.equal(outcome(await heartbeat(na, neighbour)), '200', 'the fleet is not locked out');
-  assert.equal(outcome(await forged(na, neighbour, '/heartbeat')), '401 node_auth_failed');
+  assert.equal(outcome(await heartbeat(na, neighbor)), '200', 'the fleet is not locked out');
+  assert.equal(outcome(await forged(na, neighbor, '/heartbeat')), '401 node_auth_failed');
   na.clock.advance(60 * SECOND);
   assert.equal(outcome(await forged(na, node, '/heartbeat')), '401 node_auth_failed');
 });

@@ -14,7 +14,7 @@ import {
   importFeed,
   issued,
   parsed,
-  recognise,
+  recognize,
   revokeAttestation,
   revokeTreaty,
   sovereign,
@@ -102,7 +102,7 @@ async function populate(na: TestAuthority): Promise<JsonObject[]> {
     na.clock.advance(SECOND);
     const metadata = { rate: new JsonFloat(1), Zürich: '✓' };
     const terms = { issuer_sovereign_id, subject_sovereign_id, validity_hours, metadata };
-    const treaty = await issued(recognise(na, terms));
+    const treaty = await issued(recognize(na, terms));
     made.push(treaty);
     if (reason !== null) await revokeTreaty(na, treaty.treaty_id, { reason });
   }
@@ -243,7 +243,7 @@ test('the Connectome counts edges by what they are now', async () => {
   );
 });
 
-test('the blast radius names who recognises the issuer of each imported revocation, by active edges', async () => {
+test('the blast radius names who recognizes the issuer of each imported revocation, by active edges', async () => {
   await using na = await startTestAuthority();
   await populate(na);
   const imported = await importRevocations(na);
@@ -274,7 +274,7 @@ test('an accepting sovereign is named once, however many active edges it has', a
   assert.deepEqual(await affected(), []);
   const ids: JsonValue[] = [];
   for (const issuer of ['gamma', 'alpha', 'gamma', 'beta']) {
-    const { treaty_id = '' } = await issued(recognise(na, { issuer_sovereign_id: issuer }));
+    const { treaty_id = '' } = await issued(recognize(na, { issuer_sovereign_id: issuer }));
     ids.push(treaty_id);
   }
   assert.deepEqual(await affected(), ['alpha', 'beta', 'gamma']);
@@ -328,7 +328,7 @@ test('the digest is that of the canonical JSON of the served graph, whatever is 
   const metadata = parseJson(
     '{"limit":1.0,"tiny":1e-7,"big":18446744073709551616,"\\ud83d\\ude00":1,"\\ue000":2,"n":-0.0,"s":"a/b<&>\\u007f"}',
   );
-  const { treaty_id } = await issued(recognise(na, { metadata }));
+  const { treaty_id } = await issued(recognize(na, { metadata }));
   await check();
   await revokeTreaty(na, treaty_id, { reason: 'Zürich \u{1f600}\u0000' });
   await check();
@@ -346,8 +346,8 @@ test('the digest is that of the canonical JSON of the served graph, whatever is 
 
 test('the digest changes exactly when a lifecycle state or risk changes with time', async (t) => {
   await using na = await startTestAuthority();
-  await recognise(na, { validity_hours: 100 });
-  await recognise(na, { validity_hours: 100, subject_sovereign_id: 'gamma' });
+  await recognize(na, { validity_hours: 100 });
+  await recognize(na, { validity_hours: 100, subject_sovereign_id: 'gamma' });
   const expiry = na.clock.now() + 100 * HOUR;
   let digest = await digestOf(na);
   for (const [left, changes] of [
@@ -377,7 +377,7 @@ for (const first of DOCUMENTS) {
     await using na = await startTestAuthority();
     const order = [first, ...DOCUMENTS.filter((path) => path !== first)];
     for (let n = 0; n < 3; n += 1) {
-      await recognise(na, { subject_sovereign_id: `s-${n}`, validity_hours: 73 });
+      await recognize(na, { subject_sovereign_id: `s-${n}`, validity_hours: 73 });
       await agree(n + 1);
       na.clock.advance(HOUR);
       await agree(n + 1);
@@ -397,7 +397,7 @@ for (const first of DOCUMENTS) {
 test('readers beside 20 new treaties see graphs that agree with some digest, and the last one in the end', async () => {
   await using na = await startTestAuthority();
   const issuing = Array.from({ length: 20 }, (_, n) =>
-    recognise(na, { subject_sovereign_id: `s-${n}`, subject_public_keys: [newKey().publicKey] }),
+    recognize(na, { subject_sovereign_id: `s-${n}`, subject_public_keys: [newKey().publicKey] }),
   );
   const reading = Array.from({ length: 20 }, (_, n) => get(na, DOCUMENTS[n % 3] ?? GRAPH));
   for (const answer of await Promise.all([...issuing, ...reading])) {
@@ -411,7 +411,7 @@ test('readers beside 20 new treaties see graphs that agree with some digest, and
 for (const path of DOCUMENTS) {
   test(`GET ${path} carries a strong ETag, answers 304 to who holds it, and 200 once it changed`, async () => {
     await using na = await startTestAuthority();
-    const { treaty_id } = await issued(recognise(na, { validity_hours: 73 }));
+    const { treaty_id } = await issued(recognize(na, { validity_hours: 73 }));
     const first = await get(na, path);
     const etag = first.headers.get('etag') ?? '';
     assert.match(etag, /^"[^"]+"$/);
@@ -467,7 +467,7 @@ async function chain(na: TestAuthority, names: readonly string[]): Promise<JsonV
   const ids: JsonValue[] = [];
   for (const [index, subject_sovereign_id] of names.slice(1).entries()) {
     const terms = { issuer_sovereign_id: names[index] ?? '', subject_sovereign_id };
-    ids.push((await issued(recognise(na, terms))).treaty_id ?? '');
+    ids.push((await issued(recognize(na, terms))).treaty_id ?? '');
     na.clock.advance(SECOND);
   }
   return ids;
@@ -479,7 +479,7 @@ test('where no path is, the reason says so, and a direct treaty that ended is sh
   const [replaced] = await chain(na, ['beta', 'delta']);
   await revokeTreaty(na, ended, { reason: 'ended' });
   await revokeTreaty(na, replaced, { reason: 'renewed_by:x' });
-  await recognise(na, { subject_sovereign_id: 'short', validity_hours: 1 });
+  await recognize(na, { subject_sovereign_id: 'short', validity_hours: 1 });
   na.clock.advance(2 * HOUR);
   const none = { trusted: false, reason: 'no_active_treaty_path', path: [], hop_count: 0 };
   for (const [from, to] of [
@@ -520,13 +520,13 @@ test('where no path is, the reason says so, and a direct treaty that ended is sh
 
 test('a trust path follows the clock and each change', async () => {
   await using na = await startTestAuthority();
-  await recognise(na, { validity_hours: 1 });
+  await recognize(na, { validity_hours: 1 });
   const reasonOf = async () => (await get(na, `${PATH}?from=alpha&to=beta`)).body.reason;
   na.clock.advance(HOUR - SECOND);
   assert.equal(await reasonOf(), 'active_treaty_path');
   na.clock.advance(1);
   assert.equal(await reasonOf(), 'no_active_treaty_path');
-  const { treaty_id } = await issued(recognise(na));
+  const { treaty_id } = await issued(recognize(na));
   assert.equal(await reasonOf(), 'active_treaty_path');
   await revokeTreaty(na, treaty_id);
   assert.equal(await reasonOf(), 'direct_treaty_revoked');

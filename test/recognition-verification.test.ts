@@ -34,7 +34,7 @@ import {
   issued,
   misspellableKey,
   post,
-  recognise,
+  recognize,
   revokeAttestation,
   revokeTreaty,
   type Sovereign,
@@ -349,7 +349,7 @@ function wrongPolicies(beta: Sovereign): [string, JsonValue][] {
   ];
 }
 
-test('setting a policy answers with its id, and it is served normalised', async () => {
+test('setting a policy answers with its id, and it is served normalized', async () => {
   await using na = await startUnlimited();
   assert.equal(
     outcome(await get(na, '/recognition-policy')),
@@ -491,7 +491,7 @@ function treatyCase(now: number, revokedId: JsonValue, draft: Draft): JsonObject
 }
 
 async function revokedTreatyId(na: TestAuthority): Promise<JsonValue> {
-  const { treaty_id = '' } = await issued(recognise(na));
+  const { treaty_id = '' } = await issued(recognize(na));
   await revokeTreaty(na, treaty_id);
   return treaty_id;
 }
@@ -552,7 +552,7 @@ test('expectations are looked at only when they are given, and must be text', as
 
 test('a treaty that we issued is verified under our own key, and no longer once we revoked it', async () => {
   await using na = await startUnlimited();
-  const treaty = await issued(recognise(na));
+  const treaty = await issued(recognize(na));
   assert.equal((await post(na, VERIFY_TREATY, { treaty })).body.reason, 'accepted');
   await revokeTreaty(na, treaty.treaty_id);
   assert.equal((await post(na, VERIFY_TREATY, { treaty })).body.reason, 'locally_revoked');
@@ -778,7 +778,7 @@ test('caller-supplied keys are a list or an object of text; absent or null is ou
   await using na = await startUnlimited();
   const [beta, gamma] = [sovereign('beta'), sovereign('gamma', misspellableKey())];
   const now = na.clock.now();
-  const ours = await issued(recognise(na, { subject_public_keys: [beta.key.publicKey] }));
+  const ours = await issued(recognize(na, { subject_public_keys: [beta.key.publicKey] }));
   const theirs = gamma.treaty(now, beta);
   const attestation = beta.attestation(now);
   const right = gamma.key.publicKey;
@@ -897,7 +897,7 @@ function acceptable(na: TestAuthority, path: string): JsonObject {
 
 test('a verification writes nothing, whatever its outcome', async () => {
   await using na = await startUnlimited({ environment: { MESH_LIVENESS_FLUSH_MS: '60000' } });
-  const treaty = await issued(recognise(na));
+  const treaty = await issued(recognize(na));
   await revokeTreaty(na, treaty.treaty_id);
   const attestation = await issued(attest(na));
   await revokeAttestation(na, attestation.attestation_id);

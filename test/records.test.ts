@@ -28,7 +28,7 @@ test('the vectors hold a case for each record read here', () => {
 });
 
 for (const entry of cases) {
-  test(`a received ${entry.record} is normalised to the signed text (${entry.note || 'as is'})`, () => {
+  test(`a received ${entry.record} is normalized to the signed text (${entry.note || 'as is'})`, () => {
     const record = readers[entry.record as RecordName](entry.received) as SignedRecord | null;
     assert.ok(record !== null);
     assert.equal(signedText(record), entry.canonical);

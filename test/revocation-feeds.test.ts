@@ -20,7 +20,7 @@ import {
   misspellableKey,
   parsed,
   post,
-  recognise,
+  recognize,
   revokeAttestation,
   revokeTreaty,
   type Sovereign,
@@ -505,17 +505,17 @@ test('without keys those of active treaties with the issuer decide, whoever issu
     subject_public_keys: signers.map(({ key }) => key.publicKey),
   });
   assert.equal(await importBy(beta), '400 missing_issuer_public_keys');
-  await recognise(na, { subject_sovereign_id: 'gamma', ...keys(beta) });
-  await recognise(na, {
+  await recognize(na, { subject_sovereign_id: 'gamma', ...keys(beta) });
+  await recognize(na, {
     issuer_sovereign_id: 'beta',
     subject_sovereign_id: 'alpha',
     ...keys(beta),
   });
   assert.equal(await importBy(beta), '400 missing_issuer_public_keys', 'treaties with others');
-  const treaty = await issued(recognise(na, { issuer_sovereign_id: 'delta', ...keys(beta) }));
+  const treaty = await issued(recognize(na, { issuer_sovereign_id: 'delta', ...keys(beta) }));
   assert.equal(await importBy(beta), '200');
   assert.equal(await importBy(rotated), '400 invalid_signature');
-  await recognise(na, keys(sovereign('beta'), rotated));
+  await recognize(na, keys(sovereign('beta'), rotated));
   assert.equal(await importBy(rotated), '200', 'each key of each active treaty');
   assert.equal(await importBy(beta), '200');
   await revokeTreaty(na, treaty.treaty_id);
@@ -531,7 +531,7 @@ for (const [name, left, expected] of [
   test(`the keys of a treaty ${name}: ${expected}`, async () => {
     await using na = await startTestAuthority();
     const beta = sovereign('beta');
-    await recognise(na, { subject_public_keys: [beta.key.publicKey], validity_hours: 1 });
+    await recognize(na, { subject_public_keys: [beta.key.publicKey], validity_hours: 1 });
     na.clock.advance(HOUR - left);
     const feed = beta.feed(na.clock.now(), 1);
     assert.equal(outcome(await importFeed(na, feed)), expected);
@@ -545,8 +545,8 @@ for (const [name, left, expected] of [
 test('a replaced treaty vouches no longer, its successor does', async () => {
   await using na = await startTestAuthority();
   const [old, rotated] = [sovereign('beta'), sovereign('beta')];
-  const first = await issued(recognise(na, { subject_public_keys: [old.key.publicKey] }));
-  const second = await issued(recognise(na, { subject_public_keys: [rotated.key.publicKey] }));
+  const first = await issued(recognize(na, { subject_public_keys: [old.key.publicKey] }));
+  const second = await issued(recognize(na, { subject_public_keys: [rotated.key.publicKey] }));
   await revokeTreaty(na, first.treaty_id, { reason: `renewed_by:${second.treaty_id}` });
   const now = na.clock.now();
   assert.equal(outcome(await importFeed(na, old.feed(now, 1))), '400 invalid_signature');
@@ -556,7 +556,7 @@ test('a replaced treaty vouches no longer, its successor does', async () => {
 test('given keys decide alone, whatever treaties say', async () => {
   await using na = await startTestAuthority();
   const beta = sovereign('beta');
-  await recognise(na, { subject_public_keys: [beta.key.publicKey] });
+  await recognize(na, { subject_public_keys: [beta.key.publicKey] });
   const feed = beta.feed(na.clock.now(), 1);
   const other = { issuer_public_keys: [newKey().publicKey] };
   assert.equal(outcome(await importFeed(na, feed, other)), '400 invalid_signature');
@@ -724,7 +724,7 @@ test('an imported revocation is enforced until the end of time, treaty or not', 
   const beta = sovereign('beta');
   const attestation = beta.attestation(na.clock.now(), { expires_at: '2099-01-01T00:00:00Z' });
   const verdict = async (on: TestAuthority) => {
-    const treaty = await issued(recognise(on, { subject_public_keys: [beta.key.publicKey] }));
+    const treaty = await issued(recognize(on, { subject_public_keys: [beta.key.publicKey] }));
     return (await post(on, '/attestations/verify-with-treaty', { attestation, treaty })).body
       .reason;
   };

@@ -125,7 +125,7 @@ for (const route of ROUTES) {
   });
 }
 
-test('the routes of enrolment, of operators and of the public documents are all there', () => {
+test('the routes of enrollment, of operators and of the public documents are all there', () => {
   const names = ROUTES.map(nameOf);
   for (const name of [
     'GET /healthz',

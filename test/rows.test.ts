@@ -35,7 +35,7 @@ import {
   importFeed,
   issued,
   parsed,
-  recognise,
+  recognize,
   revokeAttestation,
   revokeTreaty,
   sovereign,
@@ -46,7 +46,7 @@ async function fill(na: TestAuthority): Promise<void> {
   const beta = sovereign('beta');
   const treatyWith = (subject: string, hours: number, publicKey = beta.key.publicKey) =>
     issued(
-      recognise(na, {
+      recognize(na, {
         subject_sovereign_id: subject,
         subject_public_keys: [publicKey],
         validity_hours: hours,

@@ -15,7 +15,7 @@ import {
   audited,
   issued,
   parsed,
-  recognise,
+  recognize,
   revokeTreaty,
   UUID,
   verifies,
@@ -28,7 +28,7 @@ const key = newKey().publicKey;
 test('a treaty without further terms has every default, signed by the authority', async () => {
   await using na = await startTestAuthority();
   na.clock.advance(1234);
-  const answer = await recognise(na, { subject_public_keys: [key] });
+  const answer = await recognize(na, { subject_public_keys: [key] });
   assert.equal(answer.status, 200);
   const { treaty_id, signatures, ...rest } = answer.body;
   assert.match(treaty_id, UUID);
@@ -67,7 +67,7 @@ test('a treaty says what the operator chose, numbers in claims and metadata to t
     },
     metadata: free,
   };
-  const answer = await recognise(na, { ...terms, validity_hours: 5 });
+  const answer = await recognize(na, { ...terms, validity_hours: 5 });
   const record = parsed(answer);
   for (const [name, value] of Object.entries(terms)) assert.deepEqual(record[name], value, name);
   assert.equal(record.expires_at, formatInstant(na.clock.now() + 5 * HOUR));
@@ -89,13 +89,13 @@ for (const [name, scope, expected] of [
   test(`a scope that says ${name} gets the other defaults`, async () => {
     await using na = await startTestAuthority();
     const defaults = { allowed_roles: [], accepted_statuses: ['active'], claims: {} };
-    assert.deepEqual((await recognise(na, { scope })).body.scope, { ...defaults, ...expected });
+    assert.deepEqual((await recognize(na, { scope })).body.scope, { ...defaults, ...expected });
   });
 }
 
 test('what a client claims of the record itself is ignored', async () => {
   await using na = await startTestAuthority();
-  const { body } = await recognise(na, {
+  const { body } = await recognize(na, {
     treaty_id: 'mine',
     status: 'revoked',
     valid_from: '2020-01-01T00:00:00Z',
@@ -112,7 +112,7 @@ test('what a client claims of the record itself is ignored', async () => {
 
 test('the configured label of the authority key stands in issued_by and in the signature', async () => {
   await using na = await startTestAuthority({ environment: { NA_KEY_ID: 'na-2025-q1' } });
-  const answer = await recognise(na);
+  const answer = await recognize(na);
   assert.equal(answer.body.issued_by, 'na-2025-q1');
   assert.equal(answer.body.signatures[0].key_id, 'na-2025-q1');
   assert.ok(verifies(parsed(answer), na.audience));
@@ -126,7 +126,7 @@ for (const [name, value, hours] of [
 ] as const) {
   test(`validity_hours takes ${name}`, async () => {
     await using na = await startTestAuthority();
-    const { body } = await recognise(na, { validity_hours: value });
+    const { body } = await recognize(na, { validity_hours: value });
     assert.equal(body.expires_at, formatInstant(na.clock.now() + hours * HOUR));
   });
 }
@@ -227,7 +227,7 @@ test('a request that is wrong is refused with the code of the first thing wrong 
   ];
   for (const [name, changes, expected] of cases) {
     await t.test(`${name}: ${expected}`, async () => {
-      const answer = await recognise(na, changes);
+      const answer = await recognize(na, changes);
       assert.equal(outcome(answer), expected);
       if (expected === type) {
         const [error] = answer.body.error.details.errors;
@@ -251,33 +251,33 @@ test('a request that is wrong is refused with the code of the first thing wrong 
 test('roles of a scope must begin with a configured prefix, where there are such', async () => {
   await using na = await startTestAuthority({ environment: { MESH_ROLE_PREFIXES: 'role:client' } });
   const scope = (role: string) => ({ scope: { allowed_roles: [role] } });
-  assert.equal(outcome(await recognise(na, scope('role:client'))), '200');
-  assert.equal(outcome(await recognise(na, scope('role:anchor'))), '400 invalid_role');
-  assert.equal(outcome(await recognise(na)), '200');
+  assert.equal(outcome(await recognize(na, scope('role:client'))), '200');
+  assert.equal(outcome(await recognize(na, scope('role:anchor'))), '400 invalid_role');
+  assert.equal(outcome(await recognize(na)), '200');
 });
 
 test('treaties in the name of another sovereign are allowed by default', async () => {
   await using na = await startTestAuthority();
-  const answer = await recognise(na, { issuer_sovereign_id: 'gamma' });
+  const answer = await recognize(na, { issuer_sovereign_id: 'gamma' });
   assert.equal(answer.body.issuer_sovereign_id, 'gamma');
   assert.ok(verifies(parsed(answer), na.audience));
 });
 
 test('MESH_FOREIGN_ISSUER=refuse keeps to our own name', async () => {
   await using na = await startTestAuthority({ environment: { MESH_FOREIGN_ISSUER: 'refuse' } });
-  const refused = await recognise(na, { issuer_sovereign_id: 'gamma' });
+  const refused = await recognize(na, { issuer_sovereign_id: 'gamma' });
   assert.equal(outcome(refused), '400 wrong_issuer');
-  assert.equal(outcome(await recognise(na, { issuer_sovereign_id: 'alpha' })), '200');
+  assert.equal(outcome(await recognize(na, { issuer_sovereign_id: 'alpha' })), '200');
   assert.equal((await get(na, '/recognition-treaties')).body.count, 1);
 });
 
 test('a treaty is created: 201 where the network expects it, and a revocation never', async () => {
   await using na = await startTestAuthority({ environment: { MESH_CREATED_STATUS: '201' } });
-  const answer = await recognise(na);
+  const answer = await recognize(na);
   assert.equal(answer.status, 201);
   assert.equal((await revokeTreaty(na, answer.body.treaty_id)).status, 200);
   assert.equal(
-    outcome(await recognise(na, { subject_public_keys: [] })),
+    outcome(await recognize(na, { subject_public_keys: [] })),
     '400 empty_subject_public_keys',
   );
 });
@@ -286,7 +286,7 @@ test('a treaty is created: 201 where the network expects it, and a revocation ne
 
 test('a revocation is answered with the id, and the signed treaty is not rewritten', async () => {
   await using na = await startTestAuthority();
-  const treaty = await issued(recognise(na));
+  const treaty = await issued(recognize(na));
   na.clock.advance(MINUTE);
   const answer = await revokeTreaty(na, treaty.treaty_id, { reason: 'ended' });
   assert.equal(answer.status, 200);
@@ -301,14 +301,14 @@ test('a revocation is answered with the id, and the signed treaty is not rewritt
 
 test('a revocation without reason is unspecified', async () => {
   await using na = await startTestAuthority();
-  const treaty = await issued(recognise(na));
+  const treaty = await issued(recognize(na));
   await revokeTreaty(na, treaty.treaty_id);
   assert.equal((await rowOf(na, treaty)).revocation_reason, 'unspecified');
 });
 
 test('a repeat may give another reason, and the time of the first stays', async () => {
   await using na = await startTestAuthority();
-  const treaty = await issued(recognise(na));
+  const treaty = await issued(recognize(na));
   await revokeTreaty(na, treaty.treaty_id, { reason: 'ended' });
   const revoked_at = formatInstant(na.clock.now());
   for (const [body, reason] of [
@@ -329,7 +329,7 @@ test('a repeat may give another reason, and the time of the first stays', async 
 for (const [name, reason] of valuesExcept('a string', 'an empty string')) {
   test(`${name} as reason is 422, and the treaty stays active`, async () => {
     await using na = await startTestAuthority();
-    const treaty = await issued(recognise(na));
+    const treaty = await issued(recognize(na));
     const answer = await revokeTreaty(na, treaty.treaty_id, { reason });
     assert.equal(outcome(answer), '422 request_validation_failed');
     assert.deepEqual(answer.body.error.details.errors[0].loc, ['body', 'reason']);
@@ -340,7 +340,7 @@ for (const [name, reason] of valuesExcept('a string', 'an empty string')) {
 for (const id of ['nobody', '__proto__', 'a/b', ' ', 'ü']) {
   test(`revoking or reading the treaty ${JSON.stringify(id)} is 404`, async () => {
     await using na = await startTestAuthority();
-    await recognise(na);
+    await recognize(na);
     assert.equal(outcome(await revokeTreaty(na, id)), '404 treaty_not_found');
     assert.equal(outcome(await get(na, rowPath(id))), '404 treaty_not_found');
     assert.deepEqual(audited(na, 'recognition_treaty_revoked'), []);
@@ -362,7 +362,7 @@ test('treaties are listed oldest first, each row with its lifecycle', async () =
   const made: JsonObject[] = [];
   for (let n = 0; n < 4; n += 1) {
     made.push(
-      await issued(recognise(na, { subject_sovereign_id: `s-${n}`, validity_hours: 1 + n * 48 })),
+      await issued(recognize(na, { subject_sovereign_id: `s-${n}`, validity_hours: 1 + n * 48 })),
     );
     na.clock.advance(SECOND);
   }
@@ -421,7 +421,7 @@ test('filters are exact and all of them must fit; an unknown value finds nothing
   ] as const) {
     na.clock.advance(1);
     const terms = { subject_sovereign_id, issuer_sovereign_id, validity_hours: 1 };
-    const treaty = await issued(recognise(na, terms));
+    const treaty = await issued(recognize(na, terms));
     if (subject_sovereign_id === 'delta') await revokeTreaty(na, treaty.treaty_id);
   }
   na.clock.advance(DAY);
@@ -461,7 +461,7 @@ test('filters are exact and all of them must fit; an unknown value finds nothing
 test('the lifecycle of a treaty follows the clock, to the second with its fraction cut off', async (t) => {
   await using na = await startTestAuthority();
   const hours = 100;
-  const treaty = await issued(recognise(na, { validity_hours: hours }));
+  const treaty = await issued(recognize(na, { validity_hours: hours }));
   const expiry = na.clock.now() + hours * HOUR;
   for (const [left, state, expiry_risk, seconds_until_expiry] of [
     [hours * HOUR, 'active', 'low', hours * 3600],
@@ -516,7 +516,7 @@ test('a revoked treaty is revoked or replaced, by its reason, and no longer by t
     ['unspecified', 'revoked', null],
   ] as const) {
     await t.test(`${JSON.stringify(reason)}: ${state}`, async () => {
-      const treaty = await issued(recognise(na, { validity_hours: 1 }));
+      const treaty = await issued(recognize(na, { validity_hours: 1 }));
       const revoked_at = formatInstant(na.clock.now());
       await revokeTreaty(na, treaty.treaty_id, { reason });
       for (const later of [0, HOUR]) {
@@ -537,10 +537,10 @@ test('a revoked treaty is revoked or replaced, by its reason, and no longer by t
 
 test('renewing is issuing a successor and naming it in the reason, also of a revoked treaty', async () => {
   await using na = await startTestAuthority();
-  const old = await issued(recognise(na));
+  const old = await issued(recognize(na));
   await revokeTreaty(na, old.treaty_id, { reason: 'ended' });
   assert.equal(((await rowOf(na, old)).lifecycle as JsonObject).state, 'revoked');
-  const successor = await issued(recognise(na));
+  const successor = await issued(recognize(na));
   await revokeTreaty(na, old.treaty_id, { reason: `renewed_by:${successor.treaty_id}` });
   const { state, replacement_treaty_id } = (await rowOf(na, old)).lifecycle as JsonObject;
   assert.deepEqual([state, replacement_treaty_id], ['replaced', successor.treaty_id]);
@@ -549,7 +549,7 @@ test('renewing is issuing a successor and naming it in the reason, also of a rev
 
 test('an expired treaty can still be revoked', async () => {
   await using na = await startTestAuthority();
-  const treaty = await issued(recognise(na, { validity_hours: 1 }));
+  const treaty = await issued(recognize(na, { validity_hours: 1 }));
   na.clock.advance(DAY);
   assert.equal(outcome(await revokeTreaty(na, treaty.treaty_id)), '200');
   assert.equal(((await rowOf(na, treaty)).lifecycle as JsonObject).state, 'revoked');
@@ -559,7 +559,7 @@ test('an expired treaty can still be revoked', async () => {
 
 test('issuing and revoking need the privileged tier, before the body is looked at', async () => {
   await using na = await startTestAuthority();
-  const { treaty_id } = await issued(recognise(na));
+  const { treaty_id } = await issued(recognize(na));
   for (const [path, body] of [
     [ISSUE, { subject_sovereign_id: 'beta', subject_public_keys: [key] }],
     [ISSUE, {}],
@@ -580,7 +580,7 @@ test('issuing and revoking need the privileged tier, before the body is looked a
 test('issuing and revoking are audited', async () => {
   await using na = await startTestAuthority();
   const scope = { allowed_roles: ['role:a', 'role:b'] };
-  const { treaty_id } = await issued(recognise(na, { scope }));
+  const { treaty_id } = await issued(recognize(na, { scope }));
   await revokeTreaty(na, treaty_id, { reason: 'ended' });
   assert.deepEqual(auditEvents(na), [
     {

@@ -17,7 +17,7 @@ import {
   ourselves,
   outcomeWithCause,
   type Party,
-  recognised,
+  recognized,
 } from './support/trust-protocol.ts';
 
 const NOW = Date.UTC(2026, 2, 1, 10);
@@ -70,7 +70,7 @@ const ALLOWED = 'info active_treaty_path';
 const PRESSURE = 'escalate recognition_under_revocation_pressure';
 const EXPIRING = 'warn treaty_expiring_soon';
 
-test('a judgement names both sides, the time and nothing about roles', () => {
+test('a judgment names both sides, the time and nothing about roles', () => {
   assert.deepEqual(without(judge([['a', 'b']]), 'signals'), {
     source_sovereign_id: 'a',
     target_sovereign_id: 'b',
@@ -392,22 +392,22 @@ function told(record: JsonObject): readonly unknown[] {
 }
 
 /** A treaty between two others, as the authority holds it. */
-function recognisedBy(na: TestAuthority, issuer: string, subject: Party): Promise<JsonObject> {
-  return recognised(na, subject, { issuer_sovereign_id: issuer });
+function recognizedBy(na: TestAuthority, issuer: string, subject: Party): Promise<JsonObject> {
+  return recognized(na, subject, { issuer_sovereign_id: issuer });
 }
 
-test('an offer carries the judgement of this moment', async () => {
+test('an offer carries the judgment of this moment', async () => {
   await using na = await startUnlimited();
   const [beta, gamma] = [sovereign('beta'), sovereign('gamma')];
   const look = async (target: string) => told(await evidenceAbout(na, target));
   const blocked = ['block', 'no_active_treaty_path', false, 0, BLOCKED];
 
   assert.deepEqual(await look('beta'), blocked);
-  const { treaty_id } = await recognised(na, beta, { validity_hours: 100 });
+  const { treaty_id } = await recognized(na, beta, { validity_hours: 100 });
   assert.deepEqual(await look('beta'), ['allow', 'active_treaty_path', true, 1, ALLOWED]);
 
   assert.deepEqual(await look('gamma'), blocked);
-  await recognisedBy(na, 'beta', gamma);
+  await recognizedBy(na, 'beta', gamma);
   assert.deepEqual(await look('gamma'), ['allow', 'active_treaty_path', true, 2, ALLOWED]);
 
   na.clock.advance(28 * HOUR);
@@ -428,7 +428,7 @@ test('an offer carries the judgement of this moment', async () => {
 
 test('a treaty that runs out ends in a block, at the second', async () => {
   await using na = await startUnlimited();
-  await recognised(na, sovereign('beta'), { validity_hours: 1 });
+  await recognized(na, sovereign('beta'), { validity_hours: 1 });
   na.clock.advance(HOUR - SECOND);
   assert.equal((await evidenceAbout(na, 'beta')).verdict, 'warn');
   na.clock.advance(1);
@@ -438,7 +438,7 @@ test('a treaty that runs out ends in a block, at the second', async () => {
 test('only a block keeps an offer from being accepted', async () => {
   await using na = await startUnlimited();
   const beta = sovereign('beta');
-  const { treaty_id } = await recognised(na, beta);
+  const { treaty_id } = await recognized(na, beta);
   const feed = beta.feed(na.clock.now(), 1, { revoked_attestation_ids: ['x'] });
   assert.equal((await importFeed(na, feed)).status, 200);
   const make = () => created(operate(na, '/admin/agreements/offer', offerRequest(na, 'beta')));
@@ -456,7 +456,7 @@ test('only a block keeps an offer from being accepted', async () => {
 test('evidence for the other side is judged from there, and signed in our name', async () => {
   await using na = await startUnlimited();
   const [alpha, beta] = [ourselves(na), sovereign('beta')];
-  const { treaty_id } = await recognisedBy(na, 'beta', alpha);
+  const { treaty_id } = await recognizedBy(na, 'beta', alpha);
   const offer = offerBetween(alpha, beta, na.clock.now());
   const accept = async () => {
     const agreement = await created(operate(na, '/admin/agreements/accept', { offer }));
@@ -476,7 +476,7 @@ test('evidence for the other side is judged from there, and signed in our name',
 test('evidence about a sovereign of many revocations can be sent and used', async () => {
   await using na = await startUnlimited();
   const beta = sovereign('beta');
-  await recognised(na, beta);
+  await recognized(na, beta);
   const revoked_attestation_ids = Array.from({ length: 600 }, (_, n) => `attestation-${1000 + n}`);
   const feed = beta.feed(na.clock.now(), 1, { revoked_attestation_ids });
   assert.equal((await importFeed(na, feed)).status, 200);

@@ -47,7 +47,7 @@ import {
   mutationsOf,
   ourselves,
   outcomeWithCause,
-  recognised,
+  recognized,
   resigned,
   set,
   signaturesOf,
@@ -212,7 +212,7 @@ test('a hop count may be an integral float, and text may be any text', async () 
 
 test('the graph digest is what was given, else that of the graph as it is served', async (t) => {
   await using na = await startUnlimited();
-  await recognised(na, sovereign('beta'));
+  await recognized(na, sovereign('beta'));
   const own = await servedGraphDigest(na);
   for (const [name, body, expected] of [
     ['left out', {}, own],
@@ -240,9 +240,9 @@ test('the graph digest follows the graph: treaties come, end and run out, feeds 
     seen.push(String(graph_digest));
   };
   await look();
-  const { treaty_id } = await recognised(na, beta, { validity_hours: 96 });
+  const { treaty_id } = await recognized(na, beta, { validity_hours: 96 });
   await look();
-  await recognised(na, sovereign('gamma'), { validity_hours: 1 });
+  await recognized(na, sovereign('gamma'), { validity_hours: 1 });
   await look();
   na.clock.advance(HOUR);
   await look();
@@ -533,7 +533,7 @@ test('verifying evidence tells the first reason', async (t) => {
       'accepted',
     ],
     [
-      'labelled wrong',
+      'labeled wrong',
       altered({ signatures: signaturesOf(genuine).map(({ sig }) => ({ key_id: '', sig })) }),
       undefined,
       'accepted',
@@ -632,7 +632,7 @@ test('verifying evidence tells the first reason', async (t) => {
 test('without keys evidence is held against our own', async (t) => {
   await using na = await startUnlimited();
   const [alpha, beta] = [ourselves(na), sovereign('beta')];
-  await recognised(na, beta);
+  await recognized(na, beta);
   const now = na.clock.now();
   const [ours, theirs] = [evidence(alpha, beta, now), evidence(beta, alpha, now)];
   for (const [name, body, reason] of [

@@ -396,8 +396,8 @@ for (const subject of KINDS) {
           put(record, own === 'signature' ? [own] : [own, 0], change(signatureOf(record, own)));
         const damaged = resigned((item) => ({ ...item, sig: flipped(String(item.sig), at) }));
         assert.equal(judge(damaged, OWN_KEY), forged);
-        const relabelled = resigned((item) => ({ ...item, key_id: label }));
-        assert.equal(judge(relabelled, OWN_KEY), genuine, 'key_id selects nothing');
+        const relabeled = resigned((item) => ({ ...item, key_id: label }));
+        assert.equal(judge(relabeled, OWN_KEY), genuine, 'key_id selects nothing');
         assert.equal(judge(record, [STRANGER.publicKey]), forged);
         assert.equal(judge(record, []), forged);
         const nothing = own === 'signature' ? null : [];
@@ -707,7 +707,7 @@ test('a proof with anything on its path changed proves nothing', () => {
         const sibling = Buffer.from(node.sibling_hash, 'hex');
         const changed = (change: Partial<typeof node>) =>
           along(path.with(level, { ...node, ...change }));
-        // Of two equal neighbours either may stand on the left.
+        // Of two equal neighbors either may stand on the left.
         const flip = sibling.equals(current) ? 'valid' : 'root_mismatch';
         assert.equal(changed({ is_left: !node.is_left }), flip);
         for (const sibling_hash of [

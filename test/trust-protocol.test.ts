@@ -1,4 +1,4 @@
-/** The whole trust protocol between two authorities that recognise each other. */
+/** The whole trust protocol between two authorities that recognize each other. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseJson } from '../src/json/parse.ts';
@@ -8,7 +8,7 @@ import type { TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE, SECOND, testClock } from './support/clock.ts';
 import { networkFolder } from './support/folders.ts';
 import { get, newKey, operate, outcome, type Received } from './support/requests.ts';
-import { issued, parsed, post, recognise, startUnlimited, verifies } from './support/trust.ts';
+import { issued, parsed, post, recognize, startUnlimited, verifies } from './support/trust.ts';
 import {
   agreedText,
   agreementSigners,
@@ -21,14 +21,14 @@ import {
   singlyVerifies,
 } from './support/trust-protocol.ts';
 
-/** Two authorities, each recognising the other, under one clock. */
+/** Two authorities, each recognizing the other, under one clock. */
 async function twoSovereigns() {
   const clock = testClock();
   const folders = [networkFolder('alpha'), networkFolder('beta')] as const;
   const alpha = await startUnlimited({ clock, dataDir: folders[0].path });
   const beta = await startUnlimited({ clock, dataDir: folders[1].path });
-  await issued(recognises(alpha, 'beta', beta));
-  await issued(recognises(beta, 'alpha', alpha));
+  await issued(recognizes(alpha, 'beta', beta));
+  await issued(recognizes(beta, 'alpha', alpha));
   return {
     clock,
     alpha,
@@ -41,8 +41,8 @@ async function twoSovereigns() {
 
 type Network = Awaited<ReturnType<typeof twoSovereigns>>;
 
-function recognises(at: TestAuthority, name: string, { audience }: TestAuthority) {
-  return recognise(at, { subject_sovereign_id: name, subject_public_keys: [audience] });
+function recognizes(at: TestAuthority, name: string, { audience }: TestAuthority) {
+  return recognize(at, { subject_sovereign_id: name, subject_public_keys: [audience] });
 }
 
 /** An hour from now. */

@@ -53,7 +53,7 @@ test('the vectors hold a case for each record read here', () => {
 for (const { record: name, note, received, canonical, public_key_b64 } of recordCases) {
   const key = String(public_key_b64);
 
-  test(`a received ${name} is normalised to the signed text (${note})`, () => {
+  test(`a received ${name} is normalized to the signed text (${note})`, () => {
     const record = read(String(name), received ?? null);
     assert.ok(record !== null);
     assert.equal(signedText(record), canonical);
@@ -89,7 +89,7 @@ for (const { id, description, input, expected } of vectorsOf('treaties.json') as
     const verdict = verifyTreaty(record, expectations, at, verifySignature);
     assert.equal(verdict === 'accepted', accepted);
     assert.equal(record.treaty_id, treaty_id);
-    assert.equal(canonicalJson(record), canonicalJson(treaty as JsonObject), 'already normalised');
+    assert.equal(canonicalJson(record), canonicalJson(treaty as JsonObject), 'already normalized');
     await using na = await startUnlimited();
     na.clock.advance(at - na.clock.now());
     const body = { treaty, issuer_public_keys } as JsonObject;
@@ -624,7 +624,7 @@ test('RecognitionPolicy: defaults are filled, unknown members dropped, revoked i
   });
 });
 
-test('a policy entry named like a member of every object recognises only that name', () => {
+test('a policy entry named like a member of every object recognizes only that name', () => {
   const attestation = readMembershipAttestation(FULL.MembershipAttestation);
   assert.ok(attestation !== null);
   for (const sovereign_id of ['__proto__', 'constructor', 'ALPHA', 'alpha ']) {
@@ -637,7 +637,7 @@ test('a policy entry named like a member of every object recognises only that na
   }
 });
 
-test('records of the network that were never normalised are verified over HTTP all the same', async () => {
+test('records of the network that were never normalized are verified over HTTP all the same', async () => {
   await using na = await startUnlimited();
   for (const { record, received, public_key_b64 } of recordCases) {
     if (record !== 'RecognitionTreaty') continue;

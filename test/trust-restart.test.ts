@@ -20,7 +20,7 @@ import {
   importFeed,
   issued,
   post,
-  recognise,
+  recognize,
   revokeAttestation,
   revokeTreaty,
   type Sovereign,
@@ -85,7 +85,7 @@ async function populate(na: TestAuthority): Promise<{
     [{ subject_sovereign_id: 'delta' }, 'renewed_by:t-9'],
   ] as [JsonObject, string | null][]) {
     const treaty = await issued(
-      recognise(na, { scope: { claims: FREE }, metadata: FREE, ...terms }),
+      recognize(na, { scope: { claims: FREE }, metadata: FREE, ...terms }),
     );
     paths.push(`/recognition-treaties/${treaty.treaty_id}`);
     na.clock.advance(SECOND);
@@ -170,7 +170,7 @@ test('what is listed is in the same order after a restart, also what came in the
   await using na = await startUnlimited();
   for (let n = 0; n < 12; n += 1) {
     await attest(na, { subject_id: `agent-${n}` });
-    await recognise(na, { subject_sovereign_id: `s-${n}` });
+    await recognize(na, { subject_sovereign_id: `s-${n}` });
     await operate(na, '/admin/policy', { policy_id: `policy-${(n * 7) % 12}` });
   }
   const lists: [string, (of: TestAuthority) => Promise<JsonValue[]>][] = [
@@ -215,7 +215,7 @@ test('what is listed is in the same order after a restart, also what came in the
 
 test('lifecycles and evictions go on by the clock while the authority is down', async () => {
   await using na = await startUnlimited();
-  const { treaty_id } = await issued(recognise(na, { validity_hours: 1 }));
+  const { treaty_id } = await issued(recognize(na, { validity_hours: 1 }));
   const node = await joinedNode(na);
   const descriptor = signAgentDescriptor(
     { agent_id: 'a', network_name: 'alpha', endpoint: { host: 'h', port: 1 } },
@@ -260,7 +260,7 @@ test('what is decided stays decided: sequences, revocations, activations', async
   );
   assert.equal((await get(again, '/policy')).text, published.text);
   const imported = beta.attestation(again.clock.now(), { attestation_id: 'id-1' });
-  const treaty = await issued(recognise(again, { subject_public_keys: [beta.key.publicKey] }));
+  const treaty = await issued(recognize(again, { subject_public_keys: [beta.key.publicKey] }));
   const verdict = await post(again, '/attestations/verify-with-treaty', {
     attestation: imported,
     treaty,
@@ -317,7 +317,7 @@ test('an authority that is restarted over and over stays what it was', async () 
   try {
     const attestation = await issued(attest(na));
     await revokeAttestation(na, attestation.attestation_id);
-    await recognise(na);
+    await recognize(na);
     const paths = ['/policy', '/sovereign-revocation-feed', '/atlas.json', '/attestations'];
     const before = await readAll(na, paths);
     for (let n = 0; n < 5; n += 1) {

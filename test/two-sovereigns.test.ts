@@ -12,7 +12,7 @@ import {
   issued,
   parsed,
   post,
-  recognise,
+  recognize,
   revokeAttestation,
   revokeTreaty,
 } from './support/trust.ts';
@@ -71,7 +71,7 @@ test('recognition goes one way, and ends with its treaty', async () => {
   await using alpha = await startTestAuthority({ clock });
   await using beta = await startTestAuthority({ clock, dataDir: betaFolder.path });
   const treaty = await issued(
-    recognise(alpha, { subject_public_keys: [beta.audience], validity_hours: 1 }),
+    recognize(alpha, { subject_public_keys: [beta.audience], validity_hours: 1 }),
   );
   const ofBeta = await issued(attest(beta, { validity_hours: 100 }));
   const ofAlpha = await issued(attest(alpha, { validity_hours: 100 }));
@@ -103,9 +103,9 @@ test('a renewed treaty carries recognition on, and the feed of the subject with 
   await using alpha = await startTestAuthority({ clock });
   await using beta = await startTestAuthority({ clock, dataDir: betaFolder.path });
   const terms = { subject_public_keys: [beta.audience] };
-  const old = await issued(recognise(alpha, terms));
+  const old = await issued(recognize(alpha, terms));
   clock.advance(HOUR);
-  const successor = await issued(recognise(alpha, terms));
+  const successor = await issued(recognize(alpha, terms));
   await revokeTreaty(alpha, old.treaty_id, { reason: `renewed_by:${successor.treaty_id}` });
   const attestation = await issued(attest(beta));
   const verdict = async (treaty: JsonObject) =>

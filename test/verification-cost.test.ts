@@ -30,7 +30,7 @@ import {
   offerBetween,
   ourselves,
   outcomeWithCause,
-  recognised,
+  recognized,
   resigned,
   signaturesOf,
   signedAgreement,
@@ -121,7 +121,7 @@ function evidenceOf(size: number, signers: readonly Signer[]) {
 }
 
 /** Signatures whose ids say nothing. */
-function unlabelled<T extends { readonly signatures: readonly SignatureItem[] }>(record: T): T {
+function unlabeled<T extends { readonly signatures: readonly SignatureItem[] }>(record: T): T {
   return { ...record, signatures: record.signatures.map(({ sig }) => ({ key_id: 'na', sig })) };
 }
 
@@ -129,7 +129,7 @@ test('A2: signatures, keys and text together stay within one budget, for any siz
   const strangers = Array.from({ length: 16 }, newKey);
   for (const size of [0, 10_000, 100_000, 450_000]) {
     const { verify, cost } = counting();
-    const read = unlabelled(evidenceOf(size, strangers));
+    const read = unlabeled(evidenceOf(size, strangers));
     assert.equal(verifyTrustEvidence(read, MANY_KEYS, null, verify), 'invalid_signature');
     assert.ok(cost() <= BUDGET, `${size}: ${cost()} bytes`);
   }
@@ -162,7 +162,7 @@ test('A2: both parties of an agreement, and a treaty with its attestation, share
   const treatyIssuerKeys = [...MANY_KEYS, ALPHA.key.publicKey];
   const known = { treatyIssuerKeys, treatyRevoked: false, attestationRevoked: false };
   const chain = counting();
-  const unknown = unlabelled(attestation);
+  const unknown = unlabeled(attestation);
   const verdict = verifyAttestationWithTreaty(unknown, treaty, known, NOW, chain.verify);
   assert.equal(verdict, 'attestation_invalid_signature');
   assert.ok(chain.cost() <= BUDGET, `${chain.cost()} bytes`);
@@ -202,7 +202,7 @@ test('A2: repeated keys and signatures are tried once, over a text that is encod
 });
 
 test('A2: 16 signatures and 32 keys of an ordinary record are all tried', () => {
-  const record = unlabelled(evidenceOf(3000, [...Array.from({ length: 15 }, newKey), ALPHA.key]));
+  const record = unlabeled(evidenceOf(3000, [...Array.from({ length: 15 }, newKey), ALPHA.key]));
   const keys = [...MANY_KEYS, ALPHA.key.publicKey];
   assert.equal(verifyTrustEvidence(record, keys, null, verifySignature), 'accepted');
 });
@@ -211,7 +211,7 @@ test('A2: an offer and its counter share half the budget on the authority', asyn
   await using na = await startUnlimited();
   const now = na.clock.now();
   const us = ourselves(na);
-  await recognised(na, BETA, { subject_public_keys: [...MANY_KEYS.slice(1), BETA.key.publicKey] });
+  await recognized(na, BETA, { subject_public_keys: [...MANY_KEYS.slice(1), BETA.key.publicKey] });
   const terms = agreedTerms(now, { scope: { x: 'x'.repeat(50_000) } });
   const offer = offerBetween(us, BETA, now, { requested_terms: terms });
   const genuine = counterTo(offer, BETA, now, { agreed_terms: terms });
@@ -228,7 +228,7 @@ test('A2: an offer and its counter share half the budget on the authority', asyn
 });
 
 test('A2: one signature and one key suffice for a text beyond the whole budget', () => {
-  const record = unlabelled(evidenceOf(11 * 1024 * 1024, [ALPHA.key]));
+  const record = unlabeled(evidenceOf(11 * 1024 * 1024, [ALPHA.key]));
   const keys = [ALPHA.key.publicKey];
   assert.equal(verifyTrustEvidence(record, keys, null, verifySignature), 'accepted');
   assert.equal(

@@ -6,18 +6,18 @@ import {
   readAgent,
   registerAgent,
   removeAgent,
-} from './enrolment/agents.ts';
-import { heartbeat, join, renew } from './enrolment/certificates.ts';
-import { createInvites } from './enrolment/invites.ts';
-import { revokeOperatorKey } from './enrolment/operator-keys.ts';
+} from './enrollment/agents.ts';
+import { heartbeat, join, renew } from './enrollment/certificates.ts';
+import { createInvites } from './enrollment/invites.ts';
+import { revokeOperatorKey } from './enrollment/operator-keys.ts';
 import {
   ensurePolicy,
   publishPolicy,
   readPolicyHistory,
   readPolicyPage,
   rollBackPolicy,
-} from './enrolment/policies.ts';
-import { revokeCertificate } from './enrolment/revocations.ts';
+} from './enrollment/policies.ts';
+import { revokeCertificate } from './enrollment/revocations.ts';
 import { closeRoster, countNodes, openRoster, readRoster } from './liveness/roster.ts';
 import { acceptAgreement, counterOffer, offerCapabilities } from './protocol/agreements.ts';
 import { decideBoundary } from './protocol/boundary.ts';

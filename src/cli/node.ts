@@ -2,7 +2,7 @@
 import { type Command, Option } from 'commander';
 import { onLocalFiles } from './exit-codes.ts';
 import { addAgentCommands } from './node-agent.ts';
-import { runJoin, runRenew } from './node-enrol.ts';
+import { runJoin, runRenew } from './node-enroll.ts';
 import { keyPath, makeNodeKey } from './node-folder.ts';
 import { runHeartbeat } from './node-heartbeat.ts';
 import { runStatus } from './node-status.ts';

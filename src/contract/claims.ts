@@ -1,5 +1,5 @@
 /**
- * What the edge sends to the authority and what comes back: plain, serialisable values only. The edge
+ * What the edge sends to the authority and what comes back: plain, serializable values only. The edge
  * has done HTTP, parsing, schemas and signatures; it reports what it found as verdicts, and the
  * authority, which alone knows the state, answers in the specified order of checks.
  */

@@ -154,7 +154,7 @@ function emphasisOf(
   selected: GraphNode | undefined,
   found: readonly GraphNode[],
 ): Emphasis {
-  if (path !== null && path.path.length > 0) return emphasisedPath(model, path);
+  if (path !== null && path.path.length > 0) return emphasizedPath(model, path);
   if (selected !== undefined) {
     const links = model.links.filter(({ from, to }) => from === selected || to === selected);
     const nodes = new Set([selected, ...links.flatMap(({ from, to }) => [from, to])]);
@@ -171,7 +171,7 @@ function emphasisOf(
   return { nodes, links: new Set(links), selected: null };
 }
 
-function emphasisedPath(model: GraphModel, { path }: TrustPath): Emphasis {
+function emphasizedPath(model: GraphModel, { path }: TrustPath): Emphasis {
   const steps = new Set(path.map(({ treaty_id }) => treaty_id));
   const links = model.links.filter(({ treaties }) =>
     treaties.some(({ treaty_id }) => steps.has(treaty_id)),
@@ -196,9 +196,9 @@ const sovereignPanel = template<{
 <% } %>
 </dl>
 <p><a href="<%= it.pathFrom %>">Find whom it trusts</a> · <a href="<%= it.pathTo %>">Find who trusts it</a></p>
-<h3>Whom it recognises</h3>
+<h3>Whom it recognizes</h3>
 <%~ it.outgoing %>
-<h3>Who recognises it</h3>
+<h3>Who recognizes it</h3>
 <%~ it.incoming %>
 <h3>Evidence against what it attested</h3>
 <%~ it.evidence %>
@@ -228,9 +228,9 @@ function selectedSection(
     facts: [
       ['Is', isOwn ? 'this authority' : 'another sovereign'],
       ['Length of its name', counted([...id].length, 'character')],
-      ['Recognises', counted(outgoing.length, 'treaty', 'treaties')],
-      ['Is recognised by', counted(incoming.length, 'treaty', 'treaties')],
-      ['Linked sovereigns', String(neighbours(model, node))],
+      ['Recognizes', counted(outgoing.length, 'treaty', 'treaties')],
+      ['Is recognized by', counted(incoming.length, 'treaty', 'treaties')],
+      ['Linked sovereigns', String(neighbors(model, node))],
     ],
     pathFrom: `./atlas?${rest}&from=${named}#path`,
     pathTo: `./atlas?${rest}&to=${named}#path`,
@@ -249,7 +249,7 @@ function selectedSection(
   });
 }
 
-function neighbours({ links }: GraphModel, node: GraphNode): number {
+function neighbors({ links }: GraphModel, node: GraphNode): number {
   const linked = links.filter(({ from, to }) => from === node || to === node);
   return new Set(linked.map(({ from, to }) => (from === node ? to : from))).size;
 }
@@ -273,7 +273,7 @@ const pathResult = template<{
 <% if (it.steps.length > 0) { %>
 <ol class="path-steps">
 <% for (const step of it.steps) { %>
-<li><p><a href="<%= step.fromLink %>"><bdi><%= step.from %></bdi></a> recognises <a href="<%= step.toLink %>"><bdi><%= step.to %></bdi></a> <span class="badge <%= step.badge.tone %>"><%= step.badge.word %></span></p><p class="small muted">Treaty <span class="id"><%= step.id %></span>, from <%= step.begins %> until <%= step.ends %>.</p></li>
+<li><p><a href="<%= step.fromLink %>"><bdi><%= step.from %></bdi></a> recognizes <a href="<%= step.toLink %>"><bdi><%= step.to %></bdi></a> <span class="badge <%= step.badge.tone %>"><%= step.badge.word %></span></p><p class="small muted">Treaty <span class="id"><%= step.id %></span>, from <%= step.begins %> until <%= step.ends %>.</p></li>
 <% } %>
 </ol>
 <% } %>
@@ -341,7 +341,7 @@ const list = template<{
 }>(`<div class="table-box" tabindex="0" role="region" aria-label="Sovereigns">
 <table id="sovereigns">
 <caption>By name.<% if (it.left > 0) { %> <%= it.left %> more are not shown: search for part of a name.<% } %></caption>
-<thead><tr><th scope="col">Sovereign</th><th scope="col" class="number">Recognises</th><th scope="col" class="number">Recognised by</th><th scope="col">Treaties that are</th><th scope="col" class="number">Revoked attestations</th></tr></thead>
+<thead><tr><th scope="col">Sovereign</th><th scope="col" class="number">Recognizes</th><th scope="col" class="number">Recognized by</th><th scope="col">Treaties that are</th><th scope="col" class="number">Revoked attestations</th></tr></thead>
 <tbody>
 <% for (const row of it.rows) { %>
 <tr data-node="<%= row.index %>" data-search="<%= row.search %>" data-states="<%= row.states.map(({ state }) => state).join(' ') %>"><th scope="row" class="name"><a href="<%= row.href %>"><bdi><%= row.name %></bdi></a><% if (row.isOwn) { %> <span class="badge neutral">this authority</span><% } %></th><td class="number"><%= row.outgoing %></td><td class="number"><%= row.incoming %></td><td><% for (const each of row.states) { %><span class="badge <%= each.tone %>"><%= each.word %></span> <% } %></td><td class="number"><%= row.revoked %></td></tr>
@@ -382,7 +382,7 @@ export function atlasPage(
 ): HtmlPage {
   return renderPage({
     title: 'Atlas',
-    lede: 'Explore who recognises whom, what speaks against it, and how trust gets from one sovereign to another.',
+    lede: 'Explore who recognizes whom, what speaks against it, and how trust gets from one sovereign to another.',
     path: '/atlas',
     networkName,
     body: atlasMain(model, question, answer),

@@ -40,7 +40,7 @@ const main = template<{
 </ul>
 </section>
 <section class="section" aria-labelledby="graph-heading">
-<h2 id="graph-heading">Who recognises whom</h2>
+<h2 id="graph-heading">Who recognizes whom</h2>
 <%~ it.picture %>
 </section>
 <section class="section" aria-labelledby="edges-heading">
@@ -77,7 +77,7 @@ export function connectomeMain(model: GraphModel): Html {
         ? emptyState({ text: 'No treaty has been issued.' })
         : edgesTable(
             'treaties',
-            `${counted(recognition_edges.length, 'treaty', 'treaties')}, by who recognises and who is recognised.`,
+            `${counted(recognition_edges.length, 'treaty', 'treaties')}, by who recognizes and who is recognized.`,
             recognition_edges,
           ),
     material:
@@ -94,7 +94,7 @@ export function connectomeMain(model: GraphModel): Html {
             text: 'No revocation feed of another sovereign has been imported that revokes anything.',
           })
         : blastRadiusTable(
-            'Each imported revocation, and the sovereigns whose active treaties recognise its issuer.',
+            'Each imported revocation, and the sovereigns whose active treaties recognize its issuer.',
             revocation_blast_radius,
           ),
   });

@@ -120,7 +120,7 @@ const main = template<{
 <div class="table-box" tabindex="0" role="region" aria-label="Treaties that need somebody">
 <table id="urgent-treaties">
 <caption>Those that have ended or will within three days, the most urgent first.<% if (it.moreTreaties > 0) { %> <%= it.moreTreaties %> more are in the <a href="./connectome">Connectome</a>.<% } %></caption>
-<thead><tr><th scope="col">Recognises</th><th scope="col">Is recognised</th><th scope="col">State</th><th scope="col">Risk</th><th scope="col">Until</th><th scope="col">Treaty</th></tr></thead>
+<thead><tr><th scope="col">Recognizes</th><th scope="col">Is recognized</th><th scope="col">State</th><th scope="col">Risk</th><th scope="col">Until</th><th scope="col">Treaty</th></tr></thead>
 <tbody>
 <% for (const row of it.treaties) { %>
 <tr><th scope="row" class="name"><a href="<%= row.issuerLink %>"><bdi><%= row.issuer %></bdi></a></th><td class="name"><a href="<%= row.subjectLink %>"><bdi><%= row.subject %></bdi></a></td><td><span class="badge <%= row.badge.tone %>"><%= row.badge.word %></span></td><td><span class="badge <%= row.risk.tone %>"><%= row.risk.word %></span></td><td class="nowrap"><%= row.ends %></td><td class="id"><%= row.id %></td></tr>

@@ -1,6 +1,6 @@
 /**
  * The recognition graph as a picture: sovereigns are links that can be reached with the keyboard, treaties
- * are arrows whose state shows in colour and in pattern. It is laid out once for a graph and kept.
+ * are arrows whose state shows in color and in pattern. It is laid out once for a graph and kept.
  */
 import { LABEL_SIZE, type Label, placeLabels } from './graph-labels.ts';
 import {
@@ -31,7 +31,7 @@ export interface Emphasis {
 
 export const NO_EMPHASIS: Emphasis = { nodes: null, links: null, selected: null };
 
-/** Everything of the picture that does not depend on what is emphasised. */
+/** Everything of the picture that does not depend on what is emphasized. */
 export interface Drawing {
   readonly width: number;
   readonly height: number;
@@ -59,7 +59,7 @@ interface DrawnLink {
 const MOST_AVOIDED = 120;
 /** From here on arrows are drawn finer, so that the nodes still stand out. */
 const DENSE = 250;
-/** So many emphasised sovereigns show their names although there is little room. */
+/** So many emphasized sovereigns show their names although there is little room. */
 const MOST_NAMED = 30;
 
 const drawings = new WeakMap<GraphModel, Drawing | null>();
@@ -135,12 +135,12 @@ function titleOfNode({ isOwn, outgoing, incoming, revocations }: GraphNode, name
   const own = isOwn ? ' (this authority)' : '';
   const revoked =
     revocations.length === 0 ? '' : `, ${counted(revocations.length, 'revoked attestation')}`;
-  return `${name}${own}: recognises by ${counted(outgoing.length, 'treaty', 'treaties')}, is recognised by ${counted(incoming.length, 'treaty', 'treaties')}${revoked}`;
+  return `${name}${own}: recognizes by ${counted(outgoing.length, 'treaty', 'treaties')}, is recognized by ${counted(incoming.length, 'treaty', 'treaties')}${revoked}`;
 }
 
 function titleOfLink({ from, to, treaties, state }: GraphLink): string {
   const several = treaties.length === 1 ? '' : ` (${treaties.length} treaties)`;
-  return `${nameInCell(from.id)} recognises ${nameInCell(to.id)}: ${STATE_WORDS[state]}${several}`;
+  return `${nameInCell(from.id)} recognizes ${nameInCell(to.id)}: ${STATE_WORDS[state]}${several}`;
 }
 
 export function counted(count: number, one: string, many = `${one}s`): string {
@@ -238,7 +238,7 @@ const picture = template<DrawingView>(`<figure class="graph">
 <li><svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true" focusable="false" class="node"><circle class="evidence" cx="8" cy="8" r="7"/><circle class="dot" cx="8" cy="8" r="4"/></svg>has revoked attestations</li>
 <% } %>
 </ul>
-<p>An arrow leads from the sovereign that recognises to the one that is recognised. The more a sovereign is linked, the larger it is drawn.<% if (it.isCrowded) { %> Names without room show under the pointer and on focus.<% } %></p>
+<p>An arrow leads from the sovereign that recognizes to the one that is recognized. The more a sovereign is linked, the larger it is drawn.<% if (it.isCrowded) { %> Names without room show under the pointer and on focus.<% } %></p>
 </figcaption>
 </figure>
 `);

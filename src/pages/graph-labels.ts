@@ -1,7 +1,7 @@
 /** Which names stand in the drawing at rest: those of most links first, and none upon another or on a node. */
 import type { Point } from './graph-layout.ts';
 
-export interface LabelledNode extends Point {
+export interface LabeledNode extends Point {
   readonly radius: number;
   readonly text: string;
   /** Higher is placed earlier. */
@@ -30,7 +30,7 @@ const WIDE =
 
 /** In the order of the nodes. Of the free places, the one that fewest of the lines cross is taken. */
 export function placeLabels(
-  nodes: readonly LabelledNode[],
+  nodes: readonly LabeledNode[],
   lines: readonly (readonly [from: number, to: number])[],
   { width, height }: { readonly width: number; readonly height: number },
 ): Label[] {
@@ -72,13 +72,13 @@ function rounded(value: number): number {
   return Math.round(value * 10) / 10;
 }
 
-function weightAt(nodes: readonly LabelledNode[], index: number): number {
+function weightAt(nodes: readonly LabeledNode[], index: number): number {
   return nodes[index]?.weight ?? 0;
 }
 
 type Place = Omit<Label, 'isShown'> & { readonly box: Box };
 
-function placesFor({ x, y, radius, text }: LabelledNode): Place[] {
+function placesFor({ x, y, radius, text }: LabeledNode): Place[] {
   const length = widthOf(text);
   const off = radius + GAP;
   const baseline = y + LABEL_SIZE * 0.35;
@@ -121,11 +121,11 @@ function widthOf(text: string): number {
   return width;
 }
 
-function circleBox({ x, y, radius }: LabelledNode): Box {
+function circleBox({ x, y, radius }: LabeledNode): Box {
   return { left: x - radius, right: x + radius, top: y - radius, bottom: y + radius };
 }
 
-function overlap(box: Box, other: Box, own: LabelledNode): boolean {
+function overlap(box: Box, other: Box, own: LabeledNode): boolean {
   if (other.left === own.x - own.radius && other.top === own.y - own.radius) return false;
   return (
     box.left < other.right &&

@@ -1,4 +1,4 @@
-/** Under the pointer and on focus, a sovereign of the drawing stands out with its links and neighbours. */
+/** Under the pointer and on focus, a sovereign of the drawing stands out with its links and neighbors. */
 export const HIGHLIGHT_SCRIPT = `(() => {
 const enliven = () => {
   const picture = document.querySelector('.graph-picture');
@@ -23,14 +23,14 @@ const enliven = () => {
   const rest = () => {
     for (const [element, names] of atRest) element.setAttribute('class', names);
   };
-  const neighbourhood = (node) => {
+  const neighborhood = (node) => {
     const own = node.dataset.node;
     const near = links.filter(({ dataset }) => dataset.from === own || dataset.to === own);
     showOnly(new Set([own, ...near.flatMap(({ dataset }) => [dataset.from, dataset.to])]), new Set(near));
   };
   for (const node of nodes) {
-    node.addEventListener('pointerenter', () => neighbourhood(node));
-    node.addEventListener('focus', () => neighbourhood(node));
+    node.addEventListener('pointerenter', () => neighborhood(node));
+    node.addEventListener('focus', () => neighborhood(node));
     node.addEventListener('pointerleave', rest);
     node.addEventListener('blur', rest);
   }

@@ -59,7 +59,7 @@ const edges = template<
 >(`<div class="table-box" tabindex="0" role="region" aria-label="<%= it.caption %>">
 <table id="<%= it.id %>">
 <caption><%= it.caption %><% if (it.left > 0) { %> <%= it.left %> more are in <a href="<%= it.source %>"><%= it.source.slice(2) %></a>.<% } %></caption>
-<thead><tr><th scope="col">Recognises</th><th scope="col">Is recognised</th><th scope="col">State</th><th scope="col">From</th><th scope="col">Until</th><th scope="col">Treaty</th></tr></thead>
+<thead><tr><th scope="col">Recognizes</th><th scope="col">Is recognized</th><th scope="col">State</th><th scope="col">From</th><th scope="col">Until</th><th scope="col">Treaty</th></tr></thead>
 <tbody>
 <% for (const row of it.rows) { %>
 <tr data-state="<%= row.state %>"><th scope="row" class="name"><a href="<%= row.from.href %>"><bdi><%= row.from.name %></bdi></a></th><td class="name"><a href="<%= row.to.href %>"><bdi><%= row.to.name %></bdi></a></td><td><span class="badge <%= row.badge.tone %>"><%= row.badge.word %></span></td><td class="nowrap"><%= row.begins %></td><td class="nowrap"><%= row.ends %></td><td class="id"><%= row.treatyId %></td></tr>
@@ -154,7 +154,7 @@ const blast = template<
 >(`<div class="table-box" tabindex="0" role="region" aria-label="<%= it.caption %>">
 <table>
 <caption><%= it.caption %><% if (it.left > 0) { %> <%= it.left %> more are in <a href="<%= it.source %>"><%= it.source.slice(2) %></a>.<% } %></caption>
-<thead><tr><th scope="col">Attestation</th><th scope="col">Revoked by</th><th scope="col">Affects, because they recognise it</th><th scope="col">Reason</th><th scope="col">Imported</th></tr></thead>
+<thead><tr><th scope="col">Attestation</th><th scope="col">Revoked by</th><th scope="col">Affects, because they recognize it</th><th scope="col">Reason</th><th scope="col">Imported</th></tr></thead>
 <tbody>
 <% for (const row of it.rows) { %>
 <tr><th scope="row" class="id"><%= row.id %></th><td class="name"><a href="<%= row.issuer.href %>"><bdi><%= row.issuer.name %></bdi></a></td><td class="name"><% if (row.affected.length === 0) { %><span class="quiet">nobody now</span><% } %><% row.affected.forEach((each, index) => { %><% if (index > 0) { %>, <% } %><a href="<%= each.href %>"><bdi><%= each.name %></bdi></a><% }); %><% if (row.more > 0) { %> and <%= row.more %> more<% } %></td><td class="name"><bdi><%= row.reason %></bdi></td><td class="nowrap"><%= row.at %></td></tr>

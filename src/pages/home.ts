@@ -16,7 +16,7 @@ export function homePage(
   return renderPage({
     title: 'Home',
     heading: name,
-    lede: 'The authority of this sovereign trust network: it enrols nodes, keeps their liveness, renews and revokes their certificates, and says whom the network recognises.',
+    lede: 'The authority of this sovereign trust network: it enrolls nodes, keeps their liveness, renews and revokes their certificates, and says whom the network recognizes.',
     path: '/',
     networkName: name,
     body: home({
@@ -46,7 +46,7 @@ function identityOf(
 
 const VIEWS = [
   ['./dashboard', 'Dashboard', 'Readiness, nodes, treaties at risk, and what changed last.'],
-  ['./connectome', 'Connectome', 'Who recognises whom, what is revoked, and whom that touches.'],
+  ['./connectome', 'Connectome', 'Who recognizes whom, what is revoked, and whom that touches.'],
   ['./atlas', 'Atlas', 'The recognition graph to explore, with its evidence.'],
   ['./api-reference', 'API reference', 'Every route: fields, limits and refusals.'],
   ['./cli-reference', 'CLI reference', 'Every command: options and examples.'],

@@ -1,5 +1,5 @@
 /**
- * The one look of all pages. Colours are pairs for light and dark; every text colour keeps a contrast of
+ * The one look of all pages. Colors are pairs for light and dark; every text color keeps a contrast of
  * 4.5 to 1 against the surfaces it stands on. Fonts are those of the system.
  */
 import { inlineCode } from './inline-code.ts';

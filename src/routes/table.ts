@@ -8,7 +8,7 @@ import { consensusRoutes } from './consensus.ts';
 import { dataUsageRoutes } from './data-usage.ts';
 import { disclosureRoutes } from './disclosure.ts';
 import { documentRoutes } from './documents.ts';
-import { enrolmentRoutes } from './enrolment.ts';
+import { enrollmentRoutes } from './enrollment.ts';
 import { evidenceRoutes } from './evidence.ts';
 import { graphRoutes } from './graph.ts';
 import { healthRoutes } from './health.ts';
@@ -27,7 +27,7 @@ const ENTRIES: readonly RouteEntry[] = [
   ...liveRoutes,
   ...healthRoutes,
   ...documentRoutes,
-  ...enrolmentRoutes,
+  ...enrollmentRoutes,
   ...operatorRoutes,
   ...policyRoutes,
   ...agentRoutes,

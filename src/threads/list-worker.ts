@@ -13,7 +13,7 @@ const port = parentPort;
 if (port === null) throw new Error('The renderer of signed lists runs as a worker thread');
 const { seed, publicKey, keyId } = workerData as ListThreadIdentity;
 const signer: ListSigner = { publicKey, keyId, sign: longTextSignerFromSeed(seed) };
-/** Feeds are labelled with the key itself. */
+/** Feeds are labeled with the key itself. */
 const SIGNERS = { crl: signer, feed: { ...signer, keyId: publicKey } };
 
 const lists: ListContent[] = [];

@@ -41,7 +41,8 @@ export function openApiDocument(
     info: {
       title: `Network Authority of ${networkName}`,
       version: API_VERSION,
-      description: 'Enrolment, liveness, renewal and revocation of the nodes of one trust network.',
+      description:
+        'Enrollment, liveness, renewal and revocation of the nodes of one trust network.',
       license: { name: 'MIT' },
     },
     servers: [{ url: baseUrl }],

@@ -13,7 +13,7 @@ import type { Runtime } from '../../src/runtime.ts';
 import type { Store } from '../../src/store/store.ts';
 import { TOLERANCE } from './model/access.ts';
 import { ACTIVE_WINDOW } from './model/contacts.ts';
-import { RENEWAL_GRACE, RETENTION } from './model/enrolment.ts';
+import { RENEWAL_GRACE, RETENTION } from './model/enrollment.ts';
 import { AUTHORITY, NETWORK, OPERATORS } from './requests.ts';
 
 export type { CallName, CallOf, OpenAuthority, OperatorCallName, Taken };

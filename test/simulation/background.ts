@@ -1,6 +1,6 @@
 /** What the authority changes of its own accord, and when it may. */
 import type { Unit } from '../../src/store/store.ts';
-import { publicationOf, publishNext, RETENTION } from './model/enrolment.ts';
+import { publicationOf, publishNext, RETENTION } from './model/enrollment.ts';
 import type { Change, State } from './model/state.ts';
 import { insist, Violation } from './violation.ts';
 

@@ -22,7 +22,7 @@ import { inOneBatch } from '../support/stored.ts';
 /** What a crash leaves behind. */
 export interface MemoryDisk {
   revision: number;
-  /** By kind and id. Serialised, so that nothing in memory can change what is on disk. */
+  /** By kind and id. Serialized, so that nothing in memory can change what is on disk. */
   readonly subjects: Map<string, Buffer>;
   readonly nonces: Map<string, SpentNonce>;
   forgottenTimes: readonly TimeRange[];
@@ -190,7 +190,7 @@ export function openMemoryStore(disk: MemoryDisk, flush: 'at_once' | 'by_hand'):
   };
 }
 
-/** Serialised when it is accepted: the caller's objects may change before the flush. */
+/** Serialized when it is accepted: the caller's objects may change before the flush. */
 function unitWriter({ subjects, removals, nonces, audit }: Unit): InFlight['apply'] {
   const rows = subjects.map(({ kind, id, version, snapshot }) => ({
     kind,

@@ -7,7 +7,7 @@ import { formatInstant } from '../../src/timestamp.ts';
 import { call } from './authority-calls.ts';
 import type { Known, KnownInvite } from './known.ts';
 import { TOLERANCE } from './model/access.ts';
-import { heartbeat, join, renew } from './model/enrolment.ts';
+import { heartbeat, join, renew } from './model/enrollment.ts';
 import { registerAgent, removeAgentByEnvelope, removeAgentByProof } from './model/recognition.ts';
 import type { Made } from './model/state.ts';
 import { pick } from './operator-requests.ts';

@@ -16,7 +16,7 @@ import {
   revokeCertificate,
   revokeOperatorKey,
   rollBackPolicy,
-} from './model/enrolment.ts';
+} from './model/enrollment.ts';
 import {
   importFeed,
   issueAttestation,

@@ -3,7 +3,7 @@ import { verifyAuditChain } from '../../src/authority/engine/audit.ts';
 import { GENESIS_HASH } from '../../src/store/store.ts';
 import { call, DEFAULT_POLICY } from './authority-calls.ts';
 import { type Known, nothingKnown } from './known.ts';
-import { readPolicy } from './model/enrolment.ts';
+import { readPolicy } from './model/enrollment.ts';
 import { answered } from './model/state.ts';
 import {
   agentRemoval,
@@ -25,7 +25,7 @@ export async function play({ enrolled, steps }: History, defect: Defect = {}): P
   const world = await World.start(defect);
   const known = nothingKnown();
   const sent: Sent[] = [];
-  for (const step of [...enrolment(enrolled), ...steps]) {
+  for (const step of [...enrollment(enrolled), ...steps]) {
     await perform(step, world, known, sent);
     world.runtime.advance(STEP);
     await compareDocuments(world);
@@ -38,7 +38,7 @@ export async function play({ enrolled, steps }: History, defect: Defect = {}): P
   insist(verdict.valid, () => `The audit chain is broken: ${JSON.stringify(verdict)}`);
 }
 
-function enrolment(nodes: number): readonly Step[] {
+function enrollment(nodes: number): readonly Step[] {
   const by = { operator: 0, flaw: 'none', isWellFormed: true, isHeld: false } as const;
   return Array.from({ length: nodes }, (_, node): readonly Step[] => [
     { do: 'invite', hours: 24, bound: -1, ...by },

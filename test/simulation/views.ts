@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { ListPlace } from '../../src/contract/pages.ts';
 import type { JsonObject } from '../../src/json/value.ts';
 import type { CallName, CallOf } from './authority-calls.ts';
-import { publicationOf } from './model/enrolment.ts';
+import { publicationOf } from './model/enrollment.ts';
 import type { State } from './model/state.ts';
 import { NETWORK, NODES } from './requests.ts';
 import { insist } from './violation.ts';

@@ -18,7 +18,7 @@ import {
   outcome,
   type TestNode,
 } from '../support/requests.ts';
-import { attest, recognise, revokeAttestation } from '../support/trust.ts';
+import { attest, recognize, revokeAttestation } from '../support/trust.ts';
 
 const FLIPS = Number(process.env.MESH_TEST_FLIPS ?? 60);
 const SEED = Number(process.env.MESH_TEST_SEED ?? Date.now() % 1_000_000);
@@ -97,7 +97,7 @@ async function smallNetwork(na: TestAuthority): Promise<TestNode> {
   const { body } = await attest(na);
   assert.equal((await revokeAttestation(na, body.attestation_id)).status, 200);
   assert.equal((await attest(na)).status, 200);
-  assert.equal((await recognise(na)).status, 200);
+  assert.equal((await recognize(na)).status, 200);
   await na.flush();
   return revoked;
 }

@@ -24,7 +24,7 @@ import {
   send,
   sendSigned,
 } from './requests.ts';
-import { freshId, parsed, post, recognise, signedBy } from './trust.ts';
+import { freshId, parsed, post, recognize, signedBy } from './trust.ts';
 
 /** Whoever signs records: a `Sovereign` is one, and the authority itself is one. */
 export interface Party {
@@ -37,13 +37,13 @@ export function ourselves(na: TestAuthority, name = 'alpha'): Party {
   return { name, key: signerFromSeed(readKeyFile(join(na.dataDir, 'keys', 'na.key'))) };
 }
 
-/** The authority recognises the party, with its key unless `terms` say another. */
-export async function recognised(
+/** The authority recognizes the party, with its key unless `terms` say another. */
+export async function recognized(
   na: TestAuthority,
   { name, key }: Party,
   terms: JsonObject = {},
 ): Promise<JsonObject> {
-  const answer = await recognise(na, {
+  const answer = await recognize(na, {
     subject_sovereign_id: name,
     subject_public_keys: [key.publicKey],
     ...terms,

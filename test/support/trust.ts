@@ -164,7 +164,7 @@ export function attest(na: TestAuthority, terms: JsonObject = {}, call: Operator
 }
 
 /** A treaty the authority issues; `terms` change the least it takes. */
-export function recognise(na: TestAuthority, terms: JsonObject = {}, call: OperatorCall = {}) {
+export function recognize(na: TestAuthority, terms: JsonObject = {}, call: OperatorCall = {}) {
   const body = {
     subject_sovereign_id: 'beta',
     subject_public_keys: [newKey().publicKey],

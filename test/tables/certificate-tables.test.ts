@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { type Certificate, UNTOUCHED } from '../../machines/certificate.ts';
 import type { Subject } from '../../src/authority/engine/subject-table.ts';
 import { createSubjects } from '../../src/authority/engine/subjects.ts';
-import { createCertificateIndex } from '../../src/authority/enrolment/certificate-index.ts';
+import { createCertificateIndex } from '../../src/authority/enrollment/certificate-index.ts';
 import { createCertificateNumbers } from '../../src/authority/tables/certificate-numbers.ts';
 import { createCertificateTable } from '../../src/authority/tables/certificate-table.ts';
 import { createTextIndex, NONE } from '../../src/authority/tables/text-index.ts';

@@ -2,7 +2,7 @@
  * What is kept for how long, and the sweep that removes the rest. The audit log is never thinned: whatever
  * is removed here is still told by its entries.
  */
-import type { CertificateIndex } from '../enrolment/certificate-index.ts';
+import type { CertificateIndex } from '../enrollment/certificate-index.ts';
 import type { Authority } from './authority.ts';
 import type { SubjectKind } from './kinds.ts';
 import type { Subject } from './subject-table.ts';

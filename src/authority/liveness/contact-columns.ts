@@ -13,7 +13,7 @@ export class ContactBlock {
   readonly newestSignedAt: Float64Array;
   readonly statuses: string[];
   readonly remoteAddrs: string[];
-  /** Neighbours in the list of active contacts, by number. */
+  /** Neighbors in the list of active contacts, by number. */
   readonly older: Int32Array;
   readonly newer: Int32Array;
   /** Grows along the list of active contacts, from the oldest to the newest; 0 when it is not active. */

@@ -77,7 +77,7 @@ export function createLiveness(
     return list.placeOf(contact) !== NOT_ACTIVE;
   }
 
-  /** Makes the two neighbours; `NONE` makes the other one an end of the list. */
+  /** Makes the two neighbors; `NONE` makes the other one an end of the list. */
   function link(older: number, newer: number): void {
     if (older === NONE) oldest = newer;
     else blockOf(older).newer[rowOf(older)] = newer;

@@ -176,7 +176,7 @@ export function feedRecord(
   };
 }
 
-/** The feed's signature is labelled with the key itself, whatever the key's configured label. */
+/** The feed's signature is labeled with the key itself, whatever the key's configured label. */
 export function signFeed<T extends JsonObject>(record: T, signer: Signer) {
   return signRecord(record, signer, signer.publicKey);
 }

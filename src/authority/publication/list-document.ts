@@ -1,6 +1,6 @@
 /**
  * The bytes of the signed lists: the certificate revocation list [core-5-5] and revocation feeds
- * [core-5-10]. They are put together by hand in canonical order, because serialising a long list again for each
+ * [core-5-10]. They are put together by hand in canonical order, because serializing a long list again for each
  * revocation would be most of its cost.
  */
 import type { PublishedDocument } from '../../contract/documents.ts';

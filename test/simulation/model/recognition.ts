@@ -3,7 +3,7 @@
  * [trust-4-5].
  */
 import { judgeNodeProof, nonceKey, type Proof, withProof } from './access.ts';
-import { endRegistration, isCompromised, liveCertificates, publishNext } from './enrolment.ts';
+import { endRegistration, isCompromised, liveCertificates, publishNext } from './enrollment.ts';
 import { also, answered, type Moment, type Outcome, refused, stored } from './state.ts';
 
 const HOUR = 3_600_000;

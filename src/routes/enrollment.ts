@@ -65,7 +65,7 @@ const renewBody = bodyReader(
   },
 );
 
-export const enrolmentRoutes: readonly RouteEntry[] = [
+export const enrollmentRoutes: readonly RouteEntry[] = [
   {
     method: 'POST',
     path: '/join',

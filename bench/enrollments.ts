@@ -1,4 +1,4 @@
-/** Durable enrolments: an invite and a join for each node, every answer after its commit is on disk. */
+/** Durable enrollments: an invite and a join for each node, every answer after its commit is on disk. */
 import { join } from 'node:path';
 import { contest, type Settings, type Standing } from './contest.ts';
 import type { Load } from './load.ts';
@@ -12,14 +12,14 @@ const LONGEST_SECONDS = 600;
 const WARM_UP_PAIRS = 2000;
 const HIGHEST_COUNT = 100_000;
 
-export async function benchEnrolments(load: Load, settings: Settings): Promise<Report> {
+export async function benchEnrollments(load: Load, settings: Settings): Promise<Report> {
   const connections = settings.connections ?? CONNECTIONS;
   const { cpuProf, threads } = settings;
-  const profiles = cpuProf === null ? null : join(cpuProf, 'enrolments');
+  const profiles = cpuProf === null ? null : join(cpuProf, 'enrollments');
   await using na = await startAuthority(profiles, threads);
   await using other = await startOther(settings, threads);
-  const ours = enrolmentsAt(na, load, connections);
-  const theirs = other && enrolmentsAt(other, load, connections);
+  const ours = enrollmentsAt(na, load, connections);
+  const theirs = other && enrollmentsAt(other, load, connections);
   const [ofPairs, ofJoins, otherPairs] = (await contest(
     [
       { name: 'pairs', run: ours.pairs },
@@ -38,7 +38,7 @@ export async function benchEnrolments(load: Load, settings: Settings): Promise<R
     ...(otherPairs ? [otherPairs] : []),
   ];
   return {
-    benchmark: 'enrolments',
+    benchmark: 'enrollments',
     about: `${connections} connections, every answer after its commit`,
     lines: standings.map(lineOf),
     comparisons: otherPairs ? [compare(ofPairs, otherPairs, null)] : [],
@@ -51,7 +51,7 @@ export async function benchEnrolments(load: Load, settings: Settings): Promise<R
 }
 
 /** The contestants of one authority; what a round needs grows with the rate of the one before. */
-function enrolmentsAt(target: AuthorityProcess, load: Load, connections: number) {
+function enrollmentsAt(target: AuthorityProcess, load: Load, connections: number) {
   const { network } = target;
   const plan = { target, connections, seconds: LONGEST_SECONDS, rate: null };
   const phases = { invites: [] as RoundResult[], joins: [] as RoundResult[] };

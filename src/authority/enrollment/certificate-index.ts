@@ -21,7 +21,7 @@ export interface CertificateIndex {
   isNewest(certId: string, nodePublicKey: string): boolean;
 }
 
-/** Neighbours in the chain, by number; `NONE` at its ends. */
+/** Neighbors in the chain, by number; `NONE` at its ends. */
 class Block {
   readonly older: Int32Array;
   readonly newer: Int32Array;
