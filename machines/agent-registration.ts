@@ -3,8 +3,9 @@
  * registration ends by removal, by eviction once its time has passed, or with the revocation of the node's
  * certificate.
  *
- * Descriptors are public, so anyone can send one again: only one that is newer than what was accepted, and
- * than what ended it, is taken. What has ended keeps the two instants that this needs.
+ * Descriptors are public, so anyone can send one again. A descriptor is accepted only if it is newer than
+ * the last accepted one and than whatever ended the registration. An ended registration keeps the two
+ * instants that this check needs.
  */
 import { emit, setup } from 'xstate';
 import type { Refused } from './refused.ts';
@@ -14,11 +15,11 @@ export interface AgentRegistration {
   /** The normalized descriptor as it is served. */
   readonly json: string;
   readonly capabilities: readonly string[];
-  /** Nothing registered at or before this instant is accepted any more. */
+  /** Descriptors registered at or before this instant are refused. */
   readonly registeredAt: number;
-  /** Of one that has ended: when the last descriptor that could be sent again expires. */
+  /** Set once the registration has ended: when the last descriptor that could be replayed expires. */
   readonly expiresAt: number;
-  /** The latest expiry of all descriptors that were accepted. */
+  /** The latest expiry of all accepted descriptors. */
   readonly heldUntil: number;
 }
 
@@ -35,7 +36,7 @@ export type AgentRegistrationEvent =
       readonly signedAt: number;
       /** The signature of the envelope, or the proof header, verifies under the node key. */
       readonly signatureValid: boolean;
-      /** The very envelope was used before. */
+      /** The same envelope was used before. */
       readonly replayed: boolean;
     }
   | { readonly type: 'evict'; readonly at: number }
@@ -115,7 +116,7 @@ function heldUntil(context: Partial<AgentRegistration>): number {
   return context.heldUntil ?? context.expiresAt ?? 0;
 }
 
-/** What has ended leaves its key, and what it takes to refuse its descriptors. */
+/** An ended registration keeps its key and what is needed to refuse its descriptors. */
 const end = machine.assign(({ context, event }) => {
   const endedAt =
     event.type === 'remove' ? event.signedAt : event.type === 'certificate_revoked' ? event.at : 0;

@@ -1,6 +1,6 @@
 /**
- * The use of one capability proof [trust-4-5]: a proof id is nullified once, ever, whatever
- * else a later proof of the same id says.
+ * The use of one capability proof [trust-4-5]: a proof id is nullified once, ever, whatever a later proof
+ * with the same id contains.
  */
 import { setup } from 'xstate';
 import type { Refused } from './refused.ts';
@@ -22,7 +22,7 @@ export type NullifierEvent = {
   readonly leafMatches: boolean;
 };
 
-/** Reasons are causes of the one refusal. */
+/** The reason becomes the cause of the refusal. */
 export type NullifierCause = 'already_issued' | 'leaf_hash_mismatch';
 
 const machine = setup({

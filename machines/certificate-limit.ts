@@ -1,2 +1,2 @@
-/** Certificates of one node key that may live at once: neither revoked, expired nor superseded. */
+/** The most live certificates (neither revoked, expired nor superseded) that one node key may have. */
 export const MAX_LIVE_CERTIFICATES = 16;

@@ -7,7 +7,7 @@ import { assign, emit, setup } from 'xstate';
 import { MAX_LIVE_CERTIFICATES } from './certificate-limit.ts';
 import type { Refused } from './refused.ts';
 
-/** What renewals and revocation leave on a certificate. Instants are milliseconds since the epoch. */
+/** What renewal and revocation record on a certificate. Instants are milliseconds since the epoch. */
 export interface CertificateFate {
   readonly renewedFrom: string | null;
   readonly renewedAt: number | null;
@@ -19,7 +19,7 @@ export interface CertificateFate {
   readonly crlSequence: number | null;
 }
 
-/** Of a first certificate that was neither renewed nor revoked. */
+/** The value for a first certificate that was neither renewed nor revoked. */
 export const UNTOUCHED: CertificateFate = {
   renewedFrom: null,
   renewedAt: null,
@@ -43,7 +43,7 @@ export interface Certificate extends CertificateFate {
 interface NodeRequest {
   readonly at: number;
   readonly nodePublicKey: string;
-  /** A certificate of the key was revoked for key compromise: that ended all of them. */
+  /** A certificate of the key was revoked for key compromise, which ended all certificates of the key. */
   readonly keyCompromised: boolean;
   /** `valid`, or why the proof of possession fails. */
   readonly proof: string;
@@ -57,7 +57,7 @@ export type CertificateEvent =
       /** Roles claimed by the node; null when it claims none. */
       readonly roles: readonly string[] | 'malformed' | null;
       readonly supersededFrom: number | null;
-      /** Certificates of the key that live, this one included. */
+      /** Live certificates of the key, including this one. */
       readonly liveCertificates: number;
     } & NodeRequest)
   | {
@@ -130,7 +130,7 @@ function refuse<Name extends CertificateRefusal>(refusal: Name) {
   return machine.emit({ type: 'refused' as const, refusal });
 }
 
-/** Checks shared by heartbeat and renewal, in their order. */
+/** Checks that heartbeat and renewal share, in order. */
 const nodeChecks = [
   { guard: 'keyDiffers' as const, actions: refuse('certificate_key_mismatch') },
   {
@@ -190,7 +190,7 @@ const revoke = {
   ],
 };
 
-/** A revoked certificate is refused before the proof is looked at. */
+/** A revoked certificate is refused before the proof is judged. */
 const refuseRevoked = [
   { guard: 'keyDiffers' as const, actions: refuse('certificate_key_mismatch') },
   {

@@ -1,6 +1,6 @@
 /**
  * The data-license policy in force [service-states-other]: the last one created. It is held in process
- * memory only, so after a restart there is none.
+ * memory only and is lost at a restart.
  */
 import { setup } from 'xstate';
 

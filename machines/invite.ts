@@ -3,7 +3,7 @@ import { assign, emit, setup } from 'xstate';
 import { MAX_LIVE_CERTIFICATES } from './certificate-limit.ts';
 import type { Refused } from './refused.ts';
 
-/** Instants are milliseconds since the epoch. The token itself is never here: the id is its hash. */
+/** Instants are milliseconds since the epoch. The token itself is not stored: the id is its hash. */
 export interface Invite {
   readonly roles: readonly string[];
   readonly maxValidityHours: number;
@@ -23,7 +23,7 @@ export type InviteEvent =
       readonly nodePublicKey: string;
       /** An earlier certificate of the key was revoked for key compromise. */
       readonly keyCompromised: boolean;
-      /** Certificates of the key that live. */
+      /** Live certificates of the key. */
       readonly liveCertificates: number;
       /** `valid`, or why the proof of possession fails. */
       readonly proof: string;

@@ -28,7 +28,7 @@ export type OperatorKeyEvent =
       readonly at: number;
       readonly reason: string;
       readonly by: string;
-      /** Configured keys of any tier, this one left out, that are not revoked. */
+      /** Configured keys of any tier, other than this one, that are not revoked. */
       readonly otherUsableKeys: number;
     };
 

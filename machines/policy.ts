@@ -1,6 +1,6 @@
 /**
- * Policy version [service-states-policy]. Publishing or rolling back to a version activates it; the one that
- * was active retires. The first read of a network without policy makes the default.
+ * Policy version [service-states-policy]. Publishing a version, or rolling back to it, activates it and
+ * retires the active one. The first read of a network without a policy creates the default.
  */
 import { emit, setup } from 'xstate';
 import type { PolicyManifest } from '../src/records/policy-manifest.ts';

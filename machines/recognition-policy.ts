@@ -1,4 +1,4 @@
-/** Recognition policy [core-4-12]: the one that was set last is active. */
+/** Recognition policy [core-4-12]: the last one set is active. */
 import { setup } from 'xstate';
 
 export interface StoredRecognitionPolicy {

@@ -1,6 +1,6 @@
 /**
- * Recognition treaty [service-states-treaty]. Expiry is no state: it is read from the clock. A repeated
- * revocation may name another reason, such as the successor, but never moves the time of the first.
+ * Recognition treaty [service-states-treaty]. Expiry is not a state: it follows from the clock. A repeated
+ * revocation may change the reason, for example to name the successor, but never the time of the first one.
  */
 import { assign, emit, setup } from 'xstate';
 import type { Refused } from './refused.ts';

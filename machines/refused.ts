@@ -1,7 +1,7 @@
-/** What every machine emits instead of changing state: a refusal, by its name in the refusal table. */
+/** What a machine emits instead of changing state: the name of a refusal in the refusal table. */
 export interface Refused<Name extends string> {
   readonly type: 'refused';
   readonly refusal: Name;
-  /** The true reason, for the audit log; answers may be vaguer. */
+  /** The true reason, for the audit log; the answer may be less specific. */
   readonly reason?: string;
 }

@@ -1,4 +1,4 @@
-/** How many subjects of one kind were removed when their time had passed: a count that outlives them. */
+/** The number of subjects of one kind that retention has removed. */
 import { assign, setup } from 'xstate';
 
 export interface RemovalCount {

@@ -7,7 +7,7 @@ import type { Refused } from './refused.ts';
 
 export interface ImportedFeed {
   readonly issuer: string;
-  /** Decimal digits: a sequence may be larger than a number can hold. */
+  /** Decimal digits, because a sequence may exceed the safe integers. */
   readonly sequence: string;
   readonly feedId: string;
   readonly revokedCount: number;
@@ -72,14 +72,14 @@ export const revocationFeedMachine = machine.createMachine({
   },
 });
 
-/** The revoked ids of one import. A later import may take the place of one whose ids it names all. */
+/** The revoked ids of one import. A later import that names all of them may replace it. */
 export interface RevocationImport {
   readonly issuer: string;
   readonly feedId: string;
   readonly sequence: string;
   /** Time of the import, milliseconds since the epoch. */
   readonly revokedAt: number;
-  /** JSON texts, each a list of pairs of id and reason, or null; sorted by id. */
+  /** JSON texts, each a list of `[id, reason or null]` pairs; sorted by id. */
   readonly rows: readonly string[];
 }
 

@@ -1,7 +1,7 @@
 /**
  * The versions of a signed list [core-4-8], [core-4-14], [core-4-15], [core-g24], [core-g27]. One sequence
- * number never names two contents: a version only follows the one before it, by one. A list lapses when
- * half its time is over, so that it is issued again long before anybody refuses it as old.
+ * number never names two contents: each version follows the one before it, by one. A list is due for
+ * re-issue at half of its lifetime, long before a reader refuses it as old.
  */
 import { setup } from 'xstate';
 
@@ -9,7 +9,7 @@ import { setup } from 'xstate';
 export interface SequenceVersion {
   readonly sequence: number;
   readonly issuedAt: number;
-  /** Over the entries, so that a rebuilt list can be checked against it. */
+  /** Digest over the entries, so that a rebuilt list can be checked. */
   readonly digest: string;
 }
 
@@ -19,13 +19,13 @@ export type SequenceEvent<Version extends SequenceVersion> =
 
 export interface SequenceMachineOptions<Version extends SequenceVersion> {
   readonly id: string;
-  /** What there is before the first version. */
+  /** The state before the first version. */
   readonly none: Version;
-  /** Sequence numbers that the first version may have. */
+  /** The sequence number that the first version may have. */
   readonly firsts: readonly number[];
-  /** State of a list that has been published. */
+  /** The state of a list that has been published. */
   readonly published: 'current' | 'published';
-  /** When half the time of a version is over. */
+  /** Half of the lifetime of a version. */
   halfOver(version: Version): number;
 }
 

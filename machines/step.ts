@@ -1,8 +1,8 @@
 /**
- * The one door to XState. A subject at rest is its state value and context; it is woken for one event
- * and put to rest again. Calling `machine.transition` with one shared, inert actor scope costs a tenth
- * of the public `transition()`, which builds an actor system each time. That scope is not documented
- * API: an upgrade of xstate that breaks it shows here first, in the state-table tests.
+ * The only module that runs XState. A subject at rest is its state value and context; it is restored for
+ * one event and stored again. Calling `machine.transition` with one shared, inert actor scope costs a tenth
+ * of the public `transition()`, which builds an actor system each time. That scope is not documented API;
+ * the state-table tests fail first if an upgrade of xstate breaks it.
  */
 import type { AnyActorScope, AnyEventObject, AnyMachineSnapshot, AnyStateMachine } from 'xstate';
 
@@ -19,7 +19,7 @@ export interface Emitted {
 export interface Step {
   readonly next: Resting;
   readonly emitted: readonly Emitted[];
-  /** False when the event left state and context as they were. */
+  /** False when the event changed neither state nor context. */
   readonly changed: boolean;
 }
 
@@ -41,7 +41,7 @@ const inertScope = {
 
 const templates = new WeakMap<AnyStateMachine, Map<string, AnyMachineSnapshot>>();
 
-/** Sends one event to a subject at rest; `undefined` is a subject that does not exist yet. */
+/** Sends one event to a subject at rest; `undefined` stands for a subject that does not exist yet. */
 export function step(
   machine: AnyStateMachine,
   resting: Resting | undefined,
@@ -62,7 +62,7 @@ function wake(machine: AnyStateMachine, resting: Resting | undefined): AnyMachin
   return { ...template(machine, resting.value), context: resting.context } as AnyMachineSnapshot;
 }
 
-/** Resolving a state value is the costly part of waking, so each is resolved once. */
+/** Resolving a state value is the costly part of a restore, so each value is resolved once. */
 function template(machine: AnyStateMachine, value: string): AnyMachineSnapshot {
   const known = templates.get(machine) ?? new Map<string, AnyMachineSnapshot>();
   templates.set(machine, known);

@@ -1,4 +1,4 @@
-/** Every command and query with its handler. Who may make a call stands in `contract/calls.ts`. */
+/** Every command and query with its handler. `contract/calls.ts` says who may call it. */
 import type { Handlers } from './engine/admission.ts';
 import {
   countAgents,

@@ -1,7 +1,7 @@
 /**
- * The one door to the commands and queries: who calls is judged here, by what `contract/calls.ts` states,
- * before a handler sees anything. Handlers get values; they never see headers, verdicts on headers, or a
- * body that did not pass its schema.
+ * Admits callers to commands and queries: it enforces the access that `contract/calls.ts` states before a
+ * handler runs. Handlers get values; they never see headers, verdicts on headers, or a body that did not
+ * pass its schema.
  */
 import type { Tier } from '../../../machines/operator-key.ts';
 import {
@@ -31,7 +31,7 @@ import type { UnitOfWork } from './unit-of-work.ts';
 type AccessOf<Name extends CallName> = (typeof CALLS)[Name]['access'];
 type KindOf<Name extends CallName> = (typeof CALLS)[Name]['kind'];
 
-/** Carries out an admitted call and returns what is answered. */
+/** Executes an admitted call and returns its answer. */
 export type Handler<Name extends CallName> =
   KindOf<Name> extends 'query'
     ? QueryHandler<Taken<Name>>
@@ -50,7 +50,7 @@ export type OperatorHandler<Given> = (
   given: Given,
   operator: Pick<OperatorClaim, 'keyId' | 'remoteAddr'>,
 ) => Writable;
-/** `proof` is the verdict on the node's proof, its nonce included. */
+/** `proof` is the verdict on the node's proof, including its nonce. */
 export type NodeHandler<Given> = (
   na: Authority,
   unit: UnitOfWork,
@@ -60,7 +60,7 @@ export type NodeHandler<Given> = (
 
 export type Handlers = { readonly [Name in CallName]: Handler<Name> };
 
-/** Every call behind its access; a handler whose call states none stops the start. */
+/** Wraps every call with its access check; a call without a stated access fails the start. */
 export function admitCalls(handlers: Handlers): ReadonlyMap<string, Run<never>> {
   return new Map(
     Object.entries(handlers).map(([name, handler]) => [name, admit(name as CallName, handler)]),
@@ -110,7 +110,7 @@ function readOnly(handler: QueryHandler<unknown>): Run<unknown> {
   return (na, unit, given) => handler(na, given, unit.at);
 }
 
-/** The node is null where a proof is optional and none was sent. */
+/** The node is null when the proof is optional and absent. */
 interface NodeCall {
   readonly node: NodeClaim | null;
   readonly certId?: string;
@@ -151,12 +151,12 @@ function provenCommand(
   }
 }
 
-/** Says which check failed [core-3-1]; the code is the same for all of them. */
+/** Names the check that failed [core-3-1]; all of them have the same code. */
 function failedProof(proof: NodeProofVerdict): Refusal {
   return new Refusal(proof === 'valid' ? 'node_auth_failed' : `node_${proof}`);
 }
 
-/** The value of a body that passed its schema; refuses with what the edge found otherwise. */
+/** The value of a body that passed its schema; otherwise refuses with what the edge found. */
 function accepted<Given>(input: Input<Given>): Given {
   if (input.ok) return input.value;
   throw new Refusal(input.refusal, input.details);

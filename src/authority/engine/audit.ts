@@ -1,5 +1,5 @@
 /**
- * The audit log: append-only entries in a hash chain, stored in the same transaction as what they
+ * The audit log: append-only entries in a hash chain, stored in the same transaction as the change they
  * record [core-4-16]. A removed or altered entry breaks the chain.
  */
 import { sha256Hex } from '../../crypto/digest.ts';
@@ -52,7 +52,7 @@ export interface AuditDraft {
 }
 
 export interface AuditChain {
-  /** Makes the next entries of the chain; they must be stored in the order they were made. */
+  /** Makes the next entries of the chain; they must be stored in the order in which they were made. */
   extend(drafts: readonly AuditDraft[], at: number): SealedEntry[];
 }
 
@@ -76,7 +76,7 @@ export function createAuditChain(head: string, runtime: Runtime): AuditChain {
   };
 }
 
-/** Characters of a text, and items of a list, that an entry takes of what a caller wrote. */
+/** Bounds on what an entry copies from a caller: characters of a text, items of a list. */
 const MAX_TEXT = 256;
 const MAX_ITEMS = 64;
 
@@ -84,7 +84,7 @@ function boundedDetails(details: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(details).map(([name, value]) => [name, bounded(value)]));
 }
 
-/** The log is kept for ever, so callers do not decide how long its entries are. */
+/** The log is kept for ever, so callers must not decide how long its entries are. */
 function bounded(value: JsonValue): JsonValue {
   if (typeof value === 'string') return cut(value);
   if (Array.isArray(value)) return value.slice(0, MAX_ITEMS).map(bounded);
@@ -93,7 +93,7 @@ function bounded(value: JsonValue): JsonValue {
 
 function cut(text: string): string {
   if (text.length <= MAX_TEXT) return text;
-  // Half of a surrogate pair is no text.
+  // Never end in half of a surrogate pair.
   const end = (text.codePointAt(MAX_TEXT - 1) ?? 0) > 0xffff ? MAX_TEXT - 1 : MAX_TEXT;
   return text.slice(0, end);
 }

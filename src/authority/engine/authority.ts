@@ -37,13 +37,13 @@ export interface AuthoritySettings {
   readonly keyId: string;
   readonly operatorKeyIds: readonly string[];
   readonly activeWindow: number;
-  /** How long a renewed certificate stays usable; null is until it expires. */
+  /** How long a renewed certificate stays usable; null means until it expires. */
   readonly renewalGrace: number | null;
   /** Whether acting under another sovereign's name is refused. */
   readonly refuseForeignIssuers: boolean;
   /** Whether a commitment may only hold capabilities of its agreement. */
   readonly commitWithinAgreement: boolean;
-  /** Refusals of one source that are audited one by one; null is all of them. */
+  /** How many refusals of one source are audited individually; null means all of them. */
   readonly singleRefusals: SingleRefusals | null;
   /** When the authority key became valid, milliseconds since the epoch. */
   readonly foundedAt: number;
@@ -54,7 +54,7 @@ export interface Authority {
   readonly signer: Signer;
   readonly runtime: Runtime;
   readonly store: Store;
-  /** Resolves when every unit decided so far is on disk and has taken effect. */
+  /** Resolves when every unit decided so far is on disk and its effects have run. */
   lastCommit: Promise<unknown>;
   readonly subjects: Subjects;
   readonly audit: AuditChain;
@@ -66,7 +66,7 @@ export interface Authority {
   readonly rosters: Rosters;
   readonly revocations: Revocations;
   readonly feeds: Feeds;
-  /** Null when lists of any length are made on this thread. */
+  /** Null when lists of any length are rendered on this thread. */
   readonly listThreads: ListThreads | null;
   readonly certificates: CertificateIndex;
   readonly policies: PolicyIndex;
@@ -76,17 +76,17 @@ export interface Authority {
   readonly importedFeeds: ImportedFeeds;
   readonly graphDigest: GraphDigest;
   readonly graphWork: SharedWork;
-  /** The one data-license policy, in memory only; undefined until one is created. */
+  /** The data-license policy, in memory only; undefined until one is created. */
   readonly license: { policy: Resting | undefined };
   readonly recentChanges: RecentChanges;
   readonly dashboardPace: DashboardPace;
   readonly trustCycles: TrustCycleLog;
   readonly counts: Counts;
-  /** Public documents, changed once what they show is on disk. */
+  /** Public documents; they change only after the state they show is on disk. */
   readonly publisher: DocumentPublisher;
   readonly log: (event: string, details: JsonObject) => void;
-  /** Counts a refusal, whether or not it gets an audit entry of its own. */
+  /** Counts a refusal, whether or not it has an audit entry of its own. */
   readonly countRefusal: (event: RefusalEvent, reason: string) => void;
-  /** Memory and disk no longer agree, so the process has to end. `where` names what failed. */
+  /** Ends the process, because memory and disk no longer agree. `where` names what failed. */
   readonly fatal: (where: string, cause: unknown) => void;
 }

@@ -1,6 +1,6 @@
 /**
- * The one way a call is carried out: it decides without waiting, its unit is stored in one transaction,
- * and only then does its answer leave.
+ * The one way a call is executed: it decides without waiting, its unit is stored in one transaction, and
+ * only then is it answered.
  */
 import type { Answer } from '../../contract/answers.ts';
 import { jsonText, type Writable } from '../../json/write.ts';
@@ -13,7 +13,7 @@ import { UnitOfWork } from './unit-of-work.ts';
 /** Decides one call; what it returns is answered once the unit is stored. */
 export type Run<Call> = (na: Authority, unit: UnitOfWork, call: Call) => Writable;
 
-/** Carries out one command; the answer is a promise only when something has to be on disk first. */
+/** Executes one command; the answer is a promise only when something has to be on disk first. */
 export function execute<Call>(na: Authority, run: Run<Call>, call: Call): Answer | Promise<Answer> {
   const unit = new UnitOfWork(na.subjects, na.runtime.now());
   const answer = decide(na, unit, run, call);
@@ -26,7 +26,7 @@ export function execute<Call>(na: Authority, run: Run<Call>, call: Call): Answer
   return na.lastCommit.then(() => onceDone(takeEffect(unit), answer));
 }
 
-/** Effects that are still under way. */
+/** Effects that are still running. */
 type Pending = readonly Promise<void>[];
 
 const NONE: Pending = [];
@@ -35,7 +35,7 @@ function onceDone(effects: Pending, answer: Answer): Answer | Promise<Answer> {
   return effects.length === 0 ? answer : Promise.all(effects).then(() => answer);
 }
 
-/** What a command read may still be on its way to the disk: nothing is shown before it is there. */
+/** A command may have read state that is not on disk yet; its answer waits until it is. */
 function takeEffect({ effects }: UnitOfWork): Pending {
   let pending = NONE;
   for (const effect of effects) {
@@ -65,7 +65,7 @@ async function commit(na: Authority, unit: UnitOfWork): Promise<Pending> {
     na.fatal('commit', cause);
     throw cause;
   }
-  // What is on disk but not in memory would make every later decision wrong.
+  // If memory misses what is on disk, every later decision is wrong.
   const failed = (cause: unknown) => na.fatal('effects of a commit', cause);
   try {
     const pending = settle(na, unit, audit);
@@ -77,7 +77,7 @@ async function commit(na: Authority, unit: UnitOfWork): Promise<Pending> {
   }
 }
 
-/** Lets what was stored take effect. */
+/** Applies what was stored. */
 function settle(na: Authority, unit: UnitOfWork, audit: readonly SealedEntry[]): Pending {
   na.subjects.settle(unit);
   const pending = takeEffect(unit);

@@ -1,6 +1,6 @@
 /**
- * The kinds of trust subjects, and the one place where their machines run: every subject, stored or not,
- * takes its events here.
+ * The kinds of trust subjects, and the only place where their machines run, for stored and unstored
+ * subjects alike.
  */
 import {
   type AgentRegistration,
@@ -140,7 +140,7 @@ export function addressOf(kind: string, id: string): string {
   return `${kind} ${id}`;
 }
 
-/** Sends one event to a subject at rest; `undefined` is a subject that does not exist yet. */
+/** Sends one event to a subject at rest; `undefined` stands for a subject that does not exist yet. */
 export function transition<Kind extends SubjectKind>(
   kind: Kind,
   resting: Resting | undefined,

@@ -1,6 +1,6 @@
 /**
  * What the authority adds to the edge's verdict on a node's proof: whether its nonce was used before
- * [core-3-1-4], [core-3-1-6], and what using it up means.
+ * [core-3-1-4], [core-3-1-6], and what spending it means.
  */
 import type { NodeCallName } from '../../contract/calls.ts';
 import type { NodeClaim, NodeProofVerdict } from '../../contract/claims.ts';
@@ -11,13 +11,13 @@ import { auditRefusal } from './refusal-audit.ts';
 import type { UnitOfWork } from './unit-of-work.ts';
 
 export interface NodeProofRule {
-  /** Names the nonces of one key that must not repeat. */
+  /** The scope within which nonces of one key must not repeat. */
   readonly scope: 'join' | 'node';
-  /** Whether nonces are looked for in the window of the key, which is in memory. */
+  /** Whether nonces are checked against the in-memory window of the key. */
   readonly window: boolean;
-  /** Whether nonces are durable, and so outlive the window; those signed ahead of time always are. */
+  /** Whether nonces are durable and so outlive the window; nonces signed ahead of time always are. */
   readonly durable: boolean;
-  /** True when the proof is optional and is judged before anything else; else the machine judges it. */
+  /** True when the proof is optional and judged before anything else; otherwise the machine judges it. */
   readonly first: boolean;
 }
 
@@ -45,13 +45,13 @@ export function judgeNonce(na: Authority, node: NodeClaim, rule: NodeProofRule):
   return na.nonces.isSpent(scopeOf(node, rule), nonce) ? 'nonce_replay' : verdict;
 }
 
-/** A proof with the certificate that the request is about, if it is about one. */
+/** A proof, with the certificate that the request concerns, if any. */
 export interface ProvenRequest {
   readonly node: NodeClaim;
   readonly certId?: string;
 }
 
-/** Uses up the nonce of an accepted request. */
+/** Spends the nonce of an accepted request. */
 export function spendNonce(
   na: Authority,
   unit: UnitOfWork,
@@ -66,7 +66,7 @@ export function spendNonce(
   }
 }
 
-/** Refusals that come after the proof: the request was genuine, so its nonce is used up. */
+/** Refusals that follow the proof: the request was genuine, so its nonce is spent. */
 const AFTER_PROOF: ReadonlySet<RefusalName> = new Set([
   'certificate_not_yet_valid',
   'certificate_expired',
@@ -76,7 +76,7 @@ const AFTER_PROOF: ReadonlySet<RefusalName> = new Set([
   'too_many_live_certificates',
 ]);
 
-/** Notes what a refused request leaves behind: a failed proof in the audit log, or a used nonce. */
+/** Records what a refused request leaves behind: an audit entry for a failed proof, or a spent nonce. */
 export function settleRefusal(
   na: Authority,
   unit: UnitOfWork,

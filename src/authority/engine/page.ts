@@ -1,24 +1,24 @@
-/** Pages of long lists: however long a list is, making one page takes the authority about a millisecond. */
+/** Pages of long lists: one page takes the authority about a millisecond, however long the list is. */
 import type { ListPlace, PageRequest } from '../../contract/pages.ts';
 import type { Writable } from '../../json/write.ts';
 import { firstIndex } from '../../ordered-list.ts';
 
 const MOST_CHARACTERS = 64 * 1024;
-/** Rows that a filter passes over. */
+/** The most rows that one page may skip because of its filter. */
 const MOST_LOOKED_AT = 2000;
 
 export interface PagedList<Item> {
-  /** In the order of `compare`. */
+  /** Sorted by `compare`. */
   readonly items: readonly Item[];
   placeOf(item: Item): ListPlace;
   compare(a: ListPlace, b: ListPlace): number;
   passes(item: Item): boolean;
   row(item: Item): Writable;
-  /** About how many characters the row takes. */
+  /** Approximate length of the row in characters. */
   lengthOf(item: Item): number;
 }
 
-/** The rows that follow the place asked for, and the place after which to go on; null at the end. */
+/** The rows after the given position, and the position to continue from; null at the end. */
 export function pageOf<Item>(list: PagedList<Item>, { after, limit }: PageRequest): Writable {
   const { items } = list;
   const start =

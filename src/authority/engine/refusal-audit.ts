@@ -1,4 +1,4 @@
-/** Audits refusals of callers that nobody vouches for, within the bounds of the counter. */
+/** Audits refusals of unauthenticated callers, within the bounds of the counter. */
 import type { Authority } from './authority.ts';
 import type { Run } from './execute.ts';
 import type { RefusalDetails, RefusalEvent } from './refusal-counter.ts';

@@ -1,7 +1,7 @@
 /**
- * Refusals of callers that nobody vouches for. Strangers cause as many as they like, so what they make the
- * authority write is bounded: the first few of a source in a minute are audited one by one; the others are
- * counted, and become one entry for each source, event and reason when the minute is over.
+ * Refusals of unauthenticated callers. Anyone can cause any number of them, so the writes they cause are
+ * bounded: the first few of a source in a minute are audited individually; the others are counted and
+ * become one entry per source, event and reason at the end of the minute.
  */
 import type { JsonObject } from '../../json/value.ts';
 import type { AuditEvent } from './audit.ts';
@@ -15,13 +15,13 @@ export type RefusalEvent = Extract<
   | 'renewal_rejected'
 >;
 
-/** What every audited refusal says; both reasons and events are closed lists. */
+/** What every audited refusal has in common; events and reasons are closed lists. */
 export interface RefusalDetails extends JsonObject {
   readonly reason: string;
   readonly remote_addr: string;
 }
 
-/** Refusals that are audited one by one: so many of a source in so long. */
+/** How many refusals of one source are audited individually, and in what time. */
 export interface SingleRefusals {
   readonly count: number;
   readonly windowMs: number;
@@ -35,17 +35,17 @@ export interface RefusalSummary {
 }
 
 export interface RefusalAudit {
-  /** True when the refusal gets an entry of its own; it is counted otherwise. */
+  /** True when the refusal gets an entry of its own; otherwise it is counted. */
   isSingle(event: RefusalEvent, details: RefusalDetails): boolean;
-  /** Takes the summaries of windows that are over; with `all`, also of the one that is not. */
+  /** Returns and clears the summaries of past windows; with `all`, also of the current one. */
   takeSummaries(all: boolean): readonly RefusalSummary[];
 }
 
-/** Sources counted separately in one window; refusals of all others are summarized together. */
+/** The most sources counted separately in one window; refusals of all others are summarized together. */
 const MAX_SOURCES = 100;
 const OTHER_SOURCES = 'other';
 
-/** `elapsed` is the monotonic clock. Without a limit every refusal is single. */
+/** `elapsed` is the monotonic clock. Without a limit, every refusal gets its own entry. */
 export function createRefusalAudit(
   limit: SingleRefusals | null,
   elapsed: () => number,

@@ -1,4 +1,4 @@
-/** Takes subjects and liveness from the store at a start, in one pass over both. */
+/** Restores subjects and liveness from the store, in one pass over both. */
 import type { Certificate } from '../../../machines/certificate.ts';
 import type { StoreContents, StoredLiveness, StoredSubject } from '../../store/store.ts';
 import type { StoredContact } from '../liveness/contact-columns.ts';
@@ -10,9 +10,9 @@ import { type Subjects, toSubject } from './subjects.ts';
 export interface RestoreTarget {
   readonly subjects: Subjects;
   readonly liveness: Liveness;
-  /** Ids of the operator keys that are configured; others that were stored no longer count. */
+  /** Ids of the configured operator keys; stored keys that are not configured do not count. */
   readonly operatorKeys: { has(id: string): boolean };
-  /** Certificates heard of after this instant are active. */
+  /** Certificates whose last contact is after this instant are active. */
   readonly activeSince: number;
 }
 
@@ -41,16 +41,17 @@ export async function restoreSubjects(
 }
 
 /**
- * As `toSubject`, but apart from it: V8 puts what that makes where long-lived objects go, once it has seen
- * that they live long. These do not, and a million of them would lie there with all that they refer to.
+ * Like `toSubject`, but a separate function: once V8 has seen that objects made at a place live long, it
+ * allocates them in the old generation. These objects do not, and a million of them would stay there with
+ * all they refer to.
  */
 function toCertificate({ version, snapshot }: StoredSubject): Subject<'certificate'> {
   return { version, value: snapshot.value, context: snapshot.context as Certificate };
 }
 
 /**
- * Contacts and certificates both come in the order of their ids, so one pass over each is enough. Ids of
- * certificates are ASCII, where the order of bytes is that of JavaScript.
+ * Contacts and certificates are both ordered by id, so one pass over each is enough. Certificate ids are
+ * ASCII, so byte order equals JavaScript's string order.
  */
 function contactsInOrder(stored: AsyncIterable<readonly StoredLiveness[]>) {
   const batches = stored[Symbol.asyncIterator]();
@@ -58,7 +59,10 @@ function contactsInOrder(stored: AsyncIterable<readonly StoredLiveness[]>) {
   let position = 0;
   let isDone = false;
   return {
-    /** Whether the contact of this certificate may be in a later batch; null asks whether there is one. */
+    /**
+     * Whether the contact of this certificate may be in a later batch; for null, whether there is a later
+     * batch.
+     */
     mustRead(id: string | null): boolean {
       const last = batch.at(-1);
       return !isDone && (last === undefined || id === null || last.id < id);
@@ -80,7 +84,7 @@ function contactsInOrder(stored: AsyncIterable<readonly StoredLiveness[]>) {
   };
 }
 
-/** Joining and renewing are contacts too; they are stored with the certificate. */
+/** Joins and renewals are contacts too; they are stored with the certificate. */
 function firstContact({ context }: Subject<'certificate'>): StoredContact {
   return {
     lastSeen: context.issuedAt,
@@ -90,7 +94,7 @@ function firstContact({ context }: Subject<'certificate'>): StoredContact {
   };
 }
 
-/** A renewed certificate counts only if it was heard of since its renewal [core-4-15]. */
+/** A renewed certificate is active only if it had a contact after its renewal [core-4-15]. */
 function isActive(
   { value, context }: Subject<'certificate'>,
   { lastSeen }: StoredContact,

@@ -1,6 +1,6 @@
 /**
- * What is kept for how long, and the sweep that removes the rest. The audit log is never thinned: whatever
- * is removed here is still told by its entries.
+ * What is kept for how long, and the sweep that removes the rest. The audit log is never thinned: its
+ * entries still record whatever is removed here.
  */
 import type { CertificateIndex } from '../enrollment/certificate-index.ts';
 import type { Authority } from './authority.ts';
@@ -9,7 +9,7 @@ import type { Subject } from './subject-table.ts';
 import type { Subjects } from './subjects.ts';
 import type { UnitOfWork } from './unit-of-work.ts';
 
-/** How long after their end subjects are kept, in milliseconds. */
+/** How long subjects are kept after they end, in milliseconds. */
 export interface RetentionPeriods {
   /** Expired certificates that are the newest of their key. */
   readonly certificate: number;
@@ -37,7 +37,9 @@ type IsPast<Kind extends SubjectKind> = (
 const KEPT_FOR_GOOD = null;
 
 const RULES: { readonly [Kind in SubjectKind]: IsPast<Kind> | typeof KEPT_FOR_GOOD } = {
-  /** Entries of the revocation list are never dropped, and it is made from the revoked certificates. */
+  /**
+   * Entries of the revocation list are never dropped, and the list is built from the revoked certificates.
+   */
   certificate(id, { value, context }, { at, periods, certificates }) {
     const expiredFor = at - context.expiresAt;
     const shortest = Math.min(periods.certificate, periods.renewedCertificate);
@@ -51,12 +53,12 @@ const RULES: { readonly [Kind in SubjectKind]: IsPast<Kind> | typeof KEPT_FOR_GO
     value !== 'registered' && context.expiresAt + periods.agent <= at,
   /** Proofs do not expire, and each is nullified once, ever [trust-4-5]. */
   'capability-nullifier': KEPT_FOR_GOOD,
-  /** Signed statements and their revocations, which peers may hold or ask for at any time. */
+  /** Signed statements and their revocations; peers may hold them or ask for them at any time. */
   attestation: KEPT_FOR_GOOD,
   'recognition-treaty': KEPT_FOR_GOOD,
   'revocation-import': KEPT_FOR_GOOD,
   'imported-revocation': KEPT_FOR_GOOD,
-  /** One of each, or as many as operators make by hand. */
+  /** One of each, or as many as operators create by hand. */
   'operator-key': KEPT_FOR_GOOD,
   policy: KEPT_FOR_GOOD,
   crl: KEPT_FOR_GOOD,
@@ -67,17 +69,17 @@ const RULES: { readonly [Kind in SubjectKind]: IsPast<Kind> | typeof KEPT_FOR_GO
   'removal-count': KEPT_FOR_GOOD,
 };
 
-/** Subjects that one sweep looks at, and removes: a few milliseconds of the authority. */
+/** The most subjects that one sweep visits and removes: a few milliseconds of the authority's thread. */
 const SWEEP = { looksAt: 1000, removes: 250 } as const;
 
 /**
- * Nothing is removed so soon after a start, or after the clock was set: under a clock that is wrong,
- * certificates that live would pass for long expired, and what is removed does not come back.
+ * Nothing is removed this soon after a start or a clock change: under a wrong clock, live certificates
+ * would look long expired, and a removal cannot be undone.
  */
 const CLOCK_TRUSTED_AFTER_MS = 3_600_000;
 
 export interface Retention {
-  /** Goes on with the walk over all subjects, for one bounded unit. */
+  /** Continues the walk over all subjects, for one bounded unit. */
   sweep(na: Authority, unit: UnitOfWork): null;
   clockSet(): void;
 }
@@ -103,7 +105,7 @@ export function createRetention(periods: RetentionPeriods, elapsed: () => number
       const { kind, id, committed } = next.value;
       const isPast = RULES[kind] as IsPast<SubjectKind>;
       if (!isPast(id, committed, { at: unit.at, periods, certificates })) continue;
-      // What is about to change is left to the next walk.
+      // Subjects with a pending change are left to the next walk.
       if (na.subjects.current(kind, id)?.version !== committed.version) continue;
       unit.remove(kind, id);
       removed.set(kind, (removed.get(kind) ?? 0) + 1);
@@ -132,7 +134,7 @@ interface Visited {
   readonly committed: Subject;
 }
 
-/** Whatever comes or goes meanwhile is visited at most once. */
+/** Subjects that are added or removed meanwhile are visited at most once. */
 function* walkOver(subjects: Subjects): Iterator<Visited> {
   for (const [kind, rule] of Object.entries(RULES) as [SubjectKind, unknown][]) {
     if (rule === KEPT_FOR_GOOD) continue;

@@ -4,7 +4,7 @@ import { createCertificateTable } from '../tables/certificate-table.ts';
 import { addressOf, KINDS, type SubjectKind } from './kinds.ts';
 import type { Subject, SubjectTable } from './subject-table.ts';
 
-/** Called with each subject as it comes to be decided or, separately, committed. */
+/** Called with each subject when it is decided and, separately, when it is committed. */
 export type SubjectListener = (kind: SubjectKind, id: string, subject: Subject) => void;
 
 /** Called with each subject as its removal is decided, while it can still be read. */
@@ -13,27 +13,27 @@ export type RemovalListener = (kind: SubjectKind, id: string, subject: Subject) 
 export interface Subjects {
   /** The subject as decided so far, whether or not it is on disk. */
   current<Kind extends SubjectKind>(kind: Kind, id: string): Subject<Kind> | undefined;
-  /** The subject as it stands on disk. */
+  /** The subject as it is on disk. */
   committed<Kind extends SubjectKind>(kind: Kind, id: string): Subject<Kind> | undefined;
   allCommitted<Kind extends SubjectKind>(kind: Kind): IterableIterator<[string, Subject<Kind>]>;
   countCommitted(kind: SubjectKind): number;
-  /** Takes a subject from the store, or from the configuration, as committed. */
+  /** Adds a subject from the store, or from the configuration, as committed. */
   restore(kind: SubjectKind, id: string, subject: Subject): void;
   decide(changes: SubjectChanges): void;
-  /** Takes the changes as committed. */
+  /** Marks the changes as committed. */
   settle(changes: SubjectChanges): void;
   onDecided(listener: SubjectListener): void;
   onCommitted(listener: SubjectListener): void;
   onRemoved(listener: RemovalListener): void;
 }
 
-/** What one unit changes: a subject is named once, among the writes or the removals. */
+/** What one unit changes; each subject appears once, among the writes or the removals. */
 export interface SubjectChanges {
   readonly writes: readonly SubjectWrite[];
   readonly removals: readonly SubjectRemoval[];
 }
 
-/** Stands for a subject whose removal is decided. */
+/** Marks a subject whose removal is decided. */
 const REMOVED = null;
 
 export function createSubjects(numbers: CertificateNumbers): Subjects {

@@ -1,8 +1,8 @@
 /**
- * All that one command decides: next snapshots, spent nonces, audit entries. A command runs to its end
- * without waiting, so no other command sees or disturbs a half-made decision; the unit is then stored
- * in one transaction. When the command is refused, its changes of subjects are dropped, but what the
- * refusal itself leaves behind (audit entries, the nonce of a genuine request) stands.
+ * Everything one command decides: next snapshots, spent nonces, audit entries. A command runs to its end
+ * without waiting, so no other command sees or disturbs a half-made decision; the unit is then stored in
+ * one transaction. When the command is refused, its changes of subjects are dropped, but what the refusal
+ * itself leaves behind (audit entries, the nonce of a genuine request) is stored.
  */
 import type { Emitted } from '../../../machines/step.ts';
 import type { JsonObject } from '../../json/value.ts';
@@ -12,12 +12,12 @@ import { addressOf, type SubjectKind, type SubjectTypes, transition } from './ki
 import type { Subject } from './subject-table.ts';
 import { type Subjects, toSubject } from './subjects.ts';
 
-/** What follows a commit; the answer also waits for a promise that it returns. */
+/** An effect that runs after the commit; the answer waits for the promise it may return. */
 export type Effect = () => Promise<void> | void;
 
 /**
- * A class, because one is made for every heartbeat: methods on a prototype cost nothing to make, and
- * most units never need a list at all.
+ * A class, because every heartbeat creates one: methods on a prototype cost nothing per instance, and most
+ * units never need their lists.
  */
 export class UnitOfWork {
   /** The one clock reading of the command, milliseconds since the epoch. */
@@ -34,7 +34,7 @@ export class UnitOfWork {
     this.at = at;
   }
 
-  /** The subject as this command would leave it. */
+  /** The subject with the changes of this command. */
   current<Kind extends SubjectKind>(kind: Kind, id: string): Subject<Kind> | undefined {
     const write = this.#staged?.get(addressOf(kind, id));
     return write === undefined
@@ -42,14 +42,14 @@ export class UnitOfWork {
       : (toSubject(write) as Subject<Kind>);
   }
 
-  /** The facts of a subject that is known to exist, because it just took an event. */
+  /** The context of a subject that is known to exist, because it just took an event. */
   existing<Kind extends SubjectKind>(kind: Kind, id: string): SubjectTypes[Kind]['context'] {
     const subject = this.current(kind, id);
     if (subject === undefined) throw new Error(`${addressOf(kind, id)} does not exist`);
     return subject.context;
   }
 
-  /** Sends an event to a subject and stages what becomes of it; returns what the machine emitted. */
+  /** Sends an event to a subject and stages the result; returns what the machine emitted. */
   send<Kind extends SubjectKind>(
     kind: Kind,
     id: string,
@@ -70,7 +70,7 @@ export class UnitOfWork {
     return emitted;
   }
 
-  /** Removes a subject that this unit does not change otherwise; machines know nothing of it. */
+  /** Removes a subject that this unit does not change otherwise; its machine is not involved. */
   remove(kind: SubjectKind, id: string): void {
     const subject = this.#subjects.current(kind, id);
     if (subject === undefined) throw new Error(`${kind} ${id} does not exist`);
@@ -88,18 +88,18 @@ export class UnitOfWork {
     this.#nonces.push(nonce);
   }
 
-  /** Runs when the unit is on disk, before the answer leaves. */
+  /** Runs when the unit is on disk, before the answer is sent. */
   whenCommitted(effect: Effect): void {
     this.#effects ??= [];
     this.#effects.push(effect);
   }
 
-  /** Lets the answer wait for what was decided before it, although this unit stores nothing itself. */
+  /** Makes the answer wait for everything decided before it, although this unit stores nothing itself. */
   awaitEarlierCommits(): void {
     this.whenCommitted(() => undefined);
   }
 
-  /** Drops the changes of subjects and what was to follow them. */
+  /** Drops the changes of subjects and their effects. */
   refuse(): void {
     this.#staged = null;
     this.#removals = null;
