@@ -21,11 +21,11 @@ export interface SequenceMachineOptions<Version extends SequenceVersion> {
   readonly id: string;
   /** The state before the first version. */
   readonly none: Version;
-  /** The sequence number that the first version may have. */
+  /** The sequence numbers that a first version may have. */
   readonly firsts: readonly number[];
   /** The state of a list that has been published. */
   readonly published: 'current' | 'published';
-  /** Half of the lifetime of a version. */
+  /** The instant at which half of the version's lifetime is over. */
   halfOver(version: Version): number;
 }
 

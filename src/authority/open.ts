@@ -51,7 +51,7 @@ import { createCertificateNumbers } from './tables/certificate-numbers.ts';
 export interface AuthorityOptions {
   readonly settings: AuthoritySettings;
   readonly operatorTiers: ReadonlyMap<string, Tier>;
-  /** Milliseconds a signed request may be old or ahead. */
+  /** How old or how far ahead a signed request may be, in milliseconds. */
   readonly clockTolerance: number;
   readonly retention: RetentionPeriods;
   readonly signer: Signer;
@@ -61,7 +61,7 @@ export interface AuthorityOptions {
   readonly log: Authority['log'];
   readonly countRefusal: Authority['countRefusal'];
   readonly fatal: Authority['fatal'];
-  /** A thread for long lists; without it they are made on this one. */
+  /** A thread for long lists; without it they are rendered on this one. */
   readonly listThreading?: ListThreading;
 }
 
@@ -69,17 +69,17 @@ export interface OpenAuthority {
   readonly call: Call;
   /** Writes liveness to the store and forgets nonces whose time has passed. */
   flush(): Promise<void>;
-  /** Goes on removing what is kept no longer, for one bounded unit. */
+  /** Continues to remove what retention no longer keeps, for one bounded unit. */
   sweep(): Promise<void>;
-  /** The clock was set: what was noted under the other time must not rule the present. */
+  /** The clock was set: what was recorded under the old time must not affect the new one. */
   clockSet(): void;
-  /** Issues every signed list again whose time is half over. */
+  /** Re-issues every signed list whose lifetime is half over. */
   renewLists(): Promise<void>;
-  /** Refuses every command from here on. */
+  /** Refuses every further command. */
   seal(): void;
-  /** Refuses every command, flushes for the last time and gives the store back. */
+  /** Refuses every command, flushes for the last time and releases the store. */
   close(): Promise<void>;
-  /** Gives the store back as it was found: nothing was served. */
+  /** Releases the store unchanged: nothing was served. */
   abandon(): Promise<void>;
 }
 
@@ -88,7 +88,7 @@ const SHUTTING_DOWN: Answer = { ok: false, refusal: 'shutting_down', details: {}
 export async function openAuthority(options: AuthorityOptions): Promise<OpenAuthority> {
   const calls = admitCalls(HANDLERS);
   const stored = await options.store.load();
-  // The process before this one may have accepted heartbeats until just now, a little ahead of their time.
+  // The previous process may have accepted heartbeats until just now, signed a little ahead of their time.
   if (stored.previousOwner === 'lost') await options.runtime.pause(AHEAD_MS);
   const na = await restoreAuthority(options, stored);
   let sealed = false;
@@ -164,7 +164,7 @@ export async function openAuthority(options: AuthorityOptions): Promise<OpenAuth
   };
 }
 
-/** The list of certificates comes last: without it this is the first start, as the feeds see it. */
+/** The list of certificates comes last: the feeds recognize a first start by its absence. */
 async function restoreLists(na: Authority): Promise<void> {
   await execute(na, restoreFeeds, null);
   await execute(na, restoreCrl, null);
@@ -237,7 +237,7 @@ async function restoreAuthority(
     }
   }
 
-  // Twice the larger tolerance, and a minute: a nonce outlives every timestamp it could be replayed with.
+  // Twice the larger tolerance and a minute, so a nonce outlives every timestamp it could be replayed with.
   const nonces = createNonceLedger(
     2 * Math.max(clockTolerance, DELETE_ENVELOPE_TOLERANCE) + 60_000,
     runtime.elapsed,
@@ -287,7 +287,7 @@ async function restoreAuthority(
   };
 }
 
-/** Every change of the graph takes the documents made from it back. */
+/** Every change of the graph withdraws the documents derived from it. */
 function recognitionFollower(
   index: RecognitionIndex,
   publisher: Authority['publisher'],

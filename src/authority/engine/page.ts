@@ -4,7 +4,7 @@ import type { Writable } from '../../json/write.ts';
 import { firstIndex } from '../../ordered-list.ts';
 
 const MOST_CHARACTERS = 64 * 1024;
-/** The most rows that one page may skip because of its filter. */
+/** The most items that one page examines, however few pass its filter. */
 const MOST_LOOKED_AT = 2000;
 
 export interface PagedList<Item> {

@@ -1,6 +1,6 @@
 /**
- * Committed agent registrations, ready for look-ups by capability and for eviction by time: neither
- * costs more as the registry grows.
+ * Committed agent registrations, indexed by capability and by expiry: neither look-ups nor eviction cost
+ * more as the registry grows.
  */
 import TinyQueue from 'tinyqueue';
 import type { AgentRegistration } from '../../../machines/agent-registration.ts';
@@ -14,9 +14,9 @@ export interface AgentIndex {
   find(nodePublicKey: string): AgentRegistration | undefined;
   /** Registrations with exactly this tag, newest first. */
   withCapability(tag: string): readonly RegisteredAgent[];
-  /** Shows no registration any more whose time has passed. */
+  /** Stops listing registrations whose time has passed. */
   expire(now: number): void;
-  /** Node keys of the registrations that expired since this was last asked: they are to be evicted. */
+  /** Node keys of the registrations that expired since the last call and have to be evicted. */
   takeExpired(now: number): string[];
 }
 
@@ -33,7 +33,7 @@ interface Expiry {
 export function createAgentIndex(): AgentIndex {
   const registered = new Map<string, AgentRegistration>();
   const byTag = new Map<string, OrderedList<RegisteredAgent>>();
-  /** Refreshed registrations leave their old expiry behind; it is skipped when its turn comes. */
+  /** A refreshed registration leaves its old expiry in the queue; it is skipped when its turn comes. */
   const expiries = new TinyQueue<Expiry>([], (a, b) => a.at - b.at);
   let toEvict = new Set<string>();
 

@@ -27,7 +27,7 @@ export const registerAgent: Handler<'registerAgent'> = (na, unit, given) => {
   });
   const refused = refusalIn<AgentRegistrationRefusal>(emitted);
   if (refused !== null) throw new Refusal(refused.refusal);
-  // The very registration that stands, sent again because its answer was lost, or by anyone.
+  // The current registration, sent again by a node whose answer was lost, or by anyone.
   if (emitted.some(({ type }) => type === 'unchanged')) unit.awaitEarlierCommits();
   else {
     unit.audit('agent_registered', {
@@ -40,13 +40,13 @@ export const registerAgent: Handler<'registerAgent'> = (na, unit, given) => {
 };
 
 /**
- * Each envelope is good for one request, whatever its answer, so that a recorded one cannot remove a later
- * registration.
+ * Each envelope is valid for one request, whatever its answer, so that a recorded envelope cannot remove a
+ * later registration.
  */
 export const removeAgent: Handler<'removeAgent'> = (na, unit, given) => {
   const { nodePublicKey: key, node, envelope, remoteAddr } = given;
   const scope = `agent-delete:${key}`;
-  // Base64 of a signature has one spelling here, but a digest keeps the ledger's entries short.
+  // The base64 of a signature is canonical already; the digest only keeps the ledger's entries short.
   const digest = envelope === null ? '' : digestOf(envelope.signature);
   const replayed =
     envelope !== null &&
@@ -73,8 +73,8 @@ function digestOf(signature: string): string {
 }
 
 /**
- * Evicts what has expired, beside the flush of liveness. Queries store nothing: they only stop showing what
- * has expired, and leave its eviction to the next flush.
+ * Evicts expired registrations along with the flush of liveness. Queries store nothing: they only omit what
+ * has expired and leave its eviction to the next flush.
  */
 export const evictAgents: Run<null> = (na, unit) => {
   for (const key of na.agents.takeExpired(unit.at)) evictExpired(unit, key);

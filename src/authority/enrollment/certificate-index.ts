@@ -1,6 +1,6 @@
 /**
- * Which certificates a node key owns, as they are decided. The keys stay in the certificates; those of one
- * key form a chain that begins with the one that was issued last.
+ * The certificates that each node key owns, as decided. The keys themselves stay in the certificates; the
+ * certificates of one key form a chain that begins with the newest.
  */
 import type { Certificate } from '../../../machines/certificate.ts';
 import type { RemovalListener, SubjectListener, Subjects } from '../engine/subjects.ts';
@@ -17,15 +17,15 @@ export interface CertificateIndex {
   liveOf(nodePublicKey: string, now: number): string[];
   /** Ids of the certificates the key owns or owned. */
   ownedBy(nodePublicKey: string): string[];
-  /** Whether the certificate is the one that its key came to own last. */
+  /** Whether the certificate is the newest of its key. */
   isNewest(certId: string, nodePublicKey: string): boolean;
 }
 
-/** Neighbors in the chain, by number; `NONE` at its ends. */
+/** Neighbors in the chain, by number; `NONE` at the ends. */
 class Block {
   readonly older: Int32Array;
   readonly newer: Int32Array;
-  /** 1 where the number stands in a chain. */
+  /** 1 where the number is in a chain. */
   readonly chained: Uint8Array;
 
   constructor(rows: number) {
@@ -38,7 +38,7 @@ class Block {
 export interface CertificateIndexOptions {
   readonly subjects: Subjects;
   readonly numbers: CertificateNumbers;
-  /** Nodes choose their keys: a random number of 32 bits. */
+  /** A random number of 32 bits, because nodes choose their keys. */
   readonly seed: number;
   readonly rowsBits?: number;
   readonly firstSlots?: number;
@@ -80,8 +80,8 @@ export function createCertificateIndex({
   }
 
   /**
-   * The certificate that was issued last becomes the first of the chain, the others come in any order:
-   * a start takes them in the order of their ids.
+   * The newest certificate becomes the first of the chain; the others follow in any order, because a start
+   * restores them in the order of their ids.
    */
   function add(number: number, { nodePublicKey, issuedAt }: Certificate): void {
     blockOf(number).chained[rowOf(number)] = 1;

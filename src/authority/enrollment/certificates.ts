@@ -19,7 +19,7 @@ import type { UnitOfWork } from '../engine/unit-of-work.ts';
 import { inviteId, tokenFingerprint } from './invites.ts';
 
 const HOUR = 3_600_000;
-/** Consumes the invite and issues the certificate in one transaction; the proof is judged before. */
+/** Consumes the invite and issues the certificate in one transaction, after the proof was judged. */
 export const join: Handler<'join'> = (na, unit, given, proof) => {
   const { node, inviteToken, validityHours } = given;
   const invite = inviteId(inviteToken);
@@ -69,7 +69,7 @@ function refuseJoin(
   throw new Refusal(refusal);
 }
 
-/** Accepted heartbeats change memory only; they reach the disk with the next flush of liveness. */
+/** Accepted heartbeats change memory only; the next flush of liveness writes them to disk. */
 export const heartbeat: Handler<'heartbeat'> = (na, unit, { node, certId, status }, proof) => {
   const event = {
     type: 'heartbeat' as const,
@@ -84,7 +84,7 @@ export const heartbeat: Handler<'heartbeat'> = (na, unit, { node, certId, status
   return { ack: true, server_time: formatInstant(unit.at) };
 };
 
-/** Issues a successor; roles and the cap on validity come from server state, never from the node. */
+/** Issues a successor; its roles and the cap on its validity come from stored state, never from the node. */
 export const renew: Handler<'renew'> = (na, unit, given, proof) => {
   const { node, certId, validityHours, roles } = given;
   const { renewalGrace } = na.settings;

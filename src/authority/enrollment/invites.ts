@@ -1,4 +1,4 @@
-/** POST /admin/invite [core-4-7]. A token is shown once; only its hash is kept. */
+/** POST /admin/invite [core-4-7]. A token is shown once; only its hash is stored. */
 import type { Invite } from '../../../machines/invite.ts';
 import type { InviteTerms } from '../../contract/inputs.ts';
 import { sha256Hex } from '../../crypto/digest.ts';
@@ -18,12 +18,12 @@ export const createInvites: Handler<'createInvites'> = (na, unit, terms, operato
   return terms.count === null ? { ...first } : { ...first, tokens };
 };
 
-/** The key under which an invite is kept: a stolen database holds no usable token. */
+/** The key under which an invite is stored: a stolen database holds no usable token. */
 export function inviteId(token: string): string {
   return sha256Hex(token);
 }
 
-/** Names a token in the audit log without disclosing it. */
+/** Identifies a token in the audit log without disclosing it. */
 export function tokenFingerprint(token: string): string {
   return inviteId(token).slice(0, 16);
 }

@@ -16,7 +16,7 @@ import type { UnitOfWork } from '../engine/unit-of-work.ts';
 
 const MIN_CLIENT_VERSION = '0.1.0';
 
-/** Makes the policy document: that of the active version, or of a default made on first read. */
+/** Publishes the policy document: the active version, or a default created on first read. */
 export const ensurePolicy: Handler<'ensurePolicy'> = (na, unit) => {
   const policyId =
     na.policies.activeId() ?? `policy-${na.settings.networkName}-${na.settings.networkVersion}`;
@@ -24,12 +24,12 @@ export const ensurePolicy: Handler<'ensurePolicy'> = (na, unit) => {
     const manifest = manifestOf(na, unit, policyId, {});
     unit.send('policy', policyId, { type: 'first_read', at: unit.at, manifest });
   }
-  // Committed versions publish themselves: this waits until the one decided on is there.
+  // Committed versions are published by their watcher; this waits for the one decided here.
   unit.awaitEarlierCommits();
   return null;
 };
 
-/** The same policy id again replaces that version. */
+/** A policy id that exists already replaces that version. */
 export const publishPolicy: Handler<'publishPolicy'> = (
   na,
   unit,
@@ -47,7 +47,7 @@ export const publishPolicy: Handler<'publishPolicy'> = (
   return manifest;
 };
 
-/** The manifest comes back as it was signed, with its original time. */
+/** The manifest is returned as it was signed, with its original time. */
 export const rollBackPolicy: Handler<'rollBackPolicy'> = (na, unit, { policyId }, operator) => {
   const refused = refusalIn<PolicyRefusal>(unit.send('policy', policyId, { type: 'roll_back' }));
   if (refused !== null) throw new Refusal(refused.refusal);
@@ -82,16 +82,16 @@ export const readPolicyHistory: Handler<'readPolicyHistory'> = (na, page) => {
   );
 };
 
-/** The pages that follow the first, whose reader was admitted. */
+/** The pages after the first, for a reader that was admitted already. */
 export const readPolicyPage: Handler<'readPolicyPage'> = readPolicyHistory;
 
-/** Of all versions one is active: the one before retires in the same transaction. */
+/** Exactly one version is active: its predecessor retires in the same transaction. */
 function activate(na: Authority, unit: UnitOfWork, policyId: string): void {
   const before = na.policies.activeId();
   if (before !== null && before !== policyId) unit.send('policy', before, { type: 'retire' });
 }
 
-/** Publishes each version that becomes the active one, in the order in which they reach the disk. */
+/** Publishes each version that becomes active, in commit order. */
 export function policyPublisher(publisher: Authority['publisher']): SubjectListener {
   return (kind, _id, { value, context }) => {
     if (kind !== 'policy' || value !== 'active') return;

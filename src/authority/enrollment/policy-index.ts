@@ -1,6 +1,6 @@
 import type { SubjectListener } from '../engine/subjects.ts';
 
-/** Knows which policy version is the active one, as decided so far. */
+/** The active policy version, as decided so far. */
 export interface PolicyIndex {
   readonly follow: SubjectListener;
   activeId(): string | null;

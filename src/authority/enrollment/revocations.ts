@@ -8,7 +8,9 @@ import { refusalIn } from '../engine/refusals.ts';
 import type { UnitOfWork } from '../engine/unit-of-work.ts';
 import { awaitCrl, nextCrlSequence, publishCrl } from '../publication/crl-calls.ts';
 
-/** A compromised key ends with all its certificates; any other reason is about the one that is named. */
+/**
+ * Key compromise revokes all certificates of the key; any other reason concerns the named certificate only.
+ */
 export const revokeCertificate: Handler<'revokeCertificate'> = (
   na,
   unit,
@@ -18,7 +20,7 @@ export const revokeCertificate: Handler<'revokeCertificate'> = (
   const crlSequence = nextCrlSequence(na, unit);
   const key = unit.current('certificate', certId)?.context.nodePublicKey ?? '';
   const doomed = reason === 'key_compromise' ? unexpiredOf(na, unit, key) : [];
-  // The list has the certificates that one unit revokes in the order of their ids.
+  // The list sorts the certificates that one unit revokes by id.
   const revoked = [...new Set([certId, ...doomed])]
     .sort(compareCodePoints)
     .filter((id) => revoke(unit, id, reason, crlSequence));
@@ -61,7 +63,7 @@ function unexpiredOf(na: Authority, unit: UnitOfWork, nodePublicKey: string): st
     .filter((id) => unit.existing('certificate', id).expiresAt > unit.at);
 }
 
-/** A node whose certificate is revoked, for whatever reason, is no longer offered to its peers. */
+/** A node whose certificate is revoked, for whatever reason, is no longer listed for its peers. */
 function evictAgentOf(unit: UnitOfWork, nodePublicKey: string): void {
   if (unit.current('agent-registration', nodePublicKey)?.value !== 'registered') return;
   unit.send('agent-registration', nodePublicKey, {

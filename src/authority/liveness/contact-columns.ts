@@ -1,11 +1,11 @@
 /**
- * Last contacts at rest, by the number of their certificate: columns, which take some 80 MB less for a
- * million than objects did, and which a collector of garbage need not copy.
+ * Last contacts at rest, in columns indexed by certificate number: a million take some 80 MB less than
+ * objects, and the garbage collector need not copy them.
  */
 import type { StoredLiveness } from '../../store/store.ts';
 import { createBlocks } from '../tables/blocks.ts';
 
-/** What is known of one contact. Instants are milliseconds since the epoch. */
+/** One last contact. Instants are milliseconds since the epoch. */
 export type StoredContact = Omit<StoredLiveness, 'id'>;
 
 export class ContactBlock {
@@ -16,9 +16,9 @@ export class ContactBlock {
   /** Neighbors in the list of active contacts, by number. */
   readonly older: Int32Array;
   readonly newer: Int32Array;
-  /** Grows along the list of active contacts, from the oldest to the newest; 0 when it is not active. */
+  /** Increases along the list of active contacts, from oldest to newest; 0 for an inactive contact. */
   readonly places: Float64Array;
-  /** 1 where the contact changed since it was last written. */
+  /** 1 where the contact changed since the last flush. */
   readonly dirty: Uint8Array;
 
   constructor(rows: number) {

@@ -1,7 +1,7 @@
 /**
- * Liveness of certificates, in memory at once and flushed in batches: the one thing that is not durable
- * when it is acknowledged. Certificates that are active stand in a list ordered by last contact, so a
- * heartbeat, the active count and dropping those gone quiet all cost the same for any fleet size.
+ * Liveness of certificates, in memory at once and flushed in batches: the only state that is not durable
+ * when it is acknowledged. Active certificates are in a list ordered by last contact, so a heartbeat, the
+ * active count and dropping silent certificates cost the same for any fleet size.
  */
 import type { StoredLiveness } from '../../store/store.ts';
 import type { CertificateNumbers } from '../tables/certificate-numbers.ts';
@@ -17,31 +17,31 @@ export interface Contact {
 
 export interface Liveness {
   touch(id: string, contact: Contact): void;
-  /** Keeps the newest timestamp the node signed, so that nothing older is accepted after a restart. */
+  /** Records the newest timestamp that the node signed, so that nothing older is accepted after a restart. */
   noteSigned(id: string, signedAt: number): void;
-  /** The newest timestamp noted so far, by this process or before a restart; 0 when there is none. */
+  /** The newest timestamp recorded so far, by this process or before a restart; 0 when there is none. */
   newestSignedAt(id: string): number;
-  /** Takes a stored contact and returns its number. Call before anything else; then `activate`. */
+  /** Restores a stored contact and returns its number. Call before anything else; then `activate`. */
   restore(id: string, contact: StoredContact): number;
-  /** Lists restored contacts as active, in the order of their last contact. */
+  /** Lists restored contacts as active, ordered by last contact. */
   activate(heardOf: number[]): void;
   /** The certificate no longer counts as active until its next contact. */
   retire(id: string): void;
   /** The clock was set back to `now`: nobody was heard of later, and who had gone quiet stays quiet. */
   clockSetBack(now: number): void;
-  /** The certificate is being removed: nothing of its contact stays, or is written any more. */
+  /** The certificate is being removed: its contact is dropped and no longer written. */
   remove(id: string): void;
   activeCount(now: number): number;
-  /** Starts a walk over the certificates that are active now. */
+  /** Starts a walk over the currently active certificates. */
   walk(now: number): RosterWalk;
   /**
-   * Rows changed since the last call. Hand them to the store in the same turn: a removal that is decided
+   * Rows changed since the last call. Pass them to the store in the same turn: a removal that is decided
    * later must reach it later.
    */
   takeDirty(): StoredLiveness[];
 }
 
-/** No contact is listed at this place. */
+/** The place of a contact that is not listed. */
 const NOT_ACTIVE = 0;
 
 export function createLiveness(
@@ -77,7 +77,7 @@ export function createLiveness(
     return list.placeOf(contact) !== NOT_ACTIVE;
   }
 
-  /** Makes the two neighbors; `NONE` makes the other one an end of the list. */
+  /** Links the two as neighbors; `NONE` makes the other one an end of the list. */
   function link(older: number, newer: number): void {
     if (older === NONE) oldest = newer;
     else blockOf(older).newer[rowOf(older)] = newer;
@@ -101,7 +101,7 @@ export function createLiveness(
     count -= 1;
   }
 
-  /** Call before an active contact changes or leaves its place. */
+  /** Call before an active contact changes or moves. */
   function keepForWalks(contact: number): void {
     if (walks.size === 0 || !isActive(contact)) return;
     for (const walk of walks) walk.keep(contact);
@@ -129,7 +129,7 @@ export function createLiveness(
     const block = blockOf(contact);
     const row = rowOf(contact);
     block.lastSeen[row] = lastSeen;
-    // Mostly equal to what is there: the text that came with a heartbeat then need not live on.
+    // Usually equal to the stored text; keeping that one lets the text of the heartbeat be collected.
     if (block.statuses[row] !== status) block.statuses[row] = status;
     if (block.remoteAddrs[row] !== remoteAddr) block.remoteAddrs[row] = remoteAddr;
   }
@@ -154,7 +154,7 @@ export function createLiveness(
     while (oldest !== NONE && now - lastSeenOf(oldest) >= activeWindowMs) retire(oldest);
   }
 
-  /** Null when the contact was removed since it changed, or was taken already. */
+  /** Null when the contact was removed since it changed, or was returned already. */
   function takeRow(contact: number): StoredLiveness | null {
     const block = blockOf(contact);
     const row = rowOf(contact);
@@ -210,7 +210,7 @@ export function createLiveness(
         keepForWalks(contact);
         putBack(contact, now);
       }
-      // Under the new time a contact that was dropped may look fresh, and a restart would list it again.
+      // Under the new time a dropped contact may look recent, and a restart would list it again.
       for (let contact = 1; contact <= numbers.highest; contact += 1) {
         if (!isActive(contact)) putBack(contact, now - activeWindowMs);
       }

@@ -1,19 +1,22 @@
-/** The rosters that are being read, each by whoever opened it. */
+/** The rosters that are being read. */
 import type { ContactView, RosterWalk } from './roster-walk.ts';
 
-/** What a walk keeps takes memory: whoever opens one more ends the one that was not read for longest. */
+/** A walk holds memory, so opening one more than this closes the roster that has been idle longest. */
 const MOST_OPEN = 8;
 
 export interface Rosters {
-  /** Returns the number under which the roster is read. */
+  /** Returns the id of the roster. */
   open(walk: RosterWalk): number;
-  /** The next nodes, at most `limit`; none when all were read, which closes it; null when it is closed. */
+  /**
+   * The next nodes, at most `limit`; an empty list at the end, which closes the roster; null when it is
+   * closed.
+   */
   read(roster: number, limit: number): readonly ContactView[] | null;
   close(roster: number): void;
 }
 
 export function createRosters(): Rosters {
-  /** The one that was read last stands at the end. */
+  /** In the order of last use, the most recent at the end. */
   const walks = new Map<number, RosterWalk>();
   let lastNumber = 0;
 

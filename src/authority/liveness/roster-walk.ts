@@ -1,11 +1,11 @@
 /**
- * A walk over the active contacts as they stand when it starts, a few at a time. The list goes on changing
- * meanwhile, so whoever changes a contact hands it to the walk first: one that was not visited yet is then
- * kept as it was.
+ * A walk over a snapshot of the active contacts, a few at a time. The list keeps changing meanwhile, so
+ * every change is announced to the walk first, which then saves the old state of a contact that it has not
+ * visited yet.
  */
 import { NONE } from '../tables/text-index.ts';
 
-/** What a walk says of a contact. `lastSeen` in milliseconds since the epoch. */
+/** What a walk returns for a contact. `lastSeen` in milliseconds since the epoch. */
 export interface ContactView {
   readonly id: string;
   readonly lastSeen: number;
@@ -14,13 +14,13 @@ export interface ContactView {
 }
 
 export interface RosterWalk {
-  /** How many contacts the whole walk visits. */
+  /** The number of contacts that the whole walk visits. */
   readonly count: number;
-  /** The next contacts, at most `limit`; none once all were visited. Use them before anything changes. */
+  /** The next contacts, at most `limit`; an empty list at the end. Use them before anything changes. */
   take(limit: number): readonly ContactView[];
-  /** Call before an active contact changes, leaves its place or stops being active. */
+  /** Call before an active contact changes, moves or stops being active. */
   keep(contact: number): void;
-  /** No contact is kept any more. */
+  /** Releases the saved contacts. */
   end(): void;
 }
 
@@ -28,14 +28,14 @@ export interface RosterWalk {
 export interface ContactList {
   /** The newest contact, or `NONE`. */
   newest(): number;
-  /** The one that was heard of before it, or `NONE`. */
+  /** The next older contact, or `NONE`. */
   olderThan(contact: number): number;
-  /** Grows from the oldest to the newest. */
+  /** Increases from the oldest to the newest. */
   placeOf(contact: number): number;
   view(contact: number): ContactView;
 }
 
-/** Walks from the newest to the oldest, and to what was kept last. */
+/** Walks from the newest to the oldest, then over the saved contacts. */
 export function createRosterWalk(list: ContactList, count: number, forget: () => void): RosterWalk {
   let next = list.newest();
   let kept: ContactView[] = [];
@@ -57,7 +57,7 @@ export function createRosterWalk(list: ContactList, count: number, forget: () =>
       return taken;
     },
     keep(contact) {
-      // What stands before the next one was visited, or has only come to be active since.
+      // Contacts before the next one were visited already or became active only after the start.
       if (next === NONE || list.placeOf(contact) > list.placeOf(next)) return;
       kept.push(list.view(contact));
       if (contact === next) next = list.olderThan(contact);

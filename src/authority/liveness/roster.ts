@@ -1,6 +1,6 @@
 /**
- * GET /nodes: the public count and the operators' roster of active nodes [core-4-15]. A roster is
- * read in pieces, so that a large fleet's never keeps other commands waiting.
+ * GET /nodes: the public count and the operators' roster of active nodes [core-4-15]. A roster is read in
+ * pieces, so that a large fleet never delays other commands.
  */
 import { JsonText, jsonText } from '../../json/write.ts';
 import { Refusal } from '../../refusal.ts';
@@ -9,20 +9,20 @@ import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
 import type { ContactView } from './roster-walk.ts';
 
-/** Making one piece takes the authority about a millisecond. */
+/** Building one piece takes the authority about a millisecond. */
 const ROWS_PER_PIECE = 250;
 
 export const countNodes: Handler<'countNodes'> = (na, _given, at) => ({
   count: na.liveness.activeCount(at),
 });
 
-/** The roster as it stands now: its number for `readRoster`, and how many nodes it has. */
+/** Opens the current roster: its id for `readRoster`, and the number of its nodes. */
 export const openRoster: Handler<'openRoster'> = (na, _given, at) => {
   const walk = na.liveness.walk(at);
   return { roster: na.rosters.open(walk), count: walk.count };
 };
 
-/** The next members of `nodes`, without braces; nothing once all were read. */
+/** The next members of `nodes`, without braces; empty at the end. */
 export const readRoster: Handler<'readRoster'> = (na, roster) => {
   const views = na.rosters.read(roster, ROWS_PER_PIECE);
   if (views === null) throw new Refusal('service_not_ready');

@@ -108,7 +108,7 @@ function evidenceForResponder(
   return evidenceAbout(na, issuer, offer.responder_sovereign_id, offer.offerer_sovereign_id);
 }
 
-/** How our graph judges `source`'s trust in `target`, signed in our own name. */
+/** Evidence of how our graph evaluates `source`'s trust in `target`, signed in our own name. */
 function evidenceAbout(
   na: Authority,
   issuer: Issuer,

@@ -34,7 +34,7 @@ export const commitCapabilities: Handler<'commitCapabilities'> = (
   return commitment;
 };
 
-/** Proof ids are any text, so a subject is found by the digest of its id. */
+/** Proof ids are free text, so the digest of the id is the key of the subject. */
 export const nullifyProof: Handler<'nullifyProof'> = (na, unit, proof) => {
   const { proof_id, commitment_id } = proof;
   const nonce = na.runtime.randomBytes(NULLIFIER_NONCE_BYTES).toString('hex');

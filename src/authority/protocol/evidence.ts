@@ -1,4 +1,4 @@
-/** Trust evidence from an operator's decision [trust-5-5]: signed as stated, not judged. */
+/** Trust evidence from an operator's decision [trust-5-5]: signed as stated, without evaluation. */
 import { buildTrustEvidence } from '../../records/trust-evidence.ts';
 import type { Handler } from '../engine/admission.ts';
 import { issuerOf } from './issuer.ts';

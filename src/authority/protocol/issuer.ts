@@ -17,7 +17,7 @@ export function issuerOf({ settings, signer, runtime }: Authority, { at }: UnitO
   };
 }
 
-/** The record, or the refusal with the cause that no record could be built for. */
+/** The record, or a refusal with the cause why it could not be built. */
 export function built<T extends object>(result: T | Unbuilt<string>, refusal: RefusalName): T {
   if ('unbuilt' in result) return refuseFor(refusal, result.unbuilt);
   return result;

@@ -2,7 +2,7 @@ import { verifySignature } from '../../crypto/ed25519.ts';
 import type { VerifySignature } from '../../crypto/primitives.ts';
 import { withinBudget } from '../../records/signature-search.ts';
 
-/** Half of what an edge may spend: some 10 ms for which all other requests wait. */
+/** Half of what an edge may spend: about 10 ms during which all other requests wait. */
 const AUTHORITY_BUDGET = 5 * 1024 * 1024;
 
 /** Signature checks of one command, all of which share the budget. */

@@ -1,14 +1,14 @@
 import { KINDS, type SubjectKind } from '../engine/kinds.ts';
 import type { Subjects } from '../engine/subjects.ts';
 
-/** Counts over what is on disk; none of them costs more as the fleet grows. */
+/** Counts over committed state; their cost does not grow with the fleet. */
 export interface Counts {
-  /** All that were ever issued, also those that are no longer kept. */
+  /** All certificates ever issued, including removed ones. */
   issuedCertificates(): number;
   keptCertificates(): number;
   revokedCertificates(): number;
   policyVersions(): number;
-  /** Subjects that are kept now, and those that were removed so far, by kind. */
+  /** Subjects held now, and subjects removed so far, by kind. */
   kept(): ByKind;
   removed(): ByKind;
 }

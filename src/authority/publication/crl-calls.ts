@@ -1,4 +1,4 @@
-/** What calls do with the certificate revocation list: decide the next one, wait for it, keep it current. */
+/** The certificate revocation list as calls use it: decide the next version, wait for it, keep it current. */
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
 import type { Run } from '../engine/execute.ts';
@@ -12,7 +12,7 @@ export function nextCrlSequence(na: Authority, unit: UnitOfWork): number {
 }
 
 /**
- * Decides the next list, which is shown when it is on disk. `added` are the entries that this same unit
+ * Decides the next list, which is published when it is on disk. `added` are the entries that this same unit
  * revokes; several of them are revoked in the order of their ids. Returns the number of entries.
  */
 export function publishCrl(na: Authority, unit: UnitOfWork, added: readonly ListEntry[]): number {
@@ -20,18 +20,18 @@ export function publishCrl(na: Authority, unit: UnitOfWork, added: readonly List
   return na.revocations.count() + added.length;
 }
 
-/** Lets the answer wait until the newest list that was decided is the one that is served. */
+/** Makes the answer wait until the newest decided list is served. */
 export function awaitCrl(na: Authority, unit: UnitOfWork): void {
   na.revocations.list.awaitShown(unit);
 }
 
-/** Makes the list current: the first, empty one, or a re-issue when half its time is over. */
+/** Makes the list current: issues the first, empty one, or re-issues it at half of its lifetime. */
 export const refreshCrl: Handler<'refreshCrl'> = (na, unit) => {
   na.revocations.list.renew(unit);
   return null;
 };
 
-/** Shows the stored list again after a start. */
+/** Publishes the stored list again after a start. */
 export const restoreCrl: Run<null> = (na, unit) => {
   na.revocations.list.restore(unit);
   na.revocations.list.renew(unit);

@@ -1,6 +1,6 @@
 /**
- * The certificate revocation list [core-5-5]: a signed sequence whose entries are the revoked
- * certificates, in the order in which they were revoked. It also knows which node keys are compromised.
+ * The certificate revocation list [core-5-5]: a signed sequence whose entries are the revoked certificates,
+ * in the order in which they were revoked. It also tracks the compromised node keys.
  */
 import { createHash } from 'node:crypto';
 import type { Certificate } from '../../../machines/certificate.ts';
@@ -24,7 +24,7 @@ export interface Revocations {
   /** Entries decided so far. */
   count(): number;
   isCompromised(nodePublicKey: string): boolean;
-  /** Puts the entries that were read from the store in their order. Call before anything is decided. */
+  /** Sorts the entries read from the store. Call before anything is decided. */
   endLoading(): void;
 }
 
@@ -92,7 +92,7 @@ export function createRevocations(options: RevocationsOptions): Revocations {
       }
     },
     followCommitted(kind, id, { value }) {
-      // An earlier version of the certificate may come to be on disk while its revocation is pending.
+      // An earlier version of the certificate may be committed while its revocation is pending.
       const isRevoked = kind === 'certificate' && value === 'revoked';
       const entry = isRevoked ? pending.get(id) : undefined;
       if (entry === undefined) return;
@@ -110,7 +110,7 @@ export function createRevocations(options: RevocationsOptions): Revocations {
   };
 }
 
-/** `issuer` is the key that the list is signed with. */
+/** `issuer` is the key that signs the list. */
 export function crlEntry(
   issuer: string,
   certificateId: string,
@@ -126,7 +126,7 @@ export function crlEntry(
   return { id: certificateId, text };
 }
 
-/** Certificates that one unit revokes stand in the order of their ids. */
+/** Certificates that one unit revokes are sorted by id. */
 function inListOrder(a: LoadedEntry, b: LoadedEntry): number {
   return a.sequence - b.sequence || compareCodePoints(a.entry.id, b.entry.id);
 }

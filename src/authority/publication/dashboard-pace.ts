@@ -1,4 +1,4 @@
-/** When the dashboard is made again: only once what it shows has changed, and not too often. */
+/** Paces builds of the dashboard: only after what it shows has changed, and not too often. */
 import { setTimeout } from 'node:timers/promises';
 import type { Runtime } from '../../runtime.ts';
 import type { SealedEntry, SubjectWrite } from '../../store/store.ts';
@@ -11,7 +11,7 @@ const SHOWN_KINDS: ReadonlySet<string> = new Set([
   'revocation-feed',
 ]);
 
-/** Refusals alone, above all, change nothing of it: strangers cause those. */
+/** Refusals in particular do not change it, because strangers can cause them. */
 export function changesDashboard(
   writes: readonly SubjectWrite[],
   audit: readonly SealedEntry[],
@@ -24,14 +24,16 @@ export function changesDashboard(
   );
 }
 
-/** Most a reader waits, in milliseconds: the dashboard of a large network is made twice a second. */
+/**
+ * The longest wait of a reader, in milliseconds: the dashboard of a large network is built twice a second.
+ */
 const LONGEST_PAUSE = 500;
-/** A pause is this many times as long as the build before it, so that builds take a twentieth of the time. */
+/** A pause is this many times as long as the previous build, so that builds take a twentieth of the time. */
 const PAUSE_PER_BUILD = 20;
 
-/** Keeps builds of the dashboard apart, however often it changes and whoever asks. */
+/** Spaces builds of the dashboard out, however often it changes or is requested. */
 export interface DashboardPace {
-  /** Builds at once, or when the pause after the last build is over; a promise then. */
+  /** Builds at once, or, as a promise, when the pause after the last build is over. */
   take(build: () => void): Promise<void> | undefined;
 }
 

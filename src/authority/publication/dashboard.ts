@@ -4,10 +4,10 @@ import { dashboard } from '../../views/dashboard.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
 
-/** How long counts of nodes may lag behind; every commit takes the document back at once. */
+/** How long node counts may lag behind; a relevant commit withdraws the document at once. */
 const LAG = 500;
 
-/** Answers when the dashboard is current; many readers wait for one build of it. */
+/** Answers when the dashboard is current; concurrent readers share one build. */
 export const refreshDashboard: Handler<'refreshDashboard'> = (na, unit) => {
   if (na.publisher.isCurrent('dashboard', unit.at)) return null;
   unit.whenCommitted(() => na.dashboardPace.take(() => publishDashboard(na)));

@@ -1,12 +1,12 @@
-/** Makes large documents in slices, so that other commands have their turn in between. */
+/** Builds large documents in slices, so that other commands run in between. */
 import { createHash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { PublishedDocument } from '../../contract/documents.ts';
 
-/** Making so many characters takes the authority a few milliseconds. */
+/** Characters per slice: rendering these takes the authority a few milliseconds. */
 const CHARACTERS_PER_SLICE = 512 * 1024;
 
-/** Copying costs much less. */
+/** Bytes copied per slice; copying is much cheaper. */
 const COPIED_PER_SLICE = 4 * 1024 * 1024;
 
 export interface BuiltDocument {
@@ -15,7 +15,7 @@ export interface BuiltDocument {
   readonly digest: string;
 }
 
-/** Builds a document from pieces of its text; yields whenever a slice of the work is done. */
+/** Builds a document from pieces of its text; yields after each slice of work. */
 export function* buildDocument(
   pieces: Iterable<string>,
   freshUntil: number,
@@ -49,7 +49,7 @@ export function* buildDocument(
   return { document: { bytes, etag: `"${digest.slice(0, 32)}"`, freshUntil }, digest };
 }
 
-/** Does the work at once when it is one slice, and a slice in each turn of the event loop otherwise. */
+/** Runs the work at once if it is a single slice, otherwise one slice per turn of the event loop. */
 export function inSlices(work: Generator<void, void>): Promise<void> | undefined {
   return work.next().done === true ? undefined : finish(work);
 }

@@ -1,4 +1,4 @@
-/** What calls do with the revocation feeds: decide the next one, and keep them current. */
+/** The revocation feeds as calls use them: decide the next version, keep them current. */
 import { sha256Hex } from '../../crypto/digest.ts';
 import type { JsonObject } from '../../json/value.ts';
 import { canonicalJson, JsonText } from '../../json/write.ts';
@@ -19,28 +19,28 @@ export function publishFeed(
   na.feeds.of(issuer).issue(unit, [feedEntry(added.attestationId, added.reason)]);
 }
 
-/** Makes our own feed current: the first, empty one, or a re-issue when half its time is over. */
+/** Makes our own feed current: issues the first, empty one, or re-issues it at half of its lifetime. */
 export const refreshFeed: Handler<'refreshFeed'> = (na, unit) => {
   na.feeds.of(na.settings.networkName).renew(unit);
   return null;
 };
 
-/** Issues every feed again whose time is half over. */
+/** Re-issues every feed whose lifetime is half over. */
 export const refreshFeeds: Run<null> = (na, unit) => {
   refreshFeed(na, unit, null);
   for (const feed of na.feeds.all()) feed.renew(unit);
   return null;
 };
 
-/** Shows the stored feeds again after a start. */
+/** Publishes the stored feeds again after a start. */
 export const restoreFeeds: Run<null> = (na, unit) => {
   for (const feed of na.feeds.all()) feed.restore(unit);
   return refreshFeeds(na, unit, null);
 };
 
 /**
- * Makes the feed of another issuer current. A feed without a version is answered with; others are
- * published under their name, and the answer is null.
+ * Makes the feed of another issuer current. Returns a feed without a version as the answer; others are
+ * published under their name, and null is returned.
  */
 export const refreshForeignFeed: Handler<'refreshForeignFeed'> = (na, unit, { issuer }) => {
   assertOwnIssuer(na, issuer, 'feed_issuer_mismatch');
@@ -51,7 +51,7 @@ export const refreshForeignFeed: Handler<'refreshForeignFeed'> = (na, unit, { is
   return null;
 };
 
-/** Anyone may ask for a feed of any name: it follows from the name alone, and nothing is stored. */
+/** Anyone may request a feed of any name, so it is derived from the name alone and nothing is stored. */
 function emptyFeed(na: Authority, issuer: string): JsonObject {
   const digest = sha256Hex(`empty-revocation-feed\n${issuer}`);
   const feedId = digest.replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12}).*$/, '$1-$2-5$3-8$4-$5');

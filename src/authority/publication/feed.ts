@@ -23,11 +23,11 @@ import { createSignedSequence, type EntryDigest, type SignedSequence } from './s
 export interface Feeds {
   readonly followDecided: SubjectListener;
   readonly followCommitted: SubjectListener;
-  /** The feed of an issuer; it is kept from now on. */
+  /** The feed of an issuer, created if it does not exist. */
   of(issuer: string): SignedSequence;
   /** Every feed that has a version. */
   all(): Iterable<SignedSequence>;
-  /** Call when all that the store held was taken, and before anything is decided. */
+  /** Call when everything in the store was loaded, and before anything is decided. */
   endLoading(): void;
 }
 
@@ -41,7 +41,7 @@ export interface FeedsOptions {
 
 interface Feed {
   readonly sequence: SignedSequence;
-  /** What the store held; null once that is taken. */
+  /** Entries loaded from the store; null once they are sorted in. */
   loaded: ListEntry[] | null;
 }
 
@@ -119,7 +119,10 @@ function createFeed(
   });
 }
 
-/** An empty feed was once served as sequence 0 without being stored; another one is never served as that. */
+/**
+ * An empty feed may have been served as sequence 0 without being stored; sequence 0 never names another
+ * one.
+ */
 function isFirstStart(unit: UnitOfWork): boolean {
   return unit.current('crl', 'certificates') === undefined;
 }
@@ -131,8 +134,8 @@ export function feedEntry(attestationId: string, reason: string | null): ListEnt
 const MODULUS_BITS = 256;
 
 /**
- * The sum of the entries' digests: the same in whatever order they come, and one more entry costs the same
- * however many there are. It is to find damage, not forgery: all entries are our own.
+ * The sum of the entries' digests: it does not depend on their order, and adding an entry costs the same
+ * for any number of them. It detects damage, not forgery: all entries are our own.
  */
 function createSetDigest(): EntryDigest {
   let sum = 0n;
@@ -151,7 +154,7 @@ function digestOf({ id, text }: ListEntry): bigint {
   return BigInt(`0x${sha256Hex(`${canonicalJson(id)}:${text}`)}`);
 }
 
-/** The digest of versions that were stored before it was a sum: that of the signed text. */
+/** Versions stored in the earlier format have the digest of the signed text instead of a sum. */
 function formerDigest(signer: Signer, head: SovereignFeed, entries: readonly ListEntry[]): string {
   const reasons = new Map(entries.map(({ id, text }) => [id, JSON.parse(text) as string]));
   return sha256Hex(signedText(feedRecord(signer, head, reasons)));
@@ -176,7 +179,7 @@ export function feedRecord(
   };
 }
 
-/** The feed's signature is labeled with the key itself, whatever the key's configured label. */
+/** A feed's signature is labeled with the public key, whatever the configured label of the key is. */
 export function signFeed<T extends JsonObject>(record: T, signer: Signer) {
   return signRecord(record, signer, signer.publicKey);
 }
@@ -185,7 +188,7 @@ function feedSigner(signer: Signer): ListSigner {
   return { ...signer, keyId: signer.publicKey };
 }
 
-/** Names of sovereigns are free text; keys of the store are not. */
+/** Names of sovereigns are free text; store keys are not. */
 export function feedSubjectId(issuer: string): string {
   return sha256Hex(issuer);
 }

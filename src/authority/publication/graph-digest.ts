@@ -2,7 +2,7 @@ import { sha256Hex } from '../../crypto/digest.ts';
 import { nextGraphChange, recognitionGraph } from '../../views/recognition-graph.ts';
 import type { RecognitionIndex } from '../../views/recognition-index.ts';
 
-/** Digest of the graph as it is served at a time; evidence and offers name the graph they rest on by it. */
+/** Digest of the graph as served at a given time; evidence and offers refer to their graph by it. */
 export type GraphDigest = (now: number) => string;
 
 export function createGraphDigest(recognition: RecognitionIndex): GraphDigest {

@@ -1,4 +1,4 @@
-/** The graph documents: built when somebody asks, kept until a treaty, a feed or the clock changes them. */
+/** The graph documents: built on request, cached until a treaty, a feed or the clock changes them. */
 import { GRAPH_DOCUMENTS } from '../../contract/documents.ts';
 import type { DocumentPublisher } from '../../contract/publications.ts';
 import {
@@ -31,7 +31,7 @@ function* publishGraph(
     const at = now();
     const version = index.version();
     const freshUntil = nextGraphChange(index, at);
-    // A change in between makes what was built a mixture: it is thrown away.
+    // After a change in between, the build mixes two states: discard it.
     const isStale = attempt === LAST_ATTEMPT ? null : () => index.version() !== version;
     const graph = yield* whole(buildDocument(recognitionGraphText(index, at), freshUntil), isStale);
     if (graph === null) continue;
@@ -49,10 +49,10 @@ function* publishGraph(
   }
 }
 
-/** While the graph changes faster than it can be built in slices, it is built without a pause. */
+/** If the graph changes faster than it can be built in slices, build it without a pause. */
 const LAST_ATTEMPT = 4;
 
-/** What the work comes to; null as soon as it is stale. Without that test it is done in one go. */
+/** The result of the work; null as soon as it is stale. Without `isStale` the work runs without a pause. */
 function* whole<T>(
   work: Generator<void, T>,
   isStale: (() => boolean) | null,

@@ -13,10 +13,10 @@ export const readCounts: Handler<'readCounts'> = (na, _given, at) => ({
   removed_subjects: na.counts.removed(),
 });
 
-/** Answers once an edge holds everything that is published: answers follow publications in order. */
+/** Answers after an edge has received everything published so far: answers follow publications in order. */
 export const awaitPublications: Handler<'awaitPublications'> = () => null;
 
-/** Database connectivity and migration state; nothing about where the database is. */
+/** Database connectivity and migration state; never the location of the database. */
 export const checkReadiness: Handler<'checkReadiness'> = (na) => {
   if (na.store.health() !== null) throw new Refusal('service_not_ready');
   return { status: 'ready' };

@@ -1,7 +1,7 @@
 /**
  * The bytes of the signed lists: the certificate revocation list [core-5-5] and revocation feeds
- * [core-5-10]. They are put together by hand in canonical order, because serializing a long list again for each
- * revocation would be most of its cost.
+ * [core-5-10]. They are written in canonical order by hand, because serializing a long list again would be
+ * most of the cost of a revocation.
  */
 import type { PublishedDocument } from '../../contract/documents.ts';
 import { sha256Hex } from '../../crypto/digest.ts';
@@ -9,7 +9,7 @@ import type { Signer } from '../../crypto/primitives.ts';
 import { canonicalJson, compareCodePoints } from '../../json/write.ts';
 import { formatInstant } from '../../timestamp.ts';
 
-/** How long a list may be relied on; it is issued again when half of this is over. */
+/** How long a list is valid; it is re-issued when half of this is over. */
 export const LIST_PERIOD = 24 * 3_600_000;
 
 /** Instants are milliseconds since the epoch. */
@@ -33,7 +33,7 @@ export interface FeedHead {
 export type ListHead = CrlHead | FeedHead;
 export type ListForm = ListHead['form'];
 
-/** One entry of a list: its id, and the canonical text that the list has for it. */
+/** One entry of a list: its id and its canonical text. */
 export interface ListEntry {
   readonly id: string;
   readonly text: string;
@@ -44,10 +44,10 @@ export interface ListSigner extends Signer {
   readonly keyId: string;
 }
 
-/** Shared memory of at least so many bytes for one document. */
+/** Allocates shared memory of at least this many bytes for one document. */
 export type AllocateBytes = (length: number) => Buffer;
 
-/** The entries of one list, ready to be written. */
+/** The entries of one list, in serialized form. */
 export interface ListContent {
   add(entries: readonly ListEntry[]): void;
   document(head: ListHead, signer: ListSigner, allocate?: AllocateBytes): PublishedDocument;
@@ -57,7 +57,7 @@ export function createListContent(form: ListForm): ListContent {
   return form === 'crl' ? createCrlContent() : createFeedContent();
 }
 
-/** A revocation list keeps its entries in the order in which they were added. */
+/** A certificate revocation list has its entries in the order in which they were added. */
 function createCrlContent(): ListContent {
   let bytes = Buffer.alloc(0);
   let length = 0;
@@ -119,12 +119,12 @@ function createFeedContent(): ListContent {
   };
 }
 
-/** The list has to be issued again from this instant on. */
+/** The instant from which the list has to be re-issued. */
 function freshUntil({ issuedAt }: ListHead): number {
   return issuedAt + LIST_PERIOD / 2;
 }
 
-/** Where the entry belongs in the sorted list. */
+/** The position of the entry in the sorted list. */
 function placeOf({ id }: ListEntry, sorted: readonly ListEntry[]): number {
   let low = 0;
   let high = sorted.length;
@@ -138,7 +138,10 @@ function placeOf({ id }: ListEntry, sorted: readonly ListEntry[]): number {
 
 const SIGNATURE_OF_NOTHING = 'A'.repeat(88);
 
-/** `parts` are the canonical text of all members but `signatures`, which come last, without its brace. */
+/**
+ * `parts` are the canonical text of all members except `signatures`, which come last, without the closing
+ * brace.
+ */
 function signedDocument(
   parts: readonly (string | Uint8Array)[],
   signer: ListSigner,
@@ -150,12 +153,12 @@ function signedDocument(
   const bytes = allocate(length).subarray(0, length);
   let at = 0;
   for (const part of [...parts, '}']) {
-    // All of it is ASCII, as canonical JSON is: a character is a byte.
+    // Canonical JSON is ASCII: a character is a byte.
     if (typeof part === 'string') bytes.write(part, at, 'latin1');
     else bytes.set(part, at);
     at += part.length;
   }
-  // The signed text is the document without its signatures: signed where it stands, then continued.
+  // The signed text is the document without its signatures: it is signed in place, then completed.
   const end = closing(signer, signer.sign(bytes.subarray(0, signedLength)));
   bytes.write(end, signedLength - 1, 'latin1');
   return { bytes, etag: etagOf(end), freshUntil };
@@ -165,7 +168,7 @@ function closing({ keyId }: ListSigner, signature: string): string {
   return `,"signatures":[${canonicalJson({ key_id: keyId, sig: signature })}]}`;
 }
 
-/** The signature already stands for every byte before it. */
+/** The signature covers every byte before it. */
 function etagOf(end: string): string {
   return `"${sha256Hex(end).slice(0, 32)}"`;
 }
@@ -174,7 +177,7 @@ function allocateShared(length: number): Buffer {
   return Buffer.from(new SharedArrayBuffer(length));
 }
 
-/** Grows by an eighth, so that it is rarely outgrown. */
+/** Grows by an eighth, so that it rarely has to grow again. */
 export function withHeadroom(needed: number): number {
   return needed + Math.max(65_536, needed >> 3);
 }

@@ -1,8 +1,8 @@
 /**
- * Makes the documents of a signed list. A short list is made at once; a long one by a thread beside the
- * authority, which would otherwise stand still for as long as it takes to hash megabytes. Versions that are
- * decided while that thread works are made together: the next document is that of the newest version, and
- * sequences between them are never shown.
+ * Renders the documents of a signed list. A short list is rendered at once, a long one by a separate
+ * thread, because hashing megabytes would block the authority. Versions that are decided while that thread
+ * works are combined: the next document is that of the newest version, and sequences in between are never
+ * published.
  */
 import type { PublishedDocument } from '../../contract/documents.ts';
 import {
@@ -14,36 +14,36 @@ import {
   type ListSigner,
 } from './list-document.ts';
 
-/** Lists of so many entries are rendered beside the authority. */
+/** Lists with at least this many entries are rendered on the separate thread. */
 export const LIST_THREAD_FROM = 1000;
 
 export interface RenderedList {
   readonly document: PublishedDocument;
-  /** Gives its memory back, to be written again. */
+  /** Returns its memory for reuse. */
   release(): void;
 }
 
-/** One long list, as the thread holds it. */
+/** One long list on the thread. */
 export interface ThreadList {
   add(entries: readonly ListEntry[]): void;
-  /** The list with all entries that were added before. */
+  /** Renders the list with all entries added so far. */
   render(head: ListHead): Promise<RenderedList>;
 }
 
-/** Where long lists are made. When it fails, it reports that itself, and the process ends. */
+/** The thread that renders long lists. It reports its own failure, which ends the process. */
 export interface ListThread {
-  /** Resolves when it can render. */
+  /** Resolves when the thread is ready. */
   readonly ready: Promise<void>;
   open(form: ListForm): ThreadList;
   close(): Promise<void>;
 }
 
-/** How long lists are made beside the authority. */
+/** How the separate thread renders long lists. */
 export interface ListThreading {
-  /** Entries from which a list is long. */
+  /** The number of entries from which a list is long. */
   readonly from: number;
   startThread(): ListThread;
-  /** Resolves when no edge can be reading what was replaced before this call. */
+  /** Resolves when no edge can still be reading a document that was replaced before this call. */
   edgesCaughtUp(): Promise<void>;
 }
 
@@ -69,13 +69,13 @@ export function createListThreads(threading: ListThreading): ListThreads {
 }
 
 export interface ListRenderer {
-  /** Entries that are on disk; every document rendered after this has them. */
+  /** Adds committed entries; every document rendered after this has them. */
   add(entries: readonly ListEntry[]): void;
-  /** Shows the document of a version; a promise when that takes a while. */
+  /** Publishes the document of a version; a promise when that takes a while. */
   render(head: ListHead): Promise<void> | undefined;
-  /** Waits until this version or a later one is shown. */
+  /** Waits until this version or a later one is published. */
   shown(sequence: number): Promise<void> | undefined;
-  /** Resolves when a long list will not be made on this thread any more. */
+  /** Resolves when long lists are no longer rendered on this thread. */
   ready(): Promise<void>;
   /** Resolves when nothing is being rendered. */
   settled(): Promise<void>;
@@ -84,20 +84,20 @@ export interface ListRenderer {
 export interface ListRendererOptions {
   readonly form: ListForm;
   readonly signer: ListSigner;
-  /** Without them lists of any length are made at once. */
+  /** Without a thread, lists of any length are rendered at once. */
   readonly threads: ListThreads | null;
   show(document: PublishedDocument): void;
 }
 
 interface ListHere {
   readonly entries: ListEntry[];
-  /** Made for the first document. */
+  /** Created for the first document. */
   content: ListContent | null;
 }
 
 export function createListRenderer(options: ListRendererOptions): ListRenderer {
   const { form, signer, threads, show } = options;
-  /** All entries, for as long as the list may be made on this thread. */
+  /** All entries, as long as the list may be rendered on this thread. */
   let here: ListHere | null = { entries: [], content: null };
   let beside: ThreadList | null = null;
   let becomingReady: Promise<void> | undefined;

@@ -1,7 +1,7 @@
 import type { AuditEntry } from '../../store/store.ts';
 import { isShown, RECENT_CHANGES, type RecentChange } from '../../views/recent-changes.ts';
 
-/** The newest audit events that the dashboard shows. */
+/** The newest of the audit events that the dashboard shows. */
 export interface RecentChanges {
   add(entry: AuditEntry): void;
   /** Newest first. */

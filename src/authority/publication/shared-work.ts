@@ -1,6 +1,6 @@
-/** Work that many ask for at once and that is done once for all of them. */
+/** Work that concurrent callers share. */
 export interface SharedWork {
-  /** Joins the work under way, or starts it; a promise when it takes a while. */
+  /** Joins the running work, or starts it; a promise when it takes a while. */
   share(start: () => Promise<void> | undefined): Promise<void> | undefined;
 }
 

@@ -1,9 +1,9 @@
 /**
  * A signed sequence: the versions of a list that others rely on, such as the certificate revocation list or
- * a revocation feed. Its entries are subjects of their own, so a version is stored as its head only, with a
- * digest of the entries. A version is decided inside the unit that changes the list, and shown when that
- * unit is on disk. One sequence number never names two contents: what a restart cannot rebuild as it was
- * signed is not served at all.
+ * a revocation feed. Its entries are subjects of their own, so a stored version is only its head with a
+ * digest of the entries. A version is decided inside the unit that changes the list, and published when
+ * that unit is on disk. One sequence number never names two contents: a version that a restart cannot
+ * rebuild exactly as it was signed is not served at all.
  */
 import type { SequenceEvent, SequenceVersion } from '../../../machines/signed-sequence.ts';
 import type { Emitted } from '../../../machines/step.ts';
@@ -11,22 +11,22 @@ import type { UnitOfWork } from '../engine/unit-of-work.ts';
 import type { ListEntry, ListHead } from './list-document.ts';
 import type { ListRenderer } from './list-renderer.ts';
 
-/** A digest over entries that grows with them. */
+/** An incremental digest over entries. */
 export interface EntryDigest {
   add(entry: ListEntry): void;
-  /** Over the entries so far and those that are added. */
+  /** The digest over the entries so far and the added ones. */
   value(added: readonly ListEntry[]): string;
 }
 
-/** What distinguishes one sequence from another. */
+/** What differs between kinds of sequences. */
 export interface SequenceOptions<Version extends SequenceVersion> {
-  /** Says that the entries are not those that were signed. */
+  /** The message when the entries are not the signed ones. */
   readonly damage: string;
   readonly digest: EntryDigest;
   readonly renderer: ListRenderer;
   /** The sequence number of the first version. */
   first(unit: UnitOfWork): number;
-  /** Whether the entries are those that the stored version was signed over. */
+  /** Whether the entries are those that the stored version covers. */
   matches(stored: Version): boolean;
   current(unit: UnitOfWork): Version | undefined;
   send(unit: UnitOfWork, event: SequenceEvent<Version>): readonly Emitted[];
@@ -36,19 +36,19 @@ export interface SequenceOptions<Version extends SequenceVersion> {
 }
 
 export interface SignedSequence {
-  /** An entry was decided: the next version has it. */
+  /** An entry was decided: the next version includes it. */
   decided(entry: ListEntry): void;
-  /** Entries came to be on disk. */
+  /** Entries were committed. */
   committed(entries: readonly ListEntry[]): void;
   /** The sequence number that the next version will have. */
   nextNumber(unit: UnitOfWork): number;
   /** Decides the next version; `added` are the entries that this same unit decides. */
   issue(unit: UnitOfWork, added?: readonly ListEntry[]): void;
-  /** Issues the list again when half its time is over, or when there is none yet. */
+  /** Issues the list when there is none yet, and re-issues it at half of its lifetime. */
   renew(unit: UnitOfWork): void;
-  /** Lets the answer wait until the newest version that was decided is the one that is shown. */
+  /** Makes the answer wait until the newest decided version is published. */
   awaitShown(unit: UnitOfWork): void;
-  /** Shows the stored version again after a start. */
+  /** Publishes the stored version again after a start. */
   restore(unit: UnitOfWork): void;
   ready(): Promise<void>;
   settled(): Promise<void>;

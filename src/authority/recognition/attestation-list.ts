@@ -5,7 +5,7 @@ import { compareCodePoints } from '../../json/write.ts';
 import { createOrderedList, type OrderedList } from '../../ordered-list.ts';
 import type { Subjects } from '../engine/subjects.ts';
 
-/** Every attestation that is on disk, oldest first. */
+/** Every committed attestation, oldest first. */
 export type Attestations = OrderedList<ListPlace>;
 
 export function createAttestations(subjects: Subjects): Attestations {

@@ -46,7 +46,7 @@ export const issueAttestation: Handler<'issueAttestation'> = (na, unit, terms) =
   return new JsonText(json);
 };
 
-/** The signed attestation of a sovereign: the terms' own issuer is not looked at. */
+/** The attestation, signed in the name of the sovereign; the issuer in the terms is ignored. */
 export function buildAttestation(
   { sovereignId, keyId, signer, now, uuid }: Issuer,
   terms: AttestationTerms,
@@ -105,7 +105,7 @@ export const readAttestation: Handler<'readAttestation'> = (na, { attestationId 
   return rowOf(attestation);
 };
 
-/** Whether we hold the attestation as revoked. */
+/** Whether the attestation is revoked here. */
 export function isRevokedHere(na: Authority, attestationId: string): boolean {
   return na.subjects.committed('attestation', attestationId)?.value === 'revoked';
 }

@@ -8,14 +8,14 @@ import { refusalIn } from '../engine/refusals.ts';
 import type { UnitOfWork } from '../engine/unit-of-work.ts';
 import { treatyKeysOf } from './treaties.ts';
 
-/** Keys that a feed of the issuer is verified with when its importer names none. */
+/** Keys that verify a feed of the issuer when the importer names none. */
 export const treatyKeys: Handler<'treatyKeys'> = (na, { issuer }, at) => [
   ...new Set(treatyKeysOf(na, issuer, at)),
 ];
 
 /**
- * All ids of a feed are stored as one subject, in the form in which the edge made them. They are taken into
- * the index in slices once that is on disk, and the answer waits for it.
+ * All ids of a feed are stored as one subject, as the edge serialized them. After the commit they are
+ * indexed in slices, and the answer waits for that.
  */
 export const importFeed: Handler<'importFeed'> = (na, unit, feed) => {
   const { issuer, feedId, revokedCount, rows, expectedIssuer } = feed;
@@ -47,7 +47,7 @@ export const importFeed: Handler<'importFeed'> = (na, unit, feed) => {
   return { accepted: true, reason: 'accepted', ...about };
 };
 
-/** The edge has verified the feed; whether the key counts is decided here. */
+/** The edge has verified the feed; this decides whether the key counts. */
 function judgeSignature({ isSigned, verifiedUnder }: ImportFeed, keys: readonly string[]) {
   if (!isSigned) return 'missing_signature';
   return verifiedUnder !== null && keys.includes(verifiedUnder) ? 'valid' : 'invalid_signature';

@@ -1,6 +1,6 @@
 /**
- * The revoked ids of imported feeds: each import is one subject in a slot of its issuer. An import whose ids
- * were all named by later ones gives its slot back, so that a feed that only grows needs two of them.
+ * The revoked ids of imported feeds: each import is one subject in a slot of its issuer. An import whose
+ * ids are all named by later ones frees its slot, so that a feed that only grows needs two slots.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { RevocationImport } from '../../../machines/revocation-feed.ts';
@@ -11,19 +11,19 @@ import type { SubjectListener } from '../engine/subjects.ts';
 export interface ImportedFeeds {
   /** The id under which the issuer's next import is stored. */
   takeSlot(issuer: string): string;
-  /** Takes an import into the index; a promise when it is long. Its ids are revoked all at once. */
+  /** Indexes an import; a promise when it is long. All of its ids become revoked at once. */
   absorb(slot: string, stored: RevocationImport): Promise<void> | undefined;
-  /** Takes the imports that are read from the store. */
+  /** Loads an import from the store. */
   readonly follow: SubjectListener;
-  /** Puts what was loaded into the index. Call before anything is decided. */
+  /** Indexes the loaded imports. Call before anything is decided. */
   endLoading(): void;
 }
 
 interface Slots {
   next: number;
-  /** Imports of an issuer are taken in one after the other. */
+  /** Imports of one issuer are indexed one after the other. */
   underWay: Promise<void> | null;
-  /** Imports by the slots that hold them. */
+  /** Imports by slot. */
   readonly held: Map<string, ImportLayer>;
 }
 

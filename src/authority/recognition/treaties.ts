@@ -45,7 +45,7 @@ export const issueTreaty: Handler<'issueTreaty'> = (na, unit, terms) => {
   return new JsonText(json);
 };
 
-/** The signed treaty of a sovereign: the terms' own issuer is not looked at. */
+/** The treaty, signed in the name of the sovereign; the issuer in the terms is ignored. */
 export function buildTreaty(
   { sovereignId, keyId, signer, now, uuid }: Issuer,
   terms: TreatyTerms,
@@ -98,15 +98,12 @@ export const readTreaty: Handler<'readTreaty'> = (na, { treatyId }, at) => {
   return rowOf(edge, at);
 };
 
-/** Whether we hold the treaty as revoked. */
+/** Whether the treaty is revoked here. */
 export function isTreatyRevoked(na: Authority, treatyId: string): boolean {
   return na.subjects.committed('recognition-treaty', treatyId)?.value === 'revoked';
 }
 
-/**
- * Keys that treaties still in force vouch for as the sovereign's: treaties of anyone, or of one issuer
- * alone.
- */
+/** Keys of the sovereign according to treaties in force: treaties of any issuer, or of one issuer only. */
 export function treatyKeysOf(
   na: Authority,
   sovereignId: string,

@@ -1,7 +1,7 @@
 import type { AuditEntry } from '../../store/store.ts';
 import type { CompletedTrustCycle } from '../../views/trust-cycle.ts';
 
-/** The newest trust cycle that completed, followed from the audit log. */
+/** The newest completed trust cycle, from the audit log. */
 export interface TrustCycleLog {
   add(entry: AuditEntry): void;
   newest(): CompletedTrustCycle | null;

@@ -1,7 +1,7 @@
 /**
- * The built-in trust cycle [core-6-5]: recognition of another sovereign from end to end, with the
- * builders, verifiers and machines that serve requests and an invented peer whose key is forgotten at
- * the end. Nothing of it is kept but one audit event, and no decision about anyone else changes.
+ * The built-in trust cycle [core-6-5]: an end-to-end check of recognition, with the builders, verifiers and
+ * machines that serve requests and an invented peer whose key is discarded at the end. It leaves one audit
+ * event and changes no other decision.
  */
 import type { ImportedFeed, ImportedFeedRefusal } from '../../../machines/revocation-feed.ts';
 import type { Resting } from '../../../machines/step.ts';
@@ -55,7 +55,7 @@ function inventedPeer({ runtime }: Authority, { at }: UnitOfWork): Issuer {
   return { sovereignId: PEER, keyId: signer.publicKey, signer, sha256: SHA256, now: at, uuid };
 }
 
-/** What the steps hand on to each other. */
+/** What the steps pass on to each other. */
 interface Cycle {
   readonly local: Issuer;
   readonly peer: Issuer;
@@ -65,7 +65,7 @@ interface Cycle {
   imported: Resting | undefined;
 }
 
-/** In order; a step that answers false, or throws, ends the cycle. */
+/** In order; a step that returns false, or throws, ends the cycle. */
 const STEPS: readonly (readonly [name: string, holds: (cycle: Cycle) => boolean])[] = [
   ['attestation_issued', attestationIssued],
   ['treaty_issued', treatyIssued],
@@ -192,7 +192,7 @@ function verdictOn(
   return verifyAttestationWithTreaty(attestation, treaty, known, local.now, verifySignature);
 }
 
-/** Records travel as text: what was built is read again as the other side would. */
+/** Records travel as text: parse what was built again, as the other side would. */
 function asSent(record: JsonObject): unknown {
   return parseJson(canonicalJson(record));
 }

@@ -1,6 +1,6 @@
 /**
- * When the requests were signed whose nonces are forgotten. A clock that is set back makes them current
- * again, and nothing but their timestamps tells then that they may be replays.
+ * The signing times of requests whose nonces are forgotten. When the clock is set back, such requests
+ * become current again, and only their timestamps show that they may be replays.
  */
 import type { TimeRange } from '../../store/store.ts';
 
@@ -9,7 +9,7 @@ const AT_MOST = 16;
 export interface ForgottenTimes {
   has(signedAt: number): boolean;
   add(range: TimeRange, now: number): void;
-  /** In order, and apart from each other. */
+  /** Sorted and disjoint. */
   all(): readonly TimeRange[];
 }
 
@@ -35,7 +35,9 @@ function joinTouching(sorted: readonly TimeRange[]): readonly TimeRange[] {
   return joined;
 }
 
-/** Joins the two with the least time between them, but never across `now`: that would bar the present. */
+/**
+ * Merges the two ranges with the smallest gap, but never across `now`: that would refuse current requests.
+ */
 function joinNearest(ranges: readonly TimeRange[], now: number): readonly TimeRange[] {
   const gaps = ranges.slice(1).map(([next], index) => {
     const until = ranges[index]?.[1] ?? next;

@@ -10,37 +10,40 @@ const BUCKET_MS = 60_000;
 
 export interface NonceLedger {
   isSpent(scope: string, nonce: string): boolean;
-  /** Whether nonces of requests that were signed then are forgotten: such a request may be a replay. */
+  /** Whether nonces of requests signed at that time are forgotten: such a request may be a replay. */
   isForgotten(signedAt: number): boolean;
-  /** Marks the nonce as spent at once and returns what the store has to keep. */
+  /** Marks the nonce as spent at once and returns the row for the store. */
   spend(scope: string, nonce: string, signedAt: number): SpentNonce;
   restore(nonce: SpentNonce): void;
   /**
-   * Forgets what both clocks have passed, so that none that is set and set back lets a nonce be used again.
-   * Returns the instant before which the store may forget, too.
+   * Forgets nonces that have expired by both clocks, so that a clock that is set forward and back does not
+   * let a nonce be used again. Returns the instant before which the store may forget them, too.
    */
   forget(now: number): number;
-  /** When the requests were signed whose nonces are forgotten: no clock makes them current again. */
+  /** The signing times of requests whose nonces are forgotten; no clock makes them current again. */
   forgottenTimes(): readonly TimeRange[];
 }
 
 interface Bucket {
   readonly digests: Set<string>;
-  /** On the monotonic clock: when the last of them can no longer be replayed. */
+  /** When the last of them can no longer be replayed, by the monotonic clock. */
   heldUntil: number;
 }
 
-/** `keepMs` is how long a nonce can still be replayed: at least twice the clock tolerance. */
+/** `keepMs` is how long a nonce can be replayed: at least twice the clock tolerance. */
 export function createNonceLedger(
   keepMs: number,
   elapsed: () => number,
   forgotten: readonly TimeRange[],
 ): NonceLedger {
   const forgottenTimes = createForgottenTimes(forgotten);
-  /** By the minute of the wall clock that they are forgotten after. */
+  /** Keyed by the minute of the wall clock after which they are forgotten. */
   const buckets = new Map<number, Bucket>();
 
-  /** A nonce of an earlier run is held as long as one that is spent now: that run's clock is not known. */
+  /**
+   * A nonce of an earlier run is held as long as one that is spent now, because the clock of that run is
+   * unknown.
+   */
   function add({ digest, forgetAt }: SpentNonce): void {
     const minute = Math.ceil(forgetAt / BUCKET_MS);
     const bucket = buckets.get(minute) ?? { digests: new Set(), heldUntil: 0 };
@@ -69,8 +72,8 @@ export function createNonceLedger(
         const end = minute * BUCKET_MS;
         if (end <= now && heldUntil < at) {
           buckets.delete(minute);
-          // `forgetAt` is `keepMs` after the timestamp, so these are the timestamps of the whole bucket. They
-          // are older than any that passes, unless the clock is set back.
+          // `forgetAt` is `keepMs` after the timestamp, so these are the timestamps of the whole bucket.
+          // They are older than any acceptable timestamp, unless the clock is set back.
           forgottenTimes.add([end - BUCKET_MS - keepMs, end - keepMs], now);
         } else before = Math.min(before, end - BUCKET_MS);
       }

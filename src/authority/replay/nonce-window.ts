@@ -3,7 +3,7 @@
  * anti-replay window is (RFC 4303, 3.4.3). It lives in memory; a stored floor replaces it after a restart.
  */
 
-/** A nonce outlives every timestamp it could come with by this much. */
+/** A nonce is held this much longer than any timestamp it could come with is acceptable. */
 const MARGIN_MS = 60_000;
 
 export type WindowVerdict = 'fresh' | 'nonce_replay' | 'stale_timestamp';
@@ -12,31 +12,31 @@ export interface NonceWindows {
   /** Whether a request signed at `signedAt` with this nonce may be accepted; claims nothing. */
   check(nodeKey: string, nonce: string, signedAt: number): WindowVerdict;
   claim(nodeKey: string, nonce: string, signedAt: number, now: number): void;
-  /** The clock was set back to `now`: floors that lie beyond it must not bar the present. */
+  /** The clock was set back to `now`: floors after it must not refuse current requests. */
   clockSetBack(now: number): void;
-  /** Looks at some more windows, and drops those that hold nothing but what is too old. */
+  /** Examines some more windows and drops those with nothing but expired entries. */
   forgetIdle(now: number): void;
-  /** How many nodes have a window. */
+  /** The number of nodes that have a window. */
   count(): number;
 }
 
-/** Windows that one call of `forgetIdle` looks at: half a millisecond's worth. */
+/** Windows that one call of `forgetIdle` examines: about half a millisecond. */
 const LOOKED_AT = 5000;
 
 /**
- * The last accepted nonces of one node, the oldest first, in a ring: plain numbers, because objects that
- * live for minutes, one for each heartbeat, are the most costly garbage there is.
+ * The last accepted nonces of one node, oldest first, in a ring of plain numbers: one object per heartbeat
+ * that lives for minutes is the most expensive kind of garbage.
  */
 interface NonceWindow {
-  /** Nothing signed at or before this instant is accepted. */
+  /** Requests signed at or before this instant are refused. */
   floor: number;
-  /** Entries of the ring, each a fingerprint and when it was signed. */
+  /** Entries of the ring, each a fingerprint and its signing time. */
   first: number;
   size: number;
   ring: number[];
 }
 
-/** Nonces of a full window, and of the ring that a new one begins with: powers of two. */
+/** Capacity of a full window, and of the ring of a new one: powers of two. */
 export interface WindowSizes {
   readonly full: number;
   readonly first: number;
@@ -45,8 +45,8 @@ export interface WindowSizes {
 const SIZES: WindowSizes = { full: 256, first: 4 };
 
 /**
- * A node has no window before its first claim. `floorOf` is what applies to it until then, and the floor
- * that its window begins with: everything signed up to that instant came before a restart.
+ * A node has no window before its first claim. Until then `floorOf` gives its floor, with which its window
+ * then begins: everything signed up to that instant belongs to an earlier run.
  */
 export function createNonceWindows(
   toleranceMs: number,
@@ -81,7 +81,7 @@ export function createNonceWindows(
       append(window, fingerprintOf(nonce), signedAt);
     },
     clockSetBack(now) {
-      // What was accepted before is then refused as after a crash: by being signed before now.
+      // What was accepted before is then refused as after a crash, because it was signed before now.
       for (const window of windows.values()) {
         if (window.floor > now + toleranceMs) window.floor = now;
       }
@@ -93,7 +93,7 @@ export function createNonceWindows(
           lookedAt = windows.entries();
           return;
         }
-        // The floor that applies without a window is no lower than what the node signed last.
+        // The floor without a window is not lower than the newest timestamp that the node signed.
         if (isIdle(next.value[1], tooOldAt(now))) windows.delete(next.value[0]);
       }
     },
@@ -102,8 +102,8 @@ export function createNonceWindows(
 }
 
 /**
- * 53 bits of a nonce. Two nonces of one node that share them would refuse a request which is genuine;
- * the node sends it again with another nonce. Nobody else's requests can be refused by a chosen nonce.
+ * 53 bits of a nonce. If two nonces of one node share them, a genuine request is refused, and the node
+ * sends it again with another nonce. A chosen nonce cannot make requests of other nodes fail.
  */
 function fingerprintOf(nonce: string): number {
   let low = 0x811c9dc5;
@@ -124,7 +124,7 @@ function holds({ first, size, ring }: NonceWindow, fingerprint: number): boolean
   return false;
 }
 
-/** Whether whatever the window refuses is refused for its age alone. */
+/** Whether everything that the window refuses is refused only for its age. */
 function isIdle({ floor, first, size, ring }: NonceWindow, tooOld: number): boolean {
   const mask = capacityOf(ring) - 1;
   for (let i = 0; i < size; i += 1) {
@@ -134,9 +134,10 @@ function isIdle({ floor, first, size, ring }: NonceWindow, tooOld: number): bool
 }
 
 /**
- * Entries that are too old go first, and a full window gives up its oldest one. The floor rises to whatever
- * is given up, so it stays refused however late a request is judged and wherever the clock is set; an entry
- * from beyond `latest` was signed under a clock that has been set back since, and must not bar the present.
+ * Expired entries are dropped first, and a full window drops its oldest entry. The floor rises to whatever
+ * is dropped, so that it stays refused however late a request is judged and wherever the clock is set. An
+ * entry after `latest` was signed under a clock that has been set back since, and must not refuse current
+ * requests.
  */
 function dropOld(
   window: NonceWindow,
@@ -170,7 +171,10 @@ function grow(window: NonceWindow): void {
   window.first = 0;
 }
 
-/** One array for both numbers of an entry: typed arrays cost more than the few numbers most nodes need. */
+/**
+ * One array for both numbers of an entry: most nodes need only a few, and a typed array costs more than
+ * that.
+ */
 function emptyRing(capacity: number): number[] {
   return new Array<number>(2 * capacity).fill(0);
 }

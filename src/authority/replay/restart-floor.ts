@@ -1,18 +1,22 @@
 /**
- * What a start knows of heartbeats that were accepted before it. The newest timestamp that each node signed
- * is written with liveness, so after a clean stop it is all there. After a crash the last flush is missing:
- * nothing signed before the start passes then, and what was signed further ahead was made durable at once.
+ * What a start knows about heartbeats that were accepted before it. The newest timestamp that each node
+ * signed is written with liveness, so it is complete after a clean stop. After a crash the last flush is
+ * missing: everything signed before the start is then refused, and what was signed further ahead had been
+ * made durable at once.
  */
 
 /** Heartbeats signed further ahead than this are durable before they are acknowledged. */
 export const AHEAD_MS = 500;
 
 export interface RestartFloor {
-  /** Nothing that the node signed up to this instant passes; it applies until the node has a window. */
+  /** Requests that the node signed up to this instant are refused; it applies until the node has a window. */
   of(nodeKey: string): number;
-  /** Whether a heartbeat signed then may have been accepted without being in the flushed liveness. */
+  /** Whether a heartbeat signed at that time may have been accepted but is not in the flushed liveness. */
   isInDoubt(signedAt: number): boolean;
-  /** Whether what a crash made unknown can still be replayed: then the next start must know of it, too. */
+  /**
+   * Whether heartbeats that a crash lost can still be replayed: then the next start must know about them,
+   * too.
+   */
   outlivesProcess(): boolean;
 }
 
@@ -24,7 +28,7 @@ export interface RestartFloorOptions {
   readonly now: () => number;
   /** Monotonic milliseconds. */
   readonly elapsed: () => number;
-  /** The newest timestamp that is known of the node; 0 when there is none. */
+  /** The newest known timestamp of the node; 0 when there is none. */
   readonly newestSignedBy: (nodeKey: string) => number;
 }
 
@@ -35,7 +39,7 @@ export function createRestartFloor(options: RestartFloorOptions): RestartFloor {
   return {
     of(nodeKey) {
       const newest = newestSignedBy(nodeKey);
-      // Signed under a clock that was wrong: it must not bar the node until that day comes.
+      // It was signed under a wrong clock and must not lock the node out until that day.
       if (newest > now() + toleranceMs) return Math.max(crashFloor, startedAt);
       return Math.max(crashFloor, newest);
     },

@@ -1,13 +1,13 @@
-/** Columns of a table, block by block: memory grows by a block at a time, and nothing is ever copied. */
+/** Columns of a table in blocks: memory grows by one block at a time, and nothing is ever copied. */
 export interface Blocks<Block> {
-  /** The block of the number, made when it is first asked for. */
+  /** The block of the number, allocated on first use. */
   of(number: number): Block;
   rowOf(number: number): number;
 }
 
 export const ROWS_BITS = 12;
 
-/** A block has two to the power of `rowsBits` rows. */
+/** A block has 2^`rowsBits` rows. */
 export function createBlocks<Block>(
   make: (rows: number) => Block,
   rowsBits = ROWS_BITS,

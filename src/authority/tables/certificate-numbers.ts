@@ -1,28 +1,28 @@
 /**
- * A small number for each certificate that is known, so that several tables can hold what they know of it
- * in columns, and one index of ids serves them all. Numbers that are released are given out again.
+ * A small number for each known certificate, so that several tables can hold their data in columns and
+ * share one index of ids. Released numbers are reused.
  */
 import { createTextIndex, NONE } from './text-index.ts';
 
 export interface CertificateNumbers {
-  /** The highest number given out so far; numbers start with 1. */
+  /** The highest number assigned so far; numbers start at 1. */
   readonly highest: number;
-  /** How many certificates have a number. */
+  /** The number of certificates. */
   readonly size: number;
   /** The number of the certificate, or `NONE`. */
   find(id: string): number;
-  /** The number of the certificate, which gets one if it has none. */
+  /** The number of the certificate, assigned if it has none. */
   take(id: string): number;
-  /** Call when no table holds anything under the number any more. */
+  /** Call when no table holds anything under the number. */
   release(number: number): void;
-  /** Null when nobody has the number. */
+  /** Null when the number is free. */
   idOf(number: number): string | null;
 }
 
 export function createCertificateNumbers(firstSlots?: number): CertificateNumbers {
   const ids: (string | null)[] = [null];
   const free: number[] = [];
-  // Ids are made here and are random: strangers cannot choose them.
+  // Ids are random and generated here: strangers cannot choose them.
   const index = createTextIndex((number) => ids[number] as string, 0, firstSlots);
 
   return {

@@ -1,7 +1,7 @@
 /**
- * Certificates at rest, by the million: columns instead of objects. A million take 206 MB here and 369 MB as
- * objects in a map, and a collector of garbage need not copy them; a read costs 0.8 µs more. Behaves as a map
- * of subjects by their ids.
+ * Certificates at rest, by the million: columns instead of objects. A million take 206 MB here and 369 MB
+ * as objects in a map, and the garbage collector need not copy them; a read costs 0.8 µs more. Behaves like
+ * a map of subjects by id.
  */
 import {
   type Certificate,
@@ -13,11 +13,11 @@ import { createBlocks } from './blocks.ts';
 import type { CertificateNumbers } from './certificate-numbers.ts';
 import { NONE } from './text-index.ts';
 
-/** Node keys lie here as the bytes that their base64 text stands for. */
+/** Node keys are stored as the bytes that their base64 text encodes. */
 const KEY_BYTES = 32;
 
 const NO_ROLES: readonly string[] = [];
-/** The version of a subject is 0 at least. */
+/** Versions of subjects are never negative. */
 const FREE = -1;
 
 class Block {
@@ -26,7 +26,7 @@ class Block {
   readonly roles: (readonly string[])[];
   readonly remoteAddrs: string[];
   readonly fates: CertificateFate[];
-  /** `FREE` where there is no certificate. */
+  /** `FREE` where the row has no certificate. */
   readonly versions: Float64Array;
   readonly issuedAt: Float64Array;
   readonly expiresAt: Float64Array;
@@ -51,7 +51,7 @@ export function createCertificateTable(
 ): SubjectTable<'certificate'> {
   const blocks = createBlocks((rows) => new Block(rows), rowsBits);
   const { of: blockOf, rowOf } = blocks;
-  /** By number, the keys which are not what base64 makes of 32 bytes. */
+  /** Keys that are not the base64 of 32 bytes, by number. */
   const oddKeys = new Map<number, string>();
   let size = 0;
 
@@ -59,7 +59,7 @@ export function createCertificateTable(
     return number !== NONE && blockOf(number).versions[rowOf(number)] !== FREE;
   }
 
-  /** Lets go of all that the row refers to. */
+  /** Releases everything that the row refers to. */
   function clear(number: number): void {
     const block = blockOf(number);
     const row = rowOf(number);
