@@ -23,14 +23,14 @@ export interface NodeAuthSettings {
   readonly toleranceMs: number;
 }
 
-/** The parts of a proof, in whichever form it came. */
+/** The parts of a proof, in either form. */
 interface Proof {
   readonly timestamp: string;
   readonly nonce: string;
   readonly signature: string;
 }
 
-/** Judges the request's proof of the private half of `publicKey`, which may be any text. */
+/** Judges the proof that the sender holds the private half of `publicKey`, which may be any text. */
 export function judgeNode(
   publicKey: string,
   header: string,
@@ -53,7 +53,7 @@ export function judgeNode(
   return { publicKey, signedAt, nonce, verdict, remoteAddr };
 }
 
-/** Keys and signatures of another length are refused before the text of a long body is made for them. */
+/** Keys and signatures of a wrong length are refused before the canonical text of a long body is built. */
 function isSigned(
   publicKey: string,
   proof: Proof,

@@ -1,6 +1,6 @@
 /**
- * Operator headers [core-2-1] to [core-2-3]. This is the edge's half of the checks: it judges headers,
- * timestamp and signature; the authority judges the key, the nonce and the tier.
+ * Operator headers [core-2-1] to [core-2-3]. The edge's half of the checks: it judges headers, timestamp
+ * and signature; the authority judges key, nonce and tier.
  */
 import type { OperatorProofVerdict } from '../contract/claims.ts';
 import { verifySignature } from '../crypto/ed25519.ts';
@@ -22,10 +22,10 @@ export interface OperatorHeaders {
 export interface OperatorAuthSettings {
   /** Configured keys: key id to base64 public key. */
   readonly keys: ReadonlyMap<string, string>;
-  /** This NA's public key: the audience a request must be signed for. */
+  /** This authority's public key: the audience that a request must be signed for. */
   readonly audience: string;
   readonly toleranceMs: number;
-  /** Whether the older payload, which binds neither path nor authority, is taken too. */
+  /** Whether version 1 of the payload, which binds neither path nor authority, is also accepted. */
   readonly acceptV1: boolean;
 }
 
@@ -35,7 +35,7 @@ export interface JudgedHeaders {
   readonly signedAt: number;
 }
 
-/** What the headers show by themselves; `valid` leaves the signature to be checked. */
+/** The verdict on the headers alone; after `valid` the signature is still to be checked. */
 export function judgeOperatorHeaders(
   headers: OperatorHeaders,
   { keys, toleranceMs }: OperatorAuthSettings,
@@ -53,7 +53,7 @@ export function judgeOperatorHeaders(
   return { verdict: isPossible ? 'valid' : 'invalid_signature', signedAt };
 }
 
-/** The version of the payload that the signature covers; null when it verifies over neither. */
+/** The version of the payload that the signature covers; null when it covers neither. */
 export function signatureVersion(
   headers: OperatorHeaders,
   request: SignedRequest,
@@ -69,16 +69,16 @@ export function signatureVersion(
 }
 
 /**
- * Version 1 covers the body and nothing else, so over an empty body it would cover every command that
- * needs none: a recorded GET must not publish a policy. A GET changes nothing, whichever one it is.
+ * Version 1 covers only the body, so over an empty body it would cover every command that needs none: a
+ * recorded GET must not publish a policy. A GET changes nothing, whatever its route.
  */
 function isBoundByVersion1({ method, body }: SignedRequest): boolean {
   return method === 'GET' || Object.keys(body).length > 0;
 }
 
 /**
- * The text a version 2 signature covers: it binds the route, the query and this authority. Its members
- * are in canonical order already, so that the canonical text of a long body is made only once.
+ * The text a version 2 signature covers: it binds the route, the query and this authority. Its members are
+ * in canonical order, so that the canonical text of a long body is built only once.
  */
 export function operatorPayload(
   { keyId, timestamp, nonce }: OperatorHeaders,

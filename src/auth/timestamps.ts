@@ -4,7 +4,7 @@ export type TimestampVerdict =
   | { readonly verdict: 'invalid_timestamp' | 'stale_timestamp'; readonly signedAt: 0 }
   | { readonly verdict: 'current'; readonly signedAt: number };
 
-/** Judges a signed request's timestamp: its age, past or future, may be exactly the tolerance. */
+/** Judges a signed request's timestamp: its age, past or future, may be at most the tolerance. */
 export function judgeTimestamp(text: string, now: number, toleranceMs: number): TimestampVerdict {
   const signedAt = parseRequestTimestamp(text);
   if (signedAt === null) return { verdict: 'invalid_timestamp', signedAt: 0 };

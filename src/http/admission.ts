@@ -1,7 +1,7 @@
 /**
- * From a body to the handler: limit, syntax, proof, in the order of [core-2-3]. Every proof is judged
- * here, so that no handler can forget it, and before anything is waited for: the bytes of a body belong to
- * uWebSockets.js and are gone once the call that brought them returns.
+ * From a body to the handler: limit, syntax, proof, in the order of [core-2-3]. Every proof is judged here,
+ * so that no handler can forget it, and before the first wait: the bytes of a body belong to uWebSockets.js
+ * and become invalid when its callback returns.
  */
 import { judgeNode } from '../auth/node.ts';
 import { judgeOperatorHeaders, signatureVersion } from '../auth/operator.ts';
@@ -26,10 +26,12 @@ type Body = Uint8Array | 'too_large';
 const NO_QUERY: Query = {};
 const NO_BODY: JsonObject = {};
 
-/** Of requests whose headers alone show that they fail, larger bodies are not even parsed. */
+/** If the headers alone show that a request fails, a larger body is not parsed. */
 const LARGEST_UNPROVEN_BODY = 256 * 1024;
 
-/** What is judged although the sender has failed too often of late: enough for all but imports. */
+/**
+ * The largest body that is still judged after the sender has failed too often: enough for all but imports.
+ */
 const LARGEST_THROTTLED_BODY = 16 * 1024;
 
 export function answerExchange(
@@ -71,7 +73,7 @@ function limitKey({ limit, path }: Route, { remoteAddr }: Exchange): string {
   return limit === 'VERIFY' ? `${path} ${source}` : source;
 }
 
-/** The bytes of a body that came in one piece are gone once this call returns. */
+/** The bytes of a body in one piece become invalid when this call returns. */
 function copyOf(body: Body): Body {
   return body === 'too_large' ? body : Buffer.from(body);
 }
@@ -87,10 +89,10 @@ function handled(
 }
 
 /**
- * With a limit on failed operator proofs, what fails is counted there and never in the limit of the
- * operators. A proof that verifies passes although its source has failed too often: strangers at the same
- * address cannot shut operators out. Only large bodies are then refused unseen, because looking at them is
- * what costs.
+ * With a limit on failed operator proofs, failures are counted there and never in the limit of the
+ * operators. A proof that verifies passes even after its source has failed too often, so that strangers at
+ * the same address cannot lock operators out. Only large bodies are then refused unread, because reading
+ * them is the cost.
  */
 function proofFirst(
   edge: Edge,
@@ -111,7 +113,7 @@ function proofFirst(
   );
 }
 
-/** Made-up key ids share one place: else each of them would come with a fresh allowance. */
+/** Unknown key ids share one entry; otherwise each made-up id would have a fresh allowance. */
 function failureKey({ settings }: Edge, { remoteAddr, operatorHeaders }: Exchange): string {
   const { keyId = '' } = operatorHeaders ?? {};
   return `${addressBlock(remoteAddr)} ${settings.operatorAuth.keys.has(keyId) ? keyId : ''}`;
@@ -146,7 +148,7 @@ function proven(
     if (seconds > 0) return limited(edge, limit, seconds);
     return withAnswer(route.handle(request, edge), (reply) => {
       if (!isUnauthenticated(reply)) return reply;
-      // Replays and revoked keys: only the authority knows them.
+      // Replays and revoked keys, which only the authority knows.
       edge.limits.giveBack(limit, source, now);
       return countedFailure(edge, 'ADMIN_FAILURES', key, now, () => reply);
     });
@@ -173,7 +175,7 @@ function judgedOrRefused(
   }
 }
 
-/** The request as its handler sees it, with every proof in it judged. */
+/** The request as its handler sees it, with all proofs judged. */
 function judged(
   edge: Edge,
   exchange: Exchange,
@@ -212,7 +214,7 @@ interface OperatorRequest extends RouteRequest {
   operator: OperatorClaim | null;
 }
 
-/** What is not proven goes on without its body: nobody will look at that. */
+/** An unproven request is passed on without its body, which nobody will read. */
 function judgeOperatorRequest(
   edge: Edge,
   { operatorHeaders: headers, remoteAddr, takesBody }: Exchange,

@@ -1,4 +1,4 @@
-/** Request bodies: from bytes to a JSON object, and from an object to what a schema promises. */
+/** Request bodies: from bytes to a JSON object, and from an object to a value that fits its schema. */
 import type { Static, TObject } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { Input } from '../contract/claims.ts';
@@ -23,16 +23,16 @@ function parsed(bytes: Uint8Array, maxValues: number | undefined): JsonValue {
   }
 }
 
-/** Whether this network allows a role of that name. */
+/** Whether this network allows the role name. */
 export type RoleRule = (role: string) => boolean;
 
 export interface BodyRules {
   /**
-   * The code of each field that is wrong and each test that fails, in the order of the checks; a wrong
-   * field without a code answers 422.
+   * The refusal for each invalid field and each failed test, in the order of the checks; an invalid field
+   * without one is a 422.
    */
   readonly codes?: { readonly [fieldOrTest: string]: RefusalName };
-  /** Tests a schema cannot express, by the name they have in `codes`. */
+  /** Tests that a schema cannot express, by their name in `codes`. */
   readonly tests?: {
     readonly [test: string]: (body: JsonObject, isAllowedRole: RoleRule) => boolean;
   };
@@ -70,7 +70,7 @@ export function bodyReader<Schema extends TObject>(
   };
 }
 
-/** What a body says, in the words of the command; a refusal stays what it is. */
+/** Maps an accepted body to the input of the command; a refusal is returned unchanged. */
 export function mapped<From, To>(input: Input<From>, map: (value: From) => To): Input<To> {
   return input.ok ? { ok: true, value: map(input.value) } : input;
 }
@@ -88,7 +88,7 @@ function withWholeNumbers(body: JsonObject, fields: readonly string[]): JsonObje
   return copy;
 }
 
-/** Anything beyond the safe integers is more than every bound, so it is read as the largest of them. */
+/** An integer beyond the safe range exceeds every bound, so it is read as the largest safe integer. */
 function wholeNumber(value: JsonValue): JsonValue {
   if (typeof value === 'string' && /^[0-9]{1,40}$/.test(value)) return capped(Number(value));
   if (typeof value === 'bigint' && value > 0n) return Number.MAX_SAFE_INTEGER;

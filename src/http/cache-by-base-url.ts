@@ -1,9 +1,9 @@
 import type { Edge } from './edge.ts';
 
-/** Clients choose the host they name: more than a few are the work of somebody who makes them up. */
+/** Clients choose the host name they send: more than a few differing ones are made up. */
 const MOST_BASE_URLS = 8;
 
-/** Makes something once for each edge and base URL, and forgets the oldest when there are many. */
+/** Computes a value once per edge and base URL; drops the oldest when there are too many. */
 export function cachedByBaseUrl<Made>(
   make: (edge: Edge, baseUrl: string) => Made,
 ): (edge: Edge, baseUrl: string) => Made {

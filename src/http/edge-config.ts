@@ -1,4 +1,4 @@
-/** What an edge is configured with, as plain values, and the edge made of it on whichever thread it runs. */
+/** The configuration of an edge as plain values, and the edge built from it on its own thread. */
 import { roleRule } from '../config/roles.ts';
 import type { LogFormat, LogLevel } from '../log/logger.ts';
 import type { GenesisBlock } from '../records/genesis.ts';
@@ -14,7 +14,7 @@ export interface EdgeConfig {
   readonly publicUrl: string | null;
   readonly proxyHops: number;
   readonly maxRequestBytes: number;
-  /** That one edge holds open at a time. */
+  /** The most connections that one edge holds open. */
   readonly maxConnections: number;
   readonly maxFeedEntries: number;
   readonly createdStatus: 200 | 201;

@@ -36,33 +36,33 @@ export interface Edge {
   readonly documents: DocumentCache;
   readonly limits: RateLimits;
   readonly liveRenderers: LiveRenderers;
-  /** One number that all threads see: how many look at a live page. */
+  /** One shared number: the count of live-page viewers. */
   readonly viewers: Int32Array;
   readonly runtime: Runtime;
   readonly logger: Logger;
   readonly metrics: EdgeMetrics;
-  /** Everything that is measured, of all threads, in the Prometheus text format. */
+  /** The metrics of all threads in the Prometheus text format. */
   exposition(): Promise<string>;
-  /** The authority's thread hangs. */
+  /** Whether the authority's thread hangs. */
   isAuthoritySilent(): boolean;
   /** Milliseconds on the monotonic clock. */
   readonly startedAt: number;
-  /** The whole surface, for the pages and documents that show it. */
+  /** All routes, for the pages and documents that describe them. */
   readonly routes: readonly RouteDescription[];
   readonly draining: Readonly<DrainState>;
 }
 
-/** How far a stop has come. */
+/** The progress of a stop. */
 export interface DrainState {
-  /** `/readyz` answers 503, so that nobody sends new work here. */
+  /** `/readyz` answers 503, so that load balancers send no new work. */
   isAnnounced: boolean;
   /** New work is refused. */
   refusesWork: boolean;
 }
 
 /**
- * Continues at once with an answer that is there, and later with one that comes. Only for what is measured to
- * gain by it: the heartbeat on one thread, cached documents, and the limits that both pass.
+ * Continues synchronously with a value, and asynchronously with a promise. Only for paths that measurably
+ * gain from it: the heartbeat on one thread, cached documents, and the limits that both pass.
  */
 export function withAnswer<T, R>(
   answer: T | Promise<T>,

@@ -1,6 +1,6 @@
 /**
- * What is needed of a request's head, read before its handler returns. Nothing here knows sockets:
- * `server.ts` hands in a head whose accessors are valid only until `openExchange` returns.
+ * Reads what is needed of a request's head before its handler returns. Nothing here knows sockets:
+ * `server.ts` passes a head whose accessors are valid only until `openExchange` returns.
  */
 
 import type { OperatorHeaders } from '../auth/operator.ts';
@@ -13,9 +13,9 @@ import { isOperatorRoute, maxBodyBytes } from './route-description.ts';
 import type { Match, Router } from './router.ts';
 import { noteForwarded, sourceAddress } from './source-address.ts';
 
-/** A request whose head was read, and which now waits for its body. */
+/** A request whose head was read and whose body is still arriving. */
 export interface Exchange {
-  /** The process is about to end and takes no new work. */
+  /** The process is stopping and accepts no new work. */
   readonly isRefused: boolean;
   /** False when the answer does not depend on a body. */
   readonly takesBody: boolean;
@@ -39,7 +39,7 @@ export interface Exchange {
   readonly baseUrl: string;
 }
 
-/** Answers as long as the process lives. */
+/** Answered as long as the process lives. */
 const LIVENESS_PATH = '/healthz';
 const CLIENT_REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
 const HOST = /^[A-Za-z0-9.:[\]_-]{1,255}$/;
@@ -51,7 +51,7 @@ export function openExchange(edge: Edge, findRoute: Router, head: RequestHead): 
   const route = routeOf(match);
   const isRead = route?.method === 'GET';
   const isRefused = edge.draining.refusesWork && route?.path !== LIVENESS_PATH;
-  // Where a limit counts by address it matters that the address is that of the client.
+  // A limit counts by address, so the address has to be that of the client.
   if (proxyHops === 0 && route !== null && route.limit !== 'none') noteForwarded(edge, head);
   return {
     isRefused,
@@ -74,9 +74,9 @@ export function openExchange(edge: Edge, findRoute: Router, head: RequestHead): 
 }
 
 /**
- * False when a reader before us may have taken the body for longer or shorter than uWebSockets.js does,
- * which reads the first Content-Length of several, and any Transfer-Encoding but `identity` as chunks.
- * Several lines are looked for only behind a proxy: a client by itself can only mislead itself.
+ * False when a proxy may have read another body length than uWebSockets.js, which uses the first of several
+ * Content-Length lines and reads any Transfer-Encoding but `identity` as chunks. Repeated lines are checked
+ * only behind a proxy: a direct client can only mislead itself.
  */
 export function hasOneLength(head: RequestHead, proxyHops: number): boolean {
   const encoding = head.header('transfer-encoding');
@@ -96,7 +96,7 @@ function requestIdOf(head: RequestHead, edge: Edge): string {
   return claimed !== '' && CLIENT_REQUEST_ID.test(claimed) ? claimed : edge.runtime.uuid();
 }
 
-/** The four headers of an operator route, or of a public one that was sent any of them. */
+/** The four headers of an operator route, or of a public route with any of them. */
 function operatorHeadersOf(route: Route, head: RequestHead): OperatorHeaders | null {
   const optional = route.access === 'public-or-operator';
   if (!optional && !isOperatorRoute(route)) return null;
@@ -116,12 +116,12 @@ const OPERATOR_HEADERS = [
   'x-admin-signature',
 ] as const;
 
-/** An empty header is present too: a caller that sends one means to be an operator. */
+/** An empty header counts as present: a caller that sends one claims to be an operator. */
 function isPresent(head: RequestHead, name: string): boolean {
   return head.header(name) !== '' || head.headerLines(name).length > 0;
 }
 
-/** The configured public URL, else what a trusted proxy forwarded, else what the client asked for. */
+/** The configured public URL, else what a trusted proxy forwarded, else the host that the client named. */
 function baseUrlOf(head: RequestHead, edge: Edge): string {
   const { publicUrl, proxyHops } = edge.settings;
   if (publicUrl !== null) return publicUrl;

@@ -1,8 +1,8 @@
 import { createServer } from 'node:net';
 
 /**
- * Makes sure that nobody listens on the port, and picks a free one for 0. Threads that share a port
- * would silently share it with another server as well.
+ * Checks that nothing listens on the port, and picks a free one for 0. Threads that share a port would
+ * otherwise silently share it with another server.
  */
 export function freePort(host: string, port: number): Promise<number> {
   return new Promise((resolve, reject) => {

@@ -1,7 +1,6 @@
 /**
- * Sends large bodies no faster than their readers take them. Given whole to uWebSockets.js, what a reader
- * has not taken would be copied for each reader. One that takes nothing for some 12 s is closed: that time
- * is built into uWebSockets.js.
+ * Sends large bodies at the pace of their readers. uWebSockets.js would otherwise copy the unsent rest for
+ * each reader. It closes a reader that accepts nothing for about 12 s.
  */
 import type { PieceTaker } from './piecewise.ts';
 import type { FinishedReply } from './pipeline.ts';
@@ -9,7 +8,7 @@ import { writeHead } from './response.ts';
 
 const LARGE_BYTES = 64 * 1024;
 
-/** A reply of 304 names a document, but has no body. */
+/** A 304 reply refers to a document but has no body. */
 export function isLarge({ status }: FinishedReply, body: string | Uint8Array): boolean {
   return body.length > LARGE_BYTES && status !== 304;
 }
@@ -45,7 +44,7 @@ export function sendLarge(
 
 const copies = new WeakMap<Uint8Array, Uint8Array>();
 
-/** Published bytes may be written again after this turn: all who read them on share one copy. */
+/** Published bytes may be overwritten after this turn; readers that need them longer share one copy. */
 function lastingBytes(bytes: Uint8Array): Uint8Array {
   if (!(bytes.buffer instanceof SharedArrayBuffer)) return bytes;
   const copy = copies.get(bytes) ?? new Uint8Array(bytes);

@@ -1,4 +1,4 @@
-/** Answers to what a rate limit refuses, and the failures that limits of their own count. */
+/** Answers of rate limits, and failures that are counted in limits of their own. */
 import { type Edge, withAnswer } from './edge.ts';
 import type { RateBucket } from './rate-limit.ts';
 import { type Reply, refusalReply } from './reply.ts';

@@ -1,7 +1,6 @@
 /**
- * The socket that takes connections. Without file descriptors uWebSockets.js would try to take the next
- * connection again and again, at full speed: so the socket is closed while too few are left, and opened
- * again once connections have ended.
+ * The listening socket. Without free file descriptors uWebSockets.js retries to accept the next connection
+ * in a busy loop, so the socket is closed while too few are left and reopened when connections have ended.
  */
 import type { TemplatedApp, us_listen_socket } from 'uWebSockets.js';
 
@@ -25,10 +24,10 @@ export interface ListenerOptions {
   onPaused(): void;
 }
 
-/** Connections that have to end before new ones are taken, as a share of the most there may be. */
+/** The share of the maximum that has to be free before new connections are accepted. */
 const RESUMED_AT = 0.95;
 
-/** Milliseconds until a port that could not be opened again is tried once more. */
+/** Delay before reopening a port is retried, in milliseconds. */
 const RETRY_MS = 1000;
 
 export async function openListener(options: ListenerOptions): Promise<Listener> {

@@ -1,6 +1,6 @@
 /**
- * Live pages: whoever looks at one is sent its newest content as soon as the document behind it changes.
- * A change is rendered once, whatever the number of viewers.
+ * Live pages: viewers are sent the newest content whenever the underlying document changes. A change is
+ * rendered once, for any number of viewers.
  */
 
 import { documentText, type PublishedDocument } from '../contract/documents.ts';
@@ -11,13 +11,13 @@ export const LIVE_PATH = '/live';
 export const LIVE_TOPICS = ['dashboard', 'connectome'] as const;
 export type LiveTopic = (typeof LIVE_TOPICS)[number];
 
-/** The HTML that a page shows of its document, from the JSON text of the document. */
+/** Renders the HTML of a page from the JSON text of its document. */
 export type LiveRenderers = Readonly<
   Record<LiveTopic, (json: string, networkName: string) => string>
 >;
 
 export interface LivePages {
-  /** The newest message for viewers of the topic; null when there is no document yet. */
+  /** The newest message for viewers of the topic; null while there is no document. */
   current(topic: LiveTopic): string | null;
   /** Calls back with every new message of a topic. */
   onChange(listener: (topic: LiveTopic, message: string) => void): void;
@@ -27,7 +27,7 @@ export function isLiveTopic(text: string): text is LiveTopic {
   return LIVE_TOPICS.some((topic) => topic === text);
 }
 
-/** `isWatched` spares the work of rendering for nobody. */
+/** `isWatched` avoids rendering without viewers. */
 export function createLivePages(
   documents: DocumentCache,
   renderers: LiveRenderers,

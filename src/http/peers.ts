@@ -1,13 +1,13 @@
 /**
- * Who is at the other end of the open connections. Asking uWebSockets.js for an address makes a buffer
- * that the collector of garbage has to look after, at a sixth of what a cached document costs. Behind a
- * proxy or an address translator all connections come from one address: then it need not be asked.
+ * The remote addresses of the open connections. Asking uWebSockets.js for an address allocates a buffer,
+ * which costs a sixth of a cached document. Behind a proxy or an address translator all connections have
+ * one address, which need not be asked for again.
  */
 export interface Peers {
   /** The address of every open connection; null when they do not all come from one. */
   readonly only: string | null;
   opened(address: string): void;
-  /** One connection has ended, or is no longer one of HTTP. */
+  /** A connection has ended, or has been upgraded to a WebSocket. */
   closed(): void;
 }
 
@@ -19,7 +19,8 @@ export function createPeers(): Peers {
       return only;
     },
     opened(address) {
-      // uWebSockets.js does not say which connection ends: once mixed, the addresses stay so until all have ended.
+      // uWebSockets.js does not say which connection ended: once mixed, the addresses count as mixed until
+      // all have ended.
       only = open === 0 || only === address ? address : null;
       open += 1;
     },

@@ -1,19 +1,22 @@
-/** Sends bodies that are made while they are sent: a piece, then the next once the client took that one. */
+/**
+ * Streams bodies that are produced while they are sent: each piece after the client has accepted the one
+ * before.
+ */
 import type { HttpResponse } from 'uWebSockets.js';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { PiecewiseBody } from './reply.ts';
 
-/** A response whose head was written, as far as whoever sends its body has to know of it. */
+/** A response whose head was written, as the sender of its body sees it. */
 export interface PieceTaker {
   readonly res: HttpResponse;
   aborted: boolean;
-  /** Called when the client has gone. */
+  /** Called when the client has disconnected. */
   onGone: (() => void) | null;
 }
 
 /**
- * Resolves once nothing more can be sent. A body that cannot be completed ends with its connection, so
- * that the client does not take it for whole.
+ * Resolves once nothing more can be sent. If a body cannot be completed, the connection is closed, so that
+ * the client does not take it for complete.
  */
 export async function sendPieces(
   taker: PieceTaker,
@@ -29,7 +32,7 @@ export async function sendPieces(
         if (!taker.aborted) res.cork(() => res.end('', close));
         return;
       }
-      // Others have their turn between two pieces, however fast this client takes them.
+      // Yield between two pieces, however fast this client reads.
       if (!taker.aborted) await (sendPiece(res, piece) ? nextTurn() : room());
     }
     body.abandon();
@@ -38,7 +41,7 @@ export async function sendPieces(
   }
 }
 
-/** Waits until the client has taken what was sent, or has gone. */
+/** Waits until the client has accepted what was sent, or has disconnected. */
 function roomIn(taker: PieceTaker): () => Promise<void> {
   let wake: (() => void) | null = null;
   function wakeUp(): void {
@@ -58,7 +61,7 @@ function roomIn(taker: PieceTaker): () => Promise<void> {
     });
 }
 
-/** False when the client has yet to take some of it. */
+/** False when part of it is still buffered. */
 function sendPiece(res: HttpResponse, piece: string): boolean {
   let isTaken = true;
   res.cork(() => {

@@ -1,8 +1,8 @@
 /**
  * One request in order: id, route, limit, body, access, handler, reply, log line.
  *
- * What a request needs on its way is one plain object, and the steps are plain functions over it:
- * closures made anew for each request would cost as much as parsing it.
+ * The state of a request is one plain object, and the steps are plain functions over it: new closures for
+ * each request would cost as much as parsing it.
  */
 import { problemText } from '../log/problem.ts';
 import { Refusal, type RefusalName } from '../refusal.ts';
@@ -23,7 +23,7 @@ export interface FinishedReply extends Reply {
   readonly requestId: string;
 }
 
-/** Answers with the body that arrived, or to its not having arrived in whole. */
+/** Continues with the complete body, or with the reason why it is incomplete. */
 export function finishExchange(
   edge: Edge,
   exchange: Exchange,
@@ -43,7 +43,7 @@ export function finishExchange(
   }
 }
 
-/** Refuses a request that is answered outside the routes' handlers. */
+/** Refuses a request outside the handlers of the routes. */
 export function refusedExchange(
   edge: Edge,
   exchange: Exchange,
@@ -52,7 +52,7 @@ export function refusedExchange(
   return finished(edge, exchange, refusalReply(refusal));
 }
 
-/** Completes a reply and notes it in metrics and log; nothing after this can change the answer. */
+/** Completes a reply and records it in metrics and log; nothing after this can change the answer. */
 function finished(edge: Edge, exchange: Exchange, reply: Reply): FinishedReply {
   const { requestId } = exchange;
   const status = reply.status === 200 ? successStatus(edge, routeOf(exchange.match)) : reply.status;
@@ -74,7 +74,7 @@ function finished(edge: Edge, exchange: Exchange, reply: Reply): FinishedReply {
   };
 }
 
-/** Counts and logs what became of a request. */
+/** Counts and logs the outcome of a request. */
 export function noteOutcome(
   edge: Edge,
   { started, method, rawPath, match, requestId, remoteAddr }: Exchange,
@@ -92,7 +92,7 @@ export function noteOutcome(
   });
 }
 
-/** The body, whose end is noted: all of it was sent, the client has gone, or it could not be completed. */
+/** The body, with its outcome recorded: sent completely, client disconnected, or not completed. */
 function followed(
   body: PiecewiseBody,
   edge: Edge,
@@ -123,7 +123,7 @@ function successStatus({ settings }: Edge, route: Route | null): number {
   return route.created === 'always' ? 201 : settings.createdStatus;
 }
 
-/** A refusal becomes its reply; anything else is a bug: logged in full, and answered as a bare 500. */
+/** A refusal becomes its reply; anything else is a bug, logged in full and answered with a plain 500. */
 function replyToError(cause: unknown, edge: Edge, requestId: string): Reply {
   if (cause instanceof Refusal) return refusalReply(cause.refusal, cause.details);
   logProblem(edge, requestId, cause);

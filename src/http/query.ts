@@ -3,12 +3,15 @@ import { Refusal } from '../refusal.ts';
 
 export type Query = { readonly [name: string]: readonly string[] };
 
-/** No route knows more than a few; each that is sent is decoded and becomes part of what is signed. */
+/**
+ * No route has more than a few parameters, but each one sent is decoded and becomes part of the signed
+ * payload.
+ */
 const MAX_PARAMETERS = 100;
 
 /**
- * Each parameter to its values in the order sent; `+` is a blank and blank values are kept [core-2-2]. What
- * cannot be decoded stays as it is, byte by byte.
+ * Each parameter to its values in the order sent; `+` is a blank and blank values are kept [core-2-2].
+ * Bytes that cannot be decoded are kept as they are.
  */
 export function parseQuery(text: string): Query {
   const parsed = parse(text, '&', '=', { maxKeys: MAX_PARAMETERS + 1 });

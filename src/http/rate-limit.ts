@@ -1,8 +1,7 @@
 /**
  * Sliding-window rate limits: events older than the window are forgotten, a request is refused when the
  * count has reached the limit, and refused requests are not counted. [service-rate-limits] and [core-4-1]
- * fix exactly this, which is why no library does it: those at hand count in fixed windows, or count what
- * they refuse.
+ * fix exactly this; the common libraries count in fixed windows, or count what they refuse.
  */
 export const RATE_BUCKETS = [
   'ADMIN',
@@ -25,14 +24,14 @@ export interface RateLimit {
   readonly windowSeconds: number;
 }
 
-/** Keys remembered per bucket; beyond it the key idle longest is forgotten, so memory is bounded. */
+/** Keys remembered per bucket; beyond this the key that has been idle longest is dropped. */
 const MAX_KEYS = 50_000;
 
 export interface RateLimiter {
-  /** Seconds until a request would pass, or 0 when it passes now. */
+  /** Seconds until a request would pass; 0 when it passes now. */
   retryAfter(key: string, now: number): number;
   count(key: string, now: number): void;
-  /** Takes back what was counted at that time. */
+  /** Removes the event that was counted at that time. */
   giveBack(key: string, counted: number): void;
 }
 
@@ -51,7 +50,7 @@ export function createRateLimiter(limit: RateLimit | null): RateLimiter {
   function recent(key: string, now: number): number[] {
     const times = events.get(key);
     if (times === undefined) return [];
-    // After the clock was set back nobody waits longer than a window.
+    // After the clock was set back, no wait exceeds one window.
     for (let i = times.length - 1; i >= 0 && (times[i] ?? 0) > now; i -= 1) times[i] = now;
     const firstRecent = times.findIndex((time) => time > now - windowMs);
     if (firstRecent === -1) events.delete(key);
@@ -92,14 +91,14 @@ function forgetFirst(events: Map<string, number[]>): void {
   }
 }
 
-/** All buckets together, as an edge asks them; an answer is a promise when it has to come from elsewhere. */
+/** All buckets as an edge sees them; an answer is a promise when another thread holds the counts. */
 export interface RateLimits {
   isOn(bucket: RateBucket): boolean;
   /** Counts a request and returns 0, or returns the seconds until one would pass. */
   take(bucket: RateBucket, key: string, now: number): number | Promise<number>;
-  /** Seconds until a request would pass, counting none; 0 when it would pass now. */
+  /** Seconds until a request would pass, without counting one; 0 when it would pass now. */
   wait(bucket: RateBucket, key: string, now: number): number | Promise<number>;
-  /** Takes back a request that was counted at that time. */
+  /** Removes the request that was counted at that time. */
   giveBack(bucket: RateBucket, key: string, counted: number): void;
 }
 
@@ -129,7 +128,7 @@ export function createRateLimits(settings: RateLimitSettings): LocalRateLimits {
   };
 }
 
-/** Limits whose counts are in this thread, so that every answer is there at once. */
+/** Limits whose counts are on this thread, so that every answer is synchronous. */
 export interface LocalRateLimits extends RateLimits {
   take(bucket: RateBucket, key: string, now: number): number;
   wait(bucket: RateBucket, key: string, now: number): number;

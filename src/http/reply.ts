@@ -1,4 +1,4 @@
-/** What a route answers with, and the one place that renders the error envelope [service-errors]. */
+/** What a route answers with, and the only place that renders the error envelope [service-errors]. */
 import { promisify } from 'node:util';
 import { gzip, gzipSync } from 'node:zlib';
 import fresh from 'fresh';
@@ -13,19 +13,19 @@ export interface Reply {
   readonly status: number;
   readonly contentType: string;
   readonly body: string | Uint8Array | PiecewiseBody;
-  /** Further lines of the head as they are sent, joined by CRLF. */
+  /** Further header lines as they are sent, joined by CRLF. */
   readonly headerLines: string;
   /** Set when the reply is a refusal; the edge counts failures by it. */
   readonly refusal: RefusalName | null;
-  /** That of a page; null for whatever is not shown as one. */
+  /** The policy of a page; null for any other content. */
   readonly contentSecurityPolicy: string | null;
 }
 
-/** A body that is made while it is sent, no faster than the client takes it. */
+/** A body that is produced while it is sent, at the pace of the client. */
 export interface PiecewiseBody {
   /** The next piece; null once the body is complete. Rejects when it cannot be completed. */
   next(): Promise<string | null>;
-  /** Nothing more will be asked for. */
+  /** No further piece will be requested. */
   abandon(): void;
 }
 
@@ -33,13 +33,13 @@ export function isPiecewise(body: Reply['body']): body is PiecewiseBody {
   return typeof body === 'object' && 'next' in body;
 }
 
-/** A page that was made, with the policy that lets its own style and script run, and nothing else. */
+/** A rendered page, with the policy that allows only its own style and script. */
 export interface HtmlPage {
   readonly document: PublishedDocument;
   readonly contentSecurityPolicy: string;
 }
 
-/** What a reader says of the form it takes, and of what it holds already. */
+/** The encoding that a reader accepts, and the validators of what it has cached. */
 export interface Conditions {
   readonly ifNoneMatch: string;
   readonly acceptsGzip: boolean;
@@ -72,7 +72,7 @@ function freshReply(status: number, contentType: string, body: Reply['body']): R
   };
 }
 
-/** The envelope is completed with the request id when the reply is written. */
+/** The request id is added to the envelope when the reply is written. */
 export function refusalReply(
   refusal: RefusalName,
   details: JsonObject = {},
@@ -105,7 +105,7 @@ export function answerReply(answer: Answer): Reply {
   return answer.ok ? jsonReply(200, answer.json) : refusalReply(answer.refusal, answer.details);
 }
 
-/** A public document from its cached bytes; 304 when the client holds this very version. */
+/** A public document from its cached bytes; 304 when the client has this version. */
 export function documentReply(
   document: PublishedDocument,
   conditions: Conditions,
@@ -113,7 +113,7 @@ export function documentReply(
   return versionedReply(JSON_TYPE, null, document, conditions);
 }
 
-/** A page from its cached bytes; 304 when the client holds this very version. */
+/** A page from its cached bytes; 304 when the client has this version. */
 export function htmlReply(
   { document, contentSecurityPolicy }: HtmlPage,
   conditions: Conditions,
@@ -121,13 +121,15 @@ export function htmlReply(
   return versionedReply(HTML_TYPE, contentSecurityPolicy, document, conditions);
 }
 
-/** Shorter ones travel in one packet anyway. */
+/** Shorter ones fit in one packet anyway. */
 const LEAST_COMPRESSED_BYTES = 1024;
 
-/** Compressing this takes about a millisecond; what is larger is left to another thread. */
+/**
+ * Compressing this many bytes takes about a millisecond; larger documents are compressed on another thread.
+ */
 const MOST_BYTES_AT_ONCE = 32 * 1024;
 
-/** Each form has a validator of its own; a client that holds either of them holds this very version. */
+/** Each encoding has a validator of its own; a client with either of them has this version. */
 function versionedReply(
   contentType: string,
   contentSecurityPolicy: string | null,
@@ -167,7 +169,7 @@ function linesOf(etag: string, isCompressible: boolean): string {
 const compressedForms = new WeakMap<PublishedDocument, Uint8Array | Promise<Uint8Array>>();
 const gzipElsewhere = promisify(gzip);
 
-/** Made for the first reader that takes it, and kept as long as the document is. */
+/** Compressed for the first reader that accepts it, and cached as long as the document. */
 function compressedForm(document: PublishedDocument): Uint8Array | Promise<Uint8Array> {
   const known = compressedForms.get(document);
   if (known !== undefined) return known;
@@ -188,7 +190,7 @@ function gzipEtag(etag: string): string {
   return `${etag.slice(0, -1)}-gzip"`;
 }
 
-/** The validator that the client holds; undefined when it holds another version, or none. */
+/** The validator that the client has; undefined when it has another version, or none. */
 function heldEtag(
   ifNoneMatch: string,
   { etag }: PublishedDocument,
@@ -201,17 +203,17 @@ function heldEtag(
 }
 
 /**
- * Nearly all clients send the one validator that they hold: comparing it takes 20 ns, `fresh` 300, of the
- * 4 µs of a cached document.
+ * Nearly all clients send a single validator: comparing it takes 20 ns and `fresh` 300 ns, of the 4 µs of a
+ * cached document.
  */
 function matchesEtag(ifNoneMatch: string, etag: string): boolean {
   return ifNoneMatch === etag || fresh({ 'if-none-match': ifNoneMatch }, { etag });
 }
 
-/** What nearly all clients send. Looking for it takes 50 ns, a `Negotiator` 400 to 1,100. */
+/** What nearly all clients send. Searching for it takes 50 ns, a `Negotiator` 400 to 1,100 ns. */
 const NAMES_GZIP = /(?:^|,)\s*gzip\s*(?:,|$)/;
 
-/** Whether an Accept-Encoding takes gzip. */
+/** Whether an Accept-Encoding accepts gzip. */
 export function acceptsGzip(acceptEncoding: string): boolean {
   if (acceptEncoding === '') return false;
   if (NAMES_GZIP.test(acceptEncoding)) return true;

@@ -15,8 +15,8 @@ export interface RequestHead {
 }
 
 /**
- * The head of a request, readable until its handler returns. A class, because one is made for every
- * request: closures in its place would have to be made, and named, each time.
+ * The head of a request, readable until its handler returns. A class, because every request creates one:
+ * closures would have to be created each time.
  */
 export class UwsRequestHead implements RequestHead {
   readonly method: string;

@@ -22,8 +22,8 @@ const STATUS_TEXT: Readonly<Record<number, string>> = {
 };
 
 /**
- * No answer of this service is ever framed, sniffed or allowed to load anything; a page brings a policy
- * of its own, which allows its own style and script.
+ * No answer may be framed, sniffed or load anything; a page has a policy that allows its own style and
+ * script.
  */
 const SECURITY_LINES = securityLines("default-src 'none'; frame-ancestors 'none'");
 
@@ -44,7 +44,7 @@ export function writeReply(
   close: boolean,
 ): void {
   if (reply.status === 304) {
-    // No length: the client may hold another form of the document.
+    // No length: the client may have another encoding of the document.
     writeWithoutBody(res, reply, null, close);
   } else if (method === 'HEAD') {
     writeWithoutBody(res, reply, Buffer.byteLength(body), close);
@@ -70,8 +70,8 @@ export function writeWithoutBody(
 }
 
 /**
- * All lines but the first are written as the value of the second: each call into native code costs as
- * much as building its strings.
+ * All lines after the first are written as part of the second header's value: each call into native code
+ * costs as much as building its strings.
  */
 export function writeHead(
   res: HttpResponse,

@@ -42,7 +42,7 @@ export interface RouteDescription {
 
 const KIB = 1024;
 
-/** What a stranger can make us read and parse, by who is to send it [core-4-1]. */
+/** The most bytes that are read and parsed, by the access class of the sender [core-4-1]. */
 const BODY_BYTES: Readonly<Record<Access, number>> = {
   public: 512 * KIB,
   internal: 0,
@@ -53,12 +53,12 @@ const BODY_BYTES: Readonly<Record<Access, number>> = {
 };
 
 /**
- * The most JSON values in a body of anyone's. A small value costs as much as hundreds of bytes of text: to
- * read, check and write a quarter of a million of them took 150 ms.
+ * The most JSON values in a public body. A small value costs as much as hundreds of bytes of text: reading,
+ * checking and writing a quarter of a million of them took 150 ms.
  */
 const PUBLIC_BODY_VALUES = 32_768;
 
-/** For what operators import or publish as one long list. */
+/** For long lists that operators import or publish. */
 export const LARGE_BODY_BYTES = 2048 * KIB;
 
 /** Bytes that a body of the route may have; MESH_MAX_REQUEST_BYTES may allow fewer. */
@@ -66,7 +66,7 @@ export function maxBodyBytes({ method, access, maxBodyBytes: own }: RouteDescrip
   return method === 'GET' ? 0 : (own ?? BODY_BYTES[access]);
 }
 
-/** Values that a body of the route may have; undefined where its bytes are bound enough. */
+/** Values that a body of the route may have; undefined where the bound on bytes suffices. */
 export function maxBodyValues({ access }: RouteDescription): number | undefined {
   return access === 'public' ? PUBLIC_BODY_VALUES : undefined;
 }

@@ -1,4 +1,4 @@
-/** Routes with what carries them out, and how their access is found. */
+/** Routes with their handlers, and how their access is derived. */
 import type { SignedRequest } from '../auth/signed-request.ts';
 import { CALLS, type CallName, type OperatorCallName } from '../contract/calls.ts';
 import type { Input, NodeClaim, OperatorClaim } from '../contract/claims.ts';
@@ -16,29 +16,29 @@ export interface RouteRequest extends SignedRequest {
   readonly baseUrl: string;
   readonly ifNoneMatch: string;
   readonly acceptsGzip: boolean;
-  /** Set where the route says whose possession a request proves, and the request names a key. */
+  /** Set where the route names the key that a request proves possession of, and the request has one. */
   readonly node: NodeClaim | null;
   /** Set on operator routes, and on public ones that were called with operator headers. */
   readonly operator: OperatorClaim | null;
 }
 
-/** Whose possession a request to a route of nodes proves. */
+/** The key whose possession a request to a node route proves. */
 export interface NodeProofRule {
-  /** The key that the request claims; null when it names none. */
+  /** The key that the request claims; null when it has none. */
   keyOf(request: RouteRequest): string | null;
-  /** Where the body is signed in another way, only the header form is judged, and may be absent. */
+  /** Where the body has another signature, only the header form is judged, and it may be absent. */
   readonly form: 'body or header' | 'header if sent';
 }
 
 interface Handled {
-  /** Set on every route of nodes. */
+  /** Set on every node route. */
   readonly proof?: NodeProofRule;
   handle(request: RouteRequest, edge: Edge): Reply | Promise<Reply>;
 }
 
 /**
- * A route as it is written down. Its access is that of the call it stands for; one that stands for none
- * is open to anyone, or is left to the deployment.
+ * A route as it is declared. Its access is that of the call it makes; a route without a call is public, or
+ * is restricted by the deployment.
  */
 export type RouteEntry = Omit<RouteDescription, 'access'> &
   Handled &
@@ -52,22 +52,22 @@ export type RouteEntry = Omit<RouteDescription, 'access'> &
   );
 
 export interface Route extends RouteDescription, Handled {
-  /** Null when the edge answers by itself. */
+  /** Null when the edge answers itself. */
   readonly call: CallName | null;
 }
 
-/** The access class of a route is read from the call, where it is stated. */
+/** Derives the access class of a route from its call. */
 export function withAccess(entry: RouteEntry): Route {
   if (entry.call === undefined) return { ...entry, call: null };
   const { access } = CALLS[entry.call];
   return { ...entry, access: entry.operatorCall === undefined ? access : 'public-or-operator' };
 }
 
-/** Sorts out the claim of a route that only operators reach. */
+/** Returns the claim on a route that only operators can reach. */
 export function operatorOf(request: RouteRequest): OperatorClaim {
   if (request.operator === null) throw new Error('An operator route was reached without a claim');
   return request.operator;
 }
 
-/** The input of a call that takes none. */
+/** The input of a call without input. */
 export const NOTHING: Input<null> = { ok: true, value: null };

@@ -2,7 +2,7 @@ import type { Route } from './route.ts';
 
 export type Match =
   | { readonly route: Route; readonly params: { readonly [name: string]: string } }
-  /** Nothing is at the path, or it does not take the method. */
+  /** The path does not exist, or does not allow the method. */
   | 'not_found'
   | { readonly allow: string };
 
@@ -17,7 +17,7 @@ interface Template {
 
 const NO_PARAMS = {};
 
-/** A method and path that occur twice stop the start. */
+/** A duplicate method and path fails the start. */
 export function createRouter(routes: readonly Route[]): Router {
   const exact = new Map<string, Map<string, Route>>();
   const templates = new Map<string, Template>();

@@ -1,7 +1,7 @@
 /**
- * Requests and their answers on uWebSockets.js, and the one place for its sharp edges: a request is read
- * before the first wait, an aborted response is never touched, writes are corked, and a body is bounded
- * while it streams in.
+ * Requests and answers on uWebSockets.js, and the only place that deals with its constraints: a request is
+ * read before the first wait, an aborted response is never touched, writes are corked, and a body is
+ * bounded while it streams in.
  */
 
 import type { HttpResponse } from 'uWebSockets.js';
@@ -26,12 +26,12 @@ export interface Server {
   readonly port: number;
   /**
    * Closes each connection with its next answer; resolves when every request in flight is answered. Call
-   * when new work is refused. Connections are still taken, so that their requests are told why.
+   * when new work is refused. Connections are still accepted, so that their requests get an answer.
    */
   drain(): Promise<void>;
-  /** Refuses every request whose body has not arrived in whole. */
+  /** Refuses every request whose body is still arriving. */
   dropUploads(): void;
-  /** Resolves when every answer that was begun before has left: no document of that time is read any more. */
+  /** Resolves when every answer begun before has been sent: no document of that time is being read. */
   barrier(): Promise<void>;
   /** Ends all connections. */
   close(): void;
@@ -39,7 +39,7 @@ export interface Server {
 
 const NO_BODY = new Uint8Array(0);
 
-/** What the answers of one server share. */
+/** State that the answers of one server share. */
 interface Answers {
   readonly traffic: Traffic;
   isDraining: boolean;
@@ -61,8 +61,8 @@ interface Connection extends PieceTaker {
 }
 
 /**
- * Other threads of this process may listen on the same port; so could another process, which is why the
- * port is looked at first (`freePort`).
+ * Other threads of this process may listen on the same port. So could another process, which is why the
+ * port is checked first (`freePort`).
  */
 export async function listen(
   edge: Edge,
@@ -159,7 +159,7 @@ export async function listen(
 function answer(edge: Edge, answers: Answers, connection: Connection, body: ReceivedBody): void {
   connection.generation = answers.traffic.begun();
   connection.onGone = null;
-  // A sender that was cut short would go on sending its body as the next request.
+  // A sender that was cut short would send the rest of its body as the next request.
   const close = typeof body === 'string';
   const reply = finishExchange(edge, connection.exchange, body);
   if (reply instanceof Promise) {
@@ -169,14 +169,14 @@ function answer(edge: Edge, answers: Answers, connection: Connection, body: Rece
   }
 }
 
-/** A proxy may pass on the body of a request that is to have none. */
+/** A proxy may forward a body of a request that should have none. */
 function mayHaveBody({ takesBody }: Exchange, proxyHops: number): boolean {
   return takesBody || proxyHops > 0;
 }
 
 /**
- * Answers of one turn of the event loop are written together at its end. Written one by one they would
- * wake their clients in between, whose next requests then make many small turns of one large one: that
+ * Answers of one turn of the event loop are written together at its end. Written individually they would
+ * wake their clients in between, whose next requests would split one large turn into many small ones: that
  * costs a fifth of all CPU time under load.
  */
 function sendSoon(answers: Answers, answer: Ready): void {
@@ -213,7 +213,7 @@ function settled(traffic: Traffic, { generation }: Connection): void {
   if (generation !== null) traffic.finished(generation);
 }
 
-/** uWebSockets.js is native code: a machine without a fitting build gets one sentence that says so. */
+/** uWebSockets.js is native code: on a machine without a matching build, one sentence says so. */
 function loadUws(): typeof import('uWebSockets.js') {
   try {
     return createRequire(import.meta.url)('uWebSockets.js');

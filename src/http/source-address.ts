@@ -6,8 +6,8 @@ import type { RequestHead } from './request-head.ts';
 /**
  * The address a request came from: the peer, or the address that the outermost of `proxyHops` trusted
  * proxies saw. Entries further left in `X-Forwarded-For` are claims of the client and never used. The
- * library `proxy-addr` picks the same entry, but leaves ports and spellings as they are; limits need one
- * spelling of an address.
+ * library `proxy-addr` picks the same entry but keeps ports and spellings; limits need one spelling of an
+ * address.
  */
 export function sourceAddress(head: RequestHead, proxyHops: number): string {
   return forwardedAddress(head, proxyHops) ?? peerAddress(head.peerAddress());
@@ -15,7 +15,10 @@ export function sourceAddress(head: RequestHead, proxyHops: number): string {
 
 const warnedEdges = new WeakSet<Edge>();
 
-/** Warns once when a proxy names the client although no proxy is trusted: then all share its limits. */
+/**
+ * Warns once when a proxy forwards a client address although no proxy is trusted: all clients then share
+ * its limits.
+ */
 export function noteForwarded(edge: Edge, head: RequestHead): void {
   if (warnedEdges.has(edge) || head.header('x-forwarded-for') === '') return;
   warnedEdges.add(edge);
@@ -27,8 +30,8 @@ export function noteForwarded(edge: Edge, head: RequestHead): void {
 }
 
 /**
- * What limits count by: an IPv4 address, or the /64 of an IPv6 one, within which whoever has one address
- * has them all.
+ * What limits count by: an IPv4 address, or the /64 of an IPv6 address, because its owner can use all
+ * addresses in it.
  */
 export function addressBlock(address: string): string {
   if (!address.includes(':') || !ipaddr.IPv6.isValid(address)) return address;
@@ -46,7 +49,7 @@ function forwardedAddress(head: RequestHead, proxyHops: number): string | null {
   return normalAddress(withoutPort(claimed.trim()));
 }
 
-/** An IPv6 address is in brackets when a port follows; some proxies add the port they were asked from. */
+/** An IPv6 address is in brackets when a port follows; some proxies add the client's port. */
 const BRACKETED = /^\[([0-9a-f:.]*:[0-9a-f:.]*)\](?::\d{1,5})?$/i;
 const V4_WITH_PORT = /^(\d+\.\d+\.\d+\.\d+):\d{1,5}$/;
 
@@ -54,7 +57,7 @@ function withoutPort(text: string): string {
   return (BRACKETED.exec(text) ?? V4_WITH_PORT.exec(text))?.[1] ?? text;
 }
 
-/** The kernel writes IPv4 in its one normal form already. */
+/** The kernel already writes IPv4 in its normal form. */
 function peerAddress(peer: string): string {
   return peer.includes(':') ? (normalAddress(peer) ?? peer) : peer;
 }

@@ -1,4 +1,4 @@
-/** Requests under way, and who waits for them. */
+/** Requests in flight, and the promises that wait for them. */
 
 /** Answers that were begun between two barriers. */
 export interface Generation {
@@ -9,15 +9,15 @@ export interface Generation {
 export interface Traffic {
   /** A request has arrived. */
   arrived(): void;
-  /** Its answer is begun: from here on it may read published documents. */
+  /** Its answer is begun: from now on it may read published documents. */
   begun(): Generation;
-  /** All of an answer has left, or its client has gone. */
+  /** An answer was sent completely, or its client has disconnected. */
   finished(generation: Generation): void;
-  /** The client has gone before its answer was begun. */
+  /** The client disconnected before its answer was begun. */
   left(): void;
-  /** Resolves when no request is under way. */
+  /** Resolves when no request is in flight. */
   idle(): Promise<void>;
-  /** Resolves when every answer that was begun before has left. */
+  /** Resolves when every answer begun before has been sent. */
   barrier(): Promise<void>;
 }
 

@@ -1,21 +1,21 @@
 /**
- * Request bodies on their way. What senders hold of this edge's memory is bounded in number and bytes,
- * whatever the number of connections: beyond that, the body whose last bytes came longest ago is dropped.
+ * Request bodies in transit. The memory they take on this edge is bounded in number and bytes, for any
+ * number of connections: beyond that, the body that has been idle longest is dropped.
  */
 import type { HttpResponse } from 'uWebSockets.js';
 
 export type ReceivedBody =
   | Uint8Array
-  /** It passed the limit of its route. */
+  /** It exceeded the limit of its route. */
   | 'too_large'
-  /** It was given up before its end. */
+  /** It was dropped before its end. */
   | 'dropped'
-  /** Another reader may take it for longer or shorter. */
+  /** Another reader may read another length. */
   | 'ambiguous';
 
 export interface UploadLimits {
   readonly count: number;
-  /** Of all unfinished bodies together. */
+  /** The total for all unfinished bodies. */
   readonly bytes: number;
 }
 
@@ -24,26 +24,29 @@ export const UPLOAD_LIMITS: UploadLimits = { count: 8192, bytes: 64 * 1024 * 102
 /** A body that is too large is read and discarded up to this many bytes before it is refused. */
 const MAX_DISCARDED_BYTES = 64 * 1024 * 1024;
 
-/** Small enough for a stranger who sends one byte, large enough to seldom grow. */
+/** Small enough for a sender of one byte, large enough to rarely grow. */
 const FIRST_BUFFER_BYTES = 4096;
 
 export interface Uploads {
   /**
-   * Hands over the body once: whole, too large or dropped. What it returns is to be called when the
-   * sender has gone, and then nothing is handed over.
+   * Delivers the body once: complete, too large or dropped. Returns a function to call when the sender has
+   * disconnected; nothing is delivered then.
    */
   receive(res: HttpResponse, limit: number, take: (body: ReceivedBody) => void): () => void;
   /** Drops every body that has not ended. */
   dropAll(): void;
 }
 
-/** What is too large is still read so far: a client that is answered while it sends may miss the answer. */
+/**
+ * A body that is too large is still read up to this size: a client that is answered while it sends may miss
+ * the answer.
+ */
 export function bytesRead(limit: number): number {
   return Math.max(MAX_DISCARDED_BYTES, limit);
 }
 
 export function createUploads(limits: UploadLimits): Uploads {
-  /** Those that have not ended, the one that has been idle longest first. */
+  /** Unfinished bodies, the one idle longest first. */
   const unfinished = new Set<UnfinishedUpload>();
   let heldBytes = 0;
 
@@ -98,7 +101,7 @@ export function createUploads(limits: UploadLimits): Uploads {
   };
 }
 
-/** One body: nothing is copied of one that comes in a single piece, which nearly all do. */
+/** One body. A body in a single piece, as nearly all are, is not copied. */
 class UnfinishedUpload {
   received = 0;
   ended = false;
@@ -111,7 +114,7 @@ class UnfinishedUpload {
     this.#take = take;
   }
 
-  /** Bytes of memory it holds. */
+  /** Bytes of memory that it holds. */
   get capacity(): number {
     return this.#buffer?.length ?? 0;
   }

@@ -1,4 +1,4 @@
-/** The WebSockets of those who look at live pages. They are only ever written to. */
+/** The WebSockets of live-page viewers. They are only written to. */
 import type { HttpRequest, HttpResponse, TemplatedApp, us_socket_context_t } from 'uWebSockets.js';
 import type { RefusalName } from '../refusal.ts';
 import type { Edge } from './edge.ts';
@@ -13,10 +13,10 @@ import {
 import { noteOutcome, refusedExchange } from './pipeline.ts';
 import { writeReply } from './response.ts';
 
-/** A viewer that does not keep up with this many bytes is dropped, never waited for. */
+/** A viewer that is this many bytes behind is dropped, never waited for. */
 const MAX_BACKPRESSURE = 256 * 1024;
 const IDLE_SECONDS = 60;
-/** How often viewers get a message although nothing has happened, so that silence means trouble. */
+/** How often viewers get a message even without changes, so that silence indicates a failure. */
 const ALIVE_MS = 10_000;
 const ALIVE_TOPIC = 'alive';
 const ALIVE = '{"alive":true}';
@@ -33,7 +33,7 @@ export interface ViewersOptions {
   ended(): void;
 }
 
-/** Serves the viewers of one edge; returns what ends it. */
+/** Serves the viewers of one edge; returns a function that stops it. */
 export function serveViewers(
   app: TemplatedApp,
   edge: Edge,
@@ -109,8 +109,8 @@ function refusalOf(topic: string, req: HttpRequest, exchange: Exchange): Refusal
 }
 
 /**
- * Pages of other sites open no sockets here: a browser says which site a page is from. A proxy may have
- * rewritten the host; the base URL is the one that browsers know.
+ * Pages of other sites cannot open sockets here: a browser names the site of the page. A proxy may have
+ * rewritten the host; browsers know the base URL.
  */
 function isOfThisSite(req: HttpRequest, { baseUrl }: Exchange): boolean {
   const origin = req.getHeader('origin');

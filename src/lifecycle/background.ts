@@ -1,12 +1,12 @@
 /**
- * Work that is done again and again. Runs of one job never overlap, a failure is logged, the last success
- * is reported, and a stop waits for what is under way.
+ * Periodic work. Runs of one job never overlap, a failure is logged, the last success is reported, and a
+ * stop waits for running jobs.
  */
 import type { Logger } from '../log/logger.ts';
 import { problemText } from '../log/problem.ts';
 
 export interface Job {
-  /** Runs the job once more, after a run that is under way; rejects when this run fails. */
+  /** Runs the job once more, after the current run if there is one; rejects when this run fails. */
   runNow(): Promise<void>;
   /** The same, but a failure is logged instead. */
   attempt(): Promise<void>;
@@ -15,7 +15,7 @@ export interface Job {
 export interface Background {
   /** Runs the work one period from now, and again one period after each end of it. */
   start(name: string, periodMs: number, work: () => Promise<void> | void): Job;
-  /** Starts nothing more; resolves when everything that is under way has ended. */
+  /** Starts no further run; resolves when all running jobs have ended. */
   stop(): Promise<void>;
 }
 
@@ -30,7 +30,7 @@ export function createBackground(logger: Logger, succeeded: (job: string) => voi
       succeeded(name);
     }
 
-    /** One run behind the other, whoever asked for it. */
+    /** Runs are sequential, whoever requested them. */
     function runNow(): Promise<void> {
       const before = running.get(name) ?? Promise.resolve();
       const current = before.then(run, run);

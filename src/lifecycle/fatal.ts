@@ -1,4 +1,4 @@
-/** The end of a process that cannot go on: one line that names the cause, and an exit code that is not 0. */
+/** The end of a process that cannot continue: one line that names the cause, and a non-zero exit code. */
 import type { Logger } from '../log/logger.ts';
 import { problemText } from '../log/problem.ts';
 
@@ -7,16 +7,16 @@ export type Fatal = (where: string, cause: unknown) => void;
 
 export interface FatalSteps {
   readonly logger: Logger;
-  /** From here on no answer may leave; resolves when that needs no more care. */
+  /** From now on no answer may be sent; resolves when that is guaranteed. */
   silence(): Promise<void>;
-  /** Ends the process, with what was logged. */
+  /** Flushes the log and ends the process. */
   end(cause: unknown): void;
 }
 
-/** LMDB reports the cause of a failed commit later than the failure; it is waited for at most this long. */
+/** LMDB reports the cause of a failed commit after the failure; wait for it at most this long. */
 const TRUE_CAUSE_MS = 1000;
 
-/** The first cause counts: what fails behind it follows from it. */
+/** Only the first cause is reported: later failures follow from it. */
 export function createFatal({ logger, silence, end }: FatalSteps): Fatal {
   let failed = false;
 

@@ -13,15 +13,15 @@ const FOLLOWERS: Readonly<Record<LifecycleState, readonly LifecycleState[]>> = {
   failed: [],
 };
 
-/** What a stop does, in order. */
+/** The steps of a stop, in order. */
 export interface StopSteps {
-  /** `/readyz` answers 503 from here on; everything else is served as before. */
+  /** `/readyz` answers 503 from now on; everything else is served as before. */
   announce(): Promise<void>;
   /** Refuses all new work; resolves when what is in flight is answered. */
   drain(): Promise<void>;
   /** Ends requests that are still arriving. */
   cut(): Promise<void>;
-  /** Writes what is in memory only, and closes the store; nothing is acknowledged from here on. */
+  /** Writes what is only in memory and closes the store; nothing is acknowledged after this. */
   flush(): Promise<void>;
   /** Ends connections and threads. */
   close(): Promise<void>;
@@ -30,16 +30,16 @@ export interface StopSteps {
 export interface StopPatience {
   /** How long `/readyz` answers 503 before work is refused, milliseconds. */
   readonly announceMs: number;
-  /** Ends all waiting for others: the flush comes next. */
+  /** Ends all waiting and continues with the flush. */
   readonly hurry: AbortSignal;
 }
 
-/** What is in flight when work is refused has so long to be finished. */
+/** How long requests in flight may take to finish after new work is refused. */
 const DRAIN_MS = 5000;
 
 export interface Lifecycle {
   readonly state: LifecycleState;
-  /** Throws when the state cannot follow the present one. */
+  /** Throws when the transition is not allowed. */
   enter(next: LifecycleState): void;
   /** Goes from `serving` to `closed`. */
   stop(steps: StopSteps, patience: StopPatience): Promise<void>;
@@ -60,7 +60,7 @@ export function createLifecycle(): Lifecycle {
     enter,
     async stop(steps, { announceMs, hurry }) {
       enter('draining');
-      // An edge that does not answer any more must not keep the others from their flush.
+      // An edge that hangs must not prevent the flush.
       void steps.announce();
       await pause(announceMs, hurry);
       await atMost(DRAIN_MS, steps.drain(), hurry);
@@ -79,7 +79,7 @@ async function atMost(milliseconds: number, work: Promise<void>, hurry: AbortSig
   done.abort();
 }
 
-/** Waits for the time, or until there is reason to hurry. */
+/** Waits for the time, or until the stop is hurried. */
 async function pause(milliseconds: number, hurry: AbortSignal): Promise<void> {
   if (milliseconds > 0)
     await delay(milliseconds, undefined, { signal: hurry }).catch(() => undefined);

@@ -1,4 +1,4 @@
-/** The authority as an edge on another thread sees it. */
+/** The authority as seen by an edge on another thread. */
 import type { Answer } from '../contract/answers.ts';
 import type { Call, CallName, CallOf } from '../contract/calls.ts';
 import { createDocumentCache, type DocumentCache } from '../contract/publications.ts';
@@ -16,11 +16,11 @@ export interface AuthorityLink {
   exposition(): Promise<string>;
   log(line: string): void;
   take(answers: Answers): void;
-  /** Sends what has gathered, now instead of at the end of this turn. */
+  /** Sends what has accumulated now, instead of at the end of this turn. */
   flush(): void;
 }
 
-/** Who asked, and is to be answered. */
+/** The pending caller. */
 interface Waiting {
   readonly resolve: (answer: unknown) => void;
   readonly reject: (problem: Error) => void;
@@ -48,7 +48,7 @@ export function createAuthorityLink(
     log = '';
   }
 
-  /** All requests that arrive in one turn of the loop travel together. */
+  /** All requests of one turn of the event loop are sent together. */
   function schedule(): void {
     if (scheduled) return;
     scheduled = true;

@@ -1,12 +1,12 @@
 /**
- * Signs of life: each thread counts up in memory that all threads see, and a watchdog on a thread of its own
- * notices which of them has stopped.
+ * Signs of life: each thread increments a counter in shared memory, and a watchdog on a thread of its own
+ * notices when one has stopped.
  */
 
-/** How often a thread beats, and how often the watchdog looks. */
+/** How often a thread beats, and how often the watchdog checks. */
 export const TICK_MS = 500;
 
-/** Silence of the authority after which nobody is to send work here. */
+/** Silence of the authority after which the process is not ready. */
 const NOT_READY_TICKS = 4;
 /** Silence of a thread after which the process ends. */
 const ENDING_TICKS = 20;
@@ -14,9 +14,9 @@ const ENDING_TICKS = 20;
 export const AUTHORITY_SLOT = 0;
 
 export interface Beats {
-  /** Of each thread a number that changes with each tick; 0 while it is not watched. */
+  /** For each thread a number that changes with each tick; 0 while it is not watched. */
   readonly counts: Int32Array;
-  /** One number: for how many ticks the authority has not beaten, as the watchdog sees it. */
+  /** One number: ticks since the authority's last beat, as counted by the watchdog. */
   readonly authoritySilence: Int32Array;
 }
 
@@ -28,7 +28,7 @@ function sharedNumbers(length: number): Int32Array {
   return new Int32Array(new SharedArrayBuffer(length * Int32Array.BYTES_PER_ELEMENT));
 }
 
-/** Has the thread that calls this watched, until it calls what is returned. */
+/** Watches the calling thread until it calls the returned function. */
 export function startBeating({ counts }: Beats, slot: number): () => void {
   let count = 0;
   function beat(): void {
@@ -48,8 +48,8 @@ export function isAuthoritySilent({ authoritySilence }: Beats): boolean {
 }
 
 /**
- * Looks once per tick; returns the slot of a thread that has been silent for too long, else null. Silence is
- * counted in looks and not in time: while the whole process or machine is suspended, nobody looks either.
+ * Call once per tick; returns the slot of a thread that has been silent for too long, else null. Silence is
+ * counted in ticks and not in time, because a suspended process or machine does not tick either.
  */
 export function createLook({ counts, authoritySilence }: Beats): () => number | null {
   const seen = new Int32Array(counts.length);

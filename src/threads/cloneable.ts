@@ -1,6 +1,6 @@
 /**
- * Values between threads. Structured cloning keeps everything a command holds except the class of a
- * `JsonFloat`, so a float travels as a boxed number, which occurs nowhere else.
+ * Values between threads. Structured cloning preserves everything in a command except the class of a
+ * `JsonFloat`, so a float is sent as a boxed number, which occurs nowhere else.
  */
 import { JsonFloat } from '../json/value.ts';
 
@@ -8,7 +8,7 @@ export function toCloneable(value: unknown): unknown {
   return holdsFloat(value) ? mapDeep(value, (leaf) => (isFloat(leaf) ? boxed(leaf) : leaf)) : value;
 }
 
-/** Looks at values that came from `toCloneable` only. */
+/** Only for values that came from `toCloneable`. */
 export function fromCloneable(value: unknown): unknown {
   return holdsBox(value)
     ? mapDeep(value, (leaf) => (isBox(leaf) ? new JsonFloat(Number(leaf)) : leaf))
@@ -42,7 +42,7 @@ function isTree(value: unknown): value is object {
 function mapDeep(value: unknown, leaf: (value: unknown) => unknown): unknown {
   if (Array.isArray(value)) return value.map((item) => mapDeep(item, leaf));
   if (!isTree(value) || isFloat(value) || isBox(value)) return leaf(value);
-  // Own members whatever they are called: `__proto__` is an ordinary name in a free-form object.
+  // Define own members whatever their name: `__proto__` is an ordinary name in a free-form object.
   return Object.fromEntries(
     Object.entries(value).map(([name, member]) => [name, mapDeep(member, leaf)]),
   );

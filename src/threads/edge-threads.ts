@@ -1,4 +1,4 @@
-/** The edges as the authority sees them: threads that share the port and send it commands in batches. */
+/** The edges as seen by the authority: threads that share the port and send commands in batches. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import type { ClockAnchor } from '../clock.ts';
@@ -19,11 +19,11 @@ import { createRpcCaller, type RpcCaller } from './rpc.ts';
 import { endOf } from './thread-end.ts';
 import { threadEntry } from './thread-entry.ts';
 
-/** A thread that serves on request; the same one can serve again after it was closed. */
+/** A thread that can serve; it can serve again after it was closed. */
 export interface EdgeThread {
   post(message: ToEdge): void;
   listen(listener: (message: FromEdge) => void): void;
-  /** Resolves when the thread, whose server is closed, has ended. */
+  /** Ends the thread, whose server is closed; resolves when it has ended. */
   end(): Promise<void>;
 }
 
@@ -33,7 +33,7 @@ export function startEdgeThread(onFailure: (cause: unknown) => void): EdgeThread
   return edgeThreadOn(new Worker(EDGE_WORKER), onFailure);
 }
 
-/** The thread as the authority speaks to it. */
+/** The authority's interface to the thread. */
 export function edgeThreadOn(worker: Worker, onFailure: (cause: unknown) => void): EdgeThread {
   const ended = endOf(worker, onFailure);
   return {
@@ -55,14 +55,14 @@ export interface EdgeHost {
   readonly manualTime: ManualTime | null;
   readonly beats: Beats;
   log(lines: string): void;
-  /** Everything that is measured, from what each edge reports. */
+  /** The metrics of all edges. */
   exposition(reports: readonly MetricsReport[]): Promise<string>;
   readonly fatal: Fatal;
 }
 
-/** The edges of one authority as a whole, on whichever threads they are. */
+/** All edges of one authority, on whichever threads they run. */
 export interface Edges {
-  /** `/readyz` answers 503 from here on. */
+  /** `/readyz` answers 503 from now on. */
   announce(): Promise<void>;
   /** Refuses all new work; resolves when what is in flight is answered. */
   drain(): Promise<void>;
@@ -70,15 +70,15 @@ export interface Edges {
   cut(): Promise<void>;
   /** Ends all connections, and the threads if there are any. */
   close(): Promise<void>;
-  /** Answers nothing any more and closes, or gives up waiting for it. */
+  /** Stops answering and closes, or gives up waiting for that. */
   abandon(): Promise<void>;
-  /** Resolves when everything the edges have logged and counted so far is here. */
+  /** Resolves when everything that the edges have logged and counted so far has arrived. */
   settle(): Promise<void>;
   /** Resolves when no edge reads a document that was replaced before this call. */
   barrier(): Promise<void>;
 }
 
-/** Threads that were asked to close need less than this, in milliseconds. */
+/** Threads close within this time when asked, in milliseconds. */
 const CLOSING_MS = 2000;
 
 /** Resolves when every thread listens on the port. */
@@ -104,7 +104,7 @@ export async function serveOnThreads(
   }
   async function close(): Promise<void> {
     const ended = onAll('close').then(() => Promise.all(edges.map(({ end }) => end())));
-    // A thread that does not close must not keep the process from its end.
+    // A thread that does not close must not delay the end of the process.
     await Promise.race([ended, delay(CLOSING_MS, undefined, { ref: false })]);
   }
 
@@ -128,7 +128,7 @@ export async function serveOnThreads(
     },
     settle: () => onAll('flush'),
     async barrier() {
-      // Publications leave at the end of this turn, and edges take their messages in order.
+      // Publications are sent at the end of this turn, and edges process messages in order.
       await new Promise(setImmediate);
       await onAll('barrier');
     },
@@ -137,7 +137,7 @@ export async function serveOnThreads(
 
 interface ConnectedEdge {
   readonly call: RpcCaller<EdgeProcedures>['call'];
-  /** No answer leaves after this. */
+  /** No answer is sent after this. */
   silence(): void;
   end(): Promise<void>;
 }
@@ -224,7 +224,7 @@ function carryOut(
   outbox: Outbox,
 ): void {
   if (log !== '') host.log(log);
-  // A bug in one command fails that request; the others of its batch are carried out.
+  // A bug in one command fails that request; the others of its batch are executed.
   for (let i = 0; i < heartbeats.length; i += HEARTBEAT_ROW) {
     const id = heartbeats[i];
     try {

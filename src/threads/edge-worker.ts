@@ -1,6 +1,6 @@
 /**
  * An edge on a thread of its own: HTTP, parsing, schemas, signatures, public documents and stateless
- * verification. All it knows of the state comes from the authority.
+ * verification. Everything it knows about the state comes from the authority.
  */
 import { parentPort } from 'node:worker_threads';
 import { anchoredTime } from '../clock.ts';

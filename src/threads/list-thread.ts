@@ -1,4 +1,4 @@
-/** The thread that makes long signed lists, as the authority sees it. */
+/** The thread that renders long signed lists, as seen by the authority. */
 import { Worker } from 'node:worker_threads';
 import type { ListEntry, ListForm, ListHead } from '../authority/publication/list-document.ts';
 import type { ListThread, RenderedList } from '../authority/publication/list-renderer.ts';
@@ -6,7 +6,7 @@ import type { PublishedDocument } from '../contract/documents.ts';
 import { endOf } from './thread-end.ts';
 import { threadEntry } from './thread-entry.ts';
 
-/** Whose lists they are; the seed is handed over once, when the thread starts. */
+/** The signer of the lists; the seed is passed once, when the thread starts. */
 export interface ListThreadIdentity {
   readonly seed: Uint8Array;
   readonly publicKey: string;
@@ -24,7 +24,7 @@ export type ToListThread =
 
 export type FromListThread =
   | { readonly type: 'ready' }
-  /** `buffer` names the memory that the document lies in, until it is released. */
+  /** `buffer` is the memory of the document, until it is released. */
   | {
       readonly type: 'rendered';
       readonly document: PublishedDocument;
@@ -50,7 +50,7 @@ export function startListThread(
   worker.on('message', (message: FromListThread) => {
     if (message.type === 'ready') return becomeReady();
     const { document, buffer } = message;
-    // Documents come in the order they were asked for.
+    // Documents arrive in the order in which they were requested.
     orders.shift()?.({ document, release: () => post({ type: 'release', buffer }) });
   });
 

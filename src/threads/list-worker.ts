@@ -1,4 +1,4 @@
-/** The thread that makes long signed lists: it holds their entries, and the authority's key. */
+/** The thread that renders long signed lists: it holds their entries and the authority's key. */
 import { parentPort, workerData } from 'node:worker_threads';
 import {
   createListContent,
@@ -19,8 +19,8 @@ const SIGNERS = { crl: signer, feed: { ...signer, keyId: publicKey } };
 const lists: ListContent[] = [];
 
 /**
- * Documents lie in a few buffers that are used again. The collector of garbage does not see the weight of
- * shared memory: a new buffer for each document would fill the machine before the old ones are collected.
+ * Documents are written to a few reused buffers. The garbage collector does not account for shared memory:
+ * a new buffer for each document would exhaust the machine before the old ones are collected.
  */
 const buffers: { readonly bytes: Buffer; isFree: boolean }[] = [];
 
@@ -52,7 +52,7 @@ function render({ list, head }: Extract<ToListThread, { type: 'render' }>): void
   post({ type: 'rendered', document, buffer });
 }
 
-/** A free buffer that is large enough, or a new one in the place of a free one that is too small. */
+/** A free buffer that is large enough, or a new one that replaces a free one that is too small. */
 function takeBuffer(needed: number): number {
   const fitting = buffers.findIndex(({ bytes, isFree }) => isFree && bytes.length >= needed);
   const outgrown = buffers.findIndex(({ isFree }) => isFree);

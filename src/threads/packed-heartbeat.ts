@@ -1,4 +1,4 @@
-/** Heartbeats are most of what crosses the threads, so each travels as a row of a flat list. */
+/** Most messages between threads are heartbeats, so each is sent as a row of a flat list. */
 import type { NodeProofVerdict } from '../contract/claims.ts';
 import type { Heartbeat } from '../contract/inputs.ts';
 

@@ -1,6 +1,6 @@
 /**
- * Calls between two threads, as messages. Every call is tried and answered: with what its procedure
- * returns, or with the problem it met.
+ * Calls between two threads, as messages. Every call is executed and answered, with the result of its
+ * procedure or with the error.
  */
 import { problemText } from '../log/problem.ts';
 
@@ -19,7 +19,7 @@ export type RpcAnswer =
   | { readonly type: 'threw'; readonly id: number; readonly problem: string };
 
 export interface RpcCaller<Served extends Procedures> {
-  /** Resolves with what the procedure returns; rejects with the problem it met. */
+  /** Resolves with the result of the procedure; rejects with its error. */
   call<Name extends keyof Served & string>(
     name: Name,
     ...argument: Parameters<Served[Name]>
@@ -52,7 +52,7 @@ export function createRpcCaller<Served extends Procedures>(
   };
 }
 
-/** Carries out a call of the other thread. */
+/** Executes a call of the other thread. */
 export async function answerCall(
   procedures: Procedures,
   { id, name, argument }: RpcCall,

@@ -1,8 +1,8 @@
-/** How a thread ends: when it was asked to, or as a failure that is reported once. */
+/** How a thread ends: on request, or as a failure that is reported once. */
 import type { Worker } from 'node:worker_threads';
 
 export interface ThreadEnd {
-  /** From here on the end is no failure; resolves with it. */
+  /** From now on the end of the thread is not a failure; resolves when it has ended. */
   expected(): Promise<void>;
 }
 

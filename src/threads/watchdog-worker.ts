@@ -1,6 +1,6 @@
 /**
- * The thread that ends the process when another one hangs. It waits for no other thread: what it writes goes
- * past the log, which the authority's thread writes.
+ * The thread that ends the process when another one hangs. It waits for no other thread: it writes to
+ * standard error itself, because the authority's thread writes the log.
  */
 import { write } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
@@ -10,7 +10,7 @@ import { AUTHORITY_SLOT, createLook, TICK_MS } from './beats.ts';
 import type { WatchdogSettings } from './watchdog.ts';
 
 const STANDARD_ERROR = 2;
-/** Whoever takes standard error may have stopped taking it. */
+/** The reader of standard error may have stopped reading. */
 const LAST_LINE_MS = 1000;
 
 const { beats, logLevel: level, logFormat: format } = workerData as WatchdogSettings;

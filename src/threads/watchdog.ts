@@ -1,4 +1,4 @@
-/** The watchdog, as the process that it watches sees it. */
+/** The watchdog, as seen by the process that it watches. */
 import inspector from 'node:inspector';
 import { Worker } from 'node:worker_threads';
 import type { LogFormat, LogLevel } from '../log/logger.ts';
@@ -13,7 +13,7 @@ export interface WatchdogSettings {
 }
 
 export interface Watchdog {
-  /** Resolves once it watches. */
+  /** Resolves when it is watching. */
   readonly ready: Promise<void>;
   end(): Promise<void>;
 }
@@ -25,7 +25,7 @@ export type StartWatchdog = (
 
 const WATCHDOG_WORKER = threadEntry('watchdog');
 
-/** For a process that somebody may hold at a breakpoint, or one that shares its threads with others. */
+/** For a process that may stop at a breakpoint, or that shares its threads with others. */
 export const NO_WATCHDOG: Watchdog = { ready: Promise.resolve(), end: () => Promise.resolve() };
 
 export const startWatchdog: StartWatchdog = (settings, onFailure) => {
