@@ -8,13 +8,10 @@ import { commandReference } from '../src/cli/command-reference.ts';
 import { buildProgram } from '../src/cli/program.ts';
 import { isPage } from '../src/pages/route-groups.ts';
 import { ROUTES } from '../src/routes/table.ts';
-import {
-  makeNetworkFolder,
-  startTestAuthority,
-  type TestAuthority,
-} from '../test/support/authority.ts';
+import { startTestAuthority, type TestAuthority } from '../test/support/authority.ts';
 import { NARROW, startBrowser, type TestBrowser } from '../test/support/browser.ts';
 import { HOUR, MINUTE } from '../test/support/clock.ts';
+import { makeNetworkFolder } from '../test/support/folders.ts';
 import { heartbeat, joinedNode, operate } from '../test/support/requests.ts';
 import {
   attest,

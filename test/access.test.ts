@@ -1,15 +1,16 @@
 /** Access is stated once, with the calls: routes and the authority both read it there. */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { HANDLERS } from '../src/authority/commands.ts';
 import { admitCalls, type Handlers } from '../src/authority/engine/admission.ts';
 import { CALLS, type CallName } from '../src/contract/calls.ts';
 import { withAccess } from '../src/http/route.ts';
 import { ROUTES } from '../src/routes/table.ts';
+import { PROJECT_PATH } from './support/project.ts';
 
-const ROUTE_FILES = fileURLToPath(new URL('../src/routes/', import.meta.url));
+const ROUTE_FILES = join(PROJECT_PATH, 'src/routes');
 
 test('a handler whose call states no access stops the start', () => {
   const unstated = { ...HANDLERS, unstated: () => null } as unknown as Handlers;
@@ -48,7 +49,9 @@ const BEHIND_AN_ADMITTED_CALL: ReadonlySet<string> = new Set([
 ]);
 
 test('no route makes a guarded call but the one that it stands for', () => {
-  const sources = readdirSync(ROUTE_FILES).map((file) => readFileSync(ROUTE_FILES + file, 'utf8'));
+  const sources = readdirSync(ROUTE_FILES).map((file) =>
+    readFileSync(join(ROUTE_FILES, file), 'utf8'),
+  );
   const calls = sources.flatMap((text) => [...text.matchAll(/edge\.call\('(\w+)'/g)]);
   const names = new Set(calls.map(([, name = '']) => name as CallName));
   const stood = new Set(ROUTES.map(({ call }) => call));

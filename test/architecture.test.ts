@@ -3,12 +3,10 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, posix, relative, sep } from 'node:path';
 import { test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { init, parse } from 'es-module-lexer';
+import { PROJECT_PATH } from './support/project.ts';
 
 await init;
-
-const root = fileURLToPath(new URL('..', import.meta.url));
 
 interface Import {
   /** Path of the importing file from the top of the project. */
@@ -23,7 +21,7 @@ interface Import {
 }
 
 const sources = [...filesBelow('src'), ...filesBelow('machines')].map((file) => {
-  const text = readFileSync(join(root, file), 'utf8');
+  const text = readFileSync(join(PROJECT_PATH, file), 'utf8');
   return { file, text, code: withoutComments(text) };
 });
 const imports = sources.flatMap(({ file, text }) => importsOf(file, text));
@@ -351,6 +349,17 @@ test('no two files need each other, directly or around a corner, not even for ty
   );
 });
 
+test('tests, which run compiled, find files of the project through one module', () => {
+  const byOwnPlace = /(?<!createRequire\()\bimport\.meta\.(?:url|dirname|filename)\b/;
+  const allowed = ['test/run.ts', 'test/support/project.ts'];
+  const found = filesBelow('test').filter(
+    (file) =>
+      byOwnPlace.test(withoutComments(readFileSync(join(PROJECT_PATH, file), 'utf8'))) &&
+      !allowed.includes(file),
+  );
+  assert.deepEqual(found, []);
+});
+
 /** Files of our own that are imported at run time. */
 function usedBy(file: string): string[] {
   const own = imports.filter((found) => !found.isType && !found.isPackage);
@@ -370,9 +379,9 @@ function reachableFrom(starts: readonly string[], next = usedBy): Set<string> {
 }
 
 function filesBelow(folder: string): string[] {
-  return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
+  return readdirSync(join(PROJECT_PATH, folder), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && /(?<!\.d)\.[jt]s$/.test(entry.name))
-    .map((entry) => relative(root, join(entry.parentPath, entry.name)).split(sep).join('/'))
+    .map((entry) => relative(PROJECT_PATH, join(entry.parentPath, entry.name)).split(sep).join('/'))
     .sort();
 }
 

@@ -14,13 +14,13 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, test } from 'node:test';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { pathToFileURL } from 'node:url';
 import { packageVersion } from '../src/cli/version.ts';
 import { startChildServer } from './support/child-server.ts';
 import { installPacked } from './support/packed.ts';
+import { PROJECT_PATH } from './support/project.ts';
 import { get, heartbeat, joinedNode, operate } from './support/requests.ts';
 
-const root = fileURLToPath(new URL('..', import.meta.url));
 const folder = installPacked();
 after(() => rmSync(folder, { recursive: true }));
 
@@ -52,10 +52,18 @@ test('the installed package finds the worker of every kind of thread', async () 
   for (const name of ['edge', 'list', 'watchdog']) assert.ok(existsSync(threadEntry(name)), name);
 });
 
-for (const threads of ['1', '3']) {
-  test(`the installed package serves the main job on ${threads} thread(s)`, async () => {
+const INSTALLED = [program];
+const SOURCES = ['--import', 'tsx', 'src/main.ts'];
+
+for (const [what, served, threads] of [
+  ['the installed package', INSTALLED, '1'],
+  ['the installed package', INSTALLED, '3'],
+  ['a checkout that is not compiled', SOURCES, '1'],
+  ['a checkout that is not compiled', SOURCES, '3'],
+] as const) {
+  test(`${what} serves the main job on ${threads} thread(s)`, async () => {
     const args = ['--threads', threads];
-    const server = await startChildServer(network, { program: [program], args });
+    const server = await startChildServer(network, { program: served, args });
     await using na = server.na;
     const node = await joinedNode(na);
     assert.equal((await heartbeat(na, node)).status, 200);
@@ -80,7 +88,7 @@ test('what the package exports can be imported and is typed', () => {
   `;
   writeFileSync(source, text);
   const options = ['--module', 'nodenext', '--target', 'es2023', '--strict', '--types', ''];
-  run(join(root, 'node_modules', '.bin', 'tsc'), [...options, source]);
+  run(join(PROJECT_PATH, 'node_modules', '.bin', 'tsc'), [...options, source]);
   const printed = run(process.execPath, [join(folder, 'consumer.mjs')]);
   assert.equal(printed.trim(), '{"a":[true],"b":1} true null');
 });

@@ -5,7 +5,6 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { EXIT, outcomeOf } from '../src/cli/exit-codes.ts';
 import { buildProgram } from '../src/cli/program.ts';
 import { verifySignature } from '../src/crypto/ed25519.ts';
@@ -14,6 +13,7 @@ import { readAgreementRecord, verifyAgreement } from '../src/records/agreement.t
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { REAL_TIME, runProgram } from './support/child-server.ts';
 import { networkFolder } from './support/folders.ts';
+import { PROGRAM, PROJECT_PATH } from './support/project.ts';
 import { issued, recognize } from './support/trust.ts';
 
 const SOME_KEY = 'AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=';
@@ -266,7 +266,7 @@ test('evidence is signed as stated and verified against keys and the graph', asy
 test('commands are piped: records go to stdout, and what people want to know to stderr', async () => {
   await using na = await startTestAuthority({ clock: REAL_TIME });
   await issued(recognize(na));
-  const program = `"${process.execPath}" --import tsx src/main.ts`;
+  const program = [process.execPath, ...PROGRAM].map((word) => `"${word}"`).join(' ');
   const line =
     `${program} agreement offer beta --capability read --capability "écrire" ` +
     `| ${program} agreement accept - | ${program} agreement verify -`;
@@ -282,10 +282,9 @@ test('commands are piped: records go to stdout, and what people want to know to 
 });
 
 function shell(line: string, environment: Readonly<Record<string, string>>) {
-  const cwd = fileURLToPath(new URL('..', import.meta.url));
   const env = { ...process.env, ...environment };
   return new Promise<{ stdout: string; stderr: string }>((resolve, reject) => {
-    execFile('sh', ['-c', line], { cwd, env }, (error, stdout, stderr) => {
+    execFile('sh', ['-c', line], { cwd: PROJECT_PATH, env }, (error, stdout, stderr) => {
       if (error === null) resolve({ stdout, stderr });
       else reject(new Error(`${error.message}: ${stderr}`));
     });

@@ -16,6 +16,7 @@ import { JsonFloat, type JsonValue } from '../src/json/value.ts';
 import { jsonText } from '../src/json/write.ts';
 import { type AgentDescriptor, readAgentDescriptor } from '../src/records/agent-descriptor.ts';
 import { isSignedByAny, signedText } from '../src/records/signed-record.ts';
+import { PROJECT } from './support/project.ts';
 
 interface OperatorVector {
   readonly id: string;
@@ -178,7 +179,7 @@ for (const [problem, publicKey] of [
 }
 
 function readVectors<T>(name: string): T {
-  const source = readFileSync(new URL(`vectors/${name}`, import.meta.url), 'utf8');
+  const source = readFileSync(new URL(`test/vectors/${name}`, PROJECT), 'utf8');
   return (parseJson(source) as { vectors: unknown }).vectors as T;
 }
 

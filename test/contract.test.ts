@@ -5,9 +5,10 @@ import { test } from 'node:test';
 import { OPTIONS, RATE_LIMIT_DEFAULTS } from '../src/config/options.ts';
 import { REFUSALS } from '../src/refusal.ts';
 import { ROUTES } from '../src/routes/table.ts';
+import { PROJECT } from './support/project.ts';
 
-const service = textOf('../docs/wire/service.md');
-const core = textOf('../docs/wire/core.md');
+const service = textOf('docs/wire/service.md');
+const core = textOf('docs/wire/core.md');
 
 test('every route is a row of the endpoint tables', () => {
   const rows = rowsOf(service, 'service-endpoints', 'service-authentication');
@@ -74,7 +75,7 @@ test('every rate limit is a row of both limit tables, with its default', () => {
 
 test('every metric is named on both pages', () => {
   const metric = /\bmesh_na_[a-z_0-9]*[a-z0-9]/g;
-  const kept = matches(textOf('../src/metrics.ts'), metric);
+  const kept = matches(textOf('src/metrics.ts'), metric);
   assert.ok(kept.length > 15);
   assert.deepEqual(
     matches(section(service, 'service-metrics', 'service-node-endpoints'), metric),
@@ -84,7 +85,7 @@ test('every metric is named on both pages', () => {
 });
 
 test('every audit event is a row of the event table', () => {
-  const source = textOf('../src/authority/engine/audit.ts');
+  const source = textOf('src/authority/engine/audit.ts');
   const recorded = matches(
     source.slice(0, source.indexOf('export interface')),
     /(?<=\| ')[a-z_]+/g,
@@ -96,7 +97,7 @@ test('every audit event is a row of the event table', () => {
 });
 
 function textOf(path: string): string {
-  return readFileSync(new URL(path, import.meta.url), 'utf8');
+  return readFileSync(new URL(path, PROJECT), 'utf8');
 }
 
 /** What stands between two anchors. */

@@ -9,8 +9,9 @@ import { test } from 'node:test';
 import { verifySignature } from '../src/crypto/ed25519.ts';
 import { readRevocationFeed } from '../src/records/revocation-feed.ts';
 import { isSignedByAny } from '../src/records/signed-record.ts';
-import { makeNetworkFolder, type TestAuthority } from './support/authority.ts';
+import type { TestAuthority } from './support/authority.ts';
 import { type ChildServer, NO_LIMITS, startChildServer } from './support/child-server.ts';
+import { makeNetworkFolder } from './support/folders.ts';
 import { get, operate, outcome } from './support/requests.ts';
 
 const ROUNDS = 8;

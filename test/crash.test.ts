@@ -9,8 +9,9 @@ import { test } from 'node:test';
 import { verifyAuditChain } from '../src/authority/engine/audit.ts';
 import { readAuditEntries } from '../src/store/lmdb-audit.ts';
 import { type AuditEntry, GENESIS_HASH } from '../src/store/store.ts';
-import { makeNetworkFolder, type TestAuthority, type TestOperator } from './support/authority.ts';
+import type { TestAuthority, TestOperator } from './support/authority.ts';
 import { type ChildServer, NO_LIMITS, startChildServer } from './support/child-server.ts';
+import { makeNetworkFolder } from './support/folders.ts';
 import {
   get,
   heartbeat,

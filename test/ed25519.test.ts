@@ -8,6 +8,7 @@ import nacl from 'tweetnacl';
 import { verifyText } from '../src/client/keys.ts';
 import { decodeBase64 } from '../src/crypto/base64.ts';
 import { isPublicKey, signerFromSeed, verifySignature } from '../src/crypto/ed25519.ts';
+import { PROJECT } from './support/project.ts';
 
 interface SignatureVector {
   readonly id: string;
@@ -19,7 +20,7 @@ interface SignatureVector {
   readonly expected: { readonly signature_b64?: string; readonly valid: boolean };
 }
 
-const source = readFileSync(new URL('vectors/signatures.json', import.meta.url), 'utf8');
+const source = readFileSync(new URL('test/vectors/signatures.json', PROJECT), 'utf8');
 const { vectors } = JSON.parse(source) as { vectors: SignatureVector[] };
 
 /** Whoever verifies, verifies the same [core-1-5]: the server with libsodium, the client in JavaScript. */

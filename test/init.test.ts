@@ -16,13 +16,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
+import { pathToFileURL } from 'node:url';
 import { finishInterruptedInit, type InitSummary, initNetwork } from '../src/cli/init-network.ts';
 import { signerFromSeed, verifySignature } from '../src/crypto/ed25519.ts';
 import { readKeyFile } from '../src/keys/key-file.ts';
 import { isSignedByRoot, readGenesisBlock } from '../src/records/genesis.ts';
+import { LOADER, modulePath, PROGRAM, PROJECT_PATH } from './support/project.ts';
 
-const root = fileURLToPath(new URL('..', import.meta.url));
 const scratch = mkdtempSync(join(tmpdir(), 'mesh-init-'));
 after(() => rmSync(scratch, { recursive: true }));
 
@@ -268,8 +268,8 @@ function runCli(args: readonly string[]) {
   const env = Object.fromEntries(
     Object.entries(process.env).filter(([name]) => !name.startsWith('MESH_')),
   );
-  return spawnSync(process.execPath, ['--import', 'tsx', 'src/main.ts', ...args], {
-    cwd: root,
+  return spawnSync(process.execPath, [...PROGRAM, ...args], {
+    cwd: PROJECT_PATH,
     env,
     encoding: 'utf8',
   });
@@ -296,7 +296,7 @@ function genesisIn(dataDir: string) {
 async function killedInits(count: number): Promise<string[]> {
   const script = `
     import { randomBytes } from 'node:crypto';
-    import { initNetwork } from './src/cli/init-network.ts';
+    import { initNetwork } from '${pathToFileURL(modulePath('src/cli/init-network.ts'))}';
     for (let i = 0; ; i += 1) {
       process.stdout.write(i + '\\n');
       initNetwork({
@@ -308,12 +308,12 @@ async function killedInits(count: number): Promise<string[]> {
       });
     }
   `;
-  const args = ['--import', 'tsx', '--input-type=module', '--eval', script];
+  const args = [...LOADER, '--input-type=module', '--eval', script];
   const folders: string[] = [];
   for (let round = 0; round < count; round += 1) {
     const prefix = join(scratch, `random-${round}`);
     const child = spawn(process.execPath, [...args, prefix], {
-      cwd: root,
+      cwd: PROJECT_PATH,
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     const exited = once(child, 'exit');

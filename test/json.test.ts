@@ -6,13 +6,14 @@ import { parseJsonBytes } from '../src/json/bytes.ts';
 import { MAX_DEPTH, parseJson } from '../src/json/parse.ts';
 import { isJsonObject, JsonFloat, type JsonValue } from '../src/json/value.ts';
 import { canonicalJson, compareCodePoints, jsonText } from '../src/json/write.ts';
+import { PROJECT } from './support/project.ts';
 
 interface CanonicalVector {
   readonly input: string;
   readonly canonical: string;
 }
 
-const source = readFileSync(new URL('vectors/own_wire_core.json', import.meta.url), 'utf8');
+const source = readFileSync(new URL('test/vectors/own_wire_core.json', PROJECT), 'utf8');
 const { vectors } = JSON.parse(source) as { vectors: { canonical_json: CanonicalVector[] } };
 const canonical = (text: string) => canonicalJson(parseJson(text));
 

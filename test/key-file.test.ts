@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { parseKeyText, readKeyFile, writeKeyFile } from '../src/keys/key-file.ts';
-import { makeNetworkFolder, startTestAuthority } from './support/authority.ts';
+import { startTestAuthority } from './support/authority.ts';
+import { makeNetworkFolder } from './support/folders.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'mesh-keys-'));
 after(() => rmSync(folder, { recursive: true }));

@@ -9,7 +9,8 @@ import { suite, type TestContext, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { freePort } from '../src/http/free-port.ts';
 import { createLogOutput, fileWriter } from '../src/log/log-output.ts';
-import { makeNetworkFolder } from './support/authority.ts';
+import { makeNetworkFolder } from './support/folders.ts';
+import { PROGRAM } from './support/project.ts';
 
 const LINES = Array.from({ length: 2000 }, (_, index) => `line ${index} of a log, with ü in it\n`);
 
@@ -76,7 +77,7 @@ suite('C7: a stop is clean', () => {
 async function serveOn(t: TestContext, stdout: number | 'pipe') {
   const { folder } = makeNetworkFolder();
   const port = await freePort('127.0.0.1', 0);
-  const args = ['--import', 'tsx', 'src/main.ts', 'serve', '--data-dir', folder];
+  const args = [...PROGRAM, 'serve', '--data-dir', folder];
   const child = spawn(process.execPath, [...args, '--port', String(port), '--threads', '2'], {
     env: { ...process.env, MESH_DRAIN_SECONDS: '0', MESH_RATE_LIMIT_VERIFY: 'off' },
     stdio: ['ignore', stdout, 'ignore'],

@@ -3,8 +3,8 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { open } from 'lmdb';
-import { makeNetworkFolder } from './support/authority.ts';
 import { NO_LIMITS, startChildServer } from './support/child-server.ts';
+import { makeNetworkFolder } from './support/folders.ts';
 import { get, operate } from './support/requests.ts';
 
 test('a server that can no longer store ends with 1 and never answers the command', async (t) => {

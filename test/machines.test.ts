@@ -32,6 +32,7 @@ import {
 import { type SovereignFeed, sovereignFeedMachine } from '../machines/sovereign-feed.ts';
 import { type Resting, step } from '../machines/step.ts';
 import { readPolicyManifest } from '../src/records/policy-manifest.ts';
+import { modulePath, PROJECT } from './support/project.ts';
 
 /** One row of a state table: what an event does to a subject that is in a state. */
 interface Row {
@@ -1344,10 +1345,9 @@ testTable(removalCountMachine, [
 // The tables are whole
 
 test('every machine of the folder has a table here', async () => {
-  const folder = new URL('../machines/', import.meta.url);
   const missing: string[] = [];
-  for (const file of readdirSync(folder)) {
-    const exported = (await import(new URL(file, folder).href)) as Record<string, unknown>;
+  for (const file of readdirSync(new URL('machines', PROJECT))) {
+    const exported = (await import(modulePath(`machines/${file}`))) as Record<string, unknown>;
     for (const [name, value] of Object.entries(exported)) {
       if (!(value instanceof StateMachine)) continue;
       if (!tested.has(value as unknown as AnyStateMachine)) missing.push(`${file} ${name}`);

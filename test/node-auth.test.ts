@@ -20,6 +20,7 @@ import {
   WEAK_KEYS,
   WRONG_TIMESTAMPS,
 } from './support/hostile.ts';
+import { PROJECT } from './support/project.ts';
 import {
   auditEvents,
   freshNonce,
@@ -770,7 +771,7 @@ interface NodeVectors {
 }
 
 function vectors(): NodeVectors {
-  const source = readFileSync(new URL('vectors/own_wire_core.json', import.meta.url), 'utf8');
+  const source = readFileSync(new URL('test/vectors/own_wire_core.json', PROJECT), 'utf8');
   return (parseJson(source) as unknown as { vectors: NodeVectors }).vectors;
 }
 

@@ -14,9 +14,11 @@ import { JsonFloat, type JsonObject } from '../src/json/value.ts';
 import { canonicalJson } from '../src/json/write.ts';
 import { openLmdbStore } from '../src/store/lmdb.ts';
 import { formatInstant } from '../src/timestamp.ts';
-import { makeNetworkFolder, startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { MINUTE, SECOND } from './support/clock.ts';
+import { makeNetworkFolder } from './support/folders.ts';
 import { respelled, timestampSpellings, WRONG_TIMESTAMPS } from './support/hostile.ts';
+import { PROJECT } from './support/project.ts';
 import {
   auditEvents,
   freshNonce,
@@ -735,7 +737,7 @@ async function storedNonces({ dataDir }: TestAuthority): Promise<string[]> {
 }
 
 function readVectors(): Vector[] {
-  const source = readFileSync(new URL('vectors/admin_auth.json', import.meta.url), 'utf8');
+  const source = readFileSync(new URL('test/vectors/admin_auth.json', PROJECT), 'utf8');
   return (parseJson(source) as unknown as { vectors: Vector[] }).vectors;
 }
 

@@ -9,9 +9,10 @@ import { buildProgram } from '../src/cli/program.ts';
 import { anchorOf } from '../src/pages/route-groups.ts';
 import { REFUSALS } from '../src/refusal.ts';
 import { ROUTES } from '../src/routes/table.ts';
-import { makeNetworkFolder, startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOSTILE_NAME, NARROW, startBrowser, type TestBrowser, WIDE } from './support/browser.ts';
 import { startChildServer } from './support/child-server.ts';
+import { makeNetworkFolder } from './support/folders.ts';
 import { joinedNode, operate, send, sendRaw } from './support/requests.ts';
 
 const PAGES = ['/', '/api-reference', '/cli-reference'] as const;

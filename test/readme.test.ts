@@ -4,8 +4,9 @@ import { test } from 'node:test';
 import { buildProgram } from '../src/cli/program.ts';
 import { OPTIONS, type OptionEntry, RATE_LIMIT_DEFAULTS } from '../src/config/options.ts';
 import { ROUTES } from '../src/routes/table.ts';
+import { PROJECT } from './support/project.ts';
 
-const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
+const readme = readFileSync(new URL('README.md', PROJECT), 'utf8');
 
 test('the README names every flag and variable of serve', () => {
   for (const { flag, variable } of Object.values<OptionEntry>(OPTIONS)) {

@@ -10,6 +10,7 @@ import { readJoinCertificate } from '../src/records/join-certificate.ts';
 import { readPolicyManifest } from '../src/records/policy-manifest.ts';
 import { readCertificateRevocationList } from '../src/records/revocation-list.ts';
 import { isSignedByAny, type SignedRecord, signedText } from '../src/records/signed-record.ts';
+import { PROJECT } from './support/project.ts';
 
 const readers = {
   JoinCertificate: readJoinCertificate,
@@ -19,7 +20,7 @@ const readers = {
 };
 type RecordName = keyof typeof readers;
 
-const source = readFileSync(new URL('vectors/own_wire_core.json', import.meta.url), 'utf8');
+const source = readFileSync(new URL('test/vectors/own_wire_core.json', PROJECT), 'utf8');
 const { vectors } = parseJson(source) as { vectors: { records: JsonObject[] } };
 const cases = vectors.records.filter((entry) => String(entry.record) in readers);
 

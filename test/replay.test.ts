@@ -7,9 +7,10 @@ import { test } from 'node:test';
 import { createNonceLedger } from '../src/authority/replay/nonce-ledger.ts';
 import { createNonceWindows } from '../src/authority/replay/nonce-window.ts';
 import { formatInstant } from '../src/timestamp.ts';
-import { makeNetworkFolder, startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { startChildServer } from './support/child-server.ts';
 import { HOUR, MINUTE, SECOND } from './support/clock.ts';
+import { makeNetworkFolder } from './support/folders.ts';
 import {
   freshNonce,
   get,

@@ -9,8 +9,9 @@ import { after, before, beforeEach, test } from 'node:test';
 import { type Certificate, UNTOUCHED } from '../machines/certificate.ts';
 import { openLmdbStore } from '../src/store/lmdb.ts';
 import { formatInstant } from '../src/timestamp.ts';
-import { makeNetworkFolder, startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, SECOND, testClock } from './support/clock.ts';
+import { makeNetworkFolder } from './support/folders.ts';
 import { get, heartbeat, joinedNode, operate, operatorRequest } from './support/requests.ts';
 
 /** Their roster is longer than what a connection holds for a client that does not read. */

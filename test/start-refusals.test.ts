@@ -10,8 +10,9 @@ import { signerFromSeed, verifySignature } from '../src/crypto/ed25519.ts';
 import type { Signer } from '../src/crypto/primitives.ts';
 import { type GenesisBlock, isSignedByRoot, readGenesisBlock } from '../src/records/genesis.ts';
 import { signRecord } from '../src/records/signed-record.ts';
-import { makeNetworkFolder, startTestAuthority } from './support/authority.ts';
+import { startTestAuthority } from './support/authority.ts';
 import { type Ended, REAL_TIME, runProgram, startChildServer } from './support/child-server.ts';
+import { makeNetworkFolder } from './support/folders.ts';
 import { get, newKey, operate, outcome } from './support/requests.ts';
 
 const START_REFUSED = 3;

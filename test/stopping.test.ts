@@ -6,7 +6,7 @@ import { Agent } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { suite, type TestContext, test } from 'node:test';
-import { makeNetworkFolder, startTestAuthority } from './support/authority.ts';
+import { startTestAuthority } from './support/authority.ts';
 import {
   type ChildServer,
   NO_LIMITS,
@@ -14,6 +14,7 @@ import {
   runProgram,
   startChildServer,
 } from './support/child-server.ts';
+import { makeNetworkFolder } from './support/folders.ts';
 import {
   get,
   heartbeat,

@@ -11,14 +11,10 @@ import { canonicalJson } from '../src/json/write.ts';
 import { fromCloneable, toCloneable } from '../src/threads/cloneable.ts';
 import { edgeThreadOn } from '../src/threads/edge-threads.ts';
 import { HEARTBEAT_ROW, packHeartbeat, unpackHeartbeat } from '../src/threads/packed-heartbeat.ts';
-import {
-  makeNetworkFolder,
-  startTestAuthority,
-  type TestAuthority,
-  type TestOptions,
-} from './support/authority.ts';
+import { startTestAuthority, type TestAuthority, type TestOptions } from './support/authority.ts';
 import { NO_LIMITS, startChildServer } from './support/child-server.ts';
 import { MINUTE } from './support/clock.ts';
+import { makeNetworkFolder } from './support/folders.ts';
 import {
   heartbeat,
   joinedNode,

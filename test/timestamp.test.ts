@@ -4,13 +4,14 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { readJoinCertificate } from '../src/records/join-certificate.ts';
 import { formatInstant, parseDatetime, parseRequestTimestamp } from '../src/timestamp.ts';
+import { PROJECT } from './support/project.ts';
 
 interface DatetimeVector {
   readonly input: string;
   readonly canonical: string | null;
 }
 
-const source = readFileSync(new URL('vectors/own_wire_core.json', import.meta.url), 'utf8');
+const source = readFileSync(new URL('test/vectors/own_wire_core.json', PROJECT), 'utf8');
 const { vectors } = JSON.parse(source) as { vectors: { record_datetimes: DatetimeVector[] } };
 
 test('the vectors hold the 29 datetime forms', () => {

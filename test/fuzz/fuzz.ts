@@ -12,11 +12,12 @@ import { ROUTES } from '../../src/routes/table.ts';
 import { formatInstant } from '../../src/timestamp.ts';
 import { exampleOf } from '../../src/views/example.ts';
 import type { TestAuthority } from '../support/authority.ts';
+import { PROJECT } from '../support/project.ts';
 import { freshNonce, operatorRequest, type Received, send } from '../support/requests.ts';
 import { mutated } from './mutations.ts';
 import type { Random } from './random.ts';
 
-const GOLDEN = new URL('../vectors/golden-trust.json', import.meta.url);
+const GOLDEN = new URL('test/vectors/golden-trust.json', PROJECT);
 
 export interface FuzzReport {
   readonly sent: number;

@@ -5,8 +5,8 @@
 import { randomInt } from 'node:crypto';
 import { readFileSync, rmSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { makeNetworkFolder } from '../support/authority.ts';
 import { NO_LIMITS, startChildServer } from '../support/child-server.ts';
+import { makeNetworkFolder } from '../support/folders.ts';
 import { fuzz } from './fuzz.ts';
 import { randomFrom } from './random.ts';
 

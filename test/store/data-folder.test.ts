@@ -13,9 +13,10 @@ import {
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
-import { makeNetworkFolder, startTestAuthority } from '../support/authority.ts';
+import { startTestAuthority } from '../support/authority.ts';
 import { runProgram } from '../support/child-server.ts';
 import { testClock } from '../support/clock.ts';
+import { makeNetworkFolder } from '../support/folders.ts';
 import { get, joinedNode } from '../support/requests.ts';
 
 const DATABASE = 'state/data.mdb';

@@ -5,16 +5,15 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { fileURLToPath } from 'node:url';
+import { pathToFileURL } from 'node:url';
 import { serialize } from 'node:v8';
 import { open as openEnvironment } from 'lmdb';
 import { openLmdbStore } from '../../src/store/lmdb.ts';
 import { readAuditEntries } from '../../src/store/lmdb-audit.ts';
 import type { Store, Unit } from '../../src/store/store.ts';
+import { LOADER, modulePath, PROJECT_PATH } from '../support/project.ts';
 import { loadAll } from '../support/stored.ts';
 import { created, type OpenedStore, seal, testStore } from './conformance.ts';
-
-const root = fileURLToPath(new URL('../..', import.meta.url));
 
 testStore({ name: 'LMDB', open });
 
@@ -199,7 +198,7 @@ async function startHolder(folder: string, units: readonly Unit[]): Promise<Chil
   const script = `
     import { setTimeout } from 'node:timers/promises';
     import { deserialize } from 'node:v8';
-    import { openLmdbStore } from './src/store/lmdb.ts';
+    import { openLmdbStore } from '${pathToFileURL(modulePath('src/store/lmdb.ts'))}';
     const store = openLmdbStore(process.argv[1]);
     for (const unit of deserialize(Buffer.from(process.argv[2], 'base64'))) {
       try {
@@ -212,9 +211,9 @@ async function startHolder(folder: string, units: readonly Unit[]): Promise<Chil
     process.stdout.write('done');
     await setTimeout(60_000);
   `;
-  const args = ['--import', 'tsx', '--input-type=module', '--eval', script];
+  const args = [...LOADER, '--input-type=module', '--eval', script];
   const child = spawn(process.execPath, [...args, folder, serialize(units).toString('base64')], {
-    cwd: root,
+    cwd: PROJECT_PATH,
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const [said] = await once(child.stdout, 'data');

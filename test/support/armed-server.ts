@@ -1,8 +1,8 @@
 /** A server with a fault planted in it, and armed. */
 import { rmSync } from 'node:fs';
 import type { TestContext } from 'node:test';
-import { makeNetworkFolder } from './authority.ts';
 import { type ChildServer, startChildServer } from './child-server.ts';
+import { makeNetworkFolder } from './folders.ts';
 
 /** `program` serves until it gets SIGUSR2, and fails as it was written to after that. */
 export async function startArmed(

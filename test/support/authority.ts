@@ -1,10 +1,8 @@
 /** A real authority for tests: a real port, a real LMDB folder; only the clock is set by hand. */
 
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { startAuthority } from '../../src/boot.ts';
-import { type InitOptions, type InitSummary, initNetwork } from '../../src/cli/init-network.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import type { Environment, Flags } from '../../src/config/options.ts';
 import { signerFromSeed } from '../../src/crypto/ed25519.ts';
@@ -15,6 +13,7 @@ import { NO_WATCHDOG } from '../../src/threads/watchdog.ts';
 import type { CommandReference } from '../../src/views/command-reference.ts';
 import { type TestClock, testClock } from './clock.ts';
 import { reusedEdgeThread } from './edge-threads.ts';
+import { makeNetworkFolder } from './folders.ts';
 
 export interface TestOptions {
   readonly environment?: Environment;
@@ -80,23 +79,6 @@ const UNLIMITED: Environment = {
   MESH_RATE_LIMIT_AUTH_FAILURES: 'off',
   MESH_TRUST_CYCLE_HOURS: '0',
 };
-
-/** `given` sets when it is made, and with which keys: seeds of root, authority, first operators. */
-export function makeNetworkFolder(
-  networkName = 'alpha',
-  given: Partial<Pick<InitOptions, 'now' | 'randomSeed'>> = {},
-): { folder: string; made: InitSummary } {
-  const folder = mkdtempSync(join(tmpdir(), 'mesh-na-test-'));
-  const made = initNetwork({
-    dataDir: folder,
-    networkName,
-    networkVersion: 'v0.1',
-    now: systemRuntime.now(),
-    randomSeed: () => systemRuntime.randomBytes(32),
-    ...given,
-  });
-  return { folder, made };
-}
 
 /** Use with `await using`, so that the authority stops and its folder goes whatever the test does. */
 export async function startTestAuthority(options: TestOptions = {}): Promise<TestAuthority> {

@@ -4,14 +4,12 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { after } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { signerFromSeed } from '../../src/crypto/ed25519.ts';
 import { readKeyFile } from '../../src/keys/key-file.ts';
 import { systemRuntime } from '../../src/runtime.ts';
 import type { TestAuthority, TestOperator } from './authority.ts';
 import type { TestClock } from './clock.ts';
-
-const root = fileURLToPath(new URL('../..', import.meta.url));
+import { PROGRAM, PROJECT_PATH } from './project.ts';
 
 export type ChildEnvironment = { readonly [name: string]: string };
 
@@ -40,7 +38,7 @@ export interface ChildServer {
 export interface ChildOptions {
   readonly environment?: ChildEnvironment;
   readonly args?: readonly string[];
-  /** What Node.js is told to run; the sources unless it is given. */
+  /** What Node.js is told to run; the program of these sources unless it is given. */
   readonly program?: readonly string[];
   /** Told of the process as soon as it runs, before it is ready. */
   readonly onSpawn?: (process: ChildProcess) => void;
@@ -54,8 +52,6 @@ const killRunning = () => {
 after(killRunning);
 process.on('exit', killRunning);
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
-
-const SOURCES = ['--import', 'tsx', 'src/main.ts'];
 
 export const NO_LIMITS: ChildEnvironment = {
   MESH_RATE_LIMIT_ADMIN: 'off',
@@ -81,7 +77,7 @@ export const REAL_TIME: TestClock = {
 /** Starts `mesh-na serve` on the folder; resolves when it is ready, rejects when it ends before. */
 export async function startChildServer(
   dataDir: string,
-  { environment = NO_LIMITS, args = [], program = SOURCES, onSpawn }: ChildOptions = {},
+  { environment = NO_LIMITS, args = [], program = PROGRAM, onSpawn }: ChildOptions = {},
 ): Promise<ChildServer> {
   const serve = ['serve', '--data-dir', dataDir, '--port', '0', '--json', ...args];
   const { process, ended, stdout } = spawnProgram(serve, environment, program);
@@ -139,10 +135,10 @@ export function runProgram(
 function spawnProgram(
   args: readonly string[],
   environment: ChildEnvironment,
-  program: readonly string[] = SOURCES,
+  program: readonly string[] = PROGRAM,
 ) {
   const child = spawn(process.execPath, [...program, ...args], {
-    cwd: root,
+    cwd: PROJECT_PATH,
     env: { ...withoutSettings(process.env), MESH_DRAIN_SECONDS: '0', ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

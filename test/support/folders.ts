@@ -1,5 +1,26 @@
-import { rmSync } from 'node:fs';
-import { makeNetworkFolder } from './authority.ts';
+/** Data folders for tests: of networks that `init` has made. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type InitOptions, type InitSummary, initNetwork } from '../../src/cli/init-network.ts';
+import { systemRuntime } from '../../src/runtime.ts';
+
+/** `given` sets when it is made, and with which keys: seeds of root, authority, first operators. */
+export function makeNetworkFolder(
+  networkName = 'alpha',
+  given: Partial<Pick<InitOptions, 'now' | 'randomSeed'>> = {},
+): { folder: string; made: InitSummary } {
+  const folder = mkdtempSync(join(tmpdir(), 'mesh-na-test-'));
+  const made = initNetwork({
+    dataDir: folder,
+    networkName,
+    networkVersion: 'v0.1',
+    now: systemRuntime.now(),
+    randomSeed: () => systemRuntime.randomBytes(32),
+    ...given,
+  });
+  return { folder, made };
+}
 
 /** A data folder of its own for one test, gone when the test ends. */
 export function networkFolder(networkName: string) {

@@ -14,8 +14,10 @@ import {
 } from '../../src/json/value.ts';
 import { canonicalJson, jsonText } from '../../src/json/write.ts';
 import { formatInstant } from '../../src/timestamp.ts';
-import { makeNetworkFolder, type TestAuthority } from './authority.ts';
+import type { TestAuthority } from './authority.ts';
 import { SECOND, testClock } from './clock.ts';
+import { makeNetworkFolder } from './folders.ts';
+import { PROJECT } from './project.ts';
 import { auditEvents, operate, outcome, type Received, send } from './requests.ts';
 import { startUnlimited, UUID } from './trust.ts';
 
@@ -112,7 +114,7 @@ interface Golden {
   readonly audit_event_detail_keys: { readonly [event: string]: readonly string[] };
 }
 
-const source = readFileSync(new URL('../vectors/golden-trust.json', import.meta.url), 'utf8');
+const source = readFileSync(new URL('test/vectors/golden-trust.json', PROJECT), 'utf8');
 export const GOLDEN = parseJson(source) as unknown as Golden;
 
 /** What a successful request tells the audit log. Proving alone tells nothing. */

@@ -1,4 +1,5 @@
 /** Faults inside a child server: modules that Node.js loads before the program, armed by SIGUSR2. */
+import { PROGRAM } from './project.ts';
 
 /** Arguments of Node.js that load the fault before the sources; `armed` is true after SIGUSR2. */
 export function programWith(fault: string): readonly string[] {
@@ -12,7 +13,7 @@ export function programWith(fault: string): readonly string[] {
     ${fault}
     syncBuiltinESMExports();`;
   const preload = `data:text/javascript,${encodeURIComponent(source)}`;
-  return ['--import', 'tsx', '--import', preload, 'src/main.ts'];
+  return ['--import', preload, ...PROGRAM];
 }
 
 /** A handler of the authority throws: whatever makes random bytes there. */

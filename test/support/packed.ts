@@ -3,9 +3,8 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { PROJECT_PATH } from './project.ts';
 
-const root = fileURLToPath(new URL('../..', import.meta.url));
 /** What `npm pack` needs of a checkout. */
 const PACKED_FROM = [
   'package.json',
@@ -30,7 +29,7 @@ interface Lock {
 /** A folder of the caller's, in which the package is installed; it has to be removed. */
 export function installPacked(): string {
   const folder = mkdtempSync(join(tmpdir(), 'mesh-na-installed-'));
-  const { name, version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  const { name, version } = JSON.parse(readFileSync(join(PROJECT_PATH, 'package.json'), 'utf8'));
   pack(join(folder, 'checkout'), folder);
   const manifest = { private: true, dependencies: { [name]: `file:${TARBALL}` } };
   writeJson(join(folder, 'package.json'), manifest);
@@ -43,15 +42,18 @@ export function installPacked(): string {
 /** Packs a copy, because packing compiles into `dist/`, which other tests may be using. */
 function pack(copy: string, destination: string): void {
   mkdirSync(copy);
-  for (const path of PACKED_FROM) cpSync(join(root, path), join(copy, path), { recursive: true });
-  symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
+  for (const path of PACKED_FROM)
+    cpSync(join(PROJECT_PATH, path), join(copy, path), { recursive: true });
+  symlinkSync(join(PROJECT_PATH, 'node_modules'), join(copy, 'node_modules'));
   const packed = npm(copy, ['pack', '--pack-destination', destination]).trim().split('\n').at(-1);
   cpSync(join(destination, String(packed)), join(destination, TARBALL));
 }
 
 /** The checkout's lock file without what only its development needs, for a project that depends on it. */
 function lockOf(name: string, version: string, dependencies: { [name: string]: string }) {
-  const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as Lock;
+  const { packages } = JSON.parse(
+    readFileSync(join(PROJECT_PATH, 'package-lock.json'), 'utf8'),
+  ) as Lock;
   const { '': itself, ...others } = packages;
   const { devDependencies: _, ...installed } = itself as LockedPackage & {
     devDependencies: unknown;

@@ -11,6 +11,7 @@ import { canonicalJson, jsonText } from '../../src/json/write.ts';
 import { formatInstant } from '../../src/timestamp.ts';
 import { startTestAuthority, type TestAuthority, type TestOptions } from './authority.ts';
 import { HOUR } from './clock.ts';
+import { PROJECT } from './project.ts';
 import {
   auditEvents,
   newKey,
@@ -198,6 +199,6 @@ export function stateDigest(na: TestAuthority): string {
 
 /** Vectors of one file, numbers kept apart. */
 export function vectorsOf(file: string): JsonValue {
-  const url = new URL(`../vectors/${file}`, import.meta.url);
+  const url = new URL(`test/vectors/${file}`, PROJECT);
   return (parseJson(readFileSync(url, 'utf8')) as JsonObject).vectors as JsonValue;
 }

@@ -1,0 +1,61 @@
+/**
+ * Runs every test from the compiled tree; with `MESH_TEST_THREADS` only those that start an authority,
+ * because the number of threads is nothing to the others. `tsx --test FILE` runs a single file.
+ */
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { run } from 'node:test';
+import { spec } from 'node:test/reporters';
+import { init, parse } from 'es-module-lexer';
+
+/** Far above what any file takes: it ends what would never end. */
+const FILE_TIMEOUT_MS = 10 * 60_000;
+
+const TESTS = import.meta.dirname;
+const AUTHORITY = join(TESTS, 'support', 'authority.js');
+
+await init;
+
+const all = readdirSync(TESTS, { recursive: true, encoding: 'utf8' })
+  .filter((name) => name.endsWith('.test.js'))
+  .map((name) => join(TESTS, name))
+  .sort();
+const files =
+  process.env.MESH_TEST_THREADS === undefined
+    ? all
+    : all.filter((file) => modulesOf(file).has(AUTHORITY));
+
+// Whatever a test leaves behind, also one that was killed, goes with this folder.
+const scratch = mkdtempSync(join(tmpdir(), 'mesh-na-tests-'));
+process.env.TMPDIR = scratch;
+process.once('exit', () => rmSync(scratch, { recursive: true, force: true }));
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
+
+run({ files, concurrency: availableParallelism(), timeout: FILE_TIMEOUT_MS })
+  .on('test:fail', () => {
+    process.exitCode = 1;
+  })
+  .compose(new spec())
+  .pipe(process.stdout);
+
+/** The module and all of ours that it imports. */
+function modulesOf(file: string): ReadonlySet<string> {
+  const reached = new Set<string>();
+  const waiting = [file];
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    if (reached.has(next)) continue;
+    reached.add(next);
+    waiting.push(...importsOf(next));
+  }
+  return reached;
+}
+
+function importsOf(file: string): string[] {
+  const [statements] = parse(readFileSync(file, 'utf8'), file);
+  return statements.flatMap((statement) =>
+    'specifier' in statement && statement.specifier?.startsWith('.')
+      ? [resolve(dirname(file), statement.specifier)]
+      : [],
+  );
+}

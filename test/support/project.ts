@@ -1,0 +1,21 @@
+/** Where the project lies, and how tests run its code in other processes: compiled, if they are compiled. */
+import { fileURLToPath } from 'node:url';
+
+const isCompiled = import.meta.url.endsWith('.js');
+/** The folder of `src` and `test` as they run: the project itself, or `build` in it. */
+const code = new URL('../../', import.meta.url);
+
+/** The project's folder, with everything that is not compiled. */
+export const PROJECT = isCompiled ? new URL('../', code) : code;
+export const PROJECT_PATH = fileURLToPath(PROJECT);
+
+/** What makes Node.js load TypeScript; nothing where there is none. */
+export const LOADER: readonly string[] = isCompiled ? [] : ['--import', 'tsx'];
+
+/** The path of a module that the sources call so, such as `src/main.ts`. */
+export function modulePath(source: string): string {
+  return fileURLToPath(new URL(isCompiled ? source.replace(/\.ts$/, '.js') : source, code));
+}
+
+/** Arguments for Node.js that run the program. */
+export const PROGRAM: readonly string[] = [...LOADER, modulePath('src/main.ts')];
