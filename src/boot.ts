@@ -22,7 +22,7 @@ import {
 } from './metrics.ts';
 import type { GenesisBlock } from './records/genesis.ts';
 import { instantOf } from './records/record.ts';
-import { type ManualTime, type Runtime, timeOf } from './runtime.ts';
+import { type ManualTime, type Runtime, timeOf, withClocks } from './runtime.ts';
 import type { NetworkIdentity } from './store/folder-state.ts';
 import { DATABASE, openLmdbStore } from './store/lmdb.ts';
 import { measured } from './store/measured.ts';
@@ -91,7 +91,7 @@ export async function startAuthority(
       logger.write('WARNING', 'clock', `The service follows a clock that was set ${inWords(byMs)}`);
     },
   });
-  const runtime = { ...surroundings.runtime, now: clock.now, elapsed: time.monotonic };
+  const runtime = withClocks(surroundings.runtime, time, clock.timeAt);
   const logger = createLogger({ level, format, destination, now: runtime.now });
   const publisher = createDocumentPublisher();
   publisher.publish('genesis', publishedDocument(jsonText(config.genesis)));

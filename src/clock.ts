@@ -17,7 +17,8 @@ export interface ClockListener {
 
 export interface Clock {
   readonly anchor: ClockAnchor;
-  now(): number;
+  /** The time of the service at a reading of the monotonic clock. */
+  timeAt(elapsed: number): number;
   /** Compares wall clock and service; call it about once a second. */
   check(): void;
   /** Milliseconds by which the wall clock is ahead of the service. */
@@ -31,9 +32,9 @@ const GRAIN_MS = 10;
 /** How long a step has to last before it is followed. */
 const LASTING_MS = 10_000;
 
-/** Time as a thread reads it that follows the anchor of another one. */
-export function anchoredTime({ monotonic }: SystemTime, anchor: ClockAnchor): () => number {
-  return () => Math.floor(monotonic() + (anchor[0] ?? 0));
+/** The time of the service at a reading of the monotonic clock; all threads follow the one anchor. */
+export function anchoredTime(anchor: ClockAnchor): (elapsed: number) => number {
+  return (elapsed) => Math.floor(elapsed + (anchor[0] ?? 0));
 }
 
 export function createClock(time: SystemTime, listener: ClockListener): Clock {
@@ -54,7 +55,7 @@ export function createClock(time: SystemTime, listener: ClockListener): Clock {
   return {
     anchor,
     skew,
-    now: anchoredTime(time, anchor),
+    timeAt: anchoredTime(anchor),
     check() {
       const current = skew();
       const step = current - (pending?.skew ?? 0);

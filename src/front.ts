@@ -11,7 +11,7 @@ import type { Logger } from './log/logger.ts';
 import { createEdgeMetrics } from './metrics.ts';
 import { LIVE_RENDERERS } from './pages/live-renderers.ts';
 import { ROUTES } from './routes/table.ts';
-import type { Runtime } from './runtime.ts';
+import type { EdgeRuntime } from './runtime.ts';
 import { isAuthoritySilent } from './threads/beats.ts';
 import {
   type EdgeHost,
@@ -29,7 +29,7 @@ export interface FrontOptions {
   readonly config: Config;
   readonly instance: Instance;
   readonly commands: CommandReference;
-  readonly runtime: Runtime;
+  readonly runtime: EdgeRuntime;
   readonly logger: Logger;
   readonly host: EdgeHost;
   /** None when the thread of the authority serves. */

@@ -14,6 +14,21 @@ export interface Runtime {
   randomBytes(length: number): Buffer;
 }
 
+/** Reading a clock is a tenth of a cached document: an edge derives the one time from the other. */
+export interface EdgeRuntime extends Runtime {
+  /** What `now` says when `elapsed` says this. */
+  timeAt(elapsed: number): number;
+}
+
+/** `runtime` with these clocks in place of its own. */
+export function withClocks(
+  runtime: Runtime,
+  { monotonic }: SystemTime,
+  timeAt: (elapsed: number) => number,
+): EdgeRuntime {
+  return { ...runtime, now: () => timeAt(monotonic()), elapsed: monotonic, timeAt };
+}
+
 /** The clocks of the system, in milliseconds. */
 export interface SystemTime {
   /** Since the epoch; it may be set at any time. */

@@ -480,7 +480,10 @@ function signedHeartbeat(na: TestAuthority, node: TestNode, signedBy: TestNode['
 }
 
 test('A5: X-Forwarded-For without trusted proxies is warned of, once a thread', async () => {
-  await using na = await startTestAuthority({ flags: { threads: '1' } });
+  await using na = await startTestAuthority({
+    flags: { threads: '1' },
+    environment: { MESH_RATE_LIMIT_ADMIN: '100/60' },
+  });
   const warnings = () => na.logLines.filter((line) => line.includes('MESH_PROXY_HOPS is 0'));
   await send(na, 'POST', '/admin/invite');
   assert.equal(warnings().length, 0);

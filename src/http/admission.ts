@@ -44,7 +44,7 @@ export function answerExchange(
   if (typeof match === 'string' || 'allow' in match) return unmatched(match);
   if (body === 'dropped') return refusalReply('request_timeout');
   const { route } = match;
-  const now = edge.runtime.now();
+  const now = receivedAt(edge, exchange);
   if (exchange.operatorHeaders !== null && edge.limits.isOn('ADMIN_FAILURES')) {
     return proofFirst(edge, exchange, match, body, now);
   }
@@ -59,6 +59,11 @@ export function answerExchange(
   return wait.then((seconds) =>
     seconds === 0 ? handled(edge, exchange, match, copy, now) : limited(edge, limit, seconds),
   );
+}
+
+/** A request without a body is answered as it arrives. */
+function receivedAt({ runtime }: Edge, { takesBody, started }: Exchange): number {
+  return takesBody ? runtime.now() : runtime.timeAt(started);
 }
 
 function unmatched(match: 'undecodable' | 'not_found' | { readonly allow: string }): Reply {

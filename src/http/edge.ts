@@ -6,7 +6,7 @@ import type { DocumentCache } from '../contract/publications.ts';
 import type { Logger } from '../log/logger.ts';
 import type { EdgeMetrics } from '../metrics.ts';
 import type { GenesisBlock } from '../records/genesis.ts';
-import type { Runtime } from '../runtime.ts';
+import type { EdgeRuntime } from '../runtime.ts';
 import type { CommandReference } from '../views/command-reference.ts';
 import type { RoleRule } from './body.ts';
 import type { DescribedInstance } from './instance.ts';
@@ -38,7 +38,7 @@ export interface Edge {
   readonly liveRenderers: LiveRenderers;
   /** One shared number: the count of live-page viewers. */
   readonly viewers: Int32Array;
-  readonly runtime: Runtime;
+  readonly runtime: EdgeRuntime;
   readonly logger: Logger;
   readonly metrics: EdgeMetrics;
   /** The metrics of all threads in the Prometheus text format. */

@@ -51,8 +51,7 @@ export function openExchange(edge: Edge, findRoute: Router, head: RequestHead): 
   const route = routeOf(match);
   const isRead = route?.method === 'GET';
   const isRefused = edge.draining.refusesWork && route?.path !== LIVENESS_PATH;
-  // A limit counts by address, so the address has to be that of the client.
-  if (proxyHops === 0 && route !== null && route.limit !== 'none') noteForwarded(edge, head);
+  if (proxyHops === 0 && route !== null && countsByAddress(edge, route)) noteForwarded(edge, head);
   return {
     isRefused,
     takesBody: route !== null && !isRead && !isRefused,
@@ -71,6 +70,11 @@ export function openExchange(edge: Edge, findRoute: Router, head: RequestHead): 
     acceptsGzip: isRead && acceptsGzip(head.header('accept-encoding')),
     baseUrl: isRead ? baseUrlOf(head, edge) : '',
   };
+}
+
+/** Then it matters that the address is that of the client. */
+function countsByAddress({ limits }: Edge, { limit }: Route): boolean {
+  return limit !== 'none' && limits.isOn(limit);
 }
 
 /**

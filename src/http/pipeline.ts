@@ -80,9 +80,10 @@ export function noteOutcome(
   { started, method, rawPath, match, requestId, remoteAddr }: Exchange,
   status: number,
 ): void {
-  const elapsed = edge.runtime.elapsed() - started;
+  const ended = edge.runtime.elapsed();
+  const elapsed = ended - started;
   edge.metrics.request(method, routeOf(match)?.path ?? 'unmatched', status, elapsed / 1000);
-  edge.logger.request({
+  edge.logger.request(edge.runtime.timeAt(ended), {
     request_id: requestId,
     method,
     path: rawPath,

@@ -24,7 +24,8 @@ export interface RequestLine {
 export interface Logger {
   /** `area` is the part of the logger name behind `mesh.`. */
   write(level: LogLevel, area: string, message: string): void;
-  request(line: RequestLine): void;
+  /** `at` in milliseconds since the epoch. */
+  request(at: number, line: RequestLine): void;
 }
 
 /** Takes one line or several, each with its line end. */
@@ -48,14 +49,14 @@ export function createLogger({ level, format, destination, now }: LoggerOptions)
       if (LOG_LEVELS.indexOf(lineLevel) < threshold) return;
       destination.write(lineOf(formatInstant(now()), lineLevel, area, redact(message)));
     },
-    request(line) {
+    request(at, line) {
       if (!tellsRequests) return;
       const path = redactedPath(line.path);
       const message = `${line.method} ${path} ${line.status}`;
       destination.write(
         format === 'json'
-          ? jsonLine(formatInstant(now()), 'INFO', 'access', message, { ...line, path })
-          : textLine(formatInstant(now()), 'INFO', 'access', message + aboutRequest(line)),
+          ? jsonLine(formatInstant(at), 'INFO', 'access', message, { ...line, path })
+          : textLine(formatInstant(at), 'INFO', 'access', message + aboutRequest(line)),
       );
     },
   };

@@ -12,7 +12,7 @@ import { problemText } from '../log/problem.ts';
 import { createEdgeMetrics } from '../metrics.ts';
 import { LIVE_RENDERERS } from '../pages/live-renderers.ts';
 import { ROUTES } from '../routes/table.ts';
-import { type Runtime, systemRuntime, timeOf } from '../runtime.ts';
+import { type EdgeRuntime, systemRuntime, timeOf, withClocks } from '../runtime.ts';
 import { type AuthorityLink, createAuthorityLink } from './authority-link.ts';
 import { isAuthoritySilent, startBeating } from './beats.ts';
 import type {
@@ -109,7 +109,6 @@ async function serve({ config, port: httpPort, slot, shared }: Service): Promise
   current = { link, edge, server, draining, stopBeating };
 }
 
-function runtimeOf({ clock, manualTime }: SharedState): Runtime {
-  const time = timeOf(manualTime);
-  return { ...systemRuntime, now: anchoredTime(time, clock), elapsed: time.monotonic };
+function runtimeOf({ clock, manualTime }: SharedState): EdgeRuntime {
+  return withClocks(systemRuntime, timeOf(manualTime), anchoredTime(clock));
 }

@@ -40,7 +40,7 @@ export function simulatedRuntime(): SimulatedRuntime {
   }
 
   return {
-    now: () => clock.now(),
+    now: () => clock.timeAt(elapsed),
     elapsed: () => elapsed,
     pause(milliseconds) {
       pass(milliseconds);
