@@ -44,7 +44,7 @@ for (const [name, lines, body] of [
   ['two Transfer-Encoding lines', ['Transfer-Encoding: chunked', 'Transfer-Encoding: x'], chunks()],
   ['both lengths', ['Transfer-Encoding: chunked', 'Content-Length: 3'], chunks()],
 ] as const) {
-  for (const start of ['POST /join', 'GET /healthz', 'POST /nowhere']) {
+  for (const start of ['POST /join', 'GET /healthz', 'POST /nowhere', 'HEAD /genesis']) {
     test(`C6: ${start} with ${name} is refused behind a proxy, and its connection ends`, async () => {
       await using na = await startTestAuthority({ environment: { MESH_PROXY_HOPS: '1' } });
       using connection = await rawConnection(na.url);
@@ -54,9 +54,21 @@ for (const [name, lines, body] of [
       const received = await connection.closed();
       assert.match(received, /^HTTP\/1\.1 400 /);
       assert.equal(received.match(/HTTP\/1\.1 /g)?.length, 1, received);
+      assert.equal(received.match(/^Connection: close\r$/gm)?.length, 1, received);
     });
   }
 }
+
+test('C6: what follows a refused HEAD on its connection is not answered', async () => {
+  await using na = await startTestAuthority({ environment: { MESH_PROXY_HOPS: '1' } });
+  using connection = await rawConnection(na.url);
+  const lengths = 'Content-Length: 0\r\nContent-Length: 36';
+  connection.write(`HEAD /genesis HTTP/1.1\r\nHost: na\r\n${lengths}\r\n\r\n`);
+  await connection.until('\r\n\r\n');
+  connection.write('GET /healthz HTTP/1.1\r\nHost: na\r\n\r\n');
+  const received = await connection.closed();
+  assert.equal(received.match(/HTTP\/1\.1 /g)?.length, 1, received);
+});
 
 test('C6: a client without a proxy cannot send other codings than chunked either', async () => {
   await using na = await startTestAuthority();

@@ -43,7 +43,7 @@ async function sender(body: string | Uint8Array): Promise<Sender> {
       taker.onGone?.();
     });
     begun += 1;
-    void sendLarge(taker, REPLY, body, false).then(() => {
+    void sendLarge(taker, REPLY, body, 'stays').then(() => {
       over += 1;
     });
   });

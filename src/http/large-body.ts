@@ -4,7 +4,7 @@
  */
 import type { PieceTaker } from './piecewise.ts';
 import type { FinishedReply } from './pipeline.ts';
-import { writeHead } from './response.ts';
+import { type Closing, closingLine, writeHead } from './response.ts';
 
 const LARGE_BYTES = 64 * 1024;
 
@@ -18,7 +18,7 @@ export function sendLarge(
   taker: PieceTaker,
   reply: FinishedReply,
   body: string | Uint8Array,
-  close: boolean,
+  closing: Closing,
 ): Promise<void> {
   const { res } = taker;
   const bytes = typeof body === 'string' ? Buffer.from(body) : body;
@@ -26,7 +26,7 @@ export function sendLarge(
     taker.onGone = resolve;
     let isComplete = false;
     res.cork(() => {
-      writeHead(res, reply, close);
+      writeHead(res, reply, closingLine(closing));
       [, isComplete] = res.tryEnd(bytes, bytes.length);
     });
     if (isComplete) return resolve();

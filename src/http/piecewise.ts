@@ -16,20 +16,17 @@ export interface PieceTaker {
 
 /**
  * Resolves once nothing more can be sent. If a body cannot be completed, the connection is closed, so that
- * the client does not take it for complete.
+ * the client does not take it for complete. That the connection closes is said in the head alone: asked to close at
+ * the end, uWebSockets.js would write so between the pieces.
  */
-export async function sendPieces(
-  taker: PieceTaker,
-  body: PiecewiseBody,
-  close: boolean,
-): Promise<void> {
+export async function sendPieces(taker: PieceTaker, body: PiecewiseBody): Promise<void> {
   const { res } = taker;
   const room = roomIn(taker);
   try {
     while (!taker.aborted) {
       const piece = await body.next();
       if (piece === null) {
-        if (!taker.aborted) res.cork(() => res.end('', close));
+        if (!taker.aborted) res.cork(() => res.end());
         return;
       }
       // Yield between two pieces, however fast this client reads.

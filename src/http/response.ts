@@ -36,56 +36,77 @@ function securityLines(contentSecurityPolicy: string): string {
   ].join('\r\n');
 }
 
+/** What becomes of the connection behind an answer. */
+export type Closing =
+  | 'stays'
+  /** The client is asked to close it, and is not waited for where uWebSockets.js can be told so. */
+  | 'asked'
+  /** Nothing more is read from it, whatever the client does. */
+  | 'forced';
+
 export function writeReply(
   res: HttpResponse,
   method: string,
   reply: FinishedReply,
   body: string | Uint8Array,
-  close: boolean,
+  closing: Closing,
 ): void {
   if (reply.status === 304) {
     // No length: the client may have another encoding of the document.
-    writeWithoutBody(res, reply, null, close);
+    writeWithoutBody(res, reply, null, closing);
   } else if (method === 'HEAD') {
-    writeWithoutBody(res, reply, Buffer.byteLength(body), close);
+    writeWithoutBody(res, reply, Buffer.byteLength(body), closing);
   } else {
-    writeHead(res, reply, close);
-    res.end(body, close);
+    writeHead(res, reply);
+    endAndClose(res, body, closing);
   }
 }
 
 /**
  * Ends a response that has no body. The length of the body that a GET would have is a line of the head:
- * uWebSockets.js would wait for that many bytes if it got the number. It cannot be asked to close here either;
- * the client does so when it reads that it should.
+ * uWebSockets.js would wait for that many bytes if it got the number, and it closes only behind a length of its
+ * own. Where it has to close, the length of a GET is therefore not told.
  */
 export function writeWithoutBody(
   res: HttpResponse,
   reply: FinishedReply,
   length: number | null,
-  close: boolean,
+  closing: Closing,
 ): void {
-  writeHead(res, reply, close, length === null ? '' : `\r\nContent-Length: ${length}`);
-  res.endWithoutBody();
+  if (closing === 'forced') {
+    writeHead(res, reply);
+    endAndClose(res, '', closing);
+  } else {
+    writeHead(
+      res,
+      reply,
+      `${closingLine(closing)}${length === null ? '' : `\r\nContent-Length: ${length}`}`,
+    );
+    res.endWithoutBody();
+  }
+}
+
+/** uWebSockets.js itself writes that the connection closes. */
+function endAndClose(res: HttpResponse, body: string | Uint8Array, closing: Closing): void {
+  res.end(body, closing !== 'stays');
+}
+
+/** For an answer that uWebSockets.js cannot be told to close behind; a further line of its head. */
+export function closingLine(closing: Closing): string {
+  return closing === 'stays' ? '' : '\r\nConnection: close';
 }
 
 /**
  * All lines after the first are written as part of the second header's value: each call into native code
  * costs as much as building its strings.
  */
-export function writeHead(
-  res: HttpResponse,
-  reply: FinishedReply,
-  close: boolean,
-  lengthLine = '',
-): void {
+export function writeHead(res: HttpResponse, reply: FinishedReply, furtherLines = ''): void {
   const { status, contentType, requestId, headerLines, contentSecurityPolicy } = reply;
   const security =
     contentSecurityPolicy === null ? SECURITY_LINES : securityLines(contentSecurityPolicy);
-  const closing = close ? '\r\nConnection: close' : '';
   res.writeStatus(STATUS_TEXT[status] ?? `${status} Status`);
   res.writeHeader(
     'Content-Type',
-    `${contentType}\r\nX-Request-ID: ${requestId}\r\n${headerLines}\r\n${security}${closing}${lengthLine}`,
+    `${contentType}\r\nX-Request-ID: ${requestId}\r\n${headerLines}\r\n${security}${furtherLines}`,
   );
 }

@@ -8,16 +8,14 @@ import type { HttpResponse } from 'uWebSockets.js';
 import { createRequire } from 'node:module';
 import type { Edge } from './edge.ts';
 import { type Exchange, hasOneLength, openExchange } from './exchange.ts';
-import { isLarge, sendLarge } from './large-body.ts';
 import { type Listener, openListener } from './listener.ts';
 import { createPeers } from './peers.ts';
-import { type PieceTaker, sendPieces } from './piecewise.ts';
+import type { PieceTaker } from './piecewise.ts';
 import { type FinishedReply, finishExchange } from './pipeline.ts';
-import { isPiecewise } from './reply.ts';
 import { addressOf, UwsRequestHead } from './request-head.ts';
-import { writeHead, writeReply, writeWithoutBody } from './response.ts';
 import type { Route } from './route.ts';
 import { createRouter } from './router.ts';
+import { sendReply } from './send-reply.ts';
 import { createTraffic, type Generation, type Traffic } from './traffic.ts';
 import { bytesRead, createUploads, type ReceivedBody, UPLOAD_LIMITS } from './uploads.ts';
 import { serveViewers } from './viewers.ts';
@@ -50,7 +48,7 @@ interface Answers {
 interface Ready {
   readonly connection: Connection;
   readonly reply: FinishedReply;
-  readonly close: boolean;
+  readonly isCutShort: boolean;
 }
 
 /** One request on its socket. */
@@ -160,12 +158,12 @@ function answer(edge: Edge, answers: Answers, connection: Connection, body: Rece
   connection.generation = answers.traffic.begun();
   connection.onGone = null;
   // A sender that was cut short would send the rest of its body as the next request.
-  const close = typeof body === 'string';
+  const isCutShort = typeof body === 'string';
   const reply = finishExchange(edge, connection.exchange, body);
   if (reply instanceof Promise) {
-    void reply.then((late) => sendSoon(answers, { connection, reply: late, close }));
+    void reply.then((late) => sendSoon(answers, { connection, reply: late, isCutShort }));
   } else {
-    sendSoon(answers, { connection, reply, close });
+    sendSoon(answers, { connection, reply, isCutShort });
   }
 }
 
@@ -190,23 +188,11 @@ function sendAll(answers: Answers): void {
   for (const answer of ready) send(answers, answer);
 }
 
-function send({ traffic, isDraining }: Answers, { connection, reply, close }: Ready): void {
-  const { res, exchange, aborted } = connection;
-  const { body } = reply;
-  const closes = close || isDraining;
-  if (!isPiecewise(body) && isLarge(reply, body) && exchange.method !== 'HEAD' && !aborted) {
-    void sendLarge(connection, reply, body, closes).then(() => settled(traffic, connection));
-  } else if (!isPiecewise(body)) {
-    if (!aborted) res.cork(() => writeReply(res, exchange.method, reply, body, closes));
-    settled(traffic, connection);
-  } else if (exchange.method === 'HEAD') {
-    body.abandon();
-    if (!aborted) res.cork(() => writeWithoutBody(res, reply, null, closes));
-    settled(traffic, connection);
-  } else {
-    if (!aborted) res.cork(() => writeHead(res, reply, closes));
-    void sendPieces(connection, body, closes).then(() => settled(traffic, connection));
-  }
+function send({ traffic, isDraining }: Answers, { connection, reply, isCutShort }: Ready): void {
+  const closing = isCutShort ? 'forced' : isDraining ? 'asked' : 'stays';
+  const sending = sendReply(connection, connection.exchange.method, reply, closing);
+  if (sending === null) settled(traffic, connection);
+  else void sending.then(() => settled(traffic, connection));
 }
 
 function settled(traffic: Traffic, { generation }: Connection): void {

@@ -98,7 +98,7 @@ function upgrade(
     );
   } else {
     const reply = refusedExchange(edge, exchange, refusal ?? 'unknown_live_topic');
-    res.cork(() => writeReply(res, exchange.method, reply, String(reply.body), true));
+    res.cork(() => writeReply(res, exchange.method, reply, String(reply.body), 'asked'));
   }
 }
 

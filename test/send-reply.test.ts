@@ -1,0 +1,107 @@
+/** Every kind of answer over a real connection that stays, or closes behind it. */
+import assert from 'node:assert/strict';
+import { createRequire } from 'node:module';
+import { after, before, test } from 'node:test';
+import type { PieceTaker } from '../src/http/piecewise.ts';
+import type { FinishedReply } from '../src/http/pipeline.ts';
+import type { PiecewiseBody } from '../src/http/reply.ts';
+import type { Closing } from '../src/http/response.ts';
+import { sendReply } from '../src/http/send-reply.ts';
+import { rawConnection } from './support/raw-http.ts';
+
+const LARGE = 'large '.repeat(100_000);
+
+const BODIES: Readonly<Record<string, () => FinishedReply['body']>> = {
+  short: () => 'short',
+  large: () => LARGE,
+  pieces: () => pieces(['one', 'two', 'three']),
+  'no-pieces': () => pieces([]),
+};
+
+const uws: typeof import('uWebSockets.js') = createRequire(import.meta.url)('uWebSockets.js');
+const app = uws.App();
+let url = '';
+
+before(async () => {
+  // /<body>/<status>/<closing>
+  app.any('/:body/:status/:closing', (res, req) => {
+    const taker: PieceTaker = { res, aborted: false, onGone: null };
+    res.onAborted(() => {
+      taker.aborted = true;
+      taker.onGone?.();
+    });
+    const reply: FinishedReply = {
+      status: Number(req.getParameter(1)),
+      contentType: 'text/plain',
+      headerLines: 'Cache-Control: no-store',
+      refusal: null,
+      contentSecurityPolicy: null,
+      requestId: 'id',
+      body: BODIES[req.getParameter(0) ?? '']?.() ?? '',
+    };
+    void sendReply(taker, req.getMethod().toUpperCase(), reply, req.getParameter(2) as Closing);
+  });
+  const port = await new Promise<number>((resolve) => {
+    app.listen('127.0.0.1', 0, (socket) => resolve(socket ? uws.us_socket_local_port(socket) : 0));
+  });
+  url = `http://127.0.0.1:${port}`;
+});
+
+after(() => app.close());
+
+function pieces(texts: readonly string[]): PiecewiseBody {
+  const left = [...texts];
+  return { next: async () => left.shift() ?? null, abandon: () => undefined };
+}
+
+const CASES = [
+  ['GET', 'short', '200', 'short'],
+  ['GET', 'short', '304', ''],
+  ['GET', 'large', '200', LARGE],
+  ['GET', 'pieces', '200', 'onetwothree'],
+  ['GET', 'no-pieces', '200', ''],
+  ['HEAD', 'short', '200', ''],
+  ['HEAD', 'large', '200', ''],
+  ['HEAD', 'pieces', '200', ''],
+] as const;
+
+function endOf(method: string, body: string, expected: string): string {
+  if (method === 'GET' && body === 'pieces') return '\r\n0\r\n\r\n';
+  return expected === '' ? '\r\n\r\n' : expected;
+}
+
+/** What was sent behind the head, read as strictly as its framing is defined (RFC 9112, 7.1). */
+function contentOf(head: string, sent: string): string {
+  if (!head.includes('Transfer-Encoding: chunked')) return sent;
+  let content = '';
+  let left = sent;
+  for (;;) {
+    const [line = '', digits = ''] = /^([0-9a-f]+)\r\n/i.exec(left) ?? [];
+    assert.notEqual(digits, '', `No chunk begins with ${JSON.stringify(left.slice(0, 40))}`);
+    const length = Number.parseInt(digits, 16);
+    content += left.slice(line.length, line.length + length);
+    left = left.slice(line.length + length);
+    assert.ok(left.startsWith('\r\n'), 'a chunk ends with a line break');
+    left = left.slice(2);
+    if (length > 0) continue;
+    assert.equal(left, '', 'nothing follows the last chunk');
+    return content;
+  }
+}
+
+for (const [method, body, status, expected] of CASES) {
+  for (const closing of ['stays', 'asked', 'forced'] as const) {
+    // What is refused unread is short, and never made while it is sent.
+    if (closing === 'forced' && (body !== 'short' || status === '304')) continue;
+    test(`${method} of ${body}, ${status}: the connection ${closing}, and the answer says so once`, async () => {
+      using connection = await rawConnection(url);
+      connection.write(`${method} /${body}/${status}/${closing} HTTP/1.1\r\nHost: na\r\n\r\n`);
+      if (closing === 'forced') await connection.closed();
+      else await connection.until(endOf(method, body, expected));
+      const [head = '', ...rest] = connection.received().split('\r\n\r\n');
+      const lines = head.split('\r\n').filter((line) => /^connection:/i.test(line));
+      assert.deepEqual(lines, closing === 'stays' ? [] : ['Connection: close']);
+      assert.equal(contentOf(head, rest.join('\r\n\r\n')), expected);
+    });
+  }
+}
