@@ -1,0 +1,36 @@
+/**
+ * Compiles sources and tests into `build`, once for the whole run: otherwise every test file, and every
+ * process that it starts, would translate TypeScript for itself.
+ */
+import { execFileSync } from 'node:child_process';
+import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { build } from 'esbuild';
+import { PROJECT_PATH } from './support/project.ts';
+
+const TARGET = join(PROJECT_PATH, 'build');
+
+rmSync(TARGET, { recursive: true, force: true });
+execFileSync('tsc', ['-p', 'tsconfig.test.json'], { cwd: PROJECT_PATH, stdio: 'inherit' });
+copyFileSync(join(PROJECT_PATH, 'package.json'), join(TARGET, 'package.json'));
+await gatherTypebox();
+
+/** Typebox is 700 modules, which take longer to load than everything else; the tree gets them as a few. */
+async function gatherTypebox(): Promise<void> {
+  const entries = ['index', 'compile/index', 'format/index', 'value/index'];
+  const from = join(PROJECT_PATH, 'node_modules', 'typebox');
+  const to = join(TARGET, 'node_modules', 'typebox');
+  await build({
+    entryPoints: entries.map((entry) => join(from, 'build', `${entry}.mjs`)),
+    outdir: join(to, 'build'),
+    outExtension: { '.js': '.mjs' },
+    bundle: true,
+    splitting: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node20',
+    logLevel: 'warning',
+  });
+  const { name, type, exports } = JSON.parse(readFileSync(join(from, 'package.json'), 'utf8'));
+  writeFileSync(join(to, 'package.json'), JSON.stringify({ name, type, exports }));
+}
