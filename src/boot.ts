@@ -1,4 +1,4 @@
-/** The composition root: wires store, authority and edges once, and takes them down again in order. */
+/** The composition root: wires store, authority and edges once, and shuts them down in order. */
 
 import { type OpenAuthority, openAuthority } from './authority/open.ts';
 import { LIST_THREAD_FROM } from './authority/publication/list-renderer.ts';
@@ -35,20 +35,23 @@ import type { CommandReference } from './views/command-reference.ts';
 export interface Surroundings {
   /** Its time is that of the clocks below. */
   readonly runtime: Runtime;
-  /** Clocks set by hand; null for the system's. */
+  /** Manually set clocks; null for the system's. */
   readonly manualTime: ManualTime | null;
   /** Where log lines go. */
   readonly destination: LogDestination;
-  /** How many lines the log has lost so far. */
+  /** The number of lines that the log has dropped so far. */
   droppedLogLines(): number;
   readonly version: string;
   /** The command line, for the page that documents it. */
   readonly commands: CommandReference;
   startThread(onFailure: (cause: unknown) => void): EdgeThread;
   readonly startWatchdog: StartWatchdog;
-  /** Signed lists of so many entries are made on a thread of their own; null for the usual number. */
+  /**
+   * Signed lists with at least this many entries are rendered on a thread of their own; null for the
+   * default.
+   */
   readonly listThreadFrom: number | null;
-  /** Called when memory and disk can no longer agree: the process has to end, and not with 0. */
+  /** Called when memory and disk no longer agree: the process has to end with a non-zero code. */
   readonly onFatal: (cause: unknown) => void;
 }
 
@@ -57,19 +60,19 @@ export interface RunningAuthority {
   readonly logger: Logger;
   /** Writes liveness now instead of at the next interval. */
   flush(): Promise<void>;
-  /** Removes some more of what is kept no longer. */
+  /** Runs one step of retention. */
   sweep(): Promise<void>;
   /** Compares the clocks now instead of at the next interval. */
   checkClock(): Promise<void>;
-  /** Issues signed lists again whose time is half over, now instead of at the next interval. */
+  /** Re-issues due signed lists now instead of at the next interval. */
   renewLists(): Promise<void>;
   /** Runs a trust cycle now instead of at the next interval. */
   runTrustCycle(): Promise<void>;
-  /** Resolves when everything that the edges have sent so far is here, log lines above all. */
+  /** Resolves when everything that the edges have sent so far has arrived, log lines in particular. */
   settle(): Promise<void>;
-  /** Ends the process for a failure that nothing inside has caught. */
+  /** Ends the process because of an uncaught failure. */
   readonly fatal: Fatal;
-  /** Finishes what is in flight, refuses what is new, flushes and gives the store back. */
+  /** Finishes requests in flight, refuses new ones, flushes and releases the store. */
   stop(patience?: StopPatience): Promise<void>;
 }
 
@@ -114,7 +117,7 @@ export async function startAuthority(
     elapsed: runtime.elapsed,
     stored: metrics.stored,
   });
-  // They load their modules while a large state is read.
+  // They load their modules while the state is read.
   const threads = startThreads(config, (index) =>
     surroundings.startThread((cause) => fatal(`edge thread ${index + 1}`, cause)),
   );
@@ -159,7 +162,7 @@ export async function startAuthority(
       database: DATABASE,
       signingKeyId: config.keyId,
     };
-    // A thread that starts later may find no file descriptor left to load its modules with.
+    // A thread that starts later may find no free file descriptor to load its modules.
     await watchdog.ready;
     const serving = await openFront({
       config,
@@ -231,13 +234,13 @@ export async function startAuthority(
 
 const AT_ONCE: StopPatience = { announceMs: 0, hurry: new AbortController().signal };
 
-/** How often lists are looked at; one that is half a day old is issued again. */
+/** How often lists are checked; a list that is half a day old is re-issued. */
 const LIST_RENEWAL_MS = 60_000;
 
 /** Live pages change at most this often. */
 const LIVE_REFRESH_MS = 500;
 const CLOCK_CHECK_MS = 1000;
-/** A process that lost its state answers reads from memory for no longer than this. */
+/** A process that has lost its state answers reads from memory for at most this long. */
 const OWNERSHIP_CHECK_MS = 1000;
 const SWEEP_MS = 1000;
 
@@ -253,7 +256,7 @@ function identityOf(genesis: GenesisBlock): NetworkIdentity {
   };
 }
 
-/** While somebody looks, the documents behind live pages are made again once they no longer hold. */
+/** While there are viewers, outdated documents of live pages are rebuilt. */
 async function refreshLivePages({ viewers, call }: EdgeHost): Promise<void> {
   if (Atomics.load(viewers, 0) === 0) return;
   await Promise.all([call('refreshDashboard', null), call('refreshGraph', null)]);
@@ -263,7 +266,7 @@ function startThreads({ threads }: Config, start: (index: number) => EdgeThread)
   return threads === 1 ? [] : Array.from({ length: threads }, (_, index) => start(index));
 }
 
-/** Edges may be there already, but cannot be asked yet. */
+/** Edges may exist already, but cannot be called yet. */
 const NEVER = new Promise<void>(() => undefined);
 
 function authorityOptions(config: Config, runtime: Runtime) {
@@ -302,7 +305,7 @@ async function exposition(
   return metrics.exposition(JSON.parse(answer.json) as AuthorityCounts, reports);
 }
 
-/** Audit entries are logged once they are stored; the true reason of a refusal is logged here. */
+/** Audit entries are logged after they are stored; this logs the true reason of a refusal. */
 function logAudit(
   logger: Logger,
   metrics: AuthorityMetrics,

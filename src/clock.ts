@@ -1,17 +1,17 @@
 /**
- * The time that the service goes by: the wall clock as it was at the start, carried on by the monotonic
- * clock. Small corrections of the wall clock are followed as they come. A step is reported, and followed
- * once it has lasted: a clock that is wrong for some seconds has nobody refused, forgotten or called alive.
+ * The time of the service: the wall clock at the start, advanced by the monotonic clock. Small corrections
+ * of the wall clock are followed at once. A step is reported, and followed only after it has lasted for a
+ * while: a clock that is wrong for some seconds causes no wrong refusals, removals or liveness.
  */
 import type { SystemTime } from './runtime.ts';
 
-/** One number that all threads see: what to add to the monotonic time to have the time of the service. */
+/** One shared number: the offset from the monotonic time to the time of the service. */
 export type ClockAnchor = Float64Array;
 
 export interface ClockListener {
-  /** The wall clock was set by so many milliseconds. */
+  /** The wall clock was set by this many milliseconds. */
   stepped(byMs: number): void;
-  /** The service goes by a wall clock that was set by so many milliseconds. */
+  /** The service now follows a wall clock that was set by this many milliseconds. */
   followed(byMs: number): void;
 }
 
@@ -21,13 +21,13 @@ export interface Clock {
   timeAt(elapsed: number): number;
   /** Compares wall clock and service; call it about once a second. */
   check(): void;
-  /** Milliseconds by which the wall clock is ahead of the service. */
+  /** How far the wall clock is ahead of the service, in milliseconds. */
   skew(): number;
 }
 
-/** A running clock is not corrected by this much within a second. */
+/** Clock synchronization does not adjust a clock by this much within a second. */
 const STEP_MS = 1000;
-/** Differences up to this are the grain of the two clocks. */
+/** Differences up to this are the resolution of the two clocks. */
 const GRAIN_MS = 10;
 /** How long a step has to last before it is followed. */
 const LASTING_MS = 10_000;
@@ -40,7 +40,7 @@ export function anchoredTime(anchor: ClockAnchor): (elapsed: number) => number {
 export function createClock(time: SystemTime, listener: ClockListener): Clock {
   const anchor = new Float64Array(new SharedArrayBuffer(Float64Array.BYTES_PER_ELEMENT));
   anchor[0] = differenceOf(time);
-  /** A step that is not followed yet, and the monotonic time from which it lasts. */
+  /** A step that is not followed yet, and the monotonic time since when it has lasted. */
   let pending: { readonly skew: number; readonly since: number } | null = null;
 
   function skew(): number {
@@ -74,7 +74,10 @@ export function createClock(time: SystemTime, listener: ClockListener): Clock {
   };
 }
 
-/** The least of some readings: a thread that is held up between two clocks sees the later one too late. */
+/**
+ * The least of several readings: a thread that is suspended between the two clocks reads the second one too
+ * late.
+ */
 function differenceOf({ wall, monotonic }: SystemTime): number {
   let found = Number.POSITIVE_INFINITY;
   let quickest = Number.POSITIVE_INFINITY;

@@ -1,4 +1,4 @@
-/** What serves HTTP: one edge on the thread of the authority, or several on threads of their own. */
+/** Serves HTTP: one edge on the thread of the authority, or several on threads of their own. */
 import { connectionsPerThread } from './config/descriptors.ts';
 import type { Config } from './config/load.ts';
 import { createDocumentCache } from './contract/publications.ts';

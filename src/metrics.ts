@@ -1,7 +1,7 @@
 /**
- * Metrics in the Prometheus text form ([core-4-15] and more). Labels are route templates, methods,
- * statuses and closed reason lists: never a node id, a key id or a raw path. Each edge counts what it
- * serves; the authority counts the rest, and puts all of it together.
+ * Metrics in the Prometheus text form ([core-4-15] and more). Labels are route templates, methods, statuses
+ * and closed reason lists: never a node id, a key id or a raw path. Each edge counts what it serves; the
+ * authority counts the rest, and aggregates.
  */
 import {
   AggregatorRegistry,
@@ -60,7 +60,7 @@ export function createEdgeMetrics(): EdgeMetrics {
   const answers = new Map<string, Tally>();
   const acceptances = new Map<string, Tally>();
   const rejections = new Map<string, Tally>();
-  /** Looking children up by labels costs more than counting; these few are kept. */
+  /** Looking up children by label costs more than counting, so these few are cached. */
   const durationTimers = new Map<string, Histogram.Internal<'route'>>();
 
   return {
@@ -89,7 +89,7 @@ export function createEdgeMetrics(): EdgeMetrics {
   };
 }
 
-/** What happens with every request is counted here, and added to its counter when someone asks. */
+/** Counts of every request are kept here and added to the counters when they are read. */
 interface Tally {
   readonly counter: Counter.Internal;
   pending: number;
@@ -131,7 +131,7 @@ const COUNTS = {
 } as const;
 
 export interface AuthorityMetrics {
-  /** A refusal with its audit event; failed authentications are counted. */
+  /** Counts a refusal by its audit event, if it is a failed authentication. */
   refused(event: string, reason: string): void;
   operatorSignatureV1(): void;
   clockStepped(byMs: number): void;
@@ -139,7 +139,7 @@ export interface AuthorityMetrics {
   stored(work: 'commit' | 'liveness_flush', seconds: number): void;
   /** `now` in milliseconds since the epoch. */
   jobSucceeded(job: string, now: number): void;
-  /** Everything as text: the counts, what was counted here, and what the edges counted. */
+  /** All metrics as text: state counts, the authority's own, and those of the edges. */
   exposition(counts: AuthorityCounts, edges: readonly MetricsReport[]): Promise<string>;
 }
 
@@ -239,7 +239,7 @@ export function createAuthorityMetrics(
   };
 }
 
-/** A method is whatever the client wrote: only known ones become label values. */
+/** Clients may send any method: only known ones become label values. */
 const HTTP_METHODS: ReadonlySet<string> = new Set([
   'GET',
   'HEAD',

@@ -1,12 +1,12 @@
-/** A list that stays in order while items come and go. */
+/** A list that stays sorted while items are added and removed. */
 export interface OrderedList<Item> {
   add(item: Item): void;
-  /** Takes out the item that is equal in order. */
+  /** Removes the item that compares equal. */
   remove(item: Item): void;
   items(): readonly Item[];
 }
 
-/** Items that come before the list is first read are sorted once, when it is. */
+/** Items added before the first read are sorted once, at that read. */
 export function createOrderedList<Item>(compare: (a: Item, b: Item) => number): OrderedList<Item> {
   const items: Item[] = [];
   let isSorted = false;
@@ -36,11 +36,11 @@ export function createOrderedList<Item>(compare: (a: Item, b: Item) => number): 
   };
 }
 
-/** The first index whose item passes the test, which all items behind it pass too; the length if none does. */
+/** The first index whose item passes the test, which all later items pass too; the length if none does. */
 export function firstIndex<Item>(items: readonly Item[], passes: (item: Item) => boolean): number {
   let low = 0;
   let high = items.length;
-  // New items mostly belong at the end.
+  // New items usually belong at the end.
   if (high > 0 && !passes(items[high - 1] as Item)) return high;
   while (low < high) {
     const middle = (low + high) >>> 1;

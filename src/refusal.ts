@@ -1,7 +1,7 @@
 /**
- * Every refusal the service can give: its name inside the program, its HTTP status, its code on the
- * wire and a message that is safe to show. Names are unique; codes are not, because the wire uses some
- * of them with two statuses (`certificate_not_found` is 403 to a node and 404 to an operator).
+ * Every refusal the service can give: its internal name, its HTTP status, its code on the wire and a
+ * message that is safe to show. Names are unique; codes are not, because some have two statuses
+ * (`certificate_not_found` is 403 to a node and 404 to an operator).
  */
 import type { JsonObject } from './json/value.ts';
 
@@ -413,7 +413,7 @@ export const REFUSALS = {
 
 export type RefusalName = keyof typeof REFUSALS;
 
-/** The one typed error: thrown anywhere below the edge, turned into the error envelope at the edge. */
+/** The only typed error: thrown anywhere below the edge, turned into the error envelope at the edge. */
 export class Refusal extends Error {
   readonly refusal: RefusalName;
   readonly details: JsonObject;

@@ -2,13 +2,13 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import { setTimeout } from 'node:timers/promises';
 
-/** The only source of time and randomness. Tests replace the clock; nothing else reads another one. */
+/** The only source of time and randomness. Tests replace the clock. */
 export interface Runtime {
-  /** The time the service goes by, milliseconds since the epoch. */
+  /** The time of the service, milliseconds since the epoch. */
   now(): number;
   /** Monotonic milliseconds, for durations only. */
   elapsed(): number;
-  /** Resolves once so many milliseconds have passed. */
+  /** Resolves after this many milliseconds. */
   pause(milliseconds: number): Promise<void>;
   uuid(): string;
   randomBytes(length: number): Buffer;
@@ -33,11 +33,11 @@ export function withClocks(
 export interface SystemTime {
   /** Since the epoch; it may be set at any time. */
   wall(): number;
-  /** It never goes back, and is the same on all threads. */
+  /** Never goes back, and is the same on all threads. */
   monotonic(): number;
 }
 
-/** `performance.now` begins anew in each thread. */
+/** `performance.now` starts at zero in each thread. */
 const threadBegan = Number(process.hrtime.bigint()) / 1e6 - performance.now();
 
 const systemTime: SystemTime = {
@@ -45,10 +45,10 @@ const systemTime: SystemTime = {
   monotonic: () => threadBegan + performance.now(),
 };
 
-/** Two numbers that a test sets by hand and all threads see: wall clock and monotonic clock. */
+/** Two shared numbers that a test sets: wall clock and monotonic clock. */
 export type ManualTime = Float64Array;
 
-/** The clocks set by hand when there are some, else those of the system. */
+/** The manually set clocks if given, else those of the system. */
 export function timeOf(manual: ManualTime | null): SystemTime {
   if (manual === null) return systemTime;
   return { wall: () => manual[0] ?? 0, monotonic: () => manual[1] ?? 0 };

@@ -1,11 +1,11 @@
 /**
  * Timestamps: the record grammar of [core-1-3], the looser one of headers and request bodies [core-1-6],
- * and the canonical `Z` form that everything we emit uses. Instants are milliseconds since the epoch;
- * a fraction of a millisecond carries microseconds.
+ * and the canonical `Z` form of everything that is emitted. Instants are milliseconds since the epoch; a
+ * fraction of a millisecond carries microseconds.
  */
 const GRAMMAR =
   /^(\d{4})-(\d\d)-(\d\d)(?:[Tt _](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d+))?)?([Zz]|[+\-\u2212]\d\d(?::?\d\d)?)?)?$/;
-/** What we write ourselves, and so does nearly everyone: in UTC, with a fraction of microseconds or none. */
+/** The form that is emitted here, and nearly always received: in UTC, with six digits of fraction or none. */
 const CANONICAL = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{6})?Z$/;
 const FOUR_CENTURIES = 146_097 * 86_400_000;
 const ZERO = 0x30;
@@ -20,7 +20,7 @@ export interface Datetime {
   readonly naive: boolean;
 }
 
-/** Reads a record's datetime, naive ones included; null when the text is not one. */
+/** Reads a record's datetime, with or without offset; null when the text is not one. */
 export function parseDatetime(text: string): Datetime | null {
   return readDatetime(text, false);
 }
@@ -42,9 +42,9 @@ export interface RequestDatetime {
 }
 
 /**
- * As `parseRequestTimestamp`, with its spelling in a record. Offsets are whole minutes, so the fraction is
- * taken over as it is: an instant of a far year has no room for microseconds. Null when the year in UTC
- * has more than four digits.
+ * Like `parseRequestTimestamp`, with its spelling in a record. Offsets are whole minutes, so the fraction
+ * is copied: the number for an instant in a distant year cannot hold microseconds. Null when the year in
+ * UTC has more than four digits.
  */
 export function parseRequestDatetime(text: string): RequestDatetime | null {
   const datetime = readDatetime(text, true);
@@ -81,7 +81,7 @@ function readDatetime(text: string, hourOffsets: boolean): Datetime | null {
   return CANONICAL.test(text) ? readCanonical(text) : readAnySpelling(text, hourOffsets);
 }
 
-/** Takes the parts from their places: having them matched takes several times as long. */
+/** Reads the parts by position, which is several times as fast as matching. */
 function readCanonical(text: string): Datetime | null {
   const year = digits(text, 0, 4);
   const month = digits(text, 5, 7);
@@ -92,7 +92,7 @@ function readCanonical(text: string): Datetime | null {
   const second = digits(text, 17, 19);
   if (hour > 23 || minute > 59 || second > 59) return null;
   const micros = text.length === 20 ? 0 : digits(text, 20, 26);
-  // `Date.UTC` takes the first hundred years for others; 400 years are always as many days.
+  // `Date.UTC` maps the years 0 to 99 to others; 400 years always have the same number of days.
   const later = Date.UTC(year + 400, month - 1, day, hour, minute, second);
   return {
     instant: later - FOUR_CENTURIES + micros / 1000,

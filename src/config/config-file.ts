@@ -1,4 +1,4 @@
-/** The data folder's configuration: what `init` decided for the network, unless flags or environment say otherwise. */
+/** The data folder's configuration: what `init` chose for the network; flags and environment override it. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Type, { type Static } from 'typebox';

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 /** File descriptors for everything but connections: the store, the log, threads, event loops. */
 const RESERVED = 128;
 
-/** Connections that each of so many threads can hold before the process is out of file descriptors. */
+/** The most connections that each of `threads` threads can hold within the process's file descriptors. */
 export function connectionsPerThread(threads: number): number {
   const available = Math.max(RESERVED, descriptorLimit() - RESERVED);
   return Math.max(1, Math.floor(available / threads));
@@ -14,7 +14,7 @@ function descriptorLimit(): number {
     const limits = readFileSync('/proc/self/limits', 'latin1');
     return Number(/^Max open files +(\d+)/m.exec(limits)?.[1] ?? Infinity);
   } catch {
-    // Other systems than Linux do not say it in a file.
+    // Only Linux has this file.
     return Infinity;
   }
 }

@@ -1,4 +1,4 @@
-/** Who the authority is: the genesis block it serves and the key it signs with [core-7]. */
+/** The identity of the authority: its genesis block and its signing key [core-7]. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { signerFromSeed, verifySignature } from '../crypto/ed25519.ts';
@@ -44,10 +44,10 @@ function parsed(text: string) {
   }
 }
 
-/** The key the authority signs with. */
+/** The signing key of the authority. */
 export interface SigningKey {
   readonly signer: Signer;
-  /** For a signer on another thread. A function, so that nothing prints the seed by mistake. */
+  /** For a signer on another thread. A function, so that the seed is never printed by mistake. */
   readonly signingSeed: () => Uint8Array;
 }
 
@@ -64,7 +64,7 @@ export function loadSigningKey(
   return { signer, signingSeed: () => seed };
 }
 
-/** The file that the authority's private key is read from; null when it is given as text. */
+/** The file of the authority's private key; null when the key is given as text. */
 export function signingKeyFile(setting: Setting, dataDir: string): string | null {
   const file = setting('naPrivateKey');
   if (file === null && setting('naPrivateKeyText') !== null) return null;

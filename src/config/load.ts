@@ -1,6 +1,6 @@
 /**
- * From flags, environment and the data folder to one checked configuration. Whatever is missing,
- * unreadable or contradictory throws an error of one clear sentence, and the authority does not start.
+ * From flags, environment and the data folder to one checked configuration. A missing, unreadable or
+ * contradictory setting throws an error of one clear sentence, and the authority does not start.
  */
 
 import { availableParallelism } from 'node:os';
@@ -27,7 +27,7 @@ import {
 const MAX_THREADS = 64;
 /** A century. */
 const MAX_DAYS = 36_500;
-/** Without a setting: cores may be many and yet not all ours, and each thread takes time and memory. */
+/** The limit without a setting: not all cores may be available, and each thread costs time and memory. */
 const MAX_DEFAULT_THREADS = 8;
 
 /** Durations are in milliseconds. */
@@ -53,17 +53,17 @@ export interface Config extends SigningKey {
   readonly commitWithinAgreement: boolean;
   readonly livenessFlush: number;
   readonly retention: RetentionPeriods;
-  /** Between the announcement of a stop and the refusal of work; null when it was not set. */
+  /** Between the announcement of a stop and the refusal of new work; null when it was not set. */
   readonly drain: number | null;
   /** Between trust cycles; null when there are none. */
   readonly trustCycle: number | null;
   readonly rateLimits: RateLimitSettings;
-  /** Refusals of one source that are audited one by one; null is all of them. */
+  /** How many refusals of one source are audited individually; null means all of them. */
   readonly singleRefusals: { readonly count: number; readonly windowMs: number } | null;
   readonly genesis: GenesisBlock;
   readonly keyId: string;
   readonly operators: readonly OperatorEntry[];
-  /** Things that do not stop the start but that an operator should know. */
+  /** Problems that do not prevent the start but that an operator should know about. */
   readonly warnings: readonly string[];
 }
 
@@ -129,7 +129,7 @@ function settingReader(flags: Flags, environment: Environment, file: ConfigFile 
   };
 }
 
-/** How a message names a setting: by its flag when it has one. */
+/** The name of a setting in messages: its flag if it has one. */
 function labelOf(name: OptionName): string {
   const { flag, variable } = OPTIONS[name];
   return flag?.split(' ')[0] ?? variable ?? name;

@@ -8,7 +8,7 @@ export interface OptionEntry {
   /** Flag with its value's name, as `--port <port>`; null when there is only a variable. */
   readonly flag: string | null;
   readonly variable: string | null;
-  /** Null when nothing is set. */
+  /** Null when there is no default. */
   readonly fallback: string | null;
   readonly help: string;
   readonly repeatable?: true;

@@ -1,7 +1,6 @@
 /**
- * Everything the edge can ask of the authority, with what each call takes and who may make it. This is
- * the one place where access is stated: routes take their access class from here, and the authority
- * admits callers by it.
+ * All calls of the edge to the authority, each with its input and its access. Access is stated only here:
+ * routes derive their access class from it, and the authority admits callers by it.
  */
 import type { Tier } from '../../machines/operator-key.ts';
 import type { OfferRequest } from '../records/agreement.ts';
@@ -41,14 +40,14 @@ import type { FilteredPage, PageRequest } from './pages.ts';
 
 export type CallAccess =
   | 'public'
-  /** Made by other parts of this service only; no route stands for it. */
+  /** Called only by other parts of this service; no route exposes it. */
   | 'internal'
   /** The caller proves possession of a node key. */
   | 'node'
   | 'operator'
   | 'operator-privileged';
 
-/** Commands change state; queries read what is committed and change nothing. */
+/** Commands change state; queries read committed state and change nothing. */
 type CallKind = 'command' | 'query';
 
 export interface Declaration<
@@ -58,11 +57,11 @@ export interface Declaration<
 > {
   readonly access: Access;
   readonly kind: Kind;
-  /** Never set: it only carries the type of what the call takes. */
+  /** Never set: it only carries the type of the input. */
   readonly taken?: Taken;
 }
 
-/** How calls of one access and kind are declared; each then says what it takes. */
+/** Declares calls of one access and kind; each then adds the type of its input. */
 function declaredAs<Access extends CallAccess, Kind extends CallKind>(access: Access, kind: Kind) {
   return <Taken>(): Declaration<Taken, Access, Kind> => ({ access, kind });
 }
@@ -145,7 +144,7 @@ export const CALLS = {
 export type CallName = keyof typeof CALLS;
 export type TrustCall = keyof typeof TRUST_CALLS;
 
-/** What the call takes, once its caller was admitted. */
+/** The input of a handler, after its caller was admitted. */
 export type Taken<Name extends CallName> =
   (typeof CALLS)[Name] extends Declaration<infer Given> ? Given : never;
 
@@ -159,7 +158,7 @@ export type NodeCallName = {
   [Name in CallName]: (typeof CALLS)[Name]['access'] extends 'node' ? Name : never;
 }[CallName];
 
-/** What an operator sends: the body counts once the caller was admitted, even when it is malformed. */
+/** What an operator sends; a malformed body is refused only after the caller was admitted. */
 export interface OperatorCall<Given> {
   readonly operator: OperatorClaim;
   readonly input: Input<Given>;

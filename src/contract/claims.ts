@@ -1,7 +1,7 @@
 /**
- * What the edge sends to the authority and what comes back: plain, serializable values only. The edge
- * has done HTTP, parsing, schemas and signatures; it reports what it found as verdicts, and the
- * authority, which alone knows the state, answers in the specified order of checks.
+ * What the edge reports to the authority: plain, serializable values only. The edge has done HTTP, parsing,
+ * schemas and signatures and reports the results as verdicts; the authority, which alone knows the state,
+ * refuses in the specified order of checks.
  */
 import type { JsonObject } from '../json/value.ts';
 import type { RefusalName } from '../refusal.ts';

@@ -1,6 +1,6 @@
 import { sha256Hex } from '../crypto/digest.ts';
 
-/** Derived from the recognition graph, and stale together. */
+/** Documents derived from the recognition graph, which become stale together. */
 export const GRAPH_DOCUMENTS = ['recognition_graph', 'connectome', 'atlas'] as const;
 
 export const DOCUMENT_NAMES = [
@@ -15,7 +15,7 @@ export const DOCUMENT_NAMES = [
 
 export type DocumentName = (typeof DOCUMENT_NAMES)[number];
 
-/** The revocation feed that we sign in the name of another issuer. */
+/** The revocation feed that this authority signs in the name of another issuer. */
 export type ForeignFeedName = `revocation_feed_of:${string}`;
 export type PublishedName = DocumentName | ForeignFeedName;
 
@@ -23,19 +23,19 @@ export function foreignFeedName(issuer: string): ForeignFeedName {
   return `revocation_feed_of:${issuer}`;
 }
 
-/** A public document as the edge serves it: the very bytes, and a strong validator over them. */
+/** A public document as the edge serves it: its bytes, and a strong validator over them. */
 export interface PublishedDocument {
   /**
-   * In shared memory, so that every edge serves the same bytes. They may be written again once a newer
-   * version has reached every edge: whoever needs them beyond the turn that took them makes a copy.
+   * In shared memory, so that every edge serves the same bytes. They may be overwritten after a newer
+   * version has reached every edge, so copy them if they are needed beyond the current turn.
    */
   readonly bytes: Uint8Array;
   readonly etag: string;
-  /** Milliseconds since the epoch from which a new version must be asked for. */
+  /** When a new version must be requested, milliseconds since the epoch. */
   readonly freshUntil: number;
 }
 
-/** The text of a document again. */
+/** The text of a document. */
 export function documentText({ bytes }: PublishedDocument): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
 }

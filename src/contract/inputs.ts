@@ -1,4 +1,4 @@
-/** What each call takes: plain, serializable values, already checked by the edge. */
+/** The inputs of calls: plain, serializable values, already checked by the edge. */
 import type { JsonObject } from '../json/value.ts';
 import type { AgentDescriptor } from '../records/agent-descriptor.ts';
 import type {
@@ -40,14 +40,14 @@ export interface RegisterAgent {
   readonly descriptor: AgentDescriptor;
   /** A signature of the descriptor verifies under the key inside it. */
   readonly signatureValid: boolean;
-  /** The proof header, when it was sent in addition. */
+  /** The proof header, if it was sent in addition. */
   readonly node: NodeClaim | null;
   readonly remoteAddr: string;
 }
 
 export interface RemoveAgent {
   readonly nodePublicKey: string;
-  /** The proof header, which stands in for an envelope. */
+  /** The proof header, which replaces the envelope. */
   readonly node: NodeClaim | null;
   /** The signed envelope; null when the proof header was sent. */
   readonly envelope: {
@@ -64,7 +64,7 @@ export interface InviteTerms {
   readonly maxValidityHours: number;
   readonly tokenExpiryHours: number;
   readonly recipient: string | null;
-  /** How many tokens; null for one, answered in the short form. */
+  /** The number of tokens; null for one, with the short form of the answer. */
   readonly count: number | null;
 }
 
@@ -142,10 +142,10 @@ export interface ImportFeed {
   readonly issuer: string;
   readonly sequence: number | bigint;
   readonly revokedCount: number;
-  /** JSON texts, each a list of pairs of revoked id and reason, or null; sorted by id. */
+  /** JSON texts, each a list of `[revoked id, reason or null]` pairs; sorted by id. */
   readonly rows: readonly string[];
   readonly isSigned: boolean;
-  /** A key under which a signature of the feed verifies; null when the edge knows none. */
+  /** A key under which a signature of the feed verifies; null when the edge found none. */
   readonly verifiedUnder: string | null;
   /** Candidate keys as given; null takes those of active treaties with the issuer. */
   readonly issuerKeys: readonly string[] | null;
@@ -157,7 +157,7 @@ export interface RevocationQuestion {
   readonly treatyId: string | null;
 }
 
-/** What a stateless verification needs of our state; it is all a verification ever learns. */
+/** The only state that a public verification can read. */
 export interface RevocationKnowledge {
   readonly attestation_revoked_here: boolean;
   readonly attestation_revoked_by_feed: boolean;
@@ -169,7 +169,7 @@ export interface CounterOffer {
   readonly terms: RequestedTerms;
 }
 
-/** Without a counter the offer itself is accepted. */
+/** Without a counter, the offer itself is accepted. */
 export interface AcceptAgreement {
   readonly offer: CapabilityOffer;
   readonly counter: CapabilityCounter | null;

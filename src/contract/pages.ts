@@ -1,4 +1,4 @@
-/** How long lists are asked for: a page at a time. */
+/** Requests for one page of a long list. */
 
 /** A row's place in its list. */
 export interface ListPlace {
@@ -9,9 +9,9 @@ export interface ListPlace {
 }
 
 export interface PageRequest {
-  /** The place that the page follows; null for the beginning. */
+  /** The place after which the page begins; null for the first page. */
   readonly after: ListPlace | null;
-  /** Rows at most; a page may have fewer, or none, and still not be the last. */
+  /** The most rows; a page may have fewer, or none, and still not be the last. */
   readonly limit: number;
 }
 

@@ -1,6 +1,6 @@
 /**
- * The public documents as they stand on disk. The bytes and the version numbers lie in shared memory, so
- * that an edge on another thread knows, without asking, that what it holds is no longer the newest.
+ * The committed public documents. Their bytes and version numbers are in shared memory, so that an edge on
+ * another thread can tell without asking that its copy is outdated.
  */
 import {
   DOCUMENT_NAMES,
@@ -9,10 +9,10 @@ import {
   type PublishedName,
 } from './documents.ts';
 
-/** One document as it is handed to the edges. */
+/** One document as it is sent to the edges. */
 export interface Publication {
   readonly name: PublishedName;
-  /** 0 for a document whose version nobody can look up: readers ask the authority first. */
+  /** 0 for a document without a shared version number: readers ask the authority first. */
   readonly version: number;
   readonly document: PublishedDocument;
 }
@@ -21,10 +21,10 @@ export interface DocumentPublisher {
   /** The newest version of each document, in the order of `DOCUMENT_NAMES`. */
   readonly versions: Int32Array;
   publish(name: PublishedName, document: PublishedDocument): void;
-  /** The document no longer holds, and is made again when somebody asks for it. */
+  /** Marks the document as outdated; it is rebuilt on request. */
   withdraw(name: DocumentName): void;
   isCurrent(name: DocumentName, now: number): boolean;
-  /** Hands over what is published, and then everything as it is published. */
+  /** Calls back with everything published so far, and then with each publication. */
   follow(listener: (publication: Publication) => void): void;
 }
 
@@ -57,14 +57,14 @@ export function createDocumentPublisher(): DocumentPublisher {
   };
 }
 
-/** What an edge holds of the publisher. */
+/** An edge's copy of the published documents. */
 export interface DocumentCache {
   take(publication: Publication): void;
   /** Calls back with every publication whose bytes differ from the one before. */
   onChange(listener: (name: PublishedName, document: PublishedDocument) => void): void;
-  /** Undefined when there is none, or when a newer version is on its way. */
+  /** Undefined when there is none, or when a newer version is about to arrive. */
   get(name: DocumentName): PublishedDocument | undefined;
-  /** What was taken last, although a newer version may be on its way; undefined when there is none. */
+  /** The last received version, even if a newer one is about to arrive; undefined when there is none. */
   latest(name: PublishedName): PublishedDocument | undefined;
 }
 
@@ -90,7 +90,7 @@ export function createDocumentCache(versions: Int32Array): DocumentCache {
   };
 }
 
-/** Below 0 for documents that have no version. */
+/** Negative for documents without a shared version number. */
 function indexOf(name: PublishedName): number {
   return (DOCUMENT_NAMES as readonly string[]).indexOf(name);
 }

@@ -7,7 +7,7 @@ export function decodeBase64(text: string, length: number): Buffer | null {
   return decodeBase64Into(bytes, text) ? bytes : null;
 }
 
-/** Decodes as many bytes as there are in `bytes`, and says whether the text was their spelling. */
+/** Decodes into all of `bytes`, and returns whether the text was their canonical spelling. */
 export function decodeBase64Into(bytes: Buffer, text: string): boolean {
   if (text.length !== Math.ceil(bytes.length / 3) * 4) return false;
   return bytes.write(text, 'base64') === bytes.length && bytes.toString('base64') === text;

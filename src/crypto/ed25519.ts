@@ -1,6 +1,6 @@
 /**
- * Ed25519 through libsodium: the only verifier of the server, and its signer. libsodium refuses keys and
- * points of small order, non-canonical encodings and scalars that are not reduced [core-1-5].
+ * Ed25519 through libsodium: the server's only verifier and signer. libsodium refuses keys and points of
+ * small order, non-canonical encodings and scalars that are not reduced [core-1-5].
  */
 import { createPrivateKey, sign } from 'node:crypto';
 import sodium from 'sodium-native';
@@ -31,7 +31,7 @@ const PKCS8_HEAD = Buffer.from('302e020100300506032b657004220420', 'hex');
 
 /**
  * Signs texts of megabytes. Ed25519 hashes its text twice, and OpenSSL hashes almost twice as fast as
- * libsodium; the signature is the same one, because a key and a text have only one (RFC 8032, 5.1.6).
+ * libsodium; the signature is the same, because Ed25519 is deterministic (RFC 8032, 5.1.6).
  */
 export function longTextSignerFromSeed(seed: Uint8Array): Signer['sign'] {
   const der = Buffer.concat([PKCS8_HEAD, seed]);
@@ -39,13 +39,13 @@ export function longTextSignerFromSeed(seed: Uint8Array): Signer['sign'] {
   return (text) => sign(null, bytesOf(text), key).toString('base64');
 }
 
-/** Where keys and signatures are decoded to while they are looked at. */
+/** Scratch buffers for decoded keys and signatures. */
 const KEY = Buffer.alloc(PUBLIC_KEY_BYTES);
 const SIGNATURE = Buffer.alloc(SIGNATURE_BYTES);
 
 /**
- * Whether the base64 `signature` over the UTF-8 `text`, or over bytes, verifies under the base64 `publicKey`. Anything
- * that does not decode simply never verifies.
+ * Whether the base64 `signature` over the UTF-8 `text`, or over bytes, verifies under the base64
+ * `publicKey`. Anything that does not decode never verifies.
  */
 export function verifySignature(
   publicKey: string,
@@ -56,7 +56,7 @@ export function verifySignature(
   return sodium.crypto_sign_verify_detached(SIGNATURE, bytesOf(text), KEY);
 }
 
-/** A text of usual length is encoded to one place, which the next text takes over. */
+/** A text of usual length is encoded into one shared buffer, which the next text overwrites. */
 const TEXT = Buffer.alloc(64 * 1024);
 const LONGEST_UTF8_OF_A_UNIT = 3;
 

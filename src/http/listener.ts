@@ -24,7 +24,7 @@ export interface ListenerOptions {
   onPaused(): void;
 }
 
-/** The share of the maximum that has to be free before new connections are accepted. */
+/** Connections are accepted again when their number has fallen to this share of the maximum. */
 const RESUMED_AT = 0.95;
 
 /** Delay before reopening a port is retried, in milliseconds. */

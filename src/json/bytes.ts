@@ -4,7 +4,7 @@ import type { JsonValue } from './value.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Decodes UTF-8 and parses one JSON document; throws `SyntaxError` when either is not valid. */
+/** Decodes UTF-8 and parses one JSON document; throws `SyntaxError` when either is invalid. */
 export function parseJsonBytes(bytes: Uint8Array, maxValues?: number): JsonValue {
   return parseJson(decodeUtf8(bytes), maxValues);
 }

@@ -1,20 +1,21 @@
 /**
- * Strict, token-preserving JSON [core-1-2]: integers and floats stay apart, and duplicate names,
- * lone surrogates, a byte-order mark, trailing text, invalid UTF-8, overflowing floats and nesting
- * deeper than 64 are refused.
+ * Strict, token-preserving JSON [core-1-2]: integers and floats stay apart, and duplicate names, lone
+ * surrogates, a byte-order mark, trailing text, invalid UTF-8, overflowing floats and nesting deeper than
+ * 64 are refused.
  *
- * Almost every string is a plain slice between two quotes: nothing in the whole text needs care, as one
- * regular expression tells, and the next backslash is further on. Only other strings are looked at closely.
+ * Almost every string is a plain slice between two quotes: one regular expression finds that nothing in the
+ * whole text needs special treatment, and the next backslash is further on. Only other strings are examined
+ * character by character.
  */
 import { JsonFloat, type JsonValue } from './value.ts';
 
 export const MAX_DEPTH = 64;
-/** Longer integers cost more than they could ever mean; the network's own parsers stop here too. */
+/** Longer integers are only a cost; other parsers of the network have the same limit. */
 const MAX_INTEGER_DIGITS = 4300;
 
 const NO_BOUND = 2 ** 30;
 
-/** Control characters and halves of surrogate pairs, which a string may not hold, or not alone. */
+/** Control characters, which a string must not contain, and surrogates, which it must not contain alone. */
 const NEEDS_CARE = /[^\x20-\ud7ff\ue000-\uffff]/;
 const NUMBER = /-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?/y;
 const LONE_SURROGATE = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/;
@@ -26,14 +27,14 @@ let text = '';
 let at = 0;
 let depth = 0;
 let valuesLeft = 0;
-/** Whether some string may hold what needs care; blanks between values do too. */
+/** Whether some string may need special treatment; blanks between values also match. */
 let careful = false;
-/** Where the next backslash is, or one that was passed already. */
+/** The position of the next backslash, or of one that was passed already. */
 let escapeAt = 0;
 
 /**
- * Parses one JSON document; throws `SyntaxError` for anything the rules above refuse, and for more values
- * than `maxValues`, each item and each member counting as one.
+ * Parses one JSON document; throws `SyntaxError` for anything the rules above refuse, and for more than
+ * `maxValues` values, where each item and each member counts as one.
  */
 export function parseJson(source: string, maxValues = NO_BOUND): JsonValue {
   text = source;
@@ -105,7 +106,7 @@ function defineMember(object: object, name: string, value: JsonValue): void {
 function readArray(): JsonValue {
   enter();
   if (next() === 0x5d) return leave([]);
-  // A list that is begun with its first item is not given room for many more, as an empty one would be.
+  // An array literal with its first item allocates no room for many more, as an empty one would.
   const items = [readValue()];
   for (;;) {
     skipBlanks();
@@ -171,14 +172,14 @@ function decodeEscapes(literal: string): string {
   }
 }
 
-/** So few digits are a safe integer, whatever they are. */
+/** This many digits are always a safe integer. */
 const SHORT_INTEGER_DIGITS = 15;
 
 function readNumber(): JsonValue {
   const start = at;
   let code = text.charCodeAt(at);
   let value = 0;
-  // A leading zero is the whole of an integer, so it is left to the pattern, as is the sign.
+  // A leading zero can only be the whole integer; that case and the sign are left to the pattern.
   if (code > 0x30 && code <= 0x39) {
     do {
       value = value * 10 + code - 0x30;
@@ -191,7 +192,7 @@ function readNumber(): JsonValue {
   return readAnyNumber();
 }
 
-/** Whether a number goes on after its first digits: with more of them, a fraction or an exponent. */
+/** Whether the number continues after its first digits, with more digits, a fraction or an exponent. */
 function continuesNumber(code: number): boolean {
   return (code >= 0x30 && code <= 0x39) || code === 0x2e || code === 0x65 || code === 0x45;
 }
@@ -221,7 +222,7 @@ function readWord<T>(word: string, value: T): T {
   return value;
 }
 
-/** Steps over one character and the blanks behind it; returns the character reached. */
+/** Skips one character and the blanks after it; returns the next character. */
 function next(): number {
   at += 1;
   skipBlanks();

@@ -1,7 +1,7 @@
 /**
- * JSON text in two forms. `canonicalJson` is what is signed and digested ([core-1-1]: names sorted
- * by code point, no blanks, ASCII only); `jsonText` is what is answered and stored. Both write integers
- * as digits and floats by the one rule of [core-1-2], so no number changes between what came in and goes out.
+ * JSON text in two forms. `canonicalJson` is what is signed and digested ([core-1-1]: names sorted by code
+ * point, no blanks, ASCII only); `jsonText` is what is answered and stored. Both write integers as digits
+ * and floats by the one rule of [core-1-2], so no number changes between input and output.
  */
 import { JsonFloat, type JsonValue } from './value.ts';
 
@@ -30,10 +30,7 @@ export function canonicalJson(value: JsonValue, leaveOut?: string): string {
   return `${text}}`;
 }
 
-/**
- * A value that is JSON text already, such as a signed record whose very bytes are stored. `jsonText`
- * writes it as it is.
- */
+/** A value that is JSON text already, such as a stored signed record. `jsonText` writes it unchanged. */
 export class JsonText {
   readonly text: string;
 
@@ -42,19 +39,19 @@ export class JsonText {
   }
 }
 
-/** A row of which one member is JSON text already. */
+/** A row with one member that is JSON text already. */
 export type WithText<Row, Member extends keyof Row> = Omit<Row, Member> & {
   readonly [Name in Member]: JsonText;
 };
 
-/** What can be answered: a JSON value, parts of which may be JSON text already. */
+/** A JSON value that may contain parts that are JSON text already. */
 export type Writable =
   | JsonValue
   | JsonText
   | readonly Writable[]
   | { readonly [name: string]: Writable | undefined };
 
-/** JSON text with members in their own order; text outside ASCII is written as it is. */
+/** JSON text with members in their own order; characters outside ASCII are not escaped. */
 export function jsonText(value: Writable): string {
   if (typeof value === 'string') return quote(value);
   if (typeof value !== 'object' || value === null || value instanceof JsonFloat) {
@@ -90,7 +87,7 @@ function scalarText(value: null | boolean | number | bigint | JsonFloat): string
 function floatText(value: number): string {
   if (value === 0) return Object.is(value, -0) ? '-0.0' : '0.0';
   const size = Math.abs(value);
-  // Between these JavaScript lays them out the same way, but for whole numbers.
+  // Between these bounds JavaScript uses the same layout, except for whole numbers.
   if (size >= 1e-4 && size < 1e16) return Number.isInteger(value) ? `${value}.0` : String(value);
   const text = value.toExponential();
   const exponentAt = text.indexOf('e') + 2;
@@ -112,10 +109,10 @@ function quoteAscii(value: string): string {
   return `"${value.length > LONG_TEXT ? escapedInBytes(value) : escapedPiecewise(value)}"`;
 }
 
-/** From this length on, bytes that are written in place are faster than pieces of text. */
+/** From this length on, writing bytes in place is faster than joining strings. */
 const LONG_TEXT = 100;
 
-/** How each character up to DEL is written. */
+/** The escaped form of each character up to DEL. */
 const ESCAPED = Array.from({ length: 0x80 }, (_, code) =>
   code === 0x7f ? '\\u007f' : JSON.stringify(String.fromCharCode(code)).slice(1, -1),
 );
@@ -134,7 +131,7 @@ const LONGEST_ESCAPE = 6;
 const HEX_DIGITS = Uint8Array.from('0123456789abcdef', (digit) => digit.charCodeAt(0));
 const ascii = new TextDecoder();
 
-/** The same for a long text. */
+/** The same for long texts. */
 function escapedInBytes(value: string): string {
   const bytes = new Uint8Array(value.length * LONGEST_ESCAPE);
   let at = 0;

@@ -11,7 +11,7 @@ export interface KeyFileContent {
   readonly key: Uint8Array;
 }
 
-/** Reads the 32 bytes of a private (seed) or public key file. No message repeats what the file holds. */
+/** Reads the 32 bytes of a private (seed) or public key file. No message repeats the content of the file. */
 export function readKeyFile(path: string): Buffer {
   let text: string;
   try {
@@ -34,7 +34,7 @@ export function parseKeyText(text: string): Buffer | null {
   return decodeBase64(lines.filter((line) => !line.startsWith('#')).join(''), KEY_BYTES);
 }
 
-/** Writes a new key file for its owner alone; a file that is already there is never replaced. */
+/** Writes a new key file with access for its owner only; an existing file is never replaced. */
 export function writeKeyFile(path: string, content: KeyFileContent): void {
   const text = keyFileText(content);
   try {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 const OTHERS = 0o007;
 
-/** Of the folder's key files and the others given, those that every user of the machine can open. */
+/** The key files, of the folder and the other given paths, that every user of the machine can open. */
 export function exposedKeyFiles(folder: string, others: readonly string[]): string[] {
   return [...new Set([...keyFilesIn(folder), ...others])].filter(isExposed);
 }

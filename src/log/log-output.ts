@@ -1,7 +1,7 @@
 /**
- * Where log lines leave the process, without ever holding it up. Lines gather to a chunk, or for a moment,
- * and one chunk is written at a time. While the other side takes nothing, a bounded number of lines waits
- * and the rest is counted and dropped; what cannot be written, as on a full disk, is dropped as well.
+ * Writes log lines without ever blocking the process. Lines are collected up to a chunk, or for a moment,
+ * and one chunk is written at a time. While the reader is stalled, a bounded number of lines waits and the
+ * rest is counted and dropped, as are lines that cannot be written, for example to a full disk.
  */
 import { fstatSync, write } from 'node:fs';
 import type { Writable } from 'node:stream';
@@ -9,19 +9,19 @@ import type { LogDestination } from './logger.ts';
 
 const CHUNK_CHARACTERS = 32 * 1024;
 const LONGEST_WAIT_MS = 100;
-/** Characters that wait for the chunk before them. */
+/** The most characters that wait for the previous chunk. */
 const MAX_WAITING = 8 * 1024 * 1024;
 
 export interface LogOutput extends LogDestination {
-  /** Lines that nobody will read: they did not fit, or could not be written. */
+  /** Dropped lines: they did not fit, or could not be written. */
   droppedLines(): number;
-  /** Resolves when everything logged so far is handed over, or when the time is up. */
+  /** Resolves when everything logged so far is written, or when the time is up. */
   flush(withinMs: number): Promise<void>;
-  /** Whether a write that has not ended yet would hold up the exit of the process. */
+  /** Whether a pending write would delay the exit of the process. */
   isStuck(): boolean;
 }
 
-/** Writes a chunk; calls back when it is handed over, with the problem if it is not. */
+/** Writes a chunk; calls back when it is written, or with the error. */
 export type WriteChunk = (chunk: Buffer, done: (problem: Error | null | undefined) => void) => void;
 
 /** `holdsExit` says that the process cannot exit while a chunk is being written. */
@@ -79,10 +79,10 @@ export function createLogOutput(writeChunk: WriteChunk, holdsExit: boolean): Log
 
 /**
  * Standard output. Pipes and sockets are written through Node.js' stream, which never blocks on them: a
- * write that blocks a thread of the pool would keep the process from its exit.
+ * write that blocks a thread of the pool would delay the exit.
  */
 export function standardOutput(stream: Writable & { readonly fd: number }): LogOutput {
-  // A reader that has gone, or a full disk, ends a command, but not the service.
+  // A closed pipe or a full disk ends a command, but not the service.
   stream.removeAllListeners('error').on('error', () => undefined);
   if (isPipe(stream.fd))
     return createLogOutput((chunk, done) => void stream.write(chunk, done), false);

@@ -1,7 +1,7 @@
 /**
- * Log lines [service-logs]: text, or JSON with exactly the keys named there plus `timestamp`. What
- * comes from outside, messages and paths, is redacted before it becomes part of a line: redacting the
- * line as a whole would let a path take the members behind it away.
+ * Log lines [service-logs]: text, or JSON with exactly the keys named there plus `timestamp`. External text
+ * (messages and paths) is redacted before it becomes part of a line: redacting the whole line could let a
+ * path remove the members after it.
  */
 import { formatInstant } from '../timestamp.ts';
 import { redact, redactPath } from './redact.ts';
@@ -14,7 +14,7 @@ export type LogFormat = (typeof LOG_FORMATS)[number];
 export interface RequestLine {
   readonly request_id: string;
   readonly method: string;
-  /** As sent, percent-encoded: a blank in it would forge the fields behind it. */
+  /** As sent, percent-encoded: a blank in it would forge the fields after it. */
   readonly path: string;
   readonly status: number;
   readonly duration_ms: number;
@@ -22,13 +22,13 @@ export interface RequestLine {
 }
 
 export interface Logger {
-  /** `area` is the part of the logger name behind `mesh.`. */
+  /** `area` is the part of the logger name after `mesh.`. */
   write(level: LogLevel, area: string, message: string): void;
   /** `at` in milliseconds since the epoch. */
   request(at: number, line: RequestLine): void;
 }
 
-/** Takes one line or several, each with its line end. */
+/** Writes one or several lines, each with its line end. */
 export interface LogDestination {
   write(lines: string): void;
 }
@@ -62,7 +62,7 @@ export function createLogger({ level, format, destination, now }: LoggerOptions)
   };
 }
 
-/** Most requests ask for the path that was asked for last. */
+/** Most requests have the same path as the one before. */
 let lastPath = '';
 let lastRedacted = '';
 
@@ -95,7 +95,7 @@ function textLine(timestamp: string, level: LogLevel, area: string, message: str
 
 const PRINTABLE = /^[ -~]*$/;
 
-/** A message cannot forge another line or move the reader's terminal. */
+/** A message must not forge another line or control the reader's terminal. */
 function printable(message: string): string {
   return PRINTABLE.test(message) ? message : message.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '?');
 }

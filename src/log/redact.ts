@@ -1,7 +1,7 @@
 /**
- * Removes secrets from a text, wherever they stand in it [service-logs], [core-7]: bearer tokens,
- * values behind sensitive names, private-key blocks and paths of key files. Every pattern is linear:
- * what it reads is written by strangers.
+ * Removes secrets from a text, wherever they occur [service-logs], [core-7]: bearer tokens, values after
+ * sensitive names, private-key blocks and paths of key files. Every pattern is linear, because strangers
+ * write the text.
  */
 const REDACTED = '[REDACTED]';
 const ENCODED_REDACTED = encodeURI(REDACTED);
@@ -23,7 +23,7 @@ export function redact(text: string): string {
   return redactNamed(open).replace(KEY_FILE, REDACTED);
 }
 
-/** A path as it was sent. What is percent-encoded is looked at in its plain form too. */
+/** Redacts a path as it was sent; percent-encoded parts are also examined in decoded form. */
 export function redactPath(path: string): string {
   const plain = path.includes('%') ? decoded(path) : path;
   const redacted = redact(plain);
@@ -70,7 +70,7 @@ function endOfValue(text: string, start: number, quote: string | undefined): num
   for (let at = text.indexOf(mark, start); at !== -1; at = text.indexOf(mark, at + 1)) {
     let first = at;
     while (first > start && text[first - 1] === '\\') first -= 1;
-    // A quote of the value itself is escaped once more than the one that closes it.
+    // A quote inside the value is escaped once more than the one that closes it.
     if ((at - first) % (2 * (escapes + 1)) === escapes) return at - escapes;
   }
   return lineEnd;

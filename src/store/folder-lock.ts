@@ -1,7 +1,7 @@
 /**
- * One process at a time holds a data directory: by a lock on a file in it, which the system gives back when
- * the process ends, however it ends. The lock belongs to the open file, not to a process id, so that it
- * holds between containers as well.
+ * Only one process at a time holds a data directory: by a lock on a file in it, which the system releases
+ * when the process ends, however it ends. The lock belongs to the open file, not to a process id, so it
+ * also works between containers.
  */
 import { closeSync, ftruncateSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -12,7 +12,7 @@ export interface FolderLock {
   release(): void;
 }
 
-/** Loaded when it is needed: commands that hold no folder start without native parts. */
+/** Loaded on first use: commands that lock no folder start without native code. */
 const require = createRequire(import.meta.url);
 
 export const LOCK_FILE = 'mesh-na.lock';
@@ -40,7 +40,7 @@ function openLockFile(path: string): number {
   }
 }
 
-/** Process ids say little without the machine, or the container, that they belong to. */
+/** A process id means little without the machine, or the container, it belongs to. */
 function holderIn(path: string): string {
   const match = /^(\d+) (\S+)\n$/.exec(readFileSync(path, 'latin1'));
   return match === null ? '' : ` (pid ${match[1]} on ${match[2]})`;

@@ -1,6 +1,6 @@
 /**
- * What the data directory itself knows of the state in it: that there is one, and whose. Without this an
- * empty or missing database would begin a new network under the keys of one that has issued certificates.
+ * A marker in the data directory that state exists, and whose it is. Without it, an empty or missing
+ * database would start a new network under the keys of one that has issued certificates.
  */
 import {
   closeSync,
@@ -16,7 +16,7 @@ import Type, { type Static } from 'typebox';
 import Value from 'typebox/value';
 import { checkStructure } from './lmdb-structure.ts';
 
-/** Says that the directory holds state; written when the state is first opened. */
+/** Marks that the directory holds state; written when the state is first opened. */
 const MARKER_FILE = 'mesh-na.state.json';
 const DATABASE_FILE = 'state/data.mdb';
 const DATABASE_LOCK_FILE = 'state/lock.mdb';
@@ -27,10 +27,10 @@ export const NetworkIdentity = Type.Object({
   authority_public_key: Type.String(),
 });
 
-/** Whose state it is. The genesis block may be signed again; none of these changes then. */
+/** The owner of the state. None of these members changes when the genesis block is signed again. */
 export type NetworkIdentity = Static<typeof NetworkIdentity>;
 
-/** Throws one clear sentence when the files are not such that LMDB can open them safely. */
+/** Throws one clear sentence when LMDB could not open the files safely. */
 export function checkFiles(dataDir: string): void {
   const database = join(dataDir, DATABASE_FILE);
   if (!existsSync(database)) {
@@ -64,7 +64,7 @@ function assertWritable(path: string): void {
   }
 }
 
-/** From now on the directory is in use. The file is there whole or not at all. */
+/** Marks the directory as in use. The file is written atomically. */
 export function markInUse(dataDir: string, network: NetworkIdentity): void {
   const path = join(dataDir, MARKER_FILE);
   if (existsSync(path)) return;

@@ -1,10 +1,10 @@
-/** The audit log as it lies in LMDB: one row for the entries of a flush, under the number of its last entry. */
+/** The audit log in LMDB: one row per flush, keyed by the number of its last entry. */
 import { parseJson } from '../json/parse.ts';
 import { openEnvironment, openTables, type Tables } from './lmdb-environment.ts';
 import { DamagedState, decodeText } from './lmdb-rows.ts';
 import { type AuditEntry, GENESIS_HASH, type SealedEntry } from './store.ts';
 
-/** Audit entries read back at a start, for those who show what happened last. */
+/** Audit entries that a start reads back to show recent changes. */
 const RECENT_AUDIT = 1000;
 
 /** Reads the audit entries of a data directory in order, also while a server is running on it. */
@@ -18,7 +18,7 @@ export function* readAuditEntries(dataDir: string): Generator<AuditEntry> {
   }
 }
 
-/** Canonical text holds no line break, and keeps numbers of any size as they were. */
+/** Canonical text has no line breaks, and preserves numbers of any size. */
 export function auditLine({ entry, text }: SealedEntry): string {
   return entry.hash + text;
 }

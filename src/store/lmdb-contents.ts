@@ -1,4 +1,4 @@
-/** What a start takes from LMDB. Every row is checked, and so is that none is missing. */
+/** Loads the state from LMDB at a start. Every row is checked, and missing rows are detected. */
 
 import { readAuditEnd } from './lmdb-audit.ts';
 import type { Tables } from './lmdb-environment.ts';
@@ -13,14 +13,14 @@ import type {
   TimeRange,
 } from './store.ts';
 
-/** Enough that the steps of the iteration cost nothing, few enough to be young when they are dropped. */
+/** Enough rows to make the steps of the iteration cheap, few enough to be collected young. */
 const BATCH_ROWS = 500;
 
-/** How much the tables hold: written with every unit, so that a missing row shows. */
+/** Row counts of the tables: written with every unit, so that a missing row is detected. */
 export interface Totals {
   readonly revision: number;
   readonly subjects: number;
-  /** Rows of the table, each with the nonces of a flush. */
+  /** The rows of the table, each with the nonces of one flush. */
   readonly nonceRows: number;
   readonly auditEntries: number;
 }
@@ -105,7 +105,7 @@ async function* noncesIn({ nonces }: Tables, total: number): AsyncIterable<reado
   for await (const batch of rows) yield batch.flat();
 }
 
-/** `total` is how many rows there must be; null when nobody counts them. */
+/** `total` is the expected number of rows; null when it is not known. */
 async function* inBatches<Row, Item>(
   table: 'subjects' | 'nonces' | 'liveness',
   total: number | null,
@@ -137,7 +137,7 @@ function assertTotal(table: string, found: number, total: number): void {
   }
 }
 
-/** The last key of a table whose rows only come at its end; 0 when there is none. */
+/** The last key of an append-only table; 0 when it is empty. */
 function lastKey(backwards: Iterable<number>): number {
   for (const key of backwards) return key;
   return 0;

@@ -1,28 +1,31 @@
-/** The files of the store, and its tables. What a row holds is said where it is read and written. */
+/**
+ * The files of the store, and its tables. The formats of rows are documented where they are read and
+ * written.
+ */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Database, open, type RootDatabase } from 'lmdb';
 import type { TableName } from './lmdb-rows.ts';
 
 const MAX_DATABASES = 16;
-/** Address space, not memory: a map that grows with the file would count its pages a second time. */
+/** Address space, not memory: a map that is enlarged with the file would count its pages a second time. */
 const MAP_SIZE = 64 * 1024 ** 3;
 
 /** Opens the environment below `dataDir`, whose files were checked before. */
 export function openEnvironment(dataDir: string, readOnly: boolean): RootDatabase {
   const path = join(dataDir, 'state');
   if (!readOnly) mkdirSync(path, { recursive: true, mode: 0o700 });
-  // Without overlapping sync a write's promise resolves when it is on disk, which is what we promise.
+  // Without overlapping sync, the promise of a write resolves when it is on disk, as the port requires.
   return open({ path, maxDbs: MAX_DATABASES, mapSize: MAP_SIZE, overlappingSync: false, readOnly });
 }
 
-/** Rows go in and out as bytes. LMDB gives their length to a view of a larger buffer, which it uses again. */
+/** Rows are read and written as bytes. LMDB returns a view of a larger buffer that it reuses. */
 const COPIES = {
   encode: (row: Buffer) => row,
   decode: (row: Uint8Array) => Buffer.from(row.subarray(0, row.length)),
 };
 
-/** What is read is valid until the next read: a million rows need no copy of their own. */
+/** A row that was read is valid until the next read, so that a million rows need no copies. */
 const VIEWS = {
   encode: (row: Buffer) => row,
   decode: (row: Uint8Array) => Buffer.from(row.buffer, row.byteOffset, row.length),
@@ -38,7 +41,7 @@ export function openTables(env: RootDatabase) {
   }
 
   return {
-    /** Who owns the store, whose state it is, the shapes, and the totals of the other tables. */
+    /** Owner of the store, owner of the state, shapes, and totals of the other tables. */
     meta: table<string>('meta', { encoder: COPIES, useVersions: true }),
     /** Kind and id: the snapshot in its shape. */
     subjects: table<[string, string]>('subjects', { useVersions: true }),

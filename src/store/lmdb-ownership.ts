@@ -1,6 +1,7 @@
 /**
- * Who owns a store, in the store itself: each owner takes the next number, and every write is conditional on
- * it, so that a process whose folder lock was got round cannot write behind the back of the next owner.
+ * The owner of a store, recorded in the store itself: each owner takes the next number, and every write is
+ * conditional on it, so that a process whose folder lock was circumvented cannot write after the next owner
+ * has taken over.
  */
 import { hostname } from 'node:os';
 import type { RootDatabase } from 'lmdb';
@@ -23,7 +24,7 @@ export interface Ownership {
   readonly previousOwner: PreviousOwner;
 }
 
-/** Takes the store for this process, in one transaction that is on disk when this returns. */
+/** Takes ownership for this process, in one transaction that is on disk when this returns. */
 export function takeOwnership(
   env: RootDatabase,
   { meta }: Tables,
@@ -50,7 +51,7 @@ export function takeOwnership(
   return { number, previousOwner: endOf(previous) };
 }
 
-/** The one row without a checksum: it says how the others are read. */
+/** The only row without a checksum: it determines how the others are read. */
 function assertSchema(row: Buffer | undefined, isNew: boolean): void {
   if (row === undefined && isNew) return;
   const version = row?.length === 1 ? row[0] : undefined;

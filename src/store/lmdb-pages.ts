@@ -1,6 +1,6 @@
 /**
- * Pages of LMDB's data file (version 2 of the format, 64 bit, little endian), read without LMDB: it maps the
- * file and follows whatever numbers it finds there, so that a damaged page would end the process.
+ * Pages of LMDB's data file (version 2 of the format, 64 bit, little endian), read without LMDB: LMDB maps
+ * the file and follows whatever numbers it finds in it, so a damaged page would crash the process.
  */
 import { fstatSync, readSync } from 'node:fs';
 import { DamagedState } from './lmdb-rows.ts';
@@ -10,7 +10,7 @@ const NODE_HEADER = 8;
 export const TREE_RECORD = 48;
 const OVERFLOW_REFERENCE = 24;
 
-/** LMDB's way to write that a tree has no root. */
+/** LMDB's value for a tree without a root. */
 export const NO_PAGE = 0xffff_ffff_ffff_ffffn;
 
 const MAGIC = 0xbeefc0de;
@@ -57,7 +57,7 @@ export function pageFile(file: number, pageSize: number): PageFile {
   };
 }
 
-/** One of the two pages that a transaction ends with writing, alternately. */
+/** One of the two meta pages, which transactions write alternately as their last step. */
 export function readMeta(page: Buffer): Meta {
   const isMeta =
     page.readUInt16LE(18) === META_PAGE &&
@@ -70,7 +70,7 @@ export function readMeta(page: Buffer): Meta {
     main: readTree(page, 96),
     lastPage: Number(page.readBigUInt64LE(144)),
     transaction: page.readBigUInt64LE(152),
-    // Not the size of the map: whoever opens the file may give it another.
+    // Not the size of the map: each process that opens the file may choose another.
     common: Buffer.concat([page.subarray(8, 40), page.subarray(48, 54), page.subarray(96, 102)]),
   };
 }
@@ -84,7 +84,7 @@ export function readTree(bytes: Buffer, at: number): TreeRecord {
   };
 }
 
-/** Where the nodes of the page begin and end, checked so that nothing in them leads out of the page. */
+/** The bounds of the page's nodes, checked so that nothing in them leads out of the page. */
 export function nodesOf(page: Buffer, number: number, isLeaf: boolean): NodeTable {
   const lower = page.readUInt16LE(20);
   const upper = page.readUInt16LE(22) + PAGE_HEADER;
@@ -127,7 +127,7 @@ export function keyAt(at: number): number {
   return at + NODE_HEADER;
 }
 
-/** Where the key ends and the data begins. */
+/** The offset at which the key ends and the data begins. */
 export function dataAt(page: Buffer, at: number): number {
   return at + NODE_HEADER + page.readUInt16LE(at + 6);
 }
@@ -136,7 +136,7 @@ export function nodeFlags(page: Buffer, at: number): number {
   return page.readUInt16LE(at + 4);
 }
 
-/** Size of the data, wherever it lies. */
+/** Size of the data, wherever it is stored. */
 export function dataSize(page: Buffer, at: number): number {
   return page.readUInt32LE(at);
 }
@@ -167,7 +167,7 @@ export function overflowOf(page: Buffer, at: number): OverflowRun {
   };
 }
 
-/** Whether the first page of the run says of itself what the node says of it. */
+/** Whether the header of the first page of the run matches the node. */
 export function isOverflowStart(page: Buffer, run: OverflowRun, size: number): boolean {
   return (
     Number(page.readBigUInt64LE(0)) === run.first &&

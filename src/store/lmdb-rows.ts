@@ -1,9 +1,9 @@
 /**
- * Rows as they lie in the database: the value, and behind it a checksum over table, key, version and value.
- * A changed bit is found when the row is read, and so is a row that lies under a key that is not its own.
+ * Rows in the database: the value, followed by a checksum over table, key, version and value. Reading a row
+ * detects a changed bit, and a row stored under a wrong key.
  *
- * CRC-32 of zlib costs 0.2 s for a million rows of 300 bytes, the key another 0.05 s; a table-driven CRC-32C
- * in JavaScript takes three times as long.
+ * CRC-32 of zlib costs 0.2 s for a million rows of 300 bytes, the key another 0.05 s; a table-driven
+ * CRC-32C in JavaScript takes three times as long.
  */
 import { crc32 } from 'node:zlib';
 import { Packr } from 'msgpackr';
@@ -11,7 +11,7 @@ import { Packr } from 'msgpackr';
 export type TableName = 'meta' | 'subjects' | 'nonces' | 'audit' | 'liveness';
 export type RowKey = string | number | readonly [string, string] | readonly [number, number];
 
-/** What was read is not what was written. The message is one sentence for the operator. */
+/** What was read is not what was written. The message is a sentence for the operator. */
 export class DamagedState extends Error {
   constructor(what: string) {
     super(`The state in the data directory is damaged: ${what}; restore it from a backup`);
@@ -21,7 +21,7 @@ export class DamagedState extends Error {
 const packr = new Packr({ useRecords: false });
 
 const CHECKSUM_BYTES = 4;
-/** Longer keys are cut in messages. */
+/** Longer keys are truncated in messages. */
 const SHOWN_KEY = 120;
 
 const TABLE_SEEDS: { readonly [Name in TableName]: number } = {
@@ -37,7 +37,7 @@ export function encodeRow(table: TableName, key: RowKey, value: unknown, version
   return seal(packr.pack(value), seedOf(table, key, version));
 }
 
-/** As `encodeRow`, for rows that are text. */
+/** Like `encodeRow`, for rows of text. */
 export function encodeText(table: TableName, key: RowKey, text: string): Buffer {
   return seal(Buffer.from(text), seedOf(table, key, 0));
 }
@@ -67,8 +67,8 @@ function unseal(table: TableName, key: RowKey, row: Buffer, version: number): Bu
 }
 
 /**
- * Keys and versions enter the checksum as its seed. Two keys of one table that differ in one bit never
- * share a seed: each step is reversible.
+ * Keys and versions are the seed of the checksum. Two keys of one table that differ in one bit never have
+ * the same seed, because each step is reversible.
  */
 function seedOf(table: TableName, key: RowKey, version: number): number {
   let seed = mixNumber(TABLE_SEEDS[table], version);

@@ -1,7 +1,7 @@
 /**
- * Checks that LMDB's data file is a whole database before LMDB maps it: each page that the trees lead to is
- * where it should be and of the right kind, keys are in order, nothing leads out of the file, the counts are
- * right, and no page is free and in use at once. The rows themselves carry checksums.
+ * Checks that LMDB's data file is a sound database before LMDB maps it: each page of the trees is where it
+ * should be and of the right kind, keys are sorted, no reference leads out of the file, the counts are
+ * right, and no page is both free and in use. The rows themselves have checksums.
  */
 import { closeSync, openSync, readSync } from 'node:fs';
 import {
@@ -30,12 +30,12 @@ import {
   type TreeRecord,
 } from './lmdb-pages.ts';
 
-/** Deeper than any tree of 2^32 pages. */
+/** No tree of 2^32 pages is this deep. */
 const MAX_DEPTH = 32;
 const SMALLEST_PAGE = 512;
 const LARGEST_PAGE = 65_536;
 const META_PAGES = 2;
-/** Pages at the end of the file that were given out and never written, because they became free before. */
+/** Pages at the end of the file that were allocated and freed again before they were written. */
 const MOST_UNWRITTEN = 2 ** 20;
 
 /** Throws `DamagedState` when the database in this file cannot be opened safely. */
@@ -53,7 +53,7 @@ export function checkStructure(path: string): void {
   }
 }
 
-/** Both meta pages must be sound: which of them counts is said by their transaction numbers alone. */
+/** Both meta pages must be sound: only their transaction numbers say which of them is current. */
 function readMetas(file: number): { meta: Meta; pages: PageFile } {
   const head = Buffer.alloc(SMALLEST_PAGE);
   if (readSync(file, head, 0, head.length, 0) < head.length) throw damaged('it is cut off');
@@ -92,7 +92,7 @@ type TreeKind = 'main' | 'table' | 'free';
 
 function createWalk(pages: PageFile, meta: Meta, used: Uint8Array) {
   const subtrees: TreeRecord[] = [];
-  /** One page a level: a branch is read on after its children. */
+  /** One page per level: a branch page is read on after its children. */
   const levels: Buffer[] = [];
   const overflow = Buffer.alloc(pages.pageSize);
   let entries = 0n;
@@ -125,7 +125,7 @@ function createWalk(pages: PageFile, meta: Meta, used: Uint8Array) {
     pages.read(number, page);
     const isLeaf = depth === 1;
     const { count, transaction } = nodesOf(page, number, isLeaf);
-    // A page is copied when it is changed, and so are all above it.
+    // A changed page is copied, and so are all pages above it.
     if (transaction > writtenBy) throw damagedPage(number);
     // The first key of a branch page counts as the lowest of all, whatever it is.
     const keys = { first: isLeaf ? 0 : 1, count, from, to };
@@ -166,7 +166,7 @@ function createWalk(pages: PageFile, meta: Meta, used: Uint8Array) {
     }
   }
 
-  /** Marks pages as in use, or as free; no page is either twice. */
+  /** Marks pages as in use or as free; no page may be marked twice. */
   function take(first: number, count: number): void {
     if (first < META_PAGES || count < 1 || first + count - 1 > meta.lastPage) {
       throw damaged(`a page ${first} is named that cannot exist`);
@@ -186,7 +186,7 @@ function createWalk(pages: PageFile, meta: Meta, used: Uint8Array) {
     return overflowData(run).subarray(0, size);
   }
 
-  /** Their number, then page numbers; a negative one is the length of the run that the next begins. */
+  /** The count, then page numbers; a negative number is the length of the run that the next page begins. */
   function freePages(list: Buffer): void {
     const count = list.length < 8 ? -1 : Number(list.readBigInt64LE(0));
     if (count < 0 || 8 * (count + 1) > list.length)

@@ -1,14 +1,14 @@
-/** Units as they will be written: whatever cannot be encoded is refused before anything of it is stored. */
+/** Units in their encoded form: a unit that cannot be encoded is refused before any of it is stored. */
 import { auditLine } from './lmdb-audit.ts';
 import { encodeRow } from './lmdb-rows.ts';
 import type { Shapes } from './shapes.ts';
 import type { StoredSubject, SubjectRemoval, Unit } from './store.ts';
 
-/** In place of a version: the subject is not in the store, or no longer. */
+/** Instead of a version: the subject is not in the store. */
 export const NOT_STORED = 0;
 
 const NONCE_BUCKET_MS = 60_000;
-/** LMDB takes keys of 1,978 bytes; a character may need three. */
+/** LMDB allows keys of 1,978 bytes; a character may need three. */
 const MAX_KEY_LENGTH = 600;
 
 export type SubjectAddress = Pick<StoredSubject, 'kind' | 'id'>;
@@ -18,7 +18,7 @@ export interface EncodedUnit {
   readonly removals: readonly SubjectRemoval[];
   readonly nonces: Unit['nonces'];
   readonly audit: readonly string[];
-  /** How many subjects there are more when it is stored. */
+  /** The change in the number of subjects. */
   readonly growth: number;
 }
 
@@ -73,12 +73,12 @@ function assertEachOnce(subjects: readonly SubjectAddress[]): void {
   }
 }
 
-/** The instant from which nonces are forgotten that may be forgotten from this one. */
+/** Rounds up to the instant at which the nonces of this one are actually forgotten. */
 export function nonceBucket(instant: number): number {
   return Math.ceil(instant / NONCE_BUCKET_MS) * NONCE_BUCKET_MS;
 }
 
-/** Kinds hold no blank, so that no two subjects share an address. */
+/** Kinds contain no blank, so two subjects never share an address. */
 export function addressOf({ kind, id }: SubjectAddress): string {
   return `${kind} ${id}`;
 }

@@ -1,9 +1,9 @@
 /**
  * The embedded store: one LMDB environment in the data directory, held by one process at a time.
  *
- * Units that arrive while a flush is under way are written together in the next one. A flush writes each
- * subject under its key, one row each of what its units add to the audit log and the nonces, and the totals:
- * rows are what a flush costs. Every write is conditional on the owner's row.
+ * Units that arrive during a flush are written together in the next one. A flush writes each subject under
+ * its key, one row for its audit entries, one for its nonces, and the totals: its cost is the number of
+ * rows. Every write is conditional on the owner's row.
  */
 import { mkdirSync } from 'node:fs';
 import { lockFolder } from './folder-lock.ts';
@@ -41,7 +41,7 @@ type SubjectKey = [string, string];
 
 interface InFlight {
   readonly version: number;
-  /** The last unit that changed the subject: a version may come again after a removal. */
+  /** The last unit that changed the subject: a version may recur after a removal. */
   readonly unit: EncodedUnit;
 }
 
@@ -51,12 +51,12 @@ interface PendingUnit {
   readonly reject: (cause: unknown) => void;
 }
 
-/** What kind of database it is, and which layout of its rows this program reads and writes. */
+/** The kind of database, and the row layout that this program reads and writes. */
 export const DATABASE = { backend: 'lmdb', schemaVersion: SCHEMA_VERSION } as const;
 
 /**
  * Opens the store below `dataDir`; throws one clear sentence when another process holds it, when it is
- * damaged, or when it is not the state of this network. Tools that serve nothing name no network.
+ * damaged, or when it is not the state of this network. Tools that do not serve pass no network.
  */
 export function openLmdbStore(dataDir: string, network: NetworkIdentity | null = null): Store {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
@@ -87,7 +87,7 @@ function openLockedStore(
   let queue: PendingUnit[] = [];
   let flushing: Promise<void> | null = null;
   let forgetting: Promise<void> | null = null;
-  /** Versions of subjects whose write is not on disk yet. */
+  /** Versions of subjects whose writes are not on disk yet. */
   const inFlight = new Map<string, InFlight>();
 
   async function load(): Promise<StoreContents> {
@@ -99,7 +99,7 @@ function openLockedStore(
     };
   }
 
-  /** Pages that were read stay mapped, and count as memory of this process, until the file is closed. */
+  /** Pages that were read stay mapped, and count as memory of this process until the file is closed. */
   async function dispose(): Promise<void> {
     await env.close();
     env = openEnvironment(dataDir, false);
@@ -143,7 +143,7 @@ function openLockedStore(
   }
 
   async function flushQueue(): Promise<void> {
-    // Units of one event turn belong into one flush: begin when the turn is over.
+    // Units of one turn of the event loop belong in one flush: begin when the turn is over.
     await Promise.resolve();
     while (queue.length > 0) {
       const batch = queue;
@@ -176,7 +176,10 @@ function openLockedStore(
     if (inFlight.get(key)?.unit === unit) inFlight.delete(key);
   }
 
-  /** All that a flush writes, encoded: nothing may throw between the first row of a batch and its last. */
+  /**
+   * Everything that a flush writes, encoded beforehand: nothing may throw between the first row of a batch
+   * and its last.
+   */
   function writesOf(units: readonly EncodedUnit[]): readonly Write[] {
     const revision = totals.revision + units.length;
     const nonces = nonceRows(units, revision);
@@ -200,7 +203,7 @@ function openLockedStore(
     ];
   }
 
-  /** A shape is on disk no later than what is written in it. */
+  /** A shape is on disk no later than the snapshots that use it. */
   function shapesWrite(): readonly Write[] {
     if (shapes.table.length === storedShapes) return [];
     storedShapes = shapes.table.length;
@@ -307,7 +310,7 @@ function openLockedStore(
   return { load, commit, touchMany, forgetNonces, health, isOwner, close, abandon };
 }
 
-/** Puts one encoded row, or removes one. */
+/** Writes or removes one row. */
 type Write = () => unknown;
 
 function readShapes({ meta }: Tables): readonly Shape[] {

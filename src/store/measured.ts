@@ -1,7 +1,7 @@
-/** A store whose work is timed, and that is unhealthy while a commit takes too long. */
+/** A store with timing, which is unhealthy while a commit takes too long. */
 import type { Store } from './store.ts';
 
-/** A disk that needs longer for a commit does not answer any more. */
+/** After this time without completing a commit, the disk counts as hanging. */
 const SLOWEST_COMMIT_MS = 2000;
 
 export interface StoreTimes {
@@ -11,7 +11,7 @@ export interface StoreTimes {
 }
 
 export function measured(store: Store, { elapsed, stored }: StoreTimes): Store {
-  /** When each commit under way began, the oldest first. */
+  /** Start times of the commits in flight, oldest first. */
   const underWay = new Map<symbol, number>();
 
   return {

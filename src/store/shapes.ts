@@ -1,8 +1,7 @@
 /**
- * Snapshots as they lie in the store: the values of the members alone. What the members are called, and
- * in which order they come, is a shape; there are a few dozen of those for millions of snapshots, and
- * each is stored once. Whatever a shape builds is built alike, so that it takes little memory and engines
- * read it fast.
+ * Stored snapshots: only the values of the members. The names and order of the members are a shape;
+ * millions of snapshots have a few dozen shapes, and each is stored once. All snapshots of a shape are
+ * built alike, so they need little memory and engines read them fast.
  */
 import type { Share } from './sharing.ts';
 import type { Snapshot } from './store.ts';
@@ -10,26 +9,26 @@ import type { Snapshot } from './store.ts';
 /** The names of the members, in order. */
 export type Shape = readonly string[];
 
-/** Number of the shape, state value, then the members; without a shape the context stands as it is. */
+/** Number of the shape, state value, then the members; without a shape the context itself. */
 export type StoredSnapshot = readonly [shape: number | null, value: string, ...members: unknown[]];
 
 export interface Shapes {
-  /** Takes the shape of the snapshot into the table if it is new. */
+  /** Adds the shape of the snapshot to the table if it is new. */
   flatten(snapshot: Snapshot): StoredSnapshot;
-  /** Builds the snapshot again; `share` may replace each member by an equal one. */
+  /** Rebuilds the snapshot; `share` may replace each member by an equal one. */
   build(stored: StoredSnapshot, share: Share): Snapshot;
-  /** All shapes so far, in the order of their numbers; the table only ever grows at its end. */
+  /** All shapes so far, by number; the table is append-only. */
   readonly table: readonly Shape[];
 }
 
-/** Contexts have the members their machine gives them; names made from data must not fill the table. */
+/** Contexts have the members that their machine defines; names made from data must not fill the table. */
 export const MAX_SHAPES = 1000;
 
 export function createShapes(known: readonly Shape[], maxShapes = MAX_SHAPES): Shapes {
   const table = [...known];
   const numbers = new Map(table.map((shape, number) => [JSON.stringify(shape), number]));
   const templates = table.map(templateOf);
-  /** Most snapshots have the shape of the one before that had as many members. */
+  /** Most snapshots have the same shape as the previous one with as many members. */
   const lastOfLength: number[] = [];
 
   function numberOf(shape: Shape): number | null {
@@ -77,7 +76,7 @@ function isSame(known: Shape | undefined, shape: Shape): boolean {
 
 type Template = { [member: string]: unknown };
 
-/** Copies of one object share its hidden class; parsing makes room for all members in the object itself. */
+/** Copies of one object share its hidden class; parsing allocates all members inside the object. */
 function templateOf(shape: Shape): Template {
   return JSON.parse(`{${shape.map((name) => `${JSON.stringify(name)}:null`).join()}}`) as Template;
 }

@@ -1,13 +1,13 @@
-/** Short texts, and lists of them, that recur in most of what is loaded: kept once instead of a million times. */
+/** Interns short texts, and lists of them, that recur in most loaded rows. */
 
 /** Long enough for roles and addresses, too short for keys and hashes, which hardly recur. */
 const LONGEST = 40;
-/** Texts that are all different must not fill the memory they were to save. */
+/** Texts that are all different must not fill the memory that sharing is to save. */
 const AT_MOST = 10_000;
 
 /**
- * Gives back an equal value it has seen before, or the value itself. `place` is the number of the member
- * that the value comes from: what came from there last is looked at first, since most rows are alike.
+ * Returns an equal value seen before, or the value itself. `place` is the number of the member that the
+ * value comes from: its previous value is compared first, since most rows are alike.
  */
 export type Share = <T>(value: T, place: number) => T;
 
@@ -50,7 +50,7 @@ function remember<T>(known: Map<string, T>, key: string, value: T, atMost: numbe
   return value;
 }
 
-/** Two lists may have one key: an item can hold what joins them. */
+/** Two lists may have the same key, because an item may contain the separator. */
 function isSame(a: readonly unknown[], b: readonly unknown[]): boolean {
   return a.length === b.length && a.every((item, index) => item === b[index]);
 }

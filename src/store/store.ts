@@ -1,7 +1,7 @@
 /**
- * The store port: everything the authority needs from durable state. Any implementation passes the one
- * conformance suite (test/store/conformance.ts). Revisions are gapless and in commit order. What may have to
- * wait for a disk or another machine returns a promise.
+ * The store port: everything the authority needs from durable state. Every implementation passes one
+ * conformance suite (test/store/conformance.ts). Revisions are gapless and in commit order. Operations that
+ * may wait for a disk or another machine return a promise.
  */
 import type { JsonObject } from '../json/value.ts';
 
@@ -18,26 +18,26 @@ export interface StoredSubject {
 }
 
 export interface SubjectWrite extends StoredSubject {
-  /** The version this write replaces; 0 says the subject must not exist yet. */
+  /** The version that this write replaces; 0 means that the subject must not exist yet. */
   readonly replaces: number;
 }
 
-/** Takes a subject out of the store, and the liveness stored under its id. */
+/** Removes a subject from the store, and the liveness stored under its id. */
 export interface SubjectRemoval {
   readonly kind: string;
   readonly id: string;
-  /** The version that is stored. */
+  /** The stored version. */
   readonly replaces: number;
 }
 
 export interface SpentNonce {
-  /** Digest of scope and nonce; the nonce itself is not kept. */
+  /** Digest of scope and nonce; the nonce itself is not stored. */
   readonly digest: string;
-  /** Milliseconds since the epoch from which the nonce may be forgotten. */
+  /** When the nonce may be forgotten, milliseconds since the epoch. */
   readonly forgetAt: number;
 }
 
-/** Instants after the first up to the second, in milliseconds since the epoch. */
+/** The instants after the first up to and including the second, in milliseconds since the epoch. */
 export type TimeRange = readonly [after: number, until: number];
 
 export interface AuditEntry {
@@ -49,15 +49,15 @@ export interface AuditEntry {
   readonly hash: string;
 }
 
-/** An entry to be stored, with the canonical text that its hash was taken over. */
+/** An entry to be stored, with the canonical text that its hash covers. */
 export interface SealedEntry {
   readonly entry: AuditEntry;
   readonly text: string;
 }
 
-/** All that one command changes; it is stored whole or not at all. */
+/** Everything that one command changes; it is stored atomically. */
 export interface Unit {
-  /** A unit names a subject once: it writes it or removes it. */
+  /** Each subject appears in a unit once: it is written or removed. */
   readonly subjects: readonly SubjectWrite[];
   readonly removals: readonly SubjectRemoval[];
   readonly nonces: readonly SpentNonce[];
@@ -71,13 +71,13 @@ export interface StoredLiveness {
   readonly lastSeen: number;
   readonly status: string;
   readonly remoteAddr: string;
-  /** The newest timestamp the node signed: after a restart nothing older is accepted from it. */
+  /** The newest timestamp that the node signed: after a restart nothing older is accepted from it. */
   readonly newestSignedAt: number;
 }
 
-/** How the one who held the state before has ended. */
+/** How the previous holder of the state ended. */
 export type PreviousOwner =
-  /** The state is new. */
+  /** There was none: the state is new. */
   | 'none'
   | 'closed'
   /** It never closed the store: up to one flush of liveness may be missing. */
@@ -85,14 +85,14 @@ export type PreviousOwner =
 
 /**
  * Everything at one revision. Rows come in batches, because a step of an asynchronous iteration costs more
- * than a row. Texts are in the order of their UTF-8 bytes, whatever order a database would give them.
+ * than a row. Texts are sorted by their UTF-8 bytes, whatever order a database has.
  */
 export interface StoreContents {
   readonly revision: number;
   /** By kind, and the subjects of one kind by id. */
   readonly subjects: AsyncIterable<readonly StoredSubject[]>;
   readonly nonces: AsyncIterable<readonly SpentNonce[]>;
-  /** What came with the last call of `forgetNonces` that dropped any. */
+  /** The argument of the last call of `forgetNonces` that dropped any. */
   readonly forgottenTimes: readonly TimeRange[];
   /** By id. */
   readonly liveness: AsyncIterable<readonly StoredLiveness[]>;
@@ -101,28 +101,28 @@ export interface StoreContents {
   /** Hash of the last audit entry; 64 zeros when there is none. */
   readonly auditHead: string;
   readonly previousOwner: PreviousOwner;
-  /** Gives back what loading took. Call when all is read, and before anything is committed. */
+  /** Frees what loading allocated. Call when everything is read, and before anything is committed. */
   dispose(): Promise<void>;
 }
 
 export interface Store {
   /** Rejects, as does the iteration of the rows, when what is stored is damaged. */
   load(): Promise<StoreContents>;
-  /** Resolves to the unit's revision once it is on disk; rejects, storing nothing of it, otherwise. */
+  /** Resolves to the unit's revision when it is on disk; otherwise rejects, with nothing stored. */
   commit(unit: Unit): Promise<number>;
   touchMany(rows: readonly StoredLiveness[]): Promise<void>;
-  /** Drops nonces whose time has passed, and keeps instead when the requests they came with were signed. */
+  /** Drops expired nonces, and stores the ranges of signing times of their requests instead. */
   forgetNonces(now: number, forgottenTimes: readonly TimeRange[]): Promise<void>;
-  /** Null when the store can be written and read, as far as is known now; else what is wrong. */
+  /** Null when the store can be written and read, as far as is known; otherwise the problem. */
   health(): string | null;
-  /** False when somebody else has taken the state over: nothing can be committed any more. */
+  /** False when another process has taken over the state: nothing can be committed. */
   isOwner(): boolean;
   close(): Promise<void>;
-  /** Lets go of the state as an owner that died would: whoever opens it next finds it `lost`. */
+  /** Releases the state as if its owner had died: the next process to open it finds it `lost`. */
   abandon(): Promise<void>;
 }
 
-/** A write or a removal named a version that is no longer the stored one. */
+/** A write or removal named a version that is not the stored one. */
 export class StoreConflict extends Error {}
 
 export const GENESIS_HASH = '0'.repeat(64);
