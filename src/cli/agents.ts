@@ -1,4 +1,4 @@
-/** `mesh-na agents`: finding agents by what they can do. */
+/** `mesh-na agents`: finds agents by capability. */
 import type { Command } from 'commander';
 import { createPublicClient } from '../client/public-client.ts';
 import type { AgentList } from '../client/trust-answers.ts';

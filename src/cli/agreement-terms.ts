@@ -7,7 +7,7 @@ import { collect } from './options.ts';
 import { deliverRecord, type RecordOptions } from './record-output.ts';
 import { addWindowOptions, hoursFromNow, type WindowOptions, windowOf } from './validity.ts';
 
-/** How long an offer may be accepted when nothing else is said. */
+/** How long an offer can be accepted by default. */
 const OPEN_HOURS = 24;
 
 interface OfferOptions extends OperatorOptions, RecordOptions, WindowOptions {
@@ -21,7 +21,7 @@ interface CounterOptions extends OperatorOptions, RecordOptions, WindowOptions {
   readonly scope?: string;
 }
 
-/** Terms of a counter: every one of them stays as it was offered unless it is given. */
+/** Terms of a counter; a term that is not given is taken from the offer. */
 export function addTermsOptions(command: Command): Command {
   command
     .option('--capability <name>', 'capability to agree on (repeatable; default: all)', collect)
@@ -75,7 +75,7 @@ async function offerAndScope(file: string, scope: string | undefined) {
 
 type OfferedTerms = Pick<AgreementTerms, 'capabilities'> & Partial<AgreementTerms>;
 
-/** Only what is needed to offer the terms again is looked at; the authority judges the offer. */
+/** Reads only the members that a counter copies; the authority judges the offer. */
 function offeredTerms(file: string, { requested_terms: terms }: JsonObject): OfferedTerms {
   if (isJsonObject(terms) && Array.isArray(terms.capabilities)) return terms as OfferedTerms;
   throw notHolding(file, 'an offer');

@@ -1,4 +1,4 @@
-/** `mesh-na boundary`: whether a request stays within an agreement. */
+/** `mesh-na boundary`: decisions whether a request stays within an agreement. */
 import type { Command } from 'commander';
 import { createPublicClient } from '../client/public-client.ts';
 import { readJsonFile, readJsonFiles } from './json-file.ts';

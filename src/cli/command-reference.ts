@@ -1,4 +1,4 @@
-/** The command tree as plain data, for whoever shows it. */
+/** The command tree as plain data. */
 import type { EventEmitter } from 'node:events';
 import type { Command } from 'commander';
 import type { CommandEntry, CommandReference, Term } from '../views/command-reference.ts';
@@ -14,7 +14,7 @@ export function commandReference(program: Command): CommandReference {
   };
 }
 
-/** A command that only gathers others is told by them. */
+/** A command that only groups others is described by them. */
 function entriesOf(command: Command, above: string): CommandEntry[] {
   const path = `${above}${command.name()}`;
   if (command.commands.length > 0) {
@@ -47,11 +47,11 @@ function optionTerms(command: Command): Term[] {
   }));
 }
 
-/** The texts that `addHelpText` puts behind the help, asked for in the way the help asks for them. */
+/** The texts that `addHelpText` adds after the help, requested as the help does. */
 function notesOf(command: Command): string {
   const pieces: string[] = [];
   const write = (text: string) => pieces.push(text);
-  // Commands are emitters, which their declarations leave out.
+  // Commands are event emitters, which their type declarations omit.
   (command as unknown as EventEmitter).emit('afterHelp', { error: false, command, write });
   return pieces.join('').trim();
 }

@@ -1,4 +1,4 @@
-/** `mesh-na consensus`: several validators approve a justified decision, each on its own. */
+/** `mesh-na consensus`: several validators independently approve a justified decision. */
 import { Argument, type Command, InvalidArgumentError } from 'commander';
 import { createPublicClient } from '../client/public-client.ts';
 import { usageFailure } from './exit-codes.ts';

@@ -1,4 +1,4 @@
-/** `mesh-na data-usage`: what data a sovereign licenses, and what access is declared under it. */
+/** `mesh-na data-usage`: the data that a sovereign licenses, and the access declared under a license. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { DataSource } from '../client/operator-protocol.ts';
 import { createPublicClient } from '../client/public-client.ts';
@@ -21,7 +21,7 @@ interface VerifyOptions extends PublicOptions {
   readonly agentKey?: readonly string[];
 }
 
-/** Attributes of the options that say what a new policy is to hold. */
+/** Attributes of the options for the content of a new policy. */
 const LICENSE_OPTIONS: readonly (keyof PolicyOptions)[] = [
   'licensee',
   'source',
@@ -85,7 +85,7 @@ export function addDataUsageCommands(program: Command): void {
 async function runIntent(file: string, options: IntentOptions): Promise<void> {
   const { access, decisionId, volume } = options;
   const intent = await operatorClient(options).declareIntent({
-    // What a source must hold is the authority's to judge.
+    // The authority judges the members of a source.
     sources: (await readJsonList(file)) as readonly DataSource[],
     access_types: access,
     ...(decisionId !== undefined && { decision_id: decisionId }),
@@ -127,7 +127,7 @@ function named(kind: string, id: JsonValue | undefined): string {
   return typeof id === 'string' ? `${kind} ${id}` : `${kind} without id`;
 }
 
-/** A whole number from 0. */
+/** A whole number of at least 0. */
 function byteCount(text: string): number {
   const value = Number(text);
   if (/^[0-9]+$/.test(text) && Number.isSafeInteger(value)) return value;

@@ -53,7 +53,7 @@ export async function runProve(
   );
 }
 
-/** The commitment, and the whole list it was made of, which it does not hold itself. */
+/** The commitment, and the whole list behind it, which it does not contain. */
 async function committedIn(file: string, { committed, agreement: agreementFile }: ProveOptions) {
   if (committed !== undefined) {
     return { commitment: await readJsonFile(file), capabilities: committed };

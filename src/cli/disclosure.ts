@@ -1,4 +1,4 @@
-/** `mesh-na disclosure`: showing one agreed capability without the others. */
+/** `mesh-na disclosure`: discloses one agreed capability without the others. */
 import { type Command, Option } from 'commander';
 import { createPublicClient } from '../client/public-client.ts';
 import { runCommit, runProve } from './disclosure-records.ts';

@@ -1,4 +1,4 @@
-/** How a command ends: the exit code, the code and the one sentence of whatever went wrong. */
+/** How a command ends: the exit code, and the code and the one-sentence message of an error. */
 import { CommanderError } from 'commander';
 import { AuthorityError, isUnreachable } from '../client/authority-error.ts';
 
@@ -25,7 +25,7 @@ Exit codes:
 export interface Outcome {
   readonly exit: ExitCode;
   readonly code: string;
-  /** Empty when everything has been said: help, version, a verdict. */
+  /** Empty when the output is complete: help, version, a verdict. */
   readonly message: string;
 }
 
@@ -40,7 +40,7 @@ export function usageFailure(message: string): Failure {
   return failure(EXIT.usage, 'usage', message);
 }
 
-/** Runs work on local files; what it throws ends the command as "local files unusable". */
+/** Runs work on local files; an error ends the command as "local files unusable". */
 export function onLocalFiles<T>(work: () => T): T {
   try {
     return work();

@@ -1,4 +1,4 @@
-/** `mesh-na feed`: which attestations sovereigns have revoked. */
+/** `mesh-na feed`: the attestations that sovereigns have revoked. */
 import type { Command } from 'commander';
 import { createPublicClient } from '../client/public-client.ts';
 import type { PublicKeys } from '../client/public-trust.ts';
@@ -58,7 +58,7 @@ export function addFeedCommands(program: Command): void {
 async function runExport(options: ExportOptions): Promise<void> {
   const { issuer, out } = options;
   const feed = await createPublicClient(options).revocationFeed(issuer);
-  // The feed itself is what an export is for, so it is printed even for people.
+  // An export prints the feed itself, also without `--json`.
   if (out === undefined) return printResult({ json: true }, feed, []);
   saveJsonFile(out, feed, `Feed ${feed.feed_id} was read`);
   const { length } = feed.revoked_attestation_ids;
@@ -86,7 +86,7 @@ async function runImport(file: string, options: ImportOptions): Promise<void> {
   ]);
 }
 
-/** An object when the keys have ids, a list when they have none: both forms that authorities read. */
+/** An object when the keys have ids, else a list; authorities accept both. */
 function issuerKeys(keys: readonly NamedKey[]): PublicKeys {
   const ids = new Set(keys.map(({ id }) => id));
   if (ids.size === 1 && ids.has(null)) return keys.map(({ key }) => key);

@@ -5,16 +5,16 @@ import { LONGEST_INTERVAL_SECONDS } from './options.ts';
 export interface HeartbeatLoop {
   readonly beat: () => Promise<unknown>;
   readonly everySeconds: number;
-  /** A number from 0 to 1 at each call; spreads a fleet that was started at once. */
+  /** Returns a number from 0 to 1; spreads the heartbeats of a fleet that was started at once. */
   readonly random: () => number;
-  /** Told of each beat that was not acknowledged although the loop goes on. */
+  /** Called for each heartbeat that was not acknowledged while the loop continues. */
   readonly onMissed: (error: AuthorityError) => void;
   readonly signal: AbortSignal;
 }
 
 export type HeartbeatCount = { acknowledged: number; missed: number };
 
-/** Beats until the signal; a refusal that time cannot heal ends it by being thrown. */
+/** Sends heartbeats until the signal; throws a refusal that retries cannot resolve. */
 export async function keepBeating(loop: HeartbeatLoop): Promise<HeartbeatCount> {
   const count = { acknowledged: 0, missed: 0 };
   while (!loop.signal.aborted) {
@@ -34,7 +34,10 @@ export async function keepBeating(loop: HeartbeatLoop): Promise<HeartbeatCount> 
   return count;
 }
 
-/** 401 and an expired descriptor heal when a wrong clock does, 429 with patience; any other refusal stands. */
+/**
+ * 401 and an expired descriptor pass when a wrong clock is corrected, 429 after a wait; other refusals are
+ * final.
+ */
 function mayPass(error: unknown): error is AuthorityError {
   if (!(error instanceof AuthorityError)) return false;
   if (isUnreachable(error) || error.code === 'descriptor_expired') return true;

@@ -1,4 +1,7 @@
-/** Makes the files of a new network: root, authority and operator keys, the signed genesis, the configuration. */
+/**
+ * Creates the files of a new network: root, authority and operator keys, the signed genesis, the
+ * configuration.
+ */
 import {
   existsSync,
   mkdirSync,
@@ -19,13 +22,16 @@ import { signRecord } from '../records/signed-record.ts';
 import { LOCK_FILE, lockFolder } from '../store/folder-lock.ts';
 import { formatInstant } from '../timestamp.ts';
 
-/** The operators every new network has. */
+/** The operators of every new network. */
 export const FIRST_OPERATORS = [
   { key_id: 'ops-privileged', tier: 'privileged', name: 'operator-privileged' },
   { key_id: 'ops-standard', tier: 'standard', name: 'operator-standard' },
 ] as const;
 
-/** In the order they are moved into place. As long as the genesis is in the staging folder, more is to come. */
+/**
+ * In the order in which they are moved into place. While the genesis is in the staging folder, more files
+ * follow.
+ */
 const ENTRIES = [FILES.keys, FILES.config, FILES.genesis];
 const AUTHORITY_VALIDITY_MS = 90 * 24 * 3_600_000;
 
@@ -35,7 +41,7 @@ export interface InitOptions {
   readonly networkVersion: string;
   /** Milliseconds since the epoch. */
   readonly now: number;
-  /** 32 fresh random bytes at each call. */
+  /** Returns 32 new random bytes at each call. */
   readonly randomSeed: () => Buffer;
 }
 
@@ -55,8 +61,8 @@ export type InitSummary = {
 };
 
 /**
- * All files or none: refuses when one of them exists, and builds aside before moving into place. A network
- * that an earlier, killed process had built is put into place instead of another one of the same name.
+ * Creates all files or none: refuses when one of them exists, and builds in a staging folder first. If an
+ * earlier, killed process had built a network of this name, that one is moved into place instead.
  */
 export function initNetwork(options: InitOptions): InitSummary {
   const dataDir = resolve(options.dataDir);
@@ -84,7 +90,7 @@ export function initNetwork(options: InitOptions): InitSummary {
 }
 
 function stageNetwork(staging: string, dataDir: string, options: InitOptions): InitSummary {
-  // Private from its first moment, and on the same file system.
+  // Private from the start, and on the same file system.
   mkdirSync(staging, { mode: 0o700 });
   try {
     return writeNetwork(staging, dataDir, options);
@@ -94,7 +100,7 @@ function stageNetwork(staging: string, dataDir: string, options: InitOptions): I
   }
 }
 
-/** What an `init` that was killed has left: a network that was built is put into place, all else goes. */
+/** Recovers from a killed `init`: a complete network is moved into place, anything else is removed. */
 export function finishInterruptedInit(dataDir: string): void {
   if (!existsSync(join(dataDir, FILES.staging))) return;
   const lock = lockFolder(dataDir);
@@ -105,7 +111,7 @@ export function finishInterruptedInit(dataDir: string): void {
   }
 }
 
-/** Whether there is no folder, or one with nothing in it but the lock of an `init` that was killed. */
+/** Whether the folder is absent, or holds nothing but the lock of a killed `init`. */
 export function isUnused(dataDir: string): boolean {
   if (!existsSync(dataDir)) return true;
   const names = readdirSync(dataDir);
@@ -117,7 +123,7 @@ function assertHoldsNoNetwork(dataDir: string): void {
   if (found !== undefined) throw new Error(`${found} exists, so nothing was written`);
 }
 
-/** Only what is in the staging folder is ever removed. */
+/** Only files in the staging folder are ever removed. */
 function finishStaged(dataDir: string): 'finished' | 'nothing' {
   const staging = join(dataDir, FILES.staging);
   const isBuilt = existsSync(join(staging, FILES.genesis));
@@ -179,10 +185,10 @@ function writeNetwork(folder: string, dataDir: string, options: InitOptions): In
       tier,
       public_key,
     })),
-    // A new network has no clients that know version 1 alone.
+    // A new network has no clients that only sign version 1.
     admin_signature_v1: 'refuse',
   });
-  // Last, and whole at once: with it the network is built.
+  // Written last, and atomically: it completes the network.
   const path = join(folder, FILES.genesis);
   writeJson(`${path}.new`, genesis);
   renameSync(`${path}.new`, path);

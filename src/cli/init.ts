@@ -28,7 +28,7 @@ export function addInitCommand(program: Command): void {
     .action(runInit);
 }
 
-/** Makes a network with the defaults and tells what was made. */
+/** Creates a network with the defaults and reports it. */
 export function makeNetwork({
   dataDir,
   networkName,

@@ -1,4 +1,4 @@
-/** Records in files: read and written token by token, so that a record keeps its signature. */
+/** Records in files: read and written with their number tokens preserved, so that signatures stay valid. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { buffer } from 'node:stream/consumers';
 import { parseJsonBytes } from '../json/bytes.ts';
@@ -43,7 +43,7 @@ function nameOf(path: string): string {
   return path === '-' ? 'Standard input' : path;
 }
 
-/** Writes the record to the file; `made` says what is lost to the user if that fails. */
+/** Writes the record to the file; `made` names what the user loses if that fails. */
 export function saveJsonFile(path: string, record: JsonObject, made: string): void {
   try {
     writeFileSync(path, `${jsonText(record)}\n`);
@@ -52,7 +52,7 @@ export function saveJsonFile(path: string, record: JsonObject, made: string): vo
   }
 }
 
-/** The failure of a file that can be read, but holds something else than it should. */
+/** The error for a readable file with the wrong content. */
 export function notHolding(path: string, what: string): Error {
   return unusable(`${nameOf(path)} does not hold ${what}`);
 }

@@ -1,4 +1,4 @@
-/** `mesh-na node agent`: making the agent of this node findable. */
+/** `mesh-na node agent`: registers the agent of this node. */
 import { type Command, Option } from 'commander';
 import { createNodeClient } from '../client/node-client.ts';
 import type { Agent } from '../client/sign-agent.ts';
@@ -20,7 +20,7 @@ import { printResult } from './output.ts';
 
 /** A year; clients of the network use ten minutes. */
 const LONGEST_LIFETIME_SECONDS = 31_536_000;
-/** The loop waits up to a tenth longer than it is told. */
+/** The loop waits up to a tenth longer than its interval. */
 const LATEST_REFRESH = 1.1;
 
 interface AgentOptions extends FolderOptions {

@@ -1,4 +1,4 @@
-/** `node join` and `node renew`: a certificate is kept only when it is for us and of this network. */
+/** `node join` and `node renew`: a certificate is saved only if it is for this node and network. */
 import { readFileSync } from 'node:fs';
 import { certificateProblem } from '../client/check-certificate.ts';
 import { createNodeClient } from '../client/node-client.ts';
@@ -35,7 +35,7 @@ export async function runJoin(options: JoinOptions): Promise<void> {
   const { nodeDir, validityHours } = options;
   const token = inviteToken(options);
   const key = onLocalFiles(() => (hasNodeKey(nodeDir) ? readNodeKey : makeNodeKey)(nodeDir));
-  // Before the join: a token must not be spent on a network whose genesis cannot be read.
+  // Before the join: a token must not be spent if the genesis cannot be read.
   const genesis = await readGenesis(options.url);
   const received = await createNodeClient({ ...options, key }).join({
     invite_token: token,
@@ -70,7 +70,7 @@ async function readGenesis(url: string): Promise<GenesisBlock> {
   throw failure(EXIT.failed, 'invalid_genesis', 'The authority serves no valid genesis');
 }
 
-/** Saves and prints the certificate if it is what it should be; else nothing is saved. */
+/** Saves and prints the certificate if it passes the checks; otherwise saves nothing. */
 function keepCertificate(options: FolderOptions, received: unknown, expected: Expected): void {
   const { nodeDir } = options;
   const certificate = readJoinCertificate(received);

@@ -1,4 +1,4 @@
-/** What a node keeps between commands: its key and its certificate, readable by its owner alone. */
+/** The files of a node: its key and its certificate, readable only by its owner. */
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type KeyPair, keyPairFromSeed, newSeed } from '../client/keys.ts';
@@ -22,7 +22,7 @@ export function readNodeKey(folder: string): KeyPair {
   return keyPairFromSeed(readKeyFile(keyPath(folder)));
 }
 
-/** Makes the folder if needed and a key in it; an existing key is never replaced. */
+/** Creates the folder if needed, and a key in it; an existing key is never replaced. */
 export function makeNodeKey(folder: string): KeyPair {
   const publicPath = join(folder, 'node.pub');
   for (const path of [keyPath(folder), publicPath]) {
@@ -38,7 +38,7 @@ export function makeNodeKey(folder: string): KeyPair {
   return key;
 }
 
-/** Replaces the stored certificate in one step, so that a crash leaves the old one or the new one. */
+/** Replaces the stored certificate atomically, so that a crash leaves the old or the new one. */
 export function saveCertificate(folder: string, certificate: JoinCertificate): void {
   const path = certificatePath(folder);
   const text = `${JSON.stringify(certificate, null, 2)}\n`;

@@ -16,7 +16,7 @@ export async function runHeartbeat(options: HeartbeatOptions): Promise<void> {
   const { nodeDir, every, status } = options;
   const key = onLocalFiles(() => readNodeKey(nodeDir));
   const client = createNodeClient({ ...options, key });
-  // Read at every beat: a renewal beside a running loop has replaced it.
+  // Read at every heartbeat, because a renewal during the loop replaces it.
   const beat = () => {
     const { cert_id } = onLocalFiles(() => readCertificate(nodeDir));
     return client.heartbeat({ cert_id, status });
@@ -29,11 +29,11 @@ export async function runHeartbeat(options: HeartbeatOptions): Promise<void> {
 }
 
 export interface Repetition extends Pick<HeartbeatLoop, 'beat' | 'everySeconds'> {
-  /** What the beats are, in the plural. */
+  /** What the loop sends, in the plural. */
   readonly noun: string;
 }
 
-/** Beats until SIGINT or SIGTERM, and then tells how often. */
+/** Sends heartbeats until SIGINT or SIGTERM, and then reports their number. */
 export async function beatUntilStopped(
   options: OutputOptions,
   { beat, everySeconds, noun }: Repetition,

@@ -1,4 +1,4 @@
-/** `node status`: the kept certificate, and what the revocation list says of it. */
+/** `node status`: the saved certificate, and its state in the revocation list. */
 import { createPublicClient } from '../client/public-client.ts';
 import type { JoinCertificate } from '../records/join-certificate.ts';
 import { readCertificateRevocationList } from '../records/revocation-list.ts';

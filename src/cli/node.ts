@@ -1,4 +1,4 @@
-/** The node's commands; its key and certificate stay in one folder. */
+/** The node's commands; its key and certificate are in one folder. */
 import { type Command, Option } from 'commander';
 import { onLocalFiles } from './exit-codes.ts';
 import { addAgentCommands } from './node-agent.ts';

@@ -1,4 +1,4 @@
-/** The operator's commands about nodes and keys: each is one signed request. */
+/** The operator's commands for nodes and keys: each is one signed request. */
 import { type Command, Option } from 'commander';
 import type { Invite, Roster } from '../client/operator-client.ts';
 import { REVOCATION_REASONS, type RevocationReason } from '../records/revocation-list.ts';

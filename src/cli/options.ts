@@ -6,19 +6,19 @@ import { parseJson } from '../json/parse.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../json/value.ts';
 import type { OutputOptions } from './output.ts';
 
-/** A day: longer than any sensible liveness, far below what a timer can hold. */
+/** A day: longer than any sensible interval, far below the limit of a timer. */
 export const LONGEST_INTERVAL_SECONDS = 86_400;
 
 export const HIGHEST_PORT = 65_535;
 const PUBLIC_KEY_BYTES = 32;
 
-/** A public key, with the id its giver knows it by, if any. */
+/** A public key, with its id, if one is given. */
 export interface NamedKey {
   readonly id: string | null;
   readonly key: string;
 }
 
-/** Options of the commands that read what is public. */
+/** Options of the commands that read public documents. */
 export interface PublicOptions extends OutputOptions {
   readonly url: string;
 }
@@ -28,7 +28,7 @@ export interface FolderOptions extends OutputOptions {
   readonly nodeDir: string;
 }
 
-/** Options of the node commands that prove the node's key. */
+/** Options of the node commands that prove possession of the node's key. */
 export interface NodeOptions extends FolderOptions {
   readonly url: string;
   readonly proof: ProofForm;
@@ -64,7 +64,7 @@ export function addFolderOptions(command: Command, lines: readonly string[]): vo
     .addHelpText('after', examples(lines));
 }
 
-/** Filter of lists of attestations and treaties, which know no other kept status. */
+/** Filter of lists of attestations and treaties, which have no other stored status. */
 export function statusOption(): Option {
   return new Option('--status <status>', 'only those with this status').choices([
     'active',
@@ -87,12 +87,12 @@ export function wholeNumber(highest = Number.MAX_SAFE_INTEGER): (text: string) =
   };
 }
 
-/** Gathers the values of an option that may be repeated. */
+/** Collects the values of a repeatable option. */
 export function collect(value: string, earlier: readonly string[] = []): readonly string[] {
   return [...earlier, value];
 }
 
-/** Gathers the values of an option that may be repeated, each parsed. */
+/** Collects the parsed values of a repeatable option. */
 export function collectAs<T>(parse: (text: string) => T) {
   return (text: string, earlier: readonly T[] = []): readonly T[] => [...earlier, parse(text)];
 }
@@ -102,14 +102,14 @@ export function publicKey(text: string): string {
   throw new InvalidArgumentError('It must be a public key: base64 of 32 bytes.');
 }
 
-/** Parses `key` or `id=key`; a key alone may end in `=` itself. */
+/** Parses `key` or `id=key`; a key alone may end in `=`. */
 export function namedKey(text: string): NamedKey {
   if (isPublicKey(text)) return { id: null, key: text };
   const mark = text.indexOf('=');
   return { id: text.slice(0, Math.max(mark, 0)), key: publicKey(text.slice(mark + 1)) };
 }
 
-/** Option for the keys that a record must be signed by; `flag` is such as `--issuer-key`. */
+/** Option for the keys that must have signed a record; `flag` is, for example, `--issuer-key`. */
 export function signerKeyOption(flag: string, whose = 'it'): Option {
   const text = `key that ${whose} must be signed by (repeatable; default: the authority's)`;
   return new Option(`${flag} <key>`, text).argParser(collectAs(publicKey));
@@ -119,7 +119,7 @@ function isPublicKey(text: string): boolean {
   return decodeBase64(text, PUBLIC_KEY_BYTES) !== null;
 }
 
-/** Parses a JSON object; its numbers stay as they are written. */
+/** Parses a JSON object; its number tokens are preserved. */
 export function jsonObject(text: string): JsonObject {
   let value: JsonValue;
   try {

@@ -5,7 +5,7 @@ import type { JsonObject } from '../json/value.ts';
 import { jsonText } from '../json/write.ts';
 import { EXIT, type ExitCode, failure, outcomeOf } from './exit-codes.ts';
 
-/** Control and formatting characters: text from nodes and servers must not drive the terminal. */
+/** Control and formatting characters: text from nodes and servers must not control the terminal. */
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
 export interface OutputOptions {
@@ -22,20 +22,20 @@ export function printResult(
   else for (const line of text) writeLine(process.stdout, printable(line));
 }
 
-/** What a verification found, whichever of its members says so. */
+/** The verdict of a verification, from whichever member has it. */
 export interface Finding {
   readonly passed: boolean;
   /** Why it was refused. */
   readonly reason: string;
-  /** How it is told that it passed. */
+  /** The text for a passed verification. */
   readonly approval: string;
   readonly what: string;
   readonly more?: readonly string[];
 }
 
 /**
- * Prints an answer to a verification. A refusal is an answer, so it goes to stdout too; it ends the
- * command with the exit code of one.
+ * Prints an answer to a verification. A refusal is an answer, so it is printed to stdout too; it ends the
+ * command with its own exit code.
  */
 export function printFinding(options: OutputOptions, answer: JsonObject, finding: Finding): void {
   const { passed, reason, approval, what, more = [] } = finding;
@@ -60,17 +60,17 @@ export function printValidity(
   printFinding(options, verdict, { passed: valid, reason, approval: 'Valid', what });
 }
 
-/** An answer type has no index signature, yet every answer was read from JSON. */
+/** Answer types have no index signature, although every answer was read from JSON. */
 export function asJson(answer: object): JsonObject {
   return answer as JsonObject;
 }
 
-/** Tells on stderr that something went wrong and goes on. */
+/** Prints a warning on stderr. */
 export function printNotice(message: string): void {
   writeLine(process.stderr, `mesh-na: ${printable(message)}`);
 }
 
-/** Tells people on stderr what a command did whose stdout is a record. */
+/** Prints a note on stderr, for commands whose stdout is a record. */
 export function printNote(message: string): void {
   writeLine(process.stderr, printable(message));
 }

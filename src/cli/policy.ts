@@ -1,4 +1,4 @@
-/** `mesh-na policy`: what the network allows, published by operators and read by anyone. */
+/** `mesh-na policy`: the policy of the network, published by operators and readable by anyone. */
 import type { Command } from 'commander';
 import type { PolicyRequest } from '../client/operator-trust.ts';
 import { createPublicClient } from '../client/public-client.ts';
@@ -66,7 +66,7 @@ export function addPolicyCommands(program: Command): void {
 async function runPublish(options: PublishOptions): Promise<void> {
   const { file, policyId, minClientVersion, port, service } = options;
   const members = file === undefined ? {} : await readJsonFile(file);
-  // The members of a file are the authority's to judge.
+  // The authority judges the members of the file.
   const request = {
     ...members,
     ...(policyId !== undefined && { policy_id: policyId }),

@@ -1,4 +1,4 @@
-/** The whole command tree, built without side effects, so that `/cli-reference` can be made from it. */
+/** The whole command tree, built without side effects, so that `/cli-reference` can be rendered from it. */
 import { Command } from 'commander';
 import { addAgentsCommand } from './agents.ts';
 import { addAgreementCommands } from './agreement.ts';
@@ -26,7 +26,7 @@ export function buildProgram(): Command {
   const program = new Command('mesh-na')
     .description('The authority of one sovereign trust network, and its operators and nodes.')
     .version(packageVersion())
-    // Both are inherited by commands added below: errors are thrown, and reported in one place.
+    // Commands added below inherit both: errors are thrown, and reported in one place.
     .exitOverride()
     .configureOutput({ outputError: () => {} })
     .addHelpText('after', EXIT_CODE_HELP)

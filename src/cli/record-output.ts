@@ -1,6 +1,6 @@
 /**
- * Commands that make a record. Nobody keeps it for them, so the record itself is what they print: into a
- * file with `--out`, else on stdout, where the next command or a redirection takes it.
+ * Output of commands that create a record. The authority does not store it, so they print the record
+ * itself: to a file with `--out`, else to stdout for the next command or a redirection.
  */
 import type { Command } from 'commander';
 import type { JsonObject } from '../json/value.ts';
@@ -15,7 +15,7 @@ export function addOutOption(command: Command): Command {
   return command.option('--out <file>', 'save the record in this file (default: print it)');
 }
 
-/** `made` says in a few words what there is now; `about` tells people more of it. */
+/** `made` says in a few words what was created; `about` adds details for people. */
 export function deliverRecord(
   options: RecordOptions,
   record: JsonObject,

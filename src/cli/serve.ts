@@ -23,8 +23,8 @@ interface ServeOptions extends Flags {
 }
 
 /**
- * How long a stop is announced where nobody said: long enough for most balancers to look away, and short
- * enough that what is in flight is finished within the ten seconds that containers are given.
+ * The default announcement of a stop: long enough for most load balancers to notice, and short enough that
+ * requests in flight finish within the ten seconds that containers have.
  */
 const ANNOUNCE_MS = 3000;
 
@@ -49,7 +49,7 @@ export function addServeCommand(program: Command): void {
     .action(serve);
 }
 
-/** Options are named in the table as commander names their values: `--data-dir` is `dataDir`. */
+/** The table uses commander's names for options: `--data-dir` is `dataDir`. */
 function addSetting(command: Command, _name: string, entry: OptionEntry): void {
   if (entry.flag === null) return;
   const known = [entry.variable === null ? '' : `env: ${entry.variable}`];
@@ -71,7 +71,7 @@ function variablesHelp(): string {
 }
 
 async function serve(options: ServeOptions, command: Command): Promise<void> {
-  // Before anything is served, so that no signal ends the process unclean.
+  // Before anything is served, so that no signal ends the process uncleanly.
   const stop = awaitStop();
   const dataDir = options.dataDir ?? process.env.MESH_DATA_DIR ?? OPTIONS.dataDir.fallback;
   const unused = onLocalFiles(() => {
@@ -85,7 +85,7 @@ async function serve(options: ServeOptions, command: Command): Promise<void> {
   const destination = standardOutput(process.stdout);
   const commands = commandReference(command.parent ?? command);
   const authority = await start(config, destination, commands);
-  // Rejections that nobody handles come here too.
+  // Unhandled rejections arrive here too.
   process.on('uncaughtException', (cause) => authority.fatal('uncaught exception', cause));
   announce(config, authority, options);
   const { logger } = authority;
@@ -96,20 +96,20 @@ async function serve(options: ServeOptions, command: Command): Promise<void> {
   await endProcess(EXIT.done, destination);
 }
 
-/** How long the last log lines may take to leave. */
+/** How long writing the last log lines may take. */
 const LAST_LINES_MS = 1000;
 
 async function endProcess(code: ExitCode, destination: LogOutput): Promise<void> {
   await destination.flush(LAST_LINES_MS);
-  // Node.js waits at its exit for writes to files, and this one may never end.
+  // Node.js waits for writes to files when it exits, and this one may never end.
   if (destination.isStuck()) process.kill(process.pid, 'SIGKILL');
   process.exit(code);
 }
 
 interface StopRequest {
-  /** The first signal that asks for a stop. */
+  /** The first stop signal. */
   readonly requested: Promise<NodeJS.Signals>;
-  /** Aborts with the second one. */
+  /** Aborted by the second stop signal. */
   readonly hurry: AbortSignal;
 }
 
@@ -125,7 +125,7 @@ function awaitStop(): StopRequest {
       });
     }
   });
-  // Without a listener Node.js opens its inspector, through which anybody on this machine can take over.
+  // Without a listener, Node.js opens its inspector, which gives anyone on this machine control.
   process.on('SIGUSR1', () => undefined);
   return { requested, hurry: hurry.signal };
 }
@@ -151,7 +151,7 @@ async function start(
       commands,
       droppedLogLines: destination.droppedLines,
       onFatal(cause) {
-        // The log may be what is broken.
+        // The log itself may be broken.
         if (destination.droppedLines() > 0) process.stderr.write(`${problemText(cause)}\n`);
         void endProcess(EXIT.failed, destination);
       },

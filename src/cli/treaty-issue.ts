@@ -35,7 +35,7 @@ export async function runIssue(subject: string, options: IssueOptions): Promise<
   ]);
 }
 
-/** The members of a file are the authority's to judge. */
+/** The authority judges the members of the file. */
 async function scopeOf({ role, scope }: IssueOptions): Promise<TreatyRequest['scope']> {
   if (role === undefined && scope === undefined) return undefined;
   const members = scope === undefined ? {} : await readJsonFile(scope);

@@ -1,4 +1,4 @@
-/** Options for how long what is agreed or licensed is valid. */
+/** Options for the validity of agreements and licenses. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { systemRuntime } from '../runtime.ts';
 import { formatInstant, parseRequestTimestamp } from '../timestamp.ts';
@@ -7,7 +7,7 @@ import { wholeNumber } from './options.ts';
 
 const HOUR_MS = 3_600_000;
 const DEFAULT_HOURS = 168;
-/** Ten years, as everywhere else. */
+/** Ten years, as for certificates and treaties. */
 const MOST_HOURS = 87_600;
 
 export interface WindowOptions {
@@ -21,7 +21,7 @@ export interface ValidityWindow {
   readonly valid_until: string;
 }
 
-/** `defaults` tells people where the ends of the window come from when they are not given. */
+/** `defaults` describes the default ends of the window. */
 export function addWindowOptions(
   command: Command,
   defaults = { from: 'now', until: `${DEFAULT_HOURS} hours later` },
@@ -37,7 +37,7 @@ export function addWindowOptions(
     );
 }
 
-/** The window asked for; what is not given is taken from `fallback`, or begins now. */
+/** The requested window; missing ends come from `fallback`, or the window begins now. */
 export function windowOf(
   options: WindowOptions,
   fallback: Partial<ValidityWindow> = {},
@@ -53,7 +53,7 @@ export function hoursFromNow(hours: number): string {
   return formatInstant(systemRuntime.now() + hours * HOUR_MS);
 }
 
-/** Checks a timestamp, and leaves it as it is written. */
+/** Checks a timestamp and returns it unchanged. */
 export function timestamp(text: string): string {
   if (parseRequestTimestamp(text) !== null) return text;
   throw new InvalidArgumentError('It must be an ISO 8601 time; without an offset it is UTC.');

@@ -1,4 +1,4 @@
-/** `/api-reference`: the route table, in words. */
+/** `/api-reference`: the route table, for people. */
 import type { HtmlPage } from '../http/reply.ts';
 import type { Access, RouteDescription } from '../http/route-description.ts';
 import { REFUSALS, type RefusalName } from '../refusal.ts';

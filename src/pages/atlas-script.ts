@@ -1,4 +1,4 @@
-/** Narrows the list and the drawing while the reader types; without it the form does the same. */
+/** Filters the list and the drawing while the reader types; without scripts the form does the same. */
 export const ATLAS_SCRIPT = `(() => {
   const search = document.getElementById('q');
   const state = document.getElementById('state');

@@ -1,6 +1,6 @@
 /**
- * `/atlas`: the recognition graph to explore [service-read-endpoints], [core-6-4]. Every question is a
- * plain address, so that it works without scripts, can be kept and can be sent to somebody.
+ * `/atlas`: the recognition graph to explore [service-read-endpoints], [core-6-4]. Every query is a plain
+ * address, so it works without scripts and can be bookmarked and shared.
  */
 import { sha256Hex } from '../crypto/digest.ts';
 import type { HtmlPage } from '../http/reply.ts';
@@ -25,7 +25,7 @@ import { blastRadiusTable, edgesTable, type StateBadge, stateBadge } from './gra
 import { inlineCode } from './inline-code.ts';
 import { type Html, NO_HTML, template } from './templates.ts';
 
-/** What the reader wants to know; empty texts ask nothing. */
+/** The query of the reader; empty texts are ignored. */
 export interface AtlasQuestion {
   /** Part of a name. */
   readonly search: string;
@@ -36,7 +36,7 @@ export interface AtlasQuestion {
 }
 
 export interface AtlasAnswer {
-  /** Null when no two sovereigns were asked about. */
+  /** Null when the query does not name two sovereigns. */
   readonly path: TrustPath | null;
   readonly graphDigest: string;
 }
@@ -46,7 +46,7 @@ const SCRIPT = inlineCode(HIGHLIGHT_SCRIPT + ATLAS_SCRIPT);
 
 const MOST_LISTED = 1000;
 
-/** The sovereign that a name, or the digest of a long one, stands for. */
+/** The sovereign with the name, or with the digest of its long name. */
 export function sovereignNamed(model: GraphModel, given: string): GraphNode | undefined {
   if (given === '') return undefined;
   const named = model.node(given);
@@ -146,7 +146,7 @@ function isFound({ id, outgoing, incoming }: GraphNode, { search, state }: Atlas
   return state === null || has(outgoing) || has(incoming);
 }
 
-/** The path that was asked for, else the sovereign, else what was found. */
+/** The requested path, else the sovereign, else the matches. */
 function emphasisOf(
   model: GraphModel,
   question: AtlasQuestion,

@@ -1,4 +1,4 @@
-/** `/cli-reference`: the command tree, in words. */
+/** `/cli-reference`: the command tree, for people. */
 import type { HtmlPage } from '../http/reply.ts';
 import type { CommandEntry, CommandReference } from '../views/command-reference.ts';
 import { FILTER_SCRIPT } from './filter-script.ts';
@@ -35,7 +35,7 @@ export function cliReferencePage(program: CommandReference, networkName: string)
   });
 }
 
-/** Commands of one subject stand together; those that are alone in theirs stand with each other. */
+/** Commands are grouped by subject; commands that are alone in theirs form one group. */
 function groupsOf({ commands }: CommandReference): CommandGroup[] {
   const subjects = new Map<string, CommandEntry[]>();
   for (const command of commands) {

@@ -64,7 +64,7 @@ export const emptyState = template<{ readonly text: string }>(`<p class="empty">
 const tooLarge = template<{ readonly sentence: string }>(`<p class="notice"><%= it.sentence %></p>
 `);
 
-/** Everything inside `<main>` below the heading. */
+/** The content of `<main>` below the heading. */
 export function connectomeMain(model: GraphModel): Html {
   const { summary, recognition_edges, revoked_trust_material, revocation_blast_radius } =
     model.document;

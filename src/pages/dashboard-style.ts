@@ -1,4 +1,4 @@
-/** The dashboard is also looked at from across a room: its figures grow with the screen. */
+/** The dashboard is also read from across a room, so its figures grow with the screen. */
 export const DASHBOARD_STYLE = `
 .posture {
   display: grid; gap: 0.5rem; padding: clamp(1rem, 2vw, 1.75rem) clamp(1.25rem, 2.5vw, 2rem);

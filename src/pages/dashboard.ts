@@ -1,6 +1,6 @@
 /**
  * `/dashboard`: health and trust at a glance [service-read-endpoints], [core-6-5], legible from across a
- * room. Whatever changes carries `data-field`, its path in `/dashboard.json`.
+ * room. Every element that changes has `data-field`, its path in `/dashboard.json`.
  */
 import type { HtmlPage } from '../http/reply.ts';
 import type {
@@ -26,7 +26,7 @@ type Tone = 'ok' | 'warn' | 'danger' | 'neutral';
 const STYLE = inlineCode(DASHBOARD_STYLE + LIVE_STYLE);
 const SCRIPT = inlineCode(LIVE_SCRIPT);
 
-/** The dashboard names what needs somebody; everything else is on the Connectome. */
+/** The dashboard lists what needs attention; everything else is on the Connectome. */
 const MOST_URGENT = 12;
 const MOST_FEEDS = 50;
 
@@ -168,7 +168,7 @@ const main = template<{
 <p class="small muted">Network version <bdi data-field="sovereign.version"><%= it.version %></bdi>. The same as data: <a href="./dashboard.json">dashboard.json</a>.</p>
 `);
 
-/** Everything inside `<main>` below the heading. */
+/** The content of `<main>` below the heading. */
 export function dashboardMain(model: Dashboard): Html {
   const urgent = model.treaties.filter(({ lifecycle_state: state }) => isUrgent(state));
   return main({
@@ -193,7 +193,7 @@ function isUrgent(state: string): boolean {
   return state === 'expiring_soon' || state === 'expired';
 }
 
-/** One word for all of it, and why. */
+/** One word for the overall state, and the reasons. */
 function postureOf(model: Dashboard) {
   const isGrave =
     model.readiness.status !== 'ready' || model.trust_cycle_summary.status === 'failed';

@@ -1,8 +1,8 @@
 import { inlineCode } from './inline-code.ts';
 
 /**
- * Narrows a reference to what holds every word that is typed. Without it the whole page is there:
- * entries, groups that go when they are empty, links to entries, and a place that tells the number.
+ * Filters a reference to entries that contain every typed word, hides empty groups and shows the number of
+ * matches. Without scripts the whole page is shown.
  */
 export const FILTER_SCRIPT = inlineCode(`(() => {
   const field = document.querySelector('[data-filter]');

@@ -1,7 +1,7 @@
 /**
- * What all pages have in common: head, navigation, landmarks, one style sheet, and a policy that lets
- * nothing else be loaded. Links are relative, so that the pages also work below a path of a proxy; all
- * pages are one segment deep for that.
+ * What all pages have in common: head, navigation, landmarks, one style sheet, and a policy that allows
+ * nothing else to load. Links are relative, so that the pages also work below a path of a proxy; for that,
+ * all pages are one segment deep.
  */
 import { publishedDocument } from '../contract/documents.ts';
 import type { HtmlPage } from '../http/reply.ts';
@@ -11,7 +11,7 @@ import { type Html, template } from './templates.ts';
 import { THEME_SCRIPT } from './theme-script.ts';
 
 export interface PageParts {
-  /** Of the window, and the heading of the page unless there is one. */
+  /** The title of the window, and the heading of the page unless one is given. */
   readonly title: string;
   /** The only `<h1>` of the page: a body starts its headings with `<h2>`. */
   readonly heading?: string;
@@ -21,7 +21,7 @@ export interface PageParts {
   readonly path: string;
   readonly networkName: string;
   readonly body: Html;
-  /** Rules of this page alone, behind the shared ones. No element may have a `style` attribute. */
+  /** Style rules of this page, added after the shared ones. No element may have a `style` attribute. */
   readonly style?: InlineCode;
   /** Runs at the end of the page. No element may have an event handler attribute. */
   readonly script?: InlineCode | null;

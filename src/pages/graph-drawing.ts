@@ -1,6 +1,6 @@
 /**
- * The recognition graph as a picture: sovereigns are links that can be reached with the keyboard, treaties
- * are arrows whose state shows in color and in pattern. It is laid out once for a graph and kept.
+ * The recognition graph as a picture: sovereigns are links that the keyboard can reach, treaties are arrows
+ * whose state is shown by color and by pattern. The layout is computed once per graph and cached.
  */
 import { LABEL_SIZE, type Label, placeLabels } from './graph-labels.ts';
 import {
@@ -21,9 +21,9 @@ import {
 import { atlasLink, nameInCell, nameInDrawing } from './graph-names.ts';
 import { type Html, template } from './templates.ts';
 
-/** What a page wants seen: everything else steps back. */
+/** What a page emphasizes; everything else is dimmed. */
 export interface Emphasis {
-  /** Null while all are alike. */
+  /** Null when nothing is emphasized. */
   readonly nodes: ReadonlySet<GraphNode> | null;
   readonly links: ReadonlySet<GraphLink> | null;
   readonly selected: GraphNode | null;
@@ -45,7 +45,7 @@ interface DrawnNode extends Point {
   readonly label: Label;
   readonly name: string;
   readonly title: string;
-  /** Begins as the name is drawn, so that it can be called by what is seen. */
+  /** Starts with the name as drawn, so that the accessible name matches the visible one. */
   readonly spoken: string;
 }
 
@@ -55,16 +55,16 @@ interface DrawnLink {
   readonly title: string;
 }
 
-/** Names keep off the arrows while there are few of them. */
+/** Up to this many nodes, names avoid the arrows. */
 const MOST_AVOIDED = 120;
-/** From here on arrows are drawn finer, so that the nodes still stand out. */
+/** From this many on, arrows are drawn thinner, so that the nodes still stand out. */
 const DENSE = 250;
-/** So many emphasized sovereigns show their names although there is little room. */
+/** Up to this many emphasized sovereigns show their names even without free space. */
 const MOST_NAMED = 30;
 
 const drawings = new WeakMap<GraphModel, Drawing | null>();
 
-/** Null when the graph is empty, or too large to tell anything as a picture. Made once for each model. */
+/** Null when the graph is empty, or too large for a useful picture. Rendered once per model. */
 export function drawingOf(model: GraphModel): Drawing | null {
   const known = drawings.get(model);
   if (known !== undefined) return known;
@@ -107,7 +107,7 @@ function drawGraph(model: GraphModel): Drawing | null {
   });
   const links = model.links
     .map((link): DrawnLink => ({ link, path: pathOf(link, nodes), title: titleOfLink(link) }))
-    // What counts most is drawn last, above the rest.
+    // The most important is drawn last, above the rest.
     .sort((a, b) => EDGE_STATES.indexOf(b.link.state) - EDGE_STATES.indexOf(a.link.state));
   return { width: layout.width, height: layout.height, nodes, links };
 }
@@ -116,7 +116,7 @@ export function isTooLarge({ nodes, document }: GraphModel): boolean {
   return nodes.length > MOST_DRAWN_NODES || document.recognition_edges.length > MOST_DRAWN_TREATIES;
 }
 
-/** The last layout made: what a treaty's state changes moves no sovereign. */
+/** The last layout: a change of a treaty's state moves no sovereign. */
 let lastLayout: { readonly key: string; readonly layout: GraphLayout } | null = null;
 
 function layoutOf({ nodes, links }: GraphModel, radii: readonly number[]): GraphLayout {

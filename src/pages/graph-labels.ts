@@ -1,10 +1,13 @@
-/** Which names stand in the drawing at rest: those of most links first, and none upon another or on a node. */
+/**
+ * Chooses the names that the drawing always shows: those with most links first, none overlapping another
+ * name or a node.
+ */
 import type { Point } from './graph-layout.ts';
 
 export interface LabeledNode extends Point {
   readonly radius: number;
   readonly text: string;
-  /** Higher is placed earlier. */
+  /** Labels with higher priority are placed first. */
   readonly weight: number;
 }
 
@@ -12,7 +15,7 @@ export interface Label {
   readonly x: number;
   readonly y: number;
   readonly anchor: 'start' | 'middle' | 'end';
-  /** False when there is no room: then it shows on focus and under the pointer only. */
+  /** False when there is no space: the label then appears only on focus and under the pointer. */
   readonly isShown: boolean;
 }
 
@@ -28,7 +31,7 @@ const GAP = 5;
 const WIDE =
   /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]/u;
 
-/** In the order of the nodes. Of the free places, the one that fewest of the lines cross is taken. */
+/** In the order of the nodes. Each label gets the free place that the fewest lines cross. */
 export function placeLabels(
   nodes: readonly LabeledNode[],
   lines: readonly (readonly [from: number, to: number])[],
@@ -56,7 +59,7 @@ export function placeLabels(
   return labels;
 }
 
-/** Whether the line passes through the box, looked at in steps smaller than a name is high. */
+/** Whether the line crosses the box, tested in steps smaller than the height of a name. */
 function crosses(from: Point | undefined, to: Point | undefined, box: Box): boolean {
   if (from === undefined || to === undefined) return false;
   const steps = Math.ceil(Math.hypot(to.x - from.x, to.y - from.y) / (LABEL_SIZE / 2));
@@ -114,7 +117,7 @@ function placesFor({ x, y, radius, text }: LabeledNode): Place[] {
   ];
 }
 
-/** Measured with a wide system font in mind: a label that turns out narrower does no harm. */
+/** Estimated for a wide system font; a label that turns out narrower does no harm. */
 function widthOf(text: string): number {
   let width = 0;
   for (const character of text) width += LABEL_SIZE * (WIDE.test(character) ? 1.05 : 0.58);

@@ -1,6 +1,6 @@
 /**
- * Where the sovereigns of a graph are drawn: a force layout that reads no clock and nothing random, so
- * that the same graph always looks the same, on every thread and after every restart.
+ * Positions of the sovereigns of a graph: a force layout without clock or randomness, so that the same
+ * graph always looks the same, on every thread and after every restart.
  */
 import {
   forceCollide,
@@ -21,11 +21,11 @@ export interface Point {
 export interface GraphLayout {
   readonly width: number;
   readonly height: number;
-  /** Of the nodes, in their order. */
+  /** Positions of the nodes, in their order. */
   readonly positions: readonly Point[];
 }
 
-/** Beyond these a drawing tells less than a table, and takes too long to lay out. */
+/** Beyond these limits a drawing shows less than a table, and its layout takes too long. */
 export const MOST_DRAWN_NODES = 300;
 export const MOST_DRAWN_TREATIES = 1500;
 
@@ -36,7 +36,7 @@ interface LayoutNode extends SimulationNodeDatum {
   readonly radius: number;
 }
 
-/** `links` are pairs of indexes of nodes; `radii` say how much room each node takes. */
+/** `links` are pairs of node indexes; `radii` is the space that each node takes. */
 export function layoutGraph(
   radii: readonly number[],
   links: readonly (readonly [from: number, to: number])[],
@@ -76,7 +76,7 @@ function heightFor(count: number): number {
   return count <= 60 ? 640 : 860;
 }
 
-/** Each graph cools down in its own number of steps: more for a large one would only take longer. */
+/** The number of steps depends on the graph: more steps for a large one would only take longer. */
 function ticksFor(count: number): number {
   return count <= 60 ? 300 : 120;
 }
@@ -88,7 +88,7 @@ function onSpiral(index: number): Point {
   return { x: radius * Math.cos(index * GOLDEN_ANGLE), y: radius * Math.sin(index * GOLDEN_ANGLE) };
 }
 
-/** A linear congruential generator (Numerical Recipes) that begins the same way every time. */
+/** A linear congruential generator (Numerical Recipes) with a fixed seed. */
 function repeatable(): () => number {
   let state = 1;
   return () => {
@@ -97,7 +97,7 @@ function repeatable(): () => number {
   };
 }
 
-/** Fills the drawing, at most twice as wide apart as the forces wanted it. */
+/** Scales the layout to the drawing, at most by a factor of two. */
 function fitted(nodes: readonly LayoutNode[], height: number): Point[] {
   const xs = nodes.map(({ x = 0 }) => x);
   const ys = nodes.map(({ y = 0 }) => y);

@@ -3,7 +3,7 @@ import type { BlastRadiusRow, Connectome, EdgeRow } from '../views/rows/graph.ts
 
 export type EdgeState = EdgeRow['lifecycle_state'];
 
-/** From what counts most to what counts least. */
+/** From most to least important. */
 export const EDGE_STATES = ['active', 'expiring_soon', 'expired', 'revoked', 'replaced'] as const;
 
 export const STATE_WORDS: Readonly<Record<EdgeState, string>> = {
@@ -22,7 +22,7 @@ export interface GraphNode {
   readonly incoming: EdgeRow[];
   /** Attestations of this sovereign that an imported feed revokes. */
   readonly revocations: BlastRadiusRow[];
-  /** Links that begin or end here. */
+  /** Links that start or end here. */
   degree: number;
 }
 
@@ -31,9 +31,9 @@ export interface GraphLink {
   readonly from: GraphNode;
   readonly to: GraphNode;
   readonly treaties: EdgeRow[];
-  /** That of the treaty that counts most. */
+  /** The state of the most important treaty. */
   state: EdgeState;
-  /** Whether there are treaties in the other direction too. */
+  /** Whether there are also treaties in the other direction. */
   isMutual: boolean;
 }
 

@@ -1,13 +1,13 @@
 /**
- * Names of sovereigns are any text that somebody signed. In a page they must not run away with it: what
- * draws nothing or turns the direction of writing is shown by its number, and long names are cut.
+ * Names of sovereigns are any text that somebody signed, and must not break a page: invisible characters
+ * and direction overrides are shown by their number, and long names are truncated.
  */
 import { sha256Hex } from '../crypto/digest.ts';
 
 /** Controls, formats (direction overrides, joiners), line ends, lone surrogates and private characters. */
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Co}]/gu;
 
-/** Room in a table, and where one sovereign is told of alone. */
+/** Lengths for a table, and for the page of a single sovereign. */
 const CELL = 96;
 const FULL = 600;
 
@@ -25,7 +25,7 @@ export function nameInDrawing(name: string): string {
 
 function visible(name: string): string {
   if (name.trim() === '') return `“${name.slice(0, 40)}”`;
-  // No reader sees more, so no more is worked on.
+  // Longer texts are truncated before any further work.
   return name.slice(0, 4 * FULL).replace(UNSEEN, numbered);
 }
 
@@ -38,10 +38,10 @@ function shortened(text: string, room: number): string {
   return characters.length <= room ? text : `${characters.slice(0, room - 1).join('')}…`;
 }
 
-/** Longer names do not fit into an address: there a digest stands for them. */
+/** Longer names do not fit in an address and are replaced by a digest there. */
 const LONGEST_IN_ADDRESS = 512;
 
-/** What names the sovereign in a query: its name, or the digest of a name that is too long for one. */
+/** The sovereign in a query: its name, or the digest of a name that is too long. */
 export function reference(name: string): string {
   const isShort =
     name.length <= LONGEST_IN_ADDRESS && encodeURIComponent(name).length <= LONGEST_IN_ADDRESS;

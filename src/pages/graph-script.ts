@@ -1,4 +1,4 @@
-/** Under the pointer and on focus, a sovereign of the drawing stands out with its links and neighbors. */
+/** Highlights a sovereign with its links and neighbors under the pointer and on focus. */
 export const HIGHLIGHT_SCRIPT = `(() => {
 const enliven = () => {
   const picture = document.querySelector('.graph-picture');

@@ -1,4 +1,4 @@
-/** How the drawn graph and the tables of treaties look, beside what all pages share. */
+/** Style of the drawn graph and the treaty tables, in addition to the shared style. */
 export const GRAPH_STYLE = `
 .graph { display: grid; gap: 0.75rem; }
 .graph-box {

@@ -1,11 +1,11 @@
-/** Treaties and revocations as tables: all that the drawing shows can be read in them. */
+/** Treaties and revocations as tables: they contain everything that the drawing shows. */
 import { displayTime } from '../views/display-time.ts';
 import type { BlastRadiusRow, EdgeRow, RevokedMaterial } from '../views/rows/graph.ts';
 import { EDGE_STATES, type EdgeState, STATE_WORDS } from './graph-model.ts';
 import { atlasLink, nameInCell } from './graph-names.ts';
 import { type Html, template } from './templates.ts';
 
-/** More rows than anybody reads; the documents behind the pages hold them all. */
+/** The most rows of a table; the underlying documents have all of them. */
 export const MOST_ROWS = 1500;
 
 const STATE_TONES: Readonly<Record<EdgeState, string>> = {
@@ -38,7 +38,7 @@ export function stateBadge(state: string): StateBadge {
 
 interface TableFrame {
   readonly caption: string;
-  /** Rows left out. */
+  /** The number of omitted rows. */
   readonly left: number;
   readonly source: string;
 }

@@ -1,4 +1,4 @@
-/** `/`: what this network is, where everything stands, and how to start. */
+/** `/`: what this network is, its pages and routes, and how to start. */
 import type { HtmlPage } from '../http/reply.ts';
 import type { RouteDescription } from '../http/route-description.ts';
 import type { GenesisBlock } from '../records/genesis.ts';
@@ -84,7 +84,7 @@ function startsAt(baseUrl: string) {
   ];
 }
 
-/** What can simply be opened is linked to; of the rest the reference tells. */
+/** Pages and documents are linked directly, other routes through the reference. */
 function linksOf({ id, title, note, routes }: RouteGroup) {
   return {
     id,

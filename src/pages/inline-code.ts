@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 
-/** A style sheet or script that stands in a page, and the source expression that lets it be there. */
+/** An inline style sheet or script, and the source expression that allows it. */
 export interface InlineCode {
   readonly text: string;
   /** `'sha256-…'`, for the Content-Security-Policy of the page. */
   readonly source: string;
 }
 
-/** Made once for each style sheet or script, when its module is loaded. */
+/** Computed once for each style sheet or script, when its module is loaded. */
 export function inlineCode(text: string): InlineCode {
   if (/<\/|<!--/.test(text)) throw new Error('Code that stands in a page must not end its element');
   return { text, source: `'sha256-${createHash('sha256').update(text).digest('base64')}'` };

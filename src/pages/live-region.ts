@@ -1,7 +1,7 @@
 import type { LiveTopic } from '../http/live-pages.ts';
 import { type Html, template } from './templates.ts';
 
-/** What of a page is replaced as it changes, and the line that says whether it is live. */
+/** The part of a page that is replaced on changes, and the line that says whether it is live. */
 export const liveRegion = template<{ readonly topic: LiveTopic; readonly content: Html }>(
   `<p class="live-status" role="status" data-live-status="waiting" hidden></p>
 <div class="live-region" data-live="<%= it.topic %>">

@@ -1,4 +1,4 @@
-/** What live pages show of their documents. */
+/** Renderers from documents to live pages. */
 import type { LiveRenderers } from '../http/live-pages.ts';
 import { parseJson } from '../json/parse.ts';
 import type { Dashboard } from '../views/rows/dashboard.ts';
@@ -7,7 +7,7 @@ import { connectomeMain } from './connectome.ts';
 import { dashboardMain } from './dashboard.ts';
 import { graphModel } from './graph-model.ts';
 
-/** The documents are what this authority published itself. */
+/** The documents are this authority's own. */
 export const LIVE_RENDERERS: LiveRenderers = {
   dashboard: (json) => dashboardMain(parseJson(json) as unknown as Dashboard),
   connectome: (json, networkName) =>

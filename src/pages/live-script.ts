@@ -1,6 +1,6 @@
 /**
- * The script of live pages, as it runs in the browser: it takes each new content of the page from one
- * WebSocket and replaces the sections that changed. The page is whole without it.
+ * The browser script of live pages: it receives each new content of the page over one WebSocket and
+ * replaces the sections that changed. The page is complete without it.
  */
 
 export const LIVE_SCRIPT = `

@@ -1,4 +1,4 @@
-/** The side of a reference: search, and links to groups and entries. */
+/** The sidebar of a reference: search, and links to groups and entries. */
 import { type Html, template } from './templates.ts';
 
 export interface ContentsGroup {
@@ -6,7 +6,7 @@ export interface ContentsGroup {
   readonly title: string;
   readonly links: readonly {
     readonly anchor: string;
-    /** Set before the label, smaller. */
+    /** Shown before the label, smaller. */
     readonly mark: string;
     readonly label: string;
   }[];

@@ -1,6 +1,6 @@
 import { inlineCode } from './inline-code.ts';
 
-/** What the two references have beside the shared look: contents at the side, entries with their fields. */
+/** Style of the two references, in addition to the shared style: a sidebar, and entries with fields. */
 export const REFERENCE_STYLE = inlineCode(`
 .reference { display: grid; grid-template-columns: 17rem minmax(0, 1fr); gap: 3rem; align-items: start; }
 .contents { position: sticky; top: 4.75rem; display: grid; gap: 1rem; max-height: calc(100vh - 6rem); overflow-y: auto; margin-inline-start: -0.25rem; padding: 0.25rem 0.75rem 1rem 0.25rem; font-size: 0.875rem; }

@@ -1,4 +1,4 @@
-/** The routes in the groups in which pages show them, in the order of the route table. */
+/** The routes in the groups that pages show, in the order of the route table. */
 import { isOperatorRoute, type RouteDescription } from '../http/route-description.ts';
 
 export interface RouteGroup {
@@ -49,7 +49,7 @@ const GROUPS: readonly (Omit<RouteGroup, 'routes'> & {
   },
 ];
 
-/** Each route is in the first group that holds it. */
+/** Each route belongs to the first group that matches it. */
 export function routeGroups(routes: readonly RouteDescription[]): RouteGroup[] {
   const groupOf = (route: RouteDescription) => GROUPS.find(({ holds }) => holds(route));
   return GROUPS.map((group) => ({
@@ -64,7 +64,7 @@ export function isPage({ answer }: RouteDescription): boolean {
   return 'contentType' in answer && String(answer.contentType).startsWith('text/html');
 }
 
-/** Where `/api-reference` tells of a route: `POST /admin/invite` is at `post-admin-invite`. */
+/** The anchor of a route in `/api-reference`: `POST /admin/invite` is at `post-admin-invite`. */
 export function anchorOf({ method, path }: RouteDescription): string {
   const words = path.replace(/[^A-Za-z0-9]+/g, '-').replace(/^-|-$/g, '');
   return `${method.toLowerCase()}-${words === '' ? 'home' : words}`;

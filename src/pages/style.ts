@@ -1,6 +1,6 @@
 /**
- * The one look of all pages. Colors are pairs for light and dark; every text color keeps a contrast of
- * 4.5 to 1 against the surfaces it stands on. Fonts are those of the system.
+ * The shared style of all pages. Colors are pairs for light and dark; every text color has a contrast of at
+ * least 4.5 to 1 on its surfaces. Fonts are those of the system.
  */
 import { inlineCode } from './inline-code.ts';
 
@@ -166,5 +166,5 @@ input[type="search"], select {
 html:not(.js) .needs-js { display: none !important; }
 `;
 
-/** Classes are told in the order in which a page uses them: frame, sections, parts. */
+/** Classes are in the order in which a page uses them: frame, sections, parts. */
 export const STYLE = inlineCode([COLOURS, TEXT, LAYOUT, PARTS].join(''));

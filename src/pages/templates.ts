@@ -1,9 +1,9 @@
-/** Templates that escape: whatever is put into them by `<%= %>` arrives as text, never as markup. */
+/** Escaping templates: `<%= %>` inserts a value as text, never as markup. */
 import { Eta } from 'eta/core';
 
 declare const trusted: unique symbol;
 
-/** Markup that a template made. A template puts another one's into itself with `<%~ %>`. */
+/** Markup that a template rendered. A template includes other markup with `<%~ %>`. */
 export type Html = string & { readonly [trusted]: true };
 
 const eta = new Eta({ autoEscape: true, autoTrim: [false, 'nl'], varName: 'it', useWith: false });

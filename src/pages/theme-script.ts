@@ -1,6 +1,6 @@
 import { inlineCode } from './inline-code.ts';
 
-/** In the head of every page, so that a chosen theme is there before anything is drawn. */
+/** In the head of every page, so that a chosen theme applies before anything is drawn. */
 export const THEME_SCRIPT = inlineCode(`(() => {
   const root = document.documentElement;
   const dark = matchMedia('(prefers-color-scheme: dark)');
