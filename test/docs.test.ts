@@ -1,0 +1,209 @@
+/**
+ * The documents: every transcript is what the program prints, and every link leads somewhere.
+ * `MESH_UPDATE_TRANSCRIPTS=1` writes what was printed into the documents instead of comparing it.
+ */
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, posix } from 'node:path';
+import { after, suite, test } from 'node:test';
+import { freePort } from '../src/http/free-port.ts';
+import { modulePath, PROJECT_PATH as root } from './support/project.ts';
+import { openShell, type Shell } from './support/shell.ts';
+import { filesOf, masked, type Step, transcriptOf, withOutputs } from './support/transcripts.ts';
+
+const scratch = mkdtempSync(join(tmpdir(), 'mesh-docs-'));
+after(() => rmSync(scratch, { recursive: true, force: true }));
+const isUpdate = process.env.MESH_UPDATE_TRANSCRIPTS === '1';
+
+/** Documents of one list are read one after the other, in one folder and with the same authorities. */
+const READINGS = [['README.md'], ['docs/tutorial.md', 'docs/trust-protocol.md', 'docs/signing.md']];
+
+/** Ports of the documents, and those that are free here. */
+const PORTS = new Map([
+  ['8443', String(await freePort('127.0.0.1', 0))],
+  ['9443', String(await freePort('127.0.0.1', 0))],
+]);
+
+/** A transcript is read much faster than a person types, so rates are not limited. */
+const ENVIRONMENT = {
+  MESH_RATE_LIMIT_ADMIN: 'off',
+  MESH_TRUST_CYCLE_HOURS: '0',
+  MESH_THREADS: '1',
+};
+
+/** Commands that go on until they are stopped, and the line that says that they are ready. */
+const SERVER = /^(?:npm start|mesh-na serve)\b/;
+const IS_SERVED = / is served on /;
+
+const compiled = compiledCode();
+const commands = join(scratch, 'bin');
+installCommand();
+
+for (const documents of READINGS) {
+  suite(`the transcripts of ${documents.join(', ')}`, () => {
+    const folder = join(scratch, `reader-${READINGS.indexOf(documents)}`);
+    makeCheckout(folder);
+    const shell = openShell({ cwd: folder, env: environment() });
+    after(() => shell[Symbol.asyncDispose]());
+    for (const document of documents) {
+      test(`${document} shows what is printed`, () => checkTranscript(shell, folder, document));
+    }
+  });
+}
+
+test('every document that holds a transcript is read', () => {
+  const holders = markdownFiles().filter((path) => transcriptOf(read(path)).length > 0);
+  assert.deepEqual(holders, READINGS.flat().sort());
+});
+
+test('every link of a document leads to a file, and to a heading or an anchor in it', () => {
+  const broken = markdownFiles().flatMap((path) =>
+    linksOf(read(path))
+      .filter((link) => !leadsSomewhere(path, link))
+      .map((link) => `${path}: ${link}`),
+  );
+  assert.deepEqual(broken, []);
+});
+
+async function checkTranscript(shell: Shell, folder: string, document: string): Promise<void> {
+  const markdown = read(document);
+  const steps = transcriptOf(markdown);
+  const outputs = new Map<Step, string>();
+  for (const { name, text } of filesOf(markdown)) writeFileSync(join(folder, name), text);
+  for (const [index, step] of steps.entries()) {
+    const where = `${document}, line ${step.start}: ${step.command}`;
+    const { output, code } = await perform(shell, step.command);
+    const shown = asShown(output, folder);
+    const isMeantToFail = steps[index + 1]?.command === 'echo $?';
+    assert.ok(code === 0 || isMeantToFail, `${where} ended with ${code}: ${shown}`);
+    if (isUpdate) outputs.set(step, isSame(shown, step.printed) ? step.printed : shown);
+    else assert.equal(masked(shown), masked(step.printed), where);
+  }
+  if (isUpdate) writeFileSync(join(root, document), withOutputs(markdown, outputs));
+}
+
+function isSame(output: string, other: string): boolean {
+  return masked(output) === masked(other);
+}
+
+async function perform(shell: Shell, command: string) {
+  const here = onFreePorts(command);
+  if (!SERVER.test(command)) return shell.run(here);
+  return { output: await shell.serve(here, IS_SERVED), code: 0 };
+}
+
+function onFreePorts(text: string): string {
+  return [...PORTS].reduce((left, [shown, free]) => left.replaceAll(shown, free), text);
+}
+
+/** The output as the document of a reader who has a checkout of their own shows it. */
+function asShown(output: string, folder: string): string {
+  const local = output.replaceAll(folder, '<checkout>');
+  return [...PORTS].reduce(
+    (left, [shown, free]) => left.replaceAll(`127.0.0.1:${free}`, `127.0.0.1:${shown}`),
+    local,
+  );
+}
+
+/** The folder of the compiled code: that which this test runs from, or one that is made for it. */
+function compiledCode(): string {
+  const program = modulePath('src/main.ts');
+  if (program.endsWith('.js')) return join(dirname(program), '..');
+  const folder = join(scratch, 'build');
+  const options = ['--outDir', folder, '--declaration', 'false'];
+  const tsc = join(root, 'node_modules', '.bin', 'tsc');
+  execFileSync(tsc, ['-p', 'tsconfig.build.json', ...options], { cwd: root });
+  cpSync(join(root, 'package.json'), join(folder, 'package.json'));
+  symlinkSync(join(root, 'node_modules'), join(scratch, 'node_modules'));
+  return folder;
+}
+
+/** Puts the compiled program on the path: each command of a transcript is a process of its own. */
+function installCommand(): void {
+  mkdirSync(commands);
+  const program = join(compiled, 'src', 'main.js');
+  const script = `#!/bin/sh\nexec "${process.execPath}" "${program}" "$@"\n`;
+  writeFileSync(join(commands, 'mesh-na'), script, { mode: 0o755 });
+}
+
+/** A folder in which `npm start` works and the package can be imported, and which holds nothing else. */
+function makeCheckout(folder: string): void {
+  mkdirSync(folder);
+  for (const name of ['package.json', 'tsconfig.json', 'src', 'machines', 'node_modules']) {
+    symlinkSync(join(root, name), join(folder, name));
+  }
+  symlinkSync(compiled, join(folder, 'dist'));
+}
+
+function environment(): NodeJS.ProcessEnv {
+  const port = String(PORTS.get('8443'));
+  return {
+    PATH: `${commands}:${process.env.PATH}`,
+    HOME: scratch,
+    LANG: 'C.UTF-8',
+    npm_config_loglevel: 'silent',
+    PORT: port,
+    MESH_URL: `http://127.0.0.1:${port}`,
+    ...ENVIRONMENT,
+  };
+}
+
+function read(path: string): string {
+  return readFileSync(join(root, path), 'utf8');
+}
+
+/** Paths from the top of the project, sorted; of hidden and of generated folders none. */
+function markdownFiles(): string[] {
+  const entries = readdirSync(root, { withFileTypes: true });
+  const places = entries.filter(
+    ({ name }) => !/^(?:\.|node_modules$|build$|dist$|mesh-)/.test(name),
+  );
+  return places
+    .flatMap((place) => (place.isDirectory() ? below(place.name) : [place.name]))
+    .filter((path) => path.endsWith('.md'))
+    .sort();
+}
+
+function below(folder: string): string[] {
+  const names = readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' });
+  return names.map((name) => posix.join(folder, name));
+}
+
+/** Targets of links and images, and of the sources of pictures; those of fenced blocks are none. */
+function linksOf(markdown: string): string[] {
+  const text = markdown.replace(/^```[\s\S]*?^```$/gm, '').replace(/`[^`\n]*`/g, '');
+  const found = [...text.matchAll(/\]\(([^)\s]+)\)|(?:src|srcset)="([^"]+)"/g)];
+  return found.map(([, link, source]) => link ?? source ?? '');
+}
+
+function leadsSomewhere(from: string, link: string): boolean {
+  if (/^https?:/.test(link)) return true;
+  const [path = '', anchor] = link.split('#');
+  const target = path === '' ? from : posix.join(dirname(from), path);
+  if (!existsSync(join(root, target))) return false;
+  return anchor === undefined || anchorsOf(read(target)).has(anchor);
+}
+
+function anchorsOf(markdown: string): Set<string> {
+  const ids = [...markdown.matchAll(/<a id="([^"]+)">/g)].map(([, id]) => id ?? '');
+  const headings = [...markdown.matchAll(/^#+ (.*)$/gm)].map(([, heading]) => slug(heading ?? ''));
+  return new Set([...ids, ...headings]);
+}
+
+/** The anchor that Markdown renderers give a heading. */
+function slug(heading: string): string {
+  const words = heading.toLowerCase().replace(/[^\p{L}\p{N} _-]/gu, '');
+  return words.replaceAll(' ', '-');
+}

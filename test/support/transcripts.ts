@@ -1,0 +1,70 @@
+/**
+ * Transcripts of the documents: fenced `console` blocks, in which a line that begins with `$ ` is a command,
+ * lines that begin with `> ` continue it, and the lines below are what it prints.
+ */
+
+export interface Step {
+  readonly command: string;
+  /** Exactly what is printed, without the last line break. */
+  readonly printed: string;
+  /** Where the output stands in the document: lines from `start` up to `end`, counted from 0. */
+  readonly start: number;
+  readonly end: number;
+}
+
+export function transcriptOf(markdown: string): Step[] {
+  const steps: Step[] = [];
+  const lines = markdown.split('\n');
+  for (let line = 0; line < lines.length; line += 1) {
+    if (lines[line] !== '```console') continue;
+    const end = lines.indexOf('```', line + 1);
+    steps.push(...stepsOf(lines, line + 1, end));
+    line = end;
+  }
+  return steps;
+}
+
+function stepsOf(lines: readonly string[], first: number, end: number): Step[] {
+  const starts = [...lines.keys()].slice(first, end).filter((at) => lines[at]?.startsWith('$ '));
+  return starts.map((at, index) => {
+    let start = at + 1;
+    while (start < end && lines[start]?.startsWith('> ')) start += 1;
+    const command = lines.slice(at, start).map((line) => line.slice(2));
+    const next = starts[index + 1] ?? end;
+    // A blank line may part one command from the next.
+    const printed = lines.slice(start, next).join('\n').trimEnd();
+    return { command: command.join('\n'), printed, start, end: start + printed.split('\n').length };
+  });
+}
+
+/** Files of the reader's: fenced blocks that have a name behind their language. */
+export function filesOf(markdown: string): { name: string; text: string }[] {
+  const blocks = markdown.matchAll(/^```[a-z]+ ([\w.-]+)\n([\s\S]*?)^```$/gm);
+  return [...blocks].map(([, name = '', text = '']) => ({ name, text }));
+}
+
+/** The document with other output in place of what stands there. */
+export function withOutputs(markdown: string, outputs: ReadonlyMap<Step, string>): string {
+  const lines = markdown.split('\n');
+  for (const [{ start, end, printed }, output] of [...outputs].reverse()) {
+    const old = printed === '' ? 0 : end - start;
+    lines.splice(start, old, ...(output === '' ? [] : output.split('\n')));
+  }
+  return lines.join('\n');
+}
+
+/** What differs from run to run, each kind in place of its values. */
+const MASKS: readonly (readonly [RegExp, string])[] = [
+  [/\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g, '<uuid>'],
+  [/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, '<time>'],
+  [/[A-Za-z0-9+/]{86}==/g, '<signature>'],
+  [/[A-Za-z0-9+/]{43}=/g, '<key>'],
+  [/\b[0-9a-f]{64}\b/g, '<digest>'],
+  [/\b[0-9a-f]{48}\b/g, '<token>'],
+];
+
+export function masked(text: string): string {
+  const left = MASKS.reduce((rest, [pattern, kind]) => rest.replace(pattern, kind), text);
+  // Columns are as wide as their widest value.
+  return left.replace(/ {2,}/g, '  ');
+}
