@@ -240,6 +240,17 @@ test('schemas of rows know records alone, so that routes, views, pages and clien
   );
 });
 
+test('schemas of answers know records and rows alone, so that routes and client can share them', () => {
+  const allowed = ['src/answers', 'src/views/rows', 'src/records', 'typebox'];
+  assert.deepEqual(
+    offending(
+      ({ file, target }) =>
+        isIn(file, 'src/answers') && !allowed.some((place) => isIn(target, place)),
+    ),
+    [],
+  );
+});
+
 test('only the command line is above boot, and nothing imports main', () => {
   assert.deepEqual(
     offending(({ file, target }) => target === 'src/boot.ts' && !isIn(file, 'src/cli')),

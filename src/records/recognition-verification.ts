@@ -101,6 +101,14 @@ export type TreatyAttestationReason =
   | `treaty_${Exclude<TreatyReason, 'accepted'>}`
   | `attestation_${Exclude<AttestationReason, 'accepted'>}`;
 
+export const TREATY_ATTESTATION_REASONS: readonly TreatyAttestationReason[] = [
+  ...TREATY_REASONS.filter((reason) => reason !== 'accepted').map((r) => `treaty_${r}` as const),
+  ...ATTESTATION_REASONS.filter((reason) => reason !== 'accepted').map(
+    (reason) => `attestation_${reason}` as const,
+  ),
+  'accepted',
+];
+
 export interface TreatyAttestationKnowledge {
   readonly treatyIssuerKeys: CandidateKeys;
   readonly treatyRevoked: boolean;

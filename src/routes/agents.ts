@@ -1,5 +1,6 @@
 /** The agent registry [core-4-6]. */
 import Type from 'typebox';
+import { AgentList, AgentRegistered, AgentUnregistered } from '../answers/enrollment.ts';
 import { judgeTimestamp } from '../auth/timestamps.ts';
 import type { NodeClaim } from '../contract/claims.ts';
 import { DELETE_ENVELOPE_TOLERANCE } from '../contract/delete-envelope.ts';
@@ -13,9 +14,8 @@ import { AgentDescriptor, readAgentDescriptor } from '../records/agent-descripto
 import { instantOf } from '../records/record.ts';
 import { isSignedByAny } from '../records/signed-record.ts';
 import { Refusal } from '../refusal.ts';
-import { listReply, NextCursor, openPage, PAGE_QUERY, PAGE_REFUSALS } from './listing.ts';
+import { listReply, openPage, PAGE_QUERY, PAGE_REFUSALS } from './listing.ts';
 import { BODY_KEY_PROOF, withProof } from './node-failures.ts';
-import { Timestamp } from './scalars.ts';
 
 /** How far a descriptor's registered_at may lie ahead of our clock, in milliseconds. */
 const REGISTERED_AHEAD = 5 * 60_000;
@@ -40,7 +40,7 @@ export const agentRoutes: readonly RouteEntry[] = [
     description:
       'The descriptor is verified against the public key inside it, and must be newer than the last one of its key.',
     body: AgentDescriptor,
-    answer: Type.Object({ status: Type.Literal('registered'), expires_at: Timestamp }),
+    answer: AgentRegistered,
     refusals: [
       'invalid_agent_descriptor',
       'descriptor_signature_required',
@@ -63,12 +63,7 @@ export const agentRoutes: readonly RouteEntry[] = [
       ...PAGE_QUERY,
     },
     summary: 'Agents with a capability, newest first; without one, their number',
-    answer: Type.Object({
-      count: Type.Integer(),
-      capability: Type.Union([Type.String(), Type.Null()]),
-      agents: Type.Optional(Type.Array(AgentDescriptor)),
-      next_cursor: NextCursor,
-    }),
+    answer: AgentList,
     refusals: PAGE_REFUSALS,
     async handle({ query }, edge) {
       const capability = firstValue(query, 'capability') ?? '';
@@ -102,7 +97,7 @@ export const agentRoutes: readonly RouteEntry[] = [
     summary: 'Remove the registration of a node key',
     description: 'The envelope may be absent when the proof header is sent.',
     body: DeleteEnvelope,
-    answer: Type.Object({ status: Type.Literal('deregistered') }),
+    answer: AgentUnregistered,
     refusals: [
       'delete_signature_required',
       'invalid_delete_version',

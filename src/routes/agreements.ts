@@ -1,5 +1,6 @@
 /** Agreements: offer, counter, accept, verify [trust-5-1] to [trust-5-3], [trust-6-1]. */
 import Type from 'typebox';
+import { AgreementVerdict } from '../answers/verdicts.ts';
 import type { Taken } from '../contract/calls.ts';
 import { verifySignature } from '../crypto/ed25519.ts';
 import type { Edge } from '../http/edge.ts';
@@ -7,7 +8,6 @@ import type { Reply } from '../http/reply.ts';
 import type { RouteEntry, RouteRequest } from '../http/route.ts';
 import type { JsonObject, JsonValue } from '../json/value.ts';
 import {
-  AGREEMENT_REASONS,
   AgreementRecord,
   CapabilityCounter,
   CapabilityOffer,
@@ -92,11 +92,7 @@ export const agreementRoutes: readonly RouteEntry[] = [
       offerer_public_keys: Type.Optional(Keys),
       responder_public_keys: Type.Optional(Keys),
     }),
-    answer: Type.Object({
-      accepted: Type.Boolean(),
-      reason: Type.Enum([...AGREEMENT_REASONS]),
-      agreement_id: Type.String(),
-    }),
+    answer: AgreementVerdict,
     refusals: ['missing_agreement', 'invalid_agreement'],
     handle: verify,
   },

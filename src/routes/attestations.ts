@@ -1,5 +1,6 @@
 /** Membership attestations: issue, revoke, list, and verify in public [core-4-11]. */
 import Type from 'typebox';
+import { AttestationList, AttestationRevocation } from '../answers/recognition.ts';
 import { bodyReader, mapped } from '../http/body.ts';
 import { firstValue } from '../http/query.ts';
 import { answerReply } from '../http/reply.ts';
@@ -7,7 +8,7 @@ import { operatorOf, type RouteEntry } from '../http/route.ts';
 import { MembershipAttestation, RECORD_STATUSES } from '../records/membership-attestation.ts';
 import { FreeForm } from '../records/record.ts';
 import { AttestationRow } from '../views/rows/attestation.ts';
-import { listReply, NextCursor, openPage, PAGE_QUERY, PAGE_REFUSALS } from './listing.ts';
+import { listReply, openPage, PAGE_QUERY, PAGE_REFUSALS } from './listing.ts';
 import { reasonBody } from './reason.ts';
 import {
   areAllowedRoles,
@@ -81,11 +82,7 @@ export const attestationRoutes: readonly RouteEntry[] = [
     limit: 'ADMIN',
     summary: 'Revoke an attestation and publish the next revocation feed',
     body: reasonBody.schema,
-    answer: Type.Object({
-      attestation_id: Type.String(),
-      status: Type.Literal('revoked'),
-      already_revoked: Type.Optional(Type.Boolean()),
-    }),
+    answer: AttestationRevocation,
     refusals: ['attestation_not_found'],
     async handle(request, edge) {
       const attestationId = request.params.attestation_id ?? '';
@@ -109,11 +106,7 @@ export const attestationRoutes: readonly RouteEntry[] = [
       ...PAGE_QUERY,
     },
     summary: 'Issued attestations, oldest first',
-    answer: Type.Object({
-      count: Type.Integer(),
-      attestations: Type.Array(AttestationRow),
-      next_cursor: NextCursor,
-    }),
+    answer: AttestationList,
     refusals: PAGE_REFUSALS,
     handle({ query }, edge) {
       const filter = {

@@ -1,5 +1,6 @@
 /** Boundary decisions: decide, verify [trust-5-4], [trust-6-2]. */
 import Type from 'typebox';
+import { BoundaryVerdict } from '../answers/verdicts.ts';
 import type { Taken } from '../contract/calls.ts';
 import { verifySignature } from '../crypto/ed25519.ts';
 import type { Edge } from '../http/edge.ts';
@@ -8,7 +9,6 @@ import type { RouteEntry, RouteRequest } from '../http/route.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../json/value.ts';
 import { AgreementRecord, readAgreementRecord } from '../records/agreement.ts';
 import {
-  BOUNDARY_REASONS,
   BoundaryDecision,
   readBoundaryDecision,
   verifyBoundaryDecision,
@@ -64,12 +64,7 @@ export const boundaryRoutes: readonly RouteEntry[] = [
       decision: BoundaryDecision,
       operator_public_keys: Type.Optional(Keys),
     }),
-    answer: Type.Object({
-      accepted: Type.Boolean(),
-      authorized: Type.Boolean(),
-      reason: Type.Enum([...BOUNDARY_REASONS]),
-      decision_id: Type.String(),
-    }),
+    answer: BoundaryVerdict,
     refusals: ['missing_decision', 'invalid_decision'],
     handle: verify,
   },

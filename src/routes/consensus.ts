@@ -1,5 +1,6 @@
 /** Consensus: vote, assemble, verify [trust-5-8], [trust-5-9], [trust-6-6]. */
 import Type from 'typebox';
+import { ConsensusVerdict } from '../answers/verdicts.ts';
 import type { Taken } from '../contract/calls.ts';
 import { verifySignature } from '../crypto/ed25519.ts';
 import type { Edge } from '../http/edge.ts';
@@ -8,7 +9,6 @@ import type { RouteEntry, RouteRequest } from '../http/route.ts';
 import { isJsonObject, type JsonObject } from '../json/value.ts';
 import { MAX_VALIDATORS, MAX_VOTES } from '../records/bounds.ts';
 import {
-  CONSENSUS_REASONS,
   ConsensusProof,
   readConsensusProof,
   verifyConsensusProof,
@@ -76,11 +76,7 @@ export const consensusRoutes: readonly RouteEntry[] = [
       validator_public_keys: Type.Record(Type.String(), Type.String()),
       assembler_public_keys: Type.Optional(Keys),
     }),
-    answer: Type.Object({
-      valid: Type.Boolean(),
-      reason: Type.Enum([...CONSENSUS_REASONS]),
-      consensus_id: Type.String(),
-    }),
+    answer: ConsensusVerdict,
     refusals: ['missing_proof', 'invalid_proof', 'missing_validator_public_keys'],
     handle: verify,
   },

@@ -3,6 +3,7 @@
  * [trust-6-8].
  */
 import Type from 'typebox';
+import { IntentVerdict } from '../answers/verdicts.ts';
 import type { Taken } from '../contract/calls.ts';
 import { verifySignature } from '../crypto/ed25519.ts';
 import type { Edge } from '../http/edge.ts';
@@ -19,7 +20,6 @@ import {
   readDataAccessIntent,
   readDataLicensePolicy,
   readDataSourceDescriptor,
-  VIOLATION_TYPES,
 } from '../records/data-usage.ts';
 import type { RefusalName } from '../refusal.ts';
 import { formatInstant } from '../timestamp.ts';
@@ -45,16 +45,6 @@ const Volume = Type.Optional(Type.Union([Type.Integer({ minimum: 0 }), Type.Null
 
 /** Every violation repeats two ids of the intent: this many characters of them, and no more. */
 const MAX_REPEATED = 1 << 20;
-
-const Violation = Type.Object({
-  violation_id: Type.String(),
-  intent_id: Type.Union([Type.String(), Type.Null()]),
-  record_id: Type.Union([Type.String(), Type.Null()]),
-  agent_sovereign_id: Type.String(),
-  violation_type: Type.Enum([...VIOLATION_TYPES]),
-  detail: Type.String(),
-  detected_at: Type.String({ format: 'date-time' }),
-});
 
 export const dataUsageRoutes: readonly RouteEntry[] = [
   {
@@ -116,12 +106,7 @@ export const dataUsageRoutes: readonly RouteEntry[] = [
       policy: DataLicensePolicy,
       agent_public_keys: Type.Optional(Keys),
     }),
-    answer: Type.Object({
-      valid: Type.Boolean(),
-      violation_reason: Type.Union([Type.Enum([...VIOLATION_TYPES]), Type.Null()]),
-      violation_count: Type.Integer(),
-      violations: Type.Array(Violation),
-    }),
+    answer: IntentVerdict,
     refusals: ['missing_verify_fields', 'invalid_input'],
     handle: verify,
   },

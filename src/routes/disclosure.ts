@@ -1,5 +1,6 @@
 /** Selective disclosure: commit, nullify, prove, verify [trust-5-6], [trust-5-7], [trust-6-4], [trust-6-5]. */
 import Type from 'typebox';
+import { DisclosureVerdict } from '../answers/verdicts.ts';
 import type { Taken } from '../contract/calls.ts';
 import { SHA256 } from '../crypto/digest.ts';
 import { verifySignature } from '../crypto/ed25519.ts';
@@ -14,7 +15,6 @@ import {
   CapabilityCommitment,
   CapabilityMembershipProof,
   CapabilityNullifier,
-  DISCLOSURE_REASONS,
   proveMembership,
   readCapabilityCommitment,
   readCapabilityMembershipProof,
@@ -85,11 +85,7 @@ export const disclosureRoutes: readonly RouteEntry[] = [
       commitment: CapabilityCommitment,
       issuer_public_keys: Type.Optional(Keys),
     }),
-    answer: Type.Object({
-      valid: Type.Boolean(),
-      reason: Type.Enum([...DISCLOSURE_REASONS]),
-      commitment_id: Type.String(),
-    }),
+    answer: DisclosureVerdict,
     refusals: ['missing_verify_fields', 'invalid_input'],
     handle: verify,
   },

@@ -1,5 +1,5 @@
 /** The public documents: served from cached bytes, with a validator for conditional requests. */
-import Type from 'typebox';
+import { SovereignDocument } from '../answers/documents.ts';
 import {
   type DocumentName,
   type PublishedDocument,
@@ -32,17 +32,7 @@ export const documentRoutes: readonly RouteEntry[] = [
     access: 'public',
     limit: 'none',
     summary: 'Public metadata of the sovereign',
-    answer: Type.Object({
-      sovereign_id: Type.String(),
-      network_name: Type.String(),
-      network_version: Type.String(),
-      endpoint: Type.String(),
-      network_authority: GenesisBlock.properties.network_authority,
-      root_public_key: Type.String(),
-      supported_surfaces: Type.Record(Type.String(), Type.String()),
-      policy_manifest: GenesisBlock.properties.policy_manifest,
-      bootstrap_anchor_count: Type.Integer(),
-    }),
+    answer: SovereignDocument,
     refusals: [],
     handle: (request, edge) => documentReply(metadataOf(edge, request.baseUrl), request),
   },

@@ -1,5 +1,6 @@
 /** What nodes do: join, heartbeat, renew [core-4-3] to [core-4-5]. */
 import Type from 'typebox';
+import { Acknowledgement } from '../answers/enrollment.ts';
 import { bodyReader } from '../http/body.ts';
 import { withAnswer } from '../http/edge.ts';
 import { countedFailure } from '../http/limited.ts';
@@ -108,10 +109,7 @@ export const enrollmentRoutes: readonly RouteEntry[] = [
     proof: BODY_KEY_PROOF,
     summary: 'Tell that the node is alive',
     body: heartbeatBody.schema,
-    answer: Type.Object({
-      ack: Type.Boolean(),
-      server_time: Type.String({ format: 'date-time' }),
-    }),
+    answer: Acknowledgement,
     refusals: [
       'missing_certificate_identity',
       'unknown_certificate',

@@ -1,5 +1,6 @@
 /** Trust evidence: build, verify [trust-5-5], [trust-6-3]. */
 import Type from 'typebox';
+import { EvidenceVerdict } from '../answers/verdicts.ts';
 import type { Taken } from '../contract/calls.ts';
 import { verifySignature } from '../crypto/ed25519.ts';
 import type { Edge } from '../http/edge.ts';
@@ -7,7 +8,6 @@ import type { Reply } from '../http/reply.ts';
 import type { RouteEntry, RouteRequest } from '../http/route.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../json/value.ts';
 import {
-  EVIDENCE_REASONS,
   readTrustDecision,
   readTrustEvidence,
   TrustDecision,
@@ -56,13 +56,7 @@ export const evidenceRoutes: readonly RouteEntry[] = [
       issuer_public_keys: Type.Optional(Keys),
       expected_graph_digest: Type.Optional(Type.String()),
     }),
-    answer: Type.Object({
-      accepted: Type.Boolean(),
-      reason: Type.Enum([...EVIDENCE_REASONS]),
-      evidence_id: Type.String(),
-      issuer_sovereign_id: Type.String(),
-      verdict: Type.String(),
-    }),
+    answer: EvidenceVerdict,
     refusals: ['missing_evidence', 'invalid_evidence'],
     handle: verify,
   },

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import Type from 'typebox';
+import { Health, Liveness, Readiness } from '../answers/documents.ts';
 import type { Answer } from '../contract/answers.ts';
 import type { Edge } from '../http/edge.ts';
 import { answerReply, jsonReply, type Reply, refusalReply, textReply } from '../http/reply.ts';
@@ -8,21 +8,6 @@ import type { JsonObject } from '../json/value.ts';
 import { jsonText } from '../json/write.ts';
 import { EXPOSITION_TYPE } from '../metrics.ts';
 
-const Readiness = Type.Object({
-  status: Type.Literal('ready'),
-  instance: Type.String({ description: 'A random id of this start of the authority' }),
-  ha_mode: Type.Literal('single'),
-  database: Type.Object({
-    backend: Type.String(),
-    writable: Type.Boolean(),
-    schema_version: Type.Integer(),
-  }),
-  signing_key: Type.Object({
-    key_id: Type.String(),
-    fingerprint: Type.String({ description: 'First 16 hex digits of SHA-256 of the public key' }),
-  }),
-});
-
 export const healthRoutes: readonly RouteEntry[] = [
   {
     method: 'GET',
@@ -30,7 +15,7 @@ export const healthRoutes: readonly RouteEntry[] = [
     access: 'public',
     limit: 'none',
     summary: 'Liveness; checks nothing it depends on',
-    answer: Type.Object({ status: Type.Literal('ok') }),
+    answer: Liveness,
     refusals: [],
     handle: () => jsonReply(200, '{"status":"ok"}'),
   },
@@ -50,14 +35,7 @@ export const healthRoutes: readonly RouteEntry[] = [
     call: 'checkReadiness',
     limit: 'none',
     summary: 'Expanded health summary',
-    answer: Type.Object({
-      status: Type.Literal('healthy'),
-      network: Type.String(),
-      version: Type.String(),
-      uptime_seconds: Type.Integer(),
-      database: Type.Literal('ok'),
-      migrations: Type.Literal('current'),
-    }),
+    answer: Health,
     refusals: ['service_not_ready'],
     async handle(_request, edge) {
       const answer = await checkedReadiness(edge);

@@ -1,9 +1,3 @@
-/**
- * Long lists. A reader may ask for pages with `limit` and `cursor`; without them the whole list is sent, taken
- * from the authority a page at a time and no faster than the reader takes it. A row that changes meanwhile
- * is sent as it then is, and what is added at the end is part of the list.
- */
-import Type from 'typebox';
 import type { Answer } from '../contract/answers.ts';
 import type { Input } from '../contract/claims.ts';
 import type { ListPlace, PageRequest } from '../contract/pages.ts';
@@ -25,9 +19,6 @@ export const PAGE_QUERY = {
   limit: `Rows at most, 1 to ${MOST_ROWS}; without it the whole list is sent`,
   cursor: 'The next_cursor of the page before',
 };
-
-/** Set when there are more rows. */
-export const NextCursor = Type.Optional(Type.String());
 
 export const PAGE_REFUSALS = ['invalid_limit', 'invalid_cursor'] as const;
 

@@ -1,19 +1,13 @@
 /** What operators do with nodes and keys [core-4-7] to [core-4-9], [core-4-15]. */
 import Type from 'typebox';
+import { Invite, NodeCount, OperatorKeyRevocation, Revocation } from '../answers/operators.ts';
 import { bodyReader, mapped } from '../http/body.ts';
 import { answerReply } from '../http/reply.ts';
 import { operatorOf, type RouteEntry } from '../http/route.ts';
 import { REVOCATION_REASONS } from '../records/revocation-list.ts';
 import { reasonBody } from './reason.ts';
 import { rosterReply } from './roster.ts';
-import {
-  areAllowedRoles,
-  Filled,
-  hours,
-  MAX_VALIDITY_HOURS,
-  PublicKey,
-  Timestamp,
-} from './scalars.ts';
+import { areAllowedRoles, Filled, hours, MAX_VALIDITY_HOURS, PublicKey } from './scalars.ts';
 
 const MAX_TOKEN_EXPIRY_HOURS = 8760;
 const MAX_INVITES = 1000;
@@ -48,8 +42,6 @@ const revokeBody = bodyReader(
   { codes: { cert_id: 'missing_cert_id', reason: 'invalid_revocation_reason' } },
 );
 
-const Invite = Type.Object({ token_id: Type.String(), expires_at: Timestamp });
-
 export const operatorRoutes: readonly RouteEntry[] = [
   {
     method: 'GET',
@@ -60,22 +52,7 @@ export const operatorRoutes: readonly RouteEntry[] = [
     summary: 'Count of active nodes; with operator headers, their roster',
     description:
       'Operator headers that fail verification give 401, never the public form. A long roster is sent while it is read.',
-    answer: Type.Object({
-      count: Type.Integer(),
-      nodes: Type.Optional(
-        Type.Record(
-          Type.String(),
-          Type.Object({
-            node_public_key: Type.String(),
-            roles: Type.Array(Type.String()),
-            status: Type.String(),
-            last_heartbeat: Timestamp,
-            remote_addr: Type.String(),
-            expires_at: Timestamp,
-          }),
-        ),
-      ),
-    }),
+    answer: NodeCount,
     refusals: [],
     handle: async ({ operator }, edge) =>
       operator === null
@@ -90,7 +67,7 @@ export const operatorRoutes: readonly RouteEntry[] = [
     created: 'as_configured',
     summary: 'Create single-use invite tokens',
     body: inviteBody.schema,
-    answer: Type.Object({ ...Invite.properties, tokens: Type.Optional(Type.Array(Invite)) }),
+    answer: Invite,
     refusals: [
       'invalid_max_validity_hours',
       'invalid_token_expiry_hours',
@@ -119,18 +96,7 @@ export const operatorRoutes: readonly RouteEntry[] = [
     limit: 'ADMIN',
     summary: 'Revoke a node certificate and publish a new CRL',
     body: revokeBody.schema,
-    answer: Type.Object({
-      crl_sequence: Type.Integer(),
-      revoked_count: Type.Integer(),
-      revoked_cert_ids: Type.Optional(
-        Type.Array(Type.String(), {
-          description: 'All that were ended, when others of the same key were ended too',
-        }),
-      ),
-      live_certificates_of_key: Type.Optional(
-        Type.Integer({ description: 'Certificates of the same key that still live, if any' }),
-      ),
-    }),
+    answer: Revocation,
     refusals: ['missing_cert_id', 'invalid_revocation_reason', 'certificate_not_found'],
     async handle(request, edge) {
       const input = mapped(revokeBody.read(request.body), ({ cert_id, reason }) => ({
@@ -148,14 +114,7 @@ export const operatorRoutes: readonly RouteEntry[] = [
     limit: 'ADMIN',
     summary: 'Switch an operator key off for good',
     body: reasonBody.schema,
-    answer: Type.Object({
-      key_id: Type.String(),
-      revoked: Type.Boolean(),
-      already_revoked: Type.Boolean(),
-      revoked_at: Type.Optional(Timestamp),
-      reason: Type.Optional(Type.String()),
-      remaining_active_keys: Type.Optional(Type.Integer()),
-    }),
+    answer: OperatorKeyRevocation,
     refusals: ['unknown_operator_key', 'last_active_operator_key'],
     async handle(request, edge) {
       const keyId = request.params.key_id ?? '';

@@ -1,5 +1,6 @@
 /** Policy versions [core-4-10]. */
 import Type from 'typebox';
+import { PolicyHistory } from '../answers/recognition.ts';
 import type { CallOf } from '../contract/calls.ts';
 import type { Input } from '../contract/claims.ts';
 import type { PageRequest } from '../contract/pages.ts';
@@ -9,8 +10,8 @@ import { operatorOf, type RouteEntry } from '../http/route.ts';
 import { LARGE_BODY_BYTES } from '../http/route-description.ts';
 import type { JsonObject } from '../json/value.ts';
 import { PolicyManifest, readPolicyManifest } from '../records/policy-manifest.ts';
-import { listReply, NextCursor, PAGE_QUERY, PAGE_REFUSALS } from './listing.ts';
-import { Filled, Name, Timestamp } from './scalars.ts';
+import { listReply, PAGE_QUERY, PAGE_REFUSALS } from './listing.ts';
+import { Filled, Name } from './scalars.ts';
 
 const { min_client_version, allowed_ports, allowed_services } = PolicyManifest.properties;
 const { preferred_transports, max_hops } = PolicyManifest.properties.routing.properties;
@@ -88,17 +89,7 @@ export const policyRoutes: readonly RouteEntry[] = [
     limit: 'none',
     query: PAGE_QUERY,
     summary: 'Persisted policy versions, newest first',
-    answer: Type.Object({
-      versions: Type.Array(
-        Type.Object({
-          policy_id: Type.String(),
-          active: Type.Boolean(),
-          created_at: Timestamp,
-          policy: PolicyManifest,
-        }),
-      ),
-      next_cursor: NextCursor,
-    }),
+    answer: PolicyHistory,
     refusals: PAGE_REFUSALS,
     handle(request, edge) {
       let isAdmitted = false;

@@ -1,5 +1,6 @@
 /** The recognition policy and revocation feeds [core-4-12], [core-4-14]. */
 import Type from 'typebox';
+import { FeedImported, RecognitionPolicySaved } from '../answers/recognition.ts';
 import type { CallOf } from '../contract/calls.ts';
 import type { Input } from '../contract/claims.ts';
 import { foreignFeedName, publishedDocument } from '../contract/documents.ts';
@@ -35,11 +36,7 @@ export const recognitionRoutes: readonly RouteEntry[] = [
       recognition_policy: RecognitionPolicy,
       policy_id: Type.Optional(Type.String({ maxLength: MAX_POLICY_ID_LENGTH })),
     }),
-    answer: Type.Object({
-      policy_id: Type.String(),
-      local_sovereign_id: Type.String(),
-      active: Type.Boolean(),
-    }),
+    answer: RecognitionPolicySaved,
     refusals: ['missing_recognition_policy', 'invalid_recognition_policy'],
     async handle(request, edge) {
       const command = { operator: operatorOf(request), input: policyInput(request.body) };
@@ -91,14 +88,7 @@ export const recognitionRoutes: readonly RouteEntry[] = [
       ),
       expected_issuer_sovereign_id: Type.Optional(Type.String()),
     }),
-    answer: Type.Object({
-      accepted: Type.Boolean(),
-      reason: Type.String(),
-      feed_id: Type.String(),
-      issuer_sovereign_id: Type.String(),
-      sequence: Type.Integer(),
-      revoked_count: Type.Integer(),
-    }),
+    answer: FeedImported,
     refusals: [
       'invalid_sovereign_revocation_feed',
       'missing_issuer_public_keys',

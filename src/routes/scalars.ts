@@ -20,8 +20,6 @@ export const FilledText = Type.String({ minLength: 1, maxLength: MAX_TEXT_LENGTH
 /** A name that becomes a key of the store: its length is bounded. */
 export const Name = Type.String({ minLength: 1, maxLength: 256 });
 
-export const Timestamp = Type.String({ format: 'date-time' });
-
 export const MAX_VALIDITY_HOURS = 87_600;
 
 /** A whole number of hours; an integral float or a string of decimal digits is taken too. */

@@ -1,5 +1,6 @@
 /** Recognition treaties: issue, revoke, list [core-4-13]. */
 import Type from 'typebox';
+import { TreatyList, TreatyRevocation } from '../answers/recognition.ts';
 import { bodyReader, mapped } from '../http/body.ts';
 import { firstValue } from '../http/query.ts';
 import { answerReply } from '../http/reply.ts';
@@ -12,7 +13,7 @@ import {
 } from '../records/recognition-treaty.ts';
 import { FreeForm } from '../records/record.ts';
 import { TreatyRow } from '../views/rows/treaty.ts';
-import { listReply, NextCursor, openPage, PAGE_QUERY, PAGE_REFUSALS } from './listing.ts';
+import { listReply, openPage, PAGE_QUERY, PAGE_REFUSALS } from './listing.ts';
 import { reasonBody } from './reason.ts';
 import {
   areAllowedRoles,
@@ -94,7 +95,7 @@ export const treatyRoutes: readonly RouteEntry[] = [
     limit: 'ADMIN',
     summary: 'End a treaty; a reason renewed_by:<id> or replaced_by:<id> names its successor',
     body: reasonBody.schema,
-    answer: Type.Object({ treaty_id: Type.String(), status: Type.Literal('revoked') }),
+    answer: TreatyRevocation,
     refusals: ['treaty_not_found'],
     async handle(request, edge) {
       const treatyId = request.params.treaty_id ?? '';
@@ -115,11 +116,7 @@ export const treatyRoutes: readonly RouteEntry[] = [
       ...PAGE_QUERY,
     },
     summary: 'Persisted treaties with their lifecycle, oldest first',
-    answer: Type.Object({
-      count: Type.Integer(),
-      recognition_treaties: Type.Array(TreatyRow),
-      next_cursor: NextCursor,
-    }),
+    answer: TreatyList,
     refusals: PAGE_REFUSALS,
     handle({ query }, edge) {
       const filter = {

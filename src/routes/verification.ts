@@ -3,6 +3,11 @@
  * written; the authority is only asked what it holds as revoked.
  */
 import Type from 'typebox';
+import {
+  AttestationVerdict,
+  TreatyAttestationVerdict,
+  TreatyVerdict,
+} from '../answers/verdicts.ts';
 import type { RevocationKnowledge, RevocationQuestion } from '../contract/inputs.ts';
 import { verifySignature } from '../crypto/ed25519.ts';
 import type { Edge } from '../http/edge.ts';
@@ -17,8 +22,6 @@ import {
 import { RecognitionPolicy, readRecognitionPolicy } from '../records/recognition-policy.ts';
 import { RecognitionTreaty, readRecognitionTreaty } from '../records/recognition-treaty.ts';
 import {
-  ATTESTATION_REASONS,
-  TREATY_REASONS,
   verifyAttestation,
   verifyAttestationWithTreaty,
   verifyTreaty,
@@ -42,12 +45,7 @@ export const verificationRoutes: readonly RouteEntry[] = [
       attestation: MembershipAttestation,
       recognition_policy: Type.Optional(RecognitionPolicy),
     }),
-    answer: Type.Object({
-      accepted: Type.Boolean(),
-      reason: Type.Enum([...ATTESTATION_REASONS]),
-      issuer_sovereign_id: Type.String(),
-      attestation_id: Type.String(),
-    }),
+    answer: AttestationVerdict,
     refusals: [
       'missing_attestation',
       'missing_recognition_policy',
@@ -66,14 +64,7 @@ export const verificationRoutes: readonly RouteEntry[] = [
       treaty: RecognitionTreaty,
       treaty_issuer_public_keys: Type.Optional(Keys),
     }),
-    answer: Type.Object({
-      accepted: Type.Boolean(),
-      reason: Type.String(),
-      treaty_id: Type.String(),
-      attestation_id: Type.String(),
-      issuer_sovereign_id: Type.String(),
-      subject_sovereign_id: Type.String(),
-    }),
+    answer: TreatyAttestationVerdict,
     refusals: [
       'missing_attestation',
       'missing_treaty',
@@ -95,13 +86,7 @@ export const verificationRoutes: readonly RouteEntry[] = [
       expected_issuer_sovereign_id: Type.Optional(Type.String()),
       expected_subject_sovereign_id: Type.Optional(Type.String()),
     }),
-    answer: Type.Object({
-      accepted: Type.Boolean(),
-      reason: Type.Enum([...TREATY_REASONS]),
-      treaty_id: Type.String(),
-      issuer_sovereign_id: Type.String(),
-      subject_sovereign_id: Type.String(),
-    }),
+    answer: TreatyVerdict,
     refusals: ['missing_treaty', 'invalid_recognition_treaty', 'invalid_public_keys'],
     handle: verifyTreatyRecord,
   },

@@ -1,7 +1,7 @@
 /** The dashboard document and its rows [core-6-5]. */
 import Type, { type Static } from 'typebox';
-import { Datetime, Whole } from '../../records/record.ts';
-import { type ConnectomeSummary, EdgeRow, Sequence } from './graph.ts';
+import { Datetime, Natural, Whole } from '../../records/record.ts';
+import { type ConnectomeSummary, EdgeRow } from './graph.ts';
 
 const DisplayTime = Type.String();
 const Freshness = Type.Enum(['fresh', 'watch', 'stale']);
@@ -30,7 +30,7 @@ export const TreatySummary = Type.Object({
 export const DashboardFeed = Type.Object({
   feed_id: Type.String(),
   issuer_sovereign_id: Type.String(),
-  sequence: Sequence,
+  sequence: Natural,
   revoked_count: Type.Integer(),
   imported_at: Datetime,
   imported_at_display: DisplayTime,

@@ -1,7 +1,7 @@
 /** The recognition graph and what is derived from it [core-6-2] to [core-6-4]. */
 import Type, { type Static } from 'typebox';
 import { RecognitionTreaty } from '../../records/recognition-treaty.ts';
-import { Datetime } from '../../records/record.ts';
+import { Datetime, Natural } from '../../records/record.ts';
 import { ExpiryRisk, LifecycleState, TreatyStatus } from './treaty.ts';
 
 export const SovereignRow = Type.Object({ sovereign_id: Type.String() });
@@ -20,9 +20,6 @@ export const EdgeRow = Type.Object({
 
 const Reason = Type.Union([Type.String(), Type.Null()]);
 
-/** Of a feed; any size. */
-export const Sequence = Type.Unsafe<number | bigint>(Type.Integer());
-
 /** A treaty that ended by revocation. */
 export const RevokedTreaty = Type.Object({
   type: Type.Literal('recognition_treaty'),
@@ -39,7 +36,7 @@ export const BlastRadiusRow = Type.Object({
   issuer_sovereign_id: Type.String(),
   affected_accepting_sovereigns: Type.Array(Type.String()),
   feed_id: Type.String(),
-  sequence: Sequence,
+  sequence: Natural,
   reason: Reason,
   revoked_at: Datetime,
 });

@@ -1,0 +1,46 @@
+/** Answers that describe the network and the service [core-4-15]. */
+import Type, { type Static } from 'typebox';
+import { GenesisBlock } from '../records/genesis.ts';
+
+export const SovereignDocument = Type.Object({
+  sovereign_id: Type.String(),
+  network_name: Type.String(),
+  network_version: Type.String(),
+  endpoint: Type.String(),
+  network_authority: GenesisBlock.properties.network_authority,
+  root_public_key: Type.String(),
+  supported_surfaces: Type.Record(Type.String(), Type.String()),
+  policy_manifest: GenesisBlock.properties.policy_manifest,
+  bootstrap_anchor_count: Type.Integer(),
+});
+
+export const Liveness = Type.Object({ status: Type.Literal('ok') });
+
+export const Readiness = Type.Object({
+  status: Type.Literal('ready'),
+  instance: Type.String({ description: 'A random id of this start of the authority' }),
+  ha_mode: Type.Literal('single'),
+  database: Type.Object({
+    backend: Type.String(),
+    writable: Type.Boolean(),
+    schema_version: Type.Integer(),
+  }),
+  signing_key: Type.Object({
+    key_id: Type.String(),
+    fingerprint: Type.String({ description: 'First 16 hex digits of SHA-256 of the public key' }),
+  }),
+});
+
+export const Health = Type.Object({
+  status: Type.Literal('healthy'),
+  network: Type.String(),
+  version: Type.String(),
+  uptime_seconds: Type.Integer(),
+  database: Type.Literal('ok'),
+  migrations: Type.Literal('current'),
+});
+
+export type SovereignDocument = Static<typeof SovereignDocument>;
+export type Liveness = Static<typeof Liveness>;
+export type Readiness = Static<typeof Readiness>;
+export type Health = Static<typeof Health>;

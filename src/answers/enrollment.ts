@@ -1,0 +1,26 @@
+/** Answers to nodes and to those who look for agents [core-4-4], [core-4-6]; certificates are records. */
+import Type, { type Static } from 'typebox';
+import { AgentDescriptor } from '../records/agent-descriptor.ts';
+import { NextCursor, Timestamp } from './scalars.ts';
+
+export const Acknowledgement = Type.Object({ ack: Type.Boolean(), server_time: Timestamp });
+
+export const AgentRegistered = Type.Object({
+  status: Type.Literal('registered'),
+  expires_at: Timestamp,
+});
+
+export const AgentUnregistered = Type.Object({ status: Type.Literal('deregistered') });
+
+/** Without a capability the authority answers the count alone. */
+export const AgentList = Type.Object({
+  count: Type.Integer(),
+  capability: Type.Union([Type.String(), Type.Null()]),
+  agents: Type.Optional(Type.Array(AgentDescriptor)),
+  next_cursor: NextCursor,
+});
+
+export type Acknowledgement = Static<typeof Acknowledgement>;
+export type AgentRegistered = Static<typeof AgentRegistered>;
+export type AgentUnregistered = Static<typeof AgentUnregistered>;
+export type AgentList = Static<typeof AgentList>;
