@@ -84,3 +84,13 @@ test('a heartbeat that is stored while a clock is set back was not heard of late
     ],
   });
 });
+
+test('a heartbeat that follows a renewal counts, although the renewal was still being stored', async () => {
+  await play({
+    enrolled: 1,
+    steps: [
+      { do: 'renew', certificate: 0, hours: 2, roles: 'same', ...byNode, isHeld: true },
+      { do: 'heartbeat', certificate: 0, ...byNode, flaw: 'ahead', isHeld: false },
+    ],
+  });
+});

@@ -108,7 +108,8 @@ export const renew: Handler<'renew'> = (na, unit, given, proof) => {
     validityHours: Math.min(validityHours, old.maxValidityHours),
     renewedFrom: certId,
   });
-  unit.whenCommitted(() => na.liveness.retire(certId));
+  na.liveness.markRenewed(certId);
+  unit.whenCommitted(() => na.liveness.retireRenewed(certId));
   unit.audit('certificate_renewed', {
     old_cert_id: certId,
     new_cert_id: renewed.cert_id,

@@ -20,6 +20,8 @@ export class ContactBlock {
   readonly places: Float64Array;
   /** 1 where the contact changed since the last flush. */
   readonly dirty: Uint8Array;
+  /** 1 where the certificate was renewed since it was last heard of by this process. */
+  readonly renewed: Uint8Array;
 
   constructor(rows: number) {
     this.lastSeen = new Float64Array(rows);
@@ -30,6 +32,7 @@ export class ContactBlock {
     this.newer = new Int32Array(rows);
     this.places = new Float64Array(rows);
     this.dirty = new Uint8Array(rows);
+    this.renewed = new Uint8Array(rows);
   }
 }
 

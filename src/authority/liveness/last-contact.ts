@@ -27,6 +27,10 @@ export interface Liveness {
   activate(heardOf: number[]): void;
   /** The certificate no longer counts as active until its next contact. */
   retire(id: string): void;
+  /** A successor was decided; call `retireRenewed` when it is stored. */
+  markRenewed(id: string): void;
+  /** Retires the certificate, unless it was heard of since it was marked. */
+  retireRenewed(id: string): void;
   /** The clock was set back to `now`: nobody was heard of later, and who had gone quiet stays quiet. */
   clockSetBack(now: number): void;
   /** The certificate is being removed: its contact is dropped and no longer written. */
@@ -129,6 +133,7 @@ export function createLiveness(
     const block = blockOf(contact);
     const row = rowOf(contact);
     block.lastSeen[row] = lastSeen;
+    block.renewed[row] = 0;
     // Usually equal to the stored text; keeping that one lets the text of the heartbeat be collected.
     if (block.statuses[row] !== status) block.statuses[row] = status;
     if (block.remoteAddrs[row] !== remoteAddr) block.remoteAddrs[row] = remoteAddr;
@@ -194,6 +199,14 @@ export function createLiveness(
       for (const contact of heardOf.sort((a, b) => lastSeenOf(a) - lastSeenOf(b))) append(contact);
     },
     retire: (id) => retire(numbers.find(id)),
+    markRenewed(id) {
+      const contact = numbers.find(id);
+      if (contact !== NONE) blockOf(contact).renewed[rowOf(contact)] = 1;
+    },
+    retireRenewed(id) {
+      const contact = numbers.find(id);
+      if (contact !== NONE && blockOf(contact).renewed[rowOf(contact)] === 1) retire(contact);
+    },
     remove(id) {
       const contact = numbers.find(id);
       if (contact === NONE) return;
