@@ -14,7 +14,7 @@ import {
 import { join } from 'node:path';
 import Type, { type Static } from 'typebox';
 import Value from 'typebox/value';
-import { checkStructure } from './lmdb-structure.ts';
+import { checkStructure, checkStructureInUse } from './lmdb-structure.ts';
 
 /** Marks that the directory holds state; written when the state is first opened. */
 const MARKER_FILE = 'mesh-na.state.json';
@@ -40,6 +40,18 @@ export function checkFiles(dataDir: string): void {
   for (const name of [DATABASE_FILE, DATABASE_LOCK_FILE]) assertWritable(join(dataDir, name));
   if (statSync(database).size === 0) assertNeverUsed(dataDir, 'empty');
   else checkStructure(database);
+}
+
+/**
+ * For those who only read, also while a server is running on the files: whether the database could be
+ * checked, which is false when it changed all the while. Throws as `checkFiles` does, also when there is none.
+ */
+export function checkForReading(dataDir: string): boolean {
+  const database = join(dataDir, DATABASE_FILE);
+  if (!existsSync(database) || statSync(database).size === 0) {
+    throw new Error(`${dataDir} holds no state of an authority`);
+  }
+  return checkStructureInUse(database);
 }
 
 function assertNeverUsed(dataDir: string, found: 'missing' | 'empty'): void {

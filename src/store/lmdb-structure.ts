@@ -53,6 +53,37 @@ export function checkStructure(path: string): void {
   }
 }
 
+/** How often a database is looked at that changed while it was looked at. */
+const ATTEMPTS = 5;
+
+/**
+ * The same for a file that another process may be writing to. What was found counts only if no transaction
+ * ended meanwhile: pages are written again after the second one. False when the file never stood still.
+ */
+export function checkStructureInUse(path: string): boolean {
+  for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+    const before = metaBytes(path);
+    try {
+      checkStructure(path);
+      return true;
+    } catch (cause) {
+      if (metaBytes(path).equals(before)) throw cause;
+    }
+  }
+  return false;
+}
+
+/** Both meta pages, whatever their size. */
+function metaBytes(path: string): Buffer {
+  const file = openSync(path, 'r');
+  try {
+    const bytes = Buffer.alloc(META_PAGES * LARGEST_PAGE);
+    return bytes.subarray(0, readSync(file, bytes, 0, bytes.length, 0));
+  } finally {
+    closeSync(file);
+  }
+}
+
 /** Both meta pages must be sound: only their transaction numbers say which of them is current. */
 function readMetas(file: number): { meta: Meta; pages: PageFile } {
   const head = Buffer.alloc(SMALLEST_PAGE);

@@ -1,10 +1,13 @@
 /** A data directory that does not hold what it held, or not what it should, is refused by name. */
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import {
   copyFileSync,
   cpSync,
   mkdirSync,
   mkdtempSync,
+  readFileSync,
   rmSync,
   statSync,
   truncateSync,
@@ -13,6 +16,8 @@ import {
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
+import { checkForReading } from '../../src/store/folder-state.ts';
+import { readMeta } from '../../src/store/lmdb-pages.ts';
 import { startTestAuthority } from '../support/authority.ts';
 import { runProgram } from '../support/child-server.ts';
 import { testClock } from '../support/clock.ts';
@@ -126,6 +131,66 @@ suite('D2: the start is refused, in one sentence,', { concurrency: false }, () =
     assert.match(ended.stderr, /^mesh-na: The state in the data directory is damaged: [^\n]*\n$/);
   });
 });
+
+suite('D1: the audit log is read from a database that LMDB can open safely:', () => {
+  test('a page that does not fit is named, and the program ends with exit code 3', async () => {
+    await using copy = copyOf(alpha);
+    const page = damagePage(join(copy.folder, DATABASE));
+    const named = `of state/data.mdb, page ${page} does not fit the others; restore it from a backup`;
+    const ended = await runProgram(['audit', 'verify', '--data-dir', copy.folder]);
+    assert.deepEqual([ended.code, ended.signal, ended.stdout], [3, null, '']);
+    assert.equal(ended.stderr, `mesh-na: The state in the data directory is damaged: ${named}\n`);
+  });
+
+  test('an empty one holds no state', async () => {
+    await using copy = copyOf(alpha);
+    truncateSync(join(copy.folder, DATABASE), 0);
+    assert.throws(() => checkForReading(copy.folder), /holds no state of an authority$/);
+  });
+
+  test('a database that changes while it is checked is not called damaged', async () => {
+    await using copy = copyOf(alpha);
+    const writer = spawn(process.execPath, ['-e', WRITER, join(copy.folder, 'state')]);
+    const ended = once(writer, 'exit');
+    try {
+      await once(writer.stdout, 'data');
+      for (let i = 0; i < 100; i += 1) checkForReading(copy.folder);
+    } finally {
+      writer.kill('SIGKILL');
+      await ended;
+    }
+    assert.equal(checkForReading(copy.folder), true);
+  });
+});
+
+/** One transaction after the other, each of which gives pages back and takes others: the file stays small. */
+const WRITER = `
+const { open } = require('lmdb');
+const env = open({ path: process.argv[1], maxDbs: 16, mapSize: 64 * 1024 ** 3, overlappingSync: false, noSync: true });
+const table = env.openDB({ name: 'audit' });
+let next = 0;
+function write() {
+  for (let i = 0; i < 10; i += 1, next += 1) {
+    table.putSync(next % 40, Buffer.alloc(2000 + (next % 7) * 1000));
+  }
+  setImmediate(write);
+}
+write();
+console.log('writing');
+`;
+
+/** Lets the root of the tree of tables claim to be another page, and returns its number. */
+function damagePage(path: string): number {
+  const bytes = readFileSync(path);
+  const [even, odd] = [0, 1].map((number) => readMeta(bytes.subarray(number * 4096)));
+  assert.ok(even !== undefined && odd !== undefined);
+  const { main, pageSize } = even.transaction > odd.transaction ? even : odd;
+  assert.equal(pageSize, 4096);
+  const page = Number(main.root);
+  bytes.writeUInt8(bytes.readUInt8(page * pageSize) ^ 1, page * pageSize);
+  writeFileSync(path, bytes);
+  return page;
+}
 
 test('D3: a folder in use is refused by the program, which names the holder', async () => {
   await using copy = copyOf(alpha);
