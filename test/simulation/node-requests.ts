@@ -81,9 +81,10 @@ export function renewRequest(step: Step<'renew'>, known: Known, world: World): S
       }),
     proof: signed.proof,
     predict: (moment) => renew(moment, { proof, certId, validityHours: step.hours, roles }),
+    begun: () => world.contacts.renewing(certId),
     learn: (value, made, decidedAt) => {
       const successor = learnCertificate(value, made, known, key.publicKey);
-      world.contacts.renewed(certId, decidedAt);
+      world.contacts.renewed(certId);
       world.contacts.heardOf(successor, decidedAt, world.now);
       noteAccepted(world, signed);
     },

@@ -94,3 +94,16 @@ test('a heartbeat that follows a renewal counts, although the renewal was still 
     ],
   });
 });
+
+test('a heartbeat follows a renewal that is being stored, although the clock is set back meanwhile', async () => {
+  await play({
+    enrolled: 1,
+    steps: [
+      { do: 'renew', certificate: 0, hours: 2, roles: 'same', ...byNode, isHeld: true },
+      { do: 'setClock', ms: -MINUTE },
+      { do: 'heartbeat', certificate: 0, ...byNode, isHeld: true },
+      { do: 'wait', ms: 30_000 },
+      { do: 'persist', count: 2 },
+    ],
+  });
+});

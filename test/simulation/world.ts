@@ -43,7 +43,7 @@ export interface Sent {
   judge(edgeNow: number): ((authority: OpenAuthority) => Reply | Promise<Reply>) | null;
   /** All the ways that the request may end. */
   predict(moment: Moment): readonly Outcome[];
-  /** Called when the request may succeed and is not answered yet. */
+  /** Called when the request may succeed, before its answer is looked at. */
   begun?(): void;
   /** What the client, or a reader, knows from a successful answer. */
   learn?(value: unknown, made: Made, decidedAt: number): void;
@@ -159,8 +159,8 @@ export class World {
     const pending: Pending = { sent, outcomes, made, decidedAt: this.now, reply: null };
     if (write !== null) this.#attribute(write, outcomes[0]?.change ?? null, made, pending);
     this.#pending.push(pending);
+    if (outcomes.some(({ refusal }) => refusal === null)) sent.begun?.();
     if (reply instanceof Promise) {
-      if (outcomes.some(({ refusal }) => refusal === null)) sent.begun?.();
       reply.then(
         (value) => {
           pending.reply = value;

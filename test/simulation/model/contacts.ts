@@ -18,6 +18,8 @@ export type Snapshot = ReadonlyMap<string, Contact>;
 export class Contacts {
   #now = new Map<string, Contact>();
   #saved = new Map<string, Contact>();
+  /** Certificates with a renewal under way that nobody may have heard of since it was decided. */
+  #renewing = new Set<string>();
   /** The latest instant that any reader or node has been served at: whoever was quiet then is dropped. */
   #highWater = 0;
   /** The same, since the clock was last set. */
@@ -29,9 +31,10 @@ export class Contacts {
     this.#now.set(certId, { earliest: decidedAt, latest: this.#latest });
   }
 
-  /** A heartbeat that is not answered yet may be seen already. */
+  /** A heartbeat that was decided may be seen already, answered or not. */
   mayBeHeardOf(certId: string, at: number): void {
     this.observe(at);
+    this.#renewing.delete(certId);
     const { earliest = -Infinity } = this.#now.get(certId) ?? {};
     this.#now.set(certId, { earliest, latest: this.#latest });
   }
@@ -44,14 +47,21 @@ export class Contacts {
     }
   }
 
-  /**
-   * A renewed certificate counts only if it was heard of since its renewal. Where the clock was set back, or
-   * a heartbeat came while the renewal was stored, its time does not say which was first.
-   */
-  renewed(certId: string, at: number): void {
-    const { latest = at } = this.#now.get(certId) ?? {};
-    if (latest <= at) this.#now.delete(certId);
-    else this.#now.set(certId, { earliest: -Infinity, latest });
+  /** A renewal was decided, and is being stored. */
+  renewing(certId: string): void {
+    this.#renewing.add(certId);
+  }
+
+  /** A renewed certificate counts only if it was heard of since its renewal was decided. */
+  renewed(certId: string): void {
+    if (this.#renewing.delete(certId)) this.#now.delete(certId);
+    else this.#inDoubt(certId);
+  }
+
+  /** Whatever came while the renewal was stored may have been refused. */
+  #inDoubt(certId: string): void {
+    const contact = this.#now.get(certId);
+    if (contact !== undefined) this.#now.set(certId, { ...contact, earliest: -Infinity });
   }
 
   observe(now: number): void {
@@ -76,10 +86,13 @@ export class Contacts {
   /** After a restart only what was saved is known, and the certificates themselves. */
   restart({ certificates }: State, now: number): void {
     this.#now = new Map();
+    this.#renewing.clear();
     for (const [id, { issuedAt, renewedAt }] of certificates) {
       const contact = this.#saved.get(id) ?? { earliest: issuedAt, latest: issuedAt };
       this.#now.set(id, contact);
-      if (renewedAt !== null && contact.earliest <= renewedAt) this.renewed(id, renewedAt);
+      if (renewedAt === null || contact.earliest > renewedAt) continue;
+      if (contact.latest <= renewedAt) this.#now.delete(id);
+      else this.#inDoubt(id);
     }
     this.clockSet(now);
   }
