@@ -3,7 +3,6 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { Validator } from '@seriousme/openapi-schema-validator';
 import { verifyText } from '../src/client/keys.ts';
 import { verifySignature } from '../src/crypto/ed25519.ts';
 import { parseJson } from '../src/json/parse.ts';
@@ -13,8 +12,6 @@ import { isSignedByRoot, readGenesisBlock } from '../src/records/genesis.ts';
 import { readPolicyManifest } from '../src/records/policy-manifest.ts';
 import { readCertificateRevocationList } from '../src/records/revocation-list.ts';
 import { isSignedByAny, type SignedRecord, signedText } from '../src/records/signed-record.ts';
-import { REFUSALS } from '../src/refusal.ts';
-import { ROUTES } from '../src/routes/table.ts';
 import { formatInstant } from '../src/timestamp.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, SECOND } from './support/clock.ts';
@@ -524,90 +521,6 @@ test('no id, key, token or raw path is in the metrics', async () => {
   assert.match(text, /route="\/admin\/operator-keys\/\{key_id\}\/revoke"/);
 });
 
-test('GET /swagger.json is valid OpenAPI 3.0.3 of version v0.1', async () => {
-  await using na = await startTestAuthority();
-  const { body } = await get(na, '/swagger.json');
-  const validator = new Validator();
-  const result = await validator.validate(body);
-  assert.deepEqual(result.errors ?? [], []);
-  assert.equal(result.valid, true);
-  assert.equal(validator.version, '3.0');
-  assert.equal(body.openapi, '3.0.3');
-  assert.equal(body.info.version, 'v0.1');
-});
-
-test('GET /swagger.json and the route table name the same operations', async () => {
-  await using na = await startTestAuthority();
-  const operations = operationsOf((await get(na, '/swagger.json')).body);
-  assert.deepEqual(
-    operations.map(({ method, path }) => `${method} ${path}`).sort(),
-    ROUTES.map(({ method, path }) => `${method} ${path}`).sort(),
-  );
-  const ids = operations.map(({ operation }) => operation.operationId);
-  assert.equal(new Set(ids).size, ids.length);
-});
-
-for (const route of ROUTES) {
-  test(`GET /swagger.json describes ${route.method} ${route.path} as the table does`, async () => {
-    await using na = await startTestAuthority();
-    const operations = operationsOf((await get(na, '/swagger.json')).body);
-    const { operation } =
-      operations.find(({ method, path }) => method === route.method && path === route.path) ?? {};
-    assert.ok(operation !== undefined);
-    assert.equal(operation.summary, route.summary);
-    assert.equal(operation['x-mesh-access'], route.access);
-    assert.equal(operation['x-mesh-rate-limit'], route.limit);
-    assert.equal(typeof operation['x-mesh-auth-hint'], 'string');
-    assert.deepEqual(operation.security ?? [], securityOf(route.access));
-
-    const statuses = Object.keys(operation.responses);
-    for (const status of ['200', '400', '401', '403', '404', '409', '422', '429', '500']) {
-      assert.ok(statuses.includes(status), status);
-      if (status === '200') continue;
-      assert.deepEqual(operation.responses[status], { $ref: '#/components/responses/Error' });
-    }
-    assert.equal(statuses.includes('201'), route.created !== undefined);
-    const answer = operation.responses['200'].content['application/json'];
-    if ('contentType' in route.answer) assert.equal(answer?.example, undefined);
-    else assert.ok(answer.example !== undefined);
-    const request = operation.requestBody?.content['application/json'];
-    assert.equal(request?.example !== undefined, route.body !== undefined);
-    for (const refusal of route.refusals) {
-      assert.ok(statuses.includes(String(REFUSALS[refusal].status)), refusal);
-    }
-
-    const names = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
-    const parameters: JsonObject[] = operation.parameters ?? [];
-    const inPath = parameters.filter((parameter) => parameter.in === 'path');
-    assert.deepEqual(
-      inPath.map(({ name }) => name),
-      names,
-    );
-    for (const { required } of inPath) assert.equal(required, true);
-
-    const properties = operation.requestBody?.content['application/json'].schema.properties ?? {};
-    assert.deepEqual(Object.keys(properties), Object.keys(route.body?.properties ?? {}));
-  });
-}
-
-test('GET /swagger.json defines both security schemes and the error envelope', async () => {
-  await using na = await startTestAuthority();
-  const { components } = (await get(na, '/swagger.json')).body;
-  const { OperatorSignature, NodeProof } = components.securitySchemes;
-  const scheme = (name: string) => ({ type: 'apiKey', in: 'header', name });
-  assert.deepEqual(OperatorSignature, scheme('X-Mesh-Operator-Signature'));
-  assert.deepEqual(NodeProof, scheme('X-Mesh-Node-Proof'));
-  const { schema } = components.responses.Error.content['application/json'];
-  const envelope = components.schemas[String(schema.$ref).split('/').at(-1) ?? ''];
-  assert.deepEqual(envelope.required, ['error']);
-  assert.deepEqual(envelope.properties.error.required.sort(), [
-    'code',
-    'details',
-    'message',
-    'request_id',
-  ]);
-});
-
 /** The record verifies under the authority's key, in this program's eyes and in those of another. */
 function assertSigned(na: TestAuthority, text: string): void {
   const record = parseJson(text) as unknown as SignedRecord;
@@ -643,35 +556,4 @@ function metric({ text }: Received, name: string): string {
 function ownsNothing(text: string, label: string): boolean {
   const lines = text.split('\n').filter((line) => line.includes(`${label}="`));
   return lines.every((line) => /^mesh_na_(nodejs|process)_/.test(line));
-}
-
-interface Operation {
-  readonly method: string;
-  readonly path: string;
-  // biome-ignore lint/suspicious/noExplicitAny: a test reads members of a document it then asserts on
-  readonly operation: any;
-}
-
-function operationsOf(document: { paths: Record<string, Record<string, unknown>> }): Operation[] {
-  return Object.entries(document.paths).flatMap(([path, operations]) =>
-    Object.entries(operations).map(([method, operation]) => ({
-      method: method.toUpperCase(),
-      path,
-      operation,
-    })),
-  );
-}
-
-function securityOf(access: (typeof ROUTES)[number]['access']): JsonObject[] {
-  switch (access) {
-    case 'operator':
-    case 'operator-privileged':
-      return [{ OperatorSignature: [] }];
-    case 'public-or-operator':
-      return [{}, { OperatorSignature: [] }];
-    case 'node':
-      return [{}, { NodeProof: [] }];
-    default:
-      return [];
-  }
 }

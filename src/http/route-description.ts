@@ -3,6 +3,7 @@
  * that prove the surface are all read from it. Access and limit have no default.
  */
 import type { TObject, TSchema } from 'typebox';
+import type { JsonObject } from '../json/value.ts';
 import type { RefusalName } from '../refusal.ts';
 import type { RateBucket } from './rate-limit.ts';
 
@@ -26,11 +27,15 @@ export interface RouteDescription {
   readonly limit: RateBucket | 'none';
   /** True when the last `{name}` takes the rest of the path, slashes included. */
   readonly pathEnd?: true;
-  /** Query parameters and what they mean; all are optional here, a handler may demand one. */
-  readonly query?: { readonly [name: string]: string };
+  /** Query parameters, of which a handler reads the texts: nothing is checked by this. */
+  readonly query?: TObject;
   readonly summary: string;
   readonly description?: string;
   readonly body?: TObject;
+  /** Members of the example body that say more than what is made up from the schema. */
+  readonly example?: JsonObject;
+  /** What the example lacks to succeed, in words that follow `needs`, and what it is refused with. */
+  readonly exampleNeeds?: { readonly what: string; readonly otherwise: RefusalName };
   /** Largest body in bytes, where it is not that of the access class. */
   readonly maxBodyBytes?: number;
   readonly answer: TSchema | { readonly contentType: string };

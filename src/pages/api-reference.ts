@@ -3,12 +3,12 @@ import type { HtmlPage } from '../http/reply.ts';
 import type { Access, RouteDescription } from '../http/route-description.ts';
 import { REFUSALS, type RefusalName } from '../refusal.ts';
 import { ACCESS_REFUSALS, AUTH_HINTS } from '../views/openapi.ts';
+import { anchorOf, type RouteGroup, routeGroups } from '../views/route-groups.ts';
 import { type Field, fieldsOf } from '../views/schema-fields.ts';
 import { FILTER_SCRIPT } from './filter-script.ts';
 import { renderPage } from './frame.ts';
 import { nothingFits, referenceContents } from './reference-contents.ts';
 import { REFERENCE_STYLE } from './reference-style.ts';
-import { anchorOf, type RouteGroup, routeGroups } from './route-groups.ts';
 import { type Html, joined, template } from './templates.ts';
 
 export function apiReferencePage(
@@ -93,12 +93,12 @@ const ACCESS_BADGES: Readonly<Record<Access, readonly [string, string]>> = {
 };
 
 function entryOf(route: RouteDescription): Html {
-  const { method, path, access, limit, summary, description = '', query = {}, body } = route;
+  const { method, path, access, limit, summary, description = '' } = route;
   const [accessLabel, accessState] = ACCESS_BADGES[access];
   const [answerType, answer] = answerOf(route);
   const refusals = refusalsOf(route);
   const codes = refusals.map(({ code }) => code).join(' ');
-  const fields = requestFields(path, query, body);
+  const fields = requestFields(route);
   return entry({
     anchor: anchorOf(route),
     search: [
@@ -137,22 +137,16 @@ function answerOf({ answer }: RouteDescription): [string, Field[]] {
   return [String(answer.contentType).split(';')[0] ?? '', []];
 }
 
-function requestFields(
-  path: string,
-  query: NonNullable<RouteDescription['query']>,
-  body: unknown,
-): Field[] {
+function requestFields({ path, query, body }: RouteDescription): Field[] {
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => ({
     path: name,
     type: 'string',
     isRequired: true,
     notes: ['in the path'],
   }));
-  const inQuery = Object.entries(query).map(([name, text]) => ({
-    path: name,
-    type: 'string',
-    isRequired: false,
-    notes: ['in the query', text],
+  const inQuery = fieldsOf(query).map((field) => ({
+    ...field,
+    notes: ['in the query', ...field.notes],
   }));
   return [...inPath, ...inQuery, ...fieldsOf(body)];
 }

@@ -2,9 +2,9 @@
 import type { HtmlPage } from '../http/reply.ts';
 import type { RouteDescription } from '../http/route-description.ts';
 import type { GenesisBlock } from '../records/genesis.ts';
+import { anchorOf, isPage, type RouteGroup, routeGroups } from '../views/route-groups.ts';
 import { renderPage } from './frame.ts';
 import { inlineCode } from './inline-code.ts';
-import { anchorOf, isPage, type RouteGroup, routeGroups } from './route-groups.ts';
 import { template } from './templates.ts';
 
 export function homePage(

@@ -14,7 +14,7 @@ import { AgentDescriptor, readAgentDescriptor } from '../records/agent-descripto
 import { instantOf } from '../records/record.ts';
 import { isSignedByAny } from '../records/signed-record.ts';
 import { Refusal } from '../refusal.ts';
-import { listReply, openPage, PAGE_QUERY, PAGE_REFUSALS } from './listing.ts';
+import { filter, listReply, openPage, PAGE_QUERY, PAGE_REFUSALS } from './listing.ts';
 import { BODY_KEY_PROOF, withProof } from './node-failures.ts';
 
 /** How far a descriptor's registered_at may lie ahead of our clock, in milliseconds. */
@@ -40,6 +40,10 @@ export const agentRoutes: readonly RouteEntry[] = [
     description:
       'The descriptor is verified against the public key inside it, and must be newer than the last one of its key.',
     body: AgentDescriptor,
+    exampleNeeds: {
+      what: 'a node with an active certificate, and its signature',
+      otherwise: 'node_has_no_active_certificate',
+    },
     answer: AgentRegistered,
     refusals: [
       'invalid_agent_descriptor',
@@ -58,10 +62,10 @@ export const agentRoutes: readonly RouteEntry[] = [
     path: '/agents',
     call: 'listAgents',
     limit: 'none',
-    query: {
-      capability: 'Tag that must match exactly; without it only the count is answered',
+    query: Type.Object({
+      capability: filter('Tag that must match exactly; without it only the count is answered'),
       ...PAGE_QUERY,
-    },
+    }),
     summary: 'Agents with a capability, newest first; without one, their number',
     answer: AgentList,
     refusals: PAGE_REFUSALS,
@@ -83,6 +87,7 @@ export const agentRoutes: readonly RouteEntry[] = [
     limit: 'none',
     summary: 'Registration of a node key',
     answer: AgentDescriptor,
+    exampleNeeds: { what: 'the key of a registered agent', otherwise: 'agent_not_registered' },
     refusals: ['agent_not_registered'],
     handle: async (request, edge) =>
       answerReply(await edge.call('readAgent', { nodePublicKey: keyOf(request) })),
@@ -97,6 +102,10 @@ export const agentRoutes: readonly RouteEntry[] = [
     summary: 'Remove the registration of a node key',
     description: 'The envelope may be absent when the proof header is sent.',
     body: DeleteEnvelope,
+    exampleNeeds: {
+      what: 'the time and signature of a registered agent',
+      otherwise: 'signed_at_outside_window',
+    },
     answer: AgentUnregistered,
     refusals: [
       'delete_signature_required',

@@ -17,9 +17,10 @@ import {
   readCapabilityOffer,
   verifyAgreement,
 } from '../records/agreement.ts';
-import type { Fresh } from '../records/record.ts';
+import { type Fresh, Whole } from '../records/record.ts';
 import type { RefusalName } from '../refusal.ts';
 import { recordRoute } from './record-route.ts';
+import { Filled } from './scalars.ts';
 import {
   areCapabilities,
   candidateKeys,
@@ -33,12 +34,12 @@ import {
   timestampOf,
   windowOf,
 } from './trust-members.ts';
-import { Keys, RequestTimestamp } from './trust-schemas.ts';
+import { Capabilities, Keys, optional, RequestTimestamp } from './trust-schemas.ts';
 import { verdictReply } from './verdict.ts';
 
 const Terms = {
-  capabilities: Type.Array(Type.String()),
-  scope: Type.Optional(Type.Unsafe<JsonObject>({ type: 'object', additionalProperties: true })),
+  capabilities: Capabilities,
+  scope: optional(Whole),
   valid_from: RequestTimestamp,
   valid_until: RequestTimestamp,
 };
@@ -48,7 +49,7 @@ export const agreementRoutes: readonly RouteEntry[] = [
     path: '/admin/agreements/offer',
     summary: 'Offer capabilities to another sovereign',
     body: Type.Object({
-      responder_sovereign_id: Type.String(),
+      responder_sovereign_id: Filled,
       ...Terms,
       expires_at: RequestTimestamp,
     }),
@@ -61,6 +62,7 @@ export const agreementRoutes: readonly RouteEntry[] = [
     path: '/admin/agreements/counter',
     summary: 'Answer an offer with narrower terms',
     body: Type.Object({ offer: CapabilityOffer, ...Terms }),
+    exampleNeeds: { what: 'an offer that its maker signed', otherwise: 'counter_rejected' },
     answer: CapabilityCounter,
     refusals: ['missing_counter_fields', 'invalid_offer', 'counter_rejected'],
     command: 'counterOffer',
@@ -75,6 +77,7 @@ export const agreementRoutes: readonly RouteEntry[] = [
       counter: Type.Optional(CapabilityCounter),
       original_offer: Type.Optional(CapabilityOffer),
     }),
+    exampleNeeds: { what: 'an offer that its maker signed', otherwise: 'accept_rejected' },
     answer: AgreementRecord,
     refusals: ['missing_accept_fields', 'accept_rejected'],
     command: 'acceptAgreement',
@@ -89,8 +92,8 @@ export const agreementRoutes: readonly RouteEntry[] = [
     description: 'Keys left out are those of this authority; neither age nor evidence is judged.',
     body: Type.Object({
       agreement: AgreementRecord,
-      offerer_public_keys: Type.Optional(Keys),
-      responder_public_keys: Type.Optional(Keys),
+      offerer_public_keys: Keys,
+      responder_public_keys: Keys,
     }),
     answer: AgreementVerdict,
     refusals: ['missing_agreement', 'invalid_agreement'],

@@ -8,7 +8,7 @@ import { operatorOf, type RouteEntry } from '../http/route.ts';
 import { MembershipAttestation, RECORD_STATUSES } from '../records/membership-attestation.ts';
 import { FreeForm } from '../records/record.ts';
 import { AttestationRow } from '../views/rows/attestation.ts';
-import { listReply, openPage, PAGE_QUERY, PAGE_REFUSALS } from './listing.ts';
+import { filter, listReply, openPage, PAGE_QUERY, PAGE_REFUSALS } from './listing.ts';
 import { reasonBody } from './reason.ts';
 import {
   areAllowedRoles,
@@ -43,6 +43,11 @@ const issueBody = bodyReader(
     wholeNumbers: ['validity_hours'],
   },
 );
+
+const NEEDS_ID = {
+  what: 'the id of an attestation issued here',
+  otherwise: 'attestation_not_found',
+} as const;
 
 export const attestationRoutes: readonly RouteEntry[] = [
   {
@@ -82,6 +87,7 @@ export const attestationRoutes: readonly RouteEntry[] = [
     limit: 'ADMIN',
     summary: 'Revoke an attestation and publish the next revocation feed',
     body: reasonBody.schema,
+    exampleNeeds: NEEDS_ID,
     answer: AttestationRevocation,
     refusals: ['attestation_not_found'],
     async handle(request, edge) {
@@ -99,22 +105,26 @@ export const attestationRoutes: readonly RouteEntry[] = [
     path: '/attestations',
     call: 'listAttestations',
     limit: 'none',
-    query: {
-      issuer_sovereign_id: 'Only of this issuer',
-      subject_id: 'Only about this subject',
-      status: `Only with this status: ${RECORD_STATUSES.join(', ')}`,
+    query: Type.Object({
+      issuer_sovereign_id: filter('Only of this issuer'),
+      subject_id: filter('Only about this subject'),
+      status: Type.Optional(
+        Type.Enum([...RECORD_STATUSES], { description: 'Only with this status' }),
+      ),
       ...PAGE_QUERY,
-    },
+    }),
     summary: 'Issued attestations, oldest first',
     answer: AttestationList,
     refusals: PAGE_REFUSALS,
     handle({ query }, edge) {
-      const filter = {
+      const chosen = {
         issuer: firstValue(query, 'issuer_sovereign_id'),
         subject: firstValue(query, 'subject_id'),
         status: firstValue(query, 'status'),
       };
-      const page = openPage((request) => edge.call('listAttestations', { filter, ...request }));
+      const page = openPage((request) =>
+        edge.call('listAttestations', { filter: chosen, ...request }),
+      );
       return listReply({ member: 'attestations', isCounted: true, page }, query);
     },
   },
@@ -125,6 +135,7 @@ export const attestationRoutes: readonly RouteEntry[] = [
     limit: 'none',
     summary: 'One attestation',
     answer: AttestationRow,
+    exampleNeeds: NEEDS_ID,
     refusals: ['attestation_not_found'],
     handle: async ({ params }, edge) =>
       answerReply(

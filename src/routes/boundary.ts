@@ -13,8 +13,9 @@ import {
   readBoundaryDecision,
   verifyBoundaryDecision,
 } from '../records/boundary-decision.ts';
-import type { Fresh } from '../records/record.ts';
+import { type Fresh, Whole } from '../records/record.ts';
 import { recordRoute } from './record-route.ts';
+import { Filled } from './scalars.ts';
 import {
   candidateKeys,
   demand,
@@ -25,18 +26,16 @@ import {
   isMissing,
   refuse,
 } from './trust-members.ts';
-import { Keys } from './trust-schemas.ts';
+import { Keys, optional } from './trust-schemas.ts';
 import { verdictReply } from './verdict.ts';
 
 const Context = Type.Object({
-  context_id: Type.Optional(Type.String({ description: 'reappears in the decision' })),
-  parent_kind: Type.Optional(Type.String()),
-  requester_sovereign_id: Type.Optional(Type.String()),
-  provider_sovereign_id: Type.Optional(Type.String()),
-  request_parameters: Type.Optional(
-    Type.Unsafe<JsonObject>({ type: 'object', additionalProperties: true }),
-  ),
-  context_freshness_seq: Type.Optional(Type.Integer({ minimum: 0 })),
+  context_id: optional(Type.String({ description: 'reappears in the decision' })),
+  parent_kind: optional(Type.String()),
+  requester_sovereign_id: optional(Type.String()),
+  provider_sovereign_id: optional(Type.String()),
+  request_parameters: optional(Whole),
+  context_freshness_seq: optional(Type.Integer({ minimum: 0 })),
 });
 
 export const boundaryRoutes: readonly RouteEntry[] = [
@@ -46,9 +45,13 @@ export const boundaryRoutes: readonly RouteEntry[] = [
     description: 'A denial is a signed decision too. The agreement must carry our signature.',
     body: Type.Object({
       agreement: AgreementRecord,
-      requested_capability: Type.String(),
-      context: Type.Optional(Context),
+      requested_capability: Filled,
+      context: optional(Context),
     }),
+    exampleNeeds: {
+      what: 'an agreement that this authority signed',
+      otherwise: 'boundary_eval_failed',
+    },
     answer: BoundaryDecision,
     refusals: ['missing_boundary_fields', 'invalid_agreement', 'boundary_eval_failed'],
     command: 'decideBoundary',
@@ -62,7 +65,7 @@ export const boundaryRoutes: readonly RouteEntry[] = [
     summary: 'Verify a boundary decision',
     body: Type.Object({
       decision: BoundaryDecision,
-      operator_public_keys: Type.Optional(Keys),
+      operator_public_keys: Keys,
     }),
     answer: BoundaryVerdict,
     refusals: ['missing_decision', 'invalid_decision'],

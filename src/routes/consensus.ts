@@ -16,6 +16,7 @@ import {
 import { JustificationProof, readJustificationProof } from '../records/justification-proof.ts';
 import type { Fresh } from '../records/record.ts';
 import { readValidatorVote, ValidatorVote } from '../records/validator-vote.ts';
+import { EXAMPLE_KEY } from '../views/example.ts';
 import { recordRoute } from './record-route.ts';
 import {
   areTexts,
@@ -29,7 +30,7 @@ import {
   isMissing,
   refuse,
 } from './trust-members.ts';
-import { Keys } from './trust-schemas.ts';
+import { Keys, optional } from './trust-schemas.ts';
 import { verdictReply } from './verdict.ts';
 
 export const consensusRoutes: readonly RouteEntry[] = [
@@ -39,7 +40,7 @@ export const consensusRoutes: readonly RouteEntry[] = [
     body: Type.Object({
       justification_proof: JustificationProof,
       vote: Type.Boolean(),
-      reason: Type.Optional(Type.Union([Type.String(), Type.Null()])),
+      reason: optional(Type.String()),
     }),
     answer: ValidatorVote,
     refusals: ['missing_vote_fields', 'invalid_justification', 'vote_failed'],
@@ -53,9 +54,9 @@ export const consensusRoutes: readonly RouteEntry[] = [
       'Votes are carried as given; their signatures are judged when the proof is verified.',
     body: Type.Object({
       justification_proof: JustificationProof,
-      votes: Type.Array(ValidatorVote),
+      votes: Type.Array(ValidatorVote, { maxItems: MAX_VOTES }),
       required_threshold: Type.Integer({ minimum: 1 }),
-      validator_sovereign_ids: Type.Array(Type.String()),
+      validator_sovereign_ids: Type.Array(Type.String(), { maxItems: MAX_VALIDATORS }),
     }),
     answer: ConsensusProof,
     refusals: ['missing_proof_fields', 'proof_assembly_failed'],
@@ -73,9 +74,13 @@ export const consensusRoutes: readonly RouteEntry[] = [
       'once; without assembler keys only proofs of this authority are accepted.',
     body: Type.Object({
       proof: ConsensusProof,
-      validator_public_keys: Type.Record(Type.String(), Type.String()),
-      assembler_public_keys: Type.Optional(Keys),
+      validator_public_keys: Type.Record(Type.String(), Type.String(), {
+        minProperties: 1,
+        maxProperties: MAX_VALIDATORS,
+      }),
+      assembler_public_keys: Keys,
     }),
+    example: { validator_public_keys: { beta: EXAMPLE_KEY } },
     answer: ConsensusVerdict,
     refusals: ['missing_proof', 'invalid_proof', 'missing_validator_public_keys'],
     handle: verify,

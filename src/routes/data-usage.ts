@@ -25,6 +25,7 @@ import type { RefusalName } from '../refusal.ts';
 import { formatInstant } from '../timestamp.ts';
 import { currentDocument } from './documents.ts';
 import { recordRoute } from './record-route.ts';
+import { Filled } from './scalars.ts';
 import {
   areTexts,
   candidateKeys,
@@ -37,11 +38,11 @@ import {
   refuse,
   windowOf,
 } from './trust-members.ts';
-import { Keys, RequestTimestamp } from './trust-schemas.ts';
+import { Keys, optional, RequestTimestamp } from './trust-schemas.ts';
 import { logVerdict } from './verdict.ts';
 
 const Texts = Type.Array(Type.String());
-const Volume = Type.Optional(Type.Union([Type.Integer({ minimum: 0 }), Type.Null()]));
+const Volume = optional(Type.Integer({ minimum: 0 }));
 
 /** Every violation repeats two ids of the intent: this many characters of them, and no more. */
 const MAX_REPEATED = 1 << 20;
@@ -67,11 +68,11 @@ export const dataUsageRoutes: readonly RouteEntry[] = [
     summary: 'License data to another sovereign',
     description: 'Replaces the policy in force.',
     body: Type.Object({
-      licensee_sovereign_id: Type.String(),
+      licensee_sovereign_id: Filled,
       allowed_source_ids: Texts,
       allowed_access_types: Texts,
       max_volume_bytes_per_session: Volume,
-      prohibited_classification_tags: Type.Optional(Texts),
+      prohibited_classification_tags: optional(Texts),
       valid_from: RequestTimestamp,
       valid_until: RequestTimestamp,
     }),
@@ -84,9 +85,9 @@ export const dataUsageRoutes: readonly RouteEntry[] = [
     path: '/admin/data-usage/intent',
     summary: 'Declare an access to data as this sovereign',
     body: Type.Object({
-      sources: Type.Array(DataSourceDescriptor),
-      access_types: Texts,
-      decision_id: Type.Optional(Type.String()),
+      sources: Type.Array(DataSourceDescriptor, { minItems: 1, maxItems: MAX_SOURCES }),
+      access_types: Type.Array(Type.String(), { minItems: 1, maxItems: MAX_ACCESS_TYPES }),
+      decision_id: optional(Type.String()),
       estimated_volume_bytes: Volume,
     }),
     answer: DataAccessIntent,
@@ -104,7 +105,7 @@ export const dataUsageRoutes: readonly RouteEntry[] = [
     body: Type.Object({
       intent: DataAccessIntent,
       policy: DataLicensePolicy,
-      agent_public_keys: Type.Optional(Keys),
+      agent_public_keys: Keys,
     }),
     answer: IntentVerdict,
     refusals: ['missing_verify_fields', 'invalid_input'],

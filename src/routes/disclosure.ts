@@ -22,6 +22,7 @@ import {
 } from '../records/capability-disclosure.ts';
 import type { Fresh } from '../records/record.ts';
 import { recordRoute } from './record-route.ts';
+import { Filled } from './scalars.ts';
 import {
   areTexts,
   candidateKeys,
@@ -33,16 +34,27 @@ import {
   isList,
   refuse,
 } from './trust-members.ts';
-import { Keys } from './trust-schemas.ts';
+import { Capabilities, Keys } from './trust-schemas.ts';
 import { verdictReply } from './verdict.ts';
 
-const Capabilities = Type.Array(Type.String());
+const EXAMPLE_PROOF = proveMembership(
+  {
+    commitmentId: 'commitment-1',
+    capability: 'read',
+    capabilities: ['audit', 'read', 'write'],
+    prover: 'beta',
+  },
+  'proof-1',
+  Date.UTC(2026, 0, 15, 12),
+  SHA256,
+) as JsonObject | null;
 
 export const disclosureRoutes: readonly RouteEntry[] = [
   recordRoute({
     path: '/admin/disclosure/commit',
     summary: 'Commit to a set of capabilities of an agreement',
     body: Type.Object({ capabilities: Capabilities, agreement: AgreementRecord }),
+    exampleNeeds: { what: 'an agreement that this authority signed', otherwise: 'commit_failed' },
     answer: CapabilityCommitment,
     refusals: ['missing_commit_fields', 'commit_failed'],
     command: 'commitCapabilities',
@@ -52,6 +64,7 @@ export const disclosureRoutes: readonly RouteEntry[] = [
     path: '/admin/disclosure/nullifier',
     summary: 'Use a membership proof up, once',
     body: Type.Object({ proof: CapabilityMembershipProof }),
+    example: { proof: EXAMPLE_PROOF },
     answer: CapabilityNullifier,
     refusals: ['missing_proof', 'nullifier_failed'],
     command: 'nullifyProof',
@@ -65,10 +78,10 @@ export const disclosureRoutes: readonly RouteEntry[] = [
     summary: 'Prove that a capability is in a list',
     description: 'Computed from the request alone: a list that was not committed to fails later.',
     body: Type.Object({
-      capability: Type.String(),
-      capabilities: Capabilities,
+      capability: Filled,
+      capabilities: Type.Array(Type.String(), { maxItems: MAX_CAPABILITIES }),
       commitment: CapabilityCommitment,
-      prover_sovereign_id: Type.String(),
+      prover_sovereign_id: Filled,
     }),
     answer: CapabilityMembershipProof,
     refusals: ['missing_prove_fields', 'invalid_commitment', 'prove_failed'],
@@ -83,7 +96,7 @@ export const disclosureRoutes: readonly RouteEntry[] = [
     body: Type.Object({
       proof: CapabilityMembershipProof,
       commitment: CapabilityCommitment,
-      issuer_public_keys: Type.Optional(Keys),
+      issuer_public_keys: Keys,
     }),
     answer: DisclosureVerdict,
     refusals: ['missing_verify_fields', 'invalid_input'],

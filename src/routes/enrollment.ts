@@ -9,7 +9,7 @@ import type { RouteEntry } from '../http/route.ts';
 import { addressBlock } from '../http/source-address.ts';
 import { JoinCertificate } from '../records/join-certificate.ts';
 import { BODY_KEY_PROOF, withProof } from './node-failures.ts';
-import { Filled, hours, NodeProofMembers } from './scalars.ts';
+import { Filled, hours, judgedElsewhere, NodeProofMembers } from './scalars.ts';
 
 const DEFAULT_VALIDITY_HOURS = 168;
 const MAX_STATUS_LENGTH = 64;
@@ -52,7 +52,9 @@ const renewBody = bodyReader(
     node_public_key: Filled,
     validity_hours: Type.Optional(hours()),
     roles: Type.Optional(
-      Type.Unknown({ description: 'List of strings: must be the roles the certificate has' }),
+      judgedElsewhere(
+        Type.Array(Type.String(), { description: 'Must be the roles that the certificate has' }),
+      ),
     ),
     ...NodeProofMembers,
   }),
@@ -66,6 +68,11 @@ const renewBody = bodyReader(
   },
 );
 
+const OWN_CERTIFICATE = {
+  what: 'a certificate and a proof of your own',
+  otherwise: 'unknown_certificate',
+} as const;
+
 export const enrollmentRoutes: readonly RouteEntry[] = [
   {
     method: 'POST',
@@ -77,6 +84,10 @@ export const enrollmentRoutes: readonly RouteEntry[] = [
     summary: 'Exchange an invite and a proof of possession for a signed join certificate',
     description: 'Roles come from the invite; roles claimed in the body are ignored.',
     body: joinBody.schema,
+    exampleNeeds: {
+      what: 'an invite of this network and a proof of your own',
+      otherwise: 'invalid_invite_token',
+    },
     answer: JoinCertificate,
     refusals: [
       'invalid_validity_hours',
@@ -109,6 +120,7 @@ export const enrollmentRoutes: readonly RouteEntry[] = [
     proof: BODY_KEY_PROOF,
     summary: 'Tell that the node is alive',
     body: heartbeatBody.schema,
+    exampleNeeds: OWN_CERTIFICATE,
     answer: Acknowledgement,
     refusals: [
       'missing_certificate_identity',
@@ -138,6 +150,7 @@ export const enrollmentRoutes: readonly RouteEntry[] = [
     summary: 'Exchange a certificate for its successor',
     description: 'Roles are kept; the validity is capped by the original invite.',
     body: renewBody.schema,
+    exampleNeeds: OWN_CERTIFICATE,
     answer: JoinCertificate,
     refusals: [
       'invalid_validity_hours',

@@ -27,7 +27,7 @@ import {
   isMissing,
   refuse,
 } from './trust-members.ts';
-import { Keys } from './trust-schemas.ts';
+import { Keys, optional } from './trust-schemas.ts';
 import { verdictReply } from './verdict.ts';
 
 export const evidenceRoutes: readonly RouteEntry[] = [
@@ -37,7 +37,7 @@ export const evidenceRoutes: readonly RouteEntry[] = [
     description: 'The decision is signed as stated; it is not compared with the graph.',
     body: Type.Object({
       decision: TrustDecision,
-      graph_digest: Type.Optional(Type.String({ description: 'else that of our graph' })),
+      graph_digest: optional(Type.String({ description: 'else that of our graph' })),
     }),
     answer: TrustEvidence,
     refusals: ['missing_decision', 'invalid_decision', 'evidence_build_failed'],
@@ -53,8 +53,8 @@ export const evidenceRoutes: readonly RouteEntry[] = [
     description: 'Evidence of a block is accepted as evidence; it does not expire.',
     body: Type.Object({
       evidence: TrustEvidence,
-      issuer_public_keys: Type.Optional(Keys),
-      expected_graph_digest: Type.Optional(Type.String()),
+      issuer_public_keys: Keys,
+      expected_graph_digest: optional(Type.String()),
     }),
     answer: EvidenceVerdict,
     refusals: ['missing_evidence', 'invalid_evidence'],

@@ -1,4 +1,5 @@
 /** The recognition graph and what is derived from it [core-6]. */
+import Type from 'typebox';
 import { firstValue } from '../http/query.ts';
 import { answerReply, refusalReply } from '../http/reply.ts';
 import type { RouteEntry } from '../http/route.ts';
@@ -32,10 +33,10 @@ export const graphRoutes: readonly RouteEntry[] = [
     path: '/connectome/trust-path',
     call: 'trustPath',
     limit: 'none',
-    query: {
-      from: 'Sovereign that evaluates (also: source)',
-      to: 'Sovereign that is evaluated (also: target)',
-    },
+    query: Type.Object({
+      from: Type.String({ description: 'Sovereign that evaluates (also: source)' }),
+      to: Type.String({ description: 'Sovereign that is evaluated (also: target)' }),
+    }),
     summary: 'The shortest path of active treaties between two sovereigns',
     answer: TrustPath,
     refusals: ['missing_trust_path_parameters'],

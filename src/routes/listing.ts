@@ -1,3 +1,4 @@
+import Type from 'typebox';
 import type { Answer } from '../contract/answers.ts';
 import type { Input } from '../contract/claims.ts';
 import type { ListPlace, PageRequest } from '../contract/pages.ts';
@@ -15,10 +16,22 @@ const ROWS_PER_PIECE = 250;
 /** A page asked for ends early rather than grow beyond this. */
 const MOST_PAGE_CHARACTERS = 1024 * 1024;
 
+/** Query parameters of a list. */
 export const PAGE_QUERY = {
-  limit: `Rows at most, 1 to ${MOST_ROWS}; without it the whole list is sent`,
-  cursor: 'The next_cursor of the page before',
+  limit: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: MOST_ROWS,
+      description: 'Rows at most; without it the whole list is sent',
+    }),
+  ),
+  cursor: Type.Optional(Type.String({ description: 'The next_cursor of the page before' })),
 };
+
+/** A query parameter that leaves rows out. */
+export function filter(description: string) {
+  return Type.Optional(Type.String({ description }));
+}
 
 export const PAGE_REFUSALS = ['invalid_limit', 'invalid_cursor'] as const;
 

@@ -1,4 +1,5 @@
 /** Pages for people who look after the network: the dashboard, the Connectome and the atlas. */
+import Type from 'typebox';
 import { type DocumentName, documentText, type PublishedDocument } from '../contract/documents.ts';
 import { type Edge, withAnswer } from '../http/edge.ts';
 import { firstValue } from '../http/query.ts';
@@ -12,6 +13,7 @@ import { EDGE_STATES, type GraphModel, graphModel } from '../pages/graph-model.t
 import type { Dashboard } from '../views/rows/dashboard.ts';
 import type { Atlas, Connectome, TrustPath } from '../views/rows/graph.ts';
 import { currentDocument } from './documents.ts';
+import { filter } from './listing.ts';
 
 const HTML = { contentType: 'text/html; charset=utf-8' };
 
@@ -47,13 +49,17 @@ export const operatorPageRoutes: readonly RouteEntry[] = [
     path: '/atlas',
     access: 'public',
     limit: 'none',
-    query: {
-      q: 'Part of the names of sovereigns to show',
-      state: 'Lifecycle state that a treaty of theirs must have',
-      sovereign: 'Sovereign whose treaties and evidence to show',
-      from: 'Sovereign that evaluates, for a trust path',
-      to: 'Sovereign that is evaluated',
-    },
+    query: Type.Object({
+      q: filter('Part of the names of sovereigns to show'),
+      state: Type.Optional(
+        Type.Enum([...EDGE_STATES], {
+          description: 'Lifecycle state that a treaty of theirs must have',
+        }),
+      ),
+      sovereign: filter('Sovereign whose treaties and evidence to show'),
+      from: filter('Sovereign that evaluates, for a trust path'),
+      to: filter('Sovereign that is evaluated'),
+    }),
     summary: 'The recognition graph to explore, as a page',
     answer: HTML,
     refusals: ['service_not_ready'],

@@ -96,6 +96,7 @@ export const operatorRoutes: readonly RouteEntry[] = [
     limit: 'ADMIN',
     summary: 'Revoke a node certificate and publish a new CRL',
     body: revokeBody.schema,
+    exampleNeeds: { what: 'a certificate of this network', otherwise: 'certificate_not_found' },
     answer: Revocation,
     refusals: ['missing_cert_id', 'invalid_revocation_reason', 'certificate_not_found'],
     async handle(request, edge) {
@@ -114,6 +115,7 @@ export const operatorRoutes: readonly RouteEntry[] = [
     limit: 'ADMIN',
     summary: 'Switch an operator key off for good',
     body: reasonBody.schema,
+    exampleNeeds: { what: 'the id of a configured key', otherwise: 'unknown_operator_key' },
     answer: OperatorKeyRevocation,
     refusals: ['unknown_operator_key', 'last_active_operator_key'],
     async handle(request, edge) {

@@ -72,6 +72,7 @@ export const policyRoutes: readonly RouteEntry[] = [
     limit: 'ADMIN',
     summary: 'Activate a persisted policy version again',
     body: rollBackBody.schema,
+    exampleNeeds: { what: 'a policy version of this network', otherwise: 'policy_not_found' },
     answer: PolicyManifest,
     refusals: ['missing_policy_id', 'policy_not_found'],
     async handle(request, edge) {
@@ -87,7 +88,7 @@ export const policyRoutes: readonly RouteEntry[] = [
     path: '/admin/policy/history',
     call: 'readPolicyHistory',
     limit: 'none',
-    query: PAGE_QUERY,
+    query: Type.Object(PAGE_QUERY),
     summary: 'Persisted policy versions, newest first',
     answer: PolicyHistory,
     refusals: PAGE_REFUSALS,

@@ -21,6 +21,7 @@ import {
 import type { RefusalName } from '../refusal.ts';
 import { serveDocument } from './documents.ts';
 import { keyList } from './key-list.ts';
+import { KeysOfAnyForm, optional } from './trust-schemas.ts';
 
 const MAX_POLICY_ID_LENGTH = 256;
 
@@ -34,7 +35,7 @@ export const recognitionRoutes: readonly RouteEntry[] = [
     description: 'A body that is itself a policy, without the wrapper, is taken too.',
     body: Type.Object({
       recognition_policy: RecognitionPolicy,
-      policy_id: Type.Optional(Type.String({ maxLength: MAX_POLICY_ID_LENGTH })),
+      policy_id: optional(Type.String({ maxLength: MAX_POLICY_ID_LENGTH })),
     }),
     answer: RecognitionPolicySaved,
     refusals: ['missing_recognition_policy', 'invalid_recognition_policy'],
@@ -58,7 +59,11 @@ export const recognitionRoutes: readonly RouteEntry[] = [
     path: '/sovereign-revocation-feed',
     access: 'public',
     limit: 'none',
-    query: { issuer_sovereign_id: 'Issuer of the attestations; this sovereign when absent' },
+    query: Type.Object({
+      issuer_sovereign_id: Type.Optional(
+        Type.String({ description: 'Issuer of the attestations; this sovereign when absent' }),
+      ),
+    }),
     summary: 'Signed feed of the attestations revoked here',
     answer: SovereignRevocationFeed,
     refusals: ['feed_issuer_mismatch'],
@@ -83,11 +88,13 @@ export const recognitionRoutes: readonly RouteEntry[] = [
       'Without issuer_public_keys the subject keys of active treaties with the issuer are used.',
     body: Type.Object({
       feed: SovereignRevocationFeed,
-      issuer_public_keys: Type.Optional(
-        Type.Union([Type.Array(Type.String()), Type.Record(Type.String(), Type.String())]),
-      ),
-      expected_issuer_sovereign_id: Type.Optional(Type.String()),
+      issuer_public_keys: KeysOfAnyForm,
+      expected_issuer_sovereign_id: optional(Type.String()),
     }),
+    exampleNeeds: {
+      what: 'a feed that its issuer signed, with a key of the issuer',
+      otherwise: 'invalid_feed_signature',
+    },
     answer: FeedImported,
     refusals: [
       'invalid_sovereign_revocation_feed',

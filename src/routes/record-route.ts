@@ -8,7 +8,7 @@ import { freshFor, inputOf } from './trust-members.ts';
 
 type Described = Pick<
   RouteEntry,
-  'path' | 'summary' | 'description' | 'body' | 'answer' | 'refusals'
+  'path' | 'summary' | 'description' | 'body' | 'example' | 'exampleNeeds' | 'answer' | 'refusals'
 >;
 
 interface RecordRoute<Name extends TrustCall> extends Described {

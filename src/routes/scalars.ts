@@ -1,5 +1,5 @@
 /** Schemas that several routes share. */
-import Type, { type TInteger } from 'typebox';
+import Type, { type TInteger, type TSchema, type TUnknown } from 'typebox';
 import { isPublicKey } from '../crypto/ed25519.ts';
 import type { RoleRule } from '../http/body.ts';
 import type { JsonValue } from '../json/value.ts';
@@ -27,12 +27,25 @@ export function hours(maximum?: number): TInteger {
   return Type.Integer(maximum === undefined ? { minimum: 1 } : { minimum: 1, maximum });
 }
 
-/** Members of a body that proves possession of a node key; the header form replaces the last three. */
+/** A value that is judged elsewhere, so that anything passes here; the schema is what it should be. */
+export function judgedElsewhere(described: TSchema): TUnknown {
+  return Type.Unknown({ described });
+}
+
+/** Members of a body that proves possession of a node key; the header form replaces all three. */
 export const NodeProofMembers = {
-  timestamp: Type.Optional(Type.Unknown({ description: 'ISO 8601; part of the signed text' })),
-  nonce: Type.Optional(Type.Unknown({ description: 'Unique per request, at most 128 characters' })),
+  timestamp: Type.Optional(
+    judgedElsewhere(Type.String({ description: 'ISO 8601; part of the signed text' })),
+  ),
+  nonce: Type.Optional(
+    judgedElsewhere(
+      Type.String({ minLength: 1, maxLength: 128, description: 'Unique for each request' }),
+    ),
+  ),
   signature: Type.Optional(
-    Type.Unknown({ description: 'Base64 signature over the canonical body without this member' }),
+    judgedElsewhere(
+      Type.String({ description: 'Base64 signature over the canonical body without this member' }),
+    ),
   ),
 };
 

@@ -6,14 +6,10 @@ import { firstValue } from '../http/query.ts';
 import { answerReply } from '../http/reply.ts';
 import { operatorOf, type RouteEntry } from '../http/route.ts';
 import { isJsonObject } from '../json/value.ts';
-import {
-  RecognitionTreaty,
-  readTreatyScope,
-  type TreatyScope,
-} from '../records/recognition-treaty.ts';
+import { RecognitionTreaty, readTreatyScope, TreatyScope } from '../records/recognition-treaty.ts';
 import { FreeForm } from '../records/record.ts';
 import { TreatyRow } from '../views/rows/treaty.ts';
-import { listReply, openPage, PAGE_QUERY, PAGE_REFUSALS } from './listing.ts';
+import { filter, listReply, openPage, PAGE_QUERY, PAGE_REFUSALS } from './listing.ts';
 import { reasonBody } from './reason.ts';
 import {
   areAllowedRoles,
@@ -26,7 +22,11 @@ import {
 
 /** Any object that reads as a scope; what is missing in it gets its defaults. */
 const ScopeInput = Type.Refine(
-  Type.Unsafe<Partial<TreatyScope>>({ type: 'object', additionalProperties: true }),
+  Type.Unsafe<Partial<TreatyScope>>({
+    type: 'object',
+    additionalProperties: true,
+    described: TreatyScope,
+  }),
   (scope) => readTreatyScope(scope) !== null,
 );
 
@@ -56,6 +56,11 @@ const issueBody = bodyReader(
     wholeNumbers: ['validity_hours'],
   },
 );
+
+const NEEDS_ID = {
+  what: 'the id of a treaty issued here',
+  otherwise: 'treaty_not_found',
+} as const;
 
 export const treatyRoutes: readonly RouteEntry[] = [
   {
@@ -95,6 +100,7 @@ export const treatyRoutes: readonly RouteEntry[] = [
     limit: 'ADMIN',
     summary: 'End a treaty; a reason renewed_by:<id> or replaced_by:<id> names its successor',
     body: reasonBody.schema,
+    exampleNeeds: NEEDS_ID,
     answer: TreatyRevocation,
     refusals: ['treaty_not_found'],
     async handle(request, edge) {
@@ -109,22 +115,24 @@ export const treatyRoutes: readonly RouteEntry[] = [
     path: '/recognition-treaties',
     call: 'listTreaties',
     limit: 'none',
-    query: {
-      issuer_sovereign_id: 'Only of this issuer',
-      subject_sovereign_id: 'Only with this subject',
-      status: 'Only with this status: active, revoked',
+    query: Type.Object({
+      issuer_sovereign_id: filter('Only of this issuer'),
+      subject_sovereign_id: filter('Only with this subject'),
+      status: Type.Optional(
+        Type.Enum(['active', 'revoked'], { description: 'Only with this status' }),
+      ),
       ...PAGE_QUERY,
-    },
+    }),
     summary: 'Persisted treaties with their lifecycle, oldest first',
     answer: TreatyList,
     refusals: PAGE_REFUSALS,
     handle({ query }, edge) {
-      const filter = {
+      const chosen = {
         issuer: firstValue(query, 'issuer_sovereign_id'),
         subject: firstValue(query, 'subject_sovereign_id'),
         status: firstValue(query, 'status'),
       };
-      const page = openPage((request) => edge.call('listTreaties', { filter, ...request }));
+      const page = openPage((request) => edge.call('listTreaties', { filter: chosen, ...request }));
       return listReply({ member: 'recognition_treaties', isCounted: true, page }, query);
     },
   },
@@ -135,6 +143,7 @@ export const treatyRoutes: readonly RouteEntry[] = [
     limit: 'none',
     summary: 'One treaty with its lifecycle',
     answer: TreatyRow,
+    exampleNeeds: NEEDS_ID,
     refusals: ['treaty_not_found'],
     handle: async ({ params }, edge) =>
       answerReply(await edge.call('readTreaty', { treatyId: params.treaty_id ?? '' })),

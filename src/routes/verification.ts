@@ -29,9 +29,8 @@ import {
 import type { CandidateKeys } from '../records/signature-search.ts';
 import { Refusal } from '../refusal.ts';
 import { keyList } from './key-list.ts';
+import { KeysOfAnyForm, optional } from './trust-schemas.ts';
 import { verdictReply } from './verdict.ts';
-
-const Keys = Type.Union([Type.Array(Type.String()), Type.Record(Type.String(), Type.String())]);
 
 export const verificationRoutes: readonly RouteEntry[] = [
   {
@@ -62,7 +61,7 @@ export const verificationRoutes: readonly RouteEntry[] = [
     body: Type.Object({
       attestation: MembershipAttestation,
       treaty: RecognitionTreaty,
-      treaty_issuer_public_keys: Type.Optional(Keys),
+      treaty_issuer_public_keys: KeysOfAnyForm,
     }),
     answer: TreatyAttestationVerdict,
     refusals: [
@@ -82,9 +81,9 @@ export const verificationRoutes: readonly RouteEntry[] = [
     description: 'Without issuer_public_keys only a treaty signed by this authority is accepted.',
     body: Type.Object({
       treaty: RecognitionTreaty,
-      issuer_public_keys: Type.Optional(Keys),
-      expected_issuer_sovereign_id: Type.Optional(Type.String()),
-      expected_subject_sovereign_id: Type.Optional(Type.String()),
+      issuer_public_keys: KeysOfAnyForm,
+      expected_issuer_sovereign_id: optional(Type.String()),
+      expected_subject_sovereign_id: optional(Type.String()),
     }),
     answer: TreatyVerdict,
     refusals: ['missing_treaty', 'invalid_recognition_treaty', 'invalid_public_keys'],

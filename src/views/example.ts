@@ -1,55 +1,77 @@
 /**
- * Example values for the reference, made from a schema in the words of OpenAPI. Members with a meaning of
- * their own have a value by their name; everything else shows its type.
+ * Example values, made from a schema in the words of OpenAPI. Members with a meaning of their own have a
+ * value by their name; everything else shows its type.
  */
 import { isJsonObject, JsonFloat, type JsonObject, type JsonValue } from '../json/value.ts';
 
-const KEY = '11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=';
+/** Belongs to nobody. */
+export const EXAMPLE_KEY = '11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=';
 const SIGNATURE =
-  'kQ4rM0sK2p1m4Gv3vX0w8bq3K1dVZ5n1rT0bq2n3m4Gv3vX0w8bq3K1dVZ5n1rT0bq2n3m4Gv3vX0w8bq3K1dQ==';
+  '5VZDAMNgrHKQhuLMgG6CioSHfx64500UVttSTHJItO+fRoYX61lBCJ+1vqlV+9e7HATXB8ZaYJKPe/FYQU8BCg==';
 const DIGEST = '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08';
-const MOMENT = '2026-01-15T12:00:00Z';
+const PAST = '2026-01-15T12:00:00Z';
+const FUTURE = '2036-01-15T12:00:00Z';
 const ID = '7d0f6e0c-8a51-4f0e-9a53-6f5d3c2b1a00';
 const DEEPEST = 8;
 
 /** By the end of a member's name, the first that fits. */
 const BY_NAME: readonly (readonly [RegExp, string])[] = [
-  [/public_key$|^issuer$|^key$/, KEY],
-  [/public_keys$/, KEY],
+  [/public_keys?$|^issuer$|^key$/, EXAMPLE_KEY],
   [/^sig$|signature$/, SIGNATURE],
   [/digest$|hash$|_root$|^nonce$/, DIGEST],
-  [/sovereign_id$|sovereign_ids$/, 'beta'],
-  [/_id$|_ids$/, ID],
-  [/_at$|timestamp$|^valid_|_until$|server_time$|_update$|completed/, MOMENT],
+  [/^(local|issuer|source|offerer|licensor|expected_issuer|from)(_sovereign_id)?$/, 'alpha'],
+  [/sovereign_ids?$|^to$/, 'beta'],
+  [/_ids?$/, ID],
+  [/^expires_at$|^valid_(until|to)$/, FUTURE],
+  [/_at$|timestamp$|^valid_|server_time$|_update$|completed/, PAST],
   [/^roles$|_roles$/, 'role:client'],
   [/capabilit/, 'read'],
   [/access_types$/, 'read'],
-  [/network_name$/, 'alpha'],
+  [/^fingerprint$/, '5f3c2b1a00de9c4e'],
+  [/^scheme$/, 'wss'],
+  [/^host$/, 'node.example'],
+  [/^q$/, 'beta'],
+  [/^reason$/, 'unspecified'],
   [/token$/, 'mesh-invite-token'],
   [/url$|endpoint$/, 'https://na.example'],
 ];
 
-/** A value the schema allows, as far as its keywords say. */
-export function exampleOf(schema: JsonValue | undefined, name = '', depth = 0): JsonValue {
+/** A value that the schema allows, as far as its keywords say, with the name of the network where it has to stand. */
+export function exampleOf(schema: JsonValue | undefined, name = '', networkName = ''): JsonValue {
+  return exampleAt(schema, name, networkName, 0);
+}
+
+function exampleAt(
+  schema: JsonValue | undefined,
+  name: string,
+  networkName: string,
+  depth: number,
+): JsonValue {
   if (!isJsonObject(schema)) return {};
-  if (schema.default !== undefined && !isEmptyList(schema.default)) return schema.default;
+  const inner = (member: JsonValue | undefined, memberName: string) =>
+    exampleAt(member, memberName, networkName, depth + 1);
+  if (schema.default !== undefined && showsForm(schema.default)) return schema.default;
   if (Array.isArray(schema.enum)) return (schema.enum as readonly JsonValue[])[0] ?? null;
   if (Array.isArray(schema.anyOf)) {
-    return exampleOf((schema.anyOf as readonly JsonValue[])[0], name, depth);
+    return exampleAt((schema.anyOf as readonly JsonValue[])[0], name, networkName, depth);
   }
-  if (schema.type === 'object') return exampleObject(schema, depth);
-  if (schema.type === 'array')
-    return depth < DEEPEST ? [exampleOf(schema.items, name, depth + 1)] : [];
+  if (schema.type === 'object') return exampleObject(schema, inner, depth);
+  if (schema.type === 'array') return depth < DEEPEST ? [inner(schema.items, name)] : [];
   if (schema.type === 'integer') return integerWithin(schema);
   if (schema.type === 'number') return new JsonFloat(0.5);
   if (schema.type === 'boolean') return true;
+  if (name === 'network_name') return networkName;
   return textFor(name, schema);
 }
 
-function exampleObject({ properties }: JsonObject, depth: number): JsonObject {
+function exampleObject(
+  { properties }: JsonObject,
+  inner: (member: JsonValue, name: string) => JsonValue,
+  depth: number,
+): JsonObject {
   if (!isJsonObject(properties) || depth >= DEEPEST) return {};
   const members = Object.entries(properties).map(
-    ([name, member]) => [name, exampleOf(member, name, depth + 1)] as const,
+    ([name, member]) => [name, inner(member, name)] as const,
   );
   return Object.fromEntries(members);
 }
@@ -60,10 +82,12 @@ function integerWithin({ minimum, maximum }: JsonObject): JsonValue {
 }
 
 function textFor(name: string, { format }: JsonObject): string {
-  if (format === 'date-time') return MOMENT;
-  return BY_NAME.find(([pattern]) => pattern.test(name))?.[1] ?? 'text';
+  const text = BY_NAME.find(([pattern]) => pattern.test(name))?.[1];
+  return text ?? (format === 'date-time' ? PAST : 'text');
 }
 
-function isEmptyList(value: JsonValue): boolean {
-  return Array.isArray(value) && value.length === 0;
+/** A default with nothing in it is a poor example. */
+function showsForm(value: JsonValue): boolean {
+  if (Array.isArray(value)) return value.length > 0;
+  return value !== null && (!isJsonObject(value) || Object.keys(value).length > 0);
 }

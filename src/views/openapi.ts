@@ -1,14 +1,13 @@
-/**
- * The HTTP surface as OpenAPI 3.0.3, made from the route table [core-4-15]. JSON Schema words
- * that 3.0.3 does not know are lowered: a constant to a one-value enum, a union with null to nullable.
- */
+/** The HTTP surface as OpenAPI 3.0.3, made from the route table [core-4-15]. */
 import { maxBodyBytes, type RouteDescription } from '../http/route-description.ts';
-import { isJsonObject, type JsonObject, type JsonValue } from '../json/value.ts';
+import type { JsonObject, JsonValue } from '../json/value.ts';
 import { REFUSALS, type RefusalName } from '../refusal.ts';
 import { exampleOf } from './example.ts';
+import { createSchemas, inFull, type Schemas } from './openapi-schemas.ts';
+import { type RouteGroup, routeGroups } from './route-groups.ts';
 
 const API_VERSION = 'v0.1';
-const GENERAL_STATUSES = [400, 401, 403, 404, 409, 422, 429, 500] as const;
+const GENERAL_STATUSES = [400, 401, 403, 404, 409, 422, 429, 500, 503] as const;
 const BODY_STATUSES = [408, 413] as const;
 
 /** Refusals every route of an access class can give, beside its own. */
@@ -36,38 +35,37 @@ export function openApiDocument(
   networkName: string,
   baseUrl: string,
 ): JsonObject {
+  const schemas = createSchemas();
+  const groups = routeGroups(routes);
+  const paths = pathsOf(groups, schemas, networkName);
   return {
     openapi: '3.0.3',
     info: {
       title: `Network Authority of ${networkName}`,
       version: API_VERSION,
-      description:
-        'Enrollment, liveness, renewal and revocation of the nodes of one trust network.',
-      license: { name: 'MIT' },
+      description: ABOUT,
+      license: { name: 'MIT', url: 'https://opensource.org/license/mit' },
     },
     servers: [{ url: baseUrl }],
-    paths: pathsOf(routes),
+    tags: groups.map(({ title, note }) => ({ name: title, description: note })),
+    paths: inOrderOf(routes, paths),
     components: {
-      schemas: { Error: ERROR_SCHEMA },
-      responses: {
-        Error: {
-          description: 'The error envelope',
-          headers: { 'X-Request-ID': { schema: { type: 'string' } } },
-          content: {
-            'application/json': {
-              schema: { $ref: '#/components/schemas/Error' },
-              example: ERROR_EXAMPLE,
-            },
-          },
-        },
-      },
-      securitySchemes: {
-        OperatorSignature: { type: 'apiKey', in: 'header', name: 'X-Mesh-Operator-Signature' },
-        NodeProof: { type: 'apiKey', in: 'header', name: 'X-Mesh-Node-Proof' },
-      },
+      schemas: { ...schemas.components(), Error: ERROR_SCHEMA },
+      responses: { Error: ERROR_ANSWER },
+      securitySchemes: SECURITY_SCHEMES,
     },
   };
 }
+
+const ABOUT = `Enrollment, liveness, renewal and revocation of the nodes of one trust network.
+
+Operators sign each request and send four headers: \`X-Admin-Key-Id\`, \`X-Admin-Timestamp\`, \`X-Admin-Nonce\` and
+\`X-Admin-Signature\`. The signature covers the canonical JSON of \`{"v": 2, method, path, query, audience, body, key_id,
+timestamp, nonce}\`, where \`audience\` is the public key of the authority. As it covers the request, a generated client
+computes it in an interceptor, just before the request is sent. Nodes sign the body of a request, or send the header
+\`X-Mesh-Node-Proof\`.
+
+Each error is the envelope \`{"error": {code, message, details, request_id}}\`.`;
 
 const ERROR_SCHEMA = {
   type: 'object',
@@ -86,42 +84,115 @@ const ERROR_SCHEMA = {
   },
 };
 
-const ERROR_EXAMPLE = {
-  error: {
-    code: 'rate_limit_exceeded',
-    message: REFUSALS.rate_limit_exceeded.message,
-    details: {},
-    request_id: '7d0f6e0c-8a51-4f0e-9a53-6f5d3c2b1a00',
+const REQUEST_ID = '7d0f6e0c-8a51-4f0e-9a53-6f5d3c2b1a00';
+
+const HEADERS = {
+  'X-Request-ID': {
+    description: 'The id of the request that was sent, else a new one',
+    schema: { type: 'string' },
+    example: REQUEST_ID,
   },
 };
 
-function pathsOf(routes: readonly RouteDescription[]): JsonObject {
-  const paths: { [path: string]: { [method: string]: JsonValue } } = {};
-  for (const route of routes) {
-    const operations = paths[route.path] ?? {};
-    paths[route.path] = operations;
-    operations[route.method.toLowerCase()] = operationOf(route);
+const ERROR_ANSWER = {
+  description: 'The error envelope',
+  headers: HEADERS,
+  content: {
+    'application/json': {
+      schema: { $ref: '#/components/schemas/Error' },
+      example: {
+        error: {
+          code: 'rate_limit_exceeded',
+          message: REFUSALS.rate_limit_exceeded.message,
+          details: {},
+          request_id: REQUEST_ID,
+        },
+      },
+    },
+  },
+};
+
+function inHeader(name: string, description: string): JsonObject {
+  return { type: 'apiKey', in: 'header', name, description };
+}
+
+/** An operator sends these four together. */
+const OPERATOR_SCHEMES = {
+  OperatorKeyId: inHeader('X-Admin-Key-Id', 'Id of the operator key'),
+  OperatorTimestamp: inHeader('X-Admin-Timestamp', 'Time of the request in ISO 8601'),
+  OperatorNonce: inHeader('X-Admin-Nonce', 'Unique for each request of the key'),
+  OperatorRequestSignature: inHeader(
+    'X-Admin-Signature',
+    'Base64 of the Ed25519 signature over the canonical operator payload',
+  ),
+};
+
+const SECURITY_SCHEMES = {
+  ...OPERATOR_SCHEMES,
+  OperatorSignature: inHeader(
+    'X-Mesh-Operator-Signature',
+    'A label for the four X-Admin-* headers together. No header of this name is read.',
+  ),
+  NodeProof: inHeader(
+    'X-Mesh-Node-Proof',
+    'Proof of possession of a node key, in place of the signed members of the body',
+  ),
+};
+
+const BY_OPERATOR = Object.fromEntries(Object.keys(OPERATOR_SCHEMES).map((name) => [name, []]));
+
+/** Alternatives; the empty one needs nothing. */
+const SECURITY: Readonly<Record<RouteDescription['access'], readonly JsonObject[]>> = {
+  public: [],
+  internal: [],
+  node: [{}, { NodeProof: [] }],
+  operator: [BY_OPERATOR],
+  'operator-privileged': [BY_OPERATOR],
+  'public-or-operator': [{}, BY_OPERATOR],
+};
+
+interface PathItems {
+  [path: string]: { [method: string]: JsonValue };
+}
+
+function pathsOf(groups: readonly RouteGroup[], schemas: Schemas, networkName: string): PathItems {
+  const paths: PathItems = {};
+  for (const { title, routes } of groups) {
+    for (const route of routes) {
+      const operations = paths[route.path] ?? {};
+      paths[route.path] = operations;
+      operations[route.method.toLowerCase()] = operationOf(route, title, schemas, networkName);
+    }
   }
   return paths;
 }
 
-function operationOf(route: RouteDescription): JsonObject {
-  const refusals = [...route.refusals, ...ACCESS_REFUSALS[route.access]];
+/** The order of the route table, which groups a reader's way. */
+function inOrderOf(routes: readonly RouteDescription[], paths: PathItems): JsonObject {
+  return Object.fromEntries(routes.map(({ path }) => [path, paths[path] ?? {}]));
+}
+
+function operationOf(
+  route: RouteDescription,
+  tag: string,
+  schemas: Schemas,
+  networkName: string,
+): JsonObject {
   return {
     operationId: operationId(route),
+    tags: [tag],
     summary: route.summary,
-    ...(route.description === undefined ? {} : { description: route.description }),
-    ...parametersOf(route),
-    ...(route.body === undefined
-      ? {}
-      : { requestBody: { content: { 'application/json': withExample(lower(route.body)) } } }),
-    responses: responsesOf(route),
-    ...securityOf(route),
+    description: descriptionOf(route),
+    ...parametersOf(route, schemas),
+    ...requestBodyOf(route, schemas, networkName),
+    responses: responsesOf(route, schemas, networkName),
+    security: SECURITY[route.access],
     'x-mesh-access': route.access,
     'x-mesh-auth-hint': AUTH_HINTS[route.access],
     'x-mesh-rate-limit': route.limit,
     ...(route.method === 'GET' ? {} : { 'x-mesh-max-body-bytes': maxBodyBytes(route) }),
-    'x-mesh-error-codes': [...new Set(refusals.map((refusal) => REFUSALS[refusal].code))],
+    'x-mesh-error-codes': [...new Set(refusalsOf(route).map((name) => REFUSALS[name].code))],
+    ...exampleOutcomeOf(route),
   };
 }
 
@@ -130,28 +201,89 @@ function operationId({ method, path }: RouteDescription): string {
   return `${method.toLowerCase()}${path.replace(/[^A-Za-z0-9]+/g, '_').replace(/_$/, '')}`;
 }
 
-function parametersOf({ path, query = {} }: RouteDescription): JsonObject {
-  const schema = { type: 'string' };
+function refusalsOf({ refusals, access }: RouteDescription): RefusalName[] {
+  return [...new Set([...refusals, ...ACCESS_REFUSALS[access]])];
+}
+
+/** Markdown: what the route does beyond its summary, who may call it, and what it can be refused with. */
+function descriptionOf(route: RouteDescription): string {
+  const { description, exampleNeeds, limit, access } = route;
+  const refusals = refusalsOf(route).map((name) => `- ${refusalText(name)}`);
+  const paragraphs = [
+    description ?? `${route.summary}.`,
+    `Access: ${AUTH_HINTS[access]}.`,
+    limit === 'none' ? '' : `Limit: bucket ${limit}, per address.`,
+    exampleNeeds === undefined
+      ? ''
+      : `The example needs ${exampleNeeds.what}; without it the answer is \`${outcomeText(exampleNeeds.otherwise)}\`.`,
+    refusals.length === 0 ? '' : `Refusals:\n\n${refusals.join('\n')}`,
+  ];
+  return paragraphs.filter((paragraph) => paragraph !== '').join('\n\n');
+}
+
+function refusalText(name: RefusalName): string {
+  return `\`${outcomeText(name)}\`: ${REFUSALS[name].message}`;
+}
+
+function outcomeText(name: RefusalName): string {
+  const { status, code } = REFUSALS[name];
+  return `${status} ${code}`;
+}
+
+/** What the example is answered with by an authority that holds nothing yet, where it is refused. */
+function exampleOutcomeOf({ exampleNeeds }: RouteDescription): JsonObject {
+  if (exampleNeeds === undefined) return {};
+  return { 'x-mesh-example-outcome': outcomeText(exampleNeeds.otherwise) };
+}
+
+const PATH_PARAMETERS: { readonly [name: string]: string } = {
+  attestation_id: 'Id of the attestation',
+  key_id: 'Id of the operator key',
+  node_public_key: 'Base64 public key of the node, percent-encoded',
+  treaty_id: 'Id of the treaty',
+};
+
+function parametersOf({ path, query }: RouteDescription, schemas: Schemas): JsonObject {
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => {
-    return { name, in: 'path', required: true, schema };
+    const schema = { type: 'string', minLength: 1 };
+    const description = PATH_PARAMETERS[name] ?? name;
+    const example = exampleOf(schema, name);
+    return { name, in: 'path', required: true, description, schema, example };
   });
-  const inQuery = Object.entries(query).map(([name, description]) => {
-    return { name, in: 'query', required: false, description, schema };
+  const required = new Set(query?.required ?? []);
+  const inQuery = Object.entries(query?.properties ?? {}).map(([name, member]) => {
+    const { description = name, ...schema } = schemas.referring(member, 'sent');
+    const example = exampleOf(schema, name);
+    const given = required.has(name);
+    return { name, in: 'query', required: given, description, schema, ...(given && { example }) };
   });
   const parameters = [...inPath, ...inQuery];
   return parameters.length === 0 ? {} : { parameters };
 }
 
-function withExample(schema: JsonValue): JsonObject {
-  return { schema, example: exampleOf(schema) };
+function requestBodyOf(
+  { body, example = {} }: RouteDescription,
+  schemas: Schemas,
+  networkName: string,
+): JsonObject {
+  if (body === undefined) return {};
+  const full = inFull(body, 'sent');
+  const made = exampleOf(full, '', networkName) as JsonObject;
+  const content = { schema: schemas.referring(body, 'sent'), example: { ...made, ...example } };
+  return {
+    requestBody: {
+      required: full.required !== undefined,
+      content: { 'application/json': content },
+    },
+  };
 }
 
-function responsesOf(route: RouteDescription): JsonObject {
-  const content =
-    'contentType' in route.answer
-      ? { [String(route.answer.contentType).split(';')[0] ?? '']: { schema: {} } }
-      : { 'application/json': withExample(lower(route.answer)) };
-  const success = { description: route.summary, content };
+function responsesOf(route: RouteDescription, schemas: Schemas, networkName: string): JsonObject {
+  const success = {
+    description: route.summary,
+    headers: HEADERS,
+    content: contentOf(route, schemas, networkName),
+  };
   // Every operation lists 200 [core-4-15], also one that answers 201.
   const responses: { [status: string]: JsonValue } = { 200: success };
   if (route.created !== undefined) responses[201] = success;
@@ -162,44 +294,14 @@ function responsesOf(route: RouteDescription): JsonObject {
   return responses;
 }
 
+function contentOf({ answer }: RouteDescription, schemas: Schemas, networkName: string) {
+  if ('contentType' in answer) {
+    const mediaType = String(answer.contentType).split(';')[0] ?? '';
+    const type = mediaType === 'application/json' ? 'object' : 'string';
+    return { [mediaType]: { schema: { type } } };
+  }
+  const example = exampleOf(inFull(answer, 'answered'), '', networkName);
+  return { 'application/json': { schema: schemas.referring(answer, 'answered'), example } };
+}
+
 const ERROR_RESPONSE = { $ref: '#/components/responses/Error' };
-
-function securityOf({ access }: RouteDescription): JsonObject {
-  switch (access) {
-    case 'node':
-      return { security: [{}, { NodeProof: [] }] };
-    case 'operator':
-    case 'operator-privileged':
-      return { security: [{ OperatorSignature: [] }] };
-    case 'public-or-operator':
-      return { security: [{}, { OperatorSignature: [] }] };
-    default:
-      return {};
-  }
-}
-
-/** A TypeBox schema in the words of OpenAPI 3.0.3. */
-function lower(schema: unknown): JsonValue {
-  if (Array.isArray(schema)) return schema.map(lower);
-  if (!isJsonObject(schema)) return schema as JsonValue;
-  const { const: constant, anyOf, patternProperties, natural, fresh: _, ...rest } = schema;
-  if (natural === true) return { ...lowerMembers(rest), type: 'integer' };
-  if (constant !== undefined) return { ...lowerMembers(rest), enum: [constant] };
-  if (Array.isArray(anyOf)) return { ...lowerMembers(rest), ...lowerUnion(anyOf) };
-  if (isJsonObject(patternProperties)) {
-    const [values = {}] = Object.values(patternProperties);
-    return { ...lowerMembers(rest), additionalProperties: lower(values) };
-  }
-  return lowerMembers(rest);
-}
-
-function lowerMembers(schema: JsonObject): { [name: string]: JsonValue } {
-  return Object.fromEntries(Object.entries(schema).map(([name, value]) => [name, lower(value)]));
-}
-
-function lowerUnion(branches: readonly JsonValue[]): JsonObject {
-  const others = branches.filter((branch) => !isJsonObject(branch) || branch.type !== 'null');
-  const nullable = others.length < branches.length ? { nullable: true } : {};
-  if (others.length === 1) return { ...(lower(others[0]) as JsonObject), ...nullable };
-  return { anyOf: lower(others), ...nullable };
-}

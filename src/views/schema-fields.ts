@@ -21,8 +21,9 @@ function membersOf(schema: JsonObject, prefix: string, depth: number): Field[] {
   const { properties, required } = schema;
   if (!isJsonObject(properties)) return [];
   const demanded = new Set(Array.isArray(required) ? required : []);
-  return Object.entries(properties).flatMap(([name, value]) => {
-    if (!isJsonObject(value)) return [];
+  return Object.entries(properties).flatMap(([name, member]) => {
+    if (!isJsonObject(member)) return [];
+    const value = isJsonObject(member.described) ? member.described : member;
     const path = `${prefix}${name}`;
     const field = {
       path,

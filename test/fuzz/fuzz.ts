@@ -152,8 +152,8 @@ const QUERY_VALUES = [
   '1e9',
 ];
 
-function queryFor({ query = {} }: Route, random: Random): string {
-  const names = [...Object.keys(query), 'limit', 'cursor', 'x'];
+function queryFor({ query }: Route, random: Random): string {
+  const names = [...Object.keys(query?.properties ?? {}), 'limit', 'cursor', 'x'];
   const parts = Array.from(
     { length: random.below(4) },
     () => `${random.one(names)}=${random.one(QUERY_VALUES)}`,

@@ -1,0 +1,93 @@
+/** Names of the records and rows that the published description has as components. */
+import type { TObject } from 'typebox';
+import { AgentDescriptor } from '../records/agent-descriptor.ts';
+import {
+  AgreementRecord,
+  AgreementTerms,
+  CapabilityCounter,
+  CapabilityOffer,
+} from '../records/agreement.ts';
+import { BoundaryDecision } from '../records/boundary-decision.ts';
+import {
+  CapabilityCommitment,
+  CapabilityMembershipProof,
+  CapabilityNullifier,
+} from '../records/capability-disclosure.ts';
+import { ConsensusProof } from '../records/consensus-proof.ts';
+import {
+  DataAccessIntent,
+  DataLicensePolicy,
+  DataSourceDescriptor,
+} from '../records/data-usage.ts';
+import { GenesisBlock } from '../records/genesis.ts';
+import { JoinCertificate } from '../records/join-certificate.ts';
+import { JustificationProof } from '../records/justification-proof.ts';
+import { MembershipAttestation } from '../records/membership-attestation.ts';
+import { PolicyManifest } from '../records/policy-manifest.ts';
+import { RecognitionPolicy, RecognizedIssuer } from '../records/recognition-policy.ts';
+import { RecognitionTreaty, TreatyScope } from '../records/recognition-treaty.ts';
+import { SignatureItem } from '../records/record.ts';
+import { SovereignRevocationFeed } from '../records/revocation-feed.ts';
+import { CertificateRevocationList, RevokedCertificate } from '../records/revocation-list.ts';
+import { TrustDecision, TrustEvidence } from '../records/trust-evidence.ts';
+import { ValidatorVote } from '../records/validator-vote.ts';
+import { AttestationRow } from './rows/attestation.ts';
+import { Dashboard } from './rows/dashboard.ts';
+import {
+  Atlas,
+  BlastRadiusRow,
+  Connectome,
+  EdgeRow,
+  RecognitionGraph,
+  SovereignRow,
+  TrustPath,
+} from './rows/graph.ts';
+import { Lifecycle, TreatyRow } from './rows/treaty.ts';
+
+const NAMED: { readonly [name: string]: TObject } = {
+  AgentDescriptor,
+  AgreementRecord,
+  AgreementTerms,
+  Atlas,
+  AttestationRow,
+  BlastRadiusRow,
+  BoundaryDecision,
+  CapabilityCommitment,
+  CapabilityCounter,
+  CapabilityMembershipProof,
+  CapabilityNullifier,
+  CapabilityOffer,
+  CertificateRevocationList,
+  Connectome,
+  ConsensusProof,
+  Dashboard,
+  DataAccessIntent,
+  DataLicensePolicy,
+  DataSourceDescriptor,
+  EdgeRow,
+  GenesisBlock,
+  JoinCertificate,
+  JustificationProof,
+  Lifecycle,
+  MembershipAttestation,
+  PolicyManifest,
+  RecognitionGraph,
+  RecognitionPolicy,
+  RecognitionTreaty,
+  RecognizedIssuer,
+  RevokedCertificate,
+  Signature: SignatureItem,
+  SovereignRevocationFeed,
+  SovereignRow,
+  TreatyRow,
+  TreatyScope,
+  TrustDecision,
+  TrustEvidence,
+  TrustPath,
+  ValidatorVote,
+};
+
+/** By the members of a schema, which stay the same object when the schema becomes optional. */
+export const RECORD_NAMES: ReadonlyMap<unknown, string> = new Map(
+  Object.entries(NAMED).map(([name, { properties }]) => [properties, name]),
+);

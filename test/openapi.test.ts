@@ -1,0 +1,313 @@
+/** The published description as tools use it: linters, validators, generators [core-4-15]. */
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
+import { Validator } from '@seriousme/openapi-schema-validator';
+import { Ajv } from 'ajv';
+import { signNodeBody } from '../src/client/sign-node.ts';
+import type { JsonObject } from '../src/json/value.ts';
+import { REFUSALS } from '../src/refusal.ts';
+import { ROUTES } from '../src/routes/table.ts';
+import { formatInstant } from '../src/timestamp.ts';
+import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { PROJECT_PATH } from './support/project.ts';
+import {
+  freshNonce,
+  get,
+  newKey,
+  operate,
+  operatorRequest,
+  outcome,
+  type Received,
+  send,
+} from './support/requests.ts';
+
+interface Operation {
+  readonly method: string;
+  readonly path: string;
+  // biome-ignore lint/suspicious/noExplicitAny: a test reads members of a description it then asserts on
+  readonly described: any;
+}
+
+const run = promisify(execFile);
+const modules = join(PROJECT_PATH, 'node_modules');
+const tool = (name: string) => join(modules, '.bin', name);
+
+let na: TestAuthority;
+let folder: string;
+/** File that holds the description. */
+let file: string;
+// biome-ignore lint/suspicious/noExplicitAny: a test reads members of a description it then asserts on
+let document: any;
+let operations: readonly Operation[];
+
+before(async () => {
+  na = await startTestAuthority();
+  const received = await get(na, '/swagger.json');
+  document = received.body;
+  operations = Object.entries<JsonObject>(document.paths).flatMap(([path, item]) =>
+    Object.entries(item).map(([method, described]) => ({
+      method: method.toUpperCase(),
+      path,
+      described,
+    })),
+  );
+  folder = mkdtempSync(join(tmpdir(), 'mesh-na-openapi-'));
+  file = join(folder, 'swagger.json');
+  writeFileSync(file, received.text);
+  symlinkSync(modules, join(folder, 'node_modules'));
+});
+after(async () => {
+  await na.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+test('the description is valid OpenAPI 3.0.3 of version v0.1', async () => {
+  const validator = new Validator();
+  const result = await validator.validate(structuredClone(document));
+  assert.deepEqual(result.errors ?? [], []);
+  assert.equal(result.valid, true);
+  assert.equal(validator.version, '3.0');
+  assert.equal(document.openapi, '3.0.3');
+  assert.equal(document.info.version, 'v0.1');
+  assert.deepEqual(document.servers, [{ url: na.url }]);
+});
+
+test('the linters find nothing', async () => {
+  const env = { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' };
+  const shown = async (program: string, args: string[]) => {
+    try {
+      await run(tool(program), [...args, file], { cwd: PROJECT_PATH, env });
+      return '';
+    } catch (cause) {
+      const { stdout, stderr } = cause as { stdout: string; stderr: string };
+      return `${stdout}${stderr}`;
+    }
+  };
+  assert.equal(await shown('redocly', ['lint', '--config', 'redocly.yaml']), '');
+  assert.equal(await shown('spectral', ['lint', '--quiet', '--fail-severity', 'hint']), '');
+});
+
+test('the description and the route table name the same operations', () => {
+  assert.deepEqual(
+    operations.map(({ method, path }) => `${method} ${path}`).sort(),
+    ROUTES.map(({ method, path }) => `${method} ${path}`).sort(),
+  );
+  const ids = operations.map(({ described }) => described.operationId);
+  assert.equal(new Set(ids).size, ids.length);
+});
+
+for (const route of ROUTES) {
+  test(`${route.method} ${route.path} is described as the table has it`, () => {
+    const { described } =
+      operations.find(({ method, path }) => method === route.method && path === route.path) ?? {};
+    assert.ok(described !== undefined);
+    assert.equal(described.summary, route.summary);
+    assert.equal(described['x-mesh-access'], route.access);
+    assert.equal(described['x-mesh-rate-limit'], route.limit);
+    assert.equal(typeof described['x-mesh-auth-hint'], 'string');
+    assert.deepEqual(described.security, securityOf(route.access));
+    assert.equal(described.tags.length, 1);
+
+    const statuses = Object.keys(described.responses);
+    const bodyStatuses = route.method === 'GET' ? [] : ['408', '413'];
+    for (const status of ['200', ...ANY_REFUSAL, ...bodyStatuses]) {
+      assert.ok(statuses.includes(status), status);
+      if (status === '200') continue;
+      assert.deepEqual(described.responses[status], { $ref: '#/components/responses/Error' });
+    }
+    assert.equal(statuses.includes('201'), route.created !== undefined);
+    for (const refusal of route.refusals) {
+      assert.ok(statuses.includes(String(REFUSALS[refusal].status)), refusal);
+    }
+
+    const parameters: JsonObject[] = described.parameters ?? [];
+    const named = (place: string) =>
+      parameters.filter((parameter) => parameter.in === place).map(({ name }) => name);
+    assert.deepEqual(
+      named('path'),
+      [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name),
+    );
+    assert.deepEqual(named('query'), Object.keys(route.query?.properties ?? {}));
+
+    const { requestBody } = described;
+    assert.equal(requestBody !== undefined, route.body !== undefined);
+    if (route.body === undefined) return;
+    const { schema } = requestBody.content['application/json'];
+    const { properties, required } = resolved(schema);
+    assert.deepEqual(Object.keys(properties), Object.keys(route.body.properties));
+    assert.equal(requestBody.required, required !== undefined);
+  });
+}
+
+const ANY_REFUSAL = ['400', '401', '403', '404', '409', '422', '429', '500', '503'];
+
+const OPERATOR = {
+  OperatorKeyId: [],
+  OperatorTimestamp: [],
+  OperatorNonce: [],
+  OperatorRequestSignature: [],
+};
+
+function securityOf(access: string): unknown[] {
+  if (access === 'node') return [{}, { NodeProof: [] }];
+  if (access === 'public-or-operator') return [{}, OPERATOR];
+  return access.startsWith('operator') ? [OPERATOR] : [];
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: a test reads members of a description it then asserts on
+function resolved(schema: any): any {
+  if (schema.$ref === undefined) return schema;
+  return document.components.schemas[schema.$ref.split('/').at(-1)];
+}
+
+test('the security schemes are the headers that clients send', () => {
+  const headers = Object.entries<JsonObject>(document.components.securitySchemes).map(
+    ([scheme, { type, in: place, name }]) => [scheme, type, place, name],
+  );
+  assert.deepEqual(headers, [
+    ['OperatorKeyId', 'apiKey', 'header', 'X-Admin-Key-Id'],
+    ['OperatorTimestamp', 'apiKey', 'header', 'X-Admin-Timestamp'],
+    ['OperatorNonce', 'apiKey', 'header', 'X-Admin-Nonce'],
+    ['OperatorRequestSignature', 'apiKey', 'header', 'X-Admin-Signature'],
+    ['OperatorSignature', 'apiKey', 'header', 'X-Mesh-Operator-Signature'],
+    ['NodeProof', 'apiKey', 'header', 'X-Mesh-Node-Proof'],
+  ]);
+});
+
+test('what may be null has a type, and whole numbers have bounds', () => {
+  const faults: string[] = [];
+  const walk = (value: unknown, at: string): void => {
+    if (typeof value !== 'object' || value === null) return;
+    const { type, nullable, minimum, maximum } = value as JsonObject;
+    if (nullable === true && typeof type !== 'string') faults.push(`${at} is nullable`);
+    // Sequence numbers of feeds may have any size.
+    const isBound = typeof maximum === 'number' || at.endsWith('/sequence');
+    if (type === 'integer' && !(typeof minimum === 'number' && isBound)) faults.push(at);
+    for (const [name, member] of Object.entries(value)) {
+      if (name !== 'example') walk(member, `${at}/${name}`);
+    }
+  };
+  walk(document, '');
+  assert.deepEqual(faults, []);
+});
+
+/** Ajv takes `nullable` as OpenAPI 3.0.3 means it. */
+function createAnswerCheck() {
+  const ajv = new Ajv({ strict: false, formats: { 'date-time': isInstant } });
+  ajv.addSchema(document, 'document');
+  return ({ method, path }: Operation, { status, body }: Received): string => {
+    const steps = ['paths', path, method.toLowerCase(), 'responses', String(status), 'content'];
+    const place = [...steps, 'application/json', 'schema'].map(pointer).join('/');
+    const validate = ajv.getSchema(`document#/${place}`);
+    if (validate === undefined) return `${status} is not described`;
+    return validate(body) ? '' : ajv.errorsText(validate.errors);
+  };
+}
+
+function isInstant(text: string): boolean {
+  return /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/.test(text);
+}
+
+function pointer(step: string): string {
+  return encodeURIComponent(step.replaceAll('~', '~0').replaceAll('/', '~1'));
+}
+
+test('each example is answered as the description says, in the form that it says', async (t) => {
+  const problemOf = createAnswerCheck();
+  const lacking = ({ described }: Operation) => described['x-mesh-example-outcome'] !== undefined;
+  for (const operation of operations.filter(lacking)) {
+    await t.test(`${operation.method} ${operation.path} lacks what it needs`, async () => {
+      const answer = await sendExample(operation);
+      assert.equal(outcome(answer), operation.described['x-mesh-example-outcome']);
+    });
+  }
+  // What is read was written by the examples before.
+  const others = operations.filter((operation) => !lacking(operation));
+  const reads = others.filter(({ method }) => method === 'GET');
+  for (const operation of [...others.filter(({ method }) => method !== 'GET'), ...reads]) {
+    await t.test(`${operation.method} ${operation.path} succeeds`, async () => {
+      const answer = await sendExample(operation);
+      assert.match(String(answer.status), /^20[01]$/, answer.text);
+      const type = answer.headers.get('content-type')?.split(';')[0] ?? '';
+      assert.ok(type in operation.described.responses[answer.status].content, type);
+      if (type === 'application/json') assert.equal(problemOf(operation, answer), '');
+    });
+  }
+});
+
+function sendExample({ method, path, described }: Operation): Promise<Received> {
+  const parameters: { name: string; in: string; example?: string }[] = described.parameters ?? [];
+  let target = path;
+  const query = new URLSearchParams();
+  for (const { name, in: place, example } of parameters) {
+    if (example === undefined) continue;
+    if (place === 'query') query.set(name, example);
+    else target = target.replace(`{${name}}`, encodeURIComponent(example));
+  }
+  const url = query.size === 0 ? target : `${target}?${query}`;
+  const body = described.requestBody?.content['application/json'].example;
+  if (described['x-mesh-access'].startsWith('operator')) return operate(na, url, body, { method });
+  return send(na, method, url, body === undefined ? {} : { body: JSON.stringify(body) });
+}
+
+/** A program of a stranger, who has nothing but the description. */
+const PROGRAM = `
+import { ok } from '@oazapfts/runtime';
+import { defaults, getNodes, postAdminInvite, postHeartbeat, postJoin } from './api.js';
+
+export interface Signing {
+  baseUrl: string;
+  fetch: typeof fetch;
+  signed<Body extends object>(body: Body): Body;
+}
+
+export async function enrol({ baseUrl, fetch, signed }: Signing, key: string) {
+  Object.assign(defaults, { baseUrl, fetch });
+  const invite = await ok(postAdminInvite({ roles: ['role:client'], max_validity_hours: 24 }));
+  const certificate = await ok(
+    postJoin(signed({ node_public_key: key, invite_token: invite.token_id })),
+  );
+  const roles: string[] = certificate.roles;
+  const { ack } = await ok(
+    postHeartbeat(signed({ node_public_key: key, cert_id: certificate.cert_id })),
+  );
+  const { nodes = {} } = await ok(getNodes());
+  return { ack, roles, row: nodes[certificate.cert_id] };
+}
+`;
+
+test('a generated client compiles, enrols a node and reads the roster', async () => {
+  await run(tool('oazapfts'), [file, join(folder, 'api.ts')]);
+  writeFileSync(join(folder, 'program.ts'), PROGRAM);
+  writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
+  const options = ['--strict', '--module', 'nodenext', '--target', 'es2023', '--skipLibCheck'];
+  await run(tool('tsc'), [...options, '--types', 'node', 'program.ts'], { cwd: folder });
+  const { enrol } = await import(pathToFileURL(join(folder, 'program.js')).href);
+  const node = newKey();
+  const signing = {
+    baseUrl: na.url,
+    fetch: (url: string, init: RequestInit = {}) => fetch(url, operatorSigned(url, init)),
+    signed: (body: JsonObject) =>
+      signNodeBody(body, node, { timestamp: formatInstant(na.clock.now()), nonce: freshNonce() }),
+  };
+  const { ack, roles, row } = await enrol(signing, node.publicKey);
+  assert.equal(ack, true);
+  assert.deepEqual(roles, ['role:client']);
+  assert.equal(row.node_public_key, node.publicKey);
+});
+
+function operatorSigned(url: string, init: RequestInit): RequestInit {
+  const { pathname } = new URL(url);
+  if (!pathname.startsWith('/admin/') && pathname !== '/nodes') return init;
+  const body = typeof init.body === 'string' ? JSON.parse(init.body) : {};
+  const signed = operatorRequest(na, pathname, body, { method: init.method ?? 'GET' });
+  const headers = new Headers(init.headers);
+  for (const [name, value] of Object.entries(signed.init.headers)) headers.set(name, value);
+  return { ...init, headers };
+}
