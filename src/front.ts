@@ -7,6 +7,7 @@ import { type EdgeConfig, edgeSettings } from './http/edge-config.ts';
 import { freePort } from './http/free-port.ts';
 import type { Instance } from './http/instance.ts';
 import { listen } from './http/server.ts';
+import { createUnprovenBodies } from './http/unproven-bodies.ts';
 import type { Logger } from './log/logger.ts';
 import { createEdgeMetrics } from './metrics.ts';
 import { LIVE_RENDERERS } from './pages/live-renderers.ts';
@@ -60,6 +61,7 @@ async function serveHere(
     call,
     documents,
     limits,
+    unprovenBodies: createUnprovenBodies(),
     liveRenderers: LIVE_RENDERERS,
     viewers,
     runtime,

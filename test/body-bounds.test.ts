@@ -1,15 +1,18 @@
 /** How large a body may be, route by route, and what is done with one whose sender proves nothing. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Signer } from '../src/crypto/primitives.ts';
 import { maxBodyBytes } from '../src/http/route-description.ts';
 import { ROUTES } from '../src/routes/table.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { MINUTE } from './support/clock.ts';
 import {
+  auditEvents,
   get,
   newKey,
   operatorRequest,
   outcome,
+  type Received,
   send,
   sendRaw,
   sendSigned,
@@ -117,6 +120,110 @@ test('A3: 2 MiB without a valid key cost less than parsing them', async () => {
   const { user, system } = process.cpuUsage(before);
   // Parsing and copying them takes some 500 ms each, sending and receiving them some 10.
   assert.ok((user + system) / 1000 / 10 < 150, `${(user + system) / 10_000} ms each`);
+});
+
+/** A body that is large, and cheap for a test, in the name of a known key. */
+function large(na: TestAuthority, source: string, signer?: Signer): Promise<Received> {
+  const note = { note: 'n'.repeat(256 * KIB) };
+  const alter = (headers: Record<string, string>) => {
+    put(headers, 'X-Forwarded-For', source);
+    if (signer !== undefined) put(headers, 'X-Admin-Signature', signer.sign('another text'));
+  };
+  return sendSigned(na, operatorRequest(na, '/admin/policy', note, { alter }));
+}
+
+function small(na: TestAuthority, source: string, path = '/admin/policy/history') {
+  const alter = (headers: Record<string, string>) => put(headers, 'X-Forwarded-For', source);
+  return sendSigned(na, operatorRequest(na, path, {}, { method: 'GET', alter }));
+}
+
+const BEHIND_A_PROXY = {
+  flags: { threads: '1' },
+  environment: { MESH_PROXY_HOPS: '1' },
+};
+const REFUSED = '401 admin_auth_failed';
+const UNREAD = '429 admin_auth_throttled';
+
+test('A3: of forged large bodies six a minute are read, two of one source', async () => {
+  await using na = await startTestAuthority(BEHIND_A_PROXY);
+  const forger = newKey();
+  for (const source of ['192.0.2.1', '192.0.2.2', '192.0.2.3']) {
+    assert.equal(outcome(await large(na, source, forger)), REFUSED);
+    assert.equal(outcome(await large(na, source, forger)), REFUSED);
+    const third = await large(na, source, forger);
+    assert.equal(outcome(third), UNREAD);
+    assert.equal(third.headers.get('retry-after'), '60');
+  }
+  const audited = auditEvents(na).length;
+  for (let source = 10; source < 40; source += 1) {
+    assert.equal(outcome(await large(na, `192.0.2.${source}`, forger)), UNREAD);
+  }
+  assert.equal(auditEvents(na).length, audited, 'what is not read writes nothing');
+  na.clock.advance(MINUTE);
+  assert.equal(outcome(await large(na, '192.0.2.1', forger)), REFUSED);
+});
+
+test('A3: a large body that cannot be parsed counts as a forged one', async () => {
+  await using na = await startTestAuthority(BEHIND_A_PROXY);
+  const request = operatorRequest(na, '/admin/policy');
+  const headers = { ...request.init.headers, 'X-Forwarded-For': '192.0.2.1' };
+  const body = `{"a":${'1'.repeat(256 * KIB)}`;
+  const ask = () => sendSigned(na, { ...request, init: { ...request.init, headers, body } });
+  for (const expected of ['400 invalid_json', '400 invalid_json', UNREAD]) {
+    assert.equal(outcome(await ask()), expected);
+  }
+});
+
+test('A3: strangers do not keep an operator from large bodies who has proven the key of late', async () => {
+  await using na = await startTestAuthority(BEHIND_A_PROXY);
+  const forger = newKey();
+  const operator = '198.51.100.1';
+  for (let source = 1; source <= 6; source += 1) {
+    assert.equal(outcome(await large(na, `192.0.2.${source}`, forger)), REFUSED);
+  }
+  assert.equal(outcome(await large(na, operator)), UNREAD, 'not yet known');
+  assert.equal(outcome(await small(na, operator)), '200');
+  for (let imports = 0; imports < 20; imports += 1) {
+    assert.equal(outcome(await large(na, operator)), '200');
+  }
+  // Strangers at the operator's address have an allowance, too.
+  for (let forged = 0; forged < 6; forged += 1) {
+    assert.equal(outcome(await large(na, operator, forger)), REFUSED);
+  }
+  assert.equal(outcome(await large(na, operator, forger)), UNREAD);
+  assert.equal(outcome(await large(na, '192.0.2.1')), UNREAD, 'the proof was of another source');
+});
+
+test('A3: a proof counts for ten minutes', async () => {
+  await using na = await startTestAuthority(BEHIND_A_PROXY);
+  const operator = '198.51.100.1';
+  const exhausted = async () => {
+    for (let source = 1; source <= 6; source += 1) await large(na, `192.0.2.${source}`, newKey());
+  };
+  assert.equal(outcome(await small(na, operator)), '200');
+  na.clock.advance(10 * MINUTE - 1);
+  await exhausted();
+  assert.equal(outcome(await large(na, operator)), '200');
+  na.clock.advance(10 * MINUTE);
+  await exhausted();
+  assert.equal(outcome(await large(na, operator)), UNREAD);
+});
+
+test('A3: large bodies that verify are not counted, though no other proof came before', async () => {
+  await using na = await startTestAuthority(BEHIND_A_PROXY);
+  for (let source = 1; source <= 20; source += 1) {
+    assert.equal(outcome(await large(na, `198.51.100.${source}`)), '200');
+  }
+});
+
+test('A3: with MESH_RATE_LIMIT_ADMIN_FAILURES, too, forged large bodies of many sources are bounded', async () => {
+  const environment = { ...BEHIND_A_PROXY.environment, MESH_RATE_LIMIT_ADMIN_FAILURES: '100/60' };
+  await using na = await startTestAuthority({ ...BEHIND_A_PROXY, environment });
+  const outcomes = [];
+  for (let source = 1; source <= 8; source += 1) {
+    outcomes.push(outcome(await large(na, `192.0.2.${source}`, newKey())));
+  }
+  assert.deepEqual(outcomes, [...Array(6).fill(REFUSED), UNREAD, UNREAD]);
 });
 
 test('A3: an operator signs and sends 2 MiB where that is allowed', async () => {

@@ -4,7 +4,7 @@
  * and become invalid when its callback returns.
  */
 import { judgeNode } from '../auth/node.ts';
-import { judgeOperatorHeaders, signatureVersion } from '../auth/operator.ts';
+import { judgeOperatorHeaders, type OperatorHeaders, signatureVersion } from '../auth/operator.ts';
 import type { NodeClaim, OperatorClaim } from '../contract/claims.ts';
 import type { JsonObject } from '../json/value.ts';
 import { Refusal } from '../refusal.ts';
@@ -18,6 +18,7 @@ import type { Route, RouteRequest } from './route.ts';
 import { maxBodyValues } from './route-description.ts';
 import type { Match } from './router.ts';
 import { addressBlock } from './source-address.ts';
+import { isLargeBody, type Sender } from './unproven-bodies.ts';
 import type { ReceivedBody } from './uploads.ts';
 
 type Found = Extract<Match, { readonly route: Route }>;
@@ -25,9 +26,6 @@ type Body = Uint8Array | 'too_large';
 
 const NO_QUERY: Query = {};
 const NO_BODY: JsonObject = {};
-
-/** If the headers alone show that a request fails, a larger body is not parsed. */
-const LARGEST_UNPROVEN_BODY = 256 * 1024;
 
 /**
  * The largest body that is still judged after the sender has failed too often: enough for all but imports.
@@ -90,7 +88,21 @@ function handled(
   body: Body,
   now: number,
 ): Reply | Promise<Reply> {
+  const seconds = untilRead(edge, exchange, body, now);
+  if (seconds > 0) return limited(edge, 'ADMIN_FAILURES', seconds);
   return found.route.handle(judged(edge, exchange, found, body, now), edge);
+}
+
+/** Seconds until a large body in the name of an operator's key would be read; 0 when it is to be read now. */
+function untilRead(edge: Edge, exchange: Exchange, body: Body, now: number): number {
+  const { operatorHeaders: headers, takesBody } = exchange;
+  if (headers === null || !takesBody || body === 'too_large' || !isLargeBody(body)) return 0;
+  const { verdict } = judgeOperatorHeaders(headers, edge.settings.operatorAuth, now);
+  return verdict === 'valid' ? edge.unprovenBodies.take(senderOf(exchange, headers), now) : 0;
+}
+
+function senderOf({ remoteAddr }: Exchange, { keyId }: OperatorHeaders): Sender {
+  return { source: addressBlock(remoteAddr), keyId };
 }
 
 /**
@@ -133,6 +145,8 @@ function proven(
   key: string,
 ): Reply | Promise<Reply> {
   const { route } = found;
+  const unread = untilRead(edge, exchange, body, now);
+  if (unread > 0) return limited(edge, 'ADMIN_FAILURES', unread);
   const request = judgedOrRefused(edge, exchange, found, body, now);
   if ('refusal' in request) {
     return countedFailure(edge, 'ADMIN_FAILURES', key, now, () => request);
@@ -219,25 +233,30 @@ interface OperatorRequest extends RouteRequest {
   operator: OperatorClaim | null;
 }
 
-/** An unproven request is passed on without its body, which nobody will read. */
+/**
+ * An unproven request is passed on without its body, which nobody will read; if the headers alone show that it
+ * fails, a large one is not even parsed.
+ */
 function judgeOperatorRequest(
   edge: Edge,
-  { operatorHeaders: headers, remoteAddr, takesBody }: Exchange,
+  exchange: Exchange,
   { path: scope }: Route,
   request: OperatorRequest,
   rawBody: Uint8Array,
 ): void {
+  const { operatorHeaders: headers, remoteAddr, takesBody } = exchange;
   if (headers === null) return;
   const { operatorAuth } = edge.settings;
   const { keyId, nonce } = headers;
   const found = judgeOperatorHeaders(headers, operatorAuth, request.now);
   const { signedAt } = found;
   let { verdict } = found;
-  const isParsed = verdict === 'valid' || rawBody.byteLength <= LARGEST_UNPROVEN_BODY;
-  if (takesBody && isParsed) request.body = parseBody(rawBody);
+  const isLarge = takesBody && isLargeBody(rawBody);
+  if (takesBody && (verdict === 'valid' || !isLarge)) request.body = parseBody(rawBody);
   const version = verdict === 'valid' ? signatureVersion(headers, request, operatorAuth) : null;
   if (verdict === 'valid' && version === null) verdict = 'invalid_signature';
   if (verdict !== 'valid') request.body = NO_BODY;
+  else noteProof(edge, senderOf(exchange, headers), request.now, isLarge);
   request.operator = {
     keyId,
     signedAt,
@@ -247,6 +266,11 @@ function judgeOperatorRequest(
     scope,
     remoteAddr,
   };
+}
+
+function noteProof({ unprovenBodies }: Edge, sender: Sender, now: number, isLarge: boolean): void {
+  if (isLarge) unprovenBodies.giveBack(sender, now);
+  unprovenBodies.proved(sender, now);
 }
 
 function nodeClaim(

@@ -13,6 +13,7 @@ import type { DescribedInstance } from './instance.ts';
 import type { LiveRenderers } from './live-pages.ts';
 import type { RateLimits } from './rate-limit.ts';
 import type { RouteDescription } from './route-description.ts';
+import type { UnprovenBodies } from './unproven-bodies.ts';
 
 export interface EdgeSettings {
   readonly instance: DescribedInstance;
@@ -35,6 +36,7 @@ export interface Edge {
   readonly call: Call;
   readonly documents: DocumentCache;
   readonly limits: RateLimits;
+  readonly unprovenBodies: UnprovenBodies;
   readonly liveRenderers: LiveRenderers;
   /** One shared number: the count of live-page viewers. */
   readonly viewers: Int32Array;

@@ -7,6 +7,7 @@ import { anchoredTime } from '../clock.ts';
 import type { DrainState, Edge } from '../http/edge.ts';
 import { edgeSettings } from '../http/edge-config.ts';
 import { listen, type Server } from '../http/server.ts';
+import { createUnprovenBodies } from '../http/unproven-bodies.ts';
 import { createLogger } from '../log/logger.ts';
 import { problemText } from '../log/problem.ts';
 import { createEdgeMetrics } from '../metrics.ts';
@@ -93,6 +94,7 @@ async function serve({ config, port: httpPort, slot, shared }: Service): Promise
     call: link.call,
     documents: link.documents,
     limits: link.limits,
+    unprovenBodies: createUnprovenBodies(),
     liveRenderers: LIVE_RENDERERS,
     viewers: shared.viewers,
     runtime,

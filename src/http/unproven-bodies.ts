@@ -1,0 +1,81 @@
+/**
+ * Large bodies in the name of an operator's key. A signature covers the canonical text, so that one that is made up
+ * shows only once the body is parsed and written again. This bounds how many bodies are read in vain: by source, and
+ * for each thread in all, because sources are cheap. Whoever has proven the key of late, with a request of any size,
+ * has an allowance of their own, so strangers cannot keep an operator from an import.
+ */
+import { createRateLimiter } from './rate-limit.ts';
+
+/** Other routes of operators take no more. */
+const LARGEST_ORDINARY_BODY = 256 * 1024;
+
+/** The worst body of 2 MiB takes about half a second: a twentieth of a thread. */
+const OF_ALL = { count: 6, windowSeconds: 60 };
+const OF_ONE_SOURCE = { count: 2, windowSeconds: 60 };
+/** Of one source that has proven the key, and that strangers may share. */
+const OF_A_PROVEN_SENDER = { count: 6, windowSeconds: 60 };
+
+/** How long a proof counts, and of how many senders; only holders of keys can be among them. */
+const PROVEN_MS = 10 * 60_000;
+const MOST_PROVEN = 1000;
+
+export function isLargeBody({ byteLength }: Uint8Array): boolean {
+  return byteLength > LARGEST_ORDINARY_BODY;
+}
+
+export interface Sender {
+  /** The address block that limits count by. */
+  readonly source: string;
+  /** Of a configured key. */
+  readonly keyId: string;
+}
+
+export interface UnprovenBodies {
+  /** Counts a large body that is about to be read and returns 0, or returns the seconds until one would be. */
+  take(sender: Sender, now: number): number;
+  /** Takes back what the large body was counted as: its signature verifies. */
+  giveBack(sender: Sender, now: number): void;
+  /** Notes that the sender has the key. */
+  proved(sender: Sender, now: number): void;
+}
+
+export function createUnprovenBodies(): UnprovenBodies {
+  const ofAll = createRateLimiter(OF_ALL);
+  const ofSource = createRateLimiter(OF_ONE_SOURCE);
+  const ofProven = createRateLimiter(OF_A_PROVEN_SENDER);
+  /** When each sender last proved the key, the one longest ago first. */
+  const provenAt = new Map<string, number>();
+
+  function allowances(sender: Sender, now: number) {
+    const known = provenAt.get(nameOf(sender)) ?? -Infinity;
+    return now - known < PROVEN_MS
+      ? [{ limiter: ofProven, key: nameOf(sender) }]
+      : [
+          { limiter: ofSource, key: sender.source },
+          { limiter: ofAll, key: '' },
+        ];
+  }
+
+  return {
+    take(sender, now) {
+      const counted = allowances(sender, now);
+      const seconds = Math.max(...counted.map(({ limiter, key }) => limiter.retryAfter(key, now)));
+      if (seconds === 0) for (const { limiter, key } of counted) limiter.count(key, now);
+      return seconds;
+    },
+    giveBack(sender, now) {
+      for (const { limiter, key } of allowances(sender, now)) limiter.giveBack(key, now);
+    },
+    proved(sender, now) {
+      const name = nameOf(sender);
+      provenAt.delete(name);
+      provenAt.set(name, now);
+      const [oldest] = provenAt.size > MOST_PROVEN ? provenAt.keys() : [];
+      if (oldest !== undefined) provenAt.delete(oldest);
+    },
+  };
+}
+
+function nameOf({ source, keyId }: Sender): string {
+  return `${source} ${keyId}`;
+}
