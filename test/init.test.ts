@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { spawn, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
   existsSync,
@@ -21,6 +21,7 @@ import { finishInterruptedInit, type InitSummary, initNetwork } from '../src/cli
 import { signerFromSeed, verifySignature } from '../src/crypto/ed25519.ts';
 import { readKeyFile } from '../src/keys/key-file.ts';
 import { isSignedByRoot, readGenesisBlock } from '../src/records/genesis.ts';
+import { spawnNode } from './support/processes.ts';
 import { LOADER, modulePath, PROGRAM, PROJECT_PATH } from './support/project.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'mesh-init-'));
@@ -312,10 +313,11 @@ async function killedInits(count: number): Promise<string[]> {
   const folders: string[] = [];
   for (let round = 0; round < count; round += 1) {
     const prefix = join(scratch, `random-${round}`);
-    const child = spawn(process.execPath, [...args, prefix], {
+    const child = spawnNode([...args, prefix], {
       cwd: PROJECT_PATH,
       stdio: ['ignore', 'pipe', 'inherit'],
     });
+    assert.ok(child.stdout !== null);
     const exited = once(child, 'exit');
     await once(child.stdout, 'data');
     await setTimeout(Math.random() * 20);

@@ -1,6 +1,6 @@
 /** The log leaves the process without ever holding it up. */
 import assert from 'node:assert/strict';
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,6 +10,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { freePort } from '../src/http/free-port.ts';
 import { createLogOutput, fileWriter } from '../src/log/log-output.ts';
 import { makeNetworkFolder } from './support/folders.ts';
+import { spawnNode } from './support/processes.ts';
 import { PROGRAM } from './support/project.ts';
 
 const LINES = Array.from({ length: 2000 }, (_, index) => `line ${index} of a log, with ü in it\n`);
@@ -78,7 +79,7 @@ async function serveOn(t: TestContext, stdout: number | 'pipe') {
   const { folder } = makeNetworkFolder();
   const port = await freePort('127.0.0.1', 0);
   const args = [...PROGRAM, 'serve', '--data-dir', folder];
-  const child = spawn(process.execPath, [...args, '--port', String(port), '--threads', '2'], {
+  const child = spawnNode([...args, '--port', String(port), '--threads', '2'], {
     env: { ...process.env, MESH_DRAIN_SECONDS: '0', MESH_RATE_LIMIT_VERIFY: 'off' },
     stdio: ['ignore', stdout, 'ignore'],
   });

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
@@ -11,6 +11,7 @@ import { open as openEnvironment } from 'lmdb';
 import { openLmdbStore } from '../../src/store/lmdb.ts';
 import { readAuditEntries } from '../../src/store/lmdb-audit.ts';
 import type { Store, Unit } from '../../src/store/store.ts';
+import { spawnNode } from '../support/processes.ts';
 import { LOADER, modulePath, PROJECT_PATH } from '../support/project.ts';
 import { loadAll } from '../support/stored.ts';
 import { created, type OpenedStore, seal, testStore } from './conformance.ts';
@@ -212,10 +213,11 @@ async function startHolder(folder: string, units: readonly Unit[]): Promise<Chil
     await setTimeout(60_000);
   `;
   const args = [...LOADER, '--input-type=module', '--eval', script];
-  const child = spawn(process.execPath, [...args, folder, serialize(units).toString('base64')], {
+  const child = spawnNode([...args, folder, serialize(units).toString('base64')], {
     cwd: PROJECT_PATH,
     stdio: ['ignore', 'pipe', 'inherit'],
   });
+  assert.ok(child.stdout !== null);
   const [said] = await once(child.stdout, 'data');
   assert.equal(String(said), 'done');
   return child;

@@ -2,11 +2,10 @@
  * Pages as people meet them: Debian's Chromium, driven by playwright-core. One browser serves a test
  * file; every visit is a context of its own, with its own theme, width and storage.
  */
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { type Browser, chromium, type Page } from 'playwright-core';
-
-const CANDIDATES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
+import { findChromium } from './chromium.ts';
 
 export const NARROW = 360;
 export const WIDE = 1440;
@@ -43,6 +42,10 @@ export async function startBrowser(): Promise<TestBrowser> {
   const browser = await chromium.launch({
     executablePath: browserPath(),
     args: browserArguments(),
+    // A signal ends the test process at once, and Chromium with it, whose pipe closes.
+    handleSIGINT: false,
+    handleSIGTERM: false,
+    handleSIGHUP: false,
   });
   return {
     visit: (url, options = {}) => visit(browser, url, options),
@@ -51,13 +54,9 @@ export async function startBrowser(): Promise<TestBrowser> {
 }
 
 function browserPath(): string {
-  const { CHROMIUM_PATH: given } = process.env;
-  const found = [...(given === undefined ? [] : [given]), ...CANDIDATES].find(existsSync);
-  if (found !== undefined) return found;
-  throw new Error(
-    'Tests of pages need Chromium. On Debian and Ubuntu: apt-get install chromium. ' +
-      'Elsewhere, set CHROMIUM_PATH to the path of a Chromium or Chrome.',
-  );
+  const found = findChromium(process.env);
+  if (found === null) throw new Error('Tests of pages need Chromium: npx tsx test/prepare.ts');
+  return found;
 }
 
 /** Chromium has no sandbox for root, and containers are small in shared memory. */

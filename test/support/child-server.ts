@@ -1,5 +1,6 @@
 /** The program as people run it: a process of its own, which can be killed, and what it says. */
-import { type ChildProcess, spawn } from 'node:child_process';
+import assert from 'node:assert/strict';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -9,6 +10,7 @@ import { readKeyFile } from '../../src/keys/key-file.ts';
 import { systemRuntime } from '../../src/runtime.ts';
 import type { TestAuthority, TestOperator } from './authority.ts';
 import type { TestClock } from './clock.ts';
+import { spawnNode } from './processes.ts';
 import { PROGRAM, PROJECT_PATH } from './project.ts';
 
 export type ChildEnvironment = { readonly [name: string]: string };
@@ -46,12 +48,9 @@ export interface ChildOptions {
 
 /** Whatever still runs; a test that fails leaves its children to the end of its file. */
 const running = new Set<ChildProcess>();
-const killRunning = () => {
+after(() => {
   for (const child of running) child.kill('SIGKILL');
-};
-after(killRunning);
-process.on('exit', killRunning);
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
+});
 
 export const NO_LIMITS: ChildEnvironment = {
   MESH_RATE_LIMIT_ADMIN: 'off',
@@ -137,7 +136,7 @@ function spawnProgram(
   environment: ChildEnvironment,
   program: readonly string[] = PROGRAM,
 ) {
-  const child = spawn(process.execPath, [...program, ...args], {
+  const child = spawnNode([...program, ...args], {
     cwd: PROJECT_PATH,
     env: { ...withoutSettings(process.env), MESH_DRAIN_SECONDS: '0', ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -145,6 +144,7 @@ function spawnProgram(
   running.add(child);
   child.once('exit', () => running.delete(child));
   const [out, err]: [string[], string[]] = [[], []];
+  assert.ok(child.stdout !== null && child.stderr !== null);
   child.stdout.setEncoding('utf8').on('data', (text: string) => out.push(text));
   child.stderr.setEncoding('utf8').on('data', (text: string) => err.push(text));
   const stdout = () => out.join('');

@@ -1,0 +1,64 @@
+/** What `npm test` does first, on machines that have Chromium, can get it, or cannot. */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { LOADER, modulePath, PROJECT_PATH } from './support/project.ts';
+
+const PREPARE = [...LOADER, modulePath('test/prepare.ts')];
+const COMMAND = 'sudo apt-get install --no-install-recommends chromium';
+
+/** A folder that is the whole path of a machine, with scripts as its programs. */
+function machineWith(t: TestContext, scripts: Readonly<Record<string, string>>): string {
+  const folder = mkdtempSync(join(tmpdir(), 'mesh-na-path-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  for (const [name, script] of Object.entries(scripts)) {
+    writeFileSync(join(folder, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+  }
+  return folder;
+}
+
+function prepare(path: string, environment: Readonly<Record<string, string>> = {}) {
+  const { CHROMIUM_PATH: _, ...inherited } = process.env;
+  const env = { ...inherited, ...environment, PATH: path };
+  const options = { cwd: PROJECT_PATH, env, encoding: 'utf8' } as const;
+  const { status, stdout, stderr } = spawnSync(process.execPath, PREPARE, options);
+  return { status, stdout, stderr };
+}
+
+test('nothing is done where Chromium is installed, or its place is given', (t) => {
+  const path = machineWith(t, { chromium: '' });
+  const nothing = { status: 0, stdout: '', stderr: '' };
+  assert.deepEqual(prepare(path), nothing);
+  assert.deepEqual(prepare('', { CHROMIUM_PATH: join(path, 'chromium') }), nothing);
+});
+
+test('without Chromium, and without a way to install it, the command to run is named', (t) => {
+  const { status, stderr } = prepare(machineWith(t, {}));
+  assert.equal(status, 1);
+  assert.ok(stderr.includes(COMMAND), stderr);
+});
+
+test('a sudo that asks for a password is no way to install it', (t) => {
+  const { status, stderr } = prepare(machineWith(t, { sudo: 'exit 1', 'apt-get': 'exit 1' }));
+  assert.equal(status, 1);
+  assert.ok(stderr.includes(COMMAND), stderr);
+});
+
+const SUDO = '[ "$1" = --non-interactive ] && shift && exec "$@"';
+
+test('Chromium is installed where root, or sudo without a password, may', (t) => {
+  const install = `case "$*" in "install --yes --no-install-recommends chromium")
+    echo '#!/bin/sh' > "$PATH/chromium"; /bin/chmod +x "$PATH/chromium";; esac`;
+  const { status, stdout } = prepare(machineWith(t, { sudo: SUDO, 'apt-get': install }));
+  assert.equal(status, 0);
+  assert.match(stdout, /installing it/);
+});
+
+test('an installation that brings no Chromium fails, and names the command', (t) => {
+  const { status, stderr } = prepare(machineWith(t, { sudo: SUDO, 'apt-get': '' }));
+  assert.equal(status, 1);
+  assert.ok(stderr.includes(COMMAND), stderr);
+});

@@ -1,0 +1,60 @@
+/** What tests start ends with them, also when the runner kills a file that hangs. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
+import { networkFolder } from './support/folders.ts';
+import { spawnNode } from './support/processes.ts';
+import { LOADER, modulePath, PROJECT_PATH } from './support/project.ts';
+
+const urlOf = (module: string) => pathToFileURL(modulePath(module)).href;
+
+/** A test file that has started a server and a browser, and then never returns. */
+const HANGING = `
+  import { startBrowser } from '${urlOf('test/support/browser.ts')}';
+  import { startChildServer } from '${urlOf('test/support/child-server.ts')}';
+  await startChildServer(process.argv[1]);
+  await startBrowser();
+  process.stderr.write('hanging');
+  setImmediate(() => { for (;;); });`;
+
+const canSee = existsSync('/proc/self/task');
+
+test('servers and browsers of a test process end when it is killed', {
+  skip: !canSee,
+}, async () => {
+  await using folder = networkFolder('alpha');
+  const args = [...LOADER, '--input-type=module', '--eval', HANGING, folder.path];
+  const hanging = spawnNode(args, { cwd: PROJECT_PATH, stdio: ['ignore', 'ignore', 'pipe'] });
+  assert.ok(hanging.stderr !== null && hanging.pid !== undefined);
+  const [said] = await once(hanging.stderr, 'data');
+  assert.equal(String(said), 'hanging');
+  const started = childrenOf(hanging.pid);
+  assert.ok(started.length >= 2, 'a server and a browser');
+  const ended = once(hanging, 'exit');
+  hanging.kill('SIGTERM');
+  assert.deepEqual(await ended, [null, 'SIGTERM']);
+  // The runner's own limit ends what never comes.
+  while (started.some(isRunning)) await delay(20);
+});
+
+function childrenOf(pid: number): number[] {
+  return readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
+    readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8')
+      .trim()
+      .split(' ')
+      .filter(Boolean)
+      .map(Number),
+  );
+}
+
+/** A process that has ended is a zombie until its parent has asked how. */
+function isRunning(pid: number): boolean {
+  try {
+    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  } catch {
+    return false;
+  }
+}
