@@ -114,6 +114,39 @@ test('B2: a compromise told of a certificate that is revoked already ends the ot
   assert.deepEqual([repeated.body.crl_sequence, repeated.body.revoked_count], [2, 2]);
 });
 
+test('B2: a compromise of a key whose certificates had all been revoked refuses the key from then on', async () => {
+  await using na = await startTestAuthority({ environment: NO_GRACE });
+  const first = await joinedNode(na);
+  await revoke(na, first, 'superseded');
+  const list = (await get(na, '/crl')).text;
+  const { status, body } = await revoke(na, first, 'key_compromise');
+  assert.deepEqual([status, body], [200, { crl_sequence: 1, revoked_count: 1 }]);
+  assert.deepEqual((await revoke(na, first, 'key_compromise')).body, body);
+  const recorded = auditEvents(na).filter(({ type }) => type === 'node_key_compromised');
+  assert.equal(recorded.length, 1, 'once');
+  const token = await invite(na);
+  const isRefused = async (authority: TestAuthority) => {
+    const join = await nodeRequest(authority, '/join', first.key, { invite_token: token });
+    assert.equal(outcome(join), '403 node_key_compromised');
+    assert.equal((await get(authority, '/crl')).text, list, 'the published entry stays as it was');
+  };
+  await isRefused(na);
+  await using again = await na.restart();
+  await isRefused(again);
+});
+
+test('B2: renewals of a certificate that has expired are refused as revoked after such a compromise', async () => {
+  await using na = await startTestAuthority({ environment: NO_GRACE });
+  const old = await joinedNode(na, { max_validity_hours: 1 });
+  const current = await joinedAgain(na, old);
+  await revoke(na, current, 'superseded');
+  na.clock.advance(2 * HOUR);
+  assert.equal(outcome(await renew(na, old)), '403 certificate_expired');
+  await revoke(na, current, 'key_compromise');
+  assert.equal(outcome(await renew(na, old)), '403 certificate_revoked');
+  assert.equal(outcome(await heartbeat(na, old)), '403 certificate_revoked');
+});
+
 test('B2: an expired certificate is not listed, and is refused as revoked all the same', async () => {
   await using na = await startTestAuthority({ environment: NO_GRACE });
   const key = await joinedNode(na, { max_validity_hours: 1 });

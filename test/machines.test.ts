@@ -13,6 +13,7 @@ import { MAX_LIVE_CERTIFICATES } from '../machines/certificate-limit.ts';
 import { type Crl, crlMachine } from '../machines/crl.ts';
 import { licensePolicyMachine } from '../machines/data-license-policy.ts';
 import { type Invite, inviteMachine } from '../machines/invite.ts';
+import { nodeKeyMachine } from '../machines/node-key.ts';
 import { type OperatorKey, operatorKeyMachine } from '../machines/operator-key.ts';
 import { policyMachine } from '../machines/policy.ts';
 import {
@@ -1300,6 +1301,28 @@ testUnhandled(nullifierMachine, [
   ['giving a proof back that was never used', undefined, { type: 'release' }],
   ['giving a used proof back', nullified, { type: 'release' }],
 ]);
+
+// Node key [core-4-8]
+
+const compromised = { value: 'compromised', context: { nodePublicKey: 'key', compromisedAt: NOW } };
+const compromise = { type: 'compromise', key: { nodePublicKey: 'key', compromisedAt: NOW } };
+
+testTable(nodeKeyMachine, [
+  {
+    name: 'a compromise is recorded',
+    event: compromise,
+    emits: ['compromised'],
+    to: { value: 'compromised', facts: compromised.context },
+  },
+  {
+    name: 'the first one stays as it was',
+    from: compromised,
+    event: { ...compromise, key: { nodePublicKey: 'key', compromisedAt: NOW + HOUR } },
+    emits: ['already_compromised'],
+  },
+]);
+
+testUnhandled(nodeKeyMachine, [['trusting it again', compromised, { type: 'restore' }]]);
 
 // Data-license policy [service-states-other]
 

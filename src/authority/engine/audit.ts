@@ -14,6 +14,7 @@ export type AuditEvent =
   | 'certificate_issued'
   | 'certificate_renewed'
   | 'certificate_revoked'
+  | 'node_key_compromised'
   | 'join_rejected'
   | 'heartbeat_rejected'
   | 'renewal_rejected'

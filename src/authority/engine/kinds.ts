@@ -29,6 +29,7 @@ import {
   licensePolicyMachine,
 } from '../../../machines/data-license-policy.ts';
 import { type Invite, type InviteEvent, inviteMachine } from '../../../machines/invite.ts';
+import { type NodeKey, type NodeKeyEvent, nodeKeyMachine } from '../../../machines/node-key.ts';
 import {
   type OperatorKey,
   type OperatorKeyEvent,
@@ -71,6 +72,7 @@ import { type Resting, type Step, step } from '../../../machines/step.ts';
 const MACHINES = {
   invite: inviteMachine,
   certificate: certificateMachine,
+  'node-key': nodeKeyMachine,
   'operator-key': operatorKeyMachine,
   policy: policyMachine,
   crl: crlMachine,
@@ -90,6 +92,7 @@ const MACHINES = {
 export interface SubjectTypes {
   readonly invite: { readonly context: Invite; readonly event: InviteEvent };
   readonly certificate: { readonly context: Certificate; readonly event: CertificateEvent };
+  readonly 'node-key': { readonly context: NodeKey; readonly event: NodeKeyEvent };
   readonly 'operator-key': { readonly context: OperatorKey; readonly event: OperatorKeyEvent };
   readonly policy: { readonly context: Policy; readonly event: PolicyEvent };
   readonly crl: { readonly context: Crl; readonly event: CrlEvent };

@@ -1,5 +1,6 @@
 /** POST /admin/revoke [core-4-8]: the certificate and the next CRL change in one transaction. */
 import type { CertificateRefusal } from '../../../machines/certificate.ts';
+import { sha256Hex } from '../../crypto/digest.ts';
 import { compareCodePoints } from '../../json/write.ts';
 import { Refusal } from '../../refusal.ts';
 import type { Handler } from '../engine/admission.ts';
@@ -30,6 +31,7 @@ export const revokeCertificate: Handler<'revokeCertificate'> = (
     ...(live.length > 0 && { live_certificates_of_key: live.length }),
   };
   if (revoked.length === 0) {
+    if (reason === 'key_compromise') recordCompromise(na, unit, key, certId, operator.remoteAddr);
     awaitCrl(na, unit);
     return { crl_sequence: crlSequence - 1, revoked_count: na.revocations.count(), ...others };
   }
@@ -47,6 +49,27 @@ export const revokeCertificate: Handler<'revokeCertificate'> = (
   }
   return { crl_sequence: crlSequence, revoked_count: revokedCount, ...others };
 };
+
+/** No certificate carries the compromise: their entries on the list keep the reasons they have. */
+function recordCompromise(
+  na: Authority,
+  unit: UnitOfWork,
+  nodePublicKey: string,
+  certId: string,
+  remoteAddr: string,
+): void {
+  if (na.revocations.isCompromised(nodePublicKey)) return;
+  unit.send('node-key', sha256Hex(nodePublicKey), {
+    type: 'compromise',
+    key: { nodePublicKey, compromisedAt: unit.at },
+  });
+  evictAgentOf(unit, nodePublicKey);
+  unit.audit('node_key_compromised', {
+    cert_id: certId,
+    node_public_key: nodePublicKey,
+    remote_addr: remoteAddr,
+  });
+}
 
 /** False when it was revoked before. */
 function revoke(unit: UnitOfWork, certId: string, reason: string, crlSequence: number): boolean {

@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto';
 import type { Certificate } from '../../../machines/certificate.ts';
 import type { Crl } from '../../../machines/crl.ts';
+import type { NodeKey } from '../../../machines/node-key.ts';
 import type { DocumentPublisher } from '../../contract/publications.ts';
 import { canonicalJson, compareCodePoints } from '../../json/write.ts';
 import { formatInstant } from '../../timestamp.ts';
@@ -78,6 +79,7 @@ export function createRevocations(options: RevocationsOptions): Revocations {
     list,
     entryOf,
     followDecided(kind, id, { value, context }) {
+      if (kind === 'node-key') compromised.add((context as NodeKey).nodePublicKey);
       if (kind !== 'certificate' || value !== 'revoked' || listed.has(id)) return;
       const { nodePublicKey, revokedAt, revocationReason, crlSequence } = context as Certificate;
       const reason = revocationReason ?? 'unspecified';

@@ -184,7 +184,10 @@ export function revokeCertificate(moment: Moment, certId: string, reason: string
     ...(ended.some((id) => id !== certId) ? { revoked_cert_ids: ended } : {}),
     ...(live.length > 0 ? { live_certificates_of_key: live.length } : {}),
   };
-  if (ended.length === 0) return answered(() => answer);
+  if (ended.length === 0) {
+    if (reason !== 'key_compromise' || isCompromised(state, nodeKey)) return answered(() => answer);
+    return stored('node_key_compromised', recordCompromise(nodeKey, now), () => answer);
+  }
   const change: Change = (next) => {
     for (const id of ended) {
       const one = next.certificates.get(id) ?? certificate;
@@ -195,6 +198,14 @@ export function revokeCertificate(moment: Moment, certId: string, reason: string
     endRegistration(next, nodeKey, now);
   };
   return stored('certificate_revoked', change, () => answer, ended.length);
+}
+
+/** Of a key whose certificates had all ended for other reasons, which they keep. */
+function recordCompromise(nodeKey: string, now: number): Change {
+  return (next) => {
+    next.compromised.add(nodeKey);
+    endRegistration(next, nodeKey, now);
+  };
 }
 
 /** Published from the first start on; the feed of another issuer begins with its first revocation. */
@@ -220,10 +231,13 @@ export function endRegistration({ agents }: State, nodeKey: string, at: number):
   agents.set(nodeKey, { ...agent, isRegistered: false, newest: Math.max(agent.newest, at) });
 }
 
-/** A key of which any certificate was revoked because it was compromised. */
-export function isCompromised({ certificates }: State, nodeKey: string): boolean {
-  return [...certificates.values()].some(
-    (one) => one.nodeKey === nodeKey && one.revocation?.reason === 'key_compromise',
+/** A key of which any certificate was revoked because it was compromised, or that was recorded as such. */
+export function isCompromised({ certificates, compromised }: State, nodeKey: string): boolean {
+  return (
+    compromised.has(nodeKey) ||
+    [...certificates.values()].some(
+      (one) => one.nodeKey === nodeKey && one.revocation?.reason === 'key_compromise',
+    )
   );
 }
 

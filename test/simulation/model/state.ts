@@ -70,6 +70,8 @@ export interface State {
   issued: number;
   /** Ids of revoked certificates, in the order of the revocation list. */
   readonly revoked: Set<string>;
+  /** Keys whose compromise no certificate carries. */
+  readonly compromised: Set<string>;
   /** `crl`, and the feed of each issuer. */
   readonly publications: Map<string, Publication>;
   /** Policy ids, with the time of their last publication. */
@@ -98,6 +100,7 @@ export function emptyState(operators: Iterable<readonly [string, Tier]>): State 
     certificates: new Map(),
     issued: 0,
     revoked: new Set(),
+    compromised: new Set(),
     publications: new Map(),
     policies: new Map(),
     activePolicy: null,
@@ -120,6 +123,7 @@ export function copyOf(state: State): State {
     certificates: new Map(state.certificates),
     issued: state.issued,
     revoked: new Set(state.revoked),
+    compromised: new Set(state.compromised),
     publications: new Map(state.publications),
     policies: new Map(state.policies),
     activePolicy: state.activePolicy,

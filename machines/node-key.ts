@@ -1,0 +1,41 @@
+/**
+ * A node key whose compromise no certificate carries [core-4-8]: all of its certificates had been revoked for
+ * other reasons, which stay as they were published. Final: a key that others know is never trusted again.
+ */
+import { setup } from 'xstate';
+
+export interface NodeKey {
+  readonly nodePublicKey: string;
+  /** Milliseconds since the epoch. */
+  readonly compromisedAt: number;
+}
+
+export type NodeKeyEvent = { readonly type: 'compromise'; readonly key: NodeKey };
+
+const machine = setup({
+  types: {} as {
+    context: NodeKey;
+    events: NodeKeyEvent;
+    emitted: { readonly type: 'compromised' | 'already_compromised' };
+  },
+});
+
+export const nodeKeyMachine = machine.createMachine({
+  id: 'node-key',
+  initial: 'absent',
+  context: { nodePublicKey: '', compromisedAt: 0 },
+  states: {
+    absent: {
+      on: {
+        compromise: {
+          target: 'compromised',
+          actions: [
+            machine.assign(({ event }) => event.key),
+            machine.emit({ type: 'compromised' }),
+          ],
+        },
+      },
+    },
+    compromised: { on: { compromise: { actions: machine.emit({ type: 'already_compromised' }) } } },
+  },
+});
