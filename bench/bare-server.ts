@@ -1,6 +1,6 @@
 /**
- * Entry of the bare server's process: what uWebSockets.js and libsodium cost when nothing else is done.
- * It has no routes of its own for documents; the run hands in the bytes that the authority serves.
+ * Entry of the bare server's process: the cost of uWebSockets.js and libsodium alone. It has no documents
+ * of its own; the run passes the bytes that the authority serves.
  */
 import type { HttpResponse } from 'uWebSockets.js';
 import { createRequire } from 'node:module';
@@ -19,7 +19,7 @@ export interface SignatureCheck {
   readonly text: string;
 }
 
-/** What a POST costs when its signatures are checked and its body is not looked at. */
+/** The cost of a POST whose signatures are checked and whose body is not parsed. */
 export interface Verification {
   readonly path: string;
   readonly checks: readonly SignatureCheck[];

@@ -17,7 +17,7 @@ export function hasEnded(child: ChildProcess): boolean {
   return child.exitCode !== null || child.signalCode !== null;
 }
 
-/** Tells when a child ends that was not asked to: what follows is then only a refused connection. */
+/** Reports a child that ends unexpectedly: otherwise only a refused connection would show it. */
 export function watchChild(child: ChildProcess, what: string, lastWords = () => ''): void {
   child.once('exit', (code, signal) => {
     if (stopping.has(child) && code === 0) return;

@@ -1,4 +1,7 @@
-/** One keep-alive HTTP/1.1 connection over a raw socket, with just enough parsing to find each answer's end. */
+/**
+ * One keep-alive HTTP/1.1 connection over a raw socket, with just enough parsing to find the end of each
+ * answer.
+ */
 import { connect } from 'node:net';
 
 export interface Connection {
@@ -18,7 +21,7 @@ export function openConnection(port: number): Promise<Connection> {
   return new Promise((resolve, reject) => {
     let unread: Buffer = NOTHING;
 
-    // Reading into one buffer instead of a stream spares the generator a fifth of its CPU time.
+    // Reading into one buffer instead of a stream saves the generator a fifth of its CPU time.
     const onread = {
       buffer: Buffer.allocUnsafe(READ_BYTES),
       callback(length: number, buffer: Uint8Array): boolean {

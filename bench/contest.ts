@@ -1,22 +1,22 @@
-/** Rounds of several contestants in turn, so that whatever else the machine does falls on all of them. */
+/** Rounds of several contestants in turn, so that other load on the machine affects all of them. */
 import { assertAccepted, type RoundResult } from './round.ts';
 
 export type Settings = {
   readonly seconds: number;
   readonly rounds: number;
-  /** Null is the default of each benchmark. */
+  /** Null means the default of each benchmark. */
   readonly connections: number | null;
-  /** Requests per second of the open loop; null is the closed loop. */
+  /** Requests per second of the open loop; null means the closed loop. */
   readonly rate: number | null;
-  /** Nodes of the fleet that beats. */
+  /** Nodes of the fleet that sends heartbeats. */
   readonly nodes: number;
-  /** Nodes of the large network, and the folder it is in; null makes a new one. */
+  /** Nodes of the large network, and its folder; null creates a new one. */
   readonly seeded: number;
   readonly dataDir: string | null;
   /** Threads of the authority that serve HTTP. */
   readonly threads: number;
   readonly cpuProf: string | null;
-  /** Another checkout with a build of its own, which is measured beside this one; null is none. */
+  /** Another checkout with a build of its own, to be measured beside this one; null means none. */
   readonly against: string | null;
   readonly progress: (line: string) => void;
 };
@@ -33,7 +33,7 @@ export interface Standing {
 
 export interface Upcoming {
   readonly seconds: number;
-  /** The best rate of any contestant so far, to know how many requests have to be ready. */
+  /** The best rate of any contestant so far, which determines how many requests to prepare. */
   readonly fastest: number;
 }
 

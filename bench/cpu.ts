@@ -8,14 +8,14 @@ export function cpuSecondsOf(pid: number): number {
   return secondsIn(`/proc/${pid}/stat`);
 }
 
-/** Those of its main thread alone: in a server with edge threads, that of the authority. */
+/** CPU seconds of its main thread only, which in a server with edge threads is the authority's. */
 export function mainThreadSecondsOf(pid: number): number {
   return secondsIn(`/proc/${pid}/task/${pid}/stat`);
 }
 
 function secondsIn(path: string): number {
   const stat = readFileSync(path, 'latin1');
-  // The command name stands in parentheses and may hold blanks, so fields are counted behind it.
+  // The command name is in parentheses and may contain blanks, so fields are counted after it.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   const [userTicks, systemTicks] = fields.slice(11, 13).map(Number);
   return ((userTicks ?? 0) + (systemTicks ?? 0)) / TICKS_PER_SECOND;

@@ -1,6 +1,6 @@
 /**
- * A revocation list of 100,000 entries: how long a revocation takes until it is acknowledged, what
- * heartbeats and health checks feel of it meanwhile, and what a reader pays who holds the list already.
+ * A revocation list of 100,000 entries: the time until a revocation is acknowledged, its effect on
+ * heartbeats and health checks meanwhile, and the cost of a reader that has the list already.
  */
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
@@ -166,7 +166,7 @@ async function asked<Answer>({ port }: AuthorityProcess, request: Buffer): Promi
   }
 }
 
-/** Reads by clients that hold the newest list: 304, and none of its megabytes. */
+/** Reads by clients that have the newest list: 304, without its megabytes. */
 async function heldReads({ url }: AuthorityProcess): Promise<Line> {
   const whole = await fetch(`${url}/crl`, { headers: { 'Accept-Encoding': 'identity' } });
   await whole.arrayBuffer();

@@ -10,9 +10,9 @@ import { OTHER, startAuthority, startBare, startOther } from './servers.ts';
 const TARGET = 0.85;
 const CONNECTIONS = 64;
 const PATHS = ['/crl', '/genesis'] as const;
-/** Where the bare server answers with as many headers as the authority does. */
+/** The path at which the bare server sends as many headers as the authority. */
 const ALL_HEADERS = '/all-headers';
-/** Written by uWebSockets.js or by HTTP itself, whatever the handler does. */
+/** Headers that uWebSockets.js or HTTP itself adds, whatever the handler does. */
 const NOT_OURS = new Set(['connection', 'content-length', 'date', 'keep-alive', 'uwebsockets']);
 
 export async function benchDocuments(load: Load, settings: Settings): Promise<Report[]> {
@@ -75,7 +75,7 @@ async function benchDocument(
   };
 }
 
-/** The authority's answer as static ones: with its content type alone, and with all its headers. */
+/** The authority's answer as static answers: with its content type only, and with all its headers. */
 async function copiesOf(url: string, path: string): Promise<StaticAnswer[]> {
   const response = await fetch(url + path);
   const body = await response.text();

@@ -50,7 +50,9 @@ export async function benchEnrollments(load: Load, settings: Settings): Promise<
   };
 }
 
-/** The contestants of one authority; what a round needs grows with the rate of the one before. */
+/**
+ * The contestants of one authority; the number of prepared requests follows the rate of the previous round.
+ */
 function enrollmentsAt(target: AuthorityProcess, load: Load, connections: number) {
   const { network } = target;
   const plan = { target, connections, seconds: LONGEST_SECONDS, rate: null };
@@ -62,7 +64,7 @@ function enrollmentsAt(target: AuthorityProcess, load: Load, connections: number
       const count = countFor(seconds, pairsPerSecond);
       const { invites, joins } = await load.ask('pairs', { plan, network, count });
       const both = inSequence(invites, joins);
-      // The warm-up only tells how many pairs a round needs.
+      // The warm-up only determines how many pairs a round needs.
       if (pairsPerSecond > 0) {
         phases.invites.push(invites);
         phases.joins.push(joins);

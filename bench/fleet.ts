@@ -7,7 +7,7 @@ import type { JsonObject } from '../src/json/value.ts';
 import { jsonText } from '../src/json/write.ts';
 import { systemRuntime } from '../src/runtime.ts';
 
-/** What clients of an authority have to know; a plain value, since it crosses processes. */
+/** What clients of an authority have to know, as a plain value that can be sent between processes. */
 export type Network = {
   /** The authority's public key. */
   readonly audience: string;
@@ -21,14 +21,14 @@ export interface FleetNode {
   readonly certId: string;
 }
 
-/** How many tokens one invite request may ask for. */
+/** The most tokens of one invite request. */
 export const MAX_INVITES = 1000;
 
 export function newKeys(count: number): Signer[] {
   return Array.from({ length: count }, () => signerFromSeed(systemRuntime.randomBytes(SEED_BYTES)));
 }
 
-/** Makes signed invite requests; the body says how many tokens each asks for. */
+/** Makes signed invite requests for the number of tokens in the body. */
 export function inviteSigner(network: Network): (body: JsonObject) => Buffer {
   const sign = operatorSigner(network, 'POST', '/admin/invite');
   return (body) => httpRequest('POST', '/admin/invite', sign(body), jsonText(body));
@@ -48,8 +48,8 @@ export function joinRequest(key: Signer, inviteToken: string): Buffer {
 }
 
 /**
- * Signs heartbeats of all nodes in turn. The timestamps of one node only rise, over all calls, because
- * the authority refuses what is older than its window of nonces.
+ * Signs heartbeats of all nodes in turn. The timestamps of one node increase over all calls, because the
+ * authority refuses what is older than its window of nonces.
  */
 export function heartbeatSigner(nodes: readonly FleetNode[]): (count: number) => Buffer[] {
   let turn = 0;

@@ -10,7 +10,7 @@ const TARGET = 0.8;
 const CONNECTIONS = 64;
 const ENROL_CONNECTIONS = 32;
 const ENROL_SECONDS = 600;
-/** Some more requests than the fastest round so far could send. */
+/** A margin over the number of requests of the fastest round so far. */
 const HEADROOM = 1.3;
 
 export async function benchHeartbeats(load: Load, settings: Settings): Promise<Report> {
@@ -36,7 +36,7 @@ export async function benchHeartbeats(load: Load, settings: Settings): Promise<R
       ...(other && otherLoad ? [{ name: OTHER, run: beat(otherLoad, other) }] : []),
     ],
     settings,
-    // Ours and the bare one are sent the same bytes: signing them again for each would only cost time.
+    // Both servers get the same bytes: signing them again for each would only cost time.
     ({ seconds, fastest }) => {
       const count = Math.ceil(seconds * (rate ?? fastest * HEADROOM));
       return Promise.all([load.ask('sign', { count }), otherLoad?.ask('sign', { count })]);

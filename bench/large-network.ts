@@ -1,4 +1,4 @@
-/** The data folder of a large network: one that was made before, or a new one. */
+/** The data folder of a large network: an existing one, or a new one. */
 import { symlinkSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Settings } from './contest.ts';

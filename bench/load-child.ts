@@ -1,4 +1,4 @@
-/** Entry of the load generator's process: carries out the work it is asked for, one piece at a time. */
+/** Entry of the load generator's process: executes one order at a time. */
 import {
   type FleetNode,
   getRequest,

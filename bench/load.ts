@@ -1,19 +1,19 @@
-/** The load generator seen from the run: a process of its own that is asked for one piece of work at a time. */
+/** The load generator as seen by the run: a process of its own that executes one order at a time. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { childOptions, stopChild, watchChild } from './children.ts';
 import type { Network } from './fleet.ts';
 import type { RoundPlan, RoundResult } from './round.ts';
 
-/** What the load generator can be asked for: the order it takes and the answer it gives. */
+/** The orders of the load generator, with their answers. */
 export interface Work {
-  /** Makes nodes and lets them join. */
+  /** Creates nodes and joins them. */
   enroll: { order: { plan: RoundPlan; network: Network; nodes: number }; answer: RoundResult };
   /** Signs the heartbeats that every round sends until the next call. */
   sign: { order: { count: number }; answer: null };
   heartbeats: { order: RoundPlan; answer: RoundResult };
   document: { order: { plan: RoundPlan; path: string }; answer: RoundResult };
-  /** The same request again and again, in base64; every answer has to be the one given. */
+  /** The same request repeatedly, in base64; every answer has to equal the given one. */
   verifications: {
     order: { plan: RoundPlan; request: string; answer: string };
     answer: RoundResult;
@@ -23,7 +23,7 @@ export interface Work {
     order: { plan: RoundPlan; network: Network; count: number };
     answer: { invites: RoundResult; joins: RoundResult };
   };
-  /** Joins alone, with invites made by the thousand before the round. */
+  /** Joins only, with invites made in thousands before the round. */
   joins: { order: { plan: RoundPlan; network: Network; count: number }; answer: RoundResult };
 }
 

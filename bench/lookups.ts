@@ -17,7 +17,7 @@ const CALLS = 2000;
 const NOW = 1_000_000_000_000;
 const LATER = NOW + 1_000_000_000;
 
-/** In this process and without HTTP: the question is what the index costs. */
+/** In this process and without HTTP: this measures the index alone. */
 export async function benchLookups(_load: Load, { progress }: Settings): Promise<Report> {
   progress('lookups: filling the indexes');
   const findAgents = agentLookup();
@@ -83,7 +83,10 @@ function pathLookup(): (call: number) => void {
   };
 }
 
-/** A linear congruential generator (the constants of Numerical Recipes), without its weak low bits. */
+/**
+ * A linear congruential generator (the constants of Numerical Recipes), without its low bits, which are
+ * weak.
+ */
 function generator(seed: number): () => number {
   let state = seed;
   return () => {

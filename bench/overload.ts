@@ -1,7 +1,7 @@
 /**
  * More heartbeats than the authority can answer at once: many connections that each send the next one as
- * soon as the last is answered, against as many as are enough to keep it busy. Throughput must hold, and
- * somebody who only asks whether the service lives must not have to queue.
+ * soon as the last is answered, compared to just enough connections to keep it busy. Throughput must not
+ * fall, and a health check must not have to queue.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -34,7 +34,7 @@ export async function benchOverload(load: Load, settings: Settings): Promise<Rep
 
   function beat(connections: number) {
     return async (seconds: number): Promise<RoundResult> => {
-      // Both beat on one authority, which takes each signed request once.
+      // Both send to one authority, which accepts each signed request once.
       await load.ask('sign', { count: Math.ceil(seconds * fastest * HEADROOM) });
       const running = load.ask('heartbeats', { target: na, connections, rate: null, seconds });
       const latencies = probes.get(connections) ?? [];

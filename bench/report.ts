@@ -1,4 +1,4 @@
-/** What a benchmark found: medians over its rounds, as one JSON value and as an aligned table. */
+/** The result of a benchmark: medians over its rounds, as one JSON value and as an aligned table. */
 import type { Standing } from './contest.ts';
 import { rateOf } from './contest.ts';
 import type { RoundResult } from './round.ts';
@@ -6,11 +6,11 @@ import type { RoundResult } from './round.ts';
 export type Line = {
   readonly name: string;
   readonly requests_per_second: number;
-  /** CPU time of the server by answered requests. */
+  /** CPU time of the server per answered request. */
   readonly cpu_us_per_request: number;
-  /** Of it that of the server's main thread, which with several threads is the authority's. */
+  /** The part of the server's main thread, which with several threads is the authority's. */
   readonly main_us_per_request: number;
-  /** CPU time of each process by elapsed time; one thread at full stretch is 1. */
+  /** CPU time of each process per elapsed time; one busy thread is 1. */
   readonly server_cpu: number;
   readonly client_cpu: number;
   readonly p50_ms: number | null;
@@ -37,7 +37,7 @@ export type Report = {
   readonly notes: readonly string[];
 };
 
-/** Above this share of a core a process may be what sets the rate. */
+/** Above this share of a core, a process may be the bottleneck. */
 const BUSY = 0.9;
 const GO_BY_CPU = 'go by CPU per request, not by rate';
 
@@ -55,7 +55,7 @@ export function lineOf({ name, rounds }: Standing): Line {
   };
 }
 
-/** Compares round by round: neighbors in time saw the same machine. */
+/** Compares round by round, because consecutive rounds saw the same load on the machine. */
 export function compare(of: Standing, against: Standing, target: number | null): Comparison {
   const pairs = of.rounds.flatMap((round, index) => {
     const other = against.rounds[index];
@@ -70,7 +70,7 @@ export function compare(of: Standing, against: Standing, target: number | null):
   };
 }
 
-/** Says where the load generator was itself at its limit. */
+/** Notes where the load generator itself was the bottleneck. */
 export function busyClientNotes(standings: readonly Standing[]): string[] {
   return standings.flatMap(({ name, rounds }) => {
     const highest = Math.max(...rounds.map(clientShare));
@@ -79,7 +79,7 @@ export function busyClientNotes(standings: readonly Standing[]): string[] {
   });
 }
 
-/** Says where neither side of a closed loop was at its limit: then other work took the CPU from both. */
+/** Notes where neither side of a closed loop was the bottleneck: then other work took CPU from both. */
 export function starvedNotes(standings: readonly Standing[]): string[] {
   return standings.flatMap((standing) => {
     const { name, server_cpu: server, client_cpu: client } = lineOf(standing);
@@ -128,7 +128,7 @@ function spreadText({ median: middle, lowest, highest }: Spread): string {
   return `${middle.toFixed(2)} [${lowest.toFixed(2)}..${highest.toFixed(2)}]`;
 }
 
-/** The first column to the left, counts to the right. */
+/** The first column is aligned left, numbers are aligned right. */
 function table(rows: readonly (readonly string[])[]): string[] {
   const widths = (rows[0] ?? []).map((_, column) =>
     Math.max(...rows.map((row) => row[column]?.length ?? 0)),

@@ -1,4 +1,4 @@
-/** An operator who reads the roster of a large network over and over: what the heartbeats feel of it. */
+/** An operator who reads the roster of a large network continuously: the effect on heartbeats. */
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ import { type AuthorityProcess, startAuthority } from './servers.ts';
 const FLEET = 1000;
 const CONNECTIONS = 64;
 const ENROLLING = { connections: 32, seconds: 600, rate: null };
-/** Below what the server can do, so that latency tells of stalls and not of queues. */
+/** Below the capacity of the server, so that latency shows stalls and not queues. */
 const HEARTBEATS_PER_SECOND = 4000;
 
 export async function benchRosters(load: Load, settings: Settings): Promise<Report> {
@@ -67,7 +67,7 @@ interface RosterRead {
   readonly seconds: number;
 }
 
-/** Reads one roster after another until the round has ended; the last one to its end. */
+/** Reads one roster after another until the round has ended; the last one completely. */
 async function readRostersUntil(
   na: AuthorityProcess,
   round: Promise<unknown>,

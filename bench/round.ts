@@ -1,7 +1,7 @@
 /**
- * One measured round against one server. Closed loop: every connection sends its next request when the
- * answer to its last one is there. Open loop: requests are due at a fixed rate, and latency counts from
- * when a request was due, so that a server that stalls cannot hide it (no coordinated omission).
+ * One measured round against one server. Closed loop: every connection sends its next request when its last
+ * one is answered. Open loop: requests are due at a fixed rate, and latency counts from when a request was
+ * due, so that a server that stalls cannot hide it (no coordinated omission).
  */
 import { build } from 'hdr-histogram-js';
 import { systemRuntime } from '../src/runtime.ts';
@@ -15,7 +15,7 @@ export type RoundPlan = {
   readonly connections: number;
   /** No request is due after this time; the round ends with the last answer. */
   readonly seconds: number;
-  /** Requests per second of the open loop; null is the closed loop. */
+  /** Requests per second of the open loop; null means the closed loop. */
   readonly rate: number | null;
 };
 
@@ -28,7 +28,7 @@ export type RoundResult = {
   readonly latency: Latency | null;
   /** CPU time of the server and of the load generator during the round. */
   readonly serverCpuSeconds: number;
-  /** Of it that of the server's main thread. */
+  /** The part of the server's main thread. */
   readonly mainThreadSeconds: number;
   readonly clientCpuSeconds: number;
   /** Answers other than 2xx by status, and the body of the first of them. */
@@ -94,7 +94,7 @@ export async function runRound(
   };
 }
 
-/** A connection and the request it is busy with. */
+/** A connection and its current request. */
 interface Slot {
   readonly connection: Connection;
   index: number;
@@ -133,7 +133,10 @@ function drive(
       if (exhausted && idle.length === connections.length) finish(null);
     }
 
-    /** A timer of Node is a millisecond coarse, which would show as latency: the open loop spins. */
+    /**
+     * Node's timers have a resolution of a millisecond, which would show as latency, so the open loop
+     * spins.
+     */
     function keepPace(): void {
       sendWhatIsDue(systemRuntime.elapsed());
       if (!exhausted) setImmediate(keepPace);
@@ -164,7 +167,7 @@ function drive(
   });
 }
 
-/** A benchmark of refusals is no benchmark: one answer other than 2xx ends the run. */
+/** Refusals would distort the result: one answer other than 2xx ends the run. */
 export function assertAccepted(what: string, result: RoundResult): RoundResult {
   const counts = Object.entries(result.refusals).map(([status, count]) => `${count} × ${status}`);
   if (counts.length === 0 && result.answered > 0) return result;

@@ -1,4 +1,4 @@
-/** A large network: time to ready, memory, and heartbeats beside an authority that knows nobody else. */
+/** A large network: time to ready, memory, and heartbeats, compared to an authority without other nodes. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemRuntime } from '../src/runtime.ts';
@@ -13,7 +13,7 @@ const TARGET = 0.9;
 const FLEET = 1000;
 const CONNECTIONS = 64;
 const ENROLLING = { connections: 32, seconds: 600, rate: null };
-/** Some more requests than the fastest round so far could send. */
+/** A margin over the number of requests of the fastest round so far. */
 const HEADROOM = 1.3;
 
 export async function benchScale(load: Load, settings: Settings): Promise<Report> {

@@ -1,6 +1,6 @@
 /**
  * `npm run screenshots -- <folder>`: pictures of every page in both themes and two widths, of a real
- * authority with an invented network. A browser draws them, so that the README shows what there is.
+ * authority with an invented network. A browser renders them, so that the README shows the real pages.
  */
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -66,7 +66,10 @@ async function draw(browser: TestBrowser, na: TestAuthority, path: string, targe
   }
 }
 
-/** Some days in the life of a network: nodes come and go, and neighbors are recognized and lost. */
+/**
+ * Some days in the life of a network: nodes join and leave, and other sovereigns are recognized and
+ * revoked.
+ */
 async function live(na: TestAuthority): Promise<void> {
   const [port, rail, tide, mill] = ['port-authority', 'north-rail', 'tidewater', 'old-mill'].map(
     (name) => sovereign(name),

@@ -1,7 +1,7 @@
 /**
- * Makes a data folder as a large network would leave it: certificates, some of them revoked, open
- * invites and registered agents, written through the store like everything else. Keys are random bytes
- * that nobody can sign with, and the audit log is empty: nodes that are to beat are enrolled afterwards.
+ * Makes a data folder as a large network would leave it: certificates, some of them revoked, open invites
+ * and registered agents, written through the store like everything else. Keys are random bytes that nobody
+ * can sign with, and the audit log is empty: nodes that send heartbeats are enrolled afterwards.
  */
 import { Command } from 'commander';
 import type { AgentRegistration } from '../machines/agent-registration.ts';
@@ -26,12 +26,12 @@ export interface SeedCounts {
 }
 
 const HOUR = 3_600_000;
-/** Units that are committed at once. Each has one subject, as in a network that grew by and by. */
+/** Units that are committed at once. Each has one subject, as in a network that grew gradually. */
 const BATCH = 5000;
 /** Tags are shared by about this many agents. */
 const AGENTS_PER_TAG = 100;
 
-/** Fills a new data folder; the newest of the liveness rows are of now. */
+/** Fills a new data folder; the newest liveness rows have the current time. */
 export async function seed(
   dataDir: string,
   counts: SeedCounts,
@@ -93,7 +93,7 @@ function created(kind: string, id: string, value: string, context: object): Subj
   return { kind, id, version: 1, replaces: 0, snapshot: { value, context } };
 }
 
-/** Revoked certificates stand first, in the order of the list they are on. */
+/** Revoked certificates come first, in the order of their list. */
 function certificate(index: number, { revoked }: SeedCounts, now: number): SubjectWrite {
   const isRevoked = index < revoked;
   const context: Certificate = {
@@ -184,7 +184,7 @@ if (import.meta.url === `file://${process.argv[1]}`) {
   process.stderr.write('\n');
 }
 
-/** One line that is written over, on a terminal; elsewhere a line for each kind that is done. */
+/** On a terminal one line that is overwritten, elsewhere one line for each finished kind. */
 function tell(line: string): void {
   if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${line}`);
   else if (/: (\d+) of \1$/.test(line)) process.stderr.write(`${line}\n`);

@@ -14,7 +14,7 @@ import { childOptions, hasEnded, ROOT, stopChild, watchChild } from './children.
 import type { Network } from './fleet.ts';
 import type { Target } from './round.ts';
 
-/** A large network on a busy machine takes its time. */
+/** A large network on a busy machine starts slowly. */
 const START_MS = 120_000;
 
 /** Limits that would refuse the run itself; those on failures stay, because they are part of the work. */
@@ -78,10 +78,10 @@ export async function startAuthority(
   };
 }
 
-/** How the authority of another checkout is named in what was found. */
+/** The name of another checkout's authority in the results. */
 export const OTHER = 'other checkout';
 
-/** The authority of another checkout, on a network of its own; undefined when none is to be measured. */
+/** The authority of another checkout, on a network of its own; undefined if none is measured. */
 export async function startOther(
   { against }: { readonly against: string | null },
   threads = 1,
@@ -107,7 +107,7 @@ interface Announcement {
 
 async function announcement(child: ChildProcess, output: string): Promise<Announcement> {
   const deadline = systemRuntime.elapsed() + START_MS;
-  // The folder goes when the child does, so the child is looked at first.
+  // The folder is removed with the child, so inspect the child first.
   while (!hasEnded(child) && systemRuntime.elapsed() < deadline) {
     const line = /^\{"url".*\}$/m.exec(readFileSync(output, 'utf8'));
     if (line !== null) return JSON.parse(line[0]) as Announcement;
@@ -128,7 +128,7 @@ export async function startBare(work: BareWork = {}): Promise<BareProcess> {
   return { pid: child.pid ?? 0, port, [Symbol.asyncDispose]: () => stopChild(child) };
 }
 
-/** However the run or the authority ends, neither a process nor a data folder is left behind. */
+/** However the run or the authority ends, no process and no data folder remain. */
 function clearUpAfter(child: ChildProcess, folder: string): void {
   const remove = () => rmSync(folder, { recursive: true, force: true, maxRetries: 10 });
   const cutShort = () => {
@@ -150,7 +150,7 @@ const FILE_SYSTEMS: { readonly [magic: number]: string } = {
   2435016766: 'btrfs',
 };
 
-/** What the data folders are on: commits to a file system in memory cost no flush. */
+/** The file system of the data folders: commits to a file system in memory cost no flush. */
 export function dataFileSystem(): string {
   const { type } = statfsSync(tmpdir());
   return FILE_SYSTEMS[type] ?? `type 0x${type.toString(16)}`;

@@ -1,6 +1,6 @@
 /**
- * An authority on a real store, under a clock that is set by hand, and called directly instead of over
- * HTTP: years of a network in minutes. Proofs count as verified; everything behind them is real.
+ * An authority on a real store, under a manual clock, called directly instead of over HTTP: years of a
+ * network in minutes. Proofs count as verified; everything after them is real.
  */
 import { openAuthority } from '../src/authority/open.ts';
 import type { OperatorClaim } from '../src/contract/claims.ts';
@@ -98,7 +98,7 @@ export async function openSimulatedNetwork(folder: string, clock: SimulatedClock
     } as const;
   }
 
-  /** The answer as it would be served; throws what was refused. */
+  /** The answer as it would be served; throws a refusal. */
   async function answered<T>(call: ReturnType<typeof authority.call>): Promise<T> {
     const answer = await call;
     if (!answer.ok) throw new Error(answer.refusal);

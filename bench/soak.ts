@@ -1,6 +1,6 @@
 /**
  * Enrolls, renews and revokes over HTTP until thousands of certificates are known, with one thread and with
- * two; then every certificate must answer as a plain model of what was acknowledged says.
+ * two; then every certificate must answer as a plain model of the acknowledged operations predicts.
  */
 import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ import type { Load } from './load.ts';
 import type { Report } from './report.ts';
 import { type AuthorityProcess, startAuthority } from './servers.ts';
 
-/** Five blocks of the tables, so that each of their borders is crossed several times. */
+/** Five blocks of the tables, so that block boundaries are crossed several times. */
 const CERTIFICATES = 20_500;
 const CONNECTIONS = 32;
 
@@ -36,7 +36,7 @@ type Ask = (request: Buffer) => Promise<Answered>;
 
 interface Model {
   readonly usable: string[];
-  /** Certificates that are neither revoked nor in the hands of a lane. */
+  /** Certificates that are neither revoked nor in use by a lane. */
   readonly valid: FleetNode[];
   readonly revoked: FleetNode[];
   issued: number;

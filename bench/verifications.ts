@@ -1,6 +1,6 @@
 /**
- * Verification of trust-protocol records: the authority against a bare server that makes the same
- * Ed25519 checks over texts it has from the start. It reads the body and looks at nothing in it.
+ * Verification of trust-protocol records: the authority against a bare server that makes the same Ed25519
+ * checks over texts that it has in memory. It reads the body without parsing it.
  */
 import { join } from 'node:path';
 import { SHA256 } from '../src/crypto/digest.ts';
@@ -104,7 +104,7 @@ async function benchCase(
   };
 }
 
-/** What the authority answers; a benchmark of records it refuses would leave most of the work out. */
+/** The authority's answer; records that it refuses would skip most of the work. */
 async function acceptedAnswer(url: string, body: string): Promise<string> {
   const response = await fetch(url, { method: 'POST', body });
   const answer = await response.text();
@@ -125,7 +125,7 @@ function requests(): Omit<Case, 'answer'>[] {
   ];
 }
 
-/** Made a day ahead: nothing may expire during the run, and no rule asks for records from the past. */
+/** Dated a day ahead: nothing may expire during the run, and no rule requires records from the past. */
 function makerNamed(sovereignId: string): Issuer {
   const signer = signerFromSeed(systemRuntime.randomBytes(SEED_BYTES));
   const now = systemRuntime.now() + DAY;

@@ -1,6 +1,6 @@
 /**
- * A thousand people who look at the live dashboard while heartbeats run at full speed: what they cost the
- * heartbeats, and how long a change takes to reach them.
+ * A thousand viewers of the live dashboard while heartbeats run at full speed: their cost to the
+ * heartbeats, and the time until a change reaches them.
  */
 import { createHash } from 'node:crypto';
 import { connect, type Socket } from 'node:net';
@@ -80,7 +80,7 @@ async function openViewers(na: AuthorityProcess): Promise<Viewer[]> {
   return viewers;
 }
 
-/** A WebSocket by hand: frames of the server are plain text between a few bytes of head. */
+/** A minimal WebSocket client: frames of the server are plain text after a few bytes of header. */
 function openViewer({ port }: AuthorityProcess): Promise<Viewer> {
   const key = createHash('md5').update(systemRuntime.uuid()).digest('base64');
   return new Promise((resolve, reject) => {

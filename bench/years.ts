@@ -1,7 +1,7 @@
 /**
- * Five years of a fleet that renews weekly, under a clock that is set by hand: after the first two months,
- * when what is kept has come to its steady state, memory, state on disk and the time of a start must stay.
- * The audit log is never thinned, so it is counted apart.
+ * Five years of a fleet that renews weekly, under a manual clock: after the first two months, when
+ * retention has reached its steady state, memory, state on disk and start time must not grow. The audit log
+ * is never thinned, so it is counted apart.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -24,7 +24,7 @@ import {
 const WEEKS = 260;
 /** The steady state is reached: certificates that were renewed are removed within the second week. */
 const FIRST_MEASURE = 8;
-/** Calls that are under way at once. */
+/** Concurrent calls. */
 const AT_ONCE = 500;
 const TABLES = ['subjects', 'liveness', 'nonces', 'audit'] as const;
 
@@ -36,7 +36,7 @@ interface Measure {
   readonly residentBytes: number;
   readonly heapBytes: number;
   readonly tables: TableBytes;
-  /** Of CPU: what else the machine does must not count. */
+  /** CPU time, so that other load on the machine does not count. */
   readonly startSeconds: number;
 }
 

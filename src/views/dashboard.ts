@@ -1,4 +1,4 @@
-/** The dashboard model [core-6-5]: what people look at, made only from committed state. */
+/** The dashboard model [core-6-5], derived only from committed state. */
 import type { ImportedFeed } from '../../machines/revocation-feed.ts';
 import { compareCodePoints } from '../json/write.ts';
 import { formatInstant } from '../timestamp.ts';
@@ -26,7 +26,7 @@ export interface DashboardSources {
   readonly recognition: RecognitionIndex;
   /** The newest imported feed of each issuer. */
   readonly feeds: readonly ImportedFeed[];
-  /** The newest completed one; null before the first. */
+  /** The newest completed trust cycle; null before the first. */
   readonly trustCycle: CompletedTrustCycle | null;
   /** Newest first. */
   readonly recentChanges: readonly RecentChange[];

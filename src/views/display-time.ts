@@ -1,4 +1,4 @@
-/** A canonical datetime as people read it: `YYYY-MM-DD HH:MM UTC`. */
+/** A canonical datetime for people: `YYYY-MM-DD HH:MM UTC`. */
 export function displayTime(datetime: string): string {
   return `${datetime.slice(0, 10)} ${datetime.slice(11, 16)} UTC`;
 }

@@ -1,15 +1,15 @@
-/** Distances of numbered things from where a search began. */
+/** Distances of numbered items from the start of a search. */
 export interface Distances {
-  /** Forgets what was noted; things are numbered below `count` from now on. */
+  /** Clears all distances; items are numbered below `count` from now on. */
   begin(count: number): void;
   note(thing: number, distance: number): void;
-  /** -1 when none was noted. */
+  /** -1 when none is recorded. */
   of(thing: number): number;
 }
 
-/** To be used by one search after another: beginning one clears nothing and mostly allocates nothing. */
+/** Reusable for consecutive searches: starting one clears nothing and usually allocates nothing. */
 export function createDistances(): Distances {
-  /** A distance is stored as so much more than `base`; earlier searches left only what is below it. */
+  /** A distance is stored as an offset from `base`; values of earlier searches are below it. */
   let stored = new Float64Array(0);
   let base = 1;
   return {

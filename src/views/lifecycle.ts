@@ -1,4 +1,4 @@
-/** The lifecycle of a treaty as the clock sees it [core-6-1]. Instants in milliseconds. */
+/** The lifecycle of a treaty at a given time [core-6-1]. Instants in milliseconds. */
 import { formatInstant } from '../timestamp.ts';
 import type { ExpiryRisk, Lifecycle, LifecycleState } from './rows/treaty.ts';
 
@@ -28,17 +28,17 @@ export function lifecycleOf(treaty: TreatyFacts, now: number): Lifecycle {
   };
 }
 
-/** Active or expiring soon: the treaty counts. */
+/** Active or expiring soon: the treaty is in force. */
 export function isLifecycleActive(treaty: TreatyFacts, now: number): boolean {
   // At least one whole second is left.
   return treaty.revokedAt === null && treaty.expiresAt - now >= 1000;
 }
 
-/** When the lifecycle next changes by time alone; infinity when it never does again. */
+/** When the lifecycle next changes by time alone; infinity if never. */
 export function nextLifecycleChange(treaty: TreatyFacts, now: number): number {
   if (treaty.revokedAt !== null) return Number.POSITIVE_INFINITY;
   const changes = [MEDIUM_RISK_SECONDS, HIGH_RISK_SECONDS, 0].map(
-    // The whole seconds left fall to the bound just after one second more than it is left.
+    // The whole seconds reach the bound just after one second more than the bound is left.
     (bound) => treaty.expiresAt - (bound + 1) * 1000 + 1,
   );
   return changes.find((change) => change > now) ?? Number.POSITIVE_INFINITY;

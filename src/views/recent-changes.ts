@@ -1,6 +1,6 @@
 /**
- * Recent trust changes for the public dashboard [core-6-5], [core-g36]: of each audit event only the
- * fields that are meant to be seen, never an address, a key or a token's trace.
+ * Recent trust changes for the public dashboard [core-6-5], [core-g36]: of each audit event only the public
+ * fields, never an address, a key or a token fingerprint.
  */
 import type { JsonObject, JsonValue } from '../json/value.ts';
 import { displayTime } from './display-time.ts';
@@ -14,7 +14,7 @@ export interface RecentChange {
 
 export const RECENT_CHANGES = 8;
 
-/** Trust-relevant events and the details of each that the public may see. */
+/** Trust-relevant events, each with its public details. */
 const SHOWN: Readonly<
   Record<string, { readonly title: string; readonly fields: readonly string[] }>
 > = {

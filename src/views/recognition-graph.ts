@@ -1,6 +1,7 @@
 /**
- * The recognition graph as it is served [core-6-2] and what is counted from it [core-6-3], [core-6-4]. Records
- * are kept as canonical text, so the graph is canonical text too and its digest is that of its bytes.
+ * The recognition graph as it is served [core-6-2], and the counts derived from it [core-6-3], [core-6-4].
+ * Records are held as canonical text, so the graph is canonical text too and its digest is that of its
+ * bytes.
  */
 import TinyQueue from 'tinyqueue';
 import { canonicalJson, compareCodePoints } from '../json/write.ts';
@@ -34,7 +35,7 @@ export function recognitionGraph(index: RecognitionIndex, now: number): string {
   return [...recognitionGraphText(index, now)].join('');
 }
 
-/** The text of the whole graph, a piece at a time; it is of use only while the index stays the same. */
+/** The text of the whole graph in pieces; valid only while the index does not change. */
 export function* recognitionGraphText(index: RecognitionIndex, now: number): Generator<string> {
   const edges = index.edges();
   yield '{"active_treaties":[';
@@ -49,7 +50,7 @@ export function* recognitionGraphText(index: RecognitionIndex, now: number): Gen
   yield `],"sovereigns":${canonicalJson(sovereignRows(index))}}`;
 }
 
-/** Canonical text of the Connectome: the graph sorted, counted, and what each revocation touches. */
+/** Canonical text of the Connectome: the graph sorted, its counts, and what each revocation affects. */
 export function* connectomeText(index: RecognitionIndex, now: number): Generator<string> {
   const edges = [...index.edges()].sort(compareEdges);
   yield '{"active_treaties":[';
@@ -142,8 +143,8 @@ function treatyMaterial({ treatyId, treaty }: RevokedEdge, now: number): string 
 }
 
 /**
- * Writes attestations revoked by imported feeds. There may be hundreds of thousands, so what all rows of one
- * import have in common is written once. `before` are the members that stand first.
+ * Writes attestations revoked by imported feeds. There may be hundreds of thousands, so the common members
+ * of all rows of one import are rendered once. `before` are the first members.
  */
 function importedText(before: (layer: ImportLayer) => string = () => '') {
   const common = new Map<ImportLayer, readonly [string, string, string]>();
@@ -196,7 +197,7 @@ function acceptingSovereigns(index: RecognitionIndex, issuer: string, now: numbe
   return [...new Set(active.map(({ from }) => from.id))].sort(compareCodePoints);
 }
 
-/** A sequence as a number again, however large. */
+/** A sequence as a number, of any size. */
 export function sequenceValue(digits: string): number | bigint {
   const value = Number(digits);
   return Number.isSafeInteger(value) ? value : BigInt(digits);
@@ -204,7 +205,7 @@ export function sequenceValue(digits: string): number | bigint {
 
 const ROWS_PER_PIECE = 250;
 
-/** The texts of the items, joined by commas, a piece at a time. */
+/** The texts of the items, joined by commas, in pieces. */
 function* joined<T>(items: Iterable<T>, text: (item: T) => string): Generator<string> {
   let piece: string[] = [];
   let isFirst = true;

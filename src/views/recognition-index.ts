@@ -1,6 +1,6 @@
 /**
- * The recognition graph in memory, kept as treaties and imported revocations are committed: whoever
- * asks for a path or the graph finds it ready. It only follows; it decides nothing.
+ * The recognition graph in memory, updated as treaties and imported revocations are committed, so that
+ * paths and the graph can be read at any time. It only follows commits and decides nothing.
  */
 import type { Treaty } from '../../machines/recognition-treaty.ts';
 import type { ImportedRevocation } from '../../machines/revocation-feed.ts';
@@ -16,14 +16,14 @@ export interface Edge {
 
 export interface Sovereign {
   readonly id: string;
-  /** Sovereigns are numbered from 0 as they come, so that a reader can hold in an array what it finds out. */
+  /** Sovereigns are numbered from 0 in order of arrival, so that a reader can store results in arrays. */
   readonly number: number;
   /** Sorted by subject, then treaty id: the order in which a path search tries them. */
   readonly outgoing: readonly Edge[];
   readonly incoming: readonly Edge[];
 }
 
-/** What the index alone may change. */
+/** The mutable form, for the index only. */
 interface GrowingSovereign extends Sovereign {
   readonly outgoing: Edge[];
   readonly incoming: Edge[];
@@ -36,7 +36,7 @@ interface GrowingEdge extends Edge {
 export interface RecognitionIndex {
   putTreaty(treatyId: string, treaty: Treaty): void;
   putRevocation(revocation: ImportedRevocation): void;
-  /** Begins an import; nothing of it is revoked before it ends. */
+  /** Begins an import; none of its ids counts as revoked before it ends. */
   beginImport(about: ImportedBy): ImportLayer;
   absorb(layer: ImportLayer, rows: readonly (readonly [string, string | null])[]): void;
   endImport(layer: ImportLayer): void;
@@ -53,13 +53,13 @@ export interface RecognitionIndex {
   revokedBy(issuer: string): readonly RevokedRow[];
   /** Issuers of imported feeds, sorted. */
   revokingIssuers(): readonly string[];
-  /** How many revocations are imported. */
+  /** The number of imported revocations. */
   revocationCount(): number;
-  /** Rises with every change. */
+  /** Increases with every change. */
   version(): number;
 }
 
-/** Of one import. */
+/** The state of one import. */
 export interface ImportedBy {
   readonly issuer: string;
   readonly feedId: string;
@@ -79,7 +79,7 @@ export interface ImportLayer extends ImportedBy {
   added: number;
 }
 
-/** One attestation revoked by imported feeds, as the newest of them says. */
+/** One attestation revoked by imported feeds, according to the newest of them. */
 export interface RevokedRow {
   readonly id: string;
   reason: string | null;
@@ -204,7 +204,7 @@ function compareAge(a: Edge, b: Edge): number {
   return a.treaty.issuedAt - b.treaty.issuedAt || compareCodePoints(a.treatyId, b.treatyId);
 }
 
-/** Inserts into a sorted list; new treaties mostly belong at its end. */
+/** Inserts into a sorted list; new treaties usually belong at its end. */
 function insert(edges: Edge[], edge: Edge, compare: (a: Edge, b: Edge) => number): void {
   let low = 0;
   let high = edges.length;

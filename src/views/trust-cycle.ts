@@ -1,4 +1,4 @@
-/** How the newest trust cycle stands [core-6-5]. */
+/** The summary of the newest trust cycle [core-6-5]. */
 import { formatInstant } from '../timestamp.ts';
 import { displayTime } from './display-time.ts';
 import type { TrustCycleSummary } from './rows/dashboard.ts';
@@ -28,7 +28,7 @@ export function trustCycleSummary(
 ): TrustCycleSummary {
   if (cycle === null) return NOT_OBSERVED;
   const completedAt = formatInstant(cycle.completedAt);
-  // A clock that was set back must not make an age below nothing.
+  // A clock that was set back must not make an age negative.
   const age = Math.max(0, Math.floor((now - cycle.completedAt) / HOUR));
   return {
     status: cycle.passed ? 'verified' : 'failed',

@@ -5,9 +5,9 @@ import type { RecognitionIndex } from './recognition-index.ts';
 import type { EdgeRow } from './rows/graph.ts';
 import { findTrustPath } from './trust-path.ts';
 
-/** Findings from the gravest down. */
+/** Severities, the gravest first. */
 const SEVERITIES = ['block', 'escalate', 'warn'] as const satisfies readonly Verdict[];
-/** A feed may revoke any number; evidence has to stay a record that can be sent. */
+/** A feed may revoke any number of attestations; evidence has to stay small enough to send. */
 const MAX_REVOCATION_SIGNALS = 256;
 
 export function evaluateTrust(

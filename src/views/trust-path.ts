@@ -1,11 +1,11 @@
 /**
- * The trust path between two sovereigns [core-6-3]: what a breadth-first search would find that
- * tries edges in (from, to, treaty_id) order and visits each sovereign once.
+ * The trust path between two sovereigns [core-6-3]: the result of a breadth-first search that tries edges
+ * in (from, to, treaty_id) order and visits each sovereign once.
  *
- * Such a search finds, of all shortest paths, the first in the order of its hops. So it is enough to
- * learn which sovereigns are how far from the target, and then to walk from the source, taking at each
- * step the first edge that comes one nearer. The distances come from two searches that meet in the
- * middle, and so touch a small part of a large graph.
+ * Of all shortest paths, such a search finds the first in the order of its hops. So it is enough to find
+ * the distances of sovereigns from the target and then to walk from the source, taking at each step the
+ * first edge that leads one step nearer. The distances come from two searches that meet in the middle and
+ * so visit only a small part of a large graph.
  */
 import { createDistances } from './distances.ts';
 import { isLifecycleActive } from './lifecycle.ts';
@@ -43,7 +43,7 @@ export function findTrustPath(
   };
 }
 
-/** Every search runs to its end before the next begins, so they share these. */
+/** Searches run one after the other, so they share these. */
 const fromSource = createDistances();
 const toTarget = createDistances();
 
@@ -74,7 +74,7 @@ function shortestPath(
 
 interface Meeting {
   readonly length: number;
-  /** How far the search from the source came, and where it met the other one. */
+  /** The depth of the search from the source, and where it met the other one. */
   readonly reach: number;
   readonly middle: readonly Sovereign[];
 }
@@ -126,7 +126,7 @@ function stepBackward(from: Sovereign[], distance: number, now: number) {
   return next;
 }
 
-/** Gives every sovereign between source and middle that lies on a shortest path its distance. */
+/** Records the distance of every sovereign between source and middle that lies on a shortest path. */
 function noteShortestPaths({ length, reach, middle }: Meeting, now: number): void {
   let layer = middle;
   for (let distance = reach - 1; distance >= 0; distance -= 1) {

@@ -5,7 +5,7 @@ import { Datetime } from '../../records/record.ts';
 
 export const AttestationRow = Type.Object({
   attestation: MembershipAttestation,
-  /** The status that is stored; time does not change it. */
+  /** The stored status; time does not change it. */
   status: Type.Enum(['active', 'revoked']),
   revoked_at: Type.Union([Datetime, Type.Null()]),
   revocation_reason: Type.Union([Type.String(), Type.Null()]),

@@ -67,7 +67,7 @@ export const RecentChangeRow = Type.Object({
   }),
 });
 
-/** How the published description shows what may get more members; the types state those of today. */
+/** The published description allows further members; the types have the present ones. */
 const AnyCounts = Type.Record(Type.String(), Type.Integer());
 const AnyRows = Type.Array(Type.Object({}, { additionalProperties: true }));
 const AnyStatus = Type.Object({ status: Type.String() }, { additionalProperties: true });

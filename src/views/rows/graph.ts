@@ -20,7 +20,7 @@ export const EdgeRow = Type.Object({
 
 const Reason = Type.Union([Type.String(), Type.Null()]);
 
-/** A treaty that ended by revocation. */
+/** A revoked treaty. */
 export const RevokedTreaty = Type.Object({
   type: Type.Literal('recognition_treaty'),
   id: Type.String(),
@@ -43,7 +43,7 @@ export const BlastRadiusRow = Type.Object({
 
 export const ImportedRevocation = Type.Omit(BlastRadiusRow, ['affected_accepting_sovereigns']);
 
-/** Described by the members that both kinds share. */
+/** Described by the members that both kinds have. */
 export const RevokedMaterial = Type.Unsafe<RevokedTreaty | ImportedRevocation>(
   Type.Object(
     {

@@ -1,4 +1,4 @@
-/** A treaty as it is listed, with the lifecycle that the clock gives it [core-4-13], [core-6-1]. */
+/** A treaty as it is listed, with its lifecycle at the time of the answer [core-4-13], [core-6-1]. */
 import Type, { type Static } from 'typebox';
 import { RecognitionTreaty } from '../../records/recognition-treaty.ts';
 import { Datetime } from '../../records/record.ts';
@@ -11,7 +11,7 @@ export const LifecycleState = Type.Enum([
   'replaced',
 ]);
 export const ExpiryRisk = Type.Enum(['none', 'low', 'medium', 'high', 'expired']);
-/** The status that is stored; time does not change it. */
+/** The stored status; time does not change it. */
 export const TreatyStatus = Type.Enum(['active', 'revoked']);
 
 export const Lifecycle = Type.Object({
