@@ -63,8 +63,8 @@ export async function contest(
       rates.push(rateOf(result));
     }
     fastest = Math.max(...rates, isWarmUp ? 0 : fastest);
-    const told = standings.map(({ name }, index) => `${name} ${rates[index]?.toFixed(0)}/s`);
-    progress(`${isWarmUp ? 'warm-up' : `round ${round} of ${rounds}`}: ${told.join(', ')}`);
+    const outcomes = standings.map(({ name }, index) => `${name} ${rates[index]?.toFixed(0)}/s`);
+    progress(`${isWarmUp ? 'warm-up' : `round ${round} of ${rounds}`}: ${outcomes.join(', ')}`);
   }
   return standings;
 }

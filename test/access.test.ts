@@ -1,4 +1,4 @@
-/** Access is stated once, with the calls: routes and the authority both read it there. */
+/** Access is stated once, with the calls: routes and the authority both use it. */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -35,12 +35,12 @@ test('every call of a node or an operator is made by one route', () => {
   );
   const reached = ROUTES.map(({ call }) => call).filter((call) => call !== null);
   for (const name of guarded) {
-    if (name === 'openRoster') continue; // GET /nodes makes it in place of `countNodes`.
+    if (name === 'openRoster') continue; // GET /nodes makes this call instead of `countNodes`.
     assert.equal(reached.filter((call) => call === name).length, 1, name);
   }
 });
 
-/** What follows a call by which the operator was admitted; `openRoster` is that call itself. */
+/** Calls that follow one that admitted the operator; `openRoster` is such a call. */
 const BEHIND_AN_ADMITTED_CALL: ReadonlySet<string> = new Set([
   'openRoster',
   'readRoster',

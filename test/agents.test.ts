@@ -231,7 +231,7 @@ test('B3: a long descriptor stays refused after a shorter one that replaced it h
   assert.equal(outcome(await register(na, served)), '400 descriptor_expired');
 });
 
-test('B3: the registration that stands, sent once more, is answered and changes nothing', async () => {
+test('B3: the current registration, sent again, is answered and changes nothing', async () => {
   await using na = await startUnlimited();
   const node = await joinedNode(na);
   const descriptor = describe(na, node.key);
@@ -418,7 +418,7 @@ const FAULTS: readonly (readonly [Fault, string])[] = [
   ['expired', '400 descriptor_expired'],
   ['elsewhere', '400 descriptor_network_mismatch'],
   ['uncertified', '403 node_has_no_active_certificate'],
-  // A compromise ends every certificate of the key, and that is told first.
+  // A compromise ends every certificate of the key, and that is reported first.
   ['compromised', '403 node_has_no_active_certificate'],
   ['forged', '401 invalid_signature'],
 ];
@@ -456,7 +456,7 @@ async function faulty(na: TestAuthority, faults: ReadonlySet<Fault>): Promise<Js
   return signedBy(record, faults.has('forged') ? newKey() : node.key);
 }
 
-test('a descriptor for another network is told ours', async () => {
+test('a descriptor for another network is refused with the name of ours', async () => {
   await using na = await startUnlimited();
   const answer = await register(na, await faulty(na, new Set(['elsewhere'] as const)));
   assert.deepEqual(answer.body.error.details, { expected: 'alpha' });
@@ -586,7 +586,7 @@ test('the key_id of a signature selects nothing', async () => {
 
 // Discovery
 
-test('an unfiltered query tells the count and nothing else', async () => {
+test('an unfiltered query returns only the count', async () => {
   await using na = await startUnlimited();
   for (let n = 0; n < 3; n += 1) await register(na, describe(na, (await joinedNode(na)).key));
   for (const path of ['/agents', '/agents?', '/agents?capability=', '/agents?limit=5']) {
@@ -693,7 +693,7 @@ test('an expired registration is evicted before each query, at the instant of it
         await register(na, describe(na, short.key, { lifetimeSeconds: 60 }));
         await register(na, describe(na, long.key, { lifetimeSeconds: 61 }));
         na.clock.advance(MINUTE - early);
-        // Removing looks at no other registration, so a query comes before it.
+        // A removal evicts no other registration, so a query comes first.
         if (name === 'removal') await get(na, '/agents');
         assert.deepEqual(await query(na, short.key), expected);
       }
@@ -928,7 +928,7 @@ function faultyEnvelope(
   return envelope;
 }
 
-test('an envelope whose members are of another kind is refused where that member is looked at', async (t) => {
+test('an envelope whose members are of another kind is refused at the check of that member', async (t) => {
   await using na = await startUnlimited();
   const node = await registeredNode(na);
   const noText = valuesExcept('a string');
@@ -1226,7 +1226,7 @@ for (const [bucket, method] of [
   ['AGENTS', 'POST'],
   ['AGENT_DELETE', 'DELETE'],
 ] as const) {
-  test(`${method} is limited to 30 a minute, before anything else is looked at`, async () => {
+  test(`${method} is limited to 30 a minute, before anything else is checked`, async () => {
     await using na = await startUnlimited({ environment: { [`MESH_RATE_LIMIT_${bucket}`]: '' } });
     const path = method === 'POST' ? '/agents' : '/agents/key';
     const call = (body = 'no json') => send(na, method, path, { body });
@@ -1364,7 +1364,7 @@ async function revokeCertificate(na: TestAuthority, cert_id: string, reason: str
   assert.equal(outcome(answer), '200');
 }
 
-/** A proof header and the ways to get it wrong; what is not said fits the request. */
+/** A proof header and its faults; by default it fits the request. */
 interface HeaderCall {
   readonly method?: string;
   readonly requestPath?: string;
@@ -1405,7 +1405,7 @@ async function sendWithHeader(na: TestAuthority, key: Signer, call: HeaderCall):
   return sendWhole(na, method, requestPath, bodyText, { [NODE_PROOF_HEADER]: header });
 }
 
-/** The path exactly as it is written, which `fetch` would not promise. */
+/** The path exactly as written, which `fetch` does not guarantee. */
 function sendWhole(
   na: TestAuthority,
   method: string,

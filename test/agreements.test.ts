@@ -67,7 +67,7 @@ const COUNTER = '/admin/agreements/counter';
 const ACCEPT = '/admin/agreements/accept';
 const VERIFY = '/agreements/verify';
 
-/** Two sovereigns that recognize each other as far as one authority can tell. */
+/** Two sovereigns that recognize each other, as seen by one authority. */
 async function parties(na: TestAuthority): Promise<{ alpha: Party; beta: Party; now: number }> {
   const [alpha, beta] = [ourselves(na), sovereign('beta')];
   await recognized(na, beta);
@@ -94,7 +94,7 @@ async function graphDigest(na: TestAuthority): Promise<string> {
   return createHash('sha256').update(text).digest('hex');
 }
 
-/** Checks evidence the authority made, member by member, and takes it out of its record. */
+/** Checks evidence of the authority member by member, and removes it from its record. */
 function assertOwnEvidence(
   na: TestAuthority,
   record: JsonObject,
@@ -203,7 +203,7 @@ test('a stranger, and oneself, can be offered to: the evidence inside blocks', a
   }
 });
 
-test('the configured label of the authority key stands in every signature and in evidence', async () => {
+test('the configured label of the authority key is in every signature and in evidence', async () => {
   await using na = await startUnlimited({ environment: { NA_KEY_ID: 'na-2026' } });
   const { now } = await parties(na);
   const offer = await created(operate(na, OFFER, offerRequest(now)));
@@ -231,7 +231,7 @@ test('scope is kept whole: numbers by token, text beyond ASCII, names of any kin
     toString: false,
     nested: { deep: [[{}], []] },
   };
-  // The parser has to keep this name too; as a literal it would set the prototype.
+  // The parser has to keep this name too; in a literal it would set the prototype.
   Object.defineProperty(scope, '__proto__', { value: 'own', enumerable: true });
   const offer = await created(operate(na, OFFER, offerRequest(now, { scope })));
   const agreement = await created(operate(na, ACCEPT, { offer }));
@@ -269,8 +269,8 @@ test('an empty scope of any kind is an empty object', async (t) => {
   }
 });
 
-/** Where nothing has to lie in the future, nothing is asked of the present [trust-t20]. */
-test('an offer may lie wholly in the past, and then nobody can take it up', async () => {
+/** Neither the window nor the expiry has to lie in the future [trust-t20]. */
+test('an offer may lie wholly in the past, and can then not be accepted', async () => {
   await using na = await startUnlimited();
   const { now } = await parties(na);
   const past = {
@@ -386,7 +386,7 @@ test('a window has to end after it begins', async (t) => {
   }
 });
 
-// What is wrong with a request, in the order in which it is told
+// What is wrong with a request, in the order of the checks
 
 type Fault = readonly [code: string, cause: string, change: Change];
 
@@ -436,13 +436,13 @@ const COUNTER_FAULTS = {
   ],
 } as const satisfies { readonly [name: string]: Fault };
 
-/** Changes the offer inside a body; leaves a body without one alone. */
+/** Changes the offer inside a body; leaves a body without one unchanged. */
 function alteredOffer(change: Change): Change {
   return (body) =>
     body.offer === undefined ? body : { ...body, offer: change(inner(body, 'offer')) };
 }
 
-/** Later faults are put in first, so that an earlier one can undo the members of a later one. */
+/** Later faults are applied first, so that an earlier one can undo their members. */
 function spoilt<Name extends string>(
   body: JsonObject,
   faults: { readonly [name in Name]: Fault },
@@ -455,7 +455,7 @@ for (const { path, faults } of [
   { path: OFFER, faults: OFFER_FAULTS },
   { path: COUNTER, faults: COUNTER_FAULTS },
 ] as { path: string; faults: { readonly [name: string]: Fault } }[]) {
-  test(`${path} tells the first thing that is wrong`, async (t) => {
+  test(`${path} reports the first fault`, async (t) => {
     await using na = await startUnlimited();
     const { alpha, beta, now } = await parties(na);
     const offer = offerBetween(beta, alpha, now);
@@ -577,7 +577,7 @@ test('each member of an offer or a counter has its type, and some of its emptine
   }
 });
 
-test('members that no request has are not looked at', async () => {
+test('members that no request has are ignored', async () => {
   await using na = await startUnlimited();
   const { now } = await parties(na);
   const claims = {
@@ -961,7 +961,7 @@ const UNUSABLE: readonly (readonly [string, string, MakeOffer])[] = [
       offerBetween(beta, alpha, now, { offerer_evidence: { verdict: 'block' } }),
   ],
   [
-    'expired and blocking: expiry is told first',
+    'expired and blocking: expiry is reported first',
     'offer_expired',
     (alpha, beta, now) =>
       offerBetween(beta, alpha, now, {
@@ -970,7 +970,7 @@ const UNUSABLE: readonly (readonly [string, string, MakeOffer])[] = [
       }),
   ],
   [
-    'expired and badly signed: the signature is told first',
+    'expired and badly signed: the signature is reported first',
     'invalid_offer_signature',
     (alpha, beta, now) =>
       resigned(
@@ -982,7 +982,7 @@ const UNUSABLE: readonly (readonly [string, string, MakeOffer])[] = [
       ),
   ],
   [
-    'between two others, unsigned, expired and blocking: the parties are told first',
+    'between two others, unsigned, expired and blocking: the parties are reported first',
     'not_a_party',
     (_, beta, now) => ({
       ...offerBetween(beta, sovereign('gamma'), now, {
@@ -1221,7 +1221,7 @@ const UNACCEPTABLE = {
   invalid_counter_signature: {},
 } as const;
 
-test('a counter that cannot be accepted is refused, and the first reason is told', async (t) => {
+test('a counter that cannot be accepted is refused, and the first reason is reported', async (t) => {
   await using na = await startUnlimited();
   const { alpha, beta, now } = await parties(na);
   const causes = Object.keys(UNACCEPTABLE) as (keyof typeof UNACCEPTABLE)[];
@@ -1403,7 +1403,7 @@ test('no agreement is made with more signatures than one is read with', async ()
   assert.equal(outcome(await operate(na, ACCEPT, copies(16))), '422 accept_rejected');
 });
 
-/** Inside a member that is kept verbatim one change is as good as any; all are made in the public test. */
+/** Inside a member that is kept verbatim, one change represents all; the public test makes all of them. */
 const VERBATIM = /_evidence\.(?!verdict)/;
 
 test('no member of an offer or counter can be changed without being noticed', async () => {
@@ -1431,7 +1431,7 @@ test('no member of an offer or counter can be changed without being noticed', as
 // The front door
 
 for (const path of [OFFER, COUNTER, ACCEPT]) {
-  test(`${path} knows its operator before it looks at the body`, async (t) => {
+  test(`${path} knows its operator before it reads the body`, async (t) => {
     await using na = await startUnlimited();
     const { alpha, beta, now } = await parties(na);
     const offer = offerBetween(beta, alpha, now);
@@ -1595,7 +1595,7 @@ test('an agreement without an id is given one by its reader, and its signatures 
   assert.equal(body.accepted, true);
 });
 
-test('one signature stands for both parties where the caller gives one key for both', async (t) => {
+test('one signature counts for both parties where the caller gives one key for both', async (t) => {
   await using na = await startUnlimited();
   const [alpha, beta] = [ourselves(na), sovereign('beta')];
   const now = na.clock.now();
@@ -1768,7 +1768,7 @@ test('no signed member of an agreement can be changed without being noticed', as
   });
 });
 
-test('verifying writes nothing and tells the log', async () => {
+test('verifying writes only to the log', async () => {
   await using na = await startUnlimited();
   const agreement = agreementBetween(ourselves(na), sovereign('beta'), na.clock.now());
   await na.flush();

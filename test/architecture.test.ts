@@ -14,7 +14,7 @@ interface Import {
   /** A path from the top of the project, or the name of a package. */
   readonly target: string;
   readonly isPackage: boolean;
-  /** True when nothing of the import is left at run time. */
+  /** True when the import disappears at run time. */
   readonly isType: boolean;
   /** True when it is loaded only once it is needed. */
   readonly isDeferred: boolean;
@@ -26,7 +26,7 @@ const sources = [...filesBelow('src'), ...filesBelow('machines')].map((file) => 
 });
 const imports = sources.flatMap(({ file, text }) => importsOf(file, text));
 
-/** Imports that break a rule, written so that the message says where to look. */
+/** Imports that break a rule, in the form `file imports target`. */
 function offending(breaks: (found: Import) => boolean): string[] {
   return imports
     .filter(breaks)
@@ -377,7 +377,7 @@ function usedBy(file: string): string[] {
   return own.filter((found) => found.file === file).map(({ target }) => target);
 }
 
-/** The given files and all that they lead to. */
+/** The given files and everything they import. */
 function reachableFrom(starts: readonly string[], next = usedBy): Set<string> {
   const reached = new Set<string>();
   const waiting = [...starts];

@@ -97,7 +97,7 @@ test('what a client claims of the record itself is ignored', async () => {
   assert.equal('unknown' in answer.body, false);
 });
 
-test('the configured label of the authority key stands in issued_by and in the signature', async () => {
+test('the configured label of the authority key is in issued_by and in the signature', async () => {
   await using na = await startTestAuthority({ environment: { NA_KEY_ID: 'na-2025-q1' } });
   const answer = await attest(na);
   assert.equal(answer.body.issued_by, 'na-2025-q1');
@@ -350,7 +350,7 @@ test('the list of a network without attestations is empty', async () => {
   assert.equal((await get(na, '/attestations')).text, '{"count":0,"attestations":[]}');
 });
 
-test('attestations are listed oldest first, each row as it stands', async () => {
+test('attestations are listed oldest first, each row in its current state', async () => {
   await using na = await startTestAuthority();
   const made: JsonObject[] = [];
   for (let n = 0; n < 4; n += 1) {
@@ -429,7 +429,7 @@ test('filters are exact and all of them must fit; an unknown value finds nothing
 
 // Access and audit
 
-test('issuing and revoking need the privileged tier, before the body is looked at', async () => {
+test('issuing and revoking need the privileged tier, before the body is read', async () => {
   await using na = await startTestAuthority();
   const attestation = await issued(attest(na));
   for (const [path, body] of [

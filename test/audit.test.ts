@@ -613,7 +613,7 @@ function alterDetails(change: JsonObject): (entries: AuditEntry[]) => AuditEntry
     );
 }
 
-/** What someone does who knows how entries are hashed, but cannot rewrite all that follow. */
+/** An attacker who knows how entries are hashed, but cannot rewrite all later entries. */
 function rehashThird(entries: AuditEntry[]): AuditEntry[] {
   return alterDetails({ remote_addr: '192.0.2.1' })(entries).map((entry, i) => {
     if (i !== 2) return entry;

@@ -1,4 +1,4 @@
-/** How large a body may be, route by route, and what is done with one whose sender proves nothing. */
+/** Bounds of bodies, route by route, and what happens to bodies of unauthenticated senders. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Signer } from '../src/crypto/primitives.ts';
@@ -63,7 +63,7 @@ test('A3: MESH_MAX_REQUEST_BYTES lowers every bound above it', async () => {
   assert.equal(await statusOf('/admin/policy', 20_001), 413);
 });
 
-/** Headers that show by themselves that the request fails. */
+/** Headers that alone show that the request fails. */
 const FAILING: readonly (readonly [string, (na: TestAuthority) => Record<string, string>])[] = [
   ['no headers', () => ({})],
   ['an unknown key', (na) => headersOf(na, (headers) => put(headers, 'X-Admin-Key-Id', 'nobody'))],

@@ -63,7 +63,7 @@ const DECIDE = '/admin/boundary/decide';
 const VERIFY = '/boundary/verify';
 const VALIDITY = 300 * SECOND;
 
-/** An agreement that both have signed, on terms that ask for no freshness. */
+/** An agreement that both have signed, with terms without a freshness requirement. */
 function agreementOf(na: TestAuthority, terms: JsonObject = {}): JsonObject {
   const now = na.clock.now();
   const agreed_terms = agreedTerms(now, { freshness_commitment: 0, ...terms });
@@ -123,7 +123,7 @@ test('a request within the agreement is authorized: a signed decision, and it is
   assert.match(String(again.context_id), UUID);
 });
 
-test('the configured label of the authority key stands in the signature of a decision', async () => {
+test('the configured label of the authority key is in the signature of a decision', async () => {
   await using na = await startUnlimited({ environment: { NA_KEY_ID: 'na-2026' } });
   const decision = await created(decide(na, agreementOf(na)));
   assert.equal(inner(decision, 'signature').key_id, 'na-2026');
@@ -178,7 +178,7 @@ test('gates are tried in order, and the first that fails is the last that is tri
   }
 });
 
-test('a capability is agreed as exact text, and nothing in it stands for anything else', async (t) => {
+test('a capability is agreed as exact text, without wildcards', async (t) => {
   await using na = await startUnlimited();
   const capabilities = ['read', 'read', 'data:*', 'Zürich', '*', '5'];
   const agreement = agreementOf(na, { capabilities });
@@ -376,7 +376,7 @@ test('an agreement the peer accepted by itself needs our signature first', async
   assert.equal((await created(decide(na, cosigned))).authorized, true);
 });
 
-/** Inside a member that is kept verbatim one change is as good as any. */
+/** Inside a member that is kept verbatim, one change represents all. */
 const VERBATIM = /_evidence\.(?!verdict)/;
 
 test('no signed member of an agreement can be changed without being noticed', async () => {
@@ -522,7 +522,7 @@ test('each member of the request has its type, and some of its emptiness', async
   }
 });
 
-/** Members of the context and the value of `valuesExcept` each takes. */
+/** Members of the context, each with the value of `valuesExcept` that it accepts. */
 const CONTEXT_MEMBERS = [
   ['context_id', 'a string'],
   ['parent_kind', 'a string'],
@@ -532,7 +532,7 @@ const CONTEXT_MEMBERS = [
   ['context_freshness_seq', 'the integer 7'],
 ] as const;
 
-test('an empty context id is made up anew each time, and nothing else of the context is told', async () => {
+test('an empty context id is replaced by a new one each time, and nothing else of the context is answered', async () => {
   await using na = await startUnlimited();
   const agreement = agreementOf(na);
   const seen = new Set<JsonValue | undefined>();
@@ -593,7 +593,7 @@ test('an agreement with 16 signatures and 4096 capabilities is read, beyond that
   }
 });
 
-test('the operator is known before the body is looked at', async (t) => {
+test('the operator is known before the body is read', async (t) => {
   await using na = await startUnlimited();
   const body = { agreement: agreementOf(na), requested_capability: 'read' };
   for (const [name, expected, ask] of AT_THE_OPERATORS_DOOR) {
@@ -619,7 +619,7 @@ const EXPIRED = { decision_valid_until: '2020-01-01T00:00:00Z' };
 
 type Make = (operator: Party, now: number) => JsonObject;
 
-test('a decision is verified, and the first reason is told', async (t) => {
+test('a decision is verified, and the first reason is reported', async (t) => {
   await using na = await startUnlimited();
   const beta = sovereign('beta');
   const now = na.clock.now();
@@ -953,7 +953,7 @@ test('no member of a decision can be changed without being noticed', async () =>
   });
 });
 
-test('verifying writes nothing and tells the log', async () => {
+test('verifying writes only to the log', async () => {
   await using na = await startUnlimited();
   const decision = decisionBy(ourselves(na), na.clock.now());
   await na.flush();

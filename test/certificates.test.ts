@@ -34,7 +34,7 @@ function renew(na: TestAuthority, node: TestNode, terms: JsonObject = {}, call: 
   return nodeRequest(na, '/renew', node.key, { cert_id: node.certId, ...terms }, call);
 }
 
-/** The node under the certificate that a renewal gave it. */
+/** The node with its renewed certificate. */
 async function renewed(na: TestAuthority, node: TestNode, terms: JsonObject = {}) {
   const answer = await renew(na, node, terms);
   assert.equal(outcome(answer), '200');
@@ -496,7 +496,7 @@ for (const [path, event] of [
       });
     });
 
-    test('takes a proof in the header, and then looks at no signature in the body', async () => {
+    test('takes a proof in the header, and then ignores a signature in the body', async () => {
       await using na = await startTestAuthority();
       const node = await joinedNode(na);
       const body = jsonText({
@@ -538,7 +538,7 @@ for (const [path, event] of [
       });
     }
 
-    test('a late replay is refused for its age before its nonce is looked at', async () => {
+    test('a late replay is refused for its age before its nonce is checked', async () => {
       await using na = await startTestAuthority();
       const node = await joinedNode(na);
       const signed = signedByNode(na, path, node.key, { cert_id: node.certId });
@@ -631,7 +631,7 @@ suite('POST /heartbeat', () => {
     assert.equal(await countOf(na), 0);
   });
 
-  test('the window has the same bound after a restart, and liveness is kept', async () => {
+  test('the window has the same bound after a restart, and liveness survives', async () => {
     await using na = await startTestAuthority();
     const [early, late] = [await joinedNode(na), await joinedNode(na)];
     na.clock.advance(SECOND);
@@ -650,7 +650,7 @@ suite('POST /heartbeat', () => {
     assert.deepEqual(await rosterOf(third), {});
   });
 
-  test('the roster tells who was heard of, when, from where and how', async () => {
+  test('the roster shows the last contact of each node: when, from where and how', async () => {
     await using na = await startTestAuthority();
     const joinedAt = na.clock.now();
     const node = await joinedNode(na, { roles: ['role:anchor'], max_validity_hours: 5 });
@@ -776,7 +776,7 @@ suite('POST /renew', () => {
     });
   }
 
-  test('looks at claimed roles last, after the proof and the window', async () => {
+  test('checks claimed roles last, after the proof and the window', async () => {
     await using na = await startTestAuthority();
     const node = await joinedNode(na, { max_validity_hours: 1 });
     const wrongProof = await renew(na, node, { roles: ['role:x'] }, { signedBy: newKey() });
@@ -852,7 +852,7 @@ suite('POST /renew', () => {
     assert.equal(outcome(await heartbeat(na, node)), '403 certificate_superseded');
   });
 
-  test('a renewed certificate counts again only when it is heard of after its renewal', async () => {
+  test('a renewed certificate counts again only after a contact that follows its renewal', async () => {
     await using na = await startTestAuthority();
     const node = await joinedNode(na);
     await heartbeat(na, node);

@@ -1,4 +1,4 @@
-/** The command line of the trust protocol, end to end: what one command saves, the next one takes. */
+/** The command line of the trust protocol, end to end: each command reads what the previous one saved. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

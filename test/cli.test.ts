@@ -28,7 +28,7 @@ function scratchFolder(t: TestContext): string {
   return folder;
 }
 
-/** The one JSON object a command has printed; it has said nothing else and ended well. */
+/** The one JSON object that a successful command printed, with no other output. */
 function printed({ code, stdout, stderr }: Ended): Record<string, unknown> {
   assert.equal(code, DONE, stderr);
   assert.equal(stderr, '');
@@ -62,7 +62,7 @@ test('a network lives on the command line: from init to the audit log', async (t
   const node = (name: string, command: string, ...args: string[]) =>
     cli('node', command, '--node-dir', join(scratch, name), ...args);
 
-  // Invites, as JSON, several at once and as text for people.
+  // Invites: as JSON, several at once, and as text for people.
   const [one, several, people] = await Promise.all([
     cli('invite', '--role', 'role:anchor', '--max-validity-hours', '24'),
     cli('invite', '--count', '3', '--key-id', 'ops-standard', '--signature-version', '1'),
@@ -155,7 +155,7 @@ test('a network lives on the command line: from init to the audit log', async (t
   const off = printed(await cli('revoke-operator-key', 'ops-standard', '--reason', 'rotated'));
   assert.deepEqual([off.already_revoked, off.remaining_active_keys], [false, 1]);
 
-  // It can no longer invite; the audit log, beside the running authority, tells all.
+  // It can no longer invite; the audit log, read beside the running authority, records everything.
   const [invited, verified, exported] = await Promise.all([
     cli('invite', '--key-id', 'ops-standard'),
     cli('audit', 'verify'),
@@ -168,7 +168,7 @@ test('a network lives on the command line: from init to the audit log', async (t
   assert.equal(verdict.valid, true);
   const { valid, length, pages_checked } = printed(verified);
   assert.deepEqual([valid, pages_checked], [true, true]);
-  // The two ran side by side with a refusal, which adds an entry.
+  // The two ran concurrently with a refusal, which adds an entry.
   assert.ok(Math.abs(Number(length) - parsed.length) <= 1);
   const types = new Set(parsed.map(({ event_type }) => event_type));
   for (const type of ['invite_created', 'certificate_renewed', 'operator_key_revoked']) {
@@ -177,7 +177,7 @@ test('a network lives on the command line: from init to the audit log', async (t
   for (const secret of [token, first])
     assert.equal(exported.stdout.includes(String(secret)), false);
 
-  // Nobody answers any more.
+  // The authority is gone.
   await na.stop();
   const [absent, absentText] = await Promise.all([
     node('b', 'heartbeat'),
@@ -247,7 +247,7 @@ async function rosterOf(na: TestAuthority): Promise<Record<string, Record<string
   return (await operate(na, '/nodes', {}, { method: 'GET' })).body.nodes;
 }
 
-/** Asks again until it is so; the runner's own limit ends what never comes. */
+/** Retries until the condition holds; the runner's time limit ends a hang. */
 async function until(isSo: () => Promise<boolean>): Promise<void> {
   while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, 20));
 }

@@ -24,7 +24,10 @@ import { formatInstant } from '../src/timestamp.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR } from './support/clock.ts';
 
-/** Our operator, anyone, and the sovereign beta that alpha recognizes and that has no service. */
+/**
+ * Our operator, an anonymous client, and the sovereign beta, which alpha recognizes and which runs no
+ * service.
+ */
 async function parties(na: TestAuthority) {
   const now = na.clock.now();
   const operator = createOperatorClient({

@@ -54,10 +54,10 @@ const [v1, v2] = [sovereign('val-1'), sovereign('val-2')];
 const [v3, v4] = [sovereign('val-3'), sovereign('val-4')];
 const COUNCIL = [v1, v2, v3];
 const stranger = sovereign('stranger');
-/** Who assembles in tables that are not about assemblers. */
+/** The assembler in tables that do not vary it. */
 const assembler = sovereign('assembler');
 
-// Records, made apart from the program
+// Records, built independently of the program
 
 function sha256(text: string): string {
   return createHash('sha256').update(text).digest('hex');
@@ -217,7 +217,7 @@ const VOTE_FAULTS: readonly Fault<JsonObject>[] = [
   ['422 vote_failed invalid_reason', { reason: 7 }],
 ];
 
-test('of several faults of a vote the earliest is told', async (t) => {
+test('of several faults of a vote the earliest is reported', async (t) => {
   await using na = await startUnlimited();
   const body = { justification_proof: justification(na.clock.now()), vote: true, reason: 'r' };
   for (const { name, expected, draft } of faultsTogether(VOTE_FAULTS)) {
@@ -414,7 +414,7 @@ const ASSEMBLY_FAULTS: readonly Fault<JsonObject>[] = [
   ['422 proof_assembly_failed threshold_not_met', { votes: [] }],
 ];
 
-test('of several faults of an assembly the earliest is told', async (t) => {
+test('of several faults of an assembly the earliest is reported', async (t) => {
   await using na = await startUnlimited();
   const body = assembly(na.clock.now());
   for (const { name, expected, draft } of faultsTogether(ASSEMBLY_FAULTS)) {
@@ -687,7 +687,7 @@ function spoiledVerification(now: number, draft: VerifyDraft): JsonObject {
   };
 }
 
-test('the first reason why there is no consensus is told, and logged', async (t) => {
+test('the first reason why there is no consensus is reported and logged', async (t) => {
   await using na = await startUnlimited();
   const before = stateDigest(na);
   assert.equal(await reasonOf(na, spoiledVerification(na.clock.now(), {})), 'valid');
@@ -713,17 +713,17 @@ type VerifyCase = readonly [
 ];
 
 async function checkCases(na: TestAuthority, cases: readonly VerifyCase[]) {
-  const told = new Map<string, string>();
+  const outcomes = new Map<string, string>();
   for (const [name, changes, expected, validator_public_keys] of cases) {
     const body = verification(na.clock.now(), changes);
     const keys = validator_public_keys ?? keysOf(COUNCIL);
     const reason = await reasonOf(na, { ...body, validator_public_keys: keys });
-    if (reason !== expected) told.set(name, `${reason}, not ${expected}`);
+    if (reason !== expected) outcomes.set(name, `${reason}, not ${expected}`);
   }
-  assert.deepEqual(told, new Map());
+  assert.deepEqual(outcomes, new Map());
 }
 
-test('each vote is looked at in turn: signed, with a key, genuine', async () => {
+test('each vote is checked in turn: signed, with a key, genuine', async () => {
   await using na = await startUnlimited();
   const now = na.clock.now();
   const [first = {}, second = {}, third = {}] = votesOf(now);
@@ -789,7 +789,7 @@ test('each vote is looked at in turn: signed, with a key, genuine', async () => 
       { votes: [first, second, without(singlySigned({ ...third, extra: 1 }, v3.key), 'extra')] },
       unsignedReason,
     ],
-    // The first vote with a fault decides which it is.
+    // The first faulty vote determines the reason.
     ['without key, then unsigned', { votes: [first, second, unsigned(third)] }, unknown, noVal1],
     [
       'unsigned, then without key',
@@ -799,7 +799,7 @@ test('each vote is looked at in turn: signed, with a key, genuine', async () => 
     ],
     ['forged, then without key', { votes: [forged(third), second, first] }, unsignedReason, noVal1],
     ['without key, then forged', { votes: [first, second, forged(third)] }, unknown, noVal1],
-    // Rejecting votes of the named: no key is asked for, but a signature is.
+    // Rejecting votes of named validators need no key, but a signature.
     ['one against it', { votes: [first, second, against(v3)] }, 'valid'],
     ['one against it, without key', { votes: [first, second, against(v3)] }, 'valid', noVal3],
     ['one against it, unsigned', { votes: [first, second, unsigned(against(v3))] }, unsignedReason],
@@ -1106,7 +1106,7 @@ test('votes that look like copies of each other are no consensus', async () => {
   ]);
 });
 
-test('a proof is good until its end, which is looked at last', async () => {
+test('a proof is good until its end, which is checked last', async () => {
   await using na = await startUnlimited();
   const now = na.clock.now();
   const [first = {}] = votesOf(now);
@@ -1131,13 +1131,17 @@ test('which keys an assembler is known by', async (t) => {
   await using na = await startUnlimited();
   const now = na.clock.now();
   const foreign = sovereign('foreign', misspellableKey());
-  const told = { verifies: 'valid', fails: 'invalid_assembler_signature', malformed: undefined };
+  const outcomes = {
+    verifies: 'valid',
+    fails: 'invalid_assembler_signature',
+    malformed: undefined,
+  };
   const validator_public_keys = keysOf(COUNCIL);
   const theirs = { proof: proofBy(foreign, now), validator_public_keys };
   for (const [name, assembler_public_keys, result] of keyListCases(foreign.key)) {
     await t.test(`${name} ${result}`, async () => {
       const answer = await post(na, VERIFY, { ...theirs, assembler_public_keys });
-      assert.equal(answer.body.reason, told[result]);
+      assert.equal(answer.body.reason, outcomes[result]);
       assert.equal(outcome(answer), result === 'malformed' ? '400 invalid_proof' : '200');
     });
   }
@@ -1389,10 +1393,10 @@ test('no member of a request to verify, spoiled, is an error of ours or passes f
   const body = verification(now, { votes: votesOf(now, [v1, v2]) });
   const before = stateDigest(na);
   const refused = ['missing_proof', 'invalid_proof', 'missing_validator_public_keys'];
-  const told = new Set(['200', ...refused.map((code) => `400 ${code}`)]);
+  const outcomes = new Set(['200', ...refused.map((code) => `400 ${code}`)]);
   await eachOf(mutationsOf(body), async ({ name, path, record }) => {
     const answer = await post(na, VERIFY, record);
-    assert.ok(told.has(outcome(answer)), `${name}: ${outcome(answer)}`);
+    assert.ok(outcomes.has(outcome(answer)), `${name}: ${outcome(answer)}`);
     if (answer.body.valid !== true) return;
     assert.ok(['proof.signature.key_id', 'validator_public_keys.val-3'].includes(path), name);
   });
@@ -1407,17 +1411,17 @@ test('no member of an operator request, spoiled, is an error of ours', async () 
     [VOTE, vote, ['400 missing_vote_fields', '400 invalid_justification', '422 vote_failed']],
     [ASSEMBLE, assembly(now), ['400 missing_proof_fields', '422 proof_assembly_failed']],
   ] as [string, JsonObject, string[]][]) {
-    const told = new Set(['201', ...refused]);
+    const outcomes = new Set(['201', ...refused]);
     await eachOf(mutationsOf(body), async ({ name, record }) => {
       const answer = await operate(na, path, record);
-      assert.ok(told.has(outcome(answer)), `${path} ${name}: ${outcome(answer)}`);
+      assert.ok(outcomes.has(outcome(answer)), `${path} ${name}: ${outcome(answer)}`);
     });
   }
 });
 
 // The front door
 
-test('operators are known before any member of the body is looked at', async (t) => {
+test('operators are known before any member of the body is read', async (t) => {
   await using na = await startUnlimited();
   const now = na.clock.now();
   for (const [path, body] of [

@@ -18,7 +18,7 @@ const ROUNDS = 8;
 /** Bounds of the acknowledged revocations after which a server is killed, with others on their way. */
 const LOAD = { least: 2, most: 25 };
 
-/** What this side knows for sure: only what was acknowledged, or could be read. */
+/** What the test knows for certain: only what was acknowledged, or could be read. */
 interface Ledger {
   readonly active: string[];
   /** Attestations whose revocation was acknowledged. */
@@ -75,7 +75,7 @@ async function gone(act: () => Promise<void>): Promise<boolean> {
     await act();
     return false;
   } catch (error) {
-    // What fetch throws when there is no answer, or only a part of one.
+    // The errors of fetch for a missing or partial answer.
     if (error instanceof TypeError) return true;
     throw error;
   }

@@ -56,7 +56,7 @@ interface Ledger {
   readonly certificates: Map<string, KnownCertificate>;
   /** Acknowledged revocations: certificate to CRL sequence. */
   readonly revocations: Map<string, number>;
-  /** Keys whose compromise was told in this round: their certificates end at some moment of it. */
+  /** Keys whose compromise was reported in this round: their certificates end at some moment of it. */
   readonly compromised: Set<string>;
   /** Every CRL that was read: sequence to its bytes. */
   readonly lists: Map<number, string>;

@@ -1,4 +1,4 @@
-/** Long lists are made on a thread of their own; here lists of a few entries count as long. */
+/** Long lists are rendered on a thread of their own; here lists of a few entries count as long. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { suite, test } from 'node:test';
@@ -29,7 +29,7 @@ import { loadAll } from './support/stored.ts';
 const DAY = 24 * HOUR;
 const NOW = Date.parse('2026-01-01T00:00:00Z');
 
-/** A renderer of its own, with a list that grows by hand. */
+/** A separate renderer, with a list that the test extends. */
 function rendererOf(
   t: { after(end: () => Promise<void>): void },
   form: ListForm,
@@ -149,7 +149,7 @@ suite('the thread that makes long lists', () => {
     assert.match(again, /"crl_id":"id-8"/, 'once none is reading it, its memory is used again');
   });
 
-  test('tells when it fails', async () => {
+  test('reports a failure', async () => {
     const identity = { seed: randomBytes(32), publicKey: '', keyId: '' };
     const problem = await new Promise<unknown>((resolve) => {
       const thread = startListThread(identity, resolve);
@@ -296,7 +296,7 @@ function idsOn(crl: { revoked_certificates: { certificate_id: string }[] }): str
   return crl.revoked_certificates.map(({ certificate_id }) => certificate_id);
 }
 
-/** What nobody does who keeps to the program. */
+/** Changes that only an attacker or damage can cause. */
 async function alterReason(dataDir: string, certificateId: string, revocationReason: string) {
   const store = openLmdbStore(dataDir);
   const { subjects } = await loadAll(store);

@@ -162,7 +162,7 @@ const POLICY_FAULTS: readonly Fault<JsonObject>[] = [
   ],
 ];
 
-test('of several faults of a policy the earliest is told, and nothing is in force', async (t) => {
+test('of several faults of a policy the earliest is reported, and nothing is in force', async (t) => {
   await using na = await startUnlimited();
   const body = policyTerms(na.clock.now());
   for (const { name, expected, draft } of faultsTogether(POLICY_FAULTS)) {
@@ -418,7 +418,7 @@ const INTENT_FAULTS: readonly Fault<JsonObject>[] = [
   ['422 intent_create_failed invalid_estimated_volume_bytes', { estimated_volume_bytes: -1 }],
 ];
 
-test('of several faults of an intent the earliest is told', async (t) => {
+test('of several faults of an intent the earliest is reported', async (t) => {
   await using na = await startUnlimited();
   for (const { name, expected, draft } of faultsTogether(INTENT_FAULTS)) {
     await t.test(name, async () => {
@@ -470,7 +470,7 @@ test('of several faults of an intent the earliest is told', async (t) => {
 
 // Verification
 
-/** Records made apart from the program: an intent of an agent, and a policy that allows it. */
+/** Records built independently of the program: an intent of an agent, and a policy that allows it. */
 function intentBy(agent: Party, now: number, changes: JsonObject = {}): JsonObject {
   const record = {
     intent_id: freshId('intent'),
@@ -905,10 +905,10 @@ test('no member of a request to verify, spoiled, is an error of ours or passes f
     agent_public_keys: [agent.key.publicKey],
   };
   const before = stateDigest(na);
-  const told = new Set(['200', '400 missing_verify_fields', '400 invalid_input']);
+  const outcomes = new Set(['200', '400 missing_verify_fields', '400 invalid_input']);
   await eachOf(mutationsOf(body), async ({ name, path, record }) => {
     const answer = await post(na, VERIFY, record);
-    assert.ok(told.has(outcome(answer)), `${name}: ${outcome(answer)}`);
+    assert.ok(outcomes.has(outcome(answer)), `${name}: ${outcome(answer)}`);
     if (answer.body.valid !== true) return;
     assert.ok(path === 'intent.signature.key_id' || path.startsWith('policy.'), name);
   });
@@ -936,17 +936,17 @@ test('no member of an operator request, spoiled, is an error of ours', async () 
     [POLICY, policyTerms(na.clock.now()), [...policyRefusals, '422 request_validation_failed']],
     [INTENT, ACCESS, [...intentRefusals, '422 intent_create_failed']],
   ] as [string, JsonObject, string[]][]) {
-    const told = new Set(['201', ...refused]);
+    const outcomes = new Set(['201', ...refused]);
     await eachOf(mutationsOf(body), async ({ name, record }) => {
       const answer = await operate(na, path, record);
-      assert.ok(told.has(outcome(answer)), `${path} ${name}: ${outcome(answer)}`);
+      assert.ok(outcomes.has(outcome(answer)), `${path} ${name}: ${outcome(answer)}`);
     });
   }
 });
 
 // The front door
 
-test('operators are known before any member of the body is looked at', async (t) => {
+test('operators are known before any member of the body is read', async (t) => {
   await using na = await startUnlimited();
   for (const [path, body] of [
     [POLICY, policyTerms(na.clock.now())],

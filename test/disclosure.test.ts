@@ -52,7 +52,7 @@ const VERIFY = '/disclosure/verify';
 const PADDING = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855';
 const LIMITED = '429 rate_limit_exceeded';
 
-// The tree, worked out here anew
+// The tree, computed independently
 
 function hashOf(...parts: readonly (string | Buffer)[]): string {
   const hash = createHash('sha256');
@@ -97,7 +97,7 @@ function climb(leaf: string, path: readonly JsonObject[]): string {
   }, leaf);
 }
 
-// Records, made apart from the program
+// Records, built independently of the program
 
 const SET = ['read', 'write', 'audit'];
 
@@ -251,7 +251,7 @@ function commitFaults(na: TestAuthority): Fault<JsonObject>[] {
   ];
 }
 
-test('of several faults of a commitment the earliest is told', async (t) => {
+test('of several faults of a commitment the earliest is reported', async (t) => {
   await using na = await startUnlimited();
   const body = { capabilities: ['read'], agreement: agreedWith(na, SET) };
   for (const { name, expected, draft } of faultsTogether(commitFaults(na))) {
@@ -617,7 +617,7 @@ test('of many requests at once for one proof exactly one gets a nullifier', asyn
   await using na = await startUnlimited();
   const proofs = Array.from({ length: 5 }, () => proofOf(SET, 'read'));
   const requests = Array.from({ length: 40 }, () => proofs).flat();
-  const told = await Promise.all(
+  const outcomes = await Promise.all(
     requests.map(async (proof, index) => {
       const changes = { prover_sovereign_id: `prover-${index}` };
       const answer = await operate(na, NULLIFY, { proof: { ...proof, ...changes } });
@@ -625,7 +625,7 @@ test('of many requests at once for one proof exactly one gets a nullifier', asyn
     }),
   );
   for (const { proof_id } of proofs) {
-    const mine = told.filter((text) => text.startsWith(`${proof_id} `));
+    const mine = outcomes.filter((text) => text.startsWith(`${proof_id} `));
     assert.equal(mine.filter((text) => text === `${proof_id} 201`).length, 1);
     const refused = `${proof_id} 422 nullifier_failed already_issued`;
     assert.equal(mine.filter((text) => text === refused).length, 39);
@@ -680,7 +680,7 @@ function proveBody(na: TestAuthority): Record<string, JsonValue> {
   return { capability: 'read', capabilities: SET, commitment, prover_sovereign_id: 'beta' };
 }
 
-test('of several faults of a request to prove the earliest is told', async (t) => {
+test('of several faults of a request to prove the earliest is reported', async (t) => {
   await using na = await startUnlimited();
   const body = proveBody(na);
   for (const { name, expected, draft } of faultsTogether(PROVE_FAULTS)) {
@@ -793,7 +793,7 @@ const VERIFY_FAULTS: readonly Fault<VerifyDraft>[] = [
   ['root_mismatch', { commitmentId: 'another' }],
 ];
 
-test('the first reason why a capability was not committed to is told, and logged', async (t) => {
+test('the first reason why a capability was not committed to is reported and logged', async (t) => {
   await using na = await startUnlimited();
   const beta = sovereign('beta');
   const before = stateDigest(na);
@@ -1093,11 +1093,15 @@ test('which keys a commitment verifies under', async (t) => {
   const now = na.clock.now();
   const beta = sovereign('beta', misspellableKey());
   const theirs = verification(beta, now);
-  const told = { verifies: 'valid', fails: 'commitment_invalid_signature', malformed: undefined };
+  const outcomes = {
+    verifies: 'valid',
+    fails: 'commitment_invalid_signature',
+    malformed: undefined,
+  };
   for (const [name, issuer_public_keys, outcomeOf] of keyListCases(beta.key)) {
     await t.test(`${name} ${outcomeOf}`, async () => {
       const answer = await post(na, VERIFY, { ...theirs, issuer_public_keys });
-      assert.equal(answer.body.reason, told[outcomeOf]);
+      assert.equal(answer.body.reason, outcomes[outcomeOf]);
       assert.equal(outcome(answer), outcomeOf === 'malformed' ? '400 invalid_input' : '200');
     });
   }
@@ -1177,10 +1181,10 @@ test('no member of a request to verify, spoiled, is an error of ours or passes f
   const beta = sovereign('beta');
   const body = { ...verification(beta, na.clock.now()), issuer_public_keys: [beta.key.publicKey] };
   const before = stateDigest(na);
-  const told = new Set(['200', '400 missing_verify_fields', '400 invalid_input']);
+  const outcomes = new Set(['200', '400 missing_verify_fields', '400 invalid_input']);
   await eachOf(mutationsOf(body), async ({ name, path, record }) => {
     const answer = await post(na, VERIFY, record);
-    assert.ok(told.has(outcome(answer)), `${name}: ${outcome(answer)}`);
+    assert.ok(outcomes.has(outcome(answer)), `${name}: ${outcome(answer)}`);
     if (answer.body.valid === true) assert.ok([...UNCOVERED, LABEL].includes(path), name);
   });
   assert.equal(stateDigest(na), before);
@@ -1191,10 +1195,10 @@ test('no member of a request to prove, spoiled, is an error of ours', async () =
   const body = proveBody(na);
   const before = stateDigest(na);
   const refused = ['400 missing_prove_fields', '400 invalid_commitment', '422 prove_failed'];
-  const told = new Set(['200', ...refused]);
+  const outcomes = new Set(['200', ...refused]);
   await eachOf(mutationsOf(body), async ({ name, record }) => {
     const answer = await post(na, PROVE, record);
-    assert.ok(told.has(outcome(answer)), `${name}: ${outcome(answer)}`);
+    assert.ok(outcomes.has(outcome(answer)), `${name}: ${outcome(answer)}`);
   });
   assert.equal(stateDigest(na), before);
 });
@@ -1212,17 +1216,17 @@ test('no member of an operator request, spoiled, is an error of ours', async () 
     ],
     [NULLIFY, { proof: proofOf(SET, 'read') }, ['400 missing_proof', '422 nullifier_failed']],
   ] as [string, JsonObject, string[]][]) {
-    const told = new Set(['201', ...refused]);
+    const outcomes = new Set(['201', ...refused]);
     await eachOf(mutationsOf(body), async ({ name, record }) => {
       const answer = await operate(na, path, record);
-      assert.ok(told.has(outcome(answer)), `${path} ${name}: ${outcome(answer)}`);
+      assert.ok(outcomes.has(outcome(answer)), `${path} ${name}: ${outcome(answer)}`);
     });
   }
 });
 
 // The front door
 
-test('operators are known before any member of the body is looked at', async (t) => {
+test('operators are known before any member of the body is read', async (t) => {
   await using na = await startUnlimited();
   for (const path of [COMMIT, NULLIFY]) {
     for (const [name, expected, ask] of AT_THE_OPERATORS_DOOR) {

@@ -262,7 +262,7 @@ test('past next_update parallel readers all get the one re-issued list', async (
   assert.equal(new Set(answers.map(({ text }) => text)).size, 1);
 });
 
-test('a conditional read past next_update is not told that nothing changed', async () => {
+test('a conditional read past next_update is not answered 304', async () => {
   await using na = await startTestAuthority();
   const etag = (await get(na, '/crl')).headers.get('etag') ?? '';
   na.clock.advance(DAY + 1);
@@ -329,7 +329,7 @@ test('20 parallel first readers all get the one default policy', async () => {
   assert.match(metric(await get(na, '/metrics'), 'mesh_na_policy_versions_total'), /^1$/);
 });
 
-test('GET /sovereign.json tells who the sovereign is and where its surfaces are', async () => {
+test('GET /sovereign.json names the sovereign and its surfaces', async () => {
   await using na = await startTestAuthority();
   const { body } = await get(na, '/sovereign.json');
   const genesis = (await get(na, '/genesis')).body;
@@ -521,7 +521,7 @@ test('no id, key, token or raw path is in the metrics', async () => {
   assert.match(text, /route="\/admin\/operator-keys\/\{key_id\}\/revoke"/);
 });
 
-/** The record verifies under the authority's key, in this program's eyes and in those of another. */
+/** The record verifies under the authority's key, for this program and for an independent verifier. */
 function assertSigned(na: TestAuthority, text: string): void {
   const record = parseJson(text) as unknown as SignedRecord;
   assert.equal(isSignedByAny(record, [na.audience], verifySignature), true);

@@ -23,7 +23,10 @@ interface SignatureVector {
 const source = readFileSync(new URL('test/vectors/signatures.json', PROJECT), 'utf8');
 const { vectors } = JSON.parse(source) as { vectors: SignatureVector[] };
 
-/** Whoever verifies, verifies the same [core-1-5]: the server with libsodium, the client in JavaScript. */
+/**
+ * Both verifiers accept the same signatures [core-1-5]: the server with libsodium, the client in
+ * JavaScript.
+ */
 const VERIFIERS = [
   ['the server', verifySignature],
   ['the client', verifyText],

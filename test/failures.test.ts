@@ -1,4 +1,4 @@
-/** What a bug or a broken thread does to the process: one request fails, or the process says why it ends. */
+/** The effect of a bug or a broken thread: one request fails, or the process logs why it ends. */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { createBackground } from '../src/lifecycle/background.ts';

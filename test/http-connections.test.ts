@@ -1,4 +1,4 @@
-/** What one connection carries: requests one behind another, and requests that are not what they say. */
+/** What one connection carries: pipelined requests, and requests with misleading heads. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';

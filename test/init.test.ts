@@ -28,7 +28,7 @@ const scratch = mkdtempSync(join(tmpdir(), 'mesh-init-'));
 after(() => rmSync(scratch, { recursive: true }));
 
 const KEY_NAMES = ['na', 'operator-privileged', 'operator-standard', 'root'];
-/** What is in the folder of a new network. */
+/** The content of the folder of a new network. */
 const NETWORK = ['genesis.json', 'keys', 'mesh-na.json', 'mesh-na.lock'];
 const KEY_FILES = KEY_NAMES.flatMap((name) => [`${name}.key`, `${name}.pub`]);
 
@@ -202,7 +202,7 @@ test('mesh-na init --json prints one object, and a second run ends with 3 and on
   assert.deepEqual(JSON.parse(second.stderr), { error: { code: 'local_files', message } });
 });
 
-test('mesh-na init tells people what was made and never prints a private key', () => {
+test('mesh-na init reports what it created and never prints a private key', () => {
   const dataDir = join(scratch, 'people');
   const { status, stdout, stderr } = runCli(['init', '--data-dir', dataDir]);
   assert.equal(status, 0, stderr);

@@ -280,7 +280,7 @@ test('nothing is read that JSON.parse refuses, and what both read is the same', 
   assert.ok(read > 100, 'the fragments make enough texts that are JSON');
 });
 
-/** JSON.parse knows no integers, so that it alone tells `-0` from `0`. */
+/** JSON.parse has no integers, so it alone distinguishes `-0` from `0`. */
 function withoutMinusZero(text: string): unknown {
   return JSON.parse(JSON.stringify(JSON.parse(text)));
 }

@@ -1,4 +1,4 @@
-/** A node key and its certificates: what a compromise ends, and how many may live at once. */
+/** A node key and its certificates: the effect of a compromise, and the limit of live certificates. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
@@ -102,7 +102,7 @@ test('B2: for any other reason the answer says how many certificates of the key 
   assert.deepEqual(again.body, body);
 });
 
-test('B2: a compromise told of a certificate that is revoked already ends the others', async () => {
+test('B2: a compromise reported for a revoked certificate revokes the others', async () => {
   await using na = await startTestAuthority({ environment: NO_GRACE });
   const first = await joinedNode(na);
   const second = await renewed(na, first);

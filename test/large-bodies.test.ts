@@ -1,4 +1,4 @@
-/** Answers that do not fit into the buffers of a connection, and readers that are in no hurry. */
+/** Answers that exceed the buffers of a connection, and slow readers. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -24,7 +24,7 @@ const REPLY = {
 
 interface Sender {
   readonly port: number;
-  /** Answers that were begun, and those that are over. */
+  /** Answers begun, and answers finished. */
   readonly begun: number;
   readonly over: number;
   [Symbol.dispose](): void;
@@ -64,7 +64,7 @@ async function sender(body: string | Uint8Array): Promise<Sender> {
   };
 }
 
-/** Asks, and reads nothing until it is told to. */
+/** Sends a request, and reads nothing until asked to. */
 async function reluctant({ port }: Sender): Promise<Socket> {
   const socket = connect(port, '127.0.0.1');
   socket.pause();

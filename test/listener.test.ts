@@ -1,4 +1,4 @@
-/** How many connections are taken before file descriptors run out. */
+/** How many connections are accepted before file descriptors run out. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createRequire } from 'node:module';

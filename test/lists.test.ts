@@ -1,4 +1,4 @@
-/** Long lists are sent whole in pieces, or a page at a time; no page is much work, whatever is asked for. */
+/** Long lists are sent whole in pieces, or a page at a time; no page is expensive, whatever the request. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { pageOf } from '../src/authority/engine/page.ts';
@@ -113,7 +113,7 @@ test('a limit or a cursor that is none is refused', async (t) => {
   }
 });
 
-test('A7: a page looks at 2,000 rows at most, and is about 64 KB long', () => {
+test('A7: a page examines at most 2,000 rows, and is about 64 KB long', () => {
   const items = Array.from({ length: 100_000 }, (_, at) => ({ at, id: '' }));
   let lookedAt = 0;
   const list = {

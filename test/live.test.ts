@@ -1,4 +1,4 @@
-/** Live pages: what happens is shown to those who look, without their asking again. */
+/** Live pages: viewers see changes without reloading. */
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
@@ -7,7 +7,7 @@ import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { startBrowser, type TestBrowser } from './support/browser.ts';
 import { joinedNode, newKey, operate } from './support/requests.ts';
 
-/** Ends the wait for what never comes; a busy machine may take a part of it. */
+/** Time limit for events that may never come; generous for a busy machine. */
 const SOON = { timeout: 30_000 };
 
 let browser: TestBrowser;
@@ -71,7 +71,7 @@ test('a hostile name that arrives live is text', async () => {
   assert.deepEqual(visit.problems, []);
 });
 
-test('a page tells when it is no longer live, and is live again by itself', async () => {
+test('a page shows when it is no longer live, and reconnects by itself', async () => {
   const na = await startTestAuthority();
   const { port } = new URL(na.url);
   await using visit = await browser.visit(`${na.url}/dashboard`);

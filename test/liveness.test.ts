@@ -10,7 +10,7 @@ import { createCertificateNumbers } from '../src/authority/tables/certificate-nu
 
 const WINDOW = 1000;
 
-test('restored contacts are active in the order they were heard of, and found by their ids', () => {
+test('restored contacts are active in the order of their contacts, and found by their ids', () => {
   const liveness = createLiveness(WINDOW, createCertificateNumbers());
   const heardOf = ['a', 'b', 'c', 'd'].map((id, index) =>
     liveness.restore(id, {

@@ -1,4 +1,4 @@
-/** The log leaves the process without ever holding it up. */
+/** Writing the log never blocks the process. */
 import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -43,7 +43,7 @@ test('C7: what a full disk does not take is counted, and the next lines are trie
   closeSync(fd);
 });
 
-test('C5, C7: while nobody takes anything, a bounded number of lines waits, and a flush gives up', async () => {
+test('C5, C7: while the reader is stalled, a bounded number of lines waits, and a flush times out', async () => {
   let held = 0;
   const log = createLogOutput((chunk) => {
     held += chunk.length;

@@ -452,7 +452,7 @@ for (const format of ['text', 'json']) {
   });
 }
 
-test('the audit log tells the whole story of an enrollment, in its order', async () => {
+test('the audit log records every step of an enrollment, in order', async () => {
   await using na = await startTestAuthority();
   const node = await joinedNode(na);
   await heartbeat(na, node);

@@ -32,7 +32,7 @@ test('D3: a server whose folder was taken over ends by itself, without any reque
   assert.match(stdout, /CRITICAL .*Another process has taken over the data directory/);
 });
 
-/** What another process does that believes the owner is gone. */
+/** A process that believes the owner is gone. */
 async function takeFolderOver(folder: string): Promise<void> {
   const env = open({ path: join(folder, 'state'), maxDbs: 16 });
   const meta = env.openDB<object, string>({ name: 'meta', useVersions: true });

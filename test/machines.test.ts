@@ -178,7 +178,7 @@ testTable(inviteMachine, [
     emits: ['too_many_live_certificates'],
   },
   {
-    name: 'a failing proof is told before the number of certificates',
+    name: 'a failing proof is reported before the number of certificates',
     from: unused,
     event: { ...join, liveCertificates: MAX_LIVE_CERTIFICATES, proof: 'nonce_replay' },
     emits: [{ refusal: 'node_auth_failed', reason: 'nonce_replay' }],
@@ -288,7 +288,7 @@ function nodeChecks(request: typeof beat | typeof renew): readonly Row[] {
       emits: ['unknown_certificate'],
     },
     {
-      name: `a ${type} of another key is refused before the revocation is told`,
+      name: `a ${type} of another key is refused before the revocation is reported`,
       from: revoked,
       event: { ...request, nodePublicKey: 'key-2' },
       emits: ['certificate_key_mismatch'],
@@ -307,7 +307,7 @@ function nodeChecks(request: typeof beat | typeof renew): readonly Row[] {
         emits: ['certificate_key_mismatch'],
       },
       {
-        name: `${from.value}, a ${type} of another key is refused before the compromise is told`,
+        name: `${from.value}, a ${type} of another key is refused before the compromise is reported`,
         from,
         event: { ...request, nodePublicKey: 'key-2', keyCompromised: true },
         emits: ['certificate_key_mismatch'],
@@ -344,7 +344,7 @@ function nodeChecks(request: typeof beat | typeof renew): readonly Row[] {
       emits: ['certificate_superseded'],
     },
     {
-      name: `a ${type} with a failing proof is refused before the supersession is told`,
+      name: `a ${type} with a failing proof is refused before the supersession is reported`,
       from: superseded,
       event: { ...request, proof: 'stale_timestamp' },
       emits: [{ refusal: 'node_auth_failed', reason: 'stale_timestamp' }],
@@ -352,7 +352,7 @@ function nodeChecks(request: typeof beat | typeof renew): readonly Row[] {
   ];
 }
 
-/** What a renewal says of the roles the node claims; looked at last. */
+/** The roles that a renewal claims; checked last. */
 const roleChecks = [issued, renewed].flatMap((from): Row[] => [
   ...[
     ['role:client'],
@@ -378,19 +378,19 @@ const roleChecks = [issued, renewed].flatMap((from): Row[] => [
     emits: ['too_many_live_certificates'],
   },
   {
-    name: `${from.value}, other roles are told before the number of certificates`,
+    name: `${from.value}, other roles are reported before the number of certificates`,
     from,
     event: { ...renew, roles: ['role:x'], liveCertificates: MAX_LIVE_CERTIFICATES },
     emits: ['renewal_role_change_forbidden'],
   },
   {
-    name: `${from.value}, expiry is told before the roles are looked at`,
+    name: `${from.value}, expiry is reported before the roles are checked`,
     from,
     event: { ...renew, at: certificate.expiresAt, roles: ['role:x'] },
     emits: ['certificate_expired'],
   },
   {
-    name: `${from.value}, a failing proof is told before malformed roles`,
+    name: `${from.value}, a failing proof is reported before malformed roles`,
     from,
     event: { ...renew, proof: 'invalid_signature', roles: 'malformed' },
     emits: [{ refusal: 'node_auth_failed', reason: 'invalid_signature' }],
@@ -592,12 +592,12 @@ testTable(operatorKeyMachine, [
   },
   ...['missing_headers', 'oversized_headers'].flatMap((proof) => [
     {
-      name: `${proof} is told before that the key is unknown`,
+      name: `${proof} is reported before the unknown key`,
       event: { ...authenticate, proof },
       emits: failing(proof),
     },
     {
-      name: `${proof} is told before that the key is revoked`,
+      name: `${proof} is reported before the revoked key`,
       from: switchedOff,
       event: { ...authenticate, proof },
       emits: failing(proof),
@@ -630,14 +630,14 @@ testTable(operatorKeyMachine, [
     emits: ['already_revoked'],
   },
   {
-    name: 'revoked again is told before that no other key is left',
+    name: 'a repeated revocation is reported before the last key',
     from: switchedOff,
     event: { ...switchOff, otherUsableKeys: 0 },
     emits: ['already_revoked'],
   },
   { name: 'an unknown key cannot be revoked', event: switchOff, emits: ['unknown_operator_key'] },
   {
-    name: 'an unknown key is told before that no other key is left',
+    name: 'an unknown key is reported before the last key',
     event: { ...switchOff, otherUsableKeys: 0 },
     emits: ['unknown_operator_key'],
   },
@@ -779,7 +779,7 @@ const registration: AgentRegistration = {
   heldUntil: NOW + DAY,
 };
 const registered = { value: 'registered', context: registration };
-/** What is left of it: nothing as old is accepted, for as long as an accepted descriptor is valid. */
+/** What remains of it: older descriptors are refused as long as an accepted one is valid. */
 const leftOver = {
   json: '',
   capabilities: [],
@@ -868,7 +868,7 @@ testTable(agentRegistrationMachine, [
       emits: ['agent_not_registered'],
     },
     {
-      name: `${from?.value ?? 'absent'}, that is told before that the envelope was used`,
+      name: `${from?.value ?? 'absent'}, that is reported before the used envelope`,
       ...(from && { from }),
       event: { ...removeAgent, replayed: true },
       emits: ['agent_not_registered'],
@@ -1114,7 +1114,7 @@ testTable(revocationFeedMachine, [
     to: taken('18446744073709551617'),
   },
   ...['9', '8', '0'].map((sequence) => ({
-    name: `sequence ${sequence} after 9 is stale, which is told before its missing signature`,
+    name: `sequence ${sequence} after 9 is stale, which is reported before its missing signature`,
     from: importedFeed,
     event: importOf(sequence, 'missing_signature'),
     emits: ['stale_sequence'],
@@ -1290,7 +1290,7 @@ testTable(nullifierMachine, [
     emits: usedUp,
   },
   {
-    name: 'that it was used up is told before that its leaf is another',
+    name: 'a repeated use is reported before a wrong leaf',
     from: nullified,
     event: { ...nullifyLater, leafMatches: false },
     emits: usedUp,
@@ -1347,7 +1347,7 @@ testUnhandled(licensePolicyMachine, [
   ['withdrawing one', { value: 'active', context: { json: '{}' } }, { type: 'revoke' }],
 ]);
 
-// Count of what was removed when its time had passed
+// Count of subjects removed by retention
 
 testTable(removalCountMachine, [
   {
@@ -1365,7 +1365,7 @@ testTable(removalCountMachine, [
   },
 ]);
 
-// The tables are whole
+// The tables are complete
 
 test('every machine of the folder has a table here', async () => {
   const missing: string[] = [];
@@ -1398,7 +1398,7 @@ for (const machine of tested) {
   });
 }
 
-// The door to XState
+// Running machines
 
 test('subjects of one machine do not disturb each other', () => {
   const one = step(inviteMachine, undefined, { type: 'create', invite });

@@ -45,7 +45,7 @@ const ROUTES = ['/join', '/heartbeat', '/renew'] as const;
 type RoutePath = (typeof ROUTES)[number];
 const FAILED = '401 node_auth_failed';
 
-/** Someone who may call the route: the key, the body without its proof, the nonce scope. */
+/** A caller of the route: the key, the body without its proof, the nonce scope. */
 interface Caller {
   readonly key: Signer;
   readonly body: JsonObject;
@@ -72,7 +72,7 @@ for (const route of ROUTES) {
     await using na = await startTestAuthority();
     const { key, body, scope } = await callerOf(na, route);
     const spent = await spendNonce(na, key, route, body);
-    // The one who spent the nonce on /join has used up the invite: the next one is as good.
+    // Spending the nonce on /join used the invite, so take another one.
     const unspent = route === '/join' ? { invite_token: await invite(na) } : body;
 
     for (const [fault, reason, call] of [
@@ -579,7 +579,7 @@ for (const route of ROUTES) {
   });
 }
 
-test('a header of proof on a public route is not looked at', async () => {
+test('a header of proof on a public route is ignored', async () => {
   await using na = await startTestAuthority();
   const answer = await send(na, 'GET', '/crl', { headers: { [NODE_PROOF_HEADER]: 'v=1' } });
   assert.equal(outcome(answer), '200');
@@ -661,7 +661,7 @@ async function spendNonce(
   return nonce;
 }
 
-/** What the answer says of each check [core-3-1]. */
+/** The message for each check [core-3-1]. */
 const MESSAGES: { readonly [reason: string]: RegExp } = {
   missing_fields: /is missing$/,
   invalid_timestamp: /timestamp is not valid$/,

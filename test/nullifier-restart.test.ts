@@ -1,6 +1,6 @@
 /**
- * One nullifier per proof, ever [trust-4-5]: what was used up stays used up over a stop and a
- * start, and over a kill under load at any moment.
+ * One nullifier per proof, ever [trust-4-5]: a used nullifier stays used after a restart, and after a kill
+ * under load at any moment.
  */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
@@ -108,16 +108,16 @@ async function useUntilKilled(server: ChildServer, ledger: Ledger): Promise<void
     while (killed === null) {
       const id = freshId('proof');
       ledger.unsure.add(id);
-      const told = await Promise.all([
+      const outcomes = await Promise.all([
         answered(server.na, id, { prover_sovereign_id: 'one' }),
         answered(server.na, id, { prover_sovereign_id: 'two' }),
       ]);
-      const won = told.filter((outcome) => outcome === '201').length;
-      const gone = told.filter((outcome) => outcome === 'gone').length;
-      const lost = told.filter((outcome) => outcome === USED_UP).length;
-      // While the server lives, one of two wins and the other is told so.
+      const won = outcomes.filter((outcome) => outcome === '201').length;
+      const gone = outcomes.filter((outcome) => outcome === 'gone').length;
+      const lost = outcomes.filter((outcome) => outcome === USED_UP).length;
+      // While the server lives, one of two wins and the other is refused.
       const isRight = won + lost + gone === 2 && won <= 1 && (won === 1 || gone > 0);
-      if (!isRight) ledger.surprises.push(`${id}: ${told.join(', ')}`);
+      if (!isRight) ledger.surprises.push(`${id}: ${outcomes.join(', ')}`);
       ledger.unanswered += gone;
       if (won === 1) {
         ledger.used.add(id);
@@ -141,7 +141,7 @@ async function answered(na: TestAuthority, id: string, changes: JsonObject): Pro
   }
 }
 
-/** Whatever was acknowledged is used up; what was not answered can be used at most once more. */
+/** Everything acknowledged is used; what was not answered can be used at most once more. */
 async function checkUsed(na: TestAuthority, ledger: Ledger): Promise<void> {
   for (const id of ledger.used) {
     assert.equal(await nullify(na, proofOf(id, { commitment_id: 'another' })), USED_UP, id);

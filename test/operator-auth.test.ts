@@ -246,7 +246,7 @@ test('a nonce of 256 characters is taken', async () => {
   assert.equal(outcome(answer), '200');
 });
 
-test('an unknown and a revoked key are answered alike, and told apart only in the audit log', async () => {
+test('an unknown and a revoked key are answered alike, and distinguished only in the audit log', async () => {
   await using na = await startTestAuthority();
   const revoke = '/admin/operator-keys/ops-standard/revoke';
   await operate(na, revoke, { reason: 'key_compromise' });
@@ -368,7 +368,7 @@ for (const [body, expected] of [
   [' '.repeat(3000), '413 request_entity_too_large'],
 ] as const) {
   const shown = body.trim() === '' ? 'of 3000 blanks' : body;
-  test(`a body ${shown} is ${expected} before any header is looked at`, async () => {
+  test(`a body ${shown} is ${expected} before any header is read`, async () => {
     await using na = await startTestAuthority({ environment: { MESH_MAX_REQUEST_BYTES: '2048' } });
     assert.equal(outcome(await send(na, 'POST', '/admin/invite', { body })), expected);
     assert.deepEqual(auditEvents(na), []);
@@ -663,7 +663,7 @@ test('GET /nodes refuses a replayed roster request', async () => {
   assert.deepEqual(failureReasons(na), ['nonce_replay']);
 });
 
-test('operator headers on a public route are not looked at', async () => {
+test('operator headers on a public route are ignored', async () => {
   await using na = await startTestAuthority();
   const answer = await send(na, 'GET', '/genesis', { headers: { 'X-Admin-Key-Id': 'nobody' } });
   assert.equal(outcome(answer), '200');

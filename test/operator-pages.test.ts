@@ -1,6 +1,5 @@
 /**
- * The pages for people who look after the network [service-read-endpoints]: `/dashboard`, `/connectome`,
- * `/atlas`.
+ * The pages for operators of the network [service-read-endpoints]: `/dashboard`, `/connectome`, `/atlas`.
  */
 import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';
@@ -150,7 +149,7 @@ suite('names', () => {
     });
   }
 
-  test('long names are cut, and a digest stands for them in addresses', () => {
+  test('long names are cut, and a digest replaces them in addresses', () => {
     assert.equal([...nameInCell('n'.repeat(10_000))].length, 96);
     assert.match(reference('n'.repeat(10_000)), /^sha256:[0-9a-f]{64}$/);
     assert.equal(reference('beta'), 'beta');
@@ -241,7 +240,7 @@ suite('in a browser', () => {
     assert.equal(await visit.page.locator('.graph-picture').count(), 0);
   });
 
-  test('the dashboard tells posture, counts, what is urgent, changes, feeds and the trust cycle', async () => {
+  test('the dashboard shows posture, counts, what is urgent, changes, feeds and the trust cycle', async () => {
     const na = await small();
     await using visit = await (await browser()).visit(`${na.url}/dashboard`);
     const field = (name: string) => visit.page.innerText(`[data-field="${name}"]`);

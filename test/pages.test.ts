@@ -1,4 +1,4 @@
-/** The pages of the service itself, as a browser shows them and as HTTP carries them. */
+/** The pages of the service itself, in a browser and over HTTP. */
 import assert from 'node:assert/strict';
 import { rmSync } from 'node:fs';
 import { request } from 'node:http';
@@ -99,7 +99,7 @@ for (const path of PAGES) {
     }
   });
 
-  test(`GET ${path} carries its own policy, which lets in nothing but what stands in it`, async () => {
+  test(`GET ${path} has its own policy, which allows only its inline code`, async () => {
     const { status, headers, text } = await send(na, 'GET', path);
     assert.equal(status, 200);
     assert.equal(headers.get('content-type'), 'text/html; charset=utf-8');
@@ -147,13 +147,13 @@ for (const path of REFERENCES) {
     await using visit = await browser.visit(na.url + path);
     const { page } = visit;
     const all = await page.locator('[data-entry]').count();
-    const told = page.locator('[data-filter-count]');
-    assert.equal(await told.textContent(), `${all} in all`);
+    const outcomes = page.locator('[data-filter-count]');
+    assert.equal(await outcomes.textContent(), `${all} in all`);
     await page.getByRole('searchbox').fill('REVOKE treat');
     const shown = page.locator('[data-entry]:visible');
     const count = await shown.count();
     assert.ok(count > 0 && count < all);
-    assert.equal(await told.textContent(), `${count} of ${all}`);
+    assert.equal(await outcomes.textContent(), `${count} of ${all}`);
     for (const text of await shown.allTextContents()) assert.match(text, /revoke/i);
     assert.equal(await page.locator('[data-link-to]:visible').count(), count);
     await page.getByRole('searchbox').fill('no such thing anywhere');
@@ -164,7 +164,7 @@ for (const path of REFERENCES) {
   });
 }
 
-test('/api-reference tells of every route: fields, refusals with status and code', async () => {
+test('/api-reference describes every route: fields, refusals with status and code', async () => {
   await using visit = await browser.visit(`${na.url}/api-reference`);
   assert.equal(await visit.page.locator('[data-entry]').count(), ROUTES.length);
   for (const route of ROUTES) {
@@ -180,7 +180,7 @@ test('/api-reference tells of every route: fields, refusals with status and code
   }
 });
 
-test('/cli-reference tells of every command with all its options', async () => {
+test('/cli-reference describes every command with all its options', async () => {
   await using visit = await browser.visit(`${na.url}/cli-reference`);
   assert.equal(await visit.page.locator('[data-entry]').count(), COMMANDS.commands.length);
   assert.ok(COMMANDS.commands.length > 40);
@@ -194,7 +194,7 @@ test('/cli-reference tells of every command with all its options', async () => {
   }
 });
 
-test('/cli-reference of the program itself tells of its own commands, on any number of threads', async (t) => {
+test('/cli-reference of the program itself describes its own commands, on any number of threads', async (t) => {
   const { folder } = makeNetworkFolder();
   t.after(() => rmSync(folder, { recursive: true }));
   const server = await startChildServer(folder, { args: ['--threads', '2'] });

@@ -1,4 +1,4 @@
-/** Whose address stands in the log: known without asking only while all connections come from one. */
+/** The logged address of a client: known without asking only while all connections have the same one. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
@@ -43,7 +43,7 @@ async function connectFrom(na: TestAuthority, localAddress: string): Promise<Soc
 
 let requests = 0;
 
-/** The address that the log tells of a request on the connection. */
+/** The logged address of a request on the connection. */
 async function loggedAddress(na: TestAuthority, socket: Socket): Promise<string | undefined> {
   requests += 1;
   const id = `request-${requests}`;
@@ -79,7 +79,7 @@ test('each request is logged with the address of its own connection, however man
   third.destroy();
 });
 
-test('a viewer of live pages does not stand for those who ask', async () => {
+test('a viewer of live pages does not count as an HTTP client', async () => {
   await using na = await startTestAuthority();
   const viewer = await openViewer(na, THERE);
   const first = await connectFrom(na, HERE);

@@ -120,7 +120,7 @@ test('a client signature of the wrong type is ignored like any other', async () 
   assert.equal(outcome(await publish(na, { signatures: 7, issued_at: [] })), '200');
 });
 
-test('the configured label of the authority key stands in issued_by and in the signature', async () => {
+test('the configured label of the authority key is in issued_by and in the signature', async () => {
   await using na = await startTestAuthority({ environment: { NA_KEY_ID: 'na-2025-q1' } });
   const answer = await publish(na);
   assert.equal(answer.body.issued_by, 'na-2025-q1');

@@ -1,4 +1,4 @@
-/** What is published: by whom it is renewed, in what order it lists, and how much work a reader can cause. */
+/** Published documents: their renewal, their order, and how much work a reader can cause. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sha256Hex } from '../src/crypto/digest.ts';

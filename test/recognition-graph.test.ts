@@ -33,7 +33,7 @@ test('the digest of the empty graph is that of the vectors', () => {
   assert.equal((vectorsOf('own_wire_core.json') as JsonObject).empty_graph_digest, EMPTY_DIGEST);
 });
 
-test('a fresh authority has an empty graph, in which not even itself stands', async () => {
+test('a fresh authority has an empty graph, without even itself', async () => {
   await using na = await startTestAuthority();
   assert.deepEqual((await get(na, GRAPH)).body, {
     sovereigns: [],
@@ -310,7 +310,7 @@ async function digestOf(na: TestAuthority): Promise<string> {
   return (await get(na, ATLAS)).body.graph_digest;
 }
 
-/** What any other party computes from the answer of /recognition-graph. */
+/** What another party computes from the answer of /recognition-graph. */
 function recomputed(graph: Received): string {
   return sha256Hex(canonicalJson(parseJson(graph.text)));
 }
@@ -442,7 +442,7 @@ for (const path of DOCUMENTS) {
 
 // The trust path as it is served [core-6-3]; test/trust-path.test.ts compares the search itself
 
-test('a trust path is told with the full edges of the graph', async () => {
+test('a trust path is answered with the full edges of the graph', async () => {
   await using na = await startTestAuthority();
   const [first, second] = await chain(na, ['alpha', 'beta', 'gamma']);
   const answer = await get(na, `${PATH}?from=alpha&to=gamma`);
@@ -473,7 +473,7 @@ async function chain(na: TestAuthority, names: readonly string[]): Promise<JsonV
   return ids;
 }
 
-test('where no path is, the reason says so, and a direct treaty that ended is shown', async (t) => {
+test('without a path, the reason says so, and a revoked direct treaty is shown', async (t) => {
   await using na = await startTestAuthority();
   const [, ended] = await chain(na, ['alpha', 'beta', 'gamma']);
   const [replaced] = await chain(na, ['beta', 'delta']);

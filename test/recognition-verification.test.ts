@@ -119,7 +119,7 @@ function policyOf(...recognized_issuers: readonly JsonObject[]): JsonObject {
   return { local_sovereign_id: 'alpha', recognized_issuers, revoked_attestation_ids: [] };
 }
 
-test('an attestation is verified under a policy, and the first reason is told', async (t) => {
+test('an attestation is verified under a policy, and the first reason is reported', async (t) => {
   await using na = await startUnlimited();
   const beta = sovereign('beta');
   await t.test('accepted', async () => {
@@ -496,7 +496,7 @@ async function revokedTreatyId(na: TestAuthority): Promise<JsonValue> {
   return treaty_id;
 }
 
-test('a treaty is verified, and the first reason is told', async (t) => {
+test('a treaty is verified, and the first reason is reported', async (t) => {
   await using na = await startUnlimited();
   const revokedId = await revokedTreatyId(na);
   await t.test('accepted', async () => {
@@ -527,7 +527,7 @@ test('a treaty whose own status is revoked has a bad status', async () => {
   assert.equal((await post(na, VERIFY_TREATY, body)).body.reason, 'bad_status');
 });
 
-test('expectations are looked at only when they are given, and must be text', async (t) => {
+test('expectations count only when they are given, and must be text', async (t) => {
   await using na = await startUnlimited();
   for (const member of ['expected_issuer_sovereign_id', 'expected_subject_sovereign_id']) {
     const given = treatyCase(na.clock.now(), '', {}) as Record<string, JsonValue>;
@@ -582,7 +582,7 @@ const BOTH_FAULTS = [
   ],
 ] as const satisfies readonly (readonly [string, Spoil])[];
 
-test('an attestation is verified by a treaty, and the first reason is told', async (t) => {
+test('an attestation is verified by a treaty, and the first reason is reported', async (t) => {
   await using na = await startUnlimited();
   const [beta, gamma] = [sovereign('beta'), sovereign('gamma')];
   const revokedId = await revokedTreatyId(na);
@@ -608,7 +608,7 @@ test('an attestation is verified by a treaty, and the first reason is told', asy
     };
   }
 
-  await t.test('accepted, and the sovereigns told are those of the treaty', async () => {
+  await t.test('accepted, and the answered sovereigns are those of the treaty', async () => {
     const body = bodyOf({});
     const answer = await post(na, VERIFY_WITH_TREATY, body);
     assert.equal(answer.status, 200);
@@ -931,12 +931,12 @@ test('every verdict is logged with its reason', async () => {
     [VERIFY_TREATY, 'recognition_treaty_verified'],
   ] as const) {
     await post(na, path, acceptable(na, path));
-    const told = audited(na, event);
-    assert.equal(told.length, 1);
-    assert.deepEqual([told[0]?.accepted, told[0]?.reason], [true, 'accepted']);
+    const outcomes = audited(na, event);
+    assert.equal(outcomes.length, 1);
+    assert.deepEqual([outcomes[0]?.accepted, outcomes[0]?.reason], [true, 'accepted']);
   }
-  const [told] = audited(na, 'treaty_attestation_verified');
-  assert.deepEqual(Object.keys(told ?? {}).sort(), [
+  const [outcomes] = audited(na, 'treaty_attestation_verified');
+  assert.deepEqual(Object.keys(outcomes ?? {}).sort(), [
     'accepted',
     'attestation_id',
     'reason',
@@ -1029,7 +1029,7 @@ for (const [name, record, read] of SUBJECTS) {
   const said = signedText(original);
   const signature = original.signatures[0]?.sig;
 
-  /** What is received still verifies only if it says the very same, under the very same signature. */
+  /** A changed record still verifies only if its content and signature are unchanged. */
   function holds(received: JsonValue): boolean {
     const copy = read(received);
     if (copy === null || !isSignedByAny(copy, [home.key.publicKey], verifySignature)) return true;
@@ -1088,7 +1088,7 @@ function parsedOrNull(text: string): JsonValue {
 
 type Path = readonly (string | number)[];
 
-/** Every place inside a value, its own included, and one more member of each object. */
+/** Every place inside a value, including its own, and one additional member of each object. */
 function pathsOf(value: JsonValue): Path[] {
   if (Array.isArray(value)) {
     return [[], ...value.flatMap((item, n) => pathsOf(item).map((path) => [n, ...path]))];

@@ -1,4 +1,4 @@
-/** What refused requests of strangers leave in the audit log. */
+/** The audit entries of refused unauthenticated requests. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createRefusalAudit } from '../src/authority/engine/refusal-counter.ts';

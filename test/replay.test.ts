@@ -1,4 +1,4 @@
-/** Replays where time does not run evenly: a busy authority, a clock that is set, a process that died. */
+/** Replays when time is irregular: a busy authority, a clock that is set, a process that died. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { rmSync } from 'node:fs';
@@ -73,7 +73,7 @@ test('B4: heartbeats that were in time when they arrived are refused when a busy
   const replaying = await Promise.all(seen.map(() => connectedTo(na)));
   await newer.write(signedBeat(na, node));
   await Promise.all(replaying.map((connection, i) => connection.write(seen[i] as SignedRequest)));
-  // The edges judge them while this thread, which is the authority's, stands still.
+  // The edges judge them while this thread, the authority's, is blocked.
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300);
   na.clock.advance(SECOND);
   assert.equal(await newer.status(), 200);
@@ -93,7 +93,7 @@ async function setClock(na: TestAuthority, byMs: number): Promise<void> {
   for (let i = 0; i < 12; i += 1) await tick(na);
 }
 
-/** The time the service goes by, asked by an operator whose clock is right. */
+/** The time of the service, probed by an operator with a correct clock. */
 async function clockOf(na: TestAuthority, wallIsAheadBy = 0): Promise<number> {
   const timestamp = formatInstant(na.clock.now() - wallIsAheadBy);
   const { body } = await operate(na, '/admin/invite', { token_expiry_hours: 1 }, { timestamp });
@@ -257,10 +257,13 @@ test('B6: steps of the clock are logged, counted and shown, and followed once th
   for (let i = 0; i < 10; i += 1) await tick(na);
   assert.equal(await clockOf(na), before + 11 * SECOND + 90 * MINUTE);
   assert.match((await get(na, '/metrics')).text, /^mesh_na_clock_skew_seconds 0$/m);
-  const told = na.logLines.filter((line) => line.includes('mesh.clock'));
-  assert.equal(told.length, 2);
-  assert.match(told[0] ?? '', /WARNING mesh.clock The system clock was set forward by 5400.0 s/);
-  assert.match(told[1] ?? '', /The service follows a clock that was set forward by 5400.0 s/);
+  const outcomes = na.logLines.filter((line) => line.includes('mesh.clock'));
+  assert.equal(outcomes.length, 2);
+  assert.match(
+    outcomes[0] ?? '',
+    /WARNING mesh.clock The system clock was set forward by 5400.0 s/,
+  );
+  assert.match(outcomes[1] ?? '', /The service follows a clock that was set forward by 5400.0 s/);
 });
 
 test('B6: small corrections of the clock are followed at once, and are no steps', async () => {

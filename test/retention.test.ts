@@ -1,4 +1,4 @@
-/** What is removed when its time has passed, what never is, and what a removed subject answers. */
+/** What retention removes, what it never removes, and the answers for removed subjects. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { DAY, HOUR, openSimulatedNetwork, type SimulatedNode } from '../bench/simulated-network.ts';
@@ -24,7 +24,7 @@ const ONE_DAY_EACH = {
   MESH_RETENTION_INVITE_DAYS: '3',
 };
 
-/** Lets so many days go by, in which the sweep comes by. */
+/** Advances the clock by this many days, with sweeps. */
 async function wait(na: TestAuthority, days: number): Promise<void> {
   na.clock.advance(days * DAY);
   for (let i = 0; i < 3; i += 1) await na.sweep();

@@ -316,8 +316,8 @@ for (const [index, fault] of FAULTS.entries()) {
       const details = { feed_id, issuer_sovereign_id, sequence };
       const audit = audited(na, 'sovereign_revocation_feed_rejected');
       if (index < 2) {
-        const told = fault === 'missing_issuer_public_keys' ? { issuer_sovereign_id } : {};
-        assert.deepEqual(answer.body.error.details, told);
+        const outcomes = fault === 'missing_issuer_public_keys' ? { issuer_sovereign_id } : {};
+        assert.deepEqual(answer.body.error.details, outcomes);
         assert.deepEqual(audit, []);
       } else {
         assert.deepEqual(answer.body.error.details, details);
@@ -581,7 +581,7 @@ test('each feed must be newer than the last one, by any step', async () => {
   }
 });
 
-test('a sequence is a whole number of any size, and is told to the digit', async (t) => {
+test('a sequence is a whole number of any size, and is answered with every digit', async (t) => {
   await using na = await startTestAuthority();
   const beta = sovereign('beta');
   for (const digits of [
@@ -738,7 +738,7 @@ test('an imported revocation is enforced until the end of time, treaty or not', 
   assert.equal(await verdict(again), 'attestation_locally_revoked');
 });
 
-test('importing needs the privileged tier, before the body is looked at', async () => {
+test('importing needs the privileged tier, before the body is read', async () => {
   await using na = await startTestAuthority();
   const beta = sovereign('beta');
   for (const body of [

@@ -137,7 +137,7 @@ suite('POST /admin/revoke', () => {
     assert.deepEqual((await get(na, '/nodes')).body, { count: 1 });
   });
 
-  test('repeated for the same certificate changes nothing and tells the sequence there is', async () => {
+  test('repeated for the same certificate changes nothing and answers the current sequence', async () => {
     await using na = await startTestAuthority();
     const [node, other] = [await joinedNode(na), await joinedNode(na)];
     await revoke(na, { cert_id: node.certId, reason: 'cessation_of_operation' });

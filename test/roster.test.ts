@@ -1,4 +1,4 @@
-/** Rosters of more than one piece: sent while they are read, without keeping others waiting. */
+/** Rosters of more than one piece: sent while they are read, without delaying others. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';

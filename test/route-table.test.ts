@@ -149,7 +149,7 @@ test('the routes of enrollment, of operators and of the public documents are all
   }
 });
 
-test('no route stands in the table twice, under no name of its parameters', () => {
+test('no route is in the table twice, under no name of its parameters', () => {
   const names = ROUTES.map(nameOf);
   assert.deepEqual(names, [...new Set(names)]);
 });

@@ -1,4 +1,4 @@
-/** Calls between threads, and the barrier that gives the memory of replaced documents back. */
+/** Calls between threads, and the barrier that releases the memory of replaced documents. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createTraffic } from '../src/http/traffic.ts';

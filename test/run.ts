@@ -1,6 +1,6 @@
 /**
  * Runs every test from the compiled tree; with `MESH_TEST_THREADS` only those that start an authority,
- * because the number of threads is nothing to the others. `tsx --test FILE` runs a single file.
+ * because the number of threads does not affect the others. `tsx --test FILE` runs a single file.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statfsSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
@@ -9,7 +9,7 @@ import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
 import { init, parse } from 'es-module-lexer';
 
-/** Far above what any file takes: it ends what would never end. */
+/** Far above the time of any file: it ends a hang. */
 const FILE_TIMEOUT_MS = 10 * 60_000;
 
 const SHARED_MEMORY = '/dev/shm';
@@ -54,7 +54,7 @@ function scratchParent(): string {
   return tmpdir();
 }
 
-/** The module and all of ours that it imports. */
+/** The module and all own modules that it imports. */
 function modulesOf(file: string): ReadonlySet<string> {
   const reached = new Set<string>();
   const waiting = [file];

@@ -1,4 +1,4 @@
-/** How long what callers write may be: in records, and in the audit log. */
+/** Bounds of texts of callers: in records, and in the audit log. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { verifyAuditChain } from '../src/authority/engine/audit.ts';

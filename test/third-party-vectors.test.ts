@@ -1,4 +1,4 @@
-/** Records that others made: trust evidence, disclosure, consensus and data usage [trust-11]. */
+/** Records of other implementers: trust evidence, disclosure, consensus and data usage [trust-11]. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { SHA256 } from '../src/crypto/digest.ts';

@@ -1,4 +1,4 @@
-/** HTTP on several threads: what one thread acknowledged or counted holds on all of them. */
+/** HTTP on several threads: what one thread acknowledged or counted is valid on all of them. */
 import assert from 'node:assert/strict';
 import { rmSync } from 'node:fs';
 import { test } from 'node:test';
@@ -241,7 +241,7 @@ test('a heartbeat is the same on the other side of its row', () => {
   assert.equal(rows[HEARTBEAT_ROW], 2);
 });
 
-/** What the parser refuses, such as a duplicate name, is no value of ours. */
+/** A text that the parser refuses, such as one with a duplicate name, is not a value. */
 function parsedOrNull(text: string): JsonValue {
   try {
     return parseJson(text);

@@ -110,7 +110,7 @@ test('what a client claims of the record itself is ignored', async () => {
   assert.equal('unknown' in body, false);
 });
 
-test('the configured label of the authority key stands in issued_by and in the signature', async () => {
+test('the configured label of the authority key is in issued_by and in the signature', async () => {
   await using na = await startTestAuthority({ environment: { NA_KEY_ID: 'na-2025-q1' } });
   const answer = await recognize(na);
   assert.equal(answer.body.issued_by, 'na-2025-q1');
@@ -557,7 +557,7 @@ test('an expired treaty can still be revoked', async () => {
 
 // Access and audit
 
-test('issuing and revoking need the privileged tier, before the body is looked at', async () => {
+test('issuing and revoking need the privileged tier, before the body is read', async () => {
   await using na = await startTestAuthority();
   const { treaty_id } = await issued(recognize(na));
   for (const [path, body] of [

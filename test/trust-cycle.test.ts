@@ -1,4 +1,4 @@
-/** The built-in trust cycle [service-audit-events], [core-6-5]: what it checks, tells and leaves behind. */
+/** The built-in trust cycle [service-audit-events], [core-6-5]: what it checks, reports and stores. */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { walkTrustCycle } from '../src/authority/recognition/trust-cycle.ts';
@@ -117,8 +117,8 @@ suite('what it leaves behind', () => {
       [EVENT],
     );
     const { digest, ...others } = entries[0]?.details ?? {};
-    const { duration_ms: duration, ...told } = others;
-    assert.deepEqual(told, { result: 'passed', failed_step: null, steps: STEPS });
+    const { duration_ms: duration, ...outcomes } = others;
+    assert.deepEqual(outcomes, { result: 'passed', failed_step: null, steps: STEPS });
     assert.ok(Number.isInteger(duration) && Number(duration) >= 0);
     assert.equal(digest, sha256Hex(canonicalJson(others)));
   });

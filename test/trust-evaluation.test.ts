@@ -271,7 +271,7 @@ for (const [name, treaties, revocations, hops, signals] of [
     2,
     [PRESSURE],
   ],
-  // Several findings: the gravest decides, and all are told
+  // Several findings: the gravest decides, and all are reported
   [
     'two expiring treaties',
     [
@@ -354,7 +354,7 @@ test('signals tell which treaty and which attestation they are about', () => {
   assert.match(signals[1]?.detail ?? '', /t-0/);
 });
 
-test('signals of a great many revocations are bounded, and the rest is still told', () => {
+test('signals of a great many revocations are bounded, and the rest is still reported', () => {
   const revocations = Array.from({ length: 1000 }, (_, n) => ['b', `r-${n}`] as const);
   const decision = judge([['a', 'b', HOUR]], revocations);
   assert.deepEqual([decision.verdict, decision.signals.length], ['escalate', 257]);
@@ -380,7 +380,7 @@ function offerRequest(na: TestAuthority, target: string): JsonObject {
   };
 }
 
-function told(record: JsonObject): readonly unknown[] {
+function summaryOf(record: JsonObject): readonly unknown[] {
   const { verdict, reason, trusted, hop_count } = record;
   return [
     verdict,
@@ -391,7 +391,7 @@ function told(record: JsonObject): readonly unknown[] {
   ];
 }
 
-/** A treaty between two others, as the authority holds it. */
+/** A treaty between two others, as stored by the authority. */
 function recognizedBy(na: TestAuthority, issuer: string, subject: Party): Promise<JsonObject> {
   return recognized(na, subject, { issuer_sovereign_id: issuer });
 }
@@ -399,7 +399,7 @@ function recognizedBy(na: TestAuthority, issuer: string, subject: Party): Promis
 test('an offer carries the judgment of this moment', async () => {
   await using na = await startUnlimited();
   const [beta, gamma] = [sovereign('beta'), sovereign('gamma')];
-  const look = async (target: string) => told(await evidenceAbout(na, target));
+  const look = async (target: string) => summaryOf(await evidenceAbout(na, target));
   const blocked = ['block', 'no_active_treaty_path', false, 0, BLOCKED];
 
   assert.deepEqual(await look('beta'), blocked);
@@ -467,10 +467,10 @@ test('evidence for the other side is judged from there, and signed in our name',
     [known.issuer_sovereign_id, known.source_sovereign_id, known.target_sovereign_id],
     ['alpha', 'beta', 'alpha'],
   );
-  assert.deepEqual(told(known), ['allow', 'active_treaty_path', true, 1, ALLOWED]);
+  assert.deepEqual(summaryOf(known), ['allow', 'active_treaty_path', true, 1, ALLOWED]);
   await revokeTreaty(na, treaty_id);
   const revoked = ['block', 'direct_treaty_revoked', false, 0, 'block direct_treaty_revoked'];
-  assert.deepEqual(told(await accept()), revoked);
+  assert.deepEqual(summaryOf(await accept()), revoked);
 });
 
 test('evidence about a sovereign of many revocations can be sent and used', async () => {

@@ -140,7 +140,7 @@ test('of a decision only the two parties and the verdict have to be there', asyn
   assert.ok(verifies(record, na.audience));
 });
 
-test('the configured label of the authority key stands in evidence and its signature', async () => {
+test('the configured label of the authority key is in evidence and its signature', async () => {
   await using na = await startUnlimited({ environment: { NA_KEY_ID: 'na-2026' } });
   const record = await created(operate(na, BUILD, { decision: decision() }));
   assert.equal(record.issued_by, 'na-2026');
@@ -257,7 +257,7 @@ test('the graph digest follows the graph: treaties come, end and run out, feeds 
   assert.equal(new Set(seen).size, seen.length);
 });
 
-// What is wrong with a request, in the order in which it is told
+// What is wrong with a request, in the order of the checks
 
 type Fault = readonly [code: string, cause: string, change: Change];
 
@@ -470,7 +470,7 @@ test('hostile decisions are refused or signed, and what is signed verifies', asy
   });
 });
 
-test('the operator is known before the body is looked at', async (t) => {
+test('the operator is known before the body is read', async (t) => {
   await using na = await startUnlimited();
   for (const [name, expected, ask] of AT_THE_OPERATORS_DOOR) {
     await t.test(name, async () => {
@@ -751,7 +751,7 @@ test('no member of evidence can be changed without being noticed', async () => {
   });
 });
 
-test('verifying writes nothing and tells the log', async () => {
+test('verifying writes only to the log', async () => {
   await using na = await startUnlimited();
   const record = evidence(ourselves(na), sovereign('beta'), na.clock.now());
   await na.flush();

@@ -131,21 +131,21 @@ interface Kind {
   readonly forged: string;
   /** Without any signature. */
   readonly missing: string;
-  /** Members whose change is told for another reason than the signature. */
-  readonly told: { readonly [member: string]: string };
+  /** Members whose change is reported for another reason than the signature. */
+  readonly otherReasons: { readonly [member: string]: string };
 }
 
 interface Making<T> extends Pick<Kind, 'name' | 'own' | 'genuine' | 'forged' | 'missing'> {
   readonly signed: fc.Arbitrary<JsonObject>;
   readonly read: RecordReader<T>;
   readonly verdict: (record: T, keys: readonly string[]) => string;
-  readonly told?: Kind['told'];
+  readonly otherReasons?: Kind['otherReasons'];
 }
 
-function kind<T extends JsonObject>({ verdict, told = {}, ...making }: Making<T>): Kind {
+function kind<T extends JsonObject>({ verdict, otherReasons = {}, ...making }: Making<T>): Kind {
   return {
     ...making,
-    told,
+    otherReasons,
     judge(received, keys) {
       const record = making.read(received);
       return record === null ? null : verdict(record, keys);
@@ -209,7 +209,7 @@ const KINDS: readonly Kind[] = [
     genuine: 'usable',
     forged: 'invalid_offer_signature',
     missing: 'invalid_offer_signature',
-    told: { responder_sovereign_id: 'not_a_party' },
+    otherReasons: { responder_sovereign_id: 'not_a_party' },
   }),
   kind({
     // Whoever signed a counter has signed the agreement made from it.
@@ -224,7 +224,7 @@ const KINDS: readonly Kind[] = [
         verifySignature,
       ),
     ...AGREED_VERDICTS,
-    told: { expires_at: 'accepted' },
+    otherReasons: { expires_at: 'accepted' },
   }),
   kind({
     name: 'AgreementRecord',
@@ -232,7 +232,7 @@ const KINDS: readonly Kind[] = [
     read: readAgreementRecord,
     verdict: (agreement, keys) => verifyAgreement(agreement, keys, keys, verifySignature),
     ...AGREED_VERDICTS,
-    told: { agreement_id: 'accepted', established_at: 'accepted', expires_at: 'accepted' },
+    otherReasons: { agreement_id: 'accepted', established_at: 'accepted', expires_at: 'accepted' },
   }),
   kind({
     name: 'BoundaryDecision',
@@ -269,7 +269,7 @@ const KINDS: readonly Kind[] = [
     genuine: 'valid',
     forged: 'invalid_vote_signature',
     missing: 'invalid_vote_signature',
-    told: {
+    otherReasons: {
       proof_id: 'proof_id_mismatch',
       decision_id: 'proof_id_mismatch',
       validator_sovereign_id: 'vote_not_in_validator_set',
@@ -364,7 +364,7 @@ function respelled({ path, value }: Node): JsonValue {
 }
 
 for (const subject of KINDS) {
-  const { name, signed, read, judge, own, genuine, forged, missing, told } = subject;
+  const { name, signed, read, judge, own, genuine, forged, missing, otherReasons } = subject;
 
   test(`${name}: no signed member can be changed unnoticed`, () => {
     fc.assert(
@@ -381,7 +381,7 @@ for (const subject of KINDS) {
           });
           const at = path.join('.');
           assert.ok(altered.length > 0 || !isLeaf(value), `${at} cannot be changed at all`);
-          const expected = told[member] ?? forged;
+          const expected = otherReasons[member] ?? forged;
           for (const changed of altered) assert.equal(judge(changed, OWN_KEY), expected, at);
         }
       }),

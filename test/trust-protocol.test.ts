@@ -85,7 +85,7 @@ interface Exhibit {
   /** The keys it is to be judged by. */
   readonly keys: JsonObject;
   readonly reason: string;
-  /** What is found with those keys left out. */
+  /** The result without those keys. */
   readonly keyless: string;
   /** The body with something in the record changed, and what is found then. */
   readonly tampered: JsonObject;
@@ -254,7 +254,7 @@ async function agreeOn({ clock, alpha, beta }: Network) {
     body: { agreement },
     keys: agreementKeys,
     reason: 'accepted',
-    // Both signed it, so each finds its own signature, which then stands for both parties.
+    // Both signed it, so each finds its own signature, which then counts for both parties.
     keyless: 'accepted',
     tampered: { agreement: widened(agreement) },
     exposed: 'invalid_offerer_signature',
@@ -331,7 +331,7 @@ async function decideOn({ alpha, beta }: Network, agreement: JsonObject) {
   return { authorized, decisions };
 }
 
-/** Alpha commits to what was agreed; beta proves one capability of it without telling the other. */
+/** Alpha commits to what was agreed; beta proves one capability of it without disclosing the other. */
 async function disclose({ alpha, beta }: Network, agreement: JsonObject) {
   const commitment = await created(
     operate(alpha, '/admin/disclosure/commit', { capabilities: ['read', 'audit'], agreement }),
@@ -370,7 +370,7 @@ async function disclose({ alpha, beta }: Network, agreement: JsonObject) {
     exposed: 'root_mismatch',
   });
 
-  // A proof is used up once, whatever it says the second time.
+  // A proof is nullified once, whatever it contains the second time.
   const nullifier = await created(operate(alpha, '/admin/disclosure/nullifier', { proof }));
   assert.ok(singlyVerifies(nullifier, alpha.audience));
   assert.ok(!singlyVerifies({ ...nullifier, proof_id: 'another' }, alpha.audience));

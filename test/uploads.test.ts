@@ -1,4 +1,4 @@
-/** Request bodies on their way: what they may hold, and who is dropped. */
+/** Request bodies in transit: their memory bounds, and which ones are dropped. */
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import { test } from 'node:test';

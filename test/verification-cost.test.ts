@@ -1,4 +1,7 @@
-/** What a stranger can make a public verification cost, and that honest records of any size still verify. */
+/**
+ * The cost that a stranger can cause in a public verification, and that honest records of any size still
+ * verify.
+ */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -97,7 +100,7 @@ test('A1: one role too many among thousands is still found', async () => {
   assert.equal(byTreaty.body.reason, 'attestation_role_not_allowed');
 });
 
-/** Verifies for real, and notes what each check was asked. */
+/** Verifies, and records the arguments of each check. */
 function counting() {
   const texts: (string | Uint8Array)[] = [];
   const verify: VerifySignature = (publicKey, text, signature) => {
@@ -120,7 +123,7 @@ function evidenceOf(size: number, signers: readonly Signer[]) {
   return read;
 }
 
-/** Signatures whose ids say nothing. */
+/** Signatures with ids that match no key. */
 function unlabeled<T extends { readonly signatures: readonly SignatureItem[] }>(record: T): T {
   return { ...record, signatures: record.signatures.map(({ sig }) => ({ key_id: 'na', sig })) };
 }

@@ -1,4 +1,4 @@
-/** A thread that hangs ends the process, so that whoever runs it can start it again. */
+/** A thread that hangs ends the process, so that a supervisor can restart it. */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';

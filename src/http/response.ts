@@ -39,7 +39,7 @@ function securityLines(contentSecurityPolicy: string): string {
 /** What becomes of the connection behind an answer. */
 export type Closing =
   | 'stays'
-  /** The client is asked to close it, and is not waited for where uWebSockets.js can be told so. */
+  /** The client is asked to close it; where uWebSockets.js can, the server closes it itself. */
   | 'asked'
   /** Nothing more is read from it, whatever the client does. */
   | 'forced';
@@ -64,8 +64,8 @@ export function writeReply(
 
 /**
  * Ends a response that has no body. The length of the body that a GET would have is a line of the head:
- * uWebSockets.js would wait for that many bytes if it got the number, and it closes only behind a length of its
- * own. Where it has to close, the length of a GET is therefore not told.
+ * uWebSockets.js would wait for that many bytes if it got the number, and it closes only behind a length of
+ * its own. Where it has to close, the length of a GET is therefore omitted.
  */
 export function writeWithoutBody(
   res: HttpResponse,
@@ -91,7 +91,7 @@ function endAndClose(res: HttpResponse, body: string | Uint8Array, closing: Clos
   res.end(body, closing !== 'stays');
 }
 
-/** For an answer that uWebSockets.js cannot be told to close behind; a further line of its head. */
+/** For an answer after which uWebSockets.js cannot close by itself: a further line of its head. */
 export function closingLine(closing: Closing): string {
   return closing === 'stays' ? '' : '\r\nConnection: close';
 }

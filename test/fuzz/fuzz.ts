@@ -21,9 +21,9 @@ const GOLDEN = new URL('test/vectors/golden-trust.json', PROJECT);
 
 export interface FuzzReport {
   readonly sent: number;
-  /** How often each status was answered. */
+  /** The number of answers by status. */
   readonly statuses: ReadonlyMap<number, number>;
-  /** What must not happen, each with the request that caused it. */
+  /** Failures, each with the request that caused it. */
   readonly problems: readonly string[];
 }
 
@@ -99,7 +99,7 @@ function nextRequest(na: TestAuthority, random: Random, corpus: Corpus): FuzzReq
   return { method: route.method, path, init: signed(na, route, path, body, random) };
 }
 
-/** Signed as the route wants it; now and then by the wrong one, or not at all. */
+/** Signed as the route requires; sometimes by the wrong key, or not at all. */
 function signed(
   na: TestAuthority,
   route: Route,

@@ -1,4 +1,4 @@
-/** A source of choices that one number makes again. */
+/** A reproducible source of choices from one seed. */
 export interface Random {
   /** From 0 up to, and without, 1. */
   next(): number;

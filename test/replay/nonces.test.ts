@@ -1,4 +1,4 @@
-/** Spent nonces against plain sets: the durable ledger, and the windows of heartbeats with small rings. */
+/** Spent nonces, compared to plain sets: the durable ledger, and heartbeat windows with small rings. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';

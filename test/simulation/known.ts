@@ -1,4 +1,4 @@
-/** What clients have been told, and may name in later requests. */
+/** What clients have learned from answers, and may name in later requests. */
 export interface Known {
   readonly invites: KnownInvite[];
   readonly certificates: {

@@ -102,7 +102,7 @@ async function smallNetwork(na: TestAuthority): Promise<TestNode> {
   return revoked;
 }
 
-/** Everything a reader or a node can be told that follows from the state. */
+/** Every answer to a reader or a node that depends on the state. */
 async function answersOf(na: TestAuthority, revoked: TestNode): Promise<string[]> {
   const documents = await Promise.all(PUBLIC.map((path) => get(na, path)));
   const nodes = await operate(na, '/nodes', {}, { method: 'GET' });

@@ -40,7 +40,7 @@ export interface ChildServer {
 export interface ChildOptions {
   readonly environment?: ChildEnvironment;
   readonly args?: readonly string[];
-  /** What Node.js is told to run; the program of these sources unless it is given. */
+  /** What Node.js runs; by default the program of these sources. */
   readonly program?: readonly string[];
   /** Told of the process as soon as it runs, before it is ready. */
   readonly onSpawn?: (process: ChildProcess) => void;

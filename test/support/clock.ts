@@ -1,6 +1,9 @@
 import { type ManualTime, systemRuntime } from '../../src/runtime.ts';
 
-/** Clocks set by hand. The wall clock starts at the real time, to the millisecond; both move only when told. */
+/**
+ * Manually set clocks. The wall clock starts at the real time, to the millisecond; both move only on
+ * request.
+ */
 export interface TestClock {
   /** What every thread reads: wall and monotonic milliseconds; null for the system's clocks. */
   readonly shared: ManualTime | null;

@@ -237,7 +237,7 @@ export function ask(na: TestAuthority, golden: GoldenCase): Promise<Received> {
   return send(na, 'POST', endpoint, { body: rawBody ?? jsonText(request), headers });
 }
 
-/** Sends the case and compares the answer member by member, and what it told the audit log. */
+/** Sends the case and compares the answer and its audit entries member by member. */
 export async function assertAnswered(na: TestAuthority, golden: GoldenCase): Promise<void> {
   const { endpoint, status, body } = golden;
   const earlier = auditEvents(na).length;
@@ -245,12 +245,12 @@ export async function assertAnswered(na: TestAuthority, golden: GoldenCase): Pro
   assert.equal(answer.status, status, outcome(answer));
   const given = reducedError(parseJson(answer.text) as JsonObject);
   assertMatches(violationsInFull(body), given, { path: 'body', now: na.clock.now() });
-  const told = auditEvents(na).slice(earlier);
-  const types = told.map(({ type }) => type).filter((type) => type !== ASSESSED);
+  const outcomes = auditEvents(na).slice(earlier);
+  const types = outcomes.map(({ type }) => type).filter((type) => type !== ASSESSED);
   assert.deepEqual(types, eventsAfter(endpoint, status));
 }
 
-/** Nothing but a success and a failed authentication is told. */
+/** Only a success or a failed authentication is audited. */
 function eventsAfter(endpoint: string, status: number): string[] {
   if (status === 401) return ['admin_auth_failed'];
   const event = EVENTS[endpoint];
@@ -378,7 +378,7 @@ export async function toldNames(na: TestAuthority, golden: GoldenCase): Promise<
   const earlier = auditEvents(na).length;
   const answer = await ask(na, golden);
   assert.equal(answer.status, golden.status, outcome(answer));
-  const told = auditEvents(na).slice(earlier);
-  const event = told.find(({ type }) => type === EVENTS[golden.endpoint]);
+  const outcomes = auditEvents(na).slice(earlier);
+  const event = outcomes.find(({ type }) => type === EVENTS[golden.endpoint]);
   return Object.keys(event?.details ?? {}).sort();
 }

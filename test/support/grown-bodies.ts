@@ -41,7 +41,7 @@ const MEMBERS: readonly ((index: number) => string)[] = [
   (index) => `"${'\x7f'.repeat(8)}${index}":0`,
 ];
 const CHARACTERS = ['a', '\x7f', 'é', '☃', '🚀', '\\n', '\\u00e9', '\\"', '\\u0000'];
-/** Texts of a list, told apart by their index. */
+/** Texts of a list, distinct by their index. */
 const TEXTS: readonly ((index: number, character: string) => string)[] = [
   (index) => index.toString(36),
   (index) => String((index % 300) * 32_768 + Math.floor(index / 300)),

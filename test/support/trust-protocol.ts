@@ -458,7 +458,7 @@ export function drop(...members: readonly string[]): Change {
 
 // The front door of a route [trust-1-4]
 
-/** What an operator route answers before it looks at any member of the body, whatever that says. */
+/** What an operator route answers before it reads any member of the body. */
 export const AT_THE_OPERATORS_DOOR: readonly (readonly [
   string,
   string,
@@ -533,7 +533,7 @@ export const AT_THE_OPERATORS_DOOR: readonly (readonly [
     (na, path) => send(na, 'POST', path, { body: '['.repeat(100) + ']'.repeat(100) }),
   ],
   [
-    'unsigned and too large, which is told before its form',
+    'unsigned and too large, which is reported before its form',
     '413 request_entity_too_large',
     (na, path) => send(na, 'POST', path, { body: ' '.repeat(2 ** 21 + 1) }),
   ],
