@@ -123,7 +123,7 @@ type CountsByKind = { readonly [kind: string]: number };
 
 const COUNTS = {
   mesh_na_issued_certs_total: ['Join certificates issued', 'issued_certificates'],
-  mesh_na_active_nodes: ['Nodes heard of within the active-node window', 'active_nodes'],
+  mesh_na_active_nodes: ['Nodes with a contact within the active-node window', 'active_nodes'],
   mesh_na_revoked_certs_total: ['Certificates revoked', 'revoked_certificates'],
   mesh_na_crl_sequence: ['Sequence of the active CRL', 'crl_sequence'],
   mesh_na_policy_versions_total: ['Policy versions persisted', 'policy_versions'],
@@ -156,7 +156,7 @@ export function createAuthorityMetrics(
   }));
   const subjects = new Gauge({
     name: 'mesh_na_subjects',
-    help: 'Trust subjects that are kept',
+    help: 'Trust subjects held',
     labelNames: ['kind'] as const,
     registers,
   });
@@ -203,7 +203,7 @@ export function createAuthorityMetrics(
   });
   new Counter({
     name: 'mesh_na_log_lines_dropped_total',
-    help: 'Log lines that nobody took in time, or that could not be written',
+    help: 'Log lines that were dropped or could not be written',
     registers,
     collect() {
       this.reset();

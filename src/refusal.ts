@@ -17,17 +17,13 @@ function entry(status: number, code: string, message: string): RefusalEntry {
 
 export const REFUSALS = {
   invalid_limit: entry(400, 'invalid_limit', 'limit must be a whole number from 1 to 1000'),
-  invalid_cursor: entry(
-    400,
-    'invalid_cursor',
-    'The cursor is not one that a list was answered with',
-  ),
+  invalid_cursor: entry(400, 'invalid_cursor', 'The cursor is not valid'),
   bad_request: entry(400, 'bad_request', 'The request path cannot be decoded'),
   too_many_parameters: entry(400, 'bad_request', 'The query has more than 100 parameters'),
   ambiguous_body: entry(400, 'bad_request', 'The length of the request body is ambiguous'),
   unknown_live_topic: entry(400, 'bad_request', 'topic must be dashboard or connectome'),
   foreign_origin: entry(403, 'foreign_origin', 'Live pages are sent to pages of this site only'),
-  upgrade_required: entry(426, 'upgrade_required', 'This is a WebSocket'),
+  upgrade_required: entry(426, 'upgrade_required', 'This path requires a WebSocket upgrade'),
   invalid_json: entry(400, 'invalid_json', 'The request body is not valid JSON'),
   invalid_json_object: entry(400, 'invalid_json_object', 'The request body must be a JSON object'),
   missing_node_public_key: entry(400, 'missing_node_public_key', 'node_public_key is required'),
@@ -79,7 +75,7 @@ export const REFUSALS = {
   descriptor_superseded: entry(
     400,
     'descriptor_expired',
-    'A descriptor of this key that is as new, or its removal, is known already',
+    'A descriptor of this key that is at least as new, or its removal, is already known',
   ),
   descriptor_network_mismatch: entry(
     400,
@@ -157,7 +153,7 @@ export const REFUSALS = {
   missing_counter_fields: entry(
     400,
     'missing_counter_fields',
-    'offer, a list of capabilities and a window in order are required',
+    'offer, a list of capabilities and a valid window are required',
   ),
   missing_accept_fields: entry(
     400,
@@ -167,7 +163,7 @@ export const REFUSALS = {
   missing_boundary_fields: entry(
     400,
     'missing_boundary_fields',
-    'agreement and requested_capability are required, and context must fit',
+    'agreement and requested_capability are required, and context must be valid',
   ),
   missing_decision: entry(400, 'missing_decision', 'decision is required'),
   missing_commit_fields: entry(
@@ -184,7 +180,7 @@ export const REFUSALS = {
   missing_proof_fields: entry(
     400,
     'missing_proof_fields',
-    'justification_proof, votes, validators and a threshold are required, and must fit',
+    'justification_proof, votes, validators and a threshold are required and must be valid',
   ),
   missing_policy_fields: entry(
     400,
@@ -209,7 +205,7 @@ export const REFUSALS = {
     'missing_validator_public_keys',
     'validator_public_keys must map each validator to its key',
   ),
-  invalid_timestamps: entry(400, 'invalid_timestamps', 'Timestamps must be readable and in order'),
+  invalid_timestamps: entry(400, 'invalid_timestamps', 'Timestamps must be valid and in order'),
   invalid_offer: entry(400, 'invalid_offer', 'offer is not a valid capability offer'),
   invalid_agreement: entry(400, 'invalid_agreement', 'agreement, or a list of keys, is not valid'),
   invalid_decision: entry(400, 'invalid_decision', 'decision, or a list of keys, is not valid'),
@@ -285,7 +281,7 @@ export const REFUSALS = {
     'node_key_compromised',
     'A certificate of this node key was revoked for key compromise',
   ),
-  unknown_certificate: entry(403, 'certificate_not_found', 'The certificate is not known'),
+  unknown_certificate: entry(403, 'certificate_not_found', 'The certificate is unknown'),
   certificate_key_mismatch: entry(
     403,
     'certificate_key_mismatch',
@@ -319,12 +315,12 @@ export const REFUSALS = {
     'A certificate of this node key was revoked for key compromise',
   ),
 
-  not_found: entry(404, 'not_found', 'There is nothing at this path'),
-  certificate_not_found: entry(404, 'certificate_not_found', 'The certificate is not known'),
-  policy_not_found: entry(404, 'policy_not_found', 'There is no such policy version'),
+  not_found: entry(404, 'not_found', 'The path does not exist'),
+  certificate_not_found: entry(404, 'certificate_not_found', 'The certificate is unknown'),
+  policy_not_found: entry(404, 'policy_not_found', 'The policy version does not exist'),
   agent_not_registered: entry(404, 'agent_not_registered', 'The node key has no registration'),
-  attestation_not_found: entry(404, 'attestation_not_found', 'There is no such attestation'),
-  treaty_not_found: entry(404, 'treaty_not_found', 'There is no such treaty'),
+  attestation_not_found: entry(404, 'attestation_not_found', 'The attestation does not exist'),
+  treaty_not_found: entry(404, 'treaty_not_found', 'The treaty does not exist'),
   recognition_policy_not_configured: entry(
     404,
     'recognition_policy_not_configured',
@@ -333,15 +329,11 @@ export const REFUSALS = {
   unknown_operator_key: entry(404, 'unknown_operator_key', 'The operator key is not configured'),
 
   no_policy: entry(404, 'no_policy', 'No data-license policy is in force'),
-  method_not_allowed: entry(
-    405,
-    'method_not_allowed',
-    'This path does not take the request method',
-  ),
+  method_not_allowed: entry(405, 'method_not_allowed', 'The path does not allow this method'),
   too_many_live_certificates: entry(
     409,
     'too_many_live_certificates',
-    'The node key has as many live certificates as it may have',
+    'The node key has the maximum number of live certificates',
   ),
   last_active_operator_key: entry(
     409,
@@ -381,7 +373,7 @@ export const REFUSALS = {
     'invalid_attestation_or_treaty',
     'attestation or treaty does not have the expected form',
   ),
-  offer_rejected: entry(422, 'offer_rejected', 'The offer cannot be made'),
+  offer_rejected: entry(422, 'offer_rejected', 'The offer cannot be built'),
   counter_rejected: entry(422, 'counter_rejected', 'The offer cannot be countered like this'),
   accept_rejected: entry(422, 'accept_rejected', 'The offer or counter cannot be accepted'),
   boundary_eval_failed: entry(
@@ -392,12 +384,12 @@ export const REFUSALS = {
   evidence_build_failed: entry(
     422,
     'evidence_build_failed',
-    'The decision cannot be made evidence of',
+    'Evidence of the decision cannot be built',
   ),
   commit_failed: entry(422, 'commit_failed', 'The capabilities cannot be committed to'),
   nullifier_failed: entry(422, 'nullifier_failed', 'The proof cannot be nullified'),
   vote_failed: entry(422, 'vote_failed', 'The vote cannot be cast'),
-  proof_assembly_failed: entry(422, 'proof_assembly_failed', 'The votes do not make a consensus'),
+  proof_assembly_failed: entry(422, 'proof_assembly_failed', 'The votes do not reach a consensus'),
   intent_create_failed: entry(422, 'intent_create_failed', 'The intent cannot be declared'),
   prove_failed: entry(422, 'prove_failed', 'The capability cannot be proven to be in the list'),
   rate_limit_exceeded: entry(429, 'rate_limit_exceeded', 'Too many requests; try again later'),

@@ -187,14 +187,14 @@ suite('over HTTP', () => {
 
   for (const [query, expected] of [
     ['?from=alpha', /Choose the other sovereign too/],
-    ['?from=alpha&to=gamma', /2 treaties in force lead from the one to the other/],
+    ['?from=alpha&to=gamma', /2 active treaties lead from one to the other/],
     ['?from=alpha&to=delta', /direct_treaty_revoked/],
     ['?from=alpha&to=alpha', /Both are the same sovereign/],
     ['?from=alpha&to=nobody', /No treaty names nobody/],
-    ['?from=delta&to=alpha', /No way of treaties in force leads from the one to the other/],
+    ['?from=delta&to=alpha', /No path of active treaties leads from one to the other/],
     ['?sovereign=beta', /attestation-of-beta/],
     ['?sovereign=nobody', /No treaty names the sovereign/],
-    ['?q=nobody', /No sovereign is like that/],
+    ['?q=nobody', /No matching sovereign/],
     ['?q=GAM', /1 of 4 sovereigns/],
     ['?state=expired', /2 of 4 sovereigns/],
     ['?state=unheard', /4 of 4 sovereigns/],

@@ -58,7 +58,7 @@ export function addAgreementCommands(program: Command): void {
 
   const verify = agreement
     .command('verify')
-    .description('have the signatures of an agreement verified; exit code 4 when it is refused')
+    .description('verify the signatures of an agreement; exit code 4 when it is refused')
     .argument('<file>', 'the agreement, - for standard input')
     .addOption(signerKeyOption('--offerer-key', 'the offerer'))
     .addOption(signerKeyOption('--responder-key', 'the responder'))

@@ -35,7 +35,7 @@ export function addAttestationCommands(program: Command): void {
   const attest = program
     .command('attest')
     .description('issue signed evidence that a subject is a member (privileged)')
-    .argument('<subject-id>', 'who it is about')
+    .argument('<subject-id>', 'subject of the attestation')
     .requiredOption('--role <role>', 'role of the subject (repeatable)', collect)
     .option('--validity-hours <n>', 'how long it is valid (default: 168)', wholeNumber())
     .option('--subject-key <key>', 'public key of the subject')
@@ -113,7 +113,7 @@ async function runList(options: ListOptions): Promise<void> {
 }
 
 function listText({ attestations }: AttestationList): string[] {
-  if (attestations.length === 0) return ['No attestation is there.'];
+  if (attestations.length === 0) return ['No attestations.'];
   const rows = attestations.map(({ attestation, status, revocation_reason }) => [
     attestation.attestation_id,
     attestation.issuer_sovereign_id,

@@ -35,7 +35,7 @@ export function addBoundaryCommands(program: Command): void {
 
   const verify = boundary
     .command('verify')
-    .description('have a decision verified; exit code 4 when it is refused')
+    .description('verify a decision; exit code 4 when it is refused')
     .argument('<file>', 'the decision, - for standard input')
     .addOption(signerKeyOption('--operator-key'))
     .option('--expect-authorized', 'refuse a genuine denial too')

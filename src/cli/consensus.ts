@@ -53,7 +53,7 @@ export function addConsensusCommands(program: Command): void {
 
   const prove = consensus
     .command('prove')
-    .description('assemble votes to a signed consensus proof (standard)')
+    .description('assemble votes into a signed consensus proof (standard)')
     .argument('<justification>', 'the justification proof voted on, - for standard input')
     .argument('<vote...>', 'the signed votes')
     .requiredOption('--validator <name>', 'validator whose vote counts (repeatable)', collect)
@@ -65,7 +65,7 @@ export function addConsensusCommands(program: Command): void {
 
   const verify = consensus
     .command('verify')
-    .description('have a consensus proof verified; exit code 4 when it is refused')
+    .description('verify a consensus proof; exit code 4 when it is refused')
     .argument('<file>', 'the consensus proof, - for standard input')
     .requiredOption(
       '--validator-key <name=key>',

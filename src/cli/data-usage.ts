@@ -73,7 +73,7 @@ export function addDataUsageCommands(program: Command): void {
 
   const verify = dataUsage
     .command('verify')
-    .description('have an intent verified against a license; exit code 4 when it is refused')
+    .description('verify an intent against a license; exit code 4 when it is refused')
     .argument('<intent>', 'the access intent, - for standard input')
     .argument('<policy>', 'the license, - for standard input')
     .addOption(signerKeyOption('--agent-key', 'the intent'))

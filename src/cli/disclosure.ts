@@ -35,7 +35,7 @@ export function addDisclosureCommands(program: Command): void {
     .requiredOption('--prover <name>', 'sovereign that shows it')
     .option('--committed <name>', 'capability that was committed to (repeatable)', collect)
     .addOption(
-      new Option('--agreement <file>', 'or: all capabilities of this agreement were').conflicts(
+      new Option('--agreement <file>', 'or: all capabilities of this agreement').conflicts(
         'committed',
       ),
     )
@@ -46,7 +46,7 @@ export function addDisclosureCommands(program: Command): void {
 
   const verify = disclosure
     .command('verify')
-    .description('have a proof verified; exit code 4 when it is refused')
+    .description('verify a proof; exit code 4 when it is refused')
     .argument('<proof>', 'the membership proof, - for standard input')
     .argument('<commitment>', 'the commitment, - for standard input')
     .addOption(signerKeyOption('--issuer-key', 'the commitment'))
@@ -55,7 +55,7 @@ export function addDisclosureCommands(program: Command): void {
 
   const nullify = disclosure
     .command('nullify')
-    .description('use a membership proof up: each is nullified once (standard)')
+    .description('nullify a membership proof, once and for all (standard)')
     .argument('<proof>', 'the membership proof, - for standard input')
     .action(runNullify);
   addOperatorOptions(addOutOption(nullify), [

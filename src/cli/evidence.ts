@@ -34,7 +34,7 @@ export function addEvidenceCommands(program: Command): void {
 
   const verify = evidence
     .command('verify')
-    .description('have evidence verified; exit code 4 when it is refused')
+    .description('verify evidence; exit code 4 when it is refused')
     .argument('<file>', 'the evidence, - for standard input')
     .addOption(signerKeyOption('--issuer-key'))
     .option('--expect-graph-digest <text>', 'refuse it unless it names this graph')

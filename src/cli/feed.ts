@@ -40,7 +40,7 @@ export function addFeedCommands(program: Command): void {
 
   const imported = feed
     .command('import')
-    .description('take over the revocations of another sovereign (privileged)')
+    .description('import the revocations of another sovereign (privileged)')
     .argument('<file>', 'the signed feed, - for standard input')
     .option(
       '--issuer-key <key>',

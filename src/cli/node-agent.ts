@@ -43,11 +43,11 @@ export function addAgentCommands(node: Command): void {
 
   const register = agent
     .command('register')
-    .description('make the agent findable by its capabilities, or refresh it')
+    .description('register the agent under its capabilities, or refresh the registration')
     .requiredOption('--agent-id <id>', 'name of the agent')
     .option('--capability <tag>', 'what it can do (repeatable)', collect)
-    .requiredOption('--host <host>', 'where it can be reached')
-    .requiredOption('--port <n>', 'and on which port', wholeNumber(HIGHEST_PORT))
+    .requiredOption('--host <host>', 'host at which it can be reached')
+    .requiredOption('--port <n>', 'port at which it can be reached', wholeNumber(HIGHEST_PORT))
     .option('--scheme <scheme>', 'and how', 'ws')
     .option(
       '--lifetime-seconds <n>',
@@ -55,7 +55,7 @@ export function addAgentCommands(node: Command): void {
       wholeNumber(LONGEST_LIFETIME_SECONDS),
       600,
     )
-    .addOption(new Option('--metadata <json>', 'what else to tell').argParser(jsonObject))
+    .addOption(new Option('--metadata <json>', 'free-form metadata').argParser(jsonObject))
     .option(
       '--every <seconds>',
       'refresh, give or take a tenth, until stopped by a signal',
@@ -109,5 +109,5 @@ function agentOf(options: RegisterOptions, network_name: string): Agent {
 async function runUnregister(options: AgentOptions): Promise<void> {
   const key = onLocalFiles(() => readNodeKey(options.nodeDir));
   const answer = await createNodeClient({ ...options, key }).unregisterAgent();
-  printResult(options, answer, [`The agent of node ${key.publicKey} is not registered any more.`]);
+  printResult(options, answer, [`The agent of node ${key.publicKey} is no longer registered.`]);
 }

@@ -18,12 +18,17 @@ import { printResult } from './output.ts';
 export function addNodeCommands(program: Command): void {
   const node = program.command('node').description('act as a node of the network');
 
-  const keygen = node.command('keygen').description('make the key of this node').action(runKeygen);
+  const keygen = node
+    .command('keygen')
+    .description('create the key of this node')
+    .action(runKeygen);
   addFolderOptions(keygen, ['mesh-na node keygen --node-dir ./node-1']);
 
   const join = node
     .command('join')
-    .description('spend an invite token and keep the certificate; makes a key when there is none')
+    .description(
+      'join with an invite token and save the certificate; creates a key when there is none',
+    )
     .option('--token <token>', 'the invite token (other users of this machine may see it)')
     .option('--token-file <file>', 'file that holds the invite token')
     .addOption(validityOption())
@@ -48,7 +53,7 @@ export function addNodeCommands(program: Command): void {
 
   const renew = node
     .command('renew')
-    .description('replace the certificate by a new one with the same roles')
+    .description('replace the certificate with a new one with the same roles')
     .addOption(validityOption())
     .addOption(urlOption())
     .addOption(proofOption())
@@ -73,7 +78,7 @@ function validityOption(): Option {
 }
 
 function proofOption(): Option {
-  return new Option('--proof <form>', 'where the proof of the key travels')
+  return new Option('--proof <form>', 'how the proof of the key is sent')
     .choices(['body', 'header'])
     .default('body');
 }

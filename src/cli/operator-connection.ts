@@ -36,7 +36,10 @@ export function addOperatorOptions(command: Command, lines: readonly string[]): 
       ).env('MESH_OPERATOR_KEY_FILE'),
     )
     .addOption(
-      new Option('--signature-version <version>', 'payload form; 1 for v0.5x authorities')
+      new Option(
+        '--signature-version <version>',
+        'payload version; 1 for an authority that does not accept 2',
+      )
         .choices(['1', '2'])
         .default('2'),
     )

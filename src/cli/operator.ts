@@ -20,7 +20,7 @@ export function addOperatorCommands(program: Command): void {
     .description('make a single-use invite token; it is shown here once and nowhere else')
     .option('--role <role>', 'role of the node (repeatable; default: role:client)', collect)
     .option('--max-validity-hours <n>', 'longest certificate (default: 168)', wholeNumber())
-    .option('--token-expiry-hours <n>', 'life of the token (default: 24)', wholeNumber())
+    .option('--token-expiry-hours <n>', 'lifetime of the token (default: 24)', wholeNumber())
     .option('--count <n>', 'make this many tokens in one request', wholeNumber())
     .option('--recipient <public-key>', 'bind the invite to this node key')
     .action(runInvite);
@@ -87,7 +87,7 @@ async function runRevoke(
     `The revocation list has sequence ${revoked.crl_sequence} and ${revoked.revoked_count} entries.`,
     ...(revoked.live_certificates_of_key !== undefined
       ? [
-          `Of the same key ${revoked.live_certificates_of_key} certificates still live: --reason key_compromise ends all.`,
+          `Live certificates of the same key: ${revoked.live_certificates_of_key}; --reason key_compromise revokes all of them.`,
         ]
       : []),
   ]);

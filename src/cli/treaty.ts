@@ -34,7 +34,7 @@ export function addTreatyCommands(program: Command): void {
     .option('--role <role>', 'role it may attest (repeatable; default: any)', collect)
     .option('--scope <file>', 'JSON with the scope, - for standard input; --role wins over it')
     .option('--validity-hours <n>', 'how long it is valid (default: 168)', wholeNumber())
-    .addOption(new Option('--metadata <json>', 'what else to record').argParser(jsonObject))
+    .addOption(new Option('--metadata <json>', 'free-form metadata').argParser(jsonObject))
     .option('--issuer <name>', 'issuing sovereign (default: that of the authority)')
     .option('--out <file>', 'save the signed treaty in this file')
     .action(runIssue);
@@ -63,7 +63,7 @@ export function addTreatyCommands(program: Command): void {
 
   const verify = treaty
     .command('verify')
-    .description('have a treaty verified; exit code 4 when it is refused')
+    .description('verify a treaty; exit code 4 when it is refused')
     .argument('<file>', 'the signed treaty, - for standard input')
     .option(
       '--issuer-key <key>',
@@ -100,7 +100,7 @@ async function runList(options: ListOptions): Promise<void> {
 }
 
 function listText({ recognition_treaties }: TreatyList): string[] {
-  if (recognition_treaties.length === 0) return ['No treaty is there.'];
+  if (recognition_treaties.length === 0) return ['No treaties.'];
   const rows = recognition_treaties.map(({ treaty, lifecycle }) => [
     treaty.treaty_id,
     treaty.issuer_sovereign_id,

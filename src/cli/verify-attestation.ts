@@ -16,7 +16,7 @@ interface VerifyOptions extends PublicOptions {
 export function addVerifyAttestationCommand(program: Command): void {
   const verify = program
     .command('verify-attestation')
-    .description('have an attestation verified; exit code 4 when it is refused')
+    .description('verify an attestation; exit code 4 when it is refused')
     .argument('<file>', 'the signed attestation, - for standard input')
     .option('--policy <file>', "recognition policy to decide by (default: the authority's own)")
     .addOption(new Option('--treaty <file>', 'treaty to decide by').conflicts('policy'))

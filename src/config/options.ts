@@ -66,7 +66,12 @@ export const OPTIONS = {
   operatorKeyTiers: option(null, 'OPERATOR_KEY_TIERS_JSON', null, 'object: key id to tier'),
   logLevel: option(null, 'MESH_LOG_LEVEL', 'INFO', 'DEBUG, INFO, WARNING, ERROR or CRITICAL'),
   logFormat: option(null, 'MESH_LOG_FORMAT', 'text', 'text or json'),
-  publicUrl: option(null, 'MESH_PUBLIC_URL', null, 'base URL to publish, else that of the request'),
+  publicUrl: option(
+    null,
+    'MESH_PUBLIC_URL',
+    null,
+    'public base URL; otherwise taken from the request',
+  ),
   proxyHops: option(null, 'MESH_PROXY_HOPS', '0', 'trusted proxies in front of the authority'),
   maxRequestBytes: option(null, 'MESH_MAX_REQUEST_BYTES', '2097152', 'largest request body'),
   maxFeedEntries: option(
@@ -100,7 +105,12 @@ export const OPTIONS = {
     '900',
     'how long a renewed certificate stays usable; off is until it expires',
   ),
-  rolePrefixes: option(null, 'MESH_ROLE_PREFIXES', null, 'comma list roles must begin with'),
+  rolePrefixes: option(
+    null,
+    'MESH_ROLE_PREFIXES',
+    null,
+    'comma-separated prefixes, one of which a role must have',
+  ),
   foreignIssuer: option(
     null,
     'MESH_FOREIGN_ISSUER',
@@ -111,7 +121,7 @@ export const OPTIONS = {
     null,
     'MESH_COMMIT_SUBSET',
     'on',
-    'on or off: whether capabilities committed to must be among those of the agreement',
+    'on or off: whether committed capabilities must be among those of the agreement',
   ),
   livenessFlush: option(
     null,
@@ -153,7 +163,7 @@ export const OPTIONS = {
     null,
     'MESH_TRUST_CYCLE_HOURS',
     '6',
-    'how often, beside at start, the authority checks its own trust decisions; 0 is never',
+    'how often the authority checks its own trust decisions, in addition to the start; 0 is never',
   ),
 } as const satisfies Record<string, OptionEntry>;
 

@@ -18,7 +18,7 @@ export function apiReferencePage(
   const groups = routeGroups(routes);
   return renderPage({
     title: 'API reference',
-    lede: 'Every route of this authority, as its route table has it. The same surface stands in swagger.json as OpenAPI 3.0.3.',
+    lede: 'Every route of this authority, from its route table. swagger.json describes the same routes as OpenAPI 3.0.3.',
     path: '/api-reference',
     networkName,
     body: reference({

@@ -289,7 +289,7 @@ function pathSection(model: GraphModel, question: AtlasQuestion, path: TrustPath
   if (path === null) {
     const text =
       question.from === '' && question.to === ''
-        ? 'Choose who evaluates and who is evaluated: trust leads from the one to the other over active treaties.'
+        ? 'Choose who evaluates and who is evaluated: trust leads from one to the other over active treaties.'
         : 'Choose the other sovereign too.';
     return hint({ text });
   }
@@ -313,16 +313,16 @@ function pathSection(model: GraphModel, question: AtlasQuestion, path: TrustPath
 function sentenceOf(model: GraphModel, { from, to, reason, hop_count }: TrustPath): string {
   if (reason === 'active_treaty_path') {
     return hop_count === 1
-      ? 'A treaty in force leads straight from the one to the other.'
-      : `${hop_count} treaties in force lead from the one to the other; no shorter way does.`;
+      ? 'An active treaty leads directly from one to the other.'
+      : `${hop_count} active treaties lead from one to the other; no path is shorter.`;
   }
   if (reason === 'direct_treaty_revoked') {
-    return 'No way of treaties in force leads there, and the direct treaty has been revoked or replaced.';
+    return 'No path of active treaties leads there, and the direct treaty has been revoked or replaced.';
   }
-  if (from === to) return 'Both are the same sovereign: a path leads to another one.';
+  if (from === to) return 'Both are the same sovereign; a path needs two different ones.';
   const unknown = [from, to].filter((name) => model.node(name) === undefined);
   if (unknown.length > 0) return `No treaty names ${unknown.map(nameInCell).join(' or ')}.`;
-  return 'No way of treaties in force leads from the one to the other.';
+  return 'No path of active treaties leads from one to the other.';
 }
 
 const list = template<{
@@ -352,7 +352,7 @@ const list = template<{
 `);
 
 function listOf(found: readonly GraphNode[]): Html {
-  if (found.length === 0) return emptyState({ text: 'No sovereign is like that.' });
+  if (found.length === 0) return emptyState({ text: 'No matching sovereign.' });
   return list({
     left: Math.max(0, found.length - MOST_LISTED),
     rows: found.slice(0, MOST_LISTED).map((node) => ({
@@ -382,7 +382,7 @@ export function atlasPage(
 ): HtmlPage {
   return renderPage({
     title: 'Atlas',
-    lede: 'Explore who recognizes whom, what speaks against it, and how trust gets from one sovereign to another.',
+    lede: 'Explore who recognizes whom, the evidence against it, and the paths of trust between sovereigns.',
     path: '/atlas',
     networkName,
     body: atlasMain(model, question, answer),

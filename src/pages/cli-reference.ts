@@ -17,7 +17,7 @@ export function cliReferencePage(program: CommandReference, networkName: string)
   const groups = groupsOf(program);
   return renderPage({
     title: 'CLI reference',
-    lede: `Every command of ${program.name} ${program.version}, as its help tells it.`,
+    lede: `Every command of ${program.name} ${program.version}, from its help.`,
     path: '/cli-reference',
     networkName,
     body: reference({

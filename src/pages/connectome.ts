@@ -91,7 +91,7 @@ export function connectomeMain(model: GraphModel): Html {
     blast:
       revocation_blast_radius.length === 0
         ? emptyState({
-            text: 'No revocation feed of another sovereign has been imported that revokes anything.',
+            text: 'No imported revocation feed of another sovereign revokes anything.',
           })
         : blastRadiusTable(
             'Each imported revocation, and the sovereigns whose active treaties recognize its issuer.',
@@ -104,7 +104,7 @@ export function connectomeMain(model: GraphModel): Html {
 export function graphSection(model: GraphModel, emphasis = NO_EMPHASIS): Html {
   if (model.nodes.length === 0) {
     return emptyState({
-      text: 'The graph is empty. A sovereign stands in it once a treaty names it, and this authority once it has issued one.',
+      text: 'The graph is empty. A sovereign appears when a treaty names it, and this authority when it has issued one.',
     });
   }
   if (isTooLarge(model)) {
@@ -119,7 +119,7 @@ export function graphSection(model: GraphModel, emphasis = NO_EMPHASIS): Html {
 export function connectomePage(model: GraphModel, networkName: string): HtmlPage {
   return renderPage({
     title: 'Connectome',
-    lede: 'Every treaty this authority knows of, what has been revoked, and whom that touches.',
+    lede: 'Every treaty that this authority knows, what has been revoked, and whom that affects.',
     path: '/connectome',
     networkName,
     body: liveRegion({ topic: 'connectome', content: connectomeMain(model) }),

@@ -6,7 +6,7 @@ import { inlineCode } from './inline-code.ts';
  */
 export const FILTER_SCRIPT = inlineCode(`(() => {
   const field = document.querySelector('[data-filter]');
-  const told = document.querySelector('[data-filter-count]');
+  const outcomes = document.querySelector('[data-filter-count]');
   const entries = [...document.querySelectorAll('[data-entry]')].map((element) => ({
     element,
     text: element.dataset.entry.toLowerCase(),
@@ -27,7 +27,7 @@ export const FILTER_SCRIPT = inlineCode(`(() => {
       group.hidden = group.querySelector('[data-entry]:not([hidden]), [data-link-to]:not([hidden])') === null;
     }
     none.hidden = shown > 0;
-    told.textContent = words.length === 0 ? entries.length + ' in all' : shown + ' of ' + entries.length;
+    outcomes.textContent = words.length === 0 ? entries.length + ' in all' : shown + ' of ' + entries.length;
   };
   field.addEventListener('input', apply);
   field.addEventListener('keydown', (event) => {

@@ -46,17 +46,17 @@ function identityOf(
 
 const VIEWS = [
   ['./dashboard', 'Dashboard', 'Readiness, nodes, treaties at risk, and what changed last.'],
-  ['./connectome', 'Connectome', 'Who recognizes whom, what is revoked, and whom that touches.'],
+  ['./connectome', 'Connectome', 'Who recognizes whom, what is revoked, and whom that affects.'],
   ['./atlas', 'Atlas', 'The recognition graph to explore, with its evidence.'],
   ['./api-reference', 'API reference', 'Every route: fields, limits and refusals.'],
   ['./cli-reference', 'CLI reference', 'Every command: options and examples.'],
-  ['./swagger.json', 'OpenAPI', 'The same surface for machines.'],
+  ['./swagger.json', 'OpenAPI', 'The same routes for programs.'],
 ] as const;
 
 function startsAt(baseUrl: string) {
   return [
     {
-      title: 'Bring a node in',
+      title: 'Enroll a node',
       lines: [
         `export MESH_URL=${baseUrl}`,
         'mesh-na invite --role role:client',
@@ -78,7 +78,7 @@ function startsAt(baseUrl: string) {
       lines: ['genesis', 'policy', 'crl'].map((document) => `curl -s ${baseUrl}/${document}`),
     },
     {
-      title: 'Check that it is well',
+      title: 'Check its health',
       lines: ['readyz', 'health', 'metrics'].map((path) => `curl -s ${baseUrl}/${path}`),
     },
   ];

@@ -9,6 +9,6 @@ export interface InlineCode {
 
 /** Computed once for each style sheet or script, when its module is loaded. */
 export function inlineCode(text: string): InlineCode {
-  if (/<\/|<!--/.test(text)) throw new Error('Code that stands in a page must not end its element');
+  if (/<\/|<!--/.test(text)) throw new Error('Inline code must not close its element');
   return { text, source: `'sha256-${createHash('sha256').update(text).digest('base64')}'` };
 }

@@ -14,7 +14,7 @@ const GROUPS: readonly (Omit<RouteGroup, 'routes'> & {
   {
     id: 'pages',
     title: 'Pages',
-    note: 'Public, to read.',
+    note: 'Public pages.',
     holds: isPage,
   },
   {
@@ -26,7 +26,7 @@ const GROUPS: readonly (Omit<RouteGroup, 'routes'> & {
   {
     id: 'public',
     title: 'Public',
-    note: 'Documents and state that anybody may read.',
+    note: 'Documents and state that anyone may read.',
     holds: ({ method, access }) => method === 'GET' && access.startsWith('public'),
   },
   {
