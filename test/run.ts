@@ -34,9 +34,11 @@ const files =
 const scratch = mkdtempSync(join(scratchParent(), 'mesh-na-tests-'));
 process.env.TMPDIR = scratch;
 process.once('exit', () => rmSync(scratch, { recursive: true, force: true }));
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
+const stop = new AbortController();
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort());
 
-run({ files, concurrency: availableParallelism(), timeout: FILE_TIMEOUT_MS })
+const concurrency = availableParallelism();
+run({ files, concurrency, timeout: FILE_TIMEOUT_MS, signal: stop.signal })
   .on('test:fail', () => {
     process.exitCode = 1;
   })
