@@ -1,6 +1,6 @@
 /**
  * Every setting of `mesh-na serve`: flag, environment variable, default and meaning [core-7].
- * `load.ts` reads it, the command line is built from it, and a test compares docs/reference.md with it.
+ * `load.ts` reads it, the command line is built from it, and docs/configuration.md is made from it.
  */
 import type { RATE_BUCKETS } from '../http/rate-limit.ts';
 

@@ -148,7 +148,7 @@ function requestFields({ path, query, body }: RouteDescription): Field[] {
     ...field,
     notes: ['in the query', ...field.notes],
   }));
-  return [...inPath, ...inQuery, ...fieldsOf(body)];
+  return [...inPath, ...inQuery, ...fieldsOf(body, 'sent')];
 }
 
 function refusalsOf({ refusals, access, limit }: RouteDescription) {

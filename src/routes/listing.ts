@@ -1,3 +1,8 @@
+/**
+ * Long lists. A reader may ask for pages with `limit` and `cursor`; without them the whole list is sent, taken
+ * from the authority a page at a time and no faster than the reader takes it. A row that changes meanwhile
+ * is sent as it then is, and what is added at the end is part of the list.
+ */
 import Type from 'typebox';
 import type { Answer } from '../contract/answers.ts';
 import type { Input } from '../contract/claims.ts';

@@ -111,14 +111,14 @@ function withBounds({ minimum, maximum, ...rest }: JsonObject): JsonObject {
 }
 
 function loweredObject(schema: JsonObject, direction: Direction, inner: Lowering): JsonObject {
-  const { properties, required, patternProperties, additionalProperties, ...rest } = schema;
+  const { properties, required: _, patternProperties, additionalProperties, ...rest } = schema;
   if (isJsonObject(patternProperties)) {
     const [values = {}] = Object.values(patternProperties);
     return { ...rest, additionalProperties: inner(values, direction) };
   }
   const others = additionalProperties === undefined ? {} : { additionalProperties };
   if (!isJsonObject(properties)) return { ...rest, ...others };
-  const demanded = demandedOf(properties, required, direction);
+  const demanded = demandedOf(schema, direction);
   return {
     ...rest,
     ...(demanded.length === 0 ? {} : { required: demanded }),
@@ -129,12 +129,12 @@ function loweredObject(schema: JsonObject, direction: Direction, inner: Lowering
   };
 }
 
-function demandedOf(
-  properties: JsonObject,
-  required: JsonValue | undefined,
+/** Names of the members that must be there. */
+export function demandedOf(
+  { properties = {}, required }: JsonObject,
   direction: Direction,
 ): readonly JsonValue[] {
-  if (!Array.isArray(required)) return [];
+  if (!Array.isArray(required) || !isJsonObject(properties)) return [];
   if (direction === 'answered') return required;
   return required.filter((name) => !isMadeUp(properties[String(name)]));
 }

@@ -1,5 +1,6 @@
 /** The members of a schema as a flat list of named fields, as a reference shows them. */
 import { isJsonObject, type JsonObject, type JsonValue } from '../json/value.ts';
+import { type Direction, demandedOf } from './openapi-schemas.ts';
 
 export interface Field {
   /** Where it is: `signatures[].key_id`; `<name>` stands for any name. */
@@ -12,15 +13,21 @@ export interface Field {
 /** Records hold records; deeper than this a reference would hide what it says. */
 const DEEPEST = 4;
 
-export function fieldsOf(schema: unknown): Field[] {
-  return isJsonObject(schema) ? membersOf(schema, '', 1) : [];
+/** A client that sends a value may leave out what has a default; an answer always has it. */
+export function fieldsOf(schema: unknown, direction: Direction = 'answered'): Field[] {
+  return isJsonObject(schema) ? membersOf(schema, '', 1, direction) : [];
 }
 
-function membersOf(schema: JsonObject, prefix: string, depth: number): Field[] {
+function membersOf(
+  schema: JsonObject,
+  prefix: string,
+  depth: number,
+  direction: Direction,
+): Field[] {
   if (depth > DEEPEST) return [];
-  const { properties, required } = schema;
+  const { properties } = schema;
   if (!isJsonObject(properties)) return [];
-  const demanded = new Set(Array.isArray(required) ? required : []);
+  const demanded = new Set(demandedOf(schema, direction));
   return Object.entries(properties).flatMap(([name, member]) => {
     if (!isJsonObject(member)) return [];
     const value = isJsonObject(member.described) ? member.described : member;
@@ -31,19 +38,19 @@ function membersOf(schema: JsonObject, prefix: string, depth: number): Field[] {
       isRequired: demanded.has(name),
       notes: notesOf(value),
     };
-    return [field, ...below(value, path, depth)];
+    return [field, ...below(value, path, depth, direction)];
   });
 }
 
 /** The members of what a member holds: of an object, of the items of a list, of any of its names. */
-function below(schema: JsonObject, path: string, depth: number): Field[] {
+function below(schema: JsonObject, path: string, depth: number, direction: Direction): Field[] {
   const { items, anyOf, properties } = schema;
-  if (isJsonObject(properties)) return membersOf(schema, `${path}.`, depth + 1);
-  if (isJsonObject(items)) return below(items, `${path}[]`, depth);
+  if (isJsonObject(properties)) return membersOf(schema, `${path}.`, depth + 1, direction);
+  if (isJsonObject(items)) return below(items, `${path}[]`, depth, direction);
   const named = namedValues(schema);
-  if (named !== null) return below(named, `${path}.<name>`, depth);
+  if (named !== null) return below(named, `${path}.<name>`, depth, direction);
   if (Array.isArray(anyOf)) {
-    return anyOf.filter(isJsonObject).flatMap((branch) => below(branch, path, depth));
+    return anyOf.filter(isJsonObject).flatMap((branch) => below(branch, path, depth, direction));
   }
   return [];
 }

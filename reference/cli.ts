@@ -1,0 +1,53 @@
+/** `docs/cli.md`: every command, as its help has it. */
+import { commandReference } from '../src/cli/command-reference.ts';
+import { buildProgram } from '../src/cli/program.ts';
+import type { CommandEntry, Term } from '../src/views/command-reference.ts';
+import { code, escaped, page, sentence, table } from './markdown.ts';
+
+const INTRODUCTION = `From a checkout \`npm run -s mesh-na -- <command>\`, installed \`mesh-na <command>\`. \`--help\` behind any command shows
+what is written here. With \`--json\` a command prints exactly one JSON object, also when it fails.`;
+
+export function cliPage(): string {
+  const { commands, notes } = commandReference(buildProgram());
+  return page(
+    'Command line',
+    INTRODUCTION,
+    `## In general\n\n${block(notes)}`,
+    '## Commands',
+    table(
+      ['Command', 'What it does'],
+      commands.map(({ path, description }) => [
+        `[${code(path)}](#${anchorOf(path)})`,
+        escaped(sentence(description)),
+      ]),
+    ),
+    ...commands.map(sectionOf),
+  );
+}
+
+function sectionOf({ path, description, usage, arguments: given, options, notes }: CommandEntry) {
+  const shown = options.filter(({ term }) => term !== '-h, --help');
+  return [
+    `### mesh-na ${path}`,
+    escaped(sentence(description)),
+    block(usage),
+    ...(given.length === 0 ? [] : [termTable('Argument', given)]),
+    ...(shown.length === 0 ? [] : [termTable('Option', shown)]),
+    ...(notes === '' ? [] : [block(notes)]),
+  ].join('\n\n');
+}
+
+function anchorOf(path: string): string {
+  return `mesh-na-${path.replaceAll(' ', '-')}`;
+}
+
+function termTable(head: string, terms: readonly Term[]): string {
+  return table(
+    [head, 'Meaning'],
+    terms.map(({ term, description }) => [code(term), escaped(sentence(description))]),
+  );
+}
+
+function block(text: string): string {
+  return `\`\`\`text\n${text}\n\`\`\``;
+}

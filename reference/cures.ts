@@ -1,0 +1,177 @@
+/** What a client or an operator does about each refusal: a sentence in the imperative. */
+import type { RefusalName } from '../src/refusal.ts';
+
+const COMPLETE =
+  'Send the members that the message names; `details.cause` says which one was wrong.';
+const WHOLE_RECORD =
+  'Send the record as it was received, with every member that its issuer signed; `details.cause` names the one that is wrong.';
+const SIGN_AGAIN =
+  'Sign the request anew, with the current time and a fresh nonce, and send it again.';
+const OWN_CERTIFICATE = 'Use the `cert_id` of the newest certificate that this authority issued.';
+const JOIN_AGAIN = 'Ask an operator for an invite and join again.';
+const NEW_KEY = 'Make a new key, ask an operator for an invite and join with it.';
+const WHOLE_HOURS = 'Send a whole number of hours within the bounds of the message.';
+
+export const CURES: Readonly<Record<RefusalName, string>> = {
+  invalid_limit: 'Send a whole number from 1 to 1000, or leave `limit` out for the whole list.',
+  invalid_cursor: 'Send `next_cursor` of the page before, unchanged, or start again without it.',
+  bad_request: 'Percent-encode the path as UTF-8.',
+  too_many_parameters: 'Send at most 100 query parameters.',
+  ambiguous_body: 'Send one `Content-Length`, or `Transfer-Encoding: chunked`; look at the proxy.',
+  unknown_live_topic: 'Ask for `topic=dashboard` or `topic=connectome`.',
+  foreign_origin:
+    'Open the page from the address of the authority; behind a proxy set `MESH_PUBLIC_URL`.',
+  upgrade_required: 'Open a WebSocket, and let the proxy pass the upgrade on.',
+  invalid_json:
+    'Send strict JSON in UTF-8: no repeated names, no comments, no lone surrogates, at most 64 levels deep.',
+  invalid_json_object: 'Send one JSON object; an empty body counts as `{}`.',
+  missing_node_public_key: 'Send `node_public_key`: the base64 public key of the node.',
+  missing_invite_token: 'Send `invite_token`, which an operator makes with `mesh-na invite`.',
+  invalid_validity_hours: WHOLE_HOURS,
+  invalid_max_validity_hours: WHOLE_HOURS,
+  invalid_token_expiry_hours: WHOLE_HOURS,
+  invalid_count: 'Ask for 1 to 1000 tokens in one request.',
+  invalid_recipient_public_key: 'Send the public key of the node in its one canonical base64 form.',
+  invalid_role: 'Use role names that begin with one of `MESH_ROLE_PREFIXES`.',
+  missing_certificate_identity: 'Send `cert_id` and `node_public_key`.',
+  missing_cert_id: 'Send the `cert_id` of the certificate to revoke.',
+  invalid_revocation_reason: 'Choose one of the reasons that the message lists.',
+
+  invalid_agent_descriptor:
+    'Send every member of a descriptor, within its bounds, with `expires_at` after `registered_at`.',
+  descriptor_expired:
+    'Sign a descriptor that holds now: `registered_at` at most five minutes ahead, `expires_at` in the future.',
+  descriptor_superseded: 'Sign a descriptor with a later `registered_at`.',
+  descriptor_network_mismatch:
+    'Put the name of this network, `details.expected`, into the descriptor.',
+  invalid_signed_at: 'Send `signed_at` as an ISO 8601 time, and sign the same text.',
+  invalid_delete_version: 'Send `version` as `v1`, or leave it out.',
+  missing_policy_id: 'Send the `policy_id` of a version from `mesh-na policy history`.',
+  missing_attestation_subject: 'Send `subject_id` and a list of `roles` that is not empty.',
+  attestation_issuer_mismatch:
+    'Leave `issuer_sovereign_id` out, or allow other names with `MESH_FOREIGN_ISSUER=allow`.',
+  missing_treaty_subject: 'Send `subject_sovereign_id` and a list of `subject_public_keys`.',
+  empty_subject_public_keys: 'Name at least one key of the other sovereign.',
+  invalid_sovereign_revocation_feed:
+    'Fetch the feed again from its issuer, and raise `MESH_MAX_FEED_ENTRIES` if it is long.',
+  missing_issuer_public_keys:
+    'Send `issuer_public_keys`, or issue a treaty with that sovereign first.',
+  invalid_public_keys: 'Send keys as a list of base64 strings, or as an object of id and key.',
+  wrong_issuer: 'Compare the issuer of the record with the one that was expected.',
+  missing_feed_signature: 'Fetch the feed from its issuer; one without a signature is never taken.',
+  invalid_feed_signature:
+    'Check that the keys are those of the issuer today, and fetch the feed again.',
+  feed_issuer_mismatch: 'Ask for the feed of this sovereign, or ask its issuer for the other one.',
+  missing_recognition_policy:
+    'Send `recognition_policy`, or set one with `mesh-na recognition-policy set`.',
+  missing_attestation: 'Send the attestation to verify in `attestation`.',
+  missing_treaty: 'Send the treaty to verify in `treaty`.',
+  missing_trust_path_parameters: 'Send both `from` and `to`.',
+
+  missing_offer_fields: COMPLETE,
+  missing_counter_fields: COMPLETE,
+  missing_accept_fields: 'Send `offer`, or both `counter` and `original_offer`.',
+  missing_boundary_fields: COMPLETE,
+  missing_decision: 'Send the decision in `decision`.',
+  missing_commit_fields: COMPLETE,
+  missing_proof: 'Send the whole proof in `proof`.',
+  missing_vote_fields: COMPLETE,
+  missing_proof_fields: COMPLETE,
+  missing_policy_fields: COMPLETE,
+  missing_intent_fields: COMPLETE,
+  missing_agreement: 'Send the agreement in `agreement`.',
+  missing_evidence: 'Send the evidence in `evidence`.',
+  missing_prove_fields: COMPLETE,
+  missing_verify_fields: COMPLETE,
+  missing_validator_public_keys: 'Send an object that maps the id of each validator to its key.',
+  invalid_timestamps: 'Send ISO 8601 times, the beginning before the end.',
+  invalid_offer: WHOLE_RECORD,
+  invalid_agreement: WHOLE_RECORD,
+  invalid_decision: WHOLE_RECORD,
+  invalid_evidence: WHOLE_RECORD,
+  invalid_justification: WHOLE_RECORD,
+  invalid_source: 'Describe each source by `source_id`, `source_type` and `owner_sovereign_id`.',
+  invalid_commitment: WHOLE_RECORD,
+  invalid_input: WHOLE_RECORD,
+  invalid_proof: WHOLE_RECORD,
+
+  admin_auth_failed:
+    'Check clock, key and signed text ([Signing requests](signing.md)); the audit log names the failed check.',
+  unknown_admin_key:
+    'Use the id of a configured operator key that is not revoked (`X-Admin-Key-Id`).',
+  node_auth_failed: SIGN_AGAIN,
+  node_missing_fields:
+    'Send `timestamp`, `nonce` and `signature`, or the header `X-Mesh-Node-Proof`.',
+  node_invalid_timestamp: 'Send `timestamp` as ISO 8601 text, and sign the same text.',
+  node_stale_timestamp: 'Set the clock of the node, then sign the request anew.',
+  node_nonce_replay: SIGN_AGAIN,
+  node_invalid_signature:
+    'Sign the canonical JSON of the whole body without `signature`, with the key that `node_public_key` names.',
+  descriptor_signature_required: 'Sign the descriptor with the key of the node.',
+  invalid_agent_signature: 'Sign with the key that `node_public_key` names.',
+  delete_signature_required: 'Send `signed_at` and `signature`, or the header `X-Mesh-Node-Proof`.',
+  signed_at_outside_window: 'Set the clock of the node, then sign the removal anew.',
+
+  insufficient_operator_tier:
+    'Sign with a key of the tier `privileged`; `details` or the message name the tier that is needed.',
+  invalid_invite_token:
+    'Ask an operator for a new invite: a token works once, until it expires, and for its recipient only.',
+  node_key_compromised: NEW_KEY,
+  unknown_certificate: OWN_CERTIFICATE,
+  certificate_key_mismatch: 'Use the certificate together with the key that it was issued to.',
+  certificate_revoked: JOIN_AGAIN,
+  certificate_not_yet_valid: 'Wait until `valid_from`, and check the clocks.',
+  certificate_expired: JOIN_AGAIN,
+  certificate_superseded: OWN_CERTIFICATE,
+  renewal_role_change_forbidden:
+    'Leave `roles` out; for other roles ask an operator for a new invite.',
+  node_has_no_active_certificate: 'Join or renew first, then register the agent.',
+  node_key_revoked: NEW_KEY,
+
+  not_found: 'Check the path; [Routes](routes.md) has all of them.',
+  certificate_not_found: 'Check the `cert_id`; it may have been removed after its retention.',
+  policy_not_found: 'Choose a `policy_id` from `mesh-na policy history`.',
+  agent_not_registered: 'Register the agent, or check the key in the path.',
+  attestation_not_found: 'Choose an id from `mesh-na attestations`.',
+  treaty_not_found: 'Choose an id from `mesh-na treaty list`.',
+  recognition_policy_not_configured: 'Set one with `mesh-na recognition-policy set`.',
+  unknown_operator_key: 'Choose the id of a key that is configured here.',
+  no_policy: 'Create one with `mesh-na data-usage policy`; it is gone after a restart.',
+  method_not_allowed: 'Use one of the methods in the header `Allow`.',
+  too_many_live_certificates: 'Revoke certificates of this node key, or wait until some expire.',
+  last_active_operator_key: 'Configure another privileged key first.',
+  stale_sequence: 'Nothing needs to be done: a feed that is as new is imported already.',
+  request_timeout: 'Send the request again, the body without pauses.',
+  request_entity_too_large:
+    'Send less; the limit of each route is in [Routes](routes.md), and `MESH_MAX_REQUEST_BYTES` may lower it.',
+  request_validation_failed: 'Correct the members that `details.errors` or `details.cause` name.',
+  invalid_recognition_policy: WHOLE_RECORD,
+  invalid_treaty_scope:
+    'Send `allowed_roles` and `accepted_statuses` as lists, and `claims` as an object.',
+  invalid_recognition_treaty: WHOLE_RECORD,
+  invalid_attestation_or_policy: WHOLE_RECORD,
+  invalid_attestation_or_treaty: WHOLE_RECORD,
+  offer_rejected:
+    'Issue a treaty with the responder if `details.cause` says so, and correct the terms.',
+  counter_rejected:
+    'Counter an offer that is addressed to this sovereign, signed and not expired, with some of its capabilities.',
+  accept_rejected:
+    'Accept a signed, unexpired offer or counter between the same two sovereigns; `details.cause` says what is wrong.',
+  boundary_eval_failed: 'Decide under an agreement that carries the signature of this authority.',
+  evidence_build_failed: 'Correct the decision as `details.cause` says.',
+  commit_failed:
+    'Commit to capabilities of an agreement that this authority signed (see `MESH_COMMIT_SUBSET`).',
+  nullifier_failed: 'Send a sound proof that was not used up before; `details.cause` says which.',
+  vote_failed: 'Correct the vote as `details.cause` says.',
+  proof_assembly_failed:
+    'Collect enough supporting votes of named validators, cast independently of each other.',
+  intent_create_failed: 'Correct the intent as `details.cause` says.',
+  prove_failed: 'Prove a capability that is in the list.',
+  rate_limit_exceeded:
+    'Wait as many seconds as `Retry-After` says; operators change limits with `MESH_RATE_LIMIT_<BUCKET>`.',
+  admin_auth_throttled:
+    'Wait as many seconds as `Retry-After` says, and correct the signature before the next try.',
+  internal_server_error: 'Look for `request_id` in the log of the authority, and report it.',
+  service_not_ready: 'Try again later; `/readyz` and the log say what is missing.',
+  shutting_down: 'Try again once the authority has started anew.',
+};

@@ -1,0 +1,47 @@
+/** `docs/errors.md`: every refusal, what it means and what to do about it. */
+import { STATUS_CODES } from 'node:http';
+import { REFUSALS, type RefusalName } from '../src/refusal.ts';
+import { CURES } from './cures.ts';
+import { code, page, table } from './markdown.ts';
+
+const INTRODUCTION = `Every refusal has the same form:
+
+\`\`\`json
+{"error": {"code": "certificate_expired", "message": "The certificate has expired", "details": {}, "request_id": "…"}}
+\`\`\`
+
+\`code\` is stable: programs decide by status and code. \`message\` is for people and may change. \`details\` is an object,
+often with \`cause\`, the finer reason. \`request_id\` is also in the header \`X-Request-ID\` and in the log of the authority.
+
+Statuses from 500 on, 408 and 429 are worth another try; all others are answered the same way until the request or the
+state changes. Sign a request anew before each try: a refused one may have spent its nonce.`;
+
+export function errorsPage(): string {
+  const names = Object.keys(REFUSALS) as RefusalName[];
+  const statuses = [...new Set(names.map((name) => REFUSALS[name].status))].sort((a, b) => a - b);
+  return page(
+    'Errors',
+    INTRODUCTION,
+    ...statuses.map((status) => {
+      const held = names.filter((name) => REFUSALS[name].status === status);
+      return `## ${status} ${STATUS_CODES[status]}\n\n${tableOf(held)}`;
+    }),
+  );
+}
+
+function tableOf(names: readonly RefusalName[]): string {
+  const anchored = new Set<string>();
+  const rows = names.map((name) => {
+    const { code: wireCode, message } = REFUSALS[name];
+    const anchor = anchored.has(wireCode) ? '' : `<a id="${errorAnchor(name)}"></a>`;
+    anchored.add(wireCode);
+    return [`${anchor}${code(wireCode)}`, message, CURES[name]];
+  });
+  return table(['Code', 'It means', 'What to do'], rows);
+}
+
+/** Where the page tells of a refusal. */
+export function errorAnchor(name: RefusalName): string {
+  const { status, code: wireCode } = REFUSALS[name];
+  return `${status}-${wireCode}`;
+}
