@@ -1,0 +1,105 @@
+/** Writes that fail: the process names the cause and ends, and what it acknowledged is on disk. */
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { cpSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { suite, type TestContext, test } from 'node:test';
+import { startTestAuthority } from './support/authority.ts';
+import {
+  type ChildServer,
+  NO_LIMITS,
+  REAL_TIME,
+  startChildServer,
+} from './support/child-server.ts';
+import { makeNetworkFolder } from './support/folders.ts';
+import {
+  heartbeat,
+  joinedNode,
+  newKey,
+  nodeRequest,
+  operate,
+  outcome,
+} from './support/requests.ts';
+import { smallDisk } from './support/small-disk.ts';
+
+for (const threads of ['1', '2']) {
+  suite(`with ${threads} thread(s)`, () => {
+    test('C3: a full disk ends the process with 1, is named, and takes nothing that was acknowledged', async (t) => {
+      await using disk = await smallDisk('4m');
+      if (disk === null)
+        return t.skip('this user may not mount a disk in a namespace of their own');
+      const dataDir = join(disk.path, 'data');
+      const { folder } = makeNetworkFolder();
+      cpSync(folder, dataDir, { recursive: true });
+      rmSync(folder, { recursive: true });
+      const server = await start(dataDir, threads);
+      const tokens = await invite(server, 2);
+      disk.fill();
+      tokens.push(...(await invite(server)));
+      await assertEnded(server, /commit: Error: No space left on device/);
+      disk.clear();
+      await assertStored(dataDir, tokens);
+    });
+
+    test('C3: a data file that may not grow ends the process with 1, and takes nothing that was acknowledged', async (t) => {
+      const { dataDir, server } = await startOnDisk(t, threads);
+      const tokens = await invite(server, 2);
+      refuseWrites(server);
+      tokens.push(...(await invite(server)));
+      await assertEnded(server, /commit: Error: (File too large|Input\/output error)/);
+      await assertStored(dataDir, tokens);
+    });
+
+    test('C3: liveness that cannot be written ends the process with 1, without any command', async (t) => {
+      const { server } = await startOnDisk(t, threads);
+      const node = await joinedNode(server.na);
+      refuseWrites(server);
+      await heartbeat(server.na, node);
+      await assertEnded(server, /liveness flush: Error: (File too large|Input\/output error)/);
+    });
+  });
+}
+
+function start(dataDir: string, threads: string): Promise<ChildServer> {
+  const environment = { ...NO_LIMITS, MESH_LIVENESS_FLUSH_MS: '200' };
+  return startChildServer(dataDir, { args: ['--threads', threads], environment });
+}
+
+async function startOnDisk(t: TestContext, threads: string) {
+  const { folder } = makeNetworkFolder();
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  return { dataDir: folder, server: await start(folder, threads) };
+}
+
+/** Nothing of a file beyond its first page can be written any more; pipes and sockets are not files in that sense. */
+function refuseWrites({ process }: ChildServer): void {
+  execFileSync('prlimit', ['--pid', String(process.pid), '--fsize=4096']);
+}
+
+/** So many requests for invites, or as many as are answered with 200. The last token of each stands for all of it. */
+async function invite({ na }: ChildServer, requests = Infinity): Promise<string[]> {
+  const tokens: string[] = [];
+  while (tokens.length < requests) {
+    const answer = await operate(na, '/admin/invite', { count: 50 }).catch(() => null);
+    if (answer === null) break;
+    assert.equal(outcome(answer), '200', 'what cannot be stored is not answered');
+    tokens.push(answer.body.tokens.at(-1).token_id);
+  }
+  return tokens;
+}
+
+async function assertEnded({ ended }: ChildServer, cause: RegExp): Promise<void> {
+  const { code, signal, stdout } = await ended;
+  assert.deepEqual({ code, signal }, { code: 1, signal: null });
+  const critical = stdout.split('\n').filter((line) => line.includes(' CRITICAL '));
+  assert.equal(critical.length, 1, stdout);
+  assert.match(critical[0] ?? '', /mesh\.process Ending after a failure: /);
+  assert.match(critical[0] ?? '', cause);
+}
+
+async function assertStored(dataDir: string, tokens: readonly string[]): Promise<void> {
+  await using na = await startTestAuthority({ dataDir, clock: REAL_TIME });
+  for (const invite_token of tokens) {
+    assert.equal(outcome(await nodeRequest(na, '/join', newKey(), { invite_token })), '200');
+  }
+}

@@ -1,0 +1,64 @@
+/** A disk of a few megabytes that a test can fill, mounted by an unprivileged user in a namespace of their own. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+export interface SmallDisk {
+  /** A folder on it, as any process of this user sees it. */
+  readonly path: string;
+  /** Leaves no room at all. */
+  fill(): void;
+  /** Makes room again. */
+  clear(): void;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+const MOUNT = 'mount -t tmpfs -o size="$2" none "$1" && echo mounted && exec cat';
+
+/** Null where users may not mount anything, not even for themselves. */
+export async function smallDisk(size: string): Promise<SmallDisk | null> {
+  const folder = mkdtempSync(join(tmpdir(), 'mesh-na-disk-'));
+  const namespace = ['--user', '--map-root-user', '--mount'];
+  // It holds the namespace, and with it the disk, until its input ends.
+  const holder = spawn('unshare', [...namespace, 'sh', '-c', MOUNT, 'sh', folder, size], {
+    stdio: ['pipe', 'pipe', 'ignore'],
+  });
+  const ended = new Promise<null>((resolve) => {
+    holder.once('error', () => resolve(null));
+    holder.once('close', () => resolve(null));
+  });
+  const mounted = await Promise.race([once(holder.stdout, 'data'), ended]);
+  if (mounted === null) {
+    rmSync(folder, { recursive: true });
+    return null;
+  }
+  const path = `/proc/${holder.pid}/root${folder}`;
+  const ballast = join(path, 'ballast');
+  return {
+    path,
+    fill() {
+      const file = openSync(ballast, 'a');
+      try {
+        for (const bytes of [64 * 1024, 1024]) writeUntilFull(file, Buffer.alloc(bytes, 1));
+      } finally {
+        closeSync(file);
+      }
+    },
+    clear: () => rmSync(ballast),
+    async [Symbol.asyncDispose]() {
+      holder.stdin.end();
+      await ended;
+      rmSync(folder, { recursive: true });
+    },
+  };
+}
+
+function writeUntilFull(file: number, bytes: Buffer): void {
+  try {
+    for (;;) writeSync(file, bytes);
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== 'ENOSPC') throw cause;
+  }
+}
