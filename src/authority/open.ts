@@ -3,7 +3,7 @@ import type { OperatorKey, Tier } from '../../machines/operator-key.ts';
 import type { Treaty } from '../../machines/recognition-treaty.ts';
 import type { ImportedRevocation } from '../../machines/revocation-feed.ts';
 import type { Answer } from '../contract/answers.ts';
-import type { Call } from '../contract/calls.ts';
+import type { Call, CallName } from '../contract/calls.ts';
 import { DELETE_ENVELOPE_TOLERANCE } from '../contract/delete-envelope.ts';
 import { GRAPH_DOCUMENTS } from '../contract/documents.ts';
 import type { Signer } from '../crypto/primitives.ts';
@@ -35,6 +35,7 @@ import { refreshCrl, restoreCrl } from './publication/crl-calls.ts';
 import { createDashboardPace } from './publication/dashboard-pace.ts';
 import { createFeeds } from './publication/feed.ts';
 import { refreshFeeds, restoreFeeds } from './publication/feed-calls.ts';
+import { refreshGraph } from './publication/graph.ts';
 import { createGraphDigest } from './publication/graph-digest.ts';
 import { createListThreads, type ListThreading } from './publication/list-renderer.ts';
 import { createRecentChanges } from './publication/recent-changes.ts';
@@ -83,6 +84,14 @@ export interface OpenAuthority {
   abandon(): Promise<void>;
 }
 
+/** Calls whose answers name the graph they rest on by its digest. */
+const CITES_GRAPH: ReadonlySet<CallName> = new Set<CallName>([
+  'offerCapabilities',
+  'counterOffer',
+  'acceptAgreement',
+  'buildEvidence',
+]);
+
 const SHUTTING_DOWN: Answer = { ok: false, refusal: 'shutting_down', details: {} };
 
 export async function openAuthority(options: AuthorityOptions): Promise<OpenAuthority> {
@@ -129,7 +138,11 @@ export async function openAuthority(options: AuthorityOptions): Promise<OpenAuth
       if (sealed) return SHUTTING_DOWN;
       const run = calls.get(name);
       if (run === undefined) throw new Error(`There is no call ${name}`);
-      return execute(na, run as Run<typeof given>, given);
+      const perform = () => execute(na, run as Run<typeof given>, given);
+      if (!CITES_GRAPH.has(name) || na.graphDigest.isKnown(na.runtime.now())) return perform();
+      // A large graph is built in slices, which a decision cannot wait for.
+      const built = Promise.resolve(execute(na, refreshGraph, null));
+      return built.then(() => (sealed ? SHUTTING_DOWN : perform()));
     },
     flush: () => flush(false),
     async renewLists() {

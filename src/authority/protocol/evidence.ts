@@ -4,7 +4,7 @@ import type { Handler } from '../engine/admission.ts';
 import { issuerOf } from './issuer.ts';
 
 export const buildEvidence: Handler<'buildEvidence'> = (na, unit, { decision, graphDigest }) => {
-  const digest = graphDigest ?? na.graphDigest(unit.at);
+  const digest = graphDigest ?? na.graphDigest.at(unit.at);
   const evidence = buildTrustEvidence(issuerOf(na, unit), decision, digest);
   unit.audit('trust_evidence_built', {
     evidence_id: evidence.evidence_id,

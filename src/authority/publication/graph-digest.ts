@@ -1,23 +1,47 @@
+/** Digest of the graph as served at a given time; evidence and offers refer to their graph by it. */
 import { sha256Hex } from '../../crypto/digest.ts';
 import { nextGraphChange, recognitionGraph } from '../../views/recognition-graph.ts';
 import type { RecognitionIndex } from '../../views/recognition-index.ts';
 
-/** Digest of the graph as served at a given time; evidence and offers refer to their graph by it. */
-export type GraphDigest = (now: number) => string;
+/** The graph that a digest was made of: one version of the index, from one instant until before another. */
+export interface DigestedGraph {
+  readonly version: number;
+  readonly from: number;
+  readonly until: number;
+  readonly digest: string;
+}
+
+export interface GraphDigest {
+  /** Whether `at` costs nothing now. */
+  isKnown(now: number): boolean;
+  /** Makes the digest in one go where it is not known: call `refreshGraph` before, which works in slices. */
+  at(now: number): string;
+  /** Takes the digest of a graph that was built. */
+  note(graph: DigestedGraph): void;
+}
 
 export function createGraphDigest(recognition: RecognitionIndex): GraphDigest {
-  let version = -1;
-  let from = 0;
-  let until = 0;
-  let digest = '';
-  return (now) => {
-    const holds = version === recognition.version() && from <= now && now < until;
-    if (!holds) {
-      digest = sha256Hex(recognitionGraph(recognition, now));
-      version = recognition.version();
-      from = now;
-      until = nextGraphChange(recognition, now);
-    }
-    return digest;
+  let newest: DigestedGraph = { version: -1, from: 0, until: 0, digest: '' };
+
+  function isKnown(now: number): boolean {
+    return newest.version === recognition.version() && newest.from <= now && now < newest.until;
+  }
+
+  return {
+    isKnown,
+    at(now) {
+      if (!isKnown(now)) {
+        newest = {
+          version: recognition.version(),
+          from: now,
+          until: nextGraphChange(recognition, now),
+          digest: sha256Hex(recognitionGraph(recognition, now)),
+        };
+      }
+      return newest.digest;
+    },
+    note(graph) {
+      newest = graph;
+    },
   };
 }

@@ -7,26 +7,22 @@ import {
   nextGraphChange,
   recognitionGraphText,
 } from '../../views/recognition-graph.ts';
-import type { RecognitionIndex } from '../../views/recognition-index.ts';
 import { findTrustPath } from '../../views/trust-path.ts';
 import type { Handler } from '../engine/admission.ts';
+import type { Authority } from '../engine/authority.ts';
 import { buildDocument, inSlices } from './document-builder.ts';
 
 export const refreshGraph: Handler<'refreshGraph'> = (na, unit) => {
   const { at } = unit;
   if (areCurrent(na.publisher, at)) return null;
-  unit.whenCommitted(() =>
-    na.graphWork.share(() => inSlices(publishGraph(na.recognition, na.publisher, na.runtime.now))),
-  );
+  unit.whenCommitted(() => na.graphWork.share(() => inSlices(publishGraph(na))));
   return null;
 };
 
 /** Publishes all three at once, from one reading of the clock, so that they agree. */
-function* publishGraph(
-  index: RecognitionIndex,
-  publisher: DocumentPublisher,
-  now: () => number,
-): Generator<void, void> {
+function* publishGraph(na: Authority): Generator<void, void> {
+  const { recognition: index, publisher } = na;
+  const { now } = na.runtime;
   for (let attempt = 1; !areCurrent(publisher, now()); attempt += 1) {
     const at = now();
     const version = index.version();
@@ -35,6 +31,7 @@ function* publishGraph(
     const isStale = attempt === LAST_ATTEMPT ? null : () => index.version() !== version;
     const graph = yield* whole(buildDocument(recognitionGraphText(index, at), freshUntil), isStale);
     if (graph === null) continue;
+    na.graphDigest.note({ version, from: at, until: freshUntil, digest: graph.digest });
     const connectome = yield* whole(buildDocument(connectomeText(index, at), freshUntil), isStale);
     if (connectome === null) continue;
     const atlas = yield* whole(

@@ -1,0 +1,30 @@
+/** The digest of the recognition graph is not made in one go where it was built in slices before. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createGraphDigest } from '../src/authority/publication/graph-digest.ts';
+import { createRecognitionIndex } from '../src/views/recognition-index.ts';
+
+test('A7: the digest of a graph that was built is known until a treaty or the clock changes the graph', () => {
+  const index = createRecognitionIndex();
+  let read = 0;
+  const edges = () => {
+    read += 1;
+    return index.edges();
+  };
+  const digest = createGraphDigest({ ...index, edges });
+  assert.equal(digest.isKnown(10), false);
+  digest.note({ version: index.version(), from: 10, until: 20, digest: 'built' });
+  assert.deepEqual([digest.isKnown(10), digest.at(10), digest.at(19)], [true, 'built', 'built']);
+  assert.equal(read, 0, 'nothing is read again');
+  assert.deepEqual([digest.isKnown(9), digest.isKnown(20)], [false, false]);
+  index.putRevocation({
+    issuer: 'beta',
+    attestationId: 'a-1',
+    feedId: 'f-1',
+    sequence: '1',
+    reason: null,
+    revokedAt: 5,
+  });
+  assert.equal(digest.isKnown(10), false);
+  assert.notEqual(digest.at(10), 'built');
+});
