@@ -14,7 +14,8 @@ import { type ChildServer, NO_LIMITS, startChildServer } from './support/child-s
 import { makeNetworkFolder } from './support/folders.ts';
 import { get, operate, outcome } from './support/requests.ts';
 
-const ROUNDS = 8;
+/** `npm run test:kills` has more. */
+const ROUNDS = Number(process.env.MESH_TEST_KILLS ?? 5);
 /** Bounds of the acknowledged revocations after which a server is killed, with others on their way. */
 const LOAD = { least: 2, most: 25 };
 
