@@ -1,5 +1,10 @@
-/** Names of the records and rows that the published description has as components. */
+/** Names of the records, rows and answers that the published description has as components. */
 import type { TObject } from 'typebox';
+import * as documents from '../answers/documents.ts';
+import * as enrollment from '../answers/enrollment.ts';
+import * as operators from '../answers/operators.ts';
+import * as recognition from '../answers/recognition.ts';
+import * as verdicts from '../answers/verdicts.ts';
 import { AgentDescriptor } from '../records/agent-descriptor.ts';
 import {
   AgreementRecord,
@@ -44,7 +49,7 @@ import {
 } from './rows/graph.ts';
 import { Lifecycle, TreatyRow } from './rows/treaty.ts';
 
-const NAMED: { readonly [name: string]: TObject } = {
+const RECORDS: { readonly [name: string]: TObject } = {
   AgentDescriptor,
   AgreementRecord,
   AgreementTerms,
@@ -87,7 +92,21 @@ const NAMED: { readonly [name: string]: TObject } = {
   ValidatorVote,
 };
 
+const ANSWERS: { readonly [name: string]: unknown } = {
+  ...documents,
+  ...enrollment,
+  ...operators,
+  ...recognition,
+  ...verdicts,
+};
+
+function isObjectSchema(exported: unknown): exported is TObject {
+  return typeof exported === 'object' && exported !== null && 'properties' in exported;
+}
+
 /** By the members of a schema, which stay the same object when the schema becomes optional. */
 export const RECORD_NAMES: ReadonlyMap<unknown, string> = new Map(
-  Object.entries(NAMED).map(([name, { properties }]) => [properties, name]),
+  Object.entries({ ...ANSWERS, ...RECORDS }).flatMap(([name, schema]) =>
+    isObjectSchema(schema) ? [[schema.properties, name] as const] : [],
+  ),
 );

@@ -198,7 +198,8 @@ function operationOf(
 
 /** `POST /admin/operator-keys/{key_id}/revoke` becomes `post_admin_operator_keys_key_id_revoke`. */
 function operationId({ method, path }: RouteDescription): string {
-  return `${method.toLowerCase()}${path.replace(/[^A-Za-z0-9]+/g, '_').replace(/_$/, '')}`;
+  const words = path.replace(/[^A-Za-z0-9]+/g, '_').replace(/_$/, '');
+  return `${method.toLowerCase()}${words === '' ? '_home' : words}`;
 }
 
 function refusalsOf({ refusals, access }: RouteDescription): RefusalName[] {
