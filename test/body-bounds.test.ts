@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Signer } from '../src/crypto/primitives.ts';
-import { maxBodyBytes } from '../src/http/route-description.ts';
+import { maxBodyBytes, maxBodyValues } from '../src/http/route-description.ts';
 import { ROUTES } from '../src/routes/table.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { MINUTE } from './support/clock.ts';
@@ -37,7 +37,12 @@ test('A3: the body of every route that takes one is bounded, and the bound is li
     await t.test(`${method} ${path}`, async () => {
       const bound = maxBodyBytes(route);
       assert.ok(bound > 0 && bound <= expectedBound(path), `${bound}`);
-      assert.equal(listed.paths[path][method.toLowerCase()]['x-mesh-max-body-bytes'], bound);
+      const operation = listed.paths[path][method.toLowerCase()];
+      assert.equal(operation['x-mesh-max-body-bytes'], bound);
+      assert.equal(operation['x-mesh-max-body-values'], maxBodyValues(route));
+      if (operation.requestBody !== undefined) {
+        assert.match(operation.requestBody.description, new RegExp(`${bound} bytes`));
+      }
       const target = path.replace(/\{\w+\}/g, 'nobody');
       const blanks = (bytes: number) => `${' '.repeat(bytes - 2)}{}`;
       const fits = await send(na, method, target, { body: blanks(bound) });
@@ -50,6 +55,17 @@ test('A3: the body of every route that takes one is bounded, and the bound is li
       assert.equal(outcome(inPieces), '413 request_entity_too_large');
     });
   }
+});
+
+test('A2: a public body holds at most 32,768 JSON values, and its description says so', async () => {
+  await using na = await startTestAuthority();
+  const path = '/attestations/verify';
+  const { body: listed } = await get(na, '/swagger.json');
+  const { requestBody } = listed.paths[path].post;
+  assert.match(requestBody.description, /At most 32768 JSON values: .* 400 invalid_json\.$/);
+  const values = (count: number) => ({ body: `{"a":[${Array(count - 2).fill(0)}]}` });
+  assert.equal(outcome(await send(na, 'POST', path, values(32_769))), '400 invalid_json');
+  assert.notEqual(outcome(await send(na, 'POST', path, values(32_768))), '400 invalid_json');
 });
 
 test('A3: MESH_MAX_REQUEST_BYTES lowers every bound above it', async () => {

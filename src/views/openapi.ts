@@ -1,5 +1,5 @@
 /** The HTTP surface as OpenAPI 3.0.3, made from the route table [core-4-15]. */
-import { maxBodyBytes, type RouteDescription } from '../http/route-description.ts';
+import { maxBodyBytes, maxBodyValues, type RouteDescription } from '../http/route-description.ts';
 import type { JsonObject, JsonValue } from '../json/value.ts';
 import { REFUSALS, type RefusalName } from '../refusal.ts';
 import { exampleOf } from './example.ts';
@@ -190,7 +190,7 @@ function operationOf(
     'x-mesh-access': route.access,
     'x-mesh-auth-hint': AUTH_HINTS[route.access],
     'x-mesh-rate-limit': route.limit,
-    ...(route.method === 'GET' ? {} : { 'x-mesh-max-body-bytes': maxBodyBytes(route) }),
+    ...(route.method === 'GET' ? {} : bodyBoundsOf(route)),
     'x-mesh-error-codes': [...new Set(refusalsOf(route).map((name) => REFUSALS[name].code))],
     ...exampleOutcomeOf(route),
   };
@@ -262,17 +262,31 @@ function parametersOf({ path, query }: RouteDescription, schemas: Schemas): Json
   return parameters.length === 0 ? {} : { parameters };
 }
 
-function requestBodyOf(
-  { body, example = {} }: RouteDescription,
-  schemas: Schemas,
-  networkName: string,
-): JsonObject {
+function bodyBoundsOf(route: RouteDescription): JsonObject {
+  const values = maxBodyValues(route);
+  return {
+    'x-mesh-max-body-bytes': maxBodyBytes(route),
+    ...(values === undefined ? {} : { 'x-mesh-max-body-values': values }),
+  };
+}
+
+/** The bounds of a body in words, with what is answered beyond them. */
+function bodyDescriptionOf(route: RouteDescription): string {
+  const values = maxBodyValues(route);
+  const bytes = `At most ${maxBodyBytes(route)} bytes: larger bodies are answered 413 request_entity_too_large.`;
+  if (values === undefined) return bytes;
+  return `${bytes} At most ${values} JSON values: bodies with more are answered 400 invalid_json.`;
+}
+
+function requestBodyOf(route: RouteDescription, schemas: Schemas, networkName: string): JsonObject {
+  const { body, example = {} } = route;
   if (body === undefined) return {};
   const full = inFull(body, 'sent');
   const made = exampleOf(full, '', networkName) as JsonObject;
   const content = { schema: schemas.referring(body, 'sent'), example: { ...made, ...example } };
   return {
     requestBody: {
+      description: bodyDescriptionOf(route),
       required: full.required !== undefined,
       content: { 'application/json': content },
     },
