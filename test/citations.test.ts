@@ -8,7 +8,8 @@ import { PROJECT_PATH } from './support/project.ts';
 /** This file names the old forms; the other one a reporter whose name is one of them. */
 const EXEMPT = ['test/citations.test.ts', 'test/run.ts'];
 
-const texts = ['README.md', 'docs', 'src', 'machines', 'test', 'bench']
+const texts = ['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md']
+  .concat('docs', 'src', 'machines', 'test', 'bench', 'reference')
   .flatMap(filesAt)
   .filter((file) => /\.(?:ts|js|md)$/.test(file) && !EXEMPT.includes(file))
   .map((file) => ({ file, text: readFileSync(join(PROJECT_PATH, file), 'utf8') }));
@@ -81,10 +82,10 @@ function found(where: typeof texts, pattern: RegExp): Found[] {
   );
 }
 
-/** A document is named from the folder of the file that names it, or from the top of the project. */
+/** A document is named from the file's folder, from the top of the project, or from `docs`. */
 function leadsToFile(file: string, path: string): boolean {
-  return (
-    existsSync(join(PROJECT_PATH, dirname(file), path)) || existsSync(join(PROJECT_PATH, path))
+  return [dirname(file), '.', 'docs'].some((folder) =>
+    existsSync(join(PROJECT_PATH, folder, path)),
   );
 }
 

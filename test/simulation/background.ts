@@ -1,4 +1,4 @@
-/** What the authority changes of its own accord, and when it may. */
+/** Changes that the authority makes by itself, and when it may. */
 import type { Unit } from '../../src/store/store.ts';
 import { publicationOf, publishNext, RETENTION } from './model/enrollment.ts';
 import type { Change, State } from './model/state.ts';
@@ -7,7 +7,7 @@ import { insist, Violation } from './violation.ts';
 /** Lists are published again when half of their day is over. */
 const HALF_DAY = 12 * 3_600_000;
 
-/** The change that a unit makes which no request asked for; refuses what nobody may change. */
+/** The change of a unit that no request caused; throws if it is not allowed. */
 export function backgroundChange(unit: Unit, state: State, now: number): Change {
   const changes = unit.subjects.map(({ kind, id, snapshot }): Change => {
     switch (kind) {
@@ -47,7 +47,7 @@ function evict(state: State, nodeKey: string, now: number): Change {
   return ({ agents }) => agents.set(nodeKey, { ...agent, isRegistered: false });
 }
 
-/** What has ended may be kept no longer. A removed certificate is unknown; nothing else ends otherwise. */
+/** Ended subjects may be removed. A removed certificate is unknown; nothing else changes. */
 function forget(state: State, kind: string, id: string, now: number): Change {
   insist(hasEnded(state, kind, id, now - RETENTION), () => `${kind} ${id} is removed too early`);
   return ({ certificates }) => {

@@ -1,6 +1,6 @@
 /**
- * The store port in memory. What is written lies in flight until somebody flushes it, and a crash loses
- * what was not flushed: a simulation decides when, and in which order relative to everything else.
+ * The store port in memory. Writes are in flight until they are flushed, and a crash loses what was not
+ * flushed: the simulation decides when, and in which order relative to everything else.
  */
 import { deserialize, serialize } from 'node:v8';
 import {

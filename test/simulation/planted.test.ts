@@ -1,5 +1,5 @@
 /**
- * The net is only worth what it catches: defects are planted around the authority, one at a time, and the
+ * A check of the simulation itself: defects are planted around the authority, one at a time, and the
  * simulation has to find each of them.
  */
 import assert from 'node:assert/strict';

@@ -1,4 +1,4 @@
-/** Requests as clients sign them, and what the edge finds when it looks at them. */
+/** Requests as clients sign them, and the verdicts of the edge on them. */
 
 import { judgeNode } from '../../src/auth/node.ts';
 import {
@@ -31,7 +31,7 @@ export const OPERATORS: readonly Operator[] = [
   { keyId: 'deputy', tier: 'privileged', key: signer('deputy') },
   { keyId: 'clerk', tier: 'standard', key: signer('clerk') },
 ];
-/** Signs well, but nobody configured its key. */
+/** Signs correctly, but its key is not configured. */
 export const STRANGER: Operator = {
   keyId: 'stranger',
   tier: 'privileged',

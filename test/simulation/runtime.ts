@@ -4,9 +4,9 @@ import { createClock } from '../../src/clock.ts';
 import type { Runtime } from '../../src/runtime.ts';
 
 export interface SimulatedRuntime extends Runtime {
-  /** Time passes. */
+  /** Advances time. */
   advance(milliseconds: number): void;
-  /** Somebody sets the wall clock. */
+  /** Sets the wall clock. */
   setWallClock(milliseconds: number): void;
   /** A new process goes by the wall clock as it finds it, and calls back when it follows a step. */
   restart(followed: () => void): void;

@@ -1,6 +1,6 @@
 /**
- * Random histories of all that operators, nodes and disks do, against the real authority: what it was asked
- * for and answered holds, and nothing else is ever seen (see model/ for the rules).
+ * Random histories of operators, nodes and disks against the real authority: everything it has acknowledged
+ * holds, and nothing else is ever visible (see model/ for the rules).
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

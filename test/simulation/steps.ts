@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import type { Flaw } from './requests.ts';
 
 /**
- * Numbers pick one of what is there at the time, counted from the newest, so that a history keeps its
- * meaning when earlier steps are left out.
+ * Numbers select among the existing items, counted from the newest, so that a history keeps its meaning
+ * when earlier steps are omitted.
  */
 export interface OperatorStep {
   readonly operator: number;
@@ -83,7 +83,7 @@ export type Request =
 
 export type Event =
   | { readonly do: 'wait'; readonly ms: number }
-  /** Somebody sets the wall clock. */
+  /** Sets the wall clock. */
   | { readonly do: 'setClock'; readonly ms: number }
   /** Everything in flight reaches the disk and is answered. */
   | { readonly do: 'settle' }

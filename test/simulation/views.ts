@@ -1,4 +1,7 @@
-/** What readers see, compared with what was answered for: never less, and never what is not on disk. */
+/**
+ * What readers see, compared with what was acknowledged: never less, and never anything that is not on
+ * disk.
+ */
 import { isDeepStrictEqual } from 'node:util';
 import type { ListPlace } from '../../src/contract/pages.ts';
 import type { JsonObject } from '../../src/json/value.ts';

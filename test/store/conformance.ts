@@ -1,6 +1,6 @@
 /**
- * What every implementation of the store port must do. A new store passes this suite
- * before it holds anybody's state.
+ * What every implementation of the store port must do. A new store has to pass this suite before it is
+ * used.
  */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
@@ -19,13 +19,13 @@ import {
 } from '../../src/store/store.ts';
 import { loadAll } from '../support/stored.ts';
 
-/** One place that a store keeps its state in, and the store that holds it now. */
+/** One place where a store keeps its state, and the store that owns it now. */
 export interface OpenedStore extends AsyncDisposable {
   readonly store: Store;
-  /** Opens the place again, after its holder was closed or has died. */
+  /** Reopens the place, after its owner was closed or has died. */
   reopen(): Promise<Store>;
   /**
-   * Another process opens the free place, commits the units one by one, whether they are taken or not,
+   * Another process opens the free place, commits the units one by one, whether or not they are accepted,
    * and dies without closing.
    */
   dieAfter(units: readonly Unit[]): Promise<void>;
@@ -149,7 +149,7 @@ export function testStore({ name, open }: StoreUnderTest): void {
       await using place = await open();
       const { store } = place;
       const first = store.commit(unitOf(created('c', '1', { round: 1 })));
-      // One turn later: these belong to the flush after the first.
+      // One turn later: these belong to the second flush.
       await Promise.resolve().then(() => Promise.resolve());
       const later = [
         store.commit({ ...unitOf(), removals: [removal('c', '1', 1)] }),
@@ -593,13 +593,13 @@ function sealed(position: number): SealedEntry {
   return seal(auditEntry(position));
 }
 
-/** The entry as it is stored; stores take its hash as it is. */
+/** The entry as it is stored; stores do not check its hash. */
 export function seal(entry: AuditEntry): SealedEntry {
   const { hash: _, ...hashed } = entry;
   return { entry, text: canonicalJson(hashed) };
 }
 
-/** All that a store loads, as plain values in a fixed order. */
+/** Everything that a store loads, as plain values in a fixed order. */
 async function contentsOf(store: Store) {
   const { revision, subjects, nonces, forgottenTimes, liveness, auditHead, previousOwner } =
     await loadAll(store);

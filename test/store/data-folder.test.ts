@@ -1,4 +1,4 @@
-/** A data directory that does not hold what it held, or not what it should, is refused by name. */
+/** A data directory with missing or wrong content is refused, and the message names the problem. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -163,7 +163,7 @@ suite('D1: the audit log is read from a database that LMDB can open safely:', ()
   });
 });
 
-/** One transaction after the other, each of which gives pages back and takes others: the file stays small. */
+/** Consecutive transactions that each free pages and reuse others, so that the file stays small. */
 const WRITER = `
 const { open } = require('lmdb');
 const env = open({ path: process.argv[1], maxDbs: 16, mapSize: 64 * 1024 ** 3, overlappingSync: false, noSync: true });
@@ -179,7 +179,7 @@ write();
 console.log('writing');
 `;
 
-/** Lets the root of the tree of tables claim to be another page, and returns its number. */
+/** Makes the root of the tree of tables claim to be another page, and returns its number. */
 function damagePage(path: string): number {
   const bytes = readFileSync(path);
   const [even, odd] = [0, 1].map((number) => readMeta(bytes.subarray(number * 4096)));

@@ -57,7 +57,7 @@ test(`D1: ${FLIPS} flipped bits are each found at the start or without effect (s
     await using running = started;
     assert.deepEqual([...readAuditEntries(copy.folder)].slice(0, audit.length), audit);
     assert.deepEqual(await answersOf(running, revoked), expected, `${at}.${bit}`);
-    // Damage to what was free shows when it is used again.
+    // Damage to a free page shows when the page is reused.
     assert.equal(outcome(await heartbeat(running, await joinedNode(running))), '200');
   }
   t.diagnostic(`${found.length} found, ${FLIPS - found.length} without effect`);
@@ -88,7 +88,7 @@ function flipped(bytes: Buffer, at: number, bit: number): Buffer {
   return changed;
 }
 
-/** One of everything that is stored. */
+/** One of each stored kind. */
 async function smallNetwork(na: TestAuthority): Promise<TestNode> {
   const [living, revoked] = [await joinedNode(na), await joinedNode(na)];
   for (let i = 0; i < 40; i += 1) await joinedNode(na);

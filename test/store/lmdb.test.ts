@@ -164,7 +164,7 @@ interface LmdbPlace extends OpenedStore {
 
 async function open(): Promise<LmdbPlace> {
   const folder = mkdtempSync(join(tmpdir(), 'mesh-store-'));
-  /** The holder of the folder, as long as nobody closed it. */
+  /** The owner of the folder, until it is closed. */
   let holder: Store | null = null;
 
   function openHere(): Store {
@@ -205,7 +205,7 @@ async function startHolder(folder: string, units: readonly Unit[]): Promise<Chil
       try {
         await store.commit(unit);
       } catch {
-        // Whatever was left half done would reach the disk now.
+        // Anything left incomplete would reach the disk now.
         await setTimeout(100);
       }
     }

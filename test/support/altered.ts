@@ -1,4 +1,4 @@
-/** JSON values taken apart and put together again with something changed. */
+/** JSON values with changes at single places. */
 import { isJsonObject, JsonFloat, type JsonObject, type JsonValue } from '../../src/json/value.ts';
 import { FAR } from './trust-drafts.ts';
 
@@ -17,7 +17,7 @@ export function isLeaf(value: JsonValue): boolean {
   return !isList(value) && !isJsonObject(value);
 }
 
-/** The value and everything in it. */
+/** The value and all values inside it. */
 export function nodesOf(value: JsonValue, path: Path = []): Node[] {
   const members = isList(value)
     ? [...value.entries()]
@@ -30,7 +30,7 @@ export function nodesOf(value: JsonValue, path: Path = []): Node[] {
   ];
 }
 
-/** The value with what is at the path put in place of what was there; undefined takes it out. */
+/** The value with another one at the path; undefined removes it. */
 export function put(
   value: JsonValue,
   path: Path,
@@ -59,7 +59,7 @@ const A_FRESHNESS_PROOF: JsonObject = {
   issuer_sovereign_id: 'f',
 };
 
-/** Small changes of a value; which of them still make a record depends on where it stands. */
+/** Small changes of a value; its place determines which of them still make a valid record. */
 export function variantsOf(value: JsonValue): JsonValue[] {
   if (typeof value === 'string') return [`${value}!`, ...FAR.filter((other) => other !== value)];
   if (typeof value === 'number') return [value + 1, new JsonFloat(value)];

@@ -1,10 +1,10 @@
-/** A server with a fault planted in it, and armed. */
+/** A server with an armed fault. */
 import { rmSync } from 'node:fs';
 import type { TestContext } from 'node:test';
 import { type ChildServer, startChildServer } from './child-server.ts';
 import { makeNetworkFolder } from './folders.ts';
 
-/** `program` serves until it gets SIGUSR2, and fails as it was written to after that. */
+/** `program` serves until it gets SIGUSR2 and shows its fault after that. */
 export async function startArmed(
   t: TestContext,
   threads: string,

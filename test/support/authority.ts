@@ -1,4 +1,4 @@
-/** A real authority for tests: a real port, a real LMDB folder; only the clock is set by hand. */
+/** A real authority for tests: a real port, a real LMDB folder; only the clock is manual. */
 
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,11 +19,11 @@ export interface TestOptions {
   readonly environment?: Environment;
   readonly flags?: Flags;
   readonly clock?: TestClock;
-  /** Entries from which a signed list is made on a thread of its own. */
+  /** The number of entries from which a signed list is rendered on a thread of its own. */
   readonly listThreadFrom?: number;
   /** A folder of an earlier authority; it is then not removed at the end. */
   readonly dataDir?: string;
-  /** What the command reference tells of; nothing when it is not asked for. */
+  /** The content of the command reference; empty unless given. */
   readonly commands?: CommandReference;
 }
 
@@ -43,13 +43,13 @@ export interface TestAuthority {
   /** Every log line written so far. */
   readonly logLines: readonly string[];
   flush(): Promise<void>;
-  /** Removes some more of what is kept no longer. */
+  /** Runs one step of retention. */
   sweep(): Promise<void>;
   /** Compares the clocks, as the service does every second. */
   checkClock(): Promise<void>;
   renewLists(): Promise<void>;
   runTrustCycle(): Promise<void>;
-  /** Resolves when what edges on other threads have logged is here; `send` awaits it. */
+  /** Resolves when the log lines of edges on other threads have arrived; `send` awaits it. */
   settle(): Promise<void>;
   stop(): Promise<void>;
   /** Stops and starts again on the same folder, with the same clock. */
@@ -70,7 +70,7 @@ const NO_COMMANDS: CommandReference = {
 const THREADS = process.env.MESH_TEST_THREADS ?? '1';
 const LIST_THREAD_FROM = process.env.MESH_TEST_LIST_THREAD_FROM;
 
-/** Rate limits and trust cycles off: a test that is about them switches them on. */
+/** Rate limits and trust cycles are off; tests of them switch them on. */
 const UNLIMITED: Environment = {
   MESH_RATE_LIMIT_ADMIN: 'off',
   MESH_RATE_LIMIT_JOIN: 'off',
@@ -80,7 +80,7 @@ const UNLIMITED: Environment = {
   MESH_TRUST_CYCLE_HOURS: '0',
 };
 
-/** Use with `await using`, so that the authority stops and its folder goes whatever the test does. */
+/** Use with `await using`, so that the authority stops and its folder is removed whatever the test does. */
 export async function startTestAuthority(options: TestOptions = {}): Promise<TestAuthority> {
   const dataDir = options.dataDir ?? makeNetworkFolder().folder;
   const clock = options.clock ?? testClock();
@@ -94,7 +94,7 @@ export async function startTestAuthority(options: TestOptions = {}): Promise<Tes
     runtime: systemRuntime,
     manualTime: clock.shared,
     startThread: reusedEdgeThread,
-    // It would end the tests' own process when they keep its thread busy.
+    // It would end the tests' own process when a test blocks its thread.
     startWatchdog: () => NO_WATCHDOG,
     listThreadFrom: options.listThreadFrom ?? (LIST_THREAD_FROM ? Number(LIST_THREAD_FROM) : null),
     destination: { write: (lines) => logLines.push(...lines.split(/(?<=\n)/)) },

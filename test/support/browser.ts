@@ -1,6 +1,6 @@
 /**
- * Pages as people meet them: Debian's Chromium, driven by playwright-core. One browser serves a test
- * file; every visit is a context of its own, with its own theme, width and storage.
+ * Pages in a real browser: Debian's Chromium, driven by playwright-core. One browser serves a test file;
+ * every visit is a context of its own, with its own theme, width and storage.
  */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -10,7 +10,7 @@ import { findChromium } from './chromium.ts';
 export const NARROW = 360;
 export const WIDE = 1440;
 
-/** A name that is text in no language and markup in one: tags, quotes, an entity, and letters that turn. */
+/** A hostile name: tags, quotes, an entity, and direction overrides. */
 export const HOSTILE_NAME =
   '</title><script>window.hacked=1</script><img src=x onerror="window.hacked=1">\'"&amp;\u202Eliame\u202C שלום';
 
@@ -27,7 +27,7 @@ export interface Visit {
   readonly problems: readonly string[];
   /** What axe-core finds serious or critical. */
   violations(): Promise<string[]>;
-  /** By how many pixels the page itself scrolls sideways; 0 is right. */
+  /** By how many pixels the page scrolls sideways; 0 is expected. */
   overflow(): Promise<number>;
   [Symbol.asyncDispose](): Promise<void>;
 }
@@ -104,7 +104,7 @@ function watch(page: Page, origin: string, problems: string[]): void {
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** Evaluated, not added as a script: the policy of a page must not have to let it in. */
+/** Evaluated, not added as a script, because the policy of the page would refuse that. */
 async function violations(page: Page): Promise<string[]> {
   await page.evaluate(AXE);
   return page.evaluate<string[]>(`axe.run(document, { resultTypes: ['violations'] }).then((found) =>

@@ -1,4 +1,4 @@
-/** The program as people run it: a process of its own, which can be killed, and what it says. */
+/** The program in a process of its own, which can be killed, and its output. */
 import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -24,7 +24,7 @@ export interface Ended {
 }
 
 export interface ChildServer {
-  /** The authority as the helpers for requests know it; it cannot be flushed from outside. */
+  /** The authority for the request helpers; it cannot be flushed from outside. */
   readonly na: TestAuthority;
   readonly process: ChildProcess;
   /** Everything the process has written to standard output. */
@@ -42,11 +42,11 @@ export interface ChildOptions {
   readonly args?: readonly string[];
   /** What Node.js runs; by default the program of these sources. */
   readonly program?: readonly string[];
-  /** Told of the process as soon as it runs, before it is ready. */
+  /** Called with the process as soon as it runs, before it is ready. */
   readonly onSpawn?: (process: ChildProcess) => void;
 }
 
-/** Whatever still runs; a test that fails leaves its children to the end of its file. */
+/** Processes that still run; a failing test leaves its children to the end of its file. */
 const running = new Set<ChildProcess>();
 after(() => {
   for (const child of running) child.kill('SIGKILL');
@@ -162,7 +162,7 @@ interface ReadyLine {
   readonly na_public_key: string;
 }
 
-/** The one JSON object that says where the server listens; log lines are on the same stream. */
+/** The JSON object with the server's address; log lines are on the same stream. */
 async function readyLine({ stdout }: ChildProcess): Promise<ReadyLine> {
   if (stdout === null) throw new Error('The process has no standard output');
   const lines = createInterface({ input: stdout });
@@ -173,11 +173,11 @@ async function readyLine({ stdout }: ChildProcess): Promise<ReadyLine> {
   } finally {
     stdout.resume();
   }
-  // The end of the process tells why; it is what `startChildServer` waits for as well.
+  // The end of the process says why; `startChildServer` waits for it as well.
   return new Promise(() => undefined);
 }
 
-/** Settings of whoever runs the tests must not reach the program. */
+/** Settings in the environment of the tests must not reach the program. */
 function withoutSettings(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const setting = /^(MESH_|NA_|GENESIS_|OPERATOR_|RENEWAL_|HOST$|PORT$)/;
   return Object.fromEntries(Object.entries(environment).filter(([name]) => !setting.test(name)));

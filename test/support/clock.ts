@@ -9,9 +9,9 @@ export interface TestClock {
   readonly shared: ManualTime | null;
   /** The wall clock. */
   now(): number;
-  /** Lets time go by. */
+  /** Advances both clocks. */
   advance(milliseconds: number): void;
-  /** Sets the wall clock, while no time goes by. */
+  /** Sets the wall clock without advancing time. */
   step(milliseconds: number): void;
 }
 
@@ -19,7 +19,7 @@ export const SECOND = 1000;
 export const MINUTE = 60 * SECOND;
 export const HOUR = 60 * MINUTE;
 
-/** Nobody may take the one clock for the other. */
+/** The offset shows where one clock is used for the other. */
 const MONOTONIC_START = 5 * HOUR;
 
 export function testClock(start = systemRuntime.now()): TestClock {

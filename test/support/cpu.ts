@@ -1,4 +1,4 @@
-/** CPU time that work takes, of all threads of this process: it does not grow while others compute. */
+/** CPU time of all threads of this process, which other processes do not affect. */
 
 /** Milliseconds of CPU. */
 export async function cpuOf(work: () => unknown): Promise<number> {

@@ -1,4 +1,4 @@
-/** Edge threads that tests use again: starting them anew for every server would take most of the time. */
+/** Edge threads that tests reuse: starting new ones for every server would take most of the time. */
 import { Worker } from 'node:worker_threads';
 import { EDGE_WORKER, type EdgeThread, edgeThreadOn } from '../../src/threads/edge-threads.ts';
 

@@ -1,6 +1,6 @@
-/** Faults of one request or record in the order they are looked for. */
+/** Faults of one request or record, in the order of their checks. */
 
-/** What is answered, and what spoils a case so that it is; absent members spoil nothing. */
+/** An expected answer, and the change of a case that causes it; absent members change nothing. */
 export type Fault<Draft extends object> = readonly [expected: string, spoil: Draft];
 
 export interface FaultCase<Draft extends object> {
@@ -10,8 +10,8 @@ export interface FaultCase<Draft extends object> {
 }
 
 /**
- * Every fault alone, with each that comes after it, and with all that come after it: the earliest is
- * told. Faults that spoil the same member cannot be told apart together; the earlier one is then made.
+ * Every fault alone, with each later one, and with all later ones: the earliest is reported. Faults of the
+ * same member cannot be combined; the earlier one is then applied.
  */
 export function faultsTogether<Draft extends object>(
   faults: readonly Fault<Draft>[],

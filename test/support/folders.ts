@@ -22,7 +22,7 @@ export function makeNetworkFolder(
   return { folder, made };
 }
 
-/** A data folder of its own for one test, gone when the test ends. */
+/** A data folder for one test, removed when the test ends. */
 export function networkFolder(networkName: string) {
   const { folder } = makeNetworkFolder(networkName);
   return {

@@ -117,7 +117,7 @@ interface Golden {
 const source = readFileSync(new URL('test/vectors/golden-trust.json', PROJECT), 'utf8');
 export const GOLDEN = parseJson(source) as unknown as Golden;
 
-/** What a successful request tells the audit log. Proving alone tells nothing. */
+/** The audit event of a successful request; proving has none. */
 export const EVENTS: { readonly [endpoint: string]: string } = {
   '/agreements/verify': 'agreement_verified',
   '/boundary/verify': 'boundary_decision_verified',
@@ -145,7 +145,7 @@ export const EVENTS: { readonly [endpoint: string]: string } = {
 /** Only logged: what the digest in the proof was made of [trust-3-5]. */
 const ASSESSED = 'consensus_cascade_assessed';
 
-/** Members that the rules name and the vectors do not [core-2-3], [core-4-13]. */
+/** Members that the contract names and the vectors do not [core-2-3], [core-4-13]. */
 const RULED_MEMBERS: { readonly [event: string]: readonly string[] } = {
   admin_auth_failed: ['scope'],
   treaty_attestation_verified: ['subject_sovereign_id'],
@@ -204,7 +204,7 @@ function caseOf(endpoint: string, given: GivenCase): GoldenCase {
   };
 }
 
-/** What the rules demand stands beside what the existing network answers. */
+/** Where the vectors have two answers, the one that the contract demands. */
 function expectedOf({ conforms, status, body, expected_by_spec: ruled }: GivenCase): Expected {
   assert.equal(ruled !== undefined, conforms === 'existing_only');
   if (ruled === undefined) return { status, ...(body === undefined ? {} : { body }) };
@@ -337,14 +337,14 @@ function assertKind(template: JsonObject, actual: JsonValue | undefined, place: 
   check(actual, template, place);
 }
 
-/** The golden key that a signature says it was made with. */
+/** The golden key that a signature names. */
 function namedSigner(signature: JsonValue | undefined): Signer {
   const keyId = isJsonObject(signature) ? signature.key_id : undefined;
   const name = Object.keys(GOLDEN.keys).find((key) => GOLDEN.keys[key]?.public_base64 === keyId);
   return goldenKey(String(name));
 }
 
-/** Ed25519 signatures are deterministic: over the right text there is only this one. */
+/** Ed25519 signatures are deterministic: over the right text this is the only one. */
 function assertSigned(
   actual: JsonValue | undefined,
   signer: Signer,

@@ -1,6 +1,6 @@
 /**
- * Bodies that were honest and have been let grow up to a bound, in ways that cost a reader as much as
- * possible: many small values, deep ones, texts that have to be escaped, many signatures, many keys.
+ * Honest bodies grown up to a bound, in ways that cost a reader as much as possible: many small values,
+ * deep ones, texts that have to be escaped, many signatures, many keys.
  */
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
@@ -10,7 +10,7 @@ import { jsonText } from '../../src/json/write.ts';
 import type { HonestBody, SignedPlace, SlotKind } from './honest-body.ts';
 import { newKey } from './requests.ts';
 
-/** What is repeated where any JSON may stand; members of an object when it begins with a name. */
+/** What is repeated where any JSON is allowed; members of an object when it begins with a name. */
 const VALUES: readonly ((index: number) => string)[] = [
   () => '0',
   () => '1e15',
@@ -98,7 +98,7 @@ export function plainShapes(bodies: readonly HonestBody[]): Shape[] {
   );
 }
 
-/** Any two lists of texts of one body, grown alike: what compares them item by item shows here. */
+/** Any two lists of texts of one body, grown alike, to reveal quadratic comparisons. */
 export function pairedShapes(bodies: readonly HonestBody[]): Shape[] {
   return bodies.flatMap(({ slots }, route) => {
     const lists = slots.flatMap(([, kind], slot) => (kind === 'texts' ? [slot] : []));
@@ -190,7 +190,7 @@ function filling(kind: SlotKind, room: Room, { unit, other, character, first }: 
   return `{"x":[${repeated(room, (index) => (index % 2 === 0 ? one : two)(index))}]}`;
 }
 
-/** As many items as fit, in bytes and in values. */
+/** As many items as fit the bounds on bytes and values. */
 function repeated({ bytes, values }: Room, item: (index: number) => string): string {
   const items: string[] = [];
   let [bytesLeft, valuesLeft] = [bytes, values];
@@ -218,7 +218,7 @@ function firstItem(body: JsonObject, path: string): JsonValue {
   return value ?? null;
 }
 
-/** The value with what stands at the path changed; `*` is each item of a list. */
+/** The value with the value at the path changed; `*` means each item of a list. */
 function changed(
   value: JsonValue,
   [name, ...rest]: readonly string[],
@@ -246,7 +246,9 @@ function withKeys(body: JsonObject, { keyLists }: HonestBody, shape: Shape): Jso
   );
 }
 
-/** The record with signatures of nobody, which take as long to check as others, and a last one to fill in. */
+/**
+ * The record with invalid signatures, which cost as much to check as valid ones, and a last one to fill in.
+ */
 function withSignatures(body: JsonObject, { signed }: HonestBody, shape: Shape): JsonObject {
   const count = shape.hasManySignatures ? 16 : 1;
   return signed.reduce(
@@ -279,7 +281,7 @@ function nobodysSignature(): string {
   return bytes.toString('base64');
 }
 
-/** Fills in the open signatures: of the signers where they are to be genuine, else of nobody. */
+/** Fills in the open signatures: genuine ones of the signers where requested, else invalid ones. */
 function signed(text: string, honest: HonestBody, { isGenuine }: Shape): string {
   let filled = text;
   for (const place of honest.signed) {

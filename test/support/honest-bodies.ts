@@ -1,6 +1,6 @@
 /**
- * One honest body for each public route that takes one, and where a stranger can let it grow. Signatures are
- * left open, so that a body can be grown first and signed afterwards.
+ * One honest body for each public route with a body, and the places where a stranger can grow it.
+ * Signatures are left open, so that a body can be grown first and signed afterwards.
  */
 import { SHA256 } from '../../src/crypto/digest.ts';
 import type { Signer } from '../../src/crypto/primitives.ts';

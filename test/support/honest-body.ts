@@ -2,13 +2,13 @@
 import type { Signer } from '../../src/crypto/primitives.ts';
 import type { JsonObject } from '../../src/json/value.ts';
 
-/** What may stand in a place: any JSON, a list of texts, a list of more items like the first, or a text. */
+/** What a place allows: any JSON, a list of texts, a list of more items like the first, or a text. */
 export type SlotKind = 'free' | 'texts' | 'items' | 'text';
 
 export interface SignedPlace {
-  /** Members on the way to the record; `*` is each item of a list. */
+  /** The path of members to the record; `*` means each item of a list. */
   readonly at: readonly string[];
-  /** The text its signatures cover; null when it is no such record any more. */
+  /** The text that its signatures cover; null when it is no longer a valid record. */
   text(record: JsonObject): string | null;
   readonly form: 'list' | 'single';
   readonly signer: (record: JsonObject) => Signer;
@@ -19,7 +19,7 @@ export interface HonestBody {
   readonly body: JsonObject;
   /** Names of the members that are lists of keys. */
   readonly keyLists: readonly string[];
-  /** Inner records first, for what signs over them. */
+  /** Inner records first, because outer signatures cover them. */
   readonly signed: readonly SignedPlace[];
   readonly slots: readonly (readonly [path: string, kind: SlotKind])[];
 }

@@ -1,7 +1,7 @@
-/** Values that look right from a distance: one list for every boundary. */
+/** Nearly valid values: one shared list for every boundary. */
 import { JsonFloat, type JsonValue } from '../../src/json/value.ts';
 
-/** JSON values by what they are called in a test's name. */
+/** JSON values by their name in test titles. */
 const VALUES = {
   null: null,
   true: true,

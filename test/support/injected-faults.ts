@@ -16,7 +16,7 @@ export function programWith(fault: string): readonly string[] {
   return ['--import', preload, ...PROGRAM];
 }
 
-/** A handler of the authority throws: whatever makes random bytes there. */
+/** A handler of the authority throws: generating random bytes there fails. */
 export const HANDLER_THROWS = programWith(`
   const { randomBytes } = crypto;
   crypto.randomBytes = (...args) => {
@@ -24,7 +24,7 @@ export const HANDLER_THROWS = programWith(`
     return randomBytes(...args);
   };`);
 
-/** What follows a commit throws: the publication of a document. */
+/** An effect after a commit throws: the publication of a document. */
 export const EFFECT_THROWS = programWith(`
   const { add } = Atomics;
   Atomics.add = (...args) => {
@@ -37,12 +37,12 @@ export const TIMER_THROWS = programWith(`
   const fail = () => { throw new TypeError('injected into a timer'); };
   if (isMainThread) process.on('SIGUSR2', () => setTimeout(fail));`);
 
-/** Threads beat, and the watchdog looks, five times as often. */
+/** Threads beat, and the watchdog checks, five times as often. */
 const QUICK_WATCHDOG = `
   const { setInterval } = globalThis;
   globalThis.setInterval = (work, ms) => setInterval(work, ms === 500 ? 100 : ms);`;
 
-/** A handler of the authority never returns: whatever makes random bytes there. */
+/** A handler of the authority never returns: generating random bytes there hangs. */
 export const AUTHORITY_HANGS = programWith(`
   ${QUICK_WATCHDOG}
   const { randomBytes } = crypto;
@@ -51,7 +51,7 @@ export const AUTHORITY_HANGS = programWith(`
     return randomBytes(...args);
   };`);
 
-/** A request on an edge thread never returns: whatever is given an id there. */
+/** A request on an edge thread never returns: generating an id there hangs. */
 export const EDGE_HANGS = programWith(`
   ${QUICK_WATCHDOG}
   const arming = new BroadcastChannel('arming');

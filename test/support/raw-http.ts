@@ -7,7 +7,7 @@ export interface RawConnection {
   /** Everything received so far. */
   received(): string;
   write(bytes: string | Uint8Array): void;
-  /** Resolves when what was received holds the text, or the connection has closed. */
+  /** Resolves when the received text contains this one, or the connection has closed. */
   until(text: string | RegExp): Promise<string>;
   /** Resolves with everything received when the other side has closed the connection. */
   closed(): Promise<string>;

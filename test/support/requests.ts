@@ -1,4 +1,4 @@
-/** Requests as clients send them, and the means to send them wrong. */
+/** Requests as clients send them, and helpers to send them wrong. */
 
 import { randomBytes } from 'node:crypto';
 import { type Agent, type OutgoingHttpHeaders, request } from 'node:http';
@@ -11,7 +11,7 @@ import { jsonText } from '../../src/json/write.ts';
 import { formatInstant } from '../../src/timestamp.ts';
 import type { TestAuthority, TestOperator } from './authority.ts';
 
-/** An answer as a test looks at it. Bodies are plain JSON: tests about numbers read `text`. */
+/** An answer as tests read it. Bodies are plain JSON: tests about numbers read `text`. */
 export interface Received {
   readonly status: number;
   readonly headers: Headers;
@@ -20,7 +20,7 @@ export interface Received {
   readonly body: any;
 }
 
-/** Whom a request is sent to; what it has logged is waited for. */
+/** The receiver of a request, whose log lines are awaited. */
 interface Addressed {
   readonly url: string;
   settle?(): Promise<void>;
@@ -55,7 +55,7 @@ export function get(na: { readonly url: string }, path: string): Promise<Receive
   return send(na, 'GET', path);
 }
 
-/** What `fetch` refuses to send: any method, empty or repeated headers, a body in pieces. */
+/** Requests that `fetch` cannot send: any method, empty or repeated headers, a body in pieces. */
 export async function sendRaw(
   na: Addressed,
   method: string,
@@ -112,11 +112,11 @@ export interface OperatorCall {
   readonly timestamp?: string;
   readonly nonce?: string;
   readonly version?: 1 | 2;
-  /** Changes the finished headers: drop one, or put something else in its place. */
+  /** Changes the finished headers, for example to drop or replace one. */
   readonly alter?: (headers: Record<string, string>) => void;
 }
 
-/** A request with its signature: as data, so that it can be sent twice, late or elsewhere. */
+/** A signed request as data, so that it can be sent twice, late or elsewhere. */
 export interface SignedRequest {
   readonly method: string;
   readonly path: string;
@@ -183,7 +183,7 @@ export function newKey(): Signer {
 }
 
 export interface NodeCall {
-  /** Signs in place of the node. */
+  /** Signs instead of the node. */
   readonly signedBy?: Signer;
   readonly timestamp?: string;
   readonly nonce?: string;
@@ -236,7 +236,7 @@ export function heartbeat(na: TestAuthority, node: TestNode, call: NodeCall = {}
   return nodeRequest(na, '/heartbeat', node.key, body, call);
 }
 
-/** The audit events logged so far: their names and what they tell. */
+/** The audit events logged so far: names and details. */
 export function auditEvents(
   na: TestAuthority,
 ): { type: string; details: Record<string, unknown> }[] {

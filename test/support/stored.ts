@@ -1,4 +1,4 @@
-/** What a store holds, taken out whole. */
+/** The whole content of a store. */
 import type { Store, StoreContents } from '../../src/store/store.ts';
 
 export async function loadAll(store: Store) {
@@ -17,7 +17,7 @@ async function allOf<Row>(batches: AsyncIterable<readonly Row[]>): Promise<Row[]
   return rows;
 }
 
-/** Rows as a store gives them, all in one batch. */
+/** The rows of a store, all in one batch. */
 export async function* inOneBatch<Row>(rows: readonly Row[]): AsyncIterable<readonly Row[]> {
   yield rows;
 }

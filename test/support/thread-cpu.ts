@@ -6,11 +6,11 @@ export const CAN_MEASURE_THREADS = existsSync('/proc/self/schedstat');
 export interface ThreadCpu {
   /** Milliseconds of the main thread, which is the authority when there are edge threads. */
   readonly main: number;
-  /** Milliseconds of whichever other thread used most: the edge that answered. */
+  /** Milliseconds of the other thread that used most: the edge that answered. */
   readonly edge: number;
 }
 
-/** What the work makes the threads of the process use. */
+/** The CPU time that the work takes on the threads of the process. */
 export async function threadCpuOf(pid: number, work: () => Promise<void>): Promise<ThreadCpu> {
   const before = threadTimes(pid);
   await work();

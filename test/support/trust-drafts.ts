@@ -17,7 +17,7 @@ import { formatInstant } from '../../src/timestamp.ts';
 import { newKey } from './requests.ts';
 
 export const NOW = Date.UTC(2026, 0, 15, 12);
-/** Later than any test looks; two, so that a record that holds one can be given the other. */
+/** Later than any test; two, so that a record with one can be given the other. */
 export const FAR = ['2098-01-01T00:00:00Z', '2098-01-01T00:00:00.000001Z'] as const;
 export const SIGNER = newKey();
 export const STRANGER = newKey();
@@ -34,7 +34,7 @@ export const text = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 10 }),
   fc.string({ unit: 'grapheme-ascii', maxLength: 10 }),
   fc.constantFrom('', 'read', '\ue000', '\u{1f600}', '__proto__', '\u007f\u2028"\\'),
-  // Only a datetime where a record says so: anywhere else it is text.
+  // A datetime only in a datetime member: anywhere else it is text.
   fc.constantFrom('2026-01-15T12:00:00+00:00', '2026-01-15 12:00:00.500Z'),
 );
 export const texts = fc.array(text, { maxLength: 4 });

@@ -1,7 +1,7 @@
 /**
- * The trust protocol as another sovereign takes part in it: genuine offers, counters, agreements,
- * decisions and evidence, with any member changed before they are signed. What the signatures cover is
- * worked out here anew, apart from the program. Instants are milliseconds since the epoch.
+ * The trust protocol as another sovereign takes part in it: genuine offers, counters, agreements, decisions
+ * and evidence, with any member changed before they are signed. Signed texts are computed independently of
+ * the program. Instants are milliseconds since the epoch.
  */
 
 import assert from 'node:assert/strict';
@@ -26,13 +26,13 @@ import {
 } from './requests.ts';
 import { freshId, parsed, post, recognize, signedBy } from './trust.ts';
 
-/** Whoever signs records: a `Sovereign` is one, and the authority itself is one. */
+/** A signer of records: a `Sovereign`, or the authority itself. */
 export interface Party {
   readonly name: string;
   readonly key: Signer;
 }
 
-/** The authority under test, with the key from its folder: for records it would not make by itself. */
+/** The authority under test, with the key from its folder: for records that it would not build itself. */
 export function ourselves(na: TestAuthority, name = 'alpha'): Party {
   return { name, key: signerFromSeed(readKeyFile(join(na.dataDir, 'keys', 'na.key'))) };
 }
@@ -77,7 +77,7 @@ export function signaturesOf(record: JsonObject): { key_id: string; sig: string 
 
 // Signing
 
-/** Signs again over the canonical text of all members but `signatures`; earlier signatures go. */
+/** Signs over the canonical text of all members but `signatures`, replacing earlier signatures. */
 export function resigned(record: JsonObject, ...signers: readonly Signer[]): JsonObject {
   return signedBy(record, ...signers);
 }
@@ -111,7 +111,7 @@ export function agreedText(record: JsonObject): string {
   );
 }
 
-/** Signs a counter or agreement over its seven members; earlier signatures go. */
+/** Signs a counter or agreement over its seven members, replacing earlier signatures. */
 export function signedAgreement(record: JsonObject, ...signers: readonly Signer[]): JsonObject {
   const text = agreedText(record);
   const signatures = signers.map((key) => ({ key_id: key.publicKey, sig: key.sign(text) }));
@@ -380,7 +380,7 @@ function changedAt(
   return Object.fromEntries(entries);
 }
 
-/** Runs the work over all items, some at a time, so that a long table costs little. */
+/** Runs the work over all items, some concurrently, so that a long table is fast. */
 export async function eachOf<T>(
   items: readonly T[],
   work: (item: T) => Promise<void>,
@@ -393,7 +393,7 @@ export async function eachOf<T>(
   await Promise.all(Array.from({ length: atOnce }, worker));
 }
 
-/** Key lists of a verification, and what becomes of a record that `right` has signed [trust-1-5]. */
+/** Key lists of a verification, with the outcome for a record that `right` has signed [trust-1-5]. */
 export function keyListCases(
   right: Signer,
 ): (readonly [string, JsonValue, 'verifies' | 'fails' | 'malformed'])[] {
@@ -432,7 +432,7 @@ export function keyListCases(
   ];
 }
 
-/** Every fault alone, every adjacent pair, and each fault with all that come after it. */
+/** Every fault alone, every adjacent pair, and each fault with all later ones. */
 export function combinationsOf<Name extends string>(
   faults: readonly Name[],
 ): { readonly first: Name; readonly names: readonly Name[] }[] {
@@ -445,7 +445,7 @@ export function combinationsOf<Name extends string>(
   });
 }
 
-/** What a body is changed by on its way to a route. */
+/** A change of a body before it is sent. */
 export type Change = (body: JsonObject) => JsonObject;
 
 export function set(changes: JsonObject): Change {
@@ -456,7 +456,7 @@ export function drop(...members: readonly string[]): Change {
   return (body) => members.reduce(without, body);
 }
 
-// The front door of a route [trust-1-4]
+// The checks before any route's own [trust-1-4]
 
 /** What an operator route answers before it reads any member of the body. */
 export const AT_THE_OPERATORS_DOOR: readonly (readonly [

@@ -1,6 +1,6 @@
 /**
- * When certificates were last heard of. Contacts are not durable at once, and a request that was decided
- * is heard of only when it is answered, so each contact is known within bounds.
+ * Last contacts of certificates. Contacts are not durable at once, and a decided request counts as a
+ * contact only when it is answered, so each contact is known only within bounds.
  */
 import type { State } from './state.ts';
 
@@ -8,7 +8,7 @@ import type { State } from './state.ts';
 export const ACTIVE_WINDOW = 300_000;
 
 interface Contact {
-  /** Minus infinity where the certificate may count as never heard of. */
+  /** Minus infinity where the certificate may count as without any contact. */
   readonly earliest: number;
   readonly latest: number;
 }

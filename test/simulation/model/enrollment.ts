@@ -1,4 +1,7 @@
-/** Invites, certificates, operator keys and policies, as the specification's table of states has them. */
+/**
+ * Invites, certificates, operator keys and policies, as in the state tables of the contract
+ * [service-states-and-transitions].
+ */
 import { judgeNodeProof, nonceKey, type Proof, withProof } from './access.ts';
 import {
   also,

@@ -1,7 +1,7 @@
 /**
- * What the authority knows, as plain maps: the reference that a simulation compares the real one with. It
- * follows the specification's table of states and shares no code with the authority. Values are never
- * changed in place, so a copy of the maps is a copy of the state.
+ * The state of the authority as plain maps: the reference that a simulation compares the real one with. It
+ * follows the state tables of the contract [service-states-and-transitions] and shares no code with the
+ * authority. Values are never changed in place, so a copy of the maps is a copy of the state.
  */
 
 export type Tier = 'standard' | 'privileged';
@@ -38,7 +38,7 @@ export interface Agent {
   readonly descriptor: string;
   readonly capability: string;
   readonly expiresAt: number;
-  /** Only descriptors that are registered later than this are taken. */
+  /** Only descriptors registered later than this are accepted. */
   readonly newest: number;
 }
 
@@ -66,7 +66,7 @@ export interface State {
   readonly operators: Map<string, Operator>;
   readonly invites: Map<string, Invite>;
   readonly certificates: Map<string, Certificate>;
-  /** How many certificates were issued, those that are kept no longer among them. */
+  /** The number of certificates issued, including removed ones. */
   issued: number;
   /** Ids of revoked certificates, in the order of the revocation list. */
   readonly revoked: Set<string>;
@@ -154,7 +154,7 @@ export interface Outcome {
   readonly change: Change | null;
 }
 
-/** What a request meets. */
+/** The state that a request meets. */
 export interface Moment {
   /** All that was decided, on disk or not. */
   readonly state: State;
