@@ -1,4 +1,4 @@
-/** What `npm test` does first, on machines that have Chromium, can get it, or cannot. */
+/** What `npm test` does first, on machines that have what it needs, can get it, or cannot. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -9,6 +9,8 @@ import { LOADER, modulePath, PROJECT_PATH } from './support/project.ts';
 
 const PREPARE = [...LOADER, modulePath('test/prepare.ts')];
 const COMMAND = 'sudo apt-get install --no-install-recommends chromium';
+
+const OTHERS = { nginx: '', haproxy: '', curl: '', jq: '', openssl: '' };
 
 /** A folder that is the whole path of a machine, with scripts as its programs. */
 function machineWith(t: TestContext, scripts: Readonly<Record<string, string>>): string {
@@ -28,21 +30,24 @@ function prepare(path: string, environment: Readonly<Record<string, string>> = {
   return { status, stdout, stderr };
 }
 
-test('nothing is done where Chromium is installed, or its place is given', (t) => {
-  const path = machineWith(t, { chromium: '' });
+test('nothing is done where everything is installed, or the place of Chromium is given', (t) => {
+  const path = machineWith(t, { ...OTHERS, chromium: '' });
   const nothing = { status: 0, stdout: '', stderr: '' };
   assert.deepEqual(prepare(path), nothing);
-  assert.deepEqual(prepare('', { CHROMIUM_PATH: join(path, 'chromium') }), nothing);
+  const elsewhere = { CHROMIUM_PATH: join(path, 'chromium') };
+  assert.deepEqual(prepare(machineWith(t, OTHERS), elsewhere), nothing);
 });
 
 test('without Chromium, and without a way to install it, the command to run is named', (t) => {
-  const { status, stderr } = prepare(machineWith(t, {}));
+  const { status, stderr } = prepare(machineWith(t, OTHERS));
   assert.equal(status, 1);
   assert.ok(stderr.includes(COMMAND), stderr);
 });
 
 test('a sudo that asks for a password is no way to install it', (t) => {
-  const { status, stderr } = prepare(machineWith(t, { sudo: 'exit 1', 'apt-get': 'exit 1' }));
+  const { status, stderr } = prepare(
+    machineWith(t, { ...OTHERS, sudo: 'exit 1', 'apt-get': 'exit 1' }),
+  );
   assert.equal(status, 1);
   assert.ok(stderr.includes(COMMAND), stderr);
 });
@@ -52,13 +57,19 @@ const SUDO = '[ "$1" = --non-interactive ] && shift && exec "$@"';
 test('Chromium is installed where root, or sudo without a password, may', (t) => {
   const install = `case "$*" in "install --yes --no-install-recommends chromium")
     echo '#!/bin/sh' > "$PATH/chromium"; /bin/chmod +x "$PATH/chromium";; esac`;
-  const { status, stdout } = prepare(machineWith(t, { sudo: SUDO, 'apt-get': install }));
+  const { status, stdout } = prepare(machineWith(t, { ...OTHERS, sudo: SUDO, 'apt-get': install }));
   assert.equal(status, 0);
-  assert.match(stdout, /installing it/);
+  assert.match(stdout, /installing from the distribution/);
 });
 
 test('an installation that brings no Chromium fails, and names the command', (t) => {
-  const { status, stderr } = prepare(machineWith(t, { sudo: SUDO, 'apt-get': '' }));
+  const { status, stderr } = prepare(machineWith(t, { ...OTHERS, sudo: SUDO, 'apt-get': '' }));
   assert.equal(status, 1);
   assert.ok(stderr.includes(COMMAND), stderr);
+});
+
+test('everything that is missing is named in one command', (t) => {
+  const { status, stderr } = prepare(machineWith(t, { nginx: '', haproxy: '', curl: '' }));
+  assert.equal(status, 1);
+  assert.ok(stderr.includes(`${COMMAND} jq openssl\n`), stderr);
 });

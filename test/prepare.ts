@@ -1,28 +1,37 @@
 /**
- * The first step of `npm test`: installs what the tests need and npm does not bring, which is Chromium,
- * or ends with the command that does.
+ * The first step of `npm test`: installs what the tests run and npm does not bring, or ends with the
+ * command that does.
  */
 import { spawnSync } from 'node:child_process';
-import { findChromium } from './support/chromium.ts';
+import { findChromium, findProgram } from './support/programs.ts';
 
-const INSTALL = ['apt-get', 'install', '--yes', '--no-install-recommends', 'chromium'];
-const HELP = `Tests of pages need Chromium. Install it, or set CHROMIUM_PATH to that of a Chromium or Chrome:
-  sudo apt-get install --no-install-recommends chromium
-`;
+/** Names of the programs, which are those of their packages. */
+const PROGRAMS = ['nginx', 'haproxy', 'curl', 'jq', 'openssl'];
+const INSTALL = ['apt-get', 'install', '--yes', '--no-install-recommends'];
 
-if (findChromium(process.env) === null) process.exitCode = install() ? 0 : 1;
+const wanted = missing();
+if (wanted.length > 0) process.exitCode = install(wanted) ? 0 : 1;
 
-function install(): boolean {
-  const asRoot = process.getuid?.() === 0 ? [] : ['sudo', '--non-interactive'];
-  if (!succeeds([...asRoot, 'apt-get', '--version'], 'ignore')) return refuse();
-  process.stdout.write('Tests of pages need Chromium: installing it from the distribution.\n');
-  succeeds([...asRoot, 'apt-get', 'update'], 'inherit');
-  const isInstalled = succeeds([...asRoot, ...INSTALL], 'inherit');
-  return (isInstalled && findChromium(process.env) !== null) || refuse();
+function missing(): string[] {
+  const programs = PROGRAMS.filter((name) => findProgram([name], process.env) === null);
+  return findChromium(process.env) === null ? ['chromium', ...programs] : programs;
 }
 
-function refuse(): false {
-  process.stderr.write(HELP);
+function install(packages: readonly string[]): boolean {
+  const asRoot = process.getuid?.() === 0 ? [] : ['sudo', '--non-interactive'];
+  if (!succeeds([...asRoot, 'apt-get', '--version'], 'ignore')) return refuse(packages);
+  process.stdout.write(`Tests need ${packages.join(', ')}: installing from the distribution.\n`);
+  succeeds([...asRoot, 'apt-get', 'update'], 'inherit');
+  const isInstalled = succeeds([...asRoot, ...INSTALL, ...packages], 'inherit');
+  return (isInstalled && missing().length === 0) || refuse(packages);
+}
+
+function refuse(packages: readonly string[]): false {
+  const names = packages.join(' ');
+  process.stderr.write(`Tests need ${packages.join(', ')}. Install what is missing:
+  sudo apt-get install --no-install-recommends ${names}
+A Chromium or Chrome elsewhere can be named by CHROMIUM_PATH.
+`);
   return false;
 }
 

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { type IncomingMessage, request } from 'node:http';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -15,6 +15,7 @@ import { after, before, suite, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { freePort } from '../src/http/free-port.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { findProgram } from './support/programs.ts';
 import { PROJECT } from './support/project.ts';
 import { rawConnection } from './support/raw-http.ts';
 import { get, invite, newKey, operate, signedByNode } from './support/requests.ts';
@@ -31,7 +32,8 @@ const FORGED = {
 };
 
 interface Proxy {
-  readonly program: string;
+  /** Null where it is not installed. */
+  readonly program: string | null;
   /** The configuration, from the sample with its ports replaced. */
   configuration(sample: string, folder: string): string;
   arguments(file: string): readonly string[];
@@ -39,7 +41,7 @@ interface Proxy {
 
 const PROXIES: { readonly [language: string]: Proxy } = {
   nginx: {
-    program: '/usr/sbin/nginx',
+    program: findProgram(['nginx'], process.env),
     configuration: (sample, folder) => `
       daemon off;
       pid ${folder}/nginx.pid;
@@ -56,7 +58,7 @@ const PROXIES: { readonly [language: string]: Proxy } = {
     arguments: (file) => ['-e', 'stderr', '-c', file],
   },
   haproxy: {
-    program: '/usr/sbin/haproxy',
+    program: findProgram(['haproxy'], process.env),
     configuration: (sample) => sample,
     arguments: (file) => ['-q', '-db', '-f', file],
   },
@@ -79,7 +81,7 @@ test('HTTP/1.0, which nginx speaks unless told otherwise, is answered 505', asyn
 });
 
 for (const [language, proxy] of Object.entries(PROXIES)) {
-  const skip = existsSync(proxy.program) ? false : `${proxy.program} is not installed`;
+  const skip = proxy.program === null ? `${language} is not installed` : false;
   suite(`the sample for ${language}`, { skip }, () => {
     let port: number;
     let child: ChildProcess;
@@ -145,7 +147,7 @@ function startProxy(language: string, proxy: Proxy, port: number): ChildProcess 
     .replace('127.0.0.1:8443', new URL(na.url).host);
   const file = join(folder, `${language}.conf`);
   writeFileSync(file, proxy.configuration(sample, folder));
-  const child = spawn(proxy.program, proxy.arguments(file), {
+  const child = spawn(String(proxy.program), proxy.arguments(file), {
     stdio: ['ignore', 'ignore', 'inherit'],
   });
   // Whatever happens here, the proxy ends with the tests.

@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { type Browser, chromium, type Page } from 'playwright-core';
-import { findChromium } from './chromium.ts';
+import { findChromium } from './programs.ts';
 
 export const NARROW = 360;
 export const WIDE = 1440;
