@@ -2,15 +2,16 @@
  * A revocation list of 100,000 entries: the time until a revocation is acknowledged, its effect on
  * heartbeats and health checks meanwhile, and the cost of a reader that has the list already.
  */
+
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
-import { operatorHeaders } from '../src/client/sign-operator.ts';
 import { signerFromSeed } from '../src/crypto/ed25519.ts';
 import { jsonText } from '../src/json/write.ts';
 import { readKeyFile } from '../src/keys/key-file.ts';
 import { systemRuntime } from '../src/runtime.ts';
 import { openLmdbStore } from '../src/store/lmdb.ts';
+import { operatorHeaders } from '../test/support/signing.ts';
 import { openConnection } from './connection.ts';
 import type { Settings } from './contest.ts';
 import {

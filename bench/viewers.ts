@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { keyPairFromSeed } from '../src/client/keys.ts';
+import { keyFromSeed } from '../src/client/keys.ts';
 import { createOperatorClient } from '../src/client/operator-client.ts';
 import { readKeyFile } from '../src/keys/key-file.ts';
 import { systemRuntime } from '../src/runtime.ts';
@@ -111,7 +111,7 @@ async function changeUntil(
   const operator = createOperatorClient({
     url: na.url,
     keyId: 'ops-privileged',
-    key: keyPairFromSeed(readKeyFile(join(na.dataDir, 'keys', 'operator-privileged.key'))),
+    key: keyFromSeed(readKeyFile(join(na.dataDir, 'keys', 'operator-privileged.key'))),
   });
   const [key] = newKeys(1);
   const delays: number[] = [];

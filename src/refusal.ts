@@ -5,13 +5,17 @@
  */
 import type { JsonObject } from './json/value.ts';
 
-interface RefusalEntry {
+interface RefusalEntry<Code extends string> {
   readonly status: number;
-  readonly code: string;
+  readonly code: Code;
   readonly message: string;
 }
 
-function entry(status: number, code: string, message: string): RefusalEntry {
+function entry<Code extends string>(
+  status: number,
+  code: Code,
+  message: string,
+): RefusalEntry<Code> {
   return { status, code, message };
 }
 

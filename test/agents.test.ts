@@ -1,8 +1,9 @@
 /** The agent registry [service-states-agent-registration], [core-3-2], [core-3-3], [core-4-6], [core-5-6]. */
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Agent, signAgentDescriptor, signDeleteEnvelope } from '../src/client/sign-agent.ts';
-import { NODE_PROOF_HEADER, nodeProofHeader } from '../src/client/sign-node.ts';
+import type { Agent } from '../src/client/sign-agent.ts';
+import { NODE_PROOF_HEADER } from '../src/client/sign-node.ts';
 import { signerFromSeed } from '../src/crypto/ed25519.ts';
 import type { Signer } from '../src/crypto/primitives.ts';
 import { parseJson } from '../src/json/parse.ts';
@@ -34,6 +35,7 @@ import {
   sendRaw,
   type TestNode,
 } from './support/requests.ts';
+import { nodeProofHeader, signAgentDescriptor, signDeleteEnvelope } from './support/signing.ts';
 import {
   audited,
   keyThat,

@@ -77,12 +77,12 @@ for (const [what, served, threads] of [
 test('what the package exports can be imported and is typed', () => {
   const source = join(folder, 'consumer.mts');
   const text = `
-    import { keyPairFromSeed, verifyText } from 'mesh-network-authority/client/keys';
+    import { keyFromSeed, signText, verifyText } from 'mesh-network-authority/client/keys';
     import { canonicalJson } from 'mesh-network-authority/json/write';
     import { readGenesisBlock } from 'mesh-network-authority/records/genesis';
-    const key = keyPairFromSeed(new Uint8Array(32));
+    const key = keyFromSeed(new Uint8Array(32));
     const text: string = canonicalJson({ b: 1, a: [true] });
-    const isSigned: boolean = verifyText(key.publicKey, text, key.sign(text));
+    const isSigned: boolean = verifyText(key.publicKey, text, await signText(key, text));
     const genesis: { network_name: string } | null = readGenesisBlock({});
     console.log(text, isSigned, genesis);
   `;

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { verifyText } from '../src/client/keys.ts';
-import { nodeProofHeader } from '../src/client/sign-node.ts';
 import { JsonFloat, type JsonObject, type JsonValue } from '../src/json/value.ts';
 import { canonicalJson, jsonText } from '../src/json/write.ts';
 import { readJoinCertificate } from '../src/records/join-certificate.ts';
@@ -27,6 +26,7 @@ import {
   signedByNode,
   type TestNode,
 } from './support/requests.ts';
+import { nodeProofHeader } from './support/signing.ts';
 
 const LIVENESS_WINDOW = 300 * SECOND;
 

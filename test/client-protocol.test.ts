@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { AuthorityError } from '../src/client/authority-error.ts';
-import { keyPairFromSeed, newKeyPair, verifyText } from '../src/client/keys.ts';
+import { keyFromSeed, newSeed, recordSigner, verifyText } from '../src/client/keys.ts';
 import { createOperatorClient } from '../src/client/operator-client.ts';
 import { createPublicClient } from '../src/client/public-client.ts';
 import { SHA256 } from '../src/crypto/digest.ts';
@@ -34,10 +34,10 @@ async function parties(na: TestAuthority) {
     url: na.url,
     audience: na.audience,
     keyId: 'ops-privileged',
-    key: keyPairFromSeed(readKeyFile(join(na.dataDir, 'keys', 'operator-privileged.key'))),
+    key: keyFromSeed(readKeyFile(join(na.dataDir, 'keys', 'operator-privileged.key'))),
     now: () => na.clock.now(),
   });
-  const signer = newKeyPair();
+  const signer = recordSigner(newSeed());
   const beta: Issuer = {
     sovereignId: 'beta',
     keyId: signer.publicKey,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { decodeBase64, encodeBase64 } from '../src/client/base64.ts';
-import { keyPairFromSeed, newKeyPair, verifyText } from '../src/client/keys.ts';
+import { keyFromSeed, newKey, signText, verifyText } from '../src/client/keys.ts';
 import { signAgentDescriptor, signDeleteEnvelope } from '../src/client/sign-agent.ts';
 import { nodeProofHeader, signNodeBody } from '../src/client/sign-node.ts';
 import {
@@ -52,7 +52,7 @@ interface NodeVectors {
 
 const seedOf = (first: number) => Uint8Array.from({ length: 32 }, (_, index) => first + index);
 const keys = { a: seedOf(0), b: seedOf(32), c: seedOf(64) };
-const keyA = keyPairFromSeed(keys.a);
+const keyA = keyFromSeed(keys.a);
 
 const operatorVectors = readVectors<OperatorVector[]>('admin_auth.json');
 const nodeVectors = readVectors<NodeVectors>('own_wire_core.json');
@@ -60,9 +60,9 @@ const nodeVectors = readVectors<NodeVectors>('own_wire_core.json');
 for (const { id, input, expected } of operatorVectors) {
   const request = { ...input, keyId: input.key_id };
 
-  test(`operator request ${id} is signed as version 2 by default`, () => {
+  test(`operator request ${id} is signed as version 2 by default`, async () => {
     assert.equal(operatorPayload(request, 2), expected.payload);
-    assert.deepEqual(operatorHeaders(request, signerOf(input.public_key_b64)), {
+    assert.deepEqual(await operatorHeaders(request, signerOf(input.public_key_b64)), {
       'X-Admin-Key-Id': input.key_id,
       'X-Admin-Timestamp': input.timestamp,
       'X-Admin-Nonce': input.nonce,
@@ -70,24 +70,24 @@ for (const { id, input, expected } of operatorVectors) {
     });
   });
 
-  test(`operator request ${id} is signed as version 1 when asked`, () => {
-    const headers = operatorHeaders(request, signerOf(input.public_key_b64), 1);
+  test(`operator request ${id} is signed as version 1 when asked`, async () => {
+    const headers = await operatorHeaders(request, signerOf(input.public_key_b64), 1);
     assert.equal(operatorPayload(request, 1), expected.legacy_payload);
     assert.equal(headers['X-Admin-Signature'], expected.legacy_signature_b64);
   });
 }
 
-test('a node body carries timestamp, nonce and the signature over all its other members', () => {
+test('a node body carries timestamp, nonce and the signature over all its other members', async () => {
   const { body, signed_text } = nodeVectors.node_body_signature;
   const { timestamp = '', nonce = '', signature = '', ...members } = body;
-  assert.deepEqual(signNodeBody(members, keyA, { timestamp, nonce }), body);
+  assert.deepEqual(await signNodeBody(members, keyA, { timestamp, nonce }), body);
   assert.equal(verifyText(keyA.publicKey, signed_text, signature), true);
 });
 
-test('signing a body again replaces the signature and never covers the old one', () => {
+test('signing a body again replaces the signature and never covers the old one', async () => {
   const { body } = nodeVectors.node_body_signature;
   const { timestamp = '', nonce = '' } = body;
-  assert.deepEqual(signNodeBody(body, keyA, { timestamp, nonce }), body);
+  assert.deepEqual(await signNodeBody(body, keyA, { timestamp, nonce }), body);
 });
 
 test('the node proof header binds method, path, audience and the body bytes', async () => {
@@ -108,26 +108,26 @@ test('the node proof header binds method, path, audience and the body bytes', as
   }
 });
 
-test('a descriptor is signed over all its members, defaults present', () => {
+test('a descriptor is signed over all its members, defaults present', async () => {
   const vector = nodeVectors.records.find(({ record }) => record === 'AgentDescriptor');
   assert.ok(vector !== undefined);
   const { agent_id, network_name, capabilities, endpoint, signatures } = vector.received;
   const { host, port } = endpoint;
   const agent = { agent_id, network_name, capabilities, endpoint: { host, port } };
-  const descriptor = signAgentDescriptor(agent, keyA, Date.parse('2026-01-01T00:00:00Z'));
+  const descriptor = await signAgentDescriptor(agent, keyA, Date.parse('2026-01-01T00:00:00Z'));
   assert.equal(signedText(descriptor), vector.canonical);
   const [signature] = signatures;
   assert.deepEqual(descriptor.signatures, [{ key_id: keyA.publicKey, sig: signature?.sig }]);
 });
 
-test('a descriptor lasts as long as asked, in canonical datetimes', () => {
+test('a descriptor lasts as long as asked, in canonical datetimes', async () => {
   const agent = {
     agent_id: 'a',
     network_name: 'n',
     endpoint: { host: 'h', port: 1, scheme: 'wss' },
   };
   const now = Date.parse('2026-01-01T00:00:00.250Z');
-  const descriptor = signAgentDescriptor({ ...agent, lifetimeSeconds: 90 }, keyA, now);
+  const descriptor = await signAgentDescriptor({ ...agent, lifetimeSeconds: 90 }, keyA, now);
   assert.equal(descriptor.registered_at, '2026-01-01T00:00:00.250000Z');
   assert.equal(descriptor.expires_at, '2026-01-01T00:01:30.250000Z');
   assert.deepEqual(descriptor.endpoint, agent.endpoint);
@@ -139,29 +139,31 @@ for (const [what, metadata] of [
   ['integers of any size', { serial: 2n ** 70n }],
   ['text outside ASCII', { name: 'Zürich ✓', nested: [{ empty: null }] }],
 ] as const satisfies readonly (readonly [string, { readonly [name: string]: JsonValue }])[]) {
-  test(`the authority verifies a descriptor whose metadata holds ${what}`, () => {
+  test(`the authority verifies a descriptor whose metadata holds ${what}`, async () => {
     const agent = { agent_id: 'a', network_name: 'n', endpoint: { host: 'h', port: 1 }, metadata };
-    const sent = jsonText(signAgentDescriptor(agent, keyA, Date.parse('2026-01-01T00:00:00Z')));
+    const sent = jsonText(
+      await signAgentDescriptor(agent, keyA, Date.parse('2026-01-01T00:00:00Z')),
+    );
     const read = readAgentDescriptor(parseJson(sent));
     assert.ok(read !== null);
     assert.equal(isSignedByAny(read, [keyA.publicKey], verifySignature), true);
   });
 }
 
-test('the delete envelope is signed over key and time verbatim', () => {
+test('the delete envelope is signed over key and time verbatim', async () => {
   const { signed_text, signature } = nodeVectors.agent_delete_envelope;
   const signedAt = '2026-01-01T00:00:00Z';
   const envelope = { version: 'v1', signed_at: signedAt, signature };
-  assert.deepEqual(signDeleteEnvelope(keyA, signedAt), envelope);
+  assert.deepEqual(await signDeleteEnvelope(keyA, signedAt), envelope);
   assert.equal(verifyText(keyA.publicKey, signed_text, signature), true);
 });
 
-test('what the portable key signs, the authority verifies', () => {
-  const key = newKeyPair();
-  const signature = key.sign('Zürich ✓');
+test('what the portable key signs, the authority verifies', async () => {
+  const key = newKey();
+  const signature = await signText(key, 'Zürich ✓');
   assert.equal(verifySignature(key.publicKey, 'Zürich ✓', signature), true);
   assert.equal(verifySignature(key.publicKey, 'Zurich ✓', signature), false);
-  assert.notEqual(newKeyPair().publicKey, key.publicKey);
+  assert.notEqual(newKey().publicKey, key.publicKey);
 });
 
 for (const [problem, publicKey] of [
@@ -172,9 +174,9 @@ for (const [problem, publicKey] of [
   ['no base64', '*'.repeat(44)],
   ['nothing', ''],
 ] as const) {
-  test(`a public key with ${problem} decodes to nothing and verifies nothing`, () => {
+  test(`a public key with ${problem} decodes to nothing and verifies nothing`, async () => {
     assert.equal(decodeBase64(publicKey, 32), null);
-    assert.equal(verifyText(publicKey, 'text', keyA.sign('text')), false);
+    assert.equal(verifyText(publicKey, 'text', await signText(keyA, 'text')), false);
   });
 }
 
@@ -184,7 +186,7 @@ function readVectors<T>(name: string): T {
 }
 
 function signerOf(publicKey: string) {
-  const pairs = Object.values(keys).map(keyPairFromSeed);
+  const pairs = Object.values(keys).map(keyFromSeed);
   const pair = pairs.find((candidate) => candidate.publicKey === publicKey);
   assert.ok(pair !== undefined);
   return pair;

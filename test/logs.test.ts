@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { NODE_PROOF_HEADER, nodeProofHeader } from '../src/client/sign-node.ts';
+import { NODE_PROOF_HEADER } from '../src/client/sign-node.ts';
 import { readKeyFile } from '../src/keys/key-file.ts';
 import { createLogger, LOG_LEVELS, type LogLevel } from '../src/log/logger.ts';
 import { redact } from '../src/log/redact.ts';
@@ -26,6 +26,7 @@ import {
   sendSigned,
   signedByNode,
 } from './support/requests.ts';
+import { nodeProofHeader } from './support/signing.ts';
 
 const REQUEST_KEYS = [
   'duration_ms',

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { judgeNode } from '../src/auth/node.ts';
 import type { SignedRequest as JudgedRequest } from '../src/auth/signed-request.ts';
-import { NODE_PROOF_HEADER, type NodeRequest, nodeProofHeader } from '../src/client/sign-node.ts';
+import { NODE_PROOF_HEADER, type NodeRequest } from '../src/client/sign-node.ts';
 import type { Signer } from '../src/crypto/primitives.ts';
 import { parseJson } from '../src/json/parse.ts';
 import { JsonFloat, type JsonObject } from '../src/json/value.ts';
@@ -39,6 +39,7 @@ import {
   sendSigned,
   signedByNode,
 } from './support/requests.ts';
+import { nodeProofHeader } from './support/signing.ts';
 
 const TOLERANCE = 5 * MINUTE;
 const ROUTES = ['/join', '/heartbeat', '/renew'] as const;

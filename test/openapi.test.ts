@@ -1,4 +1,5 @@
 /** The published description as tools use it: linters, validators, generators [core-4-15]. */
+
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -9,7 +10,6 @@ import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { Ajv } from 'ajv';
-import { signNodeBody } from '../src/client/sign-node.ts';
 import type { JsonObject } from '../src/json/value.ts';
 import { REFUSALS } from '../src/refusal.ts';
 import { ROUTES } from '../src/routes/table.ts';
@@ -26,6 +26,7 @@ import {
   type Received,
   send,
 } from './support/requests.ts';
+import { signNodeBody } from './support/signing.ts';
 
 interface Operation {
   readonly method: string;

@@ -1,8 +1,8 @@
 /** Proofs over the bytes of a body, while threads have to ask each other for limits. */
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { signAgentDescriptor } from '../src/client/sign-agent.ts';
-import { NODE_PROOF_HEADER, nodeProofHeader } from '../src/client/sign-node.ts';
+import { NODE_PROOF_HEADER } from '../src/client/sign-node.ts';
 import type { JsonObject } from '../src/json/value.ts';
 import { jsonText } from '../src/json/write.ts';
 import { formatInstant } from '../src/timestamp.ts';
@@ -17,6 +17,7 @@ import {
   sendRaw,
   type TestNode,
 } from './support/requests.ts';
+import { nodeProofHeader, signAgentDescriptor } from './support/signing.ts';
 
 const ROUTES = ['/heartbeat', '/renew', '/agents'] as const;
 type Path = (typeof ROUTES)[number];

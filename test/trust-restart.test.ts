@@ -2,10 +2,10 @@
  * Everything that is persisted is there again after a restart, byte for byte
  * [service-what-the-service-does].
  */
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { verifyAuditChain } from '../src/authority/engine/audit.ts';
-import { signAgentDescriptor } from '../src/client/sign-agent.ts';
 import { parseJson } from '../src/json/parse.ts';
 import type { JsonObject, JsonValue } from '../src/json/value.ts';
 import { jsonText } from '../src/json/write.ts';
@@ -14,6 +14,7 @@ import { GENESIS_HASH } from '../src/store/store.ts';
 import type { TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE, SECOND } from './support/clock.ts';
 import { get, joinedNode, operate, outcome, send } from './support/requests.ts';
+import { signAgentDescriptor } from './support/signing.ts';
 import {
   attest,
   audited,

@@ -1,7 +1,7 @@
 /** `mesh-na agents`: finds agents by capability. */
 import type { Command } from 'commander';
+import type { AgentList } from '../answers/enrollment.ts';
 import { createPublicClient } from '../client/public-client.ts';
-import type { AgentList } from '../client/trust-answers.ts';
 import { addPublicOptions, type PublicOptions } from './options.ts';
 import { alignedTable, printResult } from './output.ts';
 

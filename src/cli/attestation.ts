@@ -1,7 +1,7 @@
 /** The commands about membership attestations. */
 import { type Command, Option } from 'commander';
+import type { AttestationList } from '../answers/recognition.ts';
 import { createPublicClient } from '../client/public-client.ts';
-import type { AttestationList } from '../client/trust-answers.ts';
 import type { JsonObject } from '../json/value.ts';
 import { saveJsonFile } from './json-file.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
@@ -28,7 +28,7 @@ interface AttestOptions extends OperatorOptions {
 interface ListOptions extends PublicOptions {
   readonly issuer?: string;
   readonly subject?: string;
-  readonly status?: string;
+  readonly status?: 'active' | 'revoked';
 }
 
 export function addAttestationCommands(program: Command): void {

@@ -1,7 +1,7 @@
 /** `mesh-na graph` and `mesh-na trust-path`: who recognizes whom. */
 import type { Command } from 'commander';
 import { createPublicClient } from '../client/public-client.ts';
-import type { RecognitionEdge, RecognitionGraph, TrustPath } from '../client/trust-answers.ts';
+import type { EdgeRow, RecognitionGraph, TrustPath } from '../views/rows/graph.ts';
 import { addPublicOptions, type PublicOptions } from './options.ts';
 import { alignedTable, printResult } from './output.ts';
 
@@ -49,7 +49,7 @@ function trustPathText({ from, to, trusted, reason, path, hop_count }: TrustPath
   return path.length === 0 ? [sentence] : [sentence, '', ...edgeTable(path)];
 }
 
-function edgeTable(edges: readonly RecognitionEdge[]): string[] {
+function edgeTable(edges: readonly EdgeRow[]): string[] {
   const rows = edges.map((edge) => [
     edge.from,
     edge.to,

@@ -1,7 +1,7 @@
 /** The files of a node: its key and its certificate, readable only by its owner. */
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type KeyPair, keyPairFromSeed, newSeed } from '../client/keys.ts';
+import { keyFromSeed, newSeed, type SigningKey } from '../client/keys.ts';
 import { parseJson } from '../json/parse.ts';
 import { readKeyFile, writeKeyFile } from '../keys/key-file.ts';
 import { type JoinCertificate, readJoinCertificate } from '../records/join-certificate.ts';
@@ -18,19 +18,19 @@ export function hasNodeKey(folder: string): boolean {
   return existsSync(keyPath(folder));
 }
 
-export function readNodeKey(folder: string): KeyPair {
-  return keyPairFromSeed(readKeyFile(keyPath(folder)));
+export function readNodeKey(folder: string): SigningKey {
+  return keyFromSeed(readKeyFile(keyPath(folder)));
 }
 
 /** Creates the folder if needed, and a key in it; an existing key is never replaced. */
-export function makeNodeKey(folder: string): KeyPair {
+export function makeNodeKey(folder: string): SigningKey {
   const publicPath = join(folder, 'node.pub');
   for (const path of [keyPath(folder), publicPath]) {
     if (existsSync(path)) throw new Error(`${path} exists and is not overwritten`);
   }
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const seed = newSeed();
-  const key = keyPairFromSeed(seed);
+  const key = keyFromSeed(seed);
   const keyId = key.publicKey;
   writeKeyFile(keyPath(folder), { kind: 'node private key', keyId, key: seed });
   const publicKey = Buffer.from(keyId, 'base64');

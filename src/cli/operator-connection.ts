@@ -1,7 +1,7 @@
 /** How every operator command reaches the authority and signs its request. */
 import { join } from 'node:path';
 import { type Command, Option } from 'commander';
-import { keyPairFromSeed } from '../client/keys.ts';
+import { keyFromSeed } from '../client/keys.ts';
 import { createOperatorClient, type OperatorClient } from '../client/operator-client.ts';
 import type { SignatureVersion } from '../client/sign-operator.ts';
 import { FILES } from '../config/data-folder.ts';
@@ -50,7 +50,7 @@ export function addOperatorOptions(command: Command, lines: readonly string[]): 
 export function operatorClient(options: OperatorOptions): OperatorClient {
   const { url, keyId } = options;
   const keyFile = options.keyFile ?? madeKeyFile(options);
-  const key = keyPairFromSeed(onLocalFiles(() => readKeyFile(keyFile)));
+  const key = keyFromSeed(onLocalFiles(() => readKeyFile(keyFile)));
   const signatureVersion = Number(options.signatureVersion) as SignatureVersion;
   return createOperatorClient({ url, keyId, key, signatureVersion });
 }

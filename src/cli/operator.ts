@@ -1,6 +1,7 @@
 /** The operator's commands for nodes and keys: each is one signed request. */
 import { type Command, Option } from 'commander';
-import type { Invite, Roster } from '../client/operator-client.ts';
+import type { Invite } from '../answers/operators.ts';
+import type { Roster } from '../client/operator-client.ts';
 import { REVOCATION_REASONS, type RevocationReason } from '../records/revocation-list.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
 import { collect, wholeNumber } from './options.ts';

@@ -1,6 +1,5 @@
 /** What a command prints: for people by default, exactly one JSON object with `--json`. */
 
-import type { Verdict } from '../client/trust-answers.ts';
 import type { JsonObject } from '../json/value.ts';
 import { jsonText } from '../json/write.ts';
 import { EXIT, type ExitCode, failure, outcomeOf } from './exit-codes.ts';
@@ -42,6 +41,12 @@ export function printFinding(options: OutputOptions, answer: JsonObject, finding
   const verdict = passed ? approval : `Refused (${reason})`;
   printResult(options, answer, [`${verdict}: ${what}.`, ...more]);
   if (!passed) throw failure(EXIT.refused, reason, '');
+}
+
+/** What is printed of any verdict. */
+interface Verdict extends JsonObject {
+  readonly accepted: boolean;
+  readonly reason: string;
 }
 
 /** Prints a verdict on `what` of an answer with the member `accepted`. */

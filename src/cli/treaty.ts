@@ -1,7 +1,7 @@
 /** `mesh-na treaty`: recognition of other sovereigns. */
 import { type Command, Option } from 'commander';
+import type { TreatyList } from '../answers/recognition.ts';
 import { createPublicClient } from '../client/public-client.ts';
-import type { TreatyList } from '../client/trust-answers.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
 import {
   addPublicOptions,
@@ -20,7 +20,7 @@ import { runVerify } from './treaty-verify.ts';
 interface ListOptions extends PublicOptions {
   readonly issuer?: string;
   readonly subject?: string;
-  readonly status?: string;
+  readonly status?: 'active' | 'revoked';
 }
 
 export function addTreatyCommands(program: Command): void {

@@ -1,4 +1,3 @@
-import { AuthorityError } from './authority-error.ts';
 import type { SigningOptions } from './options.ts';
 import { createPublicClient } from './public-client.ts';
 
@@ -19,8 +18,5 @@ export function audienceSource(options: SigningOptions): () => Promise<string> {
 }
 
 async function fetchAudience(options: SigningOptions): Promise<string> {
-  const { network_authority } = await createPublicClient(options).sovereign();
-  if (typeof network_authority?.public_key === 'string') return network_authority.public_key;
-  const message = 'The sovereign document names no authority key';
-  throw new AuthorityError(message, { status: 200, code: 'unreadable_answer' });
+  return (await createPublicClient(options).sovereign()).network_authority.public_key;
 }

@@ -1,53 +1,93 @@
-/** One HTTP exchange with the authority: JSON text out, a typed answer or an `AuthorityError` back. */
+/** One exchange with the authority: JSON text out, an answer of the given schema or an `AuthorityError` back. */
+import type { Static, TSchema } from 'typebox';
+import { Value } from 'typebox/value';
 import { parseJson } from '../json/parse.ts';
 import { isJsonObject, type JsonObject } from '../json/value.ts';
 import { AuthorityError } from './authority-error.ts';
-import type { ServerOptions } from './options.ts';
+import type { CallOptions, Headers, ServerOptions } from './options.ts';
+import { type Repeatable, withRetries } from './retry.ts';
 
 const DEFAULT_TIMEOUT_MS = 30_000;
 
 export type Query = { readonly [name: string]: readonly string[] };
 
-export interface HttpRequest {
-  readonly method: 'GET' | 'POST' | 'DELETE';
-  /** Percent-encoded path, without query. */
-  readonly path: string;
-  readonly query?: Query;
-  readonly headers?: { readonly [name: string]: string };
+/** What one attempt sends; a signature is made for each anew. */
+export interface Prepared {
+  readonly headers?: Headers;
   /** JSON text, sent byte for byte. */
   readonly body?: string;
 }
 
-/** Sends the request; `T` is what the authority documents as the route's answer. */
-export async function send<T>(server: ServerOptions, request: HttpRequest): Promise<T> {
-  const { response, text } = await exchange(server, request);
-  const answer = readObject(text);
-  if (response.ok && answer !== null) return answer as T;
-  throw refusal(response, answer);
+export interface HttpRequest<Answer extends TSchema> extends Repeatable {
+  readonly method: 'GET' | 'POST' | 'DELETE';
+  /** Percent-encoded path, without query. */
+  readonly path: string;
+  readonly query?: Query;
+  readonly answer: Answer;
+  prepare?(): Prepared | Promise<Prepared>;
 }
 
-async function exchange(server: ServerOptions, request: HttpRequest) {
-  const { method, body } = request;
+export function send<Answer extends TSchema>(
+  server: ServerOptions,
+  request: HttpRequest<Answer>,
+  call: CallOptions = {},
+): Promise<Static<Answer>> {
+  return withRetries(server, request, call, () => attempt(server, request, call));
+}
+
+async function attempt<Answer extends TSchema>(
+  server: ServerOptions,
+  request: HttpRequest<Answer>,
+  call: CallOptions,
+): Promise<Static<Answer>> {
+  const prepared = (await request.prepare?.()) ?? {};
+  const { response, text } = await exchange(server, request, prepared, call);
+  const answer = readObject(text);
+  if (!response.ok) throw refusal(response, answer);
+  if (Value.Check(request.answer, answer)) return answer;
+  throw unreadable(response);
+}
+
+async function exchange<Answer extends TSchema>(
+  server: ServerOptions,
+  request: HttpRequest<Answer>,
+  { body, headers }: Prepared,
+  call: CallOptions,
+) {
+  const timeout = AbortSignal.timeout(call.timeoutMs ?? server.timeoutMs ?? DEFAULT_TIMEOUT_MS);
+  const signal = call.signal === undefined ? timeout : AbortSignal.any([timeout, call.signal]);
+  const { fetch = globalThis.fetch } = server;
   try {
     const response = await fetch(addressOf(server, request), {
-      method,
+      method: request.method,
       headers: {
+        ...server.headers,
+        ...call.headers,
         ...(body !== undefined && { 'content-type': 'application/json' }),
-        ...request.headers,
+        ...headers,
       },
       // Signatures and invite tokens must not follow a redirect to another host.
       redirect: 'error',
-      signal: AbortSignal.timeout(server.timeoutMs ?? DEFAULT_TIMEOUT_MS),
+      signal,
       ...(body !== undefined && { body }),
     });
     return { response, text: await response.text() };
   } catch (error) {
+    const code = codeOf(call.signal, timeout);
     const message = `No answer from the authority at ${server.url} (${causeOf(error)})`;
-    throw new AuthorityError(message, { status: 0, code: 'unreachable' });
+    throw new AuthorityError(message, { status: 0, code, cause: error });
   }
 }
 
-function addressOf(server: ServerOptions, { path, query = {} }: HttpRequest): string {
+function codeOf(given: AbortSignal | undefined, timeout: AbortSignal) {
+  if (given?.aborted === true) return 'aborted';
+  return timeout.aborted ? 'timeout' : 'unreachable';
+}
+
+function addressOf(
+  server: ServerOptions,
+  { path, query = {} }: { readonly path: string; readonly query?: Query },
+): string {
   const pairs = Object.entries(query).flatMap(([name, values]) =>
     values.map((value) => [name, value] as [string, string]),
   );
@@ -72,21 +112,25 @@ function readObject(text: string): JsonObject | null {
 }
 
 function refusal(response: Response, answer: JsonObject | null): AuthorityError {
-  const { status, headers } = response;
+  const envelope = answer?.error;
+  if (!isJsonObject(envelope) || typeof envelope.code !== 'string') return unreadable(response);
+  return new AuthorityError(String(envelope.message), {
+    ...factsOf(response),
+    code: envelope.code,
+    details: isJsonObject(envelope.details) ? envelope.details : {},
+  });
+}
+
+function unreadable(response: Response): AuthorityError {
+  const message = `The answer is not one of a network authority (HTTP ${response.status})`;
+  return new AuthorityError(message, { ...factsOf(response), code: 'unreadable_answer' });
+}
+
+function factsOf({ status, headers }: Response) {
   const seconds = Number(headers.get('retry-after') ?? Number.NaN);
-  const common = {
+  return {
     status,
     requestId: headers.get('x-request-id'),
     retryAfter: Number.isFinite(seconds) ? seconds : null,
   };
-  const envelope = answer?.error;
-  if (!isJsonObject(envelope) || typeof envelope.code !== 'string') {
-    const message = `The answer is not one of a network authority (HTTP ${status})`;
-    return new AuthorityError(message, { ...common, code: 'unreadable_answer' });
-  }
-  return new AuthorityError(String(envelope.message), {
-    ...common,
-    code: envelope.code,
-    details: isJsonObject(envelope.details) ? envelope.details : {},
-  });
 }

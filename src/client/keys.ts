@@ -1,5 +1,7 @@
-/** Ed25519 keys in portable JavaScript: for nodes and operators, never on the authority's request path. */
-import nacl from 'tweetnacl';
+/** Ed25519 in portable JavaScript: for nodes and operators, never on the authority's request path. */
+import * as ed25519 from '@noble/ed25519';
+import { sha512 } from '@noble/hashes/sha2.js';
+import type { Signer } from '../crypto/primitives.ts';
 import { decodeBase64, encodeBase64 } from './base64.ts';
 import { isStrict } from './strict-ed25519.ts';
 
@@ -7,29 +9,50 @@ export const SEED_BYTES = 32;
 const PUBLIC_KEY_BYTES = 32;
 const SIGNATURE_BYTES = 64;
 
-export interface KeyPair {
+// Without it the library signs and verifies asynchronously alone, and only in secure contexts.
+ed25519.hashes.sha512 = sha512;
+
+/** A key that signs, wherever its secret is: in memory, in WebCrypto, an agent or a key service. */
+export interface SigningKey {
   /** Base64 of the 32-byte public key. */
   readonly publicKey: string;
-  /** Base64 of the 64-byte signature over the UTF-8 text. */
-  sign(text: string): string;
+  /** The 64-byte Ed25519 signature over the bytes. */
+  sign(bytes: Uint8Array): Uint8Array | Promise<Uint8Array>;
 }
 
-/** The key pair of a 32-byte seed; the secret stays inside the closure. */
-export function keyPairFromSeed(seed: Uint8Array): KeyPair {
-  const { publicKey, secretKey } = nacl.sign.keyPair.fromSeed(Uint8Array.from(seed));
+/** The key of a 32-byte seed; the secret stays inside the closure. */
+export function keyFromSeed(seed: Uint8Array): SigningKey {
+  const secret = Uint8Array.from(seed);
   return {
-    publicKey: encodeBase64(publicKey),
-    sign: (text) => encodeBase64(nacl.sign.detached(utf8(text), secretKey)),
+    publicKey: encodeBase64(ed25519.getPublicKey(secret)),
+    sign: (bytes) => ed25519.sign(bytes, secret),
   };
 }
 
-/** A key pair that exists only in memory; to keep one, make a seed first. */
-export function newKeyPair(): KeyPair {
-  return keyPairFromSeed(newSeed());
+/** The signer that builders of records take: they do not wait, so its secret is in memory. */
+export function recordSigner(seed: Uint8Array): Signer {
+  const secret = Uint8Array.from(seed);
+  return {
+    publicKey: encodeBase64(ed25519.getPublicKey(secret)),
+    sign: (text) =>
+      encodeBase64(ed25519.sign(typeof text === 'string' ? utf8(text) : text, secret)),
+  };
+}
+
+/** A key that exists only in memory; to keep one, make a seed first. */
+export function newKey(): SigningKey {
+  return keyFromSeed(newSeed());
 }
 
 export function newSeed(): Uint8Array {
   return crypto.getRandomValues(new Uint8Array(SEED_BYTES));
+}
+
+/** Base64 of the signature over the UTF-8 text. Throws when the key gives anything but 64 bytes. */
+export async function signText(key: SigningKey, text: string): Promise<string> {
+  const signature = await key.sign(utf8(text));
+  if (signature.length === SIGNATURE_BYTES) return encodeBase64(signature);
+  throw new TypeError(`An Ed25519 signature has ${SIGNATURE_BYTES} bytes, not ${signature.length}`);
 }
 
 /**
@@ -45,7 +68,7 @@ export function verifyText(
   const bytes = decodeBase64(signature, SIGNATURE_BYTES);
   if (key === null || bytes === null || !isStrict(key, bytes)) return false;
   const message = typeof text === 'string' ? utf8(text) : text;
-  return nacl.sign.detached.verify(message, bytes, key);
+  return ed25519.verify(bytes, message, key, { zip215: false });
 }
 
 function utf8(text: string): Uint8Array {

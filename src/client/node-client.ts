@@ -1,11 +1,13 @@
 /** A node's requests with proof of its key [core-4-3] to [core-4-6]. */
+import type { Static, TSchema } from 'typebox';
+import { Acknowledgement, AgentRegistered, AgentUnregistered } from '../answers/enrollment.ts';
 import type { JsonObject } from '../json/value.ts';
 import { jsonText } from '../json/write.ts';
-import type { JoinCertificate } from '../records/join-certificate.ts';
+import { JoinCertificate } from '../records/join-certificate.ts';
 import { audienceSource } from './audience.ts';
-import { send } from './http.ts';
-import type { KeyPair } from './keys.ts';
-import { newStamp, type SigningOptions } from './options.ts';
+import { type Prepared, send } from './http.ts';
+import type { SigningKey } from './keys.ts';
+import { type CallOptions, newStamp, type SigningOptions } from './options.ts';
 import { type Agent, signAgentDescriptor, signDeleteEnvelope } from './sign-agent.ts';
 import { NODE_PROOF_HEADER, nodeProofHeader, signNodeBody } from './sign-node.ts';
 
@@ -13,7 +15,7 @@ import { NODE_PROOF_HEADER, nodeProofHeader, signNodeBody } from './sign-node.ts
 export type ProofForm = 'body' | 'header';
 
 export interface NodeClientOptions extends SigningOptions {
-  readonly key: KeyPair;
+  readonly key: SigningKey;
   readonly proof?: ProofForm;
 }
 
@@ -29,58 +31,61 @@ export type RenewRequest = {
   readonly roles?: readonly string[];
 };
 
-export interface Acknowledgement {
-  readonly ack: boolean;
-  readonly server_time: string;
-}
-
-export type AgentRegistered = { readonly status: string; readonly expires_at: string };
-export type AgentUnregistered = { readonly status: string };
-
 export interface NodeClient {
-  join(request: JoinRequest): Promise<JoinCertificate>;
-  heartbeat(request: HeartbeatRequest): Promise<Acknowledgement>;
-  renew(request: RenewRequest): Promise<JoinCertificate>;
+  join(request: JoinRequest, call?: CallOptions): Promise<JoinCertificate>;
+  heartbeat(request: HeartbeatRequest, call?: CallOptions): Promise<Acknowledgement>;
+  renew(request: RenewRequest, call?: CallOptions): Promise<JoinCertificate>;
   /** Makes this node's agent findable, or refreshes it. The descriptor carries its own proof. */
-  registerAgent(agent: Agent): Promise<AgentRegistered>;
+  registerAgent(agent: Agent, call?: CallOptions): Promise<AgentRegistered>;
   /** The signed envelope is the proof, whatever form the other requests use. */
-  unregisterAgent(): Promise<AgentUnregistered>;
+  unregisterAgent(call?: CallOptions): Promise<AgentUnregistered>;
 }
 
 export function createNodeClient(options: NodeClientOptions): NodeClient {
   const { key, proof = 'body', now = Date.now } = options;
   const audienceOf = audienceSource(options);
 
-  async function post<T>(path: string, members: JsonObject): Promise<T> {
+  async function prove(path: string, members: JsonObject): Promise<Prepared> {
     const unsigned = { node_public_key: key.publicKey, ...members };
     if (proof === 'body') {
-      const body = jsonText(signNodeBody(unsigned, key, newStamp(options)));
-      return send<T>(options, { method: 'POST', path, body });
+      return { body: jsonText(await signNodeBody(unsigned, key, newStamp(options))) };
     }
     const body = jsonText(unsigned);
     const audience = await audienceOf();
     const signed = { method: 'POST', path, query: {}, audience, bodyText: body };
     const header = await nodeProofHeader({ ...signed, ...newStamp(options) }, key);
-    return send<T>(options, {
-      method: 'POST',
-      path,
-      body,
-      headers: { [NODE_PROOF_HEADER]: header },
-    });
+    return { body, headers: { [NODE_PROOF_HEADER]: header } };
+  }
+
+  function post<Answer extends TSchema>(
+    answer: Answer,
+    path: string,
+    members: JsonObject,
+    call: CallOptions | undefined,
+    repeatable: boolean,
+  ): Promise<Static<Answer>> {
+    const prepare = () => prove(path, members);
+    return send(options, { method: 'POST', path, answer, repeatable, prepare }, call);
   }
 
   return {
-    join: (request) => post<JoinCertificate>('/join', request),
-    heartbeat: (request) => post<Acknowledgement>('/heartbeat', request),
-    renew: (request) => post<JoinCertificate>('/renew', request),
-    registerAgent(agent) {
-      const body = jsonText(signAgentDescriptor(agent, key, now()));
-      return send<AgentRegistered>(options, { method: 'POST', path: '/agents', body });
+    join: (request, call) => post(JoinCertificate, '/join', request, call, false),
+    heartbeat: (request, call) => post(Acknowledgement, '/heartbeat', request, call, true),
+    renew: (request, call) => post(JoinCertificate, '/renew', request, call, false),
+    registerAgent(agent, call) {
+      const prepare = async () => ({
+        body: jsonText(await signAgentDescriptor(agent, key, now())),
+      });
+      const request = { method: 'POST', path: '/agents', answer: AgentRegistered } as const;
+      return send(options, { ...request, repeatable: true, prepare }, call);
     },
-    unregisterAgent() {
-      const body = jsonText(signDeleteEnvelope(key, newStamp(options).timestamp));
+    unregisterAgent(call) {
       const path = `/agents/${encodeURIComponent(key.publicKey)}`;
-      return send<AgentUnregistered>(options, { method: 'DELETE', path, body });
+      const prepare = async () => ({
+        body: jsonText(await signDeleteEnvelope(key, newStamp(options).timestamp)),
+      });
+      const request = { method: 'DELETE', path, answer: AgentUnregistered } as const;
+      return send(options, { ...request, repeatable: false, prepare }, call);
     },
   };
 }

@@ -1,15 +1,14 @@
 /** An operator's requests of the trust protocol [trust-5]; every answer is a signed record. */
 import type { JsonObject } from '../json/value.ts';
-import type { AgreementRecord, CapabilityCounter, CapabilityOffer } from '../records/agreement.ts';
-import type { BoundaryDecision } from '../records/boundary-decision.ts';
-import type {
-  CapabilityCommitment,
-  CapabilityNullifier,
-} from '../records/capability-disclosure.ts';
-import type { ConsensusProof } from '../records/consensus-proof.ts';
-import type { DataAccessIntent, DataLicensePolicy } from '../records/data-usage.ts';
-import type { TrustEvidence } from '../records/trust-evidence.ts';
-import type { ValidatorVote } from '../records/validator-vote.ts';
+import { AgreementRecord, CapabilityCounter, CapabilityOffer } from '../records/agreement.ts';
+import { BoundaryDecision } from '../records/boundary-decision.ts';
+import { CapabilityCommitment, CapabilityNullifier } from '../records/capability-disclosure.ts';
+import { ConsensusProof } from '../records/consensus-proof.ts';
+import { DataAccessIntent, DataLicensePolicy } from '../records/data-usage.ts';
+import { TrustEvidence } from '../records/trust-evidence.ts';
+import { ValidatorVote } from '../records/validator-vote.ts';
+import type { Calls } from './calls.ts';
+import type { CallOptions } from './options.ts';
 
 /** Timestamps are ISO 8601; without an offset they are UTC. */
 export type RequestedTerms = {
@@ -100,36 +99,43 @@ export type IntentRequest = {
 };
 
 export interface OperatorProtocol {
-  offerCapabilities(offer: OfferRequest): Promise<CapabilityOffer>;
-  counterOffer(counter: CounterRequest): Promise<CapabilityCounter>;
-  acceptAgreement(acceptance: AcceptRequest): Promise<AgreementRecord>;
+  offerCapabilities(offer: OfferRequest, call?: CallOptions): Promise<CapabilityOffer>;
+  counterOffer(counter: CounterRequest, call?: CallOptions): Promise<CapabilityCounter>;
+  acceptAgreement(acceptance: AcceptRequest, call?: CallOptions): Promise<AgreementRecord>;
   /** A denial is an answer like any other: read `authorized`. */
-  decideBoundary(request: BoundaryRequest): Promise<BoundaryDecision>;
-  buildEvidence(request: EvidenceRequest): Promise<TrustEvidence>;
-  commitCapabilities(request: CommitRequest): Promise<CapabilityCommitment>;
+  decideBoundary(request: BoundaryRequest, call?: CallOptions): Promise<BoundaryDecision>;
+  buildEvidence(request: EvidenceRequest, call?: CallOptions): Promise<TrustEvidence>;
+  commitCapabilities(request: CommitRequest, call?: CallOptions): Promise<CapabilityCommitment>;
   /** Uses the proof up: a second request for its id is refused. */
-  nullifyProof(proof: JsonObject): Promise<CapabilityNullifier>;
-  castVote(vote: VoteRequest): Promise<ValidatorVote>;
-  assembleConsensus(request: ConsensusRequest): Promise<ConsensusProof>;
+  nullifyProof(proof: JsonObject, call?: CallOptions): Promise<CapabilityNullifier>;
+  castVote(vote: VoteRequest, call?: CallOptions): Promise<ValidatorVote>;
+  assembleConsensus(request: ConsensusRequest, call?: CallOptions): Promise<ConsensusProof>;
   /** Replaces the policy in force, which the authority forgets when it stops. */
-  createLicensePolicy(policy: LicenseRequest): Promise<DataLicensePolicy>;
-  declareIntent(intent: IntentRequest): Promise<DataAccessIntent>;
+  createLicensePolicy(policy: LicenseRequest, call?: CallOptions): Promise<DataLicensePolicy>;
+  declareIntent(intent: IntentRequest, call?: CallOptions): Promise<DataAccessIntent>;
 }
 
-export function operatorProtocol(
-  post: <T>(path: string, body: JsonObject) => Promise<T>,
-): OperatorProtocol {
+export function operatorProtocol({ post }: Pick<Calls, 'post'>): OperatorProtocol {
   return {
-    offerCapabilities: (offer) => post('/admin/agreements/offer', offer),
-    counterOffer: (counter) => post('/admin/agreements/counter', counter),
-    acceptAgreement: (acceptance) => post('/admin/agreements/accept', acceptance),
-    decideBoundary: (request) => post('/admin/boundary/decide', request),
-    buildEvidence: (request) => post('/admin/trust-evidence', request),
-    commitCapabilities: (request) => post('/admin/disclosure/commit', request),
-    nullifyProof: (proof) => post('/admin/disclosure/nullifier', { proof }),
-    castVote: (vote) => post('/admin/consensus/vote', vote),
-    assembleConsensus: (request) => post('/admin/consensus/proof', request),
-    createLicensePolicy: (policy) => post('/admin/data-usage/policy', policy),
-    declareIntent: (intent) => post('/admin/data-usage/intent', intent),
+    offerCapabilities: (offer, call) =>
+      post(CapabilityOffer, '/admin/agreements/offer', offer, call),
+    counterOffer: (counter, call) =>
+      post(CapabilityCounter, '/admin/agreements/counter', counter, call),
+    acceptAgreement: (acceptance, call) =>
+      post(AgreementRecord, '/admin/agreements/accept', acceptance, call),
+    decideBoundary: (request, call) =>
+      post(BoundaryDecision, '/admin/boundary/decide', request, call),
+    buildEvidence: (request, call) => post(TrustEvidence, '/admin/trust-evidence', request, call),
+    commitCapabilities: (request, call) =>
+      post(CapabilityCommitment, '/admin/disclosure/commit', request, call),
+    nullifyProof: (proof, call) =>
+      post(CapabilityNullifier, '/admin/disclosure/nullifier', { proof }, call),
+    castVote: (vote, call) => post(ValidatorVote, '/admin/consensus/vote', vote, call),
+    assembleConsensus: (request, call) =>
+      post(ConsensusProof, '/admin/consensus/proof', request, call),
+    createLicensePolicy: (policy, call) =>
+      post(DataLicensePolicy, '/admin/data-usage/policy', policy, call),
+    declareIntent: (intent, call) =>
+      post(DataAccessIntent, '/admin/data-usage/intent', intent, call),
   };
 }

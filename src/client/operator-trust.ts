@@ -1,16 +1,18 @@
 /** An operator's requests about policy and trust between sovereigns [core-4-10] to [core-4-14]. */
-import type { JsonObject } from '../json/value.ts';
-import type { MembershipAttestation } from '../records/membership-attestation.ts';
-import type { PolicyManifest } from '../records/policy-manifest.ts';
-import type { RecognitionTreaty, TreatyScope } from '../records/recognition-treaty.ts';
-import type { PublicKeys } from './public-trust.ts';
-import type {
+import {
   AttestationRevocation,
   FeedImported,
   PolicyHistory,
   RecognitionPolicySaved,
   TreatyRevocation,
-} from './trust-answers.ts';
+} from '../answers/recognition.ts';
+import type { JsonObject } from '../json/value.ts';
+import { MembershipAttestation } from '../records/membership-attestation.ts';
+import { PolicyManifest } from '../records/policy-manifest.ts';
+import { RecognitionTreaty, type TreatyScope } from '../records/recognition-treaty.ts';
+import type { Calls } from './calls.ts';
+import type { CallOptions } from './options.ts';
+import type { Page, PublicKeys } from './public-trust.ts';
 
 /** The authority stamps and signs the manifest; absent members take its defaults. */
 export type PolicyRequest = {
@@ -58,36 +60,60 @@ export type FeedImportRequest = {
 export type RevokeReason = { readonly reason?: string };
 
 export interface OperatorTrust {
-  publishPolicy(policy?: PolicyRequest): Promise<PolicyManifest>;
-  rollbackPolicy(policyId: string): Promise<PolicyManifest>;
-  policyHistory(): Promise<PolicyHistory>;
-  issueAttestation(attestation: AttestationRequest): Promise<MembershipAttestation>;
-  revokeAttestation(id: string, revocation?: RevokeReason): Promise<AttestationRevocation>;
-  setRecognitionPolicy(policy: RecognitionPolicyRequest): Promise<RecognitionPolicySaved>;
-  issueTreaty(treaty: TreatyRequest): Promise<RecognitionTreaty>;
+  publishPolicy(policy?: PolicyRequest, call?: CallOptions): Promise<PolicyManifest>;
+  rollbackPolicy(policyId: string, call?: CallOptions): Promise<PolicyManifest>;
+  policyHistory(page?: Page, call?: CallOptions): Promise<PolicyHistory>;
+  issueAttestation(
+    attestation: AttestationRequest,
+    call?: CallOptions,
+  ): Promise<MembershipAttestation>;
+  revokeAttestation(
+    id: string,
+    revocation?: RevokeReason,
+    call?: CallOptions,
+  ): Promise<AttestationRevocation>;
+  setRecognitionPolicy(
+    policy: RecognitionPolicyRequest,
+    call?: CallOptions,
+  ): Promise<RecognitionPolicySaved>;
+  issueTreaty(treaty: TreatyRequest, call?: CallOptions): Promise<RecognitionTreaty>;
   /** A reason `renewed_by:<id>` or `replaced_by:<id>` names the successor. */
-  revokeTreaty(id: string, revocation?: RevokeReason): Promise<TreatyRevocation>;
-  importFeed(request: FeedImportRequest): Promise<FeedImported>;
+  revokeTreaty(
+    id: string,
+    revocation?: RevokeReason,
+    call?: CallOptions,
+  ): Promise<TreatyRevocation>;
+  importFeed(request: FeedImportRequest, call?: CallOptions): Promise<FeedImported>;
 }
 
 /** Sends signed requests; paths are percent-encoded. */
-interface SignedSender {
-  get<T>(path: string): Promise<T>;
-  post<T>(path: string, body: JsonObject): Promise<T>;
-}
-
-export function operatorTrust({ get, post }: SignedSender): OperatorTrust {
+export function operatorTrust({ get, post }: Calls): OperatorTrust {
   return {
-    publishPolicy: (policy = {}) => post('/admin/policy', policy),
-    rollbackPolicy: (policyId) => post('/admin/policy/rollback', { policy_id: policyId }),
-    policyHistory: () => get('/admin/policy/history'),
-    issueAttestation: (attestation) => post('/admin/attestations', attestation),
-    revokeAttestation: (id, revocation = {}) =>
-      post(`/admin/attestations/${encodeURIComponent(id)}/revoke`, revocation),
-    setRecognitionPolicy: (policy) => post('/admin/recognition-policy', policy),
-    issueTreaty: (treaty) => post('/admin/recognition-treaties', treaty),
-    revokeTreaty: (id, revocation = {}) =>
-      post(`/admin/recognition-treaties/${encodeURIComponent(id)}/revoke`, revocation),
-    importFeed: (request) => post('/admin/sovereign-revocation-feeds/import', request),
+    publishPolicy: (policy = {}, call) => post(PolicyManifest, '/admin/policy', policy, call),
+    rollbackPolicy: (policyId, call) =>
+      post(PolicyManifest, '/admin/policy/rollback', { policy_id: policyId }, call),
+    policyHistory: (page, call) => get(PolicyHistory, '/admin/policy/history', page, call),
+    issueAttestation: (attestation, call) =>
+      post(MembershipAttestation, '/admin/attestations', attestation, call),
+    revokeAttestation: (id, revocation = {}, call) =>
+      post(
+        AttestationRevocation,
+        `/admin/attestations/${encodeURIComponent(id)}/revoke`,
+        revocation,
+        call,
+      ),
+    setRecognitionPolicy: (policy, call) =>
+      post(RecognitionPolicySaved, '/admin/recognition-policy', policy, call),
+    issueTreaty: (treaty, call) =>
+      post(RecognitionTreaty, '/admin/recognition-treaties', treaty, call),
+    revokeTreaty: (id, revocation = {}, call) =>
+      post(
+        TreatyRevocation,
+        `/admin/recognition-treaties/${encodeURIComponent(id)}/revoke`,
+        revocation,
+        call,
+      ),
+    importFeed: (request, call) =>
+      post(FeedImported, '/admin/sovereign-revocation-feeds/import', request, call),
   };
 }

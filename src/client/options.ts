@@ -2,8 +2,29 @@
 export interface ServerOptions {
   /** Base URL of the authority; a path prefix a proxy strips may follow the host. */
   readonly url: string;
-  /** Milliseconds until a request without a whole answer counts as unanswered. */
+  /** Milliseconds until an attempt without a whole answer counts as unanswered; 30,000 when absent. */
   readonly timeoutMs?: number;
+  /** Used in place of the global `fetch`: for a proxy, TLS of your own, or tracing. */
+  readonly fetch?: Fetch;
+  /** Sent with every request, such as those that a gateway asks for. */
+  readonly headers?: Headers;
+  /** How often what is safe to send again is repeated; 2 when absent. */
+  readonly retries?: number;
+  /** Waits between attempts. It rejects when the signal is aborted. */
+  readonly wait?: (ms: number, signal: AbortSignal | undefined) => Promise<void>;
+}
+
+/** The part of the standard `fetch` that is used. */
+export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
+
+export type Headers = { readonly [name: string]: string };
+
+/** What may differ from call to call; the last argument of every method. */
+export interface CallOptions {
+  /** Ends the call, and the wait before a repeat. */
+  readonly signal?: AbortSignal;
+  readonly timeoutMs?: number;
+  readonly headers?: Headers;
 }
 
 export interface SigningOptions extends ServerOptions {
@@ -25,6 +46,8 @@ export function newStamp({ now = Date.now, nonce = randomNonce }: SigningOptions
   return { timestamp: new Date(now()).toISOString(), nonce: nonce() };
 }
 
+/** 128 random bits; `crypto.randomUUID` is absent where a page came without TLS. */
 function randomNonce(): string {
-  return crypto.randomUUID();
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 }

@@ -1,49 +1,34 @@
 /** What anyone may ask: the documents of [core-4-15], all of `public-trust.ts` and `public-protocol.ts`. */
-import type { GenesisBlock } from '../records/genesis.ts';
-import type { PolicyManifest } from '../records/policy-manifest.ts';
-import type { CertificateRevocationList } from '../records/revocation-list.ts';
-import { send } from './http.ts';
-import type { ServerOptions } from './options.ts';
+import { Health, SovereignDocument } from '../answers/documents.ts';
+import { NodeCount } from '../answers/operators.ts';
+import { GenesisBlock } from '../records/genesis.ts';
+import { PolicyManifest } from '../records/policy-manifest.ts';
+import { CertificateRevocationList } from '../records/revocation-list.ts';
+import { publicCalls } from './calls.ts';
+import type { CallOptions, ServerOptions } from './options.ts';
 import { type PublicProtocol, publicProtocol } from './public-protocol.ts';
 import { type PublicTrust, publicTrust } from './public-trust.ts';
 
-export interface SovereignDocument {
-  readonly sovereign_id: string;
-  readonly network_name: string;
-  readonly network_version: string;
-  readonly endpoint: string;
-  readonly network_authority: GenesisBlock['network_authority'];
-  readonly root_public_key: string;
-  readonly supported_surfaces: { readonly [surface: string]: string };
-}
-
-export interface Health {
-  readonly status: string;
-  readonly network: string;
-  readonly version: string;
-}
-
 export interface PublicClient extends PublicTrust, PublicProtocol {
-  genesis(): Promise<GenesisBlock>;
-  sovereign(): Promise<SovereignDocument>;
-  policy(): Promise<PolicyManifest>;
-  crl(): Promise<CertificateRevocationList>;
-  health(): Promise<Health>;
-  nodeCount(): Promise<number>;
+  genesis(call?: CallOptions): Promise<GenesisBlock>;
+  sovereign(call?: CallOptions): Promise<SovereignDocument>;
+  policy(call?: CallOptions): Promise<PolicyManifest>;
+  crl(call?: CallOptions): Promise<CertificateRevocationList>;
+  health(call?: CallOptions): Promise<Health>;
+  nodeCount(call?: CallOptions): Promise<number>;
 }
 
 export function createPublicClient(server: ServerOptions): PublicClient {
-  function get<T>(path: string): Promise<T> {
-    return send<T>(server, { method: 'GET', path });
-  }
+  const calls = publicCalls(server);
+  const { get } = calls;
   return {
-    ...publicTrust(server),
-    ...publicProtocol(server),
-    genesis: () => get<GenesisBlock>('/genesis'),
-    sovereign: () => get<SovereignDocument>('/sovereign.json'),
-    policy: () => get<PolicyManifest>('/policy'),
-    crl: () => get<CertificateRevocationList>('/crl'),
-    health: () => get<Health>('/health'),
-    nodeCount: async () => (await get<{ count: number }>('/nodes')).count,
+    ...publicTrust(calls),
+    ...publicProtocol(calls),
+    genesis: (call) => get(GenesisBlock, '/genesis', {}, call),
+    sovereign: (call) => get(SovereignDocument, '/sovereign.json', {}, call),
+    policy: (call) => get(PolicyManifest, '/policy', {}, call),
+    crl: (call) => get(CertificateRevocationList, '/crl', {}, call),
+    health: (call) => get(Health, '/health', {}, call),
+    nodeCount: async (call) => (await get(NodeCount, '/nodes', {}, call)).count,
   };
 }

@@ -1,19 +1,18 @@
 /** What anyone may have verified, proved and read of the trust protocol [trust-6]. */
-import type { JsonObject } from '../json/value.ts';
-import { jsonText } from '../json/write.ts';
-import type { CapabilityMembershipProof } from '../records/capability-disclosure.ts';
-import type { DataLicensePolicy } from '../records/data-usage.ts';
-import { AuthorityError } from './authority-error.ts';
-import { send } from './http.ts';
-import type { ServerOptions } from './options.ts';
-import type {
+import {
   AgreementVerdict,
   BoundaryVerdict,
   ConsensusVerdict,
   DisclosureVerdict,
   EvidenceVerdict,
   IntentVerdict,
-} from './protocol-answers.ts';
+} from '../answers/verdicts.ts';
+import type { JsonObject } from '../json/value.ts';
+import { CapabilityMembershipProof } from '../records/capability-disclosure.ts';
+import { DataLicensePolicy } from '../records/data-usage.ts';
+import { AuthorityError } from './authority-error.ts';
+import type { Calls } from './calls.ts';
+import type { CallOptions } from './options.ts';
 
 /** Base64 keys: left out, the key of the authority that is asked; empty accepts nothing. */
 type Keys = readonly string[];
@@ -63,33 +62,34 @@ export type VerifyIntentRequest = {
 };
 
 export interface PublicProtocol {
-  verifyAgreement(request: VerifyAgreementRequest): Promise<AgreementVerdict>;
-  verifyDecision(request: VerifyDecisionRequest): Promise<BoundaryVerdict>;
-  verifyEvidence(request: VerifyEvidenceRequest): Promise<EvidenceVerdict>;
-  proveMembership(request: ProveRequest): Promise<CapabilityMembershipProof>;
-  verifyMembership(request: VerifyMembershipRequest): Promise<DisclosureVerdict>;
-  verifyConsensus(request: VerifyConsensusRequest): Promise<ConsensusVerdict>;
-  verifyIntent(request: VerifyIntentRequest): Promise<IntentVerdict>;
+  verifyAgreement(request: VerifyAgreementRequest, call?: CallOptions): Promise<AgreementVerdict>;
+  verifyDecision(request: VerifyDecisionRequest, call?: CallOptions): Promise<BoundaryVerdict>;
+  verifyEvidence(request: VerifyEvidenceRequest, call?: CallOptions): Promise<EvidenceVerdict>;
+  proveMembership(request: ProveRequest, call?: CallOptions): Promise<CapabilityMembershipProof>;
+  verifyMembership(
+    request: VerifyMembershipRequest,
+    call?: CallOptions,
+  ): Promise<DisclosureVerdict>;
+  verifyConsensus(request: VerifyConsensusRequest, call?: CallOptions): Promise<ConsensusVerdict>;
+  verifyIntent(request: VerifyIntentRequest, call?: CallOptions): Promise<IntentVerdict>;
   /** The policy in force; null when there is none. */
-  licensePolicy(): Promise<DataLicensePolicy | null>;
+  licensePolicy(call?: CallOptions): Promise<DataLicensePolicy | null>;
 }
 
-export function publicProtocol(server: ServerOptions): PublicProtocol {
-  function post<T>(path: string, body: JsonObject): Promise<T> {
-    return send<T>(server, { method: 'POST', path, body: jsonText(body) });
-  }
+export function publicProtocol({ get, post }: Calls): PublicProtocol {
   return {
-    verifyAgreement: (request) => post('/agreements/verify', request),
-    verifyDecision: (request) => post('/boundary/verify', request),
-    verifyEvidence: (request) => post('/trust-evidence/verify', request),
-    proveMembership: (request) => post('/disclosure/prove', request),
-    verifyMembership: (request) => post('/disclosure/verify', request),
-    verifyConsensus: (request) => post('/consensus/verify', request),
-    verifyIntent: (request) => post('/data-usage/verify', request),
-    licensePolicy: () =>
-      send<DataLicensePolicy>(server, { method: 'GET', path: '/data-usage/policy' }).catch(
-        nullWithoutPolicy,
-      ),
+    verifyAgreement: (request, call) => post(AgreementVerdict, '/agreements/verify', request, call),
+    verifyDecision: (request, call) => post(BoundaryVerdict, '/boundary/verify', request, call),
+    verifyEvidence: (request, call) =>
+      post(EvidenceVerdict, '/trust-evidence/verify', request, call),
+    proveMembership: (request, call) =>
+      post(CapabilityMembershipProof, '/disclosure/prove', request, call),
+    verifyMembership: (request, call) =>
+      post(DisclosureVerdict, '/disclosure/verify', request, call),
+    verifyConsensus: (request, call) => post(ConsensusVerdict, '/consensus/verify', request, call),
+    verifyIntent: (request, call) => post(IntentVerdict, '/data-usage/verify', request, call),
+    licensePolicy: (call) =>
+      get(DataLicensePolicy, '/data-usage/policy', {}, call).catch(nullWithoutPolicy),
   };
 }
 

@@ -2,43 +2,45 @@
  * What anyone may read and have verified about trust between sovereigns [core-4-6], [core-4-11] to
  * [core-4-15].
  */
-import type { JsonObject } from '../json/value.ts';
-import { jsonText } from '../json/write.ts';
-import type { AgentDescriptor } from '../records/agent-descriptor.ts';
-import type { RecognitionPolicy } from '../records/recognition-policy.ts';
-import type { SovereignRevocationFeed } from '../records/revocation-feed.ts';
-import { AuthorityError } from './authority-error.ts';
-import { type Query, send } from './http.ts';
-import type { ServerOptions } from './options.ts';
-import type {
-  AgentList,
-  Atlas,
-  AttestationList,
-  AttestationRow,
+import { AgentList } from '../answers/enrollment.ts';
+import { AttestationList, TreatyList } from '../answers/recognition.ts';
+import {
   AttestationVerdict,
-  Connectome,
-  RecognitionGraph,
   TreatyAttestationVerdict,
-  TreatyList,
-  TreatyRow,
   TreatyVerdict,
-  TrustPath,
-} from './trust-answers.ts';
+} from '../answers/verdicts.ts';
+import type { JsonObject } from '../json/value.ts';
+import { AgentDescriptor } from '../records/agent-descriptor.ts';
+import { RecognitionPolicy } from '../records/recognition-policy.ts';
+import { SovereignRevocationFeed } from '../records/revocation-feed.ts';
+import { AttestationRow } from '../views/rows/attestation.ts';
+import { Atlas, Connectome, RecognitionGraph, TrustPath } from '../views/rows/graph.ts';
+import { TreatyRow, type TreatyStatus } from '../views/rows/treaty.ts';
+import { AuthorityError } from './authority-error.ts';
+import type { Calls } from './calls.ts';
+import type { CallOptions } from './options.ts';
 
 /** A list of base64 keys, or keys by a name of the caller's choice; empty accepts nothing. */
 export type PublicKeys = readonly string[] | { readonly [keyId: string]: string };
 
+/** Without a limit the whole list is answered. */
+export type Page = {
+  readonly limit?: number;
+  /** The `next_cursor` of the page before. */
+  readonly cursor?: string;
+};
+
 export type AttestationFilters = {
   readonly issuer_sovereign_id?: string;
   readonly subject_id?: string;
-  readonly status?: string;
-};
+  readonly status?: AttestationRow['status'];
+} & Page;
 
 export type TreatyFilters = {
   readonly issuer_sovereign_id?: string;
   readonly subject_sovereign_id?: string;
-  readonly status?: string;
-};
+  readonly status?: TreatyStatus;
+} & Page;
 
 /** Records to verify are sent as they were received. Without a policy the authority's own decides. */
 export type VerifyAttestationRequest = {
@@ -61,55 +63,61 @@ export type VerifyTreatyRequest = {
 };
 
 export interface PublicTrust {
-  agents(capability?: string): Promise<AgentList>;
-  agent(nodePublicKey: string): Promise<AgentDescriptor>;
-  attestations(filters?: AttestationFilters): Promise<AttestationList>;
-  attestation(id: string): Promise<AttestationRow>;
+  agents(capability?: string, call?: CallOptions): Promise<AgentList>;
+  agent(nodePublicKey: string, call?: CallOptions): Promise<AgentDescriptor>;
+  attestations(filters?: AttestationFilters, call?: CallOptions): Promise<AttestationList>;
+  attestation(id: string, call?: CallOptions): Promise<AttestationRow>;
   /** Null when none is configured. */
-  recognitionPolicy(): Promise<RecognitionPolicy | null>;
-  treaties(filters?: TreatyFilters): Promise<TreatyList>;
-  treaty(id: string): Promise<TreatyRow>;
-  revocationFeed(issuer?: string): Promise<SovereignRevocationFeed>;
-  recognitionGraph(): Promise<RecognitionGraph>;
-  connectome(): Promise<Connectome>;
-  trustPath(from: string, to: string): Promise<TrustPath>;
-  atlas(): Promise<Atlas>;
-  verifyAttestation(request: VerifyAttestationRequest): Promise<AttestationVerdict>;
-  verifyAttestationWithTreaty(request: VerifyWithTreatyRequest): Promise<TreatyAttestationVerdict>;
-  verifyTreaty(request: VerifyTreatyRequest): Promise<TreatyVerdict>;
+  recognitionPolicy(call?: CallOptions): Promise<RecognitionPolicy | null>;
+  treaties(filters?: TreatyFilters, call?: CallOptions): Promise<TreatyList>;
+  treaty(id: string, call?: CallOptions): Promise<TreatyRow>;
+  revocationFeed(issuer?: string, call?: CallOptions): Promise<SovereignRevocationFeed>;
+  recognitionGraph(call?: CallOptions): Promise<RecognitionGraph>;
+  connectome(call?: CallOptions): Promise<Connectome>;
+  trustPath(from: string, to: string, call?: CallOptions): Promise<TrustPath>;
+  atlas(call?: CallOptions): Promise<Atlas>;
+  verifyAttestation(
+    request: VerifyAttestationRequest,
+    call?: CallOptions,
+  ): Promise<AttestationVerdict>;
+  verifyAttestationWithTreaty(
+    request: VerifyWithTreatyRequest,
+    call?: CallOptions,
+  ): Promise<TreatyAttestationVerdict>;
+  verifyTreaty(request: VerifyTreatyRequest, call?: CallOptions): Promise<TreatyVerdict>;
 }
 
-export function publicTrust(server: ServerOptions): PublicTrust {
-  function get<T>(path: string, parameters: QueryParameters = {}): Promise<T> {
-    return send<T>(server, { method: 'GET', path, query: queryOf(parameters) });
-  }
-  function post<T>(path: string, body: JsonObject): Promise<T> {
-    return send<T>(server, { method: 'POST', path, body: jsonText(body) });
-  }
+export function publicTrust({ get, post }: Calls): PublicTrust {
   return {
-    agents: (capability) => get('/agents', { capability }),
-    agent: (nodePublicKey) => get(`/agents/${encodeURIComponent(nodePublicKey)}`),
-    attestations: (filters) => get('/attestations', filters),
-    attestation: (id) => get(`/attestations/${encodeURIComponent(id)}`),
-    recognitionPolicy: () => get<RecognitionPolicy>('/recognition-policy').catch(nullWhenMissing),
-    treaties: (filters) => get('/recognition-treaties', filters),
-    treaty: (id) => get(`/recognition-treaties/${encodeURIComponent(id)}`),
-    revocationFeed: (issuer) => get('/sovereign-revocation-feed', { issuer_sovereign_id: issuer }),
-    recognitionGraph: () => get('/recognition-graph'),
-    connectome: () => get('/connectome.json'),
-    trustPath: (from, to) => get('/connectome/trust-path', { from, to }),
-    atlas: () => get('/atlas.json'),
-    verifyAttestation: (request) => post('/attestations/verify', request),
-    verifyAttestationWithTreaty: (request) => post('/attestations/verify-with-treaty', request),
-    verifyTreaty: (request) => post('/recognition-treaties/verify', request),
+    agents: (capability, call) => get(AgentList, '/agents', { capability }, call),
+    agent: (nodePublicKey, call) =>
+      get(AgentDescriptor, `/agents/${encodeURIComponent(nodePublicKey)}`, {}, call),
+    attestations: (filters, call) => get(AttestationList, '/attestations', filters, call),
+    attestation: (id, call) =>
+      get(AttestationRow, `/attestations/${encodeURIComponent(id)}`, {}, call),
+    recognitionPolicy: (call) =>
+      get(RecognitionPolicy, '/recognition-policy', {}, call).catch(nullWhenMissing),
+    treaties: (filters, call) => get(TreatyList, '/recognition-treaties', filters, call),
+    treaty: (id, call) =>
+      get(TreatyRow, `/recognition-treaties/${encodeURIComponent(id)}`, {}, call),
+    revocationFeed: (issuer, call) =>
+      get(
+        SovereignRevocationFeed,
+        '/sovereign-revocation-feed',
+        { issuer_sovereign_id: issuer },
+        call,
+      ),
+    recognitionGraph: (call) => get(RecognitionGraph, '/recognition-graph', {}, call),
+    connectome: (call) => get(Connectome, '/connectome.json', {}, call),
+    trustPath: (from, to, call) => get(TrustPath, '/connectome/trust-path', { from, to }, call),
+    atlas: (call) => get(Atlas, '/atlas.json', {}, call),
+    verifyAttestation: (request, call) =>
+      post(AttestationVerdict, '/attestations/verify', request, call),
+    verifyAttestationWithTreaty: (request, call) =>
+      post(TreatyAttestationVerdict, '/attestations/verify-with-treaty', request, call),
+    verifyTreaty: (request, call) =>
+      post(TreatyVerdict, '/recognition-treaties/verify', request, call),
   };
-}
-
-type QueryParameters = { readonly [name: string]: string | undefined };
-
-function queryOf(parameters: QueryParameters): Query {
-  const given = Object.entries(parameters).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(given.map(([name, value]) => [name, [String(value)]]));
 }
 
 function nullWhenMissing(error: unknown): null {

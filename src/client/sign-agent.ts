@@ -6,7 +6,7 @@ import type { JsonObject } from '../json/value.ts';
 import { canonicalJson } from '../json/write.ts';
 import type { AgentDescriptor } from '../records/agent-descriptor.ts';
 import { asRead } from './as-read.ts';
-import type { KeyPair } from './keys.ts';
+import { type SigningKey, signText } from './keys.ts';
 
 /** What the network's clients use; they refresh at half of it. */
 const DEFAULT_LIFETIME_SECONDS = 600;
@@ -28,27 +28,46 @@ export type DeleteEnvelope = {
 };
 
 /** The descriptor with every default present, valid from `now` (milliseconds since the epoch). */
-export function signAgentDescriptor(agent: Agent, key: KeyPair, now: number): AgentDescriptor {
+export async function signAgentDescriptor(
+  agent: Agent,
+  key: SigningKey,
+  now: number,
+): Promise<AgentDescriptor> {
+  const descriptor = unsignedDescriptor(agent, key.publicKey, now);
+  const signature = { key_id: key.publicKey, sig: await signText(key, canonicalJson(descriptor)) };
+  return { ...descriptor, signatures: [signature] };
+}
+
+export function unsignedDescriptor(
+  agent: Agent,
+  publicKey: string,
+  now: number,
+): Omit<AgentDescriptor, 'signatures'> {
   const { host, port, scheme = 'ws' } = agent.endpoint;
   const { lifetimeSeconds = DEFAULT_LIFETIME_SECONDS } = agent;
-  const descriptor = asRead({
+  return {
     agent_id: agent.agent_id,
-    node_public_key: key.publicKey,
+    node_public_key: publicKey,
     network_name: agent.network_name,
-    capabilities: agent.capabilities ?? [],
+    capabilities: [...(agent.capabilities ?? [])],
     endpoint: { host, port, scheme },
     registered_at: datetime(now),
     expires_at: datetime(now + lifetimeSeconds * 1000),
-    metadata: agent.metadata ?? {},
-  });
-  const signature = { key_id: key.publicKey, sig: key.sign(canonicalJson(descriptor)) };
-  return { ...descriptor, signatures: [signature] } as unknown as AgentDescriptor;
+    metadata: asRead(agent.metadata ?? {}),
+  };
 }
 
 /** The body that removes the registration of the key; `signedAt` is signed verbatim. */
-export function signDeleteEnvelope(key: KeyPair, signedAt: string): DeleteEnvelope {
-  const signature = key.sign(`delete-agent|v1|${key.publicKey}|${signedAt}`);
+export async function signDeleteEnvelope(
+  key: SigningKey,
+  signedAt: string,
+): Promise<DeleteEnvelope> {
+  const signature = await signText(key, deleteEnvelopeText(key.publicKey, signedAt));
   return { version: 'v1', signed_at: signedAt, signature };
+}
+
+export function deleteEnvelopeText(publicKey: string, signedAt: string): string {
+  return `delete-agent|v1|${publicKey}|${signedAt}`;
 }
 
 /** The canonical datetime of a record: six digits of a second, or none when they are zero [core-1-3]. */

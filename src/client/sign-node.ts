@@ -2,8 +2,9 @@
 import type { JsonObject } from '../json/value.ts';
 import { canonicalJson } from '../json/write.ts';
 import type { Query } from './http.ts';
-import type { KeyPair } from './keys.ts';
+import { type SigningKey, signText } from './keys.ts';
 import type { Stamp } from './options.ts';
+import { portableSha256 } from './sha256.ts';
 
 export const NODE_PROOF_HEADER = 'X-Mesh-Node-Proof';
 
@@ -19,13 +20,22 @@ export interface NodeRequest extends Stamp {
 }
 
 /** The body with timestamp, nonce and the signature over all its other members. */
-export function signNodeBody(body: JsonObject, key: KeyPair, stamp: Stamp): JsonObject {
-  const signed = { ...body, timestamp: stamp.timestamp, nonce: stamp.nonce };
-  return { ...signed, signature: key.sign(canonicalJson(signed, 'signature')) };
+export async function signNodeBody(
+  body: JsonObject,
+  key: SigningKey,
+  { timestamp, nonce }: Stamp,
+): Promise<JsonObject> {
+  const signed = { ...body, timestamp, nonce };
+  return { ...signed, signature: await signText(key, nodeBodyText(signed)) };
+}
+
+/** The text that the signature of a stamped body covers. */
+export function nodeBodyText(stamped: JsonObject): string {
+  return canonicalJson(stamped, 'signature');
 }
 
 /** The value of the proof header; the body then needs no signature of its own. */
-export async function nodeProofHeader(request: NodeRequest, key: KeyPair): Promise<string> {
+export async function nodeProofHeader(request: NodeRequest, key: SigningKey): Promise<string> {
   const { method, path, query, audience, timestamp, nonce } = request;
   const text = canonicalJson({
     v: 1,
@@ -34,16 +44,11 @@ export async function nodeProofHeader(request: NodeRequest, key: KeyPair): Promi
     path,
     query,
     audience,
-    body_sha256: await sha256Hex(request.bodyText),
+    body_sha256: portableSha256.hex(request.bodyText),
     key: key.publicKey,
     timestamp,
     nonce,
   });
-  const sig = key.sign(text);
+  const sig = await signText(key, text);
   return `v=1; key=${key.publicKey}; ts=${timestamp}; nonce=${nonce}; sig=${sig}`;
-}
-
-async function sha256Hex(text: string): Promise<string> {
-  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text));
-  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('');
 }

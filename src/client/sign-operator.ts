@@ -2,8 +2,8 @@
 import type { JsonObject } from '../json/value.ts';
 import { canonicalJson } from '../json/write.ts';
 import type { Query } from './http.ts';
-import type { KeyPair } from './keys.ts';
-import type { Stamp } from './options.ts';
+import { type SigningKey, signText } from './keys.ts';
+import type { Headers, Stamp } from './options.ts';
 
 export type SignatureVersion = 1 | 2;
 
@@ -19,16 +19,16 @@ export interface OperatorRequest extends Stamp {
 }
 
 /** The four headers that carry an operator's signature. */
-export function operatorHeaders(
+export async function operatorHeaders(
   request: OperatorRequest,
-  key: KeyPair,
+  key: SigningKey,
   version: SignatureVersion = 2,
-): { readonly [name: string]: string } {
+): Promise<Headers> {
   return {
     'X-Admin-Key-Id': request.keyId,
     'X-Admin-Timestamp': request.timestamp,
     'X-Admin-Nonce': request.nonce,
-    'X-Admin-Signature': key.sign(operatorPayload(request, version)),
+    'X-Admin-Signature': await signText(key, operatorPayload(request, version)),
   };
 }
 

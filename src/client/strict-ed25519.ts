@@ -1,5 +1,5 @@
 /**
- * What [core-1-5] refuses beyond the equation of RFC 8032, which is all tweetnacl checks: without it anyone signs
+ * What [core-1-5] refuses beyond the equation of RFC 8032, whatever else a library checks: without it anyone signs
  * every text under a key of small order, and whoever has seen a signature makes others of it.
  */
 

@@ -8,6 +8,13 @@ export class JsonFloat {
   constructor(value: number) {
     this.value = value;
   }
+
+  /** For `JSON.stringify`: the number where it is written alike, so that no signed text changes unnoticed. */
+  toJSON(): number {
+    if (String(this.value) === floatText(this.value)) return this.value;
+    const text = floatText(this.value);
+    throw new TypeError(`JSON.stringify would write ${text} as ${this.value}; use recordText`);
+  }
 }
 
 export type JsonObject = { readonly [name: string]: JsonValue };
@@ -30,4 +37,17 @@ export function isJsonObject(value: unknown): value is JsonObject {
     !Array.isArray(value) &&
     !(value instanceof JsonFloat)
   );
+}
+
+/** Shortest digits that read back as the same double, in the layout of [core-1-2]. */
+export function floatText(value: number): string {
+  if (value === 0) return Object.is(value, -0) ? '-0.0' : '0.0';
+  const size = Math.abs(value);
+  // Between these bounds JavaScript uses the same layout, except for whole numbers.
+  if (size >= 1e-4 && size < 1e16) return Number.isInteger(value) ? `${value}.0` : String(value);
+  const text = value.toExponential();
+  const exponentAt = text.indexOf('e') + 2;
+  return text.length - exponentAt > 1
+    ? text
+    : `${text.slice(0, exponentAt)}0${text.slice(exponentAt)}`;
 }

@@ -3,7 +3,7 @@
  * point, no blanks, ASCII only); `jsonText` is what is answered and stored. Both write integers as digits
  * and floats by the one rule of [core-1-2], so no number changes between input and output.
  */
-import { JsonFloat, type JsonValue } from './value.ts';
+import { floatText, JsonFloat, type JsonValue } from './value.ts';
 
 const PRINTABLE = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/;
 
@@ -81,19 +81,6 @@ function isArray<Item>(value: Item | readonly Item[]): value is readonly Item[] 
 
 function scalarText(value: null | boolean | number | bigint | JsonFloat): string {
   return value instanceof JsonFloat ? floatText(value.value) : String(value);
-}
-
-/** Shortest digits that read back as the same double, in the layout of [core-1-2]. */
-function floatText(value: number): string {
-  if (value === 0) return Object.is(value, -0) ? '-0.0' : '0.0';
-  const size = Math.abs(value);
-  // Between these bounds JavaScript uses the same layout, except for whole numbers.
-  if (size >= 1e-4 && size < 1e16) return Number.isInteger(value) ? `${value}.0` : String(value);
-  const text = value.toExponential();
-  const exponentAt = text.indexOf('e') + 2;
-  return text.length - exponentAt > 1
-    ? text
-    : `${text.slice(0, exponentAt)}0${text.slice(exponentAt)}`;
 }
 
 function isPrintable(text: string): boolean {

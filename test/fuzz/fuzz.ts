@@ -2,8 +2,8 @@
  * Sends mutated requests, most of them properly signed, to every route of a live authority: none may end
  * in a 500, and every refusal must be a whole envelope.
  */
+
 import { readFileSync } from 'node:fs';
-import { signNodeBody } from '../../src/client/sign-node.ts';
 import type { Route } from '../../src/http/route.ts';
 import { parseJson } from '../../src/json/parse.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../src/json/value.ts';
@@ -14,6 +14,7 @@ import { exampleOf } from '../../src/views/example.ts';
 import type { TestAuthority } from '../support/authority.ts';
 import { PROJECT } from '../support/project.ts';
 import { freshNonce, operatorRequest, type Received, send } from '../support/requests.ts';
+import { signNodeBody } from '../support/signing.ts';
 import { mutated } from './mutations.ts';
 import type { Random } from './random.ts';
 

@@ -2,14 +2,14 @@
 
 import { randomBytes } from 'node:crypto';
 import { type Agent, type OutgoingHttpHeaders, request } from 'node:http';
-import { signNodeBody } from '../../src/client/sign-node.ts';
-import { type OperatorRequest, operatorHeaders } from '../../src/client/sign-operator.ts';
+import type { OperatorRequest } from '../../src/client/sign-operator.ts';
 import { signerFromSeed } from '../../src/crypto/ed25519.ts';
 import type { Signer } from '../../src/crypto/primitives.ts';
 import type { JsonObject } from '../../src/json/value.ts';
 import { jsonText } from '../../src/json/write.ts';
 import { formatInstant } from '../../src/timestamp.ts';
 import type { TestAuthority, TestOperator } from './authority.ts';
+import { operatorHeaders, signNodeBody } from './signing.ts';
 
 /** An answer as tests read it. Bodies are plain JSON: tests about numbers read `text`. */
 export interface Received {

@@ -1,0 +1,45 @@
+/** How the methods of a client reach their routes: by a schema of the answer, a path, and what is sent. */
+import type { Static, TSchema } from 'typebox';
+import type { JsonObject } from '../json/value.ts';
+import { jsonText } from '../json/write.ts';
+import { type Query, send } from './http.ts';
+import type { CallOptions, ServerOptions } from './options.ts';
+
+export interface Parameters {
+  readonly [name: string]: string | number | undefined;
+}
+
+/** Of one client; `get` reads. */
+export interface Calls {
+  get<Answer extends TSchema>(
+    answer: Answer,
+    path: string,
+    parameters?: Parameters,
+    call?: CallOptions,
+  ): Promise<Static<Answer>>;
+  post<Answer extends TSchema>(
+    answer: Answer,
+    path: string,
+    body: JsonObject,
+    call?: CallOptions,
+  ): Promise<Static<Answer>>;
+}
+
+/** Calls that anyone may make. None of them changes anything, so each may be repeated. */
+export function publicCalls(server: ServerOptions): Calls {
+  return {
+    get(answer, path, parameters = {}, call) {
+      const query = queryOf(parameters);
+      return send(server, { method: 'GET', path, query, answer, repeatable: true }, call);
+    },
+    post(answer, path, body, call) {
+      const prepare = () => ({ body: jsonText(body) });
+      return send(server, { method: 'POST', path, answer, repeatable: true, prepare }, call);
+    },
+  };
+}
+
+export function queryOf(parameters: Parameters): Query {
+  const given = Object.entries(parameters).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(given.map(([name, value]) => [name, [String(value)]]));
+}

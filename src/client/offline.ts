@@ -1,0 +1,286 @@
+/**
+ * Verification of everything an authority signs, from the record, the keys and the time alone. Each check takes
+ * a record as it was received, its JSON text or the parsed value of `parseJson`, and answers the reason; what is no
+ * such record at all is `malformed`.
+ */
+import type { Sha256, VerifySignature } from '../crypto/primitives.ts';
+import { parseJson } from '../json/parse.ts';
+import { readAgentDescriptor } from '../records/agent-descriptor.ts';
+import {
+  type AgreementReason,
+  readAgreementRecord,
+  verifyAgreement,
+} from '../records/agreement.ts';
+import {
+  type BoundaryReason,
+  readBoundaryDecision,
+  verifyBoundaryDecision,
+} from '../records/boundary-decision.ts';
+import {
+  type DisclosureReason,
+  readCapabilityCommitment,
+  readCapabilityMembershipProof,
+  verifyMembership,
+} from '../records/capability-disclosure.ts';
+import {
+  type ConsensusReason,
+  readConsensusProof,
+  verifyConsensusProof,
+} from '../records/consensus-proof.ts';
+import {
+  findViolations,
+  readDataAccessIntent,
+  readDataLicensePolicy,
+  type ViolationType,
+} from '../records/data-usage.ts';
+import { isSignedByRoot, readGenesisBlock } from '../records/genesis.ts';
+import { readJoinCertificate } from '../records/join-certificate.ts';
+import { readMembershipAttestation } from '../records/membership-attestation.ts';
+import { readPolicyManifest } from '../records/policy-manifest.ts';
+import { readRecognitionPolicy } from '../records/recognition-policy.ts';
+import { readRecognitionTreaty } from '../records/recognition-treaty.ts';
+import {
+  type AttestationReason,
+  type TreatyAttestationReason,
+  type TreatyReason,
+  verifyAttestation,
+  verifyAttestationWithTreaty,
+  verifyTreaty,
+} from '../records/recognition-verification.ts';
+import { instantOf } from '../records/record.ts';
+import { keyOfFeed, readRevocationFeed } from '../records/revocation-feed.ts';
+import { readCertificateRevocationList } from '../records/revocation-list.ts';
+import type { CandidateKeys } from '../records/signature-search.ts';
+import { isSignedByAny, signedText } from '../records/signed-record.ts';
+import {
+  type EvidenceReason,
+  readTrustEvidence,
+  verifyTrustEvidence,
+} from '../records/trust-evidence.ts';
+import { verifyText } from './keys.ts';
+import { portableSha256 } from './sha256.ts';
+
+export interface VerifierOptions {
+  /** Portable code when absent; a native one is faster. */
+  readonly verify?: VerifySignature;
+  readonly sha256?: Sha256;
+  /** Milliseconds since the epoch. */
+  readonly now?: () => number;
+}
+
+/** JSON text, or what `parseJson` made of it. */
+export type Received = unknown;
+
+export type Malformed = 'malformed';
+export type GenesisReason = 'valid' | 'wrong_root' | 'invalid_signature';
+export type CertificateReason =
+  | 'valid'
+  | 'wrong_key'
+  | 'wrong_network'
+  | 'invalid_signature'
+  | 'not_yet_valid'
+  | 'expired'
+  | 'revoked';
+export type RevocationListReason = 'valid' | 'invalid_signature' | 'stale';
+export type AgentReason = 'valid' | 'invalid_signature' | 'expired';
+export type SignedReason = 'valid' | 'invalid_signature';
+export type FeedReason = 'valid' | 'wrong_issuer' | 'invalid_signature';
+
+export interface CertificateExpectations {
+  /** The genesis of the network, already verified. */
+  readonly genesis: Received;
+  /** A revocation list, already verified; without one, revocation is not judged. */
+  readonly crl?: Received;
+  /** The key the certificate has to be for; any when absent. */
+  readonly publicKey?: string;
+}
+
+export interface TreatyKnowledge {
+  readonly issuerKeys: CandidateKeys;
+  /** Any when absent. */
+  readonly issuer?: string;
+  readonly subject?: string;
+  /** Whether the verifier knows the treaty as revoked. */
+  readonly revoked?: boolean;
+}
+
+type Keys = readonly string[];
+
+export type Verifier = ReturnType<typeof createVerifier>;
+
+export function createVerifier(options: VerifierOptions = {}) {
+  const { verify = verifyText, sha256 = portableSha256, now = Date.now } = options;
+  return {
+    /** Whether the root key signed it; pin the root key, which a genesis cannot vouch for itself. */
+    genesis(received: Received, rootPublicKey?: string): GenesisReason | Malformed {
+      const genesis = readGenesisBlock(parsed(received));
+      if (genesis === null) return 'malformed';
+      if ((rootPublicKey ?? genesis.root_public_key) !== genesis.root_public_key) {
+        return 'wrong_root';
+      }
+      return isSignedByRoot(genesis, verify) ? 'valid' : 'invalid_signature';
+    },
+
+    certificate(
+      received: Received,
+      { publicKey, ...expected }: CertificateExpectations,
+    ): CertificateReason | Malformed {
+      const certificate = readJoinCertificate(parsed(received));
+      const genesis = readGenesisBlock(parsed(expected.genesis));
+      if (certificate === null || genesis === null) return 'malformed';
+      if ((publicKey ?? certificate.node_public_key) !== certificate.node_public_key) {
+        return 'wrong_key';
+      }
+      if (certificate.network_name !== genesis.network_name) return 'wrong_network';
+      if (!isSignedByAny(certificate, [genesis.network_authority.public_key], verify)) {
+        return 'invalid_signature';
+      }
+      const at = now();
+      if (at < instantOf(certificate.issued_at)) return 'not_yet_valid';
+      if (at > instantOf(certificate.expires_at)) return 'expired';
+      if (expected.crl === undefined) return 'valid';
+      const crl = readCertificateRevocationList(parsed(expected.crl));
+      if (crl === null) return 'malformed';
+      const isRevoked = crl.revoked_certificates.some(
+        ({ certificate_id }) => certificate_id === certificate.cert_id,
+      );
+      return isRevoked ? 'revoked' : 'valid';
+    },
+
+    /** Its first signature counts; whoever holds an older list compares sequences as well. */
+    revocationList(received: Received, authorityKey: string): RevocationListReason | Malformed {
+      const crl = readCertificateRevocationList(parsed(received));
+      if (crl === null) return 'malformed';
+      const [first] = crl.signatures;
+      if (first === undefined || !verify(authorityKey, signedText(crl), first.sig)) {
+        return 'invalid_signature';
+      }
+      return now() > instantOf(crl.next_update) ? 'stale' : 'valid';
+    },
+
+    policy(received: Received, authorityKey: string): SignedReason | Malformed {
+      const policy = readPolicyManifest(parsed(received));
+      if (policy === null) return 'malformed';
+      return isSignedByAny(policy, [authorityKey], verify) ? 'valid' : 'invalid_signature';
+    },
+
+    /** A descriptor vouches for its own key; whether that key is a node's, its certificate says. */
+    agent(received: Received): AgentReason | Malformed {
+      const descriptor = readAgentDescriptor(parsed(received));
+      if (descriptor === null) return 'malformed';
+      if (!isSignedByAny(descriptor, [descriptor.node_public_key], verify)) {
+        return 'invalid_signature';
+      }
+      return now() > instantOf(descriptor.expires_at) ? 'expired' : 'valid';
+    },
+
+    /** The policy's revoked ids must include what the verifier itself holds as revoked. */
+    attestation(received: Received, recognitionPolicy: Received): AttestationReason | Malformed {
+      const attestation = readMembershipAttestation(parsed(received));
+      const policy = readRecognitionPolicy(parsed(recognitionPolicy));
+      if (attestation === null || policy === null) return 'malformed';
+      return verifyAttestation(attestation, policy, now(), verify);
+    },
+
+    attestationWithTreaty(
+      received: Received,
+      receivedTreaty: Received,
+      known: {
+        readonly treatyIssuerKeys: CandidateKeys;
+        readonly treatyRevoked?: boolean;
+        readonly attestationRevoked?: boolean;
+      },
+    ): TreatyAttestationReason | Malformed {
+      const attestation = readMembershipAttestation(parsed(received));
+      const treaty = readRecognitionTreaty(parsed(receivedTreaty));
+      if (attestation === null || treaty === null) return 'malformed';
+      const knowledge = { treatyRevoked: false, attestationRevoked: false, ...known };
+      return verifyAttestationWithTreaty(attestation, treaty, knowledge, now(), verify);
+    },
+
+    treaty(received: Received, known: TreatyKnowledge): TreatyReason | Malformed {
+      const treaty = readRecognitionTreaty(parsed(received));
+      if (treaty === null) return 'malformed';
+      const { issuerKeys, issuer = null, subject = null, revoked = false } = known;
+      return verifyTreaty(treaty, { issuerKeys, issuer, subject, revoked }, now(), verify);
+    },
+
+    /** Whoever holds an older feed compares sequences as well. */
+    feed(received: Received, issuer: string, issuerKeys: Keys): FeedReason | Malformed {
+      const feed = readRevocationFeed(parsed(received));
+      if (feed === null) return 'malformed';
+      if (feed.issuer_sovereign_id !== issuer) return 'wrong_issuer';
+      return keyOfFeed(feed, issuerKeys, verify) === null ? 'invalid_signature' : 'valid';
+    },
+
+    agreement(
+      received: Received,
+      offererKeys: Keys,
+      responderKeys: Keys,
+    ): AgreementReason | Malformed {
+      const agreement = readAgreementRecord(parsed(received));
+      if (agreement === null) return 'malformed';
+      return verifyAgreement(agreement, offererKeys, responderKeys, verify);
+    },
+
+    /** Only `authorized` allows; every other reason denies, or says that the decision does not count. */
+    decision(received: Received, operatorKeys: Keys): BoundaryReason | Malformed {
+      const decision = readBoundaryDecision(parsed(received));
+      if (decision === null) return 'malformed';
+      return verifyBoundaryDecision(decision, operatorKeys, now(), verify).reason;
+    },
+
+    evidence(
+      received: Received,
+      issuerKeys: Keys,
+      expectedGraphDigest: string | null = null,
+    ): EvidenceReason | Malformed {
+      const evidence = readTrustEvidence(parsed(received));
+      if (evidence === null) return 'malformed';
+      return verifyTrustEvidence(evidence, issuerKeys, expectedGraphDigest, verify);
+    },
+
+    membership(
+      received: Received,
+      receivedCommitment: Received,
+      issuerKeys: Keys,
+    ): DisclosureReason | Malformed {
+      const proof = readCapabilityMembershipProof(parsed(received));
+      const commitment = readCapabilityCommitment(parsed(receivedCommitment));
+      if (proof === null || commitment === null) return 'malformed';
+      return verifyMembership(proof, commitment, issuerKeys, verify, sha256);
+    },
+
+    /** Keys of the validators by their sovereign ids. */
+    consensus(
+      received: Received,
+      validatorKeys: ReadonlyMap<string, string>,
+      assemblerKeys: Keys,
+    ): ConsensusReason | Malformed {
+      const proof = readConsensusProof(parsed(received));
+      if (proof === null) return 'malformed';
+      return verifyConsensusProof(proof, validatorKeys, assemblerKeys, now(), verify);
+    },
+
+    /** What the intent declares beyond the policy, or `malformed`; nothing when it is covered. */
+    intent(
+      received: Received,
+      receivedPolicy: Received,
+      agentKeys: Keys,
+    ): readonly (ViolationType | Malformed)[] {
+      const intent = readDataAccessIntent(parsed(received));
+      const policy = readDataLicensePolicy(parsed(receivedPolicy));
+      if (intent === null || policy === null) return ['malformed'];
+      return findViolations(intent, policy, agentKeys, now(), verify).map(({ type }) => type);
+    },
+  };
+}
+
+function parsed(received: Received): unknown {
+  if (typeof received !== 'string') return received;
+  try {
+    return parseJson(received);
+  } catch {
+    return null;
+  }
+}

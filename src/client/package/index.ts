@@ -1,0 +1,38 @@
+/** What `mesh-network-authority-client` exports: the clients, keys, offline verification and errors. */
+export type * from '../../answers/documents.ts';
+export type * from '../../answers/enrollment.ts';
+export type * from '../../answers/operators.ts';
+export type * from '../../answers/recognition.ts';
+export type * from '../../answers/verdicts.ts';
+export type { Sha256, Signer, VerifySignature } from '../../crypto/primitives.ts';
+export type * from '../../views/rows/attestation.ts';
+export type * from '../../views/rows/graph.ts';
+export type * from '../../views/rows/treaty.ts';
+export {
+  AuthorityError,
+  type ErrorCode,
+  isUnreachable,
+  type RefusalCode,
+} from '../authority-error.ts';
+export {
+  keyFromSeed,
+  newKey,
+  newSeed,
+  recordSigner,
+  type SigningKey,
+  verifyText,
+} from '../keys.ts';
+export * from '../node-client.ts';
+export * from '../offline.ts';
+export * from '../operator-client.ts';
+export type * from '../operator-protocol.ts';
+export type * from '../operator-trust.ts';
+export type { CallOptions, Fetch, ServerOptions, SigningOptions } from '../options.ts';
+export * from '../public-client.ts';
+export type * from '../public-protocol.ts';
+export type * from '../public-trust.ts';
+export { recordText } from '../record-text.ts';
+export { portableSha256 } from '../sha256.ts';
+export { type Agent, signAgentDescriptor, signDeleteEnvelope } from '../sign-agent.ts';
+export { NODE_PROOF_HEADER, nodeProofHeader, signNodeBody } from '../sign-node.ts';
+export { operatorHeaders, type SignatureVersion } from '../sign-operator.ts';

@@ -1,0 +1,2 @@
+/** Datetimes as records spell them. */
+export * from '../../timestamp.ts';

@@ -1,0 +1,64 @@
+/** Repeats what is safe to send again, with back-off. */
+import { AuthorityError } from './authority-error.ts';
+import type { CallOptions, ServerOptions } from './options.ts';
+
+const DEFAULT_RETRIES = 2;
+const FIRST_WAIT_MS = 250;
+/** Whoever is asked to wait longer decides that alone. */
+const LONGEST_WAIT_MS = 30_000;
+
+export interface Repeatable {
+  /** Whether the request does no more when it arrives twice: reads, verifications, heartbeats. */
+  readonly repeatable: boolean;
+}
+
+export async function withRetries<T>(
+  { retries = DEFAULT_RETRIES, wait = pause }: ServerOptions,
+  request: Repeatable,
+  { signal }: CallOptions,
+  attempt: () => Promise<T>,
+): Promise<T> {
+  for (let failures = 0; ; failures += 1) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (failures >= retries || !maySendAgain(error, request)) throw error;
+      const ms = waitFor(error, failures);
+      if (ms > LONGEST_WAIT_MS) throw error;
+      await wait(ms, signal).catch(() => {
+        throw new AuthorityError(error.message, { status: 0, code: 'aborted', cause: error });
+      });
+    }
+  }
+}
+
+function maySendAgain(error: unknown, { repeatable }: Repeatable): error is AuthorityError {
+  if (!(error instanceof AuthorityError) || !error.retryable) return false;
+  return repeatable || isUndone(error);
+}
+
+/** Whether the authority itself says that it did nothing. */
+function isUndone({ status, code }: AuthorityError): boolean {
+  return code === 'shutting_down' || (status === 429 && code !== 'unreadable_answer');
+}
+
+/** As long as the authority asks, else twice as long each time; spread, so that a fleet does not return at once. */
+function waitFor({ retryAfter }: AuthorityError, failures: number): number {
+  const spread = 0.5 + Math.random() / 2;
+  return (retryAfter ?? 0) * 1000 + FIRST_WAIT_MS * 2 ** failures * spread;
+}
+
+function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    signal?.throwIfAborted();
+    const stop = () => {
+      clearTimeout(timer);
+      reject(signal?.reason);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', stop);
+      resolve();
+    }, ms);
+    signal?.addEventListener('abort', stop, { once: true });
+  });
+}

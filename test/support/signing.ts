@@ -1,0 +1,64 @@
+/** Signed requests made at once, by a key of the server's kind; the client's own functions wait for their key. */
+import type { SigningKey } from '../../src/client/keys.ts';
+import {
+  type Agent,
+  type DeleteEnvelope,
+  deleteEnvelopeText,
+  unsignedDescriptor,
+} from '../../src/client/sign-agent.ts';
+import * as node from '../../src/client/sign-node.ts';
+import { type OperatorRequest, operatorPayload } from '../../src/client/sign-operator.ts';
+import type { Signer } from '../../src/crypto/primitives.ts';
+import type { JsonObject } from '../../src/json/value.ts';
+import { canonicalJson } from '../../src/json/write.ts';
+import type { AgentDescriptor } from '../../src/records/agent-descriptor.ts';
+
+interface Stamp {
+  readonly timestamp: string;
+  readonly nonce: string;
+}
+
+/** The signer as the client takes keys. */
+export function asKey(signer: Signer): SigningKey {
+  return {
+    publicKey: signer.publicKey,
+    sign: (bytes) => Buffer.from(signer.sign(bytes), 'base64'),
+  };
+}
+
+export function signNodeBody(
+  body: JsonObject,
+  key: Pick<Signer, 'sign'>,
+  { timestamp, nonce }: Stamp,
+): JsonObject {
+  const signed = { ...body, timestamp, nonce };
+  return { ...signed, signature: key.sign(node.nodeBodyText(signed)) };
+}
+
+export function nodeProofHeader(request: node.NodeRequest, key: Signer): Promise<string> {
+  return node.nodeProofHeader(request, asKey(key));
+}
+
+export function operatorHeaders(
+  request: OperatorRequest,
+  key: Pick<Signer, 'sign'>,
+  version: 1 | 2 = 2,
+): { readonly [name: string]: string } {
+  return {
+    'X-Admin-Key-Id': request.keyId,
+    'X-Admin-Timestamp': request.timestamp,
+    'X-Admin-Nonce': request.nonce,
+    'X-Admin-Signature': key.sign(operatorPayload(request, version)),
+  };
+}
+
+export function signAgentDescriptor(agent: Agent, key: Signer, now: number): AgentDescriptor {
+  const descriptor = unsignedDescriptor(agent, key.publicKey, now);
+  const signature = { key_id: key.publicKey, sig: key.sign(canonicalJson(descriptor)) };
+  return { ...descriptor, signatures: [signature] };
+}
+
+export function signDeleteEnvelope(key: Signer, signedAt: string): DeleteEnvelope {
+  const signature = key.sign(deleteEnvelopeText(key.publicKey, signedAt));
+  return { version: 'v1', signed_at: signedAt, signature };
+}
