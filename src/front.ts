@@ -98,6 +98,7 @@ function edgeConfigOf(config: Config, instance: Instance, commands: CommandRefer
     genesis: config.genesis,
     publicUrl: config.publicUrl,
     proxyHops: config.proxyHops,
+    corsOrigins: config.corsOrigins,
     maxRequestBytes: config.maxRequestBytes,
     maxConnections: connectionsPerThread(config.threads),
     maxFeedEntries: config.maxFeedEntries,

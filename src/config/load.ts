@@ -41,6 +41,8 @@ export interface Config extends SigningKey {
   readonly logFormat: LogFormat;
   readonly publicUrl: string | null;
   readonly proxyHops: number;
+  /** Null when no page of another origin may use the API. */
+  readonly corsOrigins: readonly string[] | null;
   readonly maxRequestBytes: number;
   readonly maxFeedEntries: number;
   readonly acceptSignatureV1: boolean;
@@ -85,6 +87,7 @@ export function loadConfig(flags: Flags, environment: Environment, now: number):
     logLevel: oneOf(setting, 'logLevel', LOG_LEVELS),
     logFormat: oneOf(setting, 'logFormat', LOG_FORMATS),
     publicUrl: publicUrl(setting),
+    corsOrigins: corsOrigins(setting),
     proxyHops: wholeNumber(setting, 'proxyHops', 0, 16),
     maxRequestBytes: wholeNumber(setting, 'maxRequestBytes', 1024, 1 << 30),
     maxFeedEntries: wholeNumber(setting, 'maxFeedEntries', 1, 10_000_000),
@@ -171,6 +174,20 @@ function publicUrl(setting: Setting): string | null {
     throw new Error('MESH_PUBLIC_URL must be an http or https URL');
   }
   return text.replace(/\/+$/, '');
+}
+
+/** Exact origins as browsers send them; a pattern, a path or `null` would let in more than was meant. */
+function corsOrigins(setting: Setting): readonly string[] | null {
+  const origins = listOf(setting('corsOrigins')) ?? [];
+  for (const origin of origins) {
+    const isExact = URL.canParse(origin) && new URL(origin).origin === origin;
+    if (!isExact || !/^https?:/.test(origin)) {
+      throw new Error(
+        `MESH_CORS_ORIGINS must be origins such as https://app.example, not ${origin}`,
+      );
+    }
+  }
+  return origins.length === 0 ? null : origins;
 }
 
 function rateLimits(environment: Environment): RateLimitSettings {

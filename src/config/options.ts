@@ -72,6 +72,12 @@ export const OPTIONS = {
     null,
     'public base URL; otherwise taken from the request',
   ),
+  corsOrigins: option(
+    null,
+    'MESH_CORS_ORIGINS',
+    null,
+    'origins whose pages may use the API from a browser, such as https://app.example; comma-separated',
+  ),
   proxyHops: option(null, 'MESH_PROXY_HOPS', '0', 'trusted proxies in front of the authority'),
   maxRequestBytes: option(null, 'MESH_MAX_REQUEST_BYTES', '2097152', 'largest request body'),
   maxFeedEntries: option(

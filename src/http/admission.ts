@@ -9,6 +9,7 @@ import type { NodeClaim, OperatorClaim } from '../contract/claims.ts';
 import type { JsonObject } from '../json/value.ts';
 import { Refusal } from '../refusal.ts';
 import { parseBody } from './body.ts';
+import { preflightReply } from './cors.ts';
 import { type Edge, withAnswer } from './edge.ts';
 import type { Exchange } from './exchange.ts';
 import { countedFailure, limited } from './limited.ts';
@@ -38,6 +39,7 @@ export function answerExchange(
   body: ReceivedBody,
 ): Reply | Promise<Reply> {
   const { match } = exchange;
+  if (exchange.cors?.isPreflight === true) return preflightReply();
   if (body === 'ambiguous') return refusalReply('ambiguous_body');
   if (typeof match === 'string' || 'allow' in match) return unmatched(match);
   if (body === 'dropped') return refusalReply('request_timeout');

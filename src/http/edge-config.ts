@@ -13,6 +13,7 @@ export interface EdgeConfig {
   readonly genesis: GenesisBlock;
   readonly publicUrl: string | null;
   readonly proxyHops: number;
+  readonly corsOrigins: readonly string[] | null;
   readonly maxRequestBytes: number;
   /** The most connections that one edge holds open. */
   readonly maxConnections: number;
@@ -38,6 +39,7 @@ export function edgeSettings(config: EdgeConfig): EdgeSettings {
     genesis: config.genesis,
     publicUrl: config.publicUrl,
     proxyHops: config.proxyHops,
+    corsOrigins: config.corsOrigins && new Set(config.corsOrigins),
     maxRequestBytes: config.maxRequestBytes,
     maxConnections: config.maxConnections,
     maxFeedEntries: config.maxFeedEntries,

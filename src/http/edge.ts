@@ -20,6 +20,8 @@ export interface EdgeSettings {
   readonly genesis: GenesisBlock;
   readonly publicUrl: string | null;
   readonly proxyHops: number;
+  /** Whose pages may use the API; null when there are none. */
+  readonly corsOrigins: ReadonlySet<string> | null;
   readonly maxFeedEntries: number;
   readonly maxRequestBytes: number;
   readonly maxConnections: number;

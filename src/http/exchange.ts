@@ -4,6 +4,7 @@
  */
 
 import type { OperatorHeaders } from '../auth/operator.ts';
+import { type CorsRequest, corsRequest } from './cors.ts';
 import type { Edge } from './edge.ts';
 import { decodePath } from './query.ts';
 import { acceptsGzip } from './reply.ts';
@@ -37,6 +38,8 @@ export interface Exchange {
   readonly ifNoneMatch: string;
   readonly acceptsGzip: boolean;
   readonly baseUrl: string;
+  /** Null while no origin is named. */
+  readonly cors: CorsRequest | null;
 }
 
 /** Answered as long as the process lives. */
@@ -45,7 +48,7 @@ const CLIENT_REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
 const HOST = /^[A-Za-z0-9.:[\]_-]{1,255}$/;
 
 export function openExchange(edge: Edge, findRoute: Router, head: RequestHead): Exchange {
-  const { proxyHops } = edge.settings;
+  const { proxyHops, corsOrigins } = edge.settings;
   const decodedPath = decodePath(head.path);
   const match = decodedPath === null ? 'undecodable' : findRoute(head.method, head.path);
   const route = routeOf(match);
@@ -69,6 +72,7 @@ export function openExchange(edge: Edge, findRoute: Router, head: RequestHead): 
     ifNoneMatch: isRead ? head.header('if-none-match') : '',
     acceptsGzip: isRead && acceptsGzip(head.header('accept-encoding')),
     baseUrl: isRead ? baseUrlOf(head, edge) : '',
+    cors: corsOrigins === null ? null : corsRequest(corsOrigins, head),
   };
 }
 

@@ -7,6 +7,7 @@
 import { problemText } from '../log/problem.ts';
 import { Refusal, type RefusalName } from '../refusal.ts';
 import { answerExchange } from './admission.ts';
+import { corsLines } from './cors.ts';
 import type { Edge } from './edge.ts';
 import { type Exchange, routeOf } from './exchange.ts';
 import {
@@ -56,7 +57,11 @@ export function refusedExchange(
 function finished(edge: Edge, exchange: Exchange, reply: Reply): FinishedReply {
   const { requestId } = exchange;
   const status = reply.status === 200 ? successStatus(edge, routeOf(exchange.match)) : reply.status;
-  const { contentType, headerLines, refusal, contentSecurityPolicy } = reply;
+  const { contentType, refusal, contentSecurityPolicy } = reply;
+  const headerLines =
+    exchange.cors === null
+      ? reply.headerLines
+      : `${reply.headerLines}\r\n${corsLines(exchange.cors)}`;
   const body =
     refusal === null ? reply.body : errorEnvelope(refusal, String(reply.body), requestId);
   const isWhole = !isPiecewise(body);
