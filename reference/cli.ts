@@ -1,4 +1,4 @@
-/** `docs/cli.md`: every command, as its help has it. */
+/** `docs/cli.md`: every command, from its help. */
 import { commandReference } from '../src/cli/command-reference.ts';
 import { buildProgram } from '../src/cli/program.ts';
 import type { CommandEntry, Term } from '../src/views/command-reference.ts';

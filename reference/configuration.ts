@@ -63,7 +63,7 @@ const GROUPS: readonly { readonly title: string; readonly options: readonly Opti
   },
 ];
 
-/** What a newcomer should know beyond the line of help; stands in place of it. */
+/** Longer explanations for newcomers, used instead of the line of help. */
 const MEANINGS: { readonly [Name in OptionName]?: string } = {
   threads:
     'Threads that serve HTTP, by default one per core, at most 8. With 1 the thread of the authority serves by itself.',

@@ -40,7 +40,7 @@ function tableOf(names: readonly RefusalName[]): string {
   return table(['Code', 'It means', 'What to do'], rows);
 }
 
-/** Where the page tells of a refusal. */
+/** The anchor of a refusal on the page. */
 export function errorAnchor(name: RefusalName): string {
   const { status, code: wireCode } = REFUSALS[name];
   return `${status}-${wireCode}`;

@@ -1,4 +1,4 @@
-/** The pages of `docs/` that are made from the code, by name. */
+/** The generated pages of `docs/`, by name. */
 import { cliPage } from './cli.ts';
 import { configurationPage } from './configuration.ts';
 import { errorsPage } from './errors.ts';

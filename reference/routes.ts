@@ -1,4 +1,4 @@
-/** `docs/routes.md`: every route, with what it takes, answers and refuses. */
+/** `docs/routes.md`: every route, with its request, answer and refusals. */
 import { maxBodyBytes, type RouteDescription } from '../src/http/route-description.ts';
 import { REFUSALS, type RefusalName } from '../src/refusal.ts';
 import { ROUTES } from '../src/routes/table.ts';

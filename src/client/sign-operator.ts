@@ -1,4 +1,4 @@
-/** Operator signatures [core-2-2]. Version 1 is for authorities of the v0.5x generation. */
+/** Operator signatures [core-2-2]. Version 1 is for authorities that do not accept version 2. */
 import type { JsonObject } from '../json/value.ts';
 import { canonicalJson } from '../json/write.ts';
 import type { Query } from './http.ts';

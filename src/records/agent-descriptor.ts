@@ -1,4 +1,4 @@
-/** AgentDescriptor: where an agent is and what it can do, signed by its node [core-5-6]. */
+/** AgentDescriptor: the address and capabilities of an agent, signed by its node [core-5-6]. */
 import Type, { type Static } from 'typebox';
 import { canonicalJson } from '../json/write.ts';
 import { MAX_DESCRIPTOR_LENGTH, MAX_TEXT_LENGTH } from './bounds.ts';

@@ -3,8 +3,8 @@
  * [trust-2-3] to [trust-2-5], [trust-4-2], [trust-4-3], [trust-6-1].
  *
  * Counter and agreement share one signed form of seven members, so the responder's signature on a counter
- * stays valid in the agreement made from it. What is not among the seven (`agreement_id`, `established_at`,
- * `expires_at`) anyone can change: nothing is decided by it.
+ * stays valid in the agreement made from it. Anyone can change the other members (`agreement_id`,
+ * `established_at`, `expires_at`), so nothing is decided by them.
  */
 
 import Type, { type Static } from 'typebox';
@@ -85,7 +85,7 @@ export type AgreementRecord = Static<typeof AgreementRecord>;
 
 export const readAgreementRecord = recordReader(AgreementRecord);
 
-/** The seven members that counter and agreement are signed by. */
+/** The seven members that signatures on counters and agreements cover. */
 export type AgreedMembers = Pick<AgreementRecord, keyof typeof AGREED>;
 
 /** The text a signature on a counter or an agreement covers. */
@@ -154,7 +154,7 @@ function termsOf({ capabilities, scope, validFrom, validUntil }: RequestedTerms)
   };
 }
 
-/** What must be known of a party to judge its signatures. */
+/** What is needed to judge the signatures of a party. */
 export interface OfferKnowledge {
   /** This sovereign. */
   readonly sovereignId: string;
@@ -183,7 +183,7 @@ export function offerProblem(
   return offer.offerer_evidence.verdict === 'block' ? 'offerer_evidence_blocks' : null;
 }
 
-/** Answers a usable offer with narrower terms; `evidence` is about the offerer. */
+/** Counters a usable offer with narrower terms; `evidence` is about the offerer. */
 export function buildCounter(
   issuer: Issuer,
   offer: CapabilityOffer,
@@ -201,7 +201,7 @@ export function buildCounter(
   };
 }
 
-/** Accepts a usable offer as it stands; `evidence` is about the offerer. */
+/** Accepts a usable offer unchanged; `evidence` is about the offerer. */
 export function acceptOffer(
   issuer: Issuer,
   offer: CapabilityOffer,
@@ -238,12 +238,12 @@ export function counterProblem(
   if (!concernsSameOffer(counter, offer)) return 'counter_differs_from_offer';
   if (offer.offerer_sovereign_id !== known.sovereignId) return 'not_the_offerer';
   if (known.now > instantOf(counter.expires_at)) return 'counter_expired';
-  // The agreement carries them all, and ours.
+  // The agreement has all of them, and ours.
   if (counter.signatures.length >= MAX_SIGNATURES) return 'too_many_signatures';
   return isAgreedByAny(counter, known.responderKeys, verify) ? null : 'invalid_counter_signature';
 }
 
-/** Makes the agreement of a counter that can be accepted: the responder's signature, then ours. */
+/** Builds the agreement from an acceptable counter, with the responder's signature, then ours. */
 export function acceptCounter(
   issuer: Issuer,
   counter: CapabilityCounter,
@@ -317,7 +317,7 @@ export const AGREEMENT_REASONS = [
 ] as const;
 export type AgreementReason = (typeof AGREEMENT_REASONS)[number];
 
-/** Who signed the agreement. Neither its age nor the evidence inside it is judged. */
+/** Verifies who signed the agreement. Neither its age nor its evidence is examined. */
 export function verifyAgreement(
   agreement: AgreementRecord,
   offererKeys: readonly string[],

@@ -19,7 +19,7 @@ import {
 } from './record.ts';
 import { isSinglySignedByAny, signSingly } from './signed-record.ts';
 
-/** How long a decision may be relied on, in milliseconds. */
+/** How long a decision is valid, in milliseconds. */
 const DECISION_VALIDITY = 300_000;
 
 const GateResult = Type.Object({
@@ -29,7 +29,9 @@ const GateResult = Type.Object({
 });
 export type GateResult = Static<typeof GateResult>;
 
-/** A statement of how fresh a revocation feed was; it is only carried, covered by the outer signature. */
+/**
+ * A statement about the freshness of a revocation feed; it is only carried, covered by the outer signature.
+ */
 export const FreshnessProof = Type.Object({
   proof_id: FreshId,
   feed_sovereign_id: Type.String(),
@@ -59,7 +61,7 @@ export type BoundaryDecision = Static<typeof BoundaryDecision>;
 
 export const readBoundaryDecision = recordReader(BoundaryDecision);
 
-/** What is asked of the agreement; the time of the request is always that of the decision. */
+/** The request under the agreement; its time is always that of the decision. */
 export interface BoundaryRequest {
   readonly capability: string;
   /** Null for a new id. */
@@ -157,7 +159,7 @@ export type BoundaryReason = (typeof BOUNDARY_REASONS)[number];
 
 export interface BoundaryVerdict {
   readonly accepted: boolean;
-  /** False unless the decision is accepted, whatever it says of itself. */
+  /** False unless the decision is accepted, whatever its own flag. */
   readonly authorized: boolean;
   readonly reason: BoundaryReason;
 }

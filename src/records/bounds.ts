@@ -1,4 +1,4 @@
-/** Bounds on the work one record or one request can ask for [trust-1-5]. */
+/** Bounds on the work that one record or request can cause [trust-1-5]. */
 export const MAX_KEYS = 32;
 export const MAX_SIGNATURES = 16;
 export const MAX_VOTES = 256;

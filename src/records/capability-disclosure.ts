@@ -1,6 +1,7 @@
 /**
  * Selective disclosure: a commitment to a set of capabilities, the proof that one is in it, and the
- * nullifier that uses one such proof up [trust-2-12] to [trust-2-14], [trust-4-5], [trust-6-4], [trust-6-5].
+ * nullifier that ends the use of such a proof [trust-2-12] to [trust-2-14], [trust-4-5], [trust-6-4],
+ * [trust-6-5].
  */
 import Type, { type Static } from 'typebox';
 import type { Sha256, VerifySignature } from '../crypto/primitives.ts';
@@ -22,7 +23,7 @@ import { isSinglySignedByAny, signSingly } from './signed-record.ts';
 
 /** How long a nullifier may be presented, in milliseconds. */
 const NULLIFIER_VALIDITY = 60_000;
-/** Of the random nonce of a nullifier, which is written in hex. */
+/** Bytes of the random nonce of a nullifier, which is written in hex. */
 export const NULLIFIER_NONCE_BYTES = 16;
 
 export const CapabilityCommitment = Type.Object({
@@ -73,7 +74,7 @@ export type CommitProblem =
   | 'capability_not_agreed'
   | 'agreement_not_signed_here';
 
-/** Whether the capabilities may go beyond those of the agreement is the deployment's choice. */
+/** A setting decides whether capabilities may go beyond those of the agreement. */
 export function buildCommitment(
   issuer: Issuer,
   agreement: AgreementRecord,
@@ -107,7 +108,7 @@ export interface Disclosure {
   readonly prover: string;
 }
 
-/** Made of the given list alone: whether it is the committed one shows when the proof is verified. */
+/** Built from the given list only; verification shows whether it is the committed one. */
 export function proveMembership(
   { commitmentId, capability, capabilities, prover }: Disclosure,
   proofId: string,
@@ -157,7 +158,7 @@ export function verifyMembership(
   return isMember ? 'valid' : 'root_mismatch';
 }
 
-/** A padding leaf is the leaf of the empty text, which therefore is no capability. */
+/** A padding leaf is the leaf of the empty text, which therefore cannot be a capability. */
 export function revealsItsLeaf(proof: CapabilityMembershipProof, sha256: Sha256): boolean {
   const { revealed_capability: revealed, leaf_hash } = proof;
   return revealed !== '' && leaf_hash === leafHash(revealed, sha256);

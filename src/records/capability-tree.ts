@@ -1,6 +1,6 @@
 /**
- * The Merkle tree over a set of capabilities [trust-3-3]. Leaves and inner nodes are distinguished
- * by the length of a path alone, so a path of another length than the count demands proves nothing.
+ * The Merkle tree over a set of capabilities [trust-3-3]. Only the length of a path distinguishes leaves
+ * from inner nodes, so a path whose length does not match the count proves nothing.
  */
 import type { Sha256 } from '../crypto/primitives.ts';
 import { compareCodePoints } from '../json/write.ts';
@@ -24,7 +24,7 @@ export function merkleRoot(capabilities: readonly string[], sha256: Sha256): str
   return toHex(root);
 }
 
-/** The path of a capability's first occurrence up to the root; null when it is not among them. */
+/** The path of a capability's first occurrence up to the root; null when it is absent. */
 export function merklePath(
   capabilities: readonly string[],
   capability: string,

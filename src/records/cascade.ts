@@ -7,7 +7,7 @@ import type { ValidatorVote } from './validator-vote.ts';
 
 const DIGEST_WEIGHT = 0.7;
 const TIME_WEIGHT = 0.3;
-/** Votes that spread this much in time, in seconds, were deliberated. */
+/** Votes with this much spread in time, in seconds, count as independent in time. */
 const DELIBERATION_SECONDS = 30;
 /** A score above this blocks. */
 export const CASCADE_THRESHOLD = 0.4;
@@ -77,7 +77,7 @@ function mostFrequent(counts: ReadonlyMap<string, number>): [string | null, numb
   return modal;
 }
 
-/** Votes without any digest show no independence at all. */
+/** Votes without any digest count as fully dependent. */
 function divergence(approvals: number, repeats: number): number {
   if (approvals === 0) return 0;
   if (repeats === 0) return 1;

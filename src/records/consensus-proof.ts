@@ -1,5 +1,5 @@
 /**
- * ConsensusProof: enough named validators approved a decision, each on its own
+ * ConsensusProof: enough named validators independently approved a decision
  * [service-consensus-verification-rules], [trust-2-11], [trust-4-6], [trust-4-7].
  */
 import Type, { type Static } from 'typebox';
@@ -24,7 +24,7 @@ import { withinBudget } from './signature-search.ts';
 import { isSinglySignedByAny, signSingly, singlySignedText } from './signed-record.ts';
 import { ValidatorVote } from './validator-vote.ts';
 
-/** How long a proof may be relied on, in milliseconds. */
+/** How long a proof is valid, in milliseconds. */
 const PROOF_VALIDITY = 300_000;
 
 export const ConsensusProof = Type.Object({
@@ -52,7 +52,7 @@ export interface Ballots {
 
 export interface Assembled {
   readonly proof: ConsensusProof;
-  /** What the digest in the proof was made of; nobody can recompute it, so it belongs into the log. */
+  /** The content behind the digest in the proof; nobody can recompute the digest, so this is logged. */
   readonly assessment: JsonObject;
 }
 
@@ -124,7 +124,7 @@ export const CONSENSUS_REASONS = [
 ] as const;
 export type ConsensusReason = (typeof CONSENSUS_REASONS)[number];
 
-/** The caller's statement of which key each validator signs with. */
+/** The caller's statement which key belongs to which validator. */
 export type ValidatorKeys = ReadonlyMap<string, JsonValue>;
 
 export function verifyConsensusProof(
@@ -155,7 +155,7 @@ export function verifyConsensusProof(
   return instantOf(proof.expires_at) <= now ? 'expired' : 'valid';
 }
 
-/** The first vote that its validator cannot be shown to have cast; an outsider's only if it is signed. */
+/** The first vote that does not verify as its validator's; an outsider's only if it is signed. */
 function firstVoteProblem(
   votes: readonly ValidatorVote[],
   named: ReadonlySet<string>,

@@ -11,7 +11,7 @@ import type { Issuer } from './issuer.ts';
 import { Datetime, FreshId, instantOf, nullable, recordReader, SignatureItem } from './record.ts';
 import { isSinglySignedByAny, signSingly } from './signed-record.ts';
 
-/** How long a declared intent may be acted on, in milliseconds. */
+/** How long a declared intent is valid, in milliseconds. */
 const INTENT_VALIDITY = 300_000;
 
 const Texts = Type.Array(Type.String(), { default: [] });
@@ -126,8 +126,8 @@ export interface Violation {
 }
 
 /**
- * All that the intent declares beyond the policy. Neither the policy's signature nor whether the agent
- * is the licensee is examined; an intent that its agent did not sign is judged no further.
+ * Everything that the intent declares beyond the policy. Neither the policy's signature nor whether the
+ * agent is the licensee is examined; an intent that its agent did not sign is not examined further.
  */
 export function findViolations(
   intent: DataAccessIntent,

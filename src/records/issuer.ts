@@ -1,6 +1,6 @@
 import type { Sha256, Signer } from '../crypto/primitives.ts';
 
-/** Who makes and signs a record, and when: all that a builder takes from outside its input. */
+/** The signer and the time of a record: everything that a builder needs besides its input. */
 export interface Issuer {
   readonly sovereignId: string;
   /** Label of the signing key. */
@@ -12,7 +12,7 @@ export interface Issuer {
   uuid(): string;
 }
 
-/** What a builder says instead of a record: why the input allows none. */
+/** The result of a builder when the input allows no record: the reason. */
 export interface Unbuilt<Cause extends string> {
   readonly unbuilt: Cause;
 }

@@ -1,4 +1,4 @@
-/** JoinCertificate: what a node shows to its peers [core-5-2]. */
+/** JoinCertificate: the certificate that a node shows to its peers [core-5-2]. */
 import Type, { type Static } from 'typebox';
 import { Datetime, recordReader, Signatures } from './record.ts';
 

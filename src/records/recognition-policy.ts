@@ -22,7 +22,7 @@ export type RecognitionPolicy = Static<typeof RecognitionPolicy>;
 
 const readShape = recordReader(RecognitionPolicy);
 
-/** Reads a policy; its revoked ids are a set and come out sorted. */
+/** Reads a policy; its revoked ids are a set, returned sorted. */
 export function readRecognitionPolicy(received: unknown): RecognitionPolicy | null {
   const policy = readShape(received);
   if (policy === null) return null;

@@ -26,7 +26,7 @@ export const ATTESTATION_REASONS = [
 ] as const;
 export type AttestationReason = (typeof ATTESTATION_REASONS)[number];
 
-/** The policy's revoked ids must already include what the verifier itself holds as revoked. */
+/** The policy's revoked ids must already include those that the verifier itself has revoked. */
 export function verifyAttestation(
   attestation: MembershipAttestation,
   policy: RecognitionPolicy,
@@ -40,7 +40,7 @@ export function verifyAttestation(
   const { revoked_attestation_ids: revoked } = policy;
   if (revoked.includes(attestation.attestation_id)) return 'locally_revoked';
   if (!issuer.accepted_statuses.includes(attestation.status)) return 'bad_status';
-  // The network demands `active` here too, whatever the accepted statuses say.
+  // `active` is required here too, whatever the accepted statuses are.
   if (attestation.status !== 'active' || !isWithin(attestation, now)) {
     return 'outside_validity_window';
   }
@@ -70,10 +70,10 @@ export type TreatyReason = (typeof TREATY_REASONS)[number];
 
 export interface TreatyExpectations {
   readonly issuerKeys: CandidateKeys;
-  /** Null when any issuer, or subject, will do. */
+  /** Null when any issuer, or subject, is accepted. */
   readonly issuer: string | null;
   readonly subject: string | null;
-  /** The verifier itself holds the treaty as revoked. */
+  /** Whether the verifier itself has revoked the treaty. */
   readonly revoked: boolean;
 }
 
@@ -115,7 +115,7 @@ export interface TreatyAttestationKnowledge {
   readonly attestationRevoked: boolean;
 }
 
-/** An attestation of the treaty's subject, accepted as far as the treaty's scope allows. */
+/** Verifies an attestation of the treaty's subject, within the treaty's scope. */
 export function verifyAttestationWithTreaty(
   attestation: MembershipAttestation,
   treaty: RecognitionTreaty,

@@ -1,7 +1,7 @@
 /**
- * The shape of a signed record and the one path every received record takes [core-1-4]: fill the
- * defaults, drop unknown members, rewrite datetimes, then check the types. What comes out is what is
- * canonicalised, verified, stored and served; the received text itself never is.
+ * The shape of a signed record and the one path every received record takes [core-1-4]: fill the defaults,
+ * drop unknown members, rewrite datetimes, then check the types. The result is what is canonicalized,
+ * verified, stored and served; the received text itself never is.
  */
 import Type, {
   type Static,
@@ -17,7 +17,7 @@ import { isJsonObject, JsonFloat, type JsonObject, type JsonValue } from '../jso
 import { formatInstant, parseDatetime } from '../timestamp.ts';
 import { MAX_SIGNATURES } from './bounds.ts';
 
-/** How `canonicalDatetime` spells; whether there is such a day and hour was seen when it did. */
+/** The form of `canonicalDatetime`, which has also checked that the day and hour exist. */
 const SPELLING = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{6})?(?:Z|[+-]\d\d:\d\d)$/;
 Format.Set('date-time', (text) => SPELLING.test(text));
 
@@ -41,14 +41,14 @@ export const Natural = Type.Refine(
   (value) => (typeof value === 'bigint' || Number.isSafeInteger(value)) && value >= 0,
 );
 
-/** A free-form object that must be there. */
+/** A required free-form object. */
 export const Whole = Type.Refine(
   Type.Unsafe<JsonObject>({ type: 'object', additionalProperties: true }),
   isJsonObject,
 );
-/** An id that each reader makes up for itself when it is absent: such a record never verifies. */
+/** An id that each reader makes up when it is absent: such a record never verifies. */
 export const FreshId = Type.Unsafe<string>({ type: 'string', fresh: 'uuid' });
-/** A datetime that is the reader's own time when it is absent. */
+/** A datetime that defaults to the reader's own time. */
 export const FreshDatetime = Type.Unsafe<string>({
   type: 'string',
   format: 'date-time',
@@ -57,47 +57,47 @@ export const FreshDatetime = Type.Unsafe<string>({
 
 export type SignatureItem = Static<typeof SignatureItem>;
 
-/** Where a reader takes the ids and times from that a record lacks. */
+/** The source of ids and times that a record lacks. */
 export interface Fresh {
   /** Milliseconds since the epoch. */
   readonly now: number;
   uuid(): string;
 }
 
-/** A member that is null unless it is given. */
+/** A member whose default is null. */
 export function nullable<T extends TSchema>(schema: T): TUnion<[T, TNull]> {
   return Type.Union([schema, Type.Null()], { default: null });
 }
 
 /**
  * Reads an unknown value as a record of the schema; null when it is not one. Without a source of fresh
- * values, members that could be made up have to be there.
+ * values, members that could be made up are required.
  */
 export type RecordReader<T> = (received: unknown, fresh?: Fresh) => T | null;
 
 /**
- * Compiles the reader of a record; `isConsistent` holds the rules between fields. What the schema says of
- * a member is looked up once, here, and never while a record is read.
+ * Compiles the reader of a record; `isConsistent` holds the rules between fields. The schema is analyzed
+ * once, here, and never while a record is read.
  */
 export function recordReader<P extends TProperties>(
   schema: TObject<P>,
   isConsistent: (record: Static<TObject<P>>) => boolean = () => true,
 ): RecordReader<Static<TObject<P>>> {
   const shape = Compile(schema);
-  const normalise = normaliserOf(schema);
+  const normalize = normalizerOf(schema);
   return (received, fresh) => {
-    const normalised = normalise(received, fresh ?? null);
-    return shape.Check(normalised) && isConsistent(normalised) ? normalised : null;
+    const normalized = normalize(received, fresh ?? null);
+    return shape.Check(normalized) && isConsistent(normalized) ? normalized : null;
   };
 }
 
-/** Brings a value into the normal form of its schema; what does not fit the schema stays as it is. */
-type Normaliser = (value: unknown, fresh: Fresh | null) => unknown;
+/** Brings a value into the normal form of its schema; what does not fit the schema is left unchanged. */
+type Normalizer = (value: unknown, fresh: Fresh | null) => unknown;
 
-function normaliserOf(schema: TSchema): Normaliser {
-  if (Type.IsObject(schema)) return objectNormaliser(schema);
-  if (Type.IsArray(schema)) return arrayNormaliser(normaliserOf(schema.items));
-  if (Type.IsUnion(schema)) return nullableNormaliser(schema);
+function normalizerOf(schema: TSchema): Normalizer {
+  if (Type.IsObject(schema)) return objectNormalizer(schema);
+  if (Type.IsArray(schema)) return arrayNormalizer(normalizerOf(schema.items));
+  if (Type.IsUnion(schema)) return nullableNormalizer(schema);
   if (Type.IsInteger(schema) || 'natural' in schema) return integralFloat;
   return isDatetime(schema) ? canonicalDatetime : asItIs;
 }
@@ -106,41 +106,41 @@ function asItIs(value: unknown): unknown {
   return value;
 }
 
-function arrayNormaliser(normaliseItem: Normaliser): Normaliser {
-  if (normaliseItem === asItIs) return asItIs;
+function arrayNormalizer(normalizeItem: Normalizer): Normalizer {
+  if (normalizeItem === asItIs) return asItIs;
   return (value, fresh) =>
-    Array.isArray(value) ? value.map((item) => normaliseItem(item, fresh)) : value;
+    Array.isArray(value) ? value.map((item) => normalizeItem(item, fresh)) : value;
 }
 
-/** The only unions of a record are those of something and null. */
-function nullableNormaliser({ anyOf: [given] }: TUnion): Normaliser {
-  const normalise = given === undefined ? asItIs : normaliserOf(given);
-  return (value, fresh) => (value === null ? null : normalise(value, fresh));
+/** The only unions in records are those of a type and null. */
+function nullableNormalizer({ anyOf: [given] }: TUnion): Normalizer {
+  const normalize = given === undefined ? asItIs : normalizerOf(given);
+  return (value, fresh) => (value === null ? null : normalize(value, fresh));
 }
 
 interface Member {
   readonly name: string;
-  readonly normalise: Normaliser;
-  /** What the member is when it is not given; undefined when it has to be. */
+  readonly normalize: Normalizer;
+  /** The default of the member; undefined when it is required. */
   readonly fallback: JsonValue | undefined;
   readonly fresh: unknown;
 }
 
-function objectNormaliser({ properties }: TObject): Normaliser {
+function objectNormalizer({ properties }: TObject): Normalizer {
   const members = Object.entries(properties).map(([name, schema]): Member => {
     const fallback = 'default' in schema ? (schema.default as JsonValue) : undefined;
     const fresh = 'fresh' in schema ? schema.fresh : undefined;
-    return { name, normalise: normaliserOf(schema), fallback, fresh };
+    return { name, normalize: normalizerOf(schema), fallback, fresh };
   });
   return (value, fresh) => {
     if (!isJsonObject(value)) return value;
-    const normalised: { [name: string]: unknown } = {};
+    const normalized: { [name: string]: unknown } = {};
     for (const member of members) {
       const { name } = member;
       const given = Object.hasOwn(value, name) ? value[name] : absent(member, fresh);
-      if (given !== undefined) normalised[name] = member.normalise(given, fresh);
+      if (given !== undefined) normalized[name] = member.normalize(given, fresh);
     }
-    return normalised;
+    return normalized;
   };
 }
 
@@ -153,13 +153,13 @@ function isDatetime(schema: object): boolean {
   return 'format' in schema && schema.format === 'date-time';
 }
 
-/** Integer fields take `1.0` as 1 and nothing else that is not an integer token. */
+/** Integer fields accept `1.0` as 1 and otherwise only integer tokens. */
 function integralFloat(value: unknown): unknown {
   if (!(value instanceof JsonFloat) || !Number.isInteger(value.value)) return value;
   return Number.isSafeInteger(value.value) ? value.value : BigInt(value.value);
 }
 
-/** Anything that is not an aware datetime becomes null, which no datetime field accepts. */
+/** Anything but a datetime with an offset becomes null, which no datetime field accepts. */
 function canonicalDatetime(value: unknown): unknown {
   if (typeof value !== 'string') return null;
   const datetime = parseDatetime(value);

@@ -1,19 +1,19 @@
 /**
- * The search for a signature that verifies [core-1-5]. Whoever has a record verified chooses its
- * text, its signatures and the keys, and Ed25519 hashes the whole text again for every signature and key.
- * So repeats are dropped, the pairs that belong together come first, and there is a budget.
+ * The search for a signature that verifies [core-1-5]. The caller of a verification chooses text,
+ * signatures and keys, and Ed25519 hashes the whole text again for every signature and key. So repeats are
+ * dropped, pairs that match by id come first, and there is a budget.
  */
 import type { VerifySignature } from '../crypto/primitives.ts';
 import { MAX_KEYS, MAX_SIGNATURES } from './bounds.ts';
 import type { SignatureItem } from './record.ts';
 
-/** Public keys, or public keys by the id they are known by; in a list each key is its own id. */
+/** Public keys, or public keys by id; in a list each key is its own id. */
 export type CandidateKeys = readonly string[] | ReadonlyMap<string, string>;
 
 /**
- * What one verification may spend, in bytes that are hashed. The arithmetic of one check takes as long as
- * hashing CHECK_COST bytes: 37 µs at about 2 ns a byte. All of it is some 20 ms with libsodium. It covers
- * 16 signatures times 32 keys over a text of 4 KiB, and 19 checks of a text of half a megabyte.
+ * What one verification may spend, in hashed bytes. The arithmetic of one check takes as long as hashing
+ * CHECK_COST bytes: 37 µs at about 2 ns a byte. The whole budget takes about 20 ms with libsodium. It
+ * covers 16 signatures times 32 keys over a text of 4 KiB, and 19 checks of a text of half a megabyte.
  */
 const BUDGET = 10 * 1024 * 1024;
 const CHECK_COST = 16 * 1024;
@@ -26,8 +26,8 @@ export function bytesOfText(text: string): Uint8Array {
 }
 
 /**
- * `verify` until the budget is spent; after that nothing verifies any more. The first check is always
- * made, so that one signature and one key suffice for a record of any size.
+ * `verify` until the budget is spent; after that nothing verifies. The first check is always made, so that
+ * one signature and one key suffice for a record of any size.
  */
 export function withinBudget(verify: VerifySignature, budget = BUDGET): VerifySignature {
   let spent = 0;
@@ -39,8 +39,8 @@ export function withinBudget(verify: VerifySignature, budget = BUDGET): VerifySi
 }
 
 /**
- * Whether any of the signatures over the text verifies under any of the keys, as far as the budget goes.
- * `key_id` selects nothing, it only says which pairs to try first.
+ * Whether any of the signatures over the text verifies under any of the keys, within the budget. `key_id`
+ * selects nothing; it only determines which pairs are tried first.
  */
 export function coversText(
   signatures: readonly SignatureItem[],

@@ -17,7 +17,7 @@ export function singlySignedText(record: JsonObject): string {
   return canonicalJson(record, 'signature');
 }
 
-/** The record with one signature by `signer`, labelled `keyId`. */
+/** The record with one signature by `signer`, labeled `keyId`. */
 export function signRecord<T extends JsonObject>(
   record: T,
   signer: Signer,
@@ -26,7 +26,7 @@ export function signRecord<T extends JsonObject>(
   return { ...record, signatures: [signatureOver(signedText(record), signer, keyId)] };
 }
 
-/** The record with its one signature by `signer`, labelled `keyId`. */
+/** The record with its one signature by `signer`, labeled `keyId`. */
 export function signSingly<T extends JsonObject>(
   record: T,
   signer: Signer,

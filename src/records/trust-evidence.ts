@@ -1,7 +1,7 @@
 /**
  * TrustEvidence: a sovereign's signed statement of how it judged another [trust-2-1], [trust-2-2],
- * [trust-5-5], [trust-6-3]. Evidence of a block is evidence too; its verdict and its age say nothing about
- * its validity.
+ * [trust-5-5], [trust-6-3]. Evidence of a block is valid evidence; verdict and age do not affect its
+ * validity.
  */
 
 import Type, { type Static } from 'typebox';
@@ -29,7 +29,7 @@ const TrustSignal = Type.Object({
 });
 export type TrustSignal = Static<typeof TrustSignal>;
 
-/** What was decided about another sovereign; the path itself does not become part of the evidence. */
+/** A decision about another sovereign; its path does not become part of the evidence. */
 export const TrustDecision = Type.Object({
   source_sovereign_id: Type.String(),
   target_sovereign_id: Type.String(),
@@ -45,7 +45,7 @@ export type TrustDecision = Static<typeof TrustDecision>;
 
 export const readTrustDecision = recordReader(TrustDecision);
 
-/** Signals of other makers may carry any members, as long as their values are text. */
+/** Signals of other issuers may have any members whose values are text. */
 const AnySignal = Type.Refine(
   Type.Unsafe<{ readonly [name: string]: string }>({
     type: 'object',
@@ -77,7 +77,7 @@ export type TrustEvidence = Static<typeof TrustEvidence>;
 
 export const readTrustEvidence: RecordReader<TrustEvidence> = recordReader(TrustEvidence);
 
-/** Signs the decision as it is stated; `graphDigest` says which graph it was made on. */
+/** Signs the decision as stated; `graphDigest` identifies the graph it is based on. */
 export function buildTrustEvidence(
   issuer: Issuer,
   decision: TrustDecision,
@@ -112,7 +112,7 @@ export const EVIDENCE_REASONS = [
 ] as const;
 export type EvidenceReason = (typeof EVIDENCE_REASONS)[number];
 
-/** `expectedGraphDigest` is compared as text; null expects none. */
+/** `expectedGraphDigest` is compared as text; null skips the comparison. */
 export function verifyTrustEvidence(
   evidence: TrustEvidence,
   issuerKeys: readonly string[],

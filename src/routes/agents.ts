@@ -17,7 +17,7 @@ import { Refusal } from '../refusal.ts';
 import { filter, listReply, openPage, PAGE_QUERY, PAGE_REFUSALS } from './listing.ts';
 import { BODY_KEY_PROOF, withProof } from './node-failures.ts';
 
-/** How far a descriptor's registered_at may lie ahead of our clock, in milliseconds. */
+/** How far a descriptor's registered_at may be ahead of the clock, in milliseconds. */
 const REGISTERED_AHEAD = 5 * 60_000;
 
 const MAX_DESCRIPTOR_BODY = 64 * 1024;
@@ -132,7 +132,7 @@ function register(request: RouteRequest, edge: Edge): Reply | Promise<Reply> {
   }
   const key = descriptor.node_public_key;
   const signatureValid = isSignedByAny(descriptor, [key], verifySignature);
-  // What will be refused for its proof travels without the one member that can be long and costly.
+  // A request that will be refused for its proof is passed on without the one long and costly member.
   const isProven = signatureValid && (request.node?.verdict ?? 'valid') === 'valid';
   const sent = isProven ? descriptor : { ...descriptor, capabilities: [] };
   const answer = async (node: NodeClaim | null) => {

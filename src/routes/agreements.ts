@@ -121,7 +121,7 @@ function counterInput(body: JsonObject, fresh: Fresh): Taken<'counterOffer'> {
   return { offer, terms: termsOf(body, capabilities, window, 'counter_rejected') };
 }
 
-/** Which way is taken depends on the members that are there, whatever they hold. */
+/** The presence of members selects the way, whatever their values are. */
 function acceptInput(body: JsonObject, fresh: Fresh): Taken<'acceptAgreement'> {
   const { offer, counter, original_offer: original } = body;
   if (counter !== undefined && original !== undefined) {

@@ -82,7 +82,7 @@ function decideInput(body: JsonObject, fresh: Fresh): Taken<'decideBoundary'> {
   const freshness = contextMember(context, 'context_freshness_seq', 0, integerOf);
   demand(freshness >= 0, 'missing_boundary_fields', 'invalid_context_freshness_seq');
   const contextId = contextMember(context, 'context_id', null, textOf);
-  // The rest of the context reaches no record: it only has to be what it claims to be.
+  // The rest of the context becomes part of no record; only its types are checked.
   for (const name of ['parent_kind', 'requester_sovereign_id', 'provider_sovereign_id']) {
     contextMember(context, name, null, textOf);
   }

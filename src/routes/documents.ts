@@ -62,12 +62,12 @@ const metadataOf = cachedByBaseUrl(({ settings }, baseUrl) =>
   publishedDocument(jsonText(sovereignMetadata(settings.genesis, baseUrl))),
 );
 
-/** The others are published at start, and by whatever changes them. */
+/** The others are published at the start, and by every change. */
 function isRenewable(name: DocumentName): name is keyof typeof RENEWALS {
   return name in RENEWALS;
 }
 
-/** What makes a document current when the edge holds none, or only one that has lapsed. */
+/** The calls that make a document current when the edge has none, or an outdated one. */
 const RENEWALS = {
   policy: 'ensurePolicy',
   crl: 'refreshCrl',
@@ -78,7 +78,7 @@ const RENEWALS = {
   dashboard: 'refreshDashboard',
 } as const;
 
-/** Serves a public document from its cached bytes, made current first when it has lapsed. */
+/** Serves a public document from its cached bytes, after renewing an outdated one. */
 export function serveDocument(
   name: DocumentName,
   request: RouteRequest,
@@ -89,7 +89,7 @@ export function serveDocument(
   );
 }
 
-/** The document as it stands now; a promise when the authority has to be asked, undefined when there is none. */
+/** The current document; a promise when the authority has to be asked, undefined when there is none. */
 export function currentDocument(
   name: DocumentName,
   now: number,

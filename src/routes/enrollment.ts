@@ -1,4 +1,4 @@
-/** What nodes do: join, heartbeat, renew [core-4-3] to [core-4-5]. */
+/** Node routes: join, heartbeat, renew [core-4-3] to [core-4-5]. */
 import Type from 'typebox';
 import { Acknowledgement } from '../answers/enrollment.ts';
 import { bodyReader } from '../http/body.ts';

@@ -74,7 +74,7 @@ function buildInput(body: JsonObject): Taken<'buildEvidence'> {
   return { decision: record, graphDigest: digest };
 }
 
-/** What makes it a decision at all; the types of its other members are a matter of building. */
+/** The members that a decision must have; the types of the others are checked when the evidence is built. */
 function demandForm(decision: JsonObject): void {
   const { verdict, hop_count: hops, trusted } = decision;
   demand(

@@ -54,7 +54,7 @@ export const healthRoutes: readonly RouteEntry[] = [
   },
 ];
 
-/** A server that is draining is alive, but no longer the place to send requests to. */
+/** A draining server is alive, but should get no new requests. */
 async function readiness(edge: Edge): Promise<Reply> {
   const answer = await checkedReadiness(edge);
   const described = description(edge, answer.ok);
@@ -63,7 +63,7 @@ async function readiness(edge: Edge): Promise<Reply> {
   return jsonReply(200, jsonText({ status: 'ready', ...described }));
 }
 
-/** What the authority says of itself; an authority that says nothing is not ready. */
+/** The authority's own state; an authority that does not answer is not ready. */
 async function checkedReadiness(edge: Edge): Promise<Answer> {
   if (edge.isAuthoritySilent()) return SILENT;
   const late = new AbortController();
@@ -75,10 +75,10 @@ async function checkedReadiness(edge: Edge): Promise<Answer> {
 
 const SILENT: Answer = { ok: false, refusal: 'service_not_ready', details: {} };
 
-/** An authority that does not answer within this is not ready. */
+/** An authority that does not answer within this time is not ready. */
 const LONGEST_CHECK_MS = 2000;
 
-/** Which authority this is; never where its files are. */
+/** The identity of this authority; never the location of its files. */
 function description({ settings }: Edge, writable: boolean): JsonObject {
   const { id, database, signingKeyId, signingKeyFingerprint } = settings.instance;
   return {

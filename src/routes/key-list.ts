@@ -3,7 +3,7 @@ import type { CandidateKeys } from '../records/signature-search.ts';
 
 /**
  * Caller-supplied public keys [core-1-5], [core-g26]: a list of strings, or an object of strings whose
- * names are their ids; null for anything else. Whether an entry is a key shows when it is tried.
+ * names are their ids; null for anything else. Whether an entry is a valid key shows when it is tried.
  */
 export function keyList(given: JsonValue): CandidateKeys | null {
   if (isJsonObject(given)) {

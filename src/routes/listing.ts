@@ -1,7 +1,7 @@
 /**
- * Long lists. A reader may ask for pages with `limit` and `cursor`; without them the whole list is sent, taken
- * from the authority a page at a time and no faster than the reader takes it. A row that changes meanwhile
- * is sent as it then is, and what is added at the end is part of the list.
+ * Long lists. A reader may request pages with `limit` and `cursor`; without them the whole list is sent,
+ * read from the authority a page at a time and at the pace of the reader. A row that changes meanwhile is
+ * sent in its new state, and rows added at the end are included.
  */
 import Type from 'typebox';
 import type { Answer } from '../contract/answers.ts';
@@ -18,7 +18,7 @@ import {
 
 const MOST_ROWS = 1000;
 const ROWS_PER_PIECE = 250;
-/** A page asked for ends early rather than grow beyond this. */
+/** A requested page ends early instead of growing beyond this. */
 const MOST_PAGE_CHARACTERS = 1024 * 1024;
 
 /** Query parameters of a list. */
@@ -33,7 +33,7 @@ export const PAGE_QUERY = {
   cursor: Type.Optional(Type.String({ description: 'The next_cursor of the page before' })),
 };
 
-/** A query parameter that leaves rows out. */
+/** A query parameter that filters rows. */
 export function filter(description: string) {
   return Type.Optional(Type.String({ description }));
 }
@@ -47,7 +47,7 @@ export interface Listing {
   readonly isCounted: boolean;
   /** Further members, as JSON text that ends with a comma. */
   readonly before?: string;
-  /** What is refused of the query is passed on, so that it is given once the caller was admitted. */
+  /** A refusal of the query is passed on, so that it is answered only after the caller was admitted. */
   page(request: Input<PageRequest>): Answer | Promise<Answer>;
 }
 
@@ -79,7 +79,7 @@ function firstPage(
   return { ok: true, value: { after, limit: limit ?? ROWS_PER_PIECE } };
 }
 
-/** A page of a list that anyone may read. */
+/** A page of a public list. */
 export function openPage(
   read: (request: PageRequest) => Answer | Promise<Answer>,
 ): Listing['page'] {
@@ -105,7 +105,7 @@ async function pageReply(listing: Listing, first: Page, limit: number): Promise<
   );
 }
 
-/** How many rows there are is known at the end only, so the count comes last. */
+/** The number of rows is known only at the end, so the count comes last. */
 function restOf(listing: Listing, first: Page): PiecewiseBody {
   const { member, isCounted, before = '' } = listing;
   let { next, count } = first;
@@ -148,9 +148,9 @@ async function pageAfter(listing: Listing, after: ListPlace, limit: number): Pro
 
 const ROWS = ',"rows":[';
 
-/** The rows are sent on as they are; only what stands before them is parsed. */
+/** The rows are forwarded unchanged; only the text before them is parsed. */
 function pageIn(json: string): Page {
-  // Inside a string the quotes of this text would be escaped.
+  // Inside a string, the quotes of this text would be escaped.
   const end = json.indexOf(ROWS);
   const { next, count } = JSON.parse(`${json.slice(0, end)}}`) as {
     next: [number, string] | null;

@@ -1,4 +1,4 @@
-/** Where live pages listen. What takes the upgrade to a WebSocket is `http/viewers.ts`. */
+/** The path of live pages; `http/viewers.ts` handles the upgrade to a WebSocket. */
 import Type from 'typebox';
 import { LIVE_PATH } from '../http/live-pages.ts';
 import { refusalReply } from '../http/reply.ts';

@@ -19,9 +19,9 @@ export const BODY_KEY_PROOF: NodeProofRule = {
 };
 
 /**
- * Answers with the proof of possession that the request holds. Failed proofs are limited per source and
+ * Runs a handler with the proof of possession of the request. Failed proofs are limited per source and
  * claimed key, so that one broken node never locks out the fleet behind its gateway. Only failures are
- * counted and refused: nobody who knows a node's public key can shut that node out.
+ * counted and refused: knowing a node's public key is not enough to lock the node out.
  */
 export function withProof(
   { node, now, remoteAddr }: RouteRequest,

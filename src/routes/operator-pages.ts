@@ -1,4 +1,4 @@
-/** Pages for people who look after the network: the dashboard, the Connectome and the atlas. */
+/** Pages for operators of the network: the dashboard, the Connectome and the atlas. */
 import Type from 'typebox';
 import { type DocumentName, documentText, type PublishedDocument } from '../contract/documents.ts';
 import { type Edge, withAnswer } from '../http/edge.ts';
@@ -79,7 +79,7 @@ function withDocument(
   );
 }
 
-/** What was last made from a document, for as long as the document stays the same. */
+/** Caches the last result computed from a document, as long as the document does not change. */
 function keptByEtag<Made>(make: (edge: Edge, document: PublishedDocument) => Made) {
   const kept = new WeakMap<Edge, { readonly etag: string; readonly made: Made }>();
   return (edge: Edge, document: PublishedDocument): Made => {
@@ -105,7 +105,7 @@ const connectomeOf = keptByEtag(
 
 const digestOf = keptByEtag((_edge, document) => contentOf<Atlas>(document).graph_digest);
 
-/** The document is what this authority published itself. */
+/** The document is this authority's own. */
 function contentOf<Content>(document: PublishedDocument): Content {
   return parseJson(documentText(document)) as Content;
 }
@@ -119,7 +119,7 @@ async function answerAtlas(
   edge: Edge,
   document: PublishedDocument,
 ): Promise<Reply> {
-  // Published together with the Connectome, so that the one that is held is of the same graph.
+  // Published together with the Connectome, so that the cached one belongs to the same graph.
   const atlas = edge.documents.latest('atlas');
   if (atlas === undefined) return refusalReply('service_not_ready');
   const model = modelOf(edge, document);

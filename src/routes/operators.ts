@@ -1,4 +1,4 @@
-/** What operators do with nodes and keys [core-4-7] to [core-4-9], [core-4-15]. */
+/** Operator routes for nodes and keys [core-4-7] to [core-4-9], [core-4-15]. */
 import Type from 'typebox';
 import { Invite, NodeCount, OperatorKeyRevocation, Revocation } from '../answers/operators.ts';
 import { bodyReader, mapped } from '../http/body.ts';

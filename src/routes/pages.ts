@@ -1,4 +1,4 @@
-/** Pages about the service itself: made once, and served from the same bytes after that. */
+/** Pages about the service itself: rendered once, then served from the same bytes. */
 import { cachedByBaseUrl } from '../http/cache-by-base-url.ts';
 import { htmlReply } from '../http/reply.ts';
 import type { RouteEntry } from '../http/route.ts';
@@ -41,7 +41,7 @@ export const pageRoutes: readonly RouteEntry[] = [
   },
 ];
 
-/** The references are the same under every base URL. */
+/** The references do not depend on the base URL. */
 const ANY_URL = '';
 
 const home = cachedByBaseUrl(({ settings, routes }, baseUrl) =>

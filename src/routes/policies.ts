@@ -31,7 +31,7 @@ const PublishBody = Type.Object({
 
 const CONTENT = ['min_client_version', 'allowed_ports', 'allowed_services', 'routing'] as const;
 
-/** A manifest that only lacks what the operator chooses, to read each chosen member as the record does. */
+/** A manifest without the operator's members, used to read each of those as the record does. */
 const STAMPED = {
   policy_id: '',
   issued_at: '2026-01-01T00:00:00Z',

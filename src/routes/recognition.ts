@@ -106,7 +106,7 @@ export const recognitionRoutes: readonly RouteEntry[] = [
     ],
     async handle(request, edge) {
       const operator = operatorOf(request);
-      // Nothing is read of a feed whose sender the authority will not admit.
+      // A feed whose sender will not be admitted is not read.
       const input =
         operator.verdict === 'valid' ? await feedInput(request.body, edge) : refused(MALFORMED);
       return answerReply(await edge.call('importFeed', { operator, input }));
@@ -140,7 +140,7 @@ async function feedInput(body: JsonObject, edge: Edge): Promise<CallOf<'importFe
   }
   const { feed_id: feedId, issuer_sovereign_id: issuer, sequence } = feed;
   const given = body.issuer_public_keys ?? null;
-  // A wrong type is no key at all, which the authority refuses as it refuses an empty list.
+  // A wrong type counts as an empty list, which the authority refuses.
   const issuerKeys = given === null ? null : [...(keyList(given) ?? []).values()];
   const keys = issuerKeys ?? (await treatyKeysFor(issuer, edge));
   return {
@@ -159,7 +159,7 @@ async function feedInput(body: JsonObject, edge: Edge): Promise<CallOf<'importFe
   };
 }
 
-/** How many ids a feed lists, repeats included. */
+/** The number of ids in a feed, repeats included. */
 function entriesOf(feed: JsonValue | undefined): number {
   const ids = isJsonObject(feed) ? feed.revoked_attestation_ids : null;
   return Array.isArray(ids) ? ids.length : 0;
@@ -170,14 +170,14 @@ async function treatyKeysFor(issuer: string, edge: Edge): Promise<readonly strin
   return answer.ok ? (JSON.parse(answer.json) as string[]) : [];
 }
 
-/** The authority takes so many rows at a time. */
+/** Rows per slice for the authority. */
 const ROWS_PER_SLICE = 2000;
 
 function rowsOf({ revoked_attestation_ids: ids, revocation_reasons: reasons }: Feed): string[] {
   const slices: string[] = [];
   for (let start = 0; start < ids.length; start += ROWS_PER_SLICE) {
     const slice = ids.slice(start, start + ROWS_PER_SLICE);
-    // Ids are any text, also names that every object has a member of.
+    // Ids are any text, including names that every object inherits.
     const rows = slice.map((id) => [id, Object.hasOwn(reasons, id) ? reasons[id] : null]);
     slices.push(JSON.stringify(rows));
   }

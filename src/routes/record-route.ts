@@ -13,11 +13,11 @@ type Described = Pick<
 
 interface RecordRoute<Name extends TrustCall> extends Described {
   readonly command: Name;
-  /** What the command takes from the body; throws the refusal of a body that does not fit. */
+  /** The input of the command from the body; throws the refusal of an invalid body. */
   read(body: JsonObject, fresh: Fresh): Taken<Name>;
 }
 
-/** A route on which an operator of standard tier has the authority build and sign a record. */
+/** A route on which the authority builds and signs a record for an operator of standard tier. */
 export function recordRoute<Name extends TrustCall>({
   command,
   read,

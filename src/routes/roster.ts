@@ -1,4 +1,4 @@
-/** The operators' roster of active nodes, taken from the authority in pieces [core-4-15]. */
+/** The operators' roster of active nodes, read from the authority in pieces [core-4-15]. */
 import type { OperatorClaim } from '../contract/claims.ts';
 import type { Edge } from '../http/edge.ts';
 import {
@@ -23,7 +23,7 @@ export async function rosterReply(operator: OperatorClaim, edge: Edge): Promise<
     : piecewiseReply(rosterBody([start, `,${second}`], roster, edge));
 }
 
-/** The pieces that were read already, and then all others. */
+/** The pieces already read, then all others. */
 function rosterBody(ready: string[], roster: number, edge: Edge): PiecewiseBody {
   let isRead = false;
   return {
@@ -41,7 +41,7 @@ function rosterBody(ready: string[], roster: number, edge: Edge): PiecewiseBody 
   };
 }
 
-/** Members of `nodes`, none when all were read. Another's roster may have taken its place meanwhile. */
+/** Members of `nodes`; empty at the end. Another roster may have replaced this one meanwhile. */
 async function readPiece(roster: number, edge: Edge): Promise<string> {
   const answer = await edge.call('readRoster', roster);
   if (!answer.ok) throw new Error('The roster was closed before it was read to its end');

@@ -13,7 +13,7 @@ export const PublicKey = Type.Refine(
 
 export const Filled = Type.String({ minLength: 1 });
 
-/** Free text that is stored, and bounded for that. */
+/** Free text that is stored and therefore bounded. */
 export const Text = Type.String({ maxLength: MAX_TEXT_LENGTH });
 export const FilledText = Type.String({ minLength: 1, maxLength: MAX_TEXT_LENGTH });
 
@@ -22,12 +22,12 @@ export const Name = Type.String({ minLength: 1, maxLength: 256 });
 
 export const MAX_VALIDITY_HOURS = 87_600;
 
-/** A whole number of hours; an integral float or a string of decimal digits is taken too. */
+/** A whole number of hours; an integral float or a string of decimal digits is also accepted. */
 export function hours(maximum?: number): TInteger {
   return Type.Integer(maximum === undefined ? { minimum: 1 } : { minimum: 1, maximum });
 }
 
-/** A value that is judged elsewhere, so that anything passes here; the schema is what it should be. */
+/** A value that is checked elsewhere, so anything passes here; the schema only documents it. */
 export function judgedElsewhere(described: TSchema): TUnknown {
   return Type.Unknown({ described });
 }
@@ -49,12 +49,12 @@ export const NodeProofMembers = {
   ),
 };
 
-/** A test for bodies: a list was sent and has items; what is no list is judged elsewhere. */
+/** A test for bodies: a list that was sent has items; other types are checked elsewhere. */
 export function hasItems(list: JsonValue | undefined): boolean {
   return list !== undefined && !(Array.isArray(list) && list.length === 0);
 }
 
-/** Whether every role of a list is allowed; anything that is no list of strings is judged elsewhere. */
+/** Whether every role of a list is allowed; anything but a list of strings is checked elsewhere. */
 export function areAllowedRoles(roles: JsonValue | undefined, isAllowed: RoleRule): boolean {
   if (!Array.isArray(roles)) return true;
   return roles.every((role) => typeof role !== 'string' || isAllowed(role));

@@ -1,4 +1,4 @@
-/** The whole HTTP surface: every route there is stands in this table, once. */
+/** The whole HTTP surface: every route is in this table once. */
 import { type Route, type RouteEntry, withAccess } from '../http/route.ts';
 import { agentRoutes } from './agents.ts';
 import { agreementRoutes } from './agreements.ts';

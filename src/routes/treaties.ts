@@ -20,7 +20,7 @@ import {
   Text,
 } from './scalars.ts';
 
-/** Any object that reads as a scope; what is missing in it gets its defaults. */
+/** Any object that reads as a scope; absent members get their defaults. */
 const ScopeInput = Type.Refine(
   Type.Unsafe<Partial<TreatyScope>>({
     type: 'object',

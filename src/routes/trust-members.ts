@@ -1,7 +1,7 @@
 /**
- * Members of trust-protocol requests. Their checks have an order and a code each [trust-5], [trust-6],
- * so they are written out per route; what the checks have in common is here. Codes of a route are few:
- * the finer cause goes into the details of the refusal.
+ * Members of trust-protocol requests. Their checks have an order and a code each [trust-5], [trust-6], so
+ * each route lists them; the shared parts are here. A route has few codes; the finer cause goes into the
+ * details of the refusal.
  */
 import type { Input } from '../contract/claims.ts';
 import type { Edge } from '../http/edge.ts';
@@ -14,7 +14,7 @@ import { parseRequestDatetime, type RequestDatetime } from '../timestamp.ts';
 
 type Member = JsonValue | undefined;
 
-/** What a body says to the authority; a refusal met on the way is given once the operator is known. */
+/** The input from a body; a refusal on the way is answered only after the operator was admitted. */
 export function inputOf<T>(read: () => T): Input<T> {
   try {
     return { ok: true, value: read() };
@@ -28,7 +28,7 @@ export function refuse(refusal: RefusalName, cause: string): never {
   throw new Refusal(refusal, { cause });
 }
 
-/** Refuses unless the member's test passed. */
+/** Refuses unless the test of the member passed. */
 export function demand(passed: boolean, refusal: RefusalName, cause: string): asserts passed {
   if (!passed) refuse(refusal, cause);
 }
@@ -63,7 +63,7 @@ export function areTexts(list: readonly JsonValue[]): list is readonly string[] 
   return list.every((item) => typeof item === 'string');
 }
 
-/** A list with items of any kind, and not more capabilities than one record may hold. */
+/** A list with items of any type, of at most as many capabilities as one record may have. */
 export function isCapabilityList(value: Member): value is readonly JsonValue[] {
   return isList(value) && value.length > 0 && value.length <= MAX_CAPABILITIES;
 }
@@ -72,7 +72,7 @@ export function areCapabilities(list: readonly JsonValue[]): list is readonly st
   return areTexts(list) && !list.includes('');
 }
 
-/** The safe integer a value is, also when it is written as an integral float; null when it is none. */
+/** The value as a safe integer, also from an integral float; null for anything else. */
 export function integerOf(value: Member): number | null {
   const number = value instanceof JsonFloat ? value.value : value;
   return typeof number === 'number' && Number.isSafeInteger(number) ? number : null;
@@ -84,14 +84,14 @@ export function freeFormOf(value: Member): JsonObject | null {
   return isJsonObject(value) ? value : null;
 }
 
-/** Refuses what is no timestamp, or one that no record can hold. */
+/** Refuses a value that is not a timestamp, or that no record can hold. */
 export function timestampOf(body: JsonObject, name: string, refusal: RefusalName): RequestDatetime {
   const value = body[name];
   const datetime = typeof value === 'string' ? parseRequestDatetime(value) : null;
   return datetime ?? refuse(refusal, `invalid_${name}`);
 }
 
-/** A window of validity in the spelling of records; refuses one that does not end after it begins. */
+/** A window of validity in the spelling of records; refuses one whose end is not after its beginning. */
 export function windowOf(
   body: JsonObject,
   refusal: RefusalName,
@@ -114,7 +114,7 @@ export function candidateKeys(
   return given;
 }
 
-/** What records lack that each reader makes up for itself. */
+/** Ids and times for members that each reader makes up for itself. */
 export function freshFor({ now }: RouteRequest, { runtime }: Edge): Fresh {
   return { now, uuid: runtime.uuid };
 }

@@ -2,7 +2,7 @@
 import Type, { type TNull, type TOptional, type TSchema, type TUnion } from 'typebox';
 import { MAX_CAPABILITIES, MAX_KEYS } from '../records/bounds.ts';
 
-/** What keys verify a record; left out, that of this authority. */
+/** The keys that verify a record; by default the key of this authority. */
 export const Keys = optional(
   Type.Array(Type.String(), {
     maxItems: MAX_KEYS,
@@ -15,7 +15,7 @@ export const KeysOfAnyForm = Type.Optional(
   Type.Union([Type.Array(Type.String()), Type.Record(Type.String(), Type.String()), Type.Null()]),
 );
 
-/** A member that may be left out or null, which mean the same. */
+/** A member that may be absent or null, with the same meaning. */
 export function optional<T extends TSchema>(schema: T): TOptional<TUnion<[T, TNull]>> {
   return Type.Optional(Type.Union([schema, Type.Null()]));
 }

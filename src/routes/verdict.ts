@@ -3,10 +3,10 @@ import { jsonReply, type Reply } from '../http/reply.ts';
 import type { JsonObject } from '../json/value.ts';
 import { jsonText } from '../json/write.ts';
 
-/** Longer texts of a stranger are cut in the log. */
+/** Longer texts of callers are truncated in the log. */
 const MAX_LOGGED_TEXT = 256;
 
-/** Answers a public verification and logs what was found: all of it, or the members that are named. */
+/** Answers a public verification and logs its result: all of it, or the given members. */
 export function verdictReply(
   edge: Edge,
   event: string,
@@ -17,7 +17,7 @@ export function verdictReply(
   return jsonReply(200, jsonText(answer));
 }
 
-/** Anyone can cause a verification, so it is a log line and a count, never an audit entry. */
+/** Anyone can cause a verification, so it is logged and counted, never audited. */
 export function logVerdict(edge: Edge, event: string, verdict: JsonObject): void {
   edge.metrics.verified(event, verdict.accepted === true || verdict.valid === true);
   edge.logger.write('INFO', 'audit', `${event} ${jsonText(shortened(verdict))}`);

@@ -1,6 +1,6 @@
 /**
- * Public, stateless verification of attestations and treaties [core-4-11], [core-4-13]. Nothing is
- * written; the authority is only asked what it holds as revoked.
+ * Public, stateless verification of attestations and treaties [core-4-11], [core-4-13]. Nothing is written;
+ * the authority is only asked what is revoked here.
  */
 import Type from 'typebox';
 import {
@@ -113,7 +113,7 @@ function revoking(policy: RecognitionPolicy, attestationId: string): Recognition
   return { ...policy, revoked_attestation_ids: [...revoked, attestationId] };
 }
 
-/** The policy in the body, even when it is null; else the one that is set here. */
+/** The policy in the body, even if it is null; otherwise the one that is set here. */
 async function policyFor(body: JsonObject, edge: Edge): Promise<JsonValue> {
   if (body.recognition_policy !== undefined) return body.recognition_policy;
   const answer = await edge.call('readRecognitionPolicy', null);
@@ -193,7 +193,7 @@ function candidateKeys(given: JsonValue | undefined, edge: Edge): CandidateKeys 
   return keys;
 }
 
-/** What the authority holds as revoked. */
+/** What is revoked here. */
 async function ask(edge: Edge, question: RevocationQuestion): Promise<RevocationKnowledge> {
   const answer = await edge.call('askRevocations', question);
   if (!answer.ok) throw new Refusal(answer.refusal, answer.details);
