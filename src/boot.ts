@@ -14,6 +14,7 @@ import { createBackground } from './lifecycle/background.ts';
 import { createFatal, type Fatal } from './lifecycle/fatal.ts';
 import { createLifecycle, type StopPatience } from './lifecycle/lifecycle.ts';
 import { createLogger, type LogDestination, type Logger } from './log/logger.ts';
+import { problemText } from './log/problem.ts';
 import {
   type AuthorityCounts,
   type AuthorityMetrics,
@@ -139,6 +140,12 @@ export async function startAuthority(
         startThread: () =>
           startListThread(listThreadIdentity(config), (cause) =>
             fatal('signed list thread', cause),
+          ),
+        notStarted: (cause) =>
+          logger.write(
+            'ERROR',
+            'lists',
+            `The thread for long signed lists has not started, so they are rendered beside other work until a list has doubled: ${problemText(cause)}`,
           ),
         edgesCaughtUp: () => front?.barrier() ?? NEVER,
       },

@@ -40,7 +40,9 @@ function rendererOf(
   const keyId = form === 'feed' ? publicKey : 'na-2026';
   const startThread = () => startListThread({ seed, publicKey, keyId }, failed);
   const threading: ListThreading | null =
-    how === 'at once' ? null : { from: 0, startThread, edgesCaughtUp: how.edgesCaughtUp };
+    how === 'at once'
+      ? null
+      : { from: 0, startThread, notStarted: failed, edgesCaughtUp: how.edgesCaughtUp };
   const threads = threading === null ? null : createListThreads(threading);
   const shown: PublishedDocument[] = [];
   const signer = { publicKey, keyId, sign };
@@ -153,9 +155,50 @@ suite('the thread that makes long lists', () => {
     const identity = { seed: randomBytes(32), publicKey: '', keyId: '' };
     const problem = await new Promise<unknown>((resolve) => {
       const thread = startListThread(identity, resolve);
-      void thread.open('feed').render(headOf('crl', 1));
+      void thread.ready.then(() => thread.open('feed').render(headOf('crl', 1)));
     });
     assert.match(String(problem), /not that of a feed/);
+  });
+
+  test('C9: that could not start is told of, not missed, and started again by a list twice as long', async (t) => {
+    const seed = randomBytes(32);
+    const { publicKey, sign } = signerFromSeed(seed);
+    /** No thread starts with a seed of another length. */
+    const seeds = [Buffer.alloc(1), seed];
+    const problems: unknown[] = [];
+    const threads = createListThreads({
+      from: 3,
+      startThread: () =>
+        startListThread({ seed: seeds.shift() ?? seed, publicKey, keyId: publicKey }, failed),
+      notStarted: (cause) => problems.push(cause),
+      edgesCaughtUp: () => Promise.resolve(),
+    });
+    t.after(() => threads.close());
+    const shown: PublishedDocument[] = [];
+    const renderer = createListRenderer({
+      form: 'feed',
+      signer: { publicKey, keyId: publicKey, sign },
+      threads,
+      show: (document) => shown.push(document),
+    });
+    const grow = (from: number, to: number) => {
+      for (let id = from; id <= to; id += 1) {
+        renderer.add([{ id: `id-${id}`, text: entryText('feed', id) }]);
+      }
+    };
+    grow(1, 3);
+    await renderer.ready();
+    assert.equal(problems.length, 1);
+    grow(4, 5);
+    assert.equal(renderer.render(headOf('feed', 5)), undefined, 'rendered here, at once');
+    assert.match(Buffer.from(shown.at(-1)?.bytes ?? []).toString(), /"id-5"/);
+    assert.equal(seeds.length, 1, 'not tried again by each entry');
+    grow(6, 6);
+    await renderer.ready();
+    assert.equal(seeds.length, 0);
+    await renderer.render(headOf('feed', 6));
+    assert.match(Buffer.from(shown.at(-1)?.bytes ?? []).toString(), /"id-1"[\s\S]*"id-6"/);
+    assert.equal(problems.length, 1);
   });
 
   test('signs as libsodium does', () => {

@@ -33,22 +33,29 @@ export type FromListThread =
 
 const LIST_WORKER = threadEntry('list');
 
+/** `onFailure` is told of failures once the thread was ready. */
 export function startListThread(
   identity: ListThreadIdentity,
   onFailure: (cause: unknown) => void,
 ): ListThread {
   const worker = new Worker(LIST_WORKER, { workerData: identity });
-  const ended = endOf(worker, onFailure);
+  let isReady = false;
+  let becomeReady: () => void;
+  let notStarted: (cause: unknown) => void;
+  const ready = new Promise<void>((resolve, reject) => {
+    becomeReady = resolve;
+    notStarted = reject;
+  });
+  const ended = endOf(worker, (cause) => (isReady ? onFailure(cause) : notStarted(cause)));
   const orders: ((rendered: RenderedList) => void)[] = [];
   let lists = 0;
-  let becomeReady: () => void;
   let closing = false;
-  const ready = new Promise<void>((resolve) => {
-    becomeReady = resolve;
-  });
 
   worker.on('message', (message: FromListThread) => {
-    if (message.type === 'ready') return becomeReady();
+    if (message.type === 'ready') {
+      isReady = true;
+      return becomeReady();
+    }
     const { document, buffer } = message;
     // Documents arrive in the order in which they were requested.
     orders.shift()?.({ document, release: () => post({ type: 'release', buffer }) });

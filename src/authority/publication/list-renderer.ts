@@ -30,9 +30,9 @@ export interface ThreadList {
   render(head: ListHead): Promise<RenderedList>;
 }
 
-/** The thread that renders long lists. It reports its own failure, which ends the process. */
+/** The thread that renders long lists. A failure of one that was ready ends the process. */
 export interface ListThread {
-  /** Resolves when the thread is ready. */
+  /** Resolves when the thread is ready; rejects if it could not start. */
   readonly ready: Promise<void>;
   open(form: ListForm): ThreadList;
   close(): Promise<void>;
@@ -43,11 +43,13 @@ export interface ListThreading {
   /** The number of entries from which a list is long. */
   readonly from: number;
   startThread(): ListThread;
+  /** Told why a thread could not start: lists are then rendered without it. */
+  notStarted(cause: unknown): void;
   /** Resolves when no edge can still be reading a document that was replaced before this call. */
   edgesCaughtUp(): Promise<void>;
 }
 
-/** One thread for all long lists, started by the first of them. */
+/** One thread for all long lists, started by the first of them; after one that did not start, by the next. */
 export interface ListThreads extends Pick<ListThreading, 'from' | 'edgesCaughtUp'> {
   thread(): ListThread;
   close(): Promise<void>;
@@ -55,11 +57,21 @@ export interface ListThreads extends Pick<ListThreading, 'from' | 'edgesCaughtUp
 
 export function createListThreads(threading: ListThreading): ListThreads {
   let started: ListThread | null = null;
+
+  function start(): ListThread {
+    const thread = threading.startThread();
+    thread.ready.catch((cause) => {
+      started = null;
+      threading.notStarted(cause);
+    });
+    return thread;
+  }
+
   return {
     from: threading.from,
     edgesCaughtUp: threading.edgesCaughtUp,
     thread() {
-      started ??= threading.startThread();
+      started ??= start();
       return started;
     },
     async close() {
@@ -75,7 +87,7 @@ export interface ListRenderer {
   render(head: ListHead): Promise<void> | undefined;
   /** Waits until this version or a later one is published. */
   shown(sequence: number): Promise<void> | undefined;
-  /** Resolves when long lists are no longer rendered on this thread. */
+  /** Resolves when long lists are no longer rendered on this thread, or their thread could not start. */
   ready(): Promise<void>;
   /** Resolves when nothing is being rendered. */
   settled(): Promise<void>;
@@ -101,6 +113,7 @@ export function createListRenderer(options: ListRendererOptions): ListRenderer {
   let here: ListHere | null = { entries: [], content: null };
   let beside: ThreadList | null = null;
   let becomingReady: Promise<void> | undefined;
+  let longFrom = threads?.from ?? Infinity;
   let shownSequence = -1;
   let waiting: { readonly sequence: number; readonly resolve: () => void }[] = [];
   let next: ListHead | null = null;
@@ -111,9 +124,15 @@ export function createListRenderer(options: ListRendererOptions): ListRenderer {
     const started = thread();
     beside = started.open(form);
     beside.add(entries);
-    becomingReady = started.ready.then(() => {
-      here = null;
-    });
+    becomingReady = started.ready.then(
+      () => {
+        here = null;
+      },
+      () => {
+        beside = null;
+        longFrom = 2 * Math.max(1, entries.length);
+      },
+    );
   }
 
   function add(entries: readonly ListEntry[]): void {
@@ -121,7 +140,7 @@ export function createListRenderer(options: ListRendererOptions): ListRenderer {
     if (here === null) return;
     for (const entry of entries) here.entries.push(entry);
     here.content?.add(entries);
-    if (beside === null && threads !== null && here.entries.length >= threads.from) {
+    if (beside === null && threads !== null && here.entries.length >= longFrom) {
       startBeside(threads, here.entries);
     }
   }
