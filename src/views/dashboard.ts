@@ -53,8 +53,8 @@ export function dashboard(sources: DashboardSources, now: number): Dashboard {
   const feedRows = feeds
     .toSorted((a, b) => compareCodePoints(a.issuer, b.issuer))
     .map((feed) => feedRow(feed, now));
-  const treatySummary = summariseTreaties(treaties);
-  const feedSummary = summariseFeeds(feedRows);
+  const treatySummary = summarizeTreaties(treaties);
+  const feedSummary = summarizeFeeds(feedRows);
   const trustCycle = trustCycleSummary(sources.trustCycle, now);
   return {
     sovereign: { id, version },
@@ -91,7 +91,7 @@ function byUrgency(a: DashboardTreaty, b: DashboardTreaty): number {
   return risk || (a.expires_at < b.expires_at ? -1 : Number(a.expires_at > b.expires_at));
 }
 
-function summariseTreaties(rows: readonly DashboardTreaty[]): TreatySummary {
+function summarizeTreaties(rows: readonly DashboardTreaty[]): TreatySummary {
   const count = (state: DashboardTreaty['lifecycle_state']) =>
     rows.filter(({ lifecycle_state }) => lifecycle_state === state).length;
   const expiringSoon = count('expiring_soon');
@@ -126,7 +126,7 @@ function freshnessOf(ageHours: number): DashboardFeed['freshness'] {
   return ageHours <= WATCH_HOURS ? 'watch' : 'stale';
 }
 
-function summariseFeeds(rows: readonly DashboardFeed[]): FeedSummary {
+function summarizeFeeds(rows: readonly DashboardFeed[]): FeedSummary {
   const stale = rows.filter(({ freshness }) => freshness === 'stale').length;
   const watch = rows.filter(({ freshness }) => freshness === 'watch').length;
   const worst = stale > 0 ? 'stale' : watch > 0 ? 'watch' : 'fresh';
