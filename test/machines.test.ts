@@ -172,7 +172,7 @@ testTable(inviteMachine, [
     emits: [{ refusal: 'node_auth_failed', reason: 'stale_timestamp' }],
   },
   {
-    name: 'a key with as many live certificates as it may have leaves the token usable',
+    name: 'a key with the maximum number of live certificates leaves the token usable',
     from: unused,
     event: { ...join, liveCertificates: MAX_LIVE_CERTIFICATES },
     emits: ['too_many_live_certificates'],
@@ -203,19 +203,19 @@ testTable(inviteMachine, [
     emits: ['node_key_compromised'],
   },
   {
-    name: 'expiry is refused before the proof is looked at',
+    name: 'expiry is refused before the proof is checked',
     from: unused,
     event: { ...join, at: NOW + HOUR, proof: 'invalid_signature' },
     emits: ['invalid_invite_token'],
   },
   {
-    name: 'another key is refused before its proof is looked at',
+    name: 'another key is refused before its proof is checked',
     from: bound,
     event: { ...join, nodePublicKey: 'key-2', proof: 'invalid_signature' },
     emits: ['invalid_invite_token'],
   },
   {
-    name: 'a consumed token is refused before the proof is looked at',
+    name: 'a consumed token is refused before the proof is checked',
     from: consumed,
     event: { ...join, proof: 'invalid_signature' },
     emits: ['invalid_invite_token'],
@@ -372,7 +372,7 @@ const roleChecks = [issued, renewed].flatMap((from): Row[] => [
     emits: ['malformed_roles'],
   },
   {
-    name: `${from.value}, a key with as many live certificates as it may have gets no further one`,
+    name: `${from.value}, a key with the maximum number of live certificates gets no further one`,
     from,
     event: { ...renew, liveCertificates: MAX_LIVE_CERTIFICATES },
     emits: ['too_many_live_certificates'],
@@ -563,7 +563,7 @@ testTable(operatorKeyMachine, [
     'nonce_replay',
     'invalid_signature',
   ].map((proof) => ({
-    name: `${proof} is refused before the tier is looked at`,
+    name: `${proof} is refused before the tier is checked`,
     from: standard,
     event: { ...forPrivileged, proof },
     emits: failing(proof),
@@ -892,13 +892,13 @@ testTable(agentRegistrationMachine, [
     emits: ['invalid_agent_signature'],
   },
   {
-    name: 'the very descriptor that stands changes nothing',
+    name: 'the registered descriptor, sent again, changes nothing',
     from: registered,
     event: { ...register, registration: standing },
     emits: ['unchanged'],
   },
   {
-    name: 'removed by its node, it leaves what it takes to refuse its descriptors',
+    name: 'removed by its node, it keeps what is needed to refuse its descriptors',
     from: registered,
     event: removeAgent,
     emits: ['removed'],
