@@ -243,6 +243,7 @@ async function restoreAuthority(
     operatorKeys: options.operatorTiers,
     activeSince: startedAt - settings.activeWindow,
   });
+  const lastContactAt = liveness.latest();
   liveness.clockSetBack(startedAt);
   for (const [id, tier] of options.operatorTiers) {
     if (subjects.current('operator-key', id) === undefined) {
@@ -261,6 +262,7 @@ async function restoreAuthority(
   const restartFloor = createRestartFloor({
     closedCleanly: stored.previousOwner !== 'lost',
     startedAt,
+    lastContactAt,
     toleranceMs: clockTolerance,
     now: runtime.now,
     elapsed: runtime.elapsed,

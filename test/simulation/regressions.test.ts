@@ -49,6 +49,29 @@ for (const [wait, back] of [
   });
 }
 
+test('what a node sent before the clock was set back does not pass after a clean restart', async () => {
+  await play({
+    enrolled: 3,
+    steps: [
+      {
+        do: 'renew',
+        ...byNode,
+        flaw: 'ahead',
+        late: 30_000,
+        certificate: 0,
+        hours: 100,
+        roles: 'same',
+        isHeld: false,
+      },
+      { do: 'setClock', ms: -MINUTE },
+      { do: 'heartbeat', ...byNode, certificate: 6, isHeld: false },
+      { do: 'heartbeat', ...byNode, node: 2, certificate: 2, isHeld: true },
+      { do: 'restart' },
+      { do: 'replay', request: 1, late: 0, isHeld: false },
+    ],
+  });
+});
+
 test('a heartbeat that a crash lost does not pass again after the clean stop that follows', async () => {
   await play({
     enrolled: 1,

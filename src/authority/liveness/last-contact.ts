@@ -35,6 +35,8 @@ export interface Liveness {
   clockSetBack(now: number): void;
   /** The certificate is being removed: its contact is dropped and no longer written. */
   remove(id: string): void;
+  /** When the contact that was heard of last was heard of; 0 when nobody is active. */
+  latest(): number;
   activeCount(now: number): number;
   /** Starts a walk over the currently active certificates. */
   walk(now: number): RosterWalk;
@@ -228,6 +230,7 @@ export function createLiveness(
         if (!isActive(contact)) putBack(contact, now - activeWindowMs);
       }
     },
+    latest: () => (newest === NONE ? 0 : lastSeenOf(newest)),
     activeCount(now) {
       dropQuiet(now);
       return count;

@@ -24,6 +24,8 @@ export interface RestartFloorOptions {
   readonly closedCleanly: boolean;
   /** At least `AHEAD_MS` after the last heartbeat that the earlier process accepted. */
   readonly startedAt: number;
+  /** When the earlier process last heard of a node; later than the start if the clock was set back between. */
+  readonly lastContactAt: number;
   readonly toleranceMs: number;
   readonly now: () => number;
   /** Monotonic milliseconds. */
@@ -36,14 +38,20 @@ export function createRestartFloor(options: RestartFloorOptions): RestartFloor {
   const { closedCleanly, startedAt, toleranceMs, now, elapsed, newestSignedBy } = options;
   const startedElapsed = elapsed();
   const crashFloor = closedCleanly ? 0 : startedAt;
+  const setBackBy = options.lastContactAt + AHEAD_MS - startedAt;
+  // What was accepted before a larger step is too far ahead to pass, and nodes need not wait for that time.
+  const wasSetBack = setBackBy > AHEAD_MS && setBackBy <= toleranceMs;
+  /** Nothing was accepted that was signed later, unless its nonce is durable. */
+  const latestAccepted = wasSetBack ? startedAt + setBackBy : startedAt;
   return {
     of(nodeKey) {
       const newest = newestSignedBy(nodeKey);
       // It was signed under a wrong clock and must not lock the node out until that day.
-      if (newest > now() + toleranceMs) return Math.max(crashFloor, startedAt);
+      if (newest > now() + toleranceMs) return latestAccepted;
       return Math.max(crashFloor, newest);
     },
-    isInDoubt: (signedAt) => !closedCleanly && signedAt <= startedAt + toleranceMs,
+    isInDoubt: (signedAt) =>
+      (!closedCleanly || wasSetBack) && signedAt <= latestAccepted + toleranceMs,
     outlivesProcess() {
       if (closedCleanly) return false;
       return now() <= startedAt + toleranceMs || elapsed() <= startedElapsed + toleranceMs;
