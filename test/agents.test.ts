@@ -185,7 +185,7 @@ test('B3: a descriptor that was read here and is posted again takes nothing back
   assert.equal(outcome(await register(na, second)), '200');
   const refused = await register(na, served);
   assert.equal(outcome(refused), '400 descriptor_expired');
-  assert.match(refused.body.error.message, /known already/);
+  assert.match(refused.body.error.message, /already known/);
   assert.deepEqual((await get(na, pathOf(node.key))).body, second);
   await using again = await na.restart();
   assert.equal(outcome(await register(again, served)), '400 descriptor_expired');
