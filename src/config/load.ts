@@ -181,7 +181,7 @@ function corsOrigins(setting: Setting): readonly string[] | null {
   const origins = listOf(setting('corsOrigins')) ?? [];
   for (const origin of origins) {
     const isExact = URL.canParse(origin) && new URL(origin).origin === origin;
-    if (!isExact || !/^https?:/.test(origin)) {
+    if (!isExact || !/^https?:[^*]+$/.test(origin)) {
       throw new Error(
         `MESH_CORS_ORIGINS must be origins such as https://app.example, not ${origin}`,
       );

@@ -1,0 +1,121 @@
+/** What the client does when answers are late, lost or refused; `fetch` is given, as a caller may do. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { AuthorityError, type ErrorCode } from '../src/client/authority-error.ts';
+import { newKey } from '../src/client/keys.ts';
+import { createNodeClient } from '../src/client/node-client.ts';
+import type { Fetch } from '../src/client/options.ts';
+import { createPublicClient } from '../src/client/public-client.ts';
+
+const url = 'http://authority.example';
+
+function envelope(status: number, code: string, headers: Record<string, string> = {}): Response {
+  const text = JSON.stringify({ error: { code, message: code, details: {}, request_id: 'r' } });
+  return new Response(text, { status, headers: { 'x-request-id': 'r', ...headers } });
+}
+
+/** Answers in turn; a missing answer is a connection that fails. */
+function scripted(...answers: (Response | null)[]) {
+  const bodies: string[] = [];
+  const waits: number[] = [];
+  const fetch: Fetch = async (_url, { body }) => {
+    bodies.push(String(body));
+    const next = answers.shift();
+    if (next === null || next === undefined) throw new TypeError('fetch failed');
+    return next;
+  };
+  const wait = async (ms: number) => void waits.push(ms);
+  return { bodies, waits, options: { url, fetch, wait } };
+}
+
+async function failure(work: Promise<unknown>): Promise<AuthorityError> {
+  const error = await work.catch((cause) => cause);
+  assert.ok(error instanceof AuthorityError, String(error));
+  return error;
+}
+
+const count = () => new Response('{"count":3}');
+
+test('a read is repeated until it is answered, and waits as long as the authority asks', async () => {
+  const busy = envelope(429, 'rate_limit_exceeded', { 'retry-after': '7' });
+  const { waits, options } = scripted(null, busy, count());
+  assert.equal(await createPublicClient(options).nodeCount(), 3);
+  assert.equal(waits.length, 2);
+  assert.ok((waits[0] ?? 0) < 1000 && (waits[1] ?? 0) >= 7000);
+});
+
+test('a heartbeat is repeated with a new nonce', async () => {
+  const ack = new Response('{"ack":true,"server_time":"2026-01-01T00:00:00Z"}');
+  const { bodies, options } = scripted(null, ack);
+  const node = createNodeClient({ ...options, key: newKey(), audience: 'a' });
+  assert.equal((await node.heartbeat({ cert_id: 'c' })).ack, true);
+  const [first, second] = bodies.map((body) => JSON.parse(body).nonce);
+  assert.notEqual(first, second);
+});
+
+test('a join is not sent again when its answer is lost, but when the authority refused to begin', async () => {
+  const lost = scripted(null, count());
+  const join = { invite_token: 't' };
+  const first = createNodeClient({ ...lost.options, key: newKey() });
+  assert.equal((await failure(first.join(join))).code, 'unreachable');
+  assert.equal(lost.bodies.length, 1);
+  const stopping = scripted(envelope(503, 'shutting_down'), envelope(403, 'invalid_invite_token'));
+  const second = createNodeClient({ ...stopping.options, key: newKey() });
+  assert.equal((await failure(second.join(join))).code, 'invalid_invite_token');
+  assert.equal(stopping.bodies.length, 2);
+});
+
+for (const [what, answer, status, code, retryable] of [
+  ['a refusal', () => envelope(404, 'attestation_not_found'), 404, 'attestation_not_found', false],
+  ['a code of a later version', () => envelope(400, 'novel'), 400, 'unknown_code', false],
+  [
+    'a page of a proxy',
+    () => new Response('<p>', { status: 403 }),
+    403,
+    'unreadable_answer',
+    false,
+  ],
+  ['an answer of another shape', () => new Response('{}'), 200, 'unreadable_answer', false],
+  [
+    'a wait of an hour',
+    () => envelope(429, 'rate_limit_exceeded', { 'retry-after': '3600' }),
+    429,
+    'rate_limit_exceeded',
+    true,
+  ],
+] as const satisfies readonly (readonly [string, () => Response, number, ErrorCode, boolean])[]) {
+  test(`${what} is an error with status, code and whether it may pass`, async () => {
+    const { bodies, options } = scripted(answer(), count());
+    const error = await failure(createPublicClient(options).attestation('a'));
+    assert.deepEqual([error.status, error.code, error.retryable], [status, code, retryable]);
+    assert.equal(bodies.length, 1);
+  });
+}
+
+const silent: Fetch = (_url, { signal }) =>
+  new Promise((_resolve, reject) => {
+    signal?.throwIfAborted();
+    signal?.addEventListener('abort', () => reject(signal.reason));
+  });
+
+test('a call ends when its signal is aborted, and when its time is over', async () => {
+  const client = createPublicClient({ url, fetch: silent, retries: 0 });
+  const stop = new AbortController();
+  const call = failure(client.crl({ signal: stop.signal }));
+  stop.abort();
+  const aborted = await call;
+  assert.deepEqual([aborted.code, aborted.retryable], ['aborted', false]);
+  // The time of a call does not keep a process alive; here no socket does either.
+  const alive = setInterval(() => {}, 1000);
+  const late = await failure(client.crl({ timeoutMs: 5 }));
+  clearInterval(alive);
+  assert.deepEqual([late.code, late.retryable], ['timeout', true]);
+});
+
+test('a key that does not give 64 bytes is found out before anything is sent', async () => {
+  const { bodies, options } = scripted(count());
+  const key = { publicKey: newKey().publicKey, sign: async () => new Uint8Array(3) };
+  const node = createNodeClient({ ...options, key });
+  await assert.rejects(node.join({ invite_token: 't' }), TypeError);
+  assert.equal(bodies.length, 0);
+});

@@ -1,0 +1,83 @@
+/** The client package as users get it: built, packed by npm, and installed into an empty folder. */
+import { execFileSync } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PROJECT_PATH } from './project.ts';
+
+export const CLIENT_NAME = 'mesh-network-authority-client';
+/** Beside the other packages, where nothing looks for sources or documents. */
+const RUNTIMES = join(PROJECT_PATH, 'node_modules/.cache/mesh-runtimes');
+
+export interface InstalledClient {
+  /** A folder of the caller's, in which the package is installed; it has to be removed. */
+  readonly folder: string;
+  readonly tarball: string;
+}
+
+export function installClient(): InstalledClient {
+  const folder = mkdtempSync(join(tmpdir(), 'mesh-na-client-'));
+  const built = join(folder, 'built');
+  const build = join(PROJECT_PATH, 'src/build-client.js');
+  execFileSync(process.execPath, [build, built], { stdio: 'pipe' });
+  npm(built, ['pack', '--pack-destination', folder]);
+  const { version, dependencies } = readJson(join(built, 'package.json'));
+  const tarball = join(folder, `${CLIENT_NAME}-${version}.tgz`);
+  const { packages } = readJson(join(PROJECT_PATH, 'package-lock.json'));
+  const wanted = { [CLIENT_NAME]: `file:${tarball}` };
+  const needed = Object.keys(dependencies).map((name) => `node_modules/${name}`);
+  const lock = {
+    lockfileVersion: 3,
+    packages: {
+      '': { dependencies: wanted },
+      [`node_modules/${CLIENT_NAME}`]: { version, resolved: `file:${tarball}`, dependencies },
+      ...Object.fromEntries(needed.map((path) => [path, packages[path]])),
+    },
+  };
+  const manifest = { type: 'module', private: true, dependencies: wanted };
+  writeFileSync(join(folder, 'package.json'), JSON.stringify(manifest));
+  writeFileSync(join(folder, 'package-lock.json'), JSON.stringify(lock));
+  // The lock file names every version, so all of them are in npm's cache since the checkout's `npm ci`.
+  npm(folder, ['ci', '--prefer-offline', '--ignore-scripts', '--no-audit', '--no-fund']);
+  return { folder, tarball };
+}
+
+/** Paths of the programs of Bun, Deno and Node.js 22, which are installed when the first test needs them. */
+export function runtimes() {
+  const wanted = join(PROJECT_PATH, 'test/runtimes');
+  const lockIn = (folder: string) => readFileSync(join(folder, 'package-lock.json'), 'utf8');
+  if (!existsSync(join(RUNTIMES, 'node_modules')) || lockIn(RUNTIMES) !== lockIn(wanted)) {
+    cpSync(wanted, RUNTIMES, { recursive: true });
+    npm(RUNTIMES, ['ci', '--prefer-offline', '--no-audit', '--no-fund']);
+  }
+  const modules = join(RUNTIMES, 'node_modules');
+  return {
+    bun: join(modules, '.bin/bun'),
+    deno: join(modules, '.bin/deno'),
+    node22: join(modules, `node-linux-${process.arch}`, 'bin/node'),
+  };
+}
+
+/** A folder beside the installation that sees it. */
+export function consumer({ folder }: InstalledClient, name: string, files: object): string {
+  const path = join(folder, name);
+  mkdirSync(path);
+  writeFileSync(join(path, 'package.json'), '{"type":"module"}');
+  for (const [file, text] of Object.entries(files)) writeFileSync(join(path, file), text);
+  return path;
+}
+
+export function copyTypes({ folder }: InstalledClient): void {
+  for (const name of ['@types/node', 'undici-types']) {
+    const to = join(folder, 'node_modules', name);
+    cpSync(join(PROJECT_PATH, 'node_modules', name), to, { recursive: true });
+  }
+}
+
+function npm(cwd: string, args: readonly string[]): void {
+  execFileSync('npm', ['--silent', ...args], { cwd, stdio: 'pipe' });
+}
+
+function readJson(path: string) {
+  return JSON.parse(readFileSync(path, 'utf8'));
+}
