@@ -83,7 +83,8 @@ test('policies, the recognition policy and the agents of a node are kept from th
   await run(na, ['recognition-policy', 'show'], 4);
 
   const { token_id: token } = await run(na, ['invite']);
-  await run(na, ['node', 'join', '--token', token, ...node]);
+  const genesis = ['--genesis', join(na.dataDir, 'genesis.json')];
+  await run(na, ['node', 'join', '--token', token, ...genesis, ...node]);
   await run(na, [
     ...['node', 'agent', 'register', '--agent-id', 'a-1', '--capability', 'llm:chat'],
     ...['--host', '192.0.2.7', '--port', '7448', ...node],

@@ -80,8 +80,11 @@ test('a network lives on the command line: from init to the audit log', async (t
   const tokenFile = join(scratch, 'token');
   writeFileSync(tokenFile, `${token}\n`);
   const joins = await Promise.all([
-    node('a', 'join', '--token-file', tokenFile),
-    node('b', 'join', '--token', String(first), '--proof', 'header', '--validity-hours', '5'),
+    node('a', 'join', '--token-file', tokenFile, '--root-key', String(made.root_public_key)),
+    node(
+      ...(['b', 'join', '--token', String(first), '--genesis', String(made.genesis_file)] as const),
+      ...['--proof', 'header', '--validity-hours', '5'],
+    ),
   ]);
   const [a, b] = joins.map(printed);
   assert.deepEqual([a?.roles, b?.roles], [['role:anchor'], ['role:client']]);
@@ -96,7 +99,7 @@ test('a network lives on the command line: from init to the audit log', async (t
   const [beatA, beatB, again] = await Promise.all([
     node('a', 'heartbeat'),
     node('b', 'heartbeat', '--proof', 'header', '--status', 'degraded'),
-    node('c', 'join', '--token-file', tokenFile),
+    node('c', 'join', '--token-file', tokenFile, '--trust-on-first-use'),
   ]);
   assert.equal(printed(beatA).ack, true);
   assert.equal(printed(beatB).ack, true);
@@ -142,7 +145,8 @@ test('a network lives on the command line: from init to the audit log', async (t
     cli('revoke', String(renewed.cert_id), '--key-id', 'ops-standard'),
   ]);
   assert.equal(failed(refused, REFUSED).code, 'certificate_revoked');
-  const { revocation_reason, crl_sequence, ...seen } = printed(after);
+  assert.equal(after.code, REFUSED);
+  const { revocation_reason, crl_sequence, ...seen } = JSON.parse(after.stdout);
   assert.deepEqual([seen.revoked, revocation_reason, crl_sequence], [true, 'key_compromise', 1]);
   assert.equal(asText.code, REFUSED);
   assert.match(
@@ -194,7 +198,14 @@ suite('heartbeats at an interval', () => {
     await using na = await startTestAuthority({ clock: REAL_TIME });
     const made = await operate(na, '/admin/invite', {});
     const args = ['--node-dir', folder, '--url', na.url];
-    await runProgram(['node', 'join', ...args, '--token', made.body.token_id]);
+    await runProgram([
+      'node',
+      'join',
+      ...args,
+      '--trust-on-first-use',
+      '--token',
+      made.body.token_id,
+    ]);
     let child: ChildProcess | undefined;
     const loop = runProgram(
       ['node', 'heartbeat', ...args, '--every', '600', '--status', 'looping', '--json'],

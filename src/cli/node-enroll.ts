@@ -1,11 +1,11 @@
 /** `node join` and `node renew`: a certificate is saved only if it is for this node and network. */
 import { readFileSync } from 'node:fs';
-import { certificateProblem } from '../client/check-certificate.ts';
 import { createNodeClient } from '../client/node-client.ts';
-import { createPublicClient } from '../client/public-client.ts';
-import { type GenesisBlock, readGenesisBlock } from '../records/genesis.ts';
+import type { GenesisBlock } from '../records/genesis.ts';
 import { readJoinCertificate } from '../records/join-certificate.ts';
+import { systemRuntime } from '../runtime.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
+import { certificateProblem, certificateReason } from './network-trust.ts';
 import {
   certificatePath,
   hasNodeKey,
@@ -14,10 +14,11 @@ import {
   readNodeKey,
   saveCertificate,
 } from './node-folder.ts';
+import { type TrustOptions, updateNetwork } from './node-trust.ts';
 import type { FolderOptions, NodeOptions } from './options.ts';
 import { printResult } from './output.ts';
 
-interface RenewOptions extends NodeOptions {
+interface RenewOptions extends NodeOptions, TrustOptions {
   readonly validityHours?: number;
 }
 
@@ -34,10 +35,11 @@ interface Expected {
 export async function runJoin(options: JoinOptions): Promise<void> {
   const { nodeDir, validityHours } = options;
   const token = inviteToken(options);
+  // Before the join: a token must not reach, or be spent at, the authority of another network.
+  const { genesis } = await updateNetwork(options);
   const key = onLocalFiles(() => (hasNodeKey(nodeDir) ? readNodeKey : makeNodeKey)(nodeDir));
-  // Before the join: a token must not be spent if the genesis cannot be read.
-  const genesis = await readGenesis(options.url);
-  const received = await createNodeClient({ ...options, key }).join({
+  const audience = genesis.network_authority.public_key;
+  const received = await createNodeClient({ ...options, key, audience }).join({
     invite_token: token,
     ...(validityHours && { validity_hours: validityHours }),
   });
@@ -48,8 +50,9 @@ export async function runRenew(options: RenewOptions): Promise<void> {
   const { nodeDir, validityHours } = options;
   const key = onLocalFiles(() => readNodeKey(nodeDir));
   const { cert_id } = onLocalFiles(() => readCertificate(nodeDir));
-  const genesis = await readGenesis(options.url);
-  const received = await createNodeClient({ ...options, key }).renew({
+  const { genesis } = await updateNetwork(options);
+  const audience = genesis.network_authority.public_key;
+  const received = await createNodeClient({ ...options, key, audience }).renew({
     cert_id,
     ...(validityHours && { validity_hours: validityHours }),
   });
@@ -64,21 +67,17 @@ function inviteToken({ token, tokenFile }: JoinOptions): string {
   throw usageFailure('Give the invite token by either --token or --token-file');
 }
 
-async function readGenesis(url: string): Promise<GenesisBlock> {
-  const genesis = readGenesisBlock(await createPublicClient({ url }).genesis());
-  if (genesis !== null) return genesis;
-  throw failure(EXIT.failed, 'invalid_genesis', 'The authority serves no valid genesis');
-}
-
 /** Saves and prints the certificate if it passes the checks; otherwise saves nothing. */
 function keepCertificate(options: FolderOptions, received: unknown, expected: Expected): void {
   const { nodeDir } = options;
   const certificate = readJoinCertificate(received);
   const problem =
-    certificate === null ? 'it is malformed' : certificateProblem(certificate, expected);
+    certificate === null
+      ? 'it is malformed'
+      : certificateProblem(certificateReason(certificate, expected, systemRuntime.now()));
   if (certificate === null || problem !== null) {
     const message = `The certificate was not saved: ${problem}`;
-    throw failure(EXIT.failed, 'invalid_certificate', message);
+    throw failure(EXIT.refused, 'invalid_certificate', message);
   }
   onLocalFiles(() => saveCertificate(nodeDir, certificate));
   printResult(options, certificate, [

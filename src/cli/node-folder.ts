@@ -1,10 +1,16 @@
-/** The files of a node: its key and its certificate, readable only by its owner. */
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+/** The files of a node: its key, its certificate, and what it trusts its network by; readable only by its owner. */
+import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { keyFromSeed, newSeed, type SigningKey } from '../client/keys.ts';
-import { parseJson } from '../json/parse.ts';
+import { jsonText } from '../json/write.ts';
 import { readKeyFile, writeKeyFile } from '../keys/key-file.ts';
+import { type GenesisBlock, readGenesisBlock } from '../records/genesis.ts';
 import { type JoinCertificate, readJoinCertificate } from '../records/join-certificate.ts';
+import {
+  type CertificateRevocationList,
+  readCertificateRevocationList,
+} from '../records/revocation-list.ts';
+import { readSaved, replaceFile } from './saved-file.ts';
 
 export function keyPath(folder: string): string {
   return join(folder, 'node.key');
@@ -38,23 +44,44 @@ export function makeNodeKey(folder: string): SigningKey {
   return key;
 }
 
-/** Replaces the stored certificate atomically, so that a crash leaves the old or the new one. */
 export function saveCertificate(folder: string, certificate: JoinCertificate): void {
-  const path = certificatePath(folder);
-  const text = `${JSON.stringify(certificate, null, 2)}\n`;
-  writeFileSync(`${path}.new`, text, { mode: 0o600, flush: true });
-  renameSync(`${path}.new`, path);
+  replaceFile(certificatePath(folder), `${JSON.stringify(certificate, null, 2)}\n`);
 }
 
 export function readCertificate(folder: string): JoinCertificate {
   const path = certificatePath(folder);
-  if (!existsSync(path)) throw new Error(`${path} does not exist; join the network first`);
-  let certificate: JoinCertificate | null;
-  try {
-    certificate = readJoinCertificate(parseJson(readFileSync(path, 'utf8')));
-  } catch {
-    certificate = null;
-  }
-  if (certificate === null) throw new Error(`${path} does not hold a certificate`);
+  const certificate = readSaved(path, readJoinCertificate, 'a certificate');
+  if (certificate === null) throw new Error(`${path} does not exist; join the network first`);
   return certificate;
+}
+
+/** The network as the node last verified it; a member is null until there is one. */
+export interface HeldNetwork {
+  readonly genesis: GenesisBlock | null;
+  readonly crl: CertificateRevocationList | null;
+}
+
+export function readHeldNetwork(folder: string): HeldNetwork {
+  return {
+    genesis: readSaved(genesisPath(folder), readGenesisBlock, 'a genesis'),
+    crl: readSaved(revocationListPath(folder), readCertificateRevocationList, 'a revocation list'),
+  };
+}
+
+/** Both have been verified; the folder is made when there is none. */
+export function saveNetwork(
+  folder: string,
+  { genesis, crl }: { readonly genesis: GenesisBlock; readonly crl: CertificateRevocationList },
+): void {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  replaceFile(genesisPath(folder), `${jsonText(genesis)}\n`);
+  replaceFile(revocationListPath(folder), `${jsonText(crl)}\n`);
+}
+
+export function genesisPath(folder: string): string {
+  return join(folder, 'genesis.json');
+}
+
+function revocationListPath(folder: string): string {
+  return join(folder, 'crl.json');
 }

@@ -4,6 +4,7 @@ import { systemRuntime } from '../runtime.ts';
 import { onLocalFiles, outcomeOf } from './exit-codes.ts';
 import { type HeartbeatLoop, keepBeating } from './heartbeat-loop.ts';
 import { readCertificate, readNodeKey } from './node-folder.ts';
+import { pinnedAudience } from './node-trust.ts';
 import type { NodeOptions } from './options.ts';
 import { type OutputOptions, printNotice, printResult } from './output.ts';
 
@@ -13,9 +14,10 @@ interface HeartbeatOptions extends NodeOptions {
 }
 
 export async function runHeartbeat(options: HeartbeatOptions): Promise<void> {
-  const { nodeDir, every, status } = options;
+  const { nodeDir, every, status, proof } = options;
   const key = onLocalFiles(() => readNodeKey(nodeDir));
-  const client = createNodeClient({ ...options, key });
+  const bound = proof === 'header' && { audience: pinnedAudience(nodeDir) };
+  const client = createNodeClient({ ...options, key, ...bound });
   // Read at every heartbeat, because a renewal during the loop replaces it.
   const beat = () => {
     const { cert_id } = onLocalFiles(() => readCertificate(nodeDir));

@@ -1,45 +1,45 @@
-/** `node status`: the saved certificate, and its state in the revocation list. */
-import { createPublicClient } from '../client/public-client.ts';
-import type { JoinCertificate } from '../records/join-certificate.ts';
-import { readCertificateRevocationList } from '../records/revocation-list.ts';
+/** `node status`: the saved certificate, judged by the genesis, the clock and the revocation list. */
+import { instantOf } from '../records/record.ts';
 import { systemRuntime } from '../runtime.ts';
-import { parseDatetime } from '../timestamp.ts';
 import { EXIT, failure, onLocalFiles } from './exit-codes.ts';
-import { readCertificate } from './node-folder.ts';
-import type { FolderOptions } from './options.ts';
+import { certificateProblem, certificateReason } from './network-trust.ts';
+import { readCertificate, readNodeKey } from './node-folder.ts';
+import { type TrustOptions, updateNetwork } from './node-trust.ts';
 import { printResult } from './output.ts';
 
-export async function runStatus(options: FolderOptions & { readonly url: string }): Promise<void> {
-  const certificate = onLocalFiles(() => readCertificate(options.nodeDir));
-  const crl = readCertificateRevocationList(await createPublicClient(options).crl());
-  if (crl === null) {
-    throw failure(EXIT.failed, 'invalid_crl', 'The authority serves no valid revocation list');
-  }
+export async function runStatus(options: TrustOptions): Promise<void> {
+  const { nodeDir } = options;
+  const certificate = onLocalFiles(() => readCertificate(nodeDir));
+  const { publicKey } = onLocalFiles(() => readNodeKey(nodeDir));
+  const { genesis, crl } = await updateNetwork(options);
   const entry = crl.revoked_certificates.find(
     ({ certificate_id }) => certificate_id === certificate.cert_id,
   );
+  const now = systemRuntime.now();
+  const unrevoked = certificateReason(certificate, { genesis, publicKey }, now);
+  const reason = entry === undefined ? unrevoked : 'revoked';
+  const isExpired = now > instantOf(certificate.expires_at);
   const status = {
     cert_id: certificate.cert_id,
     node_public_key: certificate.node_public_key,
     network_name: certificate.network_name,
     roles: certificate.roles,
     expires_at: certificate.expires_at,
-    expired: isExpired(certificate),
+    expired: isExpired,
     revoked: entry !== undefined,
     revocation_reason: entry?.reason ?? null,
     crl_sequence: crl.sequence,
+    valid: reason === 'valid',
+    reason,
   };
   printResult(options, status, [
     `certificate  ${status.cert_id}`,
     `key          ${status.node_public_key}`,
     `network      ${status.network_name}`,
     `roles        ${status.roles.join(', ') || 'none'}`,
-    `expires      ${status.expires_at}${status.expired ? ' (expired)' : ''}`,
+    `expires      ${status.expires_at}${isExpired ? ' (expired)' : ''}`,
     `revoked      ${entry === undefined ? 'no' : `${entry.reason}, ${entry.revoked_at}`} (list ${crl.sequence})`,
+    `valid        ${reason === 'valid' ? 'yes' : `no: ${certificateProblem(reason)}`}`,
   ]);
-}
-
-function isExpired({ expires_at }: JoinCertificate): boolean {
-  const expiry = parseDatetime(expires_at);
-  return expiry === null || expiry.instant <= systemRuntime.now();
+  if (reason !== 'valid') throw failure(EXIT.refused, reason, '');
 }

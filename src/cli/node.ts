@@ -6,6 +6,7 @@ import { runJoin, runRenew } from './node-enroll.ts';
 import { keyPath, makeNodeKey } from './node-folder.ts';
 import { runHeartbeat } from './node-heartbeat.ts';
 import { runStatus } from './node-status.ts';
+import { addTrustOptions } from './node-trust.ts';
 import {
   addFolderOptions,
   type FolderOptions,
@@ -35,7 +36,10 @@ export function addNodeCommands(program: Command): void {
     .addOption(urlOption())
     .addOption(proofOption())
     .action(runJoin);
-  addFolderOptions(join, ['mesh-na node join --url https://na.example --token-file invite.txt']);
+  addFolderOptions(addTrustOptions(join), [
+    'mesh-na node join --url https://na.example --root-key "$ROOT_KEY" --token-file invite.txt',
+    'mesh-na node join --url https://na.example --genesis genesis.json --token-file invite.txt',
+  ]);
 
   const heartbeat = node
     .command('heartbeat')
@@ -58,14 +62,14 @@ export function addNodeCommands(program: Command): void {
     .addOption(urlOption())
     .addOption(proofOption())
     .action(runRenew);
-  addFolderOptions(renew, ['mesh-na node renew --validity-hours 72']);
+  addFolderOptions(addTrustOptions(renew), ['mesh-na node renew --validity-hours 72']);
 
   const status = node
     .command('status')
-    .description('show the certificate and whether the revocation list names it')
+    .description('verify the certificate and the revocation list; exit code 4 when it is not valid')
     .addOption(urlOption())
     .action(runStatus);
-  addFolderOptions(status, ['mesh-na node status --json']);
+  addFolderOptions(addTrustOptions(status), ['mesh-na node status --json']);
 
   addAgentCommands(node);
 }

@@ -1,4 +1,5 @@
 /** How every operator command reaches the authority and signs its request. */
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Command, Option } from 'commander';
 import { keyFromSeed } from '../client/keys.ts';
@@ -6,10 +7,13 @@ import { createOperatorClient, type OperatorClient } from '../client/operator-cl
 import type { SignatureVersion } from '../client/sign-operator.ts';
 import { FILES } from '../config/data-folder.ts';
 import { readKeyFile } from '../keys/key-file.ts';
-import { onLocalFiles, usageFailure } from './exit-codes.ts';
+import { readGenesisBlock } from '../records/genesis.ts';
+import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
 import { FIRST_OPERATORS } from './init-network.ts';
 import { dataDirOption, examples, jsonOption, urlOption } from './options.ts';
 import type { OutputOptions } from './output.ts';
+import { configHomeOption, DEFAULT_PROFILE, profileOption, readProfile } from './profiles.ts';
+import { readSaved } from './saved-file.ts';
 
 export interface OperatorOptions extends OutputOptions {
   readonly url: string;
@@ -17,6 +21,8 @@ export interface OperatorOptions extends OutputOptions {
   readonly keyId: string;
   readonly keyFile?: string;
   readonly signatureVersion: '1' | '2';
+  /** Of the profile that is used. */
+  readonly authorityKey?: string;
 }
 
 /** Ends the definition of a command with the options of every operator command and its examples. */
@@ -43,8 +49,11 @@ export function addOperatorOptions(command: Command, lines: readonly string[]): 
         .choices(['1', '2'])
         .default('2'),
     )
+    .addOption(profileOption())
+    .addOption(configHomeOption())
     .addOption(jsonOption())
-    .addHelpText('after', examples(lines));
+    .addHelpText('after', examples(lines))
+    .hook('preAction', (_, action) => applyProfile(action));
 }
 
 export function operatorClient(options: OperatorOptions): OperatorClient {
@@ -52,11 +61,47 @@ export function operatorClient(options: OperatorOptions): OperatorClient {
   const keyFile = options.keyFile ?? madeKeyFile(options);
   const key = keyFromSeed(onLocalFiles(() => readKeyFile(keyFile)));
   const signatureVersion = Number(options.signatureVersion) as SignatureVersion;
-  return createOperatorClient({ url, keyId, key, signatureVersion });
+  const bound = signatureVersion === 2 && { audience: audienceOf(options) };
+  return createOperatorClient({ url, keyId, key, signatureVersion, ...bound });
+}
+
+/** The authority that requests are signed for: never the one that the server says it is. */
+function audienceOf({ authorityKey, dataDir }: OperatorOptions): string {
+  if (authorityKey !== undefined) return authorityKey;
+  const path = join(dataDir, FILES.genesis);
+  const genesis = onLocalFiles(() => readSaved(path, readGenesisBlock, 'a genesis'));
+  if (genesis !== null) return genesis.network_authority.public_key;
+  const cure = 'give the --data-dir of the authority, or run mesh-na connect';
+  const message = `${path} does not exist, so the authority key is not known; ${cure}`;
+  throw failure(EXIT.unusable, 'local_files', message);
 }
 
 function madeKeyFile({ dataDir, keyId }: OperatorOptions): string {
   const operator = FIRST_OPERATORS.find(({ key_id }) => key_id === keyId);
   if (operator === undefined) throw usageFailure(`--key-file is needed for key id ${keyId}`);
   return join(dataDir, FILES.keys, `${operator.name}.key`);
+}
+
+/**
+ * Takes what the command line leaves open from the profile: the named one, or the default one where there is no data
+ * folder.
+ */
+function applyProfile(command: Command): void {
+  const { profile: name, dataDir, configHome } = command.opts();
+  if (name === undefined && existsSync(join(dataDir, FILES.genesis))) return;
+  const profile = onLocalFiles(() => readProfile(configHome, name ?? DEFAULT_PROFILE));
+  if (profile === null) {
+    if (name === undefined) return;
+    const message = `There is no profile "${name}"; mesh-na connect makes one`;
+    throw failure(EXIT.unusable, 'local_files', message);
+  }
+  const settings = {
+    url: profile.url,
+    keyId: profile.key_id,
+    keyFile: profile.key_file,
+    authorityKey: profile.authority_key,
+  };
+  for (const [option, value] of Object.entries(settings)) {
+    if (command.getOptionValueSource(option) !== 'cli') command.setOptionValue(option, value);
+  }
 }

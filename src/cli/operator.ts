@@ -70,7 +70,7 @@ function inviteText(invite: Invite): string[] {
     ...tokens.map(({ token_id }) => token_id),
     '',
     `Each token admits one node until ${expires_at} and is not shown again.`,
-    'On the node: mesh-na node join --token-file <file with the token>',
+    'On the node: mesh-na node join --root-key <root key> --token-file <file with the token>',
   ];
 }
 

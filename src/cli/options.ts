@@ -131,7 +131,7 @@ export function jsonObject(text: string): JsonObject {
   throw new InvalidArgumentError('It must be a JSON object.');
 }
 
-function serverUrl(text: string): string {
+export function serverUrl(text: string): string {
   if (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)) return text;
   throw new InvalidArgumentError('It must be an http or https URL.');
 }

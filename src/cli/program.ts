@@ -5,6 +5,7 @@ import { addAgreementCommands } from './agreement.ts';
 import { addAttestationCommands } from './attestation.ts';
 import { addAuditCommands } from './audit.ts';
 import { addBoundaryCommands } from './boundary.ts';
+import { addConnectCommand } from './connect.ts';
 import { addConsensusCommands } from './consensus.ts';
 import { addDataUsageCommands } from './data-usage.ts';
 import { addDisclosureCommands } from './disclosure.ts';
@@ -33,6 +34,7 @@ export function buildProgram(): Command {
     .addHelpText('after', examples(['mesh-na init && mesh-na serve', 'mesh-na invite']));
   addInitCommand(program);
   addServeCommand(program);
+  addConnectCommand(program);
   addOperatorCommands(program);
   addPolicyCommands(program);
   addAttestationCommands(program);

@@ -60,7 +60,7 @@ function startsAt(baseUrl: string) {
       lines: [
         `export MESH_URL=${baseUrl}`,
         'mesh-na invite --role role:client',
-        'mesh-na node join --token <token>',
+        'mesh-na node join --root-key <root key> --token-file <file>',
         'mesh-na node heartbeat',
       ],
     },

@@ -1,0 +1,67 @@
+/** `mesh-na connect`: saves how to reach an authority, and the key that it must be. */
+import { resolve } from 'node:path';
+import { Argument, type Command, Option } from 'commander';
+import { readKeyFile } from '../keys/key-file.ts';
+import { EXIT, failure, onLocalFiles } from './exit-codes.ts';
+import { FIRST_OPERATORS } from './init-network.ts';
+import { examples, jsonOption, publicKey, serverUrl } from './options.ts';
+import { type OutputOptions, printResult } from './output.ts';
+import {
+  configHomeOption,
+  DEFAULT_PROFILE,
+  profileOption,
+  readProfile,
+  saveProfile,
+} from './profiles.ts';
+
+interface ConnectOptions extends OutputOptions {
+  readonly authorityKey: string;
+  readonly keyFile: string;
+  readonly keyId: string;
+  readonly profile: string;
+  readonly configHome?: string;
+  readonly force?: boolean;
+}
+
+export function addConnectCommand(program: Command): void {
+  program
+    .command('connect')
+    .description("save an authority and an operator's key for it, for operator commands elsewhere")
+    .addArgument(new Argument('<url>', 'address of the authority').argParser(serverUrl))
+    .requiredOption('--authority-key <key>', 'public key of the authority', publicKey)
+    .requiredOption('--key-file <file>', 'private key of the operator')
+    .addOption(
+      new Option('--key-id <id>', 'operator key id that signs')
+        .env('MESH_OPERATOR_KEY_ID')
+        .default(FIRST_OPERATORS[0].key_id),
+    )
+    .addOption(profileOption().default(DEFAULT_PROFILE))
+    .addOption(configHomeOption())
+    .option('--force', 'replace a profile of another authority')
+    .addOption(jsonOption())
+    .addHelpText(
+      'after',
+      examples([
+        'mesh-na connect https://na.example --authority-key "$NA_KEY" --key-file operator.key',
+        'mesh-na connect https://b.example --authority-key "$B_KEY" --key-file b.key --profile b',
+      ]),
+    )
+    .action(runConnect);
+}
+
+function runConnect(url: string, options: ConnectOptions): void {
+  const { authorityKey, keyId, profile: name, configHome } = options;
+  const key_file = resolve(options.keyFile);
+  onLocalFiles(() => readKeyFile(key_file));
+  const known = onLocalFiles(() => readProfile(configHome, name));
+  if (known !== null && known.authority_key !== authorityKey && !options.force) {
+    const message = `Profile "${name}" is of the authority ${known.authority_key}; --force replaces it`;
+    throw failure(EXIT.unusable, 'local_files', message);
+  }
+  const profile = { url, authority_key: authorityKey, key_id: keyId, key_file };
+  const file = onLocalFiles(() => saveProfile(configHome, name, profile));
+  printResult(options, { profile: name, ...profile, file }, [
+    `Profile "${name}" is saved in ${file}.`,
+    `Operator commands reach ${url} ${name === DEFAULT_PROFILE ? 'where there is no data folder' : `with --profile ${name}`}, as ${keyId}.`,
+  ]);
+}

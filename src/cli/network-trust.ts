@@ -1,0 +1,122 @@
+/**
+ * What a node demands of the documents of its network [core-5-2] [core-5-3] [core-5-5]: that the pinned root key or its
+ * delegate signed them, that they are of today, and that none takes back what an earlier one said. Each check answers
+ * the reason for a refusal, or null.
+ */
+import { createVerifier } from '../client/offline.ts';
+import { canonicalJson } from '../json/write.ts';
+import type { GenesisBlock } from '../records/genesis.ts';
+import type { JoinCertificate } from '../records/join-certificate.ts';
+import { instantOf } from '../records/record.ts';
+import type { CertificateRevocationList } from '../records/revocation-list.ts';
+import { signedText } from '../records/signed-record.ts';
+
+/** How far the clocks of a node and its authority may differ, as for signed requests [core-1-6]. */
+const CLOCK_TOLERANCE_MS = 300_000;
+
+/** What a node knows of its network already. */
+export interface Pin {
+  readonly rootKey: string;
+  readonly genesis: GenesisBlock | null;
+}
+
+const GENESIS_PROBLEMS = {
+  valid: null,
+  malformed: 'it is malformed',
+  wrong_root: 'it is of another root key',
+  invalid_signature: 'the root key did not sign it',
+} as const;
+
+const CERTIFICATE_PROBLEMS = {
+  valid: null,
+  malformed: 'it is malformed',
+  wrong_key: 'it is for another key',
+  wrong_network: 'it names another network',
+  invalid_signature: 'no signature verifies under the key of the genesis',
+  not_yet_valid: 'it is not valid yet',
+  expired: 'it has expired',
+  revoked: 'it is revoked',
+} as const;
+
+const LIST_PROBLEMS = {
+  valid: null,
+  malformed: 'it is malformed',
+  invalid_signature: 'the authority of the genesis did not sign it',
+  stale: 'it should have been replaced by a newer one',
+} as const;
+
+/** `now` is in milliseconds since the epoch. */
+export function genesisProblem(
+  genesis: GenesisBlock,
+  { rootKey, genesis: held }: Pin,
+  now: number,
+): string | null {
+  const unsigned = GENESIS_PROBLEMS[createVerifier().genesis(genesis, rootKey)];
+  return unsigned ?? changeProblem(genesis, held) ?? delegationProblem(genesis, now);
+}
+
+/** The root key may replace the authority key, but an old genesis must not bring an old key back. */
+function changeProblem(genesis: GenesisBlock, held: GenesisBlock | null): string | null {
+  if (held === null) return null;
+  if (genesis.network_name !== held.network_name) return 'it is of another network';
+  const [delegation, heldDelegation] = [genesis.network_authority, held.network_authority];
+  if (canonicalJson(delegation) === canonicalJson(heldDelegation)) return null;
+  const isNewer = instantOf(delegation.valid_from) > instantOf(heldDelegation.valid_from);
+  return isNewer ? null : 'it is older than the one that is held';
+}
+
+function delegationProblem({ network_authority }: GenesisBlock, now: number): string | null {
+  const { valid_from, valid_to } = network_authority;
+  if (now + CLOCK_TOLERANCE_MS < instantOf(valid_from)) {
+    return `its authority key is not valid before ${valid_from}`;
+  }
+  return now > instantOf(valid_to) ? `its authority key was valid until ${valid_to}` : null;
+}
+
+/** The reason by the verifier's name, such as `expired`; whether it is revoked says the list. */
+export function certificateReason(
+  certificate: JoinCertificate,
+  expected: { readonly genesis: GenesisBlock; readonly publicKey: string },
+  now: number,
+) {
+  const reason = createVerifier({ now: () => now }).certificate(certificate, expected);
+  if (reason !== 'not_yet_valid') return reason;
+  // The clock of the authority may be ahead: a certificate that was issued just now must not be lost.
+  const later = now + CLOCK_TOLERANCE_MS;
+  return createVerifier({ now: () => later }).certificate(certificate, expected);
+}
+
+export function certificateProblem(reason: ReturnType<typeof certificateReason>): string | null {
+  return CERTIFICATE_PROBLEMS[reason];
+}
+
+export function revocationListProblem(
+  crl: CertificateRevocationList,
+  {
+    genesis,
+    held,
+  }: { readonly genesis: GenesisBlock; readonly held: CertificateRevocationList | null },
+  now: number,
+): string | null {
+  const authorityKey = genesis.network_authority.public_key;
+  const verifier = createVerifier({ now: () => now });
+  return LIST_PROBLEMS[verifier.revocationList(crl, authorityKey)] ?? retreatProblem(crl, held);
+}
+
+/** Sequences only rise, one sequence names one content, and entries are never dropped. */
+function retreatProblem(
+  crl: CertificateRevocationList,
+  held: CertificateRevocationList | null,
+): string | null {
+  if (held === null) return null;
+  const sequences = `sequence ${crl.sequence}, held is ${held.sequence}`;
+  if (crl.sequence < held.sequence) return `it is older than the one that is held (${sequences})`;
+  if (crl.sequence === held.sequence && signedText(crl) !== signedText(held)) {
+    return `it differs from the one that is held under the same sequence ${crl.sequence}`;
+  }
+  const listed = new Set(crl.revoked_certificates.map(({ certificate_id }) => certificate_id));
+  const isWhole = held.revoked_certificates.every(({ certificate_id }) =>
+    listed.has(certificate_id),
+  );
+  return isWhole ? null : `it lacks revocations that the held one has (${sequences})`;
+}

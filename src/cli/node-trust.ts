@@ -1,0 +1,136 @@
+/**
+ * What a node trusts its network by. The first command pins the root key; from then on every genesis and every
+ * revocation list has to follow from what the node folder holds.
+ */
+import { createInterface } from 'node:readline/promises';
+import type { Command } from 'commander';
+import { createVerifier } from '../client/offline.ts';
+import { createPublicClient, type PublicClient } from '../client/public-client.ts';
+import { type GenesisBlock, readGenesisBlock } from '../records/genesis.ts';
+import {
+  type CertificateRevocationList,
+  readCertificateRevocationList,
+} from '../records/revocation-list.ts';
+import { systemRuntime } from '../runtime.ts';
+import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
+import { notHolding, readJsonFile } from './json-file.ts';
+import { genesisProblem, type Pin, revocationListProblem } from './network-trust.ts';
+import { genesisPath, type HeldNetwork, readHeldNetwork, saveNetwork } from './node-folder.ts';
+import { type FolderOptions, publicKey } from './options.ts';
+import { printNote } from './output.ts';
+
+export interface TrustOptions extends FolderOptions {
+  readonly url: string;
+  readonly rootKey?: string;
+  readonly genesis?: string;
+  readonly trustOnFirstUse?: boolean;
+}
+
+export interface VerifiedNetwork {
+  readonly genesis: GenesisBlock;
+  readonly crl: CertificateRevocationList;
+}
+
+export function addTrustOptions(command: Command): Command {
+  return command
+    .option('--root-key <key>', 'root key of the network, which signed its genesis', publicKey)
+    .option('--genesis <file>', 'genesis of the network, in place of the root key')
+    .option('--trust-on-first-use', 'trust the root key that the authority shows, unasked');
+}
+
+/** Asks the authority for its genesis and revocation list, verifies both, and keeps them in the node folder. */
+export async function updateNetwork(options: TrustOptions): Promise<VerifiedNetwork> {
+  const held = onLocalFiles(() => readHeldNetwork(options.nodeDir));
+  const given = await givenPin(options, held);
+  const client = createPublicClient(options);
+  const offered = await offeredGenesis(client);
+  const pin = given ?? (await pinOnFirstUse(options, offered));
+  refuse('invalid_genesis', 'genesis', genesisProblem(offered, pin, systemRuntime.now()));
+  const crl = await offeredList(client);
+  const known = { genesis: offered, held: held.crl };
+  refuse('invalid_crl', 'revocation list', revocationListProblem(crl, known, systemRuntime.now()));
+  onLocalFiles(() => saveNetwork(options.nodeDir, { genesis: offered, crl }));
+  return { genesis: offered, crl };
+}
+
+/** The authority key of the genesis in the node folder, for proofs that are bound to it. */
+export function pinnedAudience(nodeDir: string): string {
+  const { genesis } = onLocalFiles(() => readHeldNetwork(nodeDir));
+  if (genesis !== null) return genesis.network_authority.public_key;
+  const cure = 'run mesh-na node status --root-key <key> once';
+  const message = `${genesisPath(nodeDir)} does not exist, so the authority key is not known; ${cure}`;
+  throw failure(EXIT.unusable, 'local_files', message);
+}
+
+/** What the folder or the command line pins; null when it is to be pinned on first use. */
+async function givenPin(options: TrustOptions, held: HeldNetwork): Promise<Pin | null> {
+  const { rootKey, genesis: file } = options;
+  const given = file === undefined ? null : await genesisIn(file);
+  const pinned = held.genesis ?? given;
+  const keys = [held.genesis?.root_public_key, given?.root_public_key, rootKey];
+  const [key, other] = new Set(keys.filter((each) => each !== undefined));
+  if (other !== undefined) {
+    const where = held.genesis === null ? '--genesis' : genesisPath(options.nodeDir);
+    throw failure(EXIT.unusable, 'local_files', `${where} is of root key ${key}, not ${other}`);
+  }
+  if (key !== undefined) return { rootKey: key, genesis: pinned };
+  if (options.trustOnFirstUse || isTerminal()) return null;
+  const message = 'The network is not known yet: give its --root-key, or its --genesis file';
+  throw usageFailure(message);
+}
+
+async function genesisIn(file: string): Promise<GenesisBlock> {
+  const genesis = readGenesisBlock(await readJsonFile(file));
+  if (genesis === null || createVerifier().genesis(genesis) !== 'valid') {
+    throw notHolding(file, 'a genesis that is signed by its root key');
+  }
+  return genesis;
+}
+
+/** Nothing is known but what the authority says of itself: a person decides, or has decided. */
+async function pinOnFirstUse(
+  { trustOnFirstUse, json, url }: TrustOptions,
+  { network_name, root_public_key }: GenesisBlock,
+): Promise<Pin> {
+  const shown = `The authority at ${url} is of network "${network_name}" with root key ${root_public_key}.`;
+  if (trustOnFirstUse) {
+    if (!json) printNote(`${shown} It is trusted from now on.`);
+  } else if (!(await isConfirmed(shown))) {
+    throw failure(EXIT.refused, 'root_key_not_trusted', 'The root key was not accepted');
+  }
+  return { rootKey: root_public_key, genesis: null };
+}
+
+function isTerminal(): boolean {
+  return process.stdin.isTTY && process.stderr.isTTY;
+}
+
+async function isConfirmed(shown: string): Promise<boolean> {
+  printNote(shown);
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    return /^y(es)?$/i.test((await terminal.question('Trust it? [y/N] ')).trim());
+  } finally {
+    terminal.close();
+  }
+}
+
+async function offeredGenesis(client: PublicClient): Promise<GenesisBlock> {
+  const genesis = readGenesisBlock(await client.genesis());
+  if (genesis !== null) return genesis;
+  throw refusal('invalid_genesis', 'genesis', 'it is malformed');
+}
+
+async function offeredList(client: PublicClient): Promise<CertificateRevocationList> {
+  const crl = readCertificateRevocationList(await client.crl());
+  if (crl !== null) return crl;
+  throw refusal('invalid_crl', 'revocation list', 'it is malformed');
+}
+
+function refuse(code: string, what: string, problem: string | null): void {
+  if (problem !== null) throw refusal(code, what, problem);
+}
+
+function refusal(code: string, what: string, problem: string): Error {
+  return failure(EXIT.refused, code, `The ${what} of the authority is refused: ${problem}`);
+}

@@ -1,0 +1,62 @@
+/** Profiles: the authorities that an operator works with from elsewhere, in the user's configuration folder. */
+import { mkdirSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { InvalidArgumentError, Option } from 'commander';
+import Type, { type Static } from 'typebox';
+import { Value } from 'typebox/value';
+import { jsonText } from '../json/write.ts';
+import { readSaved, replaceFile } from './saved-file.ts';
+
+export const DEFAULT_PROFILE = 'default';
+
+const Profile = Type.Object({
+  url: Type.String(),
+  /** Base64 public key of the authority: the audience of signed requests. */
+  authority_key: Type.String(),
+  key_id: Type.String(),
+  key_file: Type.String(),
+});
+
+export type Profile = Static<typeof Profile>;
+
+export function profileOption(): Option {
+  return new Option('--profile <name>', 'authority that mesh-na connect has saved under this name')
+    .env('MESH_PROFILE')
+    .argParser(profileName);
+}
+
+export function profileName(text: string): string {
+  if (/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(text)) return text;
+  throw new InvalidArgumentError('It must be 1 to 64 letters, digits, dots, lines or underscores.');
+}
+
+/** Read as an option because options are where the environment is read. */
+export function configHomeOption(): Option {
+  return new Option('--config-home <folder>', "the user's configuration folder")
+    .env('XDG_CONFIG_HOME')
+    .hideHelp();
+}
+
+/** Null when there is none. Throws when the file holds anything else. */
+export function readProfile(configHome: string | undefined, name: string): Profile | null {
+  const read = (value: unknown) => (Value.Check(Profile, value) ? value : null);
+  return readSaved(profilePath(configHome, name), read, 'a profile');
+}
+
+export function saveProfile(
+  configHome: string | undefined,
+  name: string,
+  profile: Profile,
+): string {
+  const path = profilePath(configHome, name);
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  replaceFile(path, `${jsonText(profile)}\n`);
+  return path;
+}
+
+function profilePath(configHome: string | undefined, name: string): string {
+  // An empty variable counts as absent, as the XDG Base Directory Specification says.
+  const home = configHome || join(homedir(), '.config');
+  return join(home, 'mesh-na', 'profiles', `${name}.json`);
+}

@@ -1,0 +1,46 @@
+/** A real HTTP server that answers what a test tells it to, as a hostile or a broken authority would. */
+import { once } from 'node:events';
+import { createServer, type IncomingHttpHeaders } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** Of each route, such as `GET /crl`: an object is sent as JSON, a text as it is, and null ends the connection. */
+export type Answers = { readonly [route: string]: object | string | null };
+
+export interface Asked {
+  readonly route: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+
+export interface HostileAuthority {
+  readonly url: string;
+  /** Every request so far. */
+  readonly asked: Asked[];
+  answers: Answers;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+export async function startHostileAuthority(answers: Answers = {}): Promise<HostileAuthority> {
+  const server = createServer(async (request, response) => {
+    const body = (await request.setEncoding('utf8').toArray()).join('');
+    const route = `${request.method} ${request.url}`;
+    hostile.asked.push({ route, headers: request.headers, body });
+    const answer = hostile.answers[route];
+    if (answer === null) return response.destroy();
+    response.statusCode = answer === undefined ? 404 : 200;
+    return response.end(typeof answer === 'string' ? answer : JSON.stringify(answer ?? {}));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const hostile: HostileAuthority = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    asked: [],
+    answers,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+  return hostile;
+}
