@@ -111,7 +111,7 @@ test('two sovereigns go through the whole protocol with files', async (t) => {
   );
   const verify = ['agreement', 'verify', at('agreement.json')];
   const [verified, byStranger, decision, denial, commitment] = await Promise.all([
-    run(alpha, [...verify, '--responder-key', beta.audience]),
+    run(alpha, verify),
     refusedFor(alpha, [...verify, '--responder-key', SOME_KEY]),
     run(alpha, ['boundary', 'decide', at('agreement.json'), 'read', ...save('decision.json')]),
     run(alpha, [
@@ -134,8 +134,8 @@ test('two sovereigns go through the whole protocol with files', async (t) => {
       ...['boundary', 'verify', at('decision.json'), '--expect-authorized'],
       ...['--operator-key', alpha.audience],
     ]),
-    run(alpha, ['boundary', 'verify', at('denial.json')]),
-    run(alpha, ['boundary', 'verify', at('denial.json'), '--expect-authorized'], EXIT.refused),
+    run(alpha, ['boundary', 'verify', at('denial.json'), '--accept-denial']),
+    run(alpha, ['boundary', 'verify', at('denial.json')], EXIT.refused),
     refusedFor(beta, ['boundary', 'verify', at('decision.json')]),
     run(beta, [...prove, '--agreement', at('agreement.json'), ...save('proof.json')]),
     run(beta, [...prove, '--committed', 'read', '--committed', 'write', ...save('wrong.json')]),
@@ -255,11 +255,15 @@ test('evidence is signed as stated and verified against keys and the graph', asy
   assert.equal(built.evaluated_at, '2026-01-15T12:00:00+00:00');
   assert.equal(built.graph_digest, 'sha256:00');
   const verify = ['evidence', 'verify', at('evidence.json'), '--expect-graph-digest'];
-  const [people, otherGraph] = await Promise.all([
-    runProgram([...verify, 'sha256:00', '--issuer-key', na.audience], settingsOf(na)),
+  const asked = [...verify, 'sha256:00', '--issuer-key', na.audience];
+  const [people, genuine, otherGraph] = await Promise.all([
+    runProgram(asked, settingsOf(na)),
+    runProgram([...asked, '--accept-denial'], settingsOf(na)),
     refusedFor(na, [...verify, 'other']),
   ]);
-  assert.equal(people.stdout, `Accepted: evidence ${built.evidence_id} of alpha, block.\n`);
+  const what = `evidence ${built.evidence_id} of alpha, block.\n`;
+  assert.deepEqual([people.code, people.stdout], [EXIT.refused, `Refused (block): ${what}`]);
+  assert.deepEqual([genuine.code, genuine.stdout], [EXIT.done, `Accepted: ${what}`]);
   assert.equal(otherGraph, 'graph_digest_mismatch');
 });
 
@@ -269,7 +273,8 @@ test('commands are piped: records go to stdout, and what people want to know to 
   const program = [process.execPath, ...PROGRAM].map((word) => `"${word}"`).join(' ');
   const line =
     `${program} agreement offer beta --capability read --capability "écrire" ` +
-    `| ${program} agreement accept - | ${program} agreement verify -`;
+    `| ${program} agreement accept - ` +
+    `| ${program} agreement verify - --responder-key ${na.audience}`;
   const { stdout, stderr } = await shell(line, settingsOf(na));
   assert.match(stdout, /^Accepted: agreement [0-9a-f-]{36}\.\n$/);
   const notes = stderr.trimEnd().split('\n').sort();
@@ -312,6 +317,7 @@ for (const [command, message] of [
     /cannot be used with option '--valid-until <time>'/,
   ],
   ['agreement verify a.json --offerer-key abc', /It must be a public key/],
+  ['boundary verify d.json --expect-authorized --accept-denial', /cannot be used with option/],
   ['boundary decide a.json', /missing required argument 'capability'/],
   ['boundary verify', /missing required argument 'file'/],
   ['evidence build', /missing required argument 'decision'/],

@@ -45,15 +45,17 @@ test('treaty, attestation and feed travel between two sovereigns as files', asyn
   assert.equal((await run(alpha, ['feed', 'import', file('feed.json')])).accepted, true);
   assert.equal((await run(alpha, verify, 4)).reason, 'attestation_locally_revoked');
 
-  const [again, path, graph, list, verdict] = await Promise.all([
+  const [again, path, none, graph, list, verdict] = await Promise.all([
     run(alpha, ['feed', 'import', file('feed.json')], 4),
     run(alpha, ['trust-path', 'alpha', 'beta']),
+    run(alpha, ['trust-path', 'beta', 'alpha'], 4),
     run(alpha, ['graph']),
     run(alpha, ['treaty', 'list']),
     run(alpha, ['treaty', 'verify', file('treaty.json')]),
   ]);
   assert.equal(again.error.code, 'stale_sequence');
   assert.deepEqual([path.trusted, path.hop_count], [true, 1]);
+  assert.deepEqual([none.trusted, none.reason], [false, 'no_active_treaty_path']);
   assert.equal(graph.recognition_edges.length, 1);
   assert.equal(list.recognition_treaties[0].treaty.treaty_id, treaty.treaty_id);
   assert.equal(verdict.accepted, true);

@@ -1,11 +1,12 @@
 /** `mesh-na agreement`: capabilities agreed on between two sovereigns. */
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { createPublicClient } from '../client/public-client.ts';
 import { addTermsOptions, runCounter, runOffer } from './agreement-terms.ts';
-import { readJsonFile, readJsonFiles } from './json-file.ts';
+import { notHolding, readJsonFile, readJsonFiles } from './json-file.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
-import { addPublicOptions, collect, type PublicOptions, signerKeyOption } from './options.ts';
+import { addPublicOptions, collect, collectAs, type PublicOptions, publicKey } from './options.ts';
 import { printVerdict } from './output.ts';
+import { keysOf, knownParties } from './party-keys.ts';
 import { addOutOption, deliverRecord, type RecordOptions } from './record-output.ts';
 import { addWindowOptions, timestamp } from './validity.ts';
 
@@ -60,13 +61,13 @@ export function addAgreementCommands(program: Command): void {
     .command('verify')
     .description('verify the signatures of an agreement; exit code 4 when it is refused')
     .argument('<file>', 'the agreement, - for standard input')
-    .addOption(signerKeyOption('--offerer-key', 'the offerer'))
-    .addOption(signerKeyOption('--responder-key', 'the responder'))
+    .addOption(partyKeyOption('--offerer-key', 'the offerer'))
+    .addOption(partyKeyOption('--responder-key', 'the responder'))
     .addHelpText('after', '\nNeither its age nor the evidence in it is judged.')
     .action(runVerify);
   addPublicOptions(verify, [
     'mesh-na agreement verify agreement.json',
-    'mesh-na agreement verify agreement.json --responder-key "$BETA_KEY"',
+    'mesh-na agreement verify agreement.json --offerer-key "$ALPHA_KEY" --responder-key "$BETA_KEY"',
   ]);
 }
 
@@ -89,11 +90,28 @@ async function acceptance(offerFile: string, { counter: counterFile }: AcceptOpt
 }
 
 async function runVerify(file: string, options: VerifyOptions): Promise<void> {
-  const { offererKey, responderKey } = options;
-  const verdict = await createPublicClient(options).verifyAgreement({
-    agreement: await readJsonFile(file),
-    ...(offererKey && { offerer_public_keys: offererKey }),
-    ...(responderKey && { responder_public_keys: responderKey }),
+  const agreement = await readJsonFile(file);
+  const { offerer_sovereign_id: offerer, responder_sovereign_id: responder } = agreement;
+  if (typeof offerer !== 'string' || typeof responder !== 'string') {
+    throw notHolding(file, 'an agreement');
+  }
+  const client = createPublicClient(options);
+  let { offererKey, responderKey } = options;
+  if (offererKey === undefined || responderKey === undefined) {
+    const known = await knownParties(client);
+    offererKey ??= keysOf(known, offerer, '--offerer-key');
+    responderKey ??= keysOf(known, responder, '--responder-key');
+  }
+  const verdict = await client.verifyAgreement({
+    agreement,
+    offerer_public_keys: offererKey,
+    responder_public_keys: responderKey,
   });
   printVerdict(options, verdict, `agreement ${verdict.agreement_id}`);
+}
+
+function partyKeyOption(flag: string, who: string): Option {
+  const fallback = "the authority's own, or those in its active treaties";
+  const text = `key that ${who} must have signed by (repeatable; default: ${fallback})`;
+  return new Option(`${flag} <key>`, text).argParser(collectAs(publicKey));
 }

@@ -34,7 +34,11 @@ async function verify({ dataDir, json = false }: AuditOptions): Promise<void> {
   const verdict = onLocalFiles(() => verifyAuditChain(entries, GENESIS_HASH));
   if (!verdict.valid) {
     const { position, reason } = verdict;
-    throw failure(EXIT.failed, reason, `The audit log is not intact: entry ${position}, ${reason}`);
+    throw failure(
+      EXIT.refused,
+      reason,
+      `The audit log is not intact: entry ${position}, ${reason}`,
+    );
   }
   const { length, head } = verdict;
   printResult({ json }, { valid: true, length, head, pages_checked: isChecked }, [

@@ -1,9 +1,14 @@
 /** `mesh-na boundary`: decisions whether a request stays within an agreement. */
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { createPublicClient } from '../client/public-client.ts';
 import { readJsonFile, readJsonFiles } from './json-file.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
-import { addPublicOptions, type PublicOptions, signerKeyOption } from './options.ts';
+import {
+  acceptDenialOption,
+  addPublicOptions,
+  type PublicOptions,
+  signerKeyOption,
+} from './options.ts';
 import { printFinding } from './output.ts';
 import { addOutOption, deliverRecord, type RecordOptions } from './record-output.ts';
 
@@ -13,7 +18,7 @@ interface DecideOptions extends OperatorOptions, RecordOptions {
 
 interface VerifyOptions extends PublicOptions {
   readonly operatorKey?: readonly string[];
-  readonly expectAuthorized?: boolean;
+  readonly acceptDenial?: boolean;
 }
 
 export function addBoundaryCommands(program: Command): void {
@@ -35,13 +40,15 @@ export function addBoundaryCommands(program: Command): void {
 
   const verify = boundary
     .command('verify')
-    .description('verify a decision; exit code 4 when it is refused')
+    .description('verify a decision; exit code 4 unless it is genuine and authorizes')
     .argument('<file>', 'the decision, - for standard input')
     .addOption(signerKeyOption('--operator-key'))
-    .option('--expect-authorized', 'refuse a genuine denial too')
+    .addOption(acceptDenialOption('a denial'))
+    // The default; command lines of earlier versions have it.
+    .addOption(new Option('--expect-authorized').conflicts('acceptDenial').hideHelp())
     .action(runVerify);
   addPublicOptions(verify, [
-    'mesh-na boundary verify decision.json --expect-authorized && echo allowed',
+    'mesh-na boundary verify decision.json && echo allowed',
     'mesh-na boundary verify decision.json --operator-key "$BETA_KEY"',
   ]);
 }
@@ -68,14 +75,14 @@ async function agreementAndContext(file: string, context: string | undefined) {
 }
 
 async function runVerify(file: string, options: VerifyOptions): Promise<void> {
-  const { operatorKey, expectAuthorized = false } = options;
+  const { operatorKey, acceptDenial = false } = options;
   const verdict = await createPublicClient(options).verifyDecision({
     decision: await readJsonFile(file),
     ...(operatorKey && { operator_public_keys: operatorKey }),
   });
   const { accepted, authorized, reason, decision_id } = verdict;
   printFinding(options, verdict, {
-    passed: accepted && (authorized || !expectAuthorized),
+    passed: accepted && (authorized || acceptDenial),
     reason,
     approval: authorized ? 'Accepted' : `Accepted (${reason})`,
     what: `decision ${decision_id}`,

@@ -3,8 +3,13 @@ import type { Command } from 'commander';
 import { createPublicClient } from '../client/public-client.ts';
 import { readJsonFile } from './json-file.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
-import { addPublicOptions, type PublicOptions, signerKeyOption } from './options.ts';
-import { printVerdict } from './output.ts';
+import {
+  acceptDenialOption,
+  addPublicOptions,
+  type PublicOptions,
+  signerKeyOption,
+} from './options.ts';
+import { printFinding } from './output.ts';
 import { addOutOption, deliverRecord, type RecordOptions } from './record-output.ts';
 
 interface BuildOptions extends OperatorOptions, RecordOptions {
@@ -14,7 +19,11 @@ interface BuildOptions extends OperatorOptions, RecordOptions {
 interface VerifyOptions extends PublicOptions {
   readonly issuerKey?: readonly string[];
   readonly expectGraphDigest?: string;
+  readonly acceptDenial?: boolean;
 }
+
+/** Verdicts that let a request pass; `block` and `escalate`, and any that is not known, do not. */
+const FAVORABLE: ReadonlySet<string> = new Set(['allow', 'warn']);
 
 export function addEvidenceCommands(program: Command): void {
   const evidence = program
@@ -34,11 +43,14 @@ export function addEvidenceCommands(program: Command): void {
 
   const verify = evidence
     .command('verify')
-    .description('verify evidence; exit code 4 when it is refused')
+    .description(
+      'verify evidence; exit code 4 unless it is genuine and its verdict is allow or warn',
+    )
     .argument('<file>', 'the evidence, - for standard input')
     .addOption(signerKeyOption('--issuer-key'))
+    .addOption(acceptDenialOption('a block or an escalation'))
     .option('--expect-graph-digest <text>', 'refuse it unless it names this graph')
-    .addHelpText('after', '\nEvidence of a block is accepted as evidence; it does not expire.')
+    .addHelpText('after', '\nEvidence does not expire.')
     .action(runVerify);
   addPublicOptions(verify, [
     'mesh-na evidence verify evidence.json',
@@ -62,12 +74,17 @@ async function runBuild(file: string, options: BuildOptions): Promise<void> {
 }
 
 async function runVerify(file: string, options: VerifyOptions): Promise<void> {
-  const { issuerKey, expectGraphDigest } = options;
+  const { issuerKey, expectGraphDigest, acceptDenial = false } = options;
   const answer = await createPublicClient(options).verifyEvidence({
     evidence: await readJsonFile(file),
     ...(issuerKey && { issuer_public_keys: issuerKey }),
     ...(expectGraphDigest !== undefined && { expected_graph_digest: expectGraphDigest }),
   });
-  const { evidence_id, issuer_sovereign_id, verdict } = answer;
-  printVerdict(options, answer, `evidence ${evidence_id} of ${issuer_sovereign_id}, ${verdict}`);
+  const { accepted, reason, evidence_id, issuer_sovereign_id, verdict } = answer;
+  printFinding(options, answer, {
+    passed: accepted && (FAVORABLE.has(verdict) || acceptDenial),
+    reason: accepted ? verdict : reason,
+    approval: 'Accepted',
+    what: `evidence ${evidence_id} of ${issuer_sovereign_id}, ${verdict}`,
+  });
 }

@@ -19,7 +19,7 @@ Exit codes:
   1  unexpected failure
   2  wrong usage
   3  start refused (serve), or local files unusable
-  4  refused by the authority, or verified and not accepted
+  4  refused by the authority; or checked, and denied, revoked, expired or not genuine
   5  authority unreachable, or failing itself`;
 
 export interface Outcome {
@@ -53,6 +53,9 @@ export function outcomeOf(error: unknown): Outcome {
   if (error instanceof CommanderError) return commanderOutcome(error);
   if (error instanceof AuthorityError) return authorityOutcome(error);
   if (error instanceof Error && 'failure' in error) return (error as Failure).failure;
+  if (isSystemError(error)) {
+    return { exit: EXIT.unusable, code: 'local_files', message: messageOf(error) };
+  }
   return { exit: EXIT.failed, code: 'unexpected', message: messageOf(error) };
 }
 
@@ -75,6 +78,11 @@ function authorityOutcome(error: AuthorityError): Outcome {
   const cause = typeof details.cause === 'string' ? `: ${details.cause}` : '';
   const sentence = `The authority refused: ${message} (${status} ${code}${cause}${request})`;
   return { exit: EXIT.refused, code, message: sentence };
+}
+
+/** An error of the operating system, such as that a file cannot be written. */
+function isSystemError(error: unknown): boolean {
+  return error instanceof Error && 'syscall' in error && 'errno' in error;
 }
 
 function messageOf(error: unknown): string {

@@ -2,6 +2,7 @@
 import type { Command } from 'commander';
 import { createPublicClient } from '../client/public-client.ts';
 import type { EdgeRow, RecognitionGraph, TrustPath } from '../views/rows/graph.ts';
+import { EXIT, failure } from './exit-codes.ts';
 import { addPublicOptions, type PublicOptions } from './options.ts';
 import { alignedTable, printResult } from './output.ts';
 
@@ -14,10 +15,9 @@ export function addGraphCommands(program: Command): void {
 
   const path = program
     .command('trust-path')
-    .description('find the shortest chain of active treaties between two sovereigns')
+    .description('find the shortest chain of active treaties; exit code 4 when there is none')
     .argument('<from>', 'sovereign that would trust')
     .argument('<to>', 'sovereign that would be trusted')
-    .addHelpText('after', '\nEither answer is exit code 0; with --json, read "trusted".')
     .action(runTrustPath);
   addPublicOptions(path, ['mesh-na trust-path alpha gamma']);
 }
@@ -40,6 +40,7 @@ function graphText(graph: RecognitionGraph): string[] {
 async function runTrustPath(from: string, to: string, options: PublicOptions): Promise<void> {
   const answer = await createPublicClient(options).trustPath(from, to);
   printResult(options, answer, trustPathText(answer));
+  if (!answer.trusted) throw failure(EXIT.refused, answer.reason, '');
 }
 
 function trustPathText({ from, to, trusted, reason, path, hop_count }: TrustPath): string[] {

@@ -72,6 +72,11 @@ export function statusOption(): Option {
   ]);
 }
 
+/** For whoever wants to know only whether a record is genuine, not what it says. */
+export function acceptDenialOption(what: string): Option {
+  return new Option('--accept-denial', `exit code 0 for ${what} that is genuine too`);
+}
+
 /** The examples that end a command's help. */
 export function examples(lines: readonly string[]): string {
   return ['', 'Examples:', ...lines.map((line) => `  $ ${line}`)].join('\n');

@@ -1,0 +1,39 @@
+/** The keys that the signatures of a party to an agreement have to be by. */
+import type { PublicClient } from '../client/public-client.ts';
+import { EXIT, failure } from './exit-codes.ts';
+
+/** The authority and what it recognizes, asked for once. */
+export interface KnownParties {
+  readonly sovereignId: string;
+  readonly authorityKey: string;
+  /** Keys of the other sovereigns by name, from the active treaties of this one. */
+  readonly recognized: ReadonlyMap<string, readonly string[]>;
+}
+
+export async function knownParties(client: PublicClient): Promise<KnownParties> {
+  const { sovereign_id, network_authority } = await client.sovereign();
+  const { recognition_treaties } = await client.treaties({
+    issuer_sovereign_id: sovereign_id,
+    status: 'active',
+  });
+  const recognized = new Map<string, readonly string[]>();
+  for (const { treaty, lifecycle } of recognition_treaties) {
+    if (lifecycle.state !== 'active' && lifecycle.state !== 'expiring_soon') continue;
+    const { subject_sovereign_id: subject, subject_public_keys: keys } = treaty;
+    recognized.set(subject, [...(recognized.get(subject) ?? []), ...keys]);
+  }
+  return { sovereignId: sovereign_id, authorityKey: network_authority.public_key, recognized };
+}
+
+/** `flag` is the option that gives the keys of this party. */
+export function keysOf(
+  { sovereignId, authorityKey, recognized }: KnownParties,
+  party: string,
+  flag: string,
+): readonly string[] {
+  if (party === sovereignId) return [authorityKey];
+  const keys = recognized.get(party);
+  if (keys !== undefined) return keys;
+  const message = `No active treaty names a key of "${party}"; give it by ${flag}`;
+  throw failure(EXIT.refused, 'unknown_party', message);
+}
