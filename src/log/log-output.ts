@@ -22,7 +22,7 @@ export interface LogOutput extends LogDestination {
 }
 
 /** Writes a chunk; calls back when it is written, or with the error. */
-export type WriteChunk = (chunk: Buffer, done: (problem: Error | null | undefined) => void) => void;
+export type WriteChunk = (chunk: string, done: (problem: Error | null | undefined) => void) => void;
 
 /** `holdsExit` says that the process cannot exit while a chunk is being written. */
 export function createLogOutput(writeChunk: WriteChunk, holdsExit: boolean): LogOutput {
@@ -43,7 +43,7 @@ export function createLogOutput(writeChunk: WriteChunk, holdsExit: boolean): Log
     waiting = [];
     waitingLength = 0;
     isWriting = true;
-    writeChunk(Buffer.from(lines), (problem) => {
+    writeChunk(lines, (problem) => {
       isWriting = false;
       if (problem) dropped += lineCount(lines);
       writeNext();
@@ -90,10 +90,18 @@ export function standardOutput(stream: Writable & { readonly fd: number }): LogO
 }
 
 export function fileWriter(fd: number): WriteChunk {
-  return function writeRest(chunk, done) {
+  function writeRest(chunk: Buffer, done: Parameters<WriteChunk>[1]): void {
     write(fd, chunk, (problem, written) => {
       if (problem !== null || written === chunk.length) done(problem);
       else writeRest(chunk.subarray(written), done);
+    });
+  }
+
+  // A buffer for each chunk would keep the collector of garbage busy; only a short write needs one.
+  return (chunk, done) => {
+    write(fd, chunk, null, 'utf8', (problem, written) => {
+      if (problem !== null || written === Buffer.byteLength(chunk)) done(problem);
+      else writeRest(Buffer.from(chunk).subarray(written), done);
     });
   };
 }
