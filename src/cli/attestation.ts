@@ -3,7 +3,6 @@ import { type Command, Option } from 'commander';
 import type { AttestationList } from '../answers/recognition.ts';
 import { createPublicClient } from '../client/public-client.ts';
 import type { JsonObject } from '../json/value.ts';
-import { saveJsonFile } from './json-file.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
 import {
   addPublicOptions,
@@ -14,15 +13,15 @@ import {
   wholeNumber,
 } from './options.ts';
 import { alignedTable, printResult } from './output.ts';
+import { addOutOption, type RecordOptions, showRecord } from './record-output.ts';
 import { addVerifyAttestationCommand } from './verify-attestation.ts';
 
-interface AttestOptions extends OperatorOptions {
+interface AttestOptions extends OperatorOptions, RecordOptions {
   readonly role: readonly string[];
   readonly validityHours?: number;
   readonly subjectKey?: string;
   readonly claims?: JsonObject;
   readonly issuer?: string;
-  readonly out?: string;
 }
 
 interface ListOptions extends PublicOptions {
@@ -41,9 +40,8 @@ export function addAttestationCommands(program: Command): void {
     .option('--subject-key <key>', 'public key of the subject')
     .addOption(new Option('--claims <json>', 'claims about the subject').argParser(jsonObject))
     .option('--issuer <name>', 'issuing sovereign (default: that of the authority)')
-    .option('--out <file>', 'save the signed attestation in this file')
     .action(runAttest);
-  addOperatorOptions(attest, [
+  addOperatorOptions(addOutOption(attest, 'the signed attestation'), [
     'mesh-na attest agent-7 --role role:client --out agent-7.json',
     `mesh-na attest agent-7 --role role:client --claims '{"tier":"gold"}' --json > agent-7.json`,
   ]);
@@ -74,7 +72,7 @@ export function addAttestationCommands(program: Command): void {
 }
 
 async function runAttest(subjectId: string, options: AttestOptions): Promise<void> {
-  const { role, validityHours, subjectKey, claims, issuer, out } = options;
+  const { role, validityHours, subjectKey, claims, issuer } = options;
   const attestation = await operatorClient(options).issueAttestation({
     subject_id: subjectId,
     roles: role,
@@ -83,10 +81,8 @@ async function runAttest(subjectId: string, options: AttestOptions): Promise<voi
     ...(claims && { claims }),
     ...(issuer !== undefined && { issuer_sovereign_id: issuer }),
   });
-  const made = `Attestation ${attestation.attestation_id} is issued`;
-  if (out !== undefined) saveJsonFile(out, attestation, made);
-  printResult(options, attestation, [
-    `${made} to ${attestation.subject_id}${out === undefined ? '' : ` and saved in ${out}`}.`,
+  const { attestation_id, subject_id } = attestation;
+  showRecord(options, attestation, `Attestation ${attestation_id} is issued to ${subject_id}`, [
     `Issuer: ${attestation.issuer_sovereign_id}. Roles: ${attestation.roles.join(', ')}. Expires: ${attestation.expires_at}.`,
   ]);
 }

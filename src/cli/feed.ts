@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { createPublicClient } from '../client/public-client.ts';
 import type { PublicKeys } from '../client/public-trust.ts';
 import { EXIT, failure, usageFailure } from './exit-codes.ts';
-import { readJsonFile, saveJsonFile } from './json-file.ts';
+import { readJsonFile } from './json-file.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
 import {
   addPublicOptions,
@@ -13,10 +13,10 @@ import {
   type PublicOptions,
 } from './options.ts';
 import { printResult } from './output.ts';
+import { addOutOption, deliverRecord, type RecordOptions } from './record-output.ts';
 
-interface ExportOptions extends PublicOptions {
+interface ExportOptions extends PublicOptions, RecordOptions {
   readonly issuer?: string;
-  readonly out?: string;
 }
 
 interface ImportOptions extends OperatorOptions {
@@ -31,9 +31,8 @@ export function addFeedCommands(program: Command): void {
     .command('export')
     .description('print the signed revocation feed of the authority, or save it')
     .option('--issuer <name>', 'feed of this sovereign (default: that of the authority)')
-    .option('--out <file>', 'save the feed in this file')
     .action(runExport);
-  addPublicOptions(exported, [
+  addPublicOptions(addOutOption(exported, 'the feed'), [
     'mesh-na feed export --out alpha-feed.json',
     'mesh-na feed export --url https://na.beta.example | mesh-na feed import -',
   ]);
@@ -56,16 +55,14 @@ export function addFeedCommands(program: Command): void {
 }
 
 async function runExport(options: ExportOptions): Promise<void> {
-  const { issuer, out } = options;
-  const feed = await createPublicClient(options).revocationFeed(issuer);
-  // An export prints the feed itself, also without `--json`.
-  if (out === undefined) return printResult({ json: true }, feed, []);
-  saveJsonFile(out, feed, `Feed ${feed.feed_id} was read`);
-  const { length } = feed.revoked_attestation_ids;
-  printResult(options, feed, [
-    `Feed ${feed.feed_id} of ${feed.issuer_sovereign_id} is saved in ${out}.`,
-    `Sequence: ${feed.sequence}. Revoked attestations: ${length}.`,
-  ]);
+  const feed = await createPublicClient(options).revocationFeed(options.issuer);
+  const { feed_id, issuer_sovereign_id, sequence, revoked_attestation_ids: revoked } = feed;
+  deliverRecord(
+    options,
+    feed,
+    `Feed ${feed_id} of ${issuer_sovereign_id} is exported`,
+    `Sequence: ${sequence}. Revoked attestations: ${revoked.length}.`,
+  );
 }
 
 async function runImport(file: string, options: ImportOptions): Promise<void> {

@@ -1,10 +1,10 @@
-/** Records in files: read and written with their number tokens preserved, so that signatures stay valid. */
-import { readFileSync, writeFileSync } from 'node:fs';
+/** Records in files: read with their number tokens preserved, so that signatures stay valid. */
+import { readFileSync } from 'node:fs';
 import { buffer } from 'node:stream/consumers';
 import { parseJsonBytes } from '../json/bytes.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../json/value.ts';
-import { jsonText } from '../json/write.ts';
 import { EXIT, failure, usageFailure } from './exit-codes.ts';
+import { systemCode } from './saved-file.ts';
 
 /** The JSON object in the file, or on standard input when the path is `-`. */
 export async function readJsonFile(path: string): Promise<JsonObject> {
@@ -43,15 +43,6 @@ function nameOf(path: string): string {
   return path === '-' ? 'Standard input' : path;
 }
 
-/** Writes the record to the file; `made` names what the user loses if that fails. */
-export function saveJsonFile(path: string, record: JsonObject, made: string): void {
-  try {
-    writeFileSync(path, `${jsonText(record)}\n`);
-  } catch (error) {
-    throw unusable(`${made}, but ${path} cannot be written (${systemCode(error)})`);
-  }
-}
-
 /** The error for a readable file with the wrong content. */
 export function notHolding(path: string, what: string): Error {
   return unusable(`${nameOf(path)} does not hold ${what}`);
@@ -59,8 +50,4 @@ export function notHolding(path: string, what: string): Error {
 
 function unusable(message: string): Error {
   return failure(EXIT.unusable, 'local_files', message);
-}
-
-function systemCode(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : String(error);
 }

@@ -17,6 +17,7 @@ import {
 import { type TrustOptions, updateNetwork } from './node-trust.ts';
 import type { FolderOptions, NodeOptions } from './options.ts';
 import { printResult } from './output.ts';
+import { systemCode } from './saved-file.ts';
 
 interface RenewOptions extends NodeOptions, TrustOptions {
   readonly validityHours?: number;
@@ -79,7 +80,15 @@ function keepCertificate(options: FolderOptions, received: unknown, expected: Ex
     const message = `The certificate was not saved: ${problem}`;
     throw failure(EXIT.refused, 'invalid_certificate', message);
   }
-  onLocalFiles(() => saveCertificate(nodeDir, certificate));
+  try {
+    saveCertificate(nodeDir, certificate);
+  } catch (error) {
+    // The token is spent: whoever repairs the folder can put the certificate there.
+    printResult({ json: true }, certificate, []);
+    const place = certificatePath(nodeDir);
+    const message = `The certificate is issued, but ${place} cannot be written (${systemCode(error)}); it is on standard output`;
+    throw failure(EXIT.unusable, 'local_files', message);
+  }
   printResult(options, certificate, [
     `Certificate ${certificate.cert_id} of network "${certificate.network_name}" is saved in ${certificatePath(nodeDir)}.`,
     `Roles: ${certificate.roles.join(', ') || 'none'}. Expires: ${certificate.expires_at}.`,

@@ -21,6 +21,11 @@ export function printResult(
   else for (const line of text) writeLine(process.stdout, printable(line));
 }
 
+/** Prints lines on stdout as they are, for whoever reads them from a pipe or a file. */
+export function printLines(lines: readonly string[]): void {
+  for (const line of lines) writeLine(process.stdout, line);
+}
+
 /** The verdict of a verification, from whichever member has it. */
 export interface Finding {
   readonly passed: boolean;

@@ -1,18 +1,27 @@
 /**
- * Output of commands that create a record. The authority does not store it, so they print the record
- * itself: to a file with `--out`, else to stdout for the next command or a redirection.
+ * Output of commands that create a record. The authority does not store most of them, so a record is never lost: it is
+ * saved in a file with `--out`, and printed where that fails, or where no file is named.
  */
 import type { Command } from 'commander';
 import type { JsonObject } from '../json/value.ts';
-import { saveJsonFile } from './json-file.ts';
-import { type OutputOptions, printNote, printResult } from './output.ts';
+import { jsonText } from '../json/write.ts';
+import { EXIT, failure, onLocalFiles } from './exit-codes.ts';
+import { type OutputOptions, printLines, printNote, printResult } from './output.ts';
+import { assertCanSave, saveFile, systemCode } from './saved-file.ts';
 
-export interface RecordOptions extends OutputOptions {
+export interface OutOptions {
   readonly out?: string;
+  readonly force?: boolean;
 }
 
-export function addOutOption(command: Command): Command {
-  return command.option('--out <file>', 'save the record in this file (default: print it)');
+export interface RecordOptions extends OutputOptions, OutOptions {}
+
+/** The place is checked before the command asks for something that it gets only once. */
+export function addOutOption(command: Command, what = 'the record'): Command {
+  return command
+    .option('--out <file>', `save ${what} in this file, - for standard output`)
+    .option('--force', 'overwrite the file')
+    .hook('preAction', (_, action) => assertOut(action.opts()));
 }
 
 /** `made` says in a few words what was created; `about` adds details for people. */
@@ -22,12 +31,49 @@ export function deliverRecord(
   made: string,
   about: string,
 ): void {
-  const { json, out } = options;
-  if (out !== undefined) {
-    saveJsonFile(out, record, made);
-    printResult(options, record, [`${made} and saved in ${out}.`, about]);
+  if (saveRecord(options, record, made)) {
+    printResult(options, record, [`${made} and saved in ${options.out}.`, about]);
   } else {
     printResult({ json: true }, record, []);
-    if (!json) printNote(`${made}. ${about}`);
+    if (!options.json) printNote(`${made}. ${about}`);
   }
+}
+
+/** For commands that without a file show the record to people; `about` is what they show then. */
+export function showRecord(
+  options: RecordOptions,
+  record: JsonObject,
+  made: string,
+  about: readonly string[],
+): void {
+  if (options.out === '-') printResult({ json: true }, record, []);
+  else if (saveRecord(options, record, made)) {
+    printResult(options, record, [`${made} and saved in ${options.out}.`, ...about]);
+  } else printResult(options, record, [`${made}.`, ...about]);
+}
+
+/** Saves what a file is named for, and says whether one is. What cannot be saved is printed. */
+export function saveText(
+  { out, force = false }: OutOptions,
+  text: string,
+  { made, isSecret }: { readonly made: string; readonly isSecret: boolean },
+): boolean {
+  if (out === undefined || out === '-') return false;
+  try {
+    saveFile(out, text, { isSecret, overwrites: force });
+  } catch (error) {
+    printLines([text.trimEnd()]);
+    const message = `${made}, but ${out} cannot be written (${systemCode(error)}); it is on standard output`;
+    throw failure(EXIT.unusable, 'local_files', message);
+  }
+  return true;
+}
+
+function saveRecord(options: OutOptions, record: JsonObject, made: string): boolean {
+  return saveText(options, `${jsonText(record)}\n`, { made, isSecret: false });
+}
+
+function assertOut({ out, force = false }: OutOptions): void {
+  if (out === undefined || out === '-') return;
+  onLocalFiles(() => assertCanSave(out, { overwrites: force }));
 }

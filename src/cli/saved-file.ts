@@ -1,5 +1,17 @@
 /** Files that are either as they were or wholly written, also after a crash. */
-import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  accessSync,
+  constants,
+  existsSync,
+  linkSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, resolve } from 'node:path';
 import { parseJson } from '../json/parse.ts';
 import { systemRuntime } from '../runtime.ts';
 
@@ -23,15 +35,52 @@ function valueIn(text: string): unknown {
   }
 }
 
-/** Replaces the file; only its owner can read it. */
-export function replaceFile(path: string, text: string): void {
+export interface SaveOptions {
+  /** Only its owner can read it. */
+  readonly isSecret: boolean;
+  /** Whether a file of that name may go. */
+  readonly overwrites: boolean;
+}
+
+/** Saves text in a file that is wholly written or, after a failure, as it was. */
+export function saveFile(path: string, text: string, options: SaveOptions): void {
+  const existing = statSync(path, { throwIfNoEntry: false });
+  // A pipe or a device is written to, not replaced.
+  if (existing !== undefined && !existing.isFile()) writeFileSync(path, text);
+  else saveWhole(path, text, options);
+}
+
+function saveWhole(path: string, text: string, { isSecret, overwrites }: SaveOptions): void {
   // An unpredictable name that must be new: in a shared folder nobody can redirect the write.
   const draft = `${path}.${systemRuntime.uuid()}`;
   try {
-    writeFileSync(draft, text, { mode: 0o600, flag: 'wx', flush: true });
-    renameSync(draft, path);
-  } catch (error) {
+    writeFileSync(draft, text, { mode: isSecret ? 0o600 : 0o666, flag: 'wx', flush: true });
+    if (overwrites) renameSync(draft, existsSync(path) ? realpathSync(path) : path);
+    // Unlike a renaming it fails when somebody has made the file meanwhile.
+    else linkSync(draft, path);
+  } finally {
     rmSync(draft, { force: true });
-    throw error;
   }
+}
+
+/** Replaces a file of our own. */
+export function replaceFile(path: string, text: string): void {
+  saveFile(path, text, { isSecret: true, overwrites: true });
+}
+
+/** Throws when `saveFile` would fail for a reason that can be known before. */
+export function assertCanSave(path: string, { overwrites }: Pick<SaveOptions, 'overwrites'>): void {
+  const existing = statSync(path, { throwIfNoEntry: false });
+  if (existing?.isDirectory()) throw new Error(`${path} is a folder`);
+  if (existing?.isFile() && !overwrites) throw new Error(`${path} exists; --force overwrites it`);
+  const written = existing === undefined || existing.isFile() ? dirname(resolve(path)) : path;
+  try {
+    accessSync(written, constants.W_OK);
+  } catch (error) {
+    throw new Error(`${written} cannot be written (${systemCode(error)})`);
+  }
+}
+
+export function systemCode(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : String(error);
 }

@@ -14,6 +14,7 @@ import {
   wholeNumber,
 } from './options.ts';
 import { alignedTable, printResult } from './output.ts';
+import { addOutOption } from './record-output.ts';
 import { runIssue } from './treaty-issue.ts';
 import { runVerify } from './treaty-verify.ts';
 
@@ -36,9 +37,8 @@ export function addTreatyCommands(program: Command): void {
     .option('--validity-hours <n>', 'how long it is valid (default: 168)', wholeNumber())
     .addOption(new Option('--metadata <json>', 'free-form metadata').argParser(jsonObject))
     .option('--issuer <name>', 'issuing sovereign (default: that of the authority)')
-    .option('--out <file>', 'save the signed treaty in this file')
     .action(runIssue);
-  addOperatorOptions(issue, [
+  addOperatorOptions(addOutOption(issue, 'the signed treaty'), [
     'mesh-na treaty issue beta --key "$BETA_KEY" --role role:client --out alpha-beta.json',
   ]);
 
