@@ -1,10 +1,13 @@
 /** Where commands put what they are given only once: no file is lost, and no record. */
 import assert from 'node:assert/strict';
 import {
+  chmodSync,
+  copyFileSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -14,6 +17,7 @@ import { after, before, beforeEach, suite, test } from 'node:test';
 import { EXIT, outcomeOf } from '../src/cli/exit-codes.ts';
 import { buildProgram } from '../src/cli/program.ts';
 import { runProgram } from './support/child-server.ts';
+import { makeNetworkFolder } from './support/folders.ts';
 import { type HostileAuthority, startHostileAuthority } from './support/hostile-authority.ts';
 
 const FEED = {
@@ -26,8 +30,10 @@ const FEED = {
   issued_by: 'na',
   signatures: [],
 };
+const TOKENS = ['a'.repeat(48), 'b'.repeat(48)];
 
 const scratch = mkdtempSync(join(tmpdir(), 'mesh-na-out-'));
+const { folder: dataDir } = makeNetworkFolder();
 let server: HostileAuthority;
 let folder: string;
 
@@ -36,10 +42,14 @@ before(async () => {
 });
 after(async () => {
   await server[Symbol.asyncDispose]();
-  rmSync(scratch, { recursive: true, force: true });
+  for (const path of [scratch, dataDir]) rmSync(path, { recursive: true, force: true });
 });
 beforeEach(() => {
-  server.answers = { 'GET /sovereign-revocation-feed': FEED };
+  const tokens = TOKENS.map((token_id) => ({ token_id, expires_at: '2026-01-02T00:00:00Z' }));
+  server.answers = {
+    'GET /sovereign-revocation-feed': FEED,
+    'POST /admin/invite': { ...tokens[0], tokens },
+  };
   server.asked.length = 0;
   folder = mkdtempSync(join(scratch, 'test-'));
 });
@@ -88,5 +98,54 @@ suite('--out', () => {
       stderr,
       /is exported, but \/dev\/full cannot be written \(ENOSPC\); it is on stand/,
     );
+  });
+});
+
+suite('mesh-na invite', () => {
+  const invite = (...more: string[]) => [
+    ...['invite', '--count', '2', '--url', server.url, '--data-dir', dataDir, ...more],
+  ];
+
+  test('prints the tokens alone, and what people want to know to standard error', async () => {
+    const { code, stdout, stderr } = await runProgram(invite());
+    assert.equal(code, EXIT.done, stderr);
+    assert.equal(stdout, `${TOKENS.join('\n')}\n`);
+    assert.match(stderr, /^Each token admits one node until 2026-01-02T00:00:00Z and is not shown/);
+  });
+
+  test('saves them for its user alone, and prints them when it cannot', async () => {
+    const out = join(folder, 'tokens');
+    const [saved, full] = await Promise.all([
+      runProgram(invite('--out', out)),
+      runProgram(invite('--out', '/dev/full', '--json')),
+    ]);
+    assert.deepEqual([saved.code, saved.stdout], [EXIT.done, '']);
+    assert.equal(readFileSync(out, 'utf8'), `${TOKENS.join('\n')}\n`);
+    assert.equal(statSync(out).mode & 0o777, 0o600);
+    assert.equal(full.code, EXIT.unusable);
+    assert.equal(JSON.parse(full.stdout).tokens.length, 2);
+  });
+
+  test('does not sign with a key that every user can read', async () => {
+    const key = join(folder, 'operator.key');
+    copyFileSync(join(dataDir, 'keys', 'operator-privileged.key'), key);
+    chmodSync(key, 0o644);
+    const { exit, message } = await endOf(invite('--key-file', key));
+    assert.equal(exit, EXIT.unusable);
+    assert.match(message, /operator\.key can be opened by other users; run chmod 600 /);
+    assert.equal(server.asked.length, 0);
+  });
+
+  test('makes tokens of which a node takes one at a time, also from standard input', async () => {
+    const tokens = join(folder, 'tokens');
+    writeFileSync(tokens, `${TOKENS.join('\n')}\n`);
+    const nodeDir = ['--node-dir', join(folder, 'node'), '--url', server.url];
+    const enroll = ['node', 'join', ...nodeDir, '--trust-on-first-use', '--token-file'];
+    const { exit, message } = await endOf([...enroll, tokens]);
+    assert.equal(exit, EXIT.unusable);
+    assert.match(message, /tokens does not hold one invite token$/);
+    const none = await runProgram([...enroll, '-']);
+    assert.equal(none.code, EXIT.unusable);
+    assert.match(none.stderr, /Standard input does not hold one invite token/);
   });
 });

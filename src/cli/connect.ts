@@ -1,11 +1,11 @@
 /** `mesh-na connect`: saves how to reach an authority, and the key that it must be. */
 import { resolve } from 'node:path';
 import { Argument, type Command, Option } from 'commander';
-import { readKeyFile } from '../keys/key-file.ts';
 import { EXIT, failure, onLocalFiles } from './exit-codes.ts';
 import { FIRST_OPERATORS } from './init-network.ts';
 import { examples, jsonOption, publicKey, serverUrl } from './options.ts';
 import { type OutputOptions, printResult } from './output.ts';
+import { readPrivateKey } from './private-key.ts';
 import {
   configHomeOption,
   DEFAULT_PROFILE,
@@ -52,7 +52,7 @@ export function addConnectCommand(program: Command): void {
 function runConnect(url: string, options: ConnectOptions): void {
   const { authorityKey, keyId, profile: name, configHome } = options;
   const key_file = resolve(options.keyFile);
-  onLocalFiles(() => readKeyFile(key_file));
+  onLocalFiles(() => readPrivateKey(key_file));
   const known = onLocalFiles(() => readProfile(configHome, name));
   if (known !== null && known.authority_key !== authorityKey && !options.force) {
     const message = `Profile "${name}" is of the authority ${known.authority_key}; --force replaces it`;

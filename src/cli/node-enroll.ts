@@ -1,10 +1,12 @@
 /** `node join` and `node renew`: a certificate is saved only if it is for this node and network. */
 import { readFileSync } from 'node:fs';
+import { text } from 'node:stream/consumers';
 import { createNodeClient } from '../client/node-client.ts';
 import type { GenesisBlock } from '../records/genesis.ts';
 import { readJoinCertificate } from '../records/join-certificate.ts';
 import { systemRuntime } from '../runtime.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
+import { notHolding } from './json-file.ts';
 import { certificateProblem, certificateReason } from './network-trust.ts';
 import {
   certificatePath,
@@ -35,7 +37,7 @@ interface Expected {
 
 export async function runJoin(options: JoinOptions): Promise<void> {
   const { nodeDir, validityHours } = options;
-  const token = inviteToken(options);
+  const token = await inviteToken(options);
   // Before the join: a token must not reach, or be spent at, the authority of another network.
   const { genesis } = await updateNetwork(options);
   const key = onLocalFiles(() => (hasNodeKey(nodeDir) ? readNodeKey : makeNodeKey)(nodeDir));
@@ -60,12 +62,16 @@ export async function runRenew(options: RenewOptions): Promise<void> {
   keepCertificate(options, received, { genesis, publicKey: key.publicKey });
 }
 
-function inviteToken({ token, tokenFile }: JoinOptions): string {
+async function inviteToken({ token, tokenFile }: JoinOptions): Promise<string> {
   if (token !== undefined && tokenFile === undefined) return token;
-  if (token === undefined && tokenFile !== undefined) {
-    return onLocalFiles(() => readFileSync(tokenFile, 'utf8').trim());
-  }
+  if (token === undefined && tokenFile !== undefined) return tokenIn(tokenFile);
   throw usageFailure('Give the invite token by either --token or --token-file');
+}
+
+async function tokenIn(file: string): Promise<string> {
+  const held = file === '-' ? await text(process.stdin) : readFileSync(file, 'utf8');
+  if (/^\S+$/.test(held.trim())) return held.trim();
+  throw notHolding(file, 'one invite token');
 }
 
 /** Saves and prints the certificate if it passes the checks; otherwise saves nothing. */

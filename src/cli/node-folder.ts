@@ -3,13 +3,14 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { keyFromSeed, newSeed, type SigningKey } from '../client/keys.ts';
 import { jsonText } from '../json/write.ts';
-import { readKeyFile, writeKeyFile } from '../keys/key-file.ts';
+import { writeKeyFile } from '../keys/key-file.ts';
 import { type GenesisBlock, readGenesisBlock } from '../records/genesis.ts';
 import { type JoinCertificate, readJoinCertificate } from '../records/join-certificate.ts';
 import {
   type CertificateRevocationList,
   readCertificateRevocationList,
 } from '../records/revocation-list.ts';
+import { readPrivateKey } from './private-key.ts';
 import { readSaved, replaceFile } from './saved-file.ts';
 
 export function keyPath(folder: string): string {
@@ -25,7 +26,7 @@ export function hasNodeKey(folder: string): boolean {
 }
 
 export function readNodeKey(folder: string): SigningKey {
-  return keyFromSeed(readKeyFile(keyPath(folder)));
+  return keyFromSeed(readPrivateKey(keyPath(folder)));
 }
 
 /** Creates the folder if needed, and a key in it; an existing key is never replaced. */

@@ -31,7 +31,7 @@ export function addNodeCommands(program: Command): void {
       'join with an invite token and save the certificate; creates a key when there is none',
     )
     .option('--token <token>', 'the invite token (other users of this machine may see it)')
-    .option('--token-file <file>', 'file that holds the invite token')
+    .option('--token-file <file>', 'file that holds the invite token, - for standard input')
     .addOption(validityOption())
     .addOption(urlOption())
     .addOption(proofOption())

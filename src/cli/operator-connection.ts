@@ -6,12 +6,12 @@ import { keyFromSeed } from '../client/keys.ts';
 import { createOperatorClient, type OperatorClient } from '../client/operator-client.ts';
 import type { SignatureVersion } from '../client/sign-operator.ts';
 import { FILES } from '../config/data-folder.ts';
-import { readKeyFile } from '../keys/key-file.ts';
 import { readGenesisBlock } from '../records/genesis.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
 import { FIRST_OPERATORS } from './init-network.ts';
 import { dataDirOption, examples, jsonOption, urlOption } from './options.ts';
 import type { OutputOptions } from './output.ts';
+import { readPrivateKey } from './private-key.ts';
 import { configHomeOption, DEFAULT_PROFILE, profileOption, readProfile } from './profiles.ts';
 import { readSaved } from './saved-file.ts';
 
@@ -59,7 +59,7 @@ export function addOperatorOptions(command: Command, lines: readonly string[]): 
 export function operatorClient(options: OperatorOptions): OperatorClient {
   const { url, keyId } = options;
   const keyFile = options.keyFile ?? madeKeyFile(options);
-  const key = keyFromSeed(onLocalFiles(() => readKeyFile(keyFile)));
+  const key = keyFromSeed(onLocalFiles(() => readPrivateKey(keyFile)));
   const signatureVersion = Number(options.signatureVersion) as SignatureVersion;
   const bound = signatureVersion === 2 && { audience: audienceOf(options) };
   return createOperatorClient({ url, keyId, key, signatureVersion, ...bound });

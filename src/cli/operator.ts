@@ -2,12 +2,14 @@
 import { type Command, Option } from 'commander';
 import type { Invite } from '../answers/operators.ts';
 import type { Roster } from '../client/operator-client.ts';
+import { jsonText } from '../json/write.ts';
 import { REVOCATION_REASONS, type RevocationReason } from '../records/revocation-list.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
 import { collect, wholeNumber } from './options.ts';
-import { alignedTable, asJson, printResult } from './output.ts';
+import { alignedTable, asJson, printLines, printNote, printResult } from './output.ts';
+import { addOutOption, type OutOptions, saveText } from './record-output.ts';
 
-interface InviteOptions extends OperatorOptions {
+interface InviteOptions extends OperatorOptions, OutOptions {
   readonly role?: readonly string[];
   readonly maxValidityHours?: number;
   readonly tokenExpiryHours?: number;
@@ -18,15 +20,15 @@ interface InviteOptions extends OperatorOptions {
 export function addOperatorCommands(program: Command): void {
   const invite = program
     .command('invite')
-    .description('make a single-use invite token; it is shown here once and nowhere else')
+    .description('make a single-use invite token; it is printed once and shown nowhere else')
     .option('--role <role>', 'role of the node (repeatable; default: role:client)', collect)
     .option('--max-validity-hours <n>', 'longest certificate (default: 168)', wholeNumber())
     .option('--token-expiry-hours <n>', 'lifetime of the token (default: 24)', wholeNumber())
     .option('--count <n>', 'make this many tokens in one request', wholeNumber())
     .option('--recipient <public-key>', 'bind the invite to this node key')
     .action(runInvite);
-  addOperatorOptions(invite, [
-    'mesh-na invite',
+  addOperatorOptions(addOutOption(invite, 'the tokens, one a line,'), [
+    'mesh-na invite --role role:client --out token',
     'mesh-na invite --role role:anchor --role role:bridge --max-validity-hours 72 --json',
   ]);
 
@@ -61,17 +63,26 @@ async function runInvite(options: InviteOptions): Promise<void> {
     ...(count && { count }),
     ...(recipient !== undefined && { recipient_public_key: recipient }),
   });
-  printResult(options, asJson(invite), inviteText(invite));
+  deliverTokens(options, invite);
 }
 
-function inviteText(invite: Invite): string[] {
+/** Tokens are secrets: they go where they are wanted and nowhere else, and words about them to stderr. */
+function deliverTokens(options: InviteOptions, invite: Invite): void {
   const { tokens = [invite], expires_at } = invite;
-  return [
-    ...tokens.map(({ token_id }) => token_id),
-    '',
-    `Each token admits one node until ${expires_at} and is not shown again.`,
-    'On the node: mesh-na node join --root-key <root key> --token-file <file with the token>',
-  ];
+  const lines = tokens.map(({ token_id }) => token_id);
+  const isSaved = saveText(options, `${lines.join('\n')}\n`, {
+    made: 'The invite is made',
+    isSecret: true,
+    ...(options.json && { fallback: jsonText(asJson(invite)) }),
+  });
+  if (options.json) {
+    printResult(options, asJson(invite), []);
+    return;
+  }
+  if (!isSaved) printLines(lines);
+  printNote(`Each token admits one node until ${expires_at} and is not shown again.`);
+  const file = isSaved ? options.out : '<file with the token>';
+  printNote(`On the node: mesh-na node join --root-key <root key> --token-file ${file}`);
 }
 
 async function runRevoke(

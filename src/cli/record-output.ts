@@ -52,17 +52,25 @@ export function showRecord(
   } else printResult(options, record, [`${made}.`, ...about]);
 }
 
+interface Saving {
+  readonly made: string;
+  /** Only its owner can read the file. */
+  readonly isSecret: boolean;
+  /** Printed in place of the text when that cannot be saved. */
+  readonly fallback?: string;
+}
+
 /** Saves what a file is named for, and says whether one is. What cannot be saved is printed. */
 export function saveText(
   { out, force = false }: OutOptions,
   text: string,
-  { made, isSecret }: { readonly made: string; readonly isSecret: boolean },
+  { made, isSecret, fallback = text }: Saving,
 ): boolean {
   if (out === undefined || out === '-') return false;
   try {
     saveFile(out, text, { isSecret, overwrites: force });
   } catch (error) {
-    printLines([text.trimEnd()]);
+    printLines([fallback.trimEnd()]);
     const message = `${made}, but ${out} cannot be written (${systemCode(error)}); it is on standard output`;
     throw failure(EXIT.unusable, 'local_files', message);
   }

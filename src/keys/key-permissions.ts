@@ -18,6 +18,7 @@ function keyFilesIn(folder: string): string[] {
   }
 }
 
-function isExposed(path: string): boolean {
+/** Whether users other than its owner and group can open the file. */
+export function isExposed(path: string): boolean {
   return ((statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & OTHERS) !== 0;
 }

@@ -59,8 +59,8 @@ function startsAt(baseUrl: string) {
       title: 'Enroll a node',
       lines: [
         `export MESH_URL=${baseUrl}`,
-        'mesh-na invite --role role:client',
-        'mesh-na node join --root-key <root key> --token-file <file>',
+        'mesh-na invite --role role:client --out token',
+        'mesh-na node join --root-key <root key> --token-file token',
         'mesh-na node heartbeat',
       ],
     },
