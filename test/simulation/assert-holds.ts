@@ -3,8 +3,8 @@ import { describe, simulate } from './simulate.ts';
 
 /** Of each kind; `npm run simulate` plays more. */
 export const HISTORIES = 1000;
-/** A new seed each day finds what the last one did not; a failing one is in the message. */
-const seed = Math.floor(Date.now() / 86_400_000);
+/** Always the same histories: what other seeds find is for `npm run simulate`. */
+const seed = 20_779;
 
 export async function assertHolds(clocks: 'right' | 'wrong'): Promise<void> {
   const finding = await simulate({ histories: HISTORIES, seed, clocks });
