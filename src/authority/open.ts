@@ -7,9 +7,8 @@ import type { Call, CallName } from '../contract/calls.ts';
 import { DELETE_ENVELOPE_TOLERANCE } from '../contract/delete-envelope.ts';
 import { GRAPH_DOCUMENTS } from '../contract/documents.ts';
 import type { Signer } from '../crypto/primitives.ts';
-import { instantOf } from '../records/record.ts';
 import type { Runtime } from '../runtime.ts';
-import type { AuditEntry, Store, StoreContents } from '../store/store.ts';
+import type { Store, StoreContents } from '../store/store.ts';
 import { createRecognitionIndex, type RecognitionIndex } from '../views/recognition-index.ts';
 import { HANDLERS } from './commands.ts';
 import { admitCalls } from './engine/admission.ts';
@@ -178,10 +177,6 @@ export async function openAuthority(options: AuthorityOptions): Promise<OpenAuth
   };
 }
 
-function instantOfEntry({ created_at }: AuditEntry): number {
-  return instantOf(created_at);
-}
-
 /** The list of certificates comes last: the feeds recognize a first start by its absence. */
 async function restoreLists(na: Authority): Promise<void> {
   await execute(na, restoreFeeds, null);
@@ -248,7 +243,7 @@ async function restoreAuthority(
     operatorKeys: options.operatorTiers,
     activeSince: startedAt - settings.activeWindow,
   });
-  const lastStoredAt = Math.max(liveness.latest(), ...stored.recentAudit.map(instantOfEntry));
+  const lastContactAt = liveness.latest();
   liveness.clockSetBack(startedAt);
   for (const [id, tier] of options.operatorTiers) {
     if (subjects.current('operator-key', id) === undefined) {
@@ -267,7 +262,7 @@ async function restoreAuthority(
   const restartFloor = createRestartFloor({
     closedCleanly: stored.previousOwner !== 'lost',
     startedAt,
-    lastStoredAt,
+    lastContactAt,
     toleranceMs: clockTolerance,
     now: runtime.now,
     elapsed: runtime.elapsed,

@@ -24,8 +24,8 @@ export interface RestartFloorOptions {
   readonly closedCleanly: boolean;
   /** At least `AHEAD_MS` after the last heartbeat that the earlier process accepted. */
   readonly startedAt: number;
-  /** The latest time that the earlier process stored; later than the start if the clock was set back between. */
-  readonly lastStoredAt: number;
+  /** When the earlier process last heard of a node; later than the start if the clock was set back between. */
+  readonly lastContactAt: number;
   readonly toleranceMs: number;
   readonly now: () => number;
   /** Monotonic milliseconds. */
@@ -37,12 +37,12 @@ export interface RestartFloorOptions {
 export function createRestartFloor(options: RestartFloorOptions): RestartFloor {
   const { closedCleanly, startedAt, toleranceMs, now, elapsed, newestSignedBy } = options;
   const startedElapsed = elapsed();
-  const setBackBy = options.lastStoredAt + AHEAD_MS - startedAt;
+  const crashFloor = closedCleanly ? 0 : startedAt;
+  const setBackBy = options.lastContactAt + AHEAD_MS - startedAt;
   // What was accepted before a larger step is too far ahead to pass, and nodes need not wait for that time.
   const wasSetBack = setBackBy > AHEAD_MS && setBackBy <= toleranceMs;
   /** Nothing was accepted that was signed later, unless its nonce is durable. */
   const latestAccepted = wasSetBack ? startedAt + setBackBy : startedAt;
-  const crashFloor = closedCleanly ? 0 : latestAccepted;
   return {
     of(nodeKey) {
       const newest = newestSignedBy(nodeKey);
@@ -54,7 +54,7 @@ export function createRestartFloor(options: RestartFloorOptions): RestartFloor {
       (!closedCleanly || wasSetBack) && signedAt <= latestAccepted + toleranceMs,
     outlivesProcess() {
       if (closedCleanly) return false;
-      return now() <= latestAccepted + toleranceMs || elapsed() <= startedElapsed + toleranceMs;
+      return now() <= startedAt + toleranceMs || elapsed() <= startedElapsed + toleranceMs;
     },
   };
 }
