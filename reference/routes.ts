@@ -4,7 +4,7 @@ import { REFUSALS, type RefusalName } from '../src/refusal.ts';
 import { ROUTES } from '../src/routes/table.ts';
 import { ACCESS_REFUSALS, AUTH_HINTS } from '../src/views/openapi.ts';
 import { routeGroups } from '../src/views/route-groups.ts';
-import { type Field, fieldsOf } from '../src/views/schema-fields.ts';
+import { type Field, fieldsOf, parameterFields } from '../src/views/schema-fields.ts';
 import { errorAnchor } from './errors.ts';
 import { code, page, sentence, table } from './markdown.ts';
 
@@ -91,17 +91,7 @@ function refusalsOf({ refusals, access }: RouteDescription): RefusalName[] {
 }
 
 function requestFields({ path, query, body }: RouteDescription): Field[] {
-  const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => ({
-    path: name,
-    type: 'string',
-    isRequired: true,
-    notes: ['in the path'],
-  }));
-  const inQuery = fieldsOf(query).map((field) => ({
-    ...field,
-    notes: ['in the query', ...field.notes],
-  }));
-  return [...inPath, ...inQuery, ...topLevel(fieldsOf(body, 'sent'))];
+  return [...parameterFields(path, query), ...topLevel(fieldsOf(body, 'sent'))];
 }
 
 function topLevel(fields: readonly Field[]): Field[] {

@@ -14,9 +14,10 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, beforeEach, suite, test } from 'node:test';
-import { EXIT, outcomeOf } from '../src/cli/exit-codes.ts';
+import { EXIT } from '../src/cli/exit-codes.ts';
 import { buildProgram } from '../src/cli/program.ts';
 import { runProgram } from './support/child-server.ts';
+import { endOf } from './support/failed-command.ts';
 import { makeNetworkFolder } from './support/folders.ts';
 import { type HostileAuthority, startHostileAuthority } from './support/hostile-authority.ts';
 
@@ -57,16 +58,6 @@ beforeEach(() => {
 const exported = (out: string, ...more: string[]) => [
   ...['feed', 'export', '--url', server.url, '--out', out, ...more],
 ];
-
-/** How a command ends that fails; it prints nothing to standard output. */
-async function endOf(args: readonly string[]) {
-  try {
-    await buildProgram().parseAsync([...args], { from: 'user' });
-  } catch (error) {
-    return outcomeOf(error);
-  }
-  throw new Error(`${args.join(' ')} has not failed`);
-}
 
 suite('--out', () => {
   test('replaces a file only by force, and then the one that a link leads to', async () => {

@@ -5,8 +5,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, before, beforeEach, suite, test } from 'node:test';
-import { EXIT, outcomeOf } from '../src/cli/exit-codes.ts';
-import { buildProgram } from '../src/cli/program.ts';
+import { EXIT } from '../src/cli/exit-codes.ts';
 import { operatorPayload } from '../src/client/sign-operator.ts';
 import { signerFromSeed, verifySignature } from '../src/crypto/ed25519.ts';
 import type { Signer } from '../src/crypto/primitives.ts';
@@ -15,6 +14,7 @@ import { readKeyFile } from '../src/keys/key-file.ts';
 import { signRecord } from '../src/records/signed-record.ts';
 import { formatInstant } from '../src/timestamp.ts';
 import { runProgram } from './support/child-server.ts';
+import { endOf } from './support/failed-command.ts';
 import { makeNetworkFolder } from './support/folders.ts';
 import { type HostileAuthority, startHostileAuthority } from './support/hostile-authority.ts';
 
@@ -89,16 +89,6 @@ function certificate(node_public_key: string, changes = {}, na = alpha.na) {
     ...changes,
   };
   return signRecord(unsigned, na, na.publicKey);
-}
-
-/** How a command ends that fails; it prints nothing to standard output. */
-async function endOf(args: readonly string[]) {
-  try {
-    await buildProgram().parseAsync([...args], { from: 'user' });
-  } catch (error) {
-    return outcomeOf(error);
-  }
-  throw new Error(`${args.join(' ')} has not failed`);
 }
 
 let folders = 0;

@@ -17,9 +17,7 @@ export function corsRequest(origins: ReadonlySet<string>, head: RequestHead): Co
   const origin = head.header('origin');
   const isNamed = origins.has(origin);
   const isPreflight =
-    isNamed &&
-    head.method.toUpperCase() === 'OPTIONS' &&
-    head.header('access-control-request-method') !== '';
+    isNamed && head.method === 'OPTIONS' && head.header('access-control-request-method') !== '';
   return { origin: isNamed ? origin : null, isPreflight };
 }
 

@@ -4,7 +4,7 @@ import type { Access, RouteDescription } from '../http/route-description.ts';
 import { REFUSALS, type RefusalName } from '../refusal.ts';
 import { ACCESS_REFUSALS, AUTH_HINTS } from '../views/openapi.ts';
 import { anchorOf, type RouteGroup, routeGroups } from '../views/route-groups.ts';
-import { type Field, fieldsOf } from '../views/schema-fields.ts';
+import { type Field, fieldsOf, parameterFields } from '../views/schema-fields.ts';
 import { FILTER_SCRIPT } from './filter-script.ts';
 import { renderPage } from './frame.ts';
 import { nothingFits, referenceContents } from './reference-contents.ts';
@@ -138,17 +138,7 @@ function answerOf({ answer }: RouteDescription): [string, Field[]] {
 }
 
 function requestFields({ path, query, body }: RouteDescription): Field[] {
-  const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => ({
-    path: name,
-    type: 'string',
-    isRequired: true,
-    notes: ['in the path'],
-  }));
-  const inQuery = fieldsOf(query).map((field) => ({
-    ...field,
-    notes: ['in the query', ...field.notes],
-  }));
-  return [...inPath, ...inQuery, ...fieldsOf(body, 'sent')];
+  return [...parameterFields(path, query), ...fieldsOf(body, 'sent')];
 }
 
 function refusalsOf({ refusals, access, limit }: RouteDescription) {

@@ -14,6 +14,17 @@ import { Filled, hours, judgedElsewhere, NodeProofMembers } from './scalars.ts';
 const DEFAULT_VALIDITY_HOURS = 168;
 const MAX_STATUS_LENGTH = 64;
 
+/** Of requests that name a certificate, in the order of the checks. */
+const CERTIFICATE_REFUSALS = [
+  'missing_certificate_identity',
+  'unknown_certificate',
+  'certificate_key_mismatch',
+  'certificate_revoked',
+  'certificate_not_yet_valid',
+  'certificate_expired',
+  'certificate_superseded',
+] as const;
+
 const joinBody = bodyReader(
   Type.Object({
     node_public_key: Filled,
@@ -122,15 +133,7 @@ export const enrollmentRoutes: readonly RouteEntry[] = [
     body: heartbeatBody.schema,
     exampleNeeds: OWN_CERTIFICATE,
     answer: Acknowledgement,
-    refusals: [
-      'missing_certificate_identity',
-      'unknown_certificate',
-      'certificate_key_mismatch',
-      'certificate_revoked',
-      'certificate_not_yet_valid',
-      'certificate_expired',
-      'certificate_superseded',
-    ],
+    refusals: CERTIFICATE_REFUSALS,
     handle(request, edge) {
       const input = heartbeatBody.read(request.body);
       if (!input.ok) return refusalReply(input.refusal, input.details);
@@ -154,13 +157,7 @@ export const enrollmentRoutes: readonly RouteEntry[] = [
     answer: JoinCertificate,
     refusals: [
       'invalid_validity_hours',
-      'missing_certificate_identity',
-      'unknown_certificate',
-      'certificate_key_mismatch',
-      'certificate_revoked',
-      'certificate_not_yet_valid',
-      'certificate_expired',
-      'certificate_superseded',
+      ...CERTIFICATE_REFUSALS,
       'renewal_role_change_forbidden',
       'too_many_live_certificates',
     ],

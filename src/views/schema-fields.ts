@@ -18,6 +18,21 @@ export function fieldsOf(schema: unknown, direction: Direction = 'answered'): Fi
   return isJsonObject(schema) ? membersOf(schema, '', 1, direction) : [];
 }
 
+/** What a request has in its path template and its query. */
+export function parameterFields(path: string, query: unknown): Field[] {
+  const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => ({
+    path: name,
+    type: 'string',
+    isRequired: true,
+    notes: ['in the path'],
+  }));
+  const inQuery = fieldsOf(query).map((field) => ({
+    ...field,
+    notes: ['in the query', ...field.notes],
+  }));
+  return [...inPath, ...inQuery];
+}
+
 function membersOf(
   schema: JsonObject,
   prefix: string,

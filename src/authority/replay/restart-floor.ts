@@ -35,14 +35,15 @@ export interface RestartFloorOptions {
 }
 
 export function createRestartFloor(options: RestartFloorOptions): RestartFloor {
-  const { closedCleanly, startedAt, toleranceMs, now, elapsed, newestSignedBy } = options;
+  const { closedCleanly, startedAt, lastContactAt, toleranceMs, now, elapsed, newestSignedBy } =
+    options;
   const startedElapsed = elapsed();
   const crashFloor = closedCleanly ? 0 : startedAt;
-  const setBackBy = options.lastContactAt + AHEAD_MS - startedAt;
+  const latestBefore = lastContactAt + AHEAD_MS;
   // What was accepted before a larger step is too far ahead to pass, and nodes need not wait for that time.
-  const wasSetBack = setBackBy > AHEAD_MS && setBackBy <= toleranceMs;
+  const wasSetBack = lastContactAt > startedAt && latestBefore <= startedAt + toleranceMs;
   /** Nothing was accepted that was signed later, unless its nonce is durable. */
-  const latestAccepted = wasSetBack ? startedAt + setBackBy : startedAt;
+  const latestAccepted = wasSetBack ? latestBefore : startedAt;
   return {
     of(nodeKey) {
       const newest = newestSignedBy(nodeKey);

@@ -1,0 +1,12 @@
+import { outcomeOf } from '../../src/cli/exit-codes.ts';
+import { buildProgram } from '../../src/cli/program.ts';
+
+/** How a command ends that fails; it prints nothing to standard output. */
+export async function endOf(args: readonly string[]) {
+  try {
+    await buildProgram().parseAsync([...args], { from: 'user' });
+  } catch (error) {
+    return outcomeOf(error);
+  }
+  throw new Error(`${args.join(' ')} has not failed`);
+}
