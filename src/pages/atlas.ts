@@ -5,10 +5,11 @@
 import { sha256Hex } from '../crypto/digest.ts';
 import type { HtmlPage } from '../http/reply.ts';
 import { displayTime } from '../views/display-time.ts';
-import type { TrustPath } from '../views/rows/graph.ts';
+import type { EdgeRow, TrustPath } from '../views/rows/graph.ts';
 import { ATLAS_SCRIPT } from './atlas-script.ts';
 import { ATLAS_STYLE } from './atlas-style.ts';
-import { emptyState, graphSection } from './connectome.ts';
+import { graphSection } from './connectome.ts';
+import { emptyState } from './empty-state.ts';
 import { renderPage } from './frame.ts';
 import { counted, type Emphasis, NO_EMPHASIS } from './graph-drawing.ts';
 import {
@@ -18,12 +19,12 @@ import {
   type GraphNode,
   STATE_WORDS,
 } from './graph-model.ts';
-import { atlasLink, nameInCell, nameInFull, reference } from './graph-names.ts';
+import { nameInCell, nameInFull, reference } from './graph-names.ts';
 import { HIGHLIGHT_SCRIPT } from './graph-script.ts';
 import { GRAPH_STYLE } from './graph-style.ts';
-import { blastRadiusTable, edgesTable, type StateBadge, stateBadge } from './graph-tables.ts';
+import { badge, blastRadiusTable, edgesTable, sovereignLink, stateBadge } from './graph-tables.ts';
+import { type Html, html, NO_HTML } from './html.ts';
 import { inlineCode } from './inline-code.ts';
-import { type Html, NO_HTML, template } from './templates.ts';
 
 /** The query of the reader; empty texts are ignored. */
 export interface AtlasQuestion {
@@ -54,89 +55,52 @@ export function sovereignNamed(model: GraphModel, given: string): GraphNode | un
   return model.nodes.find(({ id }) => `sha256:${sha256Hex(id)}` === given);
 }
 
-const main = template<{
-  readonly question: AtlasQuestion;
-  readonly states: readonly {
-    readonly value: string;
-    readonly word: string;
-    readonly chosen: boolean;
-  }[];
-  readonly names: readonly { readonly value: string; readonly label: string }[];
-  readonly picture: Html;
-  readonly selected: Html;
-  readonly path: Html;
-  readonly list: Html;
-  readonly found: string;
-  readonly facts: readonly (readonly [string, string])[];
-  readonly isEmpty: boolean;
-}>(`<section class="section" aria-labelledby="explore-heading">
+export function atlasMain(model: GraphModel, question: AtlasQuestion, answer: AtlasAnswer): Html {
+  const isEmpty = model.nodes.length === 0;
+  const selected = sovereignNamed(model, question.sovereign);
+  const found = model.nodes.filter((node) => isFound(node, question));
+  return html`<section class="section" aria-labelledby="explore-heading">
 <h2 id="explore-heading">Explore</h2>
-<% if (!it.isEmpty) { %>
-<form class="ask" method="get" action="./atlas" role="search">
-<p class="field"><label for="q">Sovereign</label><input type="search" id="q" name="q" value="<%= it.question.search %>" placeholder="part of a name" autocomplete="off" spellcheck="false"></p>
+${isEmpty ? '' : searchForm(question, found.length, model.nodes.length)}${graphSection(model, emphasisOf(model, question, answer, selected, found))}</section>
+${selectedSection(model, question, selected)}${
+  isEmpty
+    ? ''
+    : html`${pathSection(model, question, answer.path)}<section class="section" aria-labelledby="list-heading">
+<h2 id="list-heading">Sovereigns</h2>
+${listOf(found)}</section>
+`
+}${graphFacts(model, answer)}`;
+}
+
+function searchForm({ search, state: chosen }: AtlasQuestion, found: number, all: number): Html {
+  return html`<form class="ask" method="get" action="./atlas" role="search">
+<p class="field"><label for="q">Sovereign</label><input type="search" id="q" name="q" value="${search}" placeholder="part of a name" autocomplete="off" spellcheck="false"></p>
 <p class="field"><label for="state">With a treaty that is</label><select id="state" name="state"><option value="">of any state</option>
-<% for (const state of it.states) { %><option value="<%= state.value %>"<% if (state.chosen) { %> selected<% } %>><%= state.word %></option>
-<% } %></select></p>
+${EDGE_STATES.map(
+  (
+    state,
+  ) => html`<option value="${state}"${state === chosen ? SELECTED : NO_HTML}>${STATE_WORDS[state]}</option>
+`,
+)}</select></p>
 <p class="field"><button type="submit">Find</button> <a href="./atlas">Show all</a></p>
 </form>
-<p class="small muted" id="found" role="status"><%= it.found %></p>
-<% } %>
-<%~ it.picture %>
-</section>
-<%~ it.selected %>
-<% if (!it.isEmpty) { %>
-<section class="section" aria-labelledby="path" >
-<h2 id="path">Trust path</h2>
-<form class="ask" method="get" action="./atlas#path">
-<p class="field"><label for="from">Who evaluates</label><input type="text" id="from" name="from" list="names" value="<%= it.question.from %>" required autocomplete="off" spellcheck="false"></p>
-<p class="field"><label for="to">Who is evaluated</label><input type="text" id="to" name="to" list="names" value="<%= it.question.to %>" required autocomplete="off" spellcheck="false"></p>
-<p class="field"><button type="submit">Show the path</button></p>
-</form>
-<datalist id="names"><% for (const name of it.names) { %><option value="<%= name.value %>"><% if (name.label !== name.value) { %><%= name.label %><% } %></option><% } %></datalist>
-<%~ it.path %>
-</section>
-<section class="section" aria-labelledby="list-heading">
-<h2 id="list-heading">Sovereigns</h2>
-<%~ it.list %>
-</section>
-<% } %>
-<section class="section" aria-labelledby="digest-heading">
+<p class="small muted" id="found" role="status">${found} of ${counted(all, 'sovereign')}.</p>
+`;
+}
+
+const SELECTED = html` selected`;
+
+function graphFacts({ document: { summary } }: GraphModel, { graphDigest }: AtlasAnswer): Html {
+  return html`<section class="section" aria-labelledby="digest-heading">
 <h2 id="digest-heading">This graph</h2>
 <dl class="facts">
-<% for (const [label, value] of it.facts) { %>
-<dt><%= label %></dt><dd class="id"><%= value %></dd>
-<% } %>
+<dt>Graph digest</dt><dd class="id">${graphDigest}</dd>
+<dt>Active treaties</dt><dd class="id">${summary.active_edge_count}</dd>
+<dt>Revoked trust material</dt><dd class="id">${summary.revoked_trust_material_count}</dd>
 </dl>
 <p class="small muted">The same as data: <a href="./atlas.json">atlas.json</a>. The digest is that of the canonical <a href="./recognition-graph">recognition-graph</a>: equal digests are equal graphs.</p>
 </section>
-`);
-
-export function atlasMain(model: GraphModel, question: AtlasQuestion, answer: AtlasAnswer): Html {
-  const selected = sovereignNamed(model, question.sovereign);
-  const found = model.nodes.filter((node) => isFound(node, question));
-  const { summary } = model.document;
-  return main({
-    question,
-    isEmpty: model.nodes.length === 0,
-    states: EDGE_STATES.map((value) => ({
-      value,
-      word: STATE_WORDS[value],
-      chosen: value === question.state,
-    })),
-    names: model.nodes
-      .slice(0, MOST_LISTED)
-      .map(({ id }) => ({ value: reference(id), label: nameInCell(id) })),
-    picture: graphSection(model, emphasisOf(model, question, answer, selected, found)),
-    selected: selectedSection(model, question, selected),
-    path: pathSection(model, question, answer.path),
-    list: listOf(found),
-    found: `${found.length} of ${counted(model.nodes.length, 'sovereign')}.`,
-    facts: [
-      ['Graph digest', answer.graphDigest],
-      ['Active treaties', String(summary.active_edge_count)],
-      ['Revoked trust material', String(summary.revoked_trust_material_count)],
-    ],
-  });
+`;
 }
 
 function isFound({ id, outgoing, incoming }: GraphNode, { search, state }: AtlasQuestion): boolean {
@@ -180,73 +144,54 @@ function emphasizedPath(model: GraphModel, { path }: TrustPath): Emphasis {
   return { nodes, links: new Set(links), selected: null };
 }
 
-const sovereignPanel = template<{
-  readonly name: string;
-  readonly facts: readonly (readonly [string, string])[];
-  readonly pathFrom: string;
-  readonly pathTo: string;
-  readonly outgoing: Html;
-  readonly incoming: Html;
-  readonly evidence: Html;
-}>(`<section class="section" id="selected" aria-labelledby="selected-heading" tabindex="-1">
-<div class="section-head"><h2 id="selected-heading"><bdi class="full-name"><%= it.name %></bdi></h2><a href="./atlas">Let go</a></div>
-<dl class="facts">
-<% for (const [label, value] of it.facts) { %>
-<dt><%= label %></dt><dd><%= value %></dd>
-<% } %>
-</dl>
-<p><a href="<%= it.pathFrom %>">Find whom it trusts</a> · <a href="<%= it.pathTo %>">Find who trusts it</a></p>
-<h3>Whom it recognizes</h3>
-<%~ it.outgoing %>
-<h3>Who recognizes it</h3>
-<%~ it.incoming %>
-<h3>Evidence against what it attested</h3>
-<%~ it.evidence %>
-</section>
-`);
-
-const unknownSovereign = template<{
-  readonly name: string;
-}>(`<section class="section" id="selected" aria-labelledby="selected-heading">
-<h2 id="selected-heading" class="visually-hidden">Sovereign not found</h2>
-<p class="notice warn">No treaty names the sovereign <bdi><%= it.name %></bdi>.</p>
-</section>
-`);
-
 function selectedSection(
   model: GraphModel,
   { sovereign }: AtlasQuestion,
   node: GraphNode | undefined,
 ): Html {
   if (sovereign === '') return NO_HTML;
-  if (node === undefined) return unknownSovereign({ name: nameInCell(sovereign) });
+  return node === undefined ? unknownSovereign(sovereign) : sovereignPanel(model, node);
+}
+
+function unknownSovereign(name: string): Html {
+  return html`<section class="section" id="selected" aria-labelledby="selected-heading">
+<h2 id="selected-heading" class="visually-hidden">Sovereign not found</h2>
+<p class="notice warn">No treaty names the sovereign <bdi>${nameInCell(name)}</bdi>.</p>
+</section>
+`;
+}
+
+function sovereignPanel(model: GraphModel, node: GraphNode): Html {
   const { id, isOwn, outgoing, incoming, revocations } = node;
   const named = encodeURIComponent(reference(id));
-  const rest = `sovereign=${named}`;
-  return sovereignPanel({
-    name: nameInFull(id),
-    facts: [
-      ['Is', isOwn ? 'this authority' : 'another sovereign'],
-      ['Length of its name', counted([...id].length, 'character')],
-      ['Recognizes', counted(outgoing.length, 'treaty', 'treaties')],
-      ['Is recognized by', counted(incoming.length, 'treaty', 'treaties')],
-      ['Linked sovereigns', String(neighbors(model, node))],
-    ],
-    pathFrom: `./atlas?${rest}&from=${named}#path`,
-    pathTo: `./atlas?${rest}&to=${named}#path`,
-    outgoing:
-      outgoing.length === 0
-        ? emptyState({ text: 'It has issued no treaty.' })
-        : edgesTable('outgoing', 'Treaties it has issued.', outgoing),
-    incoming:
-      incoming.length === 0
-        ? emptyState({ text: 'No treaty names it.' })
-        : edgesTable('incoming', 'Treaties that name it.', incoming),
-    evidence:
-      revocations.length === 0
-        ? emptyState({ text: 'No imported feed revokes an attestation of it.' })
-        : blastRadiusTable('Attestations of it that its imported feed revokes.', revocations),
-  });
+  const link = `./atlas?sovereign=${named}`;
+  return html`<section class="section" id="selected" aria-labelledby="selected-heading" tabindex="-1">
+<div class="section-head"><h2 id="selected-heading"><bdi class="full-name">${nameInFull(id)}</bdi></h2><a href="./atlas">Let go</a></div>
+<dl class="facts">
+<dt>Is</dt><dd>${isOwn ? 'this authority' : 'another sovereign'}</dd>
+<dt>Length of its name</dt><dd>${counted([...id].length, 'character')}</dd>
+<dt>Recognizes</dt><dd>${counted(outgoing.length, 'treaty', 'treaties')}</dd>
+<dt>Is recognized by</dt><dd>${counted(incoming.length, 'treaty', 'treaties')}</dd>
+<dt>Linked sovereigns</dt><dd>${neighbors(model, node)}</dd>
+</dl>
+<p><a href="${link}&amp;from=${named}#path">Find whom it trusts</a> · <a href="${link}&amp;to=${named}#path">Find who trusts it</a></p>
+<h3>Whom it recognizes</h3>
+${
+  outgoing.length === 0
+    ? emptyState('It has issued no treaty.')
+    : edgesTable('outgoing', 'Treaties it has issued.', outgoing)
+}<h3>Who recognizes it</h3>
+${
+  incoming.length === 0
+    ? emptyState('No treaty names it.')
+    : edgesTable('incoming', 'Treaties that name it.', incoming)
+}<h3>Evidence against what it attested</h3>
+${
+  revocations.length === 0
+    ? emptyState('No imported feed revokes an attestation of it.')
+    : blastRadiusTable('Attestations of it that its imported feed revokes.', revocations)
+}</section>
+`;
 }
 
 function neighbors({ links }: GraphModel, node: GraphNode): number {
@@ -254,60 +199,51 @@ function neighbors({ links }: GraphModel, node: GraphNode): number {
   return new Set(linked.map(({ from, to }) => (from === node ? to : from))).size;
 }
 
-const pathResult = template<{
-  readonly trusted: boolean;
-  readonly sentence: string;
-  readonly reason: string;
-  readonly steps: readonly {
-    readonly from: string;
-    readonly fromLink: string;
-    readonly to: string;
-    readonly toLink: string;
-    readonly badge: StateBadge;
-    readonly begins: string;
-    readonly ends: string;
-    readonly id: string;
-  }[];
-}>(`<div class="path-result" id="path-result">
-<p class="notice <%= it.trusted ? 'ok' : 'warn' %>"><strong><%= it.trusted ? 'Trusted' : 'Not trusted' %></strong> <code><%= it.reason %></code><br><%= it.sentence %></p>
-<% if (it.steps.length > 0) { %>
-<ol class="path-steps">
-<% for (const step of it.steps) { %>
-<li><p><a href="<%= step.fromLink %>"><bdi><%= step.from %></bdi></a> recognizes <a href="<%= step.toLink %>"><bdi><%= step.to %></bdi></a> <span class="badge <%= step.badge.tone %>"><%= step.badge.word %></span></p><p class="small muted">Treaty <span class="id"><%= step.id %></span>, from <%= step.begins %> until <%= step.ends %>.</p></li>
-<% } %>
-</ol>
-<% } %>
-</div>
-`);
-
-const hint = template<{
-  readonly text: string;
-}>(`<p class="small muted" id="path-result"><%= it.text %></p>
-`);
-
 function pathSection(model: GraphModel, question: AtlasQuestion, path: TrustPath | null): Html {
-  if (path === null) {
-    const text =
-      question.from === '' && question.to === ''
-        ? 'Choose who evaluates and who is evaluated: trust leads from one to the other over active treaties.'
-        : 'Choose the other sovereign too.';
-    return hint({ text });
-  }
-  return pathResult({
-    trusted: path.trusted,
-    reason: path.reason,
-    sentence: sentenceOf(model, path),
-    steps: path.path.map((edge) => ({
-      from: nameInCell(edge.from),
-      fromLink: `${atlasLink(edge.from)}#selected`,
-      to: nameInCell(edge.to),
-      toLink: `${atlasLink(edge.to)}#selected`,
-      badge: stateBadge(edge.lifecycle_state),
-      begins: displayTime(edge.valid_from),
-      ends: displayTime(edge.expires_at),
-      id: nameInCell(edge.treaty_id),
-    })),
-  });
+  return html`<section class="section" aria-labelledby="path" >
+<h2 id="path">Trust path</h2>
+<form class="ask" method="get" action="./atlas#path">
+<p class="field"><label for="from">Who evaluates</label><input type="text" id="from" name="from" list="names" value="${question.from}" required autocomplete="off" spellcheck="false"></p>
+<p class="field"><label for="to">Who is evaluated</label><input type="text" id="to" name="to" list="names" value="${question.to}" required autocomplete="off" spellcheck="false"></p>
+<p class="field"><button type="submit">Show the path</button></p>
+</form>
+<datalist id="names">${model.nodes.slice(0, MOST_LISTED).map(nameOption)}</datalist>
+${path === null ? pathHint(question) : pathResult(model, path)}</section>
+`;
+}
+
+function nameOption({ id }: GraphNode): Html {
+  const [value, label] = [reference(id), nameInCell(id)];
+  return html`<option value="${value}">${label === value ? '' : label}</option>`;
+}
+
+function pathHint({ from, to }: AtlasQuestion): Html {
+  const text =
+    from === '' && to === ''
+      ? 'Choose who evaluates and who is evaluated: trust leads from one to the other over active treaties.'
+      : 'Choose the other sovereign too.';
+  return html`<p class="small muted" id="path-result">${text}</p>
+`;
+}
+
+function pathResult(model: GraphModel, path: TrustPath): Html {
+  const { trusted, reason } = path;
+  const [tone, word] = trusted ? ['ok', 'Trusted'] : ['warn', 'Not trusted'];
+  return html`<div class="path-result" id="path-result">
+<p class="notice ${tone}"><strong>${word}</strong> <code>${reason}</code><br>${sentenceOf(model, path)}</p>
+${
+  path.path.length === 0
+    ? ''
+    : html`<ol class="path-steps">
+${path.path.map(pathStep)}</ol>
+`
+}</div>
+`;
+}
+
+function pathStep({ from, to, lifecycle_state, valid_from, expires_at, treaty_id }: EdgeRow): Html {
+  return html`<li><p>${sovereignLink(from)} recognizes ${sovereignLink(to)} ${badge(stateBadge(lifecycle_state))}</p><p class="small muted">Treaty <span class="id">${nameInCell(treaty_id)}</span>, from ${displayTime(valid_from)} until ${displayTime(expires_at)}.</p></li>
+`;
 }
 
 function sentenceOf(model: GraphModel, { from, to, reason, hop_count }: TrustPath): string {
@@ -325,49 +261,28 @@ function sentenceOf(model: GraphModel, { from, to, reason, hop_count }: TrustPat
   return 'No path of active treaties leads from one to the other.';
 }
 
-const list = template<{
-  readonly left: number;
-  readonly rows: readonly {
-    readonly name: string;
-    readonly search: string;
-    readonly href: string;
-    readonly index: number;
-    readonly isOwn: boolean;
-    readonly outgoing: number;
-    readonly incoming: number;
-    readonly states: readonly (StateBadge & { readonly state: EdgeState })[];
-    readonly revoked: number;
-  }[];
-}>(`<div class="table-box" tabindex="0" role="region" aria-label="Sovereigns">
+function listOf(found: readonly GraphNode[]): Html {
+  if (found.length === 0) return emptyState('No matching sovereign.');
+  const left = Math.max(0, found.length - MOST_LISTED);
+  return html`<div class="table-box" tabindex="0" role="region" aria-label="Sovereigns">
 <table id="sovereigns">
-<caption>By name.<% if (it.left > 0) { %> <%= it.left %> more are not shown: search for part of a name.<% } %></caption>
+<caption>By name.${left > 0 ? ` ${left} more are not shown: search for part of a name.` : ''}</caption>
 <thead><tr><th scope="col">Sovereign</th><th scope="col" class="number">Recognizes</th><th scope="col" class="number">Recognized by</th><th scope="col">Treaties that are</th><th scope="col" class="number">Revoked attestations</th></tr></thead>
 <tbody>
-<% for (const row of it.rows) { %>
-<tr data-node="<%= row.index %>" data-search="<%= row.search %>" data-states="<%= row.states.map(({ state }) => state).join(' ') %>"><th scope="row" class="name"><a href="<%= row.href %>"><bdi><%= row.name %></bdi></a><% if (row.isOwn) { %> <span class="badge neutral">this authority</span><% } %></th><td class="number"><%= row.outgoing %></td><td class="number"><%= row.incoming %></td><td><% for (const each of row.states) { %><span class="badge <%= each.tone %>"><%= each.word %></span> <% } %></td><td class="number"><%= row.revoked %></td></tr>
-<% } %>
-</tbody>
+${found.slice(0, MOST_LISTED).map(listRow)}</tbody>
 </table>
 </div>
-`);
-
-function listOf(found: readonly GraphNode[]): Html {
-  if (found.length === 0) return emptyState({ text: 'No matching sovereign.' });
-  return list({
-    left: Math.max(0, found.length - MOST_LISTED),
-    rows: found.slice(0, MOST_LISTED).map((node) => ({
-      name: nameInCell(node.id),
-      search: node.id.slice(0, 256).toLowerCase(),
-      href: `${atlasLink(node.id)}#selected`,
-      index: node.index,
-      isOwn: node.isOwn,
-      outgoing: node.outgoing.length,
-      incoming: node.incoming.length,
-      states: statesOf(node).map((state) => ({ state, ...stateBadge(state) })),
-      revoked: node.revocations.length,
-    })),
-  });
+`;
 }
+
+function listRow(node: GraphNode): Html {
+  const { id, index, isOwn, outgoing, incoming, revocations } = node;
+  const states = statesOf(node);
+  return html`<tr data-node="${index}" data-search="${id.slice(0, 256).toLowerCase()}" data-states="${states.join(' ')}"><th scope="row" class="name">${sovereignLink(id)}${isOwn ? html` ${OWN_BADGE}` : ''}</th><td class="number">${outgoing.length}</td><td class="number">${incoming.length}</td><td>${states.map((state) => html`${badge(stateBadge(state))} `)}</td><td class="number">${revocations.length}</td></tr>
+`;
+}
+
+const OWN_BADGE = badge({ tone: 'neutral', word: 'this authority' });
 
 function statesOf({ outgoing, incoming }: GraphNode): EdgeState[] {
   const present = new Set([...outgoing, ...incoming].map((edge) => edge.lifecycle_state));

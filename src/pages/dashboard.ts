@@ -12,14 +12,15 @@ import type {
   TrustCycleSummary,
 } from '../views/rows/dashboard.ts';
 import { DASHBOARD_STYLE } from './dashboard-style.ts';
+import { emptyState } from './empty-state.ts';
 import { renderPage } from './frame.ts';
 import { counted } from './graph-drawing.ts';
-import { atlasLink, nameInCell } from './graph-names.ts';
-import { stateBadge } from './graph-tables.ts';
+import { nameInCell } from './graph-names.ts';
+import { badge, sovereignLink, stateBadge } from './graph-tables.ts';
+import { type Html, html } from './html.ts';
 import { inlineCode } from './inline-code.ts';
 import { LIVE_STYLE, liveRegion } from './live-region.ts';
 import { LIVE_SCRIPT } from './live-script.ts';
-import { type Html, template } from './templates.ts';
 
 type Tone = 'ok' | 'warn' | 'danger' | 'neutral';
 
@@ -29,6 +30,50 @@ const SCRIPT = inlineCode(LIVE_SCRIPT);
 /** The dashboard lists what needs attention; everything else is on the Connectome. */
 const MOST_URGENT = 12;
 const MOST_FEEDS = 50;
+
+/** The content of `<main>` below the heading. */
+export function dashboardMain(model: Dashboard): Html {
+  return html`${postureSection(model)}<section class="section" aria-labelledby="figures-heading">
+<h2 id="figures-heading" class="visually-hidden">Figures</h2>
+<ul class="cards figures">
+${cardsOf(model).map(cardItem)}</ul>
+</section>
+${treatiesSection(model)}<section class="section" aria-labelledby="changes-heading">
+<h2 id="changes-heading">Recent changes of trust</h2>
+${changesList(model.recent_changes)}</section>
+<section class="section" aria-labelledby="feeds-heading">
+<h2 id="feeds-heading">Imported revocation feeds</h2>
+${feedsTable(model.revocation_feeds)}</section>
+<p class="small muted">Network version <bdi data-field="sovereign.version">${nameInCell(model.sovereign.version)}</bdi>. The same as data: <a href="./dashboard.json">dashboard.json</a>.</p>
+`;
+}
+
+function postureSection(model: Dashboard): Html {
+  const { tone, word } = postureOf(model);
+  const reasons = model.warnings;
+  return html`<section class="posture ${tone}" id="posture" aria-labelledby="posture-word">
+<h2 id="posture-word" class="posture-word">${word}</h2>
+${
+  reasons.length === 0
+    ? ''
+    : html`<ul class="posture-reasons" id="warnings">
+${reasons.map(
+  (reason) => html`<li>${reason}</li>
+`,
+)}</ul>
+`
+}</section>
+`;
+}
+
+/** One word for the overall state. */
+function postureOf(model: Dashboard): { readonly tone: Tone; readonly word: string } {
+  const isGrave =
+    model.readiness.status !== 'ready' || model.trust_cycle_summary.status === 'failed';
+  if (isGrave) return { tone: 'danger', word: 'Needs action now' };
+  if (model.warnings.length > 0) return { tone: 'warn', word: 'Needs attention' };
+  return { tone: 'ok', word: 'All is well' };
+}
 
 interface Card {
   readonly label: string;
@@ -40,167 +85,11 @@ interface Card {
   readonly tone: Tone;
 }
 
-const main = template<{
-  readonly posture: {
-    readonly tone: Tone;
-    readonly word: string;
-    readonly reasons: readonly string[];
-  };
-  readonly cards: readonly Card[];
-  readonly bar: readonly {
-    readonly state: string;
-    readonly word: string;
-    readonly tone: string;
-    readonly count: number;
-    readonly width: number;
-    readonly x: number;
-  }[];
-  readonly treatyTotal: number;
-  readonly treaties: readonly {
-    readonly issuer: string;
-    readonly issuerLink: string;
-    readonly subject: string;
-    readonly subjectLink: string;
-    readonly badge: { readonly word: string; readonly tone: string };
-    readonly risk: { readonly word: string; readonly tone: string };
-    readonly ends: string;
-    readonly id: string;
-  }[];
-  readonly untroubled: string;
-  readonly moreTreaties: number;
-  readonly changes: readonly {
-    readonly title: string;
-    readonly tone: Tone;
-    readonly state: string;
-    readonly at: string;
-    readonly instant: string;
-    readonly fields: readonly { readonly label: string; readonly value: string }[];
-  }[];
-  readonly feeds: readonly {
-    readonly issuer: string;
-    readonly link: string;
-    readonly sequence: string;
-    readonly revoked: number;
-    readonly imported: string;
-    readonly age: string;
-    readonly badge: { readonly word: string; readonly tone: Tone };
-  }[];
-  readonly moreFeeds: number;
-  readonly version: string;
-}>(`<section class="posture <%= it.posture.tone %>" id="posture" aria-labelledby="posture-word">
-<h2 id="posture-word" class="posture-word"><%= it.posture.word %></h2>
-<% if (it.posture.reasons.length > 0) { %>
-<ul class="posture-reasons" id="warnings">
-<% for (const reason of it.posture.reasons) { %><li><%= reason %></li>
-<% } %>
-</ul>
-<% } %>
-</section>
-<section class="section" aria-labelledby="figures-heading">
-<h2 id="figures-heading" class="visually-hidden">Figures</h2>
-<ul class="cards figures">
-<% for (const card of it.cards) { %>
-<li class="card tone-<%= card.tone %>"><span class="card-label"><%= card.label %></span><span class="card-value" data-field="<%= card.field %>"><%= card.value %></span><span class="card-note"><%= card.note %><% if (card.noteField) { %> <span data-field="<%= card.noteField %>"><%= card.noteValue %></span><% } else { %><%= card.noteValue %><% } %></span></li>
-<% } %>
-</ul>
-</section>
-<section class="section" aria-labelledby="treaties-heading">
-<div class="section-head"><h2 id="treaties-heading">Treaties</h2><a href="./connectome">All in the Connectome</a></div>
-<% if (it.treatyTotal > 0) { %>
-<svg class="bar" viewBox="0 0 100 3" preserveAspectRatio="none" aria-hidden="true" focusable="false"><% for (const part of it.bar) { %><rect class="tone-<%= part.tone %> s-<%= part.state %>" x="<%= part.x %>" y="0" width="<%= part.width %>" height="3"/><% } %></svg>
-<% } %>
-<ul class="states">
-<% for (const part of it.bar) { %>
-<li><span class="badge <%= part.tone %>"><%= part.word %></span> <span class="state-count" data-field="treaty_summary.<%= part.state %>"><%= part.count %></span></li>
-<% } %>
-</ul>
-<% if (it.treaties.length === 0) { %>
-<p class="empty"><%= it.untroubled %></p>
-<% } else { %>
-<div class="table-box" tabindex="0" role="region" aria-label="Treaties that need somebody">
-<table id="urgent-treaties">
-<caption>Those that have ended or will within three days, the most urgent first.<% if (it.moreTreaties > 0) { %> <%= it.moreTreaties %> more are in the <a href="./connectome">Connectome</a>.<% } %></caption>
-<thead><tr><th scope="col">Recognizes</th><th scope="col">Is recognized</th><th scope="col">State</th><th scope="col">Risk</th><th scope="col">Until</th><th scope="col">Treaty</th></tr></thead>
-<tbody>
-<% for (const row of it.treaties) { %>
-<tr><th scope="row" class="name"><a href="<%= row.issuerLink %>"><bdi><%= row.issuer %></bdi></a></th><td class="name"><a href="<%= row.subjectLink %>"><bdi><%= row.subject %></bdi></a></td><td><span class="badge <%= row.badge.tone %>"><%= row.badge.word %></span></td><td><span class="badge <%= row.risk.tone %>"><%= row.risk.word %></span></td><td class="nowrap"><%= row.ends %></td><td class="id"><%= row.id %></td></tr>
-<% } %>
-</tbody>
-</table>
-</div>
-<% } %>
-</section>
-<section class="section" aria-labelledby="changes-heading">
-<h2 id="changes-heading">Recent changes of trust</h2>
-<% if (it.changes.length === 0) { %>
-<p class="empty">Nothing has changed yet: no certificate, treaty, attestation or policy has been issued.</p>
-<% } else { %>
-<ol class="changes" id="recent-changes">
-<% for (const change of it.changes) { %>
-<li><div class="change-head"><span class="badge <%= change.tone %>"><%= change.state %></span> <strong><%= change.title %></strong> <time datetime="<%= change.instant %>"><%= change.at %></time></div>
-<dl class="change-facts">
-<% for (const { label, value } of change.fields) { %>
-<div><dt><%= label %></dt><dd><bdi><%= value %></bdi></dd></div>
-<% } %>
-</dl></li>
-<% } %>
-</ol>
-<% } %>
-</section>
-<section class="section" aria-labelledby="feeds-heading">
-<h2 id="feeds-heading">Imported revocation feeds</h2>
-<% if (it.feeds.length === 0) { %>
-<p class="empty">No revocation feed of another sovereign has been imported.</p>
-<% } else { %>
-<div class="table-box" tabindex="0" role="region" aria-label="Imported revocation feeds">
-<table id="revocation-feeds">
-<caption>The newest feed of each issuer.<% if (it.moreFeeds > 0) { %> <%= it.moreFeeds %> more are in <a href="./dashboard.json">dashboard.json</a>.<% } %></caption>
-<thead><tr><th scope="col">Issuer</th><th scope="col">Freshness</th><th scope="col">Imported</th><th scope="col" class="number">Age</th><th scope="col" class="number">Revoked</th><th scope="col" class="number">Sequence</th></tr></thead>
-<tbody>
-<% for (const row of it.feeds) { %>
-<tr><th scope="row" class="name"><a href="<%= row.link %>"><bdi><%= row.issuer %></bdi></a></th><td><span class="badge <%= row.badge.tone %>"><%= row.badge.word %></span></td><td class="nowrap"><%= row.imported %></td><td class="number nowrap"><%= row.age %></td><td class="number"><%= row.revoked %></td><td class="number id"><%= row.sequence %></td></tr>
-<% } %>
-</tbody>
-</table>
-</div>
-<% } %>
-</section>
-<p class="small muted">Network version <bdi data-field="sovereign.version"><%= it.version %></bdi>. The same as data: <a href="./dashboard.json">dashboard.json</a>.</p>
-`);
-
-/** The content of `<main>` below the heading. */
-export function dashboardMain(model: Dashboard): Html {
-  const urgent = model.treaties.filter(({ lifecycle_state: state }) => isUrgent(state));
-  return main({
-    posture: postureOf(model),
-    cards: cardsOf(model),
-    bar: barOf(model.treaty_summary),
-    treatyTotal: model.treaty_summary.total,
-    treaties: urgent.slice(0, MOST_URGENT).map(treatyRow),
-    untroubled:
-      model.treaty_summary.total === 0
-        ? 'No treaty has been issued.'
-        : 'No treaty has expired or will within three days.',
-    moreTreaties: Math.max(0, urgent.length - MOST_URGENT),
-    changes: model.recent_changes.map(changeRow),
-    feeds: model.revocation_feeds.slice(0, MOST_FEEDS).map(feedRow),
-    moreFeeds: Math.max(0, model.revocation_feeds.length - MOST_FEEDS),
-    version: nameInCell(model.sovereign.version),
-  });
-}
-
-function isUrgent(state: string): boolean {
-  return state === 'expiring_soon' || state === 'expired';
-}
-
-/** One word for the overall state, and the reasons. */
-function postureOf(model: Dashboard) {
-  const isGrave =
-    model.readiness.status !== 'ready' || model.trust_cycle_summary.status === 'failed';
-  const reasons = model.warnings;
-  if (isGrave) return { tone: 'danger', word: 'Needs action now', reasons } as const;
-  if (reasons.length > 0) return { tone: 'warn', word: 'Needs attention', reasons } as const;
-  return { tone: 'ok', word: 'All is well', reasons } as const;
+function cardItem({ label, field, value, note, noteField, noteValue, tone }: Card): Html {
+  const shownNote =
+    noteField === null ? noteValue : html` <span data-field="${noteField}">${noteValue}</span>`;
+  return html`<li class="card tone-${tone}"><span class="card-label">${label}</span><span class="card-value" data-field="${field}">${value}</span><span class="card-note">${note}${shownNote}</span></li>
+`;
 }
 
 function cardsOf(model: Dashboard): Card[] {
@@ -294,6 +183,27 @@ function freshnessTone(freshness: string): Tone {
   return freshness === 'stale' ? 'danger' : 'neutral';
 }
 
+function treatiesSection({ treaty_summary: summary, treaties }: Dashboard): Html {
+  const urgent = treaties.filter(({ lifecycle_state: state }) => isUrgent(state));
+  const parts = barOf(summary);
+  return html`<section class="section" aria-labelledby="treaties-heading">
+<div class="section-head"><h2 id="treaties-heading">Treaties</h2><a href="./connectome">All in the Connectome</a></div>
+${
+  summary.total === 0
+    ? ''
+    : html`<svg class="bar" viewBox="0 0 100 3" preserveAspectRatio="none" aria-hidden="true" focusable="false">${parts.map(({ tone, state, x, width }) => html`<rect class="tone-${tone} s-${state}" x="${x}" y="0" width="${width}" height="3"/>`)}</svg>
+`
+}<ul class="states">
+${parts.map(
+  (
+    part,
+  ) => html`<li>${badge(part)} <span class="state-count" data-field="treaty_summary.${part.state}">${part.count}</span></li>
+`,
+)}</ul>
+${urgent.length === 0 ? emptyState(untroubled(summary)) : urgentTable(urgent)}</section>
+`;
+}
+
 const BAR = ['active', 'expiring_soon', 'expired', 'revoked', 'replaced'] as const;
 
 function barOf(summary: TreatySummary) {
@@ -307,17 +217,33 @@ function barOf(summary: TreatySummary) {
   });
 }
 
-function treatyRow(row: DashboardTreaty) {
-  return {
-    issuer: nameInCell(row.issuer_sovereign_id),
-    issuerLink: `${atlasLink(row.issuer_sovereign_id)}#selected`,
-    subject: nameInCell(row.subject_sovereign_id),
-    subjectLink: `${atlasLink(row.subject_sovereign_id)}#selected`,
-    badge: stateBadge(row.lifecycle_state),
-    risk: { word: row.expiry_risk, tone: row.expiry_risk === 'medium' ? 'warn' : 'danger' },
-    ends: row.expires_at_display,
-    id: nameInCell(row.treaty_id),
-  };
+function isUrgent(state: string): boolean {
+  return state === 'expiring_soon' || state === 'expired';
+}
+
+function untroubled({ total }: TreatySummary): string {
+  return total === 0
+    ? 'No treaty has been issued.'
+    : 'No treaty has expired or will within three days.';
+}
+
+function urgentTable(urgent: readonly DashboardTreaty[]): Html {
+  const more = Math.max(0, urgent.length - MOST_URGENT);
+  return html`<div class="table-box" tabindex="0" role="region" aria-label="Treaties that need somebody">
+<table id="urgent-treaties">
+<caption>Those that have ended or will within three days, the most urgent first.${more > 0 ? html` ${more} more are in the <a href="./connectome">Connectome</a>.` : ''}</caption>
+<thead><tr><th scope="col">Recognizes</th><th scope="col">Is recognized</th><th scope="col">State</th><th scope="col">Risk</th><th scope="col">Until</th><th scope="col">Treaty</th></tr></thead>
+<tbody>
+${urgent.slice(0, MOST_URGENT).map(urgentRow)}</tbody>
+</table>
+</div>
+`;
+}
+
+function urgentRow(row: DashboardTreaty): Html {
+  const risk = { word: row.expiry_risk, tone: row.expiry_risk === 'medium' ? 'warn' : 'danger' };
+  return html`<tr><th scope="row" class="name">${sovereignLink(row.issuer_sovereign_id)}</th><td class="name">${sovereignLink(row.subject_sovereign_id)}</td><td>${badge(stateBadge(row.lifecycle_state))}</td><td>${badge(risk)}</td><td class="nowrap">${row.expires_at_display}</td><td class="id">${nameInCell(row.treaty_id)}</td></tr>
+`;
 }
 
 const CHANGE_TONES: Readonly<Record<string, Tone>> = {
@@ -326,32 +252,54 @@ const CHANGE_TONES: Readonly<Record<string, Tone>> = {
   revoked: 'danger',
 };
 
-function changeRow({ created_at, created_at_display, summary }: RecentChangeRow) {
-  return {
-    title: summary.title,
-    tone: CHANGE_TONES[summary.state] ?? 'neutral',
-    state: summary.state,
-    at: created_at_display,
-    instant: created_at,
-    fields: summary.fields
-      .filter(({ value }) => value !== '')
-      .map(({ label, value }) => ({
-        label: label.replaceAll('_', ' '),
-        value: nameInCell(value),
-      })),
-  };
+function changesList(changes: readonly RecentChangeRow[]): Html {
+  if (changes.length === 0) {
+    return emptyState(
+      'Nothing has changed yet: no certificate, treaty, attestation or policy has been issued.',
+    );
+  }
+  return html`<ol class="changes" id="recent-changes">
+${changes.map(changeItem)}</ol>
+`;
 }
 
-function feedRow(row: DashboardFeed) {
-  return {
-    issuer: nameInCell(row.issuer_sovereign_id),
-    link: `${atlasLink(row.issuer_sovereign_id)}#selected`,
-    sequence: nameInCell(String(row.sequence)),
-    revoked: row.revoked_count,
-    imported: row.imported_at_display,
-    age: counted(row.age_hours, 'hour'),
-    badge: { word: row.freshness, tone: freshnessTone(row.freshness) },
-  };
+function changeItem({ created_at, created_at_display, summary }: RecentChangeRow): Html {
+  const { title, state, fields } = summary;
+  const tone = CHANGE_TONES[state] ?? 'neutral';
+  return html`<li><div class="change-head">${badge({ tone, word: state })} <strong>${title}</strong> <time datetime="${created_at}">${created_at_display}</time></div>
+<dl class="change-facts">
+${fields
+  .filter(({ value }) => value !== '')
+  .map(
+    ({
+      label,
+      value,
+    }) => html`<div><dt>${label.replaceAll('_', ' ')}</dt><dd><bdi>${nameInCell(value)}</bdi></dd></div>
+`,
+  )}</dl></li>
+`;
+}
+
+function feedsTable(feeds: readonly DashboardFeed[]): Html {
+  if (feeds.length === 0) {
+    return emptyState('No revocation feed of another sovereign has been imported.');
+  }
+  const more = Math.max(0, feeds.length - MOST_FEEDS);
+  return html`<div class="table-box" tabindex="0" role="region" aria-label="Imported revocation feeds">
+<table id="revocation-feeds">
+<caption>The newest feed of each issuer.${more > 0 ? html` ${more} more are in <a href="./dashboard.json">dashboard.json</a>.` : ''}</caption>
+<thead><tr><th scope="col">Issuer</th><th scope="col">Freshness</th><th scope="col">Imported</th><th scope="col" class="number">Age</th><th scope="col" class="number">Revoked</th><th scope="col" class="number">Sequence</th></tr></thead>
+<tbody>
+${feeds.slice(0, MOST_FEEDS).map(feedRow)}</tbody>
+</table>
+</div>
+`;
+}
+
+function feedRow(row: DashboardFeed): Html {
+  const freshness = { word: row.freshness, tone: freshnessTone(row.freshness) };
+  return html`<tr><th scope="row" class="name">${sovereignLink(row.issuer_sovereign_id)}</th><td>${badge(freshness)}</td><td class="nowrap">${row.imported_at_display}</td><td class="number nowrap">${counted(row.age_hours, 'hour')}</td><td class="number">${row.revoked_count}</td><td class="number id">${nameInCell(String(row.sequence))}</td></tr>
+`;
 }
 
 export function dashboardPage(model: Dashboard, networkName: string): HtmlPage {
@@ -360,7 +308,7 @@ export function dashboardPage(model: Dashboard, networkName: string): HtmlPage {
     lede: 'Health and trust of this sovereign at a glance.',
     path: '/dashboard',
     networkName,
-    body: liveRegion({ topic: 'dashboard', content: dashboardMain(model) }),
+    body: liveRegion('dashboard', dashboardMain(model)),
     style: STYLE,
     script: SCRIPT,
     connects: true,

@@ -5,9 +5,9 @@
  */
 import { publishedDocument } from '../contract/documents.ts';
 import type { HtmlPage } from '../http/reply.ts';
+import { type Html, html, NO_HTML, trustedMarkup } from './html.ts';
 import type { InlineCode } from './inline-code.ts';
 import { STYLE } from './style.ts';
-import { type Html, template } from './templates.ts';
 import { THEME_SCRIPT } from './theme-script.ts';
 
 export interface PageParts {
@@ -40,66 +40,70 @@ const NAVIGATION = [
   ['/cli-reference', 'CLI'],
 ] as const;
 
-const frame = template<
-  PageParts & {
-    readonly heading: string;
-    readonly shared: { readonly style: InlineCode; readonly theme: InlineCode };
-    readonly links: readonly (readonly [string, string, boolean])[];
-    readonly isolate: (text: string) => string;
-  }
->(`<!doctype html>
+export function renderPage(parts: PageParts): HtmlPage {
+  return {
+    document: publishedDocument(frame(parts).text),
+    contentSecurityPolicy: policyOf(parts),
+  };
+}
+
+function frame(parts: PageParts): Html {
+  const { title, networkName, heading = title, lede, style, script, body } = parts;
+  return html`<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<title><%= it.title %> · <%= it.isolate(it.networkName) %></title>
+<title>${title} · ${isolate(networkName)}</title>
 <link rel="icon" href="data:,">
-<style><%~ it.shared.style.text %></style>
-<% if (it.style) { %>
-<style><%~ it.style.text %></style>
-<% } %>
-<script><%~ it.shared.theme.text %></script>
-</head>
+${styleElement(STYLE)}${style ? styleElement(style) : ''}${scriptElement(THEME_SCRIPT)}</head>
 <body>
 <a class="skip" href="#content">Skip to content</a>
 <header class="top">
 <div class="top-row">
-<p class="brand"><a href="./"><svg class="mark" viewBox="0 0 24 24" width="24" height="24" aria-hidden="true" focusable="false"><path d="M12 3 4 17.5h16z"/><circle cx="12" cy="4" r="2.5"/><circle cx="4.5" cy="17.5" r="2.5"/><circle cx="19.5" cy="17.5" r="2.5"/></svg><span class="brand-text"><bdi class="brand-name"><%= it.networkName %></bdi><span class="brand-kind">Network Authority</span></span></a></p>
+<p class="brand"><a href="./">${MARK}<span class="brand-text"><bdi class="brand-name">${networkName}</bdi><span class="brand-kind">Network Authority</span></span></a></p>
 <nav class="pages" aria-label="Pages"><ul>
-<% for (const [href, label, current] of it.links) { %>
-<li><a href="<%= href %>"<% if (current) { %> aria-current="page"<% } %>><%= label %></a></li>
-<% } %>
-</ul></nav>
-<button class="theme" type="button" data-theme-toggle hidden><svg viewBox="0 0 20 20" width="18" height="18" aria-hidden="true" focusable="false"><circle cx="10" cy="10" r="7.25"/><path d="M10 2.75a7.25 7.25 0 0 1 0 14.5z"/></svg><span class="visually-hidden" data-theme-label>Switch theme</span></button>
+${NAVIGATION.map(
+  ([
+    path,
+    label,
+  ]) => html`<li><a href=".${path}"${path === parts.path ? CURRENT : NO_HTML}>${label}</a></li>
+`,
+)}</ul></nav>
+${THEME_BUTTON}
 </div>
 </header>
 <main id="content" tabindex="-1">
 <div class="page-head">
-<h1><bdi><%= it.heading %></bdi></h1>
-<% if (it.lede) { %>
-<p class="lede"><%= it.lede %></p>
-<% } %>
-</div>
-<%~ it.body %>
-</main>
+<h1><bdi>${heading}</bdi></h1>
+${
+  lede === undefined
+    ? ''
+    : html`<p class="lede">${lede}</p>
+`
+}</div>
+${body}</main>
 <footer class="bottom"><p>This page only reads: it changes nothing and loads nothing from elsewhere.</p></footer>
-<% if (it.script) { %>
-<script><%~ it.script.text %></script>
-<% } %>
-</body>
+${script ? scriptElement(script) : ''}</body>
 </html>
-`);
+`;
+}
 
-export function renderPage(parts: PageParts): HtmlPage {
-  const html = frame({
-    ...parts,
-    heading: parts.heading ?? parts.title,
-    shared: { style: STYLE, theme: THEME_SCRIPT },
-    links: NAVIGATION.map(([path, label]) => [`.${path}`, label, path === parts.path]),
-    isolate,
-  });
-  return { document: publishedDocument(html), contentSecurityPolicy: policyOf(parts) };
+const MARK = html`<svg class="mark" viewBox="0 0 24 24" width="24" height="24" aria-hidden="true" focusable="false"><path d="M12 3 4 17.5h16z"/><circle cx="12" cy="4" r="2.5"/><circle cx="4.5" cy="17.5" r="2.5"/><circle cx="19.5" cy="17.5" r="2.5"/></svg>`;
+
+const THEME_BUTTON = html`<button class="theme" type="button" data-theme-toggle hidden><svg viewBox="0 0 20 20" width="18" height="18" aria-hidden="true" focusable="false"><circle cx="10" cy="10" r="7.25"/><path d="M10 2.75a7.25 7.25 0 0 1 0 14.5z"/></svg><span class="visually-hidden" data-theme-label>Switch theme</span></button>`;
+
+const CURRENT = html` aria-current="page"`;
+
+function styleElement({ text }: InlineCode): Html {
+  return html`<style>${trustedMarkup(text)}</style>
+`;
+}
+
+function scriptElement({ text }: InlineCode): Html {
+  return html`<script>${trustedMarkup(text)}</script>
+`;
 }
 
 function policyOf({ style, script, connects = false, forms = false }: PageParts): string {

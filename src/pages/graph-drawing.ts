@@ -19,7 +19,7 @@ import {
   STATE_WORDS,
 } from './graph-model.ts';
 import { atlasLink, nameInCell, nameInDrawing } from './graph-names.ts';
-import { type Html, template } from './templates.ts';
+import { type Html, html } from './html.ts';
 
 /** What a page emphasizes; everything else is dimmed. */
 export interface Emphasis {
@@ -185,91 +185,84 @@ function at({ x, y }: Point): string {
   return `${Math.round(x * 10) / 10} ${Math.round(y * 10) / 10}`;
 }
 
-interface DrawingView {
-  readonly drawing: Drawing;
-  readonly states: readonly EdgeState[];
-  readonly words: typeof STATE_WORDS;
-  readonly labelSize: number;
-  readonly title: string;
-  readonly isCrowded: boolean;
-  readonly isDense: boolean;
-  readonly hasRevocations: boolean;
-  readonly hasOwn: boolean;
-  readonly href: (node: GraphNode) => string;
-  readonly linkClass: (link: GraphLink) => string;
-  readonly nodeClass: (drawn: DrawnNode) => string;
-}
-
-const picture = template<DrawingView>(`<figure class="graph">
+export function graphPicture(drawing: Drawing, emphasis: Emphasis): Html {
+  const { width, height, nodes, links } = drawing;
+  const title = `Recognition graph: ${counted(nodes.length, 'sovereign')}, linked ${counted(links.length, 'time')}`;
+  const present = new Set(links.map(({ link }) => link.state));
+  const states = EDGE_STATES.filter((state) => present.has(state));
+  return html`<figure class="graph">
 <div class="graph-box">
-<svg viewBox="0 0 <%= it.drawing.width %> <%= it.drawing.height %>" role="group" aria-labelledby="graph-title" class="graph-picture<% if (it.isDense) { %> dense<% } %>">
-<title id="graph-title"><%= it.title %></title>
+<svg viewBox="0 0 ${width} ${height}" role="group" aria-labelledby="graph-title" class="${classes('graph-picture', links.length > DENSE && 'dense')}">
+<title id="graph-title">${title}</title>
 <defs>
-<% for (const state of it.states) { %>
-<marker id="arrow-<%= state %>" class="arrow s-<%= state %>" viewBox="0 0 10 10" refX="9" refY="5" markerUnits="userSpaceOnUse" markerWidth="9" markerHeight="9" orient="auto"><path d="M1 1 9 5 1 9z"/></marker>
-<% } %>
-</defs>
+${states.map(arrowHead)}</defs>
 <g class="links" aria-hidden="true">
-<% for (const { link, path, title } of it.drawing.links) { %>
-<path class="<%= it.linkClass(link) %>" d="<%= path %>" marker-end="url(#arrow-<%= link.state %>)" data-from="<%= link.from.index %>" data-to="<%= link.to.index %>"><title><%= title %></title></path>
-<% } %>
-</g>
+${links.map((drawn) => drawnLink(drawn, emphasis))}</g>
 <g class="nodes">
-<% for (const drawn of it.drawing.nodes) { const { node, label } = drawn; %>
-<a href="<%= it.href(node) %>" class="<%= it.nodeClass(drawn) %>" data-node="<%= node.index %>" aria-label="<%= drawn.spoken %>"><title><%= drawn.title %></title>
-<% if (node.revocations.length > 0) { %><circle class="evidence" cx="<%= drawn.x %>" cy="<%= drawn.y %>" r="<%= drawn.radius + 5 %>"/><% } %>
-<% if (node.isOwn) { %><circle class="own-ring" cx="<%= drawn.x %>" cy="<%= drawn.y %>" r="<%= drawn.radius + 3 %>"/><% } %>
-<circle class="dot" cx="<%= drawn.x %>" cy="<%= drawn.y %>" r="<%= drawn.radius %>"/>
-<text x="<%= label.x %>" y="<%= label.y %>" text-anchor="<%= label.anchor %>" font-size="<%= it.labelSize %>"><%= drawn.name %></text></a>
-<% } %>
-</g>
+${nodes.map((drawn) => drawnNode(drawn, emphasis))}</g>
 </svg>
 </div>
-<figcaption class="legend">
+${legend(drawing, states)}</figure>
+`;
+}
+
+function arrowHead(state: EdgeState): Html {
+  return html`<marker id="arrow-${state}" class="arrow s-${state}" viewBox="0 0 10 10" refX="9" refY="5" markerUnits="userSpaceOnUse" markerWidth="9" markerHeight="9" orient="auto"><path d="M1 1 9 5 1 9z"/></marker>
+`;
+}
+
+function drawnLink({ link, path, title }: DrawnLink, { links }: Emphasis): Html {
+  const { from, to, state } = link;
+  const names = classes('link', `s-${state}`, links !== null && (links.has(link) ? 'lit' : 'dim'));
+  return html`<path class="${names}" d="${path}" marker-end="url(#arrow-${state})" data-from="${from.index}" data-to="${to.index}"><title>${title}</title></path>
+`;
+}
+
+function drawnNode(
+  { node, x, y, radius, label, name, title, spoken }: DrawnNode,
+  { nodes, selected }: Emphasis,
+): Html {
+  const names = classes(
+    'node',
+    node.isOwn && 'own',
+    node === selected && 'selected',
+    !label.isShown && 'crowded',
+    nodes !== null && (nodes.has(node) ? 'lit' : 'dim'),
+    nodes !== null && nodes.size <= MOST_NAMED && nodes.has(node) && 'near',
+  );
+  const ring = (kind: string, room: number) =>
+    html`<circle class="${kind}" cx="${x}" cy="${y}" r="${radius + room}"/>`;
+  return html`<a href="${atlasLink(node.id)}#selected" class="${names}" data-node="${node.index}" aria-label="${spoken}"><title>${title}</title>
+${node.revocations.length > 0 ? ring('evidence', 5) : ''}${node.isOwn ? ring('own-ring', 3) : ''}${ring('dot', 0)}
+<text x="${label.x}" y="${label.y}" text-anchor="${label.anchor}" font-size="${LABEL_SIZE}">${name}</text></a>
+`;
+}
+
+function legend({ nodes }: Drawing, states: readonly EdgeState[]): Html {
+  const isCrowded = nodes.some(({ label }) => !label.isShown);
+  return html`<figcaption class="legend">
 <span class="legend-title">Treaties</span>
 <ul>
-<% for (const state of it.states) { %>
-<li><svg viewBox="0 0 44 12" width="44" height="12" aria-hidden="true" focusable="false"><path class="link s-<%= state %>" d="M1 6H34"/><path class="arrow s-<%= state %>" d="M34 2 42 6 34 10z"/></svg><%= it.words[state] %></li>
-<% } %>
-<% if (it.hasOwn) { %>
-<li><svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true" focusable="false" class="node own"><circle class="own-ring" cx="8" cy="8" r="7"/><circle class="dot" cx="8" cy="8" r="4"/></svg>this authority</li>
-<% } %>
-<% if (it.hasRevocations) { %>
-<li><svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true" focusable="false" class="node"><circle class="evidence" cx="8" cy="8" r="7"/><circle class="dot" cx="8" cy="8" r="4"/></svg>has revoked attestations</li>
-<% } %>
-</ul>
-<p>An arrow leads from the sovereign that recognizes to the one that is recognized. The more a sovereign is linked, the larger it is drawn.<% if (it.isCrowded) { %> Names without room show under the pointer and on focus.<% } %></p>
+${states.map(
+  (
+    state,
+  ) => html`<li><svg viewBox="0 0 44 12" width="44" height="12" aria-hidden="true" focusable="false"><path class="link s-${state}" d="M1 6H34"/><path class="arrow s-${state}" d="M34 2 42 6 34 10z"/></svg>${STATE_WORDS[state]}</li>
+`,
+)}${nodes.some(({ node }) => node.isOwn) ? OWN_LEGEND : ''}${
+  nodes.some(({ node }) => node.revocations.length > 0) ? EVIDENCE_LEGEND : ''
+}</ul>
+<p>An arrow leads from the sovereign that recognizes to the one that is recognized. The more a sovereign is linked, the larger it is drawn.${
+    isCrowded ? ' Names without room show under the pointer and on focus.' : ''
+  }</p>
 </figcaption>
-</figure>
-`);
-
-export function graphPicture(drawing: Drawing, emphasis: Emphasis): Html {
-  const { nodes, links, selected } = emphasis;
-  const present = new Set(drawing.links.map(({ link }) => link.state));
-  return picture({
-    drawing,
-    states: EDGE_STATES.filter((state) => present.has(state)),
-    words: STATE_WORDS,
-    labelSize: LABEL_SIZE,
-    title: `Recognition graph: ${counted(drawing.nodes.length, 'sovereign')}, linked ${counted(drawing.links.length, 'time')}`,
-    isCrowded: drawing.nodes.some(({ label }) => !label.isShown),
-    isDense: drawing.links.length > DENSE,
-    hasRevocations: drawing.nodes.some(({ node }) => node.revocations.length > 0),
-    hasOwn: drawing.nodes.some(({ node }) => node.isOwn),
-    href: (node) => `${atlasLink(node.id)}#selected`,
-    linkClass: (link) =>
-      classes('link', `s-${link.state}`, links !== null && (links.has(link) ? 'lit' : 'dim')),
-    nodeClass: ({ node, label }) =>
-      classes(
-        'node',
-        node.isOwn && 'own',
-        node === selected && 'selected',
-        !label.isShown && 'crowded',
-        nodes !== null && (nodes.has(node) ? 'lit' : 'dim'),
-        nodes !== null && nodes.size <= MOST_NAMED && nodes.has(node) && 'near',
-      ),
-  });
+`;
 }
+
+const OWN_LEGEND = html`<li><svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true" focusable="false" class="node own"><circle class="own-ring" cx="8" cy="8" r="7"/><circle class="dot" cx="8" cy="8" r="4"/></svg>this authority</li>
+`;
+
+const EVIDENCE_LEGEND = html`<li><svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true" focusable="false" class="node"><circle class="evidence" cx="8" cy="8" r="7"/><circle class="dot" cx="8" cy="8" r="4"/></svg>has revoked attestations</li>
+`;
 
 function classes(...names: readonly (string | false)[]): string {
   return names.filter((name) => name !== false).join(' ');

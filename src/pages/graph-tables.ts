@@ -3,7 +3,7 @@ import { displayTime } from '../views/display-time.ts';
 import type { BlastRadiusRow, EdgeRow, RevokedMaterial } from '../views/rows/graph.ts';
 import { EDGE_STATES, type EdgeState, STATE_WORDS } from './graph-model.ts';
 import { atlasLink, nameInCell } from './graph-names.ts';
-import { type Html, template } from './templates.ts';
+import { type Html, html } from './html.ts';
 
 /** The most rows of a table; the underlying documents have all of them. */
 export const MOST_ROWS = 1500;
@@ -16,13 +16,14 @@ const STATE_TONES: Readonly<Record<EdgeState, string>> = {
   replaced: 'neutral',
 };
 
-interface Cell {
-  readonly name: string;
-  readonly href: string;
+/** A link to a sovereign in the atlas. */
+export function sovereignLink(id: string): Html {
+  return html`<a href="${atlasLink(id)}#selected"><bdi>${nameInCell(id)}</bdi></a>`;
 }
 
-function sovereignCell(id: string): Cell {
-  return { name: nameInCell(id), href: `${atlasLink(id)}#selected` };
+/** A word in the color of its meaning. */
+export function badge({ tone, word }: { readonly tone: string; readonly word: string }): Html {
+  return html`<span class="badge ${tone}">${word}</span>`;
 }
 
 export interface StateBadge {
@@ -36,84 +37,35 @@ export function stateBadge(state: string): StateBadge {
   return { word: STATE_WORDS[known], tone: STATE_TONES[known] };
 }
 
-interface TableFrame {
+interface TableParts<Row> {
+  readonly id: string;
   readonly caption: string;
-  /** The number of omitted rows. */
-  readonly left: number;
-  readonly source: string;
+  readonly heads: readonly string[];
+  readonly rows: readonly Row[];
+  readonly row: (row: Row) => Html;
 }
 
-const edges = template<
-  TableFrame & {
-    readonly id: string;
-    readonly rows: readonly {
-      readonly from: Cell;
-      readonly to: Cell;
-      readonly badge: StateBadge;
-      readonly begins: string;
-      readonly ends: string;
-      readonly treatyId: string;
-      readonly state: string;
-    }[];
-  }
->(`<div class="table-box" tabindex="0" role="region" aria-label="<%= it.caption %>">
-<table id="<%= it.id %>">
-<caption><%= it.caption %><% if (it.left > 0) { %> <%= it.left %> more are in <a href="<%= it.source %>"><%= it.source.slice(2) %></a>.<% } %></caption>
-<thead><tr><th scope="col">Recognizes</th><th scope="col">Is recognized</th><th scope="col">State</th><th scope="col">From</th><th scope="col">Until</th><th scope="col">Treaty</th></tr></thead>
+function table<Row>({ id, caption, heads, rows, row }: TableParts<Row>): Html {
+  const left = Math.max(0, rows.length - MOST_ROWS);
+  return html`<div class="table-box" tabindex="0" role="region" aria-label="${caption}">
+<table id="${id}">
+<caption>${caption}${left > 0 ? html` ${left} more are in <a href="./connectome.json">connectome.json</a>.` : ''}</caption>
+<thead><tr>${heads.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead>
 <tbody>
-<% for (const row of it.rows) { %>
-<tr data-state="<%= row.state %>"><th scope="row" class="name"><a href="<%= row.from.href %>"><bdi><%= row.from.name %></bdi></a></th><td class="name"><a href="<%= row.to.href %>"><bdi><%= row.to.name %></bdi></a></td><td><span class="badge <%= row.badge.tone %>"><%= row.badge.word %></span></td><td class="nowrap"><%= row.begins %></td><td class="nowrap"><%= row.ends %></td><td class="id"><%= row.treatyId %></td></tr>
-<% } %>
-</tbody>
+${rows.slice(0, MOST_ROWS).map(row)}</tbody>
 </table>
 </div>
-`);
+`;
+}
 
 export function edgesTable(id: string, caption: string, rows: readonly EdgeRow[]): Html {
-  return edges({
-    id,
-    caption,
-    left: Math.max(0, rows.length - MOST_ROWS),
-    source: './connectome.json',
-    rows: rows.slice(0, MOST_ROWS).map((row) => ({
-      from: sovereignCell(row.from),
-      to: sovereignCell(row.to),
-      badge: stateBadge(row.lifecycle_state),
-      begins: displayTime(row.valid_from),
-      ends: displayTime(row.expires_at),
-      treatyId: nameInCell(row.treaty_id),
-      state: row.lifecycle_state,
-    })),
-  });
+  const heads = ['Recognizes', 'Is recognized', 'State', 'From', 'Until', 'Treaty'];
+  return table({ id, caption, heads, rows, row: edgeRow });
 }
 
-const material = template<
-  TableFrame & {
-    readonly rows: readonly {
-      readonly kind: string;
-      readonly id: string;
-      readonly issuer: Cell | null;
-      readonly subject: Cell | null;
-      readonly reason: string;
-      readonly at: string;
-    }[];
-  }
->(`<div class="table-box" tabindex="0" role="region" aria-label="<%= it.caption %>">
-<table>
-<caption><%= it.caption %><% if (it.left > 0) { %> <%= it.left %> more are in <a href="<%= it.source %>"><%= it.source.slice(2) %></a>.<% } %></caption>
-<thead><tr><th scope="col">Revoked</th><th scope="col">What</th><th scope="col">Whose</th><th scope="col">Reason</th><th scope="col">Id</th></tr></thead>
-<tbody>
-<% for (const row of it.rows) { %>
-<tr><td class="nowrap"><%= row.at %></td><td class="nowrap"><%= row.kind %></td><td class="name"><% if (row.issuer) { %><a href="<%= row.issuer.href %>"><bdi><%= row.issuer.name %></bdi></a><% } %><% if (row.subject) { %>, for <a href="<%= row.subject.href %>"><bdi><%= row.subject.name %></bdi></a><% } %></td><td class="name"><bdi><%= row.reason %></bdi></td><th scope="row" class="id"><%= row.id %></th></tr>
-<% } %>
-</tbody>
-</table>
-</div>
-`);
-
-function kindOf(row: RevokedMaterial): string {
-  if (row.type === 'membership_attestation') return 'Attestation';
-  return row.lifecycle_state === 'replaced' ? 'Treaty, replaced' : 'Treaty';
+function edgeRow({ from, to, lifecycle_state, valid_from, expires_at, treaty_id }: EdgeRow): Html {
+  return html`<tr data-state="${lifecycle_state}"><th scope="row" class="name">${sovereignLink(from)}</th><td class="name">${sovereignLink(to)}</td><td>${badge(stateBadge(lifecycle_state))}</td><td class="nowrap">${displayTime(valid_from)}</td><td class="nowrap">${displayTime(expires_at)}</td><td class="id">${nameInCell(treaty_id)}</td></tr>
+`;
 }
 
 export function materialTable(
@@ -121,63 +73,52 @@ export function materialTable(
   rows: readonly RevokedMaterial[],
   treaties: ReadonlyMap<string, EdgeRow>,
 ): Html {
-  return material({
-    caption,
-    left: Math.max(0, rows.length - MOST_ROWS),
-    source: './connectome.json',
-    rows: rows.slice(0, MOST_ROWS).map((row) => {
-      const treaty = row.type === 'recognition_treaty' ? treaties.get(row.id) : undefined;
-      const issuer = row.type === 'recognition_treaty' ? treaty?.from : row.issuer_sovereign_id;
-      return {
-        kind: kindOf(row),
-        id: nameInCell(row.id),
-        issuer: issuer === undefined ? null : sovereignCell(issuer),
-        subject: treaty === undefined ? null : sovereignCell(treaty.to),
-        reason: row.reason === null ? 'none given' : nameInCell(row.reason),
-        at: displayTime(row.revoked_at),
-      };
-    }),
-  });
+  const heads = ['Revoked', 'What', 'Whose', 'Reason', 'Id'];
+  const row = (each: RevokedMaterial) => materialRow(each, treaties);
+  return table({ id: 'revoked-material', caption, heads, rows, row });
 }
 
-const blast = template<
-  TableFrame & {
-    readonly rows: readonly {
-      readonly id: string;
-      readonly issuer: Cell;
-      readonly affected: readonly Cell[];
-      readonly more: number;
-      readonly reason: string;
-      readonly at: string;
-    }[];
-  }
->(`<div class="table-box" tabindex="0" role="region" aria-label="<%= it.caption %>">
-<table>
-<caption><%= it.caption %><% if (it.left > 0) { %> <%= it.left %> more are in <a href="<%= it.source %>"><%= it.source.slice(2) %></a>.<% } %></caption>
-<thead><tr><th scope="col">Attestation</th><th scope="col">Revoked by</th><th scope="col">Affects, because they recognize it</th><th scope="col">Reason</th><th scope="col">Imported</th></tr></thead>
-<tbody>
-<% for (const row of it.rows) { %>
-<tr><th scope="row" class="id"><%= row.id %></th><td class="name"><a href="<%= row.issuer.href %>"><bdi><%= row.issuer.name %></bdi></a></td><td class="name"><% if (row.affected.length === 0) { %><span class="quiet">nobody now</span><% } %><% row.affected.forEach((each, index) => { %><% if (index > 0) { %>, <% } %><a href="<%= each.href %>"><bdi><%= each.name %></bdi></a><% }); %><% if (row.more > 0) { %> and <%= row.more %> more<% } %></td><td class="name"><bdi><%= row.reason %></bdi></td><td class="nowrap"><%= row.at %></td></tr>
-<% } %>
-</tbody>
-</table>
-</div>
-`);
+function materialRow(row: RevokedMaterial, treaties: ReadonlyMap<string, EdgeRow>): Html {
+  const treaty = row.type === 'recognition_treaty' ? treaties.get(row.id) : undefined;
+  const issuer = row.type === 'recognition_treaty' ? treaty?.from : row.issuer_sovereign_id;
+  return html`<tr><td class="nowrap">${displayTime(row.revoked_at)}</td><td class="nowrap">${kindOf(row)}</td><td class="name">${
+    issuer === undefined ? '' : sovereignLink(issuer)
+  }${treaty === undefined ? '' : html`, for ${sovereignLink(treaty.to)}`}</td><td class="name"><bdi>${reasonText(row.reason)}</bdi></td><th scope="row" class="id">${nameInCell(row.id)}</th></tr>
+`;
+}
+
+function kindOf(row: RevokedMaterial): string {
+  if (row.type === 'membership_attestation') return 'Attestation';
+  return row.lifecycle_state === 'replaced' ? 'Treaty, replaced' : 'Treaty';
+}
+
+function reasonText(reason: string | null): string {
+  return reason === null ? 'none given' : nameInCell(reason);
+}
+
+export function blastRadiusTable(caption: string, rows: readonly BlastRadiusRow[]): Html {
+  const heads = [
+    'Attestation',
+    'Revoked by',
+    'Affects, because they recognize it',
+    'Reason',
+    'Imported',
+  ];
+  return table({ id: 'blast-radius', caption, heads, rows, row: blastRadiusRow });
+}
 
 const MOST_AFFECTED = 12;
 
-export function blastRadiusTable(caption: string, rows: readonly BlastRadiusRow[]): Html {
-  return blast({
-    caption,
-    left: Math.max(0, rows.length - MOST_ROWS),
-    source: './connectome.json',
-    rows: rows.slice(0, MOST_ROWS).map((row) => ({
-      id: nameInCell(row.id),
-      issuer: sovereignCell(row.issuer_sovereign_id),
-      affected: row.affected_accepting_sovereigns.slice(0, MOST_AFFECTED).map(sovereignCell),
-      more: Math.max(0, row.affected_accepting_sovereigns.length - MOST_AFFECTED),
-      reason: row.reason === null ? 'none given' : nameInCell(row.reason),
-      at: displayTime(row.revoked_at),
-    })),
-  });
+function blastRadiusRow(row: BlastRadiusRow): Html {
+  return html`<tr><th scope="row" class="id">${nameInCell(row.id)}</th><td class="name">${sovereignLink(row.issuer_sovereign_id)}</td><td class="name">${affected(row.affected_accepting_sovereigns)}</td><td class="name"><bdi>${reasonText(row.reason)}</bdi></td><td class="nowrap">${displayTime(row.revoked_at)}</td></tr>
+`;
+}
+
+function affected(ids: readonly string[]): Html {
+  if (ids.length === 0) return html`<span class="quiet">nobody now</span>`;
+  const more = Math.max(0, ids.length - MOST_AFFECTED);
+  const links = ids
+    .slice(0, MOST_AFFECTED)
+    .map((id, index) => html`${index > 0 ? ', ' : ''}${sovereignLink(id)}`);
+  return html`${links}${more > 0 ? ` and ${more} more` : ''}`;
 }

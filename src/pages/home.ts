@@ -4,28 +4,23 @@ import type { RouteDescription } from '../http/route-description.ts';
 import type { GenesisBlock } from '../records/genesis.ts';
 import { anchorOf, isPage, type RouteGroup, routeGroups } from '../views/route-groups.ts';
 import { renderPage } from './frame.ts';
+import { type Html, html, NO_HTML } from './html.ts';
 import { inlineCode } from './inline-code.ts';
-import { template } from './templates.ts';
 
 export function homePage(
   genesis: GenesisBlock,
   routes: readonly RouteDescription[],
   baseUrl: string,
 ): HtmlPage {
-  const { network_name: name, network_version: version } = genesis;
+  const { network_name: name } = genesis;
+  const groups = routeGroups(routes.filter((route) => !isPage(route))).map(linksOf);
   return renderPage({
     title: 'Home',
     heading: name,
     lede: 'The authority of this sovereign trust network: it enrolls nodes, keeps their liveness, renews and revokes their certificates, and says whom the network recognizes.',
     path: '/',
     networkName: name,
-    body: home({
-      identity: identityOf(genesis, baseUrl),
-      version,
-      views: VIEWS,
-      starts: startsAt(baseUrl),
-      groups: routeGroups(routes.filter((route) => !isPage(route))).map(linksOf),
-    }),
+    body: html`${identitySection(genesis, baseUrl)}${VIEWS_SECTION}${startsSection(baseUrl)}${routesSection(groups)}`,
     style: HOME_STYLE,
   });
 }
@@ -100,50 +95,74 @@ function linksOf({ id, title, note, routes }: RouteGroup) {
   };
 }
 
-const home = template<{
-  readonly identity: ReturnType<typeof identityOf>;
-  readonly version: string;
-  readonly views: typeof VIEWS;
-  readonly starts: ReturnType<typeof startsAt>;
-  readonly groups: readonly ReturnType<typeof linksOf>[];
-}>(`<section class="section" aria-labelledby="identity">
+function identitySection(genesis: GenesisBlock, baseUrl: string): Html {
+  return html`<section class="section" aria-labelledby="identity">
 <h2 id="identity">Identity</h2>
 <dl class="card identity">
-<% for (const [term, value, kind] of it.identity) { %>
-<div><dt><%= term %></dt><dd<% if (kind === 'id') { %> class="id"<% } %>><bdi><%= value %></bdi></dd></div>
-<% } %>
-</dl>
+${identityOf(genesis, baseUrl).map(
+  ([
+    term,
+    value,
+    kind,
+  ]) => html`<div><dt>${term}</dt><dd${kind === 'id' ? ID : NO_HTML}><bdi>${value}</bdi></dd></div>
+`,
+)}</dl>
 </section>
-<section class="section" aria-labelledby="views">
+`;
+}
+
+const ID = html` class="id"`;
+
+const VIEWS_SECTION = html`<section class="section" aria-labelledby="views">
 <h2 id="views">Where to look</h2>
 <ul class="cards wide views">
-<% for (const [href, title, text] of it.views) { %>
-<li class="card"><a href="<%= href %>"><%= title %></a><p class="card-note"><%= text %></p></li>
-<% } %>
-</ul>
+${VIEWS.map(
+  ([
+    href,
+    title,
+    text,
+  ]) => html`<li class="card"><a href="${href}">${title}</a><p class="card-note">${text}</p></li>
+`,
+)}</ul>
 </section>
-<section class="section" aria-labelledby="start">
+`;
+
+function startsSection(baseUrl: string): Html {
+  return html`<section class="section" aria-labelledby="start">
 <h2 id="start">How to start</h2>
 <div class="starts">
-<% for (const { title, lines } of it.starts) { %>
-<div><h3><%= title %></h3><pre class="code" tabindex="0" aria-label="<%= title %>"><%= lines.join('\\n') %></pre></div>
-<% } %>
-</div>
+${startsAt(baseUrl).map(
+  ({
+    title,
+    lines,
+  }) => html`<div><h3>${title}</h3><pre class="code" tabindex="0" aria-label="${title}">${lines.join('\n')}</pre></div>
+`,
+)}</div>
 </section>
-<section class="section" aria-labelledby="routes">
+`;
+}
+
+function routesSection(groups: readonly ReturnType<typeof linksOf>[]): Html {
+  return html`<section class="section" aria-labelledby="routes">
 <h2 id="routes">Routes</h2>
-<% for (const group of it.groups) { %>
-<section class="routes" aria-labelledby="routes-<%= group.id %>">
-<div class="routes-head"><h3 id="routes-<%= group.id %>"><%= group.title %></h3><p class="muted small"><%= group.note %></p></div>
+${groups.map(
+  ({ id, title, note, links }) => html`<section class="routes" aria-labelledby="routes-${id}">
+<div class="routes-head"><h3 id="routes-${id}">${title}</h3><p class="muted small">${note}</p></div>
 <ul>
-<% for (const link of group.links) { %>
-<li><a href="<%= link.href %>"><span class="verb"><%= link.method %></span> <%= link.path %></a><span class="what"><%= link.summary %></span></li>
-<% } %>
-</ul>
+${links.map(
+  ({
+    href,
+    method,
+    path,
+    summary,
+  }) => html`<li><a href="${href}"><span class="verb">${method}</span> ${path}</a><span class="what">${summary}</span></li>
+`,
+)}</ul>
 </section>
-<% } %>
-</section>
-`);
+`,
+)}</section>
+`;
+}
 
 const HOME_STYLE = inlineCode(`
 .identity { grid-template-columns: minmax(0, 2fr) minmax(0, 3fr); gap: 0.875rem 2rem; padding: 1.25rem; }

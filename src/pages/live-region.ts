@@ -1,14 +1,13 @@
 import type { LiveTopic } from '../http/live-pages.ts';
-import { type Html, template } from './templates.ts';
+import { type Html, html } from './html.ts';
 
 /** The part of a page that is replaced on changes, and the line that says whether it is live. */
-export const liveRegion = template<{ readonly topic: LiveTopic; readonly content: Html }>(
-  `<p class="live-status" role="status" data-live-status="waiting" hidden></p>
-<div class="live-region" data-live="<%= it.topic %>">
-<%~ it.content %>
-</div>
-`,
-);
+export function liveRegion(topic: LiveTopic, content: Html): Html {
+  return html`<p class="live-status" role="status" data-live-status="waiting" hidden></p>
+<div class="live-region" data-live="${topic}">
+${content}</div>
+`;
+}
 
 export const LIVE_STYLE = `
 .live-region { display: contents; }

@@ -9,7 +9,7 @@ import { graphModel } from './graph-model.ts';
 
 /** The documents are this authority's own. */
 export const LIVE_RENDERERS: LiveRenderers = {
-  dashboard: (json) => dashboardMain(parseJson(json) as unknown as Dashboard),
+  dashboard: (json) => dashboardMain(parseJson(json) as unknown as Dashboard).text,
   connectome: (json, networkName) =>
-    connectomeMain(graphModel(parseJson(json) as unknown as Connectome, networkName)),
+    connectomeMain(graphModel(parseJson(json) as unknown as Connectome, networkName)).text,
 };

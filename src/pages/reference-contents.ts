@@ -1,5 +1,5 @@
 /** The sidebar of a reference: search, and links to groups and entries. */
-import { type Html, template } from './templates.ts';
+import { type Html, html } from './html.ts';
 
 export interface ContentsGroup {
   readonly id: string;
@@ -12,26 +12,36 @@ export interface ContentsGroup {
   }[];
 }
 
-export const referenceContents = template<{
+export function referenceContents({
+  search,
+  groups,
+}: {
   readonly search: string;
   readonly groups: readonly ContentsGroup[];
-}>(`<nav class="contents" aria-label="Contents">
+}): Html {
+  return html`<nav class="contents" aria-label="Contents">
 <div class="search needs-js">
-<label for="filter"><%= it.search %></label>
+<label for="filter">${search}</label>
 <input id="filter" type="search" autocomplete="off" spellcheck="false" data-filter>
 <p class="count" role="status" data-filter-count></p>
 </div>
-<% for (const group of it.groups) { %>
-<div data-group>
-<h2><a href="#<%= group.id %>"><%= group.title %></a></h2>
+${groups.map(
+  ({ id, title, links }) => html`<div data-group>
+<h2><a href="#${id}">${title}</a></h2>
 <ul>
-<% for (const link of group.links) { %>
-<li data-link-to="<%= link.anchor %>"><a href="#<%= link.anchor %>"><% if (link.mark) { %><span class="verb"><%= link.mark %></span> <% } %><%= link.label %></a></li>
-<% } %>
-</ul>
+${links.map(
+  ({
+    anchor,
+    mark,
+    label,
+  }) => html`<li data-link-to="${anchor}"><a href="#${anchor}">${mark === '' ? '' : html`<span class="verb">${mark}</span> `}${label}</a></li>
+`,
+)}</ul>
 </div>
-<% } %>
-</nav>
-`);
+`,
+)}</nav>
+`;
+}
 
-export const nothingFits = '<p class="empty" data-filter-none hidden>Nothing fits.</p>\n' as Html;
+export const nothingFits = html`<p class="empty" data-filter-none hidden>Nothing fits.</p>
+`;
