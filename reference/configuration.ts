@@ -117,7 +117,7 @@ restart. An address is an IPv4 address or the /64 of an IPv6 address.`;
 const LARGE_BODIES = `Bodies above 256 KiB (feed imports, large policies) have to be read before their signature can be checked. Those that
 prove to be forged are bounded whatever the limits: six a minute on each thread, two of one address; further ones are
 answered \`429 admin_auth_throttled\` unread. That does not hold up an operator whose address has lately sent a request
-that verified under the same key to the same thread: within ten minutes of any, \`mesh-na policy history\` for one, the
+that verified under the same key to the same thread: within ten minutes of any, \`mesh-na policy list\` for one, the
 address has an allowance of its own.`;
 
 const BUCKETS: Readonly<Record<keyof typeof RATE_LIMIT_DEFAULTS, string>> = {

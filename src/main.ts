@@ -2,7 +2,7 @@
 import { reportFailure } from './cli/output.ts';
 import { buildProgram } from './cli/program.ts';
 
-// A reader that closes the pipe early (`mesh-na nodes | head`) is not a failure.
+// A reader that closes the pipe early (`mesh-na node list | head`) is not a failure.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
   process.exit();

@@ -1,8 +1,10 @@
-/** The commands about membership attestations. */
+/** `mesh-na attestation`: signed evidence of membership. */
 import { type Command, Option } from 'commander';
 import type { AttestationList } from '../answers/recognition.ts';
 import { createPublicClient } from '../client/public-client.ts';
 import type { JsonObject } from '../json/value.ts';
+import { defineVerify } from './attestation-verify.ts';
+import { defineRenamed } from './earlier-name.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
 import {
   addPublicOptions,
@@ -14,9 +16,8 @@ import {
 } from './options.ts';
 import { alignedTable, printResult } from './output.ts';
 import { addOutOption, type RecordOptions, showRecord } from './record-output.ts';
-import { addVerifyAttestationCommand } from './verify-attestation.ts';
 
-interface AttestOptions extends OperatorOptions, RecordOptions {
+interface IssueOptions extends OperatorOptions, RecordOptions {
   readonly role: readonly string[];
   readonly validityHours?: number;
   readonly subjectKey?: string;
@@ -31,8 +32,21 @@ interface ListOptions extends PublicOptions {
 }
 
 export function addAttestationCommands(program: Command): void {
-  const attest = program
-    .command('attest')
+  const attestation = program
+    .command('attestation')
+    .description('say who is a member, and verify what others say');
+  for (const [verb, name, define] of [
+    ['issue', 'attest', defineIssue],
+    ['revoke', 'revoke-attestation', defineRevoke],
+    ['list', 'attestations', defineList],
+    ['verify', 'verify-attestation', defineVerify],
+  ] as const) {
+    defineRenamed(attestation.command(verb), { parent: program, name }, define);
+  }
+}
+
+function defineIssue(issue: Command): void {
+  issue
     .description('issue signed evidence that a subject is a member (privileged)')
     .argument('<subject-id>', 'subject of the attestation')
     .requiredOption('--role <role>', 'role of the subject (repeatable)', collect)
@@ -40,38 +54,38 @@ export function addAttestationCommands(program: Command): void {
     .option('--subject-key <key>', 'public key of the subject')
     .addOption(new Option('--claims <json>', 'claims about the subject').argParser(jsonObject))
     .option('--issuer <name>', 'issuing sovereign (default: that of the authority)')
-    .action(runAttest);
-  addOperatorOptions(addOutOption(attest, 'the signed attestation'), [
-    'mesh-na attest agent-7 --role role:client --out agent-7.json',
-    `mesh-na attest agent-7 --role role:client --claims '{"tier":"gold"}' --json > agent-7.json`,
+    .action(runIssue);
+  addOperatorOptions(addOutOption(issue, 'the signed attestation'), [
+    'mesh-na attestation issue agent-7 --role role:client --out agent-7.json',
+    `mesh-na attestation issue agent-7 --role role:client --claims '{"tier":"gold"}'`,
   ]);
+}
 
-  const revoke = program
-    .command('revoke-attestation')
+function defineRevoke(revoke: Command): void {
+  revoke
     .description('revoke an attestation and put it on the revocation feed (privileged)')
     .argument('<attestation-id>', 'attestation to revoke')
     .option('--reason <text>', 'why')
     .action(runRevoke);
   addOperatorOptions(revoke, [
-    'mesh-na revoke-attestation 5a1f6e0c-8a51-4f0e-9a53-6f5d3c2b1a00 --reason "left the team"',
+    'mesh-na attestation revoke 5a1f6e0c-8a51-4f0e-9a53-6f5d3c2b1a00 --reason "left the team"',
   ]);
+}
 
-  const list = program
-    .command('attestations')
+function defineList(list: Command): void {
+  list
     .description('list the attestations of the authority, the oldest first')
     .option('--issuer <name>', 'only those of this sovereign')
     .option('--subject <id>', 'only those about this subject')
     .addOption(statusOption())
     .action(runList);
   addPublicOptions(list, [
-    'mesh-na attestations --subject agent-7',
-    'mesh-na attestations --status revoked --json',
+    'mesh-na attestation list --subject agent-7',
+    'mesh-na attestation list --status revoked --json',
   ]);
-
-  addVerifyAttestationCommand(program);
 }
 
-async function runAttest(subjectId: string, options: AttestOptions): Promise<void> {
+async function runIssue(subjectId: string, options: IssueOptions): Promise<void> {
   const { role, validityHours, subjectKey, claims, issuer } = options;
   const attestation = await operatorClient(options).issueAttestation({
     subject_id: subjectId,

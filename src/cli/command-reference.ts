@@ -10,7 +10,7 @@ export function commandReference(program: Command): CommandReference {
     version: program.version() ?? '',
     options: optionTerms(program),
     notes: notesOf(program),
-    commands: program.commands.flatMap((command) => entriesOf(command, '')),
+    commands: listedBelow(program).flatMap((command) => entriesOf(command, '')),
   };
 }
 
@@ -18,7 +18,7 @@ export function commandReference(program: Command): CommandReference {
 function entriesOf(command: Command, above: string): CommandEntry[] {
   const path = `${above}${command.name()}`;
   if (command.commands.length > 0) {
-    return command.commands.flatMap((below) => entriesOf(below, `${path} `));
+    return listedBelow(command).flatMap((below) => entriesOf(below, `${path} `));
   }
   const entry = {
     path,
@@ -29,6 +29,12 @@ function entriesOf(command: Command, above: string): CommandEntry[] {
     notes: notesOf(command),
   };
   return [entry];
+}
+
+/** Without `help`, and without the earlier names of commands. */
+export function listedBelow(command: Command): Command[] {
+  const visible = command.createHelp().visibleCommands(command);
+  return visible.filter((below) => command.commands.includes(below));
 }
 
 function argumentTerms(command: Command): Term[] {

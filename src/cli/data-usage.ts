@@ -3,7 +3,8 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { DataSource } from '../client/operator-protocol.ts';
 import { createPublicClient } from '../client/public-client.ts';
 import type { JsonValue } from '../json/value.ts';
-import { type PolicyOptions, runPolicy } from './data-usage-policy.ts';
+import { type LicenseOptions, runLicense } from './data-usage-license.ts';
+import { defineRenamed } from './earlier-name.ts';
 import { readJsonFiles, readJsonList } from './json-file.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
 import { addPublicOptions, collect, type PublicOptions, signerKeyOption } from './options.ts';
@@ -11,7 +12,7 @@ import { printFinding } from './output.ts';
 import { addOutOption, deliverRecord, type RecordOptions } from './record-output.ts';
 import { addWindowOptions } from './validity.ts';
 
-interface IntentOptions extends OperatorOptions, RecordOptions {
+interface DeclareOptions extends OperatorOptions, RecordOptions {
   readonly access: readonly string[];
   readonly decisionId?: string;
   readonly volume?: number;
@@ -22,7 +23,7 @@ interface VerifyOptions extends PublicOptions {
 }
 
 /** Attributes of the options for the content of a new policy. */
-const LICENSE_OPTIONS: readonly (keyof PolicyOptions)[] = [
+const LICENSE_OPTIONS: readonly (keyof LicenseOptions)[] = [
   'licensee',
   'source',
   'access',
@@ -37,39 +38,10 @@ export function addDataUsageCommands(program: Command): void {
   const dataUsage = program
     .command('data-usage')
     .description('license data, and declare access to data');
-
-  const policy = dataUsage
-    .command('policy')
-    .description('license data to a sovereign, or show the license in force (standard)')
-    .option('--licensee <name>', 'sovereign that may use the data')
-    .option('--source <id>', 'source it may use (repeatable; default: none)', collect)
-    .option('--access <type>', 'how it may use them (repeatable; default: read)', collect)
-    .option('--max-volume <bytes>', 'most it may use per session (default: no cap)', byteCount)
-    .option('--prohibit <tag>', 'tag of sources it may not use (repeatable)', collect)
-    .addOption(
-      new Option('--show', 'show the license in force; exit code 4 when there is none').conflicts([
-        ...LICENSE_OPTIONS,
-      ]),
-    )
-    .addHelpText('after', '\nA new license replaces the one in force. It ends with the process.')
-    .action(runPolicy);
-  addOperatorOptions(addOutOption(addWindowOptions(policy)), [
-    'mesh-na data-usage policy --licensee beta --source src-1 --access read --max-volume 1000000',
-    'mesh-na data-usage policy --show --out policy.json',
-  ]);
-
-  const intent = dataUsage
-    .command('intent')
-    .description('sign a declaration of access to data as this sovereign (standard)')
-    .argument('<sources>', 'JSON list of the sources, - for standard input')
-    .requiredOption('--access <type>', 'how they are to be used (repeatable)', collect)
-    .option('--decision-id <id>', 'boundary decision it rests on (default: a new id)')
-    .option('--volume <bytes>', 'how much is to be used', byteCount)
-    .addHelpText('after', '\nA source has source_id, source_type and owner_sovereign_id.')
-    .action(runIntent);
-  addOperatorOptions(addOutOption(intent), [
-    'mesh-na data-usage intent sources.json --access read --volume 5000 --out intent.json',
-  ]);
+  const license = { parent: dataUsage, name: 'policy' };
+  defineRenamed(dataUsage.command('license'), license, defineLicense);
+  const declare = { parent: dataUsage, name: 'intent' };
+  defineRenamed(dataUsage.command('declare'), declare, defineDeclare);
 
   const verify = dataUsage
     .command('verify')
@@ -82,7 +54,42 @@ export function addDataUsageCommands(program: Command): void {
   addPublicOptions(verify, ['mesh-na data-usage verify intent.json policy.json']);
 }
 
-async function runIntent(file: string, options: IntentOptions): Promise<void> {
+function defineLicense(license: Command): void {
+  license
+    .description('license data to a sovereign, or show the license in force (standard)')
+    .option('--licensee <name>', 'sovereign that may use the data')
+    .option('--source <id>', 'source it may use (repeatable; default: none)', collect)
+    .option('--access <type>', 'how it may use them (repeatable; default: read)', collect)
+    .option('--max-volume <bytes>', 'most it may use per session (default: no cap)', byteCount)
+    .option('--prohibit <tag>', 'tag of sources it may not use (repeatable)', collect)
+    .addOption(
+      new Option('--show', 'show the license in force; exit code 4 when there is none').conflicts([
+        ...LICENSE_OPTIONS,
+      ]),
+    )
+    .addHelpText('after', '\nA new license replaces the one in force. It ends with the process.')
+    .action(runLicense);
+  addOperatorOptions(addOutOption(addWindowOptions(license)), [
+    'mesh-na data-usage license --licensee beta --source src-1 --access read --max-volume 1000000',
+    'mesh-na data-usage license --show --out policy.json',
+  ]);
+}
+
+function defineDeclare(declare: Command): void {
+  declare
+    .description('sign a declaration of access to data as this sovereign (standard)')
+    .argument('<sources>', 'JSON list of the sources, - for standard input')
+    .requiredOption('--access <type>', 'how they are to be used (repeatable)', collect)
+    .option('--decision-id <id>', 'boundary decision it rests on (default: a new id)')
+    .option('--volume <bytes>', 'how much is to be used', byteCount)
+    .addHelpText('after', '\nA source has source_id, source_type and owner_sovereign_id.')
+    .action(runDeclare);
+  addOperatorOptions(addOutOption(declare), [
+    'mesh-na data-usage declare sources.json --access read --volume 5000 --out intent.json',
+  ]);
+}
+
+async function runDeclare(file: string, options: DeclareOptions): Promise<void> {
   const { access, decisionId, volume } = options;
   const intent = await operatorClient(options).declareIntent({
     // The authority judges the members of a source.

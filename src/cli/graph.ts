@@ -1,28 +1,36 @@
-/** `mesh-na graph` and `mesh-na trust-path`: who recognizes whom. */
+/** `mesh-na graph`: who recognizes whom. */
 import type { Command } from 'commander';
 import { createPublicClient } from '../client/public-client.ts';
 import type { EdgeRow, RecognitionGraph, TrustPath } from '../views/rows/graph.ts';
+import { defineRenamed, showDefault } from './earlier-name.ts';
 import { EXIT, failure } from './exit-codes.ts';
 import { addPublicOptions, type PublicOptions } from './options.ts';
 import { alignedTable, printResult } from './output.ts';
 
 export function addGraphCommands(program: Command): void {
-  const graph = program
-    .command('graph')
+  const graph = program.command('graph').description('read the graph of recognition');
+  const show = graph
+    .command('show', { isDefault: true })
     .description('show which sovereign recognizes which')
-    .action(runGraph);
-  addPublicOptions(graph, ['mesh-na graph', 'mesh-na graph --json | jq .revoked_trust_material']);
+    .action(runShow);
+  addPublicOptions(show, [
+    'mesh-na graph show',
+    'mesh-na graph show --json | jq .revoked_trust_material',
+  ]);
+  showDefault(graph, show);
+  defineRenamed(graph.command('trace'), { parent: program, name: 'trust-path' }, defineTrace);
+}
 
-  const path = program
-    .command('trust-path')
+function defineTrace(trace: Command): void {
+  trace
     .description('find the shortest chain of active treaties; exit code 4 when there is none')
     .argument('<from>', 'sovereign that would trust')
     .argument('<to>', 'sovereign that would be trusted')
-    .action(runTrustPath);
-  addPublicOptions(path, ['mesh-na trust-path alpha gamma']);
+    .action(runTrace);
+  addPublicOptions(trace, ['mesh-na graph trace alpha gamma']);
 }
 
-async function runGraph(options: PublicOptions): Promise<void> {
+async function runShow(options: PublicOptions): Promise<void> {
   const graph = await createPublicClient(options).recognitionGraph();
   printResult(options, graph, graphText(graph));
 }
@@ -37,7 +45,7 @@ function graphText(graph: RecognitionGraph): string[] {
   ];
 }
 
-async function runTrustPath(from: string, to: string, options: PublicOptions): Promise<void> {
+async function runTrace(from: string, to: string, options: PublicOptions): Promise<void> {
   const answer = await createPublicClient(options).trustPath(from, to);
   printResult(options, answer, trustPathText(answer));
   if (!answer.trusted) throw failure(EXIT.refused, answer.reason, '');

@@ -61,8 +61,8 @@ function summaryText(summary: InitSummary, dataDir: string): string[] {
     ...summary.operators.map(({ key_id, key_file }) => `  ${key_id.padEnd(14)} ${key_file}`),
     '',
     'Next:',
-    `  mesh-na serve --data-dir ${dataDir}     start the authority`,
-    `  mesh-na invite --data-dir ${dataDir}    invite a node, signed by ${privileged.key_id}`,
+    `  mesh-na serve --data-dir ${dataDir}            start the authority`,
+    `  mesh-na invite create --data-dir ${dataDir}    invite a node, signed by ${privileged.key_id}`,
     '  Move keys/root.key to a place offline: the running authority never needs it.',
   ];
 }

@@ -1,10 +1,11 @@
 /** The node's commands; its key and certificate are in one folder. */
 import { type Command, Option } from 'commander';
+import { defineRenamed } from './earlier-name.ts';
 import { onLocalFiles } from './exit-codes.ts';
-import { addAgentCommands } from './node-agent.ts';
 import { runJoin, runRenew } from './node-enroll.ts';
 import { keyPath, makeNodeKey } from './node-folder.ts';
 import { runHeartbeat } from './node-heartbeat.ts';
+import { defineNodeList } from './node-list.ts';
 import { runStatus } from './node-status.ts';
 import { addTrustOptions } from './node-trust.ts';
 import {
@@ -16,8 +17,11 @@ import {
 } from './options.ts';
 import { printResult } from './output.ts';
 
-export function addNodeCommands(program: Command): void {
-  const node = program.command('node').description('act as a node of the network');
+export function addNodeCommands(program: Command): Command {
+  const node = program
+    .command('node')
+    .description('act as a node of the network, or list its nodes');
+  defineRenamed(node.command('list'), { parent: program, name: 'nodes' }, defineNodeList);
 
   const keygen = node
     .command('keygen')
@@ -71,7 +75,7 @@ export function addNodeCommands(program: Command): void {
     .action(runStatus);
   addFolderOptions(addTrustOptions(status), ['mesh-na node status --json']);
 
-  addAgentCommands(node);
+  return node;
 }
 
 function validityOption(): Option {

@@ -4,6 +4,7 @@ import type { PolicyHistory } from '../answers/recognition.ts';
 import type { PolicyRequest } from '../client/operator-trust.ts';
 import { createPublicClient } from '../client/public-client.ts';
 import type { PolicyManifest } from '../records/policy-manifest.ts';
+import { defineRenamed } from './earlier-name.ts';
 import { readJsonFile } from './json-file.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
 import {
@@ -53,14 +54,15 @@ export function addPolicyCommands(program: Command): void {
     .action(runRollback);
   addOperatorOptions(rollback, ['mesh-na policy rollback spring']);
 
-  const history = policy
-    .command('history')
-    .description('list every policy, the newest first')
-    .action(runHistory);
-  addOperatorOptions(history, ['mesh-na policy history']);
+  defineRenamed(policy.command('list'), { parent: policy, name: 'history' }, defineList);
 
   const show = policy.command('show').description('show the active policy').action(runShow);
   addPublicOptions(show, ['mesh-na policy show', 'mesh-na policy show --json > policy.json']);
+}
+
+function defineList(list: Command): void {
+  list.description('list every policy, the newest first').action(runList);
+  addOperatorOptions(list, ['mesh-na policy list']);
 }
 
 async function runPublish(options: PublishOptions): Promise<void> {
@@ -89,12 +91,12 @@ function printActive(options: OperatorOptions, policy: PolicyManifest): void {
   ]);
 }
 
-async function runHistory(options: OperatorOptions): Promise<void> {
+async function runList(options: OperatorOptions): Promise<void> {
   const history = await operatorClient(options).policyHistory();
-  printResult(options, history, historyText(history));
+  printResult(options, history, listText(history));
 }
 
-function historyText({ versions }: PolicyHistory): string[] {
+function listText({ versions }: PolicyHistory): string[] {
   if (versions.length === 0) return ['No policy was published.'];
   const rows = versions.map(({ policy_id, active, created_at, policy }) => [
     policy_id,

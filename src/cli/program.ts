@@ -1,10 +1,14 @@
-/** The whole command tree, built without side effects, so that `/cli-reference` can be rendered from it. */
+/**
+ * The whole command tree, built without side effects, so that `/cli-reference` can be rendered from it. A command is a
+ * noun and a verb; what sets up this program itself is a verb alone.
+ */
 import { Command } from 'commander';
-import { addAgentsCommand } from './agents.ts';
+import { addAgentCommands } from './agent.ts';
 import { addAgreementCommands } from './agreement.ts';
 import { addAttestationCommands } from './attestation.ts';
 import { addAuditCommands } from './audit.ts';
 import { addBoundaryCommands } from './boundary.ts';
+import { addCertificateCommands } from './certificate.ts';
 import { addConnectCommand } from './connect.ts';
 import { addConsensusCommands } from './consensus.ts';
 import { addDataUsageCommands } from './data-usage.ts';
@@ -14,8 +18,9 @@ import { EXIT_CODE_HELP } from './exit-codes.ts';
 import { addFeedCommands } from './feed.ts';
 import { addGraphCommands } from './graph.ts';
 import { addInitCommand } from './init.ts';
+import { addInviteCommands } from './invite.ts';
 import { addNodeCommands } from './node.ts';
-import { addOperatorCommands } from './operator.ts';
+import { addOperatorKeyCommands } from './operator-key.ts';
 import { examples } from './options.ts';
 import { addPolicyCommands } from './policy.ts';
 import { addRecognitionPolicyCommands } from './recognition-policy.ts';
@@ -31,11 +36,15 @@ export function buildProgram(): Command {
     .exitOverride()
     .configureOutput({ outputError: () => {} })
     .addHelpText('after', EXIT_CODE_HELP)
-    .addHelpText('after', examples(['mesh-na init && mesh-na serve', 'mesh-na invite']));
+    .addHelpText('after', examples(['mesh-na init && mesh-na serve', 'mesh-na invite create']));
   addInitCommand(program);
   addServeCommand(program);
   addConnectCommand(program);
-  addOperatorCommands(program);
+  addInviteCommands(program);
+  const node = addNodeCommands(program);
+  addAgentCommands(program, node);
+  addCertificateCommands(program);
+  addOperatorKeyCommands(program);
   addPolicyCommands(program);
   addAttestationCommands(program);
   addRecognitionPolicyCommands(program);
@@ -48,8 +57,6 @@ export function buildProgram(): Command {
   addDisclosureCommands(program);
   addConsensusCommands(program);
   addDataUsageCommands(program);
-  addAgentsCommand(program);
   addAuditCommands(program);
-  addNodeCommands(program);
   return program;
 }

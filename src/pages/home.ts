@@ -54,7 +54,7 @@ function startsAt(baseUrl: string) {
       title: 'Enroll a node',
       lines: [
         `export MESH_URL=${baseUrl}`,
-        'mesh-na invite --role role:client --out token',
+        'mesh-na invite create --role role:client --out token',
         'mesh-na node join --root-key <root key> --token-file token',
         'mesh-na node heartbeat',
       ],
@@ -63,8 +63,8 @@ function startsAt(baseUrl: string) {
       title: 'Watch over the network',
       lines: [
         `export MESH_URL=${baseUrl}`,
-        'mesh-na nodes',
-        'mesh-na revoke <certificate> --reason key_compromise',
+        'mesh-na node list',
+        'mesh-na certificate revoke <certificate> --reason key_compromise',
         'mesh-na treaty list',
       ],
     },

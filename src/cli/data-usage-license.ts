@@ -5,7 +5,7 @@ import { type OperatorOptions, operatorClient } from './operator-connection.ts';
 import { deliverRecord, type RecordOptions } from './record-output.ts';
 import { type WindowOptions, windowOf } from './validity.ts';
 
-export interface PolicyOptions extends OperatorOptions, RecordOptions, WindowOptions {
+export interface LicenseOptions extends OperatorOptions, RecordOptions, WindowOptions {
   readonly licensee?: string;
   readonly source?: readonly string[];
   readonly access?: readonly string[];
@@ -14,8 +14,8 @@ export interface PolicyOptions extends OperatorOptions, RecordOptions, WindowOpt
   readonly show?: boolean;
 }
 
-/** `data-usage policy`. */
-export async function runPolicy(options: PolicyOptions): Promise<void> {
+/** `data-usage license`. */
+export async function runLicense(options: LicenseOptions): Promise<void> {
   const policy = options.show ? await policyInForce(options) : await newPolicy(options);
   const { policy_id, licensor_sovereign_id, licensee_sovereign_id, valid_until } = policy;
   deliverRecord(
@@ -26,13 +26,13 @@ export async function runPolicy(options: PolicyOptions): Promise<void> {
   );
 }
 
-async function policyInForce(options: PolicyOptions): Promise<DataLicensePolicy> {
+async function policyInForce(options: LicenseOptions): Promise<DataLicensePolicy> {
   const policy = await createPublicClient(options).licensePolicy();
   if (policy !== null) return policy;
   throw failure(EXIT.refused, 'no_policy', 'The authority has no data license in force');
 }
 
-async function newPolicy(options: PolicyOptions): Promise<DataLicensePolicy> {
+async function newPolicy(options: LicenseOptions): Promise<DataLicensePolicy> {
   const { licensee, source = [], access = [], maxVolume, prohibit } = options;
   if (licensee === undefined) {
     throw usageFailure('--licensee is needed to license data, or --show to read the license');

@@ -1,4 +1,4 @@
-/** `mesh-na node agent`: registers the agent of this node. */
+/** `agent register` and `agent unregister`, for the agent of this node. */
 import { type Command, Option } from 'commander';
 import { createNodeClient } from '../client/node-client.ts';
 import type { Agent } from '../client/sign-agent.ts';
@@ -38,12 +38,11 @@ interface RegisterOptions extends AgentOptions {
   readonly every?: number;
 }
 
-export function addAgentCommands(node: Command): void {
-  const agent = node.command('agent').description('register the agent of this node');
-
-  const register = agent
-    .command('register')
-    .description('register the agent under its capabilities, or refresh the registration')
+export function defineRegister(register: Command): void {
+  register
+    .description(
+      'register the agent of this node under its capabilities, or refresh the registration',
+    )
     .requiredOption('--agent-id <id>', 'name of the agent')
     .option('--capability <tag>', 'what it can do (repeatable)', collect)
     .requiredOption('--host <host>', 'host at which it can be reached')
@@ -64,16 +63,17 @@ export function addAgentCommands(node: Command): void {
     .addOption(urlOption())
     .action(runRegister);
   addFolderOptions(register, [
-    'mesh-na node agent register --agent-id a-1 --capability llm:chat --host 10.0.0.7 --port 7448',
-    'mesh-na node agent register --agent-id a-1 --host 10.0.0.7 --port 7448 --every 300',
+    'mesh-na agent register --agent-id a-1 --capability llm:chat --host 10.0.0.7 --port 7448',
+    'mesh-na agent register --agent-id a-1 --host 10.0.0.7 --port 7448 --every 300',
   ]);
+}
 
-  const unregister = agent
-    .command('unregister')
-    .description('remove the registration')
+export function defineUnregister(unregister: Command): void {
+  unregister
+    .description('remove the registration of the agent of this node')
     .addOption(urlOption())
     .action(runUnregister);
-  addFolderOptions(unregister, ['mesh-na node agent unregister']);
+  addFolderOptions(unregister, ['mesh-na agent unregister']);
 }
 
 async function runRegister(options: RegisterOptions): Promise<void> {

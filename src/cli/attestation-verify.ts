@@ -1,4 +1,4 @@
-/** `mesh-na verify-attestation`: under a recognition policy, or under a treaty. */
+/** `attestation verify`: under a recognition policy, or under a treaty. */
 import { type Command, Option } from 'commander';
 import { createPublicClient } from '../client/public-client.ts';
 import type { JsonObject } from '../json/value.ts';
@@ -13,9 +13,8 @@ interface VerifyOptions extends PublicOptions {
   readonly treatyKey?: readonly string[];
 }
 
-export function addVerifyAttestationCommand(program: Command): void {
-  const verify = program
-    .command('verify-attestation')
+export function defineVerify(verify: Command): void {
+  verify
     .description('verify an attestation; exit code 4 when it is refused')
     .argument('<file>', 'the signed attestation, - for standard input')
     .option('--policy <file>', "recognition policy to decide by (default: the authority's own)")
@@ -27,8 +26,8 @@ export function addVerifyAttestationCommand(program: Command): void {
     )
     .action(runVerify);
   addPublicOptions(verify, [
-    'mesh-na verify-attestation agent-7.json',
-    'mesh-na verify-attestation agent-7.json --treaty alpha-beta.json && echo accepted',
+    'mesh-na attestation verify agent-7.json',
+    'mesh-na attestation verify agent-7.json --treaty alpha-beta.json && echo accepted',
   ]);
 }
 

@@ -1,0 +1,45 @@
+/** `mesh-na agent`: finds agents by capability, and registers that of a node. */
+import type { Command } from 'commander';
+import type { AgentList } from '../answers/enrollment.ts';
+import { createPublicClient } from '../client/public-client.ts';
+import { defineRegister, defineUnregister } from './agent-registration.ts';
+import { defineRenamed } from './earlier-name.ts';
+import { addPublicOptions, type PublicOptions } from './options.ts';
+import { alignedTable, printResult } from './output.ts';
+
+/** `node` is the group that had the commands of registration before. */
+export function addAgentCommands(program: Command, node: Command): void {
+  const agent = program.command('agent').description('find agents, or register that of this node');
+  const ofNode = node.command('agent', { hidden: true }).description('register the agent');
+  defineRenamed(agent.command('list'), { parent: program, name: 'agents' }, defineList);
+  const register = { parent: ofNode, name: 'register' };
+  defineRenamed(agent.command('register'), register, defineRegister);
+  const unregister = { parent: ofNode, name: 'unregister' };
+  defineRenamed(agent.command('unregister'), unregister, defineUnregister);
+}
+
+function defineList(list: Command): void {
+  list
+    .description('list the agents with a capability; without one, only count them')
+    .argument('[capability]', 'the exact capability')
+    .action(runList);
+  addPublicOptions(list, ['mesh-na agent list', 'mesh-na agent list llm:chat --json']);
+}
+
+async function runList(capability: string | undefined, options: PublicOptions): Promise<void> {
+  const list = await createPublicClient(options).agents(capability);
+  printResult(options, list, listText(list));
+}
+
+function listText({ count, capability, agents = [] }: AgentList): string[] {
+  const which = capability === null ? '' : ` with ${capability}`;
+  if (agents.length === 0) return [`Registered agents${which}: ${count}.`];
+  const rows = agents.map(({ agent_id, node_public_key, capabilities, endpoint, expires_at }) => [
+    agent_id,
+    `${endpoint.scheme}://${endpoint.host}:${endpoint.port}`,
+    capabilities.join(','),
+    expires_at,
+    node_public_key,
+  ]);
+  return alignedTable([['AGENT', 'ENDPOINT', 'CAPABILITIES', 'EXPIRES', 'NODE KEY'], ...rows]);
+}

@@ -1,0 +1,67 @@
+/** `mesh-na invite`: lets nodes in. */
+import type { Command } from 'commander';
+import type { Invite } from '../answers/operators.ts';
+import { jsonText } from '../json/write.ts';
+import { showDefault } from './earlier-name.ts';
+import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
+import { collect, wholeNumber } from './options.ts';
+import { asJson, printLines, printNote, printResult } from './output.ts';
+import { addOutOption, type OutOptions, saveText } from './record-output.ts';
+
+interface InviteOptions extends OperatorOptions, OutOptions {
+  readonly role?: readonly string[];
+  readonly maxValidityHours?: number;
+  readonly tokenExpiryHours?: number;
+  readonly count?: number;
+  readonly recipient?: string;
+}
+
+export function addInviteCommands(program: Command): void {
+  const invite = program.command('invite').description('invite nodes to the network');
+
+  const create = invite
+    .command('create', { isDefault: true })
+    .description('make a single-use invite token; it is printed once and shown nowhere else')
+    .option('--role <role>', 'role of the node (repeatable; default: role:client)', collect)
+    .option('--max-validity-hours <n>', 'longest certificate (default: 168)', wholeNumber())
+    .option('--token-expiry-hours <n>', 'lifetime of the token (default: 24)', wholeNumber())
+    .option('--count <n>', 'make this many tokens in one request', wholeNumber())
+    .option('--recipient <public-key>', 'bind the invite to this node key')
+    .action(runCreate);
+  addOperatorOptions(addOutOption(create, 'the tokens, one a line,'), [
+    'mesh-na invite create --role role:client --out token',
+    'mesh-na invite create --role role:anchor --role role:bridge --max-validity-hours 72 --json',
+  ]);
+  showDefault(invite, create);
+}
+
+async function runCreate(options: InviteOptions): Promise<void> {
+  const { role, maxValidityHours, tokenExpiryHours, count, recipient } = options;
+  const invite = await operatorClient(options).invite({
+    ...(role && { roles: role }),
+    ...(maxValidityHours && { max_validity_hours: maxValidityHours }),
+    ...(tokenExpiryHours && { token_expiry_hours: tokenExpiryHours }),
+    ...(count && { count }),
+    ...(recipient !== undefined && { recipient_public_key: recipient }),
+  });
+  deliverTokens(options, invite);
+}
+
+/** Tokens are secrets: they go where they are wanted and nowhere else, and words about them to stderr. */
+function deliverTokens(options: InviteOptions, invite: Invite): void {
+  const { tokens = [invite], expires_at } = invite;
+  const lines = tokens.map(({ token_id }) => token_id);
+  const isSaved = saveText(options, `${lines.join('\n')}\n`, {
+    made: 'The invite is made',
+    isSecret: true,
+    ...(options.json && { fallback: jsonText(asJson(invite)) }),
+  });
+  if (options.json) {
+    printResult(options, asJson(invite), []);
+    return;
+  }
+  if (!isSaved) printLines(lines);
+  printNote(`Each token admits one node until ${expires_at} and is not shown again.`);
+  const file = isSaved ? options.out : '<file with the token>';
+  printNote(`On the node: mesh-na node join --root-key <root key> --token-file ${file}`);
+}
