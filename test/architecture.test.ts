@@ -107,6 +107,7 @@ for (const [name, owners] of [
   ['commander', ['src/cli']],
   ['eta/core', ['src/pages']],
   ['d3-force', ['src/pages']],
+  ['esbuild', ['src/build-browser.cjs']],
   ['prom-client', ['src/metrics.ts']],
   ['ipaddr.js', ['src/http/source-address.ts']],
   ['fresh', ['src/http/reply.ts']],
@@ -265,6 +266,15 @@ test('schemas of answers know records and rows alone, so that routes and client 
   );
 });
 
+const BROWSER = 'src/pages/browser';
+
+test('scripts of the browser import each other alone, and the server none of them', () => {
+  assert.deepEqual(
+    offending(({ file, target }) => isIn(file, BROWSER) !== isIn(target, BROWSER)),
+    [],
+  );
+});
+
 test('only the command line is above boot, and nothing imports main', () => {
   assert.deepEqual(
     offending(({ file, target }) => target === 'src/boot.ts' && !isIn(file, 'src/cli')),
@@ -323,8 +333,7 @@ test('wall clock, monotonic clock and randomness are read in one file, the clien
     /\bcrypto\.(random|getRandom)/,
     /\brandomInt\b/,
   ];
-  // The script of live pages is text here; it runs in the browser.
-  const allowed = ['src/runtime.ts', 'src/client', 'src/pages/live-script.ts'];
+  const allowed = ['src/runtime.ts', 'src/client', BROWSER];
   const found = sources.flatMap(({ file, code }) =>
     allowed.some((place) => isIn(file, place))
       ? []
@@ -405,7 +414,7 @@ function reachableFrom(starts: readonly string[], next = usedBy): Set<string> {
 
 function filesBelow(folder: string): string[] {
   return readdirSync(join(PROJECT_PATH, folder), { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && /(?<!\.d)\.[jt]s$/.test(entry.name))
+    .filter((entry) => entry.isFile() && /(?<!\.d)\.c?[jt]s$/.test(entry.name))
     .map((entry) => relative(PROJECT_PATH, join(entry.parentPath, entry.name)).split(sep).join('/'))
     .sort();
 }

@@ -11,7 +11,9 @@ import { PROJECT_PATH } from './support/project.ts';
 const TARGET = join(PROJECT_PATH, 'build');
 
 rmSync(TARGET, { recursive: true, force: true });
-execFileSync('tsc', ['-p', 'tsconfig.test.json'], { cwd: PROJECT_PATH, stdio: 'inherit' });
+const inProject = { cwd: PROJECT_PATH, stdio: 'inherit' } as const;
+execFileSync('tsc', ['-p', 'tsconfig.test.json'], inProject);
+execFileSync('node', ['src/build-browser.cjs', join(TARGET, 'src', 'pages', 'browser')], inProject);
 copyFileSync(join(PROJECT_PATH, 'package.json'), join(TARGET, 'package.json'));
 await gatherTypebox();
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import fc from 'fast-check';
-import { type Content, html, NO_HTML, trustedMarkup } from '../src/pages/html.ts';
+import { type Content, Html, html, NO_HTML } from '../src/pages/html.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOSTILE_NAME, startBrowser, type TestBrowser } from './support/browser.ts';
 
@@ -74,12 +74,17 @@ for (const [place, template] of [
 ] as const) {
   test(`text ${place} is refused, however harmless it looks`, () => {
     assert.throws(() => template('harmless'), /may not stand/);
-    assert.doesNotThrow(() => template(trustedMarkup('b')));
+    assert.doesNotThrow(() => template(Html.trusted('b')));
   });
 }
 
+test('markup in an attribute is refused: its quotes are not escaped', () => {
+  assert.throws(() => html`<p title="${html`${'"'}`}"></p>`, /may not stand/);
+  assert.throws(() => html`<p title="a ${[NO_HTML]}"></p>`, /may not stand/);
+});
+
 test('a script that has ended, and signs in quotes, leave text where it was', () => {
-  const text = html`<script>${trustedMarkup('1 < 2 && "a"')}</script><p title="a > b">${'<b>'}</p>`
+  const text = html`<script>${Html.trusted('1 < 2 && "a"')}</script><p title="a > b">${'<b>'}</p>`
     .text;
   assert.equal(text, '<script>1 < 2 && "a"</script><p title="a > b">&lt;b&gt;</p>');
 });

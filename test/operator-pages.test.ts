@@ -263,7 +263,7 @@ suite('in a browser', () => {
     await beta.focus();
     assert.match(
       (await page.locator('.node', { hasText: 'delta' }).getAttribute('class')) ?? '',
-      /lit/,
+      /hot/,
     );
     await page.keyboard.press('Enter');
     await page.waitForURL(/\/atlas\?sovereign=beta#selected$/);

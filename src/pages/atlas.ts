@@ -6,8 +6,8 @@ import { sha256Hex } from '../crypto/digest.ts';
 import type { HtmlPage } from '../http/reply.ts';
 import { displayTime } from '../views/display-time.ts';
 import type { EdgeRow, TrustPath } from '../views/rows/graph.ts';
-import { ATLAS_SCRIPT } from './atlas-script.ts';
 import { ATLAS_STYLE } from './atlas-style.ts';
+import { browserScript } from './browser-script.ts';
 import { graphSection } from './connectome.ts';
 import { emptyState } from './empty-state.ts';
 import { renderPage } from './frame.ts';
@@ -20,7 +20,6 @@ import {
   STATE_WORDS,
 } from './graph-model.ts';
 import { nameInCell, nameInFull, reference } from './graph-names.ts';
-import { HIGHLIGHT_SCRIPT } from './graph-script.ts';
 import { GRAPH_STYLE } from './graph-style.ts';
 import { badge, blastRadiusTable, edgesTable, sovereignLink, stateBadge } from './graph-tables.ts';
 import { type Html, html, NO_HTML } from './html.ts';
@@ -43,7 +42,7 @@ export interface AtlasAnswer {
 }
 
 const STYLE = inlineCode(GRAPH_STYLE + ATLAS_STYLE);
-const SCRIPT = inlineCode(HIGHLIGHT_SCRIPT + ATLAS_SCRIPT);
+const SCRIPT = browserScript('atlas');
 
 const MOST_LISTED = 1000;
 

@@ -1,20 +1,19 @@
 /** `/connectome`: the whole recognition graph on one page [service-read-endpoints], [core-6-3]. */
 import type { HtmlPage } from '../http/reply.ts';
+import { browserScript } from './browser-script.ts';
 import { emptyState } from './empty-state.ts';
 import { renderPage } from './frame.ts';
 import { counted, drawingOf, graphPicture, isTooLarge, NO_EMPHASIS } from './graph-drawing.ts';
 import { MOST_DRAWN_NODES, MOST_DRAWN_TREATIES } from './graph-layout.ts';
 import type { GraphModel } from './graph-model.ts';
-import { HIGHLIGHT_SCRIPT } from './graph-script.ts';
 import { GRAPH_STYLE } from './graph-style.ts';
 import { blastRadiusTable, edgesTable, materialTable } from './graph-tables.ts';
 import { type Html, html, NO_HTML } from './html.ts';
 import { inlineCode } from './inline-code.ts';
 import { LIVE_STYLE, liveRegion } from './live-region.ts';
-import { LIVE_SCRIPT } from './live-script.ts';
 
 const STYLE = inlineCode(GRAPH_STYLE + LIVE_STYLE);
-const SCRIPT = inlineCode(HIGHLIGHT_SCRIPT + LIVE_SCRIPT);
+const SCRIPT = browserScript('connectome');
 
 const CARDS = [
   ['sovereign_count', 'Sovereigns', 'issuers and subjects of treaties'],

@@ -11,6 +11,7 @@ import type {
   TreatySummary,
   TrustCycleSummary,
 } from '../views/rows/dashboard.ts';
+import { browserScript } from './browser-script.ts';
 import { DASHBOARD_STYLE } from './dashboard-style.ts';
 import { emptyState } from './empty-state.ts';
 import { renderPage } from './frame.ts';
@@ -20,12 +21,11 @@ import { badge, sovereignLink, stateBadge } from './graph-tables.ts';
 import { type Html, html } from './html.ts';
 import { inlineCode } from './inline-code.ts';
 import { LIVE_STYLE, liveRegion } from './live-region.ts';
-import { LIVE_SCRIPT } from './live-script.ts';
 
 type Tone = 'ok' | 'warn' | 'danger' | 'neutral';
 
 const STYLE = inlineCode(DASHBOARD_STYLE + LIVE_STYLE);
-const SCRIPT = inlineCode(LIVE_SCRIPT);
+const SCRIPT = browserScript('dashboard');
 
 /** The dashboard lists what needs attention; everything else is on the Connectome. */
 const MOST_URGENT = 12;

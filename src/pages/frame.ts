@@ -5,10 +5,10 @@
  */
 import { publishedDocument } from '../contract/documents.ts';
 import type { HtmlPage } from '../http/reply.ts';
-import { type Html, html, NO_HTML, trustedMarkup } from './html.ts';
+import { browserScript } from './browser-script.ts';
+import { Html, html, NO_HTML } from './html.ts';
 import type { InlineCode } from './inline-code.ts';
 import { STYLE } from './style.ts';
-import { THEME_SCRIPT } from './theme-script.ts';
 
 export interface PageParts {
   /** The title of the window, and the heading of the page unless one is given. */
@@ -30,6 +30,8 @@ export interface PageParts {
   /** Whether the page has forms, which may only lead to this server. */
   readonly forms?: boolean;
 }
+
+const THEME_SCRIPT = browserScript('theme');
 
 const NAVIGATION = [
   ['/', 'Home'],
@@ -97,12 +99,12 @@ const THEME_BUTTON = html`<button class="theme" type="button" data-theme-toggle 
 const CURRENT = html` aria-current="page"`;
 
 function styleElement({ text }: InlineCode): Html {
-  return html`<style>${trustedMarkup(text)}</style>
+  return html`<style>${Html.trusted(text)}</style>
 `;
 }
 
 function scriptElement({ text }: InlineCode): Html {
-  return html`<script>${trustedMarkup(text)}</script>
+  return html`<script>${Html.trusted(text)}</script>
 `;
 }
 

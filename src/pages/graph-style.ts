@@ -30,17 +30,17 @@ export const GRAPH_STYLE = `
 }
 .node.own text { font-weight: 650; }
 .node.crowded text { visibility: hidden; }
-.node.crowded:hover text, .node.crowded:focus text, .node.crowded.lit.near text, .node.selected text { visibility: visible; }
+.node.crowded:hover text, .node.crowded:focus text, .node.crowded.lit.near text, .focused .node.crowded.hot text, .node.selected text { visibility: visible; }
 .node:hover .dot, .node:focus .dot { stroke: var(--ink); stroke-width: 2.5; }
 .node:focus { outline: none; }
 .node:focus-visible .dot { stroke: var(--ink); stroke-width: 4; }
 .node:focus-visible text, .node:hover text { font-weight: 650; }
 .node.selected .dot { fill: var(--warn); stroke: var(--ink); stroke-width: 3; }
 .node.selected text { font-weight: 650; }
-.graph-picture .links .link.dim { stroke-opacity: 0.1; marker-end: none; }
-.graph-picture .links .link.lit { stroke-width: 2.5; stroke-opacity: 1; }
-.node.dim .dot, .node.dim .own-ring, .node.dim .evidence { opacity: 0.25; }
-.node.dim:not(:hover, :focus) text { visibility: hidden; }
+.graph-picture:not(.focused) .links .dim, .focused .links .link:not(.hot) { stroke-opacity: 0.1; marker-end: none; }
+.graph-picture:not(.focused) .links .lit, .focused .links .hot { stroke-width: 2.5; stroke-opacity: 1; }
+:is(.graph-picture:not(.focused) .dim, .focused .node:not(.hot)) :is(.dot, .own-ring, .evidence) { opacity: 0.25; }
+:is(.graph-picture:not(.focused) .dim:not(:hover, :focus), .focused .node:not(.hot)) text { visibility: hidden; }
 .legend { display: flex; flex-wrap: wrap; align-items: center; gap: 0.375rem 1rem; font-size: 0.875rem; color: var(--muted); }
 .legend ul { display: flex; flex-wrap: wrap; gap: 0.375rem 1.25rem; padding: 0; list-style: none; }
 .legend li { display: flex; align-items: center; gap: 0.5rem; color: var(--ink); }

@@ -3,13 +3,18 @@
  * numbers as text. Only what this module made is inserted as markup.
  */
 
-class Markup {
+export class Html {
   readonly text: string;
-  /** Makes the type nominal: an object of the same shape is not markup. */
+  /** An object of the same shape is not markup. */
   protected readonly isMarkup = true;
 
-  constructor(text: string) {
+  private constructor(text: string) {
     this.text = text;
+  }
+
+  /** For style sheets and scripts of this program, never for text from elsewhere. */
+  static trusted(text: string): Html {
+    return new Html(text);
   }
 
   toString(): string {
@@ -17,14 +22,15 @@ class Markup {
   }
 }
 
-export type Html = Markup;
-
 /** What a template takes. There is no `undefined`: a value that may be missing has to be decided on. */
 export type Content = string | number | Html | readonly Html[];
 
-export const NO_HTML: Html = new Markup('');
+export const NO_HTML: Html = Html.trusted('');
 
-/** A template tag. Values in attributes have to be quoted; elsewhere inside a tag only markup may stand. */
+/**
+ * A template tag. Text may stand between elements and in attributes with double quotes, and nothing but text
+ * in those; elsewhere inside a tag, and in scripts and styles, only markup may stand.
+ */
 export function html(strings: TemplateStringsArray, ...values: readonly Content[]): Html {
   const places = placesOf(strings);
   let text = strings[0] ?? '';
@@ -32,19 +38,16 @@ export function html(strings: TemplateStringsArray, ...values: readonly Content[
     text += contentText(values[index] ?? '', places[index] ?? 'markup');
     text += strings[index + 1] ?? '';
   }
-  return new Markup(text);
-}
-
-/** For style sheets and scripts of this program, never for text from elsewhere. */
-export function trustedMarkup(text: string): Html {
-  return new Markup(text);
+  return Html.trusted(text);
 }
 
 function contentText(value: Content, place: Place): string {
-  if (value instanceof Markup) return value.text;
-  if (typeof value === 'object') return value.map(({ text }) => text).join('');
+  if (typeof value === 'object') {
+    if (place === 'value') throw new Error('Markup may not stand in an attribute');
+    return value instanceof Html ? value.text : value.map(({ text }) => text).join('');
+  }
   if (place === 'markup') throw new Error('Text may not stand inside a tag, a style or a script');
-  return typeof value === 'number' ? String(value) : escaped(value);
+  return typeof value === 'number' ? String(value) : escaped(value, place);
 }
 
 const ENTITIES: Readonly<Record<string, string>> = {
@@ -52,15 +55,16 @@ const ENTITIES: Readonly<Record<string, string>> = {
   '<': '&lt;',
   '>': '&gt;',
   '"': '&quot;',
-  "'": '&#39;',
 };
 
-function escaped(text: string): string {
-  return /[&<>"']/.test(text) ? text.replace(/[&<>"']/g, (sign) => ENTITIES[sign] ?? '') : text;
+const SPECIAL = { content: /[&<>]/g, value: /[&<>"]/g };
+
+function escaped(text: string, place: keyof typeof SPECIAL): string {
+  return text.replace(SPECIAL[place], (sign) => ENTITIES[sign] ?? '');
 }
 
-/** Where text is safe once it is escaped, and where only markup may stand. */
-type Place = 'text' | 'markup';
+/** In content and in the value of an attribute text is safe once it is escaped. */
+type Place = 'content' | 'value' | 'markup';
 
 const knownPlaces = new WeakMap<TemplateStringsArray, readonly Place[]>();
 
@@ -71,7 +75,7 @@ function placesOf(strings: TemplateStringsArray): readonly Place[] {
   let state: State = { at: 'content', element: '' };
   const places = strings.slice(0, -1).map((piece): Place => {
     state = stateAfter(piece, state);
-    return state.at === 'content' || state.at === 'value' ? 'text' : 'markup';
+    return state.at === 'content' || state.at === 'value' ? state.at : 'markup';
   });
   knownPlaces.set(strings, places);
   return places;

@@ -1,6 +1,6 @@
 /** Templates as texts, for the references: `<%= %>` inserts a value as text, `<%~ %>` markup as it is. */
 import { Eta } from 'eta/core';
-import { type Html, html, trustedMarkup } from './html.ts';
+import { Html, html } from './html.ts';
 
 export type { Html } from './html.ts';
 
@@ -9,7 +9,7 @@ const eta = new Eta({ autoEscape: true, autoTrim: [false, 'nl'], varName: 'it', 
 /** Compiles a template once; its data is called `it`. */
 export function template<Data extends object>(source: string): (data: Data) => Html {
   const compiled = eta.compile(source);
-  return (data) => trustedMarkup(eta.render(compiled, data));
+  return (data) => Html.trusted(eta.render(compiled, data));
 }
 
 export function joined(pieces: readonly Html[]): Html {

@@ -1,0 +1,5 @@
+import { highlightNeighbors } from './highlight.ts';
+import { narrowWhileTyping } from './narrow.ts';
+
+highlightNeighbors();
+narrowWhileTyping();

@@ -1,0 +1,5 @@
+import { highlightNeighbors } from './highlight.ts';
+import { keepLive } from './live.ts';
+
+highlightNeighbors();
+keepLive();

@@ -1,0 +1,3 @@
+import { keepLive } from './live.ts';
+
+keepLive();

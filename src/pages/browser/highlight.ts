@@ -1,0 +1,40 @@
+/**
+ * Highlights a sovereign with its links and neighbors under the pointer and on focus. The listeners are the
+ * document's, so that they hold for whatever a live update draws.
+ */
+export function highlightNeighbors(): void {
+  const ask = ({ target }: Event) => {
+    const node =
+      target instanceof Element ? target.closest<SVGElement>('.graph-picture .node') : null;
+    if (node === null) rest();
+    else light(node);
+  };
+  document.addEventListener('pointerover', ask);
+  document.addEventListener('focusin', ask);
+  document.addEventListener('focusout', rest);
+  document.addEventListener('live-update', () => {
+    const focused = document.activeElement?.closest<SVGElement>('.graph-picture .node');
+    if (focused) light(focused);
+  });
+}
+
+function light(node: SVGElement): void {
+  const picture = node.closest('.graph-picture');
+  if (picture === null) return;
+  const own = node.dataset.node;
+  const near = new Set([own]);
+  for (const link of picture.querySelectorAll<SVGElement>('.links .link')) {
+    const { from, to } = link.dataset;
+    const isNear = from === own || to === own;
+    link.classList.toggle('hot', isNear);
+    if (isNear) near.add(from).add(to);
+  }
+  for (const each of picture.querySelectorAll<SVGElement>('.node')) {
+    each.classList.toggle('hot', near.has(each.dataset.node));
+  }
+  picture.classList.add('focused');
+}
+
+function rest(): void {
+  document.querySelector('.graph-picture.focused')?.classList.remove('focused');
+}

@@ -1,0 +1,44 @@
+/** Filters the list and the drawing while the reader types; without scripts the form does the same. */
+export function narrowWhileTyping(): void {
+  const search = document.querySelector<HTMLInputElement>('#q');
+  const state = document.querySelector<HTMLSelectElement>('#state');
+  const found = document.querySelector('#found');
+  const rows = [...document.querySelectorAll<HTMLElement>('#sovereigns tbody tr')];
+  if (search === null || state === null || found === null || rows.length === 0) return;
+  const all = (found.textContent ?? '').replace(/^.* of /, '');
+  const narrow = () => {
+    const shown = showRows(rows, search.value.trim().toLowerCase(), state.value);
+    dimOthers(shown.size === rows.length ? null : shown, state.value);
+    found.textContent = `${shown.size} of ${all}`;
+  };
+  search.addEventListener('input', narrow);
+  state.addEventListener('change', narrow);
+}
+
+/** Returns the nodes whose rows are shown. */
+function showRows(rows: readonly HTMLElement[], part: string, state: string): Set<string> {
+  const shown = new Set<string>();
+  for (const row of rows) {
+    const { search = '', states = '', node = '' } = row.dataset;
+    const fits = search.includes(part) && (state === '' || states.split(' ').includes(state));
+    row.hidden = !fits;
+    if (fits) shown.add(node);
+  }
+  return shown;
+}
+
+/** Null shows everything. */
+function dimOthers(shown: ReadonlySet<string> | null, state: string): void {
+  const dim = (element: Element, isDim: boolean) => {
+    element.classList.remove('lit', 'near');
+    element.classList.toggle('dim', isDim);
+  };
+  for (const node of document.querySelectorAll<SVGElement>('.graph-picture .node')) {
+    dim(node, shown !== null && !shown.has(node.dataset.node ?? ''));
+  }
+  for (const link of document.querySelectorAll<SVGElement>('.graph-picture .links .link')) {
+    const { from = '', to = '' } = link.dataset;
+    const isOf = state === '' || link.classList.contains(`s-${state}`);
+    dim(link, shown !== null && !(shown.has(from) && shown.has(to) && isOf));
+  }
+}
