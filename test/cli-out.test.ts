@@ -16,10 +16,12 @@ import { join } from 'node:path';
 import { after, before, beforeEach, suite, test } from 'node:test';
 import { EXIT } from '../src/cli/exit-codes.ts';
 import { buildProgram } from '../src/cli/program.ts';
+import { startTestAuthority } from './support/authority.ts';
 import { runProgram } from './support/child-server.ts';
 import { endOf } from './support/failed-command.ts';
 import { makeNetworkFolder } from './support/folders.ts';
 import { type HostileAuthority, startHostileAuthority } from './support/hostile-authority.ts';
+import { operate } from './support/requests.ts';
 
 const FEED = {
   feed_id: 'feed-1',
@@ -89,6 +91,70 @@ suite('--out', () => {
       stderr,
       /is exported, but \/dev\/full cannot be written \(ENOSPC\); it is on stand/,
     );
+  });
+});
+
+/** Documents that commands show, each of the route that it comes from. */
+const SHOWN: readonly (readonly [string, string, object])[] = [
+  [
+    'policy show',
+    'GET /policy',
+    {
+      policy_id: 'spring',
+      issued_at: '2026-01-01T00:00:00Z',
+      min_client_version: '0.1.0',
+      allowed_ports: [443],
+      allowed_services: [],
+      routing: { preferred_transports: [], max_hops: 8 },
+      issued_by: 'na',
+      signatures: [],
+    },
+  ],
+  [
+    'recognition-policy show',
+    'GET /recognition-policy',
+    { local_sovereign_id: 'alpha', recognized_issuers: [], revoked_attestation_ids: [] },
+  ],
+  [
+    'graph show',
+    'GET /recognition-graph',
+    {
+      sovereigns: [],
+      recognition_edges: [],
+      active_treaties: [],
+      revoked_trust_material: [],
+      local_sovereign_id: 'alpha',
+    },
+  ],
+];
+
+suite('a document that is shown', () => {
+  for (const [command, route, document] of SHOWN) {
+    test(`${command} saves it in a file, or says why not`, async () => {
+      server.answers = { [route]: document };
+      const out = join(folder, 'document.json');
+      const args = [...command.split(' '), '--url', server.url, '--out', out];
+      await buildProgram().parseAsync(args, { from: 'user' });
+      assert.deepEqual(JSON.parse(readFileSync(out, 'utf8')), document);
+      assert.match((await endOf(args)).message, /document\.json exists; --force overwrites it$/);
+      assert.equal(server.asked.length, 1);
+    });
+  }
+
+  test('the audit log is saved an entry a line, readable by its owner alone', async () => {
+    await using na = await startTestAuthority();
+    await operate(na, '/admin/invite');
+    const out = join(folder, 'audit.ndjson');
+    const args = ['audit', 'export', '--data-dir', na.dataDir];
+    const [saved, printed] = [
+      await runProgram([...args, '--out', out, '--json']),
+      await runProgram(args),
+    ];
+    assert.equal(saved.code, EXIT.done, saved.stderr);
+    assert.equal(readFileSync(out, 'utf8'), printed.stdout);
+    assert.equal(statSync(out).mode & 0o777, 0o600);
+    const length = printed.stdout.trimEnd().split('\n').length;
+    assert.deepEqual(JSON.parse(saved.stdout), { length, file: out });
   });
 });
 

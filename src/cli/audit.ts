@@ -6,10 +6,14 @@ import { type AuditEntry, GENESIS_HASH } from '../store/store.ts';
 import { EXIT, failure, onLocalFiles } from './exit-codes.ts';
 import { dataDirOption, examples, jsonOption } from './options.ts';
 import { type OutputOptions, printResult } from './output.ts';
+import { addOutOption, type RecordOptions } from './record-output.ts';
+import { saveFile } from './saved-file.ts';
 
 interface AuditOptions extends OutputOptions {
   readonly dataDir: string;
 }
+
+interface ExportOptions extends AuditOptions, RecordOptions {}
 
 export function addAuditCommands(program: Command): void {
   const audit = program.command('audit').description('verify or export the audit log');
@@ -20,12 +24,11 @@ export function addAuditCommands(program: Command): void {
     .addOption(jsonOption())
     .addHelpText('after', examples(['mesh-na audit verify --data-dir ./mesh-data']))
     .action(verify);
-  audit
-    .command('export')
+  addOutOption(audit.command('export'), 'the entries, one a line,')
     .description('print every entry as one JSON object a line; with --json, one object in all')
     .addOption(dataDirOption())
     .addOption(jsonOption())
-    .addHelpText('after', examples(['mesh-na audit export > audit.ndjson']))
+    .addHelpText('after', examples(['mesh-na audit export --out audit.ndjson']))
     .action(exportEntries);
 }
 
@@ -50,12 +53,35 @@ async function verify({ dataDir, json = false }: AuditOptions): Promise<void> {
 const NOT_CHECKED =
   'The pages of the database changed too often to be checked; an authority checks them when it starts';
 
-async function exportEntries({ dataDir, json = false }: AuditOptions): Promise<void> {
+async function exportEntries(options: ExportOptions): Promise<void> {
+  const { dataDir, json = false, out = '-' } = options;
   const { entries } = await openLog(dataDir);
+  if (out !== '-') {
+    const length = onLocalFiles(() => saveEntries(entries, out, options));
+    printResult(options, { length, file: out }, [`${length} entries are saved in ${out}.`]);
+    return;
+  }
   onLocalFiles(() => {
     if (json) printResult({ json }, { entries: [...entries].map(toObject) }, []);
     else for (const entry of entries) process.stdout.write(`${jsonText(toObject(entry))}\n`);
   });
+}
+
+/** A long log is not held in memory. */
+function saveEntries(
+  entries: Iterable<AuditEntry>,
+  out: string,
+  { force = false }: ExportOptions,
+): number {
+  let length = 0;
+  function* lines() {
+    for (const entry of entries) {
+      length += 1;
+      yield `${jsonText(toObject(entry))}\n`;
+    }
+  }
+  saveFile(out, lines(), { isSecret: true, overwrites: force });
+  return length;
 }
 
 function toObject(entry: AuditEntry) {

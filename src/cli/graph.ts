@@ -6,6 +6,7 @@ import { defineRenamed, showDefault } from './earlier-name.ts';
 import { EXIT, failure } from './exit-codes.ts';
 import { addPublicOptions, type PublicOptions } from './options.ts';
 import { alignedTable, printResult } from './output.ts';
+import { addOutOption, type RecordOptions, showDocument } from './record-output.ts';
 
 export function addGraphCommands(program: Command): void {
   const graph = program.command('graph').description('read the graph of recognition');
@@ -13,7 +14,7 @@ export function addGraphCommands(program: Command): void {
     .command('show', { isDefault: true })
     .description('show which sovereign recognizes which')
     .action(runShow);
-  addPublicOptions(show, [
+  addPublicOptions(addOutOption(show, 'the graph'), [
     'mesh-na graph show',
     'mesh-na graph show --json | jq .revoked_trust_material',
   ]);
@@ -30,9 +31,9 @@ function defineTrace(trace: Command): void {
   addPublicOptions(trace, ['mesh-na graph trace alpha gamma']);
 }
 
-async function runShow(options: PublicOptions): Promise<void> {
+async function runShow(options: PublicOptions & RecordOptions): Promise<void> {
   const graph = await createPublicClient(options).recognitionGraph();
-  printResult(options, graph, graphText(graph));
+  showDocument(options, graph, 'The graph', graphText(graph));
 }
 
 function graphText(graph: RecognitionGraph): string[] {

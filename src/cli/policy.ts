@@ -16,8 +16,9 @@ import {
   wholeNumber,
 } from './options.ts';
 import { alignedTable, printResult } from './output.ts';
+import { addOutOption, type RecordOptions, showDocument, showRecord } from './record-output.ts';
 
-interface PublishOptions extends OperatorOptions {
+interface PublishOptions extends OperatorOptions, RecordOptions {
   readonly file?: string;
   readonly policyId?: string;
   readonly minClientVersion?: string;
@@ -42,7 +43,7 @@ export function addPolicyCommands(program: Command): void {
     .option('--service <name>', 'allowed service (repeatable; default: none)', collect)
     .addHelpText('after', '\nOptions win over the file.')
     .action(runPublish);
-  addOperatorOptions(publish, [
+  addOperatorOptions(addOutOption(publish, 'the signed policy'), [
     'mesh-na policy publish --policy-id spring --port 443 --service llm --service search',
     'mesh-na policy publish --file policy.json',
   ]);
@@ -52,12 +53,17 @@ export function addPolicyCommands(program: Command): void {
     .description('make an earlier policy the active one again (privileged)')
     .argument('<policy-id>', 'policy to return to')
     .action(runRollback);
-  addOperatorOptions(rollback, ['mesh-na policy rollback spring']);
+  addOperatorOptions(addOutOption(rollback, 'the signed policy'), [
+    'mesh-na policy rollback spring',
+  ]);
 
   defineRenamed(policy.command('list'), { parent: policy, name: 'history' }, defineList);
 
   const show = policy.command('show').description('show the active policy').action(runShow);
-  addPublicOptions(show, ['mesh-na policy show', 'mesh-na policy show --json > policy.json']);
+  addPublicOptions(addOutOption(show, 'the policy'), [
+    'mesh-na policy show',
+    'mesh-na policy show --out policy.json',
+  ]);
 }
 
 function defineList(list: Command): void {
@@ -79,16 +85,16 @@ async function runPublish(options: PublishOptions): Promise<void> {
   printActive(options, await operatorClient(options).publishPolicy(request));
 }
 
-async function runRollback(policyId: string, options: OperatorOptions): Promise<void> {
+async function runRollback(
+  policyId: string,
+  options: OperatorOptions & RecordOptions,
+): Promise<void> {
   printActive(options, await operatorClient(options).rollbackPolicy(policyId));
 }
 
-function printActive(options: OperatorOptions, policy: PolicyManifest): void {
-  printResult(options, policy, [
-    `Policy ${policy.policy_id} is active.`,
-    '',
-    ...policyText(policy),
-  ]);
+function printActive(options: RecordOptions, policy: PolicyManifest): void {
+  const text = ['', ...policyText(policy)];
+  showRecord(options, policy, `Policy ${policy.policy_id} is active`, text);
 }
 
 async function runList(options: OperatorOptions): Promise<void> {
@@ -109,9 +115,9 @@ function listText({ versions }: PolicyHistory): string[] {
   return alignedTable([['POLICY', '', 'PUBLISHED', 'MIN CLIENT', 'PORTS', 'SERVICES'], ...rows]);
 }
 
-async function runShow(options: PublicOptions): Promise<void> {
+async function runShow(options: PublicOptions & RecordOptions): Promise<void> {
   const policy = await createPublicClient(options).policy();
-  printResult(options, policy, policyText(policy));
+  showDocument(options, policy, `Policy ${policy.policy_id}`, policyText(policy));
 }
 
 function policyText(policy: PolicyManifest): string[] {

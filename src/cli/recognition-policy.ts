@@ -6,7 +6,8 @@ import { EXIT, failure } from './exit-codes.ts';
 import { readJsonFile } from './json-file.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
 import { addPublicOptions, type PublicOptions } from './options.ts';
-import { alignedTable, printResult } from './output.ts';
+import { alignedTable } from './output.ts';
+import { addOutOption, type RecordOptions, showDocument, showRecord } from './record-output.ts';
 
 export function addRecognitionPolicyCommands(program: Command): void {
   const policy = program
@@ -18,33 +19,35 @@ export function addRecognitionPolicyCommands(program: Command): void {
     .description('replace the recognition policy (privileged)')
     .argument('<file>', 'JSON with the policy, - for standard input')
     .action(runSet);
-  addOperatorOptions(set, ['mesh-na recognition-policy set recognition.json']);
+  addOperatorOptions(addOutOption(set, 'the policy as it is active'), [
+    'mesh-na recognition-policy set recognition.json',
+  ]);
 
   const show = policy
     .command('show')
     .description('show the recognition policy; exit code 4 when there is none')
     .action(runShow);
-  addPublicOptions(show, [
+  addPublicOptions(addOutOption(show, 'the policy'), [
     'mesh-na recognition-policy show',
-    'mesh-na recognition-policy show --json > recognition.json',
+    'mesh-na recognition-policy show --out recognition.json',
   ]);
 }
 
-async function runSet(file: string, options: OperatorOptions): Promise<void> {
+async function runSet(file: string, options: OperatorOptions & RecordOptions): Promise<void> {
   const recognition_policy = await readJsonFile(file);
   const saved = await operatorClient(options).setRecognitionPolicy({ recognition_policy });
-  printResult(options, saved, [
-    `Recognition policy ${saved.policy_id} of ${saved.local_sovereign_id} is active.`,
-  ]);
+  const made = `Recognition policy ${saved.policy_id} of ${saved.local_sovereign_id} is active`;
+  showRecord(options, saved, made, []);
 }
 
-async function runShow(options: PublicOptions): Promise<void> {
+async function runShow(options: PublicOptions & RecordOptions): Promise<void> {
   const policy = await createPublicClient(options).recognitionPolicy();
   if (policy === null) {
     const message = 'The authority has no recognition policy';
     throw failure(EXIT.refused, 'recognition_policy_not_configured', message);
   }
-  printResult(options, policy, policyText(policy));
+  const name = `The recognition policy of ${policy.local_sovereign_id}`;
+  showDocument(options, policy, name, policyText(policy));
 }
 
 function policyText(policy: RecognitionPolicy): string[] {

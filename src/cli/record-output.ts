@@ -1,5 +1,5 @@
 /**
- * Output of commands that create a record. The authority does not store most of them, so a record is never lost: it is
+ * Output of commands that create a record, or read a document. The authority does not store most of them, so a record is never lost: it is
  * saved in a file with `--out`, and printed where that fails, or where no file is named.
  */
 import type { Command } from 'commander';
@@ -50,6 +50,19 @@ export function showRecord(
   else if (saveRecord(options, record, made)) {
     printResult(options, record, [`${made} and saved in ${options.out}.`, ...about]);
   } else printResult(options, record, [`${made}.`, ...about]);
+}
+
+/** For commands that show a document of the authority; `text` is what people see of it without a file. */
+export function showDocument(
+  options: RecordOptions,
+  document: JsonObject,
+  name: string,
+  text: readonly string[],
+): void {
+  if (options.out === '-') printResult({ json: true }, document, []);
+  else if (saveRecord(options, document, `${name} is read`)) {
+    printResult(options, document, [`${name} is saved in ${options.out}.`]);
+  } else printResult(options, document, text);
 }
 
 interface Saving {

@@ -1,9 +1,12 @@
 /** Files that are either as they were or wholly written, also after a crash. */
 import {
   accessSync,
+  closeSync,
   constants,
   existsSync,
+  fsyncSync,
   linkSync,
+  openSync,
   readFileSync,
   realpathSync,
   renameSync,
@@ -42,24 +45,46 @@ export interface SaveOptions {
   readonly overwrites: boolean;
 }
 
-/** Saves text in a file that is wholly written or, after a failure, as it was. */
-export function saveFile(path: string, text: string, options: SaveOptions): void {
+/** Saves text, or its pieces, in a file that is wholly written or, after a failure, as it was. */
+export function saveFile(
+  path: string,
+  text: string | Iterable<string>,
+  options: SaveOptions,
+): void {
+  const pieces = typeof text === 'string' ? [text] : text;
   const existing = statSync(path, { throwIfNoEntry: false });
   // A pipe or a device is written to, not replaced.
-  if (existing !== undefined && !existing.isFile()) writeFileSync(path, text);
-  else saveWhole(path, text, options);
+  if (existing !== undefined && !existing.isFile()) writePieces(openSync(path, 'w'), pieces);
+  else saveWhole(path, pieces, options);
 }
 
-function saveWhole(path: string, text: string, { isSecret, overwrites }: SaveOptions): void {
+function saveWhole(
+  path: string,
+  pieces: Iterable<string>,
+  { isSecret, overwrites }: SaveOptions,
+): void {
   // An unpredictable name that must be new: in a shared folder nobody can redirect the write.
   const draft = `${path}.${systemRuntime.uuid()}`;
   try {
-    writeFileSync(draft, text, { mode: isSecret ? 0o600 : 0o666, flag: 'wx', flush: true });
+    writePieces(openSync(draft, 'wx', isSecret ? 0o600 : 0o666), pieces, fsyncSync);
     if (overwrites) renameSync(draft, existsSync(path) ? realpathSync(path) : path);
     // Unlike a renaming it fails when somebody has made the file meanwhile.
     else linkSync(draft, path);
   } finally {
     rmSync(draft, { force: true });
+  }
+}
+
+function writePieces(
+  file: number,
+  pieces: Iterable<string>,
+  finish: (file: number) => void = () => undefined,
+): void {
+  try {
+    for (const piece of pieces) writeFileSync(file, piece);
+    finish(file);
+  } finally {
+    closeSync(file);
   }
 }
 
