@@ -1,20 +1,25 @@
 /** `mesh-na agreement`: capabilities agreed on between two sovereigns. */
 import { type Command, Option } from 'commander';
-import { createPublicClient } from '../client/public-client.ts';
 import { addTermsOptions, runCounter, runOffer } from './agreement-terms.ts';
 import { notHolding, readJsonFile, readJsonFiles } from './json-file.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
-import { addPublicOptions, collect, collectAs, type PublicOptions, publicKey } from './options.ts';
+import { collect, collectAs, publicKey } from './options.ts';
 import { printVerdict } from './output.ts';
-import { keysOf, knownParties } from './party-keys.ts';
+import { keysOf } from './party-keys.ts';
 import { addOutOption, deliverRecord, type RecordOptions } from './record-output.ts';
 import { addWindowOptions, timestamp } from './validity.ts';
+import {
+  addVerificationOptions,
+  partiesOf,
+  type VerificationOptions,
+  verifierOf,
+} from './verification.ts';
 
 interface AcceptOptions extends OperatorOptions, RecordOptions {
   readonly counter?: string;
 }
 
-interface VerifyOptions extends PublicOptions {
+interface VerifyOptions extends VerificationOptions {
   readonly offererKey?: readonly string[];
   readonly responderKey?: readonly string[];
 }
@@ -65,7 +70,7 @@ export function addAgreementCommands(program: Command): void {
     .addOption(partyKeyOption('--responder-key', 'the responder'))
     .addHelpText('after', '\nNeither its age nor the evidence in it is judged.')
     .action(runVerify);
-  addPublicOptions(verify, [
+  addVerificationOptions(verify, [
     'mesh-na agreement verify agreement.json',
     'mesh-na agreement verify agreement.json --offerer-key "$ALPHA_KEY" --responder-key "$BETA_KEY"',
   ]);
@@ -95,14 +100,13 @@ async function runVerify(file: string, options: VerifyOptions): Promise<void> {
   if (typeof offerer !== 'string' || typeof responder !== 'string') {
     throw notHolding(file, 'an agreement');
   }
-  const client = createPublicClient(options);
   let { offererKey, responderKey } = options;
   if (offererKey === undefined || responderKey === undefined) {
-    const known = await knownParties(client);
+    const known = await partiesOf(options);
     offererKey ??= keysOf(known, offerer, '--offerer-key');
     responderKey ??= keysOf(known, responder, '--responder-key');
   }
-  const verdict = await client.verifyAgreement({
+  const verdict = await (await verifierOf(options)).verifyAgreement({
     agreement,
     offerer_public_keys: offererKey,
     responder_public_keys: responderKey,

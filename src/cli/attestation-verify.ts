@@ -1,13 +1,13 @@
 /** `attestation verify`: under a recognition policy, or under a treaty. */
 import { type Command, Option } from 'commander';
-import { createPublicClient } from '../client/public-client.ts';
 import type { JsonObject } from '../json/value.ts';
 import { usageFailure } from './exit-codes.ts';
 import { readJsonFile } from './json-file.ts';
-import { addPublicOptions, collectAs, type PublicOptions, publicKey } from './options.ts';
+import { collectAs, publicKey } from './options.ts';
 import { printVerdict } from './output.ts';
+import { addVerificationOptions, type VerificationOptions, verifierOf } from './verification.ts';
 
-interface VerifyOptions extends PublicOptions {
+interface VerifyOptions extends VerificationOptions {
   readonly policy?: string;
   readonly treaty?: string;
   readonly treatyKey?: readonly string[];
@@ -24,9 +24,11 @@ export function defineVerify(verify: Command): void {
       "key the treaty must be signed by (repeatable; default: the authority's)",
       collectAs(publicKey),
     )
+    .option('--feed <file>', 'revocation feed of the issuer, which offline is not known otherwise')
     .action(runVerify);
-  addPublicOptions(verify, [
+  addVerificationOptions(verify, [
     'mesh-na attestation verify agent-7.json',
+    'mesh-na attestation verify agent-7.json --policy recognition.json --offline',
     'mesh-na attestation verify agent-7.json --treaty alpha-beta.json && echo accepted',
   ]);
 }
@@ -38,7 +40,7 @@ async function runVerify(file: string, options: VerifyOptions): Promise<void> {
   }
   const attestation = await readJsonFile(file);
   if (treaty === undefined) return verifyByPolicy(attestation, options, policy);
-  const verdict = await createPublicClient(options).verifyAttestationWithTreaty({
+  const verdict = await (await verifierOf(options)).verifyAttestationWithTreaty({
     attestation,
     treaty: await readJsonFile(treaty),
     ...(treatyKey && { treaty_issuer_public_keys: treatyKey }),
@@ -49,10 +51,10 @@ async function runVerify(file: string, options: VerifyOptions): Promise<void> {
 
 async function verifyByPolicy(
   attestation: JsonObject,
-  options: PublicOptions,
+  options: VerifyOptions,
   policy: string | undefined,
 ): Promise<void> {
-  const verdict = await createPublicClient(options).verifyAttestation({
+  const verdict = await (await verifierOf(options)).verifyAttestation({
     attestation,
     ...(policy !== undefined && { recognition_policy: await readJsonFile(policy) }),
   });

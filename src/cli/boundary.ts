@@ -1,22 +1,17 @@
 /** `mesh-na boundary`: decisions whether a request stays within an agreement. */
 import { type Command, Option } from 'commander';
-import { createPublicClient } from '../client/public-client.ts';
 import { readJsonFile, readJsonFiles } from './json-file.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
-import {
-  acceptDenialOption,
-  addPublicOptions,
-  type PublicOptions,
-  signerKeyOption,
-} from './options.ts';
+import { acceptDenialOption, signerKeyOption } from './options.ts';
 import { printFinding } from './output.ts';
 import { addOutOption, deliverRecord, type RecordOptions } from './record-output.ts';
+import { addVerificationOptions, type VerificationOptions, verifierOf } from './verification.ts';
 
 interface DecideOptions extends OperatorOptions, RecordOptions {
   readonly context?: string;
 }
 
-interface VerifyOptions extends PublicOptions {
+interface VerifyOptions extends VerificationOptions {
   readonly operatorKey?: readonly string[];
   readonly acceptDenial?: boolean;
 }
@@ -47,7 +42,7 @@ export function addBoundaryCommands(program: Command): void {
     // The default; command lines of earlier versions have it.
     .addOption(new Option('--expect-authorized').conflicts('acceptDenial').hideHelp())
     .action(runVerify);
-  addPublicOptions(verify, [
+  addVerificationOptions(verify, [
     'mesh-na boundary verify decision.json && echo allowed',
     'mesh-na boundary verify decision.json --operator-key "$BETA_KEY"',
   ]);
@@ -76,7 +71,7 @@ async function agreementAndContext(file: string, context: string | undefined) {
 
 async function runVerify(file: string, options: VerifyOptions): Promise<void> {
   const { operatorKey, acceptDenial = false } = options;
-  const verdict = await createPublicClient(options).verifyDecision({
+  const verdict = await (await verifierOf(options)).verifyDecision({
     decision: await readJsonFile(file),
     ...(operatorKey && { operator_public_keys: operatorKey }),
   });

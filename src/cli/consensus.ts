@@ -1,20 +1,12 @@
 /** `mesh-na consensus`: several validators independently approve a justified decision. */
 import { Argument, type Command, InvalidArgumentError } from 'commander';
-import { createPublicClient } from '../client/public-client.ts';
 import { usageFailure } from './exit-codes.ts';
 import { readJsonFile, readJsonFiles } from './json-file.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
-import {
-  addPublicOptions,
-  collect,
-  collectAs,
-  namedKey,
-  type PublicOptions,
-  signerKeyOption,
-  wholeNumber,
-} from './options.ts';
+import { collect, collectAs, namedKey, signerKeyOption, wholeNumber } from './options.ts';
 import { printValidity } from './output.ts';
 import { addOutOption, deliverRecord, type RecordOptions } from './record-output.ts';
+import { addVerificationOptions, type VerificationOptions, verifierOf } from './verification.ts';
 
 interface VoteOptions extends OperatorOptions, RecordOptions {
   readonly reason?: string;
@@ -30,7 +22,7 @@ interface ValidatorKey {
   readonly key: string;
 }
 
-interface VerifyOptions extends PublicOptions {
+interface VerifyOptions extends VerificationOptions {
   readonly validatorKey: readonly ValidatorKey[];
   readonly assemblerKey?: readonly string[];
 }
@@ -74,7 +66,7 @@ export function addConsensusCommands(program: Command): void {
     )
     .addOption(signerKeyOption('--assembler-key'))
     .action(runVerify);
-  addPublicOptions(verify, [
+  addVerificationOptions(verify, [
     'mesh-na consensus verify consensus.json --validator-key alpha="$ALPHA_KEY" --validator-key beta="$BETA_KEY"',
   ]);
 }
@@ -123,7 +115,7 @@ async function runVerify(file: string, options: VerifyOptions): Promise<void> {
   if (Object.keys(byValidator).length < keys.length) {
     throw usageFailure('Two --validator-key are of the same validator');
   }
-  const verdict = await createPublicClient(options).verifyConsensus({
+  const verdict = await (await verifierOf(options)).verifyConsensus({
     proof: await readJsonFile(file),
     validator_public_keys: byValidator,
     ...(assemblerKey && { assembler_public_keys: assemblerKey }),

@@ -1,16 +1,16 @@
 /** `mesh-na data-usage`: the data that a sovereign licenses, and the access declared under a license. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { DataSource } from '../client/operator-protocol.ts';
-import { createPublicClient } from '../client/public-client.ts';
 import type { JsonValue } from '../json/value.ts';
 import { type LicenseOptions, runLicense } from './data-usage-license.ts';
 import { defineRenamed } from './earlier-name.ts';
 import { readJsonFiles, readJsonList } from './json-file.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
-import { addPublicOptions, collect, type PublicOptions, signerKeyOption } from './options.ts';
+import { collect, signerKeyOption } from './options.ts';
 import { printFinding } from './output.ts';
 import { addOutOption, deliverRecord, type RecordOptions } from './record-output.ts';
 import { addWindowOptions } from './validity.ts';
+import { addVerificationOptions, type VerificationOptions, verifierOf } from './verification.ts';
 
 interface DeclareOptions extends OperatorOptions, RecordOptions {
   readonly access: readonly string[];
@@ -18,7 +18,7 @@ interface DeclareOptions extends OperatorOptions, RecordOptions {
   readonly volume?: number;
 }
 
-interface VerifyOptions extends PublicOptions {
+interface VerifyOptions extends VerificationOptions {
   readonly agentKey?: readonly string[];
 }
 
@@ -51,7 +51,7 @@ export function addDataUsageCommands(program: Command): void {
     .addOption(signerKeyOption('--agent-key', 'the intent'))
     .addHelpText('after', "\nThe license's own signature, and who is licensed, are not examined.")
     .action(runVerify);
-  addPublicOptions(verify, ['mesh-na data-usage verify intent.json policy.json']);
+  addVerificationOptions(verify, ['mesh-na data-usage verify intent.json policy.json']);
 }
 
 function defineLicense(license: Command): void {
@@ -115,7 +115,7 @@ async function runVerify(
 ): Promise<void> {
   const { agentKey } = options;
   const [intent, policy] = await readJsonFiles(intentFile, policyFile);
-  const verdict = await createPublicClient(options).verifyIntent({
+  const verdict = await (await verifierOf(options)).verifyIntent({
     intent,
     policy,
     ...(agentKey && { agent_public_keys: agentKey }),

@@ -1,14 +1,14 @@
 /** `mesh-na disclosure`: discloses one agreed capability without the others. */
 import { type Command, Option } from 'commander';
-import { createPublicClient } from '../client/public-client.ts';
 import { runCommit, runProve } from './disclosure-records.ts';
 import { readJsonFile, readJsonFiles } from './json-file.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
-import { addPublicOptions, collect, type PublicOptions, signerKeyOption } from './options.ts';
+import { addPublicOptions, collect, signerKeyOption } from './options.ts';
 import { printValidity } from './output.ts';
 import { addOutOption, deliverRecord, type RecordOptions } from './record-output.ts';
+import { addVerificationOptions, type VerificationOptions, verifierOf } from './verification.ts';
 
-interface VerifyOptions extends PublicOptions {
+interface VerifyOptions extends VerificationOptions {
   readonly issuerKey?: readonly string[];
 }
 
@@ -51,7 +51,7 @@ export function addDisclosureCommands(program: Command): void {
     .argument('<commitment>', 'the commitment, - for standard input')
     .addOption(signerKeyOption('--issuer-key', 'the commitment'))
     .action(runVerify);
-  addPublicOptions(verify, ['mesh-na disclosure verify proof.json commitment.json']);
+  addVerificationOptions(verify, ['mesh-na disclosure verify proof.json commitment.json']);
 
   const nullify = disclosure
     .command('nullify')
@@ -70,7 +70,7 @@ async function runVerify(
 ): Promise<void> {
   const { issuerKey } = options;
   const [proof, commitment] = await readJsonFiles(proofFile, commitmentFile);
-  const verdict = await createPublicClient(options).verifyMembership({
+  const verdict = await (await verifierOf(options)).verifyMembership({
     proof,
     commitment,
     ...(issuerKey && { issuer_public_keys: issuerKey }),

@@ -1,22 +1,17 @@
 /** `mesh-na evidence`: signed statements of how one sovereign judged another. */
 import type { Command } from 'commander';
-import { createPublicClient } from '../client/public-client.ts';
 import { readJsonFile } from './json-file.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
-import {
-  acceptDenialOption,
-  addPublicOptions,
-  type PublicOptions,
-  signerKeyOption,
-} from './options.ts';
+import { acceptDenialOption, signerKeyOption } from './options.ts';
 import { printFinding } from './output.ts';
 import { addOutOption, deliverRecord, type RecordOptions } from './record-output.ts';
+import { addVerificationOptions, type VerificationOptions, verifierOf } from './verification.ts';
 
 interface BuildOptions extends OperatorOptions, RecordOptions {
   readonly graphDigest?: string;
 }
 
-interface VerifyOptions extends PublicOptions {
+interface VerifyOptions extends VerificationOptions {
   readonly issuerKey?: readonly string[];
   readonly expectGraphDigest?: string;
   readonly acceptDenial?: boolean;
@@ -52,7 +47,7 @@ export function addEvidenceCommands(program: Command): void {
     .option('--expect-graph-digest <text>', 'refuse it unless it names this graph')
     .addHelpText('after', '\nEvidence does not expire.')
     .action(runVerify);
-  addPublicOptions(verify, [
+  addVerificationOptions(verify, [
     'mesh-na evidence verify evidence.json',
     'mesh-na evidence verify evidence.json --issuer-key "$BETA_KEY"',
   ]);
@@ -75,7 +70,7 @@ async function runBuild(file: string, options: BuildOptions): Promise<void> {
 
 async function runVerify(file: string, options: VerifyOptions): Promise<void> {
   const { issuerKey, expectGraphDigest, acceptDenial = false } = options;
-  const answer = await createPublicClient(options).verifyEvidence({
+  const answer = await (await verifierOf(options)).verifyEvidence({
     evidence: await readJsonFile(file),
     ...(issuerKey && { issuer_public_keys: issuerKey }),
     ...(expectGraphDigest !== undefined && { expected_graph_digest: expectGraphDigest }),

@@ -1,17 +1,18 @@
 /** `node status`: the saved certificate, judged by the genesis, the clock and the revocation list. */
 import { instantOf } from '../records/record.ts';
 import { systemRuntime } from '../runtime.ts';
-import { EXIT, failure, onLocalFiles } from './exit-codes.ts';
+import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
 import { certificateProblem, certificateReason } from './network-trust.ts';
 import { readCertificate, readNodeKey } from './node-folder.ts';
-import { type TrustOptions, updateNetwork } from './node-trust.ts';
+import { type OfflineTrustOptions, updateNetwork, verifyHeldNetwork } from './node-trust.ts';
 import { printResult } from './output.ts';
 
-export async function runStatus(options: TrustOptions): Promise<void> {
-  const { nodeDir } = options;
+export async function runStatus(options: OfflineTrustOptions): Promise<void> {
+  const { nodeDir, offline, crl: file } = options;
+  if (file !== undefined && !offline) throw usageFailure('--crl needs --offline');
   const certificate = onLocalFiles(() => readCertificate(nodeDir));
   const { publicKey } = onLocalFiles(() => readNodeKey(nodeDir));
-  const { genesis, crl } = await updateNetwork(options);
+  const { genesis, crl } = await (offline ? verifyHeldNetwork : updateNetwork)(options);
   const entry = crl.revoked_certificates.find(
     ({ certificate_id }) => certificate_id === certificate.cert_id,
   );

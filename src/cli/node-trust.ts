@@ -4,7 +4,6 @@
  */
 import { createInterface } from 'node:readline/promises';
 import type { Command } from 'commander';
-import { createVerifier } from '../client/offline.ts';
 import { createPublicClient, type PublicClient } from '../client/public-client.ts';
 import { type GenesisBlock, readGenesisBlock } from '../records/genesis.ts';
 import {
@@ -13,6 +12,7 @@ import {
 } from '../records/revocation-list.ts';
 import { systemRuntime } from '../runtime.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
+import { readGenesisFile } from './genesis-file.ts';
 import { notHolding, readJsonFile } from './json-file.ts';
 import { genesisProblem, type Pin, revocationListProblem } from './network-trust.ts';
 import { genesisPath, type HeldNetwork, readHeldNetwork, saveNetwork } from './node-folder.ts';
@@ -53,6 +53,34 @@ export async function updateNetwork(options: TrustOptions): Promise<VerifiedNetw
   return { genesis: offered, crl };
 }
 
+export interface OfflineTrustOptions extends TrustOptions {
+  readonly offline?: boolean;
+  readonly crl?: string;
+}
+
+/** Verifies genesis and revocation list of the node folder anew, or the list in a file; nothing is asked or saved. */
+export async function verifyHeldNetwork(options: OfflineTrustOptions): Promise<VerifiedNetwork> {
+  const held = onLocalFiles(() => readHeldNetwork(options.nodeDir));
+  const pin = await givenPin(options, held);
+  const genesis = pin?.genesis ?? null;
+  const crl = options.crl === undefined ? held.crl : await listIn(options.crl);
+  if (pin === null || genesis === null || crl === null) {
+    const message = `${options.nodeDir} does not hold the network yet: give --genesis and --crl, or ask the authority once`;
+    throw failure(EXIT.unusable, 'local_files', message);
+  }
+  const now = systemRuntime.now();
+  refuse('invalid_genesis', 'genesis', genesisProblem(genesis, pin, now));
+  const known = { genesis, held: held.crl };
+  refuse('invalid_crl', 'revocation list', revocationListProblem(crl, known, now));
+  return { genesis, crl };
+}
+
+async function listIn(file: string): Promise<CertificateRevocationList> {
+  const crl = readCertificateRevocationList(await readJsonFile(file));
+  if (crl === null) throw notHolding(file, 'a revocation list');
+  return crl;
+}
+
 /** The authority key of the genesis in the node folder, for proofs that are bound to it. */
 export function pinnedAudience(nodeDir: string): string {
   const { genesis } = onLocalFiles(() => readHeldNetwork(nodeDir));
@@ -65,7 +93,7 @@ export function pinnedAudience(nodeDir: string): string {
 /** What the folder or the command line pins; null when it is to be pinned on first use. */
 async function givenPin(options: TrustOptions, held: HeldNetwork): Promise<Pin | null> {
   const { rootKey, genesis: file } = options;
-  const given = file === undefined ? null : await genesisIn(file);
+  const given = file === undefined ? null : await readGenesisFile(file);
   const pinned = held.genesis ?? given;
   const keys = [held.genesis?.root_public_key, given?.root_public_key, rootKey];
   const [key, other] = new Set(keys.filter((each) => each !== undefined));
@@ -77,14 +105,6 @@ async function givenPin(options: TrustOptions, held: HeldNetwork): Promise<Pin |
   if (options.trustOnFirstUse || isTerminal()) return null;
   const message = 'The network is not known yet: give its --root-key, or its --genesis file';
   throw usageFailure(message);
-}
-
-async function genesisIn(file: string): Promise<GenesisBlock> {
-  const genesis = readGenesisBlock(await readJsonFile(file));
-  if (genesis === null || createVerifier().genesis(genesis) !== 'valid') {
-    throw notHolding(file, 'a genesis that is signed by its root key');
-  }
-  return genesis;
 }
 
 /** Nothing is known but what the authority says of itself: a person decides, or has decided. */

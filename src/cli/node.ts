@@ -71,9 +71,14 @@ export function addNodeCommands(program: Command): Command {
   const status = node
     .command('status')
     .description('verify the certificate and the revocation list; exit code 4 when it is not valid')
+    .option('--offline', 'verify what the node folder holds; the authority is not asked')
+    .option('--crl <file>', 'revocation list in place of that in the node folder, if offline')
     .addOption(urlOption())
     .action(runStatus);
-  addFolderOptions(addTrustOptions(status), ['mesh-na node status --json']);
+  addFolderOptions(addTrustOptions(status), [
+    'mesh-na node status --json',
+    'mesh-na node status --offline --crl crl.json',
+  ]);
 
   return node;
 }

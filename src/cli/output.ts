@@ -54,10 +54,18 @@ interface Verdict extends JsonObject {
   readonly reason: string;
 }
 
+/** What `unchecked` of an offline verdict names. */
+const UNCHECKED: Readonly<Record<string, string>> = {
+  attestation_revocation: 'whether the attestation was revoked',
+  treaty_revocation: 'whether the treaty was revoked',
+};
+
 /** Prints a verdict on `what` of an answer with the member `accepted`. */
 export function printVerdict(options: OutputOptions, verdict: Verdict, what: string): void {
-  const { accepted, reason } = verdict;
-  printFinding(options, verdict, { passed: accepted, reason, approval: 'Accepted', what });
+  const { accepted, reason, unchecked } = verdict;
+  const open = Array.isArray(unchecked) ? unchecked.map((name) => UNCHECKED[String(name)]) : [];
+  const more = open.length === 0 ? [] : [`Not known offline: ${open.join(', ')}.`];
+  printFinding(options, verdict, { passed: accepted, reason, approval: 'Accepted', what, more });
 }
 
 /** Prints a verdict on `what` of an answer with the member `valid`. */

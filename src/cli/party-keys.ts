@@ -4,8 +4,9 @@ import { EXIT, failure } from './exit-codes.ts';
 
 /** The authority and what it recognizes, asked for once. */
 export interface KnownParties {
-  readonly sovereignId: string;
-  readonly authorityKey: string;
+  /** Null when it is not known, as the key is then. */
+  readonly sovereignId: string | null;
+  readonly authorityKey: string | null;
   /** Keys of the other sovereigns by name, from the active treaties of this one. */
   readonly recognized: ReadonlyMap<string, readonly string[]>;
 }
@@ -31,9 +32,9 @@ export function keysOf(
   party: string,
   flag: string,
 ): readonly string[] {
-  if (party === sovereignId) return [authorityKey];
+  if (party === sovereignId && authorityKey !== null) return [authorityKey];
   const keys = recognized.get(party);
   if (keys !== undefined) return keys;
-  const message = `No active treaty names a key of "${party}"; give it by ${flag}`;
+  const message = `No key of "${party}" is known; give it by ${flag}`;
   throw failure(EXIT.refused, 'unknown_party', message);
 }

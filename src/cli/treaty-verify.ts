@@ -1,9 +1,8 @@
-import { createPublicClient } from '../client/public-client.ts';
 import { readJsonFile } from './json-file.ts';
-import type { PublicOptions } from './options.ts';
 import { printVerdict } from './output.ts';
+import { type VerificationOptions, verifierOf } from './verification.ts';
 
-interface VerifyOptions extends PublicOptions {
+interface VerifyOptions extends VerificationOptions {
   readonly issuerKey?: readonly string[];
   readonly expectIssuer?: string;
   readonly expectSubject?: string;
@@ -12,7 +11,7 @@ interface VerifyOptions extends PublicOptions {
 /** `treaty verify`. */
 export async function runVerify(file: string, options: VerifyOptions): Promise<void> {
   const { issuerKey, expectIssuer, expectSubject } = options;
-  const verdict = await createPublicClient(options).verifyTreaty({
+  const verdict = await (await verifierOf(options)).verifyTreaty({
     treaty: await readJsonFile(file),
     ...(issuerKey && { issuer_public_keys: issuerKey }),
     ...(expectIssuer !== undefined && { expected_issuer_sovereign_id: expectIssuer }),

@@ -17,6 +17,7 @@ import { alignedTable, printResult } from './output.ts';
 import { addOutOption } from './record-output.ts';
 import { runIssue } from './treaty-issue.ts';
 import { runVerify } from './treaty-verify.ts';
+import { addVerificationOptions } from './verification.ts';
 
 interface ListOptions extends PublicOptions {
   readonly issuer?: string;
@@ -73,8 +74,9 @@ export function addTreatyCommands(program: Command): void {
     .option('--expect-issuer <name>', 'refuse it unless this sovereign issued it')
     .option('--expect-subject <name>', 'refuse it unless it recognizes this sovereign')
     .action(runVerify);
-  addPublicOptions(verify, [
+  addVerificationOptions(verify, [
     'mesh-na treaty verify alpha-beta.json',
+    'mesh-na treaty verify alpha-beta.json --offline --genesis genesis.json',
     'mesh-na treaty verify beta-alpha.json --issuer-key "$BETA_KEY" --expect-subject alpha',
   ]);
 }

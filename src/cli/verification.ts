@@ -1,0 +1,99 @@
+/** What the `verify` commands share: who verifies, the authority or, with `--offline`, this program. */
+import { type Command, Option } from 'commander';
+import { createPublicClient } from '../client/public-client.ts';
+import type { GenesisBlock } from '../records/genesis.ts';
+import { systemRuntime } from '../runtime.ts';
+import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
+import { readGenesisFile } from './genesis-file.ts';
+import { readJsonFile } from './json-file.ts';
+import { genesisProblem } from './network-trust.ts';
+import { offlineVerdicts, type Verifications } from './offline-verdicts.ts';
+import { addPublicOptions, type PublicOptions } from './options.ts';
+import { type KnownParties, knownParties } from './party-keys.ts';
+import { configHomeOption, DEFAULT_PROFILE, profileName, readProfile } from './profiles.ts';
+
+export interface VerificationOptions extends PublicOptions {
+  readonly offline?: boolean;
+  readonly genesis?: string;
+  readonly profile?: string;
+  readonly configHome?: string;
+  /** Of `attestation verify` alone. */
+  readonly feed?: string;
+}
+
+/** Ends the definition of a command that verifies with its options and its examples. */
+export function addVerificationOptions(command: Command, lines: readonly string[]): void {
+  command
+    .option('--offline', 'verify with this program; no authority is asked')
+    .option('--genesis <file>', 'genesis of the authority whose key is the default, if offline')
+    .addOption(
+      new Option(
+        '--profile <name>',
+        'profile of the authority whose key is the default, if offline',
+      ).argParser(profileName),
+    )
+    .addOption(configHomeOption());
+  addPublicOptions(command, lines);
+}
+
+export async function verifierOf(options: VerificationOptions): Promise<Verifications> {
+  const { offline, feed } = options;
+  if (!offline) {
+    assertOnline(options);
+    return createPublicClient(options);
+  }
+  const anchor = await anchorOf(options);
+  return offlineVerdicts({
+    authorityKey: () => keyOf(anchor),
+    feed: feed === undefined ? null : await readJsonFile(feed),
+    runtime: systemRuntime,
+  });
+}
+
+/** Whose keys are known without being given. */
+export async function partiesOf(options: VerificationOptions): Promise<KnownParties> {
+  if (!options.offline) return knownParties(createPublicClient(options));
+  const { sovereignId, key } = await anchorOf(options);
+  return { sovereignId, authorityKey: key, recognized: new Map() };
+}
+
+/** The authority that is trusted; null is what is not known of it. */
+interface Anchor {
+  readonly sovereignId: string | null;
+  readonly key: string | null;
+}
+
+async function anchorOf({
+  genesis: file,
+  profile,
+  configHome,
+}: VerificationOptions): Promise<Anchor> {
+  if (file !== undefined) return anchorIn(await readGenesisFile(file));
+  const known = onLocalFiles(() => readProfile(configHome, profile ?? DEFAULT_PROFILE));
+  if (known === null && profile !== undefined) {
+    const message = `There is no profile "${profile}"; mesh-na connect makes one`;
+    throw failure(EXIT.unusable, 'local_files', message);
+  }
+  return { sovereignId: null, key: known?.authority_key ?? null };
+}
+
+function anchorIn(genesis: GenesisBlock): Anchor {
+  const pin = { rootKey: genesis.root_public_key, genesis: null };
+  const problem = genesisProblem(genesis, pin, systemRuntime.now());
+  if (problem !== null) {
+    throw failure(EXIT.refused, 'invalid_genesis', `The genesis is refused: ${problem}`);
+  }
+  return { sovereignId: genesis.network_name, key: genesis.network_authority.public_key };
+}
+
+function keyOf({ key }: Anchor): string {
+  if (key !== null) return key;
+  const message = 'Offline, the key of the signer is needed, or --genesis or --profile';
+  throw usageFailure(message);
+}
+
+function assertOnline({ genesis, profile, feed }: VerificationOptions): void {
+  for (const [flag, value] of Object.entries({ genesis, profile, feed })) {
+    if (value !== undefined) throw usageFailure(`--${flag} needs --offline`);
+  }
+}

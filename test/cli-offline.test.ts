@@ -1,0 +1,197 @@
+/** `--offline`: the verdict that an authority would give, from files alone. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, suite, test } from 'node:test';
+import { EXIT, outcomeOf } from '../src/cli/exit-codes.ts';
+import { offlineVerdicts, type Verifications } from '../src/cli/offline-verdicts.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../src/json/value.ts';
+import { jsonText } from '../src/json/write.ts';
+import { startTestAuthority } from './support/authority.ts';
+import { REAL_TIME, runProgram } from './support/child-server.ts';
+import { endOf } from './support/failed-command.ts';
+import { casesOf, GOLDEN, type GoldenCase } from './support/golden-trust.ts';
+import { type HostileAuthority, startHostileAuthority } from './support/hostile-authority.ts';
+import { get, operate } from './support/requests.ts';
+import { type Sovereign, sovereign } from './support/trust.ts';
+
+const METHODS: Readonly<Record<string, keyof Verifications>> = {
+  '/attestations/verify': 'verifyAttestation',
+  '/attestations/verify-with-treaty': 'verifyAttestationWithTreaty',
+  '/recognition-treaties/verify': 'verifyTreaty',
+  '/agreements/verify': 'verifyAgreement',
+  '/boundary/verify': 'verifyDecision',
+  '/trust-evidence/verify': 'verifyEvidence',
+  '/disclosure/verify': 'verifyMembership',
+  '/consensus/verify': 'verifyConsensus',
+  '/data-usage/verify': 'verifyIntent',
+};
+
+/** Members that the vectors leave open, and that which only an offline answer has. */
+const OWN = new Set(['violation_id', 'detail', 'detected_at', 'unchecked']);
+
+/** The answer as JSON, without what differs. */
+function comparable(answer: unknown): unknown {
+  return JSON.parse(
+    JSON.stringify(answer, (name, value: JsonValue) => (OWN.has(name) ? undefined : value)),
+  );
+}
+
+suite('offline, the records of the vectors get the verdicts of the vectors', () => {
+  const authority = offlineVerdicts({
+    authorityKey: () => GOLDEN.keys.na?.public_base64 ?? '',
+    feed: null,
+    runtime: { now: () => Date.parse(GOLDEN.meta.clock), uuid: () => crypto.randomUUID() },
+  });
+  const verdictOn = ({ endpoint, request }: GoldenCase): Promise<unknown> => {
+    const method = METHODS[endpoint];
+    assert.ok(method !== undefined);
+    return (authority[method] as (request: JsonObject) => Promise<unknown>)(request);
+  };
+  const known = casesOf('verify').filter(
+    ({ endpoint, status, rawBody }) => endpoint in METHODS && status === 200 && rawBody === null,
+  );
+
+  test('there are many', () => assert.ok(known.length > 90, String(known.length)));
+
+  for (const golden of known) {
+    test(`${golden.endpoint}: ${golden.name}`, async () => {
+      assert.deepEqual(comparable(await verdictOn(golden)), comparable(golden.body));
+    });
+  }
+
+  test('what is no such record is refused by the code of the authority', async () => {
+    for (const [endpoint, method] of Object.entries(METHODS)) {
+      const [genuine] = known.filter((golden) => golden.endpoint === endpoint);
+      assert.ok(genuine !== undefined, endpoint);
+      const request = Object.fromEntries(
+        Object.entries(genuine.request).map(([name, value]) =>
+          name.endsWith('_keys') || !isJsonObject(value) ? [name, value] : [name, {}],
+        ),
+      );
+      await assert.rejects(verdictOn({ ...genuine, request }), (error) => {
+        const { exit, code } = outcomeOf(error);
+        assert.equal(exit, EXIT.refused, method);
+        assert.match(code, /^invalid_/);
+        return true;
+      });
+    }
+  });
+});
+
+suite('a record in a file', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'mesh-na-offline-'));
+  let listener: HostileAuthority;
+  let alpha: Sovereign;
+  let beta: Sovereign;
+  before(async () => {
+    listener = await startHostileAuthority();
+    [alpha, beta] = [sovereign('alpha'), sovereign('beta')];
+  });
+  after(async () => {
+    await listener[Symbol.asyncDispose]();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  const save = (name: string, record: JsonObject): string => {
+    const path = join(folder, name);
+    writeFileSync(path, jsonText(record));
+    return path;
+  };
+  const offline = (args: readonly string[]) =>
+    runProgram([...args, '--offline'], {
+      MESH_URL: listener.url,
+      XDG_CONFIG_HOME: folder,
+    });
+
+  test('is verified without a question to anybody', async () => {
+    const now = Date.now();
+    const attestation = beta.attestation(now);
+    const files = [
+      save('attestation.json', attestation),
+      ...['--treaty', save('treaty.json', alpha.treaty(now, beta))],
+    ];
+    const command = ['attestation', 'verify', ...files, '--treaty-key', alpha.key.publicKey];
+    const { attestation_id: id } = attestation;
+    const revoking = { revoked_attestation_ids: [id] } as JsonObject;
+    const feed = (name: string, record: JsonObject) => ['--feed', save(name, record)];
+    const [accepted, revoked, foreign] = await Promise.all([
+      offline(command),
+      offline([...command, '--json', ...feed('feed.json', beta.feed(now, 1, revoking))]),
+      offline([...command, '--json', ...feed('other.json', alpha.feed(now, 1, revoking))]),
+    ]);
+    assert.equal(accepted.code, EXIT.done, accepted.stderr);
+    assert.match(
+      accepted.stdout,
+      /^Accepted: attestation .*\nNot known offline: whether the treaty was revoked, whether the attestation was revoked\.\n$/,
+    );
+    assert.equal(revoked.code, EXIT.refused, revoked.stderr);
+    const verdict = JSON.parse(revoked.stdout);
+    assert.equal(verdict.reason, 'attestation_locally_revoked');
+    assert.deepEqual(verdict.unchecked, ['treaty_revocation']);
+    assert.equal(foreign.code, EXIT.refused);
+    assert.equal(JSON.parse(foreign.stderr).error.code, 'wrong_issuer');
+    assert.deepEqual(listener.asked, []);
+  });
+
+  test('is verified by the key of a genesis or a profile, and by none that nobody named', async () => {
+    await using na = await startTestAuthority({ clock: REAL_TIME });
+    const { body } = await operate(na, '/admin/recognition-treaties', {
+      subject_sovereign_id: 'beta',
+      subject_public_keys: [beta.key.publicKey],
+    });
+    const verify = ['treaty', 'verify', save('issued.json', body as JsonObject)];
+    const genesis = join(na.dataDir, 'genesis.json');
+    const key = join(na.dataDir, 'keys', 'operator-privileged.key');
+    const saved = await runProgram(
+      ['connect', na.url, '--authority-key', na.audience, '--key-file', key, '--profile', 'na'],
+      { XDG_CONFIG_HOME: folder },
+    );
+    assert.equal(saved.code, EXIT.done, saved.stderr);
+    const [byGenesis, byProfile] = await Promise.all([
+      offline([...verify, '--genesis', genesis]),
+      offline([...verify, '--profile', 'na']),
+    ]);
+    for (const { code, stderr } of [byGenesis, byProfile]) assert.equal(code, EXIT.done, stderr);
+    const config = ['--config-home', folder];
+    const unnamed = await endOf([...verify, '--offline', ...config]);
+    assert.deepEqual([unnamed.exit, unnamed.code], [EXIT.usage, 'usage']);
+    const absent = await endOf([...verify, '--offline', ...config, '--profile', 'nobody']);
+    assert.equal(absent.exit, EXIT.unusable);
+    const online = await endOf([...verify, '--genesis', genesis]);
+    assert.match(online.message, /^--genesis needs --offline$/);
+  });
+});
+
+test('a node judges its certificate by what it holds, and by a newer list in a file', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'mesh-na-offline-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  await using na = await startTestAuthority({ clock: REAL_TIME });
+  const { body } = await operate(na, '/admin/invite');
+  const node = ['--node-dir', join(folder, 'node')];
+  const genesis = ['--genesis', join(na.dataDir, 'genesis.json')];
+  const token = String((body as JsonObject).token_id);
+  const settings = { MESH_URL: na.url };
+  const joined = await runProgram(
+    ['node', 'join', '--token', token, ...genesis, ...node, '--json'],
+    settings,
+  );
+  assert.equal(joined.code, EXIT.done, joined.stderr);
+  const { cert_id } = JSON.parse(joined.stdout);
+  await operate(na, '/admin/revoke', { cert_id });
+  const crl = join(folder, 'crl.json');
+  writeFileSync(crl, (await get(na, '/crl')).text);
+  const status = ['node', 'status', '--offline', '--json', ...node];
+  const nowhere = { MESH_URL: 'http://127.0.0.1:1' };
+  const [held, newer, unknown] = await Promise.all([
+    runProgram(status, nowhere),
+    runProgram([...status, '--crl', crl], nowhere),
+    runProgram(['node', 'status', '--offline', '--node-dir', folder], nowhere),
+  ]);
+  assert.equal(held.code, EXIT.done, held.stderr);
+  assert.equal(JSON.parse(held.stdout).valid, true);
+  assert.equal(newer.code, EXIT.refused, newer.stderr);
+  assert.equal(JSON.parse(newer.stdout).reason, 'revoked');
+  assert.equal(unknown.code, EXIT.unusable);
+});
