@@ -70,7 +70,7 @@ export async function seed(
       const subjects = Array.from({ length }, (_, index) => subject(start + index));
       await Promise.all(subjects.map((one) => store.commit(unitOf(one))));
       const seen = subjects.filter(isIssued).map(({ id }) => contact(id));
-      if (seen.length > 0) await store.touchMany(seen);
+      if (seen.length > 0) await store.touchMany(seen, []);
       progress(`${what}: ${start + length} of ${count}`);
     }
   }

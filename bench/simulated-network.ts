@@ -59,6 +59,7 @@ export async function openSimulatedNetwork(folder: string, clock: SimulatedClock
     },
     operatorTiers: new Map([[OPERATOR, 'privileged']]),
     clockTolerance: 300_000,
+    flushInterval: 1000,
     retention: {
       certificate: 365 * DAY,
       renewedCertificate: DAY,

@@ -292,6 +292,7 @@ function authorityOptions(config: Config, runtime: Runtime) {
     },
     operatorTiers: new Map(config.operators.map(({ keyId, tier }) => [keyId, tier])),
     clockTolerance: config.clockTolerance,
+    flushInterval: config.livenessFlush,
     retention: config.retention,
     signer: config.signer,
     runtime,

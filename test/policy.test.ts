@@ -465,6 +465,7 @@ test('a read that comes between two publications of one turn does not bring the 
     },
     operatorTiers: new Map([['ops', 'privileged']]),
     clockTolerance: 5 * MINUTE,
+    flushInterval: 1000,
     retention: { certificate: 0, renewedCertificate: 0, invite: 0, agent: 0 },
     signer: newKey(),
     runtime: systemRuntime,

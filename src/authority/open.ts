@@ -8,7 +8,7 @@ import { DELETE_ENVELOPE_TOLERANCE } from '../contract/delete-envelope.ts';
 import { GRAPH_DOCUMENTS } from '../contract/documents.ts';
 import type { Signer } from '../crypto/primitives.ts';
 import type { Runtime } from '../runtime.ts';
-import type { Store, StoreContents } from '../store/store.ts';
+import type { Store, StoreContents, StoredLiveness } from '../store/store.ts';
 import { createRecognitionIndex, type RecognitionIndex } from '../views/recognition-index.ts';
 import { HANDLERS } from './commands.ts';
 import { admitCalls } from './engine/admission.ts';
@@ -46,7 +46,8 @@ import { createImportedFeeds } from './recognition/imported-feeds.ts';
 import { createTrustCycleLog } from './recognition/trust-cycle-log.ts';
 import { createNonceLedger } from './replay/nonce-ledger.ts';
 import { createNonceWindows } from './replay/nonce-window.ts';
-import { AHEAD_MS, createRestartFloor } from './replay/restart-floor.ts';
+import { createRestartFloor } from './replay/restart-floor.ts';
+import { createUnstoredTimes, reserveOf } from './replay/unstored-times.ts';
 import { createCertificateNumbers } from './tables/certificate-numbers.ts';
 
 export interface AuthorityOptions {
@@ -54,6 +55,8 @@ export interface AuthorityOptions {
   readonly operatorTiers: ReadonlyMap<string, Tier>;
   /** How old or how far ahead a signed request may be, in milliseconds. */
   readonly clockTolerance: number;
+  /** Milliseconds from one call of `flush` to the next. */
+  readonly flushInterval: number;
   readonly retention: RetentionPeriods;
   readonly signer: Signer;
   readonly runtime: Runtime;
@@ -92,13 +95,15 @@ const CITES_GRAPH: ReadonlySet<CallName> = new Set<CallName>([
   'buildEvidence',
 ]);
 
+/** A start after a crash is not delayed by more than this. */
+const LONGEST_WAIT_MS = 2000;
+
 const SHUTTING_DOWN: Answer = { ok: false, refusal: 'shutting_down', details: {} };
 
 export async function openAuthority(options: AuthorityOptions): Promise<OpenAuthority> {
   const calls = admitCalls(HANDLERS);
   const stored = await options.store.load();
-  // The previous process may have accepted heartbeats until just now, signed a little ahead of their time.
-  if (stored.previousOwner === 'lost') await options.runtime.pause(AHEAD_MS);
+  await waitUntilPast(options, stored);
   const na = await restoreAuthority(options, stored);
   let sealed = false;
   try {
@@ -107,6 +112,7 @@ export async function openAuthority(options: AuthorityOptions): Promise<OpenAuth
     na.attestations.items();
     na.importedFeeds.endLoading();
     await restoreLists(na);
+    await storeLiveness(na, []);
   } catch (cause) {
     await na.listThreads?.close();
     throw cause;
@@ -120,7 +126,7 @@ export async function openAuthority(options: AuthorityOptions): Promise<OpenAuth
     na.windows.forgetIdle(now);
     try {
       const rows = na.liveness.takeDirty();
-      if (rows.length > 0) await na.store.touchMany(rows);
+      if (rows.length > 0) await storeLiveness(na, rows);
       await na.store.forgetNonces(forgotten, na.nonces.forgottenTimes());
     } catch (cause) {
       na.fatal('liveness flush', cause);
@@ -167,7 +173,9 @@ export async function openAuthority(options: AuthorityOptions): Promise<OpenAuth
       await Promise.all(listsOf(na).map((list) => list.settled()));
       await na.listThreads?.close();
       // A stop soon after a crash does not bring back the contacts that the crash lost.
-      if (na.restartFloor.outlivesProcess()) await na.store.abandon();
+      const isInDoubt =
+        na.restartFloor.outlivesProcess() || na.unstoredTimes.outlivesProcess(na.runtime.now());
+      if (isInDoubt) await na.store.abandon();
       else await na.store.close();
     },
     async abandon() {
@@ -175,6 +183,22 @@ export async function openAuthority(options: AuthorityOptions): Promise<OpenAuth
       await na.store.abandon();
     },
   };
+}
+
+/**
+ * After a crash, heartbeats signed within the last stored range are refused. Its end is at most a moment
+ * ahead, so requests signed from now on need not meet it.
+ */
+async function waitUntilPast({ runtime, flushInterval }: AuthorityOptions, stored: StoreContents) {
+  if (stored.previousOwner !== 'lost') return;
+  const ahead = stored.unstoredTimes.map(([, until]) => until - runtime.now());
+  const moment = Math.min(reserveOf(flushInterval), LONGEST_WAIT_MS);
+  await runtime.pause(Math.max(0, ...ahead.filter((wait) => wait <= moment)));
+}
+
+async function storeLiveness(na: Authority, rows: readonly StoredLiveness[]): Promise<void> {
+  await na.store.touchMany(rows, na.unstoredTimes.next(na.runtime.now()));
+  na.unstoredTimes.stored();
 }
 
 /** The list of certificates comes last: the feeds recognize a first start by its absence. */
@@ -263,6 +287,7 @@ async function restoreAuthority(
     closedCleanly: stored.previousOwner !== 'lost',
     startedAt,
     lastContactAt,
+    reserveMs: reserveOf(options.flushInterval),
     toleranceMs: clockTolerance,
     now: runtime.now,
     elapsed: runtime.elapsed,
@@ -270,6 +295,13 @@ async function restoreAuthority(
       certificates
         .ownedBy(nodeKey)
         .reduce((newest, id) => Math.max(newest, liveness.newestSignedAt(id)), 0),
+  });
+  const unstoredTimes = createUnstoredTimes({
+    lost: stored.previousOwner === 'lost' ? stored.unstoredTimes : [],
+    startedAt,
+    toleranceMs: clockTolerance,
+    flushIntervalMs: options.flushInterval,
+    elapsed: runtime.elapsed,
   });
 
   return {
@@ -295,6 +327,7 @@ async function restoreAuthority(
     nonces,
     windows: createNonceWindows(clockTolerance, restartFloor.of),
     restartFloor,
+    unstoredTimes,
     refusals: createRefusalAudit(settings.singleRefusals, runtime.elapsed),
     audit: createAuditChain(stored.auditHead, runtime),
     liveness,

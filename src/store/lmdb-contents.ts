@@ -36,15 +36,16 @@ export function totalsRow(totals: Totals): Buffer {
   return encodeRow('meta', 'totals', totals);
 }
 
-function readForgottenTimes({ meta }: Tables): readonly TimeRange[] {
-  const row = meta.get('forgotten_times');
-  return row === undefined
-    ? []
-    : (decodeRow('meta', 'forgotten_times', row) as readonly TimeRange[]);
+/** Keys of rows that hold signing times. */
+export type TimesKey = 'forgotten_times' | 'unstored_times';
+
+function readTimes({ meta }: Tables, key: TimesKey): readonly TimeRange[] {
+  const row = meta.get(key);
+  return row === undefined ? [] : (decodeRow('meta', key, row) as readonly TimeRange[]);
 }
 
-export function forgottenTimesRow(times: readonly TimeRange[]): Buffer {
-  return encodeRow('meta', 'forgotten_times', times);
+export function timesRow(key: TimesKey, times: readonly TimeRange[]): Buffer {
+  return encodeRow('meta', key, times);
 }
 
 export type LmdbContents = Omit<StoreContents, 'previousOwner' | 'dispose'>;
@@ -59,7 +60,8 @@ export function readContents(tables: Tables, shapes: Shapes, totals: Totals): Lm
     revision: totals.revision,
     subjects: subjectsIn(tables, shapes, totals.subjects),
     nonces: noncesIn(tables, totals.nonceRows),
-    forgottenTimes: readForgottenTimes(tables),
+    forgottenTimes: readTimes(tables, 'forgotten_times'),
+    unstoredTimes: readTimes(tables, 'unstored_times'),
     liveness: livenessIn(tables),
     ...readAuditEnd(tables),
   };

@@ -8,7 +8,7 @@
 import { mkdirSync } from 'node:fs';
 import { lockFolder } from './folder-lock.ts';
 import { checkFiles, markInUse, type NetworkIdentity } from './folder-state.ts';
-import { forgottenTimesRow, readContents, readTotals, totalsRow } from './lmdb-contents.ts';
+import { readContents, readTotals, type TimesKey, timesRow, totalsRow } from './lmdb-contents.ts';
 import { openEnvironment, openTables, type Tables } from './lmdb-environment.ts';
 import { ownerRow, SCHEMA_VERSION, takeOwnership } from './lmdb-ownership.ts';
 import { decodeRow, encodeRow, encodeText } from './lmdb-rows.ts';
@@ -246,14 +246,23 @@ function openLockedStore(
     }
   }
 
-  async function touchMany(rows: readonly StoredLiveness[]): Promise<void> {
-    await writeAsOwner(
-      rows.map(({ id, lastSeen, status, remoteAddr, newestSignedAt }) => {
+  function timesWrite(key: TimesKey, times: readonly TimeRange[]): Write {
+    const row = timesRow(key, times);
+    return () => tables.meta.put(key, row);
+  }
+
+  async function touchMany(
+    rows: readonly StoredLiveness[],
+    unstoredTimes: readonly TimeRange[],
+  ): Promise<void> {
+    await writeAsOwner([
+      ...rows.map(({ id, lastSeen, status, remoteAddr, newestSignedAt }) => {
         assertKeyLength(id);
         const row = encodeRow('liveness', id, [lastSeen, status, remoteAddr, newestSignedAt]);
         return () => tables.liveness.put(id, row);
       }),
-    );
+      timesWrite('unstored_times', unstoredTimes),
+    ]);
   }
 
   function forgetNonces(now: number, times: readonly TimeRange[]): Promise<void> {
@@ -267,9 +276,8 @@ function openLockedStore(
     const past = [...tables.nonces.getKeys({ end: [nonceBucket(now)], limit: FORGET_AT_MOST })];
     if (past.length === 0) return;
     totals = { ...totals, nonceRows: totals.nonceRows - past.length };
-    const row = forgottenTimesRow(times);
     await writeAsOwner([
-      () => tables.meta.put('forgotten_times', row),
+      timesWrite('forgotten_times', times),
       ...past.map((key) => () => tables.nonces.remove(key)),
       totalsWrite(),
     ]);

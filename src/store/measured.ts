@@ -28,9 +28,9 @@ export function measured(store: Store, { elapsed, stored }: StoreTimes): Store {
         underWay.delete(commit);
       }
     },
-    async touchMany(rows) {
+    async touchMany(rows, unstoredTimes) {
       const started = elapsed();
-      await store.touchMany(rows);
+      await store.touchMany(rows, unstoredTimes);
       stored('liveness_flush', (elapsed() - started) / 1000);
     },
     health() {

@@ -94,6 +94,8 @@ export interface StoreContents {
   readonly nonces: AsyncIterable<readonly SpentNonce[]>;
   /** The argument of the last call of `forgetNonces` that dropped any. */
   readonly forgottenTimes: readonly TimeRange[];
+  /** The argument of the last call of `touchMany`. */
+  readonly unstoredTimes: readonly TimeRange[];
   /** By id. */
   readonly liveness: AsyncIterable<readonly StoredLiveness[]>;
   /** The last audit entries, oldest first. */
@@ -110,7 +112,8 @@ export interface Store {
   load(): Promise<StoreContents>;
   /** Resolves to the unit's revision when it is on disk; otherwise rejects, with nothing stored. */
   commit(unit: Unit): Promise<number>;
-  touchMany(rows: readonly StoredLiveness[]): Promise<void>;
+  /** Stores liveness, and the signing times of requests that a crash would lose from now on. */
+  touchMany(rows: readonly StoredLiveness[], unstoredTimes: readonly TimeRange[]): Promise<void>;
   /** Drops expired nonces, and stores the ranges of signing times of their requests instead. */
   forgetNonces(now: number, forgottenTimes: readonly TimeRange[]): Promise<void>;
   /** Null when the store can be written and read, as far as is known; otherwise the problem. */

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { createForgottenTimes } from '../../src/authority/replay/forgotten-times.ts';
 import { createNonceLedger } from '../../src/authority/replay/nonce-ledger.ts';
 import { createNonceWindows } from '../../src/authority/replay/nonce-window.ts';
+import { createRefusedTimes } from '../../src/authority/replay/refused-times.ts';
 
 const MINUTE = 60_000;
 const nonce = fc.integer({ min: 0, max: 12 }).map((n) => `n-${n}`);
@@ -61,11 +61,11 @@ test('D0: the times of what is forgotten never lose any, stay few, and do not ba
   const minutes = fc.integer({ min: 0, max: 2000 });
   fc.assert(
     fc.property(fc.array(minutes, { maxLength: 60 }), (forgotten) => {
-      let times = createForgottenTimes([]);
+      let times = createRefusedTimes([]);
       const present = 1000.5 * MINUTE;
       for (const [index, minute] of forgotten.entries()) {
         times.add([minute * MINUTE, (minute + 1) * MINUTE], present);
-        if (index % 7 === 0) times = createForgottenTimes(times.all());
+        if (index % 7 === 0) times = createRefusedTimes(times.all());
       }
       for (const minute of forgotten) {
         assert.ok(times.has((minute + 1) * MINUTE) && times.has(minute * MINUTE + 1));

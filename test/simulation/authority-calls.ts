@@ -12,7 +12,7 @@ import { REFUSALS, type RefusalName } from '../../src/refusal.ts';
 import type { Runtime } from '../../src/runtime.ts';
 import type { Store } from '../../src/store/store.ts';
 import { TOLERANCE } from './model/access.ts';
-import { ACTIVE_WINDOW } from './model/contacts.ts';
+import { ACTIVE_WINDOW, FLUSH_INTERVAL } from './model/contacts.ts';
 import { RENEWAL_GRACE, RETENTION } from './model/enrollment.ts';
 import { AUTHORITY, NETWORK, OPERATORS } from './requests.ts';
 
@@ -46,6 +46,7 @@ export function open({ store, runtime, publisher, fatal }: Surroundings): Promis
     },
     operatorTiers: new Map(OPERATORS.map(({ keyId, tier }) => [keyId, tier])),
     clockTolerance: TOLERANCE,
+    flushInterval: FLUSH_INTERVAL,
     retention: {
       certificate: RETENTION,
       renewedCertificate: RETENTION,

@@ -26,6 +26,7 @@ export interface MemoryDisk {
   readonly subjects: Map<string, Buffer>;
   readonly nonces: Map<string, SpentNonce>;
   forgottenTimes: readonly TimeRange[];
+  unstoredTimes: readonly TimeRange[];
   readonly liveness: Map<string, StoredLiveness>;
   readonly audit: AuditEntry[];
   isHeld: boolean;
@@ -38,6 +39,7 @@ export function emptyDisk(): MemoryDisk {
     subjects: new Map(),
     nonces: new Map(),
     forgottenTimes: [],
+    unstoredTimes: [],
     liveness: new Map(),
     audit: [],
     isHeld: false,
@@ -159,11 +161,12 @@ export function openMemoryStore(disk: MemoryDisk, flush: 'at_once' | 'by_hand'):
       for (const { kind, id } of unit.removals) versions.delete(keyOf(kind, id));
       return enqueue('unit', unit, unitWriter(unit));
     },
-    async touchMany(rows) {
+    async touchMany(rows, unstoredTimes) {
       const copies = rows.map((row) => ({ ...row }));
-      await enqueue('liveness', null, ({ liveness, revision }) => {
-        for (const row of copies) liveness.set(row.id, row);
-        return revision;
+      await enqueue('liveness', null, (disk) => {
+        for (const row of copies) disk.liveness.set(row.id, row);
+        disk.unstoredTimes = unstoredTimes;
+        return disk.revision;
       });
     },
     async forgetNonces(now, forgottenTimes) {
@@ -217,6 +220,7 @@ function contentsOf(disk: MemoryDisk, previousOwner: PreviousOwner): StoreConten
       inOrder([...disk.subjects].map(([key, bytes]) => [key, subjectOf(bytes)])),
     ),
     forgottenTimes: disk.forgottenTimes,
+    unstoredTimes: disk.unstoredTimes,
     nonces: inOneBatch([...disk.nonces.values()].map((nonce) => ({ ...nonce }))),
     liveness: inOneBatch(inOrder([...disk.liveness].map(([key, row]) => [key, { ...row }]))),
     recentAudit: disk.audit.slice(-RECENT_AUDIT),

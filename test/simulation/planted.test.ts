@@ -86,7 +86,9 @@ const DEFECTS: readonly (readonly [string, Defect])[] = [
   ],
   [
     'liveness that is not kept',
-    { store: (store) => instead(store, { touchMany: () => store.touchMany([]) }) },
+    {
+      store: (store) => instead(store, { touchMany: (_rows, times) => store.touchMany([], times) }),
+    },
   ],
   [
     'audit entries that are lost',

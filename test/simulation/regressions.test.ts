@@ -130,3 +130,26 @@ test('a heartbeat follows a renewal that is being stored, although the clock is 
     ],
   });
 });
+
+const CRASHES: readonly (readonly [minutes: number, between: readonly Step[]])[] = [
+  [1, []],
+  [4, [{ do: 'flushLiveness' }]],
+  [7, [{ do: 'wait', ms: 5 * MINUTE }]],
+];
+for (const [minutes, between] of CRASHES) {
+  test(`a heartbeat that a crash lost does not pass again under a clock that was set back by ${minutes} minutes`, async () => {
+    await play({
+      enrolled: 1,
+      steps: [
+        { do: 'heartbeat', certificate: 0, ...byNode, isHeld: false },
+        ...between,
+        { do: 'heartbeat', certificate: 0, ...byNode, isHeld: false },
+        { do: 'setClock', ms: -minutes * MINUTE },
+        { do: 'crash', persisted: 0, again: false },
+        { do: 'wait', ms: 3 * MINUTE },
+        { do: 'replay', request: 0, late: 0, isHeld: false },
+        { do: 'replay', request: 1, late: 0, isHeld: false },
+      ],
+    });
+  });
+}

@@ -16,7 +16,7 @@ import {
 import { backgroundChange } from './background.ts';
 import { emptyDisk, type InFlight, type MemoryStore, openMemoryStore } from './memory-store.ts';
 import { NONCES_HELD, type Proof, TOLERANCE } from './model/access.ts';
-import { Contacts, type Snapshot } from './model/contacts.ts';
+import { Contacts, FLUSH_INTERVAL, type Snapshot } from './model/contacts.ts';
 import {
   type Agent,
   type Change,
@@ -310,8 +310,9 @@ export class World {
     this.contacts.restart(this.shown, this.now);
     if (this.#lost === null) return;
     // As long as what the crash lost could be sent again, the next start takes care, too.
-    this.#signedBeforeStart = this.now;
     const { now, runtime } = this;
+    const isBehind = now < this.#latest;
+    this.#signedBeforeStart = isBehind ? this.#latest + 2 * FLUSH_INTERVAL : now;
     this.#lost = { until: now + TOLERANCE, untilElapsed: runtime.elapsed() + TOLERANCE };
   }
 
@@ -441,10 +442,10 @@ function isConsistent(
   reply: Reply | Promise<Reply>,
 ): boolean {
   const unit = write?.unit ?? null;
-  const leaves = unit !== null && unit.subjects.length + unit.nonces.length > 0;
-  if (change !== null) return leaves;
+  if (change !== null) return unit !== null && unit.subjects.length + unit.nonces.length > 0;
   if (!(reply instanceof Promise)) return reply.ok === (refusal === null);
-  return refusal === null || !leaves;
+  // The nonce of a genuine request may be stored although the request is refused.
+  return refusal === null || unit === null || unit.subjects.length === 0;
 }
 
 function newIds(unit: Unit | null, kind: string): readonly string[] {

@@ -48,6 +48,7 @@ export function testStore({ name, open }: StoreUnderTest): void {
         subjects: [],
         nonces: [],
         forgottenTimes: [],
+        unstoredTimes: [],
         liveness: [],
         auditHead: GENESIS_HASH,
         previousOwner: 'none',
@@ -110,7 +111,7 @@ export function testStore({ name, open }: StoreUnderTest): void {
       await using place = await open();
       const { store } = place;
       await store.commit(unitOf(...['1', '2', '3'].map((id) => created('c', id, {}))));
-      await store.touchMany(['1', '2', '3'].map(contact));
+      await store.touchMany(['1', '2', '3'].map(contact), []);
       const removed: Unit = {
         ...unitOf(replacing('c', '2', 1)),
         removals: [removal('c', '1', 1), removal('c', '3', 1)],
@@ -175,7 +176,7 @@ export function testStore({ name, open }: StoreUnderTest): void {
         const { store } = place;
         await store.commit(unitOf(created('c', 'held', {}), created('c', 'beside', {})));
         await store.commit(unitOf(replacing('c', 'held', 1)));
-        await store.touchMany([contact('held'), contact('beside')]);
+        await store.touchMany([contact('held'), contact('beside')], []);
         const before = await contentsOf(store);
         const unit = { ...unitOf(), removals: [removal('c', 'beside', 1), ...removals] };
         await assert.rejects(store.commit(unit), StoreConflict);
@@ -287,7 +288,7 @@ export function testStore({ name, open }: StoreUnderTest): void {
         remoteAddr: '192.0.2.7',
         newestSignedAt: 900.25 + i,
       }));
-      await place.store.touchMany(rows);
+      await place.store.touchMany(rows, []);
       const changed = {
         ...rows[3],
         id: 'c-3',
@@ -296,8 +297,8 @@ export function testStore({ name, open }: StoreUnderTest): void {
         remoteAddr: '2001:db8::1',
       };
       const touched = { ...changed, newestSignedAt: 4999.001 };
-      await place.store.touchMany([touched]);
-      await place.store.touchMany([]);
+      await place.store.touchMany([touched], []);
+      await place.store.touchMany([], []);
       const expected = rows.map((row) => (row.id === 'c-3' ? touched : row));
       const reopened = await closeAndReopen(place);
       const { liveness, revision } = await contentsOf(reopened);
@@ -311,7 +312,10 @@ export function testStore({ name, open }: StoreUnderTest): void {
       const ids = ['b', 'a-1', '10', '9', 'a', 'B', 'a1', '\u{1F600}', '\uFFFD', 'é'];
       await place.store.commit(unitOf(...ids.map((id) => created('certificate', id, {}))));
       const contact = { lastSeen: 1, status: '', remoteAddr: '', newestSignedAt: 0 };
-      await place.store.touchMany(ids.map((id) => ({ id, ...contact })));
+      await place.store.touchMany(
+        ids.map((id) => ({ id, ...contact })),
+        [],
+      );
       const { subjects, liveness } = await loadAll(place.store);
       const loaded = [Array.from(subjects, ({ id }) => id), Array.from(liveness, ({ id }) => id)];
       const inOrder = [...ids].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
@@ -374,6 +378,19 @@ export function testStore({ name, open }: StoreUnderTest): void {
       ] as const;
       await reopened.forgetNonces(40 * 60_000, times);
       assert.deepEqual((await contentsOf(reopened)).forgottenTimes, times);
+    });
+
+    test('the times that come with liveness replace the earlier ones, and are loaded', async () => {
+      await using place = await open();
+      assert.deepEqual((await contentsOf(place.store)).unstoredTimes, []);
+      await place.store.touchMany([], [[0, 5]]);
+      const times = [
+        [10, 20.5],
+        [30, 40],
+      ] as const;
+      await place.store.touchMany([], times);
+      const reopened = await closeAndReopen(place);
+      assert.deepEqual((await contentsOf(reopened)).unstoredTimes, times);
     });
 
     test('nonces of units committed at once are each loaded, and forgotten when their own time is past', async () => {
@@ -445,9 +462,10 @@ export function testStore({ name, open }: StoreUnderTest): void {
         audit: range(1, 10).map(sealed),
       });
       await store.commit(unitOf(replacing('certificate', 'c-7', 1)));
-      await store.touchMany([
-        { id: 'c-1', lastSeen: 1, status: '', remoteAddr: '', newestSignedAt: 0 },
-      ]);
+      await store.touchMany(
+        [{ id: 'c-1', lastSeen: 1, status: '', remoteAddr: '', newestSignedAt: 0 }],
+        [[1, 2]],
+      );
       const before = bytesOf({ ...(await contentsOf(store)), previousOwner: 'closed' });
       const entries = bytesOf(place.auditEntries());
       const reopened = await closeAndReopen(place);
@@ -535,7 +553,7 @@ export function testStore({ name, open }: StoreUnderTest): void {
       await using place = await open();
       const ids = range(1, 2500).map((i) => `c-${String(i).padStart(5, '0')}`);
       await place.store.commit(unitOf(...ids.map((id) => created('certificate', id, { id }))));
-      await place.store.touchMany(ids.map(contact));
+      await place.store.touchMany(ids.map(contact), []);
       const { subjects, liveness } = await loadAll(place.store);
       const loaded = [subjects.map(({ id }) => id), liveness.map(({ id }) => id)];
       assert.deepEqual(loaded, [ids, ids]);
@@ -601,11 +619,20 @@ export function seal(entry: AuditEntry): SealedEntry {
 
 /** Everything that a store loads, as plain values in a fixed order. */
 async function contentsOf(store: Store) {
-  const { revision, subjects, nonces, forgottenTimes, liveness, auditHead, previousOwner } =
-    await loadAll(store);
+  const {
+    revision,
+    subjects,
+    nonces,
+    forgottenTimes,
+    unstoredTimes,
+    liveness,
+    auditHead,
+    previousOwner,
+  } = await loadAll(store);
   return {
     revision,
     forgottenTimes,
+    unstoredTimes,
     subjects: sorted(subjects),
     nonces: nonces.sort((a, b) => (a.digest < b.digest ? -1 : 1)),
     liveness: sorted(liveness),

@@ -65,7 +65,7 @@ test('a process that lost the folder cannot write to it any more', async () => {
   await assert.rejects(place.store.commit(late), 'nothing is taken after a failure');
   assert.equal(place.store.health(), 'Another process has taken over the data directory');
   const row = { id: 'before', lastSeen: 1, status: '', remoteAddr: '', newestSignedAt: 0 };
-  await assert.rejects(place.store.touchMany([row]));
+  await assert.rejects(place.store.touchMany([row], []));
   const { subjects, liveness } = await loadAll(place.store);
   assert.deepEqual(
     Array.from(subjects, ({ id }) => id),

@@ -25,6 +25,7 @@ import type { TrustCycleLog } from '../recognition/trust-cycle-log.ts';
 import type { NonceLedger } from '../replay/nonce-ledger.ts';
 import type { NonceWindows } from '../replay/nonce-window.ts';
 import type { RestartFloor } from '../replay/restart-floor.ts';
+import type { UnstoredTimes } from '../replay/unstored-times.ts';
 import type { AuditChain } from './audit.ts';
 import type { RefusalAudit, RefusalEvent, SingleRefusals } from './refusal-counter.ts';
 import type { Subjects } from './subjects.ts';
@@ -62,6 +63,7 @@ export interface Authority {
   readonly nonces: NonceLedger;
   readonly windows: NonceWindows;
   readonly restartFloor: RestartFloor;
+  readonly unstoredTimes: UnstoredTimes;
   readonly liveness: Liveness;
   readonly rosters: Rosters;
   readonly revocations: Revocations;

@@ -5,7 +5,6 @@
 import type { NodeCallName } from '../../contract/calls.ts';
 import type { NodeClaim, NodeProofVerdict } from '../../contract/claims.ts';
 import type { RefusalName } from '../../refusal.ts';
-import { AHEAD_MS } from '../replay/restart-floor.ts';
 import type { Authority } from './authority.ts';
 import { auditRefusal } from './refusal-audit.ts';
 import type { UnitOfWork } from './unit-of-work.ts';
@@ -15,7 +14,7 @@ export interface NodeProofRule {
   readonly scope: 'join' | 'node';
   /** Whether nonces are checked against the in-memory window of the key. */
   readonly window: boolean;
-  /** Whether nonces are durable and so outlive the window; nonces signed ahead of time always are. */
+  /** Whether nonces are always durable and so outlive the window. */
   readonly durable: boolean;
   /** True when the proof is optional and judged before anything else; otherwise the machine judges it. */
   readonly first: boolean;
@@ -38,8 +37,9 @@ export function judgeNonce(na: Authority, node: NodeClaim, rule: NodeProofRule):
   if (rule.window) {
     const found = na.windows.check(publicKey, nonce, signedAt);
     if (found !== 'fresh') return found;
+    if (!rule.durable && na.unstoredTimes.mayBeLost(signedAt)) return 'stale_timestamp';
   }
-  const mayBeSpent = rule.durable || na.restartFloor.isInDoubt(signedAt);
+  const mayBeSpent = rule.durable || na.nonces.isInDoubt(signedAt);
   if (!mayBeSpent) return verdict;
   if (na.nonces.isForgotten(signedAt)) return 'stale_timestamp';
   return na.nonces.isSpent(scopeOf(node, rule), nonce) ? 'nonce_replay' : verdict;
@@ -51,7 +51,7 @@ export interface ProvenRequest {
   readonly certId?: string;
 }
 
-/** Spends the nonce of an accepted request. */
+/** Spends the nonce of a genuine request. */
 export function spendNonce(
   na: Authority,
   unit: UnitOfWork,
@@ -60,8 +60,7 @@ export function spendNonce(
 ): void {
   const { node } = request;
   if (rule.window) claimNonce(na, unit, request);
-  const isAhead = node.signedAt > unit.at + AHEAD_MS;
-  if (rule.durable || isAhead) {
+  if (rule.durable || !na.unstoredTimes.covers(node.signedAt)) {
     unit.spend(na.nonces.spend(scopeOf(node, rule), node.nonce, node.signedAt));
   }
 }
@@ -93,13 +92,13 @@ export function settleRefusal(
       remote_addr: node.remoteAddr,
     });
   } else if (proof === 'valid' && AFTER_PROOF.has(refusal)) {
-    if (rule.window) claimNonce(na, unit, request);
-    else unit.spend(na.nonces.spend(scopeOf(node, rule), node.nonce, node.signedAt));
+    spendNonce(na, unit, request, rule);
   }
 }
 
 /** The window comes first: it begins at what the node signed before this request. */
 function claimNonce(na: Authority, unit: UnitOfWork, { node, certId }: ProvenRequest): void {
+  na.unstoredTimes.noteAccepted(node.signedAt);
   na.windows.claim(node.publicKey, node.nonce, node.signedAt, unit.at);
   if (certId !== undefined) na.liveness.noteSigned(certId, node.signedAt);
 }

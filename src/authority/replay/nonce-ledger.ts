@@ -4,12 +4,14 @@
  */
 import { hash } from 'node:crypto';
 import type { SpentNonce, TimeRange } from '../../store/store.ts';
-import { createForgottenTimes } from './forgotten-times.ts';
+import { createRefusedTimes } from './refused-times.ts';
 
 const BUCKET_MS = 60_000;
 
 export interface NonceLedger {
   isSpent(scope: string, nonce: string): boolean;
+  /** Whether the nonce of a request signed at that time may have been spent by an earlier process. */
+  isInDoubt(signedAt: number): boolean;
   /** Whether nonces of requests signed at that time are forgotten: such a request may be a replay. */
   isForgotten(signedAt: number): boolean;
   /** Marks the nonce as spent at once and returns the row for the store. */
@@ -36,9 +38,10 @@ export function createNonceLedger(
   elapsed: () => number,
   forgotten: readonly TimeRange[],
 ): NonceLedger {
-  const forgottenTimes = createForgottenTimes(forgotten);
+  const forgottenTimes = createRefusedTimes(forgotten);
   /** Keyed by the minute of the wall clock after which they are forgotten. */
   const buckets = new Map<number, Bucket>();
+  let newestRestored = 0;
 
   /**
    * A nonce of an earlier run is held as long as one that is spent now, because the clock of that run is
@@ -58,13 +61,17 @@ export function createNonceLedger(
       for (const { digests } of buckets.values()) if (digests.has(digest)) return true;
       return false;
     },
+    isInDoubt: (signedAt) => signedAt <= newestRestored,
     isForgotten: forgottenTimes.has,
     spend(scope, nonce, signedAt) {
       const spent = { digest: digestOf(scope, nonce), forgetAt: signedAt + keepMs };
       add(spent);
       return spent;
     },
-    restore: add,
+    restore(nonce) {
+      newestRestored = Math.max(newestRestored, nonce.forgetAt - keepMs);
+      add(nonce);
+    },
     forget(now) {
       const at = elapsed();
       let before = Math.floor(now / BUCKET_MS) * BUCKET_MS;

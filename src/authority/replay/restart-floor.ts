@@ -1,18 +1,12 @@
 /**
  * What a start knows about heartbeats that were accepted before it. The newest timestamp that each node
  * signed is written with liveness, so it is complete after a clean stop. After a crash the last flush is
- * missing: everything signed before the start is then refused, and what was signed further ahead had been
- * made durable at once.
+ * missing, and everything signed before the start is refused.
  */
-
-/** Heartbeats signed further ahead than this are durable before they are acknowledged. */
-export const AHEAD_MS = 500;
 
 export interface RestartFloor {
   /** Requests that the node signed up to this instant are refused; it applies until the node has a window. */
   of(nodeKey: string): number;
-  /** Whether a heartbeat signed at that time may have been accepted but is not in the flushed liveness. */
-  isInDoubt(signedAt: number): boolean;
   /**
    * Whether heartbeats that a crash lost can still be replayed: then the next start must know about them,
    * too.
@@ -22,10 +16,11 @@ export interface RestartFloor {
 
 export interface RestartFloorOptions {
   readonly closedCleanly: boolean;
-  /** At least `AHEAD_MS` after the last heartbeat that the earlier process accepted. */
   readonly startedAt: number;
   /** When the earlier process last heard of a node; later than the start if the clock was set back between. */
   readonly lastContactAt: number;
+  /** How far ahead of the clock heartbeats may have been signed whose nonces are not durable. */
+  readonly reserveMs: number;
   readonly toleranceMs: number;
   readonly now: () => number;
   /** Monotonic milliseconds. */
@@ -35,11 +30,11 @@ export interface RestartFloorOptions {
 }
 
 export function createRestartFloor(options: RestartFloorOptions): RestartFloor {
-  const { closedCleanly, startedAt, lastContactAt, toleranceMs, now, elapsed, newestSignedBy } =
-    options;
+  const { closedCleanly, startedAt, lastContactAt, reserveMs, toleranceMs } = options;
+  const { now, elapsed, newestSignedBy } = options;
   const startedElapsed = elapsed();
   const crashFloor = closedCleanly ? 0 : startedAt;
-  const latestBefore = lastContactAt + AHEAD_MS;
+  const latestBefore = lastContactAt + reserveMs;
   // What was accepted before a larger step is too far ahead to pass, and nodes need not wait for that time.
   const wasSetBack = lastContactAt > startedAt && latestBefore <= startedAt + toleranceMs;
   /** Nothing was accepted that was signed later, unless its nonce is durable. */
@@ -51,8 +46,6 @@ export function createRestartFloor(options: RestartFloorOptions): RestartFloor {
       if (newest > now() + toleranceMs) return latestAccepted;
       return Math.max(crashFloor, newest);
     },
-    isInDoubt: (signedAt) =>
-      (!closedCleanly || wasSetBack) && signedAt <= latestAccepted + toleranceMs,
     outlivesProcess() {
       if (closedCleanly) return false;
       return now() <= startedAt + toleranceMs || elapsed() <= startedElapsed + toleranceMs;

@@ -7,6 +7,9 @@ import type { State } from './state.ts';
 /** A node is active while its last contact is younger than this. */
 export const ACTIVE_WINDOW = 300_000;
 
+/** Milliseconds after which contacts are written. */
+export const FLUSH_INTERVAL = 1000;
+
 interface Contact {
   /** Minus infinity where the certificate may count as without any contact. */
   readonly earliest: number;

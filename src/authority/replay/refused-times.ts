@@ -1,19 +1,20 @@
 /**
- * The signing times of requests whose nonces are forgotten. When the clock is set back, such requests
- * become current again, and only their timestamps show that they may be replays.
+ * The signing times of requests whose nonces are gone: they were forgotten, or lost in a crash. When the
+ * clock is set back, such requests become current again, and only their timestamps show that they may be
+ * replays.
  */
 import type { TimeRange } from '../../store/store.ts';
 
 const AT_MOST = 16;
 
-export interface ForgottenTimes {
+export interface RefusedTimes {
   has(signedAt: number): boolean;
   add(range: TimeRange, now: number): void;
   /** Sorted and disjoint. */
   all(): readonly TimeRange[];
 }
 
-export function createForgottenTimes(stored: readonly TimeRange[]): ForgottenTimes {
+export function createRefusedTimes(stored: readonly TimeRange[]): RefusedTimes {
   let ranges = stored;
   return {
     has: (signedAt) => ranges.some(([after, until]) => signedAt > after && signedAt <= until),

@@ -1,0 +1,79 @@
+/**
+ * Heartbeats are acknowledged before they are stored, so a crash loses the nonces of the last ones. The
+ * range of their signing times is therefore stored with each flush. A heartbeat signed within that range is
+ * acknowledged at once; the nonce of any other is durable first. After a crash everything signed in the
+ * range is refused, whatever the clock was set to meanwhile.
+ */
+import type { TimeRange } from '../../store/store.ts';
+import { createRefusedTimes } from './refused-times.ts';
+
+/** Flushes may be late by this much before heartbeats wait for the disk. */
+const SLOWEST_FLUSH_MS = 1000;
+
+/** How far ahead of the authority's clock a heartbeat may be signed without being durable first. */
+export function reserveOf(flushIntervalMs: number): number {
+  return flushIntervalMs + SLOWEST_FLUSH_MS;
+}
+
+export interface UnstoredTimes {
+  /** Whether a heartbeat signed at that time may be acknowledged before it is stored. */
+  covers(signedAt: number): boolean;
+  noteAccepted(signedAt: number): void;
+  /** The ranges to store with a flush that begins now. Call `stored` once it is on disk. */
+  next(now: number): readonly TimeRange[];
+  stored(): void;
+  /** Whether a heartbeat signed at that time may have been accepted by a process that crashed. */
+  mayBeLost(signedAt: number): boolean;
+  /** Whether what was lost can still become acceptable again; then the next start must know it, too. */
+  outlivesProcess(now: number): boolean;
+}
+
+export interface UnstoredTimesOptions {
+  /** Ranges of processes that crashed. */
+  readonly lost: readonly TimeRange[];
+  readonly startedAt: number;
+  readonly toleranceMs: number;
+  readonly flushIntervalMs: number;
+  /** Monotonic milliseconds. */
+  readonly elapsed: () => number;
+}
+
+export function createUnstoredTimes(options: UnstoredTimesOptions): UnstoredTimes {
+  const { lost, startedAt, toleranceMs, flushIntervalMs, elapsed } = options;
+  const reserveMs = reserveOf(flushIntervalMs);
+  const startedElapsed = elapsed();
+  const isLost = createRefusedTimes(lost);
+  /** Nothing is covered before the first range is stored. */
+  let after = Infinity;
+  let until = -Infinity;
+  let coming: TimeRange = [after, until];
+  let newest = startedAt;
+
+  return {
+    covers: (signedAt) => signedAt > after && signedAt <= until,
+    noteAccepted(signedAt) {
+      if (signedAt > newest) newest = signedAt;
+    },
+    next(now) {
+      // A node whose clock is ahead must not make the range refuse what others sign after a crash.
+      newest = Math.min(newest, now);
+      coming = [now - toleranceMs - 1, newest + reserveMs];
+      // What both ranges cover may be acknowledged while either of them is the stored one.
+      after = Math.max(after, coming[0]);
+      until = Math.min(until, coming[1]);
+      const ranges = createRefusedTimes(lost.filter((range) => mayReturn(range, now)));
+      ranges.add(coming, now);
+      return ranges.all();
+    },
+    stored() {
+      [after, until] = coming;
+    },
+    mayBeLost: isLost.has,
+    outlivesProcess: (now) => lost.some((range) => mayReturn(range, now)),
+  };
+
+  /** By both clocks: one of them may be set. */
+  function mayReturn([, end]: TimeRange, now: number): boolean {
+    return end >= now - toleranceMs || elapsed() <= startedElapsed + toleranceMs;
+  }
+}
