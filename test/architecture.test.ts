@@ -107,7 +107,7 @@ for (const [name, owners] of [
   ['commander', ['src/cli']],
   ['eta/core', ['src/pages']],
   ['d3-force', ['src/pages']],
-  ['esbuild', ['src/build-browser.cjs']],
+  ['esbuild', ['src/build-browser.cjs', 'src/build-program.js']],
   ['prom-client', ['src/metrics.ts']],
   ['ipaddr.js', ['src/http/source-address.ts']],
   ['fresh', ['src/http/reply.ts']],

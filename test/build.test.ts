@@ -14,7 +14,6 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, test } from 'node:test';
-import { pathToFileURL } from 'node:url';
 import { packageVersion } from '../src/cli/version.ts';
 import { startChildServer } from './support/child-server.ts';
 import { installPacked } from './support/packed.ts';
@@ -46,10 +45,13 @@ test('the package holds compiled code and nothing that has to be compiled', () =
   assert.ok(files.includes('LICENSE') && files.includes('README.md'));
 });
 
-test('the installed package finds the worker of every kind of thread', async () => {
-  const module = pathToFileURL(join(packed, 'dist', 'src', 'threads', 'thread-entry.js')).href;
-  const { threadEntry } = await import(module);
-  for (const name of ['edge', 'list', 'watchdog']) assert.ok(existsSync(threadEntry(name)), name);
+test('the installed package has one program, with the worker of every kind of thread beside it', () => {
+  const programs = readdirSync(join(packed, 'dist', 'program'));
+  assert.equal(programs.length, 1);
+  const names = readdirSync(join(packed, 'dist', 'program', String(programs[0])));
+  for (const name of ['main', 'edge-worker', 'list-worker', 'watchdog-worker']) {
+    assert.ok(names.includes(`${name}.js`), name);
+  }
 });
 
 const INSTALLED = [program];

@@ -12,13 +12,13 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
-  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, posix } from 'node:path';
 import { after, suite, test } from 'node:test';
 import { freePort } from '../src/http/free-port.ts';
+import { makeCheckout } from './support/checkout.ts';
 import { modulePath, PROJECT_PATH as root } from './support/project.ts';
 import { openShell, type Shell } from './support/shell.ts';
 import { filesOf, masked, type Step, transcriptOf, withOutputs } from './support/transcripts.ts';
@@ -47,14 +47,14 @@ const ENVIRONMENT = {
 const SERVER = /^(?:npm start|mesh-na serve)\b/;
 const IS_SERVED = / is served on /;
 
-const compiled = compiledCode();
+const compiled = compile();
 const commands = join(scratch, 'bin');
 installCommand();
 
 for (const documents of READINGS) {
   suite(`the transcripts of ${documents.join(', ')}`, () => {
     const folder = join(scratch, `reader-${READINGS.indexOf(documents)}`);
-    makeCheckout(folder);
+    makeReaderFolder(folder);
     const shell = openShell({ cwd: folder, env: environment() });
     after(() => shell[Symbol.asyncDispose]());
     for (const document of documents) {
@@ -117,17 +117,20 @@ function asShown(output: string, folder: string): string {
   );
 }
 
-/** The folder of the compiled code: that which this test runs from, or one that is made for it. */
-function compiledCode(): string {
+/** Compiles the program and the modules that the package exports; returns the `dist` folder of both. */
+function compile(): string {
+  const folder = join(scratch, 'checkout');
+  makeCheckout(folder);
+  const dist = join(folder, 'dist');
   const program = modulePath('src/main.ts');
-  if (program.endsWith('.js')) return join(dirname(program), '..');
-  const folder = join(scratch, 'build');
-  const options = ['--outDir', folder, '--declaration', 'false'];
-  const tsc = join(root, 'node_modules', '.bin', 'tsc');
-  execFileSync(tsc, ['-p', 'tsconfig.build.json', ...options], { cwd: root });
-  cpSync(join(root, 'package.json'), join(folder, 'package.json'));
-  symlinkSync(join(root, 'node_modules'), join(scratch, 'node_modules'));
-  return folder;
+  if (program.endsWith('.js')) {
+    cpSync(dirname(program), join(dist, 'src'), { recursive: true });
+  } else {
+    const tsc = join(root, 'node_modules', '.bin', 'tsc');
+    execFileSync(tsc, ['-p', 'tsconfig.build.json', '--outDir', dist], { cwd: root });
+  }
+  execFileSync(process.execPath, [join(folder, 'src', 'start.js'), '--version']);
+  return dist;
 }
 
 /** Puts the compiled program on the path: each command of a transcript is a process of its own. */
@@ -139,12 +142,9 @@ function installCommand(): void {
 }
 
 /** A folder in which `npm start` works and the package can be imported, and which holds nothing else. */
-function makeCheckout(folder: string): void {
-  mkdirSync(folder);
-  for (const name of ['package.json', 'tsconfig.json', 'src', 'machines', 'node_modules']) {
-    symlinkSync(join(root, name), join(folder, name));
-  }
-  symlinkSync(compiled, join(folder, 'dist'));
+function makeReaderFolder(folder: string): void {
+  makeCheckout(folder);
+  cpSync(compiled, join(folder, 'dist'), { recursive: true });
 }
 
 function environment(): NodeJS.ProcessEnv {

@@ -1,12 +1,12 @@
 /** What tests start ends with them, also when the runner kills a file that hangs. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { networkFolder } from './support/folders.ts';
-import { spawnNode } from './support/processes.ts';
+import { childrenOf, isRunning, spawnNode } from './support/processes.ts';
 import { LOADER, modulePath, PROJECT_PATH } from './support/project.ts';
 
 const urlOf = (module: string) => pathToFileURL(modulePath(module)).href;
@@ -39,22 +39,3 @@ test('servers and browsers of a test process end when it is killed', {
   // The runner's own limit ends what never comes.
   while (started.some(isRunning)) await delay(20);
 });
-
-function childrenOf(pid: number): number[] {
-  return readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
-    readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8')
-      .trim()
-      .split(' ')
-      .filter(Boolean)
-      .map(Number),
-  );
-}
-
-/** A process that has ended is a zombie until its parent has asked how. */
-function isRunning(pid: number): boolean {
-  try {
-    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
-  } catch {
-    return false;
-  }
-}

@@ -1,7 +1,8 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 
-/** The version of this program, from its package. */
+/** The version of this program, from its package: the nearest manifest above this module. */
 export function packageVersion(): string {
-  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
-  return (JSON.parse(text) as { version: string }).version;
+  let manifest = new URL('package.json', import.meta.url);
+  while (!existsSync(manifest)) manifest = new URL('../package.json', manifest);
+  return (JSON.parse(readFileSync(manifest, 'utf8')) as { version: string }).version;
 }

@@ -1,5 +1,6 @@
 /** Node.js in a process of its own, which does not outlive the one that started it. */
 import { type ChildProcess, type SpawnOptions, spawn, spawnSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
 
 /**
  * The kernel kills the process as soon as its parent is gone, even one that was killed while it was
@@ -22,4 +23,24 @@ export function spawnNode(args: readonly string[], options: SpawnOptions): Child
   process.once('exit', kill);
   child.once('exit', () => process.off('exit', kill));
   return child;
+}
+
+/** The process ids of a process's children; only Linux tells. */
+export function childrenOf(pid: number): number[] {
+  return readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
+    readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8')
+      .trim()
+      .split(' ')
+      .filter(Boolean)
+      .map(Number),
+  );
+}
+
+/** A process that has ended is a zombie until its parent has asked how. */
+export function isRunning(pid: number): boolean {
+  try {
+    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  } catch {
+    return false;
+  }
 }

@@ -1,0 +1,201 @@
+/** `npm start` and `npm run mesh-na`: they run the program compiled, and compile it when the sources are others. */
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  watch,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { freePort } from '../src/http/free-port.ts';
+import { makeCheckout } from './support/checkout.ts';
+import { childrenOf, isRunning, spawnNode } from './support/processes.ts';
+
+const COMPILING = 'Compiling the program, since its sources are new or have changed.\n';
+const UNUSABLE = 3;
+
+const scratch = mkdtempSync(join(tmpdir(), 'mesh-start-'));
+const children = new Set<ChildProcess>();
+after(() => {
+  for (const child of children) child.kill('SIGKILL');
+  rmSync(scratch, { recursive: true, force: true });
+});
+
+const compiled = join(scratch, 'compiled');
+makeCheckout(compiled);
+
+interface Ended {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** The version as `npm run mesh-na` prints it, by the process that npm starts. */
+function version(folder: string): Promise<Ended> {
+  return endOf(spawnNode(['src/start.js', '--version'], { cwd: folder, stdio: 'pipe' }));
+}
+
+async function endOf(child: ChildProcess): Promise<Ended> {
+  children.add(child);
+  const [stdout, stderr]: [string[], string[]] = [[], []];
+  child.stdout?.setEncoding('utf8').on('data', (text: string) => stdout.push(text));
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => stderr.push(text));
+  const [code] = await once(child, 'close');
+  children.delete(child);
+  return { code: code as number | null, stdout: stdout.join(''), stderr: stderr.join('') };
+}
+
+function copyOf(name: string, lacking: readonly string[] = []): string {
+  const folder = join(scratch, name);
+  makeCheckout(folder, lacking);
+  return folder;
+}
+
+/** What is in the folder of programs, with the one that `npm start` would run. */
+function programsOf(folder: string): string[] {
+  return readdirSync(join(folder, 'dist', 'program'));
+}
+
+test('two first starts at once compile, and leave one whole program', async () => {
+  const ends = await Promise.all([version(compiled), version(compiled)]);
+  for (const { code, stdout, stderr } of ends) {
+    assert.equal(code, 0, stderr);
+    assert.match(stdout, /^\d+\.\d+\.\d+\n$/);
+    assert.equal(stderr, COMPILING);
+  }
+  assert.equal(programsOf(compiled).length, 1);
+});
+
+test('a program of these sources is not compiled again, whatever the times of the files', async () => {
+  const main = join(compiled, 'src', 'main.ts');
+  const later = new Date(Date.now() + 3_600_000);
+  utimesSync(main, later, later);
+  assert.equal((await version(compiled)).stderr, '');
+  const earlier = new Date(0);
+  utimesSync(main, earlier, earlier);
+  assert.equal((await version(compiled)).stderr, '');
+});
+
+test('a changed source is compiled, and the program of a server that runs stays', async () => {
+  const folder = copyOf('changed');
+  cpSync(join(compiled, 'dist'), join(folder, 'dist'), { recursive: true });
+  const [before] = programsOf(folder);
+  const source = join(folder, 'src', 'main.ts');
+  writeFileSync(source, `${readFileSync(source, 'utf8')}\nprocess.stdout.write('changed\\n');\n`);
+  const { stdout, stderr } = await version(folder);
+  assert.match(stdout, /\nchanged\n$/);
+  assert.equal(stderr, COMPILING);
+  assert.equal(programsOf(folder).length, 2);
+  assert.ok(programsOf(folder).includes(String(before)));
+});
+
+test('what a killed compilation has left is not taken for the program', async () => {
+  const folder = copyOf('killed');
+  const programs = join(folder, 'dist', 'program');
+  mkdirSync(programs, { recursive: true });
+  const begun = new Promise<string>((resolve) => {
+    const watcher = watch(programs, (_, name) => {
+      watcher.close();
+      resolve(String(name));
+    });
+  });
+  const child = spawnNode(['src/start.js', '--version'], { cwd: folder, stdio: 'pipe' });
+  const killed = endOf(child);
+  const left = await begun;
+  child.kill('SIGKILL');
+  assert.equal((await killed).code, null);
+  assert.match(left, /^\.unfinished-/);
+  assert.deepEqual(programsOf(folder), [left]);
+
+  assert.equal((await version(folder)).code, 0);
+  assert.equal(programsOf(folder).length, 2);
+  // Once it is old, the next compilation removes it.
+  utimesSync(join(programs, left), 0, 0);
+  writeFileSync(join(folder, 'src', 'more.ts'), 'export {};\n');
+  assert.equal((await version(folder)).code, 0);
+  assert.ok(!existsSync(join(programs, left)));
+});
+
+test('without what compiles it the program runs if it is compiled, and else one sentence says what to do', async () => {
+  const folder = copyOf('production', ['esbuild', 'typescript', 'tsx']);
+  const refused = await version(folder);
+  assert.deepEqual([refused.code, refused.stdout], [UNUSABLE, '']);
+  assert.match(
+    refused.stderr,
+    /^mesh-na: The program is not compiled, and esbuild, [^\n]+: run npm ci without --omit=dev, then npm run build\n$/,
+  );
+  cpSync(join(compiled, 'dist'), join(folder, 'dist'), { recursive: true });
+  const { code, stderr } = await version(folder);
+  assert.deepEqual([code, stderr], [0, '']);
+});
+
+test('a folder that cannot hold the program is named', async () => {
+  const folder = copyOf('unwritable');
+  writeFileSync(join(folder, 'dist'), 'a file');
+  const { code, stderr } = await version(folder);
+  assert.equal(code, UNUSABLE);
+  const [compiling, sentence, ...rest] = stderr.split('\n');
+  assert.equal(`${compiling}\n`, COMPILING);
+  assert.match(
+    String(sentence),
+    /^mesh-na: The program cannot be written to .*dist\/program \(\w+\): run /,
+  );
+  assert.deepEqual(rest, ['']);
+});
+
+test('sources that do not compile end the start with the reason', async () => {
+  const folder = copyOf('broken');
+  writeFileSync(join(folder, 'src', 'main.ts'), 'const = 1;\n');
+  const { code, stderr } = await version(folder);
+  assert.equal(code, UNUSABLE);
+  assert.match(stderr, /src\/main\.ts:1:6/);
+  assert.match(stderr, /\nmesh-na: The sources cannot be compiled, for the reasons above\n$/);
+});
+
+for (const receiver of ['npm', 'the process that npm starts'] as const) {
+  test(`npm start serves until ${receiver} gets SIGTERM, and leaves nothing running`, {
+    skip: !existsSync('/proc/self/task'),
+  }, async () => {
+    const dataDir = join(scratch, receiver.replaceAll(' ', '-'));
+    const port = String(await freePort('127.0.0.1', 0));
+    const npm = spawn('npm', ['start', '-s', '--', '--data-dir', dataDir, '--port', port], {
+      cwd: compiled,
+      env: { ...process.env, MESH_DRAIN_SECONDS: '0', MESH_THREADS: '2' },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    const ended = endOf(npm);
+    await untilSaid(npm, ' is served on ');
+    const started = descendantsOf(Number(npm.pid));
+    const [server] = started.slice(-1);
+    assert.ok(server !== undefined);
+    assert.equal(started.length, 1, 'npm starts the server itself');
+    process.kill(receiver === 'npm' ? Number(npm.pid) : server, 'SIGTERM');
+    const { stdout } = await ended;
+    assert.match(stdout, /SIGTERM: finishing what is in flight\n.* Stopped\n$/);
+    assert.ok(!started.some(isRunning));
+  });
+}
+
+async function untilSaid({ stdout }: ChildProcess, text: string): Promise<void> {
+  let said = '';
+  await new Promise<void>((resolve) => {
+    stdout?.on('data', (chunk: string) => {
+      said += chunk;
+      if (said.includes(text)) resolve();
+    });
+  });
+}
+
+function descendantsOf(pid: number): number[] {
+  return childrenOf(pid).flatMap((child) => [child, ...descendantsOf(child)]);
+}
