@@ -41,8 +41,8 @@ test('the sources are read, with the imports that hold the house together', () =
   assert.ok(found('machines/invite.ts', 'machines/refused.ts', true));
   assert.ok(found('src/http/server.ts', 'uWebSockets.js', false), 'by require');
   assert.ok(found('src/http/response.ts', 'uWebSockets.js', true), 'its types');
-  assert.ok(found('src/cli/serve.ts', 'src/boot.ts', false), 'at run time');
-  assert.ok(found('src/cli/serve.ts', 'src/boot.ts', true), 'its types');
+  assert.ok(found('src/cli/serve.ts', 'src/cli/serve-authority.ts', false), 'at run time');
+  assert.ok(found('src/cli/serve.ts', 'src/cli/serve-authority.ts', true), 'its types');
   assert.ok(found('src/http/reply.ts', 'src/refusal.ts', false), 'types and values in one');
 });
 
@@ -346,7 +346,7 @@ test('the environment is read only where the command line starts the service', (
   const readers = sources
     .filter(({ code }) => /\bprocess\.env\b/.test(code))
     .map(({ file }) => file);
-  assert.deepEqual(readers, ['src/cli/serve.ts']);
+  assert.deepEqual(readers, ['src/cli/serve-authority.ts']);
 });
 
 test('the process is ended only by the command line', () => {

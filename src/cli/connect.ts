@@ -2,7 +2,7 @@
 import { resolve } from 'node:path';
 import { Argument, type Command, Option } from 'commander';
 import { EXIT, failure, onLocalFiles } from './exit-codes.ts';
-import { FIRST_OPERATORS } from './init-network.ts';
+import { FIRST_OPERATORS } from './first-operators.ts';
 import { examples, jsonOption, publicKey, serverUrl } from './options.ts';
 import { type OutputOptions, printResult } from './output.ts';
 import { readPrivateKey } from './private-key.ts';

@@ -21,12 +21,7 @@ import { type GenesisBlock, readGenesisBlock } from '../records/genesis.ts';
 import { signRecord } from '../records/signed-record.ts';
 import { LOCK_FILE, lockFolder } from '../store/folder-lock.ts';
 import { formatInstant } from '../timestamp.ts';
-
-/** The operators of every new network. */
-export const FIRST_OPERATORS = [
-  { key_id: 'ops-privileged', tier: 'privileged', name: 'operator-privileged' },
-  { key_id: 'ops-standard', tier: 'standard', name: 'operator-standard' },
-] as const;
+import { FIRST_OPERATORS } from './first-operators.ts';
 
 /**
  * In the order in which they are moved into place. While the genesis is in the staging folder, more files

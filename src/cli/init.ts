@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
 import { systemRuntime } from '../runtime.ts';
 import { onLocalFiles } from './exit-codes.ts';
-import { FIRST_OPERATORS, type InitSummary, initNetwork } from './init-network.ts';
+import { FIRST_OPERATORS } from './first-operators.ts';
+import type { InitSummary } from './init-network.ts';
 import { dataDirOption, examples, jsonOption } from './options.ts';
 import { type OutputOptions, printResult } from './output.ts';
 
@@ -29,17 +30,19 @@ export function addInitCommand(program: Command): void {
 }
 
 /** Creates a network with the defaults and reports it. */
-export function makeNetwork({
+export async function makeNetwork({
   dataDir,
   networkName,
 }: {
   readonly dataDir: string;
   readonly networkName: string;
-}): void {
-  runInit({ dataDir, networkName, networkVersion: DEFAULT_VERSION });
+}): Promise<void> {
+  await runInit({ dataDir, networkName, networkVersion: DEFAULT_VERSION });
 }
 
-function runInit({ json = false, ...options }: InitCommandOptions): void {
+async function runInit({ json = false, ...options }: InitCommandOptions): Promise<void> {
+  // Loaded here, so that the other commands start without native code.
+  const { initNetwork } = await import('./init-network.ts');
   const summary = onLocalFiles(() =>
     initNetwork({
       ...options,

@@ -8,7 +8,7 @@ import type { SignatureVersion } from '../client/sign-operator.ts';
 import { FILES } from '../config/data-folder.ts';
 import { readGenesisBlock } from '../records/genesis.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
-import { FIRST_OPERATORS } from './init-network.ts';
+import { FIRST_OPERATORS } from './first-operators.ts';
 import { dataDirOption, examples, jsonOption, urlOption } from './options.ts';
 import type { OutputOptions } from './output.ts';
 import { readPrivateKey } from './private-key.ts';

@@ -11,7 +11,7 @@ import Type, {
   type TSchema,
   type TUnion,
 } from 'typebox';
-import { Compile } from 'typebox/compile';
+import { Compile, type Validator } from 'typebox/compile';
 import { Format } from 'typebox/format';
 import { isJsonObject, JsonFloat, type JsonObject, type JsonValue } from '../json/value.ts';
 import { formatInstant, parseDatetime } from '../timestamp.ts';
@@ -76,19 +76,24 @@ export function nullable<T extends TSchema>(schema: T): TUnion<[T, TNull]> {
 export type RecordReader<T> = (received: unknown, fresh?: Fresh) => T | null;
 
 /**
- * Compiles the reader of a record; `isConsistent` holds the rules between fields. The schema is analyzed
- * once, here, and never while a record is read.
+ * The reader of a record; `isConsistent` holds the rules between fields. The schema is analyzed once, when
+ * the first record is read: a command reads few of the records that it could.
  */
 export function recordReader<P extends TProperties>(
   schema: TObject<P>,
   isConsistent: (record: Static<TObject<P>>) => boolean = () => true,
 ): RecordReader<Static<TObject<P>>> {
-  const shape = Compile(schema);
-  const normalize = normalizerOf(schema);
+  let analysis: Analysis<P> | undefined;
   return (received, fresh) => {
-    const normalized = normalize(received, fresh ?? null);
-    return shape.Check(normalized) && isConsistent(normalized) ? normalized : null;
+    analysis ??= { shape: Compile(schema), normalize: normalizerOf(schema) };
+    const normalized = analysis.normalize(received, fresh ?? null);
+    return analysis.shape.Check(normalized) && isConsistent(normalized) ? normalized : null;
   };
+}
+
+interface Analysis<P extends TProperties> {
+  readonly shape: Validator<TProperties, TObject<P>>;
+  readonly normalize: Normalizer;
 }
 
 /** Brings a value into the normal form of its schema; what does not fit the schema is left unchanged. */

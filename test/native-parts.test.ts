@@ -1,0 +1,66 @@
+/** Which native code a command loads: it costs time at each start, and only an authority's folder needs it. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, suite, test } from 'node:test';
+import { type Ended, runProgram } from './support/child-server.ts';
+import { makeNetworkFolder } from './support/folders.ts';
+import { newKey } from './support/requests.ts';
+
+const scratch = mkdtempSync(join(tmpdir(), 'mesh-native-'));
+const { folder: network } = makeNetworkFolder();
+after(() => {
+  for (const folder of [scratch, network]) rmSync(folder, { recursive: true, force: true });
+});
+
+const MARK = 'loaded natively: ';
+
+/** Reports each file of native code as it is loaded. */
+const REPORTER = `
+  const { dlopen } = process;
+  process.dlopen = (module, file, ...rest) => {
+    process.stderr.write('${MARK}' + file + '\\n');
+    return dlopen.call(process, module, file, ...rest);
+  };`;
+const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(REPORTER)}`;
+
+function run(args: readonly string[]): Promise<Ended> {
+  return runProgram(args, { NODE_OPTIONS, XDG_CONFIG_HOME: scratch });
+}
+
+const nativeParts = ({ stderr }: Ended) =>
+  stderr.split('\n').filter((line) => line.startsWith(MARK));
+
+suite('commands that touch no authority’s state load no native code', { concurrency: 2 }, () => {
+  const operatorKey = join(network, 'keys', 'operator-privileged.key');
+  const connect = ['connect', 'http://127.0.0.1:1', '--authority-key', newKey().publicKey];
+  for (const args of [
+    ['--version'],
+    ['--help'],
+    ['serve', '--help'],
+    ['node', 'join', '--help'],
+    ['no-such-command'],
+    ['node', 'keygen', '--node-dir', join(scratch, 'node')],
+    [...connect, '--key-file', operatorKey],
+  ]) {
+    test(args.slice(0, 2).join(' '), async () => {
+      const ended = await run(args);
+      assert.ok(ended.code === 0 || args[0] === 'no-such-command', ended.stderr);
+      assert.deepEqual(nativeParts(ended), []);
+    });
+  }
+
+  test('a request to an authority', async () => {
+    const ended = await run(['nodes', '--url', 'http://127.0.0.1:1', '--data-dir', network]);
+    assert.equal(ended.code, 5, ended.stderr);
+    assert.deepEqual(nativeParts(ended), []);
+  });
+});
+
+test('init loads what locks the folder and what makes keys, and no part of the server', async () => {
+  const ended = await run(['init', '--data-dir', join(scratch, 'network')]);
+  assert.equal(ended.code, 0, ended.stderr);
+  const parts = nativeParts(ended).map((line) => /node_modules\/([^/]+)/.exec(line)?.[1]);
+  assert.deepEqual([...new Set(parts)].sort(), ['fs-native-extensions', 'sodium-native']);
+});
