@@ -105,7 +105,6 @@ for (const [name, owners] of [
   ['@noble/ed25519', ['src/client']],
   ['@noble/hashes/sha2.js', ['src/client']],
   ['commander', ['src/cli']],
-  ['eta/core', ['src/pages']],
   ['d3-force', ['src/pages']],
   ['esbuild', ['src/build-browser.cjs', 'src/build-program.js']],
   ['prom-client', ['src/metrics.ts']],

@@ -1,62 +1,53 @@
 /** `/api-reference`: the route table, for people. */
+import { documentText, publishedDocument } from '../contract/documents.ts';
 import type { HtmlPage } from '../http/reply.ts';
-import type { Access, RouteDescription } from '../http/route-description.ts';
+import { type Access, isOperatorRoute, type RouteDescription } from '../http/route-description.ts';
+import type { JsonValue } from '../json/value.ts';
 import { REFUSALS, type RefusalName } from '../refusal.ts';
+import { type CurlContext, curlCommand, signingSetup } from '../views/curl.ts';
 import { ACCESS_REFUSALS, AUTH_HINTS } from '../views/openapi.ts';
+import { answerExample, bodyExample } from '../views/route-example.ts';
 import { anchorOf, type RouteGroup, routeGroups } from '../views/route-groups.ts';
 import { type Field, fieldsOf, parameterFields } from '../views/schema-fields.ts';
-import { FILTER_SCRIPT } from './filter-script.ts';
+import { browserScript } from './browser-script.ts';
 import { renderPage } from './frame.ts';
+import { type Html, html, NO_HTML } from './html.ts';
 import { nothingFits, referenceContents } from './reference-contents.ts';
 import { REFERENCE_STYLE } from './reference-style.ts';
-import { type Html, joined, template } from './templates.ts';
 
-export function apiReferencePage(
+const SCRIPT = browserScript('api-reference');
+
+/** Stands in the page for the base URL. Not a URL, and nothing in a route or its example is like it. */
+const BASE_URL = 'base-url:';
+
+/** Renders the page once; what it returns puts a base URL into it, which a client may have made up. */
+export function apiReferencePages(
   routes: readonly RouteDescription[],
   networkName: string,
-): HtmlPage {
-  const groups = routeGroups(routes);
+): (baseUrl: string) => HtmlPage {
+  const page = apiReferencePage(routes, { networkName, baseUrl: BASE_URL });
+  const rendered = documentText(page.document);
+  return (baseUrl) => {
+    const shown = html`${baseUrl.replaceAll("'", '%27')}`.text;
+    return { ...page, document: publishedDocument(rendered.replaceAll(BASE_URL, () => shown)) };
+  };
+}
+
+function apiReferencePage(routes: readonly RouteDescription[], context: CurlContext): HtmlPage {
   return renderPage({
     title: 'API reference',
     lede: 'Every route of this authority, from its route table. swagger.json describes the same routes as OpenAPI 3.0.3.',
     path: '/api-reference',
-    networkName,
-    body: reference({
-      contents: referenceContents({ search: 'Search routes', groups: groups.map(contentsOf) }),
-      nothingFits,
-      groups: groups.map(({ id, title, note, routes: held }) => ({
-        id,
-        title,
-        note,
-        entries: joined(held.map(entryOf)),
-      })),
-    }),
+    networkName: context.networkName,
+    body: reference(routeGroups(routes), context),
     style: REFERENCE_STYLE,
-    script: FILTER_SCRIPT,
+    script: SCRIPT,
   });
 }
 
-function contentsOf({ id, title, routes }: RouteGroup) {
-  const links = routes.map((route) => ({
-    anchor: anchorOf(route),
-    mark: route.method,
-    label: route.path,
-  }));
-  return { id, title, links };
-}
-
-const reference = template<{
-  readonly contents: Html;
-  readonly nothingFits: Html;
-  readonly groups: readonly {
-    readonly id: string;
-    readonly title: string;
-    readonly note: string;
-    readonly entries: Html;
-  }[];
-}>(`<div class="reference">
-<%~ it.contents %>
-<div class="entries">
+function reference(groups: readonly RouteGroup[], context: CurlContext): Html {
+  return html`<div class="reference">
+${referenceContents({ search: 'Search routes', groups: groups.map(contentsOf) })}<div class="entries">
 <section aria-labelledby="general">
 <h2 id="general">In general</h2>
 <dl class="facts">
@@ -71,17 +62,30 @@ const reference = template<{
 <dt>Caching</dt>
 <dd>Public documents and pages carry an <code>ETag</code>, and <code>If-None-Match</code> answers 304. The longer ones come compressed to <code>Accept-Encoding: gzip</code>.</dd>
 </dl>
+<details><summary>How the examples of operators and nodes are signed</summary>
+<div class="example" id="signing">
+<p class="small">Operators and nodes sign each request anew: its time and its nonce are used once. Their examples write the signed text to a file and sign it with <code>openssl</code>, by what these commands define. <code>docs/signing.md</code>, which comes with the program, explains each step. The keys are files in the folder where you are.</p>
+${snippet('Once in a shell', signingSetup(context.baseUrl))}</div>
+</details>
 </section>
-<%~ it.nothingFits %>
-<% for (const group of it.groups) { %>
-<section aria-labelledby="<%= group.id %>" data-group>
-<div class="section-head"><h2 id="<%= group.id %>"><%= group.title %></h2><p class="muted small"><%= group.note %></p></div>
-<%~ group.entries %>
-</section>
-<% } %>
+${nothingFits}${groups.map(
+  ({ id, title, note, routes }) => html`<section aria-labelledby="${id}" data-group>
+<div class="section-head"><h2 id="${id}">${title}</h2><p class="muted small">${note}</p></div>
+${routes.map((route) => entry(route, context))}</section>
+`,
+)}</div>
 </div>
-</div>
-`);
+`;
+}
+
+function contentsOf({ id, title, routes }: RouteGroup) {
+  const links = routes.map((route) => ({
+    anchor: anchorOf(route),
+    mark: route.method,
+    label: route.path,
+  }));
+  return { id, title, links };
+}
 
 const ACCESS_BADGES: Readonly<Record<Access, readonly [string, string]>> = {
   public: ['public', 'ok'],
@@ -92,39 +96,25 @@ const ACCESS_BADGES: Readonly<Record<Access, readonly [string, string]>> = {
   'operator-privileged': ['privileged operator', 'danger'],
 };
 
-function entryOf(route: RouteDescription): Html {
-  const { method, path, access, limit, summary, description = '' } = route;
-  const [accessLabel, accessState] = ACCESS_BADGES[access];
-  const [answerType, answer] = answerOf(route);
-  const refusals = refusalsOf(route);
-  const codes = refusals.map(({ code }) => code).join(' ');
-  const fields = requestFields(route);
-  return entry({
-    anchor: anchorOf(route),
-    search: [
-      method,
-      path,
-      summary,
-      description,
-      accessLabel,
-      codes,
-      ...fields.map((f) => f.path),
-    ].join(' '),
-    method,
-    path,
-    accessLabel,
-    accessState,
-    summary,
-    description,
-    facts: [
-      ['Access', AUTH_HINTS[access]],
-      ['Limit', limit === 'none' ? 'none' : `bucket ${limit}, per address`],
-      ['Success', `${successOf(route)}, ${answerType}`],
-    ],
-    fields,
-    answer,
-    refusals,
-  });
+function entry(route: RouteDescription, context: CurlContext): Html {
+  const { method, path, access, summary, description } = route;
+  const [label, state] = ACCESS_BADGES[access];
+  const anchor = anchorOf(route);
+  return html`<article class="entry" id="${anchor}" aria-labelledby="${anchor}-head" data-entry>
+<div class="entry-head"><h3 id="${anchor}-head"><a href="#${anchor}"><span class="verb">${method}</span> ${path}</a></h3><span class="badge ${state}">${label}</span></div>
+<p>${summary}.${description === undefined ? '' : html` <span class="muted">${description}</span>`}</p>
+${facts(route)}${request(route)}${answer(route)}${refusals(route)}${example(route, context)}</article>
+`;
+}
+
+function facts(route: RouteDescription): Html {
+  const { access, limit } = route;
+  return html`<dl class="facts">
+<dt>Access</dt><dd>${AUTH_HINTS[access]}</dd>
+<dt>Limit</dt><dd>${limit === 'none' ? 'none' : `bucket ${limit}, per address`}</dd>
+<dt>Success</dt><dd>${successOf(route)}, ${mediaTypeOf(route)}</dd>
+</dl>
+`;
 }
 
 function successOf({ created }: RouteDescription): string {
@@ -132,76 +122,102 @@ function successOf({ created }: RouteDescription): string {
   return created === 'always' ? '201' : '200, or 201 where MESH_CREATED_STATUS says so';
 }
 
-function answerOf({ answer }: RouteDescription): [string, Field[]] {
-  if (!('contentType' in answer)) return ['application/json', fieldsOf(answer)];
-  return [String(answer.contentType).split(';')[0] ?? '', []];
+function mediaTypeOf({ answer: described }: RouteDescription): string {
+  if (!('contentType' in described)) return 'application/json';
+  return String(described.contentType).split(';')[0] ?? '';
 }
 
-function requestFields({ path, query, body }: RouteDescription): Field[] {
-  return [...parameterFields(path, query), ...fieldsOf(body, 'sent')];
+function request({ path, query, body }: RouteDescription): Html {
+  const fields = [...parameterFields(path, query), ...fieldsOf(body, 'sent')];
+  if (fields.length === 0) return NO_HTML;
+  const members = fields.filter(isInside);
+  return html`<h4>Request</h4>
+${fieldList(fields.filter((field) => !isInside(field)))}${
+  members.length === 0
+    ? ''
+    : html`<details><summary>Inside of them: ${counted(members)}</summary>
+${fieldList(members)}</details>
+`
+}`;
 }
 
-function refusalsOf({ refusals, access, limit }: RouteDescription) {
+/** Whether a field belongs to another one. */
+function isInside({ path }: Field): boolean {
+  return /[.[]/.test(path);
+}
+
+function answer({ answer: described }: RouteDescription): Html {
+  const fields = 'contentType' in described ? [] : fieldsOf(described);
+  if (fields.length === 0) return NO_HTML;
+  return html`<details><summary>Answer: ${counted(fields)}</summary>
+${fieldList(fields)}</details>
+`;
+}
+
+function counted(fields: readonly Field[]): string {
+  return `${fields.length} field${fields.length > 1 ? 's' : ''}`;
+}
+
+function fieldList(fields: readonly Field[]): Html {
+  return html`<dl class="fields">
+${fields.map(
+  ({ path, type, isRequired, notes }) =>
+    html`<div><dt>${path}</dt><dd>${type}${isRequired ? html` <b>required</b>` : ''}${
+      notes.length === 0 ? '' : html` <small>· ${notes.join(' · ')}</small>`
+    }</dd></div>
+`,
+)}</dl>
+`;
+}
+
+function refusals(route: RouteDescription): Html {
+  const found = refusalsOf(route);
+  if (found.length === 0) return NO_HTML;
+  return html`<details><summary>Refusals: ${found.length}</summary>
+<dl class="fields">
+${found.map(
+  ({ status, code, message }) => html`<div><dt>${status} ${code}</dt><dd>${message}</dd></div>
+`,
+)}</dl>
+</details>
+`;
+}
+
+function refusalsOf({ refusals: own, access, limit }: RouteDescription) {
   const limited: readonly RefusalName[] = limit === 'none' ? [] : ['rate_limit_exceeded'];
-  const names = new Set([...refusals, ...ACCESS_REFUSALS[access], ...limited]);
+  const names = new Set([...own, ...ACCESS_REFUSALS[access], ...limited]);
   return [...names].map((name) => REFUSALS[name]).sort((a, b) => a.status - b.status);
 }
 
-const entry = template<{
-  readonly anchor: string;
-  readonly search: string;
-  readonly method: string;
-  readonly path: string;
-  readonly accessLabel: string;
-  readonly accessState: string;
-  readonly summary: string;
-  readonly description: string;
-  readonly facts: readonly (readonly [string, string])[];
-  readonly fields: readonly Field[];
-  readonly answer: readonly Field[];
-  readonly refusals: readonly {
-    readonly status: number;
-    readonly code: string;
-    readonly message: string;
-  }[];
-}>(`<% const fieldList = (fields) => { %>
-<dl class="fields">
-<% for (const field of fields) { %>
-<div><dt><code><%= field.path %></code></dt><dd><%= field.type %><% if (field.isRequired) { %> <span class="required">required</span><% } %><% if (field.notes.length > 0) { %> <span class="note">· <%= field.notes.join(' · ') %></span><% } %></dd></div>
-<% } %>
-</dl>
-<% } %>
-<article class="entry" id="<%= it.anchor %>" aria-labelledby="<%= it.anchor %>-head" data-entry="<%= it.search %>">
-<div class="entry-head"><h3 id="<%= it.anchor %>-head"><a href="#<%= it.anchor %>"><span class="verb"><%= it.method %></span> <%= it.path %></a></h3><span class="badge <%= it.accessState %>"><%= it.accessLabel %></span></div>
-<p><%= it.summary %>.<% if (it.description) { %> <span class="muted"><%= it.description %></span><% } %></p>
-<dl class="facts">
-<% for (const [term, text] of it.facts) { %>
-<dt><%= term %></dt><dd><%= text %></dd>
-<% } %>
-</dl>
-<% if (it.fields.length > 0) { %>
-<h4>Request</h4>
-<% fieldList(it.fields.filter(({ path }) => !/[.[]/.test(path))) %>
-<% const members = it.fields.filter(({ path }) => /[.[]/.test(path)); %>
-<% if (members.length > 0) { %>
-<details><summary>Inside of them: <%= members.length %> field<% if (members.length > 1) { %>s<% } %></summary>
-<% fieldList(members) %>
+/** The body that a client sends, what it sends it with, and the body of the answer. */
+function example(route: RouteDescription, context: CurlContext): Html {
+  const sent = bodyExample(route, context.networkName);
+  const answered = answerExample(route, context.networkName);
+  return html`<details><summary>Example</summary>
+<div class="example">
+${exampleNotes(route)}${sent === undefined ? '' : snippet('Body', indented(sent))}${snippet(
+  'Request',
+  curlCommand(route, context),
+)}${answered === undefined ? '' : snippet('Answer', indented(answered))}</div>
 </details>
-<% } %>
-<% } %>
-<% if (it.answer.length > 0) { %>
-<details><summary>Answer: <%= it.answer.length %> field<% if (it.answer.length > 1) { %>s<% } %></summary>
-<% fieldList(it.answer) %>
-</details>
-<% } %>
-<% if (it.refusals.length > 0) { %>
-<details><summary>Refusals: <%= it.refusals.length %></summary>
-<dl class="fields">
-<% for (const refusal of it.refusals) { %>
-<div><dt><%= refusal.status %> <code><%= refusal.code %></code></dt><dd><%= refusal.message %></dd></div>
-<% } %>
-</dl>
-</details>
-<% } %>
-</article>
-`);
+`;
+}
+
+function exampleNotes(route: RouteDescription): Html {
+  const { access, exampleNeeds } = route;
+  const isSigned = access === 'node' || isOperatorRoute(route);
+  if (exampleNeeds === undefined && !isSigned) return NO_HTML;
+  return html`<p class="small muted">${
+    exampleNeeds === undefined ? '' : `To succeed it needs ${exampleNeeds.what}. `
+  }${isSigned ? html`First, <a href="#signing">what signs it</a>.` : ''}</p>
+`;
+}
+
+function snippet(label: string, text: string): Html {
+  return html`<figure><figcaption>${label}</figcaption><pre class="code">${text}</pre></figure>
+`;
+}
+
+function indented(value: JsonValue): string {
+  return JSON.stringify(value, null, 2);
+}

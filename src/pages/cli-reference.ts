@@ -1,11 +1,13 @@
 /** `/cli-reference`: the command tree, for people. */
 import type { HtmlPage } from '../http/reply.ts';
 import type { CommandEntry, CommandReference } from '../views/command-reference.ts';
-import { FILTER_SCRIPT } from './filter-script.ts';
+import { browserScript } from './browser-script.ts';
 import { renderPage } from './frame.ts';
+import { type Html, html } from './html.ts';
 import { nothingFits, referenceContents } from './reference-contents.ts';
 import { REFERENCE_STYLE } from './reference-style.ts';
-import { type Html, joined, template } from './templates.ts';
+
+const SCRIPT = browserScript('cli-reference');
 
 interface CommandGroup {
   readonly id: string;
@@ -20,18 +22,9 @@ export function cliReferencePage(program: CommandReference, networkName: string)
     lede: `Every command of ${program.name} ${program.version}, from its help.`,
     path: '/cli-reference',
     networkName,
-    body: reference({
-      contents: referenceContents({ search: 'Search commands', groups: groups.map(contentsOf) }),
-      nothingFits,
-      program,
-      groups: groups.map(({ id, title, commands }) => ({
-        id,
-        title,
-        entries: joined(commands.map((command) => entryOf(program.name, command))),
-      })),
-    }),
+    body: reference(program, groups),
     style: REFERENCE_STYLE,
-    script: FILTER_SCRIPT,
+    script: SCRIPT,
   });
 }
 
@@ -59,66 +52,52 @@ function anchorOf(path: string): string {
   return path.replaceAll(' ', '-');
 }
 
-function entryOf(programName: string, command: CommandEntry): Html {
-  const { path, description, options, notes } = command;
-  const flags = options.map(({ term }) => term).join(' ');
-  return entry({
-    ...command,
-    anchor: anchorOf(path),
-    search: [programName, path, description, flags, notes].join(' '),
-    name: `${programName} ${path}`,
-  });
-}
-
-const reference = template<{
-  readonly contents: Html;
-  readonly nothingFits: Html;
-  readonly program: CommandReference;
-  readonly groups: readonly {
-    readonly id: string;
-    readonly title: string;
-    readonly entries: Html;
-  }[];
-}>(`<div class="reference">
-<%~ it.contents %>
-<div class="entries">
+function reference({ name, description, notes }: CommandReference, groups: CommandGroup[]): Html {
+  return html`<div class="reference">
+${referenceContents({ search: 'Search commands', groups: groups.map(contentsOf) })}<div class="entries">
 <section aria-labelledby="general">
 <h2 id="general">In general</h2>
-<p><%= it.program.description %></p>
-<pre class="notes"><%= it.program.notes %></pre>
+<p>${description}</p>
+<pre class="notes">${notes}</pre>
 </section>
-<%~ it.nothingFits %>
-<% for (const group of it.groups) { %>
-<section aria-labelledby="<%= group.id %>" data-group>
-<h2 id="<%= group.id %>"><%= group.title %></h2>
-<%~ group.entries %>
-</section>
-<% } %>
+${nothingFits}${groups.map(
+  ({ id, title, commands }) => html`<section aria-labelledby="${id}" data-group>
+<h2 id="${id}">${title}</h2>
+${commands.map((command) => entry(name, command))}</section>
+`,
+)}</div>
 </div>
-</div>
-`);
+`;
+}
 
-const entry = template<
-  CommandEntry & { readonly anchor: string; readonly search: string; readonly name: string }
->(`<% const termList = (terms) => { %>
-<dl class="fields">
-<% for (const { term, description } of terms) { %>
-<div><dt><code><%= term %></code></dt><dd><%= description %></dd></div>
-<% } %>
-</dl>
-<% } %>
-<article class="entry" id="<%= it.anchor %>" aria-labelledby="<%= it.anchor %>-head" data-entry="<%= it.search %>">
-<h3 id="<%= it.anchor %>-head"><a href="#<%= it.anchor %>"><%= it.name %></a></h3>
-<p><%= it.description %></p>
-<pre class="code" tabindex="0" aria-label="Usage of <%= it.name %>"><%= it.usage %></pre>
-<% if (it.notes) { %>
-<pre class="notes"><%= it.notes %></pre>
-<% } %>
-<% if (it.arguments.length > 0) { %>
-<h4>Arguments</h4>
-<% termList(it.arguments) %>
-<% } %>
-<h4>Options</h4>
-<% termList(it.options) %>
-</article>
-`);
+function entry(programName: string, command: CommandEntry): Html {
+  const { path, description, usage, notes } = command;
+  const anchor = anchorOf(path);
+  const name = `${programName} ${path}`;
+  return html`<article class="entry" id="${anchor}" aria-labelledby="${anchor}-head" data-entry>
+<h3 id="${anchor}-head"><a href="#${anchor}">${name}</a></h3>
+<p>${description}</p>
+<pre class="code" tabindex="0" aria-label="Usage of ${name}">${usage}</pre>
+${
+  notes === ''
+    ? ''
+    : html`<pre class="notes">${notes}</pre>
+`
+}${
+  command.arguments.length === 0
+    ? ''
+    : html`<h4>Arguments</h4>
+${termList(command.arguments)}`
+}<h4>Options</h4>
+${termList(command.options)}</article>
+`;
+}
+
+function termList(terms: CommandEntry['options']): Html {
+  return html`<dl class="fields">
+${terms.map(
+  ({ term, description }) => html`<div><dt>${term}</dt><dd>${description}</dd></div>
+`,
+)}</dl>
+`;
+}

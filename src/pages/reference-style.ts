@@ -27,13 +27,21 @@ h3 .verb { color: var(--accent); margin-inline-end: 0.25rem; }
 .fields { display: grid; border-top: 1px solid var(--line); font-size: 0.875rem; }
 .fields > div { display: grid; grid-template-columns: minmax(0, 5fr) minmax(0, 7fr); gap: 0.125rem 1.25rem; padding: 0.375rem 0; border-bottom: 1px solid var(--line); }
 .fields > div:last-child { border-bottom: 0; }
-.fields .note { color: var(--muted); }
-.fields .required { color: var(--accent); font-weight: 600; font-size: 0.8125rem; }
+.fields dt { font-family: var(--mono); font-size: 0.875em; color: inherit; }
+.fields small { color: var(--muted); font-size: inherit; }
+.fields b { color: var(--accent); font-weight: 600; font-size: 0.8125rem; }
 details { border-top: 1px solid var(--line); padding-top: 0.625rem; }
 summary { cursor: pointer; color: var(--muted); font-size: 0.8125rem; font-weight: 600; width: fit-content; }
 summary:hover { color: var(--ink); }
 details[open] > summary { margin-bottom: 0.5rem; }
 details .fields { border-top: 0; }
+.example { display: grid; grid-template-columns: minmax(0, 1fr); gap: 0.875rem; }
+.example figure { display: grid; grid-template-columns: minmax(0, 1fr); gap: 0.25rem; }
+.example figcaption { display: flex; justify-content: space-between; align-items: end; min-height: 1.75rem; color: var(--muted); font-size: 0.8125rem; font-weight: 600; }
+.example pre.code { white-space: pre-wrap; overflow-wrap: anywhere; font-size: 0.8125rem; }
+.copy { padding: 0.125rem 0.625rem; border: 1px solid var(--line-strong); border-radius: 6px; background: none; color: var(--muted); font: inherit; cursor: pointer; }
+.copy:hover { color: var(--ink); }
+.contents kbd { padding: 0 0.375rem; border: 1px solid var(--line-strong); border-radius: 4px; color: var(--muted); }
 .count { font-size: 0.8125rem; color: var(--muted); }
 @media (max-width: 60rem) {
   .reference { grid-template-columns: minmax(0, 1fr); gap: 2rem; }

@@ -2,7 +2,7 @@
 import { cachedByBaseUrl } from '../http/cache-by-base-url.ts';
 import { htmlReply } from '../http/reply.ts';
 import type { RouteEntry } from '../http/route.ts';
-import { apiReferencePage } from '../pages/api-reference.ts';
+import { apiReferencePages } from '../pages/api-reference.ts';
 import { cliReferencePage } from '../pages/cli-reference.ts';
 import { homePage } from '../pages/home.ts';
 
@@ -27,7 +27,7 @@ export const pageRoutes: readonly RouteEntry[] = [
     summary: 'This HTTP surface to read',
     answer: HTML,
     refusals: [],
-    handle: (request, edge) => htmlReply(apiReference(edge, ANY_URL), request),
+    handle: (request, edge) => htmlReply(apiReference(edge, request.baseUrl), request),
   },
   {
     method: 'GET',
@@ -41,16 +41,18 @@ export const pageRoutes: readonly RouteEntry[] = [
   },
 ];
 
-/** The references do not depend on the base URL. */
+/** What does not depend on the base URL. */
 const ANY_URL = '';
 
 const home = cachedByBaseUrl(({ settings, routes }, baseUrl) =>
   homePage(settings.genesis, routes, baseUrl),
 );
 
-const apiReference = cachedByBaseUrl(({ settings, routes }) =>
-  apiReferencePage(routes, settings.genesis.network_name),
+const apiReferences = cachedByBaseUrl(({ settings, routes }) =>
+  apiReferencePages(routes, settings.genesis.network_name),
 );
+
+const apiReference = cachedByBaseUrl((edge, baseUrl) => apiReferences(edge, ANY_URL)(baseUrl));
 
 const cliReference = cachedByBaseUrl(({ settings }) =>
   cliReferencePage(settings.commands, settings.genesis.network_name),

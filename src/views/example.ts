@@ -33,6 +33,7 @@ const BY_NAME: readonly (readonly [RegExp, string])[] = [
   [/^q$/, 'beta'],
   [/^reason$/, 'unspecified'],
   [/token$/, 'mesh-invite-token'],
+  [/^status$/, 'healthy'],
   [/url$|endpoint$/, 'https://na.example'],
 ];
 

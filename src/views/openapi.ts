@@ -2,8 +2,8 @@
 import { maxBodyBytes, maxBodyValues, type RouteDescription } from '../http/route-description.ts';
 import type { JsonObject, JsonValue } from '../json/value.ts';
 import { REFUSALS, type RefusalName } from '../refusal.ts';
-import { exampleOf } from './example.ts';
 import { createSchemas, inFull, type Schemas } from './openapi-schemas.ts';
+import { answerExample, bodyExample, pathExamples, queryExamples } from './route-example.ts';
 import { type RouteGroup, routeGroups } from './route-groups.ts';
 
 const API_VERSION = 'v0.1';
@@ -244,19 +244,18 @@ const PATH_PARAMETERS: { readonly [name: string]: string } = {
   treaty_id: 'Id of the treaty',
 };
 
-function parametersOf({ path, query }: RouteDescription, schemas: Schemas): JsonObject {
-  const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => {
+function parametersOf(route: RouteDescription, schemas: Schemas): JsonObject {
+  const inPath = pathExamples(route).map(([name, example]) => {
     const schema = { type: 'string', minLength: 1 };
     const description = PATH_PARAMETERS[name] ?? name;
-    const example = exampleOf(schema, name);
     return { name, in: 'path', required: true, description, schema, example };
   });
-  const required = new Set(query?.required ?? []);
-  const inQuery = Object.entries(query?.properties ?? {}).map(([name, member]) => {
+  const given = new Map(queryExamples(route));
+  const inQuery = Object.entries(route.query?.properties ?? {}).map(([name, member]) => {
     const { description = name, ...schema } = schemas.referring(member, 'sent');
-    const example = exampleOf(schema, name);
-    const given = required.has(name);
-    return { name, in: 'query', required: given, description, schema, ...(given && { example }) };
+    const example = given.get(name);
+    const required = example !== undefined;
+    return { name, in: 'query', required, description, schema, ...(required && { example }) };
   });
   const parameters = [...inPath, ...inQuery];
   return parameters.length === 0 ? {} : { parameters };
@@ -279,15 +278,14 @@ function bodyDescriptionOf(route: RouteDescription): string {
 }
 
 function requestBodyOf(route: RouteDescription, schemas: Schemas, networkName: string): JsonObject {
-  const { body, example = {} } = route;
-  if (body === undefined) return {};
-  const full = inFull(body, 'sent');
-  const made = exampleOf(full, '', networkName) as JsonObject;
-  const content = { schema: schemas.referring(body, 'sent'), example: { ...made, ...example } };
+  const { body } = route;
+  const example = bodyExample(route, networkName);
+  if (example === undefined) return {};
+  const content = { schema: schemas.referring(body, 'sent'), example };
   return {
     requestBody: {
       description: bodyDescriptionOf(route),
-      required: full.required !== undefined,
+      required: inFull(body, 'sent').required !== undefined,
       content: { 'application/json': content },
     },
   };
@@ -309,13 +307,14 @@ function responsesOf(route: RouteDescription, schemas: Schemas, networkName: str
   return responses;
 }
 
-function contentOf({ answer }: RouteDescription, schemas: Schemas, networkName: string) {
+function contentOf(route: RouteDescription, schemas: Schemas, networkName: string) {
+  const { answer } = route;
   if ('contentType' in answer) {
     const mediaType = String(answer.contentType).split(';')[0] ?? '';
     const type = mediaType === 'application/json' ? 'object' : 'string';
     return { [mediaType]: { schema: { type } } };
   }
-  const example = exampleOf(inFull(answer, 'answered'), '', networkName);
+  const example = answerExample(route, networkName) ?? null;
   return { 'application/json': { schema: schemas.referring(answer, 'answered'), example } };
 }
 

@@ -1,0 +1,5 @@
+import { addCopyButtons } from './copy.ts';
+import { filterReference } from './filter.ts';
+
+filterReference();
+addCopyButtons();

@@ -1,0 +1,3 @@
+import { filterReference } from './filter.ts';
+
+filterReference();

@@ -1,0 +1,50 @@
+const SAID_FOR_MS = 3000;
+
+/** Gives each example a button that copies it. */
+export function addCopyButtons(): void {
+  for (const snippet of document.querySelectorAll('.example figure')) addCopyButton(snippet);
+}
+
+function addCopyButton(snippet: Element): void {
+  const caption = snippet.querySelector('figcaption');
+  const code = snippet.querySelector('pre');
+  if (caption === null || code === null) return;
+  const route = snippet.closest('[data-entry]')?.querySelector('h3')?.textContent ?? '';
+  const button = document.createElement('button');
+  button.type = 'button';
+  button.className = 'copy';
+  button.textContent = 'Copy';
+  button.setAttribute('aria-label', `Copy: ${caption.textContent} ${route}`.trim());
+  const said = document.createElement('span');
+  said.setAttribute('role', 'status');
+  button.addEventListener('click', async () => {
+    said.textContent = (await copy(code)) ? 'Copied' : 'Select the text to copy it';
+    setTimeout(() => {
+      said.textContent = '';
+    }, SAID_FOR_MS);
+  });
+  const tools = document.createElement('span');
+  tools.append(said, ' ', button);
+  caption.append(tools);
+}
+
+/**
+ * Browsers have a clipboard for pages only over HTTPS and on the own machine; elsewhere the text is selected and
+ * copied as a user would.
+ */
+async function copy(code: Element): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(code.textContent ?? '');
+    return true;
+  } catch {
+    return copySelected(code);
+  }
+}
+
+function copySelected(code: Element): boolean {
+  const selection = getSelection();
+  selection?.selectAllChildren(code);
+  const isCopied = document.execCommand('copy');
+  if (isCopied) selection?.removeAllRanges();
+  return isCopied;
+}

@@ -1,0 +1,88 @@
+interface Entry {
+  readonly element: HTMLElement;
+  readonly text: string;
+  readonly link: HTMLElement | null;
+}
+
+/** Headings, texts and the names of fields; not what examples hold. */
+const SEARCHED = 'h3, .badge, :scope > p, .notes, .fields dt';
+
+/**
+ * Filters a reference to entries that contain every typed word, hides empty groups and shows the number of
+ * matches. The words are in the URL, and `/` leads to the field. Without scripts the whole page is shown.
+ */
+export function filterReference(): void {
+  const field = document.querySelector<HTMLInputElement>('[data-filter]');
+  if (field === null) return;
+  const entries = [...document.querySelectorAll<HTMLElement>('[data-entry]')].map(entryOf);
+  const typed = () => {
+    show(entries, field.value);
+    keepInUrl(field.value);
+  };
+  const read = () => {
+    field.value = new URL(location.href).searchParams.get('q') ?? '';
+    show(entries, field.value);
+  };
+  field.addEventListener('input', typed);
+  field.addEventListener('keydown', (event) => {
+    if (event.key !== 'Escape') return;
+    field.value = '';
+    typed();
+  });
+  leadTo(field);
+  addEventListener('popstate', read);
+  read();
+  // What the address leads to has moved.
+  document.getElementById(decodeURIComponent(location.hash.slice(1)))?.scrollIntoView();
+}
+
+function entryOf(element: HTMLElement): Entry {
+  const parts = [...element.querySelectorAll(SEARCHED)].map(({ textContent }) => textContent);
+  return {
+    element,
+    text: parts.join(' ').toLowerCase(),
+    link: document.querySelector<HTMLElement>(`[data-link-to="${element.id}"]`),
+  };
+}
+
+function show(entries: readonly Entry[], search: string): void {
+  const words = search
+    .toLowerCase()
+    .split(/\s+/)
+    .filter((word) => word !== '');
+  let shown = 0;
+  for (const { element, text, link } of entries) {
+    const fits = words.every((word) => text.includes(word));
+    element.hidden = !fits;
+    if (link !== null) link.hidden = !fits;
+    if (fits) shown += 1;
+  }
+  const remaining = '[data-entry]:not([hidden]), [data-link-to]:not([hidden])';
+  for (const group of document.querySelectorAll<HTMLElement>('[data-group]')) {
+    group.hidden = group.querySelector(remaining) === null;
+  }
+  const none = document.querySelector<HTMLElement>('[data-filter-none]');
+  if (none !== null) none.hidden = shown > 0;
+  const count = document.querySelector('[data-filter-count]');
+  const all = entries.length;
+  if (count !== null)
+    count.textContent = words.length === 0 ? `${all} in all` : `${shown} of ${all}`;
+}
+
+function keepInUrl(search: string): void {
+  const url = new URL(location.href);
+  if (search.trim() === '') url.searchParams.delete('q');
+  else url.searchParams.set('q', search);
+  history.replaceState(null, '', url);
+}
+
+/** A slash leads to the field, unless it is typed into it. */
+function leadTo(field: HTMLInputElement): void {
+  addEventListener('keydown', (event) => {
+    const { key, ctrlKey, metaKey, altKey, target } = event;
+    if (key !== '/' || ctrlKey || metaKey || altKey || target === field) return;
+    event.preventDefault();
+    field.focus();
+    field.select();
+  });
+}

@@ -1,0 +1,222 @@
+/** The examples and the search of `/api-reference`. That it describes every route is in `pages.test.ts`. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import type { Page } from 'playwright-core';
+import { ROUTES } from '../src/routes/table.ts';
+import { answerExample, bodyExample } from '../src/views/route-example.ts';
+import { anchorOf } from '../src/views/route-groups.ts';
+import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { NARROW, startBrowser, type TestBrowser } from './support/browser.ts';
+import { send, sendRaw } from './support/requests.ts';
+import { exampleRefusal, inExampleOrder } from './support/routes.ts';
+import { openShell } from './support/shell.ts';
+
+let na: TestAuthority;
+let browser: TestBrowser;
+
+before(async () => {
+  na = await startTestAuthority();
+  browser = await startBrowser();
+});
+
+after(async () => {
+  await browser?.close();
+  await na?.[Symbol.asyncDispose]();
+});
+
+const visit = (search = '') => browser.visit(`${na.url}/api-reference${search}`);
+
+/** The texts of the examples by anchor and label; what signs them is at `signing`. */
+async function examplesOf(page: Page): Promise<Map<string, Map<string, string>>> {
+  const found = await page.locator('.example figure').evaluateAll((figures) =>
+    figures.map((figure) => ({
+      anchor: figure.closest('[data-entry]')?.id ?? 'signing',
+      label: figure.querySelector('figcaption')?.firstChild?.textContent ?? '',
+      text: figure.querySelector('pre')?.textContent ?? '',
+    })),
+  );
+  const examples = new Map<string, Map<string, string>>();
+  for (const { anchor, label, text } of found) {
+    examples.set(anchor, (examples.get(anchor) ?? new Map()).set(label, text));
+  }
+  return examples;
+}
+
+test('each route has an example of its request and its answer: those of the OpenAPI document', async () => {
+  await using page = await visit();
+  const { body: document } = await send(na, 'GET', '/swagger.json');
+  const examples = await examplesOf(page.page);
+  for (const route of ROUTES) {
+    const example = examples.get(anchorOf(route)) ?? new Map<string, string>();
+    const { requestBody, responses } = document.paths[route.path][route.method.toLowerCase()];
+    const sent = example.get('Body');
+    assert.equal(sent === undefined, route.body === undefined, route.path);
+    if (sent !== undefined) {
+      assert.deepEqual(JSON.parse(sent), requestBody.content['application/json'].example);
+      assert.deepEqual(JSON.parse(sent), JSON.parse(JSON.stringify(bodyExample(route, 'alpha'))));
+    }
+    const answered = example.get('Answer');
+    assert.equal(answered === undefined, answerExample(route, 'alpha') === undefined, route.path);
+    if (answered !== undefined) {
+      const described = responses[200].content['application/json'].example;
+      assert.deepEqual(JSON.parse(answered), described);
+    }
+    assert.ok(example.get('Request')?.includes(`curl -s `), route.path);
+  }
+});
+
+/** A removal that is signed at the present fails later than the one of the OpenAPI document. */
+const SIGNED_REFUSALS: Readonly<Record<string, string>> = {
+  'DELETE /agents/{node_public_key}': '404 agent_not_registered',
+};
+
+test('each command of the page does in a shell what the page says', async (t) => {
+  const cwd = mkdtempSync(join(tmpdir(), 'mesh-na-curl-'));
+  t.after(() => rmSync(cwd, { recursive: true }));
+  await using own = await startTestAuthority();
+  symlinkSync(own.dataDir, join(cwd, 'mesh-data'));
+  await using page = await browser.visit(`${own.url}/api-reference`);
+  const examples = await examplesOf(page.page);
+  await using shell = openShell({ cwd, env: { PATH: process.env.PATH } });
+  assert.deepEqual(await shell.run(examples.get('signing')?.get('Once in a shell') ?? ''), {
+    output: '',
+    code: 0,
+  });
+  await shell.run(`curl() { command curl -w '\\n%{http_code}' "$@"; }`);
+  const routes = inExampleOrder(ROUTES, {
+    method: (route) => route.method,
+    isRefused: (route) => exampleRefusal(route) !== undefined,
+  });
+  for (const route of routes) {
+    const name = `${route.method} ${route.path}`;
+    const { output } = await shell.run(examples.get(anchorOf(route))?.get('Request') ?? '');
+    const status = output.slice(output.lastIndexOf('\n') + 1);
+    const code = /^\{"error":\{"code":"(\w+)"/.exec(output)?.[1];
+    const refusal = SIGNED_REFUSALS[name] ?? exampleRefusal(route);
+    if (refusal === undefined) assert.match(status, /^20[01]$/, `${name}: ${output}`);
+    else assert.equal(`${status} ${code}`, refusal, name);
+  }
+});
+
+test('the page shows the address under which it was asked for, whatever is in it', async () => {
+  await using proxied = await startTestAuthority({
+    environment: { MESH_PUBLIC_URL: "https://na.example/o'neil&co" },
+  });
+  await using page = await browser.visit(`${proxied.url}/api-reference`);
+  const examples = await examplesOf(page.page);
+  const request = examples.get('get-genesis')?.get('Request');
+  assert.equal(request, "curl -s 'https://na.example/o%27neil&co/genesis'");
+  for (const host of ['one.example', 'other.example:8080']) {
+    const { text } = await sendRaw(na, 'GET', '/api-reference', { headers: { Host: host } });
+    assert.ok(text.includes(`curl -s 'http://${host}/genesis'`));
+    assert.ok(!text.includes('base-url:'));
+  }
+});
+
+for (const [place, clipboard] of [
+  ['a page that may use the clipboard', 'granted'],
+  ['a page that has none, because it came over plain HTTP', 'absent'],
+] as const) {
+  test(`each example is copied with one press on ${place}`, async () => {
+    await using opened = await visit();
+    const { page } = opened;
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    if (clipboard === 'absent') {
+      await page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })");
+    }
+    const examples = await examplesOf(page);
+    const entry = page.locator('#post-join');
+    await entry.getByText('Example', { exact: true }).click();
+    const reader = await page.context().newPage();
+    for (const label of ['Body', 'Request', 'Answer']) {
+      await page.bringToFront();
+      await entry.getByRole('button', { name: `Copy: ${label} POST /join` }).click();
+      await entry.getByText('Copied').first().waitFor();
+      await reader.goto(`${na.url}/healthz`);
+      await reader.bringToFront();
+      const copied = await reader.evaluate('navigator.clipboard.readText()');
+      assert.equal(copied, examples.get('post-join')?.get(label));
+    }
+    assert.deepEqual(opened.problems, []);
+  });
+}
+
+test('every example has a button, none without JavaScript, and everything opens without it', async () => {
+  await using scripted = await visit();
+  const figures = await scripted.page.locator('.example figure').count();
+  assert.equal(await scripted.page.locator('.example .copy').count(), figures);
+  await using plain = await browser.visit(`${na.url}/api-reference`, { javaScript: false });
+  assert.equal(await plain.page.locator('.copy').count(), 0);
+  const entry = plain.page.locator('#get-genesis');
+  await entry.getByText('Example', { exact: true }).click();
+  assert.equal(await entry.getByText(`curl -s '${na.url}/genesis'`).isVisible(), true);
+});
+
+test('opened examples have no barrier, and nothing in them scrolls sideways', async () => {
+  const options = { theme: 'dark', width: NARROW } as const;
+  await using opened = await browser.visit(`${na.url}/api-reference`, options);
+  for (const anchor of ['post-join', 'post-admin-invite', 'delete-agents-node-public-key']) {
+    const entry = opened.page.locator(`[id="${anchor}"]`);
+    await entry.getByText('Example', { exact: true }).click();
+  }
+  assert.deepEqual(await opened.violations(), []);
+  assert.equal(await opened.overflow(), 0);
+});
+
+test('a signed example leads to what signs it', async () => {
+  await using opened = await visit();
+  const { page } = opened;
+  const setup = page.locator('#signing');
+  assert.equal(await setup.isVisible(), false);
+  await page.locator('#post-heartbeat').getByText('Example', { exact: true }).click();
+  await page.locator('#post-heartbeat').getByRole('link', { name: 'what signs it' }).click();
+  await setup.waitFor({ state: 'visible' });
+});
+
+for (const path of ['/api-reference', '/cli-reference']) {
+  test(`a slash leads to the search of ${path}, where it is a character like others`, async () => {
+    await using opened = await browser.visit(na.url + path);
+    const { page } = opened;
+    const field = page.getByRole('searchbox');
+    await page.keyboard.press('Control+/');
+    assert.notEqual(await page.evaluate('document.activeElement.id'), 'filter');
+    await page.keyboard.press('/');
+    assert.equal(await page.evaluate('document.activeElement.id'), 'filter');
+    assert.equal(await field.inputValue(), '');
+    await page.keyboard.type('/join');
+    assert.equal(await field.inputValue(), '/join');
+  });
+
+  test(`the search of ${path} is in its URL, for others, beside an anchor and back again`, async () => {
+    await using opened = await browser.visit(`${na.url}${path}?q=revoke%20key`);
+    const { page } = opened;
+    const field = page.getByRole('searchbox');
+    // The page itself knows sooner than who drives it.
+    const here = async () => new URL(await page.evaluate<string>('location.href'));
+    assert.equal(await field.inputValue(), 'revoke key');
+    await field.fill('a&b #c');
+    assert.equal((await here()).searchParams.get('q'), 'a&b #c');
+    await using shared = await browser.visit((await here()).href);
+    assert.equal(await shared.page.getByRole('searchbox').inputValue(), 'a&b #c');
+    await page.evaluate("location.hash = 'general'");
+    await field.fill('treaty');
+    assert.equal((await here()).hash, '#general');
+    await page.goBack();
+    assert.equal(await field.inputValue(), 'a&b #c');
+    await field.press('Escape');
+    assert.equal((await here()).href, na.url + path);
+    assert.deepEqual(opened.problems, []);
+  });
+}
+
+test('the page with all examples stays small', async (t) => {
+  const { text } = await send(na, 'GET', '/api-reference');
+  const sizes = { plain: Buffer.byteLength(text), gzip: gzipSync(text).byteLength };
+  t.diagnostic(`/api-reference: ${sizes.plain} bytes, ${sizes.gzip} compressed`);
+  assert.ok(sizes.gzip < 40_000);
+  assert.ok(sizes.plain < 360_000);
+});
