@@ -31,7 +31,11 @@ export interface BareWork {
   readonly verifications?: readonly Verification[];
 }
 
-const uws: typeof import('uWebSockets.js') = createRequire(import.meta.url)('uWebSockets.js');
+const uws: typeof import('uWebSockets.js') & { _cfg(name: string): void } = createRequire(
+  import.meta.url,
+)('uWebSockets.js');
+// As in the authority: no header that names the library.
+uws._cfg('silent');
 
 process.once('message', (work: BareWork) => serve(work));
 process.once('disconnect', () => process.exit());

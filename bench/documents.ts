@@ -13,7 +13,7 @@ const PATHS = ['/crl', '/genesis'] as const;
 /** The path at which the bare server sends as many headers as the authority. */
 const ALL_HEADERS = '/all-headers';
 /** Headers that uWebSockets.js or HTTP itself adds, whatever the handler does. */
-const NOT_OURS = new Set(['connection', 'content-length', 'date', 'keep-alive', 'uwebsockets']);
+const NOT_OURS = new Set(['connection', 'content-length', 'date', 'keep-alive']);
 
 export async function benchDocuments(load: Load, settings: Settings): Promise<Report[]> {
   const { cpuProf } = settings;

@@ -74,6 +74,7 @@ export async function listen(
   const answers: Answers = { traffic, isDraining: false, ready: [] };
   const peers = createPeers();
   const uploads = createUploads(UPLOAD_LIMITS);
+  omitLibraryName(uws);
   const app = uws.App();
   const { proxyHops } = edge.settings;
 
@@ -197,6 +198,14 @@ function send({ traffic, isDraining }: Answers, { connection, reply, isCutShort 
 
 function settled(traffic: Traffic, { generation }: Connection): void {
   if (generation !== null) traffic.finished(generation);
+}
+
+/**
+ * Answers of this thread have no `uWebSockets` header. The call is not documented, and other builds may lack it.
+ * Requests that the library refuses by itself, with HTTP/1.0 or a broken head, still get its name in their text.
+ */
+function omitLibraryName(uws: object): void {
+  if ('_cfg' in uws && typeof uws._cfg === 'function') uws._cfg('silent');
 }
 
 /** uWebSockets.js is native code: on a machine without a matching build, one sentence says so. */
