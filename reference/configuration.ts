@@ -126,6 +126,7 @@ const BUCKETS: Readonly<Record<keyof typeof RATE_LIMIT_DEFAULTS, string>> = {
     'operator requests of an address and key id that fail authentication; set it, for example to `30/60`, where strangers share the address of operators: what fails is then counted here and no longer in `ADMIN`',
   VERIFY: 'requests of an address to each public verification endpoint',
   POLICY_READ: 'reads of the data license by an address',
+  EXPLAIN: 'explained trust paths, and pages about them, read by an address',
   AGENTS: 'registrations of agents from an address',
   AGENT_DELETE: 'removals of agents from an address',
   JOIN: 'joins from an address',

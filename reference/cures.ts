@@ -68,6 +68,9 @@ export const CURES: Readonly<Record<RefusalName, string>> = {
   missing_attestation: 'Send the attestation to verify in `attestation`.',
   missing_treaty: 'Send the treaty to verify in `treaty`.',
   missing_trust_path_parameters: 'Send both `from` and `to`.',
+  invalid_explain: 'Send `explain=1`, or leave it out.',
+  invalid_without: 'Name fewer treaties in `without`.',
+  invalid_as_of: 'Send `as_of` as a timestamp in the past, such as `2026-01-31T12:00:00Z`.',
 
   missing_offer_fields: COMPLETE,
   missing_counter_fields: COMPLETE,

@@ -148,6 +148,9 @@ export const REFUSALS = {
     'missing_trust_path_parameters',
     'from and to are required',
   ),
+  invalid_explain: entry(400, 'invalid_explain', 'explain must be 0 or 1'),
+  invalid_without: entry(400, 'invalid_without', 'without may name 16 treaties at most'),
+  invalid_as_of: entry(400, 'invalid_as_of', 'as_of must be a timestamp that is not in the future'),
 
   missing_offer_fields: entry(
     400,

@@ -393,7 +393,16 @@ refuses('operator settings that are malformed:', [
 ]);
 
 const BUCKETS = [
-  ...['ADMIN', 'VERIFY', 'POLICY_READ', 'AGENTS', 'AGENT_DELETE', 'JOIN', 'JOIN_FAILURES'],
+  ...[
+    'ADMIN',
+    'VERIFY',
+    'POLICY_READ',
+    'EXPLAIN',
+    'AGENTS',
+    'AGENT_DELETE',
+    'JOIN',
+    'JOIN_FAILURES',
+  ],
   ...['NODE_FAILURES', 'HEARTBEAT', 'RENEW'],
 ];
 

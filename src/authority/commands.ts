@@ -44,6 +44,7 @@ import {
 } from './recognition/recognition.ts';
 import { issueTreaty, listTreaties, readTreaty, revokeTreaty } from './recognition/treaties.ts';
 import { runTrustCycle } from './recognition/trust-cycle.ts';
+import { considerTrust } from './recognition/trust-questions.ts';
 
 export const HANDLERS: Handlers = {
   offerCapabilities,
@@ -98,6 +99,7 @@ export const HANDLERS: Handlers = {
   runTrustCycle,
   awaitPublications,
   trustPath,
+  considerTrust,
   readCounts,
   checkReadiness,
 };

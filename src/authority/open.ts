@@ -20,6 +20,7 @@ import { summarizeRefusals } from './engine/refusal-audit.ts';
 import { createRefusalAudit } from './engine/refusal-counter.ts';
 import { restoreSubjects } from './engine/restore.ts';
 import { createRetention, type RetentionPeriods } from './engine/retention.ts';
+import { createSliceQueue } from './engine/sliced.ts';
 import type { Subject } from './engine/subject-table.ts';
 import { createSubjects, type SubjectListener } from './engine/subjects.ts';
 import { createAgentIndex } from './enrollment/agent-index.ts';
@@ -44,6 +45,7 @@ import type { SignedSequence } from './publication/signed-sequence.ts';
 import { createAttestations } from './recognition/attestation-list.ts';
 import { createImportedFeeds } from './recognition/imported-feeds.ts';
 import { createTrustCycleLog } from './recognition/trust-cycle-log.ts';
+import { createTrustGraphCopy } from './recognition/trust-graph-copy.ts';
 import { createNonceLedger } from './replay/nonce-ledger.ts';
 import { createNonceWindows } from './replay/nonce-window.ts';
 import { createRestartFloor } from './replay/restart-floor.ts';
@@ -93,6 +95,7 @@ const CITES_GRAPH: ReadonlySet<CallName> = new Set<CallName>([
   'counterOffer',
   'acceptAgreement',
   'buildEvidence',
+  'considerTrust',
 ]);
 
 /** A start after a crash is not delayed by more than this. */
@@ -319,6 +322,8 @@ async function restoreAuthority(
     importedFeeds,
     graphDigest: createGraphDigest(recognition),
     graphWork: createSharedWork(),
+    trustGraph: createTrustGraphCopy(recognition),
+    sliceQueue: createSliceQueue(),
     license: { policy: undefined },
     recentChanges,
     dashboardPace: createDashboardPace(runtime),

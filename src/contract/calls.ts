@@ -35,6 +35,7 @@ import type {
   SetRecognitionPolicy,
   TreatyFilter,
   TreatyTerms,
+  TrustQuestion,
 } from './inputs.ts';
 import type { FilteredPage, PageRequest } from './pages.ts';
 
@@ -128,6 +129,7 @@ export const CALLS = {
   treatyKeys: query<{ readonly issuer: string }>(),
   askRevocations: query<RevocationQuestion>(),
   trustPath: query<{ readonly from: string; readonly to: string }>(),
+  considerTrust: query<TrustQuestion>(),
   checkReadiness: query<null>(),
 
   ensurePolicy: command<null>(),

@@ -201,3 +201,14 @@ export interface AssembleConsensus {
   readonly justification: JustificationProof;
   readonly ballots: Ballots;
 }
+
+/** Whether one sovereign trusts another, beyond how it is now. */
+export interface TrustQuestion {
+  readonly from: string;
+  readonly to: string;
+  /** Milliseconds since the epoch; null for now. */
+  readonly asOf: number | null;
+  /** Ids of treaties that are left out. */
+  readonly without: readonly string[];
+  readonly explain: boolean;
+}

@@ -8,6 +8,7 @@ export const RATE_BUCKETS = [
   'ADMIN_FAILURES',
   'VERIFY',
   'POLICY_READ',
+  'EXPLAIN',
   'AGENTS',
   'AGENT_DELETE',
   'JOIN',

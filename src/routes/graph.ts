@@ -1,11 +1,17 @@
 /** The recognition graph and what is derived from it [core-6]. */
 import Type from 'typebox';
-import { firstValue } from '../http/query.ts';
 import { answerReply, refusalReply } from '../http/reply.ts';
 import type { RouteEntry } from '../http/route.ts';
 import { Dashboard } from '../views/rows/dashboard.ts';
-import { Atlas, Connectome, RecognitionGraph, TrustPath } from '../views/rows/graph.ts';
+import { Atlas, Connectome, RecognitionGraph, TrustAnswer } from '../views/rows/graph.ts';
 import { serveDocument } from './documents.ts';
+import {
+  consideredReply,
+  endsIn,
+  furtherIn,
+  QUESTION_QUERY,
+  QUESTION_REFUSALS,
+} from './trust-question.ts';
 
 export const graphRoutes: readonly RouteEntry[] = [
   {
@@ -36,15 +42,26 @@ export const graphRoutes: readonly RouteEntry[] = [
     query: Type.Object({
       from: Type.String({ description: 'Sovereign that evaluates (also: source)' }),
       to: Type.String({ description: 'Sovereign that is evaluated (also: target)' }),
+      explain: Type.Optional(
+        Type.Enum(['0', '1'], { description: '1 to have the answer explained' }),
+      ),
+      ...QUESTION_QUERY,
     }),
     summary: 'The shortest path of active treaties between two sovereigns',
-    answer: TrustPath,
-    refusals: ['missing_trust_path_parameters'],
-    async handle({ query }, edge) {
-      const from = firstValue(query, 'from') || firstValue(query, 'source');
-      const to = firstValue(query, 'to') || firstValue(query, 'target');
-      if (!from || !to) return refusalReply('missing_trust_path_parameters');
-      return answerReply(await edge.call('trustPath', { from, to }));
+    description: `The shortest path of active treaties between two sovereigns, as it is, as it was, or as it would be.
+
+With \`explain\`, \`without\` or \`as_of\` the answer also cites the digest of the recognition graph. \`explain=1\` adds how
+long the trust lasts, the scopes of the treaties, which treaties were considered and which test each failed, and the
+smallest set of treaties whose end would cut the trust. Explanations count in the bucket EXPLAIN, per address.`,
+    answer: TrustAnswer,
+    refusals: ['missing_trust_path_parameters', 'invalid_explain', ...QUESTION_REFUSALS],
+    async handle(request, edge) {
+      const ends = endsIn(request.query);
+      if (ends === null) return refusalReply('missing_trust_path_parameters');
+      const further = furtherIn(request.query);
+      return further === null
+        ? answerReply(await edge.call('trustPath', ends))
+        : consideredReply({ ...ends, ...further }, request, edge);
     },
   },
   {

@@ -31,7 +31,12 @@ export function lifecycleOf(treaty: TreatyFacts, now: number): Lifecycle {
 /** Active or expiring soon: the treaty is in force. */
 export function isLifecycleActive(treaty: TreatyFacts, now: number): boolean {
   // At least one whole second is left.
-  return treaty.revokedAt === null && treaty.expiresAt - now >= 1000;
+  return treaty.revokedAt === null && now <= lastInstantInForce(treaty);
+}
+
+/** The last instant at which the treaty is in force, unless it is revoked. */
+export function lastInstantInForce({ expiresAt }: TreatyFacts): number {
+  return expiresAt - 1000;
 }
 
 /** When the lifecycle next changes by time alone; infinity if never. */

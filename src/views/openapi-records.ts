@@ -45,7 +45,8 @@ import {
   EdgeRow,
   RecognitionGraph,
   SovereignRow,
-  TrustPath,
+  TrustAnswer,
+  TrustExplanation,
 } from './rows/graph.ts';
 import { Lifecycle, TreatyRow } from './rows/treaty.ts';
 
@@ -88,7 +89,8 @@ const RECORDS: { readonly [name: string]: TObject } = {
   TreatyScope,
   TrustDecision,
   TrustEvidence,
-  TrustPath,
+  TrustExplanation,
+  TrustPath: TrustAnswer,
   ValidatorVote,
 };
 

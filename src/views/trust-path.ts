@@ -8,10 +8,10 @@
  * so visit only a small part of a large graph.
  */
 import { createDistances } from './distances.ts';
-import { isLifecycleActive } from './lifecycle.ts';
 import { edgeRow } from './recognition-graph.ts';
 import type { Edge, RecognitionIndex, Sovereign } from './recognition-index.ts';
-import type { TrustPath } from './rows/graph.ts';
+import type { EdgeRow, TrustPath } from './rows/graph.ts';
+import { presentView, type TrustView } from './trust-view.ts';
 
 export function findTrustPath(
   index: RecognitionIndex,
@@ -19,28 +19,42 @@ export function findTrustPath(
   to: string,
   now: number,
 ): TrustPath {
+  return findTrustPathIn(presentView(now), index, from, to);
+}
+
+export function findTrustPathIn(
+  view: TrustView,
+  index: RecognitionIndex,
+  from: string,
+  to: string,
+): TrustPath {
   const source = index.sovereign(from);
   const target = index.sovereign(to);
   if (source === undefined || target === undefined || source === target) {
     return { from, to, trusted: false, reason: 'no_active_treaty_path', path: [], hop_count: 0 };
   }
-  const path = shortestPath(index, source, target, now);
+  const path = shortestPath(index, source, target, view);
   if (path !== null) {
-    const rows = path.map((edge) => edgeRow(edge, now));
+    const rows = path.map((edge) => rowIn(view, edge));
     const reason = 'active_treaty_path';
     return { from, to, trusted: true, reason, path: rows, hop_count: rows.length };
   }
   const revoked = source.outgoing.find(
-    (edge) => edge.to === target && edge.treaty.revokedAt !== null,
+    (edge) =>
+      edge.to === target && view.treatyOf(edge).revokedAt !== null && view.absence(edge) === null,
   );
   return {
     from,
     to,
     trusted: false,
     reason: revoked === undefined ? 'no_active_treaty_path' : 'direct_treaty_revoked',
-    path: revoked === undefined ? [] : [edgeRow(revoked, now)],
+    path: revoked === undefined ? [] : [rowIn(view, revoked)],
     hop_count: 0,
   };
+}
+
+function rowIn(view: TrustView, edge: Edge): EdgeRow {
+  return edgeRow({ ...edge, treaty: view.treatyOf(edge) }, view.at);
 }
 
 /** Searches run one after the other, so they share these. */
@@ -51,19 +65,19 @@ function shortestPath(
   index: RecognitionIndex,
   source: Sovereign,
   target: Sovereign,
-  now: number,
+  view: TrustView,
 ): Edge[] | null {
   fromSource.begin(index.sovereignCount());
   toTarget.begin(index.sovereignCount());
   fromSource.note(source.number, 0);
   toTarget.note(target.number, 0);
-  const met = meet(source, target, now);
+  const met = meet(source, target, view);
   if (met === null) return null;
-  noteShortestPaths(met, now);
+  noteShortestPaths(met, view);
   const path: Edge[] = [];
   for (let at = source, left = met.length - 1; at !== target; left -= 1) {
     const edge = at.outgoing.find(
-      ({ to, treaty }) => toTarget.of(to.number) === left && isLifecycleActive(treaty, now),
+      (candidate) => toTarget.of(candidate.to.number) === left && view.isInForce(candidate),
     );
     if (edge === undefined) throw new Error('A shortest path was measured but cannot be walked');
     path.push(edge);
@@ -80,7 +94,7 @@ interface Meeting {
 }
 
 /** Searches from both ends, the smaller side first, one whole step at a time, until they meet. */
-function meet(source: Sovereign, target: Sovereign, now: number): Meeting | null {
+function meet(source: Sovereign, target: Sovereign, view: TrustView): Meeting | null {
   let forward = [source];
   let backward = [target];
   let reach = 0;
@@ -88,10 +102,10 @@ function meet(source: Sovereign, target: Sovereign, now: number): Meeting | null
   while (forward.length > 0 && backward.length > 0) {
     if (forward.length <= backward.length) {
       reach += 1;
-      forward = stepForward(forward, reach, now);
+      forward = stepForward(forward, reach, view);
     } else {
       back += 1;
-      backward = stepBackward(backward, back, now);
+      backward = stepBackward(backward, back, view);
     }
     const middle =
       forward.length <= backward.length
@@ -102,11 +116,12 @@ function meet(source: Sovereign, target: Sovereign, now: number): Meeting | null
   return null;
 }
 
-function stepForward(from: Sovereign[], distance: number, now: number) {
+function stepForward(from: Sovereign[], distance: number, view: TrustView) {
   const next: Sovereign[] = [];
   for (const { outgoing } of from) {
-    for (const { to, treaty } of outgoing) {
-      if (fromSource.of(to.number) !== -1 || !isLifecycleActive(treaty, now)) continue;
+    for (const edge of outgoing) {
+      const { to } = edge;
+      if (fromSource.of(to.number) !== -1 || !view.isInForce(edge)) continue;
       fromSource.note(to.number, distance);
       next.push(to);
     }
@@ -114,11 +129,12 @@ function stepForward(from: Sovereign[], distance: number, now: number) {
   return next;
 }
 
-function stepBackward(from: Sovereign[], distance: number, now: number) {
+function stepBackward(from: Sovereign[], distance: number, view: TrustView) {
   const next: Sovereign[] = [];
   for (const { incoming } of from) {
-    for (const { from: before, treaty } of incoming) {
-      if (toTarget.of(before.number) !== -1 || !isLifecycleActive(treaty, now)) continue;
+    for (const edge of incoming) {
+      const { from: before } = edge;
+      if (toTarget.of(before.number) !== -1 || !view.isInForce(edge)) continue;
       toTarget.note(before.number, distance);
       next.push(before);
     }
@@ -127,14 +143,15 @@ function stepBackward(from: Sovereign[], distance: number, now: number) {
 }
 
 /** Records the distance of every sovereign between source and middle that lies on a shortest path. */
-function noteShortestPaths({ length, reach, middle }: Meeting, now: number): void {
+function noteShortestPaths({ length, reach, middle }: Meeting, view: TrustView): void {
   let layer = middle;
   for (let distance = reach - 1; distance >= 0; distance -= 1) {
     const before: Sovereign[] = [];
     for (const { incoming } of layer) {
-      for (const { from, treaty } of incoming) {
+      for (const edge of incoming) {
+        const { from } = edge;
         if (fromSource.of(from.number) !== distance) continue;
-        if (toTarget.of(from.number) !== -1 || !isLifecycleActive(treaty, now)) continue;
+        if (toTarget.of(from.number) !== -1 || !view.isInForce(edge)) continue;
         toTarget.note(from.number, length - distance);
         before.push(from);
       }

@@ -26,6 +26,7 @@ import {
   spendNonce,
 } from './node-proof.ts';
 import { authenticateOperator } from './operator-proof.ts';
+import type { Sliced } from './sliced.ts';
 import type { UnitOfWork } from './unit-of-work.ts';
 
 type AccessOf<Name extends CallName> = (typeof CALLS)[Name]['access'];
@@ -43,7 +44,7 @@ export type Handler<Name extends CallName> =
 
 export type CommandHandler<Given> = (na: Authority, unit: UnitOfWork, given: Given) => Writable;
 /** Reads committed state as of `at`, milliseconds since the epoch. */
-export type QueryHandler<Given> = (na: Authority, given: Given, at: number) => Writable;
+export type QueryHandler<Given> = (na: Authority, given: Given, at: number) => Writable | Sliced;
 export type OperatorHandler<Given> = (
   na: Authority,
   unit: UnitOfWork,

@@ -22,12 +22,14 @@ import type { SharedWork } from '../publication/shared-work.ts';
 import type { Attestations } from '../recognition/attestation-list.ts';
 import type { ImportedFeeds } from '../recognition/imported-feeds.ts';
 import type { TrustCycleLog } from '../recognition/trust-cycle-log.ts';
+import type { TrustGraphCopy } from '../recognition/trust-graph-copy.ts';
 import type { NonceLedger } from '../replay/nonce-ledger.ts';
 import type { NonceWindows } from '../replay/nonce-window.ts';
 import type { RestartFloor } from '../replay/restart-floor.ts';
 import type { UnstoredTimes } from '../replay/unstored-times.ts';
 import type { AuditChain } from './audit.ts';
 import type { RefusalAudit, RefusalEvent, SingleRefusals } from './refusal-counter.ts';
+import type { SliceQueue } from './sliced.ts';
 import type { Subjects } from './subjects.ts';
 
 /** Durations are in milliseconds. */
@@ -78,6 +80,8 @@ export interface Authority {
   readonly importedFeeds: ImportedFeeds;
   readonly graphDigest: GraphDigest;
   readonly graphWork: SharedWork;
+  readonly trustGraph: TrustGraphCopy;
+  readonly sliceQueue: SliceQueue;
   /** The data-license policy, in memory only; undefined until one is created. */
   readonly license: { policy: Resting | undefined };
   readonly recentChanges: RecentChanges;

@@ -8,10 +8,14 @@ import { Refusal } from '../../refusal.ts';
 import type { SealedEntry } from '../../store/store.ts';
 import { changesDashboard } from '../publication/dashboard-pace.ts';
 import type { Authority } from './authority.ts';
+import { Sliced } from './sliced.ts';
 import { UnitOfWork } from './unit-of-work.ts';
 
-/** Decides one call; what it returns is answered once the unit is stored. */
-export type Run<Call> = (na: Authority, unit: UnitOfWork, call: Call) => Writable;
+/**
+ * Decides one call; what it returns is answered once the unit is stored. Only queries, which stage nothing,
+ * return sliced work.
+ */
+export type Run<Call> = (na: Authority, unit: UnitOfWork, call: Call) => Writable | Sliced;
 
 /** Executes one command; the answer is a promise only when something has to be on disk first. */
 export function execute<Call>(na: Authority, run: Run<Call>, call: Call): Answer | Promise<Answer> {
@@ -31,7 +35,7 @@ type Pending = readonly Promise<void>[];
 
 const NONE: Pending = [];
 
-function onceDone(effects: Pending, answer: Answer): Answer | Promise<Answer> {
+function onceDone(effects: Pending, answer: Answer | Promise<Answer>): Answer | Promise<Answer> {
   return effects.length === 0 ? answer : Promise.all(effects).then(() => answer);
 }
 
@@ -45,14 +49,30 @@ function takeEffect({ effects }: UnitOfWork): Pending {
   return pending;
 }
 
-function decide<Call>(na: Authority, unit: UnitOfWork, run: Run<Call>, call: Call): Answer {
+function decide<Call>(
+  na: Authority,
+  unit: UnitOfWork,
+  run: Run<Call>,
+  call: Call,
+): Answer | Promise<Answer> {
   try {
-    return { ok: true, json: jsonText(run(na, unit, call)) };
+    const made = run(na, unit, call);
+    if (!(made instanceof Sliced)) return answered(made);
+    return na.sliceQueue.run(made).then(answered, refused);
   } catch (cause) {
-    if (!(cause instanceof Refusal)) throw cause;
+    const answer = refused(cause);
     unit.refuse();
-    return { ok: false, refusal: cause.refusal, details: cause.details };
+    return answer;
   }
+}
+
+function answered(made: Writable): Answer {
+  return { ok: true, json: jsonText(made) };
+}
+
+function refused(cause: unknown): Answer {
+  if (!(cause instanceof Refusal)) throw cause;
+  return { ok: false, refusal: cause.refusal, details: cause.details };
 }
 
 async function commit(na: Authority, unit: UnitOfWork): Promise<Pending> {

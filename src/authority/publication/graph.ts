@@ -20,7 +20,7 @@ export const refreshGraph: Handler<'refreshGraph'> = (na, unit) => {
 };
 
 /** Publishes all three at once, from one reading of the clock, so that they agree. */
-function* publishGraph(na: Authority): Generator<void, void> {
+export function* publishGraph(na: Authority): Generator<void, void> {
   const { recognition: index, publisher } = na;
   const { now } = na.runtime;
   for (let attempt = 1; !areCurrent(publisher, now()); attempt += 1) {

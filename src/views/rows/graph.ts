@@ -1,6 +1,6 @@
 /** The recognition graph and what is derived from it [core-6-2] to [core-6-4]. */
 import Type, { type Static } from 'typebox';
-import { RecognitionTreaty } from '../../records/recognition-treaty.ts';
+import { RecognitionTreaty, TreatyScope } from '../../records/recognition-treaty.ts';
 import { Datetime, Natural } from '../../records/record.ts';
 import { ExpiryRisk, LifecycleState, TreatyStatus } from './treaty.ts';
 
@@ -87,6 +87,75 @@ export const TrustPath = Type.Object({
   hop_count: Type.Integer(),
 });
 
+/** A treaty by its id and its ends. */
+export const TreatyEnds = Type.Object({
+  treaty_id: Type.String(),
+  from: Type.String(),
+  to: Type.String(),
+});
+
+/** In the order in which they are made. */
+export const FailedTest = Type.Enum([
+  'left_out',
+  'not_issued',
+  'revoked',
+  'replaced',
+  'expired',
+  'not_reached',
+  'leads_elsewhere',
+  'longer',
+  'later',
+]);
+
+const DatetimeOrNull = Type.Union([Datetime, Type.Null()]);
+
+/** A treaty that was considered and did not count. */
+export const Candidate = Type.Object({
+  ...TreatyEnds.properties,
+  failed_test: FailedTest,
+  hops: Type.Union([Type.Integer(), Type.Null()]),
+  valid_from: Datetime,
+  expires_at: Datetime,
+  revoked_at: DatetimeOrNull,
+  revocation_reason: Reason,
+});
+
+export const TrustCut = Type.Object({
+  state: Type.Enum(['found', 'none', 'indeterminate']),
+  size: Type.Integer(),
+  treaties: Type.Array(TreatyEnds),
+});
+
+/** Why a sovereign is trusted or not [core-6-3-1]. */
+export const TrustExplanation = Type.Object({
+  trusted_until: DatetimeOrNull,
+  path_until: DatetimeOrNull,
+  terms: Type.Array(
+    Type.Object({ treaty_id: Type.String(), scope: Type.Union([TreatyScope, Type.Null()]) }),
+  ),
+  candidates: Type.Array(Candidate),
+  candidate_count: Type.Integer(),
+  more_candidates: Type.Integer(),
+  cut: TrustCut,
+});
+
+/** The answer to a question about trust that has more than its two ends [core-6-3-1]. */
+export const TrustAnswer = Type.Object({
+  ...TrustPath.properties,
+  reason: Type.Enum([
+    'active_treaty_path',
+    'direct_treaty_revoked',
+    'no_active_treaty_path',
+    'indeterminate',
+  ]),
+  as_of: Type.Optional(DatetimeOrNull),
+  evaluated_at: Type.Optional(Datetime),
+  known_from: Type.Optional(DatetimeOrNull),
+  without: Type.Optional(Type.Array(Type.String())),
+  graph_digest: Type.Optional(Type.String()),
+  explanation: Type.Optional(Type.Union([TrustExplanation, Type.Null()])),
+});
+
 export const Atlas = Type.Object({
   sovereigns: Type.Array(SovereignRow),
   recognition_edges: Type.Array(EdgeRow),
@@ -106,4 +175,10 @@ export type ConnectomeSummary = Static<typeof ConnectomeSummary>;
 export type RecognitionGraph = Static<typeof RecognitionGraph>;
 export type Connectome = Static<typeof Connectome>;
 export type TrustPath = Static<typeof TrustPath>;
+export type TreatyEnds = Static<typeof TreatyEnds>;
+export type FailedTest = Static<typeof FailedTest>;
+export type Candidate = Static<typeof Candidate>;
+export type TrustCut = Static<typeof TrustCut>;
+export type TrustExplanation = Static<typeof TrustExplanation>;
+export type TrustAnswer = Static<typeof TrustAnswer>;
 export type Atlas = Static<typeof Atlas>;

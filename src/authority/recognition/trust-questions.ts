@@ -1,0 +1,74 @@
+/** Questions about trust that go beyond its path now: why, as of when, without which treaties [core-6-3-1]. */
+import type { TrustQuestion } from '../../contract/inputs.ts';
+import type { Writable } from '../../json/write.ts';
+import { Refusal } from '../../refusal.ts';
+import { formatInstant } from '../../timestamp.ts';
+import type { TrustAnswer } from '../../views/rows/graph.ts';
+import { explainTrust } from '../../views/trust-explanation.ts';
+import { findTrustPathIn } from '../../views/trust-path.ts';
+import { trustView } from '../../views/trust-view.ts';
+import type { Handler } from '../engine/admission.ts';
+import type { Authority } from '../engine/authority.ts';
+import { Sliced } from '../engine/sliced.ts';
+import { publishGraph } from '../publication/graph.ts';
+
+export const considerTrust: Handler<'considerTrust'> = (na, question, at) => {
+  assertAnswerable(na, question, at);
+  if (!question.explain || isUnknown(na, question)) return answerTo(na, question, at);
+  return new Sliced(explained(na, question));
+};
+
+function assertAnswerable(na: Authority, { asOf, without }: TrustQuestion, at: number): void {
+  if (asOf !== null && asOf > at) throw new Refusal('invalid_as_of');
+  const unknown = without.find((id) => na.recognition.edge(id) === undefined);
+  if (unknown !== undefined) throw new Refusal('treaty_not_found', { treaty_id: unknown });
+}
+
+/** If the graph changes faster than it can be cited, its digest is made without a pause. */
+const MOST_ATTEMPTS = 4;
+
+/** Path, digest and explanation are of one state of the treaties, although the work pauses in between. */
+function* explained(na: Authority, question: TrustQuestion): Generator<void, Writable> {
+  let graph = yield* na.trustGraph.current();
+  for (let attempt = 1; attempt <= MOST_ATTEMPTS; attempt += 1) {
+    if (na.graphDigest.isKnown(na.runtime.now())) break;
+    yield* publishGraph(na);
+    graph = yield* na.trustGraph.current();
+  }
+  const now = na.runtime.now();
+  const answer = answerTo(na, question, now);
+  const { trusted, path, hop_count } = answer;
+  const explanation = yield* explainTrust({
+    graph,
+    view: trustView(now, question.asOf, new Set(question.without)),
+    found: { trusted, path, hop_count },
+    source: na.recognition.sovereign(question.from)?.number ?? null,
+    target: na.recognition.sovereign(question.to)?.number ?? null,
+  });
+  return { ...answer, explanation };
+}
+
+/** Before the first treaty was issued, records tell nothing. */
+function isUnknown(na: Authority, { asOf }: TrustQuestion): boolean {
+  if (asOf === null) return false;
+  const first = na.recognition.edges()[0];
+  return first === undefined || asOf < first.treaty.issuedAt;
+}
+
+function answerTo(na: Authority, question: TrustQuestion, now: number): TrustAnswer {
+  const { from, to, asOf, without, explain } = question;
+  const first = na.recognition.edges()[0];
+  const isIndeterminate = isUnknown(na, question);
+  const view = trustView(now, asOf, new Set(without));
+  return {
+    ...(isIndeterminate
+      ? { from, to, trusted: false, reason: 'indeterminate', path: [], hop_count: 0 }
+      : findTrustPathIn(view, na.recognition, from, to)),
+    as_of: asOf === null ? null : formatInstant(asOf),
+    evaluated_at: formatInstant(view.at),
+    known_from: first === undefined ? null : formatInstant(first.treaty.issuedAt),
+    without: [...without],
+    graph_digest: na.graphDigest.at(now),
+    ...(explain && isIndeterminate && { explanation: null }),
+  };
+}

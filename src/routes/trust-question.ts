@@ -1,0 +1,84 @@
+/** Questions about trust in the query of a request [core-6-3-1], and how they are answered. */
+import Type from 'typebox';
+import type { Answer } from '../contract/answers.ts';
+import type { TrustQuestion } from '../contract/inputs.ts';
+import type { Edge } from '../http/edge.ts';
+import { limited } from '../http/limited.ts';
+import { firstValue, type Query } from '../http/query.ts';
+import { answerReply, type Reply } from '../http/reply.ts';
+import type { RouteRequest } from '../http/route.ts';
+import { addressBlock } from '../http/source-address.ts';
+import { Refusal } from '../refusal.ts';
+import { parseRequestTimestamp } from '../timestamp.ts';
+
+/** The most treaties that a question leaves out. */
+export const MAX_WITHOUT = 16;
+
+const text = (description: string) => Type.Optional(Type.String({ description }));
+
+/** Query parameters of a question that goes beyond the path as it is. */
+export const QUESTION_QUERY = {
+  without: Type.Optional(
+    Type.Array(Type.String(), {
+      maxItems: MAX_WITHOUT,
+      description: 'Id of a treaty that is left out, as if it had ended; may be sent repeatedly',
+    }),
+  ),
+  as_of: text('Earlier time for which to answer, as a timestamp'),
+};
+
+export const QUESTION_REFUSALS = ['invalid_without', 'invalid_as_of', 'treaty_not_found'] as const;
+
+/** Null when a sovereign is not named. */
+export function endsIn(query: Query): { readonly from: string; readonly to: string } | null {
+  const from = firstValue(query, 'from') || firstValue(query, 'source');
+  const to = firstValue(query, 'to') || firstValue(query, 'target');
+  return from && to ? { from, to } : null;
+}
+
+/** What the question has beyond its ends; null when it has nothing. */
+export function furtherIn(query: Query): Omit<TrustQuestion, 'from' | 'to'> | null {
+  const explain = explainIn(query);
+  const without = [...new Set(query.without)].filter((id) => id !== '');
+  if (without.length > MAX_WITHOUT) throw new Refusal('invalid_without');
+  const asOf = asOfIn(query);
+  return explain || without.length > 0 || asOf !== null ? { explain, without, asOf } : null;
+}
+
+function explainIn(query: Query): boolean {
+  const value = firstValue(query, 'explain') ?? '';
+  if (!['', '0', '1'].includes(value)) throw new Refusal('invalid_explain');
+  return value === '1';
+}
+
+function asOfIn(query: Query): number | null {
+  const given = firstValue(query, 'as_of') ?? '';
+  if (given === '') return null;
+  const instant = parseRequestTimestamp(given);
+  if (instant === null) throw new Refusal('invalid_as_of');
+  return instant;
+}
+
+/** The answer, or the reply to a source that has asked for too many explanations. */
+export async function considered(
+  question: TrustQuestion,
+  { remoteAddr, now }: RouteRequest,
+  edge: Edge,
+): Promise<Answer | Reply> {
+  if (question.explain) {
+    const seconds = await edge.limits.take('EXPLAIN', addressBlock(remoteAddr), now);
+    if (seconds > 0) return limited(edge, 'EXPLAIN', seconds);
+  }
+  const answer = await edge.call('considerTrust', question);
+  const isTooBusy = !answer.ok && answer.refusal === 'rate_limit_exceeded';
+  return isTooBusy ? limited(edge, 'EXPLAIN', 1) : answer;
+}
+
+export async function consideredReply(
+  question: TrustQuestion,
+  request: RouteRequest,
+  edge: Edge,
+): Promise<Reply> {
+  const answer = await considered(question, request, edge);
+  return 'ok' in answer ? answerReply(answer) : answer;
+}
