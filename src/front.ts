@@ -11,6 +11,7 @@ import { createUnprovenBodies } from './http/unproven-bodies.ts';
 import type { Logger } from './log/logger.ts';
 import { createEdgeMetrics } from './metrics.ts';
 import { LIVE_RENDERERS } from './pages/live-renderers.ts';
+import { notFoundPages } from './pages/not-found.ts';
 import { ROUTES } from './routes/table.ts';
 import type { EdgeRuntime } from './runtime.ts';
 import { isAuthoritySilent } from './threads/beats.ts';
@@ -56,13 +57,15 @@ async function serveHere(
   publisher.follow(documents.take);
   const metrics = createEdgeMetrics();
   const draining: DrainState = { isAnnounced: false, refusesWork: false };
+  const settings = edgeSettings(config);
   const edge: Edge = {
-    settings: edgeSettings(config),
+    settings,
     call,
     documents,
     limits,
     unprovenBodies: createUnprovenBodies(),
     liveRenderers: LIVE_RENDERERS,
+    notFoundPage: notFoundPages(settings.genesis.network_name),
     viewers,
     runtime,
     logger,

@@ -7,14 +7,14 @@ import { judgeNode } from '../auth/node.ts';
 import { judgeOperatorHeaders, type OperatorHeaders, signatureVersion } from '../auth/operator.ts';
 import type { NodeClaim, OperatorClaim } from '../contract/claims.ts';
 import type { JsonObject } from '../json/value.ts';
-import { Refusal } from '../refusal.ts';
+import { REFUSALS, Refusal } from '../refusal.ts';
 import { parseBody } from './body.ts';
 import { preflightReply } from './cors.ts';
 import { type Edge, withAnswer } from './edge.ts';
 import type { Exchange } from './exchange.ts';
 import { countedFailure, limited } from './limited.ts';
 import { parseQuery, type Query } from './query.ts';
-import { type Reply, refusalReply } from './reply.ts';
+import { errorPageReply, type Reply, refusalReply } from './reply.ts';
 import type { Route, RouteRequest } from './route.ts';
 import { maxBodyValues } from './route-description.ts';
 import type { Match } from './router.ts';
@@ -41,7 +41,7 @@ export function answerExchange(
   const { match } = exchange;
   if (exchange.cors?.isPreflight === true) return preflightReply();
   if (body === 'ambiguous') return refusalReply('ambiguous_body');
-  if (typeof match === 'string' || 'allow' in match) return unmatched(match);
+  if (typeof match === 'string' || 'allow' in match) return unmatched(edge, exchange, match);
   if (body === 'dropped') return refusalReply('request_timeout');
   const { route } = match;
   const now = receivedAt(edge, exchange);
@@ -66,7 +66,13 @@ function receivedAt({ runtime }: Edge, { takesBody, started }: Exchange): number
   return takesBody ? runtime.now() : runtime.timeAt(started);
 }
 
-function unmatched(match: 'undecodable' | 'not_found' | { readonly allow: string }): Reply {
+function unmatched(
+  edge: Edge,
+  { wantsErrorPage, rawPath }: Exchange,
+  match: 'undecodable' | 'not_found' | { readonly allow: string },
+): Reply {
+  const page = wantsErrorPage ? edge.notFoundPage(rawPath) : null;
+  if (page !== null) return errorPageReply(REFUSALS.not_found.status, page);
   if (match === 'undecodable') return refusalReply('bad_request');
   if (match === 'not_found') return refusalReply('not_found');
   return refusalReply('method_not_allowed', {}, 'Allow', match.allow);

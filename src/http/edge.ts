@@ -12,6 +12,7 @@ import type { RoleRule } from './body.ts';
 import type { DescribedInstance } from './instance.ts';
 import type { LiveRenderers } from './live-pages.ts';
 import type { RateLimits } from './rate-limit.ts';
+import type { HtmlPage } from './reply.ts';
 import type { RouteDescription } from './route-description.ts';
 import type { UnprovenBodies } from './unproven-bodies.ts';
 
@@ -40,6 +41,8 @@ export interface Edge {
   readonly limits: RateLimits;
   readonly unprovenBodies: UnprovenBodies;
   readonly liveRenderers: LiveRenderers;
+  /** The page for a path that does not exist; null where there is none. */
+  notFoundPage(path: string): HtmlPage | null;
   /** One shared number: the count of live-page viewers. */
   readonly viewers: Int32Array;
   readonly runtime: EdgeRuntime;

@@ -7,7 +7,7 @@ import type { OperatorHeaders } from '../auth/operator.ts';
 import { type CorsRequest, corsRequest } from './cors.ts';
 import type { Edge } from './edge.ts';
 import { decodePath } from './query.ts';
-import { acceptsGzip } from './reply.ts';
+import { acceptsGzip, prefersHtml } from './reply.ts';
 import type { RequestHead } from './request-head.ts';
 import type { Route } from './route.ts';
 import { isOperatorRoute, maxBodyBytes } from './route-description.ts';
@@ -37,6 +37,8 @@ export interface Exchange {
   readonly nodeProof: string;
   readonly ifNoneMatch: string;
   readonly acceptsGzip: boolean;
+  /** Set when the path does not exist and whoever reads it prefers to be told by a page. */
+  readonly wantsErrorPage: boolean;
   readonly baseUrl: string;
   /** Null while no origin is named. */
   readonly cors: CorsRequest | null;
@@ -71,9 +73,14 @@ export function openExchange(edge: Edge, findRoute: Router, head: RequestHead): 
     nodeProof: route?.access === 'node' ? head.header('x-mesh-node-proof') : '',
     ifNoneMatch: isRead ? head.header('if-none-match') : '',
     acceptsGzip: isRead && acceptsGzip(head.header('accept-encoding')),
+    wantsErrorPage: match === 'not_found' && isReading(head) && prefersHtml(head.header('accept')),
     baseUrl: isRead ? baseUrlOf(head, edge) : '',
     cors: corsOrigins === null ? null : corsRequest(corsOrigins, head),
   };
+}
+
+function isReading({ method }: RequestHead): boolean {
+  return method === 'GET' || method === 'HEAD';
 }
 
 /** Then it matters that the address is that of the client. */

@@ -121,6 +121,18 @@ export function htmlReply(
   return versionedReply(HTML_TYPE, contentSecurityPolicy, document, conditions);
 }
 
+/** A page in place of an error envelope. */
+export function errorPageReply(
+  status: number,
+  { document, contentSecurityPolicy }: HtmlPage,
+): Reply {
+  return {
+    ...freshReply(status, HTML_TYPE, document.bytes),
+    headerLines: `${NO_STORE}\r\nVary: Accept`,
+    contentSecurityPolicy,
+  };
+}
+
 /** Shorter ones fit in one packet anyway. */
 const LEAST_COMPRESSED_BYTES = 1024;
 
@@ -219,4 +231,14 @@ export function acceptsGzip(acceptEncoding: string): boolean {
   if (NAMES_GZIP.test(acceptEncoding)) return true;
   const negotiator = new Negotiator({ headers: { 'accept-encoding': acceptEncoding } });
   return negotiator.encodings(['gzip']).length > 0;
+}
+
+/** Browsers send some 150 characters. */
+const LONGEST_ACCEPT = 1000;
+
+/** Whether an Accept prefers a page to JSON, which is for all who do not care. */
+export function prefersHtml(accept: string): boolean {
+  if (!/text\/(?:html|\*)/i.test(accept) || accept.length > LONGEST_ACCEPT) return false;
+  const negotiator = new Negotiator({ headers: { accept } });
+  return negotiator.mediaType(['application/json', 'text/html']) === 'text/html';
 }

@@ -1,7 +1,7 @@
 /**
  * What all pages have in common: head, navigation, landmarks, one style sheet, and a policy that allows
  * nothing else to load. Links are relative, so that the pages also work below a path of a proxy; for that,
- * all pages are one segment deep.
+ * all pages of routes are one segment deep.
  */
 import { publishedDocument } from '../contract/documents.ts';
 import type { HtmlPage } from '../http/reply.ts';
@@ -19,6 +19,8 @@ export interface PageParts {
   readonly lede?: string;
   /** Path of the route, such as `/dashboard`. */
   readonly path: string;
+  /** Where the top of the site is from this page, without a slash at its end; `.` unless given. */
+  readonly top?: string;
   readonly networkName: string;
   readonly body: Html;
   /** Style rules of this page, added after the shared ones. No element may have a `style` attribute. */
@@ -50,7 +52,7 @@ export function renderPage(parts: PageParts): HtmlPage {
 }
 
 function frame(parts: PageParts): Html {
-  const { title, networkName, heading = title, lede, style, script, body } = parts;
+  const { title, networkName, heading = title, lede, style, script, body, top = '.' } = parts;
   return html`<!doctype html>
 <html lang="en">
 <head>
@@ -64,13 +66,13 @@ ${styleElement(STYLE)}${style ? styleElement(style) : ''}${scriptElement(THEME_S
 <a class="skip" href="#content">Skip to content</a>
 <header class="top">
 <div class="top-row">
-<p class="brand"><a href="./">${MARK}<span class="brand-text"><bdi class="brand-name">${networkName}</bdi><span class="brand-kind">Network Authority</span></span></a></p>
+<p class="brand"><a href="${top}/">${MARK}<span class="brand-text"><bdi class="brand-name">${networkName}</bdi><span class="brand-kind">Network Authority</span></span></a></p>
 <nav class="pages" aria-label="Pages"><ul>
 ${NAVIGATION.map(
   ([
     path,
     label,
-  ]) => html`<li><a href=".${path}"${path === parts.path ? CURRENT : NO_HTML}>${label}</a></li>
+  ]) => html`<li><a href="${top}${path}"${path === parts.path ? CURRENT : NO_HTML}>${label}</a></li>
 `,
 )}</ul></nav>
 ${THEME_BUTTON}

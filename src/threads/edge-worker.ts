@@ -12,6 +12,7 @@ import { createLogger } from '../log/logger.ts';
 import { problemText } from '../log/problem.ts';
 import { createEdgeMetrics } from '../metrics.ts';
 import { LIVE_RENDERERS } from '../pages/live-renderers.ts';
+import { notFoundPages } from '../pages/not-found.ts';
 import { ROUTES } from '../routes/table.ts';
 import { type EdgeRuntime, systemRuntime, timeOf, withClocks } from '../runtime.ts';
 import { type AuthorityLink, createAuthorityLink } from './authority-link.ts';
@@ -89,13 +90,15 @@ async function serve({ config, port: httpPort, slot, shared }: Service): Promise
   const runtime = runtimeOf(shared);
   const { logLevel: level, logFormat: format } = config;
   const draining: DrainState = { isAnnounced: false, refusesWork: false };
+  const settings = edgeSettings(config);
   const edge: Edge = {
-    settings: edgeSettings(config),
+    settings,
     call: link.call,
     documents: link.documents,
     limits: link.limits,
     unprovenBodies: createUnprovenBodies(),
     liveRenderers: LIVE_RENDERERS,
+    notFoundPage: notFoundPages(settings.genesis.network_name),
     viewers: shared.viewers,
     runtime,
     logger: createLogger({ level, format, destination: { write: link.log }, now: runtime.now }),

@@ -1,0 +1,47 @@
+/** What a browser gets for a path that does not exist. */
+import type { HtmlPage } from '../http/reply.ts';
+import { renderPage } from './frame.ts';
+import { html } from './html.ts';
+import { inlineCode } from './inline-code.ts';
+
+/** Deeper paths are typed by nobody, and a client may send any depth. */
+const DEEPEST = 16;
+
+/** Renders the page once for each depth of a path; null for one that is too deep. */
+export function notFoundPages(networkName: string): (path: string) => HtmlPage | null {
+  const pages = new Map<number, HtmlPage>();
+  return (path) => {
+    const depth = path.split('/', DEEPEST + 2).length - 2;
+    if (depth >= DEEPEST) return null;
+    const page = pages.get(depth) ?? notFoundPage(networkName, depth);
+    pages.set(depth, page);
+    return page;
+  };
+}
+
+/** Links lead up to the top, so that they are right below a path of a proxy, too. */
+function notFoundPage(networkName: string, depth: number): HtmlPage {
+  const top = depth === 0 ? '.' : Array(depth).fill('..').join('/');
+  return renderPage({
+    title: 'Page not found',
+    lede: 'There is nothing at this address. It may be misspelt, or from another version.',
+    path: '',
+    top,
+    networkName,
+    forms: true,
+    style: STYLE,
+    body: html`<form class="card find" action="${top}/api-reference" role="search">
+<label for="q">Search the routes</label>
+<input id="q" name="q" type="search" autocomplete="off" spellcheck="false">
+<button type="submit">Search</button>
+</form>
+<p>Or start from the <a href="${top}/">home page</a>, the <a href="${top}/dashboard">dashboard</a>, the <a href="${top}/api-reference">API reference</a> or the <a href="${top}/cli-reference">CLI reference</a>.</p>
+`,
+  });
+}
+
+const STYLE = inlineCode(`
+.find { display: flex; flex-wrap: wrap; align-items: center; gap: 0.5rem 0.75rem; max-width: 40rem; }
+.find input { flex: 1 1 12rem; min-width: 0; width: auto; }
+.find button { padding: 0.5rem 1.25rem; font: inherit; font-weight: 600; color: var(--surface); cursor: pointer; background: var(--accent); border: 1px solid var(--accent); border-radius: 6px; }
+`);
