@@ -5,7 +5,8 @@ import type { CommandEntry, Term } from '../src/views/command-reference.ts';
 import { code, escaped, page, sentence, table } from './markdown.ts';
 
 const INTRODUCTION = `From a checkout \`npm run -s mesh-na -- <command>\`, installed \`mesh-na <command>\`. \`--help\` behind any command shows
-what is written here. With \`--json\` a command prints exactly one JSON object, also when it fails.`;
+what is written here. With \`--json\` a command prints exactly one JSON object, also when it fails. A shell completes commands and
+options with what [\`mesh-na completion\`](#mesh-na-completion) prints.`;
 
 export function cliPage(): string {
   const { commands, notes } = commandReference(buildProgram());

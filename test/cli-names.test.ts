@@ -28,7 +28,7 @@ const RENAMED: readonly (readonly [string, string])[] = [
   ['data-usage intent', 'data-usage declare'],
 ];
 /** What sets up the program itself is a verb alone. */
-const VERBS = ['init', 'serve', 'connect'];
+const VERBS = ['init', 'serve', 'connect', 'completion'];
 
 /** Members of commander's that its types do not show. */
 type Group = Command & { readonly _defaultCommandName: string | null };

@@ -9,6 +9,7 @@ import { addAttestationCommands } from './attestation.ts';
 import { addAuditCommands } from './audit.ts';
 import { addBoundaryCommands } from './boundary.ts';
 import { addCertificateCommands } from './certificate.ts';
+import { addCompletionCommand } from './completion.ts';
 import { addConnectCommand } from './connect.ts';
 import { addConsensusCommands } from './consensus.ts';
 import { addDataUsageCommands } from './data-usage.ts';
@@ -58,5 +59,6 @@ export function buildProgram(): Command {
   addConsensusCommands(program);
   addDataUsageCommands(program);
   addAuditCommands(program);
+  addCompletionCommand(program);
   return program;
 }

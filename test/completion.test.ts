@@ -1,0 +1,106 @@
+/** Completion of command lines, in the shells themselves. */
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, suite, test } from 'node:test';
+import { bashScript } from '../src/cli/completion-bash.ts';
+import { fishScript } from '../src/cli/completion-fish.ts';
+import { completionsOf } from '../src/cli/completion-tree.ts';
+import { zshScript } from '../src/cli/completion-zsh.ts';
+import { buildProgram } from '../src/cli/program.ts';
+import { runProgram } from './support/child-server.ts';
+import { findProgram } from './support/programs.ts';
+import { openTerminal, shellLine } from './support/terminal.ts';
+
+const completions = completionsOf(buildProgram());
+const folder = mkdtempSync(join(tmpdir(), 'mesh-na-completion-'));
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+const scripts = { bash: bashScript, zsh: zshScript, fish: fishScript };
+
+function saved(shell: keyof typeof scripts): string {
+  const path = join(folder, `mesh-na.${shell}`);
+  writeFileSync(path, scripts[shell]('mesh-na', completions));
+  return path;
+}
+
+/** A line up to the cursor, and what a shell makes of it by one touch of the key. */
+const COMPLETED = [
+  ['mesh-na attest', 'mesh-na attestation '],
+  ['mesh-na attestation ver', 'mesh-na attestation verify '],
+  ['mesh-na --version operator-key rev', 'mesh-na --version operator-key revoke '],
+  ['mesh-na treaty list --sta', 'mesh-na treaty list --status '],
+  ['mesh-na treaty list --status rev', 'mesh-na treaty list --status revoked '],
+  ['mesh-na consensus vote j.json app', 'mesh-na consensus vote j.json approve '],
+  ['mesh-na treaty verify reco', 'mesh-na treaty verify record.json '],
+] as const;
+
+for (const [shell, start] of [
+  ['bash', ['--norc', '-i']],
+  ['zsh', ['-f', '-i']],
+] as const) {
+  const program = findProgram([shell], process.env);
+  const skip = program === null && `${shell} is not installed`;
+
+  test(`${shell} completes commands, options, their values and files`, { skip }, async () => {
+    writeFileSync(join(folder, 'record.json'), '{}');
+    const line = `env HOME=${folder} PS1='ready>' ${shellLine([program ?? '', ...start])}`;
+    await using terminal = openTerminal(line, { columns: 200 });
+    const ready = () => terminal.until(/ready>/);
+    await ready();
+    if (shell === 'zsh') {
+      terminal.type(`PS1='ready>'; unsetopt zle_bracketed_paste; autoload -U compinit\n`);
+      await ready();
+      terminal.type('compinit -u -D\n');
+      await ready();
+    }
+    terminal.type(`cd ${folder}; source ${saved(shell)}; mesh-na() { echo "[$*]"; }\n`);
+    await terminal.until(/ready>(?![\s\S]*ready>)/);
+    for (const [typed, completed] of COMPLETED) {
+      terminal.type(`${typed}\t`);
+      await terminal.until(new RegExp(completed.trimEnd()));
+      terminal.type('\n');
+      const given = completed.trimEnd().slice('mesh-na '.length);
+      await terminal.until(new RegExp(`\\[${given}\\]`));
+      await ready();
+    }
+  });
+}
+
+const fish = findProgram(['fish'], process.env);
+
+suite('fish', { skip: fish === null && 'fish is not installed' }, () => {
+  const candidates = (line: string): string[] => {
+    const asked = `source ${saved('fish')}; complete -C '${line}'`;
+    const home = { ...process.env, HOME: folder, XDG_CONFIG_HOME: folder, XDG_DATA_HOME: folder };
+    const output = execFileSync(fish ?? '', ['--no-config', '-c', asked], {
+      cwd: folder,
+      env: home,
+      encoding: 'utf8',
+    });
+    return output.split('\n').flatMap((row) => row.split('\t')[0] ?? []);
+  };
+
+  for (const [typed, completed] of COMPLETED.slice(0, -1)) {
+    test(`completes ${typed}`, () => {
+      const word = completed.trimEnd().split(' ').at(-1);
+      assert.deepEqual(candidates(typed).filter(Boolean), [word]);
+    });
+  }
+});
+
+test('earlier names of commands are not offered', () => {
+  const offered = completions.flatMap(({ words }) => words.map(({ word }) => word));
+  for (const earlier of ['attest', 'nodes', 'history']) assert.ok(!offered.includes(earlier));
+});
+
+test('the command prints the script, as text or in JSON', async () => {
+  const [text, json] = await Promise.all([
+    runProgram(['completion', 'bash']),
+    runProgram(['completion', 'bash', '--json']),
+  ]);
+  assert.equal(text.stdout, bashScript('mesh-na', completions));
+  assert.deepEqual(JSON.parse(json.stdout), { shell: 'bash', script: text.stdout });
+});
