@@ -44,6 +44,28 @@ test('a read is repeated until it is answered, and waits as long as the authorit
   assert.ok((waits[0] ?? 0) < 1000 && (waits[1] ?? 0) >= 7000);
 });
 
+test('a patient caller waits for a limit in all as long as it says, and is told of each wait', async () => {
+  const busy = (seconds: string) =>
+    envelope(429, 'rate_limit_exceeded', { 'retry-after': seconds });
+  const told: number[] = [];
+  const patience = { retries: 0, patienceMs: 100_000, onLimited: (ms: number) => told.push(ms) };
+  const served = scripted(busy('40'), busy('40'), count());
+  assert.equal(await createPublicClient({ ...served.options, ...patience }).nodeCount(), 3);
+  assert.deepEqual(told, served.waits);
+  assert.equal(told.length, 2);
+  const refused = scripted(busy('40'), busy('40'), busy('40'), count());
+  const client = createPublicClient({ ...refused.options, ...patience });
+  assert.equal((await failure(client.nodeCount())).retryAfter, 40);
+  assert.equal(refused.waits.length, 2);
+  const backwards = scripted(...Array.from({ length: 30 }, () => busy('-1000000')));
+  const other = createPublicClient({ ...backwards.options, ...patience });
+  assert.equal((await failure(other.nodeCount())).status, 429);
+  assert.ok(
+    backwards.bodies.length < 15,
+    'an authority cannot keep a caller by asking for nothing',
+  );
+});
+
 test('a heartbeat is repeated with a new nonce', async () => {
   const ack = new Response('{"ack":true,"server_time":"2026-01-01T00:00:00Z"}');
   const { bodies, options } = scripted(null, ack);

@@ -17,15 +17,14 @@ import {
   wholeNumber,
 } from './options.ts';
 import { printResult } from './output.ts';
+import { type Reach, serverOf, waitOption } from './server.ts';
 
 /** A year; clients of the network use ten minutes. */
 const LONGEST_LIFETIME_SECONDS = 31_536_000;
 /** The loop waits up to a tenth longer than its interval. */
 const LATEST_REFRESH = 1.1;
 
-interface AgentOptions extends FolderOptions {
-  readonly url: string;
-}
+interface AgentOptions extends FolderOptions, Reach {}
 
 interface RegisterOptions extends AgentOptions {
   readonly agentId: string;
@@ -61,6 +60,7 @@ export function defineRegister(register: Command): void {
       wholeNumber(LONGEST_INTERVAL_SECONDS),
     )
     .addOption(urlOption())
+    .addOption(waitOption())
     .action(runRegister);
   addFolderOptions(register, [
     'mesh-na agent register --agent-id a-1 --capability llm:chat --host 10.0.0.7 --port 7448',
@@ -72,6 +72,7 @@ export function defineUnregister(unregister: Command): void {
   unregister
     .description('remove the registration of the agent of this node')
     .addOption(urlOption())
+    .addOption(waitOption())
     .action(runUnregister);
   addFolderOptions(unregister, ['mesh-na agent unregister']);
 }
@@ -81,7 +82,10 @@ async function runRegister(options: RegisterOptions): Promise<void> {
   if (every !== undefined && every * LATEST_REFRESH >= lifetimeSeconds) {
     throw usageFailure('--every must be at least a tenth shorter than --lifetime-seconds');
   }
-  const client = createNodeClient({ ...options, key: onLocalFiles(() => readNodeKey(nodeDir)) });
+  const client = createNodeClient({
+    ...serverOf(options),
+    key: onLocalFiles(() => readNodeKey(nodeDir)),
+  });
   const { network_name } = onLocalFiles(() => readCertificate(nodeDir));
   const agent = agentOf(options, network_name);
   if (every !== undefined) {
@@ -108,6 +112,6 @@ function agentOf(options: RegisterOptions, network_name: string): Agent {
 
 async function runUnregister(options: AgentOptions): Promise<void> {
   const key = onLocalFiles(() => readNodeKey(options.nodeDir));
-  const answer = await createNodeClient({ ...options, key }).unregisterAgent();
+  const answer = await createNodeClient({ ...serverOf(options), key }).unregisterAgent();
   printResult(options, answer, [`The agent of node ${key.publicKey} is no longer registered.`]);
 }

@@ -1,11 +1,11 @@
 /** `mesh-na agent`: finds agents by capability, and registers that of a node. */
 import type { Command } from 'commander';
 import type { AgentList } from '../answers/enrollment.ts';
-import { createPublicClient } from '../client/public-client.ts';
 import { defineRegister, defineUnregister } from './agent-registration.ts';
 import { defineRenamed } from './earlier-name.ts';
 import { addPublicOptions, type PublicOptions } from './options.ts';
 import { alignedTable, printResult } from './output.ts';
+import { publicClient } from './server.ts';
 
 /** `node` is the group that had the commands of registration before. */
 export function addAgentCommands(program: Command, node: Command): void {
@@ -27,7 +27,7 @@ function defineList(list: Command): void {
 }
 
 async function runList(capability: string | undefined, options: PublicOptions): Promise<void> {
-  const list = await createPublicClient(options).agents(capability);
+  const list = await publicClient(options).agents(capability);
   printResult(options, list, listText(list));
 }
 

@@ -1,7 +1,6 @@
 /** `mesh-na attestation`: signed evidence of membership. */
 import { type Command, Option } from 'commander';
 import type { AttestationList } from '../answers/recognition.ts';
-import { createPublicClient } from '../client/public-client.ts';
 import type { JsonObject } from '../json/value.ts';
 import { defineVerify } from './attestation-verify.ts';
 import { defineRenamed } from './earlier-name.ts';
@@ -16,6 +15,7 @@ import {
 } from './options.ts';
 import { alignedTable, printResult } from './output.ts';
 import { addOutOption, type RecordOptions, showRecord } from './record-output.ts';
+import { publicClient } from './server.ts';
 
 interface IssueOptions extends OperatorOptions, RecordOptions {
   readonly role: readonly string[];
@@ -114,7 +114,7 @@ async function runRevoke(
 
 async function runList(options: ListOptions): Promise<void> {
   const { issuer, subject, status } = options;
-  const list = await createPublicClient(options).attestations({
+  const list = await publicClient(options).attestations({
     ...(issuer !== undefined && { issuer_sovereign_id: issuer }),
     ...(subject !== undefined && { subject_id: subject }),
     ...(status !== undefined && { status }),

@@ -1,8 +1,8 @@
-import { createPublicClient } from '../client/public-client.ts';
 import type { DataLicensePolicy } from '../records/data-usage.ts';
 import { EXIT, failure, usageFailure } from './exit-codes.ts';
 import { type OperatorOptions, operatorClient } from './operator-connection.ts';
 import { deliverRecord, type RecordOptions } from './record-output.ts';
+import { publicClient } from './server.ts';
 import { type WindowOptions, windowOf } from './validity.ts';
 
 export interface LicenseOptions extends OperatorOptions, RecordOptions, WindowOptions {
@@ -27,7 +27,7 @@ export async function runLicense(options: LicenseOptions): Promise<void> {
 }
 
 async function policyInForce(options: LicenseOptions): Promise<DataLicensePolicy> {
-  const policy = await createPublicClient(options).licensePolicy();
+  const policy = await publicClient(options).licensePolicy();
   if (policy !== null) return policy;
   throw failure(EXIT.refused, 'no_policy', 'The authority has no data license in force');
 }

@@ -1,10 +1,10 @@
-import { createPublicClient } from '../client/public-client.ts';
 import { isJsonObject, type JsonObject } from '../json/value.ts';
 import { usageFailure } from './exit-codes.ts';
 import { notHolding, readJsonFile, readJsonFiles } from './json-file.ts';
 import { type OperatorOptions, operatorClient } from './operator-connection.ts';
 import type { PublicOptions } from './options.ts';
 import { deliverRecord, type RecordOptions } from './record-output.ts';
+import { publicClient } from './server.ts';
 
 interface CommitOptions extends OperatorOptions, RecordOptions {
   readonly capability?: readonly string[];
@@ -39,7 +39,7 @@ export async function runProve(
   options: ProveOptions,
 ): Promise<void> {
   const { commitment, capabilities } = await committedIn(file, options);
-  const proof = await createPublicClient(options).proveMembership({
+  const proof = await publicClient(options).proveMembership({
     capability,
     capabilities,
     commitment,

@@ -1,6 +1,7 @@
 /** How a command ends: the exit code, and the code and the one-sentence message of an error. */
 import { CommanderError } from 'commander';
 import { AuthorityError, isUnreachable } from '../client/authority-error.ts';
+import { inWords } from './duration.ts';
 
 export const EXIT = {
   done: 0,
@@ -66,7 +67,7 @@ function commanderOutcome({ code, exitCode, message }: CommanderError): Outcome 
 }
 
 function authorityOutcome(error: AuthorityError): Outcome {
-  const { code, message, status, requestId, details } = error;
+  const { code, message, status, requestId, details, retryAfter } = error;
   if (status === 0 || code === 'unreadable_answer') {
     return { exit: EXIT.unreachable, code, message };
   }
@@ -76,7 +77,8 @@ function authorityOutcome(error: AuthorityError): Outcome {
     return { exit: EXIT.unreachable, code, message: sentence };
   }
   const cause = typeof details.cause === 'string' ? `: ${details.cause}` : '';
-  const sentence = `The authority refused: ${message} (${status} ${code}${cause}${request})`;
+  const later = retryAfter === null ? '' : `; try again in ${inWords(retryAfter)}, or use --wait`;
+  const sentence = `The authority refused: ${message} (${status} ${code}${cause}${request})${later}`;
   return { exit: EXIT.refused, code, message: sentence };
 }
 

@@ -1,6 +1,5 @@
 /** `mesh-na feed`: the attestations that sovereigns have revoked. */
 import type { Command } from 'commander';
-import { createPublicClient } from '../client/public-client.ts';
 import type { PublicKeys } from '../client/public-trust.ts';
 import { EXIT, failure, usageFailure } from './exit-codes.ts';
 import { readJsonFile } from './json-file.ts';
@@ -14,6 +13,7 @@ import {
 } from './options.ts';
 import { printResult } from './output.ts';
 import { addOutOption, deliverRecord, type RecordOptions } from './record-output.ts';
+import { publicClient } from './server.ts';
 
 interface ExportOptions extends PublicOptions, RecordOptions {
   readonly issuer?: string;
@@ -55,7 +55,7 @@ export function addFeedCommands(program: Command): void {
 }
 
 async function runExport(options: ExportOptions): Promise<void> {
-  const feed = await createPublicClient(options).revocationFeed(options.issuer);
+  const feed = await publicClient(options).revocationFeed(options.issuer);
   const { feed_id, issuer_sovereign_id, sequence, revoked_attestation_ids: revoked } = feed;
   deliverRecord(
     options,

@@ -1,12 +1,12 @@
 /** `mesh-na graph`: who recognizes whom. */
 import type { Command } from 'commander';
-import { createPublicClient } from '../client/public-client.ts';
 import type { EdgeRow, RecognitionGraph, TrustPath } from '../views/rows/graph.ts';
 import { defineRenamed, showDefault } from './earlier-name.ts';
 import { EXIT, failure } from './exit-codes.ts';
 import { addPublicOptions, type PublicOptions } from './options.ts';
 import { alignedTable, printResult } from './output.ts';
 import { addOutOption, type RecordOptions, showDocument } from './record-output.ts';
+import { publicClient } from './server.ts';
 
 export function addGraphCommands(program: Command): void {
   const graph = program.command('graph').description('read the graph of recognition');
@@ -32,7 +32,7 @@ function defineTrace(trace: Command): void {
 }
 
 async function runShow(options: PublicOptions & RecordOptions): Promise<void> {
-  const graph = await createPublicClient(options).recognitionGraph();
+  const graph = await publicClient(options).recognitionGraph();
   showDocument(options, graph, 'The graph', graphText(graph));
 }
 
@@ -47,7 +47,7 @@ function graphText(graph: RecognitionGraph): string[] {
 }
 
 async function runTrace(from: string, to: string, options: PublicOptions): Promise<void> {
-  const answer = await createPublicClient(options).trustPath(from, to);
+  const answer = await publicClient(options).trustPath(from, to);
   printResult(options, answer, trustPathText(answer));
   if (!answer.trusted) throw failure(EXIT.refused, answer.reason, '');
 }

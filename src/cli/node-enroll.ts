@@ -20,6 +20,7 @@ import { type TrustOptions, updateNetwork } from './node-trust.ts';
 import type { FolderOptions, NodeOptions } from './options.ts';
 import { printResult } from './output.ts';
 import { systemCode } from './saved-file.ts';
+import { serverOf } from './server.ts';
 
 interface RenewOptions extends NodeOptions, TrustOptions {
   readonly validityHours?: number;
@@ -42,7 +43,7 @@ export async function runJoin(options: JoinOptions): Promise<void> {
   const { genesis } = await updateNetwork(options);
   const key = onLocalFiles(() => (hasNodeKey(nodeDir) ? readNodeKey : makeNodeKey)(nodeDir));
   const audience = genesis.network_authority.public_key;
-  const received = await createNodeClient({ ...options, key, audience }).join({
+  const received = await createNodeClient({ ...reached(options), key, audience }).join({
     invite_token: token,
     ...(validityHours && { validity_hours: validityHours }),
   });
@@ -55,11 +56,15 @@ export async function runRenew(options: RenewOptions): Promise<void> {
   const { cert_id } = onLocalFiles(() => readCertificate(nodeDir));
   const { genesis } = await updateNetwork(options);
   const audience = genesis.network_authority.public_key;
-  const received = await createNodeClient({ ...options, key, audience }).renew({
+  const received = await createNodeClient({ ...reached(options), key, audience }).renew({
     cert_id,
     ...(validityHours && { validity_hours: validityHours }),
   });
   keepCertificate(options, received, { genesis, publicKey: key.publicKey });
+}
+
+function reached(options: NodeOptions) {
+  return { ...serverOf(options), proof: options.proof };
 }
 
 async function inviteToken({ token, tokenFile }: JoinOptions): Promise<string> {

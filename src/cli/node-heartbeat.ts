@@ -7,6 +7,7 @@ import { readCertificate, readNodeKey } from './node-folder.ts';
 import { pinnedAudience } from './node-trust.ts';
 import type { NodeOptions } from './options.ts';
 import { type OutputOptions, printNotice, printResult } from './output.ts';
+import { serverOf } from './server.ts';
 
 interface HeartbeatOptions extends NodeOptions {
   readonly status: string;
@@ -17,7 +18,7 @@ export async function runHeartbeat(options: HeartbeatOptions): Promise<void> {
   const { nodeDir, every, status, proof } = options;
   const key = onLocalFiles(() => readNodeKey(nodeDir));
   const bound = proof === 'header' && { audience: pinnedAudience(nodeDir) };
-  const client = createNodeClient({ ...options, key, ...bound });
+  const client = createNodeClient({ ...serverOf(options), proof, key, ...bound });
   // Read at every heartbeat, because a renewal during the loop replaces it.
   const beat = () => {
     const { cert_id } = onLocalFiles(() => readCertificate(nodeDir));

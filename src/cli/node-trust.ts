@@ -4,7 +4,7 @@
  */
 import { createInterface } from 'node:readline/promises';
 import type { Command } from 'commander';
-import { createPublicClient, type PublicClient } from '../client/public-client.ts';
+import type { PublicClient } from '../client/public-client.ts';
 import { type GenesisBlock, readGenesisBlock } from '../records/genesis.ts';
 import {
   type CertificateRevocationList,
@@ -18,9 +18,9 @@ import { genesisProblem, type Pin, revocationListProblem } from './network-trust
 import { genesisPath, type HeldNetwork, readHeldNetwork, saveNetwork } from './node-folder.ts';
 import { type FolderOptions, publicKey } from './options.ts';
 import { printNote } from './output.ts';
+import { publicClient, type Reach } from './server.ts';
 
-export interface TrustOptions extends FolderOptions {
-  readonly url: string;
+export interface TrustOptions extends FolderOptions, Reach {
   readonly rootKey?: string;
   readonly genesis?: string;
   readonly trustOnFirstUse?: boolean;
@@ -42,7 +42,7 @@ export function addTrustOptions(command: Command): Command {
 export async function updateNetwork(options: TrustOptions): Promise<VerifiedNetwork> {
   const held = onLocalFiles(() => readHeldNetwork(options.nodeDir));
   const given = await givenPin(options, held);
-  const client = createPublicClient(options);
+  const client = publicClient(options);
   const offered = await offeredGenesis(client);
   const pin = given ?? (await pinOnFirstUse(options, offered));
   refuse('invalid_genesis', 'genesis', genesisProblem(offered, pin, systemRuntime.now()));

@@ -16,6 +16,7 @@ import {
   wholeNumber,
 } from './options.ts';
 import { printResult } from './output.ts';
+import { waitOption } from './server.ts';
 
 export function addNodeCommands(program: Command): Command {
   const node = program
@@ -38,6 +39,7 @@ export function addNodeCommands(program: Command): Command {
     .option('--token-file <file>', 'file that holds the invite token, - for standard input')
     .addOption(validityOption())
     .addOption(urlOption())
+    .addOption(waitOption())
     .addOption(proofOption())
     .action(runJoin);
   addFolderOptions(addTrustOptions(join), [
@@ -55,6 +57,7 @@ export function addNodeCommands(program: Command): Command {
       wholeNumber(LONGEST_INTERVAL_SECONDS),
     )
     .addOption(urlOption())
+    .addOption(waitOption())
     .addOption(proofOption())
     .action(runHeartbeat);
   addFolderOptions(heartbeat, ['mesh-na node heartbeat', 'mesh-na node heartbeat --every 120']);
@@ -64,6 +67,7 @@ export function addNodeCommands(program: Command): Command {
     .description('replace the certificate with a new one with the same roles')
     .addOption(validityOption())
     .addOption(urlOption())
+    .addOption(waitOption())
     .addOption(proofOption())
     .action(runRenew);
   addFolderOptions(addTrustOptions(renew), ['mesh-na node renew --validity-hours 72']);
@@ -74,6 +78,7 @@ export function addNodeCommands(program: Command): Command {
     .option('--offline', 'verify what the node folder holds; the authority is not asked')
     .option('--crl <file>', 'revocation list in place of that in the node folder, if offline')
     .addOption(urlOption())
+    .addOption(waitOption())
     .action(runStatus);
   addFolderOptions(addTrustOptions(status), [
     'mesh-na node status --json',

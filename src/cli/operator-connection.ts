@@ -9,14 +9,13 @@ import { FILES } from '../config/data-folder.ts';
 import { readGenesisBlock } from '../records/genesis.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
 import { FIRST_OPERATORS } from './first-operators.ts';
-import { dataDirOption, examples, jsonOption, urlOption } from './options.ts';
-import type { OutputOptions } from './output.ts';
+import { addServerOptions, dataDirOption, examples, jsonOption } from './options.ts';
 import { readPrivateKey } from './private-key.ts';
 import { configHomeOption, DEFAULT_PROFILE, profileOption, readProfile } from './profiles.ts';
 import { readSaved } from './saved-file.ts';
+import { type Reach, serverOf } from './server.ts';
 
-export interface OperatorOptions extends OutputOptions {
-  readonly url: string;
+export interface OperatorOptions extends Reach {
   readonly dataDir: string;
   readonly keyId: string;
   readonly keyFile?: string;
@@ -27,8 +26,7 @@ export interface OperatorOptions extends OutputOptions {
 
 /** Ends the definition of a command with the options of every operator command and its examples. */
 export function addOperatorOptions(command: Command, lines: readonly string[]): void {
-  command
-    .addOption(urlOption())
+  addServerOptions(command)
     .addOption(dataDirOption())
     .addOption(
       new Option('--key-id <id>', 'operator key id that signs')
@@ -57,12 +55,12 @@ export function addOperatorOptions(command: Command, lines: readonly string[]): 
 }
 
 export function operatorClient(options: OperatorOptions): OperatorClient {
-  const { url, keyId } = options;
+  const { keyId } = options;
   const keyFile = options.keyFile ?? madeKeyFile(options);
   const key = keyFromSeed(onLocalFiles(() => readPrivateKey(keyFile)));
   const signatureVersion = Number(options.signatureVersion) as SignatureVersion;
   const bound = signatureVersion === 2 && { audience: audienceOf(options) };
-  return createOperatorClient({ url, keyId, key, signatureVersion, ...bound });
+  return createOperatorClient({ ...serverOf(options), keyId, key, signatureVersion, ...bound });
 }
 
 /** The authority that requests are signed for: never the one that the server says it is. */

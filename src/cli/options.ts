@@ -5,6 +5,7 @@ import type { ProofForm } from '../client/node-client.ts';
 import { parseJson } from '../json/parse.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../json/value.ts';
 import type { OutputOptions } from './output.ts';
+import { type Reach, waitOption } from './server.ts';
 
 /** A day: longer than any sensible interval, far below the limit of a timer. */
 export const LONGEST_INTERVAL_SECONDS = 86_400;
@@ -19,9 +20,7 @@ export interface NamedKey {
 }
 
 /** Options of the commands that read public documents. */
-export interface PublicOptions extends OutputOptions {
-  readonly url: string;
-}
+export interface PublicOptions extends Reach {}
 
 /** Options of every node command. */
 export interface FolderOptions extends OutputOptions {
@@ -29,8 +28,7 @@ export interface FolderOptions extends OutputOptions {
 }
 
 /** Options of the node commands that prove possession of the node's key. */
-export interface NodeOptions extends FolderOptions {
-  readonly url: string;
+export interface NodeOptions extends FolderOptions, Reach {
   readonly proof: ProofForm;
 }
 
@@ -45,6 +43,11 @@ export function urlOption(): Option {
     .argParser(serverUrl);
 }
 
+/** Options of every command that asks an authority. */
+export function addServerOptions(command: Command): Command {
+  return command.addOption(urlOption()).addOption(waitOption());
+}
+
 export function dataDirOption(): Option {
   return new Option('--data-dir <folder>', "the authority's data folder")
     .env('MESH_DATA_DIR')
@@ -53,7 +56,7 @@ export function dataDirOption(): Option {
 
 /** Ends the definition of a command with the options of every public command and its examples. */
 export function addPublicOptions(command: Command, lines: readonly string[]): void {
-  command.addOption(urlOption()).addOption(jsonOption()).addHelpText('after', examples(lines));
+  addServerOptions(command).addOption(jsonOption()).addHelpText('after', examples(lines));
 }
 
 /** Ends the definition of a command with the options of every node command and its examples. */

@@ -2,7 +2,6 @@
 import type { Command } from 'commander';
 import type { PolicyHistory } from '../answers/recognition.ts';
 import type { PolicyRequest } from '../client/operator-trust.ts';
-import { createPublicClient } from '../client/public-client.ts';
 import type { PolicyManifest } from '../records/policy-manifest.ts';
 import { defineRenamed } from './earlier-name.ts';
 import { readJsonFile } from './json-file.ts';
@@ -17,6 +16,7 @@ import {
 } from './options.ts';
 import { alignedTable, printResult } from './output.ts';
 import { addOutOption, type RecordOptions, showDocument, showRecord } from './record-output.ts';
+import { publicClient } from './server.ts';
 
 interface PublishOptions extends OperatorOptions, RecordOptions {
   readonly file?: string;
@@ -116,7 +116,7 @@ function listText({ versions }: PolicyHistory): string[] {
 }
 
 async function runShow(options: PublicOptions & RecordOptions): Promise<void> {
-  const policy = await createPublicClient(options).policy();
+  const policy = await publicClient(options).policy();
   showDocument(options, policy, `Policy ${policy.policy_id}`, policyText(policy));
 }
 

@@ -1,6 +1,5 @@
 /** `mesh-na recognition-policy`: whose attestations this sovereign accepts. */
 import type { Command } from 'commander';
-import { createPublicClient } from '../client/public-client.ts';
 import type { RecognitionPolicy } from '../records/recognition-policy.ts';
 import { EXIT, failure } from './exit-codes.ts';
 import { readJsonFile } from './json-file.ts';
@@ -8,6 +7,7 @@ import { addOperatorOptions, type OperatorOptions, operatorClient } from './oper
 import { addPublicOptions, type PublicOptions } from './options.ts';
 import { alignedTable } from './output.ts';
 import { addOutOption, type RecordOptions, showDocument, showRecord } from './record-output.ts';
+import { publicClient } from './server.ts';
 
 export function addRecognitionPolicyCommands(program: Command): void {
   const policy = program
@@ -41,7 +41,7 @@ async function runSet(file: string, options: OperatorOptions & RecordOptions): P
 }
 
 async function runShow(options: PublicOptions & RecordOptions): Promise<void> {
-  const policy = await createPublicClient(options).recognitionPolicy();
+  const policy = await publicClient(options).recognitionPolicy();
   if (policy === null) {
     const message = 'The authority has no recognition policy';
     throw failure(EXIT.refused, 'recognition_policy_not_configured', message);

@@ -1,7 +1,6 @@
 /** `mesh-na treaty`: recognition of other sovereigns. */
 import { type Command, Option } from 'commander';
 import type { TreatyList } from '../answers/recognition.ts';
-import { createPublicClient } from '../client/public-client.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
 import {
   addPublicOptions,
@@ -15,6 +14,7 @@ import {
 } from './options.ts';
 import { alignedTable, printResult } from './output.ts';
 import { addOutOption } from './record-output.ts';
+import { publicClient } from './server.ts';
 import { runIssue } from './treaty-issue.ts';
 import { runVerify } from './treaty-verify.ts';
 import { addVerificationOptions } from './verification.ts';
@@ -93,7 +93,7 @@ async function runRevoke(
 
 async function runList(options: ListOptions): Promise<void> {
   const { issuer, subject, status } = options;
-  const list = await createPublicClient(options).treaties({
+  const list = await publicClient(options).treaties({
     ...(issuer !== undefined && { issuer_sovereign_id: issuer }),
     ...(subject !== undefined && { subject_sovereign_id: subject }),
     ...(status !== undefined && { status }),

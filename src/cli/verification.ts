@@ -1,6 +1,5 @@
 /** What the `verify` commands share: who verifies, the authority or, with `--offline`, this program. */
 import { type Command, Option } from 'commander';
-import { createPublicClient } from '../client/public-client.ts';
 import type { GenesisBlock } from '../records/genesis.ts';
 import { systemRuntime } from '../runtime.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
@@ -11,6 +10,7 @@ import { offlineVerdicts, type Verifications } from './offline-verdicts.ts';
 import { addPublicOptions, type PublicOptions } from './options.ts';
 import { type KnownParties, knownParties } from './party-keys.ts';
 import { configHomeOption, DEFAULT_PROFILE, profileName, readProfile } from './profiles.ts';
+import { publicClient } from './server.ts';
 
 export interface VerificationOptions extends PublicOptions {
   readonly offline?: boolean;
@@ -40,7 +40,7 @@ export async function verifierOf(options: VerificationOptions): Promise<Verifica
   const { offline, feed } = options;
   if (!offline) {
     assertOnline(options);
-    return createPublicClient(options);
+    return publicClient(options);
   }
   const anchor = await anchorOf(options);
   return offlineVerdicts({
@@ -52,7 +52,7 @@ export async function verifierOf(options: VerificationOptions): Promise<Verifica
 
 /** Whose keys are known without being given. */
 export async function partiesOf(options: VerificationOptions): Promise<KnownParties> {
-  if (!options.offline) return knownParties(createPublicClient(options));
+  if (!options.offline) return knownParties(publicClient(options));
   const { sovereignId, key } = await anchorOf(options);
   return { sovereignId, authorityKey: key, recognized: new Map() };
 }

@@ -10,6 +10,10 @@ export interface ServerOptions {
   readonly headers?: Headers;
   /** How often what is safe to send again is repeated; 2 when absent. */
   readonly retries?: number;
+  /** How many milliseconds a call waits in all, beside `retries`, while the authority limits it (429); 0 when absent. */
+  readonly patienceMs?: number;
+  /** Called before each wait for such a limit. */
+  readonly onLimited?: (ms: number) => void;
   /** Waits between attempts. It rejects when the signal is aborted. */
   readonly wait?: (ms: number, signal: AbortSignal | undefined) => Promise<void>;
 }

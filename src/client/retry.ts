@@ -13,18 +13,26 @@ export interface Repeatable {
 }
 
 export async function withRetries<T>(
-  { retries = DEFAULT_RETRIES, wait = pause }: ServerOptions,
+  { retries = DEFAULT_RETRIES, patienceMs = 0, onLimited, wait = pause }: ServerOptions,
   request: Repeatable,
   { signal }: CallOptions,
   attempt: () => Promise<T>,
 ): Promise<T> {
-  for (let failures = 0; ; failures += 1) {
+  let failures = 0;
+  let patience = patienceMs;
+  for (let attempts = 0; ; attempts += 1) {
     try {
       return await attempt();
     } catch (error) {
-      if (failures >= retries || !maySendAgain(error, request)) throw error;
-      const ms = waitFor(error, failures);
-      if (ms > LONGEST_WAIT_MS) throw error;
+      if (!maySendAgain(error, request)) throw error;
+      const ms = waitFor(error, attempts);
+      if (error.status === 429 && ms <= patience) {
+        patience -= ms;
+        onLimited?.(ms);
+      } else {
+        if (failures >= retries || ms > LONGEST_WAIT_MS) throw error;
+        failures += 1;
+      }
       await wait(ms, signal).catch(() => {
         throw new AuthorityError(error.message, { status: 0, code: 'aborted', cause: error });
       });
@@ -43,9 +51,9 @@ function isUndone({ status, code }: AuthorityError): boolean {
 }
 
 /** As long as the authority asks, else twice as long each time; spread, so that a fleet does not return at once. */
-function waitFor({ retryAfter }: AuthorityError, failures: number): number {
+function waitFor({ retryAfter }: AuthorityError, attempts: number): number {
   const spread = 0.5 + Math.random() / 2;
-  return (retryAfter ?? 0) * 1000 + FIRST_WAIT_MS * 2 ** failures * spread;
+  return Math.max(retryAfter ?? 0, 0) * 1000 + FIRST_WAIT_MS * 2 ** attempts * spread;
 }
 
 function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {

@@ -3,8 +3,11 @@ import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** Of each route, such as `GET /crl`: an object is sent as JSON, a text as it is, and null ends the connection. */
-export type Answers = { readonly [route: string]: object | string | null };
+/** An object is sent as JSON, a text as it is, a response with its status and headers, and null ends the connection. */
+type Answer = object | string | Response | null;
+
+/** Of each route, such as `GET /crl`; those of a list are given in turn, and the last one from then on. */
+export type Answers = { readonly [route: string]: Answer | Answer[] };
 
 export interface Asked {
   readonly route: string;
@@ -25,7 +28,12 @@ export async function startHostileAuthority(answers: Answers = {}): Promise<Host
     const body = (await request.setEncoding('utf8').toArray()).join('');
     const route = `${request.method} ${request.url}`;
     hostile.asked.push({ route, headers: request.headers, body });
-    const answer = hostile.answers[route];
+    const given = hostile.answers[route];
+    const answer = Array.isArray(given) && given.length > 1 ? given.shift() : [given].flat()[0];
+    if (answer instanceof Response) {
+      response.writeHead(answer.status, Object.fromEntries(answer.headers));
+      return response.end(await answer.clone().text());
+    }
     if (answer === null) return response.destroy();
     response.statusCode = answer === undefined ? 404 : 200;
     return response.end(typeof answer === 'string' ? answer : JSON.stringify(answer ?? {}));

@@ -1,0 +1,35 @@
+/** How commands reach the authority, and how long they wait for it. */
+import { Option } from 'commander';
+import type { ServerOptions } from '../client/options.ts';
+import { createPublicClient, type PublicClient } from '../client/public-client.ts';
+import { inWords } from './duration.ts';
+import { type OutputOptions, printNotice } from './output.ts';
+
+/** What a command waits in all; limits of an authority are counted in minutes. */
+const PATIENCE_MS = 600_000;
+
+export interface Reach extends OutputOptions {
+  readonly url: string;
+  readonly wait?: boolean;
+}
+
+export function waitOption(): Option {
+  const most = inWords(PATIENCE_MS / 1000);
+  return new Option(
+    '--wait',
+    `wait as long as the authority asks when it limits requests, ${most} in all`,
+  );
+}
+
+export function serverOf({ url, wait, json }: Reach): ServerOptions {
+  if (!wait) return { url };
+  const onLimited = (ms: number) => {
+    if (json) return;
+    printNotice(`The authority limits requests; trying again in ${inWords(ms / 1000)}`);
+  };
+  return { url, patienceMs: PATIENCE_MS, onLimited };
+}
+
+export function publicClient(options: Reach): PublicClient {
+  return createPublicClient(serverOf(options));
+}

@@ -1,0 +1,56 @@
+/** What a command does when the authority limits requests. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { inWords } from '../src/cli/duration.ts';
+import { EXIT } from '../src/cli/exit-codes.ts';
+import { startTestAuthority } from './support/authority.ts';
+import { REAL_TIME, runProgram } from './support/child-server.ts';
+import { endOf } from './support/failed-command.ts';
+import { startHostileAuthority } from './support/hostile-authority.ts';
+import { operate } from './support/requests.ts';
+
+for (const [seconds, words] of [
+  [0, '0 seconds'],
+  [1, '1 second'],
+  [59.2, '1 minute'],
+  [65, '1 minute 5 seconds'],
+  [7322, '2 hours 2 minutes 2 seconds'],
+  [-5, '0 seconds'],
+] as const) {
+  test(`${seconds} seconds are ${words}`, () => assert.equal(inWords(seconds), words));
+}
+
+test('a limit of the authority is shown with its wait in words', async () => {
+  const environment = { MESH_RATE_LIMIT_ADMIN: '1/3600' };
+  await using na = await startTestAuthority({ clock: REAL_TIME, environment });
+  assert.equal((await operate(na, '/admin/invite')).status < 300, true);
+  const args = ['invite', 'create', '--url', na.url, '--data-dir', na.dataDir];
+  for (const more of [[], ['--wait']]) {
+    const { exit, code, message } = await endOf([...args, ...more]);
+    assert.deepEqual([exit, code], [EXIT.refused, 'rate_limit_exceeded']);
+    assert.match(message, /; try again in (1 hour|59 minutes( \d+ seconds?)?), or use --wait$/);
+  }
+});
+
+test('--wait waits as long as it is asked to, and says so', async () => {
+  const limited = { error: { code: 'rate_limit_exceeded', message: 'Too many', details: {} } };
+  const headers = { 'retry-after': '1' };
+  await using server = await startHostileAuthority();
+  const busy = () => new Response(JSON.stringify(limited), { status: 429, headers });
+  server.answers = { 'GET /agents': [busy(), busy(), busy(), { count: 3, capability: null }] };
+  const { code, stdout, stderr } = await runProgram([
+    'agent',
+    'list',
+    '--wait',
+    '--url',
+    server.url,
+  ]);
+  assert.equal(code, EXIT.done, stderr);
+  assert.equal(stdout, 'Registered agents: 3.\n');
+  const said = stderr.trimEnd().split('\n');
+  assert.equal(said.length, 3);
+  assert.match(
+    said[0] ?? '',
+    /^mesh-na: The authority limits requests; trying again in 2 seconds$/,
+  );
+});
