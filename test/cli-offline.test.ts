@@ -80,6 +80,15 @@ suite('offline, the records of the vectors get the verdicts of the vectors', () 
   });
 });
 
+/** Prints the native modules that a process has loaded when it ends. */
+const LISTS_NATIVE_MODULES = `data:text/javascript,${encodeURIComponent(`
+  process.on('exit', () => {
+    const { sharedObjects } = process.report.getReport();
+    const native = sharedObjects.filter((path) => path.endsWith('.node'));
+    process.stderr.write('native: ' + JSON.stringify(native));
+  });
+`)}`;
+
 suite('a record in a file', () => {
   const folder = mkdtempSync(join(tmpdir(), 'mesh-na-offline-'));
   let listener: HostileAuthority;
@@ -99,13 +108,14 @@ suite('a record in a file', () => {
     writeFileSync(path, jsonText(record));
     return path;
   };
-  const offline = (args: readonly string[]) =>
+  const offline = (args: readonly string[], environment = {}) =>
     runProgram([...args, '--offline'], {
       MESH_URL: listener.url,
       XDG_CONFIG_HOME: folder,
+      ...environment,
     });
 
-  test('is verified without a question to anybody', async () => {
+  test('is verified without a question to anybody, and without native code', async () => {
     const now = Date.now();
     const attestation = beta.attestation(now);
     const files = [
@@ -117,7 +127,7 @@ suite('a record in a file', () => {
     const revoking = { revoked_attestation_ids: [id] } as JsonObject;
     const feed = (name: string, record: JsonObject) => ['--feed', save(name, record)];
     const [accepted, revoked, foreign] = await Promise.all([
-      offline(command),
+      offline(command, { NODE_OPTIONS: `--import=${LISTS_NATIVE_MODULES}` }),
       offline([...command, '--json', ...feed('feed.json', beta.feed(now, 1, revoking))]),
       offline([...command, '--json', ...feed('other.json', alpha.feed(now, 1, revoking))]),
     ]);
@@ -126,6 +136,7 @@ suite('a record in a file', () => {
       accepted.stdout,
       /^Accepted: attestation .*\nNot known offline: whether the treaty was revoked, whether the attestation was revoked\.\n$/,
     );
+    assert.match(accepted.stderr, /native: \[\]$/);
     assert.equal(revoked.code, EXIT.refused, revoked.stderr);
     const verdict = JSON.parse(revoked.stdout);
     assert.equal(verdict.reason, 'attestation_locally_revoked');

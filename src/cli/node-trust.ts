@@ -2,6 +2,7 @@
  * What a node trusts its network by. The first command pins the root key; from then on every genesis and every
  * revocation list has to follow from what the node folder holds.
  */
+import { once } from 'node:events';
 import { createInterface } from 'node:readline/promises';
 import type { Command } from 'commander';
 import type { PublicClient } from '../client/public-client.ts';
@@ -129,7 +130,13 @@ async function isConfirmed(shown: string): Promise<boolean> {
   printNote(shown);
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   try {
-    return /^y(es)?$/i.test((await terminal.question('Trust it? [y/N] ')).trim());
+    // Whoever interrupts the question, or ends the input, has not agreed either.
+    const answer = await Promise.race([
+      terminal.question('Trust it? [y/N] ').catch(() => '\n'),
+      once(terminal, 'close').then(() => '\n'),
+    ]);
+    if (answer === '\n') process.stderr.write(answer);
+    return /^y(es)?$/i.test(answer.trim());
   } finally {
     terminal.close();
   }

@@ -1,0 +1,68 @@
+/** A node that meets its network for the first time, before a person at a terminal. */
+import assert from 'node:assert/strict';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, suite, test } from 'node:test';
+import { EXIT } from '../src/cli/exit-codes.ts';
+import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { REAL_TIME } from './support/child-server.ts';
+import { get, invite } from './support/requests.ts';
+import { openTerminal, programLine } from './support/terminal.ts';
+
+suite('node join without a root key, at a terminal', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'mesh-na-first-'));
+  let na: TestAuthority;
+  let rootKey: string;
+  let token: string;
+  before(async () => {
+    na = await startTestAuthority({ clock: REAL_TIME });
+    rootKey = String(JSON.parse((await get(na, '/genesis')).text).root_public_key);
+    token = await invite(na);
+  });
+  after(async () => {
+    await na[Symbol.asyncDispose]();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  /** Answers the question and returns what was shown after that, with the exit code. */
+  async function answered(nodeDir: string, answer: string) {
+    const args = ['node', 'join', '--url', na.url, '--node-dir', nodeDir, '--token', token];
+    await using terminal = openTerminal(programLine(args), { columns: 200 });
+    const asked = await terminal.until(/The authority at [\s\S]*Trust it\? \[y\/N\] /);
+    assert.ok(asked.includes(`is of network "alpha" with root key ${rootKey}.`), asked);
+    assert.ok(!existsSync(nodeDir), 'nothing is saved before the answer');
+    terminal.type(answer);
+    const code = await terminal.ended;
+    return { code, shown: terminal.shown().split('[y/N] ')[1] ?? '' };
+  }
+
+  for (const [name, answer] of [
+    ['no', 'no\r'],
+    ['nothing', '\r'],
+    ['something else', 'yesterday\r'],
+    ['the end of the input', '\x04'],
+    ['an interruption', '\x03'],
+  ] as const) {
+    test(`${name} refuses, and saves nothing`, async () => {
+      const nodeDir = join(folder, name.replaceAll(' ', '-'));
+      const { code, shown } = await answered(nodeDir, answer);
+      assert.equal(code, EXIT.refused, shown);
+      assert.match(shown, /mesh-na: The root key was not accepted\r\n$/);
+      assert.ok(!existsSync(nodeDir));
+    });
+  }
+
+  test('yes joins, and the folder is asked from then on', async () => {
+    const nodeDir = join(folder, 'node');
+    const { code, shown } = await answered(nodeDir, 'yes\r');
+    assert.equal(code, EXIT.done, shown);
+    assert.match(shown, /Certificate .* of network "alpha" is saved in /);
+    const pinned = JSON.parse(readFileSync(join(nodeDir, 'genesis.json'), 'utf8'));
+    assert.equal(pinned.root_public_key, rootKey);
+    const status = ['node', 'status', '--url', na.url, '--node-dir', nodeDir];
+    await using terminal = openTerminal(programLine(status));
+    assert.equal(await terminal.ended, EXIT.done);
+    assert.doesNotMatch(terminal.shown(), /Trust it/);
+  });
+});
