@@ -242,6 +242,23 @@ test('each example is answered as the description says, in the form that it says
   }
 });
 
+test('exactly the reads that carry an ETag describe it, and the 304 of who holds it', async (t) => {
+  const reads = operations.filter(
+    ({ method, described }) => method === 'GET' && !described['x-mesh-example-outcome'],
+  );
+  for (const operation of reads) {
+    await t.test(`GET ${operation.path}`, async () => {
+      const { responses } = operation.described;
+      const etag = (await sendExample(operation)).headers.get('etag');
+      assert.equal(responses[304] !== undefined, etag !== null);
+      assert.equal(responses[200].headers.ETag !== undefined, etag !== null);
+      if (etag === null) return;
+      const headers = { 'If-None-Match': etag };
+      assert.equal((await send(na, 'GET', operation.path, { headers })).status, 304);
+    });
+  }
+});
+
 function sendExample({ method, path, described }: Operation): Promise<Received> {
   const parameters: { name: string; in: string; example?: string }[] = described.parameters ?? [];
   let target = path;

@@ -29,6 +29,8 @@ export interface RouteDescription {
   readonly pathEnd?: true;
   /** Query parameters, of which a handler reads the texts: nothing is checked by this. */
   readonly query?: TObject;
+  /** Its answer carries an `ETag`, and a reader who holds it is answered 304. */
+  readonly hasEtag?: true;
   readonly summary: string;
   readonly description?: string;
   readonly body?: TObject;

@@ -53,6 +53,7 @@ export const dataUsageRoutes: readonly RouteEntry[] = [
     path: '/data-usage/policy',
     access: 'public',
     limit: 'POLICY_READ',
+    hasEtag: true,
     summary: 'Data-license policy in force',
     description: 'Kept in process memory only: after a restart there is none.',
     answer: DataLicensePolicy,

@@ -64,6 +64,7 @@ export const recognitionRoutes: readonly RouteEntry[] = [
         Type.String({ description: 'Issuer of the attestations; this sovereign when absent' }),
       ),
     }),
+    hasEtag: true,
     summary: 'Signed feed of the attestations revoked here',
     answer: SovereignRevocationFeed,
     refusals: ['feed_issuer_mismatch'],

@@ -11,6 +11,7 @@ export const referenceRoutes: readonly RouteEntry[] = [
     path: '/swagger.json',
     access: 'public',
     limit: 'none',
+    hasEtag: true,
     summary: 'This HTTP surface as OpenAPI 3.0.3',
     answer: { contentType: 'application/json' },
     refusals: [],

@@ -94,6 +94,16 @@ const HEADERS = {
   },
 };
 
+const ETag = {
+  description: 'Of this version of the answer; sent as `If-None-Match`, it is answered 304',
+  schema: { type: 'string' },
+};
+
+const UNCHANGED = {
+  description: 'The version that `If-None-Match` names is the present one',
+  headers: { ...HEADERS, ETag },
+};
+
 const ERROR_ANSWER = {
   description: 'The error envelope',
   headers: HEADERS,
@@ -294,12 +304,13 @@ function requestBodyOf(route: RouteDescription, schemas: Schemas, networkName: s
 function responsesOf(route: RouteDescription, schemas: Schemas, networkName: string): JsonObject {
   const success = {
     description: route.summary,
-    headers: HEADERS,
+    headers: route.hasEtag ? { ...HEADERS, ETag } : HEADERS,
     content: contentOf(route, schemas, networkName),
   };
   // Every operation lists 200 [core-4-15], also one that answers 201.
   const responses: { [status: string]: JsonValue } = { 200: success };
   if (route.created !== undefined) responses[201] = success;
+  if (route.hasEtag) responses[304] = UNCHANGED;
   for (const status of GENERAL_STATUSES) responses[status] = ERROR_RESPONSE;
   if (route.method !== 'GET')
     for (const status of BODY_STATUSES) responses[status] = ERROR_RESPONSE;
