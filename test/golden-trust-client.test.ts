@@ -1,0 +1,47 @@
+/** The golden vectors, verified by the client without a server: the same records have the same reasons. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createVerifier } from '../src/client/offline.ts';
+import { parseJson } from '../src/json/parse.ts';
+import type { JsonObject, JsonValue } from '../src/json/value.ts';
+import { casesOf, GOLDEN } from './support/golden-trust.ts';
+
+const verifier = createVerifier({ now: () => Date.parse(GOLDEN.meta.clock) });
+
+/** An authority that is given no keys takes its own; a client always says whose it means. */
+function keysOf(keys: JsonValue | undefined): string[] {
+  return Array.isArray(keys) ? keys.map(String) : [GOLDEN.keys.na?.public_base64 ?? ''];
+}
+
+/** How the client judges what a request to the endpoint holds. */
+const JUDGED: Readonly<Record<string, (request: JsonObject) => string>> = {
+  '/agreements/verify': (r) =>
+    verifier.agreement(r.agreement, keysOf(r.offerer_public_keys), keysOf(r.responder_public_keys)),
+  '/boundary/verify': (r) => verifier.decision(r.decision, keysOf(r.operator_public_keys)),
+  '/trust-evidence/verify': (r) =>
+    verifier.evidence(
+      r.evidence,
+      keysOf(r.issuer_public_keys),
+      typeof r.expected_graph_digest === 'string' ? r.expected_graph_digest : null,
+    ),
+  '/disclosure/verify': (r) =>
+    verifier.membership(r.proof, r.commitment, keysOf(r.issuer_public_keys)),
+  '/attestations/verify': (r) => verifier.attestation(r.attestation, r.recognition_policy),
+};
+
+/** Null where the answer is about the form of the request, not about a record. */
+function reasonOf(body: JsonValue): string | null {
+  const { reason } = (body ?? {}) as JsonObject;
+  return typeof reason === 'string' ? reason : null;
+}
+
+for (const [endpoint, judge] of Object.entries(JUDGED)) {
+  for (const { name, request, rawBody, status, body } of casesOf('verify', endpoint)) {
+    const reason = reasonOf(body);
+    if (status !== 200 || reason === null) continue;
+    test(`offline, ${name} of ${endpoint} is ${reason}`, () => {
+      const sent = rawBody === null ? request : (parseJson(rawBody) as JsonObject);
+      assert.equal(judge(sent), reason);
+    });
+  }
+}
