@@ -95,3 +95,42 @@ test('policies, the recognition policy and the agents of a node are kept from th
   await run(na, ['node', 'agent', 'unregister', ...node]);
   assert.equal((await run(na, ['agents'])).count, 0);
 });
+
+test('the command line says why one sovereign trusts another, what if, and how it was', async () => {
+  await using na = await startTestAuthority({ clock: REAL_TIME });
+  const start = na.clock.now();
+  const key = ['--key', na.audience];
+  const first = await run(na, ['treaty', 'issue', 'beta', ...key, '--role', 'role:client']);
+  const second = await run(na, ['treaty', 'issue', 'beta', ...key]);
+  const ended = await run(na, ['treaty', 'issue', 'beta', ...key]);
+  await run(na, ['treaty', 'revoke', ended.treaty_id, '--reason', 'ended']);
+  const ids = [first.treaty_id, second.treaty_id].sort();
+  const trace = ['graph', 'trace', 'alpha', 'beta'];
+  const before = new Date(start - 1000).toISOString();
+  const [explained, without, cut, unknown, future] = await Promise.all([
+    run(na, ['trust-path', 'alpha', 'beta', '--explain']),
+    run(na, [...trace, '--without', ids[0]]),
+    run(na, [...trace, '--without', ids[0], '--without', ids[1], '--explain'], 4),
+    run(na, [...trace, '--as-of', before], 4),
+    run(na, [...trace, '--as-of', '2999-01-01T00:00:00Z'], 4),
+  ]);
+  assert.deepEqual([explained.path[0].treaty_id, explained.explanation.cut.size], [ids[0], 2]);
+  assert.deepEqual([without.path[0].treaty_id, without.without], [ids[1], [ids[0]]]);
+  assert.deepEqual([cut.trusted, cut.explanation.candidate_count], [false, 3]);
+  assert.deepEqual([unknown.reason, unknown.trusted], ['indeterminate', false]);
+  assert.equal(future.error.code, 'invalid_as_of');
+
+  const text = async (...args: string[]) =>
+    (await runProgram([...trace, ...args], { MESH_URL: na.url })).stdout;
+  const said = await text('--explain');
+  assert.match(said, /^alpha trusts beta over 1 treaty\./);
+  assert.match(said, /^Trusted until: \S+Z\. Over this path until: \S+Z\.$/m);
+  assert.match(said, /^The trust ends with 2 treaties, and with no fewer:$/m);
+  assert.match(said, new RegExp(`${ids[1]}  on a way as short, later in order$`, 'm'));
+  assert.match(said, new RegExp(`${ended.treaty_id}  revoked at \\S+Z: ended$`, 'm'));
+  assert.match(said, new RegExp(`^Graph digest: ${explained.graph_digest}$`, 'm'));
+  assert.match(
+    await text('--as-of', before),
+    /^Whether alpha trusted beta as of \S+Z is not known: the record begins at \S+Z\.$/m,
+  );
+});

@@ -1,8 +1,12 @@
 /** Why, as of when and what if, as the service answers it [core-6-3-1]; the search is test/trust-questions.test.ts. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import Value from 'typebox/value';
 import { createSliceQueue, Sliced } from '../src/authority/engine/sliced.ts';
+import { createPublicClient } from '../src/client/public-client.ts';
 import type { JsonObject } from '../src/json/value.ts';
 import { formatInstant } from '../src/timestamp.ts';
 import { TrustAnswer } from '../src/views/rows/graph.ts';
@@ -293,6 +297,37 @@ test('a source may ask for 60 explanations a minute, and for as many other answe
   assert.equal(outcome(await get(na, `${PATH}?from=alpha&to=delta`)), '200');
   na.clock.advance(MINUTE);
   await ask(na, 'explain=1');
+});
+
+test('a client takes no answer to another question for the answer to its own', async (t) => {
+  const plain = { trusted: true, reason: 'active_treaty_path', path: [], hop_count: 1 };
+  const older = createServer((_, response) => {
+    response.setHeader('Content-Type', 'application/json');
+    response.end(JSON.stringify({ from: 'alpha', to: 'delta', ...plain }));
+  }).listen(0, '127.0.0.1');
+  await once(older, 'listening');
+  t.after(() => older.close());
+  const { port } = older.address() as AddressInfo;
+  const client = createPublicClient({ url: `http://127.0.0.1:${port}` });
+  assert.equal((await client.trustPath('alpha', 'delta')).trusted, true);
+  for (const question of [{ explain: true }, { without: ['t'] }, { as_of: '2026-01-01' }]) {
+    await assert.rejects(client.askTrust('alpha', 'delta', question), {
+      code: 'unreadable_answer',
+    });
+  }
+});
+
+test('a client asks further questions', async () => {
+  await using na = await startTestAuthority();
+  const id = await treaty(na, 'alpha', 'delta');
+  const client = createPublicClient({ url: na.url });
+  const why = await client.askTrust('alpha', 'delta', { explain: true });
+  assert.equal(why.explanation?.cut.treaties[0]?.treaty_id, id);
+  const whatIf = await client.askTrust('alpha', 'delta', { without: [id] });
+  assert.deepEqual([whatIf.trusted, whatIf.explanation], [false, undefined]);
+  const before = formatInstant(na.clock.now() - HOUR);
+  const then = await client.askTrust('alpha', 'delta', { as_of: before, explain: true });
+  assert.deepEqual([then.reason, then.explanation], ['indeterminate', null]);
 });
 
 test('sliced queries run one after the other, and too many of them are refused', async () => {

@@ -1,12 +1,19 @@
 /** `mesh-na graph`: who recognizes whom. */
 import type { Command } from 'commander';
-import type { EdgeRow, RecognitionGraph, TrustPath } from '../views/rows/graph.ts';
+import type { RecognitionGraph, TrustAnswer } from '../views/rows/graph.ts';
 import { defineRenamed, showDefault } from './earlier-name.ts';
 import { EXIT, failure } from './exit-codes.ts';
-import { addPublicOptions, type PublicOptions } from './options.ts';
-import { alignedTable, printResult } from './output.ts';
+import { addPublicOptions, collect, type PublicOptions } from './options.ts';
+import { printResult } from './output.ts';
 import { addOutOption, type RecordOptions, showDocument } from './record-output.ts';
 import { publicClient } from './server.ts';
+import { edgeTable, trustText } from './trust-text.ts';
+
+interface TraceOptions extends PublicOptions {
+  readonly explain?: boolean;
+  readonly without?: readonly string[];
+  readonly asOf?: string;
+}
 
 export function addGraphCommands(program: Command): void {
   const graph = program.command('graph').description('read the graph of recognition');
@@ -27,8 +34,15 @@ function defineTrace(trace: Command): void {
     .description('find the shortest chain of active treaties; exit code 4 when there is none')
     .argument('<from>', 'sovereign that would trust')
     .argument('<to>', 'sovereign that would be trusted')
+    .option('--explain', 'why, until when, what else was considered, and what the trust rests on')
+    .option('--without <treaty>', 'as if this treaty had ended (repeatable)', collect)
+    .option('--as-of <timestamp>', 'how it was at an earlier time')
     .action(runTrace);
-  addPublicOptions(trace, ['mesh-na graph trace alpha gamma']);
+  addPublicOptions(trace, [
+    'mesh-na graph trace alpha gamma',
+    'mesh-na graph trace alpha gamma --explain',
+    'mesh-na graph trace alpha gamma --as-of 2026-01-31T12:00:00Z',
+  ]);
 }
 
 async function runShow(options: PublicOptions & RecordOptions): Promise<void> {
@@ -46,27 +60,20 @@ function graphText(graph: RecognitionGraph): string[] {
   ];
 }
 
-async function runTrace(from: string, to: string, options: PublicOptions): Promise<void> {
-  const answer = await publicClient(options).trustPath(from, to);
-  printResult(options, answer, trustPathText(answer));
+async function runTrace(from: string, to: string, options: TraceOptions): Promise<void> {
+  const answer = await trace(from, to, options);
+  printResult(options, answer, trustText(answer));
   if (!answer.trusted) throw failure(EXIT.refused, answer.reason, '');
 }
 
-function trustPathText({ from, to, trusted, reason, path, hop_count }: TrustPath): string[] {
-  const sentence = trusted
-    ? `${from} trusts ${to} over ${hop_count} ${hop_count === 1 ? 'treaty' : 'treaties'}.`
-    : `${from} does not trust ${to} (${reason}).`;
-  return path.length === 0 ? [sentence] : [sentence, '', ...edgeTable(path)];
-}
-
-function edgeTable(edges: readonly EdgeRow[]): string[] {
-  const rows = edges.map((edge) => [
-    edge.from,
-    edge.to,
-    edge.lifecycle_state,
-    edge.expiry_risk,
-    edge.expires_at,
-    edge.treaty_id,
-  ]);
-  return alignedTable([['FROM', 'TO', 'STATE', 'EXPIRY RISK', 'EXPIRES', 'TREATY'], ...rows]);
+function trace(from: string, to: string, options: TraceOptions): Promise<TrustAnswer> {
+  const { explain = false, without = [], asOf } = options;
+  const client = publicClient(options);
+  const isPlain = !explain && without.length === 0 && asOf === undefined;
+  if (isPlain) return client.trustPath(from, to);
+  return client.askTrust(from, to, {
+    explain,
+    without,
+    ...(asOf !== undefined && { as_of: asOf }),
+  });
 }

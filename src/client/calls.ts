@@ -6,7 +6,8 @@ import { type Query, send } from './http.ts';
 import type { CallOptions, ServerOptions } from './options.ts';
 
 export interface Parameters {
-  readonly [name: string]: string | number | undefined;
+  /** A list is sent as the parameter repeated. */
+  readonly [name: string]: string | number | readonly string[] | undefined;
 }
 
 /** Of one client; `get` reads. */
@@ -41,5 +42,7 @@ export function publicCalls(server: ServerOptions): Calls {
 
 export function queryOf(parameters: Parameters): Query {
   const given = Object.entries(parameters).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(given.map(([name, value]) => [name, [String(value)]]));
+  return Object.fromEntries(
+    given.map(([name, value]) => [name, Array.isArray(value) ? value : [String(value)]]),
+  );
 }

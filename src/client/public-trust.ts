@@ -14,7 +14,14 @@ import { AgentDescriptor } from '../records/agent-descriptor.ts';
 import { RecognitionPolicy } from '../records/recognition-policy.ts';
 import { SovereignRevocationFeed } from '../records/revocation-feed.ts';
 import { AttestationRow } from '../views/rows/attestation.ts';
-import { Atlas, Connectome, RecognitionGraph, TrustPath } from '../views/rows/graph.ts';
+import {
+  Atlas,
+  Connectome,
+  ConsideredTrust,
+  ExplainedTrust,
+  RecognitionGraph,
+  TrustPath,
+} from '../views/rows/graph.ts';
 import { TreatyRow, type TreatyStatus } from '../views/rows/treaty.ts';
 import { AuthorityError } from './authority-error.ts';
 import type { Calls } from './calls.ts';
@@ -41,6 +48,16 @@ export type TreatyFilters = {
   readonly subject_sovereign_id?: string;
   readonly status?: TreatyStatus;
 } & Page;
+
+/** What is asked beyond the path as it is: at least one of these. */
+export type TrustQuestion = {
+  /** Why, until when, what else was considered, and what the trust rests on. */
+  readonly explain?: boolean;
+  /** Ids of treaties that are left out, as if they had ended; 16 at most. */
+  readonly without?: readonly string[];
+  /** An earlier time for which to answer. */
+  readonly as_of?: string;
+};
 
 /** Records to verify are sent as they were received. Without a policy the authority's own decides. */
 export type VerifyAttestationRequest = {
@@ -75,6 +92,13 @@ export interface PublicTrust {
   recognitionGraph(call?: CallOptions): Promise<RecognitionGraph>;
   connectome(call?: CallOptions): Promise<Connectome>;
   trustPath(from: string, to: string, call?: CallOptions): Promise<TrustPath>;
+  /** Like `trustPath`, with the digest of the graph; why, what if, and how it was, as asked. */
+  askTrust(
+    from: string,
+    to: string,
+    question: TrustQuestion,
+    call?: CallOptions,
+  ): Promise<ConsideredTrust>;
   atlas(call?: CallOptions): Promise<Atlas>;
   verifyAttestation(
     request: VerifyAttestationRequest,
@@ -110,6 +134,14 @@ export function publicTrust({ get, post }: Calls): PublicTrust {
     recognitionGraph: (call) => get(RecognitionGraph, '/recognition-graph', {}, call),
     connectome: (call) => get(Connectome, '/connectome.json', {}, call),
     trustPath: (from, to, call) => get(TrustPath, '/connectome/trust-path', { from, to }, call),
+    askTrust: (from, to, { explain = false, ...question }, call) =>
+      get(
+        // An authority that does not know these questions answers another one: that is refused.
+        explain ? ExplainedTrust : ConsideredTrust,
+        '/connectome/trust-path',
+        { from, to, explain: explain ? '1' : '0', ...question },
+        call,
+      ),
     atlas: (call) => get(Atlas, '/atlas.json', {}, call),
     verifyAttestation: (request, call) =>
       post(AttestationVerdict, '/attestations/verify', request, call),

@@ -3,7 +3,7 @@ import type { TrustQuestion } from '../../contract/inputs.ts';
 import type { Writable } from '../../json/write.ts';
 import { Refusal } from '../../refusal.ts';
 import { formatInstant } from '../../timestamp.ts';
-import type { TrustAnswer } from '../../views/rows/graph.ts';
+import type { ConsideredTrust } from '../../views/rows/graph.ts';
 import { explainTrust } from '../../views/trust-explanation.ts';
 import { findTrustPathIn } from '../../views/trust-path.ts';
 import { trustView } from '../../views/trust-view.ts';
@@ -55,7 +55,7 @@ function isUnknown(na: Authority, { asOf }: TrustQuestion): boolean {
   return first === undefined || asOf < first.treaty.issuedAt;
 }
 
-function answerTo(na: Authority, question: TrustQuestion, now: number): TrustAnswer {
+function answerTo(na: Authority, question: TrustQuestion, now: number): ConsideredTrust {
   const { from, to, asOf, without, explain } = question;
   const first = na.recognition.edges()[0];
   const isIndeterminate = isUnknown(na, question);

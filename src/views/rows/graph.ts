@@ -139,8 +139,7 @@ export const TrustExplanation = Type.Object({
   cut: TrustCut,
 });
 
-/** The answer to a question about trust that has more than its two ends [core-6-3-1]. */
-export const TrustAnswer = Type.Object({
+const CONSIDERED = {
   ...TrustPath.properties,
   reason: Type.Enum([
     'active_treaty_path',
@@ -148,12 +147,37 @@ export const TrustAnswer = Type.Object({
     'no_active_treaty_path',
     'indeterminate',
   ]),
-  as_of: Type.Optional(DatetimeOrNull),
-  evaluated_at: Type.Optional(Datetime),
-  known_from: Type.Optional(DatetimeOrNull),
-  without: Type.Optional(Type.Array(Type.String())),
-  graph_digest: Type.Optional(Type.String()),
-  explanation: Type.Optional(Type.Union([TrustExplanation, Type.Null()])),
+} as const;
+
+const ABOUT = {
+  as_of: DatetimeOrNull,
+  evaluated_at: Datetime,
+  known_from: DatetimeOrNull,
+  without: Type.Array(Type.String()),
+  /** Hex SHA-256 over the canonical text of the recognition graph. */
+  graph_digest: Type.String(),
+} as const;
+
+const ExplanationOrNull = Type.Union([TrustExplanation, Type.Null()]);
+
+/** The answer to a question about trust that names more than two sovereigns [core-6-3-1]. */
+export const ConsideredTrust = Type.Object({
+  ...CONSIDERED,
+  ...ABOUT,
+  explanation: Type.Optional(ExplanationOrNull),
+});
+
+export const ExplainedTrust = Type.Object({
+  ...CONSIDERED,
+  ...ABOUT,
+  explanation: ExplanationOrNull,
+});
+
+/** Any answer: the path alone, or that to a further question. */
+export const TrustAnswer = Type.Object({
+  ...CONSIDERED,
+  ...Type.Partial(Type.Object(ABOUT)).properties,
+  explanation: Type.Optional(ExplanationOrNull),
 });
 
 export const Atlas = Type.Object({
@@ -180,5 +204,7 @@ export type FailedTest = Static<typeof FailedTest>;
 export type Candidate = Static<typeof Candidate>;
 export type TrustCut = Static<typeof TrustCut>;
 export type TrustExplanation = Static<typeof TrustExplanation>;
+export type ConsideredTrust = Static<typeof ConsideredTrust>;
+export type ExplainedTrust = Static<typeof ExplainedTrust>;
 export type TrustAnswer = Static<typeof TrustAnswer>;
 export type Atlas = Static<typeof Atlas>;
