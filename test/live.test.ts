@@ -3,9 +3,15 @@ import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
 import { after, before, test } from 'node:test';
+import { publishedDocument } from '../src/contract/documents.ts';
+import { createDocumentCache } from '../src/contract/publications.ts';
+import { createLivePages, type LiveForm } from '../src/http/live-pages.ts';
+import { LIVE_RENDERERS } from '../src/pages/live-renderers.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
-import { startBrowser, type TestBrowser } from './support/browser.ts';
+import { startBrowser, type TestBrowser, type Visit } from './support/browser.ts';
+import { connectomeOf } from './support/connectome.ts';
 import { joinedNode, newKey, operate } from './support/requests.ts';
+import { issued, recognize, revokeTreaty } from './support/trust.ts';
 
 /** Time limit for events that may never come; generous for a busy machine. */
 const SOON = { timeout: 30_000 };
@@ -84,10 +90,177 @@ test('a page shows when it is no longer live, and reconnects by itself', async (
   await visit.page.locator('[data-field="nodes.active"]', { hasText: /^\s*1\s*$/ }).waitFor(SOON);
 });
 
+test('the heading, a bar and the color say when the connection was lost, in UTC', async () => {
+  const na = await startTestAuthority();
+  await using visit = await browser.visit(`${na.url}/dashboard`);
+  const { page } = visit;
+  await liveStatus(page);
+  const heading = page.locator('#posture-word');
+  assert.equal(await heading.innerText(), 'All is well');
+  await na.stop();
+  await page.locator('[data-live-status="stale"]').waitFor(SOON);
+  assert.match(
+    await heading.innerText(),
+    /^Not live since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\. It was: All is well$/,
+  );
+  assert.match(await page.innerText('[data-live-status]'), /how it was at .* UTC/);
+  assert.equal(
+    await page.evaluate("getComputedStyle(document.querySelector('.posture')).filter"),
+    'grayscale(1)',
+  );
+  assert.deepEqual(await visit.violations(), []);
+});
+
+for (const path of ['/dashboard', '/connectome']) {
+  test(`nothing of ${path} moves when it becomes live`, async () => {
+    await using na = await startTestAuthority();
+    await recognized(na, 'beta');
+    await using visit = await browser.visit(`${na.url}/`);
+    const { page } = visit;
+    // The moment at which the connection opens is the test's to choose.
+    await page.addInitScript(`window.WebSocket = class extends EventTarget {
+      constructor() { super(); window.socket = this; }
+      close() {}
+    }`);
+    await page.goto(na.url + path);
+    const places = () =>
+      page.evaluate<string[]>(`[...document.querySelectorAll('main *:not([data-live-status])')].map(
+        (element) => JSON.stringify(element.getBoundingClientRect()))`);
+    const before = await places();
+    await page.evaluate("window.socket.dispatchEvent(new Event('open'))");
+    assert.equal(await page.innerText('[data-live-status="live"]'), 'Live');
+    assert.deepEqual(await places(), before);
+  });
+}
+
+async function recognized(na: TestAuthority, name: string): Promise<string> {
+  const terms = { subject_sovereign_id: name, subject_public_keys: [newKey().publicKey] };
+  const { treaty_id } = await issued(recognize(na, { ...terms, validity_hours: 400 }));
+  return String(treaty_id);
+}
+
+function shown(visit: Visit, name: string) {
+  return visit.page.locator('#treaties a', { hasText: name }).waitFor(SOON);
+}
+
+test('focus, a selected id and the place of the reader survive an update', async () => {
+  await using na = await startTestAuthority();
+  const ids = [];
+  for (const name of ['beta', 'gamma', 'delta']) ids.push(await recognized(na, name));
+  await using visit = await browser.visit(`${na.url}/connectome`, { height: 500 });
+  const { page } = visit;
+  await liveStatus(page);
+  await page.locator('#treaties a', { hasText: 'gamma' }).focus();
+  await page.evaluate(`getSelection().selectAllChildren(
+    [...document.querySelectorAll('#treaties td.id')].find(({ textContent }) => textContent === '${ids[2]}'))`);
+  const seen = () =>
+    page.evaluate<[string, string, number]>(
+      `[document.activeElement.textContent, getSelection().toString().trim(),
+        scrollY]`,
+    );
+  const before = await seen();
+  assert.deepEqual(before.slice(0, 2), ['gamma', ids[2]]);
+  await recognized(na, 'epsilon');
+  await shown(visit, 'epsilon');
+  await revokeTreaty(na, ids[1] ?? '', { reason: 'ended' });
+  await page.locator('#treaties tr[data-state="revoked"]').waitFor(SOON);
+  assert.deepEqual(await seen(), before);
+  assert.deepEqual(visit.problems, []);
+});
+
+test('updates add no listener', async () => {
+  await using na = await startTestAuthority();
+  await recognized(na, 'beta');
+  await using visit = await browser.visit(`${na.url}/connectome`);
+  await liveStatus(visit.page);
+  const before = await listeners(visit);
+  for (const name of ['gamma', 'delta']) {
+    await recognized(na, name);
+    await shown(visit, name);
+  }
+  assert.deepEqual(await listeners(visit), before);
+  await visit.page.locator('.node', { hasText: 'delta' }).focus();
+  assert.equal(await visit.page.locator('.graph-picture.focused .node.hot').count(), 2);
+});
+
+/** How many listeners the document and the first sovereign of the drawing have. */
+async function listeners({ page }: Visit): Promise<number[]> {
+  const session = await page.context().newCDPSession(page);
+  const counts = [];
+  for (const expression of ['document', "document.querySelector('.node')"]) {
+    const { result } = await session.send('Runtime.evaluate', { expression });
+    const found = await session.send('DOMDebugger.getEventListeners', {
+      objectId: result.objectId ?? '',
+    });
+    counts.push(found.listeners.length);
+  }
+  return counts;
+}
+
+test('a viewer who missed a change fetches the page once, and goes on from there', async () => {
+  await using na = await startTestAuthority();
+  await using visit = await browser.visit(`${na.url}/`);
+  const { page } = visit;
+  let patches = 0;
+  await page.routeWebSocket(/live/, (socket) => {
+    const server = socket.connectToServer();
+    server.onMessage((message) => {
+      if (String(message).includes('"patch"')) patches += 1;
+      if (patches !== 1) socket.send(message);
+    });
+  });
+  const fetched: string[] = [];
+  page.on('request', (request) => {
+    if (request.resourceType() === 'fetch') fetched.push(new URL(request.url()).pathname);
+  });
+  await page.goto(`${na.url}/connectome`);
+  await liveStatus(page);
+  await recognized(na, 'missed');
+  // The dashboard is another page, and as soon in the documents as the graph.
+  await expectPatches(() => patches, 1);
+  await recognized(na, 'noticed');
+  for (const name of ['missed', 'noticed']) await shown(visit, name);
+  assert.deepEqual(fetched, ['/connectome']);
+  await recognized(na, 'patched');
+  await shown(visit, 'patched');
+  assert.deepEqual(fetched, ['/connectome']);
+});
+
+async function expectPatches(count: () => number, least: number): Promise<void> {
+  const end = Date.now() + SOON.timeout;
+  while (count() < least && Date.now() < end) await new Promise((next) => setImmediate(next));
+  assert.ok(count() >= least);
+}
+
+test('one changed treaty of 2,000 is a message of a few hundred bytes', (t) => {
+  const before = connectomeOf(400, 2000);
+  const [first, ...others] = before.recognition_edges;
+  assert.ok(first);
+  const ended = { ...first, status: 'revoked', lifecycle_state: 'revoked' } as const;
+  const after = {
+    ...before,
+    summary: { ...before.summary, active_edge_count: 1999, revoked_edge_count: 1 },
+    recognition_edges: [ended, ...others],
+  };
+  const cache = createDocumentCache(new Int32Array(new SharedArrayBuffer(1024)));
+  const pages = createLivePages(cache, LIVE_RENDERERS, 'alpha', () => true);
+  const bytes = new Map<LiveForm, number>();
+  pages.onChange((_topic, form, message) => bytes.set(form, Buffer.byteLength(message)));
+  for (const [index, document] of [before, after].entries()) {
+    const published = publishedDocument(JSON.stringify(document));
+    cache.take({ name: 'connectome', version: index + 1, document: published });
+  }
+  const [whole = 0, patch = 0] = [bytes.get('whole'), bytes.get('patches')];
+  t.diagnostic(`${patch} bytes as a patch, ${whole} bytes as the whole content`);
+  assert.ok(patch > 0 && patch < 8 * 1024, `${patch} bytes`);
+  assert.ok(whole > 50 * patch, `${whole} bytes`);
+});
+
 for (const [name, query, headers, expected] of [
   ['a topic', '?topic=dashboard', {}, 101],
   ['the other topic', '?topic=connectome', {}, 101],
   ['a topic and our own origin', '?topic=dashboard', { Origin: 'own' }, 101],
+  ['a form', '?topic=dashboard&form=patches', {}, 101],
   ['no topic', '', {}, 400],
   ['a topic nobody knows', '?topic=secrets', {}, 400],
   ['the origin of another site', '?topic=dashboard', { Origin: 'http://evil.example' }, 403],

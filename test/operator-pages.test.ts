@@ -12,6 +12,7 @@ import type { Connectome } from '../src/views/rows/graph.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOSTILE_NAME, NARROW, startBrowser, type TestBrowser, WIDE } from './support/browser.ts';
 import { HOUR } from './support/clock.ts';
+import { connectomeOf } from './support/connectome.ts';
 import { get, heartbeat, joinedNode, newKey, send } from './support/requests.ts';
 import { importFeed, issued, recognize, revokeTreaty, sovereign } from './support/trust.ts';
 
@@ -43,35 +44,6 @@ async function fillSmall(na: TestAuthority): Promise<void> {
   await issued(importFeed(na, feed));
   await heartbeat(na, await joinedNode(na));
   await na.runTrustCycle();
-}
-
-/** As a Connectome document of that many sovereigns and treaties would be. */
-function connectomeOf(sovereigns: number, treaties: number): Connectome {
-  const name = (index: number) => `sovereign-${String(index % sovereigns).padStart(4, '0')}`;
-  return {
-    summary: {
-      sovereign_count: sovereigns,
-      recognition_edge_count: treaties,
-      active_edge_count: treaties,
-      revoked_edge_count: 0,
-      revoked_trust_material_count: 0,
-      imported_revocation_count: 0,
-    },
-    sovereigns: Array.from({ length: sovereigns }, (_, index) => ({ sovereign_id: name(index) })),
-    recognition_edges: Array.from({ length: treaties }, (_, index) => ({
-      from: name(index),
-      to: name(index * 7 + 1 + Math.floor(index / sovereigns)),
-      treaty_id: `treaty-${index}`,
-      status: 'active',
-      lifecycle_state: 'active',
-      expiry_risk: 'low',
-      valid_from: '2026-01-01T00:00:00Z',
-      expires_at: '2026-02-01T00:00:00Z',
-    })),
-    active_treaties: [],
-    revoked_trust_material: [],
-    revocation_blast_radius: [],
-  };
 }
 
 suite('the layout', () => {

@@ -6,8 +6,10 @@ import type { Exchange } from './exchange.ts';
 import {
   createLivePages,
   isLiveTopic,
+  LIVE_FORMS,
   LIVE_PATH,
   LIVE_TOPICS,
+  type LiveForm,
   type LiveTopic,
 } from './live-pages.ts';
 import { noteOutcome, refusedExchange } from './pipeline.ts';
@@ -23,6 +25,7 @@ const ALIVE = '{"alive":true}';
 
 interface Viewer {
   readonly topic: LiveTopic;
+  readonly form: LiveForm;
 }
 
 export interface ViewersOptions {
@@ -39,17 +42,19 @@ export function serveViewers(
   edge: Edge,
   { openExchange, leftHttp, ended }: ViewersOptions,
 ): () => void {
-  const counts = new Map(LIVE_TOPICS.map((topic) => [topic, 0]));
+  const channels = LIVE_TOPICS.flatMap((topic) => LIVE_FORMS.map((form) => channelOf(topic, form)));
+  const counts = new Map(channels.map((channel) => [channel, 0]));
   const pages = createLivePages(
     edge.documents,
     edge.liveRenderers,
     edge.settings.genesis.network_name,
-    (topic) => (counts.get(topic) ?? 0) > 0,
+    (topic, form) => (counts.get(channelOf(topic, form)) ?? 0) > 0,
   );
-  pages.onChange((topic, message) => app.publish(topic, message));
+  pages.onChange((topic, form, message) => app.publish(channelOf(topic, form), message));
 
-  function count(topic: LiveTopic, difference: 1 | -1): void {
-    counts.set(topic, (counts.get(topic) ?? 0) + difference);
+  function count({ topic, form }: Viewer, difference: 1 | -1): void {
+    const channel = channelOf(topic, form);
+    counts.set(channel, (counts.get(channel) ?? 0) + difference);
     Atomics.add(edge.viewers, 0, difference);
   }
 
@@ -61,20 +66,24 @@ export function serveViewers(
     upgrade: (res, req, context) => upgrade(res, req, context, edge, openExchange(res, req)),
     open(ws) {
       leftHttp();
-      const { topic } = ws.getUserData();
-      count(topic, 1);
-      ws.subscribe(topic);
+      const { topic, form } = ws.getUserData();
+      count({ topic, form }, 1);
+      ws.subscribe(channelOf(topic, form));
       ws.subscribe(ALIVE_TOPIC);
-      const message = pages.current(topic);
+      const message = pages.first(topic, form);
       if (message !== null) ws.send(message);
     },
     close(ws) {
-      count(ws.getUserData().topic, -1);
+      count(ws.getUserData(), -1);
       ended();
     },
   });
   const ticking = setInterval(() => app.publish(ALIVE_TOPIC, ALIVE), ALIVE_MS);
   return () => clearInterval(ticking);
+}
+
+function channelOf(topic: LiveTopic, form: LiveForm): string {
+  return `${topic} ${form}`;
 }
 
 /** Answered at once: a request for an upgrade waits for nothing. */
@@ -86,11 +95,12 @@ function upgrade(
   exchange: Exchange,
 ): void {
   const topic = req.getQuery('topic') ?? '';
+  const form = req.getQuery('form') === 'patches' ? 'patches' : 'whole';
   const refusal = refusalOf(topic, req, exchange);
   if (refusal === null && isLiveTopic(topic)) {
     noteOutcome(edge, exchange, 101);
     res.upgrade<Viewer>(
-      { topic },
+      { topic, form },
       req.getHeader('sec-websocket-key'),
       req.getHeader('sec-websocket-protocol'),
       req.getHeader('sec-websocket-extensions'),

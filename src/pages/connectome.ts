@@ -1,5 +1,6 @@
 /** `/connectome`: the whole recognition graph on one page [service-read-endpoints], [core-6-3]. */
 import type { HtmlPage } from '../http/reply.ts';
+import type { ConnectomeSummary } from '../views/rows/graph.ts';
 import { browserScript } from './browser-script.ts';
 import { emptyState } from './empty-state.ts';
 import { renderPage } from './frame.ts';
@@ -8,9 +9,10 @@ import { MOST_DRAWN_NODES, MOST_DRAWN_TREATIES } from './graph-layout.ts';
 import type { GraphModel } from './graph-model.ts';
 import { GRAPH_STYLE } from './graph-style.ts';
 import { blastRadiusTable, edgesTable, materialTable } from './graph-tables.ts';
-import { type Html, html, NO_HTML } from './html.ts';
+import { type Html, html, keyed, NO_HTML } from './html.ts';
 import { inlineCode } from './inline-code.ts';
-import { LIVE_STYLE, liveRegion } from './live-region.ts';
+import { LivePageContent } from './live-content.ts';
+import { LIVE_STATUS, LIVE_STYLE, liveRegion } from './live-region.ts';
 
 const STYLE = inlineCode(GRAPH_STYLE + LIVE_STYLE);
 const SCRIPT = browserScript('connectome');
@@ -30,28 +32,26 @@ export function connectomeMain(model: GraphModel): Html {
   return html`<section class="section" aria-labelledby="summary-title">
 <h2 id="summary-title" class="visually-hidden">Summary</h2>
 <ul class="cards counts">
-${CARDS.map(
-  ([
-    field,
-    label,
-    note,
-  ]) => html`<li class="card"><span class="card-label">${label}</span><span class="card-value" data-field="summary.${field}">${summary[field]}</span><span class="card-note">${note}</span></li>
-`,
-)}</ul>
+${CARDS.map((card) => keyed(card[0], cardItem(card, summary)))}</ul>
 </section>
 <section class="section" aria-labelledby="graph-heading">
 <h2 id="graph-heading">Who recognizes whom</h2>
-${graphSection(model)}</section>
+${keyed('graph', graphSection(model))}</section>
 <section class="section" aria-labelledby="edges-heading">
 <h2 id="edges-heading">Treaties</h2>
-${treaties(model)}</section>
+${keyed('treaties', treaties(model))}</section>
 <section class="section" aria-labelledby="blast-heading">
 <h2 id="blast-heading">Blast radius of imported revocations</h2>
-${blastRadius(model)}</section>
+${keyed('blast', blastRadius(model))}</section>
 <section class="section" aria-labelledby="material-heading">
 <h2 id="material-heading">Revoked trust material</h2>
-${revokedMaterial(model)}</section>
+${keyed('material', revokedMaterial(model))}</section>
 <p class="small muted">The same as data: <a href="./connectome.json">connectome.json</a>, <a href="./recognition-graph">recognition-graph</a>. To follow one sovereign, or the path between two, open the <a href="./atlas">atlas</a>.</p>
+`;
+}
+
+function cardItem([field, label, note]: (typeof CARDS)[number], summary: ConnectomeSummary): Html {
+  return html`<li class="card"><span class="card-label">${label}</span><span class="card-value" data-field="summary.${field}">${summary[field]}</span><span class="card-note">${note}</span></li>
 `;
 }
 
@@ -101,7 +101,8 @@ export function connectomePage(model: GraphModel, networkName: string): HtmlPage
     lede: 'Every treaty that this authority knows, what has been revoked, and whom that affects.',
     path: '/connectome',
     networkName,
-    body: liveRegion('connectome', connectomeMain(model)),
+    status: LIVE_STATUS,
+    body: liveRegion('connectome', new LivePageContent(connectomeMain(model))),
     style: STYLE,
     script: SCRIPT,
     connects: true,

@@ -18,9 +18,12 @@ import { renderPage } from './frame.ts';
 import { counted } from './graph-drawing.ts';
 import { nameInCell } from './graph-names.ts';
 import { badge, sovereignLink, stateBadge } from './graph-tables.ts';
-import { type Html, html } from './html.ts';
+import { type Html, html, keyed } from './html.ts';
 import { inlineCode } from './inline-code.ts';
-import { LIVE_STYLE, liveRegion } from './live-region.ts';
+import { LivePageContent } from './live-content.ts';
+import { LIVE_STATUS, LIVE_STYLE, liveRegion, WHEN_LOST } from './live-region.ts';
+
+import { shortKey, table } from './table.ts';
 
 type Tone = 'ok' | 'warn' | 'danger' | 'neutral';
 
@@ -33,18 +36,22 @@ const MOST_FEEDS = 50;
 
 /** The content of `<main>` below the heading. */
 export function dashboardMain(model: Dashboard): Html {
-  return html`${postureSection(model)}<section class="section" aria-labelledby="figures-heading">
-<h2 id="figures-heading" class="visually-hidden">Figures</h2>
-<ul class="cards figures">
-${cardsOf(model).map(cardItem)}</ul>
-</section>
-${treatiesSection(model)}<section class="section" aria-labelledby="changes-heading">
+  return html`${keyed('posture', postureSection(model))}${figuresSection(model)}${keyed('treaties', treatiesSection(model))}<section class="section" aria-labelledby="changes-heading">
 <h2 id="changes-heading">Recent changes of trust</h2>
-${changesList(model.recent_changes)}</section>
+${keyed('changes', changesList(model.recent_changes))}</section>
 <section class="section" aria-labelledby="feeds-heading">
 <h2 id="feeds-heading">Imported revocation feeds</h2>
-${feedsTable(model.revocation_feeds)}</section>
-<p class="small muted">Network version <bdi data-field="sovereign.version">${nameInCell(model.sovereign.version)}</bdi>. The same as data: <a href="./dashboard.json">dashboard.json</a>.</p>
+${keyed('feeds', feedsTable(model.revocation_feeds))}</section>
+<p class="small muted">Network version ${keyed('version', html`<bdi data-field="sovereign.version">${nameInCell(model.sovereign.version)}</bdi>`)}. The same as data: <a href="./dashboard.json">dashboard.json</a>.</p>
+`;
+}
+
+function figuresSection(model: Dashboard): Html {
+  return html`<section class="section" aria-labelledby="figures-heading">
+<h2 id="figures-heading" class="visually-hidden">Figures</h2>
+<ul class="cards figures">
+${cardsOf(model).map((card) => keyed(card.field, cardItem(card)))}</ul>
+</section>
 `;
 }
 
@@ -52,7 +59,7 @@ function postureSection(model: Dashboard): Html {
   const { tone, word } = postureOf(model);
   const reasons = model.warnings;
   return html`<section class="posture ${tone}" id="posture" aria-labelledby="posture-word">
-<h2 id="posture-word" class="posture-word">${word}</h2>
+<h2 id="posture-word" class="posture-word">${WHEN_LOST}${word}</h2>
 ${
   reasons.length === 0
     ? ''
@@ -188,20 +195,24 @@ function treatiesSection({ treaty_summary: summary, treaties }: Dashboard): Html
   const parts = barOf(summary);
   return html`<section class="section" aria-labelledby="treaties-heading">
 <div class="section-head"><h2 id="treaties-heading">Treaties</h2><a href="./connectome">All in the Connectome</a></div>
-${
-  summary.total === 0
-    ? ''
-    : html`<svg class="bar" viewBox="0 0 100 3" preserveAspectRatio="none" aria-hidden="true" focusable="false">${parts.map(({ tone, state, x, width }) => html`<rect class="tone-${tone} s-${state}" x="${x}" y="0" width="${width}" height="3"/>`)}</svg>
-`
-}<ul class="states">
+${summary.total === 0 ? '' : keyed('bar', bar(parts))}
+${keyed('states', stateCounts(parts))}
+${urgent.length === 0 ? emptyState(untroubled(summary)) : urgentTable(urgent)}</section>
+`;
+}
+
+function bar(parts: ReturnType<typeof barOf>): Html {
+  return html`<svg class="bar" viewBox="0 0 100 3" preserveAspectRatio="none" aria-hidden="true" focusable="false">${parts.map(({ tone, state, x, width }) => html`<rect class="tone-${tone} s-${state}" x="${x}" y="0" width="${width}" height="3"/>`)}</svg>`;
+}
+
+function stateCounts(parts: ReturnType<typeof barOf>): Html {
+  return html`<ul class="states">
 ${parts.map(
   (
     part,
   ) => html`<li>${badge(part)} <span class="state-count" data-field="treaty_summary.${part.state}">${part.count}</span></li>
 `,
-)}</ul>
-${urgent.length === 0 ? emptyState(untroubled(summary)) : urgentTable(urgent)}</section>
-`;
+)}</ul>`;
 }
 
 const BAR = ['active', 'expiring_soon', 'expired', 'revoked', 'replaced'] as const;
@@ -229,16 +240,20 @@ function untroubled({ total }: TreatySummary): string {
 
 function urgentTable(urgent: readonly DashboardTreaty[]): Html {
   const more = Math.max(0, urgent.length - MOST_URGENT);
-  return html`<div class="table-box" tabindex="0" role="region" aria-label="Treaties that need somebody">
-<table id="urgent-treaties">
-<caption>Those that have ended or will within three days, the most urgent first.${more > 0 ? html` ${more} more are in the <a href="./connectome">Connectome</a>.` : ''}</caption>
-<thead><tr><th scope="col">Recognizes</th><th scope="col">Is recognized</th><th scope="col">State</th><th scope="col">Risk</th><th scope="col">Until</th><th scope="col">Treaty</th></tr></thead>
-<tbody>
-${urgent.slice(0, MOST_URGENT).map(urgentRow)}</tbody>
-</table>
-</div>
-`;
+  const rest = html` ${more} more are in the <a href="./connectome">Connectome</a>.`;
+  return table({
+    id: 'urgent-treaties',
+    caption: html`Those that have ended or will within three days, the most urgent first.${more > 0 ? rest : ''}`,
+    columns: URGENT_COLUMNS,
+    rows: urgent.slice(0, MOST_URGENT),
+    keyOf: ({ treaty_id }) => treaty_id,
+    row: urgentRow,
+  });
 }
+
+const URGENT_COLUMNS = ['Recognizes', 'Is recognized', 'State', 'Risk', 'Until', 'Treaty'].map(
+  (head) => ({ head }),
+);
 
 function urgentRow(row: DashboardTreaty): Html {
   const risk = { word: row.expiry_risk, tone: row.expiry_risk === 'medium' ? 'warn' : 'danger' };
@@ -259,8 +274,12 @@ function changesList(changes: readonly RecentChangeRow[]): Html {
     );
   }
   return html`<ol class="changes" id="recent-changes">
-${changes.map(changeItem)}</ol>
+${changes.map((change) => keyed(changeKey(change), changeItem(change)))}</ol>
 `;
+}
+
+function changeKey({ created_at, event_type, summary }: RecentChangeRow): string {
+  return shortKey(`${created_at} ${event_type} ${summary.fields[0]?.value ?? ''}`);
 }
 
 function changeItem({ created_at, created_at_display, summary }: RecentChangeRow): Html {
@@ -285,16 +304,25 @@ function feedsTable(feeds: readonly DashboardFeed[]): Html {
     return emptyState('No revocation feed of another sovereign has been imported.');
   }
   const more = Math.max(0, feeds.length - MOST_FEEDS);
-  return html`<div class="table-box" tabindex="0" role="region" aria-label="Imported revocation feeds">
-<table id="revocation-feeds">
-<caption>The newest feed of each issuer.${more > 0 ? html` ${more} more are in <a href="./dashboard.json">dashboard.json</a>.` : ''}</caption>
-<thead><tr><th scope="col">Issuer</th><th scope="col">Freshness</th><th scope="col">Imported</th><th scope="col" class="number">Age</th><th scope="col" class="number">Revoked</th><th scope="col" class="number">Sequence</th></tr></thead>
-<tbody>
-${feeds.slice(0, MOST_FEEDS).map(feedRow)}</tbody>
-</table>
-</div>
-`;
+  const rest = html` ${more} more are in <a href="./dashboard.json">dashboard.json</a>.`;
+  return table({
+    id: 'revocation-feeds',
+    caption: html`The newest feed of each issuer.${more > 0 ? rest : ''}`,
+    columns: FEED_COLUMNS,
+    rows: feeds.slice(0, MOST_FEEDS),
+    keyOf: ({ issuer_sovereign_id }) => issuer_sovereign_id,
+    row: feedRow,
+  });
 }
+
+const FEED_COLUMNS = [
+  { head: 'Issuer' },
+  { head: 'Freshness' },
+  { head: 'Imported' },
+  { head: 'Age', isNumber: true },
+  { head: 'Revoked', isNumber: true },
+  { head: 'Sequence', isNumber: true },
+];
 
 function feedRow(row: DashboardFeed): Html {
   const freshness = { word: row.freshness, tone: freshnessTone(row.freshness) };
@@ -308,7 +336,8 @@ export function dashboardPage(model: Dashboard, networkName: string): HtmlPage {
     lede: 'Health and trust of this sovereign at a glance.',
     path: '/dashboard',
     networkName,
-    body: liveRegion('dashboard', dashboardMain(model)),
+    status: LIVE_STATUS,
+    body: liveRegion('dashboard', new LivePageContent(dashboardMain(model))),
     style: STYLE,
     script: SCRIPT,
     connects: true,

@@ -17,6 +17,8 @@ export interface PageParts {
   readonly heading?: string;
   /** One sentence below the heading. */
   readonly lede?: string;
+  /** A line below the heading. */
+  readonly status?: Html;
   /** Path of the route, such as `/dashboard`. */
   readonly path: string;
   /** Where the top of the site is from this page, without a slash at its end; `.` unless given. */
@@ -52,7 +54,17 @@ export function renderPage(parts: PageParts): HtmlPage {
 }
 
 function frame(parts: PageParts): Html {
-  const { title, networkName, heading = title, lede, style, script, body, top = '.' } = parts;
+  const {
+    title,
+    networkName,
+    heading = title,
+    lede,
+    status = NO_HTML,
+    style,
+    script,
+    body,
+    top = '.',
+  } = parts;
   return html`<!doctype html>
 <html lang="en">
 <head>
@@ -86,7 +98,7 @@ ${
     ? ''
     : html`<p class="lede">${lede}</p>
 `
-}</div>
+}${status}</div>
 ${body}</main>
 <footer class="bottom"><p>This page only reads: it changes nothing and loads nothing from elsewhere.</p></footer>
 ${script ? scriptElement(script) : ''}</body>

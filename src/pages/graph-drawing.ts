@@ -19,7 +19,7 @@ import {
   STATE_WORDS,
 } from './graph-model.ts';
 import { atlasLink, nameInCell, nameInDrawing } from './graph-names.ts';
-import { type Html, html } from './html.ts';
+import { type Html, html, keyed } from './html.ts';
 
 /** What a page emphasizes; everything else is dimmed. */
 export interface Emphasis {
@@ -193,16 +193,13 @@ export function graphPicture(drawing: Drawing, emphasis: Emphasis): Html {
   return html`<figure class="graph">
 <div class="graph-box">
 <svg viewBox="0 0 ${width} ${height}" role="group" aria-labelledby="graph-title" class="${classes('graph-picture', links.length > DENSE && 'dense')}">
-<title id="graph-title">${title}</title>
-<defs>
-${states.map(arrowHead)}</defs>
-<g class="links" aria-hidden="true">
-${links.map((drawn) => drawnLink(drawn, emphasis))}</g>
-<g class="nodes">
-${nodes.map((drawn) => drawnNode(drawn, emphasis))}</g>
+${keyed('title', html`<title id="graph-title">${title}</title>`)}
+${keyed('arrows', html`<defs>${states.map(arrowHead)}</defs>`)}
+${keyed('links', html`<g class="links" aria-hidden="true">${links.map((drawn) => keyed(linkKey(drawn), drawnLink(drawn, emphasis)))}</g>`)}
+${keyed('nodes', html`<g class="nodes">${nodes.map((drawn) => keyed(drawn.node.index, drawnNode(drawn, emphasis)))}</g>`)}
 </svg>
 </div>
-${legend(drawing, states)}</figure>
+${keyed('legend', legend(drawing, states))}</figure>
 `;
 }
 
@@ -212,10 +209,15 @@ function arrowHead(state: EdgeState): Html {
 }
 
 function drawnLink({ link, path, title }: DrawnLink, { links }: Emphasis): Html {
-  const { from, to, state } = link;
+  const { state } = link;
   const names = classes('link', `s-${state}`, links !== null && (links.has(link) ? 'lit' : 'dim'));
-  return html`<path class="${names}" d="${path}" marker-end="url(#arrow-${state})" data-from="${from.index}" data-to="${to.index}"><title>${title}</title></path>
+  return html`<path class="${names}" d="${path}" marker-end="url(#arrow-${state})"><title>${title}</title></path>
 `;
+}
+
+/** From which node to which. */
+function linkKey({ link: { from, to } }: DrawnLink): string {
+  return `${from.index}-${to.index}`;
 }
 
 function drawnNode(
@@ -232,7 +234,7 @@ function drawnNode(
   );
   const ring = (kind: string, room: number) =>
     html`<circle class="${kind}" cx="${x}" cy="${y}" r="${radius + room}"/>`;
-  return html`<a href="${atlasLink(node.id)}#selected" class="${names}" data-node="${node.index}" aria-label="${spoken}"><title>${title}</title>
+  return html`<a href="${atlasLink(node.id)}#selected" class="${names}" aria-label="${spoken}"><title>${title}</title>
 ${node.revocations.length > 0 ? ring('evidence', 5) : ''}${node.isOwn ? ring('own-ring', 3) : ''}${ring('dot', 0)}
 <text x="${label.x}" y="${label.y}" text-anchor="${label.anchor}" font-size="${LABEL_SIZE}">${name}</text></a>
 `;

@@ -4,9 +4,7 @@ import type { BlastRadiusRow, EdgeRow, RevokedMaterial } from '../views/rows/gra
 import { EDGE_STATES, type EdgeState, STATE_WORDS } from './graph-model.ts';
 import { atlasLink, nameInCell } from './graph-names.ts';
 import { type Html, html } from './html.ts';
-
-/** The most rows of a table; the underlying documents have all of them. */
-export const MOST_ROWS = 1500;
+import { MOST_ROWS, table } from './table.ts';
 
 const STATE_TONES: Readonly<Record<EdgeState, string>> = {
   active: 'ok',
@@ -37,31 +35,27 @@ export function stateBadge(state: string): StateBadge {
   return { word: STATE_WORDS[known], tone: STATE_TONES[known] };
 }
 
-interface TableParts<Row> {
-  readonly id: string;
-  readonly caption: string;
-  readonly heads: readonly string[];
-  readonly rows: readonly Row[];
-  readonly row: (row: Row) => Html;
-}
-
-function table<Row>({ id, caption, heads, rows, row }: TableParts<Row>): Html {
-  const left = Math.max(0, rows.length - MOST_ROWS);
-  return html`<div class="table-box" tabindex="0" role="region" aria-label="${caption}">
-<table id="${id}">
-<caption>${caption}${left > 0 ? html` ${left} more are in <a href="./connectome.json">connectome.json</a>.` : ''}</caption>
-<thead><tr>${heads.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead>
-<tbody>
-${rows.slice(0, MOST_ROWS).map(row)}</tbody>
-</table>
-</div>
-`;
+/** The first rows of a table that may have too many, and the sentence about it. */
+function firstRows<Row>(sentence: string, all: readonly Row[]) {
+  const left = Math.max(0, all.length - MOST_ROWS);
+  const rest =
+    left === 0 ? '' : html` ${left} more are in <a href="./connectome.json">connectome.json</a>.`;
+  return { caption: html`${sentence}${rest}`, rows: all.slice(0, MOST_ROWS) };
 }
 
 export function edgesTable(id: string, caption: string, rows: readonly EdgeRow[]): Html {
-  const heads = ['Recognizes', 'Is recognized', 'State', 'From', 'Until', 'Treaty'];
-  return table({ id, caption, heads, rows, row: edgeRow });
+  return table({
+    id,
+    ...firstRows(caption, rows),
+    columns: EDGE_COLUMNS,
+    keyOf: ({ treaty_id }) => treaty_id,
+    row: edgeRow,
+  });
 }
+
+const EDGE_COLUMNS = ['Recognizes', 'Is recognized', 'State', 'From', 'Until', 'Treaty'].map(
+  (head) => ({ head }),
+);
 
 function edgeRow({ from, to, lifecycle_state, valid_from, expires_at, treaty_id }: EdgeRow): Html {
   return html`<tr data-state="${lifecycle_state}"><th scope="row" class="name">${sovereignLink(from)}</th><td class="name">${sovereignLink(to)}</td><td>${badge(stateBadge(lifecycle_state))}</td><td class="nowrap">${displayTime(valid_from)}</td><td class="nowrap">${displayTime(expires_at)}</td><td class="id">${nameInCell(treaty_id)}</td></tr>
@@ -73,10 +67,16 @@ export function materialTable(
   rows: readonly RevokedMaterial[],
   treaties: ReadonlyMap<string, EdgeRow>,
 ): Html {
-  const heads = ['Revoked', 'What', 'Whose', 'Reason', 'Id'];
-  const row = (each: RevokedMaterial) => materialRow(each, treaties);
-  return table({ id: 'revoked-material', caption, heads, rows, row });
+  return table({
+    id: 'revoked-material',
+    ...firstRows(caption, rows),
+    columns: MATERIAL_COLUMNS,
+    keyOf: (row) => `${row.id} ${row.type === 'recognition_treaty' ? '' : row.issuer_sovereign_id}`,
+    row: (row) => materialRow(row, treaties),
+  });
 }
+
+const MATERIAL_COLUMNS = ['Revoked', 'What', 'Whose', 'Reason', 'Id'].map((head) => ({ head }));
 
 function materialRow(row: RevokedMaterial, treaties: ReadonlyMap<string, EdgeRow>): Html {
   const treaty = row.type === 'recognition_treaty' ? treaties.get(row.id) : undefined;
@@ -97,15 +97,22 @@ function reasonText(reason: string | null): string {
 }
 
 export function blastRadiusTable(caption: string, rows: readonly BlastRadiusRow[]): Html {
-  const heads = [
-    'Attestation',
-    'Revoked by',
-    'Affects, because they recognize it',
-    'Reason',
-    'Imported',
-  ];
-  return table({ id: 'blast-radius', caption, heads, rows, row: blastRadiusRow });
+  return table({
+    id: 'blast-radius',
+    ...firstRows(caption, rows),
+    columns: BLAST_COLUMNS,
+    keyOf: ({ id, issuer_sovereign_id }) => `${id} ${issuer_sovereign_id}`,
+    row: blastRadiusRow,
+  });
 }
+
+const BLAST_COLUMNS = [
+  'Attestation',
+  'Revoked by',
+  'Affects, because they recognize it',
+  'Reason',
+  'Imported',
+].map((head) => ({ head }));
 
 const MOST_AFFECTED = 12;
 

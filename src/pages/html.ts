@@ -3,18 +3,31 @@
  * numbers as text. Only what this module made is inserted as markup.
  */
 
+/** A keyed element in the text of other markup. */
+export interface Part {
+  readonly key: string;
+  readonly start: number;
+  readonly end: number;
+  readonly content: Html;
+}
+
+const NO_PARTS: readonly Part[] = [];
+
 export class Html {
   readonly text: string;
+  /** The outermost keyed elements, in their order. */
+  readonly parts: readonly Part[];
   /** An object of the same shape is not markup. */
   protected readonly isMarkup = true;
 
-  private constructor(text: string) {
+  private constructor(text: string, parts: readonly Part[]) {
     this.text = text;
+    this.parts = parts;
   }
 
   /** For style sheets and scripts of this program, never for text from elsewhere. */
-  static trusted(text: string): Html {
-    return new Html(text);
+  static trusted(text: string, parts = NO_PARTS): Html {
+    return new Html(text, parts);
   }
 
   toString(): string {
@@ -33,19 +46,43 @@ export const NO_HTML: Html = Html.trusted('');
  */
 export function html(strings: TemplateStringsArray, ...values: readonly Content[]): Html {
   const places = placesOf(strings);
+  const parts: Part[] = [];
   let text = strings[0] ?? '';
   for (let index = 0; index < values.length; index += 1) {
-    text += contentText(values[index] ?? '', places[index] ?? 'markup');
+    const value = values[index] ?? '';
+    const place = places[index] ?? 'markup';
+    if (typeof value !== 'object') text += textAt(place, value);
+    else if (place === 'value') throw new Error('Markup may not stand in an attribute');
+    else {
+      for (const markup of value instanceof Html ? [value] : value) {
+        parts.push(...movedBy(text.length, markup.parts));
+        text += markup.text;
+      }
+    }
     text += strings[index + 1] ?? '';
   }
-  return Html.trusted(text);
+  return Html.trusted(text, parts.length === 0 ? NO_PARTS : parts);
 }
 
-function contentText(value: Content, place: Place): string {
-  if (typeof value === 'object') {
-    if (place === 'value') throw new Error('Markup may not stand in an attribute');
-    return value instanceof Html ? value.text : value.map(({ text }) => text).join('');
-  }
+/**
+ * An element that live updates change in place. The content begins with its tag; the key is its own among the
+ * keyed elements next to it. What varies should be inside of a small keyed element.
+ */
+export function keyed(key: string | number, content: Html): Html {
+  const tag = /^<[a-z0-9]+/.exec(content.text)?.[0];
+  if (tag === undefined) throw new Error('A keyed element begins with its tag');
+  const attribute = ` data-key="${textAt('value', key)}"`;
+  const text = tag + attribute + content.text.slice(tag.length);
+  const inner = Html.trusted(text, movedBy(attribute.length, content.parts));
+  return Html.trusted(text, [{ key: String(key), start: 0, end: text.length, content: inner }]);
+}
+
+function movedBy(offset: number, parts: readonly Part[]): readonly Part[] {
+  if (parts.length === 0 || offset === 0) return parts;
+  return parts.map((part) => ({ ...part, start: part.start + offset, end: part.end + offset }));
+}
+
+function textAt(place: Place, value: string | number): string {
   if (place === 'markup') throw new Error('Text may not stand inside a tag, a style or a script');
   return typeof value === 'number' ? String(value) : escaped(value, place);
 }

@@ -9,6 +9,7 @@ export interface InlineCode {
 
 /** Computed once for each style sheet or script, when its module is loaded. */
 export function inlineCode(text: string): InlineCode {
-  if (/<\/|<!--/.test(text)) throw new Error('Inline code must not close its element');
+  if (/<\/(?:script|style)|<!--/i.test(text))
+    throw new Error('Inline code must not close its element');
   return { text, source: `'sha256-${createHash('sha256').update(text).digest('base64')}'` };
 }

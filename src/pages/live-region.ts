@@ -1,19 +1,30 @@
 import type { LiveTopic } from '../http/live-pages.ts';
 import { type Html, html } from './html.ts';
+import type { LivePageContent } from './live-content.ts';
 
-/** The part of a page that is replaced on changes, and the line that says whether it is live. */
-export function liveRegion(topic: LiveTopic, content: Html): Html {
-  return html`<p class="live-status" role="status" data-live-status="waiting" hidden></p>
-<div class="live-region" data-live="${topic}">
-${content}</div>
+/** The part of a page that changes while it is open. */
+export function liveRegion(topic: LiveTopic, { markup, version }: LivePageContent): Html {
+  return html`<div class="live-region" data-live="${topic}" data-version="${version}">
+${markup}</div>
 `;
 }
 
+/** The line that says whether the page is live, at the head of the page; its room is always taken. */
+export const LIVE_STATUS = html`<div class="live-line needs-js"><p class="live-status" role="status" data-live-status="waiting">Connecting</p></div>
+`;
+
+/** In a heading that would mislead once the connection is lost. */
+export const WHEN_LOST = html`<span data-when-lost hidden></span>`;
+
+/** What is no longer true is gray, and the line becomes a bar that stays in view. */
 export const LIVE_STYLE = `
 .live-region { display: contents; }
-.live-status { margin: -1.5rem 0 -1rem; font-size: .875rem; color: var(--muted); }
+.live-line { min-height: 1.35rem; }
+.live-status { font-size: .875rem; color: var(--muted); }
 .live-status::before { content: ""; display: inline-block; width: .6em; height: .6em; margin-inline-end: .5em; border-radius: 50%; background: var(--line-strong); }
 .live-status[data-live-status="live"]::before { background: var(--ok); }
-.live-status[data-live-status="stale"] { color: var(--warn); font-weight: 600; }
-.live-status[data-live-status="stale"]::before { background: var(--warn); }
+.live-status[data-live-status="stale"] { position: fixed; inset: auto 0 0 0; z-index: 3; padding: .75rem clamp(1rem, 4vw, 2rem); background: var(--warn-soft); color: var(--warn); font-weight: 600; border-top: 2px solid currentColor; }
+.live-status[data-live-status="stale"]::before { background: currentColor; }
+[data-live-state="stale"] .live-region > * { filter: grayscale(1); }
+[data-live-state="stale"] .posture { background: var(--sunken); color: var(--muted); }
 `;

@@ -1,6 +1,6 @@
 /** The path of live pages; `http/viewers.ts` handles the upgrade to a WebSocket. */
 import Type from 'typebox';
-import { LIVE_PATH } from '../http/live-pages.ts';
+import { LIVE_FORMS, LIVE_PATH } from '../http/live-pages.ts';
 import { refusalReply } from '../http/reply.ts';
 import type { RouteEntry } from '../http/route.ts';
 
@@ -12,6 +12,12 @@ export const liveRoutes: readonly RouteEntry[] = [
     limit: 'none',
     query: Type.Object({
       topic: Type.Enum(['dashboard', 'connectome'], { description: 'The page' }),
+      form: Type.Optional(
+        Type.Enum([...LIVE_FORMS], {
+          default: 'whole',
+          description: 'Whether to send the whole content, or what changed',
+        }),
+      ),
     }),
     summary: 'WebSocket that sends the newest content of a live page whenever it changes',
     description: 'For pages of this site only. What is sent to it is ignored.',

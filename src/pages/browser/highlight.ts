@@ -21,18 +21,23 @@ export function highlightNeighbors(): void {
 function light(node: SVGElement): void {
   const picture = node.closest('.graph-picture');
   if (picture === null) return;
-  const own = node.dataset.node;
+  const own = node.dataset.key;
   const near = new Set([own]);
   for (const link of picture.querySelectorAll<SVGElement>('.links .link')) {
-    const { from, to } = link.dataset;
+    const [from, to] = endsOf(link);
     const isNear = from === own || to === own;
     link.classList.toggle('hot', isNear);
     if (isNear) near.add(from).add(to);
   }
   for (const each of picture.querySelectorAll<SVGElement>('.node')) {
-    each.classList.toggle('hot', near.has(each.dataset.node));
+    each.classList.toggle('hot', near.has(each.dataset.key));
   }
   picture.classList.add('focused');
+}
+
+/** The keys of the nodes from which and to which the link leads. */
+export function endsOf({ dataset: { key = '' } }: SVGElement): readonly string[] {
+  return key.split('-');
 }
 
 function rest(): void {

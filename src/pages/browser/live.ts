@@ -1,40 +1,43 @@
 /**
- * Keeps a page up to date: it receives each new content over one WebSocket and replaces the sections that
- * changed. The page is complete without it.
+ * Keeps a page up to date: it is sent each change over one WebSocket, and fetches the page again when it
+ * missed one. The page is complete without it.
  */
+import type { LiveMessage } from '../live-operations.ts';
+import { showLive, showLost } from './live-status.ts';
+import { applyPatch, becomeInside } from './patch.ts';
 
 const SILENCE_MS = 25_000;
 const LONGEST_WAIT_MS = 30_000;
+/** Viewers that all miss the same change do not fetch at once. */
+const SPREAD_MS = 1000;
 
 export function keepLive(): void {
   const region = document.querySelector<HTMLElement>('[data-live]');
-  const status = document.querySelector<HTMLElement>('[data-live-status]');
-  if (region !== null && status !== null) connect(region, status);
+  if (region !== null) connect(region, updater(region));
 }
 
-function connect(region: HTMLElement, status: HTMLElement): void {
+function connect(region: HTMLElement, update: (message: LiveMessage) => void): void {
   let failures = 0;
   let silence = 0;
   let lastNews = Date.now();
 
   function open(): void {
-    const url = new URL(`./live?topic=${region.dataset.live}`, location.href);
+    const url = new URL(`./live?topic=${region.dataset.live}&form=patches`, location.href);
     url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:';
     const socket = new WebSocket(url);
     watch(socket);
     socket.addEventListener('open', () => {
       failures = 0;
-      show('live', 'Live');
+      showLive();
     });
     socket.addEventListener('message', ({ data }: MessageEvent<string>) => {
       watch(socket);
       lastNews = Date.now();
-      const { html } = JSON.parse(data) as { readonly html?: string };
-      if (html !== undefined) update(region, html);
+      update(JSON.parse(data) as LiveMessage);
     });
     socket.addEventListener('close', () => {
       clearTimeout(silence);
-      show('stale', `Not live since ${new Date(lastNews).toLocaleTimeString()}, connecting again`);
+      showLost(lastNews);
       const wait = Math.min(LONGEST_WAIT_MS, 500 * 2 ** failures);
       failures += 1;
       setTimeout(open, wait * (0.5 + Math.random() / 2));
@@ -46,25 +49,52 @@ function connect(region: HTMLElement, status: HTMLElement): void {
     silence = setTimeout(() => socket.close(), SILENCE_MS);
   }
 
-  function show(state: 'live' | 'stale', text: string): void {
-    status.hidden = false;
-    status.dataset.liveStatus = state;
-    if (status.textContent !== text) status.textContent = text;
-  }
-
   open();
 }
 
-function update(region: HTMLElement, html: string): void {
-  const template = document.createElement('template');
-  template.innerHTML = html;
-  const fresh = [...template.content.children];
-  if (fresh.length !== region.children.length) region.replaceChildren(...fresh);
-  else {
-    for (const [index, section] of fresh.entries()) {
-      const shown = region.children[index];
-      if (shown?.outerHTML !== section.outerHTML) shown?.replaceWith(section);
+function updater(region: HTMLElement): (message: LiveMessage) => void {
+  let announced = region.dataset.version;
+  let isFetching = false;
+
+  async function catchUp(): Promise<void> {
+    isFetching = true;
+    while (region.dataset.version !== announced) {
+      const before = announced;
+      await new Promise((resolve) => setTimeout(resolve, Math.random() * SPREAD_MS));
+      const fresh = await fetchRegion();
+      if (fresh === null) break;
+      becomeInside(region, fresh);
+      region.dataset.version = fresh.dataset.version ?? '';
+      updated();
+      // A page that is ahead of the messages: the message about it is on its way.
+      if (announced === before) break;
     }
+    isFetching = false;
   }
+
+  return ({ version, from, patch }) => {
+    if (version === undefined) return;
+    announced = version;
+    if (isFetching || version === region.dataset.version) return;
+    if (from === region.dataset.version && patch !== undefined && applyPatch(region, patch)) {
+      region.dataset.version = version;
+      updated();
+    } else void catchUp();
+  };
+}
+
+function updated(): void {
   document.dispatchEvent(new Event('live-update'));
+}
+
+/** Null when it cannot be had now: the next message leads to another attempt. */
+async function fetchRegion(): Promise<HTMLElement | null> {
+  try {
+    const answer = await fetch(location.href, { cache: 'no-cache' });
+    if (!answer.ok) return null;
+    const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
+    return page.querySelector<HTMLElement>('[data-live]');
+  } catch {
+    return null;
+  }
 }

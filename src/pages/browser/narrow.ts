@@ -1,3 +1,5 @@
+import { endsOf } from './highlight.ts';
+
 /** Filters the list and the drawing while the reader types; without scripts the form does the same. */
 export function narrowWhileTyping(): void {
   const search = document.querySelector<HTMLInputElement>('#q');
@@ -34,10 +36,10 @@ function dimOthers(shown: ReadonlySet<string> | null, state: string): void {
     element.classList.toggle('dim', isDim);
   };
   for (const node of document.querySelectorAll<SVGElement>('.graph-picture .node')) {
-    dim(node, shown !== null && !shown.has(node.dataset.node ?? ''));
+    dim(node, shown !== null && !shown.has(node.dataset.key ?? ''));
   }
   for (const link of document.querySelectorAll<SVGElement>('.graph-picture .links .link')) {
-    const { from = '', to = '' } = link.dataset;
+    const [from = '', to = ''] = endsOf(link);
     const isOf = state === '' || link.classList.contains(`s-${state}`);
     dim(link, shown !== null && !(shown.has(from) && shown.has(to) && isOf));
   }

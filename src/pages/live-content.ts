@@ -1,0 +1,24 @@
+/** The content of a live page, with a version by which pages and server know what a viewer holds. */
+import { sha256Hex } from '../crypto/digest.ts';
+import type { LiveContent } from '../http/live-pages.ts';
+import type { Html } from './html.ts';
+import { patchBetween } from './live-patch.ts';
+
+export class LivePageContent implements LiveContent {
+  readonly version: string;
+  readonly markup: Html;
+
+  constructor(markup: Html) {
+    this.markup = markup;
+    this.version = sha256Hex(markup.text).slice(0, 32);
+  }
+
+  get html(): string {
+    return this.markup.text;
+  }
+
+  patchFrom(earlier: this): string | null {
+    const patch = patchBetween(earlier.markup, this.markup);
+    return patch === null ? null : JSON.stringify(patch);
+  }
+}
