@@ -6,7 +6,10 @@ import { code, escaped, page, sentence, table } from './markdown.ts';
 
 const INTRODUCTION = `From a checkout \`npm run -s mesh-na -- <command>\`, installed \`mesh-na <command>\`. \`--help\` behind any command shows
 what is written here. With \`--json\` a command prints exactly one JSON object, also when it fails. A shell completes commands and
-options with what [\`mesh-na completion\`](#mesh-na-completion) prints.`;
+options with what [\`mesh-na completion\`](#mesh-na-completion) prints.
+
+On a terminal tables are as wide as it is, and colored unless \`NO_COLOR\` is set; with \`FORCE_COLOR\` always. In a pipe or a
+file they are plain and whole.`;
 
 export function cliPage(): string {
   const { commands, notes } = commandReference(buildProgram());

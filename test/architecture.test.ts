@@ -105,6 +105,8 @@ for (const [name, owners] of [
   ['@noble/ed25519', ['src/client']],
   ['@noble/hashes/sha2.js', ['src/client']],
   ['commander', ['src/cli']],
+  ['cli-table3', ['src/cli/table.ts']],
+  ['string-width', ['src/cli/table.ts']],
   ['d3-force', ['src/pages']],
   ['esbuild', ['src/build-browser.cjs', 'src/build-program.js']],
   ['prom-client', ['src/metrics.ts']],
@@ -343,11 +345,11 @@ test('wall clock, monotonic clock and randomness are read in one file, the clien
   assert.deepEqual(found, []);
 });
 
-test('the environment is read only where the command line starts the service', () => {
+test('the environment is read only where the command line starts the service, and for colors', () => {
   const readers = sources
     .filter(({ code }) => /\bprocess\.env\b/.test(code))
     .map(({ file }) => file);
-  assert.deepEqual(readers, ['src/cli/serve-authority.ts']);
+  assert.deepEqual(readers, ['src/cli/serve-authority.ts', 'src/cli/style.ts']);
 });
 
 test('the process is ended only by the command line', () => {

@@ -4,8 +4,10 @@ import type { AgentList } from '../answers/enrollment.ts';
 import { defineRegister, defineUnregister } from './agent-registration.ts';
 import { defineRenamed } from './earlier-name.ts';
 import { addPublicOptions, type PublicOptions } from './options.ts';
-import { alignedTable, printResult } from './output.ts';
+import { printResult } from './output.ts';
+import type { Line } from './printable.ts';
 import { publicClient } from './server.ts';
+import { tableOf } from './table.ts';
 
 /** `node` is the group that had the commands of registration before. */
 export function addAgentCommands(program: Command, node: Command): void {
@@ -31,7 +33,7 @@ async function runList(capability: string | undefined, options: PublicOptions): 
   printResult(options, list, listText(list));
 }
 
-function listText({ count, capability, agents = [] }: AgentList): string[] {
+function listText({ count, capability, agents = [] }: AgentList): Line[] {
   const which = capability === null ? '' : ` with ${capability}`;
   if (agents.length === 0) return [`Registered agents${which}: ${count}.`];
   const rows = agents.map(({ agent_id, node_public_key, capabilities, endpoint, expires_at }) => [
@@ -41,5 +43,5 @@ function listText({ count, capability, agents = [] }: AgentList): string[] {
     expires_at,
     node_public_key,
   ]);
-  return alignedTable([['AGENT', 'ENDPOINT', 'CAPABILITIES', 'EXPIRES', 'NODE KEY'], ...rows]);
+  return tableOf([['AGENT', 'ENDPOINT', 'CAPABILITIES', 'EXPIRES', 'NODE KEY'], ...rows]);
 }

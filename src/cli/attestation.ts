@@ -13,9 +13,11 @@ import {
   statusOption,
   wholeNumber,
 } from './options.ts';
-import { alignedTable, printResult } from './output.ts';
+import { printResult } from './output.ts';
+import type { Line } from './printable.ts';
 import { addOutOption, type RecordOptions, showRecord } from './record-output.ts';
 import { publicClient } from './server.ts';
+import { tableOf } from './table.ts';
 
 interface IssueOptions extends OperatorOptions, RecordOptions {
   readonly role: readonly string[];
@@ -122,7 +124,7 @@ async function runList(options: ListOptions): Promise<void> {
   printResult(options, list, listText(list));
 }
 
-function listText({ attestations }: AttestationList): string[] {
+function listText({ attestations }: AttestationList): Line[] {
   if (attestations.length === 0) return ['No attestations.'];
   const rows = attestations.map(({ attestation, status, revocation_reason }) => [
     attestation.attestation_id,
@@ -134,5 +136,5 @@ function listText({ attestations }: AttestationList): string[] {
     revocation_reason ?? '',
   ]);
   const header = ['ATTESTATION', 'ISSUER', 'SUBJECT', 'ROLES', 'STATUS', 'EXPIRES', 'REASON'];
-  return alignedTable([header, ...rows]);
+  return tableOf([header, ...rows]);
 }

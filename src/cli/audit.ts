@@ -6,6 +6,7 @@ import { type AuditEntry, GENESIS_HASH } from '../store/store.ts';
 import { EXIT, failure, onLocalFiles } from './exit-codes.ts';
 import { dataDirOption, examples, jsonOption } from './options.ts';
 import { type OutputOptions, printResult } from './output.ts';
+import { counted } from './progress.ts';
 import { addOutOption, type RecordOptions } from './record-output.ts';
 import { saveFile } from './saved-file.ts';
 
@@ -93,7 +94,7 @@ async function openLog(dataDir: string): Promise<AuditLog> {
   const { checkForReading } = await import('../store/folder-state.ts');
   const isChecked = onLocalFiles(() => checkForReading(dataDir));
   const { readAuditEntries } = await import('../store/lmdb-audit.ts');
-  return { isChecked, entries: readAuditEntries(dataDir) };
+  return { isChecked, entries: counted('Audit entries read:', readAuditEntries(dataDir)) };
 }
 
 interface AuditLog {

@@ -5,6 +5,7 @@ import { defineRenamed, showDefault } from './earlier-name.ts';
 import { EXIT, failure } from './exit-codes.ts';
 import { addPublicOptions, collect, type PublicOptions } from './options.ts';
 import { printResult } from './output.ts';
+import type { Line } from './printable.ts';
 import { addOutOption, type RecordOptions, showDocument } from './record-output.ts';
 import { publicClient } from './server.ts';
 import { edgeTable, trustText } from './trust-text.ts';
@@ -50,7 +51,7 @@ async function runShow(options: PublicOptions & RecordOptions): Promise<void> {
   showDocument(options, graph, 'The graph', graphText(graph));
 }
 
-function graphText(graph: RecognitionGraph): string[] {
+function graphText(graph: RecognitionGraph): Line[] {
   const { sovereigns, recognition_edges, active_treaties, revoked_trust_material } = graph;
   const none = recognition_edges.length === 0;
   return [

@@ -1,7 +1,9 @@
 import type { Command } from 'commander';
 import type { Roster } from '../client/operator-client.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
-import { alignedTable, asJson, printResult } from './output.ts';
+import { asJson, printResult } from './output.ts';
+import type { Line } from './printable.ts';
+import { tableOf } from './table.ts';
 
 /** `node list`. */
 export function defineNodeList(list: Command): void {
@@ -14,7 +16,7 @@ async function runList(options: OperatorOptions): Promise<void> {
   printResult(options, asJson(roster), rosterText(roster));
 }
 
-function rosterText({ count, nodes }: Roster): string[] {
+function rosterText({ count, nodes }: Roster): Line[] {
   if (count === 0) return ['No node is active.'];
   const header = ['CERTIFICATE', 'KEY', 'ROLES', 'STATUS', 'LAST HEARTBEAT', 'EXPIRES'];
   const rows = Object.entries(nodes).map(([certId, node]) => [
@@ -25,5 +27,5 @@ function rosterText({ count, nodes }: Roster): string[] {
     node.last_heartbeat,
     node.expires_at,
   ]);
-  return alignedTable([header, ...rows]);
+  return tableOf([header, ...rows]);
 }

@@ -3,9 +3,8 @@
 import type { JsonObject } from '../json/value.ts';
 import { jsonText } from '../json/write.ts';
 import { EXIT, type ExitCode, failure, outcomeOf } from './exit-codes.ts';
-
-/** Control and formatting characters: text from nodes and servers must not control the terminal. */
-const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+import { type Line, printable, shownLine } from './printable.ts';
+import { painted } from './style.ts';
 
 export interface OutputOptions {
   readonly json?: boolean;
@@ -15,10 +14,10 @@ export interface OutputOptions {
 export function printResult(
   { json }: OutputOptions,
   result: JsonObject,
-  text: readonly string[],
+  text: readonly Line[],
 ): void {
   if (json) writeLine(process.stdout, jsonText(result).replace(/[\x7f-\x9f]/g, escapeUnit));
-  else for (const line of text) writeLine(process.stdout, printable(line));
+  else for (const line of text) writeLine(process.stdout, shownLine(line));
 }
 
 /** Prints lines on stdout as they are, for whoever reads them from a pipe or a file. */
@@ -43,8 +42,9 @@ export interface Finding {
  */
 export function printFinding(options: OutputOptions, answer: JsonObject, finding: Finding): void {
   const { passed, reason, approval, what, more = [] } = finding;
-  const verdict = passed ? approval : `Refused (${reason})`;
-  printResult(options, answer, [`${verdict}: ${what}.`, ...more]);
+  const verdict = printable(passed ? approval : `Refused (${reason})`);
+  const colored = painted(passed ? 'green' : 'red', verdict, process.stdout);
+  printResult(options, answer, [{ styled: colored + printable(`: ${what}.`) }, ...more]);
   if (!passed) throw failure(EXIT.refused, reason, '');
 }
 
@@ -98,30 +98,15 @@ export function reportFailure(error: unknown, { json }: OutputOptions): ExitCode
   const { exit, code, message } = outcomeOf(error);
   if (message === '') return exit;
   if (json) writeLine(process.stderr, jsonText({ error: { code, message } }));
-  else printNotice(message);
+  else {
+    const name = painted('red', 'mesh-na:', process.stderr);
+    writeLine(process.stderr, `${name} ${printable(message)}`);
+  }
   return exit;
-}
-
-/** Rows as lines with columns padded to their widest cell. */
-export function alignedTable(rows: readonly (readonly string[])[]): string[] {
-  const cells = rows.map((row) => row.map(printable));
-  const widths = (cells[0] ?? []).map((_, column) =>
-    cells.reduce((widest, row) => Math.max(widest, row[column]?.length ?? 0), 0),
-  );
-  return cells.map((row) =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join('  ')
-      .trimEnd(),
-  );
 }
 
 function writeLine(stream: NodeJS.WriteStream, line: string): void {
   stream.write(`${line}\n`);
-}
-
-function printable(text: string): string {
-  return text.replace(UNPRINTABLE, ' ');
 }
 
 function escapeUnit(unit: string): string {

@@ -14,9 +14,11 @@ import {
   type PublicOptions,
   wholeNumber,
 } from './options.ts';
-import { alignedTable, printResult } from './output.ts';
+import { printResult } from './output.ts';
+import type { Line } from './printable.ts';
 import { addOutOption, type RecordOptions, showDocument, showRecord } from './record-output.ts';
 import { publicClient } from './server.ts';
+import { tableOf } from './table.ts';
 
 interface PublishOptions extends OperatorOptions, RecordOptions {
   readonly file?: string;
@@ -102,7 +104,7 @@ async function runList(options: OperatorOptions): Promise<void> {
   printResult(options, history, listText(history));
 }
 
-function listText({ versions }: PolicyHistory): string[] {
+function listText({ versions }: PolicyHistory): Line[] {
   if (versions.length === 0) return ['No policy was published.'];
   const rows = versions.map(({ policy_id, active, created_at, policy }) => [
     policy_id,
@@ -112,7 +114,7 @@ function listText({ versions }: PolicyHistory): string[] {
     policy.allowed_ports.join(','),
     policy.allowed_services.join(','),
   ]);
-  return alignedTable([['POLICY', '', 'PUBLISHED', 'MIN CLIENT', 'PORTS', 'SERVICES'], ...rows]);
+  return tableOf([['POLICY', '', 'PUBLISHED', 'MIN CLIENT', 'PORTS', 'SERVICES'], ...rows]);
 }
 
 async function runShow(options: PublicOptions & RecordOptions): Promise<void> {

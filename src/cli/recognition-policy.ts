@@ -5,9 +5,10 @@ import { EXIT, failure } from './exit-codes.ts';
 import { readJsonFile } from './json-file.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
 import { addPublicOptions, type PublicOptions } from './options.ts';
-import { alignedTable } from './output.ts';
+import type { Line } from './printable.ts';
 import { addOutOption, type RecordOptions, showDocument, showRecord } from './record-output.ts';
 import { publicClient } from './server.ts';
+import { tableOf } from './table.ts';
 
 export function addRecognitionPolicyCommands(program: Command): void {
   const policy = program
@@ -50,14 +51,14 @@ async function runShow(options: PublicOptions & RecordOptions): Promise<void> {
   showDocument(options, policy, name, policyText(policy));
 }
 
-function policyText(policy: RecognitionPolicy): string[] {
+function policyText(policy: RecognitionPolicy): Line[] {
   const issuers = policy.recognized_issuers.map((issuer) => [
     issuer.sovereign_id,
     issuer.allowed_roles.join(',') || 'any',
     issuer.accepted_statuses.join(','),
     issuer.public_keys.join(','),
   ]);
-  const table = alignedTable([['ISSUER', 'ROLES', 'STATUSES', 'KEYS'], ...issuers]);
+  const table = tableOf([['ISSUER', 'ROLES', 'STATUSES', 'KEYS'], ...issuers]);
   return [
     `sovereign  ${policy.local_sovereign_id}`,
     `revoked    ${policy.revoked_attestation_ids.join(', ') || 'none'}`,

@@ -7,6 +7,7 @@ import type { JsonObject } from '../json/value.ts';
 import { jsonText } from '../json/write.ts';
 import { EXIT, failure, onLocalFiles } from './exit-codes.ts';
 import { type OutputOptions, printLines, printNote, printResult } from './output.ts';
+import type { Line } from './printable.ts';
 import { assertCanSave, saveFile, systemCode } from './saved-file.ts';
 
 export interface OutOptions {
@@ -57,7 +58,7 @@ export function showDocument(
   options: RecordOptions,
   document: JsonObject,
   name: string,
-  text: readonly string[],
+  text: readonly Line[],
 ): void {
   if (options.out === '-') printResult({ json: true }, document, []);
   else if (saveRecord(options, document, `${name} is read`)) {

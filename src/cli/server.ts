@@ -1,9 +1,10 @@
 /** How commands reach the authority, and how long they wait for it. */
 import { Option } from 'commander';
-import type { ServerOptions } from '../client/options.ts';
+import type { Fetch, ServerOptions } from '../client/options.ts';
 import { createPublicClient, type PublicClient } from '../client/public-client.ts';
 import { inWords } from './duration.ts';
 import { type OutputOptions, printNotice } from './output.ts';
+import { whileWaiting } from './progress.ts';
 
 /** What a command waits in all; limits of an authority are counted in minutes. */
 const PATIENCE_MS = 600_000;
@@ -22,12 +23,14 @@ export function waitOption(): Option {
 }
 
 export function serverOf({ url, wait, json }: Reach): ServerOptions {
-  if (!wait) return { url };
+  const fetch: Fetch = (address, init) =>
+    whileWaiting('Waiting for the authority', () => globalThis.fetch(address, init));
+  if (!wait) return { url, fetch };
   const onLimited = (ms: number) => {
     if (json) return;
     printNotice(`The authority limits requests; trying again in ${inWords(ms / 1000)}`);
   };
-  return { url, patienceMs: PATIENCE_MS, onLimited };
+  return { url, fetch, patienceMs: PATIENCE_MS, onLimited };
 }
 
 export function publicClient(options: Reach): PublicClient {

@@ -12,9 +12,11 @@ import {
   statusOption,
   wholeNumber,
 } from './options.ts';
-import { alignedTable, printResult } from './output.ts';
+import { printResult } from './output.ts';
+import type { Line } from './printable.ts';
 import { addOutOption } from './record-output.ts';
 import { publicClient } from './server.ts';
+import { tableOf } from './table.ts';
 import { runIssue } from './treaty-issue.ts';
 import { runVerify } from './treaty-verify.ts';
 import { addVerificationOptions } from './verification.ts';
@@ -101,7 +103,7 @@ async function runList(options: ListOptions): Promise<void> {
   printResult(options, list, listText(list));
 }
 
-function listText({ recognition_treaties }: TreatyList): string[] {
+function listText({ recognition_treaties }: TreatyList): Line[] {
   if (recognition_treaties.length === 0) return ['No treaties.'];
   const rows = recognition_treaties.map(({ treaty, lifecycle }) => [
     treaty.treaty_id,
@@ -113,5 +115,5 @@ function listText({ recognition_treaties }: TreatyList): string[] {
     lifecycle.revocation_reason ?? '',
   ]);
   const header = ['TREATY', 'ISSUER', 'SUBJECT', 'ROLES', 'STATE', 'EXPIRES', 'REASON'];
-  return alignedTable([header, ...rows]);
+  return tableOf([header, ...rows]);
 }

@@ -1,9 +1,10 @@
 /** An answer about trust, and treaties as edges of the graph, for people. */
 import { canonicalJson } from '../json/write.ts';
 import type { Candidate, EdgeRow, TrustAnswer, TrustExplanation } from '../views/rows/graph.ts';
-import { alignedTable } from './output.ts';
+import type { Line } from './printable.ts';
+import { tableOf } from './table.ts';
 
-export function edgeTable(edges: readonly EdgeRow[]): string[] {
+export function edgeTable(edges: readonly EdgeRow[]): Line[] {
   const rows = edges.map((edge) => [
     edge.from,
     edge.to,
@@ -12,10 +13,10 @@ export function edgeTable(edges: readonly EdgeRow[]): string[] {
     edge.expires_at,
     edge.treaty_id,
   ]);
-  return alignedTable([['FROM', 'TO', 'STATE', 'EXPIRY RISK', 'EXPIRES', 'TREATY'], ...rows]);
+  return tableOf([['FROM', 'TO', 'STATE', 'EXPIRY RISK', 'EXPIRES', 'TREATY'], ...rows]);
 }
 
-export function trustText(answer: TrustAnswer): string[] {
+export function trustText(answer: TrustAnswer): Line[] {
   const { path, explanation, graph_digest } = answer;
   return [
     ...sentences(answer),
@@ -42,7 +43,7 @@ function treaties(count: number | bigint): string {
   return `${count} ${count === 1 ? 'treaty' : 'treaties'}`;
 }
 
-function explanationText(explanation: TrustExplanation): string[] {
+function explanationText(explanation: TrustExplanation): Line[] {
   return [
     ...untilText(explanation),
     ...termsText(explanation),
@@ -56,16 +57,16 @@ function untilText({ trusted_until, path_until }: TrustExplanation): string[] {
   return ['', `Trusted until: ${trusted_until}. Over this path until: ${path_until}.`];
 }
 
-function termsText({ terms }: TrustExplanation): string[] {
+function termsText({ terms }: TrustExplanation): Line[] {
   if (terms.length === 0) return [];
   const rows = terms.map(({ treaty_id, scope }) => [
     treaty_id,
     scope === null ? 'see the treaty' : canonicalJson(scope),
   ]);
-  return ['', ...alignedTable([['TREATY', 'SCOPE'], ...rows])];
+  return ['', ...tableOf([['TREATY', 'SCOPE'], ...rows])];
 }
 
-function cutText({ cut }: TrustExplanation): string[] {
+function cutText({ cut }: TrustExplanation): Line[] {
   if (cut.state === 'none') return [];
   if (cut.state === 'indeterminate') {
     return ['', `The trust rests on at least ${treaties(cut.size)}: too many to name.`];
@@ -74,7 +75,7 @@ function cutText({ cut }: TrustExplanation): string[] {
   return [
     '',
     `The trust ends with ${treaties(cut.size)}, and with no fewer:`,
-    ...alignedTable([['FROM', 'TO', 'TREATY'], ...rows]),
+    ...tableOf([['FROM', 'TO', 'TREATY'], ...rows]),
   ];
 }
 
@@ -91,7 +92,7 @@ const FAILED: Readonly<Record<Candidate['failed_test'], (candidate: Candidate) =
   later: () => 'on a way as short, later in order',
 };
 
-function candidatesText(explanation: TrustExplanation): string[] {
+function candidatesText(explanation: TrustExplanation): Line[] {
   const { candidates, more_candidates } = explanation;
   if (candidates.length === 0) return ['', 'No other treaty was considered.'];
   const rows = candidates.map((candidate) => [
@@ -103,7 +104,7 @@ function candidatesText(explanation: TrustExplanation): string[] {
   return [
     '',
     'Considered, and not counted:',
-    ...alignedTable([['FROM', 'TO', 'TREATY', 'WHY NOT'], ...rows]),
+    ...tableOf([['FROM', 'TO', 'TREATY', 'WHY NOT'], ...rows]),
     ...(more_candidates === 0 ? [] : [`And ${more_candidates} more.`]),
   ];
 }

@@ -3,7 +3,10 @@ import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** An object is sent as JSON, a text as it is, a response with its status and headers, and null ends the connection. */
+/**
+ * An object is sent as JSON, a text as it is, a response with its status and headers, and null ends the connection. A
+ * promise is waited for.
+ */
 type Answer = object | string | Response | null;
 
 /** Of each route, such as `GET /crl`; those of a list are given in turn, and the last one from then on. */
@@ -29,7 +32,9 @@ export async function startHostileAuthority(answers: Answers = {}): Promise<Host
     const route = `${request.method} ${request.url}`;
     hostile.asked.push({ route, headers: request.headers, body });
     const given = hostile.answers[route];
-    const answer = Array.isArray(given) && given.length > 1 ? given.shift() : [given].flat()[0];
+    const answer = await (Array.isArray(given) && given.length > 1
+      ? given.shift()
+      : [given].flat()[0]);
     if (answer instanceof Response) {
       response.writeHead(answer.status, Object.fromEntries(answer.headers));
       return response.end(await answer.clone().text());

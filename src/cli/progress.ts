@@ -1,0 +1,59 @@
+/** Tells a person at a terminal that a command is still at work, once that takes longer than a second. */
+import { clearLine, cursorTo } from 'node:readline';
+import { systemRuntime } from '../runtime.ts';
+
+const PATIENCE_MS = 1000;
+/** How often a loop looks at the clock. */
+const STEPS_BETWEEN = 1024;
+
+/** Work that waits for something else. */
+export async function whileWaiting<T>(what: string, work: () => Promise<T>): Promise<T> {
+  const line = progressLine(what);
+  const timer = setInterval(line.show, PATIENCE_MS);
+  try {
+    return await work();
+  } finally {
+    clearInterval(timer);
+    line.clear();
+  }
+}
+
+/** The same items; says how many have been taken, since a loop leaves timers no time. */
+export function* counted<T>(what: string, items: Iterable<T>): Generator<T> {
+  const line = progressLine(what);
+  let count = 0;
+  try {
+    for (const item of items) {
+      count += 1;
+      if (count % STEPS_BETWEEN === 0) line.show(count);
+      yield item;
+    }
+  } finally {
+    line.clear();
+  }
+}
+
+function progressLine(what: string) {
+  const { stderr } = process;
+  const begun = systemRuntime.elapsed();
+  let shownAt = begun;
+  return {
+    show(count?: number): void {
+      const now = systemRuntime.elapsed();
+      // A timer may be a little early.
+      if (!stderr.isTTY || now - shownAt < PATIENCE_MS * 0.9) return;
+      shownAt = now;
+      const done = count === undefined ? '' : `${count} `;
+      erase();
+      stderr.write(`${what} ${done}(${Math.round((now - begun) / 1000)} s)`);
+    },
+    clear(): void {
+      if (shownAt !== begun) erase();
+    },
+  };
+
+  function erase(): void {
+    cursorTo(stderr, 0);
+    clearLine(stderr, 0);
+  }
+}

@@ -1,0 +1,112 @@
+/** What commands look like at a terminal, and that none of it gets into a pipe. */
+import assert from 'node:assert/strict';
+import { after, before, suite, test } from 'node:test';
+import { stripVTControlCharacters } from 'node:util';
+import stringWidth from 'string-width';
+import { isColored } from '../src/cli/style.ts';
+import { runProgram } from './support/child-server.ts';
+import { type HostileAuthority, startHostileAuthority } from './support/hostile-authority.ts';
+import { openTerminal, programLine } from './support/terminal.ts';
+
+/** Escapes, so that a failing test does not color its own output. */
+const ESCAPE = '\u001b';
+const TREATY = '5a1f6e0c-8a51-4f0e-9a53-6f5d3c2b1a00';
+const SUBJECT = `北京-${'long-name-'.repeat(12)}`;
+
+function readable(shown: string): string {
+  return shown.replaceAll(ESCAPE, '<ESC>');
+}
+
+for (const [what, isTTY, environment, expected] of [
+  ['a terminal', true, { TERM: 'xterm' }, true],
+  ['a pipe', false, { TERM: 'xterm' }, false],
+  ['a terminal that has none', true, { TERM: 'dumb' }, false],
+  ['a terminal whose user wants none', true, { NO_COLOR: '1' }, false],
+  ['a terminal with an empty NO_COLOR', true, { NO_COLOR: '' }, true],
+  ['a pipe whose user wants them', false, { FORCE_COLOR: '1' }, true],
+  ['a terminal with FORCE_COLOR off', true, { FORCE_COLOR: '0' }, false],
+  ['a pipe whose user wants them and does not', false, { FORCE_COLOR: '1', NO_COLOR: '1' }, true],
+] as const) {
+  test(`${what} gets ${expected ? 'colors' : 'no colors'}`, () => {
+    assert.equal(isColored({ isTTY }, environment), expected);
+  });
+}
+
+suite('a list', () => {
+  let server: HostileAuthority;
+  let graph: string[];
+  before(async () => {
+    server = await startHostileAuthority();
+    const edge = {
+      from: 'alpha',
+      to: SUBJECT,
+      treaty_id: TREATY,
+      status: 'active',
+      lifecycle_state: 'active',
+      expiry_risk: 'none',
+      valid_from: '2026-01-01T00:00:00Z',
+      expires_at: '2026-02-01T00:00:00Z',
+    };
+    server.answers = {
+      'GET /recognition-graph': {
+        sovereigns: [],
+        recognition_edges: [edge, { ...edge, to: `beta${ESCAPE}[31m`, lifecycle_state: 'revoked' }],
+        active_treaties: [],
+        revoked_trust_material: [],
+      },
+    };
+    graph = ['graph', 'show', '--url', server.url];
+  });
+  after(() => server[Symbol.asyncDispose]());
+
+  async function shownAt(columns: number, environment: NodeJS.ProcessEnv = {}): Promise<string> {
+    await using terminal = openTerminal(programLine(graph), { columns, environment });
+    assert.equal(await terminal.ended, 0, terminal.shown());
+    return readable(terminal.shown());
+  }
+
+  test('is as wide as the terminal, with colors that say what is in force', async () => {
+    const shown = await shownAt(100);
+    const lines = stripVTControlCharacters(shown.replaceAll('<ESC>', ESCAPE)).split('\r\n');
+    const widths = lines.map((line) => stringWidth(line));
+    assert.ok(Math.max(...widths) <= 100, shown);
+    assert.match(shown, /<ESC>\[1mFROM<ESC>\[22m/);
+    assert.match(shown, /<ESC>\[32mactive<ESC>\[39m/);
+    assert.match(shown, /<ESC>\[31mrevoked<ESC>\[39m/);
+    assert.match(shown, /北京-long-name-.*…/);
+    assert.ok(shown.includes(TREATY), 'an id is whole');
+    assert.doesNotMatch(shown, /beta<ESC>\[31m/, 'no color of a server');
+    const starts = lines.slice(1, 3).map((line) => stringWidth(line.split('none')[0] ?? ''));
+    assert.equal(starts[0], starts[1], 'columns are aligned, whatever the script');
+  });
+
+  test('has no colors where its user wants none', async () => {
+    assert.doesNotMatch(await shownAt(120, { NO_COLOR: '1' }), /<ESC>/);
+  });
+
+  test('is whole and plain in a pipe', async () => {
+    const { stdout, stderr } = await runProgram(graph);
+    assert.equal(stderr, '');
+    assert.ok(stdout.includes(SUBJECT));
+    assert.ok(stdout.includes(TREATY));
+    assert.ok(!stdout.includes(ESCAPE));
+  });
+
+  test('tells at a terminal alone that it is waited for', async () => {
+    let resolve: (answer: object) => void = () => undefined;
+    server.answers = { 'GET /agents': new Promise((given) => (resolve = given)) };
+    const args = ['agent', 'list', '--url', server.url];
+    await using terminal = openTerminal(programLine(args));
+    const piped = runProgram(args);
+    await terminal.until(/Waiting for the authority \(1 s\)/);
+    await terminal.until(/Waiting for the authority \(2 s\)/);
+    resolve({ count: 3, capability: null });
+    assert.equal(await terminal.ended, 0);
+    assert.match(
+      readable(terminal.shown()),
+      /\(\d+ s\)<ESC>\[1G<ESC>\[2KRegistered agents: 3\.\r\n$/,
+    );
+    const { stdout, stderr } = await piped;
+    assert.deepEqual([stdout, stderr], ['Registered agents: 3.\n', '']);
+  });
+});
