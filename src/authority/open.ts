@@ -9,6 +9,7 @@ import { GRAPH_DOCUMENTS } from '../contract/documents.ts';
 import type { Signer } from '../crypto/primitives.ts';
 import type { Runtime } from '../runtime.ts';
 import type { Store, StoreContents, StoredLiveness } from '../store/store.ts';
+import { createDashboardTreaties } from '../views/dashboard-treaties.ts';
 import { createRecognitionIndex, type RecognitionIndex } from '../views/recognition-index.ts';
 import { HANDLERS } from './commands.ts';
 import { admitCalls } from './engine/admission.ts';
@@ -327,6 +328,7 @@ async function restoreAuthority(
     license: { policy: undefined },
     recentChanges,
     dashboardPace: createDashboardPace(runtime),
+    dashboardTreaties: createDashboardTreaties(),
     trustCycles,
     counts,
     nonces,

@@ -39,7 +39,7 @@ export function checkFiles(dataDir: string): void {
   }
   for (const name of [DATABASE_FILE, DATABASE_LOCK_FILE]) assertWritable(join(dataDir, name));
   if (statSync(database).size === 0) assertNeverUsed(dataDir, 'empty');
-  else checkStructure(database);
+  else checkStructure(database, 'end');
 }
 
 /**

@@ -5,7 +5,7 @@ import { DamagedState, decodeText } from './lmdb-rows.ts';
 import { type AuditEntry, GENESIS_HASH, type SealedEntry } from './store.ts';
 
 /** Audit entries that a start reads back to show recent changes. */
-const RECENT_AUDIT = 1000;
+export const RECENT_AUDIT = 1000;
 
 /** Reads the audit entries of a data directory in order, also while a server is running on it. */
 export function* readAuditEntries(dataDir: string): Generator<AuditEntry> {

@@ -4,6 +4,7 @@
  * right, and no page is both free and in use. The rows themselves have checksums.
  */
 import { closeSync, openSync, readSync } from 'node:fs';
+import { RECENT_AUDIT } from './lmdb-audit.ts';
 import {
   childAt,
   damaged,
@@ -38,15 +39,23 @@ const META_PAGES = 2;
 /** Pages at the end of the file that were allocated and freed again before they were written. */
 const MOST_UNWRITTEN = 2 ** 20;
 
+/**
+ * How much of the audit log is checked. It grows without end, and a service reads and writes only its end;
+ * whoever reads all of it has the whole checked.
+ */
+export type LogExtent = 'end' | 'whole';
+
 /** Throws `DamagedState` when the database in this file cannot be opened safely. */
-export function checkStructure(path: string): void {
+export function checkStructure(path: string, log: LogExtent): void {
   const file = openSync(path, 'r');
   try {
     const { meta, pages } = readMetas(file);
     const used = new Uint8Array(meta.lastPage + 1);
     const walk = createWalk(pages, meta, used);
     walk.tree(meta.main, 'main');
-    for (const record of walk.subtrees) walk.tree(record, 'table');
+    for (const { name, record } of walk.subtrees) {
+      walk.tree(record, name === LOG_TABLE && log === 'end' ? 'log' : 'table');
+    }
     walk.tree(meta.free, 'free');
   } finally {
     closeSync(file);
@@ -64,7 +73,7 @@ export function checkStructureInUse(path: string): boolean {
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
     const before = metaBytes(path);
     try {
-      checkStructure(path);
+      checkStructure(path, 'whole');
       return true;
     } catch (cause) {
       if (metaBytes(path).equals(before)) throw cause;
@@ -119,10 +128,15 @@ function assertWritten(meta: Meta, number: number, pages: PageFile, page: Buffer
   if (page.readBigUInt64LE(8) !== meta.transaction) throw damagedPage(number);
 }
 
-type TreeKind = 'main' | 'table' | 'free';
+/** Of a `log` only the last rows are visited, and the branch pages above them. */
+type TreeKind = 'main' | 'table' | 'log' | 'free';
+
+const LOG_TABLE = 'audit';
+/** A row has at least one entry, so these are at least the entries that a start reads. */
+const LAST_ROWS = BigInt(RECENT_AUDIT);
 
 function createWalk(pages: PageFile, meta: Meta, used: Uint8Array) {
-  const subtrees: TreeRecord[] = [];
+  const subtrees: { readonly name: string; readonly record: TreeRecord }[] = [];
   /** One page per level: a branch page is read on after its children. */
   const levels: Buffer[] = [];
   const overflow = Buffer.alloc(pages.pageSize);
@@ -136,7 +150,8 @@ function createWalk(pages: PageFile, meta: Meta, used: Uint8Array) {
     }
     if (depth === 0 || depth > MAX_DEPTH) throw damaged('a tree is of no possible depth');
     visit(Number(root), depth, kind, meta.transaction, null, null);
-    if (entries !== expected) {
+    const isWhole = kind !== 'log' || entries < LAST_ROWS;
+    if (isWhole ? entries !== expected : entries > expected) {
       throw damaged(`a tree holds ${entries} entries where ${expected} were stored`);
     }
   }
@@ -167,8 +182,13 @@ function createWalk(pages: PageFile, meta: Meta, used: Uint8Array) {
       entries += BigInt(count);
       return;
     }
-    for (let index = 0; index < count; index += 1) {
+    // From the last child on, because a log is visited from its end.
+    for (let index = count - 1; index >= 0; index -= 1) {
       const at = nodeAt(page, index);
+      if (kind === 'log' && entries >= LAST_ROWS) {
+        take(childAt(page, at), 1);
+        continue;
+      }
       const lowest = index === 0 ? from : keyIn(page, at);
       const next = index + 1 < count ? keyIn(page, nodeAt(page, index + 1)) : to;
       visit(childAt(page, at), depth - 1, kind, transaction, lowest, next);
@@ -179,7 +199,8 @@ function createWalk(pages: PageFile, meta: Meta, used: Uint8Array) {
     const flags = nodeFlags(page, at);
     if (flags === HOLDS_A_TREE && kind === 'main') {
       if (dataSize(page, at) !== TREE_RECORD) throw damagedPage(number);
-      subtrees.push(readTree(page, dataAt(page, at)));
+      const name = keyIn(page, at).toString('latin1').replace(/\0$/, '');
+      subtrees.push({ name, record: readTree(page, dataAt(page, at)) });
       return;
     }
     if (kind === 'main') throw damagedPage(number);

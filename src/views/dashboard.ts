@@ -1,15 +1,15 @@
 /** The dashboard model [core-6-5], derived only from committed state. */
 import type { ImportedFeed } from '../../machines/revocation-feed.ts';
-import { compareCodePoints } from '../json/write.ts';
+import { compareCodePoints, type WithText } from '../json/write.ts';
 import { formatInstant } from '../timestamp.ts';
+import type { ListedTreaties } from './dashboard-treaties.ts';
 import { displayTime } from './display-time.ts';
 import { type RecentChange, recentChangeRow } from './recent-changes.ts';
-import { connectomeSummary, edgeRow, sequenceValue } from './recognition-graph.ts';
-import type { Edge, RecognitionIndex } from './recognition-index.ts';
+import { connectomeSummary, sequenceValue } from './recognition-graph.ts';
+import type { RecognitionIndex } from './recognition-index.ts';
 import type {
   Dashboard,
   DashboardFeed,
-  DashboardTreaty,
   FeedSummary,
   TreatySummary,
   TrustCycleSummary,
@@ -24,6 +24,7 @@ export interface DashboardSources {
   /** Certificates that are not revoked. */
   readonly trackedNodes: number;
   readonly recognition: RecognitionIndex;
+  readonly treaties: ListedTreaties;
   /** The newest imported feed of each issuer. */
   readonly feeds: readonly ImportedFeed[];
   /** The newest completed trust cycle; null before the first. */
@@ -35,7 +36,6 @@ export interface DashboardSources {
 const HOUR = 3_600_000;
 const FRESH_HOURS = 24;
 const WATCH_HOURS = 72;
-const RISK_ORDER = ['high', 'expired', 'medium', 'low', 'none'];
 
 const LINKS = {
   dashboard_json: '/dashboard.json',
@@ -47,13 +47,12 @@ const LINKS = {
   cli_reference: '/cli-reference',
 };
 
-export function dashboard(sources: DashboardSources, now: number): Dashboard {
+export function dashboard(sources: DashboardSources, now: number): WithText<Dashboard, 'treaties'> {
   const { networkName: id, networkVersion: version, recognition, feeds, ready } = sources;
-  const treaties = recognition.edges().map((edge) => treatyRow(edge, now));
+  const { treaties, summary: treatySummary } = sources.treaties;
   const feedRows = feeds
     .toSorted((a, b) => compareCodePoints(a.issuer, b.issuer))
     .map((feed) => feedRow(feed, now));
-  const treatySummary = summarizeTreaties(treaties);
   const feedSummary = summarizeFeeds(feedRows);
   const trustCycle = trustCycleSummary(sources.trustCycle, now);
   return {
@@ -62,48 +61,13 @@ export function dashboard(sources: DashboardSources, now: number): Dashboard {
     nodes: { active: sources.activeNodes, tracked: sources.trackedNodes },
     connectome_summary: connectomeSummary(recognition, now),
     treaty_summary: treatySummary,
-    treaties: treaties.sort(byUrgency),
+    treaties,
     revocation_feed_summary: feedSummary,
     revocation_feeds: feedRows,
     trust_cycle_summary: trustCycle,
     recent_changes: sources.recentChanges.map(recentChangeRow),
     warnings: warnings(ready, treatySummary, feedSummary, trustCycle),
     links: LINKS,
-  };
-}
-
-function treatyRow(edge: Edge, now: number): DashboardTreaty {
-  const { from, to, ...row } = edgeRow(edge, now);
-  const { treaty } = edge;
-  return {
-    ...row,
-    issuer_sovereign_id: from,
-    subject_sovereign_id: to,
-    valid_from_display: displayTime(row.valid_from),
-    expires_at_display: displayTime(row.expires_at),
-    revoked_at: treaty.revokedAt === null ? null : formatInstant(treaty.revokedAt),
-    revocation_reason: treaty.revocationReason,
-  };
-}
-
-function byUrgency(a: DashboardTreaty, b: DashboardTreaty): number {
-  const risk = RISK_ORDER.indexOf(a.expiry_risk) - RISK_ORDER.indexOf(b.expiry_risk);
-  return risk || (a.expires_at < b.expires_at ? -1 : Number(a.expires_at > b.expires_at));
-}
-
-function summarizeTreaties(rows: readonly DashboardTreaty[]): TreatySummary {
-  const count = (state: DashboardTreaty['lifecycle_state']) =>
-    rows.filter(({ lifecycle_state }) => lifecycle_state === state).length;
-  const expiringSoon = count('expiring_soon');
-  const expired = count('expired');
-  return {
-    total: rows.length,
-    active: count('active'),
-    expiring_soon: expiringSoon,
-    expired,
-    revoked: count('revoked'),
-    replaced: count('replaced'),
-    warning_count: expiringSoon + expired,
   };
 }
 

@@ -16,8 +16,12 @@ import {
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
+import { canonicalJson } from '../../src/json/write.ts';
 import { checkForReading } from '../../src/store/folder-state.ts';
+import { openLmdbStore } from '../../src/store/lmdb.ts';
 import { readMeta } from '../../src/store/lmdb-pages.ts';
+import { checkStructure } from '../../src/store/lmdb-structure.ts';
+import { GENESIS_HASH, type SealedEntry } from '../../src/store/store.ts';
 import { startTestAuthority } from '../support/authority.ts';
 import { runProgram } from '../support/child-server.ts';
 import { testClock } from '../support/clock.ts';
@@ -162,6 +166,53 @@ suite('D1: the audit log is read from a database that LMDB can open safely:', ()
     assert.equal(checkForReading(copy.folder), true);
   });
 });
+
+test('D6: a start checks the end of the audit log, however long it is; whoever reads it has all of it checked', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'mesh-na-log-'));
+  try {
+    const store = openLmdbStore(folder);
+    const numbers = Array.from({ length: 2500 }, (_, index) => index + 1);
+    for (const number of numbers) {
+      await store.commit({ subjects: [], removals: [], nonces: [], audit: [entryNumber(number)] });
+    }
+    await store.close();
+    damageEachPageWith(join(folder, DATABASE), '"event-3"');
+    const again = openLmdbStore(folder);
+    const { recentAudit, dispose } = await again.load();
+    assert.deepEqual(
+      recentAudit.map(({ event_id }) => event_id),
+      numbers.slice(-1000).map((number) => `event-${number}`),
+    );
+    await dispose();
+    await again.commit({ subjects: [], removals: [], nonces: [], audit: [entryNumber(2501)] });
+    await again.close();
+    assert.throws(() => checkStructure(join(folder, DATABASE), 'whole'), /does not fit/);
+    damageEachPageWith(join(folder, DATABASE), '"event-2200"');
+    assert.throws(() => openLmdbStore(folder), /does not fit/);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+function entryNumber(number: number): SealedEntry {
+  const entry = {
+    event_id: `event-${number}`,
+    event_type: 'certificate_issued',
+    details: { text: 'x'.repeat(200) },
+    created_at: '2026-03-01T10:00:00.000001Z',
+    prev_hash: GENESIS_HASH,
+  };
+  return { entry: { ...entry, hash: GENESIS_HASH }, text: canonicalJson(entry) };
+}
+
+function damageEachPageWith(path: string, text: string): void {
+  const bytes = readFileSync(path);
+  for (let at = bytes.indexOf(text); at >= 0; at = bytes.indexOf(text, at + 1)) {
+    const page = at - (at % 4096);
+    bytes.writeUInt8(bytes.readUInt8(page) ^ 1, page);
+  }
+  writeFileSync(path, bytes);
+}
 
 /** Consecutive transactions that each free pages and reuse others, so that the file stays small. */
 const WRITER = `

@@ -5,6 +5,7 @@ import type { Signer } from '../../crypto/primitives.ts';
 import type { JsonObject } from '../../json/value.ts';
 import type { Runtime } from '../../runtime.ts';
 import type { Store } from '../../store/store.ts';
+import type { DashboardTreaties } from '../../views/dashboard-treaties.ts';
 import type { RecognitionIndex } from '../../views/recognition-index.ts';
 import type { AgentIndex } from '../enrollment/agent-index.ts';
 import type { CertificateIndex } from '../enrollment/certificate-index.ts';
@@ -86,6 +87,7 @@ export interface Authority {
   readonly license: { policy: Resting | undefined };
   readonly recentChanges: RecentChanges;
   readonly dashboardPace: DashboardPace;
+  readonly dashboardTreaties: DashboardTreaties;
   readonly trustCycles: TrustCycleLog;
   readonly counts: Counts;
   /** Public documents; they change only after the state they show is on disk. */

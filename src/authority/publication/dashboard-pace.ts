@@ -33,34 +33,39 @@ const PAUSE_PER_BUILD = 20;
 
 /** Spaces builds of the dashboard out, however often it changes or is requested. */
 export interface DashboardPace {
-  /** Builds at once, or, as a promise, when the pause after the last build is over. */
-  take(build: () => void): Promise<void> | undefined;
+  /**
+   * Builds at once, or when the pause after the last build is over, or joins the build that is coming. A
+   * build that takes a while returns a promise, and reads what it publishes last.
+   */
+  take(build: () => Promise<void> | undefined): Promise<void> | undefined;
 }
 
 export function createDashboardPace({ elapsed }: Pick<Runtime, 'elapsed'>): DashboardPace {
   let nextFrom = 0;
-  let waiting: Promise<void> | null = null;
+  let coming: Promise<void> | null = null;
 
-  function run(build: () => void): void {
+  function run(build: () => Promise<void> | undefined): Promise<void> | undefined {
     const started = elapsed();
-    build();
-    const ended = elapsed();
-    nextFrom = ended + Math.min(LONGEST_PAUSE, PAUSE_PER_BUILD * (ended - started));
+    const ended = () => {
+      const now = elapsed();
+      nextFrom = now + Math.min(LONGEST_PAUSE, PAUSE_PER_BUILD * (now - started));
+    };
+    const building = build();
+    if (building !== undefined) return building.finally(ended);
+    ended();
+    return undefined;
   }
 
   return {
     take(build) {
-      if (waiting !== null) return waiting;
+      if (coming !== null) return coming;
       const pause = nextFrom - elapsed();
-      if (pause <= 0) {
-        run(build);
-        return undefined;
-      }
-      waiting = setTimeout(pause).then(() => {
-        waiting = null;
-        run(build);
+      const building = pause <= 0 ? run(build) : setTimeout(pause).then(() => run(build));
+      if (building === undefined) return undefined;
+      coming = building.finally(() => {
+        coming = null;
       });
-      return waiting;
+      return coming;
     },
   };
 }

@@ -3,6 +3,7 @@ import { jsonText } from '../../json/write.ts';
 import { dashboard } from '../../views/dashboard.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
+import { inSlices } from './document-builder.ts';
 
 /** How long node counts may lag behind; a relevant commit withdraws the document at once. */
 const LAG = 500;
@@ -10,13 +11,16 @@ const LAG = 500;
 /** Answers when the dashboard is current; concurrent readers share one build. */
 export const refreshDashboard: Handler<'refreshDashboard'> = (na, unit) => {
   if (na.publisher.isCurrent('dashboard', unit.at)) return null;
-  unit.whenCommitted(() => na.dashboardPace.take(() => publishDashboard(na)));
+  unit.whenCommitted(() => na.dashboardPace.take(() => inSlices(publishDashboard(na))));
   return null;
 };
 
-function publishDashboard(na: Authority): void {
+/** The rows are rendered in slices. What is published then is read at once, so all of it agrees. */
+function* publishDashboard(na: Authority): Generator<void, void> {
+  const { recognition, dashboardTreaties } = na;
+  if (na.publisher.isCurrent('dashboard', na.runtime.now())) return;
+  yield* dashboardTreaties.prepare(recognition.edges(), na.runtime.now());
   const now = na.runtime.now();
-  if (na.publisher.isCurrent('dashboard', now)) return;
   const { networkName, networkVersion } = na.settings;
   const model = dashboard(
     {
@@ -25,7 +29,8 @@ function publishDashboard(na: Authority): void {
       ready: na.store.health() === null,
       activeNodes: na.liveness.activeCount(now),
       trackedNodes: na.counts.keptCertificates() - na.counts.revokedCertificates(),
-      recognition: na.recognition,
+      recognition,
+      treaties: dashboardTreaties.list(recognition.edges(), now),
       feeds: [...na.subjects.allCommitted('revocation-feed')].map(([, { context }]) => context),
       trustCycle: na.trustCycles.newest(),
       recentChanges: na.recentChanges.list(),
