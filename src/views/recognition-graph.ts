@@ -7,13 +7,7 @@ import TinyQueue from 'tinyqueue';
 import { canonicalJson, compareCodePoints } from '../json/write.ts';
 import { formatInstant } from '../timestamp.ts';
 import { isLifecycleActive, lifecycleOf, nextLifecycleChange } from './lifecycle.ts';
-import {
-  compareEdges,
-  type Edge,
-  type ImportLayer,
-  type RecognitionIndex,
-  type RevokedRow,
-} from './recognition-index.ts';
+import type { Edge, ImportLayer, RecognitionIndex, RevokedRow } from './recognition-index.ts';
 import type { ConnectomeSummary, EdgeRow, RevokedTreaty, SovereignRow } from './rows/graph.ts';
 
 export function edgeRow({ treatyId, from, to, treaty }: Edge, now: number): EdgeRow {
@@ -47,12 +41,14 @@ export function* recognitionGraphText(index: RecognitionIndex, now: number): Gen
   yield* joined(treaties, (edge) => treatyMaterial(edge, now));
   if (treaties.length > 0 && index.revocationCount() > 0) yield ',';
   yield* joined(byIssuer(index), importedText());
-  yield `],"sovereigns":${canonicalJson(sovereignRows(index))}}`;
+  yield ']';
+  yield* sovereignRows(index);
+  yield '}';
 }
 
 /** Canonical text of the Connectome: the graph sorted, its counts, and what each revocation affects. */
 export function* connectomeText(index: RecognitionIndex, now: number): Generator<string> {
-  const edges = [...index.edges()].sort(compareEdges);
+  const edges = index.edgesByParties();
   yield '{"active_treaties":[';
   yield* joined(activeTreaties(index.edges(), now), ({ treaty }) => treaty.json);
   yield '],"recognition_edges":[';
@@ -75,7 +71,8 @@ export function* connectomeText(index: RecognitionIndex, now: number): Generator
     .sort((a, b) => compareCodePoints(a.treatyId, b.treatyId));
   if (treaties.length > 0 && index.revocationCount() > 0) yield ',';
   yield* joined(treaties, (edge) => treatyMaterial(edge, now));
-  yield `],"sovereigns":${canonicalJson(sovereignRows(index))}`;
+  yield ']';
+  yield* sovereignRows(index);
   yield `,"summary":${canonicalJson(connectomeSummary(index, now))}}`;
 }
 
@@ -104,7 +101,8 @@ export function* atlasText(
   yield `,"graph_digest":${canonicalJson(graphDigest)},"recognition_edges":[`;
   yield* joined(index.edges(), (edge) => canonicalJson(edgeRow(edge, now)));
   yield `],"revoked_trust_material_count":${summary.revoked_trust_material_count}`;
-  yield `,"sovereigns":${canonicalJson(sovereignRows(index))}}`;
+  yield* sovereignRows(index);
+  yield '}';
 }
 
 /** When the graph next changes by time alone. */
@@ -114,10 +112,14 @@ export function nextGraphChange(index: RecognitionIndex, now: number): number {
   return next;
 }
 
-function sovereignRows(index: RecognitionIndex): SovereignRow[] {
-  return [...index.sovereigns()]
-    .map(({ id }) => ({ sovereign_id: id }))
-    .sort((a, b) => compareCodePoints(a.sovereign_id, b.sovereign_id));
+/** The last member before the end, with the comma before it. */
+function* sovereignRows(index: RecognitionIndex): Generator<string> {
+  yield ',"sovereigns":[';
+  yield* joined(index.sovereigns(), ({ id }) => {
+    const row: SovereignRow = { sovereign_id: id };
+    return canonicalJson(row);
+  });
+  yield ']';
 }
 
 function activeTreaties(edges: readonly Edge[], now: number): readonly Edge[] {

@@ -41,11 +41,13 @@ export interface RecognitionIndex {
   absorb(layer: ImportLayer, rows: readonly (readonly [string, string | null])[]): void;
   endImport(layer: ImportLayer): void;
   sovereign(id: string): Sovereign | undefined;
-  /** Every sovereign that is issuer or subject of a treaty. */
-  sovereigns(): Iterable<Sovereign>;
+  /** Every sovereign that is issuer or subject of a treaty, sorted by id. */
+  sovereigns(): readonly Sovereign[];
   sovereignCount(): number;
   /** Every treaty, oldest first. */
   edges(): readonly Edge[];
+  /** Every treaty, by issuer, subject and treaty id. */
+  edgesByParties(): readonly Edge[];
   edge(treatyId: string): Edge | undefined;
   /** Whether an imported feed of the issuer has revoked the attestation. */
   isRevoked(issuer: string, attestationId: string): boolean;
@@ -99,7 +101,10 @@ export function createRecognitionIndex(): RecognitionIndex {
   const byTreaty = new Map<string, GrowingEdge>();
   const imported = new Map<string, IssuerRevocations>();
   let revocationCount = 0;
-  const inOrder: Edge[] = [];
+  // Sorted as they grow: to sort thousands takes longer than a request may.
+  const byAge: Edge[] = [];
+  const byParties: Edge[] = [];
+  const sovereignsById: Sovereign[] = [];
   let version = 0;
 
   function sovereign(id: string): GrowingSovereign {
@@ -107,6 +112,7 @@ export function createRecognitionIndex(): RecognitionIndex {
     if (known !== undefined) return known;
     const created = { id, number: sovereigns.size, outgoing: [], incoming: [] };
     sovereigns.set(id, created);
+    insert<Sovereign>(sovereignsById, created, compareIds);
     return created;
   }
 
@@ -175,7 +181,8 @@ export function createRecognitionIndex(): RecognitionIndex {
       byTreaty.set(treatyId, edge);
       insert(from.outgoing, edge, compareEdges);
       insert(to.incoming, edge, compareEdges);
-      insert(inOrder, edge, compareAge);
+      insert(byAge, edge, compareAge);
+      insert(byParties, edge, compareEdges);
     },
     putRevocation(revocation) {
       const layer = beginImport(revocation);
@@ -183,9 +190,10 @@ export function createRecognitionIndex(): RecognitionIndex {
       endImport(layer);
     },
     sovereign: (id) => sovereigns.get(id),
-    sovereigns: () => sovereigns.values(),
+    sovereigns: () => sovereignsById,
     sovereignCount: () => sovereigns.size,
-    edges: () => inOrder,
+    edges: () => byAge,
+    edgesByParties: () => byParties,
     edge: (treatyId) => byTreaty.get(treatyId),
     version: () => version,
   };
@@ -200,22 +208,26 @@ export function compareEdges(a: Edge, b: Edge): number {
   );
 }
 
+function compareIds(a: Sovereign, b: Sovereign): number {
+  return compareCodePoints(a.id, b.id);
+}
+
 function compareAge(a: Edge, b: Edge): number {
   return a.treaty.issuedAt - b.treaty.issuedAt || compareCodePoints(a.treatyId, b.treatyId);
 }
 
-/** Inserts into a sorted list; new treaties usually belong at its end. */
-function insert(edges: Edge[], edge: Edge, compare: (a: Edge, b: Edge) => number): void {
+/** Inserts into a sorted list; what is new often belongs at its end. */
+function insert<Item>(list: Item[], item: Item, compare: (a: Item, b: Item) => number): void {
   let low = 0;
-  let high = edges.length;
-  const last = edges[high - 1];
-  if (last !== undefined && compare(last, edge) <= 0) low = high;
+  let high = list.length;
+  const last = list[high - 1];
+  if (last !== undefined && compare(last, item) <= 0) low = high;
   while (low < high) {
     const middle = (low + high) >>> 1;
-    if (compare(edges[middle] as Edge, edge) <= 0) low = middle + 1;
+    if (compare(list[middle] as Item, item) <= 0) low = middle + 1;
     else high = middle;
   }
-  edges.splice(low, 0, edge);
+  list.splice(low, 0, item);
 }
 
 function sortedKeys(map: ReadonlyMap<string, unknown>): string[] {

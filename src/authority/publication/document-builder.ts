@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { PublishedDocument } from '../../contract/documents.ts';
 
 /** Characters per slice: rendering these takes the authority a few milliseconds. */
-const CHARACTERS_PER_SLICE = 512 * 1024;
+const CHARACTERS_PER_SLICE = 128 * 1024;
 
 /** Bytes copied per slice; copying is much cheaper. */
 const COPIED_PER_SLICE = 4 * 1024 * 1024;
