@@ -73,7 +73,7 @@ suite('a list', () => {
     assert.match(shown, /<ESC>\[1mFROM<ESC>\[22m/);
     assert.match(shown, /<ESC>\[32mactive<ESC>\[39m/);
     assert.match(shown, /<ESC>\[31mrevoked<ESC>\[39m/);
-    assert.match(shown, /北京-long-name-.*…/);
+    assert.match(shown, /北京-long-n.*…/);
     assert.ok(shown.includes(TREATY), 'an id is whole');
     assert.doesNotMatch(shown, /beta<ESC>\[31m/, 'no color of a server');
     const starts = lines.slice(1, 3).map((line) => stringWidth(line.split('none')[0] ?? ''));
