@@ -59,7 +59,7 @@ const GROUPS: readonly { readonly title: string; readonly options: readonly Opti
   },
   {
     title: 'Process',
-    options: ['logLevel', 'logFormat', 'maxRequestBytes', 'livenessFlush', 'drain'],
+    options: ['logLevel', 'logFormat', 'logFile', 'maxRequestBytes', 'livenessFlush', 'drain'],
   },
 ];
 
@@ -104,6 +104,8 @@ const MEANINGS: { readonly [Name in OptionName]?: string } = {
   retentionAgent: 'How many days an agent registration that has ended is kept.',
   logLevel: '`DEBUG`, `INFO`, `WARNING`, `ERROR` or `CRITICAL`.',
   logFormat: '`text` or `json`.',
+  logFile:
+    'File that log lines are appended to, and that `SIGHUP` opens anew. By default they go to standard output, with `--json` to standard error.',
   maxRequestBytes: 'Bytes of the largest request body, where the route allows so much.',
   livenessFlush:
     'How many milliseconds lie between writes of liveness. A crash loses at most so much of it.',

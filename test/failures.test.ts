@@ -13,32 +13,32 @@ for (const threads of ['1', '2']) {
       const failed = await operate(server.na, '/admin/invite');
       assert.equal(outcome(failed), '500 internal_server_error');
       assert.equal(outcome(await get(server.na, '/readyz')), '200');
-      const { code, stdout } = await server.end('SIGTERM');
+      const { code, stderr } = await server.end('SIGTERM');
       assert.equal(code, 0);
       const requestId = failed.headers.get('x-request-id');
       const line = new RegExp(
         `ERROR mesh\\.http request_id=${requestId} .*injected into a handler at .*createInvites`,
       );
-      assert.match(stdout, line);
+      assert.match(stderr, line);
     });
 
     test('D0: an exception behind a commit ends the process, and the log names it', async (t) => {
       const server = await startArmed(t, threads, EFFECT_THROWS);
       const policy = { policy_id: 'p', content: {} };
       await assert.rejects(operate(server.na, '/admin/policy', policy), TypeError);
-      const { code, stdout } = await server.ended;
+      const { code, stderr } = await server.ended;
       assert.equal(code, 1);
       assert.match(
-        stdout,
+        stderr,
         fatalLine('effects of a commit: TypeError: injected behind a commit at'),
       );
     });
 
     test('C3: a timer that throws ends the process, and the log names it', async (t) => {
       const server = await startArmed(t, threads, TIMER_THROWS);
-      const { code, stdout } = await server.ended;
+      const { code, stderr } = await server.ended;
       assert.equal(code, 1);
-      assert.match(stdout, fatalLine('uncaught exception: TypeError: injected into a timer at'));
+      assert.match(stderr, fatalLine('uncaught exception: TypeError: injected into a timer at'));
     });
   });
 }

@@ -89,10 +89,10 @@ async function invite({ na }: ChildServer, requests = Infinity): Promise<string[
 }
 
 async function assertEnded({ ended }: ChildServer, cause: RegExp): Promise<void> {
-  const { code, signal, stdout } = await ended;
+  const { code, signal, stderr } = await ended;
   assert.deepEqual({ code, signal }, { code: 1, signal: null });
-  const critical = stdout.split('\n').filter((line) => line.includes(' CRITICAL '));
-  assert.equal(critical.length, 1, stdout);
+  const critical = stderr.split('\n').filter((line) => line.includes(' CRITICAL '));
+  assert.equal(critical.length, 1, stderr);
   assert.match(critical[0] ?? '', /mesh\.process Ending after a failure: /);
   assert.match(critical[0] ?? '', cause);
 }

@@ -14,10 +14,10 @@ test('a server that can no longer store ends with 1 and never answers the comman
   assert.equal((await get(server.na, '/readyz')).status, 200);
   await takeFolderOver(folder);
   await assert.rejects(operate(server.na, '/admin/invite'), TypeError);
-  const { code, stdout } = await server.ended;
+  const { code, stderr } = await server.ended;
   assert.equal(code, 1);
   assert.match(
-    stdout,
+    stderr,
     /CRITICAL mesh\.process Ending after a failure: commit: .*Another process has taken over the data directory/,
   );
 });
@@ -27,9 +27,9 @@ test('D3: a server whose folder was taken over ends by itself, without any reque
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const server = await startChildServer(folder, { environment: NO_LIMITS });
   await takeFolderOver(folder);
-  const { code, stdout } = await server.ended;
+  const { code, stderr } = await server.ended;
   assert.equal(code, 1);
-  assert.match(stdout, /CRITICAL .*Another process has taken over the data directory/);
+  assert.match(stderr, /CRITICAL .*Another process has taken over the data directory/);
 });
 
 /** A process that believes the owner is gone. */

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
@@ -114,7 +114,11 @@ function seedIn(setup: Setup, name: string): Buffer {
 }
 
 refuses('a genesis block that is', [
-  ['missing', remove('genesis.json'), /^The genesis file .*genesis\.json cannot be read/],
+  [
+    'missing',
+    remove('genesis.json'),
+    /^The genesis file .*genesis\.json cannot be read \(ENOENT\); mesh-na init makes one$/,
+  ],
   ['in a folder that does not exist', flag('dataDir', '/nonexistent'), /genesis file .* cannot be/],
   ['a folder', asFolder('genesis.json'), /^The genesis file .* cannot be read/],
   [
@@ -122,23 +126,47 @@ refuses('a genesis block that is', [
     flag('genesis', '/nonexistent/g.json'),
     /\/nonexistent\/g\.json/,
   ],
-  ['empty', replaced('genesis.json', ''), /^The genesis block is not valid JSON$/],
-  ['no JSON', replaced('genesis.json', '{"network_name":'), /not valid JSON$/],
-  ['JSON with a name twice', replaced('genesis.json', '{"a":1,"a":1}'), /not valid JSON$/],
-  ['a list', replaced('genesis.json', '[]'), /^The genesis block does not have the expected form$/],
-  ['null', replaced('genesis.json', 'null'), /does not have the expected form$/],
-  ['without a root key', genesisWith(() => ({ root_public_key: undefined })), /expected form$/],
-  ['without an authority', genesisWith(() => ({ network_authority: undefined })), /expected form$/],
-  ['without a name', genesisWith(() => ({ network_name: '' })), /expected form$/],
+  [
+    'empty',
+    replaced('genesis.json', ''),
+    /^The genesis block is not valid JSON; restore .*genesis\.json from a copy that you trust$/,
+  ],
+  ['no JSON', replaced('genesis.json', '{"network_name":'), /not valid JSON; restore /],
+  ['JSON with a name twice', replaced('genesis.json', '{"a":1,"a":1}'), /not valid JSON; restore /],
+  [
+    'a list',
+    replaced('genesis.json', '[]'),
+    /^The genesis block does not have the expected form; restore /,
+  ],
+  ['null', replaced('genesis.json', 'null'), /does not have the expected form; restore /],
+  [
+    'without a root key',
+    genesisWith(() => ({ root_public_key: undefined })),
+    /expected form; restore /,
+  ],
+  [
+    'without an authority',
+    genesisWith(() => ({ network_authority: undefined })),
+    /expected form; restore /,
+  ],
+  ['without a name', genesisWith(() => ({ network_name: '' })), /expected form; restore /],
   [
     'with a naive date',
     genesisWith(({ genesis }) => ({
       network_authority: { ...genesis.network_authority, valid_to: '2026-01-01T00:00:00' },
     })),
-    /expected form$/,
+    /expected form; restore /,
   ],
-  ['GENESIS_JSON and no JSON', variable('GENESIS_JSON', '{'), /not valid JSON$/],
-  ['GENESIS_JSON and another record', variable('GENESIS_JSON', '{"a":1}'), /expected form$/],
+  [
+    'GENESIS_JSON and no JSON',
+    variable('GENESIS_JSON', '{'),
+    /not valid JSON; restore GENESIS_JSON /,
+  ],
+  [
+    'GENESIS_JSON and another record',
+    variable('GENESIS_JSON', '{"a":1}'),
+    /expected form; restore /,
+  ],
 ]);
 
 refuses('a genesis block whose signature is', [
@@ -148,7 +176,7 @@ refuses('a genesis block whose signature is', [
       () => ({}),
       () => [],
     ),
-    /no valid root signature; --allow-unsigned-genesis/,
+    /no valid root signature, so .*; restore .*genesis\.json from a copy that you trust$/,
   ],
   [
     'that of another key',
@@ -203,6 +231,11 @@ refuses('an authority key that is', [
   ['too short', replaced('keys/na.key', Buffer.alloc(31).toString('base64')), /of 32 bytes$/],
   ['too long', replaced('keys/na.key', Buffer.alloc(64).toString('base64')), /of 32 bytes$/],
   ['named and missing', flag('naPrivateKey', '/nonexistent/na.key'), /\/nonexistent\/na\.key/],
+  [
+    'open to every user',
+    (setup) => chmodSync(setup.path('keys/na.key'), 0o604),
+    /na\.key can be opened by other users; run chmod 600 \S+na\.key$/,
+  ],
   [
     'another than the genesis names',
     replaced('keys/na.key', Buffer.alloc(32, 9).toString('base64')),
@@ -409,26 +442,34 @@ const BUCKETS = [
 refuses('a value that does not fit:', [
   ...['x', '-1', '65536', '1.5', ' 80', '0x50', '1e3', '+80', '80 ', '８０'].flatMap(
     (port): Case[] => [
-      [`--port ${port}`, flag('port', port), /^--port must be a whole number from 0 to 65535$/],
+      [
+        `--port ${port}`,
+        flag('port', port),
+        /^--port must be a whole number from 0 to 65535, not "/,
+      ],
     ],
   ),
   ...(
     [
-      ['PORT', 'x', /^--port must be/],
+      ['PORT', 'x', /^PORT must be .*, not "x"$/],
       [
         'MESH_LOG_LEVEL',
         'info',
         /^MESH_LOG_LEVEL must be one of DEBUG, INFO, WARNING, ERROR, CRIT/,
       ],
       ['MESH_LOG_LEVEL', 'TRACE', /^MESH_LOG_LEVEL must be/],
-      ['MESH_LOG_FORMAT', 'xml', /^MESH_LOG_FORMAT must be one of text, json$/],
+      ['MESH_LOG_FORMAT', 'xml', /^MESH_LOG_FORMAT must be one of text, json, not "/],
       ['MESH_PROXY_HOPS', '-1', /^MESH_PROXY_HOPS must be/],
       ['MESH_PROXY_HOPS', 'all', /^MESH_PROXY_HOPS must be/],
       ['MESH_MAX_REQUEST_BYTES', '0', /^MESH_MAX_REQUEST_BYTES must be/],
       ['MESH_MAX_REQUEST_BYTES', '2MB', /^MESH_MAX_REQUEST_BYTES must be/],
-      ['MESH_ADMIN_SIGNATURE_V1', 'yes', /^MESH_ADMIN_SIGNATURE_V1 must be one of accept, refuse$/],
-      ['MESH_FOREIGN_ISSUER', 'maybe', /^MESH_FOREIGN_ISSUER must be one of allow, refuse$/],
-      ['MESH_CREATED_STATUS', '202', /^MESH_CREATED_STATUS must be one of 200, 201$/],
+      [
+        'MESH_ADMIN_SIGNATURE_V1',
+        'yes',
+        /^MESH_ADMIN_SIGNATURE_V1 must be one of accept, refuse, not "/,
+      ],
+      ['MESH_FOREIGN_ISSUER', 'maybe', /^MESH_FOREIGN_ISSUER must be one of allow, refuse, not "/],
+      ['MESH_CREATED_STATUS', '202', /^MESH_CREATED_STATUS must be one of 200, 201, not "/],
       ['MESH_ACTIVE_NODE_WINDOW_SECONDS', '0', /^MESH_ACTIVE_NODE_WINDOW_SECONDS must be/],
       ['MESH_CLOCK_TOLERANCE_SECONDS', '-300', /^MESH_CLOCK_TOLERANCE_SECONDS must be/],
       ['RENEWAL_GRACE_SECONDS', '15m', /^RENEWAL_GRACE_SECONDS must be/],
@@ -511,11 +552,15 @@ accepts(
   ({ warnings }) => assert.match(warnings.join(), /validity of the authority key .* has passed/),
 );
 
+/** Gives up the rights of root once Node.js runs. */
+const AS_NOBODY = `data:text/javascript,${encodeURIComponent('process.setgid(65534); process.setgroups([]); process.setuid(65534);')}`;
+
 suite('the program itself ends with 3 and says why', { concurrency: 2 }, () => {
   const serve = ({ folder, flags, environment }: Setup, ...more: string[]) => {
     const keys = [flags.operatorPublicKey ?? []].flat();
     const given = keys.flatMap((value) => ['--operator-public-key', String(value)]);
-    const args = ['serve', '--data-dir', folder, '--port', '0', ...given, ...more];
+    const port = environment.PORT === undefined ? ['--port', '0'] : [];
+    const args = ['serve', '--data-dir', folder, ...port, ...given, ...more];
     return runProgram(args, environment);
   };
 
@@ -532,6 +577,26 @@ suite('the program itself ends with 3 and says why', { concurrency: 2 }, () => {
     ],
     ['an operator key without tier', keyFlag(`ops-2=${KEY}`), /Operator key ops-2 has no tier/],
     ['a wrong log level', variable('MESH_LOG_LEVEL', 'loud'), /MESH_LOG_LEVEL must be one of/],
+    [
+      'a port that is no number',
+      variable('PORT', 'http'),
+      /PORT must be a whole number .*, not "http"/,
+    ],
+    [
+      'a key that every user can read',
+      (setup) => chmodSync(setup.path('keys/na.key'), 0o644),
+      /na\.key can be opened by other users; run chmod 600 /,
+    ],
+    [
+      'a log file that cannot be opened',
+      variable('MESH_LOG_FILE', '/nonexistent/na.log'),
+      /The log file \/nonexistent\/na\.log cannot be opened \(ENOENT\); name another by --log-file/,
+    ],
+    [
+      'a log file that is a folder',
+      variable('MESH_LOG_FILE', '/'),
+      /The log file \/ is not a file; /,
+    ],
   ] as const satisfies readonly Case[]) {
     test(what, async (t) => {
       const setup = setupOf(t);
@@ -562,7 +627,7 @@ suite('the program itself ends with 3 and says why', { concurrency: 2 }, () => {
     assert.deepEqual(JSON.parse(json.stderr), {
       error: {
         code: 'start_refused',
-        message: `The data directory is in use by another process (${holder})`,
+        message: `The data directory is in use by another process (${holder}); stop that one, or name another folder than ${na.dataDir} by --data-dir`,
       },
     });
     assert.equal(outcome(await operate(na, '/admin/invite')), '200', 'its holder goes on');
@@ -576,14 +641,46 @@ suite('the program itself ends with 3 and says why', { concurrency: 2 }, () => {
     const port = typeof address === 'object' ? String(address?.port) : '';
     const refused = await serve(setup, '--port', port);
     taken.close();
-    assertRefused(refused, new RegExp(`The address 127\\.0\\.0\\.1:${port} cannot be listened on`));
+    const holder = existsSync('/proc/net/tcp')
+      ? `process ${process.pid} \\(.+\\)`
+      : 'another process';
+    assertRefused(
+      refused,
+      new RegExp(
+        `The address 127\\.0\\.0\\.1:${port} cannot be listened on: ${holder} uses it; stop that one, or choose another port by --port`,
+      ),
+    );
     await using na = await startTestAuthority({ dataDir: setup.folder, clock: REAL_TIME });
     assert.equal((await get(na, '/readyz')).status, 200);
   });
 
   test('an address of another machine', async (t) => {
     const refused = await serve(setupOf(t), '--host', '192.0.2.1');
-    assertRefused(refused, /The address 192\.0\.2\.1:0 cannot be listened on/);
+    assertRefused(
+      refused,
+      /The address 192\.0\.2\.1:0 cannot be listened on: this machine does not have that address; /,
+    );
+  });
+
+  test('a folder and files that this user may not open', {
+    skip: process.getuid?.() !== 0 && 'only root can become another user',
+  }, async (t) => {
+    const setup = setupOf(t);
+    const nobody = { NODE_OPTIONS: `--import=${AS_NOBODY}` };
+    const start = () => runProgram(['serve', '--data-dir', setup.folder, '--port', '0'], nobody);
+    chmodSync(setup.folder, 0o755);
+    chmodSync(setup.path('genesis.json'), 0o600);
+    assertRefused(
+      await start(),
+      /genesis file .* cannot be read \(EACCES\); let the user of this /,
+    );
+  });
+
+  test('a data folder that is a file', async (t) => {
+    const setup = setupOf(t);
+    setup.write('file', '');
+    const refused = await runProgram(['serve', '--data-dir', setup.path('file')]);
+    assertRefused(refused, /The data folder .*file is not a folder; name another by --data-dir/);
   });
 
   test('a data folder that cannot hold state', async (t) => {

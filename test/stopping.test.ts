@@ -64,9 +64,9 @@ for (const threads of ['1', '2']) {
       assert.deepEqual((await get(server.na, '/readyz')).body.error.details, described);
       const beat = await heartbeat(server.na, node);
       assert.equal(outcome(await get(server.na, '/healthz')), '200');
-      const { code, stdout } = await server.end('SIGTERM');
+      const { code, stderr } = await server.end('SIGTERM');
       assert.equal(code, 0);
-      assert.match(stdout, /Stopped\n$/);
+      assert.match(stderr, /Stopped\n$/);
       await using na = await startTestAuthority({ dataDir: server.na.dataDir, clock: REAL_TIME });
       const roster = (await operate(na, '/nodes', {}, { method: 'GET' })).body.nodes;
       assert.equal(roster[node.certId]?.last_heartbeat, beat.body.server_time);
@@ -88,9 +88,9 @@ for (const threads of ['1', '2']) {
       const answered = once(upload.socket, 'data');
       upload.finish();
       assert.match(String(await answered), /^HTTP\/1\.1 403 [\s\S]*"certificate_not_found"/);
-      const { code, stdout } = await ended;
+      const { code, stderr } = await ended;
       assert.equal(code, 0);
-      assert.match(stdout, /Stopped\n$/);
+      assert.match(stderr, /Stopped\n$/);
     });
 
     test('C8: a signal that comes while the state is read ends the process clean', async (t) => {

@@ -1,11 +1,11 @@
 /** `mesh-na connect`: saves how to reach an authority, and the key that it must be. */
 import { resolve } from 'node:path';
 import { Argument, type Command, Option } from 'commander';
+import { readPrivateKey } from '../keys/private-key.ts';
 import { EXIT, failure, onLocalFiles } from './exit-codes.ts';
 import { FIRST_OPERATORS } from './first-operators.ts';
 import { examples, jsonOption, publicKey, serverUrl } from './options.ts';
 import { type OutputOptions, printResult } from './output.ts';
-import { readPrivateKey } from './private-key.ts';
 import {
   configHomeOption,
   DEFAULT_PROFILE,

@@ -9,6 +9,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
@@ -106,11 +107,22 @@ export function finishInterruptedInit(dataDir: string): void {
   }
 }
 
-/** Whether the folder is absent, or holds nothing but the lock of a killed `init`. */
-export function isUnused(dataDir: string): boolean {
-  if (!existsSync(dataDir)) return true;
-  const names = readdirSync(dataDir);
-  return names.length === 1 && names[0] === LOCK_FILE;
+/** What is in a folder that nobody has used: the lock of a killed `init`, and what a new file system brings. */
+const UNUSED_NAMES = [LOCK_FILE, 'lost+found'];
+
+/** What the folder is to `serve --create`; for one with other files, the first of them. */
+export type FolderUse = 'absent' | 'empty' | 'network' | { readonly holds: string };
+
+export function useOf(dataDir: string): FolderUse {
+  if (!existsSync(dataDir)) return 'absent';
+  if (!statSync(dataDir).isDirectory()) {
+    throw new Error(`The data folder ${dataDir} is not a folder; name another by --data-dir`);
+  }
+  if (existsSync(join(dataDir, FILES.genesis))) return 'network';
+  const holds = readdirSync(dataDir)
+    .sort()
+    .find((name) => !UNUSED_NAMES.includes(name));
+  return holds === undefined ? 'empty' : { holds };
 }
 
 function assertHoldsNoNetwork(dataDir: string): void {

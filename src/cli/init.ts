@@ -29,31 +29,32 @@ export function addInitCommand(program: Command): void {
     .action(runInit);
 }
 
-/** Creates a network with the defaults and reports it. */
-export async function makeNetwork({
-  dataDir,
-  networkName,
-}: {
+interface NewNetwork {
   readonly dataDir: string;
   readonly networkName: string;
-}): Promise<void> {
-  await runInit({ dataDir, networkName, networkVersion: DEFAULT_VERSION });
+  readonly networkVersion?: string;
 }
 
-async function runInit({ json = false, ...options }: InitCommandOptions): Promise<void> {
+/** Creates a network, with the defaults for what is not given. */
+export async function makeNetwork(network: NewNetwork): Promise<InitSummary> {
   // Loaded here, so that the other commands start without native code.
   const { initNetwork } = await import('./init-network.ts');
-  const summary = onLocalFiles(() =>
+  return onLocalFiles(() =>
     initNetwork({
-      ...options,
+      networkVersion: DEFAULT_VERSION,
+      ...network,
       now: systemRuntime.now(),
       randomSeed: () => systemRuntime.randomBytes(32),
     }),
   );
-  printResult({ json }, summary, summaryText(summary, options.dataDir));
 }
 
-function summaryText(summary: InitSummary, dataDir: string): string[] {
+async function runInit({ json = false, ...network }: InitCommandOptions): Promise<void> {
+  const summary = await makeNetwork(network);
+  printResult({ json }, summary, summaryText(summary, network.dataDir));
+}
+
+export function summaryText(summary: InitSummary, dataDir: string): string[] {
   const [privileged] = FIRST_OPERATORS;
   return [
     `Network "${summary.network_name}" is made.`,

@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { keyFromSeed, newSeed, type SigningKey } from '../client/keys.ts';
 import { jsonText } from '../json/write.ts';
 import { writeKeyFile } from '../keys/key-file.ts';
+import { readPrivateKey } from '../keys/private-key.ts';
 import { type GenesisBlock, readGenesisBlock } from '../records/genesis.ts';
 import { type JoinCertificate, readJoinCertificate } from '../records/join-certificate.ts';
 import {
   type CertificateRevocationList,
   readCertificateRevocationList,
 } from '../records/revocation-list.ts';
-import { readPrivateKey } from './private-key.ts';
 import { readSaved, replaceFile } from './saved-file.ts';
 
 export function keyPath(folder: string): string {

@@ -1,9 +1,11 @@
 /** Runs the authority in this process, from the settings to the last log line. */
 import type { Command } from 'commander';
 import { type RunningAuthority, startAuthority } from '../boot.ts';
-import { type Config, loadConfig } from '../config/load.ts';
-import { type Flags, OPTIONS } from '../config/options.ts';
+import { bringsIdentity, type Config, dataDirOf, loadConfig } from '../config/load.ts';
+import type { Environment, Flags } from '../config/options.ts';
+import { openLogFile } from '../log/log-file.ts';
 import { type LogOutput, standardOutput } from '../log/log-output.ts';
+import type { Logger } from '../log/logger.ts';
 import { problemText } from '../log/problem.ts';
 import { systemRuntime } from '../runtime.ts';
 import { startEdgeThread } from '../threads/edge-threads.ts';
@@ -11,8 +13,8 @@ import { startWatchdog } from '../threads/watchdog.ts';
 import type { CommandReference } from '../views/command-reference.ts';
 import { commandReference } from './command-reference.ts';
 import { EXIT, type ExitCode, failure, onLocalFiles } from './exit-codes.ts';
-import { makeNetwork } from './init.ts';
-import { finishInterruptedInit, isUnused } from './init-network.ts';
+import { makeNetwork, summaryText } from './init.ts';
+import { finishInterruptedInit, type InitSummary, useOf } from './init-network.ts';
 import { printResult } from './output.ts';
 import { packageVersion } from './version.ts';
 
@@ -31,27 +33,82 @@ const ANNOUNCE_MS = 3000;
 export async function serveAuthority(options: ServeOptions, command: Command): Promise<void> {
   // Before anything is served, so that no signal ends the process uncleanly.
   const stop = awaitStop();
-  const dataDir = options.dataDir ?? process.env.MESH_DATA_DIR ?? OPTIONS.dataDir.fallback;
-  const unused = onLocalFiles(() => {
-    finishInterruptedInit(String(dataDir));
-    return isUnused(String(dataDir));
-  });
-  if (options.create && unused) {
-    await makeNetwork({ dataDir: String(dataDir), networkName: options.networkName });
-  }
-  const config = onLocalFiles(() => loadConfig(options, process.env, systemRuntime.now()));
-  const destination = standardOutput(process.stdout);
-  const commands = commandReference(command.parent ?? command);
-  const authority = await start(config, destination, commands);
+  const created = await createIfAsked(options, process.env);
+  const program = command.parent ?? command;
+  const config = onLocalFiles(() =>
+    loadConfig(options, process.env, systemRuntime.now(), variablesOf(program)),
+  );
+  const { output, reopen } = await openLog(config, options);
+  const commands = commandReference(program);
+  const authority = await start(config, output, commands);
+  const { logger } = authority;
   // Unhandled rejections arrive here too.
   process.on('uncaughtException', (cause) => authority.fatal('uncaught exception', cause));
-  announce(config, authority, options);
-  const { logger } = authority;
+  if (reopen !== null) onHangup(reopen, logger);
+  announce(config, authority, options, created);
   logger.write('INFO', 'server', `${await stop.requested}: finishing what is in flight`);
   const announceMs = config.drain ?? (process.stdout.isTTY ? 0 : ANNOUNCE_MS);
   await authority.stop({ announceMs, hurry: stop.hurry });
   logger.write('INFO', 'server', 'Stopped');
-  await endProcess(EXIT.done, destination);
+  await endProcess(EXIT.done, output);
+}
+
+/** The variables that any command of the tree reads. */
+function variablesOf(command: Command): string[] {
+  const own = command.options.flatMap(({ envVar }) => envVar ?? []);
+  return [...own, ...command.commands.flatMap(variablesOf)];
+}
+
+/** The network that was made, if one was. */
+async function createIfAsked(
+  { create = false, networkName, json = false, ...flags }: ServeOptions,
+  environment: Environment,
+): Promise<InitSummary | null> {
+  const dataDir = dataDirOf(flags, environment);
+  const use = onLocalFiles(() => {
+    finishInterruptedInit(dataDir);
+    return useOf(dataDir);
+  });
+  if (!create || use === 'network') return null;
+  if (use !== 'absent' && bringsIdentity(flags, environment)) return null;
+  if (typeof use === 'object') {
+    const message = `The data folder ${dataDir} holds no network but other files, such as ${use.holds}, so none is made there; name another by --data-dir`;
+    throw failure(EXIT.unusable, 'local_files', message);
+  }
+  const summary = await makeNetwork({ dataDir, networkName });
+  if (!json) printResult({}, summary, summaryText(summary, dataDir));
+  return summary;
+}
+
+interface OpenLog {
+  readonly output: LogOutput;
+  /** Null for a standard stream, which is not ours to open. */
+  readonly reopen: (() => Promise<void>) | null;
+}
+
+async function openLog({ logFile }: Config, { json = false }: ServeOptions): Promise<OpenLog> {
+  // Whoever reads the one object may close the stream then.
+  if (json) process.stdout.removeAllListeners('error').on('error', () => undefined);
+  if (logFile === null) {
+    return { output: standardOutput(json ? process.stderr : process.stdout), reopen: null };
+  }
+  try {
+    const file = await openLogFile(logFile);
+    return { output: file, reopen: file.reopen };
+  } catch (cause) {
+    throw failure(EXIT.unusable, 'local_files', messageOf(cause));
+  }
+}
+
+/** With a log file of our own, SIGHUP means what it means to a daemon: the file has been moved away. */
+function onHangup(reopen: () => Promise<void>, logger: Logger): void {
+  process.removeAllListeners('SIGHUP').on('SIGHUP', () => {
+    reopen().then(
+      () => logger.write('INFO', 'server', 'SIGHUP: the log file is opened anew'),
+      (cause) =>
+        logger.write('ERROR', 'server', `${messageOf(cause)}. Lines go on to the file before it`),
+    );
+  });
 }
 
 /** How long writing the last log lines may take. */
@@ -111,17 +168,39 @@ async function start(
       },
     });
   } catch (cause) {
-    const message = cause instanceof Error ? cause.message : String(cause);
-    throw failure(EXIT.unusable, 'start_refused', message);
+    throw failure(EXIT.unusable, 'start_refused', messageOf(cause));
   }
 }
 
-function announce(config: Config, { port, logger }: RunningAuthority, options: ServeOptions): void {
+function announce(
+  config: Config,
+  { port, logger }: RunningAuthority,
+  options: ServeOptions,
+  created: InitSummary | null,
+): void {
   const host = config.host.includes(':') ? `[${config.host}]` : config.host;
   const url = `http://${host}:${port}`;
-  const { network_name } = config.genesis;
+  const { network_name, network_version } = config.genesis;
   logger.write('INFO', 'server', `Network ${network_name} is served on ${url}`);
   if (!options.json) return;
-  const { publicKey } = config.signer;
-  printResult(options, { url, port, network_name, na_public_key: publicKey, pid: process.pid }, []);
+  const served = {
+    url,
+    port,
+    network_name,
+    network_version,
+    na_public_key: config.signer.publicKey,
+    key_id: config.keyId,
+    operator_key_ids: config.operators.map(({ keyId }) => keyId),
+    data_dir: config.dataDir,
+    log_file: config.logFile,
+    threads: config.threads,
+    version: packageVersion(),
+    pid: process.pid,
+    created,
+  };
+  printResult(options, served, []);
+}
+
+function messageOf(cause: unknown): string {
+  return cause instanceof Error ? cause.message : String(cause);
 }

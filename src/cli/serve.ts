@@ -1,16 +1,18 @@
 /** `mesh-na serve`: its options. What it does is loaded with the server's native parts, which no other command needs. */
 import { type Command, Option } from 'commander';
 import { OPTIONS, type OptionEntry } from '../config/options.ts';
-import { collect, examples, jsonOption } from './options.ts';
+import { collect, examples } from './options.ts';
 import type { ServeOptions } from './serve-authority.ts';
 
 export function addServeCommand(program: Command): void {
   const command = program
     .command('serve')
     .description('start the authority; settings come from flags, then the environment')
-    .option('--create', 'make a new network first when the data folder does not exist')
+    .option('--create', 'make a new network first when the data folder is absent or empty')
     .option('--network-name <name>', 'name of the network that --create makes', 'local-mesh')
-    .addOption(jsonOption());
+    .addOption(
+      new Option('--json', 'print one JSON object once it serves; logs go to standard error'),
+    );
   for (const [name, entry] of Object.entries(OPTIONS)) addSetting(command, name, entry);
   command
     .addHelpText('after', variablesHelp())

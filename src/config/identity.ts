@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { signerFromSeed, verifySignature } from '../crypto/ed25519.ts';
 import type { Signer } from '../crypto/primitives.ts';
 import { parseJson } from '../json/parse.ts';
-import { parseKeyText, readKeyFile } from '../keys/key-file.ts';
+import { parseKeyText } from '../keys/key-file.ts';
+import { readPrivateKey } from '../keys/private-key.ts';
 import { type GenesisBlock, isSignedByRoot, readGenesisBlock } from '../records/genesis.ts';
 import { FILES } from './data-folder.ts';
 import type { Setting } from './options.ts';
@@ -14,33 +15,52 @@ export function loadGenesis(
   dataDir: string,
   allowUnsigned: boolean,
 ): GenesisBlock {
-  const genesis = readGenesisBlock(parsed(genesisText(setting, dataDir)));
-  if (genesis === null) throw new Error('The genesis block does not have the expected form');
+  const { text, place } = genesisSource(setting, dataDir);
+  const cure = `restore ${place} from a copy that you trust`;
+  const genesis = readGenesisBlock(parsed(text, cure));
+  if (genesis === null) {
+    throw new Error(`The genesis block does not have the expected form; ${cure}`);
+  }
+  // Whoever altered it would want to be let in: no hint tells how.
   if (!allowUnsigned && !isSignedByRoot(genesis, verifySignature)) {
     throw new Error(
-      'The genesis block has no valid root signature; --allow-unsigned-genesis starts all the same',
+      `The genesis block has no valid root signature, so it is not what the root key signed; ${cure}`,
     );
   }
   return genesis;
 }
 
-function genesisText(setting: Setting, dataDir: string): string {
+interface GenesisSource {
+  readonly text: string;
+  /** Its file, or the variable that it is. */
+  readonly place: string;
+}
+
+function genesisSource(setting: Setting, dataDir: string): GenesisSource {
   const inline = setting('genesisJson');
   const file = setting('genesis');
-  if (file === null && inline !== null) return inline;
+  if (file === null && inline !== null) return { text: inline, place: 'GENESIS_JSON' };
   const path = file ?? join(dataDir, FILES.genesis);
   try {
-    return readFileSync(path, 'utf8');
-  } catch {
-    throw new Error(`The genesis file ${path} cannot be read; mesh-na init makes one`);
+    return { text: readFileSync(path, 'utf8'), place: path };
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    throw new Error(
+      `The genesis file ${path} cannot be read (${code})${READING_CURES[code ?? ''] ?? ''}`,
+    );
   }
 }
 
-function parsed(text: string) {
+const READING_CURES: { readonly [code: string]: string } = {
+  ENOENT: '; mesh-na init makes one',
+  EACCES: '; let the user of this process read it',
+};
+
+function parsed(text: string, cure: string) {
   try {
     return parseJson(text);
   } catch {
-    throw new Error('The genesis block is not valid JSON');
+    throw new Error(`The genesis block is not valid JSON; ${cure}`);
   }
 }
 
@@ -73,7 +93,7 @@ export function signingKeyFile(setting: Setting, dataDir: string): string | null
 
 function readSeed(setting: Setting, dataDir: string): Buffer {
   const file = signingKeyFile(setting, dataDir);
-  if (file !== null) return readKeyFile(file);
+  if (file !== null) return readPrivateKey(file);
   const seed = parseKeyText(setting('naPrivateKeyText') ?? '');
   if (seed === null) throw new Error('NA_PRIVATE_KEY is not base64 of 32 bytes');
   return seed;

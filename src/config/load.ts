@@ -23,6 +23,7 @@ import {
   rateLimitVariable,
   type Setting,
 } from './options.ts';
+import { unknownVariables } from './unknown-variables.ts';
 
 const MAX_THREADS = 64;
 /** A century. */
@@ -39,6 +40,8 @@ export interface Config extends SigningKey {
   readonly threads: number;
   readonly logLevel: LogLevel;
   readonly logFormat: LogFormat;
+  /** Null for a standard stream. */
+  readonly logFile: string | null;
   readonly publicUrl: string | null;
   readonly proxyHops: number;
   /** Null when no page of another origin may use the API. */
@@ -69,8 +72,25 @@ export interface Config extends SigningKey {
   readonly warnings: readonly string[];
 }
 
-export function loadConfig(flags: Flags, environment: Environment, now: number): Config {
-  const dataDir = settingReader(flags, environment, null)('dataDir') ?? '';
+export function dataDirOf(flags: Flags, environment: Environment): string {
+  return settingReader(flags, environment, null)('dataDir') ?? '';
+}
+
+/** Whether the settings name a genesis or a key, so that the data folder need not hold them. */
+export function bringsIdentity(flags: Flags, environment: Environment): boolean {
+  const setting = settingReader(flags, environment, null);
+  const given = ['genesis', 'genesisJson', 'naPrivateKey', 'naPrivateKeyText'] as const;
+  return given.some((name) => setting(name) !== null);
+}
+
+/** `otherVariables` are those that other commands read. */
+export function loadConfig(
+  flags: Flags,
+  environment: Environment,
+  now: number,
+  otherVariables: readonly string[] = [],
+): Config {
+  const dataDir = dataDirOf(flags, environment);
   const file = readConfigFile(dataDir);
   const setting = settingReader(flags, environment, file);
   const genesis = loadGenesis(setting, dataDir, flags.allowUnsignedGenesis === true);
@@ -86,6 +106,7 @@ export function loadConfig(flags: Flags, environment: Environment, now: number):
         : wholeNumber(setting, 'threads', 1, MAX_THREADS),
     logLevel: oneOf(setting, 'logLevel', LOG_LEVELS),
     logFormat: oneOf(setting, 'logFormat', LOG_FORMATS),
+    logFile: setting('logFile'),
     publicUrl: publicUrl(setting),
     corsOrigins: corsOrigins(setting),
     proxyHops: wholeNumber(setting, 'proxyHops', 0, 16),
@@ -118,31 +139,52 @@ export function loadConfig(flags: Flags, environment: Environment, now: number):
     signingSeed,
     keyId: setting('keyId') ?? signer.publicKey,
     operators,
-    warnings: [...warningsOf(genesis, operators, now), ...surroundingWarnings(setting, dataDir)],
+    warnings: [
+      ...unknownVariables(environment, otherVariables),
+      ...warningsOf(genesis, operators, now),
+      ...surroundingWarnings(setting, dataDir),
+    ],
   };
 }
 
 function settingReader(flags: Flags, environment: Environment, file: ConfigFile | null): Setting {
-  return (name) => {
-    const { variable, fallback } = OPTIONS[name];
+  const flagOf = (name: OptionName) => {
     const flag = flags[name];
-    const given = typeof flag === 'string' ? flag : variable && environment[variable];
-    if (given !== undefined && given !== null && given !== '') return given;
-    return (name === 'adminSignatureV1' ? file?.admin_signature_v1 : undefined) ?? fallback;
+    return typeof flag === 'string' && flag !== '' ? flag : null;
   };
+  const variableOf = (name: OptionName) => {
+    const { variable } = OPTIONS[name];
+    return (variable === null ? null : environment[variable]) || null;
+  };
+  const read = (name: OptionName) => {
+    const inFile = name === 'adminSignatureV1' ? file?.admin_signature_v1 : undefined;
+    return flagOf(name) ?? variableOf(name) ?? inFile ?? OPTIONS[name].fallback;
+  };
+  const labelOf = (name: OptionName) => {
+    const { flag, variable } = OPTIONS[name];
+    const asFlag = flag?.split(' ')[0];
+    return (
+      (variableOf(name) !== null && flagOf(name) === null ? variable : asFlag) ?? variable ?? name
+    );
+  };
+  return Object.assign(read, { labelOf });
 }
 
-/** The name of a setting in messages: its flag if it has one. */
-function labelOf(name: OptionName): string {
-  const { flag, variable } = OPTIONS[name];
-  return flag?.split(' ')[0] ?? variable ?? name;
+const LONGEST_SHOWN = 40;
+
+/** A value as a message repeats it; none of these settings is a secret. */
+function shown(value: string): string {
+  const text = JSON.stringify(value);
+  return text.length <= LONGEST_SHOWN ? text : `${text.slice(0, LONGEST_SHOWN)}…`;
 }
 
 function wholeNumber(setting: Setting, name: OptionName, lowest: number, highest: number): number {
   const text = setting(name) ?? '';
   const value = Number(text);
   if (/^[0-9]+$/.test(text) && value >= lowest && value <= highest) return value;
-  throw new Error(`${labelOf(name)} must be a whole number from ${lowest} to ${highest}`);
+  throw new Error(
+    `${setting.labelOf(name)} must be a whole number from ${lowest} to ${highest}, not ${shown(text)}`,
+  );
 }
 
 function days(setting: Setting, name: OptionName): number {
@@ -156,7 +198,9 @@ function oneOf<const Values extends readonly string[]>(
 ): Values[number] {
   const value = setting(name) ?? '';
   if (values.includes(value)) return value;
-  throw new Error(`${labelOf(name)} must be one of ${values.join(', ')}`);
+  throw new Error(
+    `${setting.labelOf(name)} must be one of ${values.join(', ')}, not ${shown(value)}`,
+  );
 }
 
 function listOf(text: string | null): readonly string[] | null {

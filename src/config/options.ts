@@ -66,6 +66,12 @@ export const OPTIONS = {
   operatorKeyTiers: option(null, 'OPERATOR_KEY_TIERS_JSON', null, 'object: key id to tier'),
   logLevel: option(null, 'MESH_LOG_LEVEL', 'INFO', 'DEBUG, INFO, WARNING, ERROR or CRITICAL'),
   logFormat: option(null, 'MESH_LOG_FORMAT', 'text', 'text or json'),
+  logFile: option(
+    '--log-file <file>',
+    'MESH_LOG_FILE',
+    null,
+    'append log lines to this file, and open it anew on SIGHUP; else standard output, or standard error with --json',
+  ),
   publicUrl: option(
     null,
     'MESH_PUBLIC_URL',
@@ -200,4 +206,8 @@ export function rateLimitVariable(bucket: string): string {
 export type Flags = { readonly [Name in OptionName]?: string | boolean | readonly string[] };
 export type Environment = { readonly [name: string]: string | undefined };
 /** Reads one setting: the flag, else the variable, else the folder's file, else the default; or null. */
-export type Setting = (name: OptionName) => string | null;
+export interface Setting {
+  (name: OptionName): string | null;
+  /** The name under which it was given, for messages. */
+  labelOf(name: OptionName): string;
+}

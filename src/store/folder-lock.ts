@@ -24,7 +24,9 @@ export function lockFolder(folder: string): FolderLock {
   const file = openLockFile(path);
   if (!tryLock(file)) {
     closeSync(file);
-    throw new Error(`The data directory is in use by another process${holderIn(path)}`);
+    throw new Error(
+      `The data directory is in use by another process${holderIn(path)}; stop that one, or name another folder than ${folder} by --data-dir`,
+    );
   }
   ftruncateSync(file);
   writeSync(file, `${process.pid} ${hostname()}\n`, 0);
@@ -36,7 +38,10 @@ function openLockFile(path: string): number {
     return openSync(path, 'a+', 0o600);
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
-    throw new Error(`The data directory cannot be locked: ${path} cannot be written (${code})`);
+    const cure = code === 'EACCES' ? '; let the user of this process write there' : '';
+    throw new Error(
+      `The data directory cannot be locked: ${path} cannot be written (${code})${cure}`,
+    );
   }
 }
 

@@ -1,5 +1,5 @@
-import { readKeyFile } from '../keys/key-file.ts';
-import { isExposed } from '../keys/key-permissions.ts';
+import { readKeyFile } from './key-file.ts';
+import { isExposed } from './key-permissions.ts';
 
 /** The 32-byte seed in a private key file. Throws when other users of the machine can open it. */
 export function readPrivateKey(path: string): Buffer {

@@ -1,0 +1,57 @@
+/** Variables that look like settings and are none: a misspelt one would otherwise silently have no effect. */
+import { OPTIONS, type OptionEntry, RATE_LIMIT_DEFAULTS, rateLimitVariable } from './options.ts';
+
+const OURS = 'MESH_';
+/** What a container platform sets for a service of such a name. */
+const OF_A_SERVICE = /_SERVICE_(HOST|PORT)(_|$)|_PORT_\d+_(TCP|UDP)(_|$)/;
+const ADDRESS_OF_A_SERVICE = /^(tcp|udp):\/\//;
+/** More differences than this are another word. */
+const MOST_DIFFERENCES = 4;
+
+const SETTINGS: readonly string[] = [
+  ...Object.values<OptionEntry>(OPTIONS).flatMap(({ variable }) => variable ?? []),
+  ...Object.keys(RATE_LIMIT_DEFAULTS).map(rateLimitVariable),
+];
+
+/** A sentence for each; `others` are variables that other commands read. No sentence repeats a value. */
+export function unknownVariables(
+  environment: { readonly [name: string]: string | undefined },
+  others: readonly string[],
+): string[] {
+  const known = [...SETTINGS, ...others];
+  return Object.entries(environment)
+    .filter(([name, value = '']) => isMeantForUs(name, value) && !known.includes(name))
+    .map(([name]) => {
+      const meant = nearest(name, known);
+      const hint = meant === null ? '' : `; ${meant} is the nearest`;
+      return `The variable ${name} is no setting and has no effect${hint}`;
+    });
+}
+
+function isMeantForUs(name: string, value: string): boolean {
+  return name.startsWith(OURS) && !OF_A_SERVICE.test(name) && !ADDRESS_OF_A_SERVICE.test(value);
+}
+
+function nearest(name: string, known: readonly string[]): string | null {
+  const bare = name.slice(OURS.length);
+  if (known.includes(bare)) return bare;
+  const [best] = known
+    .map((candidate) => ({ candidate, by: differences(name, candidate) }))
+    .filter(({ by }) => by <= MOST_DIFFERENCES)
+    .sort((a, b) => a.by - b.by);
+  return best?.candidate ?? null;
+}
+
+/** The Levenshtein distance: letters to add, remove or replace. */
+function differences(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (const [i, letter] of [...a].entries()) {
+    const next = [i + 1];
+    for (let j = 0; j < b.length; j += 1) {
+      const replaced = (row[j] ?? 0) + (letter === b[j] ? 0 : 1);
+      next.push(Math.min(replaced, (row[j + 1] ?? 0) + 1, (next[j] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row[b.length] ?? 0;
+}
