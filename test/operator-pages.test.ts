@@ -4,10 +4,20 @@
 import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';
 import type { Page } from 'playwright-core';
+import { connectomeMain, connectomePage } from '../src/pages/connectome.ts';
 import { drawingOf } from '../src/pages/graph-drawing.ts';
 import { layoutGraph } from '../src/pages/graph-layout.ts';
 import { graphModel } from '../src/pages/graph-model.ts';
 import { nameInCell, reference } from '../src/pages/graph-names.ts';
+import { LivePageContent } from '../src/pages/live-content.ts';
+import { treatiesCsv } from '../src/pages/treaties-csv.ts';
+import {
+  EVERY_TREATY,
+  foundTreaties,
+  parametersOf,
+  TREATY_ORDERS,
+  treatyQuery,
+} from '../src/pages/treaty-query.ts';
 import type { Connectome } from '../src/views/rows/graph.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOSTILE_NAME, NARROW, startBrowser, type TestBrowser, WIDE } from './support/browser.ts';
@@ -138,7 +148,7 @@ suite('over HTTP', () => {
       const policy = headers.get('content-security-policy') ?? '';
       assert.match(policy, /default-src 'none'/);
       assert.doesNotMatch(policy, /unsafe|\*|https?:/);
-      assert.equal(policy.includes("form-action 'self'"), path === '/atlas');
+      assert.equal(policy.includes("form-action 'self'"), path !== '/dashboard');
       assert.doesNotMatch(text, / on[a-z]+=| style=/);
       const etag = headers.get('etag') ?? '';
       const again = await send(na, 'GET', path, { headers: { 'If-None-Match': etag } });
@@ -180,6 +190,135 @@ suite('over HTTP', () => {
       assert.ok(!text.includes('<script>alert'));
     });
   }
+});
+
+suite('treaties of any number', () => {
+  const edges = connectomeOf(40, 120).recognition_edges.map((edge, index) => ({
+    ...edge,
+    lifecycle_state: index % 3 === 0 ? ('expired' as const) : ('active' as const),
+    valid_from: `2026-01-${String(1 + (index % 28)).padStart(2, '0')}T00:00:00Z`,
+    expires_at: `2026-02-${String(28 - (index % 28)).padStart(2, '0')}T00:00:00Z`,
+  }));
+  const asked = (address: string) => {
+    const { searchParams } = new URL(address, 'http://na');
+    return treatyQuery((name) => searchParams.get(name) ?? '');
+  };
+
+  test('an address of a list means the same after it is read and written again', () => {
+    for (const address of ['', '?q=a+%26+b&state=expired&sort=-ends&page=3&blast=2&material=4']) {
+      assert.equal(parametersOf(asked(address)), address);
+    }
+    assert.equal(parametersOf(asked('?page=0&sort=unheard&state=-&blast=1e9&material=-1')), '');
+  });
+
+  for (const order of TREATY_ORDERS) {
+    test(`sorted by ${order}, in both directions, each treaty is there once`, () => {
+      const ids = (address: string) => foundTreaties(edges, asked(address)).map((e) => e.treaty_id);
+      const [up, down] = [ids(`?sort=${order}`), ids(`?sort=-${order}`)];
+      assert.deepEqual(up.toSorted(), down.toSorted());
+      assert.equal(new Set(up).size, edges.length);
+      assert.notDeepEqual(up, down);
+    });
+  }
+
+  test('a filter is about names, ids and states', () => {
+    const found = foundTreaties(edges, asked('?q=SOVEREIGN-0007&state=expired'));
+    assert.ok(found.length > 0 && found.length < edges.length);
+    for (const { from, to, lifecycle_state } of found) {
+      assert.ok([from, to].includes('sovereign-0007'));
+      assert.equal(lifecycle_state, 'expired');
+    }
+  });
+
+  test('a spreadsheet reads names as text, whatever they begin with', () => {
+    const [edge] = edges;
+    assert.ok(edge);
+    const csv = treatiesCsv([{ ...edge, from: '=1+1', to: 'a "b", c\nd' }]);
+    assert.equal(csv.split('\r\n')[1]?.slice(0, 29), `'=1+1,"a ""b"", c\nd",expired,`);
+  });
+
+  test('2,000 treaties make a page that can be read, and leafed through without scripts', async (t) => {
+    await using na = await startTestAuthority();
+    const key = newKey();
+    for (let i = 0; i < 120; i += 1) {
+      await treaty(na, `sovereign-${String(i).padStart(3, '0')}`, 'hub', 100 + i, key);
+    }
+    await using visit = await (await browser()).visit(
+      `${na.url}/connectome?q=sovereign&sort=-ends`,
+      { javaScript: false },
+    );
+    const { page } = visit;
+    const firstOf = () => page.locator('#treaties tbody th').first().innerText();
+    assert.equal(await page.locator('#treaties tbody tr').count(), 50);
+    assert.equal(await firstOf(), 'sovereign-119');
+    assert.equal(await page.locator('th[aria-sort="descending"]').innerText(), 'Until');
+    await page.getByRole('navigation', { name: 'Pages of treaties' }).getByText('Next').click();
+    assert.equal(await firstOf(), 'sovereign-069');
+    assert.match(page.url(), /\?q=sovereign&sort=-ends&page=2#treaties-heading$/);
+    await page.getByRole('link', { name: 'Recognizes', exact: true }).first().click();
+    assert.equal(await firstOf(), 'sovereign-000');
+    await page.fill('#q', 'sovereign-01');
+    await page.getByRole('button', { name: 'Find' }).click();
+    assert.equal(await page.locator('#treaties tbody tr').count(), 10);
+    const link = page.getByRole('link', { name: 'These treaties as CSV' });
+    const { status, headers, text } = await get(
+      na,
+      String(await link.getAttribute('href')).slice(1),
+    );
+    assert.deepEqual([status, headers.get('content-type')], [200, 'text/csv; charset=utf-8']);
+    assert.equal(text.trim().split('\r\n').length, 11);
+    assert.deepEqual(visit.problems, []);
+
+    const document = connectomeOf(400, 2000);
+    const model = graphModel(document, 'alpha');
+    const content = new LivePageContent(connectomeMain(model));
+    const { document: large } = connectomePage(model, content, 'alpha', EVERY_TREATY);
+    t.diagnostic(`${large.bytes.byteLength} bytes for 2,000 treaties`);
+    assert.ok(large.bytes.byteLength < 100_000, `${large.bytes.byteLength} bytes`);
+  });
+
+  test('a view by its own address follows changes too', async () => {
+    await using na = await startTestAuthority();
+    await treaty(na, 'alpha', 'beta');
+    await using visit = await (await browser()).visit(`${na.url}/connectome?q=b`);
+    const { page } = visit;
+    await page.locator('[data-live-status="live"]').waitFor();
+    await page.clock.install();
+    await treaty(na, 'alpha', 'bravo');
+    const shown = page.locator('#treaties a', { hasText: 'bravo' });
+    while ((await shown.count()) === 0) await page.clock.fastForward(1000);
+    assert.equal(await page.locator('#treaties a', { hasText: 'alpha' }).count(), 2);
+  });
+
+  test('on a phone each treaty is a card that begins with its state and its end', async () => {
+    const na = await small();
+    await using visit = await (await browser()).visit(`${na.url}/connectome`, { width: NARROW });
+    const { page } = visit;
+    const card = page.locator('#treaties tbody tr').first();
+    const tops = await card.evaluate((row) =>
+      [...row.children].map((cell) => [
+        cell.getAttribute('data-label'),
+        cell.getBoundingClientRect().top,
+      ]),
+    );
+    const order = tops.toSorted(([, a], [, b]) => Number(a) - Number(b)).map(([label]) => label);
+    assert.deepEqual(order, ['State', 'Until', 'Recognizes', 'Is recognized', 'From', 'Treaty']);
+    const box = page.locator('#treaties').locator('..');
+    assert.equal(await box.evaluate((each) => each.scrollWidth - each.clientWidth), 0);
+  });
+
+  test('the figures of the dashboard are equally wide', async () => {
+    const na = await small();
+    for (const width of [NARROW, 768, WIDE]) {
+      await using visit = await (await browser()).visit(`${na.url}/dashboard`, { width });
+      const widths = await visit.page
+        .locator('.figures .card')
+        .evaluateAll((cards) =>
+          cards.map((card) => Math.round(card.getBoundingClientRect().width)),
+        );
+      assert.equal(new Set(widths).size, 1, `${width}: ${widths}`);
+    }
+  });
 });
 
 suite('in a browser', () => {

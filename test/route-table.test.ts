@@ -43,6 +43,7 @@ const CONTRACT: readonly ContractRoute[] = [
     '/recognition-graph',
     '/connectome',
     '/connectome.json',
+    '/connectome/treaties.csv',
     '/connectome/trust-path',
     '/atlas',
     '/atlas.json',

@@ -10,6 +10,7 @@ import { ATLAS_STYLE } from './atlas-style.ts';
 import { browserScript } from './browser-script.ts';
 import { graphSection } from './connectome.ts';
 import { emptyState } from './empty-state.ts';
+import { FORM_STYLE } from './form-style.ts';
 import { renderPage } from './frame.ts';
 import { counted, type Emphasis, NO_EMPHASIS } from './graph-drawing.ts';
 import {
@@ -24,6 +25,8 @@ import { GRAPH_STYLE } from './graph-style.ts';
 import { badge, blastRadiusTable, edgesTable, sovereignLink, stateBadge } from './graph-tables.ts';
 import { type Html, html, NO_HTML } from './html.ts';
 import { inlineCode } from './inline-code.ts';
+import { rowPage, TABLE_STYLE } from './table.ts';
+import { EVERY_TREATY, parametersOf } from './treaty-query.ts';
 
 /** The query of the reader; empty texts are ignored. */
 export interface AtlasQuestion {
@@ -41,7 +44,7 @@ export interface AtlasAnswer {
   readonly graphDigest: string;
 }
 
-const STYLE = inlineCode(GRAPH_STYLE + ATLAS_STYLE);
+const STYLE = inlineCode(GRAPH_STYLE + FORM_STYLE + TABLE_STYLE + ATLAS_STYLE);
 const SCRIPT = browserScript('atlas');
 
 const MOST_LISTED = 1000;
@@ -178,19 +181,36 @@ function sovereignPanel(model: GraphModel, node: GraphNode): Html {
 ${
   outgoing.length === 0
     ? emptyState('It has issued no treaty.')
-    : edgesTable('outgoing', 'Treaties it has issued.', outgoing)
+    : firstTreaties('outgoing', 'Treaties it has issued.', outgoing, id)
 }<h3>Who recognizes it</h3>
 ${
   incoming.length === 0
     ? emptyState('No treaty names it.')
-    : edgesTable('incoming', 'Treaties that name it.', incoming)
+    : firstTreaties('incoming', 'Treaties that name it.', incoming, id)
 }<h3>Evidence against what it attested</h3>
 ${
   revocations.length === 0
     ? emptyState('No imported feed revokes an attestation of it.')
-    : blastRadiusTable('Attestations of it that its imported feed revokes.', revocations)
+    : blastRadiusTable(
+        'Attestations of it that its imported feed revokes.',
+        rowPage(revocations, 1).rows,
+      )
 }</section>
 `;
+}
+
+/** The others are listed where tables have pages. */
+function firstTreaties(
+  table: string,
+  sentence: string,
+  treaties: readonly EdgeRow[],
+  name: string,
+): Html {
+  const { rows, all } = rowPage(treaties, 1);
+  if (rows.length === all) return edgesTable(table, sentence, rows);
+  const address = `./connectome${parametersOf({ ...EVERY_TREATY, search: name })}#treaties-heading`;
+  const caption = html`${sentence} The first ${rows.length} of ${all}: <a href="${address}">all of them</a>.`;
+  return edgesTable(table, caption, rows);
 }
 
 function neighbors({ links }: GraphModel, node: GraphNode): number {
@@ -263,9 +283,9 @@ function sentenceOf(model: GraphModel, { from, to, reason, hop_count }: TrustPat
 function listOf(found: readonly GraphNode[]): Html {
   if (found.length === 0) return emptyState('No matching sovereign.');
   const left = Math.max(0, found.length - MOST_LISTED);
-  return html`<div class="table-box" tabindex="0" role="region" aria-label="Sovereigns">
+  return html`<div class="table-box" tabindex="0" role="region" aria-labelledby="sovereigns-caption">
 <table id="sovereigns">
-<caption>By name.${left > 0 ? ` ${left} more are not shown: search for part of a name.` : ''}</caption>
+<caption id="sovereigns-caption">By name.${left > 0 ? ` ${left} more are not shown: search for part of a name.` : ''}</caption>
 <thead><tr><th scope="col">Sovereign</th><th scope="col" class="number">Recognizes</th><th scope="col" class="number">Recognized by</th><th scope="col">Treaties that are</th><th scope="col" class="number">Revoked attestations</th></tr></thead>
 <tbody>
 ${found.slice(0, MOST_LISTED).map(listRow)}</tbody>
@@ -277,7 +297,7 @@ ${found.slice(0, MOST_LISTED).map(listRow)}</tbody>
 function listRow(node: GraphNode): Html {
   const { id, index, isOwn, outgoing, incoming, revocations } = node;
   const states = statesOf(node);
-  return html`<tr data-node="${index}" data-search="${id.slice(0, 256).toLowerCase()}" data-states="${states.join(' ')}"><th scope="row" class="name">${sovereignLink(id)}${isOwn ? html` ${OWN_BADGE}` : ''}</th><td class="number">${outgoing.length}</td><td class="number">${incoming.length}</td><td>${states.map((state) => html`${badge(stateBadge(state))} `)}</td><td class="number">${revocations.length}</td></tr>
+  return html`<tr data-node="${index}" data-search="${id.slice(0, 256).toLowerCase()}" data-states="${states.join(' ')}"><th scope="row" class="name" data-label="Sovereign"><span>${sovereignLink(id)}${isOwn ? html` ${OWN_BADGE}` : ''}</span></th><td class="number" data-label="Recognizes">${outgoing.length}</td><td class="number" data-label="Recognized by">${incoming.length}</td><td data-label="Treaties"><span>${states.map((state) => html`${badge(stateBadge(state))} `)}</span></td><td class="number" data-label="Revoked">${revocations.length}</td></tr>
 `;
 }
 

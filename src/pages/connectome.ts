@@ -3,18 +3,21 @@ import type { HtmlPage } from '../http/reply.ts';
 import type { ConnectomeSummary } from '../views/rows/graph.ts';
 import { browserScript } from './browser-script.ts';
 import { emptyState } from './empty-state.ts';
+import { FORM_STYLE } from './form-style.ts';
 import { renderPage } from './frame.ts';
 import { counted, drawingOf, graphPicture, isTooLarge, NO_EMPHASIS } from './graph-drawing.ts';
 import { MOST_DRAWN_NODES, MOST_DRAWN_TREATIES } from './graph-layout.ts';
-import type { GraphModel } from './graph-model.ts';
+import { EDGE_STATES, type GraphModel, STATE_WORDS } from './graph-model.ts';
 import { GRAPH_STYLE } from './graph-style.ts';
-import { blastRadiusTable, edgesTable, materialTable } from './graph-tables.ts';
+import { blastRadiusTable, edgesTable, materialTable, type Sorting } from './graph-tables.ts';
 import { type Html, html, keyed, NO_HTML } from './html.ts';
 import { inlineCode } from './inline-code.ts';
-import { LivePageContent } from './live-content.ts';
-import { LIVE_STATUS, LIVE_STYLE, liveRegion } from './live-region.ts';
+import type { LivePageContent } from './live-content.ts';
+import { LIVE_STATUS, LIVE_STYLE, liveRegion, liveView } from './live-region.ts';
+import { pager, rowPage, TABLE_STYLE } from './table.ts';
+import { EVERY_TREATY, foundTreaties, parametersOf, type TreatyQuery } from './treaty-query.ts';
 
-const STYLE = inlineCode(GRAPH_STYLE + LIVE_STYLE);
+const STYLE = inlineCode(GRAPH_STYLE + FORM_STYLE + TABLE_STYLE + LIVE_STYLE);
 const SCRIPT = browserScript('connectome');
 
 const CARDS = [
@@ -27,7 +30,7 @@ const CARDS = [
 ] as const;
 
 /** The content of `<main>` below the heading. */
-export function connectomeMain(model: GraphModel): Html {
+export function connectomeMain(model: GraphModel, query = EVERY_TREATY): Html {
   const { summary } = model.document;
   return html`<section class="section" aria-labelledby="summary-title">
 <h2 id="summary-title" class="visually-hidden">Summary</h2>
@@ -37,47 +40,97 @@ ${CARDS.map((card) => keyed(card[0], cardItem(card, summary)))}</ul>
 <section class="section" aria-labelledby="graph-heading">
 <h2 id="graph-heading">Who recognizes whom</h2>
 ${keyed('graph', graphSection(model))}</section>
-<section class="section" aria-labelledby="edges-heading">
-<h2 id="edges-heading">Treaties</h2>
-${keyed('treaties', treaties(model))}</section>
+<section class="section" aria-labelledby="treaties-heading">
+<h2 id="treaties-heading">Treaties</h2>
+${keyed('treaties', treaties(model, query))}</section>
 <section class="section" aria-labelledby="blast-heading">
 <h2 id="blast-heading">Blast radius of imported revocations</h2>
-${keyed('blast', blastRadius(model))}</section>
+${keyed('blast', blastRadius(model, query))}</section>
 <section class="section" aria-labelledby="material-heading">
 <h2 id="material-heading">Revoked trust material</h2>
-${keyed('material', revokedMaterial(model))}</section>
+${keyed('material', revokedMaterial(model, query))}</section>
 <p class="small muted">The same as data: <a href="./connectome.json">connectome.json</a>, <a href="./recognition-graph">recognition-graph</a>. To follow one sovereign, or the path between two, open the <a href="./atlas">atlas</a>.</p>
+`;
+}
+
+function addressOf(query: TreatyQuery, section: string): string {
+  return `./connectome${parametersOf(query)}#${section}-heading`;
+}
+
+function treaties(
+  { document: { recognition_edges: edges } }: GraphModel,
+  query: TreatyQuery,
+): Html {
+  if (edges.length === 0) return emptyState('No treaty has been issued.');
+  const found = foundTreaties(edges, query);
+  const shown = rowPage(found, query.page);
+  const sorting: Sorting = (order) => {
+    const isSorted = query.order === order;
+    const isDescending = isSorted && !query.isDescending;
+    const href = addressOf({ ...query, order, isDescending, page: 1 }, 'treaties');
+    return { href, now: isSorted ? (query.isDescending ? 'descending' : 'ascending') : null };
+  };
+  const hrefOf = (page: number) => addressOf({ ...query, page }, 'treaties');
+  const all = counted(edges.length, 'treaty', 'treaties');
+  const caption = found.length === edges.length ? `${all}.` : `${found.length} of ${all}.`;
+  return html`<div class="listing">
+${treatyForm(query)}
+${keyed('table', edgesTable('treaties', caption, shown.rows, sorting))}
+${keyed('pager', pager('Pages of treaties', shown, hrefOf))}
+<p class="small"><a href="./connectome/treaties.csv${parametersOf({ ...query, page: 1, blast: 1, material: 1 })}" download>These treaties as CSV</a></p>
+</div>
+`;
+}
+
+function treatyForm({ search, state: chosen, order, isDescending }: TreatyQuery): Html {
+  const sort = order === null ? '' : `${isDescending ? '-' : ''}${order}`;
+  return html`<form class="ask" method="get" action="./connectome#treaties-heading" role="search" aria-label="Treaties">
+<p class="field"><label for="q">Sovereign or treaty</label><input type="search" id="q" name="q" value="${search}" placeholder="part of a name or id" autocomplete="off" spellcheck="false"></p>
+<p class="field"><label for="state">State</label><select id="state" name="state"><option value="">any</option>
+${EDGE_STATES.map(
+  (
+    state,
+  ) => html`<option value="${state}"${state === chosen ? SELECTED : NO_HTML}>${STATE_WORDS[state]}</option>
+`,
+)}</select></p>
+<p class="field">${sort === '' ? '' : html`<input type="hidden" name="sort" value="${sort}">`}<button type="submit">Find</button> <a href="./connectome#treaties-heading">Show all</a></p>
+</form>`;
+}
+
+const SELECTED = html` selected`;
+
+function blastRadius({ document }: GraphModel, query: TreatyQuery): Html {
+  const shown = rowPage(document.revocation_blast_radius, query.blast);
+  if (shown.all === 0) {
+    return emptyState('No imported revocation feed of another sovereign revokes anything.');
+  }
+  const caption =
+    'Each imported revocation, and the sovereigns whose active treaties recognize its issuer.';
+  const hrefOf = (blast: number) => addressOf({ ...query, blast }, 'blast');
+  return html`<div class="listing">
+${keyed('table', blastRadiusTable(caption, shown.rows))}
+${keyed('pager', pager('Pages of imported revocations', shown, hrefOf))}
+</div>
+`;
+}
+
+function revokedMaterial({ document }: GraphModel, query: TreatyQuery): Html {
+  const { recognition_edges: edges } = document;
+  const shown = rowPage(document.revoked_trust_material, query.material);
+  if (shown.all === 0) return emptyState('Nothing has been revoked.');
+  const caption = `${counted(shown.all, 'revocation')} of treaties and of attestations that other sovereigns issued.`;
+  const byId = new Map(edges.map((edge) => [edge.treaty_id, edge]));
+  const hrefOf = (material: number) => addressOf({ ...query, material }, 'material');
+  return html`<div class="listing">
+${keyed('table', materialTable(caption, shown.rows, byId))}
+${keyed('pager', pager('Pages of revoked material', shown, hrefOf))}
+</div>
 `;
 }
 
 function cardItem([field, label, note]: (typeof CARDS)[number], summary: ConnectomeSummary): Html {
   return html`<li class="card"><span class="card-label">${label}</span><span class="card-value" data-field="summary.${field}">${summary[field]}</span><span class="card-note">${note}</span></li>
 `;
-}
-
-function treaties({ document: { recognition_edges: edges } }: GraphModel): Html {
-  if (edges.length === 0) return emptyState('No treaty has been issued.');
-  const caption = `${counted(edges.length, 'treaty', 'treaties')}, by who recognizes and who is recognized.`;
-  return edgesTable('treaties', caption, edges);
-}
-
-function blastRadius({ document: { revocation_blast_radius: rows } }: GraphModel): Html {
-  if (rows.length === 0) {
-    return emptyState('No imported revocation feed of another sovereign revokes anything.');
-  }
-  const caption =
-    'Each imported revocation, and the sovereigns whose active treaties recognize its issuer.';
-  return blastRadiusTable(caption, rows);
-}
-
-function revokedMaterial({ document }: GraphModel): Html {
-  const { revoked_trust_material: rows, recognition_edges: edges } = document;
-  if (rows.length === 0) return emptyState('Nothing has been revoked.');
-  return materialTable(
-    `${counted(rows.length, 'revocation')} of treaties and of attestations that other sovereigns issued.`,
-    rows,
-    new Map(edges.map((edge) => [edge.treaty_id, edge])),
-  );
 }
 
 /** The drawing, or a sentence that says why there is none. */
@@ -88,23 +141,33 @@ export function graphSection(model: GraphModel, emphasis = NO_EMPHASIS): Html {
     );
   }
   if (isTooLarge(model)) {
-    return html`<p class="notice">With ${counted(model.nodes.length, 'sovereign')} and ${counted(model.document.recognition_edges.length, 'treaty', 'treaties')} the graph is too large to be drawn legibly (up to ${MOST_DRAWN_NODES} and ${MOST_DRAWN_TREATIES} are). The tables below hold all of it.</p>
+    return html`<p class="notice">With ${counted(model.nodes.length, 'sovereign')} and ${counted(model.document.recognition_edges.length, 'treaty', 'treaties')} the graph is too large to be drawn legibly (up to ${MOST_DRAWN_NODES} and ${MOST_DRAWN_TREATIES} are). The table below lists all of it, page by page.</p>
 `;
   }
   const drawing = drawingOf(model);
   return drawing === null ? NO_HTML : graphPicture(drawing, emphasis);
 }
 
-export function connectomePage(model: GraphModel, networkName: string): HtmlPage {
+/** `whole` is the content without a query, which live updates are about. */
+export function connectomePage(
+  model: GraphModel,
+  whole: LivePageContent,
+  networkName: string,
+  query: TreatyQuery,
+): HtmlPage {
+  const isWhole = parametersOf(query) === '';
   return renderPage({
     title: 'Connectome',
     lede: 'Every treaty that this authority knows, what has been revoked, and whom that affects.',
     path: '/connectome',
     networkName,
     status: LIVE_STATUS,
-    body: liveRegion('connectome', new LivePageContent(connectomeMain(model))),
+    body: isWhole
+      ? liveRegion('connectome', whole)
+      : liveView('connectome', whole.version, connectomeMain(model, query)),
     style: STYLE,
     script: SCRIPT,
     connects: true,
+    forms: true,
   });
 }

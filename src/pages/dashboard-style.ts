@@ -9,8 +9,8 @@ export const DASHBOARD_STYLE = `
 .posture.danger { background: var(--danger-soft); color: var(--danger); }
 .posture-word { font-size: clamp(1.5rem, 1.1rem + 1.6vw, 2.5rem); }
 .posture-reasons { padding-inline-start: 1.25rem; color: var(--ink); }
-.figures { display: flex; flex-wrap: wrap; }
-.figures .card { flex: 1 1 14rem; border-top: 4px solid var(--line-strong); }
+.figures { grid-template-columns: repeat(auto-fill, minmax(min(100%, 14rem), 1fr)); }
+.figures .card { border-top: 4px solid var(--line-strong); }
 .figures .card.tone-ok { border-top-color: var(--ok); }
 .figures .card.tone-warn { border-top-color: var(--warn); }
 .figures .card.tone-danger { border-top-color: var(--danger); }
@@ -39,12 +39,12 @@ export const DASHBOARD_STYLE = `
 td.id { min-width: 12rem; }
 td.number.id { min-width: 0; }
 @media (max-width: 30rem) {
-  .figures { gap: 0.625rem; }
-  .figures .card { flex-basis: 40%; padding: 0.75rem; }
+  .figures { grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 0.625rem; }
+  .figures .card { padding: 0.75rem; }
   .figures .card-value { font-size: 1.375rem; }
 }
 @media (min-width: 100rem) {
   main, .top-row, .bottom { max-width: 110rem; }
-  .figures .card { flex-basis: 11rem; }
+  .figures { grid-template-columns: repeat(auto-fill, minmax(12rem, 1fr)); }
 }
 `;

@@ -23,11 +23,11 @@ import { inlineCode } from './inline-code.ts';
 import { LivePageContent } from './live-content.ts';
 import { LIVE_STATUS, LIVE_STYLE, liveRegion, WHEN_LOST } from './live-region.ts';
 
-import { shortKey, table } from './table.ts';
+import { type Column, shortKey, TABLE_STYLE, table } from './table.ts';
 
 type Tone = 'ok' | 'warn' | 'danger' | 'neutral';
 
-const STYLE = inlineCode(DASHBOARD_STYLE + LIVE_STYLE);
+const STYLE = inlineCode(DASHBOARD_STYLE + TABLE_STYLE + LIVE_STYLE);
 const SCRIPT = browserScript('dashboard');
 
 /** The dashboard lists what needs attention; everything else is on the Connectome. */
@@ -247,19 +247,34 @@ function urgentTable(urgent: readonly DashboardTreaty[]): Html {
     columns: URGENT_COLUMNS,
     rows: urgent.slice(0, MOST_URGENT),
     keyOf: ({ treaty_id }) => treaty_id,
-    row: urgentRow,
   });
 }
 
-const URGENT_COLUMNS = ['Recognizes', 'Is recognized', 'State', 'Risk', 'Until', 'Treaty'].map(
-  (head) => ({ head }),
-);
-
-function urgentRow(row: DashboardTreaty): Html {
-  const risk = { word: row.expiry_risk, tone: row.expiry_risk === 'medium' ? 'warn' : 'danger' };
-  return html`<tr><th scope="row" class="name">${sovereignLink(row.issuer_sovereign_id)}</th><td class="name">${sovereignLink(row.subject_sovereign_id)}</td><td>${badge(stateBadge(row.lifecycle_state))}</td><td>${badge(risk)}</td><td class="nowrap">${row.expires_at_display}</td><td class="id">${nameInCell(row.treaty_id)}</td></tr>
-`;
-}
+const URGENT_COLUMNS: readonly Column<DashboardTreaty>[] = [
+  {
+    head: 'Recognizes',
+    kind: 'name',
+    isHead: true,
+    cell: ({ issuer_sovereign_id }) => sovereignLink(issuer_sovereign_id),
+  },
+  {
+    head: 'Is recognized',
+    kind: 'name',
+    cell: ({ subject_sovereign_id }) => sovereignLink(subject_sovereign_id),
+  },
+  {
+    head: 'State',
+    kind: 'first',
+    cell: ({ lifecycle_state }) => badge(stateBadge(lifecycle_state)),
+  },
+  {
+    head: 'Risk',
+    kind: 'first',
+    cell: ({ expiry_risk: word }) => badge({ word, tone: word === 'medium' ? 'warn' : 'danger' }),
+  },
+  { head: 'Until', kind: 'nowrap first', cell: ({ expires_at_display }) => expires_at_display },
+  { head: 'Treaty', kind: 'id', cell: ({ treaty_id }) => nameInCell(treaty_id) },
+];
 
 const CHANGE_TONES: Readonly<Record<string, Tone>> = {
   accepted: 'ok',
@@ -311,24 +326,30 @@ function feedsTable(feeds: readonly DashboardFeed[]): Html {
     columns: FEED_COLUMNS,
     rows: feeds.slice(0, MOST_FEEDS),
     keyOf: ({ issuer_sovereign_id }) => issuer_sovereign_id,
-    row: feedRow,
   });
 }
 
-const FEED_COLUMNS = [
-  { head: 'Issuer' },
-  { head: 'Freshness' },
-  { head: 'Imported' },
-  { head: 'Age', isNumber: true },
-  { head: 'Revoked', isNumber: true },
-  { head: 'Sequence', isNumber: true },
+const FEED_COLUMNS: readonly Column<DashboardFeed>[] = [
+  {
+    head: 'Issuer',
+    kind: 'name',
+    isHead: true,
+    cell: ({ issuer_sovereign_id }) => sovereignLink(issuer_sovereign_id),
+  },
+  {
+    head: 'Freshness',
+    kind: 'first',
+    cell: ({ freshness: word }) => badge({ word, tone: freshnessTone(word) }),
+  },
+  {
+    head: 'Imported',
+    kind: 'nowrap first',
+    cell: ({ imported_at_display }) => imported_at_display,
+  },
+  { head: 'Age', kind: 'number nowrap', cell: ({ age_hours }) => counted(age_hours, 'hour') },
+  { head: 'Revoked', kind: 'number', cell: ({ revoked_count }) => revoked_count },
+  { head: 'Sequence', kind: 'number id', cell: ({ sequence }) => nameInCell(String(sequence)) },
 ];
-
-function feedRow(row: DashboardFeed): Html {
-  const freshness = { word: row.freshness, tone: freshnessTone(row.freshness) };
-  return html`<tr><th scope="row" class="name">${sovereignLink(row.issuer_sovereign_id)}</th><td>${badge(freshness)}</td><td class="nowrap">${row.imported_at_display}</td><td class="number nowrap">${counted(row.age_hours, 'hour')}</td><td class="number">${row.revoked_count}</td><td class="number id">${nameInCell(String(row.sequence))}</td></tr>
-`;
-}
 
 export function dashboardPage(model: Dashboard, networkName: string): HtmlPage {
   return renderPage({

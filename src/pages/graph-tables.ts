@@ -3,8 +3,9 @@ import { displayTime } from '../views/display-time.ts';
 import type { BlastRadiusRow, EdgeRow, RevokedMaterial } from '../views/rows/graph.ts';
 import { EDGE_STATES, type EdgeState, STATE_WORDS } from './graph-model.ts';
 import { atlasLink, nameInCell } from './graph-names.ts';
-import { type Html, html } from './html.ts';
-import { MOST_ROWS, table } from './table.ts';
+import { type Content, type Html, html, NO_HTML } from './html.ts';
+import { type Column, table } from './table.ts';
+import type { TreatyOrder } from './treaty-query.ts';
 
 const STATE_TONES: Readonly<Record<EdgeState, string>> = {
   active: 'ok',
@@ -35,32 +36,50 @@ export function stateBadge(state: string): StateBadge {
   return { word: STATE_WORDS[known], tone: STATE_TONES[known] };
 }
 
-/** The first rows of a table that may have too many, and the sentence about it. */
-function firstRows<Row>(sentence: string, all: readonly Row[]) {
-  const left = Math.max(0, all.length - MOST_ROWS);
-  const rest =
-    left === 0 ? '' : html` ${left} more are in <a href="./connectome.json">connectome.json</a>.`;
-  return { caption: html`${sentence}${rest}`, rows: all.slice(0, MOST_ROWS) };
+/** What a treaty's columns are sorted by, where they can be sorted. */
+export type Sorting = (order: TreatyOrder) => NonNullable<Column<EdgeRow>['sorting']>;
+
+export function edgesTable(
+  id: string,
+  caption: Content,
+  rows: readonly EdgeRow[],
+  sorting?: Sorting,
+): Html {
+  const columns = EDGE_COLUMNS.map(({ order, ...column }) =>
+    sorting === undefined ? column : { ...column, sorting: sorting(order) },
+  );
+  return table({ id, caption, rows, columns, keyOf: ({ treaty_id }) => treaty_id });
 }
 
-export function edgesTable(id: string, caption: string, rows: readonly EdgeRow[]): Html {
-  return table({
-    id,
-    ...firstRows(caption, rows),
-    columns: EDGE_COLUMNS,
-    keyOf: ({ treaty_id }) => treaty_id,
-    row: edgeRow,
-  });
-}
-
-const EDGE_COLUMNS = ['Recognizes', 'Is recognized', 'State', 'From', 'Until', 'Treaty'].map(
-  (head) => ({ head }),
-);
-
-function edgeRow({ from, to, lifecycle_state, valid_from, expires_at, treaty_id }: EdgeRow): Html {
-  return html`<tr data-state="${lifecycle_state}"><th scope="row" class="name">${sovereignLink(from)}</th><td class="name">${sovereignLink(to)}</td><td>${badge(stateBadge(lifecycle_state))}</td><td class="nowrap">${displayTime(valid_from)}</td><td class="nowrap">${displayTime(expires_at)}</td><td class="id">${nameInCell(treaty_id)}</td></tr>
-`;
-}
+const EDGE_COLUMNS: readonly (Column<EdgeRow> & { readonly order: TreatyOrder })[] = [
+  {
+    head: 'Recognizes',
+    order: 'from',
+    kind: 'name',
+    isHead: true,
+    cell: ({ from }) => sovereignLink(from),
+  },
+  { head: 'Is recognized', order: 'to', kind: 'name', cell: ({ to }) => sovereignLink(to) },
+  {
+    head: 'State',
+    order: 'state',
+    kind: 'first',
+    cell: ({ lifecycle_state }) => badge(stateBadge(lifecycle_state)),
+  },
+  {
+    head: 'From',
+    order: 'begins',
+    kind: 'nowrap',
+    cell: ({ valid_from }) => displayTime(valid_from),
+  },
+  {
+    head: 'Until',
+    order: 'ends',
+    kind: 'nowrap first',
+    cell: ({ expires_at }) => displayTime(expires_at),
+  },
+  { head: 'Treaty', order: 'id', kind: 'id', cell: ({ treaty_id }) => nameInCell(treaty_id) },
+];
 
 export function materialTable(
   caption: string,
@@ -69,22 +88,28 @@ export function materialTable(
 ): Html {
   return table({
     id: 'revoked-material',
-    ...firstRows(caption, rows),
-    columns: MATERIAL_COLUMNS,
+    caption,
+    rows,
+    columns: [
+      {
+        head: 'Revoked',
+        kind: 'nowrap first',
+        cell: ({ revoked_at }) => displayTime(revoked_at),
+      },
+      { head: 'What', kind: 'nowrap first', cell: kindOf },
+      { head: 'Whose', kind: 'name', cell: (row) => partiesOf(row, treaties) },
+      { head: 'Reason', kind: 'name', cell: ({ reason }) => reasonText(reason) },
+      { head: 'Id', kind: 'id', isHead: true, cell: ({ id }) => nameInCell(id) },
+    ],
     keyOf: (row) => `${row.id} ${row.type === 'recognition_treaty' ? '' : row.issuer_sovereign_id}`,
-    row: (row) => materialRow(row, treaties),
   });
 }
 
-const MATERIAL_COLUMNS = ['Revoked', 'What', 'Whose', 'Reason', 'Id'].map((head) => ({ head }));
-
-function materialRow(row: RevokedMaterial, treaties: ReadonlyMap<string, EdgeRow>): Html {
-  const treaty = row.type === 'recognition_treaty' ? treaties.get(row.id) : undefined;
-  const issuer = row.type === 'recognition_treaty' ? treaty?.from : row.issuer_sovereign_id;
-  return html`<tr><td class="nowrap">${displayTime(row.revoked_at)}</td><td class="nowrap">${kindOf(row)}</td><td class="name">${
-    issuer === undefined ? '' : sovereignLink(issuer)
-  }${treaty === undefined ? '' : html`, for ${sovereignLink(treaty.to)}`}</td><td class="name"><bdi>${reasonText(row.reason)}</bdi></td><th scope="row" class="id">${nameInCell(row.id)}</th></tr>
-`;
+function partiesOf(row: RevokedMaterial, treaties: ReadonlyMap<string, EdgeRow>): Html {
+  if (row.type !== 'recognition_treaty') return sovereignLink(row.issuer_sovereign_id);
+  const treaty = treaties.get(row.id);
+  if (treaty === undefined) return NO_HTML;
+  return html`<span>${sovereignLink(treaty.from)}, for ${sovereignLink(treaty.to)}</span>`;
 }
 
 function kindOf(row: RevokedMaterial): string {
@@ -92,34 +117,37 @@ function kindOf(row: RevokedMaterial): string {
   return row.lifecycle_state === 'replaced' ? 'Treaty, replaced' : 'Treaty';
 }
 
-function reasonText(reason: string | null): string {
-  return reason === null ? 'none given' : nameInCell(reason);
+function reasonText(reason: string | null): Html {
+  return html`<bdi>${reason === null ? 'none given' : nameInCell(reason)}</bdi>`;
 }
 
 export function blastRadiusTable(caption: string, rows: readonly BlastRadiusRow[]): Html {
   return table({
     id: 'blast-radius',
-    ...firstRows(caption, rows),
+    caption,
+    rows,
     columns: BLAST_COLUMNS,
     keyOf: ({ id, issuer_sovereign_id }) => `${id} ${issuer_sovereign_id}`,
-    row: blastRadiusRow,
   });
 }
 
-const BLAST_COLUMNS = [
-  'Attestation',
-  'Revoked by',
-  'Affects, because they recognize it',
-  'Reason',
-  'Imported',
-].map((head) => ({ head }));
+const BLAST_COLUMNS: readonly Column<BlastRadiusRow>[] = [
+  { head: 'Attestation', kind: 'id', isHead: true, cell: ({ id }) => nameInCell(id) },
+  {
+    head: 'Revoked by',
+    kind: 'name',
+    cell: ({ issuer_sovereign_id }) => sovereignLink(issuer_sovereign_id),
+  },
+  {
+    head: 'Affects, because they recognize it',
+    kind: 'name',
+    cell: ({ affected_accepting_sovereigns }) => affected(affected_accepting_sovereigns),
+  },
+  { head: 'Reason', kind: 'name', cell: ({ reason }) => reasonText(reason) },
+  { head: 'Imported', kind: 'nowrap first', cell: ({ revoked_at }) => displayTime(revoked_at) },
+];
 
 const MOST_AFFECTED = 12;
-
-function blastRadiusRow(row: BlastRadiusRow): Html {
-  return html`<tr><th scope="row" class="id">${nameInCell(row.id)}</th><td class="name">${sovereignLink(row.issuer_sovereign_id)}</td><td class="name">${affected(row.affected_accepting_sovereigns)}</td><td class="name"><bdi>${reasonText(row.reason)}</bdi></td><td class="nowrap">${displayTime(row.revoked_at)}</td></tr>
-`;
-}
 
 function affected(ids: readonly string[]): Html {
   if (ids.length === 0) return html`<span class="quiet">nobody now</span>`;
@@ -127,5 +155,5 @@ function affected(ids: readonly string[]): Html {
   const links = ids
     .slice(0, MOST_AFFECTED)
     .map((id, index) => html`${index > 0 ? ', ' : ''}${sovereignLink(id)}`);
-  return html`${links}${more > 0 ? ` and ${more} more` : ''}`;
+  return html`<span>${links}${more > 0 ? ` and ${more} more` : ''}</span>`;
 }

@@ -9,6 +9,13 @@ ${markup}</div>
 `;
 }
 
+/** A part of the content by its own address: it is fetched again some time after each change. */
+export function liveView(topic: LiveTopic, version: string, content: Html): Html {
+  return html`<div class="live-region" data-live="${topic}" data-version="${version}" data-view>
+${content}</div>
+`;
+}
+
 /** The line that says whether the page is live, at the head of the page; its room is always taken. */
 export const LIVE_STATUS = html`<div class="live-line needs-js"><p class="live-status" role="status" data-live-status="waiting">Connecting</p></div>
 `;

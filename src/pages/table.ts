@@ -1,41 +1,60 @@
-/** Tables of any length, whose rows live updates change one by one. */
+/**
+ * Tables of any length: they are shown page by page, their rows become cards on a phone, and live updates
+ * change the rows one by one.
+ */
 import { sha256Hex } from '../crypto/digest.ts';
-import { type Html, html, keyed, NO_HTML } from './html.ts';
+import { type Content, type Html, html, keyed, NO_HTML } from './html.ts';
 
-/** The most rows of a table; the underlying documents have all of them. */
-export const MOST_ROWS = 1500;
-
-export interface Column {
+export interface Column<Row> {
   readonly head: string;
-  readonly isNumber?: boolean;
+  readonly cell: (row: Row) => Content;
+  /** Classes of the cell. */
+  readonly kind?: string;
+  /** Whether it names the row. */
+  readonly isHead?: boolean;
+  /** The address of the table sorted by this column, and how it is sorted now. */
+  readonly sorting?: { readonly href: string; readonly now: 'ascending' | 'descending' | null };
 }
 
 export interface TableParts<Row> {
   /** Of the table, and the beginning of other ids. */
   readonly id: string;
-  readonly caption: Html;
-  readonly columns: readonly Column[];
+  readonly caption: Content;
+  readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
   /** What tells a row from the others. */
   readonly keyOf: (row: Row) => string;
-  readonly row: (row: Row) => Html;
 }
 
-export function table<Row>({ id, caption, columns, rows, keyOf, row }: TableParts<Row>): Html {
+export function table<Row>({ id, caption, columns, rows, keyOf }: TableParts<Row>): Html {
+  const tableRow = (row: Row) => keyed(shortKey(keyOf(row)), tableRowOf(columns, row));
   return html`<div class="table-box" tabindex="0" role="region" aria-labelledby="${id}-caption">
 <table id="${id}">
 ${keyed('caption', html`<caption id="${id}-caption">${caption}</caption>`)}
 <thead><tr>${columns.map(columnHead)}</tr></thead>
-${keyed('rows', html`<tbody>${rows.map((each) => keyed(shortKey(keyOf(each)), row(each)))}</tbody>`)}
+${keyed('rows', html`<tbody>${rows.map(tableRow)}</tbody>`)}
 </table>
 </div>
 `;
 }
 
-const NUMBER = html` class="number"`;
+function columnHead<Row>({ head, kind = '', sorting }: Column<Row>): Html {
+  const name = kind.includes('number') ? html` class="number"` : NO_HTML;
+  if (sorting === undefined) return html`<th scope="col"${name}>${head}</th>`;
+  const sorted = sorting.now === null ? NO_HTML : html` aria-sort="${sorting.now}"`;
+  return html`<th scope="col"${name}${sorted}><a href="${sorting.href}">${head}</a></th>`;
+}
 
-function columnHead({ head, isNumber = false }: Column): Html {
-  return html`<th scope="col"${isNumber ? NUMBER : NO_HTML}>${head}</th>`;
+/** A card on a phone names each value, as the column does elsewhere. */
+function tableRowOf<Row>(columns: readonly Column<Row>[], row: Row): Html {
+  const cells = columns.map(({ head, cell, kind, isHead = false }) => {
+    const names = kind === undefined ? NO_HTML : html` class="${kind}"`;
+    return isHead
+      ? html`<th scope="row"${names} data-label="${head}">${cell(row)}</th>`
+      : html`<td${names} data-label="${head}">${cell(row)}</td>`;
+  });
+  return html`<tr>${cells}</tr>
+`;
 }
 
 const LONGEST_KEY = 40;
@@ -44,3 +63,57 @@ const LONGEST_KEY = 40;
 export function shortKey(key: string): string {
   return key.length <= LONGEST_KEY ? key : sha256Hex(key).slice(0, 16);
 }
+
+const ROWS_OF_PAGE = 50;
+
+export interface RowPage<Row> {
+  readonly rows: readonly Row[];
+  readonly all: number;
+  /** The number of the page; the first is 1. */
+  readonly page: number;
+  readonly pages: number;
+}
+
+/** A page that does not exist is the nearest that does. */
+export function rowPage<Row>(all: readonly Row[], wanted: number): RowPage<Row> {
+  const pages = Math.max(1, Math.ceil(all.length / ROWS_OF_PAGE));
+  const page = Math.min(Math.max(1, wanted), pages);
+  const rows = all.slice((page - 1) * ROWS_OF_PAGE, page * ROWS_OF_PAGE);
+  return { rows, all: all.length, page, pages };
+}
+
+/** Links to the pages beside this one; always there, so that it can appear without anything else changing. */
+export function pager<Row>(
+  label: string,
+  { rows, all, page, pages }: RowPage<Row>,
+  hrefOf: (page: number) => string,
+): Html {
+  if (pages === 1) return html`<nav class="pager" aria-label="${label}" hidden></nav>`;
+  const first = (page - 1) * ROWS_OF_PAGE + 1;
+  const link = (to: number, text: string, rel: string) =>
+    to < 1 || to > pages
+      ? html`<span class="muted">${text}</span>`
+      : html`<a href="${hrefOf(to)}" rel="${rel}">${text}</a>`;
+  return html`<nav class="pager" aria-label="${label}">${link(page - 1, 'Previous', 'prev')}<span>${first} to ${first + rows.length - 1} of ${all}</span>${link(page + 1, 'Next', 'next')}</nav>`;
+}
+
+export const TABLE_STYLE = `
+.listing { display: grid; grid-template-columns: minmax(0, 1fr); gap: 1rem; }
+.pager { display: flex; flex-wrap: wrap; align-items: center; gap: 0.25rem 1.5rem; }
+.pager > * { padding-block: 0.5rem; }
+thead th a { color: inherit; text-decoration-style: dotted; }
+thead th a:hover { color: var(--accent); }
+thead th[aria-sort] a::after { content: " ↑"; }
+thead th[aria-sort="descending"] a::after { content: " ↓"; }
+@media (max-width: 44rem) {
+  .table-box table, .table-box caption, .table-box tbody { display: block; }
+  .table-box thead { display: none; }
+  .table-box tbody tr { display: grid; grid-template-columns: minmax(0, 1fr); gap: 0.25rem; padding: 0.75rem 1rem; border-bottom: 1px solid var(--line); }
+  .table-box tbody tr:last-child { border-bottom: 0; }
+  .table-box tbody tr > * { display: grid; grid-template-columns: 7rem minmax(0, 1fr); gap: 0.75rem; padding: 0; border: 0; min-width: 0; max-width: none; text-align: start; }
+  .table-box tbody tr > [hidden] { display: none; }
+  .table-box tbody tr > *::before { content: attr(data-label); color: var(--muted); font: 0.8125rem/1.8 var(--sans); }
+  .table-box tbody tr > .first { order: -1; }
+  .table-box tbody tr > * > .badge { justify-self: start; }
+}
+`;

@@ -3,19 +3,47 @@ import Type from 'typebox';
 import { type DocumentName, documentText, type PublishedDocument } from '../contract/documents.ts';
 import { type Edge, withAnswer } from '../http/edge.ts';
 import { firstValue } from '../http/query.ts';
-import { type HtmlPage, htmlReply, type Reply, refusalReply } from '../http/reply.ts';
+import { type HtmlPage, htmlReply, type Reply, refusalReply, textReply } from '../http/reply.ts';
 import type { RouteEntry, RouteRequest } from '../http/route.ts';
 import { parseJson } from '../json/parse.ts';
 import { type AtlasQuestion, atlasPage, sovereignNamed } from '../pages/atlas.ts';
-import { connectomePage } from '../pages/connectome.ts';
+import { connectomeMain, connectomePage } from '../pages/connectome.ts';
 import { dashboardPage } from '../pages/dashboard.ts';
 import { EDGE_STATES, type GraphModel, graphModel } from '../pages/graph-model.ts';
+import { LivePageContent } from '../pages/live-content.ts';
+import { treatiesCsv } from '../pages/treaties-csv.ts';
+import {
+  EVERY_TREATY,
+  foundTreaties,
+  parametersOf,
+  TREATY_ORDERS,
+  type TreatyQuery,
+  treatyQuery,
+} from '../pages/treaty-query.ts';
 import type { Dashboard } from '../views/rows/dashboard.ts';
 import type { Atlas, Connectome, TrustPath } from '../views/rows/graph.ts';
 import { currentDocument } from './documents.ts';
 import { filter } from './listing.ts';
 
 const HTML = { contentType: 'text/html; charset=utf-8' };
+
+const CSV = 'text/csv; charset=utf-8';
+
+const TREATY_PARAMETERS = {
+  q: filter('Part of the name of either sovereign, or of the id'),
+  state: Type.Optional(Type.Enum([...EDGE_STATES], { description: 'Lifecycle state' })),
+  sort: Type.Optional(
+    Type.Enum(
+      TREATY_ORDERS.flatMap((order) => [order, `-${order}`]),
+      { description: 'Column to sort by; with a minus sign in descending order' },
+    ),
+  ),
+};
+
+function pageNumber(what: string) {
+  const options = { minimum: 1, default: 1, description: `Which page of the ${what}` };
+  return Type.Optional(Type.Integer(options));
+}
 
 export const operatorPageRoutes: readonly RouteEntry[] = [
   {
@@ -37,14 +65,35 @@ export const operatorPageRoutes: readonly RouteEntry[] = [
     path: '/connectome',
     access: 'public',
     limit: 'none',
+    query: Type.Object({
+      ...TREATY_PARAMETERS,
+      page: pageNumber('treaties'),
+      blast: pageNumber('imported revocations'),
+      material: pageNumber('revoked trust material'),
+    }),
     hasEtag: true,
     summary: 'The recognition graph with its counts, treaties and revocations, as a page',
     answer: HTML,
     refusals: ['service_not_ready'],
     handle: (request, edge) =>
       withDocument('connectome', request, edge, (document) =>
-        htmlReply(connectomeOf(edge, document), request),
+        htmlReply(connectomeFor(request, edge, document), request),
       ),
+  },
+  {
+    method: 'GET',
+    path: '/connectome/treaties.csv',
+    access: 'public',
+    limit: 'none',
+    query: Type.Object(TREATY_PARAMETERS),
+    summary: 'The treaties of the Connectome for a spreadsheet',
+    answer: { contentType: CSV },
+    refusals: ['service_not_ready'],
+    handle: (request, edge) =>
+      withDocument('connectome', request, edge, (document) => {
+        const { recognition_edges: edges } = modelOf(edge, document).document;
+        return textReply(CSV, treatiesCsv(foundTreaties(edges, queryOf(request))));
+      }),
   },
   {
     method: 'GET',
@@ -102,9 +151,27 @@ const modelOf = keptByEtag(
   (edge, document): GraphModel => graphModel(contentOf<Connectome>(document), networkOf(edge)),
 );
 
-const connectomeOf = keptByEtag(
-  (edge, document): HtmlPage => connectomePage(modelOf(edge, document), networkOf(edge)),
+const connectomeContentOf = keptByEtag(
+  (edge, document) => new LivePageContent(connectomeMain(modelOf(edge, document))),
 );
+
+const connectomeOf = keptByEtag((edge, document) => connectomeView(EVERY_TREATY, edge, document));
+
+function connectomeView(query: TreatyQuery, edge: Edge, document: PublishedDocument): HtmlPage {
+  const whole = connectomeContentOf(edge, document);
+  return connectomePage(modelOf(edge, document), whole, networkOf(edge), query);
+}
+
+function connectomeFor(request: RouteRequest, edge: Edge, document: PublishedDocument): HtmlPage {
+  const query = queryOf(request);
+  return parametersOf(query) === ''
+    ? connectomeOf(edge, document)
+    : connectomeView(query, edge, document);
+}
+
+function queryOf({ query }: RouteRequest): TreatyQuery {
+  return treatyQuery((name) => firstValue(query, name) ?? '');
+}
 
 const digestOf = keptByEtag((_edge, document) => contentOf<Atlas>(document).graph_digest);
 

@@ -10,6 +10,8 @@ const SILENCE_MS = 25_000;
 const LONGEST_WAIT_MS = 30_000;
 /** Viewers that all miss the same change do not fetch at once. */
 const SPREAD_MS = 1000;
+/** Views by an address of their own are not patched, and fetched less often. */
+const VIEW_SPREAD_MS = 10_000;
 
 export function keepLive(): void {
   const region = document.querySelector<HTMLElement>('[data-live]');
@@ -55,12 +57,14 @@ function connect(region: HTMLElement, update: (message: LiveMessage) => void): v
 function updater(region: HTMLElement): (message: LiveMessage) => void {
   let announced = region.dataset.version;
   let isFetching = false;
+  const isView = region.dataset.view !== undefined;
+  const spread = isView ? VIEW_SPREAD_MS : SPREAD_MS;
 
   async function catchUp(): Promise<void> {
     isFetching = true;
     while (region.dataset.version !== announced) {
       const before = announced;
-      await new Promise((resolve) => setTimeout(resolve, Math.random() * SPREAD_MS));
+      await new Promise((resolve) => setTimeout(resolve, Math.random() * spread));
       const fresh = await fetchRegion();
       if (fresh === null) break;
       becomeInside(region, fresh);
@@ -76,7 +80,8 @@ function updater(region: HTMLElement): (message: LiveMessage) => void {
     if (version === undefined) return;
     announced = version;
     if (isFetching || version === region.dataset.version) return;
-    if (from === region.dataset.version && patch !== undefined && applyPatch(region, patch)) {
+    const fits = !isView && from === region.dataset.version;
+    if (fits && patch !== undefined && applyPatch(region, patch)) {
       region.dataset.version = version;
       updated();
     } else void catchUp();

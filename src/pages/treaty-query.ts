@@ -1,0 +1,93 @@
+/** Which treaties a list shows, in which order: a plain address, that can be bookmarked and shared. */
+import type { EdgeRow } from '../views/rows/graph.ts';
+import { EDGE_STATES, type EdgeState } from './graph-model.ts';
+
+export const TREATY_ORDERS = ['from', 'to', 'state', 'begins', 'ends', 'id'] as const;
+export type TreatyOrder = (typeof TREATY_ORDERS)[number];
+
+export interface TreatyQuery {
+  /** Part of the name of either side, or of the id. */
+  readonly search: string;
+  readonly state: EdgeState | null;
+  /** Null for the order of the graph: by who recognizes, then by who is recognized. */
+  readonly order: TreatyOrder | null;
+  readonly isDescending: boolean;
+  readonly page: number;
+  /** The pages of the two other tables. */
+  readonly blast: number;
+  readonly material: number;
+}
+
+export const EVERY_TREATY: TreatyQuery = {
+  search: '',
+  state: null,
+  order: null,
+  isDescending: false,
+  page: 1,
+  blast: 1,
+  material: 1,
+};
+
+/** Part of a name is enough, and every link of the page repeats it. */
+const LONGEST_SEARCH = 256;
+
+/** What the parameters of an address ask for; what makes no sense there is as if it were not there. */
+export function treatyQuery(given: (name: string) => string): TreatyQuery {
+  const sort = given('sort');
+  const order = sort.replace(/^-/, '');
+  return {
+    search: given('q').trim().slice(0, LONGEST_SEARCH),
+    state: EDGE_STATES.find((state) => state === given('state')) ?? null,
+    order: TREATY_ORDERS.find((each) => each === order) ?? null,
+    isDescending: sort.startsWith('-'),
+    page: pageNumber(given('page')),
+    blast: pageNumber(given('blast')),
+    material: pageNumber(given('material')),
+  };
+}
+
+function pageNumber(text: string): number {
+  return /^[1-9]\d{0,6}$/.test(text) ? Number(text) : 1;
+}
+
+/** The parameters of the query, with a leading question mark; empty when it asks for nothing special. */
+export function parametersOf(query: TreatyQuery): string {
+  const parameters = new URLSearchParams();
+  if (query.search !== '') parameters.set('q', query.search);
+  if (query.state !== null) parameters.set('state', query.state);
+  if (query.order !== null) {
+    parameters.set('sort', `${query.isDescending ? '-' : ''}${query.order}`);
+  }
+  for (const name of ['page', 'blast', 'material'] as const) {
+    if (query[name] > 1) parameters.set(name, String(query[name]));
+  }
+  return parameters.size === 0 ? '' : `?${parameters}`;
+}
+
+/** The treaties that the query asks for, on all pages. */
+export function foundTreaties(all: readonly EdgeRow[], query: TreatyQuery): readonly EdgeRow[] {
+  const { search, state, order, isDescending } = query;
+  const part = search.toLowerCase();
+  const found = all.filter(
+    (row) =>
+      (state === null || row.lifecycle_state === state) &&
+      (part === '' ||
+        [row.from, row.to, row.treaty_id].some((text) => text.toLowerCase().includes(part))),
+  );
+  if (order === null) return found;
+  const value = VALUES[order];
+  const sign = isDescending ? -1 : 1;
+  return found
+    .map((row) => ({ row, value: value(row) }))
+    .sort((a, b) => (a.value === b.value ? 0 : a.value < b.value ? -sign : sign))
+    .map(({ row }) => row);
+}
+
+const VALUES: Readonly<Record<TreatyOrder, (row: EdgeRow) => string | number>> = {
+  from: ({ from }) => from,
+  to: ({ to }) => to,
+  state: ({ lifecycle_state }) => EDGE_STATES.indexOf(lifecycle_state),
+  begins: ({ valid_from }) => valid_from,
+  ends: ({ expires_at }) => expires_at,
+  id: ({ treaty_id }) => treaty_id,
+};
