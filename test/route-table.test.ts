@@ -45,6 +45,7 @@ const CONTRACT: readonly ContractRoute[] = [
     '/connectome.json',
     '/connectome/treaties.csv',
     '/connectome/trust-path',
+    '/trust',
     '/atlas',
     '/atlas.json',
     '/recognition-treaties',

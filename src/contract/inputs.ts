@@ -202,6 +202,9 @@ export interface AssembleConsensus {
   readonly ballots: Ballots;
 }
 
+/** The most treaties that one question leaves out. */
+export const MAX_LEFT_OUT = 16;
+
 /** Whether one sovereign trusts another, beyond how it is now. */
 export interface TrustQuestion {
   readonly from: string;

@@ -27,6 +27,7 @@ import { type Html, html, NO_HTML } from './html.ts';
 import { inlineCode } from './inline-code.ts';
 import { rowPage, TABLE_STYLE } from './table.ts';
 import { EVERY_TREATY, parametersOf } from './treaty-query.ts';
+import { trustLink } from './trust-form.ts';
 
 /** The query of the reader; empty texts are ignored. */
 export interface AtlasQuestion {
@@ -256,7 +257,8 @@ ${
     : html`<ol class="path-steps">
 ${path.path.map(pathStep)}</ol>
 `
-}</div>
+}<p class="small"><a href="${trustLink({ from: path.from, to: path.to, asOf: '', without: [] })}">Why, until when, and what would change it</a></p>
+</div>
 `;
 }
 

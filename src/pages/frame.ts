@@ -39,6 +39,7 @@ const THEME_SCRIPT = browserScript('theme');
 
 const NAVIGATION = [
   ['/', 'Home'],
+  ['/trust', 'Trust'],
   ['/dashboard', 'Dashboard'],
   ['/connectome', 'Connectome'],
   ['/atlas', 'Atlas'],

@@ -3,9 +3,11 @@ import type { HtmlPage } from '../http/reply.ts';
 import type { RouteDescription } from '../http/route-description.ts';
 import type { GenesisBlock } from '../records/genesis.ts';
 import { anchorOf, isPage, type RouteGroup, routeGroups } from '../views/route-groups.ts';
+import { FORM_STYLE } from './form-style.ts';
 import { renderPage } from './frame.ts';
 import { type Html, html, NO_HTML } from './html.ts';
 import { inlineCode } from './inline-code.ts';
+import { trustTeaser } from './trust-form.ts';
 
 export function homePage(
   genesis: GenesisBlock,
@@ -20,8 +22,9 @@ export function homePage(
     lede: 'The authority of this sovereign trust network: it enrolls nodes, keeps their liveness, renews and revokes their certificates, and says whom the network recognizes.',
     path: '/',
     networkName: name,
-    body: html`${identitySection(genesis, baseUrl)}${VIEWS_SECTION}${startsSection(baseUrl)}${routesSection(groups)}`,
+    body: html`${trustTeaser(name)}${identitySection(genesis, baseUrl)}${VIEWS_SECTION}${startsSection(baseUrl)}${routesSection(groups)}`,
     style: HOME_STYLE,
+    forms: true,
   });
 }
 
@@ -40,6 +43,11 @@ function identityOf(
 }
 
 const VIEWS = [
+  [
+    './trust',
+    'Trust',
+    'Why one sovereign trusts another: through whom, until when, and what would change it.',
+  ],
   ['./dashboard', 'Dashboard', 'Readiness, nodes, treaties at risk, and what changed last.'],
   ['./connectome', 'Connectome', 'Who recognizes whom, what is revoked, and whom that affects.'],
   ['./atlas', 'Atlas', 'The recognition graph to explore, with its evidence.'],
@@ -164,7 +172,7 @@ ${links.map(
 `;
 }
 
-const HOME_STYLE = inlineCode(`
+const HOME_STYLE = inlineCode(`${FORM_STYLE}
 .identity { grid-template-columns: minmax(0, 2fr) minmax(0, 3fr); gap: 0.875rem 2rem; padding: 1.25rem; }
 .identity dt { font-size: 0.8125rem; color: var(--muted); }
 .views .card a { font-weight: 600; }

@@ -20,6 +20,7 @@ import { policyRoutes } from './policies.ts';
 import { recognitionRoutes } from './recognition.ts';
 import { referenceRoutes } from './reference.ts';
 import { treatyRoutes } from './treaties.ts';
+import { trustPageRoutes } from './trust-page.ts';
 import { verificationRoutes } from './verification.ts';
 
 const ENTRIES: readonly RouteEntry[] = [
@@ -42,6 +43,7 @@ const ENTRIES: readonly RouteEntry[] = [
   ...consensusRoutes,
   ...dataUsageRoutes,
   ...graphRoutes,
+  ...trustPageRoutes,
   ...operatorPageRoutes,
   ...referenceRoutes,
 ];

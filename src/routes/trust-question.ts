@@ -1,7 +1,7 @@
 /** Questions about trust in the query of a request [core-6-3-1], and how they are answered. */
 import Type from 'typebox';
 import type { Answer } from '../contract/answers.ts';
-import type { TrustQuestion } from '../contract/inputs.ts';
+import { MAX_LEFT_OUT, type TrustQuestion } from '../contract/inputs.ts';
 import type { Edge } from '../http/edge.ts';
 import { limited } from '../http/limited.ts';
 import { firstValue, type Query } from '../http/query.ts';
@@ -11,16 +11,13 @@ import { addressBlock } from '../http/source-address.ts';
 import { Refusal } from '../refusal.ts';
 import { parseRequestTimestamp } from '../timestamp.ts';
 
-/** The most treaties that a question leaves out. */
-export const MAX_WITHOUT = 16;
-
 const text = (description: string) => Type.Optional(Type.String({ description }));
 
 /** Query parameters of a question that goes beyond the path as it is. */
 export const QUESTION_QUERY = {
   without: Type.Optional(
     Type.Array(Type.String(), {
-      maxItems: MAX_WITHOUT,
+      maxItems: MAX_LEFT_OUT,
       description: 'Id of a treaty that is left out, as if it had ended; may be sent repeatedly',
     }),
   ),
@@ -40,7 +37,7 @@ export function endsIn(query: Query): { readonly from: string; readonly to: stri
 export function furtherIn(query: Query): Omit<TrustQuestion, 'from' | 'to'> | null {
   const explain = explainIn(query);
   const without = [...new Set(query.without)].filter((id) => id !== '');
-  if (without.length > MAX_WITHOUT) throw new Refusal('invalid_without');
+  if (without.length > MAX_LEFT_OUT) throw new Refusal('invalid_without');
   const asOf = asOfIn(query);
   return explain || without.length > 0 || asOf !== null ? { explain, without, asOf } : null;
 }

@@ -1,0 +1,262 @@
+/**
+ * `/trust`: why one sovereign trusts another or does not [service-read-endpoints], [core-6-3-1]. Every question
+ * is a plain address, so it works without scripts and can be bookmarked and shared.
+ */
+import { MAX_LEFT_OUT } from '../contract/inputs.ts';
+import type { HtmlPage } from '../http/reply.ts';
+import type {
+  Candidate,
+  EdgeRow,
+  ExplainedTrust,
+  TreatyEnds,
+  TrustCut,
+  TrustExplanation,
+} from '../views/rows/graph.ts';
+import { ATLAS_STYLE } from './atlas-style.ts';
+import { FORM_STYLE } from './form-style.ts';
+import { renderPage } from './frame.ts';
+import { counted } from './graph-drawing.ts';
+import { nameInCell } from './graph-names.ts';
+import { badge, sovereignLink, stateBadge } from './graph-tables.ts';
+import { type Html, html, NO_HTML } from './html.ts';
+import { inlineCode } from './inline-code.ts';
+import { type TrustPageQuestion, trustDataLink, trustForm, trustLink } from './trust-form.ts';
+import { TRUST_STYLE } from './trust-style.ts';
+
+/** The answer, why there is none, or null when nothing was asked. */
+export type TrustPageAnswer = ExplainedTrust | { readonly problem: string } | null;
+
+const STYLE = inlineCode(FORM_STYLE + ATLAS_STYLE + TRUST_STYLE);
+
+/** The most treaties of a path that are shown; the data has all of them. */
+const MOST_STEPS = 64;
+
+export function trustPage(
+  question: TrustPageQuestion,
+  answer: TrustPageAnswer,
+  networkName: string,
+): HtmlPage {
+  return renderPage({
+    title: 'Why A trusts B',
+    lede: 'Trust leads from one sovereign to another over active treaties. See through whom, until when, what else was considered, and what would change it.',
+    path: '/trust',
+    networkName,
+    body: html`<section class="section" aria-labelledby="ask">
+<h2 id="ask">Question</h2>
+${trustForm(question, namesIn(answer, networkName))}</section>
+${answerSection(question, answer)}`,
+    style: STYLE,
+    forms: true,
+  });
+}
+
+function namesIn(answer: TrustPageAnswer, networkName: string): string[] {
+  if (answer === null || 'problem' in answer) return [networkName];
+  const { path, explanation } = answer;
+  const treaties = [...path.slice(0, MOST_STEPS), ...(explanation?.candidates ?? [])];
+  return [...new Set([networkName, ...treaties.flatMap(({ from, to }) => [from, to])])];
+}
+
+function answerSection(question: TrustPageQuestion, answer: TrustPageAnswer): Html {
+  if (answer === null) {
+    return html`<p class="small muted" id="answer">Name two sovereigns. The <a href="./atlas">atlas</a> lists those that treaties name.</p>
+`;
+  }
+  if ('problem' in answer) {
+    return html`<p class="notice danger" id="answer">${answer.problem}.</p>
+`;
+  }
+  const { explanation } = answer;
+  return html`<section class="section" aria-labelledby="answer">
+<h2 id="answer">Answer</h2>
+${verdict(answer)}${explanation === null ? '' : untilFacts(explanation)}${pathList(question, answer)}</section>
+${explanation === null ? '' : html`${cutSection(question, explanation.cut)}${candidatesSection(question, answer, explanation)}`}${evidenceSection(question, answer)}`;
+}
+
+function verdict(answer: ExplainedTrust): Html {
+  const { trusted, reason } = answer;
+  const word = reason === 'indeterminate' ? 'Not known' : trusted ? 'Trusted' : 'Not trusted';
+  return html`<p class="notice ${trusted ? 'ok' : 'warn'}"><strong>${word}</strong> <code>${reason}</code><br>${condition(answer)}${sentence(answer)}</p>
+`;
+}
+
+/** The time and the treaties that the answer assumes. */
+function condition({ as_of, without }: ExplainedTrust): Html {
+  const left = counted(without.length, 'treaty', 'treaties');
+  if (as_of === null) return without.length === 0 ? NO_HTML : html`Without ${left}: `;
+  return html`As of ${time(as_of)}${without.length === 0 ? '' : `, without ${left}`}: `;
+}
+
+function sentence({ from, to, reason, hop_count, known_from }: ExplainedTrust): Html {
+  const [a, b] = [name(from), name(to)];
+  switch (reason) {
+    case 'active_treaty_path':
+      return html`${a} trusts ${b} over ${counted(Number(hop_count), 'active treaty', 'active treaties')}; no path is shorter.`;
+    case 'direct_treaty_revoked':
+      return html`${a} does not trust ${b}: no path of active treaties leads there, and the direct treaty has been revoked or replaced.`;
+    case 'indeterminate':
+      return known_from === null
+        ? html`there has never been a treaty here, so nothing is known about that time.`
+        : html`whether ${a} trusted ${b} is not known. The first treaty was issued at ${time(known_from)}.`;
+    default:
+      return from === to
+        ? html`both are the same sovereign; a path needs two different ones.`
+        : html`${a} does not trust ${b}: no path of active treaties leads there.`;
+  }
+}
+
+function untilFacts({ trusted_until, path_until }: TrustExplanation): Html {
+  if (trusted_until === null || path_until === null) return NO_HTML;
+  return html`<dl class="facts">
+<dt>Trusted until</dt><dd>${time(trusted_until)}, if nothing but time passes</dd>
+<dt>Over this path until</dt><dd>${time(path_until)}</dd>
+</dl>
+`;
+}
+
+function pathList(question: TrustPageQuestion, { path, explanation }: ExplainedTrust): Html {
+  if (path.length === 0) return NO_HTML;
+  const left = path.length - MOST_STEPS;
+  return html`<ol class="path-steps">
+${path.slice(0, MOST_STEPS).map((edge, place) => pathStep(question, edge, explanation?.terms[place]))}</ol>
+${left > 0 ? html`<p class="small muted">And ${left} more: see the data.</p>` : ''}`;
+}
+
+type Terms = TrustExplanation['terms'][number];
+
+function pathStep(question: TrustPageQuestion, edge: EdgeRow, terms: Terms | undefined): Html {
+  const { from, to, lifecycle_state, valid_from, expires_at, treaty_id, status } = edge;
+  return html`<li><p>${sovereignLink(from)} recognizes ${sovereignLink(to)} ${badge(stateBadge(lifecycle_state))}</p>
+<p class="small muted">Treaty ${treatyLink(treaty_id)}, from ${time(valid_from)} until ${time(expires_at)}.${termsText(terms)}</p>
+${status === 'active' ? whatIf(question, [treaty_id], 'What if it ended?') : ''}</li>
+`;
+}
+
+function termsText(terms: Terms | undefined): string {
+  if (terms === undefined) return '';
+  if (terms.scope === null) return ' Its scope is in the treaty.';
+  const { allowed_roles, accepted_statuses, claims } = terms.scope;
+  const roles = allowed_roles.length === 0 ? 'any role' : allowed_roles.slice(0, 16).join(', ');
+  const more = allowed_roles.length > 16 ? ` and ${allowed_roles.length - 16} more` : '';
+  const conditions = Object.keys(claims).length > 0 ? ', under further claims' : '';
+  return ` Scope: ${nameInCell(roles)}${more}; attestations that are ${accepted_statuses.join(' or ')}${conditions}.`;
+}
+
+function cutSection(question: TrustPageQuestion, { state, size, treaties }: TrustCut): Html {
+  if (state === 'none') return NO_HTML;
+  return html`<section class="section" aria-labelledby="cut">
+<h2 id="cut">What the trust rests on</h2>
+${
+  state === 'indeterminate'
+    ? html`<p>At least ${size} treaties would have to end: too many to name.</p>
+`
+    : html`<p>${size === 1 ? 'The trust ends with this treaty:' : `The trust ends with these ${size} treaties, and with no fewer:`}</p>
+<ul class="treaties" id="cut-treaties">
+${treaties.map((treaty) => cutRow(question, treaty))}</ul>
+${
+  size > 1
+    ? whatIf(
+        question,
+        treaties.map(({ treaty_id }) => treaty_id),
+        'What if all of them ended?',
+      )
+    : ''
+}`
+}</section>
+`;
+}
+
+function cutRow(question: TrustPageQuestion, { from, to, treaty_id }: TreatyEnds): Html {
+  return html`<li><p>${sovereignLink(from)} recognizes ${sovereignLink(to)}</p><p class="small muted">Treaty ${treatyLink(treaty_id)}</p>${whatIf(question, [treaty_id], 'What if it ended?')}</li>
+`;
+}
+
+function whatIf(question: TrustPageQuestion, ids: readonly string[], text: string): Html {
+  const without = [...new Set([...question.without, ...ids])];
+  if (without.length > MAX_LEFT_OUT) return NO_HTML;
+  return html`<p class="small"><a href="${trustLink({ ...question, without })}">${text}</a></p>
+`;
+}
+
+function candidatesSection(
+  question: TrustPageQuestion,
+  { trusted }: ExplainedTrust,
+  { candidates, more_candidates }: TrustExplanation,
+): Html {
+  return html`<section class="section" aria-labelledby="considered">
+<h2 id="considered">What else was considered</h2>
+${
+  candidates.length === 0
+    ? html`<p class="empty">No other treaty touches the question.</p>
+`
+    : html`<ul class="treaties" id="candidates">
+${candidates.map((candidate) => candidateRow(question, candidate, trusted))}</ul>
+`
+}${more_candidates > 0 ? html`<p class="small muted">And ${more_candidates} more that are further away.</p>` : ''}</section>
+`;
+}
+
+/** The word, its tone, and what it means, for each test that a treaty may fail. */
+const FAILED: Readonly<
+  Record<Candidate['failed_test'], readonly [string, string, (candidate: Candidate) => Content]>
+> = {
+  left_out: ['left out', 'neutral', () => 'The question leaves it out.'],
+  not_issued: ['not issued', 'neutral', (each) => html`It was issued at ${time(each.valid_from)}.`],
+  revoked: ['revoked', 'danger', ended],
+  replaced: ['replaced', 'neutral', ended],
+  expired: ['expired', 'neutral', (each) => html`It expired at ${time(each.expires_at)}.`],
+  not_reached: ['not reached', 'neutral', () => 'No path leads to its issuer.'],
+  leads_elsewhere: ['leads elsewhere', 'neutral', () => 'No path leads on from there.'],
+  longer: ['longer', 'ok', ({ hops }) => `The way over it takes ${hops} treaties.`],
+  later: ['as short', 'ok', () => 'It is on a way as short as the path, later in order.'],
+};
+
+type Content = string | Html;
+
+function ended({ revoked_at, revocation_reason }: Candidate): Html {
+  const at = revoked_at === null ? '' : html` at ${time(revoked_at)}`;
+  return html`It ended${at}${revocation_reason === null ? '' : `: ${nameInCell(revocation_reason)}`}.`;
+}
+
+function candidateRow(question: TrustPageQuestion, candidate: Candidate, trusted: boolean): Html {
+  const { from, to, treaty_id, failed_test, hops } = candidate;
+  const [word, tone, meaning] = FAILED[failed_test];
+  const isMissing = !trusted && hops !== null;
+  return html`<li><p>${sovereignLink(from)} recognizes ${sovereignLink(to)} ${badge({ tone, word })}</p>
+<p class="small">${meaning(candidate)}${isMissing ? ' It alone would bring the trust about.' : ''}</p>
+<p class="small muted">Treaty ${treatyLink(treaty_id)}${failed_test === 'left_out' ? html` · <a href="${trustLink(putBack(question, treaty_id))}">Put it back</a>` : ''}</p></li>
+`;
+}
+
+function putBack(question: TrustPageQuestion, treatyId: string): TrustPageQuestion {
+  return { ...question, without: question.without.filter((id) => id !== treatyId) };
+}
+
+function evidenceSection(question: TrustPageQuestion, answer: ExplainedTrust): Html {
+  const { evaluated_at, known_from, graph_digest } = answer;
+  return html`<section class="section" aria-labelledby="evidence">
+<h2 id="evidence">Evidence</h2>
+<dl class="facts">
+<dt>Answer for</dt><dd>${time(evaluated_at)}</dd>
+<dt>Record begins</dt><dd>${known_from === null ? 'with the first treaty' : time(known_from)}</dd>
+<dt>Graph digest</dt><dd class="id">${graph_digest}</dd>
+</dl>
+<p><a href="${trustDataLink(question)}" download="trust-path.json">Download this answer as JSON</a></p>
+<p class="small muted">The digest is that of the canonical <a href="./recognition-graph">recognition-graph</a> of now, whose rows have every instant that the answer is made of.</p>
+</section>
+`;
+}
+
+function name(id: string): Html {
+  return html`<bdi>${nameInCell(id)}</bdi>`;
+}
+
+/** To the second, because a treaty counts until its last one. */
+function time(instant: string): Html {
+  const shown = `${instant.slice(0, 10)} ${instant.slice(11, 19)} UTC`;
+  return html`<time datetime="${instant}">${shown}</time>`;
+}
+
+function treatyLink(id: string): Html {
+  return html`<a class="id" href="./recognition-treaties/${encodeURIComponent(id)}">${nameInCell(id)}</a>`;
+}

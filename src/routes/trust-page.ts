@@ -1,0 +1,84 @@
+/** The page that says why one sovereign trusts another [core-6-3-1]. */
+import Type from 'typebox';
+import type { Edge } from '../http/edge.ts';
+import { firstValue } from '../http/query.ts';
+import { errorPageReply, htmlReply, type Reply } from '../http/reply.ts';
+import type { RouteEntry, RouteRequest } from '../http/route.ts';
+import { type TrustPageAnswer, trustPage } from '../pages/trust.ts';
+import type { TrustPageQuestion } from '../pages/trust-form.ts';
+import { REFUSALS, Refusal, type RefusalName } from '../refusal.ts';
+import type { ExplainedTrust } from '../views/rows/graph.ts';
+import { filter } from './listing.ts';
+import {
+  considered,
+  endsIn,
+  furtherIn,
+  QUESTION_QUERY,
+  QUESTION_REFUSALS,
+} from './trust-question.ts';
+
+export const trustPageRoutes: readonly RouteEntry[] = [
+  {
+    method: 'GET',
+    path: '/trust',
+    access: 'public',
+    limit: 'none',
+    query: Type.Object({
+      from: filter('Sovereign that evaluates (also: source)'),
+      to: filter('Sovereign that is evaluated (also: target)'),
+      ...QUESTION_QUERY,
+    }),
+    summary: 'Why one sovereign trusts another, as a page',
+    description: `Why one sovereign trusts another, as a page: the answer of \`GET /connectome/trust-path\` with \`explain=1\` in words. A
+question counts in the bucket EXPLAIN, per address.`,
+    answer: { contentType: 'text/html; charset=utf-8' },
+    hasEtag: true,
+    refusals: [...QUESTION_REFUSALS],
+    handle: answerTrustPage,
+  },
+];
+
+async function answerTrustPage(request: RouteRequest, edge: Edge): Promise<Reply> {
+  const asked = questionOf(request);
+  const ends = endsIn(request.query);
+  if (ends === null) {
+    const from = asked.from || edge.settings.genesis.network_name;
+    return pageReply(request, edge, { ...asked, from }, null);
+  }
+  try {
+    const further = furtherIn(request.query) ?? NOTHING_FURTHER;
+    const answer = await considered({ ...ends, ...further, explain: true }, request, edge);
+    if (!('ok' in answer)) return answer;
+    if (!answer.ok) return problemReply(edge, asked, answer.refusal);
+    const explained = JSON.parse(answer.json) as ExplainedTrust;
+    const { as_of, without } = explained;
+    return pageReply(request, edge, { ...ends, asOf: as_of ?? '', without }, explained);
+  } catch (cause) {
+    if (cause instanceof Refusal) return problemReply(edge, asked, cause.refusal);
+    throw cause;
+  }
+}
+
+const NOTHING_FURTHER = { without: [], asOf: null } as const;
+
+/** As the form shows it again; what was refused is not repeated. */
+function questionOf({ query }: RouteRequest): TrustPageQuestion {
+  const given = (name: string, other: string) =>
+    firstValue(query, name) || firstValue(query, other) || '';
+  return { from: given('from', 'source'), to: given('to', 'target'), asOf: '', without: [] };
+}
+
+function pageReply(
+  request: RouteRequest,
+  { settings }: Edge,
+  question: TrustPageQuestion,
+  answer: TrustPageAnswer,
+): Reply | Promise<Reply> {
+  return htmlReply(trustPage(question, answer, settings.genesis.network_name), request);
+}
+
+function problemReply({ settings }: Edge, asked: TrustPageQuestion, refusal: RefusalName): Reply {
+  const { status, message } = REFUSALS[refusal];
+  const page = trustPage(asked, { problem: message }, settings.genesis.network_name);
+  return errorPageReply(status, page);
+}

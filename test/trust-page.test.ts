@@ -1,0 +1,157 @@
+/** `/trust` in a real browser: why one sovereign trusts another, what if, and how it was [core-6-3-1]. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { after, before, test } from 'node:test';
+import { formatInstant } from '../src/timestamp.ts';
+import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { HOSTILE_NAME, NARROW, startBrowser, type TestBrowser, WIDE } from './support/browser.ts';
+import { HOUR, SECOND } from './support/clock.ts';
+import { get, outcome } from './support/requests.ts';
+import { issued, recognize, revokeTreaty } from './support/trust.ts';
+
+let na: TestAuthority;
+let browser: TestBrowser;
+let start: number;
+/** From alpha over beta to gamma, twice from beta on; a direct treaty that was revoked; a dead end. */
+const ids: Record<string, string> = {};
+
+before(async () => {
+  na = await startTestAuthority({ environment: { MESH_RATE_LIMIT_EXPLAIN: 'off' } });
+  browser = await startBrowser();
+  start = na.clock.now();
+  for (const [id, from, to, hours] of [
+    ['first', 'alpha', 'beta', 100],
+    ['second', 'beta', 'gamma', 50],
+    ['third', 'beta', 'gamma', 80],
+    ['ended', 'alpha', 'gamma', 100],
+    ['stray', 'beta', HOSTILE_NAME, 100],
+  ] as const) {
+    const terms = { issuer_sovereign_id: from, subject_sovereign_id: to, validity_hours: hours };
+    ids[id] = String((await issued(recognize(na, terms))).treaty_id);
+    na.clock.advance(SECOND);
+  }
+  await revokeTreaty(na, ids.ended, { reason: 'no longer <needed>' });
+  na.clock.advance(HOUR);
+});
+
+after(async () => {
+  await browser?.close();
+  await na?.[Symbol.asyncDispose]();
+});
+
+const ASKED = '/trust?from=alpha&to=gamma';
+
+for (const path of ['/trust', ASKED, '/trust?from=gamma&to=alpha', '/trust?from=a&to=b&as_of=x']) {
+  for (const width of [NARROW, WIDE]) {
+    test(`${path} at ${width} pixels has no error, no barrier, and does not scroll sideways`, async () => {
+      await using visit = await browser.visit(na.url + path, { width });
+      assert.deepEqual(await visit.violations(), []);
+      assert.equal(await visit.overflow(), 0);
+      const expected = path.includes('as_of=x') ? 1 : 0;
+      assert.equal(visit.problems.length, expected, visit.problems.join());
+    });
+  }
+}
+
+test('the answer in the dark theme has no barrier', async () => {
+  await using visit = await browser.visit(na.url + ASKED, { theme: 'dark' });
+  assert.deepEqual(await visit.violations(), []);
+});
+
+test('without a script the question is asked from the home page, answered, and asked on', async () => {
+  await using visit = await browser.visit(na.url, { javaScript: false, width: NARROW });
+  const { page } = visit;
+  const heading = page.locator('main h2').first();
+  assert.equal(await heading.textContent(), 'Why does one sovereign trust another?');
+  assert.equal(await page.inputValue('#from'), 'alpha');
+  await page.fill('#to', 'gamma');
+  await page.click('main form button');
+  assert.match(page.url(), /\/trust\?from=alpha&to=gamma&as_of=#answer$/);
+
+  const notice = page.locator('.notice');
+  assert.match((await notice.textContent()) ?? '', /^Trusted.*alpha trusts gamma over 2 active/s);
+  const steps = page.locator('.path-steps li');
+  assert.equal(await steps.count(), 2);
+  assert.match((await steps.first().textContent()) ?? '', /Scope: any role; attestations that are/);
+  const until = await page.locator('.facts time').first().getAttribute('datetime');
+  assert.equal(until, formatInstant(start + 2 * SECOND + 80 * HOUR - SECOND));
+
+  const cut = page.locator('#cut-treaties li');
+  assert.equal(await cut.count(), 1);
+  const candidates = await page.locator('#candidates li').allTextContents();
+  assert.equal(candidates.length, 3);
+  assert.match(candidates[0] ?? '', /revoked\s+It ended at .* UTC: no longer <needed>\./);
+  assert.match(candidates[1] ?? '', /as short/);
+  assert.match(candidates[2] ?? '', /leads elsewhere/);
+
+  await cut.first().getByRole('link', { name: 'What if it ended?' }).click();
+  assert.ok(page.url().includes(`without=${ids.first}`));
+  assert.match(
+    (await notice.textContent()) ?? '',
+    /^Not trusted.*Without 1 treaty: alpha does not/s,
+  );
+  const missing = page.locator('#candidates li', { hasText: 'It alone would bring' });
+  assert.equal(await missing.count(), 2);
+
+  await page.uncheck('.left-out input');
+  await page.fill('#as-of', formatInstant(start + SECOND).slice(0, 23));
+  await page.click('main form button');
+  assert.ok(!page.url().includes('without='));
+  assert.match((await notice.textContent()) ?? '', /^Trusted.*As of .* UTC: alpha trusts gamma/s);
+  await page.fill('#as-of', '2020-01-01T00:00');
+  await page.click('main form button');
+  assert.match((await notice.textContent()) ?? '', /^Not known.*The first treaty was issued at/s);
+  assert.equal(await page.inputValue('#as-of'), '2020-01-01T00:00');
+  assert.deepEqual(visit.problems, []);
+});
+
+test('the answer is downloaded as one file with the digest of the graph', async () => {
+  await using visit = await browser.visit(`${na.url}${ASKED}&without=${ids.second}`);
+  const { page } = visit;
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('link', { name: 'Download this answer as JSON' }).click(),
+  ]);
+  assert.equal(download.suggestedFilename(), 'trust-path.json');
+  const answer = JSON.parse(readFileSync((await download.path()) ?? '', 'utf8'));
+  assert.deepEqual([answer.trusted, answer.without], [true, [ids.second]]);
+  assert.equal(answer.graph_digest, (await get(na, '/atlas.json')).body.graph_digest);
+  const shown = await page.locator('.facts dd.id').textContent();
+  assert.equal(shown, answer.graph_digest);
+});
+
+test('what is asked and refused is said on the page, with the status of the refusal', async () => {
+  for (const [query, status, message] of [
+    ['as_of=never', 400, 'as_of must be a timestamp that is not in the future'],
+    ['without=%3Cb%3E', 404, 'The treaty does not exist'],
+  ] as const) {
+    const answer = await get(na, `${ASKED}&${query}`);
+    assert.equal(answer.status, status);
+    assert.ok(answer.text.includes(`<p class="notice danger" id="answer">${message}.</p>`));
+  }
+});
+
+test('names and ids are text, wherever they stand', async () => {
+  const name = encodeURIComponent(HOSTILE_NAME);
+  await using visit = await browser.visit(`${na.url}/trust?from=${name}&to=alpha`);
+  assert.equal(await visit.page.evaluate('window.hacked'), undefined);
+  assert.equal(await visit.page.inputValue('#from'), HOSTILE_NAME);
+  assert.deepEqual(visit.problems, []);
+});
+
+test('the atlas leads from a path to its explanation', async () => {
+  await using visit = await browser.visit(`${na.url}/atlas?from=alpha&to=gamma`);
+  await visit.page.getByRole('link', { name: 'Why, until when' }).click();
+  assert.match(visit.page.url(), /\/trust\?from=alpha&to=gamma#answer$/);
+  assert.equal(await visit.page.locator('.notice.ok').count(), 1);
+});
+
+test('questions on the page count as explanations', async () => {
+  await using limited = await startTestAuthority({
+    environment: { MESH_RATE_LIMIT_EXPLAIN: '1/60' },
+  });
+  assert.equal(outcome(await get(limited, '/trust')), '200');
+  assert.equal(outcome(await get(limited, ASKED)), '200');
+  assert.equal((await get(limited, ASKED)).status, 429);
+  assert.equal(outcome(await get(limited, '/trust')), '200');
+});
