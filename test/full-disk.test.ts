@@ -4,6 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { suite, type TestContext, test } from 'node:test';
+import { formatInstant } from '../src/timestamp.ts';
 import { startTestAuthority } from './support/authority.ts';
 import {
   type ChildServer,
@@ -11,14 +12,16 @@ import {
   REAL_TIME,
   startChildServer,
 } from './support/child-server.ts';
+import { MINUTE } from './support/clock.ts';
 import { makeNetworkFolder } from './support/folders.ts';
 import {
-  heartbeat,
   joinedNode,
   newKey,
   nodeRequest,
   operate,
   outcome,
+  sendSigned,
+  signedByNode,
 } from './support/requests.ts';
 import { smallDisk } from './support/small-disk.ts';
 
@@ -54,7 +57,11 @@ for (const threads of ['1', '2']) {
       const { server } = await startOnDisk(t, threads);
       const node = await joinedNode(server.na);
       refuseWrites(server);
-      await heartbeat(server.na, node);
+      // Signed before the last flush, so that it is acknowledged at once.
+      const timestamp = formatInstant(Date.now() - MINUTE);
+      const body = { cert_id: node.certId, status: 'healthy' };
+      const beat = signedByNode(server.na, '/heartbeat', node.key, body, { timestamp });
+      assert.equal(outcome(await sendSigned(server.na, beat)), '200');
       await assertEnded(server, /liveness flush: Error: (File too large|Input\/output error)/);
     });
   });
