@@ -1,11 +1,14 @@
 /** Which native code a command loads: it costs time at each start, and only an authority's folder needs it. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
+import { isJsonObject } from '../src/json/value.ts';
+import { jsonText } from '../src/json/write.ts';
 import { type Ended, runProgram } from './support/child-server.ts';
 import { makeNetworkFolder } from './support/folders.ts';
+import { casesOf, GOLDEN } from './support/golden-trust.ts';
 import { newKey } from './support/requests.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'mesh-native-'));
@@ -57,6 +60,51 @@ suite('commands that touch no authority’s state load no native code', { concur
     assert.deepEqual(nativeParts(ended), []);
   });
 });
+
+/** Each `verify` command, with records that the vectors send to the route that does the same. */
+const VERIFICATIONS = [
+  ['/attestations/verify', 'attestation verify {attestation} --policy {recognition_policy}'],
+  [
+    '/attestations/verify-with-treaty',
+    'attestation verify {attestation} --treaty {treaty} --treaty-key {key}',
+  ],
+  ['/recognition-treaties/verify', 'treaty verify {treaty} --issuer-key {key}'],
+  ['/agreements/verify', 'agreement verify {agreement} --offerer-key {key} --responder-key {key}'],
+  ['/boundary/verify', 'boundary verify {decision} --operator-key {key}'],
+  ['/trust-evidence/verify', 'evidence verify {evidence} --issuer-key {key}'],
+  ['/disclosure/verify', 'disclosure verify {proof} {commitment} --issuer-key {key}'],
+  ['/consensus/verify', 'consensus verify {proof} --validator-key na={key} --assembler-key {key}'],
+  ['/data-usage/verify', 'data-usage verify {intent} {policy} --agent-key {key}'],
+] as const;
+
+suite('with --offline, what verifies a record loads no native code', { concurrency: 2 }, () => {
+  const key = GOLDEN.keys.na?.public_base64 ?? '';
+  for (const [endpoint, command] of VERIFICATIONS) {
+    test(command, async () => {
+      const given = (name: string) => (name === 'key' ? key : savedRecord(endpoint, name));
+      const args = command
+        .split(' ')
+        .map((part) => part.replace(/\{(\w+)\}/, (_, name: string) => given(name)));
+      const ended = await run([...args, '--offline', '--json']);
+      assert.notEqual(ended.stdout, '', ended.stderr);
+      const { reason, violation_reason } = JSON.parse(ended.stdout);
+      assert.equal(typeof (reason ?? violation_reason), 'string', ended.stdout);
+      assert.deepEqual(nativeParts(ended), []);
+    });
+  }
+});
+
+/** The path of a file with a record that the vectors send to the route. */
+function savedRecord(endpoint: string, member: string): string {
+  const records = casesOf('verify', endpoint)
+    .filter(({ status }) => status === 200)
+    .map(({ request }) => request[member]);
+  const record = records.find(isJsonObject);
+  assert.ok(record !== undefined, `${endpoint} has no ${member}`);
+  const file = join(scratch, `${endpoint.replaceAll('/', '-')}-${member}.json`);
+  writeFileSync(file, jsonText(record));
+  return file;
+}
 
 test('init loads what locks the folder and what makes keys, and no part of the server', async () => {
   const ended = await run(['init', '--data-dir', join(scratch, 'network')]);
