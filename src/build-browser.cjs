@@ -5,7 +5,15 @@
 const { mkdirSync, writeFileSync } = require('node:fs');
 const { basename, join } = require('node:path');
 
-const SCRIPTS = ['api-reference', 'atlas', 'cli-reference', 'connectome', 'dashboard', 'theme'];
+const SCRIPTS = [
+  'api-reference',
+  'atlas',
+  'cli-reference',
+  'connectome',
+  'dashboard',
+  'home',
+  'theme',
+];
 
 /** The text of each script by its name. */
 function browserScripts() {

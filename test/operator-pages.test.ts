@@ -133,6 +133,8 @@ suite('names', () => {
 
   test('long names are cut, and a digest replaces them in addresses', () => {
     assert.equal([...nameInCell('n'.repeat(10_000))].length, 96);
+    assert.equal([...nameInCell('😀'.repeat(97))].length, 96);
+    assert.match(nameInCell(`first ${'n'.repeat(10_000)} last`), /^first n+…n+ last$/);
     assert.match(reference('n'.repeat(10_000)), /^sha256:[0-9a-f]{64}$/);
     assert.equal(reference('beta'), 'beta');
   });
@@ -305,6 +307,25 @@ suite('treaties of any number', () => {
     assert.deepEqual(order, ['State', 'Until', 'Recognizes', 'Is recognized', 'From', 'Treaty']);
     const box = page.locator('#treaties').locator('..');
     assert.equal(await box.evaluate((each) => each.scrollWidth - each.clientWidth), 0);
+  });
+
+  test('a long name is cut in the middle, an id can be copied, and a time is also relative', async () => {
+    await using na = await startTestAuthority();
+    const long = `first-${'n'.repeat(200)}-last`;
+    const { treaty_id: id } = await treaty(na, 'alpha', long, 72);
+    await using visit = await (await browser()).visit(`${na.url}/connectome`);
+    const { page } = visit;
+    const link = page.locator('#treaties a', { hasText: 'first-' });
+    assert.match(await link.innerText(), /^first-n+…n+-last$/);
+    assert.equal(await link.getAttribute('title'), long);
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    await page.getByRole('button', { name: `Copy ${id}` }).click();
+    await page.getByText('Copied', { exact: true }).waitFor({ state: 'attached' });
+    assert.equal(await page.evaluate('navigator.clipboard.readText()'), id);
+    const relative = await page.locator('#treaties time').last().getAttribute('data-relative');
+    assert.match(String(relative), /^in [23] days$/);
+    assert.deepEqual(await visit.violations(), []);
+    assert.deepEqual(visit.problems, []);
   });
 
   test('the figures of the dashboard are equally wide', async () => {

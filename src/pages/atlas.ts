@@ -22,12 +22,13 @@ import {
 } from './graph-model.ts';
 import { nameInCell, nameInFull, reference } from './graph-names.ts';
 import { GRAPH_STYLE } from './graph-style.ts';
-import { badge, blastRadiusTable, edgesTable, sovereignLink, stateBadge } from './graph-tables.ts';
+import { badge, blastRadiusTable, edgesTable, stateBadge } from './graph-tables.ts';
 import { type Html, html, NO_HTML } from './html.ts';
 import { inlineCode } from './inline-code.ts';
 import { rowPage, TABLE_STYLE } from './table.ts';
 import { EVERY_TREATY, parametersOf } from './treaty-query.ts';
 import { trustLink } from './trust-form.ts';
+import { sovereignLink } from './values.ts';
 
 /** The query of the reader; empty texts are ignored. */
 export interface AtlasQuestion {

@@ -17,13 +17,14 @@ import { emptyState } from './empty-state.ts';
 import { renderPage } from './frame.ts';
 import { counted } from './graph-drawing.ts';
 import { nameInCell } from './graph-names.ts';
-import { badge, sovereignLink, stateBadge } from './graph-tables.ts';
+import { badge, stateBadge } from './graph-tables.ts';
 import { type Html, html, keyed } from './html.ts';
 import { inlineCode } from './inline-code.ts';
 import { LivePageContent } from './live-content.ts';
 import { LIVE_STATUS, LIVE_STYLE, liveRegion, WHEN_LOST } from './live-region.ts';
 
 import { type Column, shortKey, TABLE_STYLE, table } from './table.ts';
+import { idText, sovereignLink, timeText } from './values.ts';
 
 type Tone = 'ok' | 'warn' | 'danger' | 'neutral';
 
@@ -272,8 +273,8 @@ const URGENT_COLUMNS: readonly Column<DashboardTreaty>[] = [
     kind: 'first',
     cell: ({ expiry_risk: word }) => badge({ word, tone: word === 'medium' ? 'warn' : 'danger' }),
   },
-  { head: 'Until', kind: 'nowrap first', cell: ({ expires_at_display }) => expires_at_display },
-  { head: 'Treaty', kind: 'id', cell: ({ treaty_id }) => nameInCell(treaty_id) },
+  { head: 'Until', kind: 'nowrap first', cell: ({ expires_at }) => timeText(expires_at) },
+  { head: 'Treaty', kind: 'id', cell: ({ treaty_id }) => idText(treaty_id) },
 ];
 
 const CHANGE_TONES: Readonly<Record<string, Tone>> = {
@@ -297,10 +298,10 @@ function changeKey({ created_at, event_type, summary }: RecentChangeRow): string
   return shortKey(`${created_at} ${event_type} ${summary.fields[0]?.value ?? ''}`);
 }
 
-function changeItem({ created_at, created_at_display, summary }: RecentChangeRow): Html {
+function changeItem({ created_at, summary }: RecentChangeRow): Html {
   const { title, state, fields } = summary;
   const tone = CHANGE_TONES[state] ?? 'neutral';
-  return html`<li><div class="change-head">${badge({ tone, word: state })} <strong>${title}</strong> <time datetime="${created_at}">${created_at_display}</time></div>
+  return html`<li><div class="change-head">${badge({ tone, word: state })} <strong>${title}</strong> ${timeText(created_at)}</div>
 <dl class="change-facts">
 ${fields
   .filter(({ value }) => value !== '')
@@ -344,7 +345,7 @@ const FEED_COLUMNS: readonly Column<DashboardFeed>[] = [
   {
     head: 'Imported',
     kind: 'nowrap first',
-    cell: ({ imported_at_display }) => imported_at_display,
+    cell: ({ imported_at }) => timeText(imported_at),
   },
   { head: 'Age', kind: 'number nowrap', cell: ({ age_hours }) => counted(age_hours, 'hour') },
   { head: 'Revoked', kind: 'number', cell: ({ revoked_count }) => revoked_count },

@@ -26,16 +26,23 @@ export function nameInDrawing(name: string): string {
 function visible(name: string): string {
   if (name.trim() === '') return `“${name.slice(0, 40)}”`;
   // Longer texts are truncated before any further work.
-  return name.slice(0, 4 * FULL).replace(UNSEEN, numbered);
+  const bounded =
+    name.length <= 4 * FULL ? name : `${name.slice(0, 2 * FULL)}${name.slice(-2 * FULL)}`;
+  return bounded.replace(UNSEEN, numbered);
 }
 
 function numbered(character: string): string {
   return `⟨U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}⟩`;
 }
 
+/** Cut in the middle: the ends of long names tell them apart. */
 function shortened(text: string, room: number): string {
-  const characters = [...text.slice(0, 2 * room + 2)];
-  return characters.length <= room ? text : `${characters.slice(0, room - 1).join('')}…`;
+  if (text.length <= room) return text;
+  const characters = [...text];
+  if (characters.length <= room) return text;
+  const last = Math.floor(room / 3);
+  const first = characters.slice(0, room - 1 - last);
+  return `${first.join('')}…${characters.slice(-last).join('')}`;
 }
 
 /** Longer names do not fit in an address and are replaced by a digest there. */

@@ -1,11 +1,11 @@
 /** Treaties and revocations as tables: they contain everything that the drawing shows. */
-import { displayTime } from '../views/display-time.ts';
 import type { BlastRadiusRow, EdgeRow, RevokedMaterial } from '../views/rows/graph.ts';
 import { EDGE_STATES, type EdgeState, STATE_WORDS } from './graph-model.ts';
-import { atlasLink, nameInCell } from './graph-names.ts';
+import { nameInCell } from './graph-names.ts';
 import { type Content, type Html, html, NO_HTML } from './html.ts';
 import { type Column, table } from './table.ts';
 import type { TreatyOrder } from './treaty-query.ts';
+import { idText, sovereignLink, timeText } from './values.ts';
 
 const STATE_TONES: Readonly<Record<EdgeState, string>> = {
   active: 'ok',
@@ -14,11 +14,6 @@ const STATE_TONES: Readonly<Record<EdgeState, string>> = {
   revoked: 'danger',
   replaced: 'neutral',
 };
-
-/** A link to a sovereign in the atlas. */
-export function sovereignLink(id: string): Html {
-  return html`<a href="${atlasLink(id)}#selected"><bdi>${nameInCell(id)}</bdi></a>`;
-}
 
 /** A word in the color of its meaning. */
 export function badge({ tone, word }: { readonly tone: string; readonly word: string }): Html {
@@ -70,15 +65,15 @@ const EDGE_COLUMNS: readonly (Column<EdgeRow> & { readonly order: TreatyOrder })
     head: 'From',
     order: 'begins',
     kind: 'nowrap',
-    cell: ({ valid_from }) => displayTime(valid_from),
+    cell: ({ valid_from }) => timeText(valid_from),
   },
   {
     head: 'Until',
     order: 'ends',
     kind: 'nowrap first',
-    cell: ({ expires_at }) => displayTime(expires_at),
+    cell: ({ expires_at }) => timeText(expires_at),
   },
-  { head: 'Treaty', order: 'id', kind: 'id', cell: ({ treaty_id }) => nameInCell(treaty_id) },
+  { head: 'Treaty', order: 'id', kind: 'id', cell: ({ treaty_id }) => idText(treaty_id) },
 ];
 
 export function materialTable(
@@ -94,12 +89,12 @@ export function materialTable(
       {
         head: 'Revoked',
         kind: 'nowrap first',
-        cell: ({ revoked_at }) => displayTime(revoked_at),
+        cell: ({ revoked_at }) => timeText(revoked_at),
       },
       { head: 'What', kind: 'nowrap first', cell: kindOf },
       { head: 'Whose', kind: 'name', cell: (row) => partiesOf(row, treaties) },
       { head: 'Reason', kind: 'name', cell: ({ reason }) => reasonText(reason) },
-      { head: 'Id', kind: 'id', isHead: true, cell: ({ id }) => nameInCell(id) },
+      { head: 'Id', kind: 'id', isHead: true, cell: ({ id }) => idText(id) },
     ],
     keyOf: (row) => `${row.id} ${row.type === 'recognition_treaty' ? '' : row.issuer_sovereign_id}`,
   });
@@ -132,7 +127,7 @@ export function blastRadiusTable(caption: string, rows: readonly BlastRadiusRow[
 }
 
 const BLAST_COLUMNS: readonly Column<BlastRadiusRow>[] = [
-  { head: 'Attestation', kind: 'id', isHead: true, cell: ({ id }) => nameInCell(id) },
+  { head: 'Attestation', kind: 'id', isHead: true, cell: ({ id }) => idText(id) },
   {
     head: 'Revoked by',
     kind: 'name',
@@ -144,7 +139,7 @@ const BLAST_COLUMNS: readonly Column<BlastRadiusRow>[] = [
     cell: ({ affected_accepting_sovereigns }) => affected(affected_accepting_sovereigns),
   },
   { head: 'Reason', kind: 'name', cell: ({ reason }) => reasonText(reason) },
-  { head: 'Imported', kind: 'nowrap first', cell: ({ revoked_at }) => displayTime(revoked_at) },
+  { head: 'Imported', kind: 'nowrap first', cell: ({ revoked_at }) => timeText(revoked_at) },
 ];
 
 const MOST_AFFECTED = 12;

@@ -3,11 +3,14 @@ import type { HtmlPage } from '../http/reply.ts';
 import type { RouteDescription } from '../http/route-description.ts';
 import type { GenesisBlock } from '../records/genesis.ts';
 import { anchorOf, isPage, type RouteGroup, routeGroups } from '../views/route-groups.ts';
+import { browserScript } from './browser-script.ts';
 import { FORM_STYLE } from './form-style.ts';
 import { renderPage } from './frame.ts';
 import { type Html, html, NO_HTML } from './html.ts';
 import { inlineCode } from './inline-code.ts';
 import { trustTeaser } from './trust-form.ts';
+
+const SCRIPT = browserScript('home');
 
 export function homePage(
   genesis: GenesisBlock,
@@ -25,6 +28,7 @@ export function homePage(
     body: html`${trustTeaser(name)}${identitySection(genesis, baseUrl)}${VIEWS_SECTION}${startsSection(baseUrl)}${routesSection(groups)}`,
     style: HOME_STYLE,
     forms: true,
+    script: SCRIPT,
   });
 }
 

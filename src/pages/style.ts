@@ -164,6 +164,11 @@ input[type="search"], select {
   background: var(--surface); border: 1px solid var(--line-strong); border-radius: 6px;
 }
 html:not(.js) .needs-js { display: none !important; }
+.copy-id { margin-inline-start: 0.375rem; padding: 0; width: 1.5rem; height: 1.5rem; border: 0; border-radius: 4px; background: none; color: var(--muted); font: 1rem/1 var(--sans); vertical-align: middle; cursor: pointer; }
+.copy-id::before { content: "⧉"; }
+.copy-id[data-copied]::before { content: "✓"; color: var(--ok); }
+.copy-id:hover { color: var(--ink); background: var(--sunken); }
+time[data-relative]::after { content: attr(data-relative); display: block; color: var(--muted); font-size: 0.8125rem; }
 `;
 
 /** Classes are in the order in which a page uses them: frame, sections, parts. */

@@ -17,11 +17,12 @@ import { FORM_STYLE } from './form-style.ts';
 import { renderPage } from './frame.ts';
 import { counted } from './graph-drawing.ts';
 import { nameInCell } from './graph-names.ts';
-import { badge, sovereignLink, stateBadge } from './graph-tables.ts';
+import { badge, stateBadge } from './graph-tables.ts';
 import { type Html, html, NO_HTML } from './html.ts';
 import { inlineCode } from './inline-code.ts';
 import { type TrustPageQuestion, trustDataLink, trustForm, trustLink } from './trust-form.ts';
 import { TRUST_STYLE } from './trust-style.ts';
+import { sovereignLink } from './values.ts';
 
 /** The answer, why there is none, or null when nothing was asked. */
 export type TrustPageAnswer = ExplainedTrust | { readonly problem: string } | null;

@@ -1,5 +1,9 @@
+import { offerCopies } from './copy-ids.ts';
 import { highlightNeighbors } from './highlight.ts';
 import { keepLive } from './live.ts';
+import { relateTimes } from './relative-times.ts';
 
 highlightNeighbors();
+offerCopies();
+relateTimes();
 keepLive();

@@ -32,9 +32,9 @@ function addCopyButton(snippet: Element): void {
  * Browsers have a clipboard for pages only over HTTPS and on the own machine; elsewhere the text is selected and
  * copied as a user would.
  */
-async function copy(code: Element): Promise<boolean> {
+export async function copy(code: Element, text = code.textContent ?? ''): Promise<boolean> {
   try {
-    await navigator.clipboard.writeText(code.textContent ?? '');
+    await navigator.clipboard.writeText(text);
     return true;
   } catch {
     return copySelected(code);

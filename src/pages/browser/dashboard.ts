@@ -1,3 +1,7 @@
+import { offerCopies } from './copy-ids.ts';
 import { keepLive } from './live.ts';
+import { relateTimes } from './relative-times.ts';
 
+offerCopies();
+relateTimes();
 keepLive();

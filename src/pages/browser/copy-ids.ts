@@ -1,0 +1,42 @@
+import { copy } from './copy.ts';
+
+const SHOWN_FOR_MS = 2000;
+
+/** Gives each id and key a button that copies it, also those that a live update brings. */
+export function offerCopies(): void {
+  const status = document.createElement('p');
+  status.className = 'visually-hidden';
+  status.setAttribute('role', 'status');
+  document.querySelector('main')?.append(status);
+  document.addEventListener('click', async ({ target }) => {
+    const button = target instanceof Element ? target.closest('.copy-id') : null;
+    const holder = button?.parentElement;
+    if (!button || !holder) return;
+    const isCopied = await copy(holder, textOf(holder));
+    status.textContent = isCopied ? 'Copied' : 'Select the text to copy it';
+    button.toggleAttribute('data-copied', isCopied);
+    setTimeout(() => {
+      status.textContent = '';
+      button.removeAttribute('data-copied');
+    }, SHOWN_FOR_MS);
+  });
+  document.addEventListener('live-update', addButtons);
+  addButtons();
+}
+
+function addButtons(): void {
+  for (const holder of document.querySelectorAll('.id:not(.number)')) {
+    if (holder.querySelector('.copy-id') !== null || textOf(holder) === '') continue;
+    const button = document.createElement('button');
+    button.type = 'button';
+    button.className = 'copy-id';
+    button.setAttribute('aria-label', `Copy ${textOf(holder)}`);
+    holder.append(button);
+  }
+}
+
+/** In full, where it is shown cut. */
+function textOf(holder: Element): string {
+  const cut = holder.querySelector<HTMLElement>('[title]');
+  return (cut?.title ?? holder.textContent ?? '').trim();
+}
