@@ -164,9 +164,10 @@ input[type="search"], select {
   background: var(--surface); border: 1px solid var(--line-strong); border-radius: 6px;
 }
 html:not(.js) .needs-js { display: none !important; }
-.copy-id { margin-inline-start: 0.375rem; padding: 0; width: 1.5rem; height: 1.5rem; border: 0; border-radius: 4px; background: none; color: var(--muted); font: 1rem/1 var(--sans); vertical-align: middle; cursor: pointer; }
-.copy-id::before { content: "⧉"; }
-.copy-id[data-copied]::before { content: "✓"; color: var(--ok); }
+.copy-id { margin-inline-start: 0.375rem; padding: 0; width: 1.5rem; height: 1.5rem; border: 0; border-radius: 4px; background: none; color: var(--muted); vertical-align: middle; cursor: pointer; }
+.copy-id::before { content: ""; display: block; width: 0.5625rem; height: 0.6875rem; margin: 0.125rem auto 0 0.375rem; border: 1.5px solid currentColor; border-radius: 2px; box-shadow: 3px -3px 0 -1.5px var(--surface), 3px -3px 0 0 currentColor; }
+.copy-id[data-copied] { color: var(--ok); }
+.copy-id[data-copied]::before { background: currentColor; }
 .copy-id:hover { color: var(--ink); background: var(--sunken); }
 time[data-relative]::after { content: attr(data-relative); display: block; color: var(--muted); font-size: 0.8125rem; }
 `;

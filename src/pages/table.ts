@@ -111,7 +111,7 @@ thead th[aria-sort="descending"] a::after { content: " ↓"; }
   .table-box tbody tr { display: grid; grid-template-columns: minmax(0, 1fr); gap: 0.25rem; padding: 0.75rem 1rem; border-bottom: 1px solid var(--line); }
   .table-box tbody tr:last-child { border-bottom: 0; }
   .table-box tbody tr > * { display: grid; grid-template-columns: 7rem minmax(0, 1fr); gap: 0.75rem; padding: 0; border: 0; min-width: 0; max-width: none; text-align: start; }
-  .table-box tbody tr > [hidden] { display: none; }
+  .table-box tbody tr > .id { grid-template-columns: 7rem minmax(0, 1fr) auto; }
   .table-box tbody tr > *::before { content: attr(data-label); color: var(--muted); font: 0.8125rem/1.8 var(--sans); }
   .table-box tbody tr > .first { order: -1; }
   .table-box tbody tr > * > .badge { justify-self: start; }
