@@ -455,6 +455,8 @@ suite('in a browser', () => {
       assert.deepEqual(visit.problems, [], path);
       if (path === '/dashboard') continue;
       assert.equal(await visit.page.locator('.graph-picture .node').count(), 200);
+      const rows = await visit.page.locator('main tbody tr').count();
+      assert.equal(rows, path === '/atlas' ? 100 : 50);
     }
   });
 });

@@ -49,7 +49,9 @@ export interface AtlasAnswer {
 const STYLE = inlineCode(GRAPH_STYLE + FORM_STYLE + TABLE_STYLE + ATLAS_STYLE);
 const SCRIPT = browserScript('atlas');
 
-const MOST_LISTED = 1000;
+const MOST_LISTED = 100;
+/** Names that the fields of a path suggest. */
+const MOST_SUGGESTED = 1000;
 
 /** The sovereign with the name, or with the digest of its long name. */
 export function sovereignNamed(model: GraphModel, given: string): GraphNode | undefined {
@@ -99,8 +101,8 @@ function graphFacts({ document: { summary } }: GraphModel, { graphDigest }: Atla
 <h2 id="digest-heading">This graph</h2>
 <dl class="facts">
 <dt>Graph digest</dt><dd class="id">${graphDigest}</dd>
-<dt>Active treaties</dt><dd class="id">${summary.active_edge_count}</dd>
-<dt>Revoked trust material</dt><dd class="id">${summary.revoked_trust_material_count}</dd>
+<dt>Active treaties</dt><dd>${summary.active_edge_count}</dd>
+<dt>Revoked trust material</dt><dd>${summary.revoked_trust_material_count}</dd>
 </dl>
 <p class="small muted">The same as data: <a href="./atlas.json">atlas.json</a>. The digest is that of the canonical <a href="./recognition-graph">recognition-graph</a>: equal digests are equal graphs.</p>
 </section>
@@ -228,7 +230,7 @@ function pathSection(model: GraphModel, question: AtlasQuestion, path: TrustPath
 <p class="field"><label for="to">Who is evaluated</label><input type="text" id="to" name="to" list="names" value="${question.to}" required autocomplete="off" spellcheck="false"></p>
 <p class="field"><button type="submit">Show the path</button></p>
 </form>
-<datalist id="names">${model.nodes.slice(0, MOST_LISTED).map(nameOption)}</datalist>
+<datalist id="names">${model.nodes.slice(0, MOST_SUGGESTED).map(nameOption)}</datalist>
 ${path === null ? pathHint(question) : pathResult(model, path)}</section>
 `;
 }
