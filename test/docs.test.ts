@@ -55,11 +55,16 @@ for (const documents of READINGS) {
   suite(`the transcripts of ${documents.join(', ')}`, () => {
     const folder = join(scratch, `reader-${READINGS.indexOf(documents)}`);
     makeReaderFolder(folder);
+    const atFirst = new Set(untrackedFiles(folder));
     const shell = openShell({ cwd: folder, env: environment() });
     after(() => shell[Symbol.asyncDispose]());
     for (const document of documents) {
       test(`${document} shows what is printed`, () => checkTranscript(shell, folder, document));
     }
+    test('what was written into the checkout is ignored by git', () => {
+      const written = untrackedFiles(folder).filter((path) => !atFirst.has(path));
+      assert.deepEqual(written, []);
+    });
   });
 }
 
@@ -144,7 +149,16 @@ function installCommand(): void {
 /** A folder in which `npm start` works and the package can be imported, and which holds nothing else. */
 function makeReaderFolder(folder: string): void {
   makeCheckout(folder);
+  cpSync(join(root, '.gitignore'), join(folder, '.gitignore'));
+  execFileSync('git', ['init', '--quiet'], { cwd: folder, env: environment() });
   cpSync(compiled, join(folder, 'dist'), { recursive: true });
+}
+
+/** What git would offer to add, by the project's `.gitignore` alone; here it tracks nothing. */
+function untrackedFiles(folder: string): string[] {
+  const args = ['-c', 'core.excludesFile=', 'ls-files', '--others', '--exclude-standard'];
+  const listed = execFileSync('git', args, { cwd: folder, env: environment(), encoding: 'utf8' });
+  return listed.split('\n').filter(Boolean);
 }
 
 function environment(): NodeJS.ProcessEnv {
