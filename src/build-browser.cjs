@@ -11,6 +11,7 @@ const SCRIPTS = [
   'cli-reference',
   'connectome',
   'dashboard',
+  'details',
   'home',
   'theme',
 ];

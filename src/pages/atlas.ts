@@ -4,7 +4,6 @@
  */
 import { sha256Hex } from '../crypto/digest.ts';
 import type { HtmlPage } from '../http/reply.ts';
-import { displayTime } from '../views/display-time.ts';
 import type { EdgeRow, TrustPath } from '../views/rows/graph.ts';
 import { ATLAS_STYLE } from './atlas-style.ts';
 import { browserScript } from './browser-script.ts';
@@ -20,7 +19,7 @@ import {
   type GraphNode,
   STATE_WORDS,
 } from './graph-model.ts';
-import { nameInCell, nameInFull, reference } from './graph-names.ts';
+import { atlasLink, nameInCell, nameInFull, reference } from './graph-names.ts';
 import { GRAPH_STYLE } from './graph-style.ts';
 import { badge, blastRadiusTable, edgesTable, stateBadge } from './graph-tables.ts';
 import { type Html, html, NO_HTML } from './html.ts';
@@ -28,7 +27,7 @@ import { inlineCode } from './inline-code.ts';
 import { rowPage, TABLE_STYLE } from './table.ts';
 import { EVERY_TREATY, parametersOf } from './treaty-query.ts';
 import { trustLink } from './trust-form.ts';
-import { sovereignLink } from './values.ts';
+import { sovereignAddress, sovereignLink, timeText, treatyLink } from './values.ts';
 
 /** The query of the reader; empty texts are ignored. */
 export interface AtlasQuestion {
@@ -180,7 +179,7 @@ function sovereignPanel(model: GraphModel, node: GraphNode): Html {
 <dt>Is recognized by</dt><dd>${counted(incoming.length, 'treaty', 'treaties')}</dd>
 <dt>Linked sovereigns</dt><dd>${neighbors(model, node)}</dd>
 </dl>
-<p><a href="${link}&amp;from=${named}#path">Find whom it trusts</a> · <a href="${link}&amp;to=${named}#path">Find who trusts it</a></p>
+<p><a href="${sovereignAddress(id)}">Its own page</a> · <a href="${link}&amp;from=${named}#path">Find whom it trusts</a> · <a href="${link}&amp;to=${named}#path">Find who trusts it</a></p>
 <h3>Whom it recognizes</h3>
 ${
   outgoing.length === 0
@@ -266,7 +265,7 @@ ${path.path.map(pathStep)}</ol>
 }
 
 function pathStep({ from, to, lifecycle_state, valid_from, expires_at, treaty_id }: EdgeRow): Html {
-  return html`<li><p>${sovereignLink(from)} recognizes ${sovereignLink(to)} ${badge(stateBadge(lifecycle_state))}</p><p class="small muted">Treaty <span class="id">${nameInCell(treaty_id)}</span>, from ${displayTime(valid_from)} until ${displayTime(expires_at)}.</p></li>
+  return html`<li><p>${sovereignLink(from)} recognizes ${sovereignLink(to)} ${badge(stateBadge(lifecycle_state))}</p><p class="small muted">Treaty <span class="id">${treatyLink(treaty_id)}</span>, from ${timeText(valid_from)} until ${timeText(expires_at)}.</p></li>
 `;
 }
 
@@ -299,10 +298,15 @@ ${found.slice(0, MOST_LISTED).map(listRow)}</tbody>
 `;
 }
 
+/** Chooses the sovereign in the atlas. */
+function choiceLink(id: string): Html {
+  return html`<a href="${atlasLink(id)}#selected"><bdi>${nameInCell(id)}</bdi></a>`;
+}
+
 function listRow(node: GraphNode): Html {
   const { id, index, isOwn, outgoing, incoming, revocations } = node;
   const states = statesOf(node);
-  return html`<tr data-node="${index}" data-search="${id.slice(0, 256).toLowerCase()}" data-states="${states.join(' ')}"><th scope="row" class="name" data-label="Sovereign"><span>${sovereignLink(id)}${isOwn ? html` ${OWN_BADGE}` : ''}</span></th><td class="number" data-label="Recognizes">${outgoing.length}</td><td class="number" data-label="Recognized by">${incoming.length}</td><td data-label="Treaties"><span>${states.map((state) => html`${badge(stateBadge(state))} `)}</span></td><td class="number" data-label="Revoked">${revocations.length}</td></tr>
+  return html`<tr data-node="${index}" data-search="${id.slice(0, 256).toLowerCase()}" data-states="${states.join(' ')}"><th scope="row" class="name" data-label="Sovereign"><span>${choiceLink(id)}${isOwn ? html` ${OWN_BADGE}` : ''}</span></th><td class="number" data-label="Recognizes">${outgoing.length}</td><td class="number" data-label="Recognized by">${incoming.length}</td><td data-label="Treaties"><span>${states.map((state) => html`${badge(stateBadge(state))} `)}</span></td><td class="number" data-label="Revoked">${revocations.length}</td></tr>
 `;
 }
 

@@ -114,15 +114,14 @@ ${keyed('pager', pager('Pages of imported revocations', shown, hrefOf))}
 `;
 }
 
-function revokedMaterial({ document }: GraphModel, query: TreatyQuery): Html {
-  const { recognition_edges: edges } = document;
+function revokedMaterial(model: GraphModel, query: TreatyQuery): Html {
+  const { document } = model;
   const shown = rowPage(document.revoked_trust_material, query.material);
   if (shown.all === 0) return emptyState('Nothing has been revoked.');
   const caption = `${counted(shown.all, 'revocation')} of treaties and of attestations that other sovereigns issued.`;
-  const byId = new Map(edges.map((edge) => [edge.treaty_id, edge]));
   const hrefOf = (material: number) => addressOf({ ...query, material }, 'material');
   return html`<div class="listing">
-${keyed('table', materialTable(caption, shown.rows, byId))}
+${keyed('table', materialTable(caption, shown.rows, model.treaty))}
 ${keyed('pager', pager('Pages of revoked material', shown, hrefOf))}
 </div>
 `;

@@ -24,7 +24,7 @@ import { LivePageContent } from './live-content.ts';
 import { LIVE_STATUS, LIVE_STYLE, liveRegion, WHEN_LOST } from './live-region.ts';
 
 import { type Column, shortKey, TABLE_STYLE, table } from './table.ts';
-import { idText, sovereignLink, timeText } from './values.ts';
+import { attestationLink, sovereignLink, timeText, treatyLink } from './values.ts';
 
 type Tone = 'ok' | 'warn' | 'danger' | 'neutral';
 
@@ -274,7 +274,7 @@ const URGENT_COLUMNS: readonly Column<DashboardTreaty>[] = [
     cell: ({ expiry_risk: word }) => badge({ word, tone: word === 'medium' ? 'warn' : 'danger' }),
   },
   { head: 'Until', kind: 'nowrap first', cell: ({ expires_at }) => timeText(expires_at) },
-  { head: 'Treaty', kind: 'id', cell: ({ treaty_id }) => idText(treaty_id) },
+  { head: 'Treaty', kind: 'id', cell: ({ treaty_id }) => treatyLink(treaty_id) },
 ];
 
 const CHANGE_TONES: Readonly<Record<string, Tone>> = {
@@ -309,7 +309,7 @@ ${fields
     ({
       label,
       value,
-    }) => html`<div><dt>${label.replaceAll('_', ' ')}</dt><dd><bdi>${nameInCell(value)}</bdi></dd></div>
+    }) => html`<div><dt>${label.replaceAll('_', ' ')}</dt><dd>${changeValue(state, label, value)}</dd></div>
 `,
   )}</dl></li>
 `;
@@ -328,6 +328,19 @@ function feedsTable(feeds: readonly DashboardFeed[]): Html {
     rows: feeds.slice(0, MOST_FEEDS),
     keyOf: ({ issuer_sovereign_id }) => issuer_sovereign_id,
   });
+}
+
+const LINKS: Readonly<Record<string, (id: string) => Html>> = {
+  treaty_id: treatyLink,
+  attestation_id: attestationLink,
+  issuer_sovereign_id: sovereignLink,
+  subject_sovereign_id: sovereignLink,
+};
+
+/** What was refused may have no page. */
+function changeValue(state: string, label: string, value: string): Html {
+  const link = state === 'rejected' ? undefined : LINKS[label];
+  return link?.(value) ?? html`<bdi>${nameInCell(value)}</bdi>`;
 }
 
 const FEED_COLUMNS: readonly Column<DashboardFeed>[] = [

@@ -37,15 +37,21 @@ export interface GraphLink {
   isMutual: boolean;
 }
 
+/** What pages show of the Connectome document. */
+export type GraphDocument = Omit<Connectome, 'active_treaties'>;
+
 export interface GraphModel {
-  readonly document: Connectome;
+  readonly document: GraphDocument;
   /** Sorted by name. */
   readonly nodes: readonly GraphNode[];
   readonly links: readonly GraphLink[];
+  /** The name of this authority's sovereign. */
+  readonly ownName: string;
+  treaty(id: string): EdgeRow | undefined;
   node(id: string): GraphNode | undefined;
 }
 
-export function graphModel(document: Connectome, ownName: string): GraphModel {
+export function graphModel(document: GraphDocument, ownName: string): GraphModel {
   const byId = new Map<string, GraphNode>();
   for (const { sovereign_id: id } of document.sovereigns) {
     byId.set(id, {
@@ -62,7 +68,15 @@ export function graphModel(document: Connectome, ownName: string): GraphModel {
   for (const row of document.revocation_blast_radius) {
     byId.get(row.issuer_sovereign_id)?.revocations.push(row);
   }
-  return { document, nodes: [...byId.values()], links, node: (id) => byId.get(id) };
+  const treaties = new Map(document.recognition_edges.map((edge) => [edge.treaty_id, edge]));
+  return {
+    document,
+    nodes: [...byId.values()],
+    links,
+    ownName,
+    treaty: (id) => treaties.get(id),
+    node: (id) => byId.get(id),
+  };
 }
 
 function linksOf(edges: readonly EdgeRow[], nodes: ReadonlyMap<string, GraphNode>): GraphLink[] {

@@ -1,11 +1,11 @@
 /** Treaties and revocations as tables: they contain everything that the drawing shows. */
 import type { BlastRadiusRow, EdgeRow, RevokedMaterial } from '../views/rows/graph.ts';
-import { EDGE_STATES, type EdgeState, STATE_WORDS } from './graph-model.ts';
+import { EDGE_STATES, type EdgeState, type GraphModel, STATE_WORDS } from './graph-model.ts';
 import { nameInCell } from './graph-names.ts';
 import { type Content, type Html, html, NO_HTML } from './html.ts';
 import { type Column, table } from './table.ts';
 import type { TreatyOrder } from './treaty-query.ts';
-import { idText, sovereignLink, timeText } from './values.ts';
+import { idText, sovereignLink, timeText, treatyLink } from './values.ts';
 
 const STATE_TONES: Readonly<Record<EdgeState, string>> = {
   active: 'ok',
@@ -73,13 +73,13 @@ const EDGE_COLUMNS: readonly (Column<EdgeRow> & { readonly order: TreatyOrder })
     kind: 'nowrap first',
     cell: ({ expires_at }) => timeText(expires_at),
   },
-  { head: 'Treaty', order: 'id', kind: 'id', cell: ({ treaty_id }) => idText(treaty_id) },
+  { head: 'Treaty', order: 'id', kind: 'id', cell: ({ treaty_id }) => treatyLink(treaty_id) },
 ];
 
 export function materialTable(
   caption: string,
   rows: readonly RevokedMaterial[],
-  treaties: ReadonlyMap<string, EdgeRow>,
+  treatyOf: GraphModel['treaty'],
 ): Html {
   return table({
     id: 'revoked-material',
@@ -92,19 +92,24 @@ export function materialTable(
         cell: ({ revoked_at }) => timeText(revoked_at),
       },
       { head: 'What', kind: 'nowrap first', cell: kindOf },
-      { head: 'Whose', kind: 'name', cell: (row) => partiesOf(row, treaties) },
+      { head: 'Whose', kind: 'name', cell: (row) => partiesOf(row, treatyOf) },
       { head: 'Reason', kind: 'name', cell: ({ reason }) => reasonText(reason) },
-      { head: 'Id', kind: 'id', isHead: true, cell: ({ id }) => idText(id) },
+      { head: 'Id', kind: 'id', isHead: true, cell: materialId },
     ],
     keyOf: (row) => `${row.id} ${row.type === 'recognition_treaty' ? '' : row.issuer_sovereign_id}`,
   });
 }
 
-function partiesOf(row: RevokedMaterial, treaties: ReadonlyMap<string, EdgeRow>): Html {
+function partiesOf(row: RevokedMaterial, treatyOf: GraphModel['treaty']): Html {
   if (row.type !== 'recognition_treaty') return sovereignLink(row.issuer_sovereign_id);
-  const treaty = treaties.get(row.id);
+  const treaty = treatyOf(row.id);
   if (treaty === undefined) return NO_HTML;
   return html`<span>${sovereignLink(treaty.from)}, for ${sovereignLink(treaty.to)}</span>`;
+}
+
+/** Attestations of others have no page here. */
+function materialId({ type, id }: RevokedMaterial): Html {
+  return type === 'recognition_treaty' ? treatyLink(id) : idText(id);
 }
 
 function kindOf(row: RevokedMaterial): string {

@@ -46,7 +46,8 @@ export function treatyQuery(given: (name: string) => string): TreatyQuery {
   };
 }
 
-function pageNumber(text: string): number {
+/** The number of a page in an address; the first for whatever is none. */
+export function pageNumber(text: string): number {
   return /^[1-9]\d{0,6}$/.test(text) ? Number(text) : 1;
 }
 

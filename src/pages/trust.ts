@@ -22,7 +22,7 @@ import { type Html, html, NO_HTML } from './html.ts';
 import { inlineCode } from './inline-code.ts';
 import { type TrustPageQuestion, trustDataLink, trustForm, trustLink } from './trust-form.ts';
 import { TRUST_STYLE } from './trust-style.ts';
-import { sovereignLink } from './values.ts';
+import { sovereignLink, treatyLink } from './values.ts';
 
 /** The answer, why there is none, or null when nothing was asked. */
 export type TrustPageAnswer = ExplainedTrust | { readonly problem: string } | null;
@@ -128,7 +128,7 @@ type Terms = TrustExplanation['terms'][number];
 function pathStep(question: TrustPageQuestion, edge: EdgeRow, terms: Terms | undefined): Html {
   const { from, to, lifecycle_state, valid_from, expires_at, treaty_id, status } = edge;
   return html`<li><p>${sovereignLink(from)} recognizes ${sovereignLink(to)} ${badge(stateBadge(lifecycle_state))}</p>
-<p class="small muted">Treaty ${treatyLink(treaty_id)}, from ${time(valid_from)} until ${time(expires_at)}.${termsText(terms)}</p>
+<p class="small muted">Treaty <span class="id">${treatyLink(treaty_id)}</span>, from ${time(valid_from)} until ${time(expires_at)}.${termsText(terms)}</p>
 ${status === 'active' ? whatIf(question, [treaty_id], 'What if it ended?') : ''}</li>
 `;
 }
@@ -168,7 +168,7 @@ ${
 }
 
 function cutRow(question: TrustPageQuestion, { from, to, treaty_id }: TreatyEnds): Html {
-  return html`<li><p>${sovereignLink(from)} recognizes ${sovereignLink(to)}</p><p class="small muted">Treaty ${treatyLink(treaty_id)}</p>${whatIf(question, [treaty_id], 'What if it ended?')}</li>
+  return html`<li><p>${sovereignLink(from)} recognizes ${sovereignLink(to)}</p><p class="small muted">Treaty <span class="id">${treatyLink(treaty_id)}</span></p>${whatIf(question, [treaty_id], 'What if it ended?')}</li>
 `;
 }
 
@@ -225,7 +225,7 @@ function candidateRow(question: TrustPageQuestion, candidate: Candidate, trusted
   const isMissing = !trusted && hops !== null;
   return html`<li><p>${sovereignLink(from)} recognizes ${sovereignLink(to)} ${badge({ tone, word })}</p>
 <p class="small">${meaning(candidate)}${isMissing ? ' It alone would bring the trust about.' : ''}</p>
-<p class="small muted">Treaty ${treatyLink(treaty_id)}${failed_test === 'left_out' ? html` · <a href="${trustLink(putBack(question, treaty_id))}">Put it back</a>` : ''}</p></li>
+<p class="small muted">Treaty <span class="id">${treatyLink(treaty_id)}</span>${failed_test === 'left_out' ? html` · <a href="${trustLink(putBack(question, treaty_id))}">Put it back</a>` : ''}</p></li>
 `;
 }
 
@@ -256,8 +256,4 @@ function name(id: string): Html {
 function time(instant: string): Html {
   const shown = `${instant.slice(0, 10)} ${instant.slice(11, 19)} UTC`;
   return html`<time datetime="${instant}">${shown}</time>`;
-}
-
-function treatyLink(id: string): Html {
-  return html`<a class="id" href="./recognition-treaties/${encodeURIComponent(id)}">${nameInCell(id)}</a>`;
 }

@@ -91,12 +91,34 @@ function wholeText({ member, isCounted, before = '' }: Listing, page: Page): str
   return `{${count}${before}"${member}":[${page.rows}]}`;
 }
 
-async function pageReply(listing: Listing, first: Page, limit: number): Promise<Reply> {
+/** One page of a list for a page in HTML; a cursor that makes no sense leads to the first. */
+export async function listedRows(
+  listing: Pick<Listing, 'page'>,
+  query: Query,
+  limit: number,
+): Promise<{ readonly rows: readonly unknown[]; readonly cursor: string | null }> {
+  const after = placeOf(query);
+  const first = await pageAfter(listing, after === 'invalid' ? null : after, limit);
+  const { next, rows } = await filledPage(listing, first, limit);
+  const cursor = next === null ? null : cursorOf(next);
+  return { rows: JSON.parse(`[${rows}]`) as unknown[], cursor };
+}
+
+async function filledPage(
+  listing: Pick<Listing, 'page'>,
+  first: Page,
+  limit: number,
+): Promise<Page> {
   let page = first;
   while (page.next !== null && page.count < limit && page.rows.length < MOST_PAGE_CHARACTERS) {
     const { next, count, rows } = await pageAfter(listing, page.next, limit - page.count);
     page = { next, count: page.count + count, rows: joined(page.rows, rows) };
   }
+  return page;
+}
+
+async function pageReply(listing: Listing, first: Page, limit: number): Promise<Reply> {
+  const page = await filledPage(listing, first, limit);
   const text = wholeText(listing, page);
   if (page.next === null) return jsonReply(200, text);
   return jsonReply(
@@ -140,7 +162,11 @@ function restOf(listing: Listing, first: Page): PiecewiseBody {
   };
 }
 
-async function pageAfter(listing: Listing, after: ListPlace, limit: number): Promise<Page> {
+async function pageAfter(
+  listing: Pick<Listing, 'page'>,
+  after: ListPlace | null,
+  limit: number,
+): Promise<Page> {
   const answer = await listing.page({ ok: true, value: { after, limit } });
   if (!answer.ok) throw new Error(`The list cannot be read on: ${answer.refusal}`);
   return pageIn(answer.json);

@@ -1,15 +1,14 @@
 /** Pages for operators of the network: the dashboard, the Connectome and the atlas. */
 import Type from 'typebox';
-import { type DocumentName, documentText, type PublishedDocument } from '../contract/documents.ts';
-import { type Edge, withAnswer } from '../http/edge.ts';
+import type { PublishedDocument } from '../contract/documents.ts';
+import type { Edge } from '../http/edge.ts';
 import { firstValue } from '../http/query.ts';
 import { type HtmlPage, htmlReply, type Reply, refusalReply, textReply } from '../http/reply.ts';
 import type { RouteEntry, RouteRequest } from '../http/route.ts';
-import { parseJson } from '../json/parse.ts';
 import { type AtlasQuestion, atlasPage, sovereignNamed } from '../pages/atlas.ts';
 import { connectomeMain, connectomePage } from '../pages/connectome.ts';
 import { dashboardPage } from '../pages/dashboard.ts';
-import { EDGE_STATES, type GraphModel, graphModel } from '../pages/graph-model.ts';
+import { EDGE_STATES, type GraphModel } from '../pages/graph-model.ts';
 import { LivePageContent } from '../pages/live-content.ts';
 import { treatiesCsv } from '../pages/treaties-csv.ts';
 import {
@@ -21,9 +20,9 @@ import {
   treatyQuery,
 } from '../pages/treaty-query.ts';
 import type { Dashboard } from '../views/rows/dashboard.ts';
-import type { Atlas, Connectome, TrustPath } from '../views/rows/graph.ts';
-import { currentDocument } from './documents.ts';
+import type { Atlas, TrustPath } from '../views/rows/graph.ts';
 import { filter } from './listing.ts';
+import { contentOf, keptByEtag, modelOf, networkOf, withDocument } from './published-content.ts';
 
 const HTML = { contentType: 'text/html; charset=utf-8' };
 
@@ -120,35 +119,8 @@ export const operatorPageRoutes: readonly RouteEntry[] = [
   },
 ];
 
-function withDocument(
-  name: DocumentName,
-  { now }: RouteRequest,
-  edge: Edge,
-  next: (document: PublishedDocument) => Reply | Promise<Reply>,
-): Reply | Promise<Reply> {
-  return withAnswer(currentDocument(name, now, edge), (document) =>
-    document === undefined ? refusalReply('service_not_ready') : next(document),
-  );
-}
-
-/** Caches the last result computed from a document, as long as the document does not change. */
-function keptByEtag<Made>(make: (edge: Edge, document: PublishedDocument) => Made) {
-  const kept = new WeakMap<Edge, { readonly etag: string; readonly made: Made }>();
-  return (edge: Edge, document: PublishedDocument): Made => {
-    const known = kept.get(edge);
-    if (known?.etag === document.etag) return known.made;
-    const made = make(edge, document);
-    kept.set(edge, { etag: document.etag, made });
-    return made;
-  };
-}
-
 const dashboardOf = keptByEtag(
   (edge, document): HtmlPage => dashboardPage(contentOf<Dashboard>(document), networkOf(edge)),
-);
-
-const modelOf = keptByEtag(
-  (edge, document): GraphModel => graphModel(contentOf<Connectome>(document), networkOf(edge)),
 );
 
 const connectomeContentOf = keptByEtag(
@@ -174,15 +146,6 @@ function queryOf({ query }: RouteRequest): TreatyQuery {
 }
 
 const digestOf = keptByEtag((_edge, document) => contentOf<Atlas>(document).graph_digest);
-
-/** The document is this authority's own. */
-function contentOf<Content>(document: PublishedDocument): Content {
-  return parseJson(documentText(document)) as Content;
-}
-
-function networkOf({ settings }: Edge): string {
-  return settings.genesis.network_name;
-}
 
 async function answerAtlas(
   request: RouteRequest,

@@ -6,6 +6,7 @@ import { attestationRoutes } from './attestations.ts';
 import { boundaryRoutes } from './boundary.ts';
 import { consensusRoutes } from './consensus.ts';
 import { dataUsageRoutes } from './data-usage.ts';
+import { detailsPageRoutes } from './details-pages.ts';
 import { disclosureRoutes } from './disclosure.ts';
 import { documentRoutes } from './documents.ts';
 import { enrollmentRoutes } from './enrollment.ts';
@@ -45,6 +46,7 @@ const ENTRIES: readonly RouteEntry[] = [
   ...graphRoutes,
   ...trustPageRoutes,
   ...operatorPageRoutes,
+  ...detailsPageRoutes,
   ...referenceRoutes,
 ];
 

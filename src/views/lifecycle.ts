@@ -55,8 +55,12 @@ function secondsUntilExpiry({ expiresAt }: TreatyFacts, now: number): number {
 }
 
 function replacementOf({ revokedAt, revocationReason }: TreatyFacts): string | null {
-  if (revokedAt === null || revocationReason === null) return null;
-  return REPLACEMENT.exec(revocationReason)?.[1] ?? null;
+  return revokedAt === null ? null : successorIn(revocationReason);
+}
+
+/** The treaty that a reason of revocation names as the successor. */
+export function successorIn(reason: string | null): string | null {
+  return reason === null ? null : (REPLACEMENT.exec(reason)?.[1] ?? null);
 }
 
 function revokedState(replacement: string | null): [LifecycleState, ExpiryRisk] {

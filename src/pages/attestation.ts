@@ -1,0 +1,64 @@
+/** `/attestation`: one membership attestation as this authority issued it [core-4-11]. */
+import type { HtmlPage } from '../http/reply.ts';
+import { instantOf } from '../records/record.ts';
+import type { AttestationRow } from '../views/rows/attestation.ts';
+import { detailsPage, facts, section } from './details-page.ts';
+import { nameInCell, nameInFull } from './graph-names.ts';
+import { badge } from './graph-tables.ts';
+import { type Html, html } from './html.ts';
+import { freeForm, idValue, shortList, sovereignLink, timeText } from './values.ts';
+
+export function attestationPage(row: AttestationRow, now: number, networkName: string): HtmlPage {
+  const { attestation } = row;
+  const { attestation_id: id, subject_public_key: key } = attestation;
+  return detailsPage({
+    title: `Attestation ${nameInCell(id)}`,
+    heading: 'Attestation',
+    path: '/attestation',
+    networkName,
+    status: html`<p class="lede">${sovereignLink(attestation.issuer_sovereign_id)} attests that <bdi>${nameInCell(attestation.subject_id)}</bdi> is a member. ${badge(stateOf(row, now))}</p>
+`,
+    body: html`${section(
+      'attestation',
+      'What it says',
+      facts([
+        ['Id', idValue(id)],
+        ['Issuer', sovereignLink(attestation.issuer_sovereign_id)],
+        ['Subject', html`<bdi>${nameInFull(attestation.subject_id)}</bdi>`],
+        ['Key of the subject', key === null ? 'none' : idValue(key)],
+        ['Roles', shortList(attestation.roles, (role) => html`<bdi>${nameInCell(role)}</bdi>`)],
+        ['Status as signed', attestation.status],
+        ['Valid from', timeText(attestation.valid_from)],
+        ['Until', timeText(attestation.expires_at)],
+        ['Signed with', idValue(attestation.issued_by)],
+        ['Claims', freeForm(attestation.claims)],
+      ]),
+    )}${section('history', 'History', history(row, now))}<p class="small muted">The same as data: <a href="./attestations/${encodeURIComponent(id)}">the attestation with its signatures</a>. What it has revoked is in this authority's <a href="./sovereign-revocation-feed">feed</a>.</p>
+`,
+  });
+}
+
+function stateOf({ status, attestation }: AttestationRow, now: number) {
+  if (status === 'revoked') return { word: 'revoked', tone: 'danger' };
+  if (instantOf(attestation.expires_at) <= now) return { word: 'expired', tone: 'neutral' };
+  return attestation.status === 'active'
+    ? { word: 'active', tone: 'ok' }
+    : { word: attestation.status, tone: 'warn' };
+}
+
+function history(
+  { attestation, revoked_at, revocation_reason: reason }: AttestationRow,
+  now: number,
+): Html {
+  const isOver = instantOf(attestation.expires_at) <= now;
+  return html`<ol class="history">
+<li>Issued at ${timeText(attestation.issued_at)}</li>
+${
+  revoked_at === null
+    ? html`<li>${isOver ? 'Expired' : 'Expires'} at ${timeText(attestation.expires_at)}</li>
+`
+    : html`<li>Revoked at ${timeText(revoked_at)}${reason === null ? '; no reason was given' : html`, because: <bdi>${nameInFull(reason)}</bdi>`}</li>
+`
+}</ol>
+`;
+}

@@ -1,0 +1,94 @@
+/** `/capability`: the registered agents with one capability [core-4-6]. */
+import type { HtmlPage } from '../http/reply.ts';
+import type { AgentDescriptor } from '../records/agent-descriptor.ts';
+import { detailsPage, section } from './details-page.ts';
+import { emptyState } from './empty-state.ts';
+import { counted } from './graph-drawing.ts';
+import { nameInCell } from './graph-names.ts';
+import { type Html, html, NO_HTML } from './html.ts';
+import { type Column, table } from './table.ts';
+import { capabilityAddress, capabilityLink, idText, timeText } from './values.ts';
+
+export interface AgentsPage {
+  readonly agents: readonly AgentDescriptor[];
+  /** Of the next page. */
+  readonly cursor: string | null;
+}
+
+/** `page` is null while no capability is named. */
+export function capabilityPage(
+  tag: string,
+  page: AgentsPage | null,
+  networkName: string,
+): HtmlPage {
+  return detailsPage({
+    title: tag === '' ? 'Agents by capability' : `Agents with ${nameInCell(tag)}`,
+    path: '/capability',
+    networkName,
+    forms: true,
+    body: html`${section('ask', 'Find agents', form(tag))}${page === null ? NO_HTML : section('agents', 'Agents', agentsTable(tag, page))}`,
+  });
+}
+
+const LONGEST_SHOWN = 512;
+
+function form(tag: string): Html {
+  return html`<form class="ask" method="get" action="./capability" role="search">
+<p class="field"><label for="name">Capability</label><input type="text" id="name" name="name" value="${tag.length > LONGEST_SHOWN ? '' : tag}" required autocomplete="off" spellcheck="false"></p>
+<p class="field"><button type="submit">Find</button></p>
+</form>
+`;
+}
+
+function agentsTable(tag: string, { agents, cursor }: AgentsPage): Html {
+  const data = html`<p class="small muted">The same as data: <a href="./agents?capability=${encodeURIComponent(tag)}">agents</a>.</p>
+`;
+  if (agents.length === 0) {
+    return html`${emptyState('No agent is registered with exactly this capability.')}${data}`;
+  }
+  const more =
+    cursor === null
+      ? NO_HTML
+      : html`<p><a href="${capabilityAddress(tag, `&cursor=${cursor}`)}" rel="next">Further agents</a></p>
+`;
+  return html`${table({
+    id: 'agents',
+    caption: `${counted(agents.length, 'agent')}, the newest first${cursor === null ? '' : '; more follow'}.`,
+    columns: COLUMNS,
+    rows: agents,
+    keyOf: ({ node_public_key }) => node_public_key,
+  })}${more}${data}`;
+}
+
+const COLUMNS: readonly Column<AgentDescriptor>[] = [
+  {
+    head: 'Agent',
+    kind: 'name',
+    isHead: true,
+    cell: ({ agent_id }) => html`<bdi>${nameInCell(agent_id)}</bdi>`,
+  },
+  { head: 'Address', kind: 'name', cell: addressOf },
+  { head: 'Capabilities', kind: 'name', cell: ({ capabilities }) => capabilityLinks(capabilities) },
+  {
+    head: 'Registered',
+    kind: 'nowrap first',
+    cell: ({ registered_at }) => timeText(registered_at),
+  },
+  { head: 'Until', kind: 'nowrap', cell: ({ expires_at }) => timeText(expires_at) },
+  { head: 'Node key', kind: 'id', cell: ({ node_public_key }) => idText(node_public_key) },
+];
+
+/** Text, not a link: it leads away from here, to whatever somebody registered. */
+function addressOf({ endpoint: { scheme, host, port } }: AgentDescriptor): Html {
+  return html`<bdi>${nameInCell(`${scheme}://${host}:${port}`)}</bdi>`;
+}
+
+const MOST_CAPABILITIES = 12;
+
+function capabilityLinks(tags: readonly string[]): Html {
+  const left = tags.length - MOST_CAPABILITIES;
+  const links = tags
+    .slice(0, MOST_CAPABILITIES)
+    .map((tag, index) => html`${index > 0 ? ', ' : ''}${capabilityLink(tag)}`);
+  return html`<span>${links}${left > 0 ? ` and ${left} more` : ''}</span>`;
+}

@@ -1,0 +1,135 @@
+/** `/sovereign`: one sovereign with its treaties, its feed and what has been revoked [core-4-14], [core-6-2]. */
+import type { HtmlPage } from '../http/reply.ts';
+import type { DashboardFeed } from '../views/rows/dashboard.ts';
+import type { BlastRadiusRow, EdgeRow } from '../views/rows/graph.ts';
+import { detailsPage, type Fact, facts, section } from './details-page.ts';
+import { emptyState } from './empty-state.ts';
+import { counted } from './graph-drawing.ts';
+import type { GraphModel, GraphNode } from './graph-model.ts';
+import { atlasLink, nameInCell, nameInFull } from './graph-names.ts';
+import { badge, blastRadiusTable, edgesTable } from './graph-tables.ts';
+import { type Html, html, NO_HTML } from './html.ts';
+import { pager, rowPage } from './table.ts';
+import { idValue, sovereignAddress, timeText } from './values.ts';
+
+export interface ShownSovereign {
+  readonly id: string;
+  /** Undefined when no treaty names it. */
+  readonly node: GraphNode | undefined;
+  /** The newest imported feed. */
+  readonly feed: DashboardFeed | undefined;
+}
+
+/** Which pages of its tables are shown. */
+export interface SovereignPages {
+  readonly out: number;
+  readonly in: number;
+  readonly revoked: number;
+}
+
+export function sovereignPage(
+  shown: ShownSovereign,
+  pages: SovereignPages,
+  { ownName }: GraphModel,
+): HtmlPage {
+  const { id, node, feed } = shown;
+  const isOwn = id === ownName;
+  return detailsPage({
+    title: nameInCell(id),
+    path: '/sovereign',
+    networkName: ownName,
+    status: html`<p class="lede">${isOwn ? 'The sovereign of this authority.' : 'Another sovereign.'}</p>
+`,
+    body: html`${section('sovereign', 'Sovereign', facts(factsOf(id, node)))}${node === undefined ? NO_HTML : actions(id)}${section(
+      'out',
+      'Whom it recognizes',
+      treaties(id, pages, 'out', node?.outgoing ?? []),
+    )}${section(
+      'in',
+      'Who recognizes it',
+      treaties(id, pages, 'in', node?.incoming ?? []),
+    )}${section(
+      'feed',
+      'Revocation feed',
+      isOwn ? OWN_FEED : feedFacts(feed),
+    )}${section('revoked', 'Attestations of it that its imported feed revokes', revocations(id, pages, node?.revocations ?? []))}<p class="small muted">The same as data: <a href="./connectome.json">connectome.json</a>, <a href="./dashboard.json">dashboard.json</a>.</p>
+`,
+  });
+}
+
+function factsOf(id: string, node: GraphNode | undefined): Fact[] {
+  const full = nameInFull(id);
+  const { outgoing = [], incoming = [] } = node ?? {};
+  return [
+    ['Name', html`<bdi>${full}</bdi>`],
+    ['Length of its name', counted([...id].length, 'character')],
+    ['Recognizes', statesOf(outgoing)],
+    ['Is recognized by', statesOf(incoming)],
+  ];
+}
+
+function statesOf(edges: readonly EdgeRow[]): string {
+  const isActive = ({ lifecycle_state: state }: EdgeRow) =>
+    state === 'active' || state === 'expiring_soon';
+  return `${counted(edges.length, 'treaty', 'treaties')}, ${edges.filter(isActive).length} in force`;
+}
+
+function actions(id: string): Html {
+  return html`<p><a href="${atlasLink(id)}#selected">Show it in the atlas</a></p>
+`;
+}
+
+type Side = 'out' | 'in';
+
+const SIDES: Readonly<Record<Side, readonly [caption: string, none: string]>> = {
+  out: ['that it has issued', 'It has issued no treaty.'],
+  in: ['that name it', 'No treaty names it.'],
+};
+
+function treaties(id: string, pages: SovereignPages, side: Side, edges: readonly EdgeRow[]): Html {
+  const [caption, none] = SIDES[side];
+  if (edges.length === 0) return emptyState(none);
+  const shown = rowPage(edges, pages[side]);
+  const all = counted(edges.length, 'treaty', 'treaties');
+  return html`<div class="listing">
+${edgesTable(side, `${all} ${caption}.`, shown.rows)}
+${pager(`Pages of treaties ${caption}`, shown, (page) => addressOf(id, { ...pages, [side]: page }, side))}
+</div>
+`;
+}
+
+function revocations(id: string, pages: SovereignPages, rows: readonly BlastRadiusRow[]): Html {
+  if (rows.length === 0) return emptyState('No imported feed revokes an attestation of it.');
+  const shown = rowPage(rows, pages.revoked);
+  const caption = `${counted(rows.length, 'attestation')}, and the sovereigns whose active treaties recognize their issuer.`;
+  return html`<div class="listing">
+${blastRadiusTable(caption, shown.rows)}
+${pager('Pages of revoked attestations', shown, (revoked) => addressOf(id, { ...pages, revoked }, 'revoked'))}
+</div>
+`;
+}
+
+function addressOf(id: string, pages: SovereignPages, part: string): string {
+  const parameters = (['out', 'in', 'revoked'] as const)
+    .filter((name) => pages[name] > 1)
+    .map((name) => `&${name}=${pages[name]}`);
+  return `${sovereignAddress(id, parameters.join(''))}#${part}-heading`;
+}
+
+const OWN_FEED = html`<p>This authority signs it: <a href="./sovereign-revocation-feed">sovereign-revocation-feed</a>.</p>
+`;
+
+const FRESHNESS_TONES = { fresh: 'ok', watch: 'warn', stale: 'danger' } as const;
+
+function feedFacts(feed: DashboardFeed | undefined): Html {
+  if (feed === undefined) return emptyState('No feed of it has been imported.');
+  const { freshness, imported_at, age_hours, revoked_count, sequence, feed_id } = feed;
+  return facts([
+    ['Freshness', badge({ tone: FRESHNESS_TONES[freshness], word: freshness })],
+    ['Imported', timeText(imported_at)],
+    ['Age', counted(age_hours, 'hour')],
+    ['Revokes', counted(revoked_count, 'attestation')],
+    ['Sequence', nameInCell(String(sequence))],
+    ['Feed', idValue(feed_id)],
+  ]);
+}

@@ -1,0 +1,114 @@
+/** `/treaty`: one recognition treaty with its parties, keys, scope and history [core-4-13], [core-6-1]. */
+import type { HtmlPage } from '../http/reply.ts';
+import { successorIn } from '../views/lifecycle.ts';
+import type { TreatyRow } from '../views/rows/treaty.ts';
+import { detailsPage, facts, section } from './details-page.ts';
+import type { GraphModel } from './graph-model.ts';
+import { nameInCell, nameInFull, reference } from './graph-names.ts';
+import { badge, stateBadge } from './graph-tables.ts';
+import { type Html, html, NO_HTML } from './html.ts';
+import { trustLink } from './trust-form.ts';
+import {
+  freeForm,
+  idText,
+  idValue,
+  shortList,
+  sovereignLink,
+  timeText,
+  treatyLink,
+} from './values.ts';
+
+export function treatyPage(row: TreatyRow, model: GraphModel): HtmlPage {
+  const { treaty, lifecycle } = row;
+  const { treaty_id: id, issuer_sovereign_id: from, subject_sovereign_id: to, scope } = treaty;
+  return detailsPage({
+    title: `Treaty ${nameInCell(id)}`,
+    heading: 'Treaty',
+    path: '/treaty',
+    networkName: model.ownName,
+    status: html`<p class="lede">${sovereignLink(from)} recognizes ${sovereignLink(to)}. ${badge(stateBadge(lifecycle.state))}</p>
+`,
+    body: html`${section(
+      'treaty',
+      'Terms',
+      facts([
+        ['Id', idValue(id)],
+        ['Recognizes', sovereignLink(from)],
+        ['Is recognized', sovereignLink(to)],
+        ['In force from', timeText(treaty.valid_from)],
+        ['Until', timeText(treaty.expires_at)],
+        ['Signed with', idValue(treaty.issued_by)],
+        ['Roles', rolesOf(scope.allowed_roles)],
+        ['Attestations', scope.accepted_statuses.join(', ')],
+        ['Required claims', freeForm(scope.claims)],
+        ['Metadata', freeForm(treaty.metadata)],
+      ]),
+    )}${section('keys', 'Keys of the recognized sovereign', shortList(treaty.subject_public_keys, idValue))}${section('history', 'History', html`${history(row, model)}${row.status === 'active' ? whatIf(id, from, to) : ''}`)}<p class="small muted">The same as data: <a href="./recognition-treaties/${encodeURIComponent(id)}">the treaty with its signatures</a>, <a href="./connectome.json">connectome.json</a>.</p>
+`,
+  });
+}
+
+/** What would be without it; only for names that fit in an address. */
+function whatIf(id: string, from: string, to: string): Html {
+  if (reference(from) !== from || reference(to) !== to) return NO_HTML;
+  const link = trustLink({ from, to, asOf: '', without: [id] });
+  return html`<p><a href="${link}">What if it ended?</a></p>
+`;
+}
+
+function rolesOf(roles: readonly string[]): Html {
+  if (roles.length === 0) return html`any role`;
+  return shortList(roles, (role) => html`<bdi>${nameInCell(role)}</bdi>`);
+}
+
+function history({ treaty, lifecycle, revoked_at }: TreatyRow, model: GraphModel): Html {
+  const { state, revocation_reason: reason, replacement_treaty_id: successor } = lifecycle;
+  const isOver = state === 'expired';
+  return html`<ol class="history">
+<li>Issued at ${timeText(treaty.issued_at)}</li>
+${predecessorsOf(model, treaty.treaty_id).map(
+  (id) => html`<li>Replaced ${treatyLink(id)}</li>
+`,
+)}${
+  revoked_at === null
+    ? html`<li>${isOver ? 'Expired' : 'Expires'} at ${timeText(treaty.expires_at)}</li>
+`
+    : html`<li>${successor === null ? 'Revoked' : 'Replaced'} at ${timeText(revoked_at)}${successor === null ? reasonText(reason) : html` by ${successorText(model, successor)}`}</li>
+`
+}</ol>
+`;
+}
+
+function reasonText(reason: string | null): Html {
+  return reason === null
+    ? html`; no reason was given`
+    : html`, because: <bdi>${nameInFull(reason)}</bdi>`;
+}
+
+/** An operator may name a treaty that does not exist. */
+function successorText(model: GraphModel, id: string): Html {
+  return model.treaty(id) === undefined ? idText(id) : treatyLink(id);
+}
+
+const MOST_PREDECESSORS = 20;
+
+const predecessors = new WeakMap<GraphModel, ReadonlyMap<string, readonly string[]>>();
+
+/** The treaties that this one replaced, by the reasons of their revocation. */
+function predecessorsOf(model: GraphModel, id: string): readonly string[] {
+  const known = predecessors.get(model) ?? replacedBy(model);
+  predecessors.set(model, known);
+  return (known.get(id) ?? []).slice(0, MOST_PREDECESSORS);
+}
+
+function replacedBy({ document }: GraphModel): ReadonlyMap<string, readonly string[]> {
+  const found = new Map<string, string[]>();
+  for (const { type, id, reason } of document.revoked_trust_material) {
+    const successor = type === 'recognition_treaty' ? successorIn(reason) : null;
+    if (successor === null) continue;
+    const ids = found.get(successor);
+    if (ids === undefined) found.set(successor, [id]);
+    else ids.push(id);
+  }
+  return found;
+}

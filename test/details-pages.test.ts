@@ -1,0 +1,230 @@
+/** The pages of single treaties, sovereigns, attestations and capabilities, by addresses that can be shared. */
+import assert from 'node:assert/strict';
+import { after, before, suite, test } from 'node:test';
+import { jsonText } from '../src/json/write.ts';
+import { graphModel } from '../src/pages/graph-model.ts';
+import { reference } from '../src/pages/graph-names.ts';
+import { sovereignPage } from '../src/pages/sovereign.ts';
+import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { HOSTILE_NAME, NARROW, startBrowser, type TestBrowser, WIDE } from './support/browser.ts';
+import { connectomeOf } from './support/connectome.ts';
+import { cpuOf } from './support/cpu.ts';
+import { get, joinedNode, send } from './support/requests.ts';
+import { signAgentDescriptor } from './support/signing.ts';
+import {
+  attest,
+  importFeed,
+  issued,
+  recognize,
+  revokeAttestation,
+  revokeTreaty,
+  sovereign,
+} from './support/trust.ts';
+
+const ENDLESS = `first-${'W'.repeat(1000)}-last`;
+
+let na: TestAuthority;
+let browser: TestBrowser;
+/** Ids of what the authority has. */
+let old: string;
+let renewed: string;
+let hostile: string;
+let revoked: string;
+
+before(async () => {
+  na = await startTestAuthority();
+  browser = await startBrowser();
+  const beta = sovereign('beta');
+  const terms = { subject_public_keys: [beta.key.publicKey] };
+  old = await treaty(terms);
+  const scope = { allowed_roles: ['role:client'] };
+  renewed = await treaty({ ...terms, scope, metadata: { note: HOSTILE_NAME } });
+  await revokeTreaty(na, old, { reason: `renewed_by:${renewed}` });
+  hostile = await treaty({ subject_sovereign_id: HOSTILE_NAME });
+  await revokeTreaty(na, hostile, { reason: HOSTILE_NAME });
+  await treaty({ subject_sovereign_id: ENDLESS });
+  const feed = beta.feed(na.clock.now(), 1, { revoked_attestation_ids: ['attestation-of-beta'] });
+  await issued(importFeed(na, feed));
+  const { attestation_id } = await issued(attest(na, { claims: { note: HOSTILE_NAME } }));
+  revoked = String(attestation_id);
+  await revokeAttestation(na, revoked, { reason: 'left' });
+  await registerAgent(['search', HOSTILE_NAME]);
+});
+
+after(async () => {
+  await browser?.close();
+  await na?.[Symbol.asyncDispose]();
+});
+
+async function treaty(terms: Parameters<typeof recognize>[1]): Promise<string> {
+  return String((await issued(recognize(na, terms))).treaty_id);
+}
+
+async function registerAgent(capabilities: readonly string[]): Promise<void> {
+  const { key } = await joinedNode(na);
+  const endpoint = { host: '127.0.0.1', port: 7448 };
+  const agent = { agent_id: 'agent-1', network_name: 'alpha', capabilities, endpoint };
+  const descriptor = signAgentDescriptor({ ...agent, lifetimeSeconds: 3600 }, key, na.clock.now());
+  const { status } = await send(na, 'POST', '/agents', { body: jsonText(descriptor) });
+  assert.equal(status, 200);
+}
+
+function pages(): string[] {
+  return [
+    `/treaty?id=${old}`,
+    `/treaty?id=${renewed}`,
+    `/treaty?id=${hostile}`,
+    '/treaty',
+    '/attestation',
+    '/sovereign',
+    '/sovereign?id=alpha',
+    '/sovereign?id=beta',
+    `/sovereign?id=${encodeURIComponent(HOSTILE_NAME)}`,
+    `/sovereign?id=${encodeURIComponent(reference(ENDLESS))}`,
+    `/attestation?id=${revoked}`,
+    '/capability',
+    '/capability?name=search',
+    `/capability?name=${encodeURIComponent(HOSTILE_NAME)}`,
+  ];
+}
+
+suite('in a browser', () => {
+  for (const [theme, width] of [
+    ['light', WIDE],
+    ['dark', NARROW],
+  ] as const) {
+    test(`all are clean and run nothing hostile: ${theme}, ${width} wide`, async () => {
+      for (const path of pages()) {
+        await using visit = await browser.visit(na.url + path, { theme, width });
+        assert.deepEqual(await visit.violations(), [], path);
+        assert.equal(await visit.overflow(), 0, path);
+        assert.deepEqual(visit.problems, [], path);
+        assert.equal(await visit.page.evaluate('window.hacked'), undefined);
+        assert.equal(await visit.page.locator('main img, main script').count(), 0);
+      }
+    });
+  }
+
+  test('a treaty leads to its successor and back, to its parties and to its data', async () => {
+    await using visit = await browser.visit(`${na.url}/connectome`);
+    const { page } = visit;
+    await page.locator(`#treaties a[href="./treaty?id=${old}"]`).click();
+    await page.waitForURL(`${na.url}/treaty?id=${old}`);
+    assert.match(await page.innerText('.page-head'), /alpha recognizes beta\. replaced/);
+    assert.match(await page.innerText('.history'), /Replaced at .* by/);
+    await page.locator('.history a').click();
+    await page.waitForURL(`${na.url}/treaty?id=${renewed}`);
+    assert.match(await page.innerText('.history'), new RegExp(`Replaced ${old}`));
+    assert.match(await page.innerText('main'), /role:client/);
+    await page.locator('.history a').click();
+    await page.waitForURL(`${na.url}/treaty?id=${old}`);
+    await page.getByRole('link', { name: 'beta' }).first().click();
+    await page.waitForURL(`${na.url}/sovereign?id=beta`);
+    assert.equal(await page.locator('#in tbody tr').count(), 2);
+    assert.match(await page.innerText('main'), /Freshness\s+fresh/);
+    assert.match(await page.innerText('#blast-radius'), /attestation-of-beta/);
+    assert.deepEqual(visit.problems, []);
+  });
+
+  test('an attestation says who is attested, and that it was revoked and why', async () => {
+    await using visit = await browser.visit(`${na.url}/attestation?id=${revoked}`);
+    assert.match(
+      await visit.page.innerText('.page-head'),
+      /alpha attests that agent-7 is a member\. revoked/,
+    );
+    assert.match(await visit.page.innerText('.history'), /Revoked at .*, because: left/);
+  });
+
+  test('a capability leads to its agents, and they to their other capabilities', async () => {
+    await using visit = await browser.visit(`${na.url}/capability`, { javaScript: false });
+    const { page } = visit;
+    await page.fill('#name', 'search');
+    await page.click('main button[type=submit]');
+    await page.waitForURL(`${na.url}/capability?name=search`);
+    assert.match(await page.innerText('#agents tbody'), /agent-1/);
+    assert.equal(await page.locator('#agents tbody td a').count(), 2);
+  });
+
+  test('the key of a treaty can be copied', async () => {
+    await using visit = await browser.visit(`${na.url}/treaty?id=${renewed}`);
+    const { page } = visit;
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    const key = page.locator('section', { hasText: 'Keys of' }).locator('.id');
+    const text = await key.innerText();
+    await key.getByRole('button').click();
+    await page.getByText('Copied', { exact: true }).waitFor({ state: 'attached' });
+    assert.equal(await page.evaluate('navigator.clipboard.readText()'), text.trim());
+  });
+});
+
+suite('an id that does not exist', () => {
+  const ids = [
+    'nobody',
+    '<script>window.hacked=1</script>',
+    'x'.repeat(900),
+    '%2500%0A%1b%202E',
+    '%zz%ff',
+    '..%2F..%2Fcrl',
+    '__proto__',
+    `sha256:${'0'.repeat(64)}`,
+  ];
+  for (const path of ['/treaty', '/sovereign', '/attestation']) {
+    for (const id of ids) {
+      test(`is a page that does not repeat it: ${path}?id=${id.slice(0, 32)}`, async () => {
+        const { status, headers, text } = await get(na, `${path}?id=${id.replaceAll('<', '%3C')}`);
+        assert.equal(status, 404);
+        assert.equal(headers.get('content-type'), 'text/html; charset=utf-8');
+        assert.match(text, /Page not found/);
+        assert.ok(!text.includes('window.hacked') && text.length < 20_000);
+      });
+    }
+  }
+
+  test('a capability that no agent has is a page of bounded length', async () => {
+    const { status, text } = await get(na, `/capability?name=${'%22%3E%3Cb%3E'.repeat(300)}`);
+    assert.equal(status, 200);
+    assert.match(text, /No agent is registered/);
+    assert.ok(!text.includes('<b>') && text.length < 30_000, String(text.length));
+  });
+});
+
+test('what says nothing of a page leads to the first one', async () => {
+  for (const query of ['out=0', 'out=-1', 'out=1e9', 'in=99999999', 'revoked=x']) {
+    const { status, text } = await get(na, `/sovereign?id=alpha&${query}`);
+    assert.equal(status, 200);
+    assert.match(text, /id="out"/);
+  }
+  for (const cursor of ['x', 'W10', '%00']) {
+    const { text } = await get(na, `/capability?name=search&cursor=${cursor}`);
+    assert.match(text, /agent-1/);
+  }
+});
+
+test('a page is answered 304 to who has it', async () => {
+  for (const path of pages()) {
+    const etag = (await get(na, path)).headers.get('etag') ?? '';
+    const again = await send(na, 'GET', path, { headers: { 'If-None-Match': etag } });
+    assert.deepEqual([again.status, again.text], [304, ''], path);
+  }
+});
+
+test('a sovereign with 10,000 treaties is a short page, made within 50 ms', async (t) => {
+  const { recognition_edges: edges, ...rest } = connectomeOf(10_000, 10_000);
+  const all = edges.map((edge) => ({ ...edge, from: 'sovereign-0000' }));
+  const model = graphModel({ ...rest, recognition_edges: all }, 'alpha');
+  const node = model.node('sovereign-0000');
+  const render = (out: number) =>
+    sovereignPage(
+      { id: 'sovereign-0000', node, feed: undefined },
+      { out, in: 1, revoked: 1 },
+      model,
+    );
+  render(1);
+  let page = render(200);
+  const ms = await cpuOf(() => {
+    page = render(100);
+  });
+  t.diagnostic(`${ms.toFixed(1)} ms of CPU, ${page.document.bytes.byteLength} bytes`);
+  assert.ok(ms < 50, `${ms} ms`);
+  assert.ok(page.document.bytes.byteLength < 100_000);
+});
