@@ -249,7 +249,8 @@ test('D3: a folder in use is refused by the program, which names the holder', as
   const ended = await runProgram(['serve', '--data-dir', copy.folder, '--port', '0']);
   assert.equal(ended.code, 3);
   const holder = `pid ${process.pid} on ${hostname()}`;
-  const sentence = `The data directory is in use by another process (${holder})`;
+  const cure = `stop that one, or name another folder than ${copy.folder} by --data-dir`;
+  const sentence = `The data directory is in use by another process (${holder}); ${cure}`;
   assert.equal(ended.stderr, `mesh-na: ${sentence}\n`);
   assert.equal((await get(na, '/readyz')).status, 200);
 });

@@ -22,8 +22,9 @@ test('a process that holds the folder keeps every other one out, until it dies',
   await using place = await open();
   await place.store.close();
   const holder = await startHolder(place.folder, []);
+  const cure = `stop that one, or name another folder than ${place.folder} by --data-dir`;
   assert.throws(() => openLmdbStore(place.folder), {
-    message: `The data directory is in use by another process (pid ${holder.pid} on ${hostname()})`,
+    message: `The data directory is in use by another process (pid ${holder.pid} on ${hostname()}); ${cure}`,
   });
   await kill(holder);
   const reopened = await place.reopen();
