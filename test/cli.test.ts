@@ -245,10 +245,10 @@ suite('mesh-na serve', () => {
     const node = await joinedNode(server.na);
     const beat = await heartbeat(server.na, node);
     assert.equal(outcome(beat), '200');
-    const { code, stdout, stderr } = await server.end('SIGTERM');
+    const { code, stderr } = await server.end('SIGTERM');
     assert.equal(code, DONE, stderr);
-    assert.match(stdout, /SIGTERM: finishing what is in flight/);
-    assert.match(stdout, /Stopped\n$/);
+    assert.match(stderr, /SIGTERM: finishing what is in flight/);
+    assert.match(stderr, /Stopped\n$/);
     await using na = await startTestAuthority({ dataDir, clock: REAL_TIME });
     const row = (await rosterOf(na))[node.certId];
     assert.deepEqual([row?.status, row?.last_heartbeat], ['healthy', beat.body.server_time]);
