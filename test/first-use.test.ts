@@ -4,6 +4,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
+import { stripVTControlCharacters } from 'node:util';
 import { EXIT } from '../src/cli/exit-codes.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { REAL_TIME } from './support/child-server.ts';
@@ -34,7 +35,8 @@ suite('node join without a root key, at a terminal', () => {
     assert.ok(!existsSync(nodeDir), 'nothing is saved before the answer');
     terminal.type(answer);
     const code = await terminal.ended;
-    return { code, shown: terminal.shown().split('[y/N] ')[1] ?? '' };
+    const shown = stripVTControlCharacters(terminal.shown());
+    return { code, shown: shown.split('[y/N] ')[1] ?? '' };
   }
 
   for (const [name, answer] of [
