@@ -9,7 +9,7 @@ import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOSTILE_NAME, NARROW, startBrowser, type TestBrowser, WIDE } from './support/browser.ts';
 import { connectomeOf } from './support/connectome.ts';
 import { cpuOf } from './support/cpu.ts';
-import { get, joinedNode, send } from './support/requests.ts';
+import { get, joinedNode, outcome, send } from './support/requests.ts';
 import { signAgentDescriptor } from './support/signing.ts';
 import {
   attest,
@@ -158,6 +158,16 @@ suite('in a browser', () => {
 });
 
 suite('an id that does not exist', () => {
+  for (const [path, refusal] of [
+    ['/treaty', 'treaty_not_found'],
+    ['/sovereign', 'not_found'],
+    ['/attestation', 'attestation_not_found'],
+  ] as const) {
+    test(`is refused in the envelope to whoever does not ask for a page: ${path}`, async () => {
+      assert.equal(outcome(await get(na, `${path}?id=nobody`)), `404 ${refusal}`);
+    });
+  }
+
   const ids = [
     'nobody',
     '<script>window.hacked=1</script>',
@@ -171,7 +181,10 @@ suite('an id that does not exist', () => {
   for (const path of ['/treaty', '/sovereign', '/attestation']) {
     for (const id of ids) {
       test(`is a page that does not repeat it: ${path}?id=${id.slice(0, 32)}`, async () => {
-        const { status, headers, text } = await get(na, `${path}?id=${id.replaceAll('<', '%3C')}`);
+        const target = `${path}?id=${id.replaceAll('<', '%3C')}`;
+        const { status, headers, text } = await send(na, 'GET', target, {
+          headers: { Accept: 'text/html,*/*;q=0.8' },
+        });
         assert.equal(status, 404);
         assert.equal(headers.get('content-type'), 'text/html; charset=utf-8');
         assert.match(text, /Page not found/);

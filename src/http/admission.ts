@@ -223,6 +223,7 @@ function judged(
     baseUrl: exchange.baseUrl,
     ifNoneMatch: exchange.ifNoneMatch,
     acceptsGzip: exchange.acceptsGzip,
+    wantsErrorPage: exchange.wantsErrorPage,
     operator: null as OperatorClaim | null,
     node: null as NodeClaim | null,
   };

@@ -37,7 +37,7 @@ export interface Exchange {
   readonly nodeProof: string;
   readonly ifNoneMatch: string;
   readonly acceptsGzip: boolean;
-  /** Set when the path does not exist and whoever reads it prefers to be told by a page. */
+  /** Set when whoever reads a path prefers to be told by a page that it, or what it names, does not exist. */
   readonly wantsErrorPage: boolean;
   readonly baseUrl: string;
   /** Null while no origin is named. */
@@ -73,7 +73,10 @@ export function openExchange(edge: Edge, findRoute: Router, head: RequestHead): 
     nodeProof: route?.access === 'node' ? head.header('x-mesh-node-proof') : '',
     ifNoneMatch: isRead ? head.header('if-none-match') : '',
     acceptsGzip: isRead && acceptsGzip(head.header('accept-encoding')),
-    wantsErrorPage: match === 'not_found' && isReading(head) && prefersHtml(head.header('accept')),
+    wantsErrorPage:
+      (match === 'not_found' || route?.hasErrorPage === true) &&
+      isReading(head) &&
+      prefersHtml(head.header('accept')),
     baseUrl: isRead ? baseUrlOf(head, edge) : '',
     cors: corsOrigins === null ? null : corsRequest(corsOrigins, head),
   };

@@ -16,6 +16,8 @@ export interface RouteRequest extends SignedRequest {
   readonly baseUrl: string;
   readonly ifNoneMatch: string;
   readonly acceptsGzip: boolean;
+  /** Only on routes with `hasErrorPage`. */
+  readonly wantsErrorPage: boolean;
   /** Set where the route names the key that a request proves possession of, and the request has one. */
   readonly node: NodeClaim | null;
   /** Set on operator routes, and on public ones that were called with operator headers. */

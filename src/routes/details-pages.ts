@@ -12,6 +12,7 @@ import { sovereignPage } from '../pages/sovereign.ts';
 import { treatyPage } from '../pages/treaty.ts';
 import { pageNumber } from '../pages/treaty-query.ts';
 import type { AgentDescriptor } from '../records/agent-descriptor.ts';
+import { REFUSALS } from '../refusal.ts';
 import type { AttestationRow } from '../views/rows/attestation.ts';
 import type { Dashboard } from '../views/rows/dashboard.ts';
 import type { TreatyRow } from '../views/rows/treaty.ts';
@@ -23,6 +24,7 @@ const PAGE = {
   access: 'public',
   limit: 'none',
   hasEtag: true,
+  hasErrorPage: true,
   answer: { contentType: 'text/html; charset=utf-8' },
 } as const;
 
@@ -86,7 +88,7 @@ async function answerTreaty(request: RouteRequest, edge: Edge): Promise<Reply> {
   const treatyId = given(request, 'id');
   if (treatyId === '') return htmlReply(askPage('a treaty', '/treaty', networkOf(edge)), request);
   const answer = await edge.call('readTreaty', { treatyId });
-  if (!answer.ok) return notFound(request, edge);
+  if (!answer.ok) return notFound(request, edge, 'treaty_not_found');
   const row = JSON.parse(answer.json) as TreatyRow;
   return withDocument('connectome', request, edge, (document) =>
     htmlReply(treatyPage(row, modelOf(edge, document)), request),
@@ -109,7 +111,7 @@ function answerSovereign(
   const id = node?.id ?? name;
   const feed = feeds.get(id);
   if (node === undefined && feed === undefined && id !== model.ownName) {
-    return notFound(request, edge);
+    return notFound(request, edge, 'not_found');
   }
   const pages = {
     out: pageNumber(given(request, 'out')),
@@ -125,7 +127,7 @@ async function answerAttestation(request: RouteRequest, edge: Edge): Promise<Rep
     return htmlReply(askPage('an attestation', '/attestation', networkOf(edge)), request);
   }
   const answer = await edge.call('readAttestation', { attestationId });
-  if (!answer.ok) return notFound(request, edge);
+  if (!answer.ok) return notFound(request, edge, 'attestation_not_found');
   const row = JSON.parse(answer.json) as AttestationRow;
   return htmlReply(attestationPage(row, request.now, networkOf(edge)), request);
 }
@@ -145,8 +147,11 @@ function given({ query }: RouteRequest, name: string): string {
   return firstValue(query, name) ?? '';
 }
 
-/** Whoever asks for a page gets one. */
-function notFound({ path }: RouteRequest, edge: Edge): Reply {
-  const page = edge.notFoundPage(path);
-  return page === null ? refusalReply('not_found') : errorPageReply(404, page);
+function notFound(
+  { path, wantsErrorPage }: RouteRequest,
+  edge: Edge,
+  refusal: 'treaty_not_found' | 'attestation_not_found' | 'not_found',
+): Reply {
+  const page = wantsErrorPage ? edge.notFoundPage(path) : null;
+  return page === null ? refusalReply(refusal) : errorPageReply(REFUSALS[refusal].status, page);
 }
