@@ -1,7 +1,16 @@
-/** Queries whose work takes longer than a slice of the authority's time. */
+/** Work that takes longer than a slice of the authority's time, and queries that are such work. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Writable } from '../../json/write.ts';
 import { Refusal } from '../../refusal.ts';
+
+/** Runs the first slice at once, and each further one in a turn of the event loop of its own. */
+export async function oneSliceATurn<Made>(work: Generator<void, Made>): Promise<Made> {
+  for (;;) {
+    const { done, value } = work.next();
+    if (done === true) return value;
+    await nextTurn();
+  }
+}
 
 /** What such a query returns: work that pauses between slices and ends with the answer. */
 export class Sliced {
@@ -30,11 +39,7 @@ export function createSliceQueue(): SliceQueue {
   async function runAfter(earlier: Promise<unknown>, { work }: Sliced): Promise<Writable> {
     try {
       await earlier;
-      for (;;) {
-        const { done, value } = work.next();
-        if (done === true) return value;
-        await nextTurn();
-      }
+      return await oneSliceATurn(work);
     } finally {
       waiting -= 1;
     }

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { PublishedDocument } from '../../contract/documents.ts';
+import { oneSliceATurn } from '../engine/sliced.ts';
 
 /** Characters per slice: rendering these takes the authority a few milliseconds. */
 const CHARACTERS_PER_SLICE = 128 * 1024;
@@ -51,10 +52,5 @@ export function* buildDocument(
 
 /** Runs the work at once if it is a single slice, otherwise one slice per turn of the event loop. */
 export function inSlices(work: Generator<void, void>): Promise<void> | undefined {
-  return work.next().done === true ? undefined : finish(work);
-}
-
-async function finish(work: Generator<void, void>): Promise<void> {
-  do await nextTurn();
-  while (work.next().done !== true);
+  return work.next().done === true ? undefined : nextTurn().then(() => oneSliceATurn(work));
 }
