@@ -10,6 +10,7 @@ import {
 import { findTrustPath } from '../../views/trust-path.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
+import { withoutPause } from '../engine/sliced.ts';
 import { buildDocument, inSlices } from './document-builder.ts';
 
 export const refreshGraph: Handler<'refreshGraph'> = (na, unit) => {
@@ -54,10 +55,10 @@ function* whole<T>(
   work: Generator<void, T>,
   isStale: (() => boolean) | null,
 ): Generator<void, T | null> {
+  if (isStale === null) return withoutPause(work);
   for (;;) {
     const { done, value } = work.next();
     if (done === true) return value;
-    if (isStale === null) continue;
     yield;
     if (isStale()) return null;
   }

@@ -1,6 +1,7 @@
 /** A copy of the treaties for long searches, made when one is needed and cached until a treaty changes. */
 import type { RecognitionIndex } from '../../views/recognition-index.ts';
 import { copyGraph, type TrustGraph } from '../../views/trust-graph.ts';
+import { withoutPause } from '../engine/sliced.ts';
 
 export interface TrustGraphCopy {
   /** Ends with a copy of the treaties as they are then. */
@@ -21,11 +22,4 @@ export function createTrustGraphCopy(index: RecognitionIndex): TrustGraphCopy {
       return newest;
     },
   };
-}
-
-function withoutPause<T>(work: Generator<void, T>): T {
-  for (;;) {
-    const { done, value } = work.next();
-    if (done === true) return value;
-  }
 }
