@@ -18,6 +18,7 @@ import {
   findViolations,
   readDataAccessIntent,
   readDataLicensePolicy,
+  violationRows,
 } from '../records/data-usage.ts';
 import { readMembershipAttestation } from '../records/membership-attestation.ts';
 import { readRecognitionPolicy } from '../records/recognition-policy.ts';
@@ -32,7 +33,6 @@ import type { CandidateKeys } from '../records/signature-search.ts';
 import { readTrustEvidence, verifyTrustEvidence } from '../records/trust-evidence.ts';
 import type { REFUSALS } from '../refusal.ts';
 import type { Runtime } from '../runtime.ts';
-import { formatInstant } from '../timestamp.ts';
 import { EXIT, failure, usageFailure } from './exit-codes.ts';
 
 /** What commands have verified. */
@@ -171,17 +171,8 @@ export function offlineVerdicts({ authorityKey, feed, runtime }: OfflineKnowledg
       const intent = readable(readDataAccessIntent(request.intent, fresh), 'invalid_input');
       const policy = readable(readDataLicensePolicy(request.policy, fresh), 'invalid_input');
       const keys = keysOr(request.agent_public_keys);
-      const { intent_id, agent_sovereign_id } = intent;
       const found = findViolations(intent, policy, keys, now, verifyText);
-      const violations = found.map(({ type, detail }) => ({
-        violation_id: runtime.uuid(),
-        intent_id,
-        record_id: null,
-        agent_sovereign_id,
-        violation_type: type,
-        detail,
-        detected_at: formatInstant(now),
-      }));
+      const violations = violationRows(found, intent, { now, uuid: runtime.uuid });
       return {
         valid: violations.length === 0,
         violation_reason: violations[0]?.violation_type ?? null,

@@ -147,6 +147,23 @@ export function findViolations(
   ];
 }
 
+/** The violations as they are answered, each with an id of its own. */
+export function violationRows(
+  found: readonly Violation[],
+  { intent_id, agent_sovereign_id }: DataAccessIntent,
+  { now, uuid }: { readonly now: number; uuid(): string },
+) {
+  return found.map(({ type, detail }) => ({
+    violation_id: uuid(),
+    intent_id,
+    record_id: null,
+    agent_sovereign_id,
+    violation_type: type,
+    detail,
+    detected_at: formatInstant(now),
+  }));
+}
+
 function expiryViolations(
   intent: DataAccessIntent,
   policy: DataLicensePolicy,

@@ -20,9 +20,9 @@ import {
   readDataAccessIntent,
   readDataLicensePolicy,
   readDataSourceDescriptor,
+  violationRows,
 } from '../records/data-usage.ts';
 import type { RefusalName } from '../refusal.ts';
-import { formatInstant } from '../timestamp.ts';
 import { currentDocument } from './documents.ts';
 import { recordRoute } from './record-route.ts';
 import { Filled } from './scalars.ts';
@@ -185,15 +185,7 @@ function verify(request: RouteRequest, edge: Edge): Reply {
   const found = findViolations(intent, policy, keys, now, verifySignature);
   const repeated = found.length * (intent_id.length + agent_sovereign_id.length);
   demand(repeated <= MAX_REPEATED, 'invalid_input', 'too_many_violations');
-  const violations = found.map(({ type, detail }) => ({
-    violation_id: edge.runtime.uuid(),
-    intent_id,
-    record_id: null,
-    agent_sovereign_id,
-    violation_type: type,
-    detail,
-    detected_at: formatInstant(now),
-  }));
+  const violations = violationRows(found, intent, { now, uuid: edge.runtime.uuid });
   const valid = violations.length === 0;
   const violation_count = violations.length;
   logVerdict(edge, 'data_access_intent_verified', { intent_id, valid, violation_count });
