@@ -1,24 +1,7 @@
-/** Work that takes longer than a slice of the authority's time, and queries that are such work. */
-import { setImmediate as nextTurn } from 'node:timers/promises';
+/** Queries that take longer than a slice of the authority's time. */
 import type { Writable } from '../../json/write.ts';
 import { Refusal } from '../../refusal.ts';
-
-/** Runs the first slice at once, and each further one in a turn of the event loop of its own. */
-export async function oneSliceATurn<Made>(work: Generator<void, Made>): Promise<Made> {
-  for (;;) {
-    const { done, value } = work.next();
-    if (done === true) return value;
-    await nextTurn();
-  }
-}
-
-/** Runs all slices at once: for what changes faster than it can be read in slices. */
-export function withoutPause<Made>(work: Generator<void, Made>): Made {
-  for (;;) {
-    const { done, value } = work.next();
-    if (done === true) return value;
-  }
-}
+import { oneSliceATurn } from '../../slices.ts';
 
 /** What such a query returns: work that pauses between slices and ends with the answer. */
 export class Sliced {

@@ -1,9 +1,9 @@
 import { publishedDocument } from '../../contract/documents.ts';
 import { jsonText } from '../../json/write.ts';
+import { inSlices } from '../../slices.ts';
 import { dashboard } from '../../views/dashboard.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
-import { inSlices } from './document-builder.ts';
 
 /** How long node counts may lag behind; a relevant commit withdraws the document at once. */
 const LAG = 500;
@@ -16,7 +16,7 @@ export const refreshDashboard: Handler<'refreshDashboard'> = (na, unit) => {
 };
 
 /** The rows are rendered in slices. What is published then is read at once, so all of it agrees. */
-function* publishDashboard(na: Authority): Generator<void, void> {
+function* publishDashboard(na: Authority): Generator<void, undefined> {
   const { recognition, dashboardTreaties } = na;
   if (na.publisher.isCurrent('dashboard', na.runtime.now())) return;
   yield* dashboardTreaties.prepare(recognition.edges(), na.runtime.now());

@@ -1,8 +1,6 @@
 /** Builds large documents in slices, so that other commands run in between. */
 import { createHash } from 'node:crypto';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { PublishedDocument } from '../../contract/documents.ts';
-import { oneSliceATurn } from '../engine/sliced.ts';
 
 /** Characters per slice: rendering these takes the authority a few milliseconds. */
 const CHARACTERS_PER_SLICE = 128 * 1024;
@@ -48,9 +46,4 @@ export function* buildDocument(
   }
   const digest = hash.digest('hex');
   return { document: { bytes, etag: `"${digest.slice(0, 32)}"`, freshUntil }, digest };
-}
-
-/** Runs the work at once if it is a single slice, otherwise one slice per turn of the event loop. */
-export function inSlices(work: Generator<void, void>): Promise<void> | undefined {
-  return work.next().done === true ? undefined : nextTurn().then(() => oneSliceATurn(work));
 }

@@ -1,6 +1,7 @@
 /** The graph documents: built on request, cached until a treaty, a feed or the clock changes them. */
 import { GRAPH_DOCUMENTS } from '../../contract/documents.ts';
 import type { DocumentPublisher } from '../../contract/publications.ts';
+import { inSlices, withoutPause } from '../../slices.ts';
 import {
   atlasText,
   connectomeText,
@@ -10,8 +11,7 @@ import {
 import { findTrustPath } from '../../views/trust-path.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
-import { withoutPause } from '../engine/sliced.ts';
-import { buildDocument, inSlices } from './document-builder.ts';
+import { buildDocument } from './document-builder.ts';
 
 export const refreshGraph: Handler<'refreshGraph'> = (na, unit) => {
   const { at } = unit;
@@ -21,7 +21,7 @@ export const refreshGraph: Handler<'refreshGraph'> = (na, unit) => {
 };
 
 /** Publishes all three at once, from one reading of the clock, so that they agree. */
-export function* publishGraph(na: Authority): Generator<void, void> {
+export function* publishGraph(na: Authority): Generator<void, undefined> {
   const { recognition: index, publisher } = na;
   const { now } = na.runtime;
   for (let attempt = 1; !areCurrent(publisher, now()); attempt += 1) {

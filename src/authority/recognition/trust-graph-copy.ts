@@ -1,7 +1,8 @@
 /** A copy of the treaties for long searches, made when one is needed and cached until a treaty changes. */
+
+import { withoutPause } from '../../slices.ts';
 import type { RecognitionIndex } from '../../views/recognition-index.ts';
 import { copyGraph, type TrustGraph } from '../../views/trust-graph.ts';
-import { withoutPause } from '../engine/sliced.ts';
 
 export interface TrustGraphCopy {
   /** Ends with a copy of the treaties as they are then. */

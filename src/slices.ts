@@ -1,0 +1,25 @@
+/** Work that takes longer than anything else on its thread may wait: it pauses after each slice. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+
+/** Runs the first slice at once, and each further one in a turn of the event loop of its own. */
+export async function oneSliceATurn<Made>(work: Generator<void, Made>): Promise<Made> {
+  for (;;) {
+    const { done, value } = work.next();
+    if (done === true) return value;
+    await nextTurn();
+  }
+}
+
+/** The result itself if the work is a single slice; otherwise each further slice has a turn of its own. */
+export function inSlices<Made>(work: Generator<void, Made>): Made | Promise<Made> {
+  const first = work.next();
+  return first.done === true ? first.value : nextTurn().then(() => oneSliceATurn(work));
+}
+
+/** Runs all slices at once: for what changes faster than it can be read in slices. */
+export function withoutPause<Made>(work: Generator<void, Made>): Made {
+  for (;;) {
+    const { done, value } = work.next();
+    if (done === true) return value;
+  }
+}
