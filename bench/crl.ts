@@ -10,7 +10,7 @@ import { signerFromSeed } from '../src/crypto/ed25519.ts';
 import { jsonText } from '../src/json/write.ts';
 import { readKeyFile } from '../src/keys/key-file.ts';
 import { systemRuntime } from '../src/runtime.ts';
-import { openLmdbStore } from '../src/store/lmdb.ts';
+import { openLmdbStore } from '../src/store/lmdb/store.ts';
 import { operatorHeaders } from '../test/support/signing.ts';
 import { openConnection } from './connection.ts';
 import type { Settings } from './contest.ts';

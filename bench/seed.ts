@@ -14,7 +14,7 @@ import { wholeNumber } from '../src/cli/options.ts';
 import { sha256Hex } from '../src/crypto/digest.ts';
 import { canonicalJson } from '../src/json/write.ts';
 import { systemRuntime } from '../src/runtime.ts';
-import { openLmdbStore } from '../src/store/lmdb.ts';
+import { openLmdbStore } from '../src/store/lmdb/store.ts';
 import type { SubjectWrite, Unit } from '../src/store/store.ts';
 import { formatInstant } from '../src/timestamp.ts';
 

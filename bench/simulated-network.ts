@@ -7,7 +7,7 @@ import type { OperatorClaim } from '../src/contract/claims.ts';
 import { createDocumentPublisher } from '../src/contract/publications.ts';
 import { SEED_BYTES, signerFromSeed } from '../src/crypto/ed25519.ts';
 import { type Runtime, systemRuntime } from '../src/runtime.ts';
-import { openLmdbStore } from '../src/store/lmdb.ts';
+import { openLmdbStore } from '../src/store/lmdb/store.ts';
 
 export const HOUR = 3_600_000;
 export const DAY = 24 * HOUR;

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { systemRuntime } from '../src/runtime.ts';
-import { openEnvironment, openTables } from '../src/store/lmdb-environment.ts';
+import { openEnvironment, openTables } from '../src/store/lmdb/environment.ts';
 import type { Settings } from './contest.ts';
 import type { Load } from './load.ts';
 import type { Report } from './report.ts';

@@ -24,9 +24,9 @@ import {
 import type { GenesisBlock } from './records/genesis.ts';
 import { instantOf } from './records/record.ts';
 import { type ManualTime, type Runtime, timeOf, withClocks } from './runtime.ts';
-import type { NetworkIdentity } from './store/folder-state.ts';
-import { DATABASE, openLmdbStore } from './store/lmdb.ts';
+import { DATABASE, openLmdbStore } from './store/lmdb/store.ts';
 import { measured } from './store/measured.ts';
+import type { NetworkIdentity } from './store/network-identity.ts';
 import { AUTHORITY_SLOT, createBeats, startBeating } from './threads/beats.ts';
 import type { EdgeHost, EdgeThread } from './threads/edge-threads.ts';
 import { type ListThreadIdentity, startListThread } from './threads/list-thread.ts';

@@ -86,9 +86,9 @@ test('machines read no clock, make nothing random and do no input or output', ()
 
 for (const [name, owners] of [
   ['xstate', ['machines']],
-  ['lmdb', ['src/store/lmdb-environment.ts', 'src/store/lmdb-ownership.ts']],
-  ['fs-native-extensions', ['src/store/folder-lock.ts']],
-  ['msgpackr', ['src/store/lmdb-rows.ts']],
+  ['lmdb', ['src/store/lmdb']],
+  ['fs-native-extensions', ['src/store/lmdb/folder-lock.ts']],
+  ['msgpackr', ['src/store/rows.ts']],
   [
     'uWebSockets.js',
     [

@@ -4,7 +4,7 @@ import { suite, test } from 'node:test';
 import { verifyAuditChain } from '../src/authority/engine/audit.ts';
 import type { JsonObject } from '../src/json/value.ts';
 import { canonicalJson, jsonText } from '../src/json/write.ts';
-import { readAuditEntries } from '../src/store/lmdb-audit.ts';
+import { readAuditEntries } from '../src/store/lmdb/audit.ts';
 import { type AuditEntry, GENESIS_HASH } from '../src/store/store.ts';
 import { formatInstant } from '../src/timestamp.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';

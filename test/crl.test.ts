@@ -18,7 +18,7 @@ import type { PublishedDocument } from '../src/contract/documents.ts';
 import { longTextSignerFromSeed, signerFromSeed } from '../src/crypto/ed25519.ts';
 import { parseJsonBytes } from '../src/json/bytes.ts';
 import { canonicalJson } from '../src/json/write.ts';
-import { openLmdbStore } from '../src/store/lmdb.ts';
+import { openLmdbStore } from '../src/store/lmdb/store.ts';
 import { startListThread } from '../src/threads/list-thread.ts';
 import { formatInstant } from '../src/timestamp.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createImportedFeeds } from '../src/authority/recognition/imported-feeds.ts';
 import { sha256Hex } from '../src/crypto/digest.ts';
-import { openLmdbStore } from '../src/store/lmdb.ts';
+import { openLmdbStore } from '../src/store/lmdb/store.ts';
 import { createRecognitionIndex } from '../src/views/recognition-index.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { get, outcome } from './support/requests.ts';

@@ -8,7 +8,7 @@ import { rmSync } from 'node:fs';
 import { test } from 'node:test';
 import { verifyAuditChain } from '../src/authority/engine/audit.ts';
 import type { JsonObject } from '../src/json/value.ts';
-import { readAuditEntries } from '../src/store/lmdb-audit.ts';
+import { readAuditEntries } from '../src/store/lmdb/audit.ts';
 import { GENESIS_HASH } from '../src/store/store.ts';
 import type { TestAuthority } from './support/authority.ts';
 import { type ChildServer, NO_LIMITS, startChildServer } from './support/child-server.ts';

@@ -12,7 +12,7 @@ import type { SignedRequest } from '../src/auth/signed-request.ts';
 import { parseJson } from '../src/json/parse.ts';
 import { JsonFloat, type JsonObject } from '../src/json/value.ts';
 import { canonicalJson } from '../src/json/write.ts';
-import { openLmdbStore } from '../src/store/lmdb.ts';
+import { openLmdbStore } from '../src/store/lmdb/store.ts';
 import { formatInstant } from '../src/timestamp.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { MINUTE, SECOND } from './support/clock.ts';

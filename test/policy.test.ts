@@ -5,7 +5,7 @@ import { openAuthority } from '../src/authority/open.ts';
 import { createDocumentCache, createDocumentPublisher } from '../src/contract/publications.ts';
 import { JsonFloat, type JsonObject, type JsonValue } from '../src/json/value.ts';
 import { systemRuntime } from '../src/runtime.ts';
-import { openLmdbStore } from '../src/store/lmdb.ts';
+import { openLmdbStore } from '../src/store/lmdb/store.ts';
 import { formatInstant } from '../src/timestamp.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE, SECOND } from './support/clock.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createRefusalAudit } from '../src/authority/engine/refusal-counter.ts';
-import { readAuditEntries } from '../src/store/lmdb-audit.ts';
+import { readAuditEntries } from '../src/store/lmdb/audit.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { MINUTE, SECOND } from './support/clock.ts';
 import {

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { verifyAuditChain } from '../src/authority/engine/audit.ts';
 import { parseJson } from '../src/json/parse.ts';
 import { JsonFloat, type JsonObject, type JsonValue } from '../src/json/value.ts';
-import { readAuditEntries } from '../src/store/lmdb-audit.ts';
+import { readAuditEntries } from '../src/store/lmdb/audit.ts';
 import { GENESIS_HASH } from '../src/store/store.ts';
 import { formatInstant } from '../src/timestamp.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';

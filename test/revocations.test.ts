@@ -4,7 +4,7 @@ import { verifyText } from '../src/client/keys.ts';
 import type { JsonObject } from '../src/json/value.ts';
 import { canonicalJson } from '../src/json/write.ts';
 import { readCertificateRevocationList } from '../src/records/revocation-list.ts';
-import { readAuditEntries } from '../src/store/lmdb-audit.ts';
+import { readAuditEntries } from '../src/store/lmdb/audit.ts';
 import { formatInstant } from '../src/timestamp.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE, SECOND } from './support/clock.ts';

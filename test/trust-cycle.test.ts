@@ -7,7 +7,7 @@ import type { Signer } from '../src/crypto/primitives.ts';
 import { canonicalJson } from '../src/json/write.ts';
 import type { Issuer } from '../src/records/issuer.ts';
 import { systemRuntime } from '../src/runtime.ts';
-import { readAuditEntries } from '../src/store/lmdb-audit.ts';
+import { readAuditEntries } from '../src/store/lmdb/audit.ts';
 import { formatInstant } from '../src/timestamp.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR } from './support/clock.ts';

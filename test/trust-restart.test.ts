@@ -9,7 +9,7 @@ import { verifyAuditChain } from '../src/authority/engine/audit.ts';
 import { parseJson } from '../src/json/parse.ts';
 import type { JsonObject, JsonValue } from '../src/json/value.ts';
 import { jsonText } from '../src/json/write.ts';
-import { readAuditEntries } from '../src/store/lmdb-audit.ts';
+import { readAuditEntries } from '../src/store/lmdb/audit.ts';
 import { GENESIS_HASH } from '../src/store/store.ts';
 import type { TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE, SECOND } from './support/clock.ts';

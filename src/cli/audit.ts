@@ -91,9 +91,9 @@ function toObject(entry: AuditEntry) {
 
 /** Damaged pages can end the process that reads them through LMDB: they are looked for first. */
 async function openLog(dataDir: string): Promise<AuditLog> {
-  const { checkForReading } = await import('../store/folder-state.ts');
+  const { checkForReading } = await import('../store/lmdb/folder-state.ts');
   const isChecked = onLocalFiles(() => checkForReading(dataDir));
-  const { readAuditEntries } = await import('../store/lmdb-audit.ts');
+  const { readAuditEntries } = await import('../store/lmdb/audit.ts');
   return { isChecked, entries: counted('Audit entries read:', readAuditEntries(dataDir)) };
 }
 

@@ -20,7 +20,7 @@ import { parseJson } from '../json/parse.ts';
 import { readKeyFile, writeKeyFile } from '../keys/key-file.ts';
 import { type GenesisBlock, readGenesisBlock } from '../records/genesis.ts';
 import { signRecord } from '../records/signed-record.ts';
-import { LOCK_FILE, lockFolder } from '../store/folder-lock.ts';
+import { LOCK_FILE, lockFolder } from '../store/lmdb/folder-lock.ts';
 import { formatInstant } from '../timestamp.ts';
 import { FIRST_OPERATORS } from './first-operators.ts';
 

@@ -17,10 +17,10 @@ import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
 import { canonicalJson } from '../../src/json/write.ts';
-import { checkForReading } from '../../src/store/folder-state.ts';
-import { openLmdbStore } from '../../src/store/lmdb.ts';
-import { readMeta } from '../../src/store/lmdb-pages.ts';
-import { checkStructure } from '../../src/store/lmdb-structure.ts';
+import { checkForReading } from '../../src/store/lmdb/folder-state.ts';
+import { readMeta } from '../../src/store/lmdb/pages.ts';
+import { openLmdbStore } from '../../src/store/lmdb/store.ts';
+import { checkStructure } from '../../src/store/lmdb/structure.ts';
 import { GENESIS_HASH, type SealedEntry } from '../../src/store/store.ts';
 import { startTestAuthority } from '../support/authority.ts';
 import { runProgram } from '../support/child-server.ts';
@@ -132,7 +132,7 @@ suite('D2: the start is refused, in one sentence,', { concurrency: false }, () =
     cutTo(0.5)(copy.folder);
     const ended = await runProgram(['serve', '--data-dir', copy.folder, '--port', '0']);
     assert.deepEqual([ended.code, ended.signal, ended.stdout], [3, null, '']);
-    assert.match(ended.stderr, /^mesh-na: The state in the data directory is damaged: [^\n]*\n$/);
+    assert.match(ended.stderr, /^mesh-na: The stored state is damaged: [^\n]*\n$/);
   });
 });
 
@@ -143,7 +143,7 @@ suite('D1: the audit log is read from a database that LMDB can open safely:', ()
     const named = `of state/data.mdb, page ${page} does not fit the others; restore it from a backup`;
     const ended = await runProgram(['audit', 'verify', '--data-dir', copy.folder]);
     assert.deepEqual([ended.code, ended.signal, ended.stdout], [3, null, '']);
-    assert.equal(ended.stderr, `mesh-na: The state in the data directory is damaged: ${named}\n`);
+    assert.equal(ended.stderr, `mesh-na: The stored state is damaged: ${named}\n`);
   });
 
   test('an empty one holds no state', async () => {

@@ -8,8 +8,8 @@ import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { serialize } from 'node:v8';
 import { open as openEnvironment } from 'lmdb';
-import { openLmdbStore } from '../../src/store/lmdb.ts';
-import { readAuditEntries } from '../../src/store/lmdb-audit.ts';
+import { readAuditEntries } from '../../src/store/lmdb/audit.ts';
+import { openLmdbStore } from '../../src/store/lmdb/store.ts';
 import type { Store, Unit } from '../../src/store/store.ts';
 import { spawnNode } from '../support/processes.ts';
 import { LOADER, modulePath, PROJECT_PATH } from '../support/project.ts';
@@ -200,7 +200,7 @@ async function startHolder(folder: string, units: readonly Unit[]): Promise<Chil
   const script = `
     import { setTimeout } from 'node:timers/promises';
     import { deserialize } from 'node:v8';
-    import { openLmdbStore } from '${pathToFileURL(modulePath('src/store/lmdb.ts'))}';
+    import { openLmdbStore } from '${pathToFileURL(modulePath('src/store/lmdb/store.ts'))}';
     const store = openLmdbStore(process.argv[1]);
     for (const unit of deserialize(Buffer.from(process.argv[2], 'base64'))) {
       try {

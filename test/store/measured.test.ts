@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openLmdbStore } from '../../src/store/lmdb.ts';
+import { openLmdbStore } from '../../src/store/lmdb/store.ts';
 import { measured } from '../../src/store/measured.ts';
 import { networkFolder } from '../support/folders.ts';
 

@@ -96,9 +96,7 @@ export function createSignedSequence<Version extends SequenceVersion>(
     restore(unit) {
       const stored = options.current(unit);
       if (stored === undefined ? entries > 0 : !options.matches(stored)) {
-        throw new Error(
-          `The state in the data directory is damaged: ${options.damage}; restore it from a backup`,
-        );
+        throw new Error(`The stored state is damaged: ${options.damage}; restore it from a backup`);
       }
       if (stored !== undefined) {
         unit.whenCommitted(() => renderer.render(options.headOf(stored)));

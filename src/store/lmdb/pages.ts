@@ -3,7 +3,7 @@
  * the file and follows whatever numbers it finds in it, so a damaged page would crash the process.
  */
 import { fstatSync, readSync } from 'node:fs';
-import { DamagedState } from './lmdb-rows.ts';
+import { DamagedState } from '../rows.ts';
 
 const PAGE_HEADER = 24;
 const NODE_HEADER = 8;

@@ -4,7 +4,7 @@
  * right, and no page is both free and in use. The rows themselves have checksums.
  */
 import { closeSync, openSync, readSync } from 'node:fs';
-import { RECENT_AUDIT } from './lmdb-audit.ts';
+import { RECENT_AUDIT } from '../audit-rows.ts';
 import {
   childAt,
   damaged,
@@ -29,7 +29,7 @@ import {
   readTree,
   TREE_RECORD,
   type TreeRecord,
-} from './lmdb-pages.ts';
+} from './pages.ts';
 
 /** No tree of 2^32 pages is this deep. */
 const MAX_DEPTH = 32;

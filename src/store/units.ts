@@ -1,8 +1,9 @@
 /** Units in their encoded form: a unit that cannot be encoded is refused before any of it is stored. */
-import { auditLine } from './lmdb-audit.ts';
-import { encodeRow } from './lmdb-rows.ts';
+import { auditLine } from './audit-rows.ts';
+import { encodeRow } from './rows.ts';
 import type { Shapes } from './shapes.ts';
 import type { StoredSubject, SubjectRemoval, Unit } from './store.ts';
+import { encodeNonces } from './table-rows.ts';
 
 /** Instead of a version: the subject is not in the store. */
 export const NOT_STORED = 0;
@@ -59,7 +60,7 @@ export function nonceRows(units: readonly EncodedUnit[], revision: number) {
   }
   return Array.from(buckets, ([bucket, digests]) => {
     const key: [number, number] = [bucket, revision];
-    return { key, row: encodeRow('nonces', key, digests) };
+    return { key, row: encodeNonces(key, digests) };
   });
 }
 

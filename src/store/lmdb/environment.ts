@@ -5,7 +5,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Database, open, type RootDatabase } from 'lmdb';
-import type { TableName } from './lmdb-rows.ts';
+import type { TableName } from '../rows.ts';
 
 const MAX_DATABASES = 16;
 /** Address space, not memory: a map that is enlarged with the file would count its pages a second time. */

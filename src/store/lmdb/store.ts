@@ -6,12 +6,26 @@
  * rows. Every write is conditional on the owner's row.
  */
 import { mkdirSync } from 'node:fs';
-import { lockFolder } from './folder-lock.ts';
-import { checkFiles, markInUse, type NetworkIdentity } from './folder-state.ts';
-import { readContents, readTotals, type TimesKey, timesRow, totalsRow } from './lmdb-contents.ts';
-import { openEnvironment, openTables, type Tables } from './lmdb-environment.ts';
-import { ownerRow, SCHEMA_VERSION, takeOwnership } from './lmdb-ownership.ts';
-import { decodeRow, encodeRow, encodeText } from './lmdb-rows.ts';
+import { encodeEntries } from '../audit-rows.ts';
+import type { NetworkIdentity } from '../network-identity.ts';
+import { createShapes } from '../shapes.ts';
+import {
+  type Store,
+  StoreConflict,
+  type StoreContents,
+  type StoredLiveness,
+  type SubjectRemoval,
+  type TimeRange,
+  type Unit,
+} from '../store.ts';
+import {
+  decodeShapes,
+  encodeLiveness,
+  encodeShapes,
+  encodeTimes,
+  type TimesKey,
+} from '../table-rows.ts';
+import { encodeTotals } from '../totals.ts';
 import {
   addressOf,
   assertKeyLength,
@@ -21,17 +35,13 @@ import {
   nonceBucket,
   nonceRows,
   type SubjectAddress,
-} from './lmdb-units.ts';
-import { createShapes, type Shape } from './shapes.ts';
-import {
-  type Store,
-  StoreConflict,
-  type StoreContents,
-  type StoredLiveness,
-  type SubjectRemoval,
-  type TimeRange,
-  type Unit,
-} from './store.ts';
+} from '../units.ts';
+import { markInUse } from '../usage-mark.ts';
+import { readContents, readTotals } from './contents.ts';
+import { openEnvironment, openTables } from './environment.ts';
+import { lockFolder } from './folder-lock.ts';
+import { checkFiles } from './folder-state.ts';
+import { ownerRow, SCHEMA_VERSION, takeOwnership } from './ownership.ts';
 
 /** Rows of nonces. */
 const FORGET_AT_MOST = 20_000;
@@ -79,7 +89,7 @@ function openLockedStore(
   let tables = openTables(env);
   const ownership = takeOwnership(env, tables, network);
   if (network !== null) markInUse(dataDir, network);
-  const shapes = createShapes(readShapes(tables));
+  const shapes = createShapes(decodeShapes(tables.meta.get('shapes')));
   let storedShapes = shapes.table.length;
 
   let totals = readTotals(tables);
@@ -207,7 +217,7 @@ function openLockedStore(
   function shapesWrite(): readonly Write[] {
     if (shapes.table.length === storedShapes) return [];
     storedShapes = shapes.table.length;
-    const row = encodeRow('meta', 'shapes', shapes.table);
+    const row = encodeShapes(shapes.table);
     return [() => tables.meta.put('shapes', row)];
   }
 
@@ -225,12 +235,12 @@ function openLockedStore(
 
   function auditWrite(last: number, lines: readonly string[]): readonly Write[] {
     if (lines.length === 0) return [];
-    const row = encodeText('audit', last, lines.join('\n'));
+    const row = encodeEntries(last, lines);
     return [() => tables.audit.put(last, row)];
   }
 
   function totalsWrite(): Write {
-    const row = totalsRow(totals);
+    const row = encodeTotals(totals);
     return () => tables.meta.put('totals', row);
   }
 
@@ -247,7 +257,7 @@ function openLockedStore(
   }
 
   function timesWrite(key: TimesKey, times: readonly TimeRange[]): Write {
-    const row = timesRow(key, times);
+    const row = encodeTimes(key, times);
     return () => tables.meta.put(key, row);
   }
 
@@ -256,10 +266,10 @@ function openLockedStore(
     unstoredTimes: readonly TimeRange[],
   ): Promise<void> {
     await writeAsOwner([
-      ...rows.map(({ id, lastSeen, status, remoteAddr, newestSignedAt }) => {
-        assertKeyLength(id);
-        const row = encodeRow('liveness', id, [lastSeen, status, remoteAddr, newestSignedAt]);
-        return () => tables.liveness.put(id, row);
+      ...rows.map((contact) => {
+        assertKeyLength(contact.id);
+        const row = encodeLiveness(contact);
+        return () => tables.liveness.put(contact.id, row);
       }),
       timesWrite('unstored_times', unstoredTimes),
     ]);
@@ -320,8 +330,3 @@ function openLockedStore(
 
 /** Writes or removes one row. */
 type Write = () => unknown;
-
-function readShapes({ meta }: Tables): readonly Shape[] {
-  const row = meta.get('shapes');
-  return row === undefined ? [] : (decodeRow('meta', 'shapes', row) as readonly Shape[]);
-}

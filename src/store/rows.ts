@@ -14,7 +14,7 @@ export type RowKey = string | number | readonly [string, string] | readonly [num
 /** What was read is not what was written. The message is a sentence for the operator. */
 export class DamagedState extends Error {
   constructor(what: string) {
-    super(`The state in the data directory is damaged: ${what}; restore it from a backup`);
+    super(`The stored state is damaged: ${what}; restore it from a backup`);
   }
 }
 

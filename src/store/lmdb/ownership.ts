@@ -5,10 +5,10 @@
  */
 import { hostname } from 'node:os';
 import type { RootDatabase } from 'lmdb';
-import { assertSameNetwork, type NetworkIdentity } from './folder-state.ts';
-import type { Tables } from './lmdb-environment.ts';
-import { DamagedState, decodeRow, encodeRow } from './lmdb-rows.ts';
-import type { PreviousOwner } from './store.ts';
+import { assertSameNetwork, type NetworkIdentity } from '../network-identity.ts';
+import { DamagedState, decodeRow, encodeRow } from '../rows.ts';
+import type { PreviousOwner } from '../store.ts';
+import type { Tables } from './environment.ts';
 
 export const SCHEMA_VERSION = 4;
 
@@ -39,7 +39,11 @@ export function takeOwnership(
       : (decodeRow('meta', 'owner', entry.value, entry.version) as OwnerRow);
   const whose = meta.get('network');
   if (whose !== undefined && network !== null) {
-    assertSameNetwork(decodeRow('meta', 'network', whose) as NetworkIdentity, network);
+    assertSameNetwork(
+      decodeRow('meta', 'network', whose) as NetworkIdentity,
+      network,
+      'the data directory',
+    );
   }
   env.transactionSync(() => {
     meta.putSync('schema', Buffer.of(SCHEMA_VERSION));

@@ -1,0 +1,31 @@
+/** Rows of the audit log: the entries of one flush in order, each a line of hash and hashed text. */
+import { parseJson } from '../json/parse.ts';
+import { DamagedState, decodeText, encodeText } from './rows.ts';
+import type { AuditEntry, SealedEntry } from './store.ts';
+
+/** Audit entries that a start reads back to show recent changes. */
+export const RECENT_AUDIT = 1000;
+
+/** Canonical text has no line breaks, and preserves numbers of any size. */
+export function auditLine({ entry, text }: SealedEntry): string {
+  return entry.hash + text;
+}
+
+/** `last` is the number of the last of the entries. */
+export function encodeEntries(last: number, lines: readonly string[]): Buffer {
+  return encodeText('audit', last, lines.join('\n'));
+}
+
+export function decodeEntries(last: number, row: Buffer): AuditEntry[] {
+  return decodeText('audit', last, row).split('\n').map(decodeEntry);
+}
+
+function decodeEntry(line: string): AuditEntry {
+  const textAt = line.indexOf('{');
+  try {
+    const entry = parseJson(line.slice(textAt)) as unknown as Omit<AuditEntry, 'hash'>;
+    return { ...entry, hash: line.slice(0, textAt) };
+  } catch {
+    throw new DamagedState('an audit entry is not JSON');
+  }
+}

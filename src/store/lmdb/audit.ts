@@ -1,0 +1,30 @@
+/** The audit log in LMDB: one row per flush, keyed by the number of its last entry. */
+import { decodeEntries, RECENT_AUDIT } from '../audit-rows.ts';
+import { type AuditEntry, GENESIS_HASH } from '../store.ts';
+import { openEnvironment, openTables, type Tables } from './environment.ts';
+
+/** Reads the audit entries of a data directory in order, also while a server is running on it. */
+export function* readAuditEntries(dataDir: string): Generator<AuditEntry> {
+  const env = openEnvironment(dataDir, true);
+  try {
+    const { audit } = openTables(env);
+    for (const { key, value } of audit.getRange()) yield* decodeEntries(key, value);
+  } finally {
+    void env.close();
+  }
+}
+
+export function readAuditEnd({ audit }: Tables): {
+  readonly recentAudit: readonly AuditEntry[];
+  readonly auditHead: string;
+} {
+  let recent: AuditEntry[] = [];
+  for (const { key, value } of audit.getRange({ reverse: true })) {
+    recent = [...decodeEntries(key, value), ...recent];
+    if (recent.length >= RECENT_AUDIT) break;
+  }
+  return {
+    recentAudit: recent.slice(-RECENT_AUDIT),
+    auditHead: recent.at(-1)?.hash ?? GENESIS_HASH,
+  };
+}

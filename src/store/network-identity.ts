@@ -1,0 +1,29 @@
+/** Whose state it is. None of the members changes when the genesis block is signed again. */
+import Type, { type Static } from 'typebox';
+
+export const NetworkIdentity = Type.Object({
+  network_name: Type.String(),
+  root_public_key: Type.String(),
+  authority_public_key: Type.String(),
+});
+
+export type NetworkIdentity = Static<typeof NetworkIdentity>;
+
+/** `place` is where the state is, as a sentence names it. */
+export function assertSameNetwork(
+  stored: NetworkIdentity,
+  given: NetworkIdentity,
+  place: string,
+): void {
+  const [ours, theirs] = [given.network_name, stored.network_name];
+  if (ours !== theirs) {
+    throw new Error(`The state in ${place} belongs to the network "${theirs}", not to "${ours}"`);
+  }
+  for (const key of ['root_public_key', 'authority_public_key'] as const) {
+    if (stored[key] === given[key]) continue;
+    const name = key === 'root_public_key' ? 'root key' : 'authority key';
+    throw new Error(
+      `The state in ${place} belongs to another network "${theirs}", whose ${name} is ${stored[key]}`,
+    );
+  }
+}

@@ -1,0 +1,26 @@
+/** Row counts of the tables: written with every unit, so that a missing row is detected. */
+import { DamagedState, decodeRow, encodeRow } from './rows.ts';
+
+export interface Totals {
+  readonly revision: number;
+  readonly subjects: number;
+  /** The rows of the table, each with the nonces of one flush. */
+  readonly nonceRows: number;
+  readonly auditEntries: number;
+}
+
+export const NOTHING: Totals = { revision: 0, subjects: 0, nonceRows: 0, auditEntries: 0 };
+
+export function encodeTotals(totals: Totals): Buffer {
+  return encodeRow('meta', 'totals', totals);
+}
+
+export function decodeTotals(row: Buffer | undefined): Totals {
+  return row === undefined ? NOTHING : (decodeRow('meta', 'totals', row) as Totals);
+}
+
+export function assertTotal(table: string, found: number, total: number): void {
+  if (found !== total) {
+    throw new DamagedState(`table ${table} holds ${found} entries where ${total} were stored`);
+  }
+}
