@@ -89,6 +89,9 @@ for (const [name, owners] of [
   ['lmdb', ['src/store/lmdb']],
   ['fs-native-extensions', ['src/store/lmdb/folder-lock.ts']],
   ['msgpackr', ['src/store/rows.ts']],
+  ['pg', ['src/store/postgresql']],
+  ['pg-connection-string', ['src/store/postgresql/address.ts']],
+  ['pgpass', ['src/store/postgresql/connect.ts']],
   [
     'uWebSockets.js',
     [
@@ -314,7 +317,7 @@ test('records are portable: signatures and digests are handed in, and nothing of
 });
 
 test('the client and the other commands do not load the server', () => {
-  const server = ['uWebSockets.js', 'lmdb', 'sodium-native'];
+  const server = ['uWebSockets.js', 'lmdb', 'pg', 'sodium-native'];
   const loaded = reachableFrom(filesBelow('src/client'));
   const native = imports.filter(
     (i) => !i.isType && loaded.has(i.file) && server.includes(i.target),

@@ -3,7 +3,7 @@
  * command that does.
  */
 import { spawnSync } from 'node:child_process';
-import { findChromium, findProgram } from './support/programs.ts';
+import { findChromium, findPostgresql, findProgram } from './support/programs.ts';
 
 /** Names of the programs, which are those of their packages. */
 const PROGRAMS = ['nginx', 'haproxy', 'curl', 'jq', 'openssl', 'git'];
@@ -14,7 +14,11 @@ if (wanted.length > 0) process.exitCode = install(wanted) ? 0 : 1;
 
 function missing(): string[] {
   const programs = PROGRAMS.filter((name) => findProgram([name], process.env) === null);
-  return findChromium(process.env) === null ? ['chromium', ...programs] : programs;
+  return [
+    ...(findChromium(process.env) === null ? ['chromium'] : []),
+    ...(findPostgresql() === null ? ['postgresql'] : []),
+    ...programs,
+  ];
 }
 
 function install(packages: readonly string[]): boolean {

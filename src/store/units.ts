@@ -9,7 +9,7 @@ import { encodeNonces } from './table-rows.ts';
 export const NOT_STORED = 0;
 
 const NONCE_BUCKET_MS = 60_000;
-/** LMDB allows keys of 1,978 bytes; a character may need three. */
+/** LMDB allows keys of 1,978 bytes, PostgreSQL about 2,700; a character may need three. */
 const MAX_KEY_LENGTH = 600;
 
 export type SubjectAddress = Pick<StoredSubject, 'kind' | 'id'>;
@@ -23,10 +23,11 @@ export interface EncodedUnit {
   readonly growth: number;
 }
 
-interface EncodedSubject {
+export interface EncodedSubject {
   readonly kind: string;
   readonly id: string;
   readonly version: number;
+  readonly replaces: number;
   readonly row: Buffer;
 }
 
@@ -36,9 +37,9 @@ export function encodeUnit(unit: Unit, shapes: Shapes): EncodedUnit {
   for (const { kind, id } of subjects) assertKeyLength(kind + id);
   const created = subjects.filter(({ replaces }) => replaces === NOT_STORED);
   return {
-    subjects: subjects.map(({ kind, id, version, snapshot }) => {
+    subjects: subjects.map(({ kind, id, version, replaces, snapshot }) => {
       const row = encodeRow('subjects', [kind, id], shapes.flatten(snapshot), version);
-      return { kind, id, version, row };
+      return { kind, id, version, replaces, row };
     }),
     removals,
     nonces,

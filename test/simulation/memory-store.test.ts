@@ -13,7 +13,7 @@ async function open(): Promise<OpenedStore> {
       for (const unit of units) await store.commit(unit).catch(() => undefined);
       store.crash();
     },
-    auditEntries: () => [...disk.audit],
+    auditEntries: async () => [...disk.audit],
     [Symbol.asyncDispose]: () => Promise.resolve(),
   };
 }

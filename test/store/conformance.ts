@@ -30,7 +30,7 @@ export interface OpenedStore extends AsyncDisposable {
    */
   dieAfter(units: readonly Unit[]): Promise<void>;
   /** The audit entries of the place, in order. */
-  auditEntries(): AuditEntry[];
+  auditEntries(): Promise<AuditEntry[]>;
 }
 
 export interface StoreUnderTest {
@@ -75,7 +75,7 @@ export function testStore({ name, open }: StoreUnderTest): void {
         ['n-1'],
       );
       assert.equal(auditHead, 'hash-1');
-      assert.deepEqual(place.auditEntries(), [auditEntry(1)]);
+      assert.deepEqual(await place.auditEntries(), [auditEntry(1)]);
     });
 
     test('a unit without anything in it still takes a revision', async () => {
@@ -217,7 +217,7 @@ export function testStore({ name, open }: StoreUnderTest): void {
         };
         await assert.rejects(place.store.commit(unit), StoreConflict);
         assert.deepEqual(await contentsOf(place.store), before);
-        assert.deepEqual(place.auditEntries(), []);
+        assert.deepEqual(await place.auditEntries(), []);
         assert.equal(place.store.health(), null);
         const next = await place.store.commit(unitOf(created('certificate', 'new', {})));
         assert.equal(next, 3, 'the refused unit took no revision');
@@ -428,11 +428,11 @@ export function testStore({ name, open }: StoreUnderTest): void {
         audit: [sealed(2 * i - 1), sealed(2 * i)],
       }));
       await Promise.all(units.map((unit) => place.store.commit(unit)));
-      assert.deepEqual(place.auditEntries(), range(1, 200).map(auditEntry));
+      assert.deepEqual(await place.auditEntries(), range(1, 200).map(auditEntry));
       const reopened = await closeAndReopen(place);
       assert.equal((await contentsOf(reopened)).auditHead, 'hash-200');
       await reopened.commit({ subjects: [], removals: [], nonces: [], audit: [sealed(201)] });
-      assert.deepEqual(place.auditEntries(), range(1, 201).map(auditEntry));
+      assert.deepEqual(await place.auditEntries(), range(1, 201).map(auditEntry));
     });
 
     test('the last audit entries are loaded, oldest first', async () => {
@@ -467,10 +467,10 @@ export function testStore({ name, open }: StoreUnderTest): void {
         [[1, 2]],
       );
       const before = bytesOf({ ...(await contentsOf(store)), previousOwner: 'closed' });
-      const entries = bytesOf(place.auditEntries());
+      const entries = bytesOf(await place.auditEntries());
       const reopened = await closeAndReopen(place);
       assert.equal(bytesOf(await contentsOf(reopened)), before);
-      assert.equal(bytesOf(place.auditEntries()), entries);
+      assert.equal(bytesOf(await place.auditEntries()), entries);
       const again = await closeAndReopen(place, reopened);
       assert.equal(bytesOf(await contentsOf(again)), before);
     });
@@ -501,7 +501,7 @@ export function testStore({ name, open }: StoreUnderTest): void {
         await place.dieAfter([unit]);
         const reopened = await place.reopen();
         const { revision, subjects, nonces } = await contentsOf(reopened);
-        const audit = place.auditEntries();
+        const audit = await place.auditEntries();
         const stored = [revision, subjects.length, nonces.length, audit.length];
         const wanted = revision === 0 ? [0, 0, 0, 0] : [1, 2, 1, 1];
         assert.deepEqual(stored, wanted, 'revision, subjects, removals: [], nonces, audit entries');
@@ -534,7 +534,7 @@ export function testStore({ name, open }: StoreUnderTest): void {
       );
       assert.equal(nonces.length, 20);
       assert.equal(auditHead, 'hash-20');
-      assert.deepEqual(place.auditEntries(), range(1, 20).map(auditEntry));
+      assert.deepEqual(await place.auditEntries(), range(1, 20).map(auditEntry));
       assert.equal(await reopened.commit(unitOf(created('c', 'later', {}))), 21);
       const cleanly = await closeAndReopen(place, reopened);
       assert.equal((await contentsOf(cleanly)).previousOwner, 'closed');

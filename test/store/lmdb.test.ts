@@ -187,7 +187,7 @@ async function open(): Promise<LmdbPlace> {
     async dieAfter(units) {
       await kill(await startHolder(folder, units));
     },
-    auditEntries: () => [...readAuditEntries(folder)],
+    auditEntries: async () => [...readAuditEntries(folder)],
     async [Symbol.asyncDispose]() {
       await holder?.close();
       rmSync(folder, { recursive: true, force: true });

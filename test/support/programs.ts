@@ -1,5 +1,5 @@
 /** Where the programs are that tests run and npm does not bring. */
-import { accessSync, constants } from 'node:fs';
+import { accessSync, constants, existsSync, readdirSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
 const CHROMIUM = ['chromium', 'chromium-browser', 'google-chrome'];
@@ -21,6 +21,18 @@ export function findProgram(
   const folders = [...PATH.split(delimiter), SERVERS];
   const candidates = folders.flatMap((folder) => names.map((name) => join(folder, name)));
   return candidates.find(isExecutable) ?? null;
+}
+
+/** Debian installs each major version in a folder of its own, none of which is on the path. */
+const POSTGRESQL = '/usr/lib/postgresql';
+
+/** The folder with the programs of PostgreSQL, of its newest version; null when there is none. */
+export function findPostgresql(): string | null {
+  const versions = existsSync(POSTGRESQL) ? readdirSync(POSTGRESQL) : [];
+  const folders = versions
+    .sort((a, b) => Number(b) - Number(a))
+    .map((version) => join(POSTGRESQL, version, 'bin'));
+  return folders.find((folder) => isExecutable(join(folder, 'postgres'))) ?? null;
 }
 
 function isExecutable(path: string): boolean {

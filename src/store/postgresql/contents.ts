@@ -1,0 +1,150 @@
+/** Loads the state from PostgreSQL at a start, as of one moment. Every row is checked, and missing rows are detected. */
+import type { Client } from 'pg';
+import { decodeEntries, RECENT_AUDIT } from '../audit-rows.ts';
+import { DamagedState } from '../rows.ts';
+import type { Shapes } from '../shapes.ts';
+import {
+  type AuditEntry,
+  GENESIS_HASH,
+  type SpentNonce,
+  type StoreContents,
+  type StoredLiveness,
+  type StoredSubject,
+} from '../store.ts';
+import { decodeNonces, decodeTimes, livenessReader, subjectReader } from '../table-rows.ts';
+import { assertTotal, decodeTotals, type Totals } from '../totals.ts';
+
+/** Rows that one round trip brings. */
+const FETCH_ROWS = 2000;
+
+export type MetaRows = ReadonlyMap<string, Buffer>;
+
+export async function readMeta(client: Client): Promise<MetaRows> {
+  const { rows } = await client.query<{ key: string; value: Buffer }>(
+    'select key, value from mesh_na.meta',
+  );
+  return new Map(rows.map(({ key, value }) => [key, value]));
+}
+
+export function totalsIn(meta: MetaRows): Totals {
+  const row = meta.get('totals');
+  return decodeTotals(row === undefined || row.length === 0 ? undefined : row);
+}
+
+export type PostgresqlContents = Omit<StoreContents, 'previousOwner' | 'dispose'>;
+
+/** Reads on a connection of its own, whose transaction stays open until the last row is read. */
+export async function readContents(client: Client, shapes: Shapes): Promise<PostgresqlContents> {
+  await client.query('begin isolation level repeatable read read only');
+  const meta = await readMeta(client);
+  const totals = totalsIn(meta);
+  const auditEnd = await readAuditEnd(client, totals.auditEntries);
+  return {
+    revision: totals.revision,
+    subjects: subjectsIn(client, shapes, totals.subjects),
+    nonces: noncesIn(client, totals.nonceRows),
+    forgottenTimes: decodeTimes('forgotten_times', meta.get('forgotten_times')),
+    unstoredTimes: decodeTimes('unstored_times', meta.get('unstored_times')),
+    liveness: livenessIn(client),
+    ...auditEnd,
+  };
+}
+
+/** Every entry of the audit log in order, as of one moment. */
+export async function* readAuditEntries(client: Client): AsyncIterable<readonly AuditEntry[]> {
+  await client.query('begin isolation level repeatable read read only');
+  const statement = 'select last_entry, entries from mesh_na.audit order by last_entry';
+  for await (const rows of fetched<[string, Buffer]>(client, 'audit', statement)) {
+    yield rows.flatMap(([last, row]) => decodeEntries(Number(last), row));
+  }
+  await client.query('commit');
+}
+
+async function readAuditEnd(client: Client, total: number) {
+  let recent: AuditEntry[] = [];
+  let last: number | null = null;
+  const backwards = 'select last_entry, entries from mesh_na.audit order by last_entry desc';
+  for await (const rows of fetched<[string, Buffer]>(client, 'audit', backwards, 100)) {
+    for (const [number, row] of rows) {
+      last ??= Number(number);
+      recent = [...decodeEntries(Number(number), row), ...recent];
+      if (recent.length >= RECENT_AUDIT) break;
+    }
+    if (recent.length >= RECENT_AUDIT) break;
+  }
+  assertTotal('audit', last ?? 0, total);
+  return {
+    recentAudit: recent.slice(-RECENT_AUDIT),
+    auditHead: recent.at(-1)?.hash ?? GENESIS_HASH,
+  };
+}
+
+async function* subjectsIn(
+  client: Client,
+  shapes: Shapes,
+  total: number,
+): AsyncIterable<readonly StoredSubject[]> {
+  const read = subjectReader(shapes);
+  const statement = 'select kind, id, version, snapshot from mesh_na.subjects order by kind, id';
+  let count = 0;
+  for await (const rows of fetched<[string, Buffer, string, Buffer]>(
+    client,
+    'subjects',
+    statement,
+  )) {
+    count += rows.length;
+    yield rows.map(([kind, id, version, row]) => read(kind, id.toString(), Number(version), row));
+  }
+  assertTotal('subjects', count, total);
+}
+
+async function* livenessIn(client: Client): AsyncIterable<readonly StoredLiveness[]> {
+  const read = livenessReader();
+  const statement = 'select id, contact from mesh_na.liveness order by id';
+  for await (const rows of fetched<[Buffer, Buffer]>(client, 'liveness', statement)) {
+    yield rows.map(([id, row]) => read(id.toString(), row));
+  }
+}
+
+async function* noncesIn(client: Client, total: number): AsyncIterable<readonly SpentNonce[]> {
+  const statement = 'select bucket, revision, digests from mesh_na.nonces';
+  let count = 0;
+  for await (const rows of fetched<[string, string, Buffer]>(client, 'nonces', statement)) {
+    count += rows.length;
+    yield rows.flatMap(([bucket, revision, row]) =>
+      decodeNonces([Number(bucket), Number(revision)], row),
+    );
+  }
+  assertTotal('nonces', count, total);
+}
+
+/** The rows of a statement, a few at a time. The cursor is named like the table. */
+async function* fetched<Row extends unknown[]>(
+  client: Client,
+  table: string,
+  statement: string,
+  atOnce = FETCH_ROWS,
+): AsyncIterable<readonly Row[]> {
+  try {
+    await client.query(`declare read_${table} no scroll cursor for ${statement}`);
+    for (;;) {
+      const text = `fetch ${atOnce} from read_${table}`;
+      const { rows } = await client.query<Row>({ text, rowMode: 'array' });
+      if (rows.length > 0) yield rows;
+      if (rows.length < atOnce) break;
+    }
+    await client.query(`close read_${table}`);
+  } catch (cause) {
+    throw readingProblem(table, cause);
+  }
+}
+
+/** What PostgreSQL itself finds damaged. */
+const DAMAGED = /^XX00[12]$/;
+
+function readingProblem(table: string, cause: unknown): unknown {
+  const { code = '', message = '' } = cause as { code?: string; message?: string };
+  return DAMAGED.test(code)
+    ? new DamagedState(`table ${table} cannot be read (${message})`)
+    : cause;
+}

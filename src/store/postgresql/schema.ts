@@ -1,0 +1,207 @@
+/** The tables in PostgreSQL and their version. They are made and changed by one command, never by a start. */
+import type { Client } from 'pg';
+
+/** Each brings the tables from the version of its position to the next. */
+const MIGRATIONS: readonly string[] = [
+  `
+create schema mesh_na;
+
+-- Totals of the other tables, shapes, owner of the state, and the version of these tables.
+create table mesh_na.meta (
+  key text collate "C" primary key,
+  value bytea not null
+);
+
+-- Ids are the bytes of their UTF-8: sorted alike under every locale, and free to hold any character.
+create table mesh_na.subjects (
+  kind text collate "C" not null,
+  id bytea not null,
+  version bigint not null,
+  revision bigint not null,
+  snapshot bytea not null,
+  primary key (kind, id)
+);
+
+create table mesh_na.nonces (
+  bucket bigint not null,
+  revision bigint not null,
+  digests bytea not null,
+  primary key (bucket, revision)
+);
+
+create table mesh_na.audit (
+  last_entry bigint primary key,
+  entries bytea not null
+);
+
+create table mesh_na.liveness (
+  id bytea primary key,
+  contact bytea not null
+);
+
+-- A commit locks the key of the only row, which a renewal does not touch and a change of holder replaces.
+create table mesh_na.writer_lease (
+  epoch bigint primary key,
+  holder uuid,
+  holder_name text,
+  expires_at timestamptz not null,
+  released boolean not null,
+  is_only boolean not null default true unique check (is_only)
+);
+
+insert into mesh_na.writer_lease (epoch, expires_at, released) values (0, '-infinity', true);
+insert into mesh_na.meta (key, value) values ('totals', '');
+
+create function mesh_na.hold_lease(mine bigint) returns void language plpgsql as $$
+begin
+  perform 1 from mesh_na.writer_lease where epoch = mine for key share;
+  if not found then
+    raise exception 'Another process has taken over the database' using errcode = 'MN001';
+  end if;
+end $$;
+
+create function mesh_na.replace_totals(known bytea, next bytea) returns void language plpgsql as $$
+begin
+  update mesh_na.meta set value = next where key = 'totals' and value = known;
+  if not found then
+    raise exception 'The database is at another revision than this process' using errcode = 'MN002';
+  end if;
+end $$;
+
+create function mesh_na.put_meta(name text, row_value bytea) returns void language sql as $$
+  insert into mesh_na.meta values (name, row_value)
+    on conflict (key) do update set value = excluded.value
+$$;
+
+-- Stores all units of a batch, or nothing when a subject has another version than the one to be replaced.
+create function mesh_na.commit_units(
+  mine bigint, known_totals bytea, next_totals bytea, shapes bytea,
+  kinds text[], ids bytea[], replaced bigint[], versions bigint[], revisions bigint[], snapshots bytea[],
+  removed_kinds text[], removed_ids bytea[], removed_versions bigint[],
+  unlisted bytea[],
+  buckets bigint[], flushed bigint, digests bytea[],
+  last_entry bigint, entries bytea
+) returns void language plpgsql as $$
+declare
+  stored bigint := 0;
+  touched bigint;
+begin
+  perform mesh_na.hold_lease(mine);
+  perform mesh_na.replace_totals(known_totals, next_totals);
+  if shapes is not null then
+    perform mesh_na.put_meta('shapes', shapes);
+  end if;
+  if cardinality(kinds) > 0 then
+    insert into mesh_na.subjects
+      select w.kind, w.id, w.version, w.revision, w.snapshot
+      from unnest(kinds, ids, replaced, versions, revisions, snapshots)
+        as w (kind, id, replaced, version, revision, snapshot)
+      where w.replaced = 0
+      on conflict do nothing;
+    get diagnostics touched = row_count;
+    stored := stored + touched;
+    update mesh_na.subjects as s
+      set version = w.version, revision = w.revision, snapshot = w.snapshot
+      from unnest(kinds, ids, replaced, versions, revisions, snapshots)
+        as w (kind, id, replaced, version, revision, snapshot)
+      where w.replaced > 0 and s.kind = w.kind and s.id = w.id and s.version = w.replaced;
+    get diagnostics touched = row_count;
+    stored := stored + touched;
+  end if;
+  if cardinality(removed_kinds) > 0 then
+    delete from mesh_na.subjects as s
+      using unnest(removed_kinds, removed_ids, removed_versions) as r (kind, id, version)
+      where s.kind = r.kind and s.id = r.id and s.version = r.version;
+    get diagnostics touched = row_count;
+    stored := stored + touched;
+  end if;
+  if stored <> cardinality(kinds) + cardinality(removed_kinds) then
+    raise exception 'A subject has changed meanwhile' using errcode = 'MN003';
+  end if;
+  if cardinality(unlisted) > 0 then
+    delete from mesh_na.liveness as l using unnest(unlisted) as r (id) where l.id = r.id;
+  end if;
+  insert into mesh_na.nonces
+    select f.bucket, flushed, f.digests from unnest(buckets, digests) as f (bucket, digests);
+  if entries is not null then
+    insert into mesh_na.audit values (last_entry, entries);
+  end if;
+end $$;
+
+create function mesh_na.store_liveness(mine bigint, ids bytea[], contacts bytea[], times bytea)
+returns void language plpgsql as $$
+begin
+  perform mesh_na.hold_lease(mine);
+  insert into mesh_na.liveness select * from unnest(ids, contacts)
+    on conflict (id) do update set contact = excluded.contact;
+  if times is not null then
+    perform mesh_na.put_meta('unstored_times', times);
+  end if;
+end $$;
+
+-- The caller has counted the rows, because the totals say how many are left.
+create function mesh_na.forget_nonces(
+  mine bigint, known_totals bytea, next_totals bytea, times bytea,
+  last_bucket bigint, last_revision bigint, counted bigint
+) returns void language plpgsql as $$
+declare
+  touched bigint;
+begin
+  perform mesh_na.hold_lease(mine);
+  perform mesh_na.replace_totals(known_totals, next_totals);
+  perform mesh_na.put_meta('forgotten_times', times);
+  delete from mesh_na.nonces where (bucket, revision) <= (last_bucket, last_revision);
+  get diagnostics touched = row_count;
+  if touched <> counted then
+    raise exception 'The nonces have changed meanwhile' using errcode = 'MN002';
+  end if;
+end $$;
+`,
+];
+
+export const SCHEMA_VERSION = MIGRATIONS.length;
+
+/** Any number that no other program in the database is likely to lock. */
+const MIGRATION_LOCK = 6_103_245_771;
+
+/** The version of the tables; 0 when there are none. */
+export async function readSchemaVersion(client: Client): Promise<number> {
+  const { rows } = await client.query<{ exists: boolean }>(
+    `select to_regclass('mesh_na.meta') is not null as exists`,
+  );
+  if (rows[0]?.exists !== true) return 0;
+  const found = await client.query<{ value: Buffer }>(
+    `select value from mesh_na.meta where key = 'schema'`,
+  );
+  return found.rows[0]?.value[0] ?? 0;
+}
+
+/** Makes the tables, or brings them to the version of this program; returns the version before. */
+export async function migrate(client: Client): Promise<number> {
+  await client.query('begin');
+  try {
+    await client.query('select pg_advisory_xact_lock($1)', [MIGRATION_LOCK]);
+    const version = await readSchemaVersion(client);
+    for (const migration of MIGRATIONS.slice(version)) await client.query(migration);
+    if (version < SCHEMA_VERSION) {
+      await client.query(`select mesh_na.put_meta('schema', $1)`, [Buffer.of(SCHEMA_VERSION)]);
+    }
+    await client.query('commit');
+    return version;
+  } catch (cause) {
+    await client.query('rollback').catch(() => undefined);
+    throw cause;
+  }
+}
+
+/** Throws one clear sentence, with the command to run, unless the tables are those of this program. */
+export async function assertSchema(client: Client, shown: string): Promise<void> {
+  const version = await readSchemaVersion(client);
+  if (version === SCHEMA_VERSION) return;
+  const cure = 'mesh-na store migrate, with the same --store,';
+  if (version === 0) {
+    throw new Error(`The database at ${shown} has no tables of an authority; ${cure} makes them`);
+  }
+  const found = `The database at ${shown} has schema version ${version}; this program reads version ${SCHEMA_VERSION}`;
+  throw new Error(version < SCHEMA_VERSION ? `${found}, to which ${cure} brings it` : found);
+}

@@ -1,0 +1,396 @@
+/**
+ * The store in a PostgreSQL database, written by one process at a time: the holder of the lease.
+ *
+ * Units that arrive while a transaction is under way are written together in the next one, by one statement:
+ * its cost is a round trip, the flush of the database and the rows.
+ */
+import type { Client } from 'pg';
+import { encodeEntries } from '../audit-rows.ts';
+import { assertSameNetwork, type NetworkIdentity } from '../network-identity.ts';
+import { decodeRow, encodeRow } from '../rows.ts';
+import { createShapes } from '../shapes.ts';
+import {
+  type Store,
+  StoreConflict,
+  type StoreContents,
+  type StoredLiveness,
+  type TimeRange,
+  type Unit,
+} from '../store.ts';
+import { decodeShapes, encodeLiveness, encodeShapes, encodeTimes } from '../table-rows.ts';
+import { encodeTotals, type Totals } from '../totals.ts';
+import {
+  addressOf,
+  assertKeyLength,
+  type EncodedUnit,
+  encodeUnit,
+  nonceBucket,
+  nonceRows,
+} from '../units.ts';
+import { assertNeverUsed, markInUse } from '../usage-mark.ts';
+import type { StoreAddress } from './address.ts';
+import { type Batch, putTogether, type StoredVersions } from './batch.ts';
+import { connectToPrimary } from './connect.ts';
+import { type MetaRows, readContents, readMeta, totalsIn } from './contents.ts';
+import { type Durability, readDurability } from './durability.ts';
+import { acquireLease, type Lease, type LeaseClock, type LeaseHolder } from './lease.ts';
+import { assertSchema, SCHEMA_VERSION } from './schema.ts';
+import { ChangedSubject, createWriting, type Run, type Writing } from './writing.ts';
+
+export interface PostgresqlOptions {
+  readonly address: StoreAddress;
+  /** Tools that do not serve pass none. */
+  readonly network: NetworkIdentity | null;
+  /** The folder of the network's keys, which is marked as in use. */
+  readonly dataDir: string;
+  readonly holder: LeaseHolder;
+  readonly clock: LeaseClock;
+  /** How long the lease lasts without a renewal, in milliseconds. */
+  readonly leaseMs: number;
+  /** Called once, when the lease is lost: the process must not answer any more. */
+  lost(problem: string): void;
+}
+
+export interface PostgresqlStore extends Store {
+  /** What the database does before it acknowledges a commit. */
+  readonly durability: Durability;
+}
+
+/** The kind of database, and the version of the tables that this program reads and writes. */
+export const DATABASE = { backend: 'postgresql', schemaVersion: SCHEMA_VERSION } as const;
+
+/** The most that one transaction takes, so that none is too large for the protocol, or takes too long. */
+const MOST_UNITS = 2000;
+const MOST_BYTES = 8 * 1024 ** 2;
+/** Commits wait for at most this many rows of liveness. */
+const LIVENESS_ROWS = 5000;
+const FORGET_AT_MOST = 20_000;
+
+/** Throws one clear sentence when the database cannot be used; nothing is written to it then. */
+export async function openPostgresqlStore(options: PostgresqlOptions): Promise<PostgresqlStore> {
+  const { address, leaseMs } = options;
+  const { client, shown } = await connectToPrimary(address);
+  try {
+    await assertSchema(client, shown);
+    const durability = await readDurability(client);
+    const before = await readMeta(client);
+    assertOwnState(before, options);
+    const lease = await acquireLease({
+      ...options,
+      ttl: leaseMs,
+      connect: async () => (await connectToPrimary(address, leaseMs)).client,
+    });
+    try {
+      const store = await openHeldStore(options, client, lease);
+      return { ...store, durability };
+    } catch (cause) {
+      await lease.end('abandoned').catch(() => undefined);
+      throw cause;
+    }
+  } catch (cause) {
+    await client.end().catch(() => undefined);
+    throw cause;
+  }
+}
+
+/** The state must be that of this network, and must exist if its keys were in use before. */
+function assertOwnState(meta: MetaRows, { network, dataDir }: PostgresqlOptions): void {
+  if (network === null) return;
+  const row = meta.get('network');
+  if (row !== undefined) {
+    const owner = decodeRow('meta', 'network', row) as NetworkIdentity;
+    assertSameNetwork(owner, network, 'the database');
+  } else {
+    assertNeverUsed(
+      dataDir,
+      'the database holds no state; name the store that does by --store, or restore it from a backup',
+    );
+  }
+}
+
+async function openHeldStore(
+  options: PostgresqlOptions,
+  client: Client,
+  lease: Lease,
+): Promise<Store> {
+  const meta = await readMeta(client);
+  const writing = createWriting(
+    client,
+    async () => (await connectToPrimary(options.address)).client,
+  );
+  await takeOver(options, meta, writing);
+  return storeOn(options, meta, lease, writing);
+}
+
+/** Another may have been the holder meanwhile. */
+async function takeOver(options: PostgresqlOptions, meta: MetaRows, writing: Writing) {
+  assertOwnState(meta, options);
+  const { network, dataDir } = options;
+  if (network === null) return;
+  if (!meta.has('network')) {
+    const row = encodeRow('meta', 'network', network);
+    await writing.inTurn((run) => run(`select mesh_na.put_meta('network', $1)`, [row]));
+  }
+  markInUse(dataDir, network);
+}
+
+interface PendingUnit {
+  readonly unit: EncodedUnit;
+  readonly resolve: (revision: number) => void;
+  readonly reject: (cause: unknown) => void;
+}
+
+function storeOn(
+  { address }: PostgresqlOptions,
+  meta: MetaRows,
+  lease: Lease,
+  writing: Writing,
+): Store {
+  const shapes = createShapes(decodeShapes(meta.get('shapes')));
+  let storedShapes = shapes.table.length;
+  let totals = totalsIn(meta);
+  /** The row as it is stored: each change of the totals names the one before. */
+  let totalsRow = meta.get('totals') ?? Buffer.alloc(0);
+  let queue: PendingUnit[] = [];
+  let flushing: Promise<void> | null = null;
+  let forgetting: Promise<void> | null = null;
+  /** For each storing of liveness that is under way, the ids whose liveness was removed meanwhile. */
+  const removedMeanwhile = new Set<Set<string>>();
+  const readers = new Set<Client>();
+
+  async function load(): Promise<StoreContents> {
+    await writing.idle();
+    const { client } = await connectToPrimary(address);
+    readers.add(client);
+    async function dispose(): Promise<void> {
+      if (readers.delete(client)) await client.end();
+    }
+    try {
+      const contents = await readContents(client, shapes);
+      return { ...contents, previousOwner: lease.previousOwner, dispose };
+    } catch (cause) {
+      await dispose();
+      throw cause;
+    }
+  }
+
+  function commit(unit: Unit): Promise<number> {
+    const failure = writing.failure();
+    if (failure !== null) return Promise.reject(new Error(failure));
+    let encoded: EncodedUnit;
+    try {
+      encoded = encodeUnit(unit, shapes);
+    } catch (cause) {
+      return Promise.reject(cause);
+    }
+    return new Promise((resolve, reject) => {
+      queue.push({ unit: encoded, resolve, reject });
+      flushing ??= flushQueue();
+    });
+  }
+
+  async function flushQueue(): Promise<void> {
+    // Units of one turn of the event loop belong in one flush: begin when the turn is over.
+    await Promise.resolve();
+    while (queue.length > 0) await writing.inTurn(flushSome);
+    flushing = null;
+  }
+
+  async function flushSome(run: Run): Promise<void> {
+    const pending = takeFrom(queue);
+    queue = queue.slice(pending.length);
+    try {
+      await flush(run, pending);
+    } catch (cause) {
+      writing.fail(cause);
+      for (const { reject } of pending) reject(cause);
+    }
+  }
+
+  async function flush(run: Run, pending: readonly PendingUnit[]): Promise<void> {
+    const before = totals.revision;
+    let batch = putTogether(pending, before, null);
+    if (!(batch.isChecked && (await isStored(run, batch)))) {
+      batch = putTogether(pending, before, await readVersions(run, pending));
+      if (!(await isStored(run, batch))) throw new Error('The database was changed by others');
+    }
+    for (const [index, { resolve }] of batch.accepted.entries()) resolve(before + index + 1);
+    for (const { unit, reject } of batch.refused) reject(conflictOf(unit));
+  }
+
+  /** Whether the batch is stored; it is not when a subject has another version than was assumed. */
+  async function isStored(run: Run, batch: Batch<PendingUnit>): Promise<boolean> {
+    if (batch.accepted.length === 0) return true;
+    const { values, next } = valuesOf(batch);
+    const shapesToStore = shapes.table.length;
+    const row = encodeTotals(next);
+    const withShapes = shapesToStore === storedShapes ? null : encodeShapes(shapes.table);
+    try {
+      await run(COMMIT, [lease.epoch, totalsRow, row, withShapes, ...values]);
+    } catch (cause) {
+      if (cause instanceof ChangedSubject) return false;
+      throw cause;
+    }
+    totals = next;
+    totalsRow = row;
+    storedShapes = shapesToStore;
+    for (const removed of removedMeanwhile) for (const id of batch.removedIds) removed.add(id);
+    return true;
+  }
+
+  /** What the statement of a commit takes after the lease, the totals and the shapes. */
+  function valuesOf({ accepted, changes, removedIds }: Batch<PendingUnit>) {
+    const units = accepted.map(({ unit }) => unit);
+    const revision = totals.revision + units.length;
+    const written = changes.filter(({ row }) => row !== null);
+    const removed = changes.filter(({ row }) => row === null);
+    const nonces = nonceRows(units, revision);
+    const audit = units.flatMap((unit) => unit.audit);
+    const next: Totals = {
+      revision,
+      subjects: units.reduce((sum, { growth }) => sum + growth, totals.subjects),
+      nonceRows: totals.nonceRows + nonces.length,
+      auditEntries: totals.auditEntries + audit.length,
+    };
+    const values = [
+      written.map(({ kind }) => kind),
+      written.map(({ id }) => Buffer.from(id)),
+      written.map(({ replaced }) => replaced),
+      written.map(({ version }) => version),
+      written.map((change) => change.revision),
+      written.map(({ row }) => row),
+      removed.map(({ kind }) => kind),
+      removed.map(({ id }) => Buffer.from(id)),
+      removed.map(({ replaced }) => replaced),
+      removedIds.map((id) => Buffer.from(id)),
+      nonces.map(({ key }) => key[0]),
+      revision,
+      nonces.map(({ row }) => row),
+      next.auditEntries,
+      audit.length === 0 ? null : encodeEntries(next.auditEntries, audit),
+    ];
+    return { values, next };
+  }
+
+  async function touchMany(
+    rows: readonly StoredLiveness[],
+    unstoredTimes: readonly TimeRange[],
+  ): Promise<void> {
+    for (const { id } of rows) assertKeyLength(id);
+    const latest = [...new Map(rows.map((contact) => [contact.id, contact])).values()];
+    const removed = new Set<string>();
+    removedMeanwhile.add(removed);
+    try {
+      await touchInParts(latest, removed, encodeTimes('unstored_times', unstoredTimes));
+    } finally {
+      removedMeanwhile.delete(removed);
+    }
+  }
+
+  async function touchInParts(
+    latest: readonly StoredLiveness[],
+    removed: ReadonlySet<string>,
+    times: Buffer,
+  ): Promise<void> {
+    // The times are stored last: until then, those from before hold for all that is not stored yet.
+    for (let at = 0; at === 0 || at < latest.length; at += LIVENESS_ROWS) {
+      const isLast = at + LIVENESS_ROWS >= latest.length;
+      await writing.inTurn((run) => {
+        const part = latest.slice(at, at + LIVENESS_ROWS).filter(({ id }) => !removed.has(id));
+        const ids = part.map(({ id }) => Buffer.from(id));
+        const contacts = part.map(encodeLiveness);
+        return run(TOUCH, [lease.epoch, ids, contacts, isLast ? times : null]);
+      });
+    }
+  }
+
+  function forgetNonces(now: number, times: readonly TimeRange[]): Promise<void> {
+    forgetting ??= writing
+      .inTurn((run) => forgetPast(run, now, times))
+      .finally(() => {
+        forgetting = null;
+      });
+    return forgetting;
+  }
+
+  async function forgetPast(run: Run, now: number, times: readonly TimeRange[]): Promise<void> {
+    const { rows } = await run<{ bucket: string; revision: string }>(PAST_NONCES, [
+      nonceBucket(now),
+      FORGET_AT_MOST,
+    ]);
+    const last = rows.at(-1);
+    if (last === undefined) return;
+    const next = { ...totals, nonceRows: totals.nonceRows - rows.length };
+    const row = encodeTotals(next);
+    await run(FORGET, [
+      lease.epoch,
+      totalsRow,
+      row,
+      encodeTimes('forgotten_times', times),
+      last.bucket,
+      last.revision,
+      rows.length,
+    ]);
+    totals = next;
+    totalsRow = row;
+  }
+
+  async function release(how: 'released' | 'abandoned'): Promise<void> {
+    await flushing;
+    await writing.idle();
+    await Promise.all(Array.from(readers, (client) => client.end()));
+    await lease.end(writing.failure() === null ? how : 'abandoned');
+    await writing.end();
+  }
+
+  return {
+    load,
+    commit,
+    touchMany,
+    forgetNonces,
+    health: () => writing.failure() ?? lease.problem(),
+    isOwner: lease.isOwned,
+    close: () => release('released'),
+    abandon: () => release('abandoned'),
+  };
+}
+
+const COMMIT = `select mesh_na.commit_units($1, $2, $3, $4,
+  $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`;
+const TOUCH = 'select mesh_na.store_liveness($1, $2, $3, $4)';
+const FORGET = 'select mesh_na.forget_nonces($1, $2, $3, $4, $5, $6, $7)';
+const PAST_NONCES = `select bucket, revision from mesh_na.nonces where bucket < $1
+  order by bucket, revision limit $2`;
+const VERSIONS = `select s.kind, s.id, s.version from mesh_na.subjects as s
+  join unnest($1::text[], $2::bytea[]) as w (kind, id) on s.kind = w.kind and s.id = w.id`;
+
+/** As many of the waiting units as one transaction takes; at least one. */
+function takeFrom(queue: readonly PendingUnit[]): readonly PendingUnit[] {
+  let bytes = 0;
+  const end = queue.findIndex(({ unit }, index) => {
+    bytes += sizeOf(unit);
+    return index > 0 && (index >= MOST_UNITS || bytes > MOST_BYTES);
+  });
+  return end === -1 ? queue : queue.slice(0, end);
+}
+
+function sizeOf({ subjects, audit }: EncodedUnit): number {
+  const rows = subjects.reduce((sum, { row }) => sum + row.length, 0);
+  return audit.reduce((sum, line) => sum + line.length, rows);
+}
+
+async function readVersions(run: Run, pending: readonly PendingUnit[]): Promise<StoredVersions> {
+  const named = pending.flatMap(({ unit }) => [...unit.subjects, ...unit.removals]);
+  const { rows } = await run<{ kind: string; id: Buffer; version: string }>(VERSIONS, [
+    named.map(({ kind }) => kind),
+    named.map(({ id }) => Buffer.from(id)),
+  ]);
+  return new Map(
+    rows.map(({ kind, id, version }) => [addressOf({ kind, id: id.toString() }), Number(version)]),
+  );
+}
+
+function conflictOf({ subjects, removals }: EncodedUnit): StoreConflict {
+  const names = [...subjects, ...removals].map(({ kind, id }) => `${kind} ${id}`);
+  return new StoreConflict(`${names.join(' or ')} has changed meanwhile`);
+}

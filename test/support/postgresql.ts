@@ -1,0 +1,186 @@
+/** A real PostgreSQL for tests: a cluster of its own in a temporary folder, on a free port. */
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chownSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import { findPostgresql } from './programs.ts';
+
+export interface ClusterOptions {
+  /** Settings of the server, such as `fsync`. */
+  readonly settings?: Readonly<Record<string, string>>;
+  /** The language whose order texts have where nothing else is said; their bytes, unless given. */
+  readonly language?: string;
+}
+
+export interface TestCluster extends AsyncDisposable {
+  readonly port: number;
+  /** The folder of its unix socket, where no password is asked for. */
+  readonly socketFolder: string;
+  readonly password: string;
+  /** The address of a database, with user and password. */
+  url(database: string): string;
+  /** Makes an empty database and returns its address. */
+  createDatabase(definition?: string): Promise<string>;
+  /** Runs one statement and returns its rows. */
+  query(database: string, statement: string): Promise<Record<string, unknown>[]>;
+  /** Ends the server at once, as a loss of power does, or as an orderly stop. */
+  stop(how: 'SIGQUIT' | 'SIGINT'): Promise<void>;
+  /** Starts the server again on the same port. */
+  start(settings?: Readonly<Record<string, string>>): Promise<void>;
+  /** Makes the server stand still, or go on. */
+  signal(signal: 'SIGSTOP' | 'SIGCONT'): void;
+}
+
+const PASSWORD = 'a password, with @ and /';
+/** Memory where there is some: what matters is what is written, not how fast a disk is. */
+const FOLDERS = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
+/** Little memory, few processes, and no work of its own beside that of the test. */
+const SMALL = {
+  shared_buffers: '16MB',
+  max_connections: '60',
+  autovacuum: 'off',
+  max_wal_senders: '4',
+  unix_socket_permissions: '0777',
+};
+
+let made = 0;
+
+export async function startCluster(options: ClusterOptions = {}): Promise<TestCluster> {
+  const programs = findPostgresql();
+  if (programs === null) throw new Error('There is no PostgreSQL on this machine');
+  const folder = mkdtempSync(join(FOLDERS, 'mesh-na-pg-'));
+  const data = join(folder, 'data');
+  makeCluster(programs, folder, data, options.language);
+  const port = await freePort();
+  let server: ChildProcess | null = null;
+  const kill = () => server?.kill('SIGKILL');
+  process.once('exit', kill);
+
+  async function start(settings: ClusterOptions['settings'] = {}): Promise<void> {
+    const all = {
+      ...SMALL,
+      ...options.settings,
+      ...settings,
+      port: String(port),
+      listen_addresses: '127.0.0.1',
+      unix_socket_directories: folder,
+    };
+    const flags = Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+    const [command = '', ...args] = asServer([
+      join(programs ?? '', 'postgres'),
+      '-D',
+      data,
+      ...flags,
+    ]);
+    const child = spawn(command, args, { stdio: ['ignore', 'ignore', 'pipe'] });
+    server = child;
+    await isReady(child);
+  }
+
+  async function stop(how: 'SIGQUIT' | 'SIGINT'): Promise<void> {
+    if (server === null) return;
+    const exited = once(server, 'exit');
+    server.kill(how);
+    server = null;
+    await exited;
+  }
+
+  async function query(database: string, statement: string) {
+    const client = new pg.Client({ host: folder, port, user: 'postgres', database });
+    await client.connect();
+    try {
+      return (await client.query<Record<string, unknown>>(statement)).rows;
+    } finally {
+      await client.end();
+    }
+  }
+
+  function url(database: string): string {
+    return `postgresql://postgres:${encodeURIComponent(PASSWORD)}@127.0.0.1:${port}/${database}`;
+  }
+
+  await start();
+  return {
+    port,
+    socketFolder: folder,
+    password: PASSWORD,
+    url,
+    async createDatabase(definition = '') {
+      made += 1;
+      await query('postgres', `create database test_${made} ${definition}`);
+      return url(`test_${made}`);
+    },
+    query,
+    stop,
+    start,
+    signal: (signal) => void server?.kill(signal),
+    async [Symbol.asyncDispose]() {
+      await stop('SIGQUIT');
+      process.off('exit', kill);
+      rmSync(folder, { recursive: true, force: true, maxRetries: 20 });
+    },
+  };
+}
+
+function makeCluster(programs: string, folder: string, data: string, language?: string): void {
+  const passwordFile = join(folder, 'password');
+  writeFileSync(passwordFile, `${PASSWORD}\n`);
+  const user = serverUser();
+  if (user !== null) for (const path of [folder, passwordFile]) chownSync(path, user.uid, user.gid);
+  const [command = '', ...args] = asServer([
+    join(programs, 'initdb'),
+    `--pgdata=${data}`,
+    '--locale=C',
+    ...(language === undefined ? [] : ['--locale-provider=icu', `--icu-locale=${language}`]),
+    '--encoding=UTF8',
+    '--username=postgres',
+    `--pwfile=${passwordFile}`,
+    '--auth-local=trust',
+    '--auth-host=scram-sha-256',
+    '--wal-segsize=1',
+    '--no-sync',
+  ]);
+  execFileSync(command, args, { stdio: ['ignore', 'ignore', 'pipe'] });
+}
+
+/** The server refuses to run as root; it is killed when the test's process ends, however it does. */
+function asServer(command: readonly string[]): string[] {
+  const user = serverUser();
+  const identity =
+    user === null ? [] : [`--reuid=${user.uid}`, `--regid=${user.gid}`, '--clear-groups'];
+  return ['setpriv', ...identity, '--pdeathsig', 'KILL', ...command];
+}
+
+/** The user that the package has made; null when the tests are not run as root. */
+function serverUser(): { readonly uid: number; readonly gid: number } | null {
+  if (process.getuid?.() !== 0) return null;
+  const entry = /^postgres:[^:]*:(\d+):(\d+):/m.exec(readFileSync('/etc/passwd', 'utf8'));
+  if (entry === null) throw new Error('There is no user to run PostgreSQL as');
+  return { uid: Number(entry[1]), gid: Number(entry[2]) };
+}
+
+async function isReady(child: ChildProcess): Promise<void> {
+  let said = '';
+  await new Promise<void>((resolve, reject) => {
+    child.once('exit', () => reject(new Error(`PostgreSQL has not started: ${said}`)));
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      said = `${said}${text}`.slice(-4000);
+      if (said.includes('database system is ready to accept')) resolve();
+    });
+  });
+  child.stderr?.removeAllListeners('data').resume();
+  child.removeAllListeners('exit');
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  if (address === null || typeof address === 'string') throw new Error('There is no free port');
+  return address.port;
+}
