@@ -11,7 +11,7 @@ import { graphSection } from './connectome.ts';
 import { emptyState } from './empty-state.ts';
 import { FORM_STYLE } from './form-style.ts';
 import { renderPage } from './frame.ts';
-import { counted, type Emphasis, NO_EMPHASIS } from './graph-drawing.ts';
+import { counted } from './graph-drawing.ts';
 import {
   EDGE_STATES,
   type EdgeState,
@@ -20,6 +20,7 @@ import {
   STATE_WORDS,
 } from './graph-model.ts';
 import { atlasLink, nameInCell, nameInFull, reference } from './graph-names.ts';
+import { type Emphasis, NO_EMPHASIS } from './graph-picture.ts';
 import { GRAPH_STYLE } from './graph-style.ts';
 import { badge, blastRadiusTable, edgesTable, stateBadge } from './graph-tables.ts';
 import { type Html, html, NO_HTML } from './html.ts';

@@ -1,8 +1,5 @@
-/**
- * The recognition graph as a picture: sovereigns are links that the keyboard can reach, treaties are arrows
- * whose state is shown by color and by pattern. The layout is computed once per graph and cached.
- */
-import { LABEL_SIZE, type Label, placeLabels } from './graph-labels.ts';
+/** Where everything of a drawn graph stands. The layout is computed once per graph and cached. */
+import { type Label, placeLabels } from './graph-labels.ts';
 import {
   type GraphLayout,
   layoutGraph,
@@ -12,24 +9,12 @@ import {
 } from './graph-layout.ts';
 import {
   EDGE_STATES,
-  type EdgeState,
   type GraphLink,
   type GraphModel,
   type GraphNode,
   STATE_WORDS,
 } from './graph-model.ts';
-import { atlasLink, nameInCell, nameInDrawing } from './graph-names.ts';
-import { type Html, html, keyed } from './html.ts';
-
-/** What a page emphasizes; everything else is dimmed. */
-export interface Emphasis {
-  /** Null when nothing is emphasized. */
-  readonly nodes: ReadonlySet<GraphNode> | null;
-  readonly links: ReadonlySet<GraphLink> | null;
-  readonly selected: GraphNode | null;
-}
-
-export const NO_EMPHASIS: Emphasis = { nodes: null, links: null, selected: null };
+import { nameInCell, nameInDrawing } from './graph-names.ts';
 
 /** Everything of the picture that does not depend on what is emphasized. */
 export interface Drawing {
@@ -39,7 +24,7 @@ export interface Drawing {
   readonly links: readonly DrawnLink[];
 }
 
-interface DrawnNode extends Point {
+export interface DrawnNode extends Point {
   readonly node: GraphNode;
   readonly radius: number;
   readonly label: Label;
@@ -49,7 +34,7 @@ interface DrawnNode extends Point {
   readonly spoken: string;
 }
 
-interface DrawnLink {
+export interface DrawnLink {
   readonly link: GraphLink;
   readonly path: string;
   readonly title: string;
@@ -57,10 +42,6 @@ interface DrawnLink {
 
 /** Up to this many nodes, names avoid the arrows. */
 const MOST_AVOIDED = 120;
-/** From this many on, arrows are drawn thinner, so that the nodes still stand out. */
-const DENSE = 250;
-/** Up to this many emphasized sovereigns show their names even without free space. */
-const MOST_NAMED = 30;
 
 const drawings = new WeakMap<GraphModel, Drawing | null>();
 
@@ -183,89 +164,4 @@ function towards(from: Point, to: Point, by: number): Point {
 
 function at({ x, y }: Point): string {
   return `${Math.round(x * 10) / 10} ${Math.round(y * 10) / 10}`;
-}
-
-export function graphPicture(drawing: Drawing, emphasis: Emphasis): Html {
-  const { width, height, nodes, links } = drawing;
-  const title = `Recognition graph: ${counted(nodes.length, 'sovereign')}, linked ${counted(links.length, 'time')}`;
-  const present = new Set(links.map(({ link }) => link.state));
-  const states = EDGE_STATES.filter((state) => present.has(state));
-  return html`<figure class="graph">
-<div class="graph-box">
-<svg viewBox="0 0 ${width} ${height}" role="group" aria-labelledby="graph-title" class="${classes('graph-picture', links.length > DENSE && 'dense')}">
-${keyed('title', html`<title id="graph-title">${title}</title>`)}
-${keyed('arrows', html`<defs>${states.map(arrowHead)}</defs>`)}
-${keyed('links', html`<g class="links" aria-hidden="true">${links.map((drawn) => keyed(linkKey(drawn), drawnLink(drawn, emphasis)))}</g>`)}
-${keyed('nodes', html`<g class="nodes">${nodes.map((drawn) => keyed(drawn.node.index, drawnNode(drawn, emphasis)))}</g>`)}
-</svg>
-</div>
-${keyed('legend', legend(drawing, states))}</figure>
-`;
-}
-
-function arrowHead(state: EdgeState): Html {
-  return html`<marker id="arrow-${state}" class="arrow s-${state}" viewBox="0 0 10 10" refX="9" refY="5" markerUnits="userSpaceOnUse" markerWidth="9" markerHeight="9" orient="auto"><path d="M1 1 9 5 1 9z"/></marker>
-`;
-}
-
-function drawnLink({ link, path, title }: DrawnLink, { links }: Emphasis): Html {
-  const { state } = link;
-  const names = classes('link', `s-${state}`, links !== null && (links.has(link) ? 'lit' : 'dim'));
-  return html`<path class="${names}" d="${path}" marker-end="url(#arrow-${state})"><title>${title}</title></path>
-`;
-}
-
-/** From which node to which. */
-function linkKey({ link: { from, to } }: DrawnLink): string {
-  return `${from.index}-${to.index}`;
-}
-
-function drawnNode(
-  { node, x, y, radius, label, name, title, spoken }: DrawnNode,
-  { nodes, selected }: Emphasis,
-): Html {
-  const names = classes(
-    'node',
-    node.isOwn && 'own',
-    node === selected && 'selected',
-    !label.isShown && 'crowded',
-    nodes !== null && (nodes.has(node) ? 'lit' : 'dim'),
-    nodes !== null && nodes.size <= MOST_NAMED && nodes.has(node) && 'near',
-  );
-  const ring = (kind: string, room: number) =>
-    html`<circle class="${kind}" cx="${x}" cy="${y}" r="${radius + room}"/>`;
-  return html`<a href="${atlasLink(node.id)}#selected" class="${names}" aria-label="${spoken}"><title>${title}</title>
-${node.revocations.length > 0 ? ring('evidence', 5) : ''}${node.isOwn ? ring('own-ring', 3) : ''}${ring('dot', 0)}
-<text x="${label.x}" y="${label.y}" text-anchor="${label.anchor}" font-size="${LABEL_SIZE}">${name}</text></a>
-`;
-}
-
-function legend({ nodes }: Drawing, states: readonly EdgeState[]): Html {
-  const isCrowded = nodes.some(({ label }) => !label.isShown);
-  return html`<figcaption class="legend">
-<span class="legend-title">Treaties</span>
-<ul>
-${states.map(
-  (
-    state,
-  ) => html`<li><svg viewBox="0 0 44 12" width="44" height="12" aria-hidden="true" focusable="false"><path class="link s-${state}" d="M1 6H34"/><path class="arrow s-${state}" d="M34 2 42 6 34 10z"/></svg>${STATE_WORDS[state]}</li>
-`,
-)}${nodes.some(({ node }) => node.isOwn) ? OWN_LEGEND : ''}${
-  nodes.some(({ node }) => node.revocations.length > 0) ? EVIDENCE_LEGEND : ''
-}</ul>
-<p>An arrow leads from the sovereign that recognizes to the one that is recognized. The more a sovereign is linked, the larger it is drawn.${
-    isCrowded ? ' Names without room show under the pointer and on focus.' : ''
-  }</p>
-</figcaption>
-`;
-}
-
-const OWN_LEGEND = html`<li><svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true" focusable="false" class="node own"><circle class="own-ring" cx="8" cy="8" r="7"/><circle class="dot" cx="8" cy="8" r="4"/></svg>this authority</li>
-`;
-
-const EVIDENCE_LEGEND = html`<li><svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true" focusable="false" class="node"><circle class="evidence" cx="8" cy="8" r="7"/><circle class="dot" cx="8" cy="8" r="4"/></svg>has revoked attestations</li>
-`;
-
-function classes(...names: readonly (string | false)[]): string {
-  return names.filter((name) => name !== false).join(' ');
 }
