@@ -3,7 +3,6 @@
  * whose state is shown by color and by pattern. Scripts let the reader move closer and around.
  */
 import { counted, type Drawing, type DrawnLink, type DrawnNode } from './graph-drawing.ts';
-import { LABEL_SIZE } from './graph-labels.ts';
 import {
   EDGE_STATES,
   type EdgeState,
@@ -35,17 +34,27 @@ export function graphPicture(drawing: Drawing, emphasis: Emphasis): Html {
   const present = new Set(links.map(({ link }) => link.state));
   const states = EDGE_STATES.filter((state) => present.has(state));
   return html`<figure class="graph">
-<div class="graph-box">
+${TOOLS}<div class="graph-box" tabindex="0" role="group" aria-label="Drawing">
 <svg viewBox="0 0 ${width} ${height}" role="group" aria-labelledby="graph-title" class="${classes('graph-picture', links.length > DENSE && 'dense')}">
 ${keyed('title', html`<title id="graph-title">${title}</title>`)}
 ${keyed('arrows', html`<defs>${states.map(arrowHead)}</defs>`)}
-${keyed('links', html`<g class="links" aria-hidden="true">${links.map((drawn) => keyed(linkKey(drawn), drawnLink(drawn, emphasis)))}</g>`)}
-${keyed('nodes', html`<g class="nodes">${nodes.map((drawn) => keyed(drawn.node.index, drawnNode(drawn, emphasis)))}</g>`)}
+<g class="scene">${keyed('links', html`<g class="links" aria-hidden="true">${links.map((drawn) => keyed(linkKey(drawn), drawnLink(drawn, emphasis)))}</g>`)}
+${keyed('nodes', html`<g class="nodes">${nodes.map((drawn) => keyed(drawn.node.index, drawnNode(drawn, emphasis)))}</g>`)}</g>
 </svg>
 </div>
 ${keyed('legend', legend(drawing, states))}</figure>
 `;
 }
+
+/** Each does what its key does. */
+const TOOLS = html`<div class="graph-tools needs-js" role="group" aria-label="View of the drawing">
+<button type="button" data-key-of="-" aria-label="Zoom out" aria-keyshortcuts="-" title="Zoom out (-)">−</button>
+<span class="graph-zoom" role="status" data-zoom-shown>100%</span>
+<button type="button" data-key-of="+" aria-label="Zoom in" aria-keyshortcuts="+" title="Zoom in (+)">+</button>
+<button type="button" data-key-of="0" aria-keyshortcuts="0" title="Show the whole drawing (0)">Show all</button>
+<button type="button" data-key-of="f" aria-keyshortcuts="F" title="Full screen (F)" hidden>Full screen</button>
+</div>
+`;
 
 function arrowHead(state: EdgeState): Html {
   return html`<marker id="arrow-${state}" class="arrow s-${state}" viewBox="0 0 10 10" refX="9" refY="5" markerUnits="userSpaceOnUse" markerWidth="9" markerHeight="9" orient="auto"><path d="M1 1 9 5 1 9z"/></marker>
@@ -80,7 +89,7 @@ function drawnNode(
     html`<circle class="${kind}" cx="${x}" cy="${y}" r="${radius + room}"/>`;
   return html`<a href="${atlasLink(node.id)}#selected" class="${names}" aria-label="${spoken}"><title>${title}</title>
 ${node.revocations.length > 0 ? ring('evidence', 5) : ''}${node.isOwn ? ring('own-ring', 3) : ''}${ring('dot', 0)}
-<text x="${label.x}" y="${label.y}" text-anchor="${label.anchor}" font-size="${LABEL_SIZE}">${name}</text></a>
+<text x="${label.x}" y="${label.y}" text-anchor="${label.anchor}">${name}</text></a>
 `;
 }
 
@@ -100,6 +109,7 @@ ${states.map(
 <p>An arrow leads from the sovereign that recognizes to the one that is recognized. The more a sovereign is linked, the larger it is drawn.${
     isCrowded ? ' Names without room show under the pointer and on focus.' : ''
   }</p>
+<p class="needs-js">Zoom with Ctrl and the wheel, with two fingers, or with + and −; move by dragging or with the arrow keys. In the drawing the wheel zooms without Ctrl, until Escape leaves it.</p>
 </figcaption>
 `;
 }

@@ -1,11 +1,28 @@
 /** Style of the drawn graph and the treaty tables, in addition to the shared style. */
+import { LABEL_SIZE } from './graph-labels.ts';
+
 export const GRAPH_STYLE = `
 .graph { display: grid; gap: 0.75rem; }
 .graph-box {
   overflow-x: auto; background: var(--surface); border: 1px solid var(--line); border-radius: var(--radius);
   overscroll-behavior-x: contain;
 }
-.graph-picture { display: block; width: 100%; min-width: 46rem; height: auto; }
+.graph-picture { display: block; width: 100%; min-width: 46rem; height: auto; user-select: none; -webkit-user-select: none; }
+.js .graph-picture { min-width: 0; min-height: min(22rem, 80vh); }
+.js .graph-box { overflow: hidden; touch-action: pan-y; cursor: grab; }
+.js .graph-box:active { cursor: grabbing; }
+.js .graph-box:focus-within { border-color: var(--accent); }
+.graph-tools { display: flex; flex-wrap: wrap; align-items: center; justify-content: flex-end; gap: 0.375rem; }
+.graph-tools button {
+  min-width: 2.75rem; min-height: 2.75rem; padding: 0.25rem 0.625rem; font: 0.875rem var(--sans); color: inherit; cursor: pointer;
+  background: var(--surface); border: 1px solid var(--line-strong); border-radius: 6px;
+}
+.graph-tools button:hover { border-color: var(--ink); }
+.graph-zoom { min-width: 3rem; text-align: center; font-size: 0.875rem; color: var(--muted); }
+.graph:fullscreen { grid-template-rows: auto minmax(0, 1fr) auto; padding: 1rem; background: var(--paper); }
+.graph:fullscreen .graph-box { touch-action: none; }
+.graph:fullscreen .graph-picture { height: 100%; min-height: 0; }
+.graph:fullscreen .legend p { display: none; }
 .link { fill: none; stroke-width: 1.5; stroke: var(--muted); }
 .link.s-active { stroke: var(--ok); }
 .link.s-expiring_soon { stroke: var(--warn); stroke-dasharray: 9 4; }
@@ -16,6 +33,7 @@ export const GRAPH_STYLE = `
 .arrow.s-active { fill: var(--ok); }
 .arrow.s-expiring_soon { fill: var(--warn); }
 .arrow.s-revoked { fill: var(--danger); }
+.graph-picture :is(.link, circle) { vector-effect: non-scaling-stroke; }
 .graph-picture .link { stroke-opacity: 0.75; }
 .graph-picture.dense .link { stroke-width: 1; stroke-opacity: 0.4; }
 .graph-picture.dense .arrow { opacity: 0.7; }
@@ -25,11 +43,12 @@ export const GRAPH_STYLE = `
 .evidence { fill: var(--danger-soft); stroke: var(--danger); stroke-width: 1.5; stroke-dasharray: 3 2; }
 .node.own .dot { fill: var(--ink); }
 .node text {
-  fill: var(--ink); font-family: var(--sans); paint-order: stroke; stroke: var(--surface);
-  stroke-width: 3.5px; stroke-linejoin: round; pointer-events: none;
+  fill: var(--ink); font-family: var(--sans); font-size: calc(${LABEL_SIZE}px / var(--closeness, 1)); paint-order: stroke; stroke: var(--surface);
+  stroke-width: 0.27em; stroke-linejoin: round; pointer-events: none;
 }
 .node.own text { font-weight: 650; }
 .node.crowded text { visibility: hidden; }
+.close .node.crowded text { visibility: visible; }
 .node.crowded:hover text, .node.crowded:focus text, .node.crowded.lit.near text, .focused .node.crowded.hot text, .node.selected text { visibility: visible; }
 .node:hover .dot, .node:focus .dot { stroke: var(--ink); stroke-width: 2.5; }
 .node:focus { outline: none; }
@@ -61,5 +80,5 @@ td.name, th.name { max-width: 24rem; }
   .link { stroke: CanvasText; }
   .node text { fill: CanvasText; stroke: Canvas; }
 }
-@media print { .graph-picture { min-width: 0; } }
+@media print { .graph-picture { min-width: 0; } .graph-tools { display: none; } }
 `;

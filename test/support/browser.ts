@@ -19,6 +19,8 @@ export interface VisitOptions {
   readonly width?: number;
   readonly height?: number;
   readonly javaScript?: boolean;
+  /** Whether it is a device with a touch screen. */
+  readonly hasTouch?: boolean;
 }
 
 export interface Visit {
@@ -67,11 +69,13 @@ function browserArguments(): string[] {
 
 async function visit(browser: Browser, url: string, options: VisitOptions): Promise<Visit> {
   const { theme = 'light', width = WIDE, height = 900, javaScript = true } = options;
+  const { hasTouch = false } = options;
   const context = await browser.newContext({
     colorScheme: theme,
     reducedMotion: 'reduce',
     viewport: { width, height },
     javaScriptEnabled: javaScript,
+    hasTouch,
   });
   const page = await context.newPage();
   const problems: string[] = [];

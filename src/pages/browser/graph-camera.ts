@@ -1,0 +1,143 @@
+import {
+  type Canvas,
+  centered,
+  isSame,
+  isShown,
+  moved,
+  type Point,
+  seenAt,
+  type View,
+  WHOLE,
+  within,
+  zoomed,
+} from './viewport.ts';
+
+/** How a figure's drawing is seen. Points and distances are those of the screen, in pixels. */
+export interface Camera {
+  /** Without a point the focused sovereign stays in its place, else the middle. Returns whether anything changed. */
+  zoom(factor: number, at?: Point): boolean;
+  move(dx: number, dy: number): boolean;
+  showAll(): void;
+  /** Brings a sovereign into view. Returns whether it was out of view. */
+  reveal(node: Element): boolean;
+  /** Shows the drawing as it is seen; for whenever it was drawn anew or has another size. */
+  refresh(): void;
+}
+
+/** A whole drawing that is smaller than this has names that nobody can read; in pixels for a unit of its canvas. */
+const READABLE = 0.61;
+/** From here on there is room for all names. */
+const ROOM_FOR_NAMES = 2.5;
+
+interface Shot {
+  readonly picture: SVGSVGElement;
+  readonly canvas: Canvas;
+  readonly view: View;
+}
+
+export function cameraOn(figure: HTMLElement): Camera {
+  /** Null until the reader has moved the drawing. */
+  let chosen: View | null = null;
+
+  /** Null while the drawing has no room. */
+  function shot(): Shot | null {
+    const picture = figure.querySelector<SVGSVGElement>('.graph-picture');
+    const canvas = picture === null ? null : canvasOf(picture);
+    if (picture === null || canvas === null) return null;
+    return { picture, canvas, view: within(chosen ?? openingView(picture, canvas), canvas) };
+  }
+
+  function refresh(): void {
+    const now = shot();
+    if (now !== null) show(figure, now);
+  }
+
+  function change(next: (now: Shot) => View): boolean {
+    const before = shot();
+    if (before === null) return false;
+    const view = within(next(before), before.canvas);
+    if (isSame(view, before.view)) return false;
+    chosen = view;
+    refresh();
+    return true;
+  }
+
+  return {
+    refresh,
+    zoom: (factor, at) =>
+      change(({ picture, canvas, view }) => {
+        const focused = picture.querySelector('.node:focus');
+        const point =
+          at !== undefined
+            ? onCanvas(picture, canvas, at)
+            : focused !== null
+              ? seenAt(view, placeOf(focused))
+              : middleOf(canvas);
+        return zoomed(view, factor, point);
+      }),
+    move: (dx, dy) =>
+      change(({ canvas: { pixels }, view }) => moved(view, dx / pixels, dy / pixels)),
+    showAll: () => {
+      change(() => WHOLE);
+    },
+    reveal: (node) => {
+      const place = placeOf(node);
+      return change(({ canvas, view }) =>
+        isShown(view, place, canvas) ? view : centered(view.scale, place, canvas),
+      );
+    },
+  };
+}
+
+function canvasOf(picture: SVGSVGElement): Canvas | null {
+  const { width, height } = picture.viewBox.baseVal;
+  const room = picture.getBoundingClientRect();
+  const pixels = Math.min(room.width / width, room.height / height);
+  if (!(pixels > 0)) return null;
+  return {
+    width,
+    height,
+    pixels,
+    shownWidth: room.width / pixels,
+    shownHeight: room.height / pixels,
+  };
+}
+
+function onCanvas(picture: SVGSVGElement, { width, height, pixels }: Canvas, at: Point): Point {
+  const room = picture.getBoundingClientRect();
+  return {
+    x: width / 2 + (at.x - room.left - room.width / 2) / pixels,
+    y: height / 2 + (at.y - room.top - room.height / 2) / pixels,
+  };
+}
+
+function middleOf({ width, height }: Canvas): Point {
+  return { x: width / 2, y: height / 2 };
+}
+
+/** The whole drawing; on a narrow screen a readable part of it around the sovereign that it is about. */
+function openingView(picture: SVGSVGElement, canvas: Canvas): View {
+  if (canvas.pixels >= READABLE) return WHOLE;
+  const main = picture.querySelector('.node.selected') ?? picture.querySelector('.node.own');
+  const at = main === null ? middleOf(canvas) : placeOf(main);
+  return centered(READABLE / canvas.pixels, at, canvas);
+}
+
+/** Where a sovereign is in the drawing. */
+function placeOf(node: Element): Point {
+  const dot = node.querySelector<SVGCircleElement>('.dot');
+  return { x: dot?.cx.baseVal.value ?? 0, y: dot?.cy.baseVal.value ?? 0 };
+}
+
+function show(figure: HTMLElement, { picture, canvas, view: { scale, x, y } }: Shot): void {
+  const size = scale * canvas.pixels;
+  picture
+    .querySelector('.scene')
+    ?.setAttribute('transform', `translate(${x} ${y}) scale(${scale})`);
+  // Names stay as large on the screen, so that there is room for more of them.
+  picture.style.setProperty('--closeness', String(Math.max(1, size)));
+  picture.classList.toggle('close', size >= ROOM_FOR_NAMES);
+  const shown = figure.querySelector('[data-zoom-shown]');
+  const text = `${Math.round(scale * 100)}%`;
+  if (shown !== null && shown.textContent !== text) shown.textContent = text;
+}

@@ -1,0 +1,75 @@
+/** How a drawing is seen: scaled, then moved, in the units of its canvas. */
+export interface View {
+  /** 1 shows the whole drawing. */
+  readonly scale: number;
+  readonly x: number;
+  readonly y: number;
+}
+
+export interface Point {
+  readonly x: number;
+  readonly y: number;
+}
+
+/** The room of a drawing. The element may show more around it where their proportions differ. */
+export interface Canvas {
+  readonly width: number;
+  readonly height: number;
+  readonly shownWidth: number;
+  readonly shownHeight: number;
+  /** Pixels of the screen for a unit of the canvas. */
+  readonly pixels: number;
+}
+
+export const WHOLE: View = { scale: 1, x: 0, y: 0 };
+
+const CLOSEST = 12;
+
+/** What is at the point stays there. */
+export function zoomed({ scale, x, y }: View, factor: number, at: Point): View {
+  const next = Math.min(Math.max(scale * factor, 1), CLOSEST);
+  const by = next / scale;
+  return { scale: next, x: at.x - (at.x - x) * by, y: at.y - (at.y - y) * by };
+}
+
+export function moved({ scale, x, y }: View, dx: number, dy: number): View {
+  return { scale, x: x + dx, y: y + dy };
+}
+
+/** Puts a point of the drawing into the middle. */
+export function centered(scale: number, at: Point, { width, height }: Canvas): View {
+  return { scale, x: width / 2 - at.x * scale, y: height / 2 - at.y * scale };
+}
+
+/** The nearest view without empty room beside the drawing, where it is larger than what is shown. */
+export function within({ scale, x, y }: View, canvas: Canvas): View {
+  const { width, height, shownWidth, shownHeight } = canvas;
+  return {
+    scale,
+    x: startWithin(x, scale * width, width, shownWidth),
+    y: startWithin(y, scale * height, height, shownHeight),
+  };
+}
+
+function startWithin(start: number, length: number, room: number, shown: number): number {
+  if (length <= shown) return (room - length) / 2;
+  const latest = (room - shown) / 2;
+  return Math.min(Math.max(start, latest + shown - length), latest);
+}
+
+/** Where a point of the drawing is on the canvas. */
+export function seenAt({ scale, x, y }: View, { x: left, y: top }: Point): Point {
+  return { x: x + left * scale, y: y + top * scale };
+}
+
+/** Whether a point of the drawing is shown. */
+export function isShown(view: View, at: Point, canvas: Canvas): boolean {
+  const { x, y } = seenAt(view, at);
+  const isIn = (place: number, room: number, shown: number) =>
+    Math.abs(place - room / 2) <= shown / 2;
+  return isIn(x, canvas.width, canvas.shownWidth) && isIn(y, canvas.height, canvas.shownHeight);
+}
+
+export function isSame(a: View, b: View): boolean {
+  return a.scale === b.scale && a.x === b.x && a.y === b.y;
+}

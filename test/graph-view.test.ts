@@ -1,0 +1,314 @@
+/** Moving closer to a drawn graph and around in it, in a browser: by wheel, drag, touch, buttons and keyboard. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { NARROW, startBrowser, type TestBrowser, type Visit, WIDE } from './support/browser.ts';
+import { newKey } from './support/requests.ts';
+import { issued, recognize } from './support/trust.ts';
+
+/** Time limit for events that may never come; generous for a busy machine. */
+const SOON = { timeout: 30_000 };
+/** More names than fit into a narrow drawing. */
+const NAMES = ['beta', 'gamma', 'delta', 'epsilon', 'omega', 'kappa', 'sigma'];
+
+let na: TestAuthority;
+let browser: TestBrowser;
+before(async () => {
+  na = await startTestAuthority();
+  for (const name of NAMES) await recognized(na, 'alpha', name);
+  await recognized(na, 'beta', 'gamma');
+  browser = await startBrowser();
+});
+after(async () => {
+  await browser?.close();
+  await na?.[Symbol.asyncDispose]();
+});
+
+async function recognized(from: TestAuthority, issuer: string, subject: string): Promise<void> {
+  const terms = {
+    issuer_sovereign_id: issuer,
+    subject_sovereign_id: subject,
+    subject_public_keys: [newKey().publicKey],
+    validity_hours: 400,
+  };
+  await issued(recognize(from, terms));
+}
+
+function inDrawing(page: Page, name: string) {
+  return page.locator('.graph-picture .node', { hasText: name });
+}
+
+/** The middle of a sovereign's dot, in pixels of the screen. */
+async function placeOf(page: Page, name: string): Promise<{ x: number; y: number }> {
+  const box = await inDrawing(page, name).locator('.dot').boundingBox();
+  assert.ok(box);
+  return { x: box.x + box.width / 2, y: box.y + box.height / 2 };
+}
+
+async function boxOf(page: Page) {
+  const box = await page.locator('.graph-box').boundingBox();
+  assert.ok(box);
+  return box;
+}
+
+async function distance(page: Page, a: string, b: string): Promise<number> {
+  const [from, to] = [await placeOf(page, a), await placeOf(page, b)];
+  return Math.hypot(to.x - from.x, to.y - from.y);
+}
+
+function zoomShown(page: Page): Promise<string> {
+  return page.innerText('[data-zoom-shown]');
+}
+
+function viewOf(page: Page): Promise<string | null> {
+  return page.locator('.scene').getAttribute('transform');
+}
+
+function scrolled(page: Page): Promise<number> {
+  return page.evaluate('scrollY');
+}
+
+async function untilScrolledBeyond(page: Page, top: number): Promise<void> {
+  const end = Date.now() + SOON.timeout;
+  while ((await scrolled(page)) <= top && Date.now() < end) await nextFrame(page);
+  assert.ok((await scrolled(page)) > top);
+}
+
+async function nextFrame(page: Page): Promise<void> {
+  await page.evaluate(
+    'new Promise((next) => requestAnimationFrame(() => requestAnimationFrame(next)))',
+  );
+}
+
+/** The page follows the wheel in a frame of its own. */
+async function wheel(page: Page, pixels: number): Promise<void> {
+  await page.mouse.wheel(0, pixels);
+  await nextFrame(page);
+}
+
+async function drawingOf(path: string, options = {}): Promise<Visit> {
+  const visit = await browser.visit(na.url + path, options);
+  await visit.page.locator('.graph-box').scrollIntoViewIfNeeded();
+  return visit;
+}
+
+test('the wheel scrolls the page; with Ctrl it zooms in at the pointer', async () => {
+  await using visit = await drawingOf('/connectome', { height: 700 });
+  const { page } = visit;
+  const [start, wide] = [await placeOf(page, 'beta'), await distance(page, 'alpha', 'beta')];
+  await page.mouse.move(start.x, start.y);
+  await wheel(page, 60);
+  assert.equal(await zoomShown(page), '100%');
+  assert.ok((await scrolled(page)) > 0);
+
+  const at = await placeOf(page, 'beta');
+  await page.mouse.move(at.x, at.y);
+  const top = await scrolled(page);
+  await page.keyboard.down('Control');
+  await wheel(page, -60);
+  await page.keyboard.up('Control');
+  assert.equal(await scrolled(page), top);
+  assert.ok((await distance(page, 'alpha', 'beta')) > 1.2 * wide);
+  const { x, y } = await placeOf(page, 'beta');
+  assert.ok(Math.hypot(x - at.x, y - at.y) < 2, 'what is under the pointer stays there');
+});
+
+test('the wheel zooms in a drawing that has the focus, until Escape gives it back', async () => {
+  await using visit = await drawingOf('/connectome', { height: 700 });
+  const { page } = visit;
+  await page.locator('.graph-box').focus();
+  await page.locator('.graph-box').hover();
+  const top = await scrolled(page);
+  await wheel(page, -100);
+  assert.equal(await zoomShown(page), '132%');
+  assert.equal(await scrolled(page), top);
+  await page.keyboard.press('Escape');
+  await wheel(page, -100);
+  assert.equal(await zoomShown(page), '132%');
+  assert.ok((await scrolled(page)) < top);
+});
+
+test('dragging moves the drawing, also when it begins on a sovereign, and a click still chooses one', async () => {
+  await using visit = await drawingOf('/connectome');
+  const { page } = visit;
+  for (let i = 0; i < 2; i += 1) await page.getByRole('button', { name: 'Zoom in' }).click();
+  const from = await placeOf(page, 'alpha');
+  await page.mouse.move(from.x, from.y);
+  await page.mouse.down();
+  await page.mouse.move(from.x + 30, from.y + 20, { steps: 4 });
+  await page.mouse.up();
+  const to = await placeOf(page, 'alpha');
+  assert.ok(Math.abs(to.x - from.x - 30) < 2 && Math.abs(to.y - from.y - 20) < 2);
+  assert.match(page.url(), /\/connectome$/);
+  await page.mouse.click(to.x, to.y);
+  await page.waitForURL(/\/atlas\?sovereign=alpha#selected$/);
+  assert.deepEqual(visit.problems, []);
+});
+
+test('buttons and keys zoom, move, and show all again; the page keeps keys that change nothing', async () => {
+  await using visit = await drawingOf('/atlas', { height: 700 });
+  const { page } = visit;
+  const whole = await viewOf(page);
+  await page.getByRole('button', { name: 'Zoom in' }).click();
+  assert.equal(await zoomShown(page), '140%');
+  await page.getByRole('button', { name: 'Zoom out' }).click();
+  await page.getByRole('button', { name: 'Zoom out' }).click();
+  assert.equal(await viewOf(page), whole);
+
+  await page.locator('.graph-box').focus();
+  const top = await scrolled(page);
+  for (const key of ['+', '+', 'ArrowRight', 'ArrowDown']) await page.keyboard.press(key);
+  const moved = await viewOf(page);
+  for (const key of ['ArrowLeft', 'ArrowUp']) await page.keyboard.press(key);
+  assert.notEqual(await viewOf(page), moved);
+  assert.equal(await scrolled(page), top);
+  await page.keyboard.press('0');
+  assert.equal(await viewOf(page), whole);
+  await page.keyboard.press('ArrowDown');
+  await untilScrolledBeyond(page, top);
+  assert.deepEqual(await visit.violations(), []);
+});
+
+test('a sovereign that Tab leads to comes into view, and the page does not jump', async () => {
+  await using visit = await drawingOf('/connectome', { height: 700 });
+  const { page } = visit;
+  await inDrawing(page, NAMES[0] ?? '').focus();
+  for (let i = 0; i < 6; i += 1) await page.keyboard.press('+');
+  await page.evaluate("document.querySelector('.graph-box').scrollIntoView({ block: 'center' })");
+  const top = await scrolled(page);
+  const box = await boxOf(page);
+  for (const name of NAMES.toSorted().slice(1)) {
+    await page.keyboard.press('Tab');
+    const label = await page.evaluate("document.activeElement.getAttribute('aria-label')");
+    assert.match(String(label), new RegExp(`^${name}:`));
+    const { x, y } = await placeOf(page, name);
+    assert.ok(x > box.x && x < box.x + box.width && y > box.y && y < box.y + box.height, name);
+    assert.equal(await scrolled(page), top, name);
+  }
+});
+
+test('F shows the drawing on the full screen, where it is as accessible, and Escape leaves it', async () => {
+  await using visit = await drawingOf('/connectome');
+  const { page } = visit;
+  const button = page.locator('[data-key-of="f"]');
+  await button.click();
+  await page.getByRole('button', { name: 'Leave full screen' }).waitFor(SOON);
+  const { width } = await boxOf(page);
+  assert.ok(width > WIDE - 80, `${width} wide`);
+  assert.deepEqual(await visit.violations(), []);
+  await page.keyboard.press('Escape');
+  await page.getByRole('button', { name: 'Full screen', exact: true }).waitFor(SOON);
+  await page.keyboard.press('f');
+  await page.getByRole('button', { name: 'Leave full screen' }).waitFor(SOON);
+  await page.keyboard.press('F');
+  await page.getByRole('button', { name: 'Full screen', exact: true }).waitFor(SOON);
+  assert.deepEqual(visit.problems, []);
+});
+
+test('what the reader sees stays over live updates, also over those that draw the whole anew', async () => {
+  await using other = await startTestAuthority();
+  await recognized(other, 'alpha', 'beta');
+  await using visit = await browser.visit(`${other.url}/connectome`);
+  const { page } = visit;
+  await page.locator('[data-live-status="live"]').waitFor({ state: 'attached', ...SOON });
+  await page.locator('.graph-box').focus();
+  for (const key of ['+', '+', '+', 'ArrowRight']) await page.keyboard.press(key);
+  const [view, zoom] = [await viewOf(page), await zoomShown(page)];
+  const size = () => page.locator('.graph-picture').getAttribute('viewBox');
+  const before = await size();
+  for (const name of NAMES) {
+    await recognized(other, 'beta', name);
+    await inDrawing(page, name).waitFor({ state: 'attached', ...SOON });
+    assert.equal(await zoomShown(page), zoom);
+  }
+  assert.notEqual(await size(), before, 'the drawing has another size');
+  const [, scale] = /scale\((.+)\)/.exec(view ?? '') ?? [];
+  assert.ok((await viewOf(page))?.endsWith(`scale(${scale})`));
+  assert.equal(await page.evaluate('document.activeElement.className'), 'graph-box');
+  assert.deepEqual(visit.problems, []);
+});
+
+test('on a phone it opens readable around this authority; two fingers zoom, one scrolls the page or moves sideways', async () => {
+  const options = { width: NARROW, height: 740, hasTouch: true };
+  await using visit = await drawingOf('/connectome', options);
+  const { page } = visit;
+  const box = await boxOf(page);
+  const own = await placeOf(page, 'alpha');
+  assert.ok(own.x > box.x && own.x < box.x + box.width);
+  const before = await distance(page, 'alpha', 'beta');
+  await drawFingers(
+    page,
+    [30, 40, 50, 60].map((apart) => [
+      [-apart, 0],
+      [apart, 0],
+    ]),
+  );
+  const ratio = (await distance(page, 'alpha', 'beta')) / before;
+  assert.ok(ratio > 1.8 && ratio < 2.2, `${ratio} times as large`);
+
+  const view = await viewOf(page);
+  await drawFingers(
+    page,
+    [0, -5, -10, -20, -30].map((by) => [[by, 0]]),
+  );
+  assert.notEqual(await viewOf(page), view);
+  const [moved, top] = [await viewOf(page), await scrolled(page)];
+  await drawFingers(
+    page,
+    [0, -10, -30, -60, -90].map((by) => [[0, by]]),
+  );
+  await untilScrolledBeyond(page, top + 60);
+  assert.equal(await viewOf(page), moved);
+  assert.equal(await visit.overflow(), 0);
+  assert.deepEqual(visit.problems, []);
+});
+
+/** Fingers on the drawing: where they are at each step, from its middle on. */
+async function drawFingers(
+  page: Page,
+  steps: readonly (readonly (readonly [x: number, y: number])[])[],
+): Promise<void> {
+  const { x, y, width, height } = await boxOf(page);
+  const session = await page.context().newCDPSession(page);
+  for (const [index, fingers] of steps.entries()) {
+    await session.send('Input.dispatchTouchEvent', {
+      type: index === 0 ? 'touchStart' : 'touchMove',
+      touchPoints: fingers.map(([dx, dy], id) => ({
+        x: x + width / 2 + dx,
+        y: y + height / 2 + dy,
+        id,
+      })),
+    });
+  }
+  await session.send('Input.dispatchTouchEvent', { type: 'touchEnd', touchPoints: [] });
+}
+
+test('without scripts the whole drawing is there and scrolls sideways, without buttons', async () => {
+  await using visit = await drawingOf('/atlas', { width: NARROW, javaScript: false });
+  const { page } = visit;
+  assert.equal(await page.locator('.graph-picture .node').count(), NAMES.length + 1);
+  assert.equal(await page.locator('.graph-tools').isVisible(), false);
+  assert.equal(await page.locator('.legend .needs-js').isVisible(), false);
+  assert.equal(await page.locator('.scene').getAttribute('transform'), null);
+  const widths = await page
+    .locator('.graph-box')
+    .evaluate((box) => [box.scrollWidth, box.clientWidth]);
+  assert.ok(Number(widths[0]) > Number(widths[1]));
+  assert.equal(await visit.overflow(), 0);
+});
+
+for (const [theme, width] of [
+  ['light', WIDE],
+  ['dark', 768],
+  ['dark', NARROW],
+] as const) {
+  test(`a drawing seen from near has no barrier: ${theme}, ${width} wide`, async () => {
+    await using visit = await drawingOf('/connectome', { theme, width });
+    const { page } = visit;
+    for (let i = 0; i < 4; i += 1) await page.getByRole('button', { name: 'Zoom in' }).click();
+    assert.deepEqual(await visit.violations(), []);
+    assert.equal(await visit.overflow(), 0);
+    assert.deepEqual(visit.problems, []);
+  });
+}
