@@ -116,7 +116,8 @@ export async function openAuthority(options: AuthorityOptions): Promise<OpenAuth
     na.attestations.items();
     na.importedFeeds.endLoading();
     await restoreLists(na);
-    await storeLiveness(na, []);
+    // If the clock was set back, contacts were, too: before a renewal is stored that they are older than.
+    await storeLiveness(na, na.liveness.takeDirty());
   } catch (cause) {
     await na.listThreads?.close();
     throw cause;

@@ -108,6 +108,36 @@ test('a heartbeat that is stored while a clock is set back was not heard of late
   });
 });
 
+test('a node that joined while a clock was set back was not heard of later than that', async () => {
+  await play({
+    enrolled: 0,
+    steps: [
+      { do: 'invite', ...byOperator, hours: 1, bound: -1, isHeld: false },
+      { do: 'setClock', ms: -12 * MINUTE },
+      { do: 'join', ...byNode, invite: 0, hours: 1, isHeld: true },
+      { do: 'wait', ms: 4 * MINUTE },
+      { do: 'settle' },
+      { do: 'wait', ms: 6 * MINUTE },
+    ],
+  });
+});
+
+test('what was heard of before a clock was set back does not follow a later renewal after a crash', async () => {
+  const renew = { do: 'renew', ...byNode, hours: 1, roles: 'same', isHeld: false } as const;
+  await play({
+    enrolled: 1,
+    steps: [
+      { do: 'wait', ms: 16 * MINUTE },
+      { do: 'heartbeat', ...byNode, certificate: 0, isHeld: false },
+      { ...renew, certificate: 0 },
+      { do: 'setClock', ms: -12 * MINUTE },
+      { do: 'restart' },
+      { ...renew, certificate: 1 },
+      { do: 'crash', persisted: 0, again: false },
+    ],
+  });
+});
+
 test('a heartbeat that follows a renewal counts, although the renewal was still being stored', async () => {
   await play({
     enrolled: 1,

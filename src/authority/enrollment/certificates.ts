@@ -182,7 +182,8 @@ function issue(
   );
   unit.whenCommitted(() =>
     na.liveness.touch(certId, {
-      at: unit.at,
+      // The clock may have been set back while the certificate was being stored.
+      at: Math.min(unit.at, na.runtime.now()),
       status: renewedFrom === null ? 'joined' : 'renewed',
       remoteAddr: node.remoteAddr,
     }),

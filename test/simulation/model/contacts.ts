@@ -20,7 +20,7 @@ export type Snapshot = ReadonlyMap<string, Contact>;
 
 export class Contacts {
   #now = new Map<string, Contact>();
-  #saved = new Map<string, Contact>();
+  #saved: Snapshot = new Map();
   /** Certificates with a renewal under way that nobody may have heard of since it was decided. */
   #renewing = new Set<string>();
   /** The latest instant that any reader or node has been served at: whoever was quiet then is dropped. */
@@ -86,7 +86,10 @@ export class Contacts {
     );
   }
 
-  /** After a restart only what was saved is known, and the certificates themselves. */
+  /**
+   * After a restart only what was saved is known, and the certificates themselves. What a clock that was set
+   * back has changed is saved before anything is served.
+   */
   restart({ certificates }: State, now: number): void {
     this.#now = new Map();
     this.#renewing.clear();
@@ -98,6 +101,7 @@ export class Contacts {
       else this.#inDoubt(id);
     }
     this.clockSet(now);
+    this.#saved = this.snapshot();
   }
 
   /** How many nodes may count as active. */
