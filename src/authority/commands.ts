@@ -37,11 +37,8 @@ import {
   revokeAttestation,
 } from './recognition/attestations.ts';
 import { importFeed, treatyKeys } from './recognition/feed-import.ts';
-import {
-  askRevocations,
-  readRecognitionPolicy,
-  setRecognitionPolicy,
-} from './recognition/recognition.ts';
+import { readRecognitionPolicy, setRecognitionPolicy } from './recognition/recognition-policy.ts';
+import { askRevocations } from './recognition/revocation-knowledge.ts';
 import { issueTreaty, listTreaties, readTreaty, revokeTreaty } from './recognition/treaties.ts';
 import { runTrustCycle } from './recognition/trust-cycle.ts';
 import { considerTrust } from './recognition/trust-questions.ts';

@@ -1,13 +1,7 @@
-/**
- * Whom this sovereign recognizes: the recognition policy [core-4-12], and what verification reads of
- * the state.
- */
-import type { RevocationKnowledge } from '../../contract/inputs.ts';
+/** Whom this sovereign recognizes: the recognition policy [core-4-12]. */
 import { canonicalJson, JsonText } from '../../json/write.ts';
 import { Refusal } from '../../refusal.ts';
 import type { Handler } from '../engine/admission.ts';
-import { isRevokedHere } from './attestations.ts';
-import { isTreatyRevoked } from './treaties.ts';
 
 /** One policy is active at a time, so one subject holds it. */
 const ACTIVE_POLICY = 'active';
@@ -33,14 +27,4 @@ export const readRecognitionPolicy: Handler<'readRecognitionPolicy'> = (na) => {
   const policy = na.subjects.committed('recognition-policy', ACTIVE_POLICY);
   if (policy === undefined) throw new Refusal('recognition_policy_not_configured');
   return new JsonText(policy.context.json);
-};
-
-export const askRevocations: Handler<'askRevocations'> = (na, { attestation, treatyId }) => {
-  const knowledge: RevocationKnowledge = {
-    attestation_revoked_here: attestation !== null && isRevokedHere(na, attestation.id),
-    attestation_revoked_by_feed:
-      attestation !== null && na.recognition.isRevoked(attestation.issuer, attestation.id),
-    treaty_revoked: treatyId !== null && isTreatyRevoked(na, treatyId),
-  };
-  return { ...knowledge };
 };
