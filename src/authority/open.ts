@@ -47,9 +47,9 @@ import { createAttestations } from './recognition/attestation-list.ts';
 import { createImportedFeeds } from './recognition/imported-feeds.ts';
 import { createTrustCycleLog } from './recognition/trust-cycle-log.ts';
 import { createTrustGraphCopy } from './recognition/trust-graph-copy.ts';
+import { createEarlierRequests } from './replay/earlier-requests.ts';
 import { createNonceLedger } from './replay/nonce-ledger.ts';
 import { createNonceWindows } from './replay/nonce-window.ts';
-import { createRestartFloor } from './replay/restart-floor.ts';
 import { createUnstoredTimes, reserveOf } from './replay/unstored-times.ts';
 import { createCertificateNumbers } from './tables/certificate-numbers.ts';
 
@@ -178,9 +178,7 @@ export async function openAuthority(options: AuthorityOptions): Promise<OpenAuth
       await Promise.all(listsOf(na).map((list) => list.settled()));
       await na.listThreads?.close();
       // A stop soon after a crash does not bring back the contacts that the crash lost.
-      const isInDoubt =
-        na.restartFloor.outlivesProcess() || na.unstoredTimes.outlivesProcess(na.runtime.now());
-      if (isInDoubt) await na.store.abandon();
+      if (na.earlierRequests.outliveProcess()) await na.store.abandon();
       else await na.store.close();
     },
     async abandon() {
@@ -288,10 +286,11 @@ async function restoreAuthority(
   );
   for await (const batch of stored.nonces) for (const nonce of batch) nonces.restore(nonce);
   await stored.dispose();
-  const restartFloor = createRestartFloor({
+  const earlierRequests = createEarlierRequests({
     closedCleanly: stored.previousOwner !== 'lost',
     startedAt,
     lastContactAt,
+    unstoredTimes: stored.unstoredTimes,
     reserveMs: reserveOf(options.flushInterval),
     toleranceMs: clockTolerance,
     now: runtime.now,
@@ -302,11 +301,10 @@ async function restoreAuthority(
         .reduce((newest, id) => Math.max(newest, liveness.newestSignedAt(id)), 0),
   });
   const unstoredTimes = createUnstoredTimes({
-    lost: stored.previousOwner === 'lost' ? stored.unstoredTimes : [],
     startedAt,
     toleranceMs: clockTolerance,
     flushIntervalMs: options.flushInterval,
-    elapsed: runtime.elapsed,
+    lostTimes: earlierRequests.lostTimes,
   });
 
   return {
@@ -333,8 +331,8 @@ async function restoreAuthority(
     trustCycles,
     counts,
     nonces,
-    windows: createNonceWindows(clockTolerance, restartFloor.of),
-    restartFloor,
+    windows: createNonceWindows(clockTolerance, earlierRequests.floorOf),
+    earlierRequests,
     unstoredTimes,
     refusals: createRefusalAudit(settings.singleRefusals, runtime.elapsed),
     audit: createAuditChain(stored.auditHead, runtime),

@@ -37,7 +37,7 @@ export function judgeNonce(na: Authority, node: NodeClaim, rule: NodeProofRule):
   if (rule.window) {
     const found = na.windows.check(publicKey, nonce, signedAt);
     if (found !== 'fresh') return found;
-    if (!rule.durable && na.unstoredTimes.mayBeLost(signedAt)) return 'stale_timestamp';
+    if (!rule.durable && na.earlierRequests.mayBeLost(signedAt)) return 'stale_timestamp';
   }
   const mayBeSpent = rule.durable || na.nonces.isInDoubt(signedAt);
   if (!mayBeSpent) return verdict;

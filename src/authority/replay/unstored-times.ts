@@ -22,27 +22,19 @@ export interface UnstoredTimes {
   /** The ranges to store with a flush that begins now. Call `stored` once it is on disk. */
   next(now: number): readonly TimeRange[];
   stored(): void;
-  /** Whether a heartbeat signed at that time may have been accepted by a process that crashed. */
-  mayBeLost(signedAt: number): boolean;
-  /** Whether what was lost can still become acceptable again; then the next start must know it, too. */
-  outlivesProcess(now: number): boolean;
 }
 
 export interface UnstoredTimesOptions {
-  /** Ranges of processes that crashed. */
-  readonly lost: readonly TimeRange[];
   readonly startedAt: number;
   readonly toleranceMs: number;
   readonly flushIntervalMs: number;
-  /** Monotonic milliseconds. */
-  readonly elapsed: () => number;
+  /** Ranges of processes that crashed, which have to be stored as well. */
+  readonly lostTimes: () => readonly TimeRange[];
 }
 
 export function createUnstoredTimes(options: UnstoredTimesOptions): UnstoredTimes {
-  const { lost, startedAt, toleranceMs, flushIntervalMs, elapsed } = options;
+  const { startedAt, toleranceMs, flushIntervalMs, lostTimes } = options;
   const reserveMs = reserveOf(flushIntervalMs);
-  const startedElapsed = elapsed();
-  const isLost = createRefusedTimes(lost);
   /** Nothing is covered before the first range is stored. */
   let after = Infinity;
   let until = -Infinity;
@@ -61,19 +53,12 @@ export function createUnstoredTimes(options: UnstoredTimesOptions): UnstoredTime
       // What both ranges cover may be acknowledged while either of them is the stored one.
       after = Math.max(after, coming[0]);
       until = Math.min(until, coming[1]);
-      const ranges = createRefusedTimes(lost.filter((range) => mayReturn(range, now)));
+      const ranges = createRefusedTimes(lostTimes());
       ranges.add(coming, now);
       return ranges.all();
     },
     stored() {
       [after, until] = coming;
     },
-    mayBeLost: isLost.has,
-    outlivesProcess: (now) => lost.some((range) => mayReturn(range, now)),
   };
-
-  /** By both clocks: one of them may be set. */
-  function mayReturn([, end]: TimeRange, now: number): boolean {
-    return end >= now - toleranceMs || elapsed() <= startedElapsed + toleranceMs;
-  }
 }

@@ -1,0 +1,70 @@
+/**
+ * What a start knows about requests that earlier processes accepted, and which of them it therefore refuses
+ * by their signing times. The newest timestamp that each node signed is written with liveness, so it is
+ * complete after a clean stop. After a crash the last flush is missing: everything signed before the start
+ * is refused, and whatever the clock is set to, everything in the ranges that were stored for that case.
+ */
+import type { TimeRange } from '../../store/store.ts';
+import { createRefusedTimes } from './refused-times.ts';
+
+export interface EarlierRequests {
+  /** Requests that the node signed up to this instant are refused; it applies until the node has a window. */
+  floorOf(nodeKey: string): number;
+  /** Whether a heartbeat signed at that time may have been accepted by a process that crashed. */
+  mayBeLost(signedAt: number): boolean;
+  /** The ranges that the next start must know about, too, if this process crashes. */
+  lostTimes(): readonly TimeRange[];
+  /** Whether what a crash lost can still be replayed: then the next start must take this stop for a crash. */
+  outliveProcess(): boolean;
+}
+
+export interface EarlierRequestsOptions {
+  readonly closedCleanly: boolean;
+  readonly startedAt: number;
+  /** When the earlier process last heard of a node; later than the start if the clock was set back between. */
+  readonly lastContactAt: number;
+  /** Ranges that the earlier process stored for the case of a crash. */
+  readonly unstoredTimes: readonly TimeRange[];
+  /** How far ahead of the clock heartbeats may have been signed whose nonces are not durable. */
+  readonly reserveMs: number;
+  readonly toleranceMs: number;
+  readonly now: () => number;
+  /** Monotonic milliseconds. */
+  readonly elapsed: () => number;
+  /** The newest known timestamp of the node; 0 when there is none. */
+  readonly newestSignedBy: (nodeKey: string) => number;
+}
+
+export function createEarlierRequests(options: EarlierRequestsOptions): EarlierRequests {
+  const { closedCleanly, startedAt, lastContactAt, reserveMs, toleranceMs } = options;
+  const { now, elapsed, newestSignedBy } = options;
+  const recentUntil = elapsed() + toleranceMs;
+  const crashFloor = closedCleanly ? 0 : startedAt;
+  const lost = closedCleanly ? [] : options.unstoredTimes;
+  const isLost = createRefusedTimes(lost);
+  const latestBefore = lastContactAt + reserveMs;
+  // What was accepted before a larger step is too far ahead to pass, and nodes need not wait for that time.
+  const wasSetBack = lastContactAt > startedAt && latestBefore <= startedAt + toleranceMs;
+  /** Nothing was accepted that was signed later, unless its nonce is durable. */
+  const latestAccepted = wasSetBack ? latestBefore : startedAt;
+
+  /** Whether requests signed up to that time may pass for current, by one of the clocks: either may be set. */
+  function mayReturn(signedUntil: number): boolean {
+    return now() <= signedUntil + toleranceMs || elapsed() <= recentUntil;
+  }
+
+  return {
+    floorOf(nodeKey) {
+      const newest = newestSignedBy(nodeKey);
+      // It was signed under a wrong clock and must not lock the node out until that day.
+      if (newest > now() + toleranceMs) return latestAccepted;
+      return Math.max(crashFloor, newest);
+    },
+    mayBeLost: isLost.has,
+    lostTimes: () => lost.filter(([, until]) => mayReturn(until)),
+    outliveProcess() {
+      if (closedCleanly) return false;
+      return mayReturn(startedAt) || lost.some(([, until]) => mayReturn(until));
+    },
+  };
+}
