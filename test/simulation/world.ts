@@ -308,8 +308,13 @@ export class World {
     this.#authority = this.#defect.authority?.(opened) ?? opened;
     await this.#turn();
     this.contacts.restart(this.shown, this.now);
+    this.#noteLost();
+    this.#noteTime();
+  }
+
+  /** As long as what a crash lost could be sent again, the next start takes care, too. */
+  #noteLost(): void {
     if (this.#lost === null) return;
-    // As long as what the crash lost could be sent again, the next start takes care, too.
     const { now, runtime } = this;
     const isBehind = now < this.#latest;
     this.#signedBeforeStart = isBehind ? this.#latest + 2 * FLUSH_INTERVAL : now;
