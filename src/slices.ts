@@ -23,3 +23,17 @@ export function withoutPause<Made>(work: Generator<void, Made>): Made {
     if (done === true) return value;
   }
 }
+
+/** Visits all of the items, and pauses after so many of them. */
+export function* visitInSlices<Item>(
+  items: Iterable<Item>,
+  perSlice: number,
+  visit: (item: Item) => void,
+): Generator<void, void> {
+  let visited = 0;
+  for (const item of items) {
+    visit(item);
+    visited += 1;
+    if (visited % perSlice === 0) yield;
+  }
+}

@@ -2,12 +2,11 @@
 import assert from 'node:assert/strict';
 import { after, before, suite, test } from 'node:test';
 import { jsonText } from '../src/json/write.ts';
-import { graphModel } from '../src/pages/graph-model.ts';
 import { reference } from '../src/pages/graph-names.ts';
 import { sovereignPage } from '../src/pages/sovereign.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOSTILE_NAME, NARROW, startBrowser, type TestBrowser, WIDE } from './support/browser.ts';
-import { connectomeOf } from './support/connectome.ts';
+import { connectomeOf, graphOf } from './support/connectome.ts';
 import { cpuOf } from './support/cpu.ts';
 import { get, joinedNode, outcome, send } from './support/requests.ts';
 import { signAgentDescriptor } from './support/signing.ts';
@@ -224,7 +223,7 @@ test('a page is answered 304 to who has it', async () => {
 test('a sovereign with 10,000 treaties is a short page, made within 50 ms', async (t) => {
   const { recognition_edges: edges, ...rest } = connectomeOf(10_000, 10_000);
   const all = edges.map((edge) => ({ ...edge, from: 'sovereign-0000' }));
-  const model = graphModel({ ...rest, recognition_edges: all }, 'alpha');
+  const model = graphOf({ ...rest, recognition_edges: all });
   const node = model.node('sovereign-0000');
   const render = (out: number) =>
     sovereignPage(

@@ -3,13 +3,18 @@ import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
 import { after, before, test } from 'node:test';
-import { publishedDocument } from '../src/contract/documents.ts';
+import {
+  documentText,
+  type PublishedDocument,
+  publishedDocument,
+} from '../src/contract/documents.ts';
 import { createDocumentCache } from '../src/contract/publications.ts';
-import { createLivePages, type LiveForm } from '../src/http/live-pages.ts';
-import { LIVE_RENDERERS } from '../src/pages/live-renderers.ts';
+import { createLivePages, type LiveForm, type LiveTopic } from '../src/http/live-pages.ts';
+import { connectomeMain } from '../src/pages/connectome.ts';
+import { LivePageContent } from '../src/pages/live-content.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { startBrowser, type TestBrowser, type Visit } from './support/browser.ts';
-import { connectomeOf } from './support/connectome.ts';
+import { connectomeOf, graphOf } from './support/connectome.ts';
 import { joinedNode, newKey, operate } from './support/requests.ts';
 import { issued, recognize, revokeTreaty } from './support/trust.ts';
 
@@ -243,7 +248,9 @@ test('one changed treaty of 2,000 is a message of a few hundred bytes', (t) => {
     recognition_edges: [ended, ...others],
   };
   const cache = createDocumentCache(new Int32Array(new SharedArrayBuffer(1024)));
-  const pages = createLivePages(cache, LIVE_RENDERERS, 'alpha', () => true);
+  const render = (_topic: LiveTopic, document: PublishedDocument) =>
+    new LivePageContent(connectomeMain(graphOf(JSON.parse(documentText(document)))));
+  const pages = createLivePages(cache, render, () => true);
   const bytes = new Map<LiveForm, number>();
   pages.onChange((_topic, form, message) => bytes.set(form, Buffer.byteLength(message)));
   for (const [index, document] of [before, after].entries()) {

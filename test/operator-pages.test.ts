@@ -5,9 +5,7 @@ import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { connectomeMain, connectomePage } from '../src/pages/connectome.ts';
-import { drawingOf } from '../src/pages/graph-drawing.ts';
 import { layoutGraph } from '../src/pages/graph-layout.ts';
-import { graphModel } from '../src/pages/graph-model.ts';
 import { nameInCell, reference } from '../src/pages/graph-names.ts';
 import { LivePageContent } from '../src/pages/live-content.ts';
 import { treatiesCsv } from '../src/pages/treaties-csv.ts';
@@ -18,11 +16,12 @@ import {
   TREATY_ORDERS,
   treatyQuery,
 } from '../src/pages/treaty-query.ts';
+import { withoutPause } from '../src/slices.ts';
 import type { Connectome } from '../src/views/rows/graph.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOSTILE_NAME, NARROW, startBrowser, type TestBrowser, WIDE } from './support/browser.ts';
 import { HOUR } from './support/clock.ts';
-import { connectomeOf } from './support/connectome.ts';
+import { connectomeOf, graphOf } from './support/connectome.ts';
 import { get, heartbeat, joinedNode, newKey, send } from './support/requests.ts';
 import { importFeed, issued, recognize, revokeTreaty, sovereign } from './support/trust.ts';
 
@@ -61,16 +60,18 @@ suite('the layout', () => {
   const links = radii.map((_, index) => [index, (index * 7 + 1) % 40] as const);
 
   test('is the same for the same graph, and another for another', () => {
-    assert.deepEqual(layoutGraph(radii, links), layoutGraph(radii, links));
-    const { positions } = layoutGraph(radii, links.slice(1));
-    assert.notDeepEqual(layoutGraph(radii, links).positions, positions);
+    const layout = (pairs: typeof links) => withoutPause(layoutGraph(radii, pairs));
+    assert.deepEqual(layout(links), layout(links));
+    assert.notDeepEqual(layout(links).positions, layout(links.slice(1)).positions);
   });
 
   for (const count of [1, 2, 7, 40, 200]) {
     test(`keeps ${count} sovereigns inside the drawing and apart`, () => {
-      const { width, height, positions } = layoutGraph(
-        Array.from({ length: count }, () => 6),
-        Array.from({ length: count }, (_, index) => [index, (index * 3 + 1) % count] as const),
+      const { width, height, positions } = withoutPause(
+        layoutGraph(
+          Array.from({ length: count }, () => 6),
+          Array.from({ length: count }, (_, index) => [index, (index * 3 + 1) % count] as const),
+        ),
       );
       assert.equal(new Set(positions.map(({ x, y }) => `${x} ${y}`)).size, count);
       for (const { x, y } of positions) {
@@ -86,12 +87,12 @@ suite('the layout', () => {
     const revoked = { ...first, status: 'revoked', lifecycle_state: 'revoked' } as const;
     const changed = { ...before, recognition_edges: [revoked, ...others] };
     const placesOf = (document: Connectome) =>
-      drawingOf(graphModel(document, 'alpha'))?.nodes.map(({ x, y }) => [x, y]);
+      graphOf(document).drawing?.nodes.map(({ x, y }) => [x, y]);
     assert.deepEqual(placesOf(before), placesOf(changed));
   });
 
   test('shows no name upon another', () => {
-    const drawing = drawingOf(graphModel(connectomeOf(200, 1000), 'alpha'));
+    const { drawing } = graphOf(connectomeOf(200, 1000));
     const shown = drawing?.nodes.filter(({ label }) => label.isShown) ?? [];
     assert.ok(shown.length > 20, `${shown.length} names`);
     for (const [index, a] of shown.entries()) {
@@ -110,7 +111,7 @@ suite('the layout', () => {
     [0, 0, false],
   ] as const) {
     test(`${sovereigns} sovereigns with ${treaties} treaties are ${drawn ? '' : 'not '}drawn`, () => {
-      const drawing = drawingOf(graphModel(connectomeOf(sovereigns, treaties), 'alpha'));
+      const { drawing } = graphOf(connectomeOf(sovereigns, treaties));
       assert.equal(drawing !== null, drawn);
     });
   }
@@ -271,10 +272,9 @@ suite('treaties of any number', () => {
     assert.equal(text.trim().split('\r\n').length, 11);
     assert.deepEqual(visit.problems, []);
 
-    const document = connectomeOf(400, 2000);
-    const model = graphModel(document, 'alpha');
-    const content = new LivePageContent(connectomeMain(model));
-    const { document: large } = connectomePage(model, content, 'alpha', EVERY_TREATY);
+    const graph = graphOf(connectomeOf(400, 2000));
+    const content = new LivePageContent(connectomeMain(graph));
+    const { document: large } = connectomePage(graph, content, EVERY_TREATY);
     t.diagnostic(`${large.bytes.byteLength} bytes for 2,000 treaties`);
     assert.ok(large.bytes.byteLength < 100_000, `${large.bytes.byteLength} bytes`);
   });

@@ -2,6 +2,7 @@
 import type { NodeAuthSettings } from '../auth/node.ts';
 import type { OperatorAuthSettings } from '../auth/operator.ts';
 import type { Call } from '../contract/calls.ts';
+import type { PublishedDocument } from '../contract/documents.ts';
 import type { DocumentCache } from '../contract/publications.ts';
 import type { Logger } from '../log/logger.ts';
 import type { EdgeMetrics } from '../metrics.ts';
@@ -10,7 +11,7 @@ import type { EdgeRuntime } from '../runtime.ts';
 import type { CommandReference } from '../views/command-reference.ts';
 import type { RoleRule } from './body.ts';
 import type { DescribedInstance } from './instance.ts';
-import type { LiveRenderers } from './live-pages.ts';
+import type { LiveContent, LiveTopic } from './live-pages.ts';
 import type { RateLimits } from './rate-limit.ts';
 import type { HtmlPage } from './reply.ts';
 import type { RouteDescription } from './route-description.ts';
@@ -33,6 +34,11 @@ export interface EdgeSettings {
   /** The command line, as the reference shows it. */
   readonly commands: CommandReference;
 }
+
+/** Renderers from documents to the content of live pages. */
+export type LiveRenderers = Readonly<
+  Record<LiveTopic, (edge: Edge, document: PublishedDocument) => LiveContent | Promise<LiveContent>>
+>;
 
 export interface Edge {
   readonly settings: EdgeSettings;

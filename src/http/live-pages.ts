@@ -4,7 +4,7 @@
  * whole content for others.
  */
 
-import { documentText, type PublishedDocument } from '../contract/documents.ts';
+import type { PublishedDocument } from '../contract/documents.ts';
 import type { DocumentCache } from '../contract/publications.ts';
 
 export const LIVE_PATH = '/live';
@@ -23,14 +23,18 @@ export interface LiveContent {
   patchFrom(earlier: LiveContent): string | null;
 }
 
-/** Renders the content of a page from the JSON text of its document. */
-export type LiveRenderers = Readonly<
-  Record<LiveTopic, (json: string, networkName: string) => LiveContent>
->;
+/** Renders the content of a page from its document; a promise when that takes a while. */
+export type RenderLive = (
+  topic: LiveTopic,
+  document: PublishedDocument,
+) => LiveContent | Promise<LiveContent>;
 
 export interface LivePages {
-  /** What a viewer is sent first; null while there is no document. */
-  first(topic: LiveTopic, form: LiveForm): string | null;
+  /**
+   * Calls back, at once if it can, with what a viewer is sent first; null while there is no document. Changes
+   * after that lead on from there.
+   */
+  first(topic: LiveTopic, form: LiveForm, send: (message: string | null) => void): void;
   /** Calls back with what viewers are sent on a change. */
   onChange(listener: (topic: LiveTopic, form: LiveForm, message: string) => void): void;
 }
@@ -45,42 +49,65 @@ export function isLiveTopic(text: string): text is LiveTopic {
 /** `isWatched` avoids rendering without viewers. */
 export function createLivePages(
   documents: DocumentCache,
-  renderers: LiveRenderers,
-  networkName: string,
+  render: RenderLive,
   isWatched: (topic: LiveTopic, form: LiveForm) => boolean,
 ): LivePages {
   const contents = new Map<LiveTopic, { readonly etag: string; readonly content: LiveContent }>();
+  const rendering = new Map<LiveTopic, Promise<void>>();
   const listeners: ((topic: LiveTopic, form: LiveForm, message: string) => void)[] = [];
 
-  function contentOf(topic: LiveTopic, document: PublishedDocument): LiveContent {
-    const { etag } = document;
-    const known = contents.get(topic);
-    if (known?.etag === etag) return known.content;
-    const content = renderers[topic](documentText(document), networkName);
-    contents.set(topic, { etag, content });
-    return content;
+  function watchedForms(topic: LiveTopic): readonly LiveForm[] {
+    return LIVE_FORMS.filter((form) => isWatched(topic, form));
   }
 
-  documents.onChange((name, document) => {
-    if (!isLiveTopic(name)) return;
-    const forms = LIVE_FORMS.filter((form) => isWatched(name, form));
-    if (forms.length === 0) return;
-    const before = contents.get(name)?.content;
-    const after = contentOf(name, document);
+  /** Renders the newest version, unless one is being rendered; those who wait share that. */
+  function refresh(topic: LiveTopic): void | Promise<void> {
+    const underWay = rendering.get(topic);
+    if (underWay !== undefined) return underWay;
+    const document = documents.latest(topic);
+    if (document === undefined || document.etag === contents.get(topic)?.etag) return;
+    const { etag } = document;
+    const content = render(topic, document);
+    if (!(content instanceof Promise)) return show(topic, etag, content);
+    const shown = content
+      .then((late) => show(topic, etag, late))
+      .finally(() => rendering.delete(topic));
+    rendering.set(topic, shown);
+    // The document may have changed meanwhile.
+    void shown.then(() => follow(topic));
+    return shown;
+  }
+
+  function follow(topic: LiveTopic): void {
+    if (watchedForms(topic).length > 0) void refresh(topic);
+  }
+
+  function show(topic: LiveTopic, etag: string, after: LiveContent): void {
+    const before = contents.get(topic)?.content;
+    contents.set(topic, { etag, content: after });
     if (before?.version === after.version) return;
-    for (const form of forms) {
+    for (const form of watchedForms(topic)) {
       const message =
-        form === 'whole' ? wholeMessage(name, after) : patchMessage(name, before, after);
-      for (const listener of listeners) listener(name, form, message);
+        form === 'whole' ? wholeMessage(topic, after) : patchMessage(topic, before, after);
+      for (const listener of listeners) listener(topic, form, message);
     }
+  }
+
+  function firstMessage(topic: LiveTopic, form: LiveForm): string | null {
+    const content = contents.get(topic)?.content;
+    if (content === undefined) return null;
+    return form === 'whole' ? wholeMessage(topic, content) : versionMessage(topic, content);
+  }
+
+  documents.onChange((name) => {
+    if (isLiveTopic(name)) follow(name);
   });
 
   return {
-    first(topic, form) {
-      const document = documents.latest(topic);
-      if (document === undefined) return null;
-      const content = contentOf(topic, document);
-      return form === 'whole' ? wholeMessage(topic, content) : versionMessage(topic, content);
+    first(topic, form, send) {
+      const refreshed = refresh(topic);
+      if (refreshed === undefined) send(firstMessage(topic, form));
+      else void refreshed.then(() => send(firstMessage(topic, form)));
     },
     onChange: (listener) => listeners.push(listener),
   };

@@ -26,6 +26,7 @@ const ALIVE = '{"alive":true}';
 interface Viewer {
   readonly topic: LiveTopic;
   readonly form: LiveForm;
+  isGone: boolean;
 }
 
 export interface ViewersOptions {
@@ -46,8 +47,7 @@ export function serveViewers(
   const counts = new Map(channels.map((channel) => [channel, 0]));
   const pages = createLivePages(
     edge.documents,
-    edge.liveRenderers,
-    edge.settings.genesis.network_name,
+    (topic, document) => edge.liveRenderers[topic](edge, document),
     (topic, form) => (counts.get(channelOf(topic, form)) ?? 0) > 0,
   );
   pages.onChange((topic, form, message) => app.publish(channelOf(topic, form), message));
@@ -66,15 +66,19 @@ export function serveViewers(
     upgrade: (res, req, context) => upgrade(res, req, context, edge, openExchange(res, req)),
     open(ws) {
       leftHttp();
-      const { topic, form } = ws.getUserData();
-      count({ topic, form }, 1);
-      ws.subscribe(channelOf(topic, form));
+      const viewer = ws.getUserData();
+      count(viewer, 1);
       ws.subscribe(ALIVE_TOPIC);
-      const message = pages.first(topic, form);
-      if (message !== null) ws.send(message);
+      pages.first(viewer.topic, viewer.form, (message) => {
+        if (viewer.isGone) return;
+        ws.subscribe(channelOf(viewer.topic, viewer.form));
+        if (message !== null) ws.send(message);
+      });
     },
     close(ws) {
-      count(ws.getUserData(), -1);
+      const viewer = ws.getUserData();
+      viewer.isGone = true;
+      count(viewer, -1);
       ended();
     },
   });
@@ -100,7 +104,7 @@ function upgrade(
   if (refusal === null && isLiveTopic(topic)) {
     noteOutcome(edge, exchange, 101);
     res.upgrade<Viewer>(
-      { topic, form },
+      { topic, form, isGone: false },
       req.getHeader('sec-websocket-key'),
       req.getHeader('sec-websocket-protocol'),
       req.getHeader('sec-websocket-extensions'),

@@ -11,7 +11,7 @@ import { graphSection } from './connectome.ts';
 import { emptyState } from './empty-state.ts';
 import { FORM_STYLE } from './form-style.ts';
 import { renderPage } from './frame.ts';
-import { counted } from './graph-drawing.ts';
+import { counted, type DrawnGraph } from './graph-drawing.ts';
 import {
   EDGE_STATES,
   type EdgeState,
@@ -61,7 +61,7 @@ export function sovereignNamed(model: GraphModel, given: string): GraphNode | un
   return model.nodes.find(({ id }) => `sha256:${sha256Hex(id)}` === given);
 }
 
-export function atlasMain(model: GraphModel, question: AtlasQuestion, answer: AtlasAnswer): Html {
+export function atlasMain(model: DrawnGraph, question: AtlasQuestion, answer: AtlasAnswer): Html {
   const isEmpty = model.nodes.length === 0;
   const selected = sovereignNamed(model, question.sovereign);
   const found = model.nodes.filter((node) => isFound(node, question));
@@ -319,16 +319,15 @@ function statesOf({ outgoing, incoming }: GraphNode): EdgeState[] {
 }
 
 export function atlasPage(
-  model: GraphModel,
+  model: DrawnGraph,
   question: AtlasQuestion,
   answer: AtlasAnswer,
-  networkName: string,
 ): HtmlPage {
   return renderPage({
     title: 'Atlas',
     lede: 'Explore who recognizes whom, the evidence against it, and the paths of trust between sovereigns.',
     path: '/atlas',
-    networkName,
+    networkName: model.ownName,
     body: atlasMain(model, question, answer),
     style: STYLE,
     script: SCRIPT,

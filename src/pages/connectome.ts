@@ -5,7 +5,7 @@ import { browserScript } from './browser-script.ts';
 import { emptyState } from './empty-state.ts';
 import { FORM_STYLE } from './form-style.ts';
 import { renderPage } from './frame.ts';
-import { counted, drawingOf, isTooLarge } from './graph-drawing.ts';
+import { counted, type DrawnGraph, isTooLarge } from './graph-drawing.ts';
 import { MOST_DRAWN_NODES, MOST_DRAWN_TREATIES } from './graph-layout.ts';
 import { EDGE_STATES, type GraphModel, STATE_WORDS } from './graph-model.ts';
 import { graphPicture, NO_EMPHASIS } from './graph-picture.ts';
@@ -31,7 +31,7 @@ const CARDS = [
 ] as const;
 
 /** The content of `<main>` below the heading. */
-export function connectomeMain(model: GraphModel, query = EVERY_TREATY): Html {
+export function connectomeMain(model: DrawnGraph, query = EVERY_TREATY): Html {
   const { summary } = model.document;
   return html`<section class="section" aria-labelledby="summary-title">
 <h2 id="summary-title" class="visually-hidden">Summary</h2>
@@ -134,7 +134,7 @@ function cardItem([field, label, note]: (typeof CARDS)[number], summary: Connect
 }
 
 /** The drawing, or a sentence that says why there is none. */
-export function graphSection(model: GraphModel, emphasis = NO_EMPHASIS): Html {
+export function graphSection(model: DrawnGraph, emphasis = NO_EMPHASIS): Html {
   if (model.nodes.length === 0) {
     return emptyState(
       'The graph is empty. A sovereign appears when a treaty names it, and this authority when it has issued one.',
@@ -144,15 +144,13 @@ export function graphSection(model: GraphModel, emphasis = NO_EMPHASIS): Html {
     return html`<p class="notice">With ${counted(model.nodes.length, 'sovereign')} and ${counted(model.document.recognition_edges.length, 'treaty', 'treaties')} the graph is too large to be drawn legibly (up to ${MOST_DRAWN_NODES} and ${MOST_DRAWN_TREATIES} are). The table below lists all of it, page by page.</p>
 `;
   }
-  const drawing = drawingOf(model);
-  return drawing === null ? NO_HTML : graphPicture(drawing, emphasis);
+  return model.drawing === null ? NO_HTML : graphPicture(model.drawing, emphasis);
 }
 
 /** `whole` is the content without a query, which live updates are about. */
 export function connectomePage(
-  model: GraphModel,
+  model: DrawnGraph,
   whole: LivePageContent,
-  networkName: string,
   query: TreatyQuery,
 ): HtmlPage {
   const isWhole = parametersOf(query) === '';
@@ -160,7 +158,7 @@ export function connectomePage(
     title: 'Connectome',
     lede: 'Every treaty that this authority knows, what has been revoked, and whom that affects.',
     path: '/connectome',
-    networkName,
+    networkName: model.ownName,
     status: LIVE_STATUS,
     body: isWhole
       ? liveRegion('connectome', whole)

@@ -20,7 +20,7 @@ import { nameInCell } from './graph-names.ts';
 import { badge, stateBadge } from './graph-tables.ts';
 import { type Html, html, keyed } from './html.ts';
 import { inlineCode } from './inline-code.ts';
-import { LivePageContent } from './live-content.ts';
+import type { LivePageContent } from './live-content.ts';
 import { LIVE_STATUS, LIVE_STYLE, liveRegion, WHEN_LOST } from './live-region.ts';
 
 import { type Column, shortKey, TABLE_STYLE, table } from './table.ts';
@@ -32,10 +32,10 @@ const STYLE = inlineCode(DASHBOARD_STYLE + TABLE_STYLE + LIVE_STYLE);
 const SCRIPT = browserScript('dashboard');
 
 /** The dashboard lists what needs attention; everything else is on the Connectome. */
-const MOST_URGENT = 12;
+export const MOST_URGENT = 12;
 const MOST_FEEDS = 50;
 
-/** The content of `<main>` below the heading. */
+/** The content of `<main>` below the heading; of the treaties, the first `MOST_URGENT` are enough. */
 export function dashboardMain(model: Dashboard): Html {
   return html`${keyed('posture', postureSection(model))}${figuresSection(model)}${keyed('treaties', treatiesSection(model))}<section class="section" aria-labelledby="changes-heading">
 <h2 id="changes-heading">Recent changes of trust</h2>
@@ -198,7 +198,7 @@ function treatiesSection({ treaty_summary: summary, treaties }: Dashboard): Html
 <div class="section-head"><h2 id="treaties-heading">Treaties</h2><a href="./connectome">All in the Connectome</a></div>
 ${summary.total === 0 ? '' : keyed('bar', bar(parts))}
 ${keyed('states', stateCounts(parts))}
-${urgent.length === 0 ? emptyState(untroubled(summary)) : urgentTable(urgent)}</section>
+${urgent.length === 0 ? emptyState(untroubled(summary)) : urgentTable(urgent, summary)}</section>
 `;
 }
 
@@ -239,14 +239,15 @@ function untroubled({ total }: TreatySummary): string {
     : 'No treaty has expired or will within three days.';
 }
 
-function urgentTable(urgent: readonly DashboardTreaty[]): Html {
-  const more = Math.max(0, urgent.length - MOST_URGENT);
+function urgentTable(urgent: readonly DashboardTreaty[], summary: TreatySummary): Html {
+  const rows = urgent.slice(0, MOST_URGENT);
+  const more = summary.warning_count - rows.length;
   const rest = html` ${more} more are in the <a href="./connectome">Connectome</a>.`;
   return table({
     id: 'urgent-treaties',
     caption: html`Those that have ended or will within three days, the most urgent first.${more > 0 ? rest : ''}`,
     columns: URGENT_COLUMNS,
-    rows: urgent.slice(0, MOST_URGENT),
+    rows,
     keyOf: ({ treaty_id }) => treaty_id,
   });
 }
@@ -365,14 +366,14 @@ const FEED_COLUMNS: readonly Column<DashboardFeed>[] = [
   { head: 'Sequence', kind: 'number id', cell: ({ sequence }) => nameInCell(String(sequence)) },
 ];
 
-export function dashboardPage(model: Dashboard, networkName: string): HtmlPage {
+export function dashboardPage(content: LivePageContent, networkName: string): HtmlPage {
   return renderPage({
     title: 'Dashboard',
     lede: 'Health and trust of this sovereign at a glance.',
     path: '/dashboard',
     networkName,
     status: LIVE_STATUS,
-    body: liveRegion('dashboard', new LivePageContent(dashboardMain(model))),
+    body: liveRegion('dashboard', content),
     style: STYLE,
     script: SCRIPT,
     connects: true,

@@ -43,21 +43,20 @@ export interface DrawnLink {
 /** Up to this many nodes, names avoid the arrows. */
 const MOST_AVOIDED = 120;
 
-const drawings = new WeakMap<GraphModel, Drawing | null>();
-
-/** Null when the graph is empty, or too large for a useful picture. Rendered once per model. */
-export function drawingOf(model: GraphModel): Drawing | null {
-  const known = drawings.get(model);
-  if (known !== undefined) return known;
-  const made = drawGraph(model);
-  drawings.set(model, made);
-  return made;
+/** A graph with its picture. */
+export interface DrawnGraph extends GraphModel {
+  /** Null when the graph is empty, or too large for a useful picture. */
+  readonly drawing: Drawing | null;
 }
 
-function drawGraph(model: GraphModel): Drawing | null {
+export function* drawnGraph(model: GraphModel): Generator<void, DrawnGraph> {
+  return { ...model, drawing: yield* drawingOf(model) };
+}
+
+function* drawingOf(model: GraphModel): Generator<void, Drawing | null> {
   if (model.nodes.length === 0 || isTooLarge(model)) return null;
   const radii = model.nodes.map((node) => radiusOf(node, model.nodes.length));
-  const layout = layoutOf(model, radii);
+  const layout = yield* layoutOf(model, radii);
   const places = model.nodes.map((node, index) => ({
     ...(layout.positions[index] ?? { x: 0, y: 0 }),
     radius: radii[index] ?? 0,
@@ -65,7 +64,7 @@ function drawGraph(model: GraphModel): Drawing | null {
     text: nameInDrawing(node.id),
     weight: node.isOwn ? Number.POSITIVE_INFINITY : node.degree,
   }));
-  const labels = placeLabels(
+  const labels = yield* placeLabels(
     places.map(({ room, ...place }) => ({ ...place, radius: room })),
     model.links.length <= MOST_AVOIDED
       ? model.links.map(({ from, to }) => [from.index, to.index])
@@ -100,11 +99,16 @@ export function isTooLarge({ nodes, document }: GraphModel): boolean {
 /** The last layout: a change of a treaty's state moves no sovereign. */
 let lastLayout: { readonly key: string; readonly layout: GraphLayout } | null = null;
 
-function layoutOf({ nodes, links }: GraphModel, radii: readonly number[]): GraphLayout {
+function* layoutOf(
+  { nodes, links }: GraphModel,
+  radii: readonly number[],
+): Generator<void, GraphLayout> {
   const pairs = links.map(({ from, to }) => [from.index, to.index] as const);
   const key = `${nodes.length};${radii.join(' ')};${pairs.join(' ')}`;
-  if (lastLayout?.key !== key) lastLayout = { key, layout: layoutGraph(radii, pairs) };
-  return lastLayout.layout;
+  if (lastLayout?.key === key) return lastLayout.layout;
+  const layout = yield* layoutGraph(radii, pairs);
+  lastLayout = { key, layout };
+  return layout;
 }
 
 function radiusOf({ degree }: GraphNode, count: number): number {

@@ -2,6 +2,7 @@
  * Chooses the names that the drawing always shows: those with most links first, none overlapping another
  * name or a node.
  */
+import { visitInSlices } from '../slices.ts';
 import type { Point } from './graph-layout.ts';
 
 export interface LabeledNode extends Point {
@@ -26,17 +27,20 @@ interface Box {
   readonly bottom: number;
 }
 
+/** A few milliseconds of work, where there are lines to avoid. */
+const LABELS_PER_SLICE = 20;
+
 export const LABEL_SIZE = 13;
 const GAP = 5;
 const WIDE =
   /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]/u;
 
 /** In the order of the nodes. Each label gets the free place that the fewest lines cross. */
-export function placeLabels(
+export function* placeLabels(
   nodes: readonly LabeledNode[],
   lines: readonly (readonly [from: number, to: number])[],
   { width, height }: { readonly width: number; readonly height: number },
-): Label[] {
+): Generator<void, Label[]> {
   const taken: Box[] = nodes.map(circleBox);
   const labels: Label[] = [];
   const order = nodes
@@ -44,9 +48,9 @@ export function placeLabels(
     .sort((a, b) => weightAt(nodes, b) - weightAt(nodes, a) || a - b);
   const crossings = (box: Box) =>
     lines.filter(([from, to]) => crosses(nodes[from], nodes[to], box)).length;
-  for (const index of order) {
+  yield* visitInSlices(order, LABELS_PER_SLICE, (index) => {
     const node = nodes[index];
-    if (node === undefined) continue;
+    if (node === undefined) return;
     const inside = placesFor(node).filter(({ box }) => isInside(box, width, height));
     const free = inside
       .filter(({ box }) => !taken.some((other) => overlap(box, other, node)))
@@ -55,7 +59,7 @@ export function placeLabels(
     if (free !== undefined) taken.push(free.box);
     const { x, y, anchor } = free ?? inside[0] ?? { x: node.x, y: node.y, anchor: 'middle' };
     labels[index] = { x: rounded(x), y: rounded(y), anchor, isShown: free !== undefined };
-  }
+  });
   return labels;
 }
 

@@ -29,6 +29,9 @@ export interface GraphLayout {
 export const MOST_DRAWN_NODES = 300;
 export const MOST_DRAWN_TREATIES = 1500;
 
+/** So many moves of a sovereign or a spring take a few milliseconds. */
+const STEPS_PER_SLICE = 1500;
+
 const WIDTH = 1200;
 const MARGIN = 48;
 
@@ -37,10 +40,10 @@ interface LayoutNode extends SimulationNodeDatum {
 }
 
 /** `links` are pairs of node indexes; `radii` is the space that each node takes. */
-export function layoutGraph(
+export function* layoutGraph(
   radii: readonly number[],
   links: readonly (readonly [from: number, to: number])[],
-): GraphLayout {
+): Generator<void, GraphLayout> {
   const height = heightFor(radii.length);
   const ticks = ticksFor(radii.length);
   const nodes: LayoutNode[] = radii.map((radius, index) => ({ ...onSpiral(index), radius }));
@@ -48,7 +51,7 @@ export function layoutGraph(
     .filter(([from, to]) => from !== to)
     .map(([source, target]) => ({ source, target }));
   const spacing = Math.sqrt((WIDTH * height) / Math.max(radii.length, 6));
-  forceSimulation(nodes)
+  const simulation = forceSimulation(nodes)
     .randomSource(repeatable())
     .force('link', forceLink(springs).distance(spacing * 0.9))
     .force(
@@ -65,8 +68,12 @@ export function layoutGraph(
     .force('x', forceX<LayoutNode>(0).strength(0.05))
     .force('y', forceY<LayoutNode>(0).strength(0.05 * (WIDTH / height)))
     .stop()
-    .alphaDecay(1 - 0.001 ** (1 / ticks))
-    .tick(ticks);
+    .alphaDecay(1 - 0.001 ** (1 / ticks));
+  const perSlice = Math.ceil(STEPS_PER_SLICE / (nodes.length + springs.length));
+  for (let left = ticks; left > 0; left -= perSlice) {
+    simulation.tick(Math.min(left, perSlice));
+    if (left > perSlice) yield;
+  }
   return { width: WIDTH, height, positions: fitted(nodes, height) };
 }
 

@@ -1,4 +1,5 @@
 /** The recognition graph as it is drawn and explored: made from the published Connectome document. */
+import { visitInSlices } from '../slices.ts';
 import type { BlastRadiusRow, Connectome, EdgeRow } from '../views/rows/graph.ts';
 
 export type EdgeState = EdgeRow['lifecycle_state'];
@@ -51,43 +52,43 @@ export interface GraphModel {
   node(id: string): GraphNode | undefined;
 }
 
-export function graphModel(document: GraphDocument, ownName: string): GraphModel {
-  const byId = new Map<string, GraphNode>();
-  for (const { sovereign_id: id } of document.sovereigns) {
-    byId.set(id, {
-      index: byId.size,
-      id,
-      isOwn: id === ownName,
-      outgoing: [],
-      incoming: [],
-      revocations: [],
-      degree: 0,
-    });
-  }
-  const links = linksOf(document.recognition_edges, byId);
-  for (const row of document.revocation_blast_radius) {
-    byId.get(row.issuer_sovereign_id)?.revocations.push(row);
-  }
-  const treaties = new Map(document.recognition_edges.map((edge) => [edge.treaty_id, edge]));
+/** A few milliseconds of work. */
+const ROWS_PER_SLICE = 1000;
+
+export function* graphModel(document: GraphDocument, ownName: string): Generator<void, GraphModel> {
+  const nodes = new Map<string, GraphNode>();
+  yield* visitInSlices(document.sovereigns, ROWS_PER_SLICE, ({ sovereign_id: id }) => {
+    nodes.set(id, newNode(id, nodes.size, ownName));
+  });
+  const links = createLinks(nodes);
+  const treaties = new Map<string, EdgeRow>();
+  yield* visitInSlices(document.recognition_edges, ROWS_PER_SLICE, (edge) => {
+    links.add(edge);
+    treaties.set(edge.treaty_id, edge);
+  });
+  yield* visitInSlices(document.revocation_blast_radius, ROWS_PER_SLICE, (row) => {
+    nodes.get(row.issuer_sovereign_id)?.revocations.push(row);
+  });
   return {
     document,
-    nodes: [...byId.values()],
-    links,
+    nodes: [...nodes.values()],
+    links: yield* links.all(),
     ownName,
     treaty: (id) => treaties.get(id),
-    node: (id) => byId.get(id),
+    node: (id) => nodes.get(id),
   };
 }
 
-function linksOf(edges: readonly EdgeRow[], nodes: ReadonlyMap<string, GraphNode>): GraphLink[] {
+function newNode(id: string, index: number, ownName: string): GraphNode {
+  const isOwn = id === ownName;
+  return { index, id, isOwn, outgoing: [], incoming: [], revocations: [], degree: 0 };
+}
+
+function createLinks(nodes: ReadonlyMap<string, GraphNode>) {
   const links = new Map<string, GraphLink>();
-  for (const edge of edges) {
-    const from = nodes.get(edge.from);
-    const to = nodes.get(edge.to);
-    if (from === undefined || to === undefined) continue;
-    from.outgoing.push(edge);
-    to.incoming.push(edge);
-    const key = `${from.index} ${to.index}`;
+
+  function addLink(from: GraphNode, to: GraphNode, edge: EdgeRow): void {
+    const key = keyOf(from, to);
     const known = links.get(key);
     if (known === undefined) {
       const state = edge.lifecycle_state;
@@ -99,10 +100,29 @@ function linksOf(edges: readonly EdgeRow[], nodes: ReadonlyMap<string, GraphNode
       if (rank(edge.lifecycle_state) < rank(known.state)) known.state = edge.lifecycle_state;
     }
   }
-  for (const link of links.values()) {
-    link.isMutual = link.from !== link.to && links.has(`${link.to.index} ${link.from.index}`);
-  }
-  return [...links.values()];
+
+  return {
+    add(edge: EdgeRow): void {
+      const from = nodes.get(edge.from);
+      const to = nodes.get(edge.to);
+      if (from === undefined || to === undefined) return;
+      from.outgoing.push(edge);
+      to.incoming.push(edge);
+      addLink(from, to, edge);
+    },
+    /** Once all treaties are added. */
+    *all(): Generator<void, GraphLink[]> {
+      yield* visitInSlices(links.values(), ROWS_PER_SLICE, (link) => {
+        const { from, to } = link;
+        link.isMutual = from !== to && links.has(keyOf(to, from));
+      });
+      return [...links.values()];
+    },
+  };
+}
+
+function keyOf(from: GraphNode, to: GraphNode): string {
+  return `${from.index} ${to.index}`;
 }
 
 function rank(state: EdgeState): number {

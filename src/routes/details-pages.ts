@@ -8,16 +8,22 @@ import { sovereignNamed } from '../pages/atlas.ts';
 import { attestationPage } from '../pages/attestation.ts';
 import { capabilityPage } from '../pages/capability.ts';
 import { askPage } from '../pages/details-page.ts';
+import type { GraphModel } from '../pages/graph-model.ts';
 import { sovereignPage } from '../pages/sovereign.ts';
 import { treatyPage } from '../pages/treaty.ts';
 import { pageNumber } from '../pages/treaty-query.ts';
 import type { AgentDescriptor } from '../records/agent-descriptor.ts';
 import { REFUSALS } from '../refusal.ts';
 import type { AttestationRow } from '../views/rows/attestation.ts';
-import type { Dashboard } from '../views/rows/dashboard.ts';
 import type { TreatyRow } from '../views/rows/treaty.ts';
 import { filter, listedRows, openPage } from './listing.ts';
-import { contentOf, keptByEtag, modelOf, networkOf, withDocument } from './published-content.ts';
+import {
+  dashboardIn,
+  keptByEtag,
+  networkOf,
+  withDocument,
+  withGraph,
+} from './published-content.ts';
 
 const PAGE = {
   method: 'GET',
@@ -56,11 +62,10 @@ export const detailsPageRoutes: readonly RouteEntry[] = [
     summary: 'One sovereign with its treaties, feed and revocations, as a page',
     refusals: ['not_found', 'service_not_ready'],
     handle: (request, edge) =>
-      withDocument('connectome', request, edge, (connectome) =>
-        withDocument('dashboard', request, edge, (dashboard) => {
-          const feeds = feedsOf(edge, dashboard);
-          return answerSovereign(request, edge, modelOf(edge, connectome), feeds);
-        }),
+      withGraph(request, edge, (graph) =>
+        withDocument('dashboard', request, edge, (dashboard) =>
+          answerSovereign(request, edge, graph, feedsOf(edge, dashboard)),
+        ),
       ),
   },
   {
@@ -90,20 +95,18 @@ async function answerTreaty(request: RouteRequest, edge: Edge): Promise<Reply> {
   const answer = await edge.call('readTreaty', { treatyId });
   if (!answer.ok) return notFound(request, edge, 'treaty_not_found');
   const row = JSON.parse(answer.json) as TreatyRow;
-  return withDocument('connectome', request, edge, (document) =>
-    htmlReply(treatyPage(row, modelOf(edge, document)), request),
-  );
+  return withGraph(request, edge, (graph) => htmlReply(treatyPage(row, graph), request));
 }
 
-const feedsOf = keptByEtag((_edge, document) => {
-  const { revocation_feeds: feeds } = contentOf<Dashboard>(document);
+const feedsOf = keptByEtag((edge, document) => {
+  const { revocation_feeds: feeds } = dashboardIn(edge, document);
   return new Map(feeds.map((feed) => [feed.issuer_sovereign_id, feed]));
 });
 
 function answerSovereign(
   request: RouteRequest,
   edge: Edge,
-  model: ReturnType<typeof modelOf>,
+  model: GraphModel,
   feeds: ReturnType<typeof feedsOf>,
 ): Reply | Promise<Reply> {
   const name = given(request, 'id') || model.ownName;

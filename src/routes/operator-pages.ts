@@ -1,15 +1,13 @@
 /** Pages for operators of the network: the dashboard, the Connectome and the atlas. */
 import Type from 'typebox';
-import type { PublishedDocument } from '../contract/documents.ts';
 import type { Edge } from '../http/edge.ts';
 import { firstValue } from '../http/query.ts';
 import { type HtmlPage, htmlReply, type Reply, refusalReply, textReply } from '../http/reply.ts';
 import type { RouteEntry, RouteRequest } from '../http/route.ts';
 import { type AtlasQuestion, atlasPage, sovereignNamed } from '../pages/atlas.ts';
-import { connectomeMain, connectomePage } from '../pages/connectome.ts';
+import { connectomePage } from '../pages/connectome.ts';
 import { dashboardPage } from '../pages/dashboard.ts';
 import { EDGE_STATES, type GraphModel } from '../pages/graph-model.ts';
-import { LivePageContent } from '../pages/live-content.ts';
 import { treatiesCsv } from '../pages/treaties-csv.ts';
 import {
   EVERY_TREATY,
@@ -19,10 +17,17 @@ import {
   type TreatyQuery,
   treatyQuery,
 } from '../pages/treaty-query.ts';
-import type { Dashboard } from '../views/rows/dashboard.ts';
-import type { Atlas, TrustPath } from '../views/rows/graph.ts';
+import type { TrustPath } from '../views/rows/graph.ts';
 import { filter } from './listing.ts';
-import { contentOf, keptByEtag, modelOf, networkOf, withDocument } from './published-content.ts';
+import { connectomeContent, dashboardContent } from './live-renderers.ts';
+import {
+  keptBeside,
+  keptByEtag,
+  networkOf,
+  type PublishedGraph,
+  withDocument,
+  withGraph,
+} from './published-content.ts';
 
 const HTML = { contentType: 'text/html; charset=utf-8' };
 
@@ -75,9 +80,7 @@ export const operatorPageRoutes: readonly RouteEntry[] = [
     answer: HTML,
     refusals: ['service_not_ready'],
     handle: (request, edge) =>
-      withDocument('connectome', request, edge, (document) =>
-        htmlReply(connectomeFor(request, edge, document), request),
-      ),
+      withGraph(request, edge, (graph) => htmlReply(connectomeFor(request, graph), request)),
   },
   {
     method: 'GET',
@@ -89,10 +92,9 @@ export const operatorPageRoutes: readonly RouteEntry[] = [
     answer: { contentType: CSV },
     refusals: ['service_not_ready'],
     handle: (request, edge) =>
-      withDocument('connectome', request, edge, (document) => {
-        const { recognition_edges: edges } = modelOf(edge, document).document;
-        return textReply(CSV, treatiesCsv(foundTreaties(edges, queryOf(request))));
-      }),
+      withGraph(request, edge, ({ document: { recognition_edges: edges } }) =>
+        textReply(CSV, treatiesCsv(foundTreaties(edges, queryOf(request)))),
+      ),
   },
   {
     method: 'GET',
@@ -115,51 +117,38 @@ export const operatorPageRoutes: readonly RouteEntry[] = [
     answer: HTML,
     refusals: ['service_not_ready'],
     handle: (request, edge) =>
-      withDocument('connectome', request, edge, (document) => answerAtlas(request, edge, document)),
+      withGraph(request, edge, (graph) => answerAtlas(request, edge, graph)),
   },
 ];
 
 const dashboardOf = keptByEtag(
-  (edge, document): HtmlPage => dashboardPage(contentOf<Dashboard>(document), networkOf(edge)),
+  (edge, document): HtmlPage => dashboardPage(dashboardContent(edge, document), networkOf(edge)),
 );
 
-const connectomeContentOf = keptByEtag(
-  (edge, document) => new LivePageContent(connectomeMain(modelOf(edge, document))),
-);
-
-const connectomeOf = keptByEtag((edge, document) => connectomeView(EVERY_TREATY, edge, document));
-
-function connectomeView(query: TreatyQuery, edge: Edge, document: PublishedDocument): HtmlPage {
-  const whole = connectomeContentOf(edge, document);
-  return connectomePage(modelOf(edge, document), whole, networkOf(edge), query);
+function connectomeFor(request: RouteRequest, graph: PublishedGraph): HtmlPage {
+  const query = queryOf(request);
+  return parametersOf(query) === '' ? wholeConnectome(graph) : connectomeView(query, graph);
 }
 
-function connectomeFor(request: RouteRequest, edge: Edge, document: PublishedDocument): HtmlPage {
-  const query = queryOf(request);
-  return parametersOf(query) === ''
-    ? connectomeOf(edge, document)
-    : connectomeView(query, edge, document);
+const wholeConnectome = keptBeside((graph: PublishedGraph) => connectomeView(EVERY_TREATY, graph));
+
+function connectomeView(query: TreatyQuery, graph: PublishedGraph): HtmlPage {
+  return connectomePage(graph, connectomeContent(graph), query);
 }
 
 function queryOf({ query }: RouteRequest): TreatyQuery {
   return treatyQuery((name) => firstValue(query, name) ?? '');
 }
 
-const digestOf = keptByEtag((_edge, document) => contentOf<Atlas>(document).graph_digest);
-
 async function answerAtlas(
   request: RouteRequest,
   edge: Edge,
-  document: PublishedDocument,
+  graph: PublishedGraph,
 ): Promise<Reply> {
-  // Published together with the Connectome, so that the cached one belongs to the same graph.
-  const atlas = edge.documents.latest('atlas');
-  if (atlas === undefined) return refusalReply('service_not_ready');
-  const model = modelOf(edge, document);
+  if (graph.digest === null) return refusalReply('service_not_ready');
   const question = questionOf(request);
-  const path = await trustPathOf(model, question, edge);
-  const answer = { path, graphDigest: digestOf(edge, atlas) };
-  return htmlReply(atlasPage(model, question, answer, networkOf(edge)), request);
+  const path = await trustPathOf(graph, question, edge);
+  return htmlReply(atlasPage(graph, question, { path, graphDigest: graph.digest }), request);
 }
 
 function questionOf({ query }: RouteRequest): AtlasQuestion {

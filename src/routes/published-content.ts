@@ -1,11 +1,15 @@
 /** What pages show of the published documents: read once for each version of a document. */
-import { type DocumentName, documentText, type PublishedDocument } from '../contract/documents.ts';
+import type { DocumentName, PublishedDocument } from '../contract/documents.ts';
 import { type Edge, withAnswer } from '../http/edge.ts';
 import { type Reply, refusalReply } from '../http/reply.ts';
 import type { RouteRequest } from '../http/route.ts';
-import { parseJson } from '../json/parse.ts';
-import { type GraphDocument, type GraphModel, graphModel } from '../pages/graph-model.ts';
+import { MOST_URGENT } from '../pages/dashboard.ts';
+import { readDashboard } from '../pages/dashboard-reading.ts';
+import { type DrawnGraph, drawnGraph } from '../pages/graph-drawing.ts';
+import { graphModel } from '../pages/graph-model.ts';
+import { readGraph } from '../pages/graph-reading.ts';
 import { currentDocument } from './documents.ts';
+import { builtOnce } from './shared-build.ts';
 
 export function withDocument(
   name: DocumentName,
@@ -30,24 +34,57 @@ export function keptByEtag<Made>(make: (edge: Edge, document: PublishedDocument)
   };
 }
 
-/** The recognition graph of the published Connectome. */
-export const modelOf = keptByEtag(
-  (edge, document): GraphModel => graphModel(graphIn(documentText(document)), networkOf(edge)),
-);
-
-const EDGES = '],"recognition_edges":[';
-
-/**
- * The whole treaties come first and are most of the text, but no page shows them. Nothing after them has
- * members of free form, and the quotes inside a string would be escaped.
- */
-function graphIn(text: string): GraphDocument {
-  return parseJson(`{${text.slice(text.lastIndexOf(EDGES) + 2)}`) as unknown as GraphDocument;
+/** Caches what is computed from a value, as long as the value is in use. */
+export function keptBeside<Source extends object, Made>(make: (source: Source) => Made) {
+  const kept = new WeakMap<Source, Made>();
+  return (source: Source): Made => {
+    const known = kept.get(source);
+    if (known !== undefined) return known;
+    const made = make(source);
+    kept.set(source, made);
+    return made;
+  };
 }
 
-/** The document is this authority's own. */
-export function contentOf<Content>(document: PublishedDocument): Content {
-  return parseJson(documentText(document)) as Content;
+export const dashboardIn = keptByEtag((_edge, document) =>
+  readDashboard(document.bytes, MOST_URGENT),
+);
+
+/** The recognition graph of one version of the published documents. */
+export interface PublishedGraph extends DrawnGraph {
+  /** Null while the atlas is not published. */
+  readonly digest: string | null;
+}
+
+export function withGraph(
+  request: RouteRequest,
+  edge: Edge,
+  next: (graph: PublishedGraph) => Reply | Promise<Reply>,
+): Reply | Promise<Reply> {
+  return withDocument('connectome', request, edge, (document) =>
+    withAnswer(graphIn(edge, document), next),
+  );
+}
+
+export const graphIn = builtOnce('connectome', function* (edge, { bytes }): Generator<
+  void,
+  PublishedGraph
+> {
+  // Published together with the Connectome, so that the cached one belongs to the same graph.
+  const atlas = edge.documents.latest('atlas');
+  const digest = atlas === undefined ? null : digestIn(atlas);
+  const document = yield* readGraph(bytes);
+  const graph = yield* drawnGraph(yield* graphModel(document, networkOf(edge)));
+  return { ...graph, digest };
+});
+
+/** It is the second member, after a number. */
+const DIGEST = /"graph_digest":"([0-9a-f]{64})"/;
+const BEGINNING = 200;
+
+function digestIn({ bytes }: PublishedDocument): string | null {
+  const beginning = Buffer.from(bytes.subarray(0, BEGINNING)).toString();
+  return DIGEST.exec(beginning)?.[1] ?? null;
 }
 
 export function networkOf({ settings }: Edge): string {

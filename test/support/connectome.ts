@@ -1,3 +1,6 @@
+import { type DrawnGraph, drawnGraph } from '../../src/pages/graph-drawing.ts';
+import { graphModel } from '../../src/pages/graph-model.ts';
+import { withoutPause } from '../../src/slices.ts';
 import type { Connectome } from '../../src/views/rows/graph.ts';
 
 /** As a Connectome document of that many sovereigns and treaties would be. */
@@ -27,4 +30,10 @@ export function connectomeOf(sovereigns: number, treaties: number): Connectome {
     revoked_trust_material: [],
     revocation_blast_radius: [],
   };
+}
+
+/** The graph of the document, as pages show it. */
+export function graphOf(document: Connectome, ownName = 'alpha'): DrawnGraph {
+  const model = withoutPause(graphModel(document, ownName));
+  return withoutPause(drawnGraph(model));
 }

@@ -1,0 +1,20 @@
+/** Reads what the page shows of the published dashboard: of thousands of treaties the first few. */
+import { parseJson } from '../json/parse.ts';
+import type { Dashboard } from '../views/rows/dashboard.ts';
+import { firstRows } from './json-rows.ts';
+
+/** What is around the treaties; no member before them is of free form. */
+const TREATIES = '"treaties":[';
+const FEEDS = '],"revocation_feed_summary":';
+
+export function readDashboard(
+  { buffer, byteOffset, byteLength }: Uint8Array,
+  mostTreaties: number,
+): Dashboard {
+  const text = Buffer.from(buffer, byteOffset, byteLength);
+  const start = text.indexOf(TREATIES) + TREATIES.length;
+  const end = text.indexOf(FEEDS, start);
+  const treaties = firstRows(text.subarray(start, end), mostTreaties);
+  const json = text.toString('utf8', 0, start) + treaties + text.toString('utf8', end);
+  return parseJson(json) as unknown as Dashboard;
+}

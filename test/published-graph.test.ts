@@ -1,0 +1,225 @@
+/** Pages read the published documents in slices, once for each version, and of long lists what they show. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { type PublishedDocument, publishedDocument } from '../src/contract/documents.ts';
+import { parseJson } from '../src/json/parse.ts';
+import { JsonText, jsonText } from '../src/json/write.ts';
+import { dashboardMain, MOST_URGENT } from '../src/pages/dashboard.ts';
+import { readDashboard } from '../src/pages/dashboard-reading.ts';
+import { readGraph } from '../src/pages/graph-reading.ts';
+import { createSharedBuild } from '../src/routes/shared-build.ts';
+import { withoutPause } from '../src/slices.ts';
+import { createDashboardTreaties } from '../src/views/dashboard-treaties.ts';
+import { connectomeText } from '../src/views/recognition-graph.ts';
+import { createRecognitionIndex, type RecognitionIndex } from '../src/views/recognition-index.ts';
+import type { Dashboard } from '../src/views/rows/dashboard.ts';
+import { startTestAuthority } from './support/authority.ts';
+import { HOUR } from './support/clock.ts';
+import { get, heartbeat, joinedNode, outcome } from './support/requests.ts';
+import { importFeed, issued, recognize, sovereign } from './support/trust.ts';
+
+const NOW = Date.parse('2026-01-01T00:00:00Z');
+
+/** Between two rows, at the end of a list, and between two lists, as names might have them. */
+const BOUNDARIES = [
+  '},{"',
+  '},{',
+  '"},{"expires_at":"',
+  '],"recognition_edges":[',
+  '],"sovereigns":[{"',
+  '],"summary":',
+  '"treaties":[',
+  '],"revocation_feed_summary":',
+  '\\',
+  '\\"',
+  'é🙂\u2028',
+];
+
+const hostileName = fc
+  .array(fc.oneof(fc.constantFrom(...BOUNDARIES), fc.string({ unit: 'grapheme' })), {
+    minLength: 1,
+    maxLength: 5,
+  })
+  .map((parts) => parts.join(''));
+
+function recognized(names: readonly string[], copies = 1): RecognitionIndex {
+  const index = createRecognitionIndex();
+  for (let i = 0; i < names.length * copies; i += 1) {
+    const [issuer = '', subject = ''] = [
+      names[i % names.length],
+      names[(i * 7 + 1) % names.length],
+    ];
+    index.putTreaty(`treaty-${i}`, {
+      json: jsonText({ metadata: { note: names, recognition_edges: [{ expires_at: subject }] } }),
+      issuer,
+      subject,
+      subjectKeys: [],
+      issuedAt: NOW,
+      validFrom: '2026-01-01T00:00:00Z',
+      expiresAt: NOW + (i % 5) * 24 * HOUR,
+      revokedAt: i % 4 === 3 ? NOW : null,
+      revocationReason: i % 4 === 3 ? subject : null,
+    });
+    index.putRevocation({
+      issuer: subject,
+      attestationId: `attestation-${i}`,
+      feedId: issuer,
+      sequence: '9007199254740993',
+      reason: issuer,
+      revokedAt: NOW,
+    });
+  }
+  return index;
+}
+
+function connectome(index: RecognitionIndex): PublishedDocument {
+  return publishedDocument([...connectomeText(index, NOW + 1)].join(''));
+}
+
+/** The graph of the document, parsed at once. */
+function graphOf({ bytes }: PublishedDocument): unknown {
+  const { active_treaties: _, ...graph } = parseJson(Buffer.from(bytes).toString()) as {
+    readonly active_treaties: unknown;
+  };
+  return graph;
+}
+
+test('a graph read in slices is that of the document, whatever its names are', () => {
+  fc.assert(
+    fc.property(fc.array(hostileName, { minLength: 1, maxLength: 6 }), (names) => {
+      const document = connectome(recognized(names));
+      assert.deepEqual(withoutPause(readGraph(document.bytes)), graphOf(document));
+    }),
+    { numRuns: 200 },
+  );
+  const empty = connectome(createRecognitionIndex());
+  assert.deepEqual(withoutPause(readGraph(empty.bytes)), graphOf(empty));
+});
+
+test('a long graph is read in many slices, which the end of the document’s bytes does not disturb', () => {
+  const document = connectome(recognized([...BOUNDARIES, 'beta'], 400));
+  const expected = graphOf(document);
+  const work = readGraph(document.bytes);
+  let slices = 1;
+  let step = work.next();
+  document.bytes.fill(0);
+  for (; step.done !== true; step = work.next()) slices += 1;
+  assert.deepEqual(step.value, expected);
+  assert.ok(slices > 20, `${slices} slices`);
+});
+
+test('of the dashboard the first treaties are read, and its page is the same', () => {
+  fc.assert(
+    fc.property(
+      fc.array(hostileName, { minLength: 1, maxLength: 6 }),
+      fc.nat(20),
+      (names, copies) => {
+        const whole = dashboardOf(recognized(names, copies));
+        const read = readDashboard(publishedDocument(whole).bytes, MOST_URGENT);
+        const parsed = parseJson(whole) as unknown as Dashboard;
+        assert.deepEqual(read, { ...parsed, treaties: parsed.treaties.slice(0, MOST_URGENT) });
+        assert.equal(dashboardMain(read).text, dashboardMain(parsed).text);
+      },
+    ),
+    { numRuns: 100 },
+  );
+});
+
+function dashboardOf(index: RecognitionIndex): string {
+  const { treaties, summary } = createDashboardTreaties().list(index.edges(), NOW + 1);
+  const none = { freshness: 'none', status: 'not_observed', completed_at_display: '' };
+  return jsonText({
+    sovereign: { id: BOUNDARIES.join(''), version: 'v0.1' },
+    readiness: { status: 'ready' },
+    nodes: { active: 0, tracked: 0 },
+    connectome_summary: {},
+    treaty_summary: summary,
+    treaties: new JsonText(treaties.text),
+    revocation_feed_summary: { ...none, count: 0 },
+    revocation_feeds: [],
+    trust_cycle_summary: none,
+    recent_changes: [],
+    warnings: BOUNDARIES,
+  });
+}
+
+/** A build of as many slices as the document has bytes, which ends with its text. */
+function countedBuild() {
+  const built: string[] = [];
+  let newest = publishedDocument('first');
+  const shared = createSharedBuild(
+    function* (document) {
+      const text = Buffer.from(document.bytes).toString();
+      built.push(text);
+      for (let left = text.length; left > 1; left -= 1) yield;
+      if (text === 'broken') throw new Error(text);
+      return text;
+    },
+    () => newest,
+  );
+  return {
+    built,
+    ask(text: string) {
+      newest = publishedDocument(text);
+      return shared(newest);
+    },
+  };
+}
+
+test('concurrent callers share a build, and later ones its result at once', async () => {
+  const { built, ask } = countedBuild();
+  assert.deepEqual(await Promise.all([ask('first'), ask('first'), ask('first')]), [
+    'first',
+    'first',
+    'first',
+  ]);
+  assert.equal(ask('first'), 'first');
+  assert.deepEqual(built, ['first']);
+  assert.equal(ask('2'), '2', 'a single slice is built at once');
+});
+
+test('changes during a build mix nothing, and lead to one more build, of the newest version', async () => {
+  const { built, ask } = countedBuild();
+  const answers = ['version 1', 'version 2', 'version 1', 'version 3', 'version 4'].map(ask);
+  assert.deepEqual(await Promise.all(answers), [
+    'version 1',
+    'version 4',
+    'version 1',
+    'version 4',
+    'version 4',
+  ]);
+  assert.deepEqual(built, ['version 1', 'version 4']);
+});
+
+test('a build that fails fails for those who wait for it alone', async () => {
+  const { built, ask } = countedBuild();
+  const answers = await Promise.allSettled([ask('broken'), ask('broken'), ask('whole')]);
+  assert.deepEqual(
+    answers.map(({ status }) => status),
+    ['rejected', 'rejected', 'fulfilled'],
+  );
+  await assert.rejects(async () => ask('broken'));
+  assert.deepEqual(built, ['broken', 'whole', 'broken']);
+});
+
+test('heartbeats are answered while the first page after a change of a long graph is made', async () => {
+  await using na = await startTestAuthority();
+  const node = await joinedNode(na);
+  const beta = sovereign('beta');
+  const terms = { subject_sovereign_id: 'beta', subject_public_keys: [beta.key.publicKey] };
+  await issued(recognize(na, terms));
+  const ids = Array.from({ length: 20_000 }, (_, index) => `id-${100_000 + index}`);
+  const feed = beta.feed(na.clock.now(), 1, { revoked_attestation_ids: ids });
+  await issued(importFeed(na, feed));
+  // The authority has built the document then, and the edge has read nothing of it.
+  await get(na, '/connectome.json');
+  let isMade = false;
+  const page = get(na, '/connectome').finally(() => {
+    isMade = true;
+  });
+  let answered = 0;
+  for (; !isMade; answered += 1) assert.equal(outcome(await heartbeat(na, node)), '200');
+  assert.match((await page).text, /1 to 50 of 20000/);
+  assert.ok(answered > 15, `${answered} heartbeats`);
+});
