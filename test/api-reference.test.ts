@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import type { Page } from 'playwright-core';
+import { apiReferencePages } from '../src/pages/api-reference.ts';
 import { ROUTES } from '../src/routes/table.ts';
 import { answerExample, bodyExample } from '../src/views/route-example.ts';
 import { anchorOf } from '../src/views/route-groups.ts';
@@ -45,6 +46,17 @@ async function examplesOf(page: Page): Promise<Map<string, Map<string, string>>>
   }
   return examples;
 }
+
+test('the page is rendered a route at a time, once for all who ask meanwhile', async () => {
+  const slices = [...apiReferencePages(ROUTES, 'alpha')];
+  assert.ok(slices.length >= ROUTES.length, `${slices.length} slices`);
+  await using fresh = await startTestAuthority();
+  const answers = await Promise.all([1, 2, 3].map(() => send(fresh, 'GET', '/api-reference')));
+  assert.deepEqual(
+    answers.map(({ status, headers }) => [status, headers.get('etag')]),
+    answers.map(() => [200, answers[0]?.headers.get('etag')]),
+  );
+});
 
 test('each route has an example of its request and its answer: those of the OpenAPI document', async () => {
   await using page = await visit();

@@ -4,6 +4,7 @@ import type { HtmlPage } from '../http/reply.ts';
 import { type Access, isOperatorRoute, type RouteDescription } from '../http/route-description.ts';
 import type { JsonValue } from '../json/value.ts';
 import { REFUSALS, type RefusalName } from '../refusal.ts';
+import { visitInSlices } from '../slices.ts';
 import { type CurlContext, curlCommand, signingSetup } from '../views/curl.ts';
 import { ACCESS_REFUSALS, AUTH_HINTS } from '../views/openapi.ts';
 import { answerExample, bodyExample } from '../views/route-example.ts';
@@ -20,12 +21,14 @@ const SCRIPT = browserScript('api-reference');
 /** Stands in the page for the base URL. Not a URL, and nothing in a route or its example is like it. */
 const BASE_URL = 'base-url:';
 
-/** Renders the page once; what it returns puts a base URL into it, which a client may have made up. */
-export function apiReferencePages(
+/**
+ * Renders the page once, in slices; what it returns puts a base URL into it, which a client may have made up.
+ */
+export function* apiReferencePages(
   routes: readonly RouteDescription[],
   networkName: string,
-): (baseUrl: string) => HtmlPage {
-  const page = apiReferencePage(routes, { networkName, baseUrl: BASE_URL });
+): Generator<void, (baseUrl: string) => HtmlPage> {
+  const page = yield* apiReferencePage(routes, { networkName, baseUrl: BASE_URL });
   const rendered = documentText(page.document);
   return (baseUrl) => {
     const shown = html`${baseUrl.replaceAll("'", '%27')}`.text;
@@ -33,19 +36,24 @@ export function apiReferencePages(
   };
 }
 
-function apiReferencePage(routes: readonly RouteDescription[], context: CurlContext): HtmlPage {
+function* apiReferencePage(
+  routes: readonly RouteDescription[],
+  context: CurlContext,
+): Generator<void, HtmlPage> {
   return renderPage({
     title: 'API reference',
     lede: 'Every route of this authority, from its route table. swagger.json describes the same routes as OpenAPI 3.0.3.',
     path: '/api-reference',
     networkName: context.networkName,
-    body: reference(routeGroups(routes), context),
+    body: yield* reference(routeGroups(routes), context),
     style: REFERENCE_STYLE,
     script: SCRIPT,
   });
 }
 
-function reference(groups: readonly RouteGroup[], context: CurlContext): Html {
+function* reference(groups: readonly RouteGroup[], context: CurlContext): Generator<void, Html> {
+  const sections: Html[] = [];
+  for (const group of groups) sections.push(yield* groupSection(group, context));
   return html`<div class="reference">
 ${referenceContents({ search: 'Search routes', groups: groups.map(contentsOf) })}<div class="entries">
 <section aria-labelledby="general">
@@ -68,13 +76,21 @@ ${referenceContents({ search: 'Search routes', groups: groups.map(contentsOf) })
 ${snippet('Once in a shell', signingSetup(context.baseUrl))}</div>
 </details>
 </section>
-${nothingFits}${groups.map(
-  ({ id, title, note, routes }) => html`<section aria-labelledby="${id}" data-group>
-<div class="section-head"><h2 id="${id}">${title}</h2><p class="muted small">${note}</p></div>
-${routes.map((route) => entry(route, context))}</section>
-`,
-)}</div>
+${nothingFits}${sections}</div>
 </div>
+`;
+}
+
+/** One route is a slice: its schemas and its example take about a millisecond. */
+function* groupSection(
+  { id, title, note, routes }: RouteGroup,
+  context: CurlContext,
+): Generator<void, Html> {
+  const entries: Html[] = [];
+  yield* visitInSlices(routes, 1, (route) => entries.push(entry(route, context)));
+  return html`<section aria-labelledby="${id}" data-group>
+<div class="section-head"><h2 id="${id}">${title}</h2><p class="muted small">${note}</p></div>
+${entries}</section>
 `;
 }
 

@@ -1,10 +1,12 @@
 /** Pages about the service itself: rendered once, then served from the same bytes. */
 import { cachedByBaseUrl } from '../http/cache-by-base-url.ts';
+import { withAnswer } from '../http/edge.ts';
 import { htmlReply } from '../http/reply.ts';
 import type { RouteEntry } from '../http/route.ts';
 import { apiReferencePages } from '../pages/api-reference.ts';
 import { cliReferencePage } from '../pages/cli-reference.ts';
 import { homePage } from '../pages/home.ts';
+import { inSlices } from '../slices.ts';
 
 export const HTML = { contentType: 'text/html; charset=utf-8' } as const;
 
@@ -29,7 +31,8 @@ export const pageRoutes: readonly RouteEntry[] = [
     summary: 'This HTTP surface to read',
     answer: HTML,
     refusals: [],
-    handle: (request, edge) => htmlReply(apiReference(edge, request.baseUrl), request),
+    handle: (request, edge) =>
+      withAnswer(apiReference(edge, request.baseUrl), (page) => htmlReply(page, request)),
   },
   {
     method: 'GET',
@@ -52,10 +55,12 @@ const home = cachedByBaseUrl(({ settings, routes }, baseUrl) =>
 );
 
 const apiReferences = cachedByBaseUrl(({ settings, routes }) =>
-  apiReferencePages(routes, settings.genesis.network_name),
+  inSlices(apiReferencePages(routes, settings.genesis.network_name)),
 );
 
-const apiReference = cachedByBaseUrl((edge, baseUrl) => apiReferences(edge, ANY_URL)(baseUrl));
+const apiReference = cachedByBaseUrl((edge, baseUrl) =>
+  withAnswer(apiReferences(edge, ANY_URL), (pages) => pages(baseUrl)),
+);
 
 const cliReference = cachedByBaseUrl(({ settings }) =>
   cliReferencePage(settings.commands, settings.genesis.network_name),
