@@ -6,7 +6,7 @@ import { formatInstant } from '../src/timestamp.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOSTILE_NAME, NARROW, startBrowser, type TestBrowser, WIDE } from './support/browser.ts';
 import { HOUR, SECOND } from './support/clock.ts';
-import { get, outcome } from './support/requests.ts';
+import { get, outcome, send } from './support/requests.ts';
 import { issued, recognize, revokeTreaty } from './support/trust.ts';
 
 let na: TestAuthority;
@@ -154,4 +154,28 @@ test('questions on the page count as explanations', async () => {
   assert.equal(outcome(await get(limited, ASKED)), '200');
   assert.equal((await get(limited, ASKED)).status, 429);
   assert.equal(outcome(await get(limited, '/trust')), '200');
+});
+
+test('too many questions are a page for who prefers one, and the envelope for programs', async () => {
+  await using limited = await startTestAuthority({
+    environment: { MESH_RATE_LIMIT_EXPLAIN: '1/60' },
+  });
+  await get(limited, ASKED);
+  for (const accept of ['*/*', 'application/json']) {
+    const refused = await send(limited, 'GET', ASKED, { headers: { Accept: accept } });
+    assert.equal(outcome(refused), '429 rate_limit_exceeded');
+    assert.equal(refused.headers.get('retry-after'), '60');
+  }
+  const page = await send(limited, 'GET', ASKED, { headers: { Accept: 'text/html' } });
+  assert.deepEqual(
+    ['content-type', 'retry-after', 'vary', 'cache-control'].map((name) => page.headers.get(name)),
+    ['text/html; charset=utf-8', '60', 'Accept', 'no-store'],
+  );
+  await using visit = await browser.visit(limited.url + ASKED, { width: NARROW });
+  assert.match(
+    await visit.page.innerText('#answer'),
+    /^Too many questions: try again in 60 seconds\.$/,
+  );
+  assert.equal(await visit.page.inputValue('#to'), 'gamma');
+  assert.deepEqual(await visit.violations(), []);
 });

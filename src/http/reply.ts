@@ -121,14 +121,16 @@ export function htmlReply(
   return versionedReply(HTML_TYPE, contentSecurityPolicy, document, conditions);
 }
 
-/** A page in place of an error envelope. */
+/** A page in place of an error envelope; `retryAfter` in seconds. */
 export function errorPageReply(
   status: number,
   { document, contentSecurityPolicy }: HtmlPage,
+  retryAfter: number | null = null,
 ): Reply {
+  const wait = retryAfter === null ? '' : `\r\nRetry-After: ${retryAfter}`;
   return {
     ...freshReply(status, HTML_TYPE, document.bytes),
-    headerLines: `${NO_STORE}\r\nVary: Accept`,
+    headerLines: `${NO_STORE}\r\nVary: Accept${wait}`,
     contentSecurityPolicy,
   };
 }

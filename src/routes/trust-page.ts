@@ -2,8 +2,9 @@
 import Type from 'typebox';
 import type { Edge } from '../http/edge.ts';
 import { firstValue } from '../http/query.ts';
-import { errorPageReply, htmlReply, type Reply } from '../http/reply.ts';
+import { errorPageReply, type HtmlPage, htmlReply, type Reply } from '../http/reply.ts';
 import type { RouteEntry, RouteRequest } from '../http/route.ts';
+import { counted } from '../pages/graph-drawing.ts';
 import { type TrustPageAnswer, trustPage } from '../pages/trust.ts';
 import type { TrustPageQuestion } from '../pages/trust-form.ts';
 import { REFUSALS, Refusal, type RefusalName } from '../refusal.ts';
@@ -15,6 +16,8 @@ import {
   furtherIn,
   QUESTION_QUERY,
   QUESTION_REFUSALS,
+  type TooMany,
+  tooManyReply,
 } from './trust-question.ts';
 
 export const trustPageRoutes: readonly RouteEntry[] = [
@@ -33,6 +36,7 @@ export const trustPageRoutes: readonly RouteEntry[] = [
 question counts in the bucket EXPLAIN, per address.`,
     answer: { contentType: 'text/html; charset=utf-8' },
     hasEtag: true,
+    hasErrorPage: true,
     refusals: [...QUESTION_REFUSALS],
     handle: answerTrustPage,
   },
@@ -48,7 +52,7 @@ async function answerTrustPage(request: RouteRequest, edge: Edge): Promise<Reply
   try {
     const further = furtherIn(request.query) ?? NOTHING_FURTHER;
     const answer = await considered({ ...ends, ...further, explain: true }, request, edge);
-    if (!('ok' in answer)) return answer;
+    if (!('ok' in answer)) return tooManyPage(request, edge, asked, answer);
     if (!answer.ok) return problemReply(edge, asked, answer.refusal);
     const explained = JSON.parse(answer.json) as ExplainedTrust;
     const { as_of, without } = explained;
@@ -77,8 +81,25 @@ function pageReply(
   return htmlReply(trustPage(question, answer, settings.genesis.network_name), request);
 }
 
-function problemReply({ settings }: Edge, asked: TrustPageQuestion, refusal: RefusalName): Reply {
+function problemReply(edge: Edge, asked: TrustPageQuestion, refusal: RefusalName): Reply {
   const { status, message } = REFUSALS[refusal];
-  const page = trustPage(asked, { problem: message }, settings.genesis.network_name);
-  return errorPageReply(status, page);
+  return errorPageReply(status, problemPage(edge, asked, message));
+}
+
+function problemPage({ settings }: Edge, asked: TrustPageQuestion, problem: string): HtmlPage {
+  return trustPage(asked, { problem }, settings.genesis.network_name);
+}
+
+/** For who prefers a page; the envelope for programs. */
+function tooManyPage(
+  { wantsErrorPage }: RouteRequest,
+  edge: Edge,
+  asked: TrustPageQuestion,
+  tooMany: TooMany,
+): Reply {
+  const reply = tooManyReply(edge, tooMany);
+  if (!wantsErrorPage) return reply;
+  const { retryAfter } = tooMany;
+  const problem = `Too many questions: try again in ${counted(retryAfter, 'second')}`;
+  return errorPageReply(reply.status, problemPage(edge, asked, problem), retryAfter);
 }

@@ -56,19 +56,23 @@ function asOfIn(query: Query): number | null {
   return instant;
 }
 
-/** The answer, or the reply to a source that has asked for too many explanations. */
+/** After how many seconds a source may ask again that has asked for too many explanations. */
+export interface TooMany {
+  readonly retryAfter: number;
+}
+
 export async function considered(
   question: TrustQuestion,
   { remoteAddr, now }: RouteRequest,
   edge: Edge,
-): Promise<Answer | Reply> {
+): Promise<Answer | TooMany> {
   if (question.explain) {
-    const seconds = await edge.limits.take('EXPLAIN', addressBlock(remoteAddr), now);
-    if (seconds > 0) return limited(edge, 'EXPLAIN', seconds);
+    const retryAfter = await edge.limits.take('EXPLAIN', addressBlock(remoteAddr), now);
+    if (retryAfter > 0) return { retryAfter };
   }
   const answer = await edge.call('considerTrust', question);
   const isTooBusy = !answer.ok && answer.refusal === 'rate_limit_exceeded';
-  return isTooBusy ? limited(edge, 'EXPLAIN', 1) : answer;
+  return isTooBusy ? { retryAfter: 1 } : answer;
 }
 
 export async function consideredReply(
@@ -77,5 +81,9 @@ export async function consideredReply(
   edge: Edge,
 ): Promise<Reply> {
   const answer = await considered(question, request, edge);
-  return 'ok' in answer ? answerReply(answer) : answer;
+  return 'ok' in answer ? answerReply(answer) : tooManyReply(edge, answer);
+}
+
+export function tooManyReply(edge: Edge, { retryAfter }: TooMany): Reply {
+  return limited(edge, 'EXPLAIN', retryAfter);
 }
