@@ -1,119 +1,99 @@
 /**
- * `npm run screenshots -- <folder>`: pictures of every page in both themes and two widths, of a real
- * authority with an invented network. A browser renders them, so that the README shows the real pages.
+ * `npm run screenshots -- <folder>`: pictures of every page in both themes and three widths, of real
+ * authorities of several networks: an empty one, a usual one, a large one, and one with long names.
  */
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { Command, Option } from 'commander';
 import { commandReference } from '../src/cli/command-reference.ts';
+import { wholeNumber } from '../src/cli/options.ts';
 import { buildProgram } from '../src/cli/program.ts';
-import { ROUTES } from '../src/routes/table.ts';
-import { isPage } from '../src/views/route-groups.ts';
-import { startTestAuthority, type TestAuthority } from '../test/support/authority.ts';
+import { systemRuntime } from '../src/runtime.ts';
+import { startTestAuthority } from '../test/support/authority.ts';
 import { NARROW, startBrowser, type TestBrowser } from '../test/support/browser.ts';
-import { HOUR, MINUTE } from '../test/support/clock.ts';
+import { testClock } from '../test/support/clock.ts';
 import { makeNetworkFolder } from '../test/support/folders.ts';
-import { heartbeat, joinedNode, operate } from '../test/support/requests.ts';
+import { pageAddresses } from '../test/support/page-addresses.ts';
 import {
-  attest,
-  importFeed,
-  issued,
-  recognize,
-  revokeAttestation,
-  revokeTreaty,
-  type Sovereign,
-  sovereign,
-} from '../test/support/trust.ts';
+  fillNetwork,
+  foundingTime,
+  networkNameOf,
+  SAMPLE_NETWORKS,
+  type SampleNetwork,
+} from '../test/support/sample-networks.ts';
 
 const THEMES = ['light', 'dark'] as const;
-const WIDTHS = [
-  ['wide', 1280, 800],
-  ['narrow', NARROW, 740],
-] as const;
-const DAY = 24 * HOUR;
+const WIDTHS = [NARROW, 768, 1280] as const;
 
-const [folder] = process.argv.slice(2);
-if (folder === undefined) {
-  process.stderr.write('Usage: npm run screenshots -- <folder>\n');
-  process.exitCode = 2;
-} else {
-  await drawAll(folder);
+interface Options {
+  readonly height: number;
+  readonly network?: string;
 }
 
-async function drawAll(target: string): Promise<void> {
-  mkdirSync(target, { recursive: true });
-  const { folder: dataDir } = makeNetworkFolder('helios-grid');
-  const commands = commandReference(buildProgram());
+const COMMANDS = commandReference(buildProgram());
+
+await new Command('screenshots')
+  .description('takes pictures of every page, in a folder for each network')
+  .argument('<folder>', 'where the pictures go')
+  .option('--height <pixels>', 'as much of a page as is shown at most', wholeNumber(16_000), 3000)
+  .addOption(
+    new Option('--network <name>', 'of this network only').choices(
+      SAMPLE_NETWORKS.map(({ name }) => name),
+    ),
+  )
+  .action(drawAll)
+  .parseAsync();
+
+async function drawAll(folder: string, { height, network }: Options): Promise<void> {
   const browser = await startBrowser();
   try {
-    await using na = await startTestAuthority({ dataDir, commands });
-    await live(na);
-    for (const route of ROUTES.filter(isPage)) await draw(browser, na, route.path, target);
+    for (const sample of SAMPLE_NETWORKS) {
+      if (network !== undefined && network !== sample.name) continue;
+      const target = join(folder, sample.name);
+      mkdirSync(target, { recursive: true });
+      await drawNetwork(browser, sample, target, height);
+    }
   } finally {
     await browser.close();
+  }
+}
+
+async function drawNetwork(
+  browser: TestBrowser,
+  sample: SampleNetwork,
+  target: string,
+  most: number,
+): Promise<void> {
+  // Browsers show times relative to the real present.
+  const clock = testClock(foundingTime(systemRuntime.now()));
+  const { folder: dataDir } = makeNetworkFolder(networkNameOf(sample), { now: clock.now() });
+  try {
+    await using na = await startTestAuthority({ dataDir, clock, commands: COMMANDS });
+    for (const { name, path } of pageAddresses(await fillNetwork(na, sample))) {
+      for (const theme of THEMES) {
+        for (const width of WIDTHS) {
+          const file = join(target, `${name}-${theme}-${width}.png`);
+          await draw(browser, na.url + path, { theme, width }, file, most);
+          process.stdout.write(`${file}\n`);
+        }
+      }
+    }
+  } finally {
     rmSync(dataDir, { recursive: true, force: true });
   }
 }
 
-async function draw(browser: TestBrowser, na: TestAuthority, path: string, target: string) {
-  const name = path === '/' ? 'home' : path.slice(1);
-  for (const theme of THEMES) {
-    for (const [size, width, height] of WIDTHS) {
-      await using visit = await browser.visit(na.url + path, { theme, width, height });
-      const file = join(target, `${name}-${theme}-${size}.png`);
-      await visit.page.screenshot({ path: file });
-      process.stdout.write(`${file}\n`);
-    }
-  }
-}
-
-/**
- * Some days in the life of a network: nodes join and leave, and other sovereigns are recognized and
- * revoked.
- */
-async function live(na: TestAuthority): Promise<void> {
-  const [port, rail, tide, mill] = ['port-authority', 'north-rail', 'tidewater', 'old-mill'].map(
-    (name) => sovereign(name),
-  ) as [Sovereign, Sovereign, Sovereign, Sovereign];
-  const nodes = [];
-  for (let i = 0; i < 14; i += 1) {
-    const roles = [['role:client'], ['role:anchor'], ['role:bridge']][i % 3] ?? [];
-    nodes.push(await joinedNode(na, { roles }));
-    na.clock.advance(7 * MINUTE);
-  }
-  for (const [i, reason] of [
-    [3, 'key_compromise'],
-    [8, 'superseded'],
-  ] as const) {
-    await operate(na, '/admin/revoke', { cert_id: String(nodes[i]?.certId), reason });
-    na.clock.advance(11 * MINUTE);
-  }
-  const treaty = (subject: Sovereign, hours: number) =>
-    issued(
-      recognize(na, {
-        subject_sovereign_id: subject.name,
-        subject_public_keys: [subject.key.publicKey],
-        validity_hours: hours,
-      }),
-    );
-  await treaty(port, 720);
-  await treaty(rail, 30);
-  const lost = await treaty(mill, 720);
-  await treaty(tide, 168);
-  na.clock.advance(DAY / 4);
-  await revokeTreaty(na, lost.treaty_id, { reason: 'signing key exposed' });
-  const badge = await issued(attest(na, { subject_id: 'survey-drone-12' }));
-  await attest(na, { subject_id: 'dispatch-agent' });
-  await revokeAttestation(na, badge.attestation_id, { reason: 'decommissioned' });
-  for (const [from, ids] of [
-    [port, ['crane-4', 'gate-9']],
-    [tide, ['buoy-17']],
-  ] as const) {
-    const reasons = Object.fromEntries(ids.map((id) => [id, 'key compromised']));
-    const now = na.clock.now();
-    const feed = from.feed(now, 1, { revoked_attestation_ids: ids, revocation_reasons: reasons });
-    await importFeed(na, feed);
-    na.clock.advance(5 * MINUTE);
-  }
-  for (const [i, node] of nodes.entries()) if (i % 5 !== 4) await heartbeat(na, node);
-  await na.runTrustCycle();
+/** The whole page, unless it is very long; at least a screen. */
+async function draw(
+  browser: TestBrowser,
+  url: string,
+  { theme, width }: { readonly theme: (typeof THEMES)[number]; readonly width: number },
+  file: string,
+  most: number,
+): Promise<void> {
+  await using visit = await browser.visit(url, { theme, width, height: Math.min(most, 800) });
+  const { page } = visit;
+  const whole = await page.evaluate<number>('document.documentElement.scrollHeight');
+  const clip = { x: 0, y: 0, width, height: Math.min(most, whole) };
+  await page.screenshot({ path: file, fullPage: true, clip });
 }
