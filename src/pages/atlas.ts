@@ -19,7 +19,7 @@ import {
   type GraphNode,
   STATE_WORDS,
 } from './graph-model.ts';
-import { atlasLink, nameInCell, nameInFull, reference } from './graph-names.ts';
+import { atlasLink, nameInCell, nameInFull, nameInLink, reference } from './graph-names.ts';
 import { type Emphasis, NO_EMPHASIS } from './graph-picture.ts';
 import { GRAPH_STYLE } from './graph-style.ts';
 import { badge, blastRadiusTable, edgesTable, stateBadge } from './graph-tables.ts';
@@ -301,7 +301,7 @@ ${found.slice(0, MOST_LISTED).map(listRow)}</tbody>
 
 /** Chooses the sovereign in the atlas. */
 function choiceLink(id: string): Html {
-  return html`<a href="${atlasLink(id)}#selected"><bdi>${nameInCell(id)}</bdi></a>`;
+  return html`<a href="${atlasLink(id)}#selected"><bdi>${nameInLink(id)}</bdi></a>`;
 }
 
 function listRow(node: GraphNode): Html {

@@ -4,7 +4,7 @@ import type { AgentDescriptor } from '../records/agent-descriptor.ts';
 import { detailsPage, section } from './details-page.ts';
 import { emptyState } from './empty-state.ts';
 import { counted } from './graph-drawing.ts';
-import { nameInCell } from './graph-names.ts';
+import { nameInCell, nameInLink } from './graph-names.ts';
 import { type Html, html, NO_HTML } from './html.ts';
 import { type Column, table } from './table.ts';
 import { capabilityAddress, capabilityLink, idText, timeText } from './values.ts';
@@ -65,7 +65,7 @@ const COLUMNS: readonly Column<AgentDescriptor>[] = [
     head: 'Agent',
     kind: 'name',
     isHead: true,
-    cell: ({ agent_id }) => html`<bdi>${nameInCell(agent_id)}</bdi>`,
+    cell: ({ agent_id }) => html`<bdi>${nameInLink(agent_id)}</bdi>`,
   },
   { head: 'Address', kind: 'name', cell: addressOf },
   { head: 'Capabilities', kind: 'name', cell: ({ capabilities }) => capabilityLinks(capabilities) },

@@ -11,7 +11,6 @@ import { TABLE_STYLE } from './table.ts';
 const STYLE = inlineCode(`${GRAPH_STYLE}${FORM_STYLE}${TABLE_STYLE}
 .plain { display: grid; gap: 0.25rem; padding: 0; list-style: none; }
 .history { display: grid; gap: 0.5rem; padding-inline-start: 1.25rem; }
-.facts time[data-relative]::after, .history time[data-relative]::after { display: inline; content: " (" attr(data-relative) ")"; }
 `);
 const SCRIPT = browserScript('details');
 

@@ -7,9 +7,14 @@ import { sha256Hex } from '../crypto/digest.ts';
 /** Controls, formats (direction overrides, joiners), line ends, lone surrogates and private characters. */
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Co}]/gu;
 
-/** Lengths for a table, and for the page of a single sovereign. */
+/** Lengths for a name among others, for a text in a table, and for the page of a single sovereign. */
+const LINK = 48;
 const CELL = 96;
 const FULL = 600;
+
+export function nameInLink(name: string): string {
+  return shortened(visible(name), LINK);
+}
 
 export function nameInCell(name: string): string {
   return shortened(visible(name), CELL);

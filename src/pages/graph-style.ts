@@ -66,7 +66,7 @@ export const GRAPH_STYLE = `
 .legend-title { font-weight: 600; }
 .legend p { flex: 1 0 100%; max-width: 60rem; }
 .legend .link { stroke-width: 2; }
-.name { overflow-wrap: anywhere; min-width: 9rem; }
+.name { overflow-wrap: anywhere; min-width: 10rem; }
 .name a { color: inherit; }
 .name a:hover { color: var(--accent); }
 td.id, th.id { min-width: 12rem; }

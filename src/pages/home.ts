@@ -6,9 +6,10 @@ import { anchorOf, isPage, type RouteGroup, routeGroups } from '../views/route-g
 import { browserScript } from './browser-script.ts';
 import { FORM_STYLE } from './form-style.ts';
 import { renderPage } from './frame.ts';
-import { type Html, html, NO_HTML } from './html.ts';
+import { type Content, type Html, html, NO_HTML } from './html.ts';
 import { inlineCode } from './inline-code.ts';
 import { trustTeaser } from './trust-form.ts';
+import { timeText } from './values.ts';
 
 const SCRIPT = browserScript('home');
 
@@ -35,15 +36,16 @@ export function homePage(
 function identityOf(
   { network_name, network_authority, ...genesis }: GenesisBlock,
   baseUrl: string,
-) {
+): [term: string, value: Content, kind?: 'id'][] {
+  const { public_key, valid_from, valid_to } = network_authority;
   return [
-    ['Sovereign', network_name, 'name'],
-    ['Authority key', network_authority.public_key, 'id'],
-    ['Network version', genesis.network_version, 'name'],
+    ['Sovereign', network_name],
+    ['Authority key', public_key, 'id'],
+    ['Network version', genesis.network_version],
     ['Root key', genesis.root_public_key, 'id'],
     ['Address', baseUrl, 'id'],
-    ['Authority valid', `${network_authority.valid_from} to ${network_authority.valid_to}`, 'id'],
-  ] as const;
+    ['Authority valid', html`${timeText(valid_from)} to ${timeText(valid_to)}`],
+  ];
 }
 
 const VIEWS = [

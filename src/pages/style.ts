@@ -109,7 +109,8 @@ main { display: grid; grid-template-columns: minmax(0, 1fr); gap: 2.5rem; paddin
   .pages ul { flex-wrap: wrap; justify-content: flex-start; margin-inline: -0.625rem; }
   .pages a { padding-inline: 0.625rem; }
 }
-@media (max-width: 30rem) { .pages ul { display: grid; grid-template-columns: repeat(3, auto); justify-content: start; } .pages li { justify-self: start; } }
+@media (max-width: 30rem) { .pages ul { display: grid; grid-template-columns: repeat(4, auto); justify-content: start; } .pages li { justify-self: start; } }
+@media (max-width: 22rem) { .pages ul { grid-template-columns: repeat(3, auto); } }
 @media (prefers-reduced-motion: no-preference) { html { scroll-behavior: smooth; } }
 @media print { .top, .bottom, .skip { display: none; } body { background: none; } }
 `;
@@ -142,13 +143,16 @@ const PARTS = `
 }
 table { width: 100%; border-collapse: collapse; font-size: 0.9375rem; overflow-wrap: normal; }
 caption { padding: 0.75rem 1rem; text-align: start; color: var(--muted); font-size: 0.875rem; }
-th, td { padding: 0.5rem 1rem; text-align: start; vertical-align: top; border-bottom: 1px solid var(--line); }
+th, td { padding: 0.5rem 0.75rem; text-align: start; vertical-align: top; border-bottom: 1px solid var(--line); }
 thead th { font-size: 0.8125rem; font-weight: 600; color: var(--muted); white-space: nowrap; }
+tr > :first-child { padding-inline-start: 1rem; }
+tr > :last-child { padding-inline-end: 1rem; }
 tbody th { font-weight: 500; }
 tbody tr:last-child > * { border-bottom: 0; }
 td.number, th.number { text-align: end; }
 td.nowrap { white-space: nowrap; }
 .id { font-family: var(--mono); font-size: 0.8125rem; overflow-wrap: anywhere; }
+dd.id, dd > .id, li > .id { display: grid; grid-template-columns: minmax(0, max-content) auto; justify-content: start; align-items: end; }
 .facts { display: grid; grid-template-columns: minmax(8rem, max-content) minmax(0, 1fr); gap: 0.5rem 1.5rem; }
 .facts dt { color: var(--muted); font-size: 0.9375rem; }
 .facts dd { min-width: 0; }
@@ -169,7 +173,9 @@ html:not(.js) .needs-js { display: none !important; }
 .copy-id[data-copied] { color: var(--ok); }
 .copy-id[data-copied]::before { background: currentColor; }
 .copy-id:hover { color: var(--ink); background: var(--sunken); }
-time[data-relative]::after { content: attr(data-relative); display: block; color: var(--muted); font-size: 0.8125rem; }
+time { white-space: nowrap; }
+time[data-relative]::after { content: " (" attr(data-relative) ")"; color: var(--muted); font-size: 0.8125rem; }
+table time[data-relative]::after, .change-head time[data-relative]::after { content: attr(data-relative); display: block; }
 `;
 
 /** Classes are in the order in which a page uses them: frame, sections, parts. */

@@ -1,5 +1,5 @@
 /**
- * Tables of any length: they are shown page by page, their rows become cards on a phone, and live updates
+ * Tables of any length: they are shown page by page, their rows become cards on a narrow screen, and live updates
  * change the rows one by one.
  */
 import { sha256Hex } from '../crypto/digest.ts';
@@ -45,7 +45,7 @@ function columnHead<Row>({ head, kind = '', sorting }: Column<Row>): Html {
   return html`<th scope="col"${name}${sorted}><a href="${sorting.href}">${head}</a></th>`;
 }
 
-/** A card on a phone names each value, as the column does elsewhere. */
+/** A card on a narrow screen names each value, as the column does elsewhere. */
 function tableRowOf<Row>(columns: readonly Column<Row>[], row: Row): Html {
   const cells = columns.map(({ head, cell, kind, isHead = false }) => {
     const names = kind === undefined ? NO_HTML : html` class="${kind}"`;
@@ -105,15 +105,15 @@ thead th a { color: inherit; text-decoration-style: dotted; }
 thead th a:hover { color: var(--accent); }
 thead th[aria-sort] a::after { content: " ↑"; }
 thead th[aria-sort="descending"] a::after { content: " ↓"; }
-@media (max-width: 44rem) {
+@media (max-width: 60rem) {
   .table-box table, .table-box caption, .table-box tbody { display: block; }
   .table-box thead { display: none; }
-  .table-box tbody tr { display: grid; grid-template-columns: minmax(0, 1fr); gap: 0.25rem; padding: 0.75rem 1rem; border-bottom: 1px solid var(--line); }
+  .table-box tbody tr { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 19rem), 1fr)); gap: 0.25rem 1.5rem; padding: 0.75rem 1rem; border-bottom: 1px solid var(--line); }
   .table-box tbody tr:last-child { border-bottom: 0; }
   .table-box tbody tr > * { display: grid; grid-template-columns: 7rem minmax(0, 1fr); gap: 0.75rem; padding: 0; border: 0; min-width: 0; max-width: none; text-align: start; }
   .table-box tbody tr > .id { grid-template-columns: 7rem minmax(0, 1fr) auto; }
   .table-box tbody tr > *::before { content: attr(data-label); color: var(--muted); font: 0.8125rem/1.8 var(--sans); }
   .table-box tbody tr > .first { order: -1; }
-  .table-box tbody tr > * > .badge { justify-self: start; }
+  .table-box tbody tr > * > .badge { place-self: start; }
 }
 `;

@@ -1,11 +1,11 @@
 /** Names, ids and times as every page shows them. */
 import { displayTime } from '../views/display-time.ts';
-import { nameInCell, nameInFull, reference } from './graph-names.ts';
+import { nameInCell, nameInFull, nameInLink, reference } from './graph-names.ts';
 import { type Html, html, NO_HTML } from './html.ts';
 
 /** A link to the page of a sovereign. Relative, like all, so that pages work below a path of a proxy. */
 export function sovereignLink(id: string): Html {
-  return html`<a href="${sovereignAddress(id)}"${fullText(id)}><bdi>${nameInCell(id)}</bdi></a>`;
+  return html`<a href="${sovereignAddress(id)}"${fullText(id, nameInLink)}><bdi>${nameInLink(id)}</bdi></a>`;
 }
 
 /** `parameters` begin with an ampersand. */
@@ -25,7 +25,7 @@ export function attestationLink(id: string): Html {
 
 /** A link to the agents with the capability. */
 export function capabilityLink(tag: string): Html {
-  return html`<a href="${capabilityAddress(tag)}"${fullText(tag)}><bdi>${nameInCell(tag)}</bdi></a>`;
+  return html`<a href="${capabilityAddress(tag)}"${fullText(tag, nameInLink)}><bdi>${nameInLink(tag)}</bdi></a>`;
 }
 
 export function capabilityAddress(tag: string, parameters = ''): string {
@@ -67,9 +67,9 @@ export function idText(id: string): Html {
 }
 
 /** What is cut is at hand in full. */
-function fullText(text: string): Html {
+function fullText(text: string, shown = nameInCell): Html {
   const full = nameInFull(text);
-  return full === nameInCell(text) ? NO_HTML : html` title="${full}"`;
+  return full === shown(text) ? NO_HTML : html` title="${full}"`;
 }
 
 /** In UTC; scripts add how far away that is. */

@@ -1,0 +1,50 @@
+/** Every page, of a network in which all names are long, on screens of different widths. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { NARROW, startBrowser, type TestBrowser } from './support/browser.ts';
+import { makeNetworkFolder } from './support/folders.ts';
+import { type PageAddress, pageAddresses } from './support/page-addresses.ts';
+import { fillNetwork, networkNameOf, sampleNetwork } from './support/sample-networks.ts';
+
+const WIDTHS = [NARROW, 768, 1280] as const;
+const LONG_NAMES = sampleNetwork('long-names');
+
+let na: TestAuthority;
+let browser: TestBrowser;
+let addresses: readonly PageAddress[];
+
+before(async () => {
+  const { folder: dataDir } = makeNetworkFolder(networkNameOf(LONG_NAMES));
+  na = await startTestAuthority({ dataDir });
+  browser = await startBrowser();
+  addresses = pageAddresses(await fillNetwork(na, LONG_NAMES));
+});
+
+after(async () => {
+  await browser?.close();
+  await na?.[Symbol.asyncDispose]();
+});
+
+test('no page scrolls sideways, and states and times are in view, whatever the width', async () => {
+  const flaws: string[] = [];
+  for (const { name, path } of addresses) {
+    await using visit = await browser.visit(na.url + path);
+    for (const width of WIDTHS) {
+      await visit.page.setViewportSize({ width, height: 800 });
+      const overflow = await visit.overflow();
+      if (overflow > 0) flaws.push(`${name} at ${width}: ${overflow} pixels too wide`);
+      const cut = await visit.page.evaluate<string[]>(CUT_OFF);
+      flaws.push(...cut.map((text) => `${name} at ${width}: ${text}`));
+    }
+  }
+  assert.deepEqual(flaws, []);
+});
+
+/** Texts of states and times of which a part is beyond the page, or beyond the box that scrolls. */
+const CUT_OFF = `[...document.querySelectorAll('main .badge, main time')].flatMap((element) => {
+  const box = element.closest('.table-box') ?? document.documentElement;
+  const { left, right } = box.getBoundingClientRect();
+  const isCut = ({ left: from, right: to }) => from < left - 0.5 || to > right + 0.5;
+  return [...element.getClientRects()].some(isCut) ? [element.textContent] : [];
+})`;
