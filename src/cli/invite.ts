@@ -62,6 +62,6 @@ function deliverTokens(options: InviteOptions, invite: Invite): void {
   }
   if (!isSaved) printLines(lines);
   printNote(`Each token admits one node until ${expires_at} and is not shown again.`);
-  const file = isSaved ? options.out : '<file with the token>';
+  const file = isSaved && tokens.length === 1 ? options.out : '<file with the token>';
   printNote(`On the node: mesh-na node join --root-key <root key> --token-file ${file}`);
 }

@@ -9,6 +9,8 @@ export interface Shell {
   run(command: string): Promise<{ output: string; code: number }>;
   /** Starts a command that goes on; resolves with what it prints up to the line that ends so. */
   serve(command: string, lastLine: RegExp): Promise<string>;
+  /** Stops the command that was started last, as a service manager does. */
+  stop(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
@@ -59,11 +61,18 @@ export function openShell(options: ShellOptions): Shell {
     return printed.join('\n').trim();
   }
 
+  async function stop(): Promise<void> {
+    const server = servers.pop();
+    if (server === undefined) throw new Error('No command goes on');
+    await end(server, 'SIGTERM');
+  }
+
   return {
     run,
     serve,
+    stop,
     async [Symbol.asyncDispose]() {
-      for (const child of [...servers, shell]) await end(child);
+      for (const child of [...servers, shell]) await end(child, 'SIGKILL');
     },
   };
 }
@@ -85,10 +94,10 @@ function outputOf({ stdout }: ChildProcess) {
   return stdout.setEncoding('utf8');
 }
 
-async function end(child: ChildProcess): Promise<void> {
+async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
   if (!running.has(child)) return;
   const ended = once(child, 'exit');
-  killGroup(child, 'SIGKILL');
+  killGroup(child, signal);
   await ended;
 }
 
