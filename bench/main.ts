@@ -15,6 +15,7 @@ import { benchHeartbeats } from './heartbeats.ts';
 import { type Load, startLoad } from './load.ts';
 import { benchLookups } from './lookups.ts';
 import { benchOverload } from './overload.ts';
+import { benchPages } from './pages.ts';
 import { type Report, textOf } from './report.ts';
 import { benchRosters } from './rosters.ts';
 import { benchScale } from './scale.ts';
@@ -35,6 +36,7 @@ const BENCHMARKS = [
   'rosters',
   'overload',
   'viewers',
+  'pages',
   'soak',
   'years',
 ] as const;
@@ -63,6 +65,7 @@ const RUN: {
   lookups: benchLookups,
   overload: benchOverload,
   viewers: benchViewers,
+  pages: benchPages,
   crl: benchCrl,
   scale: benchScale,
   rosters: benchRosters,

@@ -29,12 +29,21 @@ export type Comparison = {
   readonly cpu: Spread;
 };
 
+/** Bytes of something in one network; null where it is never compressed. */
+export type Size = {
+  readonly what: string;
+  readonly network: string;
+  readonly plain: number;
+  readonly gzip: number | null;
+};
+
 export type Report = {
   readonly benchmark: string;
   readonly about: string;
   readonly lines: readonly Line[];
   readonly comparisons: readonly Comparison[];
   readonly notes: readonly string[];
+  readonly sizes?: readonly Size[];
 };
 
 /** Above this share of a core, a process may be the bottleneck. */
@@ -88,35 +97,56 @@ export function starvedNotes(standings: readonly Standing[]): string[] {
   });
 }
 
-export function textOf({ benchmark, about, lines, comparisons, notes }: Report): string[] {
+export function textOf({ benchmark, about, lines, comparisons, notes, sizes }: Report): string[] {
   return [
     `${benchmark}: ${about}`,
-    ...table([
-      [
-        '',
-        'req/s',
-        'CPU µs/req',
-        'main thread',
-        'server CPU',
-        'client CPU',
-        'p50 ms',
-        'p99 ms',
-        'p99.9 ms',
-      ],
-      ...lines.map((line) => [
-        line.name,
-        line.requests_per_second.toLocaleString('en'),
-        line.cpu_us_per_request.toFixed(1),
-        line.main_us_per_request.toFixed(1),
-        percent(line.server_cpu),
-        percent(line.client_cpu),
-        ...[line.p50_ms, line.p99_ms, line.p999_ms].map((ms) => ms?.toFixed(2) ?? '-'),
-      ]),
-    ]),
+    ...(sizes === undefined ? rateTable(lines) : sizeTable(sizes)),
     ...comparisons.map(comparisonText),
     ...notes.map((note) => `  note: ${note}`),
     '',
   ];
+}
+
+function rateTable(lines: readonly Line[]): string[] {
+  return table([
+    [
+      '',
+      'req/s',
+      'CPU µs/req',
+      'main thread',
+      'server CPU',
+      'client CPU',
+      'p50 ms',
+      'p99 ms',
+      'p99.9 ms',
+    ],
+    ...lines.map((line) => [
+      line.name,
+      line.requests_per_second.toLocaleString('en'),
+      line.cpu_us_per_request.toFixed(1),
+      line.main_us_per_request.toFixed(1),
+      percent(line.server_cpu),
+      percent(line.client_cpu),
+      ...[line.p50_ms, line.p99_ms, line.p999_ms].map((ms) => ms?.toFixed(2) ?? '-'),
+    ]),
+  ]);
+}
+
+/** A row for each thing, and for each network its bytes plain and compressed. */
+function sizeTable(sizes: readonly Size[]): string[] {
+  const networks = [...new Set(sizes.map(({ network }) => network))];
+  const things = [...new Set(sizes.map(({ what }) => what))];
+  const cells = (size: Size | undefined) =>
+    [size?.plain, size?.gzip].map((bytes) => bytes?.toLocaleString('en') ?? '-');
+  return table([
+    ['', ...networks.flatMap((network) => [network, 'gzip'])],
+    ...things.map((thing) => [
+      thing,
+      ...networks.flatMap((network) =>
+        cells(sizes.find((size) => size.what === thing && size.network === network)),
+      ),
+    ]),
+  ]);
 }
 
 function comparisonText({ of, against, target, rate, cpu }: Comparison): string {
