@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { inWords } from '../src/cli/duration.ts';
-import { EXIT } from '../src/cli/exit-codes.ts';
+import { EXIT, outcomeOf } from '../src/cli/exit-codes.ts';
+import { AuthorityError } from '../src/client/authority-error.ts';
+import { withRetries } from '../src/client/retry.ts';
 import { startTestAuthority } from './support/authority.ts';
 import { REAL_TIME, runProgram } from './support/child-server.ts';
 import { endOf } from './support/failed-command.ts';
@@ -25,11 +27,40 @@ test('a limit of the authority is shown with its wait in words', async () => {
   await using na = await startTestAuthority({ clock: REAL_TIME, environment });
   assert.equal((await operate(na, '/admin/invite')).status < 300, true);
   const args = ['invite', 'create', '--url', na.url, '--data-dir', na.dataDir];
-  for (const more of [[], ['--wait']]) {
+  for (const [more, hint] of [
+    [[], ', or use --wait'],
+    [['--wait'], ': --wait waits less'],
+  ] as const) {
     const { exit, code, message } = await endOf([...args, ...more]);
     assert.deepEqual([exit, code], [EXIT.refused, 'rate_limit_exceeded']);
-    assert.match(message, /; try again in (1 hour|59 minutes( \d+ seconds?)?), or use --wait$/);
+    const [, shown] =
+      /; try again in (?:1 hour|59 minutes(?: \d+ seconds?)?)(.*)$/.exec(message) ?? [];
+    assert.equal(shown, hint);
   }
+});
+
+test('what was waited in vain is said', async () => {
+  let waited = 0;
+  const limited = new AuthorityError('Too many', {
+    status: 429,
+    code: 'rate_limit_exceeded',
+    retryAfter: 200,
+  });
+  const options = {
+    url: '',
+    patienceMs: 600_000,
+    async wait(ms: number) {
+      waited += ms;
+    },
+  };
+  const refused = await withRetries(options, { repeatable: true }, {}, () =>
+    Promise.reject(limited),
+  ).catch(outcomeOf);
+  assert.ok(waited > 400_000 && waited < 600_000, `${waited} ms`);
+  assert.equal(
+    refused.message,
+    `The authority refused: Too many (429 rate_limit_exceeded); try again in 3 minutes 20 seconds; it has waited ${inWords(waited / 1000)}`,
+  );
 });
 
 test('--wait waits as long as it is asked to, and says so', async () => {

@@ -67,7 +67,7 @@ function commanderOutcome({ code, exitCode, message }: CommanderError): Outcome 
 }
 
 function authorityOutcome(error: AuthorityError): Outcome {
-  const { code, message, status, requestId, details, retryAfter } = error;
+  const { code, message, status, requestId, details } = error;
   if (status === 0 || code === 'unreadable_answer') {
     return { exit: EXIT.unreachable, code, message };
   }
@@ -77,9 +77,15 @@ function authorityOutcome(error: AuthorityError): Outcome {
     return { exit: EXIT.unreachable, code, message: sentence };
   }
   const cause = typeof details.cause === 'string' ? `: ${details.cause}` : '';
-  const later = retryAfter === null ? '' : `; try again in ${inWords(retryAfter)}, or use --wait`;
-  const sentence = `The authority refused: ${message} (${status} ${code}${cause}${request})${later}`;
-  return { exit: EXIT.refused, code, message: sentence };
+  const sentence = `The authority refused: ${message} (${status} ${code}${cause}${request})`;
+  return { exit: EXIT.refused, code, message: sentence + laterHint(error) };
+}
+
+function laterHint({ retryAfter, waited }: AuthorityError): string {
+  if (retryAfter === null) return '';
+  const hint = `; try again in ${inWords(retryAfter)}`;
+  if (waited === null) return `${hint}, or use --wait`;
+  return waited === 0 ? `${hint}: --wait waits less` : `${hint}; it has waited ${inWords(waited)}`;
 }
 
 /** An error of the operating system, such as that a file cannot be written. */

@@ -28,6 +28,7 @@ export interface AuthorityErrorFacts {
   readonly details?: JsonObject;
   readonly requestId?: string | null;
   readonly retryAfter?: number | null;
+  readonly waited?: number | null;
   readonly cause?: unknown;
 }
 
@@ -42,6 +43,8 @@ export class AuthorityError extends Error {
   readonly requestId: string | null;
   /** Seconds to wait before another try, when the authority says so. */
   readonly retryAfter: number | null;
+  /** Seconds that were waited because limits asked for it; null when no wait was wanted. */
+  readonly waited: number | null;
 
   constructor(message: string, facts: AuthorityErrorFacts) {
     super(message, { cause: facts.cause });
@@ -52,6 +55,12 @@ export class AuthorityError extends Error {
     this.details = facts.details ?? {};
     this.requestId = facts.requestId ?? null;
     this.retryAfter = facts.retryAfter ?? null;
+    this.waited = facts.waited ?? null;
+  }
+
+  /** The same, when even waiting that many seconds did not help. */
+  afterWaiting(waited: number): AuthorityError {
+    return new AuthorityError(this.message, { ...this, code: this.wireCode, waited });
   }
 
   /**

@@ -30,7 +30,9 @@ export async function withRetries<T>(
         patience -= ms;
         onLimited?.(ms);
       } else {
-        if (failures >= retries || ms > LONGEST_WAIT_MS) throw error;
+        if (failures >= retries || ms > LONGEST_WAIT_MS) {
+          throw patienceMs === 0 ? error : error.afterWaiting((patienceMs - patience) / 1000);
+        }
         failures += 1;
       }
       await wait(ms, signal).catch(() => {
