@@ -57,6 +57,7 @@ const VIEWS = [
   ['./dashboard', 'Dashboard', 'Readiness, nodes, treaties at risk, and what changed last.'],
   ['./connectome', 'Connectome', 'Who recognizes whom, what is revoked, and whom that affects.'],
   ['./atlas', 'Atlas', 'The recognition graph to explore, with its evidence.'],
+  ['./capability', 'Capabilities', 'Which agents have a capability, and where they are reached.'],
   ['./api-reference', 'API reference', 'Every route: fields, limits and refusals.'],
   ['./cli-reference', 'CLI reference', 'Every command: options and examples.'],
   ['./swagger.json', 'OpenAPI', 'The same routes for programs.'],
