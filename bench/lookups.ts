@@ -3,12 +3,18 @@ import { performance } from 'node:perf_hooks';
 import type { AgentRegistration } from '../machines/agent-registration.ts';
 import type { Treaty } from '../machines/recognition-treaty.ts';
 import { createAgentIndex } from '../src/authority/enrollment/agent-index.ts';
+import { publishedDocument } from '../src/contract/documents.ts';
+import { drawnGraph } from '../src/pages/graph-drawing.ts';
+import { graphModel } from '../src/pages/graph-model.ts';
+import { readGraph } from '../src/pages/graph-reading.ts';
+import { connectomeText } from '../src/views/recognition-graph.ts';
 import { createRecognitionIndex, type RecognitionIndex } from '../src/views/recognition-index.ts';
 import { explainTrust } from '../src/views/trust-explanation.ts';
 import { copyGraph } from '../src/views/trust-graph.ts';
 import { findTrustPath } from '../src/views/trust-path.ts';
 import { presentView } from '../src/views/trust-view.ts';
 import type { Settings } from './contest.ts';
+import { ownMilliseconds } from './cpu.ts';
 import type { Load } from './load.ts';
 import type { Line, Report } from './report.ts';
 
@@ -18,6 +24,9 @@ const SOVEREIGNS = 10_000;
 const TREATIES = 50_000;
 const EXPLAINED_TREATIES = 10_000;
 const EXPLANATIONS = 100;
+/** The largest graph that is drawn. */
+const DRAWN = { treaties: 1500, sovereigns: 300 };
+const READINGS = 10;
 const CALLS = 2000;
 const NOW = 1_000_000_000_000;
 const LATER = NOW + 1_000_000_000;
@@ -27,7 +36,10 @@ export async function benchLookups(_load: Load, { progress }: Settings): Promise
   progress('lookups: filling the indexes');
   const findAgents = agentLookup();
   const index = filledIndex(TREATIES);
-  const explained = longestSlice(filledIndex(EXPLAINED_TREATIES));
+  const many = filledIndex(EXPLAINED_TREATIES);
+  const explained = longestSlice(EXPLANATIONS, (call) => explanation(many, endsOf(call)));
+  const read = longestReading(many);
+  const drawn = longestReading(filledIndex(DRAWN.treaties, DRAWN.sovereigns));
   return {
     benchmark: 'lookups',
     about: `${CALLS} calls each, in process`,
@@ -39,6 +51,7 @@ export async function benchLookups(_load: Load, { progress }: Settings): Promise
     notes: [
       'each call must stay below 1 ms of CPU',
       `of ${EXPLANATIONS} explanations of trust with ${EXPLAINED_TREATIES} treaties, the longest slice took ${explained.toFixed(1)} ms: it must stay below 10`,
+      `of ${READINGS} readings of a graph for pages, the longest slice took ${read.toFixed(1)} ms with ${EXPLAINED_TREATIES} treaties, and ${drawn.toFixed(1)} ms where ${DRAWN.sovereigns} sovereigns are drawn: it must stay below 20`,
     ],
   };
 }
@@ -67,14 +80,14 @@ function agentLookup(): (call: number) => void {
 }
 
 /** Every sovereign recognizes as many others, drawn by a generator with a fixed seed. */
-function filledIndex(treaties: number): RecognitionIndex {
+function filledIndex(treaties: number, sovereigns = SOVEREIGNS): RecognitionIndex {
   const index = createRecognitionIndex();
   const draw = generator(1);
   for (let i = 0; i < treaties; i += 1) {
-    const subject = draw() % SOVEREIGNS;
+    const subject = draw() % sovereigns;
     const treaty: Treaty = {
       json: '{}',
-      issuer: `sovereign-${i % SOVEREIGNS}`,
+      issuer: `sovereign-${i % sovereigns}`,
       subject: `sovereign-${subject}`,
       subjectKeys: [],
       issuedAt: NOW,
@@ -102,18 +115,28 @@ function pathLookup(index: RecognitionIndex): (call: number) => void {
   };
 }
 
-/** Milliseconds that an explanation holds the authority at most without a pause; the first ones warm up. */
-function longestSlice(index: RecognitionIndex): number {
+/** CPU milliseconds that the work holds its thread at most without a pause; the first half of the calls warms up. */
+function longestSlice(calls: number, start: (call: number) => Generator<void, unknown>): number {
   let longest = 0;
-  for (let call = 0; call < EXPLANATIONS; call += 1) {
-    const work = explanation(index, endsOf(call));
+  for (let call = 0; call < calls; call += 1) {
+    const work = start(call);
     for (let isDone = false; !isDone; ) {
-      const started = performance.now();
+      const started = ownMilliseconds();
       isDone = work.next().done === true;
-      if (call > EXPLANATIONS / 2) longest = Math.max(longest, performance.now() - started);
+      if (call >= calls / 2) longest = Math.max(longest, ownMilliseconds() - started);
     }
   }
   return longest;
+}
+
+/** As an edge reads the published graph for its pages, and draws it if it is small enough. */
+function longestReading(index: RecognitionIndex): number {
+  const { bytes } = publishedDocument([...connectomeText(index, NOW)].join(''));
+  return longestSlice(READINGS, function* (call) {
+    // Another graph each time, as the layout of the last one is cached.
+    const model = yield* graphModel(yield* readGraph(bytes), `sovereign-${call}`);
+    yield* drawnGraph({ ...model, links: model.links.slice(call) });
+  });
 }
 
 function* explanation(
