@@ -21,6 +21,8 @@ const GROUPS: readonly { readonly title: string; readonly options: readonly Opti
     title: 'Identity and state',
     options: [
       'dataDir',
+      'store',
+      'leaseMs',
       'genesis',
       'genesisJson',
       'allowUnsignedGenesis',

@@ -24,9 +24,9 @@ import {
 import type { GenesisBlock } from './records/genesis.ts';
 import { instantOf } from './records/record.ts';
 import { type ManualTime, type Runtime, timeOf, withClocks } from './runtime.ts';
-import { DATABASE, openLmdbStore } from './store/lmdb/store.ts';
 import { measured } from './store/measured.ts';
 import type { NetworkIdentity } from './store/network-identity.ts';
+import { openStore } from './store/open.ts';
 import { AUTHORITY_SLOT, createBeats, startBeating } from './threads/beats.ts';
 import type { EdgeHost, EdgeThread } from './threads/edge-threads.ts';
 import { type ListThreadIdentity, startListThread } from './threads/list-thread.ts';
@@ -114,10 +114,17 @@ export async function startAuthority(
   let authority: OpenAuthority | null = null;
   let front: Front | null = null;
 
-  const store = measured(openLmdbStore(config.dataDir, identityOf(config.genesis)), {
-    elapsed: runtime.elapsed,
-    stored: metrics.stored,
+  const instanceId = runtime.uuid();
+  const stored = await openStore({
+    dataDir: config.dataDir,
+    database: config.database,
+    network: identityOf(config.genesis),
+    instanceId,
+    runtime: surroundings.runtime,
+    lost: (problem) => fatal('ownership', new Error(problem)),
   });
+  for (const note of stored.notes) logger.write('INFO', 'store', note);
+  const store = measured(stored.store, { elapsed: runtime.elapsed, stored: metrics.stored });
   // They load their modules while the state is read.
   const threads = startThreads(config, (index) =>
     surroundings.startThread((cause) => fatal(`edge thread ${index + 1}`, cause)),
@@ -165,8 +172,8 @@ export async function startAuthority(
     };
     const { commands } = surroundings;
     const instance = {
-      id: runtime.uuid(),
-      database: DATABASE,
+      id: instanceId,
+      database: stored.database,
       signingKeyId: config.keyId,
     };
     // A thread that starts later may find no free file descriptor to load its modules.
@@ -192,7 +199,7 @@ export async function startAuthority(
     const sweeping = background.start('retention', SWEEP_MS, opened.sweep);
     background.start('ownership_check', OWNERSHIP_CHECK_MS, () => {
       if (!store.isOwner()) {
-        fatal('ownership', new Error('Another process has taken over the data directory'));
+        fatal('ownership', new Error(store.health() ?? 'Another process has taken over the state'));
       }
     });
     background.start('live_refresh', LIVE_REFRESH_MS, () => refreshLivePages(host));

@@ -348,11 +348,11 @@ test('wall clock, monotonic clock and randomness are read in one file, the clien
   assert.deepEqual(found, []);
 });
 
-test('the environment is read only where the command line starts the service, and for colors', () => {
+test('the environment is read only where the command line starts the service or names its store, and for colors', () => {
   const readers = sources
     .filter(({ code }) => /\bprocess\.env\b/.test(code))
     .map(({ file }) => file);
-  assert.deepEqual(readers, ['src/cli/serve-authority.ts', 'src/cli/style.ts']);
+  assert.deepEqual(readers, ['src/cli/serve-authority.ts', 'src/cli/store.ts', 'src/cli/style.ts']);
 });
 
 test('the process is ended only by the command line', () => {

@@ -26,6 +26,7 @@ import { examples } from './options.ts';
 import { addPolicyCommands } from './policy.ts';
 import { addRecognitionPolicyCommands } from './recognition-policy.ts';
 import { addServeCommand } from './serve.ts';
+import { addStoreCommands } from './store.ts';
 import { addTreatyCommands } from './treaty.ts';
 import { packageVersion } from './version.ts';
 
@@ -59,6 +60,7 @@ export function buildProgram(): Command {
   addConsensusCommands(program);
   addDataUsageCommands(program);
   addAuditCommands(program);
+  addStoreCommands(program);
   addCompletionCommand(program);
   return program;
 }

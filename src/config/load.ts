@@ -10,6 +10,8 @@ import { RATE_BUCKETS, type RateLimit, type RateLimitSettings } from '../http/ra
 import { exposedKeyFiles } from '../keys/key-permissions.ts';
 import { LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel } from '../log/logger.ts';
 import type { GenesisBlock } from '../records/genesis.ts';
+import type { DatabaseSetting } from '../store/open.ts';
+import { parseStoreAddress } from '../store/postgresql/address.ts';
 import { type ConfigFile, readConfigFile } from './config-file.ts';
 import { FILES } from './data-folder.ts';
 import { loadGenesis, loadSigningKey, type SigningKey, signingKeyFile } from './identity.ts';
@@ -34,6 +36,8 @@ const MAX_DEFAULT_THREADS = 8;
 /** Durations are in milliseconds. */
 export interface Config extends SigningKey {
   readonly dataDir: string;
+  /** Null when the data folder holds the state. */
+  readonly database: DatabaseSetting | null;
   readonly host: string;
   readonly port: number;
   /** Threads that serve HTTP; 1 is the authority's own. */
@@ -98,6 +102,7 @@ export function loadConfig(
   const operators = loadOperators(flags, environment, file);
   return {
     dataDir,
+    database: databaseSetting(setting, environment),
     host: setting('host') ?? '',
     port: wholeNumber(setting, 'port', 0, 65_535),
     threads:
@@ -157,8 +162,7 @@ function settingReader(flags: Flags, environment: Environment, file: ConfigFile 
     return (variable === null ? null : environment[variable]) || null;
   };
   const read = (name: OptionName) => {
-    const inFile = name === 'adminSignatureV1' ? file?.admin_signature_v1 : undefined;
-    return flagOf(name) ?? variableOf(name) ?? inFile ?? OPTIONS[name].fallback;
+    return flagOf(name) ?? variableOf(name) ?? inFile(file, name) ?? OPTIONS[name].fallback;
   };
   const labelOf = (name: OptionName) => {
     const { flag, variable } = OPTIONS[name];
@@ -170,9 +174,15 @@ function settingReader(flags: Flags, environment: Environment, file: ConfigFile 
   return Object.assign(read, { labelOf });
 }
 
+/** What the folder's file says about a setting. */
+function inFile(file: ConfigFile | null, name: OptionName): string | undefined {
+  if (name === 'adminSignatureV1') return file?.admin_signature_v1;
+  return name === 'store' ? file?.store : undefined;
+}
+
 const LONGEST_SHOWN = 40;
 
-/** A value as a message repeats it; none of these settings is a secret. */
+/** A value as a message repeats it; no setting that may hold a secret is shown. */
 function shown(value: string): string {
   const text = JSON.stringify(value);
   return text.length <= LONGEST_SHOWN ? text : `${text.slice(0, LONGEST_SHOWN)}…`;
@@ -209,6 +219,13 @@ function listOf(text: string | null): readonly string[] | null {
     .split(',')
     .map((item) => item.trim())
     .filter((item) => item !== '');
+}
+
+function databaseSetting(setting: Setting, environment: Environment): DatabaseSetting | null {
+  const url = setting('store');
+  if (url === null) return null;
+  const address = parseStoreAddress(url, environment);
+  return { address: () => address, leaseMs: wholeNumber(setting, 'leaseMs', 500, 60_000) };
 }
 
 function publicUrl(setting: Setting): string | null {

@@ -25,6 +25,18 @@ function option(
 
 export const OPTIONS = {
   dataDir: option('--data-dir <folder>', 'MESH_DATA_DIR', './mesh-data', 'keys, genesis and state'),
+  store: option(
+    '--store <url>',
+    'MESH_STORE',
+    null,
+    'PostgreSQL database that holds the state, such as postgresql://mesh@db:5432/mesh; else the data folder does',
+  ),
+  leaseMs: option(
+    null,
+    'MESH_LEASE_MS',
+    '5000',
+    'with --store: how long the right to write lasts when it cannot be renewed; after a crash, the next start waits for its end',
+  ),
   host: option('--host <address>', 'HOST', '127.0.0.1', 'address to listen on'),
   port: option('--port <port>', 'PORT', '8443', 'port to listen on; 0 picks a free one'),
   threads: option(

@@ -5,11 +5,10 @@ import { pathToFileURL } from 'node:url';
 import { serialize } from 'node:v8';
 import pg from 'pg';
 import { readAuditEntries } from '../../src/store/postgresql/contents.ts';
-import { migrate } from '../../src/store/postgresql/schema.ts';
 import { openPostgresqlStore } from '../../src/store/postgresql/store.ts';
 import type { Store, Unit } from '../../src/store/store.ts';
 import { startCluster } from '../support/postgresql.ts';
-import { storeOptions } from '../support/postgresql-store.ts';
+import { migratedDatabase, storeOptions } from '../support/postgresql-store.ts';
 import { spawnNode } from '../support/processes.ts';
 import { LOADER, modulePath, PROJECT_PATH } from '../support/project.ts';
 import { type OpenedStore, testStore } from './conformance.ts';
@@ -25,8 +24,7 @@ interface PostgresqlPlace extends OpenedStore {
 }
 
 async function open(): Promise<PostgresqlPlace> {
-  const url = await cluster.createDatabase();
-  await withClient(url, migrate);
+  const url = await migratedDatabase(cluster);
   let holder: Store | null = null;
 
   async function openHere(): Promise<Store> {
@@ -79,7 +77,7 @@ async function commitAndDie(url: string, units: readonly Unit[]): Promise<void> 
   const script = `
     import { setTimeout } from 'node:timers/promises';
     import { deserialize } from 'node:v8';
-    import { storeOptions } from '${pathToFileURL(modulePath('test/support/postgresql-store.ts'))}';
+    import { migratedDatabase, storeOptions } from '${pathToFileURL(modulePath('test/support/postgresql-store.ts'))}';
     import { openPostgresqlStore } from '${pathToFileURL(modulePath('src/store/postgresql/store.ts'))}';
     const store = await openPostgresqlStore(storeOptions(process.argv[1]));
     for (const unit of deserialize(Buffer.from(process.argv[2], 'base64'))) {

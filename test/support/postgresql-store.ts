@@ -3,7 +3,9 @@ import { hostname } from 'node:os';
 import { systemRuntime } from '../../src/runtime.ts';
 import { parseStoreAddress } from '../../src/store/postgresql/address.ts';
 import type { LeaseClock } from '../../src/store/postgresql/lease.ts';
+import { migrateDatabase } from '../../src/store/postgresql/status.ts';
 import type { PostgresqlOptions } from '../../src/store/postgresql/store.ts';
+import type { TestCluster } from './postgresql.ts';
 
 /** The time of the machine: the database counts by it too. */
 const CLOCK: LeaseClock = {
@@ -28,4 +30,11 @@ export function storeOptions(
     lost: () => undefined,
     ...given,
   };
+}
+
+/** A database with the tables of this program; its address. */
+export async function migratedDatabase(cluster: TestCluster): Promise<string> {
+  const url = await cluster.createDatabase();
+  await migrateDatabase(parseStoreAddress(url, {}));
+  return url;
 }

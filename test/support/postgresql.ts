@@ -30,6 +30,8 @@ export interface TestCluster extends AsyncDisposable {
   stop(how: 'SIGQUIT' | 'SIGINT'): Promise<void>;
   /** Starts the server again on the same port. */
   start(settings?: Readonly<Record<string, string>>): Promise<void>;
+  /** From the next start on, the server is a standby, or is none. */
+  setStandby(isStandby: boolean): void;
   /** Makes the server stand still, or go on. */
   signal(signal: 'SIGSTOP' | 'SIGCONT'): void;
 }
@@ -116,6 +118,11 @@ export async function startCluster(options: ClusterOptions = {}): Promise<TestCl
     query,
     stop,
     start,
+    setStandby(isStandby) {
+      const mark = join(data, 'standby.signal');
+      if (isStandby) writeFileSync(mark, '');
+      else rmSync(mark);
+    },
     signal: (signal) => void server?.kill(signal),
     async [Symbol.asyncDispose]() {
       await stop('SIGQUIT');

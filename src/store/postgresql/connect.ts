@@ -41,6 +41,11 @@ interface Situation {
   readonly fsync: boolean;
 }
 
+/** Whether an answer has not come within the time of its connection. */
+export function isTimeout({ message }: Error): boolean {
+  return message === 'Query read timeout';
+}
+
 /** A server that cannot be used; the message is a sentence for the operator. */
 export class UnusableServer extends Error {}
 

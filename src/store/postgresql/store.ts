@@ -30,7 +30,7 @@ import {
 import { assertNeverUsed, markInUse } from '../usage-mark.ts';
 import type { StoreAddress } from './address.ts';
 import { type Batch, putTogether, type StoredVersions } from './batch.ts';
-import { connectToPrimary } from './connect.ts';
+import { connectToPrimary, isTimeout } from './connect.ts';
 import { type MetaRows, readContents, readMeta, totalsIn } from './contents.ts';
 import { type Durability, readDurability } from './durability.ts';
 import { acquireLease, type Lease, type LeaseClock, type LeaseHolder } from './lease.ts';
@@ -89,8 +89,14 @@ export async function openPostgresqlStore(options: PostgresqlOptions): Promise<P
     }
   } catch (cause) {
     await client.end().catch(() => undefined);
-    throw cause;
+    throw explained(cause, shown);
   }
+}
+
+/** What the database itself says is no sentence of its own. */
+function explained(cause: unknown, shown: string): unknown {
+  const isOfDatabase = cause instanceof Error && ('severity' in cause || isTimeout(cause));
+  return isOfDatabase ? new Error(`The database at ${shown} fails: ${cause.message}`) : cause;
 }
 
 /** The state must be that of this network, and must exist if its keys were in use before. */

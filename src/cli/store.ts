@@ -1,0 +1,104 @@
+/** `mesh-na store`: tends the database that holds the state in place of the data folder. */
+import { type Command, Option } from 'commander';
+import type { StoreAddress } from '../store/postgresql/address.ts';
+import type { StoreStatus } from '../store/postgresql/status.ts';
+import { EXIT, failure } from './exit-codes.ts';
+import { examples, jsonOption } from './options.ts';
+import { type OutputOptions, printResult } from './output.ts';
+
+interface StoreCommandOptions extends OutputOptions {
+  readonly store: string;
+}
+
+export function addStoreCommands(program: Command): void {
+  const store = program
+    .command('store')
+    .description('make or look at the PostgreSQL database that holds the state');
+  store
+    .command('migrate')
+    .description('make the tables in a new database, or bring them to the version of this program')
+    .addOption(storeOption())
+    .addOption(jsonOption())
+    .addHelpText('after', examples(['mesh-na store migrate --store postgresql://mesh@db/mesh']))
+    .action(migrate);
+  store
+    .command('status')
+    .description('say what is in the database, who writes to it, and how durable it is')
+    .addOption(storeOption())
+    .addOption(jsonOption())
+    .addHelpText('after', examples(['mesh-na store status --store postgresql://mesh@db/mesh']))
+    .action(status);
+}
+
+function storeOption(): Option {
+  return new Option('--store <url>', 'the database, as serve takes it')
+    .env('MESH_STORE')
+    .makeOptionMandatory();
+}
+
+async function migrate({ store, ...options }: StoreCommandOptions): Promise<void> {
+  const { migrateDatabase } = await import('../store/postgresql/status.ts');
+  const { place, from, to } = await onDatabase(store, migrateDatabase);
+  const text =
+    from === to
+      ? `The tables at ${place} have schema version ${to} already.`
+      : `The tables at ${place} have schema version ${to}.`;
+  printResult(options, { place, from, to }, [text]);
+}
+
+async function status({ store, ...options }: StoreCommandOptions): Promise<void> {
+  const { readStatus } = await import('../store/postgresql/status.ts');
+  const found = await onDatabase(store, readStatus);
+  const { place, schemaVersion, contents, durability } = found;
+  const result = {
+    place,
+    schema_version: schemaVersion,
+    network_name: contents?.networkName ?? null,
+    revision: contents?.revision ?? null,
+    rows: contents?.rows ?? null,
+    lease: contents === null ? null : { ...contents.lease },
+    durability: { ...durability },
+  };
+  printResult(options, result, statusText(found));
+}
+
+function statusText({ place, schemaVersion, contents, durability }: StoreStatus): string[] {
+  const text = [
+    `Database: ${place}, PostgreSQL ${durability.server}`,
+    `Schema version: ${schemaVersion === 0 ? 'no tables' : schemaVersion}`,
+  ];
+  if (contents !== null) {
+    const { networkName, revision, rows, lease } = contents;
+    text.push(
+      `Network: ${networkName ?? 'none yet'}`,
+      `Revision: ${revision}`,
+      `Rows: ${Object.entries(rows)
+        .map(([table, count]) => `${table} ${count}`)
+        .join(', ')}`,
+      `Writer: ${writerText(lease)}`,
+    );
+  }
+  return [...text, `Durability: ${durability.meaning}.`];
+}
+
+function writerText({
+  holder,
+  held,
+  released,
+  expires_at,
+}: NonNullable<StoreStatus['contents']>['lease']) {
+  if (holder === null) return 'none yet';
+  if (held) return `${holder}, lease until ${expires_at}`;
+  return released ? `none; ${holder} has stopped` : `none; ${holder} was lost at ${expires_at}`;
+}
+
+/** Whatever is wrong with the database, or with its address, is one sentence. */
+async function onDatabase<T>(url: string, work: (address: StoreAddress) => Promise<T>): Promise<T> {
+  const { parseStoreAddress } = await import('../store/postgresql/address.ts');
+  try {
+    return await work(parseStoreAddress(url, process.env));
+  } catch (cause) {
+    const message = cause instanceof Error ? cause.message : String(cause);
+    throw failure(EXIT.unusable, 'store_unusable', message);
+  }
+}

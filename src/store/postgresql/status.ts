@@ -1,0 +1,101 @@
+/** What there is to know about a database from outside, also while a service uses it. */
+import type { Client } from 'pg';
+import type { NetworkIdentity } from '../network-identity.ts';
+import { decodeRow } from '../rows.ts';
+import type { StoreAddress } from './address.ts';
+import { connectToPrimary } from './connect.ts';
+import { readMeta, totalsIn } from './contents.ts';
+import { type Durability, readDurability } from './durability.ts';
+import { migrate, readSchemaVersion, SCHEMA_VERSION } from './schema.ts';
+
+export interface StoreStatus {
+  /** Host, port and database. */
+  readonly place: string;
+  readonly durability: Durability;
+  /** 0 when there are no tables. */
+  readonly schemaVersion: number;
+  /** Null unless the tables are those of this program. */
+  readonly contents: StatusOfContents | null;
+}
+
+interface StatusOfContents {
+  /** Null until a service has used the database. */
+  readonly networkName: string | null;
+  readonly revision: number;
+  readonly rows: { readonly [table: string]: number };
+  readonly lease: StatusOfLease;
+}
+
+export interface StatusOfLease {
+  readonly epoch: number;
+  /** Null when nobody has held it yet. */
+  readonly holder: string | null;
+  readonly expires_at: string | null;
+  readonly released: boolean;
+  readonly held: boolean;
+}
+
+export async function readStatus(address: StoreAddress): Promise<StoreStatus> {
+  return withConnection(address, async (client, place) => {
+    const schemaVersion = await readSchemaVersion(client);
+    return {
+      place,
+      durability: await readDurability(client),
+      schemaVersion,
+      contents: schemaVersion === SCHEMA_VERSION ? await readStatusOfContents(client) : null,
+    };
+  });
+}
+
+/** Makes the tables, or brings them to the version of this program. */
+export async function migrateDatabase(address: StoreAddress) {
+  return withConnection(address, async (client, place) => {
+    const from = await migrate(client);
+    return { place, from, to: Math.max(from, SCHEMA_VERSION) };
+  });
+}
+
+async function withConnection<T>(
+  address: StoreAddress,
+  work: (client: Client, shown: string) => Promise<T>,
+): Promise<T> {
+  const { client, shown } = await connectToPrimary(address);
+  try {
+    return await work(client, shown);
+  } finally {
+    await client.end();
+  }
+}
+
+async function readStatusOfContents(client: Client): Promise<StatusOfContents> {
+  const meta = await readMeta(client);
+  const network = meta.get('network');
+  const owner =
+    network === undefined ? null : (decodeRow('meta', 'network', network) as NetworkIdentity);
+  return {
+    networkName: owner?.network_name ?? null,
+    revision: totalsIn(meta).revision,
+    rows: await countRows(client),
+    lease: await readLease(client),
+  };
+}
+
+async function countRows(client: Client): Promise<StatusOfContents['rows']> {
+  const counts = ['subjects', 'nonces', 'audit', 'liveness'].map(
+    (table) => `(select count(*) from mesh_na.${table})::int as ${table}`,
+  );
+  const { rows } = await client.query<{ [table: string]: number }>(`select ${counts.join(', ')}`);
+  return rows[0] ?? {};
+}
+
+async function readLease(client: Client): Promise<StatusOfLease> {
+  const { rows } = await client.query<StatusOfLease>(`
+    select epoch::int, holder_name as holder, released,
+      case when epoch > 0 then to_char(expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') end
+        as expires_at,
+      not released and expires_at > clock_timestamp() as held
+    from mesh_na.writer_lease
+  `);
+  if (rows[0] === undefined) throw new Error('The database has no lease; its table was emptied');
+  return rows[0];
+}

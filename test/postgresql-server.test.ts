@@ -1,0 +1,147 @@
+/** The service on PostgreSQL: started, stopped, killed and replaced. */
+import assert from 'node:assert/strict';
+import { rmSync } from 'node:fs';
+import { after, test } from 'node:test';
+import { NO_LIMITS, runProgram, startChildServer } from './support/child-server.ts';
+import { makeNetworkFolder, networkFolder } from './support/folders.ts';
+import { startCluster } from './support/postgresql.ts';
+import { get, operate, outcome } from './support/requests.ts';
+
+const cluster = await startCluster();
+after(() => cluster[Symbol.asyncDispose]());
+
+test('the service keeps its state in the database that --store names, through stops and kills', async (t) => {
+  const { folder } = makeNetworkFolder();
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const url = await migratedByCommand();
+  const environment = NO_LIMITS;
+  const args = ['--store', url];
+  const first = await startChildServer(folder, { environment, args });
+  const ready = await get(first.na, '/readyz');
+  assert.deepEqual((ready.body as { database: unknown }).database, {
+    backend: 'postgresql',
+    writable: true,
+    schema_version: 1,
+  });
+  assert.equal(outcome(await operate(first.na, '/admin/invite')), '200');
+  const stopped = await first.end('SIGTERM');
+  assert.equal(stopped.code, 0);
+  const log = stopped.stdout + stopped.stderr;
+  assert.match(log, /INFO mesh\.store The state is in PostgreSQL \d+/);
+  assert.match(log, /An acknowledged change is on the disk of the one database server/);
+  assert.ok(!log.includes(cluster.password) && !log.includes(encodeURIComponent(cluster.password)));
+  assert.match((await status(url)).text, /Writer: none; pid \d+ on \S+ has stopped/);
+
+  const second = await startChildServer(folder, { environment, args });
+  assert.equal(outcome(await operate(second.na, '/admin/invite')), '200');
+  const held = await status(url);
+  assert.match(held.text, /Writer: pid \d+ on \S+, lease until 2\d{3}-/);
+  await second.end('SIGKILL');
+  const runOut = 'update mesh_na.writer_lease set expires_at = clock_timestamp()';
+  await cluster.query(databaseOf(url), runOut);
+
+  await using third = await startChildServer(folder, { environment, args });
+  const { rows, revision, lease } = (await status(url)).json;
+  assert.equal(lease.epoch, 3);
+  assert.ok(rows.audit > 0 && revision >= held.json.revision, 'nothing acknowledged is lost');
+  assert.equal(outcome(await operate(third.na, '/admin/invite')), '200');
+});
+
+test('a second service on the database is refused, and the first goes on', async () => {
+  await using folder = await networkFolder('alpha');
+  const url = await migratedByCommand();
+  const environment = { ...NO_LIMITS, MESH_STORE: url };
+  await using first = await startChildServer(folder.path, { environment });
+  const args = ['serve', '--data-dir', folder.path, '--port', '0', '--json'];
+  const refused = await runProgram(args, environment);
+  assert.equal(refused.code, 3);
+  const { error } = JSON.parse(refused.stderr) as { error: { code: string; message: string } };
+  assert.equal(error.code, 'start_refused');
+  assert.match(
+    error.message,
+    /^The database is in use by another process \(pid \d+ on \S+\), which has renewed its lease until [^;]+; stop that one, or name another database by --store$/,
+  );
+  assert.equal(outcome(await operate(first.na, '/admin/invite')), '200');
+});
+
+test('a service whose lease was taken ends with 1, by itself', async () => {
+  await using folder = await networkFolder('alpha');
+  const url = await migratedByCommand();
+  const environment = { ...NO_LIMITS, MESH_STORE: url };
+  const server = await startChildServer(folder.path, { environment });
+  await cluster.query(databaseOf(url), 'update mesh_na.writer_lease set epoch = epoch + 1');
+  const { code, stderr } = await server.ended;
+  assert.equal(code, 1);
+  assert.match(stderr, /CRITICAL .*ownership: .*Another process has taken over the database/);
+});
+
+test('a service that loses the database during a command never answers it, and ends with 1', async () => {
+  await using folder = await networkFolder('alpha');
+  const url = await migratedByCommand();
+  const server = await startChildServer(folder.path, {
+    environment: { ...NO_LIMITS, MESH_STORE: url },
+  });
+  await cluster.query(
+    databaseOf(url),
+    `create function mesh_na.cut() returns trigger language plpgsql as $$
+       begin perform pg_terminate_backend(pg_backend_pid()); return new; end $$;
+     create trigger cut before insert on mesh_na.audit execute function mesh_na.cut()`,
+  );
+  await assert.rejects(operate(server.na, '/admin/invite'), TypeError);
+  const { code, stderr } = await server.ended;
+  assert.equal(code, 1);
+  assert.match(stderr, /CRITICAL mesh\.process Ending after a failure: commit: /);
+});
+
+test('a start on a database without tables ends with 3, and status says that there are none', async () => {
+  await using folder = await networkFolder('alpha');
+  const url = await cluster.createDatabase();
+  const args = ['serve', '--data-dir', folder.path, '--port', '0', '--store', url];
+  const refused = await runProgram(args);
+  assert.equal(refused.code, 3);
+  assert.match(
+    refused.stderr,
+    /^mesh-na: The database at \S+ has no tables of an authority; mesh-na store migrate, with the same --store, makes them\n$/,
+  );
+  const { text, json } = await status(url);
+  assert.match(text, /Schema version: no tables/);
+  assert.deepEqual([json.schema_version, json.rows], [0, null]);
+});
+
+test('a database that cannot be reached ends the commands of the store with 3', async () => {
+  const url = 'postgresql://mesh:s3cret@127.0.0.1:1/mesh';
+  for (const verb of ['migrate', 'status']) {
+    const { code, stderr } = await runProgram(['store', verb, '--store', url]);
+    assert.equal(code, 3);
+    assert.equal(
+      stderr,
+      'mesh-na: The database at 127.0.0.1:1/mesh cannot be reached (ECONNREFUSED)\n',
+    );
+  }
+});
+
+async function migratedByCommand(): Promise<string> {
+  const url = await cluster.createDatabase();
+  const made = await runProgram(['store', 'migrate', '--store', url]);
+  assert.equal(made.code, 0, made.stderr);
+  assert.match(made.stdout, /^The tables at \S+ have schema version 1\.\n$/);
+  return url;
+}
+
+interface Status {
+  readonly schema_version: number;
+  readonly revision: number;
+  readonly rows: { readonly audit: number };
+  readonly lease: { readonly epoch: number };
+}
+
+async function status(url: string): Promise<{ text: string; json: Status }> {
+  const command = ['store', 'status', '--store', url];
+  const [text, json] = await Promise.all([runProgram(command), runProgram([...command, '--json'])]);
+  assert.deepEqual([text.code, json.code], [0, 0]);
+  return { text: text.stdout, json: JSON.parse(json.stdout) as Status };
+}
+
+function databaseOf(url: string): string {
+  return new URL(url).pathname.slice(1);
+}

@@ -1,0 +1,270 @@
+/** The lease on a real PostgreSQL; the holders' own time is set by hand. */
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import pg from 'pg';
+import { parseStoreAddress } from '../../src/store/postgresql/address.ts';
+import { connectToPrimary } from '../../src/store/postgresql/connect.ts';
+import { acquireLease, type Lease, type LeaseClock } from '../../src/store/postgresql/lease.ts';
+import { openPostgresqlStore } from '../../src/store/postgresql/store.ts';
+import type { Unit } from '../../src/store/store.ts';
+import { HOUR, MINUTE } from '../support/clock.ts';
+import { startCluster } from '../support/postgresql.ts';
+import { migratedDatabase, storeOptions } from '../support/postgresql-store.ts';
+import { loadAll } from '../support/stored.ts';
+import { created } from './conformance.ts';
+
+const cluster = await startCluster();
+after(() => cluster[Symbol.asyncDispose]());
+
+const TTL = 3000;
+/** Until this long after a renewal was sent, nobody else can be the holder. */
+const LASTS = 2700;
+
+test('a new database had no holder, one that released it closed it, and any other was lost', async () => {
+  const url = await migratedDatabase(cluster);
+  const seen: string[] = [];
+  for (const end of ['released', 'abandoned', 'released', 'released'] as const) {
+    const { lease } = await hold(url);
+    seen.push(`${lease.epoch} ${lease.previousOwner}`);
+    await lease.end(end);
+  }
+  assert.deepEqual(seen, ['1 none', '2 closed', '3 lost', '4 closed']);
+});
+
+test('it is held for as long as it is renewed', async () => {
+  const { lease, clock, lost } = await hold(await migratedDatabase(cluster));
+  for (let i = 0; i < 5; i += 1) {
+    await clock.advance(1000);
+    await until(() => clock.isWaiting());
+    assert.ok(lease.isHeld());
+  }
+  assert.equal(lease.problem(), null);
+  assert.deepEqual(lost, []);
+  await lease.end('released');
+  assert.ok(!lease.isHeld());
+});
+
+test('the holder counts from before it sent the renewal, however late the answer is', async () => {
+  const url = await migratedDatabase(cluster);
+  const { lease, clock } = await hold(url);
+  const other = await connected(url);
+  await other.query('begin; select * from mesh_na.writer_lease for update');
+  await clock.advance(1000);
+  await clock.advance(1500);
+  assert.ok(lease.isHeld(), 'until 2,700 by the first renewal');
+  await other.query('commit');
+  await until(() => clock.isWaiting());
+  await clock.advance(1000 + LASTS - 2500 - 1, 'without renewals');
+  assert.ok(lease.isHeld());
+  await clock.advance(1, 'without renewals');
+  assert.ok(!lease.isHeld(), 'the renewal was sent at 1,000');
+  await other.end();
+  await lease.end('released');
+});
+
+test('a holder that was suspended goes on, when nobody has taken over meanwhile', async () => {
+  const { lease, clock, lost } = await hold(await migratedDatabase(cluster));
+  await clock.advance(3_600_000, 'without renewals');
+  assert.ok(!lease.isHeld(), 'until the database has been asked');
+  await clock.advance(0);
+  await until(() => lease.isHeld());
+  assert.deepEqual(lost, []);
+  await lease.end('released');
+});
+
+test('a holder whose lease another has taken learns it at the next renewal, once', async () => {
+  const url = await migratedDatabase(cluster);
+  const first = await hold(url);
+  await runOut(url);
+  const second = await hold(url);
+  assert.equal(second.lease.previousOwner, 'lost');
+  await first.clock.advance(1000);
+  await until(() => first.lost.length > 0);
+  assert.deepEqual(first.lost, ['Another process has taken over the database']);
+  assert.ok(!first.lease.isOwned() && !first.lease.isHeld());
+  assert.equal(first.lease.problem(), 'Another process has taken over the database');
+  assert.ok(!first.clock.isWaiting(), 'it renews no more');
+  await first.lease.end('released');
+  await second.clock.advance(1000);
+  await until(() => second.clock.isWaiting());
+  assert.ok(second.lease.isHeld(), 'the former holder’s end changes nothing');
+  await second.lease.end('released');
+});
+
+test('who waits for a holder that has died takes over when its lease has run out', async () => {
+  const url = await migratedDatabase(cluster);
+  const dead = await hold(url);
+  const clock = manualClock();
+  const waiting = hold(url, clock);
+  await until(() => clock.isWaiting());
+  await clock.advance(250);
+  await until(() => clock.isWaiting());
+  await runOut(url);
+  await clock.advance(250);
+  const { lease } = await waiting;
+  assert.deepEqual([lease.epoch, lease.previousOwner], [2, 'lost']);
+  await lease.end('released');
+  await dead.lease.end('abandoned');
+});
+
+test('who waits for a holder that renews is refused, and told who it is', async () => {
+  const url = await migratedDatabase(cluster);
+  const holder = await hold(url);
+  const clock = manualClock();
+  const waiting = hold(url, clock);
+  await until(() => clock.isWaiting());
+  await holder.clock.advance(1000);
+  await until(() => holder.clock.isWaiting());
+  const refused = assert.rejects(waiting, {
+    message:
+      /^The database is in use by another process \(pid 7 on machine\), which has renewed its lease until 2\d{3}-[^;]+; stop that one, or name another database by --store$/,
+  });
+  await clock.advance(250);
+  await refused;
+  await holder.lease.end('released');
+});
+
+test('while the database does not answer there is a problem, and at the end of the time the lease is lost', async () => {
+  await using other = await startCluster();
+  const { lease, clock, lost } = await hold(await migratedDatabase(other));
+  await other.stop('SIGQUIT');
+  await clock.advance(1000);
+  await until(() => lease.problem() !== null);
+  assert.match(lease.problem() ?? '', /^The database does not answer: /);
+  assert.deepEqual([lease.isHeld(), lease.isOwned(), lost.length], [true, true, 0]);
+  await until(() => clock.isWaiting());
+  await other.start();
+  await clock.advance(1000);
+  await until(() => lease.problem() === null);
+  await until(() => clock.isWaiting());
+  await other.stop('SIGQUIT');
+  for (let i = 0; i < 3; i += 1) {
+    await clock.advance(1000);
+    await until(() => clock.isWaiting() || lost.length > 0);
+  }
+  assert.equal(lost.length, 1);
+  assert.ok(!lease.isOwned());
+  await lease.end('abandoned');
+});
+
+test('a former holder can store nothing, whatever it believes', async () => {
+  const url = await migratedDatabase(cluster);
+  const former = await openPostgresqlStore(storeOptions(url, { clock: manualClock() }));
+  await former.commit(unitOf('before'));
+  await runOut(url);
+  const holder = await openPostgresqlStore(storeOptions(url));
+  const attempts = [
+    former.commit(unitOf('late')),
+    former.touchMany([contact('before')], []),
+    former.forgetNonces(HOUR, []),
+  ];
+  const refusal = { message: 'Another process has taken over the database' };
+  await Promise.all(attempts.map((late) => assert.rejects(late, refusal)));
+  assert.equal(former.health(), 'Another process has taken over the database');
+  await former.close();
+  assert.equal(await holder.commit(unitOf('next')), 2);
+  const { subjects, liveness, nonces } = await loadAll(holder);
+  assert.deepEqual(
+    subjects.map(({ id }) => id),
+    ['before', 'next'],
+  );
+  assert.deepEqual([liveness.length, nonces.length], [0, 2]);
+  await holder.close();
+});
+
+test('a take-over waits for the commit under way, and the renewal does not', async () => {
+  const url = await migratedDatabase(cluster);
+  const { lease, clock } = await hold(url);
+  const writer = await connected(url);
+  await writer.query(`begin; select mesh_na.hold_lease(${lease.epoch})`);
+  await clock.advance(1000);
+  await until(() => clock.isWaiting());
+  assert.ok(lease.isHeld(), 'renewed');
+  const taker = await connected(url);
+  let isTaken = false;
+  const taking = taker
+    .query('update mesh_na.writer_lease set epoch = epoch + 1')
+    .then(() => (isTaken = true));
+  await until(async () => {
+    const waits = `select count(*)::int as n from pg_stat_activity where wait_event_type = 'Lock'`;
+    return (await writer.query<{ n: number }>(waits)).rows[0]?.n === 1;
+  });
+  assert.ok(!isTaken);
+  await writer.query('commit');
+  await taking;
+  await Promise.all([writer.end(), taker.end()]);
+  await lease.end('abandoned');
+});
+
+interface ManualClock extends LeaseClock {
+  /** Advances, and calls back whoever is due, unless it is to happen without. */
+  advance(milliseconds: number, how?: 'without renewals'): Promise<void>;
+  /** Whether anything is scheduled. */
+  isWaiting(): boolean;
+}
+
+function manualClock(): ManualClock {
+  let now = 1000;
+  const scheduled = new Map<symbol, { readonly at: number; readonly work: () => void }>();
+  return {
+    elapsed: () => now,
+    after(milliseconds, work) {
+      const key = Symbol('scheduled');
+      scheduled.set(key, { at: now + milliseconds, work });
+      return () => scheduled.delete(key);
+    },
+    async advance(milliseconds, how) {
+      now += milliseconds;
+      if (how !== undefined) return;
+      for (const [key, { at, work }] of scheduled) {
+        if (at > now || !scheduled.delete(key)) continue;
+        work();
+      }
+    },
+    isWaiting: () => scheduled.size > 0,
+  };
+}
+
+interface Held {
+  readonly lease: Lease;
+  readonly clock: ManualClock;
+  readonly lost: string[];
+}
+
+async function hold(url: string, clock = manualClock()): Promise<Held> {
+  const lost: string[] = [];
+  const lease = await acquireLease({
+    holder: { id: '6f7ad1fc-1f0e-4a6c-8a3b-0f6f9b3d2c11', name: 'pid 7 on machine' },
+    clock,
+    ttl: TTL,
+    connect: async () => (await connectToPrimary(parseStoreAddress(url, {}))).client,
+    lost: (problem) => lost.push(problem),
+  });
+  return { lease, clock, lost };
+}
+
+async function connected(url: string): Promise<pg.Client> {
+  const client = new pg.Client(url);
+  await client.connect();
+  return client;
+}
+
+/** As the clock of the database does. */
+async function runOut(url: string): Promise<void> {
+  const client = await connected(url);
+  await client.query('update mesh_na.writer_lease set expires_at = clock_timestamp()');
+  await client.end();
+}
+
+async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await isSo())) await new Promise((resolve) => setImmediate(resolve));
+}
+
+function unitOf(id: string): Unit {
+  const nonces = [{ digest: `n-${id}`, forgetAt: HOUR - MINUTE }];
+  return { subjects: [created('c', id, {})], removals: [], nonces, audit: [] };
+}
+
+function contact(id: string) {
+  return { id, lastSeen: 1, status: '', remoteAddr: '', newestSignedAt: 0 };
+}

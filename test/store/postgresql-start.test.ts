@@ -1,0 +1,240 @@
+/** Databases that cannot be used are refused with one sentence, and nothing is written to them. */
+import assert from 'node:assert/strict';
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, suite, test } from 'node:test';
+import type { NetworkIdentity } from '../../src/store/network-identity.ts';
+import { parseStoreAddress } from '../../src/store/postgresql/address.ts';
+import { migrateDatabase, readStatus } from '../../src/store/postgresql/status.ts';
+import { openPostgresqlStore } from '../../src/store/postgresql/store.ts';
+import { markInUse } from '../../src/store/usage-mark.ts';
+import { startCluster } from '../support/postgresql.ts';
+import { migratedDatabase, storeOptions } from '../support/postgresql-store.ts';
+
+const cluster = await startCluster();
+const folder = mkdtempSync(join(tmpdir(), 'mesh-na-start-'));
+after(async () => {
+  rmSync(folder, { recursive: true });
+  await cluster[Symbol.asyncDispose]();
+});
+
+const ALPHA: NetworkIdentity = {
+  network_name: 'alpha',
+  root_public_key: 'root of alpha',
+  authority_public_key: 'authority of alpha',
+};
+const PLACE = `127.0.0.1:${cluster.port}`;
+
+/** The sentence with which the store is refused. */
+async function refusal(url: string, given: Parameters<typeof storeOptions>[1] = {}) {
+  let sentence = '';
+  await assert.rejects(openPostgresqlStore(storeOptions(url, given)), (error: Error) => {
+    sentence = error.message;
+    return true;
+  });
+  assert.match(sentence, /^\S[^\n\r]{10,400}[^\s.]$/);
+  assert.ok(!sentence.includes(cluster.password) && !sentence.includes('%40'), 'no password');
+  return sentence;
+}
+
+/** Number of the lease: it grows with every holder, also with one that failed at its start. */
+async function holders(url: string): Promise<number | undefined> {
+  return (await readStatus(parseStoreAddress(url, {}))).contents?.lease.epoch;
+}
+
+suite('a database is refused', { concurrency: false }, () => {
+  test('when nothing listens where it should be', async () => {
+    const url = 'postgresql://mesh:secret@127.0.0.1:1/mesh';
+    const sentence = await refusal(url);
+    assert.equal(sentence, 'The database at 127.0.0.1:1/mesh cannot be reached (ECONNREFUSED)');
+  });
+
+  test('when it does not exist', async () => {
+    assert.equal(
+      await refusal(cluster.url('nothing')),
+      `The database at ${PLACE}/nothing refuses user postgres: it does not exist; createdb makes it`,
+    );
+  });
+
+  test('when the password is wrong, or missing', async () => {
+    const url = await migratedDatabase(cluster);
+    const { pathname } = new URL(url);
+    const places = 'the URL, PGPASSWORD or the file that PGPASSFILE names';
+    const wrong = `postgresql://postgres:wrong@${PLACE}${pathname}`;
+    assert.equal(
+      await refusal(wrong),
+      `The database at ${PLACE}${pathname} refuses user postgres: the password is wrong; it is taken from ${places}`,
+    );
+    const without = `postgresql://postgres@${PLACE}${pathname}`;
+    assert.equal(
+      await refusal(without),
+      `The database at ${PLACE}${pathname} refuses user postgres: it asks for a password; give it by ${places}`,
+    );
+    assert.equal(await holders(url), 0);
+  });
+
+  test('when it has no tables, with the command that makes them', async () => {
+    const url = await cluster.createDatabase();
+    assert.match(
+      await refusal(url),
+      /^The database at \S+ has no tables of an authority; mesh-na store migrate, with the same --store, makes them$/,
+    );
+    assert.equal((await readStatus(parseStoreAddress(url, {}))).schemaVersion, 0);
+  });
+
+  test('when its tables have another version', async () => {
+    const url = await migratedDatabase(cluster);
+    const database = new URL(url).pathname.slice(1);
+    await cluster.query(database, `select mesh_na.put_meta('schema', '\\x63')`);
+    assert.match(
+      await refusal(url),
+      /^The database at \S+ has schema version 99; this program reads version 1$/,
+    );
+    const { from, to } = await migrateDatabase(parseStoreAddress(url, {}));
+    assert.deepEqual([from, to], [99, 99], 'a migration leaves what is newer alone');
+  });
+
+  test('when it is that of another network', async () => {
+    const url = await migratedDatabase(cluster);
+    const dataDir = mkdtempSync(join(folder, 'alpha-'));
+    await (await openPostgresqlStore(storeOptions(url, { network: ALPHA, dataDir }))).close();
+    const beta = { ...ALPHA, network_name: 'beta' };
+    assert.equal(
+      await refusal(url, { network: beta, dataDir }),
+      'The state in the database belongs to the network "alpha", not to "beta"',
+    );
+    const otherKey = { ...ALPHA, root_public_key: 'another' };
+    assert.match(
+      await refusal(url, { network: otherKey, dataDir }),
+      /whose root key is root of alpha$/,
+    );
+    assert.equal(await holders(url), 1);
+  });
+
+  test('when the keys have issued certificates before, and it holds nothing', async () => {
+    const url = await migratedDatabase(cluster);
+    const dataDir = mkdtempSync(join(folder, 'used-'));
+    markInUse(dataDir, ALPHA);
+    assert.equal(
+      await refusal(url, { network: ALPHA, dataDir }),
+      'The data directory was in use by the network "alpha", but the database holds no state; name the store that does by --store, or restore it from a backup',
+    );
+    assert.equal(await holders(url), 0);
+  });
+
+  test('when it is read-only', async () => {
+    const url = await migratedDatabase(cluster);
+    const database = new URL(url).pathname.slice(1);
+    await cluster.query(
+      database,
+      `alter database ${database} set default_transaction_read_only = on`,
+    );
+    assert.equal(await refusal(url), `The database at ${PLACE}/${database} is read-only`);
+  });
+
+  test('when it runs without fsync', async () => {
+    const url = await migratedDatabase(cluster);
+    await cluster.stop('SIGINT');
+    await cluster.start({ fsync: 'off' });
+    assert.match(await refusal(url), /runs with fsync=off: what it has acknowledged may be lost/);
+    await cluster.stop('SIGINT');
+    await cluster.start();
+  });
+
+  test('when it is a standby; of a list, the server that is none is used', async () => {
+    await using standby = await startCluster();
+    await standby.stop('SIGINT');
+    standby.setStandby(true);
+    await standby.start();
+    assert.equal(
+      await refusal(standby.url('postgres')),
+      `The database at 127.0.0.1:${standby.port}/postgres is a standby, which cannot be written to`,
+    );
+    const url = await migratedDatabase(cluster);
+    const both = url.replace('@127.0.0.1:', `@127.0.0.1:1,127.0.0.1:${standby.port},127.0.0.1:`);
+    const store = await openPostgresqlStore(storeOptions(both));
+    assert.equal(store.health(), null);
+    await store.close();
+  });
+});
+
+test('a password comes from the URL, the variable, or the file of passwords', async () => {
+  const url = await migratedDatabase(cluster);
+  const { pathname } = new URL(url);
+  const without = `postgresql://postgres@${PLACE}${pathname}`;
+  const byVariable = parseStoreAddress(without, { PGPASSWORD: cluster.password });
+  assert.equal((await readStatus(byVariable)).place, `${PLACE}${pathname}`);
+  const file = join(folder, 'pgpass');
+  writeFileSync(file, `127.0.0.1:${cluster.port}:*:postgres:${cluster.password}\n`);
+  chmodSync(file, 0o600);
+  process.env.PGPASSFILE = file;
+  try {
+    assert.equal((await readStatus(parseStoreAddress(without, {}))).schemaVersion, 1);
+  } finally {
+    delete process.env.PGPASSFILE;
+  }
+});
+
+test('host, port, user and database come from the usual variables where the URL has none', () => {
+  const [server] = parseStoreAddress('postgresql://', {
+    PGHOST: 'db.example',
+    PGPORT: '6000',
+    PGUSER: 'mesh',
+    PGDATABASE: 'state',
+  });
+  assert.equal(server?.shown, 'db.example:6000/state');
+  assert.equal(server?.config.user, 'mesh');
+});
+
+test('a unix socket is reached by its folder', async () => {
+  const { pathname } = new URL(await migratedDatabase(cluster));
+  const url = `postgresql://postgres@${pathname}?host=${cluster.socketFolder}&port=${cluster.port}`;
+  assert.equal((await readStatus(parseStoreAddress(url, {}))).schemaVersion, 1);
+});
+
+for (const [what, url, sentence] of [
+  ['no URL', 'db.example', /^The store must be named by a URL such as postgresql:/],
+  ['a URL of something else', 'https://db.example/x', /^The store must be named by a URL such as/],
+  [
+    'a mode of TLS that checks nothing it promises',
+    'postgresql://mesh:s3cret@db/x?sslmode=prefer',
+    /^sslmode of the store must be one of disable, require, verify-ca, verify-full$/,
+  ],
+  [
+    'a certificate that cannot be read',
+    'postgresql://mesh:s3cret@db/x?sslmode=verify-full&sslrootcert=/nonexistent',
+    /^The URL of the store cannot be used: the file \/nonexistent cannot be read \(ENOENT\)$/,
+  ],
+  ['a port that is none', 'postgresql://mesh:s3cret@db:port/x', /^The URL of the store cannot/],
+] as const) {
+  test(`an address that is ${what} is refused without being repeated`, () => {
+    assert.throws(
+      () => parseStoreAddress(url, {}),
+      (error: Error) => {
+        assert.match(error.message, sentence);
+        assert.ok(!error.message.includes('s3cret'));
+        return true;
+      },
+    );
+  });
+}
+
+test('TLS is asked for by the usual variables too', () => {
+  const [server] = parseStoreAddress('postgresql://db/x', { PGSSLMODE: 'verify-full' });
+  assert.ok(server !== undefined && typeof server.config.ssl === 'object');
+  assert.deepEqual({ ...server.config.ssl }, {}, 'nothing is left unchecked');
+  assert.throws(() => parseStoreAddress('postgresql://db/x', { PGSSLMODE: 'verify-ca' }), {
+    message: /needs sslrootcert/,
+  });
+});
+
+test('commits wait for the disk, whatever the database has as default', async () => {
+  const url = await migratedDatabase(cluster);
+  const database = new URL(url).pathname.slice(1);
+  await cluster.query(database, `alter database ${database} set synchronous_commit = off`);
+  const store = await openPostgresqlStore(storeOptions(url));
+  assert.equal(store.durability.synchronous_commit, 'on');
+  assert.match(store.durability.meaning, /is on the disk of the one database server/);
+  await store.close();
+});
