@@ -172,6 +172,64 @@ test('a former holder can store nothing, whatever it believes', async () => {
   await holder.close();
 });
 
+test('a restart of the database between two changes is survived, and waited for', async () => {
+  await using other = await startCluster();
+  const store = await openPostgresqlStore(storeOptions(await migratedDatabase(other)));
+  assert.equal(await store.commit(unitOf('before')), 1);
+  await other.stop('SIGINT');
+  const waiting = store.commit(unitOf('meanwhile'));
+  await other.start();
+  assert.equal(await waiting, 2);
+  await other.stop('SIGINT');
+  const forgetting = store.forgetNonces(2 * HOUR, []);
+  await other.start();
+  await forgetting;
+  await store.touchMany([contact('before')], []);
+  const { subjects, nonces, previousOwner } = await loadAll(store);
+  assert.deepEqual([subjects.length, nonces.length, previousOwner], [2, 0, 'none']);
+  await store.close();
+});
+
+test('a database that lacks what was acknowledged is not built upon', async () => {
+  const url = await migratedDatabase(cluster);
+  const store = await openPostgresqlStore(storeOptions(url));
+  const client = await connected(url);
+  const { rows } = await client.query(`select value from mesh_na.meta where key = 'totals'`);
+  await store.commit(unitOf('lost'));
+  await client.query(`update mesh_na.meta set value = $1 where key = 'totals'`, [rows[0].value]);
+  await client.query('delete from mesh_na.subjects');
+  await assert.rejects(store.commit(unitOf('next')), {
+    message: 'The database is at another revision than this process',
+  });
+  assert.notEqual(store.health(), null);
+  assert.equal((await client.query('select from mesh_na.subjects')).rowCount, 0);
+  await client.end();
+  await store.close();
+});
+
+test('a commit that stops waiting for its standby is not acknowledged', async () => {
+  const url = await migratedDatabase(cluster);
+  const store = await openPostgresqlStore(storeOptions(url));
+  assert.equal(await store.commit(unitOf('before')), 1);
+  const client = await connected(url);
+  await client.query(`alter system set synchronous_standby_names = 'absent'`);
+  await client.query('select pg_reload_conf()');
+  const committed = store.commit(unitOf('alone'));
+  const refused = assert.rejects(committed, { message: /^canceling wait for synchronous repl/ });
+  await until(async () => {
+    const { rowCount } = await client.query(
+      `select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'`,
+    );
+    return rowCount === 1;
+  });
+  await refused;
+  await client.query('set synchronous_commit = local');
+  await client.query('alter system reset synchronous_standby_names');
+  await client.query('select pg_reload_conf()');
+  await client.end();
+  await store.close();
+});
+
 test('a take-over waits for the commit under way, and the renewal does not', async () => {
   const url = await migratedDatabase(cluster);
   const { lease, clock } = await hold(url);

@@ -35,7 +35,7 @@ import { type MetaRows, readContents, readMeta, totalsIn } from './contents.ts';
 import { type Durability, readDurability } from './durability.ts';
 import { acquireLease, type Lease, type LeaseClock, type LeaseHolder } from './lease.ts';
 import { assertSchema, SCHEMA_VERSION } from './schema.ts';
-import { ChangedSubject, createWriting, type Run, type Writing } from './writing.ts';
+import { ChangedSubject, createWriting, type Session, type Writing } from './writing.ts';
 
 export interface PostgresqlOptions {
   readonly address: StoreAddress;
@@ -120,10 +120,12 @@ async function openHeldStore(
   lease: Lease,
 ): Promise<Store> {
   const meta = await readMeta(client);
-  const writing = createWriting(
+  const writing = createWriting({
     client,
-    async () => (await connectToPrimary(options.address)).client,
-  );
+    clock: options.clock,
+    connect: async () => (await connectToPrimary(options.address)).client,
+    isOwned: lease.isOwned,
+  });
   await takeOver(options, meta, writing);
   return storeOn(options, meta, lease, writing);
 }
@@ -135,7 +137,7 @@ async function takeOver(options: PostgresqlOptions, meta: MetaRows, writing: Wri
   if (network === null) return;
   if (!meta.has('network')) {
     const row = encodeRow('meta', 'network', network);
-    await writing.inTurn((run) => run(`select mesh_na.put_meta('network', $1)`, [row]));
+    await writing.inTurn(({ change }) => change(`select mesh_na.put_meta('network', $1)`, [row]));
   }
   markInUse(dataDir, network);
 }
@@ -202,37 +204,37 @@ function storeOn(
     flushing = null;
   }
 
-  async function flushSome(run: Run): Promise<void> {
+  async function flushSome(session: Session): Promise<void> {
     const pending = takeFrom(queue);
     queue = queue.slice(pending.length);
     try {
-      await flush(run, pending);
+      await flush(session, pending);
     } catch (cause) {
       writing.fail(cause);
       for (const { reject } of pending) reject(cause);
     }
   }
 
-  async function flush(run: Run, pending: readonly PendingUnit[]): Promise<void> {
+  async function flush(session: Session, pending: readonly PendingUnit[]): Promise<void> {
     const before = totals.revision;
     let batch = putTogether(pending, before, null);
-    if (!(batch.isChecked && (await isStored(run, batch)))) {
-      batch = putTogether(pending, before, await readVersions(run, pending));
-      if (!(await isStored(run, batch))) throw new Error('The database was changed by others');
+    if (!(batch.isChecked && (await isStored(session, batch)))) {
+      batch = putTogether(pending, before, await readVersions(session, pending));
+      if (!(await isStored(session, batch))) throw new Error('The database was changed by others');
     }
     for (const [index, { resolve }] of batch.accepted.entries()) resolve(before + index + 1);
     for (const { unit, reject } of batch.refused) reject(conflictOf(unit));
   }
 
   /** Whether the batch is stored; it is not when a subject has another version than was assumed. */
-  async function isStored(run: Run, batch: Batch<PendingUnit>): Promise<boolean> {
+  async function isStored({ change }: Session, batch: Batch<PendingUnit>): Promise<boolean> {
     if (batch.accepted.length === 0) return true;
     const { values, next } = valuesOf(batch);
     const shapesToStore = shapes.table.length;
     const row = encodeTotals(next);
     const withShapes = shapesToStore === storedShapes ? null : encodeShapes(shapes.table);
     try {
-      await run(COMMIT, [lease.epoch, totalsRow, row, withShapes, ...values]);
+      await change(COMMIT, [lease.epoch, totalsRow, row, withShapes, ...values]);
     } catch (cause) {
       if (cause instanceof ChangedSubject) return false;
       throw cause;
@@ -301,26 +303,30 @@ function storeOn(
     // The times are stored last: until then, those from before hold for all that is not stored yet.
     for (let at = 0; at === 0 || at < latest.length; at += LIVENESS_ROWS) {
       const isLast = at + LIVENESS_ROWS >= latest.length;
-      await writing.inTurn((run) => {
+      await writing.inTurn(({ change }) => {
         const part = latest.slice(at, at + LIVENESS_ROWS).filter(({ id }) => !removed.has(id));
         const ids = part.map(({ id }) => Buffer.from(id));
         const contacts = part.map(encodeLiveness);
-        return run(TOUCH, [lease.epoch, ids, contacts, isLast ? times : null]);
+        return change(TOUCH, [lease.epoch, ids, contacts, isLast ? times : null]);
       });
     }
   }
 
   function forgetNonces(now: number, times: readonly TimeRange[]): Promise<void> {
     forgetting ??= writing
-      .inTurn((run) => forgetPast(run, now, times))
+      .inTurn((session) => forgetPast(session, now, times))
       .finally(() => {
         forgetting = null;
       });
     return forgetting;
   }
 
-  async function forgetPast(run: Run, now: number, times: readonly TimeRange[]): Promise<void> {
-    const { rows } = await run<{ bucket: string; revision: string }>(PAST_NONCES, [
+  async function forgetPast(
+    { read, change }: Session,
+    now: number,
+    times: readonly TimeRange[],
+  ): Promise<void> {
+    const rows = await read<{ bucket: string; revision: string }>(PAST_NONCES, [
       nonceBucket(now),
       FORGET_AT_MOST,
     ]);
@@ -328,7 +334,7 @@ function storeOn(
     if (last === undefined) return;
     const next = { ...totals, nonceRows: totals.nonceRows - rows.length };
     const row = encodeTotals(next);
-    await run(FORGET, [
+    await change(FORGET, [
       lease.epoch,
       totalsRow,
       row,
@@ -385,9 +391,12 @@ function sizeOf({ subjects, audit }: EncodedUnit): number {
   return audit.reduce((sum, line) => sum + line.length, rows);
 }
 
-async function readVersions(run: Run, pending: readonly PendingUnit[]): Promise<StoredVersions> {
+async function readVersions(
+  { read }: Session,
+  pending: readonly PendingUnit[],
+): Promise<StoredVersions> {
   const named = pending.flatMap(({ unit }) => [...unit.subjects, ...unit.removals]);
-  const { rows } = await run<{ kind: string; id: Buffer; version: string }>(VERSIONS, [
+  const rows = await read<{ kind: string; id: Buffer; version: string }>(VERSIONS, [
     named.map(({ kind }) => kind),
     named.map(({ id }) => Buffer.from(id)),
   ]);

@@ -8,7 +8,8 @@
  * what is stored. A connection that is lost between two changes is replaced, since every change names the
  * lease and the totals that it rests on.
  */
-import type { Client, QueryResult, QueryResultRow } from 'pg';
+import type { Client, QueryResultRow } from 'pg';
+import type { LeaseClock } from './lease.ts';
 
 /** Raised by the functions of the schema. */
 const CHANGED_SUBJECT = 'MN003';
@@ -18,7 +19,7 @@ export class ChangedSubject extends Error {}
 
 export interface Writing {
   /** Runs the work when all earlier work has ended. */
-  inTurn<T>(work: (run: Run) => Promise<T>): Promise<T>;
+  inTurn<T>(work: (session: Session) => Promise<T>): Promise<T>;
   /** Resolves when nothing is under way. */
   idle(): Promise<void>;
   /** Null until a change has failed; then why nothing is taken any more. */
@@ -27,13 +28,33 @@ export interface Writing {
   end(): Promise<void>;
 }
 
-/** Runs one statement, which is one transaction. */
-export type Run = <Row extends QueryResultRow>(
-  statement: string,
-  values: readonly unknown[],
-) => Promise<QueryResult<Row>>;
+/** Each statement is a transaction of its own. */
+export interface Session {
+  change(statement: string, values: readonly unknown[]): Promise<void>;
+  /** Changes nothing, so it is asked again when the connection is lost meanwhile. */
+  read<Row extends QueryResultRow>(
+    statement: string,
+    values: readonly unknown[],
+  ): Promise<readonly Row[]>;
+}
 
-export function createWriting(first: Client, connect: () => Promise<Client>): Writing {
+export interface WritingOptions {
+  readonly client: Client;
+  readonly clock: LeaseClock;
+  connect(): Promise<Client>;
+  /** False once another may write: a lost connection is not replaced then. */
+  isOwned(): boolean;
+}
+
+/** Between attempts to replace a lost connection, milliseconds. */
+const RECONNECT_MS = 100;
+
+/** Whether the database has refused the statement itself, on a connection that goes on. */
+function isOfStatement(cause: unknown): boolean {
+  return (cause as { severity?: string }).severity === 'ERROR';
+}
+
+export function createWriting({ client: first, clock, connect, isOwned }: WritingOptions): Writing {
   let client = first;
   let isLost = false;
   let failure: string | null = null;
@@ -42,38 +63,63 @@ export function createWriting(first: Client, connect: () => Promise<Client>): Wr
 
   /** PostgreSQL only warns when it stops waiting for the standbys that a commit has to reach. */
   function watch(watched: Client): void {
-    watched.on('end', () => {
+    const lost = () => {
       if (watched === client) isLost = true;
-    });
+    };
+    watched.on('error', lost).on('end', lost);
     watched.on('notice', ({ severity, message = 'a warning without text' }) => {
       if (severity === 'WARNING') failure ??= message;
     });
   }
 
+  /** Nothing was sent yet: waiting for the database is safe for as long as nobody else may write. */
   async function connected(): Promise<Client> {
-    if (!isLost) return client;
-    client = await connect();
-    isLost = false;
-    watch(client);
+    while (isLost) {
+      try {
+        client = await connect();
+        isLost = false;
+        watch(client);
+      } catch (cause) {
+        if (!isOwned()) throw cause;
+        await new Promise<void>((resolve) => void clock.after(RECONNECT_MS, resolve));
+      }
+    }
     return client;
   }
 
-  const run: Run = async (statement, values) => {
+  async function send<Row extends QueryResultRow>(statement: string, values: readonly unknown[]) {
     if (failure !== null) throw new Error(failure);
-    try {
-      const current = await connected();
-      const result = await current.query({
-        name: statement,
-        text: statement,
-        values: [...values],
-      });
-      if (failure !== null) throw new Error(failure);
-      return result as never;
-    } catch (cause) {
-      if ((cause as { code?: string }).code === CHANGED_SUBJECT) throw new ChangedSubject();
-      fail(cause);
-      throw cause;
-    }
+    const current = await connected();
+    const query = { name: statement, text: statement, values: [...values] };
+    const { rows } = await current.query<Row>(query);
+    if (failure !== null) throw new Error(failure);
+    return rows;
+  }
+
+  const session: Session = {
+    async change(statement, values) {
+      try {
+        await send(statement, values);
+      } catch (cause) {
+        if ((cause as { code?: string }).code === CHANGED_SUBJECT) throw new ChangedSubject();
+        fail(cause);
+        throw cause;
+      }
+    },
+    async read<Row extends QueryResultRow>(statement: string, values: readonly unknown[]) {
+      for (;;) {
+        try {
+          return await send<Row>(statement, values);
+        } catch (cause) {
+          if (isOfStatement(cause) || failure !== null || !isOwned()) {
+            fail(cause);
+            throw cause;
+          }
+          isLost = true;
+          client.end().catch(() => undefined);
+        }
+      }
+    },
   };
 
   function fail(cause: unknown): void {
@@ -82,7 +128,7 @@ export function createWriting(first: Client, connect: () => Promise<Client>): Wr
 
   return {
     inTurn(work) {
-      const done = last.then(() => work(run));
+      const done = last.then(() => work(session));
       last = done.catch(() => undefined);
       return done;
     },
