@@ -31,6 +31,18 @@ after(async () => {
 
 const visit = (search = '') => browser.visit(`${na.url}/api-reference${search}`);
 
+test('a description adds to the summary, and shows code as code', async () => {
+  await using reference = await visit();
+  const texts = await reference.page.locator('[data-entry] > p').allTextContents();
+  assert.equal(texts.length, ROUTES.length);
+  for (const [index, { summary, description = '' }] of ROUTES.entries()) {
+    assert.ok(!description.startsWith(summary), summary);
+    assert.doesNotMatch(texts[index] ?? '', /`/);
+  }
+  const described = reference.page.locator('#get-trust > p code').first();
+  assert.equal(await described.textContent(), 'GET /connectome/trust-path');
+});
+
 /** The texts of the examples by anchor and label; what signs them is at `signing`. */
 async function examplesOf(page: Page): Promise<Map<string, Map<string, string>>> {
   const found = await page.locator('.example figure').evaluateAll((figures) =>

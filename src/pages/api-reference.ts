@@ -112,13 +112,19 @@ const ACCESS_BADGES: Readonly<Record<Access, readonly [string, string]>> = {
   'operator-privileged': ['privileged operator', 'danger'],
 };
 
+/** Between backquotes is code. */
+function withCode(text: string): Html {
+  const pieces = text.split('`');
+  return html`${pieces.map((piece, index) => (index % 2 === 0 ? html`${piece}` : html`<code>${piece}</code>`))}`;
+}
+
 function entry(route: RouteDescription, context: CurlContext): Html {
   const { method, path, access, summary, description } = route;
   const [label, state] = ACCESS_BADGES[access];
   const anchor = anchorOf(route);
   return html`<article class="entry" id="${anchor}" aria-labelledby="${anchor}-head" data-entry>
 <div class="entry-head"><h3 id="${anchor}-head"><a href="#${anchor}"><span class="verb">${method}</span> ${path}</a></h3><span class="badge ${state}">${label}</span></div>
-<p>${summary}.${description === undefined ? '' : html` <span class="muted">${description}</span>`}</p>
+<p>${summary}.${description === undefined ? '' : html` <span class="muted">${withCode(description)}</span>`}</p>
 ${facts(route)}${request(route)}${answer(route)}${refusals(route)}${example(route, context)}</article>
 `;
 }

@@ -50,7 +50,7 @@ export const graphRoutes: readonly RouteEntry[] = [
       ...QUESTION_QUERY,
     }),
     summary: 'The shortest path of active treaties between two sovereigns',
-    description: `The shortest path of active treaties between two sovereigns, as it is, as it was, or as it would be.
+    description: `As it is, as it was, or as it would be.
 
 With \`explain\`, \`without\` or \`as_of\` the answer also cites the digest of the recognition graph. \`explain=1\` adds how
 long the trust lasts, the scopes of the treaties, which treaties were considered and which test each failed, and the

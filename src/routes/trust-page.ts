@@ -32,8 +32,8 @@ export const trustPageRoutes: readonly RouteEntry[] = [
       ...QUESTION_QUERY,
     }),
     summary: 'Why one sovereign trusts another, as a page',
-    description: `Why one sovereign trusts another, as a page: the answer of \`GET /connectome/trust-path\` with \`explain=1\` in words. A
-question counts in the bucket EXPLAIN, per address.`,
+    description: `The answer of \`GET /connectome/trust-path\` with \`explain=1\` in words. A question counts in the bucket
+EXPLAIN, per address.`,
     answer: { contentType: 'text/html; charset=utf-8' },
     hasEtag: true,
     hasErrorPage: true,
