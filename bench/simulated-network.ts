@@ -86,6 +86,7 @@ export async function openSimulatedNetwork(folder: string, clock: SimulatedClock
       signatureVersion: 2,
       scope: '',
       remoteAddr: '192.0.2.1',
+      sending: null,
     };
   }
 
@@ -96,6 +97,7 @@ export async function openSimulatedNetwork(folder: string, clock: SimulatedClock
       nonce: systemRuntime.uuid(),
       verdict: 'valid',
       remoteAddr: '192.0.2.2',
+      sending: null,
     } as const;
   }
 

@@ -14,6 +14,8 @@ const WHOLE_HOURS = 'Send a whole number of hours within the bounds of the messa
 
 export const CURES: Readonly<Record<RefusalName, string>> = {
   invalid_limit: 'Send a whole number from 1 to 1000, or leave `limit` out for the whole list.',
+  already_done:
+    'Take it as done; `details` say what may be told of it. Invites whose tokens were lost expire unused.',
   invalid_cursor: 'Send `next_cursor` of the page before, unchanged, or start again without it.',
   bad_request: 'Percent-encode the path as UTF-8.',
   too_many_parameters: 'Send at most 100 query parameters.',

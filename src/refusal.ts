@@ -21,6 +21,11 @@ function entry<Code extends string>(
 
 export const REFUSALS = {
   invalid_limit: entry(400, 'invalid_limit', 'limit must be a whole number from 1 to 1000'),
+  already_done: entry(
+    409,
+    'already_done',
+    'The request was carried out when it first arrived, and its answer is not kept',
+  ),
   invalid_cursor: entry(400, 'invalid_cursor', 'The cursor is not valid'),
   bad_request: entry(400, 'bad_request', 'The request path cannot be decoded'),
   too_many_parameters: entry(400, 'bad_request', 'The query has more than 100 parameters'),

@@ -18,14 +18,16 @@ function envelope(status: number, code: string, headers: Record<string, string> 
 function scripted(...answers: (Response | null)[]) {
   const bodies: string[] = [];
   const waits: number[] = [];
-  const fetch: Fetch = async (_url, { body }) => {
+  const marks: (string | null)[] = [];
+  const fetch: Fetch = async (_url, { body, headers }) => {
     bodies.push(String(body));
+    marks.push(new Headers(headers).get('x-mesh-retry'));
     const next = answers.shift();
     if (next === null || next === undefined) throw new TypeError('fetch failed');
     return next;
   };
   const wait = async (ms: number) => void waits.push(ms);
-  return { bodies, waits, options: { url, fetch, wait } };
+  return { bodies, marks, waits, options: { url, fetch, wait } };
 }
 
 async function failure(work: Promise<unknown>): Promise<AuthorityError> {
@@ -75,16 +77,42 @@ test('a heartbeat is repeated with a new nonce', async () => {
   assert.notEqual(first, second);
 });
 
-test('a join is not sent again when its answer is lost, but when the authority refused to begin', async () => {
-  const lost = scripted(null, count());
+test('a join whose answer is lost is sent again byte for byte, and says so', async () => {
+  const lost = scripted(
+    null,
+    envelope(503, 'internal_server_error'),
+    envelope(409, 'already_done'),
+  );
+  const node = createNodeClient({ ...lost.options, key: newKey() });
+  assert.equal((await failure(node.join({ invite_token: 't' }))).code, 'already_done');
+  assert.equal(lost.bodies.length, 3);
+  assert.equal(new Set(lost.bodies).size, 1);
+  assert.deepEqual(lost.marks, [null, '1', '1']);
+});
+
+test('a join is signed anew when the authority refused to begin, unless an earlier answer was lost', async () => {
   const join = { invite_token: 't' };
-  const first = createNodeClient({ ...lost.options, key: newKey() });
-  assert.equal((await failure(first.join(join))).code, 'unreachable');
-  assert.equal(lost.bodies.length, 1);
   const stopping = scripted(envelope(503, 'shutting_down'), envelope(403, 'invalid_invite_token'));
-  const second = createNodeClient({ ...stopping.options, key: newKey() });
-  assert.equal((await failure(second.join(join))).code, 'invalid_invite_token');
-  assert.equal(stopping.bodies.length, 2);
+  const first = createNodeClient({ ...stopping.options, key: newKey() });
+  assert.equal((await failure(first.join(join))).code, 'invalid_invite_token');
+  assert.equal(new Set(stopping.bodies).size, 2);
+  assert.deepEqual(stopping.marks, [null, null]);
+  const both = scripted(
+    null,
+    envelope(503, 'shutting_down'),
+    envelope(403, 'invalid_invite_token'),
+  );
+  const second = createNodeClient({ ...both.options, key: newKey() });
+  await failure(second.join(join));
+  assert.equal(new Set(both.bodies).size, 1);
+  assert.deepEqual(both.marks, [null, '1', '1']);
+});
+
+test('the removal of an agent, of which no answer is kept, is not sent again when its answer is lost', async () => {
+  const lost = scripted(null, count());
+  const node = createNodeClient({ ...lost.options, key: newKey() });
+  assert.equal((await failure(node.unregisterAgent())).code, 'unreachable');
+  assert.equal(lost.bodies.length, 1);
 });
 
 for (const [what, answer, status, code, retryable] of [

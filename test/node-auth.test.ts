@@ -786,7 +786,7 @@ function judgeBody(publicKey: string, body: JsonObject, now: number): string {
     now,
   };
   const settings = { audience: '', toleranceMs: TOLERANCE };
-  return judgeNode(publicKey, '', request, Buffer.from(jsonText(body)), settings).verdict;
+  return judgeNode(publicKey, '', request, null, Buffer.from(jsonText(body)), settings).verdict;
 }
 
 function judgeHeader(
@@ -798,5 +798,5 @@ function judgeHeader(
   const now = Date.parse('2026-01-01T00:00:00Z');
   const settings = { audience, toleranceMs: TOLERANCE };
   const received = { ...request, remoteAddr: '192.0.2.1', now };
-  return judgeNode(publicKey, header, received, rawBody, settings).verdict;
+  return judgeNode(publicKey, header, received, null, rawBody, settings).verdict;
 }

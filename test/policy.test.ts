@@ -487,6 +487,7 @@ test('a read that comes between two publications of one turn does not bring the 
         signatureVersion: 2,
         scope: '',
         remoteAddr: '',
+        sending: null,
       },
       input: { ok: true, value: { policyId, content: {} } },
     });

@@ -231,7 +231,14 @@ test('a heartbeat is the same on the other side of its row', () => {
   const beat: Heartbeat = {
     certId: 'c',
     status: 'ok',
-    node: { publicKey: 'k', signedAt: 1.5, nonce: 'n', verdict: 'valid', remoteAddr: '::1' },
+    node: {
+      publicKey: 'k',
+      signedAt: 1.5,
+      nonce: 'n',
+      verdict: 'valid',
+      remoteAddr: '::1',
+      sending: null,
+    },
   };
   const rows: unknown[] = [];
   packHeartbeat(rows, 1, { ...beat, certId: 'other' });

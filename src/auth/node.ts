@@ -7,6 +7,7 @@ import { sha256Hex } from '../crypto/digest.ts';
 import { verifySignature } from '../crypto/ed25519.ts';
 import type { JsonObject } from '../json/value.ts';
 import { canonicalJson } from '../json/write.ts';
+import { sendingOf } from './sending.ts';
 import type { SignedRequest } from './signed-request.ts';
 import { judgeTimestamp } from './timestamps.ts';
 
@@ -30,11 +31,21 @@ interface Proof {
   readonly signature: string;
 }
 
-/** Judges the proof that the sender holds the private half of `publicKey`, which may be any text. */
+/** A request with what is known of its sender. */
+interface ReceivedRequest extends SignedRequest {
+  readonly remoteAddr: string;
+  readonly now: number;
+}
+
+/**
+ * Judges the proof that the sender holds the private half of `publicKey`, which may be any text. `isRepeat`
+ * is null where no answer is kept.
+ */
 export function judgeNode(
   publicKey: string,
   header: string,
-  request: SignedRequest & { readonly remoteAddr: string; readonly now: number },
+  request: ReceivedRequest,
+  isRepeat: boolean | null,
   rawBody: Uint8Array,
   { audience, toleranceMs }: NodeAuthSettings,
 ): NodeClaim {
@@ -50,7 +61,8 @@ export function judgeNode(
   const verdict = isSigned(publicKey, proof, header, request, rawBody, audience)
     ? 'valid'
     : 'invalid_signature';
-  return { publicKey, signedAt, nonce, verdict, remoteAddr };
+  const sending = isRepeat === null ? null : sendingOf(request, proof.signature, isRepeat);
+  return { publicKey, signedAt, nonce, verdict, remoteAddr, sending };
 }
 
 /** Keys and signatures of a wrong length are refused before the canonical text of a long body is built. */
@@ -77,7 +89,7 @@ function failed(
   verdict: NodeProofVerdict,
   remoteAddr: string,
 ): NodeClaim {
-  return { publicKey, signedAt: 0, nonce, verdict, remoteAddr };
+  return { publicKey, signedAt: 0, nonce, verdict, remoteAddr, sending: null };
 }
 
 function bodyProof(body: JsonObject): Proof | null {

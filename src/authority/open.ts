@@ -48,6 +48,7 @@ import { createImportedFeeds } from './recognition/imported-feeds.ts';
 import { createTrustCycleLog } from './recognition/trust-cycle-log.ts';
 import { createTrustGraphCopy } from './recognition/trust-graph-copy.ts';
 import { createEarlierRequests } from './replay/earlier-requests.ts';
+import { createKeptAnswers } from './replay/kept-answers.ts';
 import { createNonceLedger } from './replay/nonce-ledger.ts';
 import { createNonceWindows } from './replay/nonce-window.ts';
 import { createUnstoredTimes, reserveOf } from './replay/unstored-times.ts';
@@ -128,6 +129,7 @@ export async function openAuthority(options: AuthorityOptions): Promise<OpenAuth
     await execute(na, summarizeRefusals, { all: isLast });
     const now = na.runtime.now();
     const forgotten = na.nonces.forget(now);
+    na.keptAnswers.forget(forgotten);
     na.windows.forgetIdle(now);
     try {
       const rows = na.liveness.takeDirty();
@@ -285,6 +287,8 @@ async function restoreAuthority(
     stored.forgottenTimes,
   );
   for await (const batch of stored.nonces) for (const nonce of batch) nonces.restore(nonce);
+  const keptAnswers = createKeptAnswers();
+  for await (const batch of stored.answers) for (const answer of batch) keptAnswers.keep(answer);
   await stored.dispose();
   const earlierRequests = createEarlierRequests({
     closedCleanly: stored.previousOwner !== 'lost',
@@ -333,6 +337,7 @@ async function restoreAuthority(
     nonces,
     windows: createNonceWindows(clockTolerance, earlierRequests.floorOf),
     earlierRequests,
+    keptAnswers,
     unstoredTimes,
     refusals: createRefusalAudit(settings.singleRefusals, runtime.elapsed),
     audit: createAuditChain(stored.auditHead, runtime),

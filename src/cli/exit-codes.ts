@@ -1,6 +1,7 @@
 /** How a command ends: the exit code, and the code and the one-sentence message of an error. */
 import { CommanderError } from 'commander';
 import { AuthorityError, isUnreachable } from '../client/authority-error.ts';
+import type { JsonObject } from '../json/value.ts';
 import { inWords } from './duration.ts';
 
 export const EXIT = {
@@ -76,7 +77,7 @@ function authorityOutcome(error: AuthorityError): Outcome {
     const sentence = `The authority failed: ${message} (${status} ${code}${request})`;
     return { exit: EXIT.unreachable, code, message: sentence };
   }
-  const cause = typeof details.cause === 'string' ? `: ${details.cause}` : '';
+  const cause = typeof details.cause === 'string' ? `: ${details.cause}` : madeInvites(details);
   const sentence = `The authority refused: ${message} (${status} ${code}${cause}${request})`;
   return { exit: EXIT.refused, code, message: sentence + laterHint(error) };
 }
@@ -86,6 +87,11 @@ function laterHint({ retryAfter, waited }: AuthorityError): string {
   const hint = `; try again in ${inWords(retryAfter)}`;
   if (waited === null) return `${hint}, or use --wait`;
   return waited === 0 ? `${hint}: --wait waits less` : `${hint}; it has waited ${inWords(waited)}`;
+}
+
+/** Invites whose tokens were lost with the first answer. */
+function madeInvites({ token_fingerprints: fingerprints }: JsonObject): string {
+  return Array.isArray(fingerprints) ? `: invites ${fingerprints.join(', ')}` : '';
 }
 
 /** An error of the operating system, such as that a file cannot be written. */

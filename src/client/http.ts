@@ -11,7 +11,7 @@ const DEFAULT_TIMEOUT_MS = 30_000;
 
 export type Query = { readonly [name: string]: readonly string[] };
 
-/** What one attempt sends; a signature is made for each anew. */
+/** What one attempt sends. A signature is made anew for each, unless the same bytes have to be sent again. */
 export interface Prepared {
   readonly headers?: Headers;
   /** JSON text, sent byte for byte. */
@@ -32,15 +32,23 @@ export function send<Answer extends TSchema>(
   request: HttpRequest<Answer>,
   call: CallOptions = {},
 ): Promise<Static<Answer>> {
-  return withRetries(server, request, call, () => attempt(server, request, call));
+  let prepared: Prepared = {};
+  return withRetries(server, request, call, async (isResent) => {
+    prepared = isResent ? resent(prepared) : ((await request.prepare?.()) ?? {});
+    return attempt(server, request, prepared, call);
+  });
+}
+
+function resent({ headers, ...prepared }: Prepared): Prepared {
+  return { ...prepared, headers: { ...headers, 'x-mesh-retry': '1' } };
 }
 
 async function attempt<Answer extends TSchema>(
   server: ServerOptions,
   request: HttpRequest<Answer>,
+  prepared: Prepared,
   call: CallOptions,
 ): Promise<Static<Answer>> {
-  const prepared = (await request.prepare?.()) ?? {};
   const { response, text } = await exchange(server, request, prepared, call);
   const answer = readObject(text);
   if (!response.ok) throw refusal(response, answer);

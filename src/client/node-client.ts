@@ -8,6 +8,7 @@ import { audienceSource } from './audience.ts';
 import { type Prepared, send } from './http.ts';
 import type { SigningKey } from './keys.ts';
 import { type CallOptions, newStamp, type SigningOptions } from './options.ts';
+import type { Repeatable } from './retry.ts';
 import { type Agent, signAgentDescriptor, signDeleteEnvelope } from './sign-agent.ts';
 import { NODE_PROOF_HEADER, nodeProofHeader, signNodeBody } from './sign-node.ts';
 
@@ -41,6 +42,9 @@ export interface NodeClient {
   unregisterAgent(call?: CallOptions): Promise<AgentUnregistered>;
 }
 
+const REPEATABLE: Repeatable = { repeatable: true };
+const KEPT: Repeatable = { repeatable: false, answerIsKept: true };
+
 export function createNodeClient(options: NodeClientOptions): NodeClient {
   const { key, proof = 'body', now = Date.now } = options;
   const audienceOf = audienceSource(options);
@@ -62,16 +66,16 @@ export function createNodeClient(options: NodeClientOptions): NodeClient {
     path: string,
     members: JsonObject,
     call: CallOptions | undefined,
-    repeatable: boolean,
+    repeat: Repeatable,
   ): Promise<Static<Answer>> {
     const prepare = () => prove(path, members);
-    return send(options, { method: 'POST', path, answer, repeatable, prepare }, call);
+    return send(options, { method: 'POST', path, answer, ...repeat, prepare }, call);
   }
 
   return {
-    join: (request, call) => post(JoinCertificate, '/join', request, call, false),
-    heartbeat: (request, call) => post(Acknowledgement, '/heartbeat', request, call, true),
-    renew: (request, call) => post(JoinCertificate, '/renew', request, call, false),
+    join: (request, call) => post(JoinCertificate, '/join', request, call, KEPT),
+    heartbeat: (request, call) => post(Acknowledgement, '/heartbeat', request, call, REPEATABLE),
+    renew: (request, call) => post(JoinCertificate, '/renew', request, call, KEPT),
     registerAgent(agent, call) {
       const prepare = async () => ({
         body: jsonText(await signAgentDescriptor(agent, key, now())),

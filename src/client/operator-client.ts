@@ -84,6 +84,7 @@ export function createOperatorClient(options: OperatorClientOptions): OperatorCl
       query,
       answer,
       repeatable: method === 'GET',
+      answerIsKept: method === 'POST',
       prepare: () => sign(operatorCall),
     };
     return send(options, http, call);

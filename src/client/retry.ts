@@ -10,21 +10,26 @@ const LONGEST_WAIT_MS = 30_000;
 export interface Repeatable {
   /** Whether the request does no more when it arrives twice: reads, verifications, heartbeats. */
   readonly repeatable: boolean;
+  /** Whether the authority keeps its answer, and gives it again to the same bytes [core-2-5]. */
+  readonly answerIsKept?: boolean;
 }
 
 export async function withRetries<T>(
   { retries = DEFAULT_RETRIES, patienceMs = 0, onLimited, wait = pause }: ServerOptions,
   request: Repeatable,
   { signal }: CallOptions,
-  attempt: () => Promise<T>,
+  /** `isResent`: the bytes of the last attempt, because what became of it is not known. */
+  attempt: (isResent: boolean) => Promise<T>,
 ): Promise<T> {
+  let isResent = false;
   let failures = 0;
   let patience = patienceMs;
   for (let attempts = 0; ; attempts += 1) {
     try {
-      return await attempt();
+      return await attempt(isResent);
     } catch (error) {
       if (!maySendAgain(error, request)) throw error;
+      isResent = request.answerIsKept === true && (isResent || !isUndone(error));
       const ms = waitFor(error, attempts);
       if (error.status === 429 && ms <= patience) {
         patience -= ms;
@@ -42,9 +47,12 @@ export async function withRetries<T>(
   }
 }
 
-function maySendAgain(error: unknown, { repeatable }: Repeatable): error is AuthorityError {
+function maySendAgain(
+  error: unknown,
+  { repeatable, answerIsKept = false }: Repeatable,
+): error is AuthorityError {
   if (!(error instanceof AuthorityError) || !error.retryable) return false;
-  return repeatable || isUndone(error);
+  return repeatable || answerIsKept || isUndone(error);
 }
 
 /** Whether the authority itself says that it did nothing. */

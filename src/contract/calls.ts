@@ -176,6 +176,16 @@ export type Call = <Name extends CallName>(
   call: CallOf<Name>,
 ) => Answer | Promise<Answer>;
 
+/** Commands of nodes that spend durable nonces; heartbeats are cheaper to sign anew. */
+const KEPT_NODE_CALLS: ReadonlySet<CallName> = new Set<CallName>(['join', 'renew']);
+
+/** Whether the answer is kept for a request that is sent again [core-2-5]: that of every operator's command. */
+export function keepsAnswer(name: CallName): boolean {
+  const { access, kind } = CALLS[name];
+  const isOperators = access === 'operator' || access === 'operator-privileged';
+  return (isOperators && kind === 'command') || KEPT_NODE_CALLS.has(name);
+}
+
 /** The tier that an operator call needs. */
 export function requiredTier(access: 'operator' | 'operator-privileged'): Tier {
   return access === 'operator' ? 'standard' : 'privileged';

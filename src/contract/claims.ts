@@ -11,6 +11,14 @@ export type Input<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly refusal: RefusalName; readonly details: JsonObject };
 
+/** How a request was sent whose answer is kept [core-2-5]. */
+export interface Sending {
+  /** Digest of method, path and signature: what one key signs twice differs in it, what is sent twice does not. */
+  readonly request: string;
+  /** The sender says that the request may have arrived before: `X-Mesh-Retry: 1`. */
+  readonly isRepeat: boolean;
+}
+
 export type NodeProofVerdict =
   | 'valid'
   | 'missing_fields'
@@ -27,6 +35,8 @@ export interface NodeClaim {
   readonly nonce: string;
   readonly verdict: NodeProofVerdict;
   readonly remoteAddr: string;
+  /** Null where no answer is kept. */
+  readonly sending: Sending | null;
 }
 
 export type OperatorProofVerdict =
@@ -50,4 +60,6 @@ export interface OperatorClaim {
   /** Path template of the route, for the audit log. */
   readonly scope: string;
   readonly remoteAddr: string;
+  /** Null where no answer is kept. */
+  readonly sending: Sending | null;
 }

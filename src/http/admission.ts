@@ -5,6 +5,7 @@
  */
 import { judgeNode } from '../auth/node.ts';
 import { judgeOperatorHeaders, type OperatorHeaders, signatureVersion } from '../auth/operator.ts';
+import { sendingOf } from '../auth/sending.ts';
 import type { NodeClaim, OperatorClaim } from '../contract/claims.ts';
 import type { JsonObject } from '../json/value.ts';
 import { REFUSALS, Refusal } from '../refusal.ts';
@@ -249,7 +250,7 @@ interface OperatorRequest extends RouteRequest {
 function judgeOperatorRequest(
   edge: Edge,
   exchange: Exchange,
-  { path: scope }: Route,
+  { path: scope, keepsAnswer }: Route,
   request: OperatorRequest,
   rawBody: Uint8Array,
 ): void {
@@ -274,6 +275,7 @@ function judgeOperatorRequest(
     signatureVersion: version,
     scope,
     remoteAddr,
+    sending: keepsAnswer ? sendingOf(request, headers.signature, exchange.isRepeat) : null,
   };
 }
 
@@ -284,12 +286,13 @@ function noteProof({ unprovenBodies }: Edge, sender: Sender, now: number, isLarg
 
 function nodeClaim(
   edge: Edge,
-  { nodeProof }: Exchange,
-  { proof }: Route,
+  { nodeProof, isRepeat }: Exchange,
+  { proof, keepsAnswer }: Route,
   request: RouteRequest,
   rawBody: Uint8Array,
 ): NodeClaim | null {
   const key = proof?.keyOf(request) ?? null;
   if (key === null || (nodeProof === '' && proof?.form === 'header if sent')) return null;
-  return judgeNode(key, nodeProof, request, rawBody, edge.settings.nodeAuth);
+  const repeat = keepsAnswer ? isRepeat : null;
+  return judgeNode(key, nodeProof, request, repeat, rawBody, edge.settings.nodeAuth);
 }

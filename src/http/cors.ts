@@ -25,6 +25,7 @@ const REQUEST_HEADERS = [
   'Content-Type',
   'X-Request-Id',
   'X-Mesh-Node-Proof',
+  'X-Mesh-Retry',
   'X-Admin-Key-Id',
   'X-Admin-Timestamp',
   'X-Admin-Nonce',
@@ -49,6 +50,6 @@ export function corsLines({ origin }: CorsRequest): string {
   return [
     'Vary: Origin',
     `Access-Control-Allow-Origin: ${origin}`,
-    'Access-Control-Expose-Headers: ETag, Retry-After, X-Request-Id',
+    'Access-Control-Expose-Headers: ETag, Retry-After, X-Mesh-Replayed, X-Request-Id',
   ].join('\r\n');
 }

@@ -35,6 +35,8 @@ export interface Exchange {
   readonly match: Match | 'undecodable';
   readonly operatorHeaders: OperatorHeaders | null;
   readonly nodeProof: string;
+  /** The request may have arrived before, and its answer is kept. */
+  readonly isRepeat: boolean;
   readonly ifNoneMatch: string;
   readonly acceptsGzip: boolean;
   /** Set when whoever reads a path prefers to be told by a page that it, or what it names, does not exist. */
@@ -71,6 +73,7 @@ export function openExchange(edge: Edge, findRoute: Router, head: RequestHead): 
     match,
     operatorHeaders: route === null ? null : operatorHeadersOf(route, head),
     nodeProof: route?.access === 'node' ? head.header('x-mesh-node-proof') : '',
+    isRepeat: route?.keepsAnswer === true && head.header('x-mesh-retry') === '1',
     ifNoneMatch: isRead ? head.header('if-none-match') : '',
     acceptsGzip: isRead && acceptsGzip(head.header('accept-encoding')),
     wantsErrorPage:

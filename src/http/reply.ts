@@ -102,7 +102,11 @@ export function errorEnvelope(
 }
 
 export function answerReply(answer: Answer): Reply {
-  return answer.ok ? jsonReply(200, answer.json) : refusalReply(answer.refusal, answer.details);
+  const reply = answer.ok
+    ? jsonReply(200, answer.json)
+    : refusalReply(answer.refusal, answer.details);
+  if (answer.isRepeated !== true) return reply;
+  return { ...reply, headerLines: `${reply.headerLines}\r\nX-Mesh-Replayed: true` };
 }
 
 /** A public document from its cached bytes; 304 when the client has this version. */

@@ -47,6 +47,8 @@ export interface RouteDescription {
   readonly refusals: readonly RefusalName[];
   /** Whether success is 201: always, or on the six routes where MESH_CREATED_STATUS says so. */
   readonly created?: 'always' | 'as_configured';
+  /** A request that is sent again, marked as such, gets its first answer [core-2-5]. */
+  readonly keepsAnswer: boolean;
 }
 
 const KIB = 1024;

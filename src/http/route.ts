@@ -1,6 +1,6 @@
 /** Routes with their handlers, and how their access is derived. */
 import type { SignedRequest } from '../auth/signed-request.ts';
-import { CALLS, type CallName, type OperatorCallName } from '../contract/calls.ts';
+import { CALLS, type CallName, keepsAnswer, type OperatorCallName } from '../contract/calls.ts';
 import type { Input, NodeClaim, OperatorClaim } from '../contract/claims.ts';
 import type { Edge } from './edge.ts';
 import type { Reply } from './reply.ts';
@@ -42,7 +42,7 @@ interface Handled {
  * A route as it is declared. Its access is that of the call it makes; a route without a call is public, or
  * is restricted by the deployment.
  */
-export type RouteEntry = Omit<RouteDescription, 'access'> &
+export type RouteEntry = Omit<RouteDescription, 'access' | 'keepsAnswer'> &
   Handled &
   (
     | {
@@ -58,11 +58,17 @@ export interface Route extends RouteDescription, Handled {
   readonly call: CallName | null;
 }
 
-/** Derives the access class of a route from its call. */
+/** Derives the access class of a route from its call, and whether its answers are kept. */
 export function withAccess(entry: RouteEntry): Route {
-  if (entry.call === undefined) return { ...entry, call: null };
+  if (entry.call === undefined) return { ...entry, call: null, keepsAnswer: false };
   const { access } = CALLS[entry.call];
-  return { ...entry, access: entry.operatorCall === undefined ? access : 'public-or-operator' };
+  const isKept = keepsAnswer(entry.call);
+  return {
+    ...entry,
+    access: entry.operatorCall === undefined ? access : 'public-or-operator',
+    keepsAnswer: isKept,
+    refusals: isKept ? [...entry.refusals, 'already_done'] : entry.refusals,
+  };
 }
 
 /** Returns the claim on a route that only operators can reach. */

@@ -8,7 +8,7 @@
 import { crc32 } from 'node:zlib';
 import { Packr } from 'msgpackr';
 
-export type TableName = 'meta' | 'subjects' | 'nonces' | 'audit' | 'liveness';
+export type TableName = 'meta' | 'subjects' | 'nonces' | 'answers' | 'audit' | 'liveness';
 export type RowKey = string | number | readonly [string, string] | readonly [number, number];
 
 /** What was read is not what was written. The message is a sentence for the operator. */
@@ -30,6 +30,7 @@ const TABLE_SEEDS: { readonly [Name in TableName]: number } = {
   nonces: 3,
   audit: 4,
   liveness: 5,
+  answers: 6,
 };
 
 /** Encodes a value to be stored under this key. Tables without versions use version 0. */

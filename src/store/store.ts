@@ -37,6 +37,16 @@ export interface SpentNonce {
   readonly forgetAt: number;
 }
 
+/** The answer of a request, kept for when it is sent again; request and answer are opaque to the store. */
+export interface KeptAnswer {
+  /** Digest of the nonce that the request spent. */
+  readonly digest: string;
+  /** When the answer may be forgotten, milliseconds since the epoch. */
+  readonly forgetAt: number;
+  readonly request: string;
+  readonly answer: string;
+}
+
 /** The instants after the first up to and including the second, in milliseconds since the epoch. */
 export type TimeRange = readonly [after: number, until: number];
 
@@ -61,6 +71,8 @@ export interface Unit {
   readonly subjects: readonly SubjectWrite[];
   readonly removals: readonly SubjectRemoval[];
   readonly nonces: readonly SpentNonce[];
+  /** None when absent. */
+  readonly answers?: readonly KeptAnswer[];
   readonly audit: readonly SealedEntry[];
 }
 
@@ -92,6 +104,8 @@ export interface StoreContents {
   /** By kind, and the subjects of one kind by id. */
   readonly subjects: AsyncIterable<readonly StoredSubject[]>;
   readonly nonces: AsyncIterable<readonly SpentNonce[]>;
+  /** The sooner they may be forgotten, the earlier. */
+  readonly answers: AsyncIterable<readonly KeptAnswer[]>;
   /** The argument of the last call of `forgetNonces` that dropped any. */
   readonly forgottenTimes: readonly TimeRange[];
   /** The argument of the last call of `touchMany`. */
@@ -114,7 +128,7 @@ export interface Store {
   commit(unit: Unit): Promise<number>;
   /** Stores liveness, and the signing times of requests that a crash would lose from now on. */
   touchMany(rows: readonly StoredLiveness[], unstoredTimes: readonly TimeRange[]): Promise<void>;
-  /** Drops expired nonces, and stores the ranges of signing times of their requests instead. */
+  /** Drops expired nonces and kept answers, and stores the ranges of signing times of their requests instead. */
   forgetNonces(now: number, forgottenTimes: readonly TimeRange[]): Promise<void>;
   /** Null when the store can be written and read, as far as is known; otherwise the problem. */
   health(): string | null;

@@ -2,7 +2,7 @@
 import { decodeRow, encodeRow } from './rows.ts';
 import type { Shape, Shapes, StoredSnapshot } from './shapes.ts';
 import { createSharing } from './sharing.ts';
-import type { SpentNonce, StoredLiveness, StoredSubject, TimeRange } from './store.ts';
+import type { KeptAnswer, SpentNonce, StoredLiveness, StoredSubject, TimeRange } from './store.ts';
 
 /** A row that was read is checked against its key and version. */
 export type SubjectReader = (
@@ -57,6 +57,22 @@ export function encodeNonces(key: NonceKey, digests: readonly string[]): Buffer 
 export function decodeNonces(key: NonceKey, row: Buffer): SpentNonce[] {
   const digests = decodeRow('nonces', key, row) as readonly string[];
   return digests.map((digest) => ({ digest, forgetAt: key[0] }));
+}
+
+/** The answers that are kept beside the nonces of the row with this key. */
+export function encodeAnswers(key: NonceKey, answers: readonly KeptAnswer[]): Buffer {
+  const stored = answers.map(({ digest, request, answer }) => [digest, request, answer]);
+  return encodeRow('answers', key, stored);
+}
+
+export function decodeAnswers(key: NonceKey, row: Buffer): KeptAnswer[] {
+  const stored = decodeRow('answers', key, row) as readonly [string, string, string][];
+  return stored.map(([digest, request, answer]) => ({
+    digest,
+    forgetAt: key[0],
+    request,
+    answer,
+  }));
 }
 
 /** Keys of rows that hold signing times. */

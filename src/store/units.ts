@@ -2,8 +2,8 @@
 import { auditLine } from './audit-rows.ts';
 import { encodeRow } from './rows.ts';
 import type { Shapes } from './shapes.ts';
-import type { StoredSubject, SubjectRemoval, Unit } from './store.ts';
-import { encodeNonces } from './table-rows.ts';
+import type { KeptAnswer, StoredSubject, SubjectRemoval, Unit } from './store.ts';
+import { encodeAnswers, encodeNonces } from './table-rows.ts';
 
 /** Instead of a version: the subject is not in the store. */
 export const NOT_STORED = 0;
@@ -18,6 +18,7 @@ export interface EncodedUnit {
   readonly subjects: readonly EncodedSubject[];
   readonly removals: readonly SubjectRemoval[];
   readonly nonces: Unit['nonces'];
+  readonly answers: readonly KeptAnswer[];
   readonly audit: readonly string[];
   /** The change in the number of subjects. */
   readonly growth: number;
@@ -32,7 +33,7 @@ export interface EncodedSubject {
 }
 
 export function encodeUnit(unit: Unit, shapes: Shapes): EncodedUnit {
-  const { subjects, removals, nonces, audit } = unit;
+  const { subjects, removals, nonces, answers = [], audit } = unit;
   if (removals.length > 0) assertEachOnce([...subjects, ...removals]);
   for (const { kind, id } of subjects) assertKeyLength(kind + id);
   const created = subjects.filter(({ replaces }) => replaces === NOT_STORED);
@@ -43,26 +44,39 @@ export function encodeUnit(unit: Unit, shapes: Shapes): EncodedUnit {
     }),
     removals,
     nonces,
+    answers,
     audit: audit.map(auditLine),
     growth: created.length - removals.length,
   };
 }
 
-/** One row for the nonces that may be forgotten in the same minute. */
+/** One row for the nonces that may be forgotten in the same minute, and one for the answers kept beside them. */
 export function nonceRows(units: readonly EncodedUnit[], revision: number) {
-  const buckets = new Map<number, string[]>();
-  for (const { nonces } of units) {
-    for (const { digest, forgetAt } of nonces) {
-      const bucket = nonceBucket(forgetAt);
-      const digests = buckets.get(bucket);
-      if (digests === undefined) buckets.set(bucket, [digest]);
-      else digests.push(digest);
-    }
-  }
-  return Array.from(buckets, ([bucket, digests]) => {
+  const digests = byMinute(units.flatMap(({ nonces }) => nonces));
+  const answers = byMinute(units.flatMap((unit) => unit.answers));
+  return Array.from(digests, ([bucket, nonces]) => {
     const key: [number, number] = [bucket, revision];
-    return { key, row: encodeNonces(key, digests) };
+    const kept = answers.get(bucket);
+    return {
+      key,
+      row: encodeNonces(
+        key,
+        nonces.map(({ digest }) => digest),
+      ),
+      answers: kept === undefined ? null : encodeAnswers(key, kept),
+    };
   });
+}
+
+function byMinute<Item extends { readonly forgetAt: number }>(items: readonly Item[]) {
+  const minutes = new Map<number, Item[]>();
+  for (const item of items) {
+    const bucket = nonceBucket(item.forgetAt);
+    const minute = minutes.get(bucket);
+    if (minute === undefined) minutes.set(bucket, [item]);
+    else minute.push(item);
+  }
+  return minutes;
 }
 
 export function assertKeyLength(key: string): void {

@@ -95,7 +95,7 @@ export function createAuthorityLink(
       log += line;
       schedule();
     },
-    take({ publications, answered, refused, failed }) {
+    take({ publications, answered, repeated, refused, failed }) {
       for (const publication of publications) documents.take(publication);
       for (let i = 0; i < answered.length; i += 2) {
         takeWaiting(answered[i])?.resolve({ ok: true, json: answered[i + 1] });
@@ -104,6 +104,9 @@ export function createAuthorityLink(
         const refusal = refused[i + 1] as RefusalName;
         const details = fromCloneable(refused[i + 2]) as JsonObject;
         takeWaiting(refused[i])?.resolve({ ok: false, refusal, details });
+      }
+      for (let i = 0; i < repeated.length; i += 2) {
+        takeWaiting(repeated[i])?.resolve(fromCloneable(repeated[i + 1]));
       }
       for (let i = 0; i < failed.length; i += 2) {
         takeWaiting(failed[i])?.reject(new Error(`In the authority: ${failed[i + 1]}`));

@@ -174,6 +174,7 @@ type Outbox = ReturnType<typeof createOutbox>;
 function createOutbox(thread: EdgeThread) {
   let publications: Answers['publications'][number][] = [];
   let answered: unknown[] = [];
+  let repeated: unknown[] = [];
   let refused: unknown[] = [];
   let failed: unknown[] = [];
   let scheduled = false;
@@ -181,11 +182,13 @@ function createOutbox(thread: EdgeThread) {
 
   function flush(): void {
     scheduled = false;
-    const count = publications.length + answered.length + refused.length + failed.length;
+    const lists = [publications, answered, repeated, refused, failed];
+    const count = lists.reduce((sum, { length }) => sum + length, 0);
     if (count === 0 || !open) return;
-    thread.post({ type: 'answers', publications, answered, refused, failed });
+    thread.post({ type: 'answers', publications, answered, repeated, refused, failed });
     publications = [];
     answered = [];
+    repeated = [];
     refused = [];
     failed = [];
   }
@@ -202,7 +205,8 @@ function createOutbox(thread: EdgeThread) {
       schedule();
     },
     answer(id: unknown, answer: Answer) {
-      if (answer.ok) answered.push(id, answer.json);
+      if (answer.isRepeated === true) repeated.push(id, toCloneable(answer));
+      else if (answer.ok) answered.push(id, answer.json);
       else refused.push(id, answer.refusal, toCloneable(answer.details));
       schedule();
     },

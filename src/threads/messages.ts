@@ -66,6 +66,8 @@ export interface Answers {
   readonly publications: readonly Publication[];
   /** For each answered request: id and the JSON text, or the seconds of a rate limit. */
   readonly answered: readonly unknown[];
+  /** For each request that had arrived before: id and its cloneable answer. */
+  readonly repeated: readonly unknown[];
   /** For each refused request: id, refusal, cloneable details. */
   readonly refused: readonly unknown[];
   /** For each request that failed with a bug: id and text for the log. */

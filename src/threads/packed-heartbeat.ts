@@ -24,6 +24,7 @@ export function unpackHeartbeat(list: readonly unknown[], start: number): Heartb
       nonce: list[start + 5] as string,
       verdict: list[start + 6] as NodeProofVerdict,
       remoteAddr: list[start + 7] as string,
+      sending: null,
     },
   };
 }

@@ -122,6 +122,11 @@ const ERROR_ANSWER = {
   },
 };
 
+const REPLAYED = {
+  description: 'Set on the answer to a request that had arrived before',
+  schema: { type: 'string', enum: ['true'] },
+};
+
 function inHeader(name: string, description: string): JsonObject {
   return { type: 'apiKey', in: 'header', name, description };
 }
@@ -267,9 +272,18 @@ function parametersOf(route: RouteDescription, schemas: Schemas): JsonObject {
     const required = example !== undefined;
     return { name, in: 'query', required, description, schema, ...(required && { example }) };
   });
-  const parameters = [...inPath, ...inQuery];
+  const parameters = [...inPath, ...inQuery, ...(route.keepsAnswer ? [RETRY] : [])];
   return parameters.length === 0 ? {} : { parameters };
 }
+
+const RETRY = {
+  name: 'X-Mesh-Retry',
+  in: 'header',
+  required: false,
+  description:
+    'Marks a request that is sent again byte for byte, because its answer was lost: it gets its first answer, with `X-Mesh-Replayed`',
+  schema: { type: 'string', enum: ['1'] },
+};
 
 function bodyBoundsOf(route: RouteDescription): JsonObject {
   const values = maxBodyValues(route);
@@ -304,7 +318,11 @@ function requestBodyOf(route: RouteDescription, schemas: Schemas, networkName: s
 function responsesOf(route: RouteDescription, schemas: Schemas, networkName: string): JsonObject {
   const success = {
     description: route.summary,
-    headers: route.hasEtag ? { ...HEADERS, ETag } : HEADERS,
+    headers: {
+      ...HEADERS,
+      ...(route.hasEtag && { ETag }),
+      ...(route.keepsAnswer && { 'X-Mesh-Replayed': REPLAYED }),
+    },
     content: contentOf(route, schemas, networkName),
   };
   // Every operation lists 200 [core-4-15], also one that answers 201.

@@ -6,6 +6,7 @@ import { deserialize, serialize } from 'node:v8';
 import {
   type AuditEntry,
   GENESIS_HASH,
+  type KeptAnswer,
   type PreviousOwner,
   type SealedEntry,
   type SpentNonce,
@@ -25,6 +26,7 @@ export interface MemoryDisk {
   /** By kind and id. Serialized, so that nothing in memory can change what is on disk. */
   readonly subjects: Map<string, Buffer>;
   readonly nonces: Map<string, SpentNonce>;
+  readonly answers: Map<string, KeptAnswer>;
   forgottenTimes: readonly TimeRange[];
   unstoredTimes: readonly TimeRange[];
   readonly liveness: Map<string, StoredLiveness>;
@@ -38,6 +40,7 @@ export function emptyDisk(): MemoryDisk {
     revision: 0,
     subjects: new Map(),
     nonces: new Map(),
+    answers: new Map(),
     forgottenTimes: [],
     unstoredTimes: [],
     liveness: new Map(),
@@ -172,7 +175,10 @@ export function openMemoryStore(disk: MemoryDisk, flush: 'at_once' | 'by_hand'):
     async forgetNonces(now, forgottenTimes) {
       await enqueue('forgetting', null, (disk) => {
         const past = [...disk.nonces.values()].filter(({ forgetAt }) => forgetAt < now);
-        for (const { digest } of past) disk.nonces.delete(digest);
+        for (const { digest } of past) {
+          disk.nonces.delete(digest);
+          disk.answers.delete(digest);
+        }
         if (past.length > 0) disk.forgottenTimes = forgottenTimes;
         return disk.revision;
       });
@@ -194,7 +200,7 @@ export function openMemoryStore(disk: MemoryDisk, flush: 'at_once' | 'by_hand'):
 }
 
 /** Serialized when it is accepted: the caller's objects may change before the flush. */
-function unitWriter({ subjects, removals, nonces, audit }: Unit): InFlight['apply'] {
+function unitWriter({ subjects, removals, nonces, answers = [], audit }: Unit): InFlight['apply'] {
   const rows = subjects.map(({ kind, id, version, snapshot }) => ({
     kind,
     id,
@@ -207,6 +213,7 @@ function unitWriter({ subjects, removals, nonces, audit }: Unit): InFlight['appl
       disk.liveness.delete(id);
     }
     for (const nonce of nonces) disk.nonces.set(nonce.digest, { ...nonce });
+    for (const answer of answers) disk.answers.set(answer.digest, { ...answer });
     disk.audit.push(...audit.map(({ entry }: SealedEntry) => entry));
     disk.revision += 1;
     return disk.revision;
@@ -222,6 +229,7 @@ function contentsOf(disk: MemoryDisk, previousOwner: PreviousOwner): StoreConten
     forgottenTimes: disk.forgottenTimes,
     unstoredTimes: disk.unstoredTimes,
     nonces: inOneBatch([...disk.nonces.values()].map((nonce) => ({ ...nonce }))),
+    answers: inOneBatch([...disk.answers.values()]),
     liveness: inOneBatch(inOrder([...disk.liveness].map(([key, row]) => [key, { ...row }]))),
     recentAudit: disk.audit.slice(-RECENT_AUDIT),
     auditHead: disk.audit.at(-1)?.hash ?? GENESIS_HASH,

@@ -113,6 +113,7 @@ export function signAsOperator(
         signatureVersion: version,
         scope: path,
         remoteAddr: '192.0.2.1',
+        sending: null,
       };
     },
   };
@@ -137,7 +138,7 @@ export function signAsNode(
   const settings = { audience: AUTHORITY.publicKey, toleranceMs: TOLERANCE };
   return {
     proof: { holder: key.publicKey, isGenuine: flaw !== 'forged', signedAt, nonce },
-    judge: (at) => judgeNode(key.publicKey, '', { ...request, now: at }, NO_BODY, settings),
+    judge: (at) => judgeNode(key.publicKey, '', { ...request, now: at }, null, NO_BODY, settings),
   };
 }
 

@@ -9,6 +9,7 @@ import { canonicalJson } from '../../src/json/write.ts';
 import {
   type AuditEntry,
   GENESIS_HASH,
+  type KeptAnswer,
   type SealedEntry,
   type Store,
   StoreConflict,
@@ -359,6 +360,29 @@ export function testStore({ name, open }: StoreUnderTest): void {
       }
       await reopened.forgetNonces(60 * 60_000, []);
       assert.deepEqual((await contentsOf(reopened)).nonces, []);
+    });
+
+    test('kept answers are loaded, and forgotten with the nonces of their requests', async () => {
+      await using place = await open();
+      const spent = [1, 30].map((minute) => ({ digest: `n-${minute}`, forgetAt: minute * 60_000 }));
+      const answers = spent.map((nonce) => ({
+        ...nonce,
+        request: `request of ${nonce.digest}`,
+        answer: '{"answer":"é ✓ \\u0000 \\n"}',
+      }));
+      // In one unit, and in two that are stored together.
+      const [first, last] = answers as [KeptAnswer, KeptAnswer];
+      const commits = [
+        place.store.commit({ ...unitOf(), nonces: spent.slice(0, 1), answers: [first] }),
+        place.store.commit({ ...unitOf(), nonces: spent.slice(1), answers: [last] }),
+      ];
+      await Promise.all(commits);
+      assert.deepEqual((await loadAll(place.store)).answers, answers);
+      await place.store.forgetNonces(10 * 60_000, [[0, 60_000]]);
+      const reopened = await closeAndReopen(place);
+      assert.deepEqual((await loadAll(reopened)).answers, [last]);
+      await reopened.forgetNonces(60 * 60_000, []);
+      assert.deepEqual((await loadAll(reopened)).answers, []);
     });
 
     test('what is forgotten leaves the times that come with it, and they are loaded', async () => {

@@ -7,6 +7,7 @@ export async function loadAll(store: Store) {
     ...contents,
     subjects: await allOf(contents.subjects),
     nonces: await allOf(contents.nonces),
+    answers: await allOf(contents.answers),
     liveness: await allOf(contents.liveness),
   };
 }

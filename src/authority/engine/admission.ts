@@ -22,10 +22,12 @@ import {
   NODE_PROOFS,
   type NodeProofRule,
   type ProvenRequest,
+  scopeOf,
   settleRefusal,
   spendNonce,
 } from './node-proof.ts';
 import { authenticateOperator } from './operator-proof.ts';
+import { type Repeated, repeatedAnswer } from './repeated-request.ts';
 import type { Sliced } from './sliced.ts';
 import type { UnitOfWork } from './unit-of-work.ts';
 
@@ -95,8 +97,9 @@ function operatorCommand(
   tier: Tier,
 ): Run<OperatorCall<unknown>> {
   return (na, unit, { operator, input }) => {
-    authenticateOperator(na, unit, operator, tier);
-    return handler(na, unit, accepted(input), operator);
+    return (
+      authenticateOperator(na, unit, operator, tier) ?? handler(na, unit, accepted(input), operator)
+    );
   };
 }
 
@@ -134,8 +137,12 @@ function provenCommand(
   call: ProvenRequest,
   handler: NodeHandler<NodeCall>,
   rule: NodeProofRule,
-): Writable {
-  const proof = judgeNonce(na, call.node, rule);
+): Writable | Repeated {
+  const { node } = call;
+  const repeated =
+    node.verdict === 'valid' ? repeatedAnswer(na, unit, scopeOf(node, rule), node) : null;
+  if (repeated !== null) return repeated;
+  const proof = judgeNonce(na, node, rule);
   try {
     if (rule.first) {
       if (proof !== 'valid') throw new Refusal('node_auth_failed');

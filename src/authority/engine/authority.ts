@@ -25,6 +25,7 @@ import type { ImportedFeeds } from '../recognition/imported-feeds.ts';
 import type { TrustCycleLog } from '../recognition/trust-cycle-log.ts';
 import type { TrustGraphCopy } from '../recognition/trust-graph-copy.ts';
 import type { EarlierRequests } from '../replay/earlier-requests.ts';
+import type { KeptAnswers } from '../replay/kept-answers.ts';
 import type { NonceLedger } from '../replay/nonce-ledger.ts';
 import type { NonceWindows } from '../replay/nonce-window.ts';
 import type { UnstoredTimes } from '../replay/unstored-times.ts';
@@ -64,6 +65,7 @@ export interface Authority {
   readonly audit: AuditChain;
   readonly refusals: RefusalAudit;
   readonly nonces: NonceLedger;
+  readonly keptAnswers: KeptAnswers;
   readonly windows: NonceWindows;
   readonly earlierRequests: EarlierRequests;
   readonly unstoredTimes: UnstoredTimes;

@@ -5,9 +5,11 @@
 import type { Answer } from '../../contract/answers.ts';
 import { jsonText, type Writable } from '../../json/write.ts';
 import { Refusal } from '../../refusal.ts';
-import type { SealedEntry } from '../../store/store.ts';
+import type { KeptAnswer, SealedEntry } from '../../store/store.ts';
 import { changesDashboard } from '../publication/dashboard-pace.ts';
+import { keptText } from '../replay/kept-answers.ts';
 import type { Authority } from './authority.ts';
+import { Repeated } from './repeated-request.ts';
 import { Sliced } from './sliced.ts';
 import { UnitOfWork } from './unit-of-work.ts';
 
@@ -15,14 +17,18 @@ import { UnitOfWork } from './unit-of-work.ts';
  * Decides one call; what it returns is answered once the unit is stored. Only queries, which stage nothing,
  * return sliced work.
  */
-export type Run<Call> = (na: Authority, unit: UnitOfWork, call: Call) => Writable | Sliced;
+export type Run<Call> = (
+  na: Authority,
+  unit: UnitOfWork,
+  call: Call,
+) => Writable | Sliced | Repeated;
 
 /** Executes one command; the answer is a promise only when something has to be on disk first. */
 export function execute<Call>(na: Authority, run: Run<Call>, call: Call): Answer | Promise<Answer> {
   const unit = new UnitOfWork(na.subjects, na.runtime.now());
   const answer = decide(na, unit, run, call);
   if (!unit.isEmpty) {
-    const committed = commit(na, unit);
+    const committed = commit(na, unit, answersToKeep(na, unit, answer));
     na.lastCommit = committed;
     return committed.then((effects) => onceDone(effects, answer));
   }
@@ -57,6 +63,7 @@ function decide<Call>(
 ): Answer | Promise<Answer> {
   try {
     const made = run(na, unit, call);
+    if (made instanceof Repeated) return made.answer;
     if (!(made instanceof Sliced)) return answered(made);
     return na.sliceQueue.run(made).then(answered, refused);
   } catch (cause) {
@@ -75,12 +82,30 @@ function refused(cause: unknown): Answer {
   return { ok: false, refusal: cause.refusal, details: cause.details };
 }
 
-async function commit(na: Authority, unit: UnitOfWork): Promise<Pending> {
+/** Only queries are answered later, and no answer of theirs is kept. */
+function answersToKeep(
+  na: Authority,
+  { request, keptForm }: UnitOfWork,
+  answer: Answer | Promise<Answer>,
+): readonly KeptAnswer[] {
+  if (request === null || answer instanceof Promise) return NOTHING_KEPT;
+  const kept = { ...request, answer: keptText(answer, keptForm) };
+  na.keptAnswers.keep(kept);
+  return [kept];
+}
+
+const NOTHING_KEPT: readonly KeptAnswer[] = [];
+
+async function commit(
+  na: Authority,
+  unit: UnitOfWork,
+  answers: readonly KeptAnswer[],
+): Promise<Pending> {
   const { writes, removals, nonces } = unit;
   const audit = na.audit.extend(unit.auditDrafts, unit.at);
   na.subjects.decide(unit);
   try {
-    await na.store.commit({ subjects: writes, removals, nonces, audit });
+    await na.store.commit({ subjects: writes, removals, nonces, answers, audit });
   } catch (cause) {
     na.fatal('commit', cause);
     throw cause;

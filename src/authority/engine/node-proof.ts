@@ -61,7 +61,8 @@ export function spendNonce(
   const { node } = request;
   if (rule.window) claimNonce(na, unit, request);
   if (rule.durable || !na.unstoredTimes.covers(node.signedAt)) {
-    unit.spend(na.nonces.spend(scopeOf(node, rule), node.nonce, node.signedAt));
+    const spent = na.nonces.spend(scopeOf(node, rule), node.nonce, node.signedAt);
+    unit.spend(spent, node.sending);
   }
 }
 
@@ -103,6 +104,6 @@ function claimNonce(na: Authority, unit: UnitOfWork, { node, certId }: ProvenReq
   if (certId !== undefined) na.liveness.noteSigned(certId, node.signedAt);
 }
 
-function scopeOf({ publicKey }: NodeClaim, { scope }: NodeProofRule): string {
+export function scopeOf({ publicKey }: NodeClaim, { scope }: NodeProofRule): string {
   return `${scope}:${publicKey}`;
 }

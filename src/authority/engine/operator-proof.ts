@@ -6,30 +6,36 @@ import { Refusal } from '../../refusal.ts';
 import type { Authority } from './authority.ts';
 import { auditRefusal } from './refusal-audit.ts';
 import { refusalIn } from './refusals.ts';
+import { type Repeated, repeatedAnswer } from './repeated-request.ts';
 import type { UnitOfWork } from './unit-of-work.ts';
 
 /**
  * Admits an operator or refuses, in the order of [core-2-3]. A genuine request spends its nonce
- * even when it is then refused for its tier or its body; a failed signature does not.
+ * even when it is then refused for its tier or its body; a failed signature does not. Returns the first
+ * answer to a request that is sent again.
  */
 export function authenticateOperator(
   na: Authority,
   unit: UnitOfWork,
   claim: OperatorClaim,
   requiredTier: Tier,
-): void {
+): Repeated | null {
   const scope = `admin:${claim.keyId}`;
-  const proof = proofOf(na, claim, scope);
+  const repeated = claim.verdict === 'valid' ? repeatedAnswer(na, unit, scope, claim) : null;
+  // Only the key is judged anew: one that was switched off meanwhile gets no answer.
+  const proof = repeated === null ? proofOf(na, claim, scope) : 'valid';
   const refused = refusalIn<OperatorKeyRefusal>(
     unit.send('operator-key', claim.keyId, { type: 'authenticate', proof, requiredTier }),
   );
   if (refused === null || refused.refusal === 'insufficient_operator_tier') {
-    unit.spend(na.nonces.spend(scope, claim.nonce, claim.signedAt));
+    if (repeated !== null) return repeated;
+    unit.spend(na.nonces.spend(scope, claim.nonce, claim.signedAt), claim.sending);
   }
   if (refused !== null) refuseOperator(na, unit, claim, requiredTier, refused);
   if (claim.signatureVersion === 1) {
     na.log('operator_signature_v1', { key_id: claim.keyId, scope: claim.scope });
   }
+  return null;
 }
 
 /** A nonce already spent is found before the signature is judged ([core-2-3-6] before [core-2-3-7]). */

@@ -5,12 +5,17 @@
  * itself leaves behind (audit entries, the nonce of a genuine request) is stored.
  */
 import type { Emitted } from '../../../machines/step.ts';
+import type { Sending } from '../../contract/claims.ts';
 import type { JsonObject } from '../../json/value.ts';
-import type { SpentNonce, SubjectRemoval, SubjectWrite } from '../../store/store.ts';
+import type { KeptAnswer, SpentNonce, SubjectRemoval, SubjectWrite } from '../../store/store.ts';
+import type { KeptForm } from '../replay/kept-answers.ts';
 import type { AuditDraft, AuditEvent } from './audit.ts';
 import { addressOf, type SubjectKind, type SubjectTypes, transition } from './kinds.ts';
 import type { Subject } from './subject-table.ts';
 import { type Subjects, toSubject } from './subjects.ts';
+
+/** A request that spent a nonce, and whose answer is kept. */
+export type SpentRequest = Omit<KeptAnswer, 'answer'>;
 
 /** An effect that runs after the commit; the answer waits for the promise it may return. */
 export type Effect = () => Promise<void> | void;
@@ -26,6 +31,8 @@ export class UnitOfWork {
   #staged: Map<string, SubjectWrite> | null = null;
   #removals: SubjectRemoval[] | null = null;
   #nonces: SpentNonce[] | null = null;
+  #request: SpentRequest | null = null;
+  #keptForm: KeptForm | null = null;
   #auditDrafts: AuditDraft[] | null = null;
   #effects: Effect[] | null = null;
 
@@ -83,9 +90,16 @@ export class UnitOfWork {
     this.#auditDrafts.push({ type, details });
   }
 
-  spend(nonce: SpentNonce): void {
+  /** Spends the nonce of the request; `sending` is null where no answer is kept. */
+  spend(nonce: SpentNonce, sending: Sending | null): void {
     this.#nonces ??= [];
     this.#nonces.push(nonce);
+    if (sending !== null) this.#request = { ...nonce, request: sending.request };
+  }
+
+  /** What is kept of the answer for a repeated request, in place of its text. */
+  keepAs(form: KeptForm): void {
+    this.#keptForm = form;
   }
 
   /** Runs when the unit is on disk, before the answer is sent. */
@@ -104,6 +118,7 @@ export class UnitOfWork {
     this.#staged = null;
     this.#removals = null;
     this.#effects = null;
+    this.#keptForm = null;
   }
 
   get isEmpty(): boolean {
@@ -125,6 +140,15 @@ export class UnitOfWork {
 
   get nonces(): readonly SpentNonce[] {
     return this.#nonces ?? [];
+  }
+
+  /** The request whose answer is kept, if any. */
+  get request(): SpentRequest | null {
+    return this.#request;
+  }
+
+  get keptForm(): KeptForm | null {
+    return this.#keptForm;
   }
 
   get auditDrafts(): readonly AuditDraft[] {

@@ -61,7 +61,7 @@ export const removeAgent: Handler<'removeAgent'> = (na, unit, given) => {
     }),
   );
   if (envelope?.valid && !replayed) {
-    unit.spend(na.nonces.spend(scope, digest, envelope.signedAt));
+    unit.spend(na.nonces.spend(scope, digest, envelope.signedAt), null);
   }
   if (refused !== null) throw new Refusal(refused.refusal);
   unit.audit('agent_deregistered', { node_public_key: key, remote_addr: remoteAddr });

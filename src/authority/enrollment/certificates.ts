@@ -7,7 +7,6 @@ import {
 import type { InviteRefusal } from '../../../machines/invite.ts';
 import type { Refused } from '../../../machines/refused.ts';
 import type { NodeClaim } from '../../contract/claims.ts';
-import { signRecord } from '../../records/signed-record.ts';
 import { Refusal } from '../../refusal.ts';
 import { formatInstant } from '../../timestamp.ts';
 import type { Handler } from '../engine/admission.ts';
@@ -17,6 +16,7 @@ import type { RefusalEvent } from '../engine/refusal-counter.ts';
 import { refusalIn } from '../engine/refusals.ts';
 import type { UnitOfWork } from '../engine/unit-of-work.ts';
 import { inviteId, tokenFingerprint } from './invites.ts';
+import { signedCertificate } from './signed-certificate.ts';
 
 const HOUR = 3_600_000;
 /** Consumes the invite and issues the certificate in one transaction, after the proof was judged. */
@@ -167,19 +167,7 @@ function issue(
     renewedFrom,
   };
   unit.send('certificate', certId, { type: 'issue', certificate });
-  const record = signRecord(
-    {
-      cert_id: certId,
-      node_public_key: node.publicKey,
-      network_name: na.settings.networkName,
-      roles,
-      issued_at: formatInstant(unit.at),
-      expires_at: formatInstant(expiresAt),
-      issued_by: na.settings.keyId,
-    },
-    na.signer,
-    na.settings.keyId,
-  );
+  unit.keepAs({ certificate: certId });
   unit.whenCommitted(() =>
     na.liveness.touch(certId, {
       // The clock may have been set back while the certificate was being stored.
@@ -188,5 +176,5 @@ function issue(
       remoteAddr: node.remoteAddr,
     }),
   );
-  return record;
+  return signedCertificate(na, certId, certificate);
 }

@@ -9,11 +9,17 @@ import type { UnitOfWork } from '../engine/unit-of-work.ts';
 
 const HOUR = 3_600_000;
 const TOKEN_BYTES = 24;
+/** Fingerprints that a repeated request is answered with: what is kept of an answer is short. */
+const MOST_KEPT = 200;
 
 export const createInvites: Handler<'createInvites'> = (na, unit, terms, operator) => {
   const tokens = Array.from({ length: terms.count ?? 1 }, () =>
     createInvite(na, unit, terms, operator.remoteAddr),
   );
+  const fingerprints = tokens.map(({ token_id }) => tokenFingerprint(token_id));
+  unit.keepAs({
+    done: { count: tokens.length, token_fingerprints: fingerprints.slice(0, MOST_KEPT) },
+  });
   const [first] = tokens;
   return terms.count === null ? { ...first } : { ...first, tokens };
 };

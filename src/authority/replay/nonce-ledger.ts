@@ -57,14 +57,14 @@ export function createNonceLedger(
 
   return {
     isSpent(scope, nonce) {
-      const digest = digestOf(scope, nonce);
+      const digest = nonceDigest(scope, nonce);
       for (const { digests } of buckets.values()) if (digests.has(digest)) return true;
       return false;
     },
     isInDoubt: (signedAt) => signedAt <= newestRestored,
     isForgotten: forgottenTimes.has,
     spend(scope, nonce, signedAt) {
-      const spent = { digest: digestOf(scope, nonce), forgetAt: signedAt + keepMs };
+      const spent = { digest: nonceDigest(scope, nonce), forgetAt: signedAt + keepMs };
       add(spent);
       return spent;
     },
@@ -90,6 +90,7 @@ export function createNonceLedger(
   };
 }
 
-function digestOf(scope: string, nonce: string): string {
+/** What is stored of a nonce. */
+export function nonceDigest(scope: string, nonce: string): string {
   return hash('sha256', `${scope}\n${nonce}`, 'base64').slice(0, 24);
 }

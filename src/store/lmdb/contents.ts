@@ -1,8 +1,20 @@
 /** Loads the state from LMDB at a start. Every row is checked, and missing rows are detected. */
 import { DamagedState } from '../rows.ts';
 import type { Shapes } from '../shapes.ts';
-import type { SpentNonce, StoreContents, StoredLiveness, StoredSubject } from '../store.ts';
-import { decodeNonces, decodeTimes, livenessReader, subjectReader } from '../table-rows.ts';
+import type {
+  KeptAnswer,
+  SpentNonce,
+  StoreContents,
+  StoredLiveness,
+  StoredSubject,
+} from '../store.ts';
+import {
+  decodeAnswers,
+  decodeNonces,
+  decodeTimes,
+  livenessReader,
+  subjectReader,
+} from '../table-rows.ts';
 import { assertTotal, decodeTotals, type Totals } from '../totals.ts';
 import { readAuditEnd } from './audit.ts';
 import type { Tables } from './environment.ts';
@@ -26,6 +38,7 @@ export function readContents(tables: Tables, shapes: Shapes, totals: Totals): Lm
     revision: totals.revision,
     subjects: subjectsIn(tables, shapes, totals.subjects),
     nonces: noncesIn(tables, totals.nonceRows),
+    answers: answersIn(tables),
     forgottenTimes: decodeTimes('forgotten_times', tables.meta.get('forgotten_times')),
     unstoredTimes: decodeTimes('unstored_times', tables.meta.get('unstored_times')),
     liveness: livenessIn(tables),
@@ -57,9 +70,16 @@ async function* noncesIn({ nonces }: Tables, total: number): AsyncIterable<reado
   for await (const batch of rows) yield batch.flat();
 }
 
+async function* answersIn({ answers }: Tables): AsyncIterable<readonly KeptAnswer[]> {
+  const rows = inBatches('answers', null, answers.getRange(), ({ key, value }) =>
+    decodeAnswers(key, value),
+  );
+  for await (const batch of rows) yield batch.flat();
+}
+
 /** `total` is the expected number of rows; null when it is not known. */
 async function* inBatches<Row, Item>(
-  table: 'subjects' | 'nonces' | 'liveness',
+  table: 'subjects' | 'nonces' | 'answers' | 'liveness',
   total: number | null,
   rows: Iterable<Row>,
   read: (row: Row) => Item,

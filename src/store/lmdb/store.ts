@@ -203,11 +203,10 @@ function openLockedStore(
     return [
       ...shapesWrite(),
       ...units.flatMap(subjectWrites),
-      ...nonces.map(
-        ({ key, row }) =>
-          () =>
-            tables.nonces.put(key, row),
-      ),
+      ...nonces.map(({ key, row, answers }) => () => {
+        tables.nonces.put(key, row);
+        if (answers !== null) tables.answers.put(key, answers);
+      }),
       ...auditWrite(totals.auditEntries, audit),
       totalsWrite(),
     ];
@@ -288,7 +287,10 @@ function openLockedStore(
     totals = { ...totals, nonceRows: totals.nonceRows - past.length };
     await writeAsOwner([
       timesWrite('forgotten_times', times),
-      ...past.map((key) => () => tables.nonces.remove(key)),
+      ...past.map((key) => () => {
+        tables.nonces.remove(key);
+        tables.answers.remove(key);
+      }),
       totalsWrite(),
     ]);
   }

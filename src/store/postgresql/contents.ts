@@ -6,12 +6,19 @@ import type { Shapes } from '../shapes.ts';
 import {
   type AuditEntry,
   GENESIS_HASH,
+  type KeptAnswer,
   type SpentNonce,
   type StoreContents,
   type StoredLiveness,
   type StoredSubject,
 } from '../store.ts';
-import { decodeNonces, decodeTimes, livenessReader, subjectReader } from '../table-rows.ts';
+import {
+  decodeAnswers,
+  decodeNonces,
+  decodeTimes,
+  livenessReader,
+  subjectReader,
+} from '../table-rows.ts';
 import { assertTotal, decodeTotals, type Totals } from '../totals.ts';
 
 /** Rows that one round trip brings. */
@@ -43,6 +50,7 @@ export async function readContents(client: Client, shapes: Shapes): Promise<Post
     revision: totals.revision,
     subjects: subjectsIn(client, shapes, totals.subjects),
     nonces: noncesIn(client, totals.nonceRows),
+    answers: answersIn(client),
     forgottenTimes: decodeTimes('forgotten_times', meta.get('forgotten_times')),
     unstoredTimes: decodeTimes('unstored_times', meta.get('unstored_times')),
     liveness: livenessIn(client),
@@ -116,6 +124,16 @@ async function* noncesIn(client: Client, total: number): AsyncIterable<readonly 
     );
   }
   assertTotal('nonces', count, total);
+}
+
+async function* answersIn(client: Client): AsyncIterable<readonly KeptAnswer[]> {
+  const statement = `select bucket, revision, answers from mesh_na.nonces
+    where answers is not null order by bucket, revision`;
+  for await (const rows of fetched<[string, string, Buffer]>(client, 'answers', statement)) {
+    yield rows.flatMap(([bucket, revision, row]) =>
+      decodeAnswers([Number(bucket), Number(revision)], row),
+    );
+  }
 }
 
 /** The rows of a statement, a few at a time. The cursor is named like the table. */

@@ -26,6 +26,8 @@ create table mesh_na.nonces (
   bucket bigint not null,
   revision bigint not null,
   digests bytea not null,
+  -- Kept beside the nonces of some requests.
+  answers bytea,
   primary key (bucket, revision)
 );
 
@@ -79,7 +81,7 @@ create function mesh_na.commit_units(
   kinds text[], ids bytea[], replaced bigint[], versions bigint[], revisions bigint[], snapshots bytea[],
   removed_kinds text[], removed_ids bytea[], removed_versions bigint[],
   unlisted bytea[],
-  buckets bigint[], flushed bigint, digests bytea[],
+  buckets bigint[], flushed bigint, digests bytea[], answers bytea[],
   last_entry bigint, entries bytea
 ) returns void language plpgsql as $$
 declare
@@ -122,7 +124,8 @@ begin
     delete from mesh_na.liveness as l using unnest(unlisted) as r (id) where l.id = r.id;
   end if;
   insert into mesh_na.nonces
-    select f.bucket, flushed, f.digests from unnest(buckets, digests) as f (bucket, digests);
+    select f.bucket, flushed, f.digests, f.answers
+    from unnest(buckets, digests, answers) as f (bucket, digests, answers);
   if entries is not null then
     insert into mesh_na.audit values (last_entry, entries);
   end if;

@@ -274,6 +274,7 @@ function storeOn(
       nonces.map(({ key }) => key[0]),
       revision,
       nonces.map(({ row }) => row),
+      nonces.map(({ answers }) => answers),
       next.auditEntries,
       audit.length === 0 ? null : encodeEntries(next.auditEntries, audit),
     ];
@@ -368,7 +369,7 @@ function storeOn(
 }
 
 const COMMIT = `select mesh_na.commit_units($1, $2, $3, $4,
-  $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`;
+  $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)`;
 const TOUCH = 'select mesh_na.store_liveness($1, $2, $3, $4)';
 const FORGET = 'select mesh_na.forget_nonces($1, $2, $3, $4, $5, $6, $7)';
 const PAST_NONCES = `select bucket, revision from mesh_na.nonces where bucket < $1

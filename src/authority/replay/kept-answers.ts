@@ -1,0 +1,83 @@
+/**
+ * Answers of commands, kept for requests that are sent again byte for byte [core-2-5]: after a lost
+ * connection or a crash, their senders cannot know what became of them. They are kept as long as the nonces
+ * that the requests spent, and stored in the same transaction.
+ */
+import type { Answer } from '../../contract/answers.ts';
+import type { JsonObject } from '../../json/value.ts';
+import { jsonText } from '../../json/write.ts';
+import type { KeptAnswer } from '../../store/store.ts';
+
+export interface KeptAnswers {
+  /** The answer to the request that spent the nonce, if it was this request and is still kept. */
+  find(nonceDigest: string, request: string): string | undefined;
+  keep(answer: KeptAnswer): void;
+  /** Forgets what may be forgotten before this instant. */
+  forget(before: number): void;
+}
+
+/** Characters and overhead of all answers in memory. When there are more, the oldest are forgotten. */
+const MOST_KEPT = 64 * 1024 * 1024;
+/** What an entry takes beside its texts, in bytes. */
+const OVERHEAD = 200;
+
+export function createKeptAnswers(mostKept = MOST_KEPT): KeptAnswers {
+  /** By the digest of the nonce; the oldest first. */
+  const answers = new Map<string, KeptAnswer>();
+  let size = 0;
+
+  function drop(answer: KeptAnswer): void {
+    answers.delete(answer.digest);
+    size -= sizeOf(answer);
+  }
+
+  return {
+    find(nonceDigest, request) {
+      const kept = answers.get(nonceDigest);
+      return kept?.request === request ? kept.answer : undefined;
+    },
+    keep(answer) {
+      answers.set(answer.digest, answer);
+      size += sizeOf(answer);
+      for (const oldest of answers.values()) {
+        if (size <= mostKept) break;
+        drop(oldest);
+      }
+    },
+    forget(before) {
+      for (const answer of answers.values()) {
+        if (answer.forgetAt > before) break;
+        drop(answer);
+      }
+    },
+  };
+}
+
+function sizeOf({ request, answer }: KeptAnswer): number {
+  return request.length + answer.length + OVERHEAD;
+}
+
+/** What is kept in place of an answer. */
+export type KeptForm =
+  /** The answer is a certificate, and can be made again from what is stored of it. */
+  | { readonly certificate: string }
+  /** The answer held secrets: what may be told of it. */
+  | { readonly done: JsonObject };
+
+/** Longer answers are not kept. */
+const MOST_KEPT_BYTES = 4096;
+
+export const ANSWER = '{"answer":';
+
+/** The text that is kept of an answer. */
+export function keptText(answer: Answer, form: KeptForm | null): string {
+  const text = wholeText(answer, form);
+  return Buffer.byteLength(text) <= MOST_KEPT_BYTES ? text : NOTHING_KEPT;
+}
+
+const NOTHING_KEPT = jsonText({ done: {} } satisfies KeptForm);
+
+function wholeText(answer: Answer, form: KeptForm | null): string {
+  if (!answer.ok) return jsonText({ refusal: answer.refusal, details: answer.details });
+  return form === null ? `${ANSWER}${answer.json}}` : jsonText(form);
+}
