@@ -8,11 +8,13 @@ import { gzipSync } from 'node:zlib';
 import type { Page } from 'playwright-core';
 import { apiReferencePages } from '../src/pages/api-reference.ts';
 import { ROUTES } from '../src/routes/table.ts';
+import { signingSetup } from '../src/views/curl.ts';
 import { answerExample, bodyExample } from '../src/views/route-example.ts';
 import { anchorOf } from '../src/views/route-groups.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { NARROW, startBrowser, type TestBrowser } from './support/browser.ts';
-import { send, sendRaw } from './support/requests.ts';
+import { REAL_TIME } from './support/child-server.ts';
+import { auditEvents, send, sendRaw } from './support/requests.ts';
 import { exampleRefusal, inExampleOrder } from './support/routes.ts';
 import { openShell } from './support/shell.ts';
 
@@ -124,6 +126,26 @@ test('each command of the page does in a shell what the page says', async (t) =>
     if (refusal === undefined) assert.match(status, /^20[01]$/, `${name}: ${output}`);
     else assert.equal(`${status} ${code}`, refusal, name);
   }
+});
+
+test('where version 1 is accepted, what the page defines signs that too', async (t) => {
+  const cwd = mkdtempSync(join(tmpdir(), 'mesh-na-curl-'));
+  t.after(() => rmSync(cwd, { recursive: true }));
+  const environment = { MESH_ADMIN_SIGNATURE_V1: 'accept' };
+  await using own = await startTestAuthority({ clock: REAL_TIME, environment });
+  symlinkSync(own.dataDir, join(cwd, 'mesh-data'));
+  await using shell = openShell({ cwd, env: { PATH: process.env.PATH } });
+  await shell.run(signingSetup(own.url));
+  // The text has no audience, method, path, query and `v`, as `docs/signing.md` says.
+  const { output } = await shell.run(`body='{"count":1,"roles":["role:client"]}'
+timestamp=$(now) nonce=$(nonce)
+printf '{"body":%s,"key_id":"%s","nonce":"%s","timestamp":"%s"}' \\
+  "$body" "$key_id" "$nonce" "$timestamp" > text
+curl -s -o /dev/null -w '%{http_code}' ${own.url}/admin/invite -d "$body" \\
+  -H "X-Admin-Key-Id: $key_id" -H "X-Admin-Timestamp: $timestamp" \\
+  -H "X-Admin-Nonce: $nonce" -H "X-Admin-Signature: $(sign operator.der)"`);
+  assert.equal(output, '200');
+  assert.equal(auditEvents(own).filter(({ type }) => type === 'operator_signature_v1').length, 1);
 });
 
 test('the page shows the address under which it was asked for, whatever is in it', async () => {

@@ -6,10 +6,11 @@ import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import { isJsonObject } from '../src/json/value.ts';
 import { jsonText } from '../src/json/write.ts';
-import { type Ended, runProgram } from './support/child-server.ts';
+import { startTestAuthority } from './support/authority.ts';
+import { type Ended, REAL_TIME, runProgram } from './support/child-server.ts';
 import { makeNetworkFolder } from './support/folders.ts';
 import { casesOf, GOLDEN } from './support/golden-trust.ts';
-import { newKey } from './support/requests.ts';
+import { invite, newKey } from './support/requests.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'mesh-native-'));
 const { folder: network } = makeNetworkFolder();
@@ -92,6 +93,26 @@ suite('with --offline, what verifies a record loads no native code', { concurren
       assert.deepEqual(nativeParts(ended), []);
     });
   }
+});
+
+test('with --offline, the status of a node loads no native code', async () => {
+  await using na = await startTestAuthority({ clock: REAL_TIME });
+  const node = ['--node-dir', join(scratch, 'enrolled')];
+  const genesis = ['--genesis', join(na.dataDir, 'genesis.json')];
+  const joined = await run([
+    'node',
+    'join',
+    '--token',
+    await invite(na),
+    ...genesis,
+    ...node,
+    '--url',
+    na.url,
+  ]);
+  assert.equal(joined.code, 0, joined.stderr);
+  const ended = await run(['node', 'status', '--offline', '--json', ...node]);
+  assert.equal(JSON.parse(ended.stdout).valid, true, ended.stderr);
+  assert.deepEqual(nativeParts(ended), []);
 });
 
 /** The path of a file with a record that the vectors send to the route. */
