@@ -26,6 +26,7 @@ import {
   type Received,
   send,
 } from './support/requests.ts';
+import { inExampleOrder } from './support/routes.ts';
 import { signNodeBody } from './support/signing.ts';
 
 interface Operation {
@@ -221,24 +222,25 @@ function pointer(step: string): string {
 
 test('each example is answered as the description says, in the form that it says', async (t) => {
   const problemOf = createAnswerCheck();
-  const lacking = ({ described }: Operation) => described['x-mesh-example-outcome'] !== undefined;
-  for (const operation of operations.filter(lacking)) {
-    await t.test(`${operation.method} ${operation.path} lacks what it needs`, async () => {
-      const answer = await sendExample(operation);
-      assert.equal(outcome(answer), operation.described['x-mesh-example-outcome']);
-    });
-  }
-  // What is read was written by the examples before.
-  const others = operations.filter((operation) => !lacking(operation));
-  const reads = others.filter(({ method }) => method === 'GET');
-  for (const operation of [...others.filter(({ method }) => method !== 'GET'), ...reads]) {
-    await t.test(`${operation.method} ${operation.path} succeeds`, async () => {
-      const answer = await sendExample(operation);
-      assert.match(String(answer.status), /^20[01]$/, answer.text);
-      const type = answer.headers.get('content-type')?.split(';')[0] ?? '';
-      assert.ok(type in operation.described.responses[answer.status].content, type);
-      if (type === 'application/json') assert.equal(problemOf(operation, answer), '');
-    });
+  const refusalOf = ({ described }: Operation) => described['x-mesh-example-outcome'];
+  const inOrder = inExampleOrder(operations, {
+    method: ({ method }) => method,
+    isRefused: (operation) => refusalOf(operation) !== undefined,
+  });
+  for (const operation of inOrder) {
+    const refusal = refusalOf(operation);
+    const name = `${operation.method} ${operation.path}`;
+    await t.test(
+      refusal === undefined ? `${name} succeeds` : `${name} lacks what it needs`,
+      async () => {
+        const answer = await sendExample(operation);
+        if (refusal !== undefined) return assert.equal(outcome(answer), refusal);
+        assert.match(String(answer.status), /^20[01]$/, answer.text);
+        const type = answer.headers.get('content-type')?.split(';')[0] ?? '';
+        assert.ok(type in operation.described.responses[answer.status].content, type);
+        if (type === 'application/json') assert.equal(problemOf(operation, answer), '');
+      },
+    );
   }
 });
 
