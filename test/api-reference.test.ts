@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import type { Page } from 'playwright-core';
 import { apiReferencePages } from '../src/pages/api-reference.ts';
@@ -11,25 +11,15 @@ import { ROUTES } from '../src/routes/table.ts';
 import { signingSetup } from '../src/views/curl.ts';
 import { answerExample, bodyExample } from '../src/views/route-example.ts';
 import { anchorOf } from '../src/views/route-groups.ts';
-import { startTestAuthority, type TestAuthority } from './support/authority.ts';
-import { NARROW, startBrowser, type TestBrowser } from './support/browser.ts';
+import { startTestAuthority } from './support/authority.ts';
+import { NARROW } from './support/browser.ts';
 import { REAL_TIME } from './support/child-server.ts';
+import { startPages } from './support/pages.ts';
 import { auditEvents, send, sendRaw } from './support/requests.ts';
 import { exampleRefusal, inExampleOrder } from './support/routes.ts';
 import { openShell } from './support/shell.ts';
 
-let na: TestAuthority;
-let browser: TestBrowser;
-
-before(async () => {
-  na = await startTestAuthority();
-  browser = await startBrowser();
-});
-
-after(async () => {
-  await browser?.close();
-  await na?.[Symbol.asyncDispose]();
-});
+const { na, browser } = await startPages();
 
 const visit = (search = '') => browser.visit(`${na.url}/api-reference${search}`);
 

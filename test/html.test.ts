@@ -1,21 +1,12 @@
 /** Templates of pages: whatever a value says, it stays text. */
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import fc from 'fast-check';
 import { type Content, Html, html, NO_HTML } from '../src/pages/html.ts';
-import { startTestAuthority, type TestAuthority } from './support/authority.ts';
-import { HOSTILE_NAME, startBrowser, type TestBrowser } from './support/browser.ts';
+import { HOSTILE_NAME } from './support/browser.ts';
+import { startPages } from './support/pages.ts';
 
-let na: TestAuthority;
-let browser: TestBrowser;
-before(async () => {
-  na = await startTestAuthority();
-  browser = await startBrowser();
-});
-after(async () => {
-  await browser?.close();
-  await na?.[Symbol.asyncDispose]();
-});
+const { na, browser } = await startPages();
 
 const PIECES = [
   '<',

@@ -1,25 +1,17 @@
 /** What a browser gets for a path that is not there; programs get the envelope. */
 import assert from 'node:assert/strict';
 import { rmSync } from 'node:fs';
-import { after, before, test } from 'node:test';
-import { startTestAuthority, type TestAuthority } from './support/authority.ts';
-import { HOSTILE_NAME, NARROW, startBrowser, type TestBrowser } from './support/browser.ts';
+import { test } from 'node:test';
+import { startTestAuthority } from './support/authority.ts';
+import { HOSTILE_NAME, NARROW } from './support/browser.ts';
 import { makeNetworkFolder } from './support/folders.ts';
+import { startPages } from './support/pages.ts';
 import { outcome, sendRaw } from './support/requests.ts';
 
 const OF_CHROMIUM =
   'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,image/apng,*/*;q=0.8';
 
-let na: TestAuthority;
-let browser: TestBrowser;
-before(async () => {
-  na = await startTestAuthority();
-  browser = await startBrowser();
-});
-after(async () => {
-  await browser?.close();
-  await na?.[Symbol.asyncDispose]();
-});
+const { na, browser } = await startPages();
 
 function asked(method: string, path: string, accept?: string) {
   const headers = { 'X-Request-ID': 'same', ...(accept === undefined ? {} : { Accept: accept }) };

@@ -2,17 +2,18 @@
 import assert from 'node:assert/strict';
 import { rmSync } from 'node:fs';
 import { request } from 'node:http';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { commandReference } from '../src/cli/command-reference.ts';
 import { buildProgram } from '../src/cli/program.ts';
 import { REFUSALS } from '../src/refusal.ts';
 import { ROUTES } from '../src/routes/table.ts';
 import { anchorOf } from '../src/views/route-groups.ts';
-import { startTestAuthority, type TestAuthority } from './support/authority.ts';
-import { HOSTILE_NAME, NARROW, startBrowser, type TestBrowser, WIDE } from './support/browser.ts';
+import { startTestAuthority } from './support/authority.ts';
+import { HOSTILE_NAME, NARROW, WIDE } from './support/browser.ts';
 import { startChildServer } from './support/child-server.ts';
 import { makeNetworkFolder } from './support/folders.ts';
+import { startPages } from './support/pages.ts';
 import { joinedNode, operate, send, sendRaw } from './support/requests.ts';
 
 const PAGES = ['/', '/api-reference', '/cli-reference'] as const;
@@ -20,18 +21,7 @@ const REFERENCES = ['/api-reference', '/cli-reference'] as const;
 const THEMES = ['light', 'dark'] as const;
 const COMMANDS = commandReference(buildProgram());
 
-let na: TestAuthority;
-let browser: TestBrowser;
-
-before(async () => {
-  na = await startTestAuthority({ commands: COMMANDS });
-  browser = await startBrowser();
-});
-
-after(async () => {
-  await browser?.close();
-  await na?.[Symbol.asyncDispose]();
-});
+const { na, browser } = await startPages({ commands: COMMANDS });
 
 for (const path of PAGES) {
   for (const theme of THEMES) {
