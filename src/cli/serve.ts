@@ -40,11 +40,12 @@ function addSetting(command: Command, _name: string, entry: OptionEntry): void {
 
 function variablesHelp(): string {
   const rows = Object.values<OptionEntry>(OPTIONS).filter(({ flag }) => flag === null);
+  const width = Math.max(...rows.map(({ variable }) => String(variable).length));
   const lines = rows.map(
     ({ variable, help, fallback }) =>
-      `  ${String(variable).padEnd(32)} ${help}${fallback === null ? '' : ` (default: ${fallback})`}`,
+      `  ${String(variable).padEnd(width)}  ${help}${fallback === null ? '' : ` (default: ${fallback})`}`,
   );
-  const limits = `  ${'MESH_RATE_LIMIT_<BUCKET>'.padEnd(32)} count/seconds, or off`;
+  const limits = `  ${'MESH_RATE_LIMIT_<BUCKET>'.padEnd(width)}  count/seconds, or off`;
   return ['', 'Environment only:', ...lines, limits].join('\n');
 }
 
