@@ -277,6 +277,10 @@ suite('treaties of any number', () => {
     const { document: large } = connectomePage(graph, content, EVERY_TREATY);
     t.diagnostic(`${large.bytes.byteLength} bytes for 2,000 treaties`);
     assert.ok(large.bytes.byteLength < 100_000, `${large.bytes.byteLength} bytes`);
+    const shown = Buffer.from(large.bytes).toString();
+    for (const text of ['>2,000<', '2,000 treaties', '1 to 50 of 2,000']) {
+      assert.ok(shown.includes(text), text);
+    }
   });
 
   test('a view by its own address follows changes too', async () => {
@@ -441,7 +445,7 @@ suite('in a browser', () => {
     await using chosen = await (await browser()).visit(
       `${na.url}/atlas?sovereign=${encodeURIComponent(reference(endless))}`,
     );
-    assert.match(await chosen.page.innerText('#selected'), /1024 characters/);
+    assert.match(await chosen.page.innerText('#selected'), /1,024 characters/);
   });
 
   test('200 sovereigns with 1,000 treaties are drawn, listed and clean', async () => {

@@ -1,7 +1,9 @@
 /** `/connectome`: the whole recognition graph on one page [service-read-endpoints], [core-6-3]. */
+
 import type { HtmlPage } from '../http/reply.ts';
 import type { ConnectomeSummary } from '../views/rows/graph.ts';
 import { browserScript } from './browser-script.ts';
+import { shownCount } from './counts.ts';
 import { emptyState } from './empty-state.ts';
 import { FORM_STYLE } from './form-style.ts';
 import { renderPage } from './frame.ts';
@@ -73,7 +75,8 @@ function treaties(
   };
   const hrefOf = (page: number) => addressOf({ ...query, page }, 'treaties');
   const all = counted(edges.length, 'treaty', 'treaties');
-  const caption = found.length === edges.length ? `${all}.` : `${found.length} of ${all}.`;
+  const caption =
+    found.length === edges.length ? `${all}.` : `${shownCount(found.length)} of ${all}.`;
   return html`<div class="listing">
 ${treatyForm(query)}
 ${keyed('table', edgesTable('treaties', caption, shown.rows, sorting))}
@@ -129,7 +132,7 @@ ${keyed('pager', pager('Pages of revoked material', shown, hrefOf))}
 }
 
 function cardItem([field, label, note]: (typeof CARDS)[number], summary: ConnectomeSummary): Html {
-  return html`<li class="card"><span class="card-label">${label}</span><span class="card-value" data-field="summary.${field}">${summary[field]}</span><span class="card-note">${note}</span></li>
+  return html`<li class="card"><span class="card-label">${label}</span><span class="card-value" data-field="summary.${field}">${shownCount(summary[field])}</span><span class="card-note">${note}</span></li>
 `;
 }
 

@@ -2,6 +2,7 @@
  * `/dashboard`: health and trust at a glance [service-read-endpoints], [core-6-5], legible from across a
  * room. Every element that changes has `data-field`, its path in `/dashboard.json`.
  */
+
 import type { HtmlPage } from '../http/reply.ts';
 import type {
   Dashboard,
@@ -12,6 +13,7 @@ import type {
   TrustCycleSummary,
 } from '../views/rows/dashboard.ts';
 import { browserScript } from './browser-script.ts';
+import { shownCount } from './counts.ts';
 import { DASHBOARD_STYLE } from './dashboard-style.ts';
 import { emptyState } from './empty-state.ts';
 import { renderPage } from './frame.ts';
@@ -93,11 +95,16 @@ interface Card {
   readonly tone: Tone;
 }
 
-function cardItem({ label, field, value, note, noteField, noteValue, tone }: Card): Html {
+function cardItem({ label, field, note, noteField, tone, ...card }: Card): Html {
+  const [value, noteValue] = [figure(card.value), figure(card.noteValue)];
   const shownNote =
     noteField === null ? noteValue : html` <span data-field="${noteField}">${noteValue}</span>`;
   return html`<li class="card tone-${tone}"><span class="card-label">${label}</span><span class="card-value" data-field="${field}">${value}</span><span class="card-note">${note}${shownNote}</span></li>
 `;
+}
+
+function figure(value: string | number): string {
+  return typeof value === 'number' ? shownCount(value) : value;
 }
 
 function cardsOf(model: Dashboard): Card[] {
@@ -211,7 +218,7 @@ function stateCounts(parts: ReturnType<typeof barOf>): Html {
 ${parts.map(
   (
     part,
-  ) => html`<li>${badge(part)} <span class="state-count" data-field="treaty_summary.${part.state}">${part.count}</span></li>
+  ) => html`<li>${badge(part)} <span class="state-count" data-field="treaty_summary.${part.state}">${shownCount(part.count)}</span></li>
 `,
 )}</ul>`;
 }
@@ -242,7 +249,7 @@ function untroubled({ total }: TreatySummary): string {
 function urgentTable(urgent: readonly DashboardTreaty[], summary: TreatySummary): Html {
   const rows = urgent.slice(0, MOST_URGENT);
   const more = summary.warning_count - rows.length;
-  const rest = html` ${more} more are in the <a href="./connectome">Connectome</a>.`;
+  const rest = html` ${shownCount(more)} more are in the <a href="./connectome">Connectome</a>.`;
   return table({
     id: 'urgent-treaties',
     caption: html`Those that have ended or will within three days, the most urgent first.${more > 0 ? rest : ''}`,
@@ -321,7 +328,7 @@ function feedsTable(feeds: readonly DashboardFeed[]): Html {
     return emptyState('No revocation feed of another sovereign has been imported.');
   }
   const more = Math.max(0, feeds.length - MOST_FEEDS);
-  const rest = html` ${more} more are in <a href="./dashboard.json">dashboard.json</a>.`;
+  const rest = html` ${shownCount(more)} more are in <a href="./dashboard.json">dashboard.json</a>.`;
   return table({
     id: 'revocation-feeds',
     caption: html`The newest feed of each issuer.${more > 0 ? rest : ''}`,

@@ -1,4 +1,5 @@
 /** Where everything of a drawn graph stands. The layout is computed once per graph and cached. */
+import { shownCount } from './counts.ts';
 import { type Label, placeLabels } from './graph-labels.ts';
 import {
   type GraphLayout,
@@ -129,7 +130,7 @@ function titleOfLink({ from, to, treaties, state }: GraphLink): string {
 }
 
 export function counted(count: number, one: string, many = `${one}s`): string {
-  return `${count} ${count === 1 ? one : many}`;
+  return `${shownCount(count)} ${count === 1 ? one : many}`;
 }
 
 /** From the rim of one node to the rim of the other; bent when there is an arrow back. */

@@ -3,6 +3,7 @@
  * change the rows one by one.
  */
 import { sha256Hex } from '../crypto/digest.ts';
+import { shownCount } from './counts.ts';
 import { type Content, type Html, html, keyed, NO_HTML } from './html.ts';
 
 export interface Column<Row> {
@@ -94,7 +95,7 @@ export function pager<Row>(
     to < 1 || to > pages
       ? html`<span class="muted">${text}</span>`
       : html`<a href="${hrefOf(to)}" rel="${rel}">${text}</a>`;
-  return html`<nav class="pager" aria-label="${label}">${link(page - 1, 'Previous', 'prev')}<span>${first} to ${first + rows.length - 1} of ${all}</span>${link(page + 1, 'Next', 'next')}</nav>`;
+  return html`<nav class="pager" aria-label="${label}">${link(page - 1, 'Previous', 'prev')}<span>${shownCount(first)} to ${shownCount(first + rows.length - 1)} of ${shownCount(all)}</span>${link(page + 1, 'Next', 'next')}</nav>`;
 }
 
 export const TABLE_STYLE = `
@@ -105,6 +106,10 @@ thead th a { color: inherit; text-decoration-style: dotted; }
 thead th a:hover { color: var(--accent); }
 thead th[aria-sort] a::after { content: " ↑"; }
 thead th[aria-sort="descending"] a::after { content: " ↓"; }
+@media (min-width: 60.01rem) {
+  .table-box .id:not(.number) { position: relative; padding-inline-end: 2.75rem; }
+  .table-box .copy-id { position: absolute; top: 0.4375rem; inset-inline-end: 0.75rem; }
+}
 @media (max-width: 60rem) {
   .table-box table, .table-box caption, .table-box tbody { display: block; }
   .table-box thead { display: none; }
