@@ -48,6 +48,7 @@ interface BenchOptions {
   readonly connections?: number;
   readonly rate?: number;
   readonly nodes?: number;
+  readonly weeks: number;
   readonly dataDir?: string;
   readonly threads: number;
   readonly cpuProf?: string;
@@ -91,6 +92,7 @@ const program = new Command('bench')
     'heartbeats, years: nodes of the fleet (1000); scale, rosters: nodes of the network (1000000)',
     wholeNumber(10_000_000),
   )
+  .option('--weeks <count>', 'years: simulated weeks', wholeNumber(10_000), 260)
   .option(
     '--data-dir <folder>',
     'scale, rosters: a folder made by `npm run seed`; it will be changed',
@@ -124,6 +126,7 @@ async function run(benchmark: Benchmark | 'all', options: BenchOptions): Promise
     connections: options.connections ?? null,
     rate: options.rate ?? null,
     nodes: options.nodes ?? 1000,
+    weeks: options.weeks,
     seeded: options.nodes ?? 1_000_000,
     dataDir: options.dataDir ?? null,
     threads: options.threads,
