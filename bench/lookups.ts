@@ -15,6 +15,7 @@ import { findTrustPath } from '../src/views/trust-path.ts';
 import { presentView } from '../src/views/trust-view.ts';
 import type { Settings } from './contest.ts';
 import { ownMilliseconds } from './cpu.ts';
+import { FEED_ENTRIES, longestSlicesOfImports } from './feed-import.ts';
 import type { Load } from './load.ts';
 import type { Line, Report } from './report.ts';
 
@@ -40,6 +41,8 @@ export async function benchLookups(_load: Load, { progress }: Settings): Promise
   const explained = longestSlice(EXPLANATIONS, (call) => explanation(many, endsOf(call)));
   const read = longestReading(many);
   const drawn = longestReading(filledIndex(DRAWN.treaties, DRAWN.sovereigns));
+  progress('lookups: importing feeds');
+  const imports = await longestSlicesOfImports();
   return {
     benchmark: 'lookups',
     about: `${CALLS} calls each, in process`,
@@ -52,6 +55,7 @@ export async function benchLookups(_load: Load, { progress }: Settings): Promise
       'each call must stay below 1 ms of CPU',
       `of ${EXPLANATIONS} explanations of trust with ${EXPLAINED_TREATIES} treaties, the longest slice took ${explained.toFixed(1)} ms: it must stay below 10`,
       `of ${READINGS} readings of a graph for pages, the longest slice took ${read.toFixed(1)} ms with ${EXPLAINED_TREATIES} treaties, and ${drawn.toFixed(1)} ms where ${DRAWN.sovereigns} sovereigns are drawn: it must stay below 20`,
+      `of imports of ${FEED_ENTRIES} revocations, the longest slice took ${imports.map((ms) => ms.toFixed(1)).join(', ')} ms of CPU: it must stay below 20`,
     ],
   };
 }

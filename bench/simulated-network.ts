@@ -4,6 +4,7 @@
  */
 import { openAuthority } from '../src/authority/open.ts';
 import type { OperatorClaim } from '../src/contract/claims.ts';
+import type { ImportFeed } from '../src/contract/inputs.ts';
 import { createDocumentPublisher } from '../src/contract/publications.ts';
 import { SEED_BYTES, signerFromSeed } from '../src/crypto/ed25519.ts';
 import { type Runtime, systemRuntime } from '../src/runtime.ts';
@@ -153,6 +154,10 @@ export async function openSimulatedNetwork(folder: string, clock: SimulatedClock
       const value = { certId, reason: 'unspecified' } as const;
       const given = { operator: operator(), input: { ok: true, value } } as const;
       await answered(authority.call('revokeCertificate', given));
+    },
+    async importFeed(value: ImportFeed): Promise<void> {
+      const given = { operator: operator(), input: { ok: true, value } } as const;
+      await answered(authority.call('importFeed', given));
     },
     flush: authority.flush,
     sweep: authority.sweep,

@@ -151,7 +151,7 @@ async function feedInput(body: JsonObject, edge: Edge): Promise<CallOf<'importFe
       issuer,
       sequence,
       revokedCount: feed.revoked_attestation_ids.length,
-      rows: rowsOf(feed),
+      rows: importRows(feed),
       isSigned: feed.signatures.length > 0,
       verifiedUnder: keyOfFeed(feed, keys, verifySignature),
       issuerKeys,
@@ -174,7 +174,11 @@ async function treatyKeysFor(issuer: string, edge: Edge): Promise<readonly strin
 /** Rows per slice for the authority. */
 const ROWS_PER_SLICE = 2000;
 
-function rowsOf({ revoked_attestation_ids: ids, revocation_reasons: reasons }: Feed): string[] {
+/** The revoked ids with their reasons, in slices. */
+export function importRows({
+  revoked_attestation_ids: ids,
+  revocation_reasons: reasons,
+}: Pick<Feed, 'revoked_attestation_ids' | 'revocation_reasons'>): string[] {
   const slices: string[] = [];
   for (let start = 0; start < ids.length; start += ROWS_PER_SLICE) {
     const slice = ids.slice(start, start + ROWS_PER_SLICE);
