@@ -5,25 +5,35 @@ import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { suite, type TestContext, test } from 'node:test';
 import { formatInstant } from '../src/timestamp.ts';
-import { startTestAuthority } from './support/authority.ts';
+import { assertEnded, assertStored, invite } from './support/broken-disk.ts';
 import {
   type ChildServer,
   NO_LIMITS,
-  REAL_TIME,
+  runProgram,
   startChildServer,
 } from './support/child-server.ts';
 import { MINUTE } from './support/clock.ts';
 import { makeNetworkFolder } from './support/folders.ts';
-import {
-  joinedNode,
-  newKey,
-  nodeRequest,
-  operate,
-  outcome,
-  sendSigned,
-  signedByNode,
-} from './support/requests.ts';
-import { smallDisk } from './support/small-disk.ts';
+import { joinedNode, outcome, sendSigned, signedByNode } from './support/requests.ts';
+import { type SmallDisk, smallDisk } from './support/small-disk.ts';
+
+test('C3: a start on a full disk is refused in one sentence, and the next one serves', async (t) => {
+  await using disk = await smallDisk('4m');
+  if (disk === null) return t.skip('this user may not mount a disk in a namespace of their own');
+  const dataDir = networkOn(disk);
+  disk.fill();
+  const { code, signal, stderr } = await runProgram([
+    'serve',
+    '--data-dir',
+    dataDir,
+    '--port',
+    '0',
+  ]);
+  assert.deepEqual({ code, signal }, { code: 3, signal: null }, stderr);
+  assert.match(stderr, /^mesh-na: .*cannot be written \(ENOSPC\)\n$/);
+  disk.clear();
+  await assertStored(dataDir, []);
+});
 
 for (const threads of ['1', '2']) {
   suite(`with ${threads} thread(s)`, () => {
@@ -31,10 +41,7 @@ for (const threads of ['1', '2']) {
       await using disk = await smallDisk('4m');
       if (disk === null)
         return t.skip('this user may not mount a disk in a namespace of their own');
-      const dataDir = join(disk.path, 'data');
-      const { folder } = makeNetworkFolder();
-      cpSync(folder, dataDir, { recursive: true });
-      rmSync(folder, { recursive: true });
+      const dataDir = networkOn(disk);
       const server = await start(dataDir, threads);
       const tokens = await invite(server, 2);
       disk.fill();
@@ -67,6 +74,14 @@ for (const threads of ['1', '2']) {
   });
 }
 
+function networkOn(disk: SmallDisk): string {
+  const dataDir = join(disk.path, 'data');
+  const { folder } = makeNetworkFolder();
+  cpSync(folder, dataDir, { recursive: true });
+  rmSync(folder, { recursive: true });
+  return dataDir;
+}
+
 function start(dataDir: string, threads: string): Promise<ChildServer> {
   const environment = { ...NO_LIMITS, MESH_LIVENESS_FLUSH_MS: '200' };
   return startChildServer(dataDir, { args: ['--threads', threads], environment });
@@ -81,32 +96,4 @@ async function startOnDisk(t: TestContext, threads: string) {
 /** Nothing of a file beyond its first page can be written any more; pipes and sockets are not files in that sense. */
 function refuseWrites({ process }: ChildServer): void {
   execFileSync('prlimit', ['--pid', String(process.pid), '--fsize=4096']);
-}
-
-/** So many requests for invites, or as many as are answered with 200. The last token of each stands for all of it. */
-async function invite({ na }: ChildServer, requests = Infinity): Promise<string[]> {
-  const tokens: string[] = [];
-  while (tokens.length < requests) {
-    const answer = await operate(na, '/admin/invite', { count: 50 }).catch(() => null);
-    if (answer === null) break;
-    assert.equal(outcome(answer), '200', 'what cannot be stored is not answered');
-    tokens.push(answer.body.tokens.at(-1).token_id);
-  }
-  return tokens;
-}
-
-async function assertEnded({ ended }: ChildServer, cause: RegExp): Promise<void> {
-  const { code, signal, stderr } = await ended;
-  assert.deepEqual({ code, signal }, { code: 1, signal: null });
-  const critical = stderr.split('\n').filter((line) => line.includes(' CRITICAL '));
-  assert.equal(critical.length, 1, stderr);
-  assert.match(critical[0] ?? '', /mesh\.process Ending after a failure: /);
-  assert.match(critical[0] ?? '', cause);
-}
-
-async function assertStored(dataDir: string, tokens: readonly string[]): Promise<void> {
-  await using na = await startTestAuthority({ dataDir, clock: REAL_TIME });
-  for (const invite_token of tokens) {
-    assert.equal(outcome(await nodeRequest(na, '/join', newKey(), { invite_token })), '200');
-  }
 }

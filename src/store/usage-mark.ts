@@ -6,6 +6,7 @@ import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Value from 'typebox/value';
 import { NetworkIdentity } from './network-identity.ts';
+import { unwritable } from './unwritable.ts';
 
 const MARK_FILE = 'mesh-na.state.json';
 
@@ -14,8 +15,12 @@ export function markInUse(dataDir: string, network: NetworkIdentity): void {
   const path = join(dataDir, MARK_FILE);
   if (existsSync(path)) return;
   const fresh = `${path}.new`;
-  writeFileSync(fresh, `${JSON.stringify(network, null, 2)}\n`, { mode: 0o600, flush: true });
-  renameSync(fresh, path);
+  try {
+    writeFileSync(fresh, `${JSON.stringify(network, null, 2)}\n`, { mode: 0o600, flush: true });
+    renameSync(fresh, path);
+  } catch (cause) {
+    throw unwritable(path, cause);
+  }
 }
 
 /** `missing` says what is found instead of the state; the sentence goes on with it. */

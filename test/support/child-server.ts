@@ -1,6 +1,6 @@
 /** The program in a process of its own, which can be killed, and its output. */
 import assert from 'node:assert/strict';
-import type { ChildProcess } from 'node:child_process';
+import type { ChildProcess, SpawnOptions } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -131,16 +131,26 @@ export function runProgram(
   return ended;
 }
 
+/** Runs one command of the program to its end, behind a command that becomes Node.js. */
+export function runProgramBehind(
+  before: readonly string[],
+  args: readonly string[],
+): Promise<Ended> {
+  return spawnProgram(args, NO_LIMITS, PROGRAM, before).ended;
+}
+
 function spawnProgram(
   args: readonly string[],
   environment: ChildEnvironment,
   program: readonly string[] = PROGRAM,
+  before: readonly string[] = [],
 ) {
-  const child = spawnNode([...program, ...args], {
+  const options: SpawnOptions = {
     cwd: PROJECT_PATH,
     env: { ...withoutSettings(process.env), MESH_DRAIN_SECONDS: '0', ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
-  });
+  };
+  const child = spawnNode([...program, ...args], options, before);
   running.add(child);
   child.once('exit', () => running.delete(child));
   const [out, err]: [string[], string[]] = [[], []];

@@ -16,8 +16,14 @@ function bound(): readonly string[] {
   return prefix;
 }
 
-export function spawnNode(args: readonly string[], options: SpawnOptions): ChildProcess {
-  const [command = process.execPath, ...rest] = [...bound(), process.execPath, ...args];
+/** `before` is a command that becomes Node.js, such as a tracer. */
+export function spawnNode(
+  args: readonly string[],
+  options: SpawnOptions,
+  before: readonly string[] = [],
+): ChildProcess {
+  const all = [...bound(), ...before, process.execPath, ...args];
+  const [command = process.execPath, ...rest] = all;
   const child = spawn(command, rest, options);
   const kill = () => child.kill('SIGKILL');
   process.once('exit', kill);

@@ -28,8 +28,13 @@ export function lockFolder(folder: string): FolderLock {
       `The data directory is in use by another process${holderIn(path)}; stop that one, or name another folder than ${folder} by --data-dir`,
     );
   }
-  ftruncateSync(file);
-  writeSync(file, `${process.pid} ${hostname()}\n`, 0);
+  try {
+    ftruncateSync(file);
+    writeSync(file, `${process.pid} ${hostname()}\n`, 0);
+  } catch (cause) {
+    closeSync(file);
+    throw notLocked(path, cause);
+  }
   return { release: () => closeSync(file) };
 }
 
@@ -37,12 +42,16 @@ function openLockFile(path: string): number {
   try {
     return openSync(path, 'a+', 0o600);
   } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException;
-    const cure = code === 'EACCES' ? '; let the user of this process write there' : '';
-    throw new Error(
-      `The data directory cannot be locked: ${path} cannot be written (${code})${cure}`,
-    );
+    throw notLocked(path, cause);
   }
+}
+
+function notLocked(path: string, cause: unknown): Error {
+  const { code } = cause as NodeJS.ErrnoException;
+  const cure = code === 'EACCES' ? '; let the user of this process write there' : '';
+  return new Error(
+    `The data directory cannot be locked: ${path} cannot be written (${code})${cure}`,
+  );
 }
 
 /** A process id means little without the machine, or the container, it belongs to. */

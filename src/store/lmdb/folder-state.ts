@@ -1,19 +1,33 @@
 /** Whether the files of the state in a data directory can be opened safely by LMDB. */
-import { closeSync, existsSync, openSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
+import { unwritable } from '../unwritable.ts';
 import { assertNeverUsed } from '../usage-mark.ts';
 import { checkStructure, checkStructureInUse } from './structure.ts';
 
 const DATABASE_FILE = 'state/data.mdb';
 const DATABASE_LOCK_FILE = 'state/lock.mdb';
+const PROBE_FILE = 'state/probe';
+/** Several times what a first start writes. */
+const PROBE_BYTES = 262_144;
 
 /** Throws one clear sentence when LMDB could not open the files safely. */
 export function checkFiles(dataDir: string): void {
   const database = join(dataDir, DATABASE_FILE);
   if (!existsSync(database)) {
     assertNeverUsed(dataDir, foundInstead('missing'));
+    assertDiskWorks(dataDir);
     return;
   }
+  assertDiskWorks(dataDir);
   for (const name of [DATABASE_FILE, DATABASE_LOCK_FILE]) assertWritable(join(dataDir, name));
   if (statSync(database).size === 0) assertNeverUsed(dataDir, foundInstead('empty'));
   else checkStructure(database, 'end');
@@ -35,15 +49,24 @@ function foundInstead(found: 'missing' | 'empty'): string {
   return `${DATABASE_FILE} is ${found}; restore it from a backup`;
 }
 
-/** LMDB ends the process when it cannot write one of its files. */
+/** LMDB ends the process by a signal when its files cannot be made or extended while it opens them. */
+function assertDiskWorks(dataDir: string): void {
+  const path = join(dataDir, PROBE_FILE);
+  try {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    writeFileSync(path, Buffer.alloc(PROBE_BYTES, 1), { mode: 0o600, flush: true });
+    rmSync(path);
+  } catch (cause) {
+    throw unwritable(path, cause);
+  }
+}
+
+/** So does it when it may not write one of them. */
 function assertWritable(path: string): void {
   if (!existsSync(path)) return;
   try {
     closeSync(openSync(path, 'r+'));
   } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException;
-    throw new Error(
-      `The state in the data directory cannot be used: ${path} cannot be written (${code})`,
-    );
+    throw unwritable(path, cause);
   }
 }

@@ -45,6 +45,7 @@ import { ownerRow, SCHEMA_VERSION, takeOwnership } from './ownership.ts';
 
 /** Rows of nonces. */
 const FORGET_AT_MOST = 20_000;
+const UNUSABLE = 'The state in the data directory cannot be used';
 const LOST = 'Another process has taken over the data directory';
 
 type SubjectKey = [string, string];
@@ -76,8 +77,13 @@ export function openLmdbStore(dataDir: string, network: NetworkIdentity | null =
     return openLockedStore(dataDir, network, () => lock.release());
   } catch (cause) {
     lock.release();
-    throw cause;
+    throw isSystemError(cause) ? new Error(`${UNUSABLE}: ${cause.message}`, { cause }) : cause;
   }
+}
+
+/** What LMDB throws when the system refused a call; its own errors have numbers below 0. */
+function isSystemError(cause: unknown): cause is Error {
+  return cause instanceof Error && 'code' in cause && Number(cause.code) > 0;
 }
 
 function openLockedStore(

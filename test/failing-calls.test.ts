@@ -1,0 +1,189 @@
+/**
+ * Each kind of system call on the data directory fails once: the process refuses to start, or ends, and
+ * names the cause. Nothing that it acknowledged is lost, and it starts again once the disk works.
+ */
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { suite, type TestContext, test } from 'node:test';
+import { startTestAuthority } from './support/authority.ts';
+import { assertEnded, assertNamed, assertStored, invite } from './support/broken-disk.ts';
+import {
+  type ChildEnvironment,
+  type ChildServer,
+  type Ended,
+  NO_LIMITS,
+  REAL_TIME,
+  runProgramBehind,
+  startChildServer,
+} from './support/child-server.ts';
+import {
+  type FailingCall,
+  failFromNow,
+  failingFromStart,
+  mayTrace,
+} from './support/failing-calls.ts';
+import { makeNetworkFolder } from './support/folders.ts';
+import { joinedNode, outcome, sendSigned, signedByNode } from './support/requests.ts';
+
+const skip = mayTrace() ? false : 'this user may not trace processes';
+const DATABASE = 'state/data.mdb';
+
+type Row = readonly [file: string, call: string, error: string, nth?: number];
+
+const INIT: readonly Row[] = [
+  ['mesh-na.lock', 'openat', 'EIO'],
+  ['.init', 'mkdir', 'ENOSPC'],
+  ['.init/keys/na.key', 'openat', 'EIO'],
+  ['.init/keys/na.key', 'write', 'ENOSPC'],
+  ['.init/keys/na.key', 'fsync', 'EIO'],
+  ['.init/genesis.json.new', 'rename', 'EIO'],
+  ['.init/keys', 'rename', 'EIO'],
+];
+
+const START: readonly Row[] = [
+  ['mesh-na.lock', 'openat', 'EIO'],
+  ['mesh-na.lock', 'ftruncate', 'EIO'],
+  ['mesh-na.lock', 'pwrite64', 'ENOSPC'],
+  ['state', 'mkdir', 'ENOSPC'],
+  ['state/probe', 'openat', 'EIO'],
+  ['state/probe', 'write', 'ENOSPC'],
+  ['state/probe', 'fsync', 'EIO'],
+  [DATABASE, 'fdatasync', 'EIO', 1],
+  [DATABASE, 'fdatasync', 'EIO', 3],
+  ['mesh-na.state.json.new', 'openat', 'EIO'],
+  ['mesh-na.state.json.new', 'write', 'ENOSPC'],
+  ['mesh-na.state.json.new', 'fsync', 'EIO'],
+  ['mesh-na.state.json.new', 'rename', 'EIO'],
+];
+
+/**
+ * LMDB frees what it still uses when it cannot open a file, and its message for a page that cannot be
+ * written may be longer than its place: either may end the process by a signal.
+ */
+const DAMAGING: readonly Row[] = [
+  [DATABASE, 'openat', 'EIO', 2],
+  [DATABASE, 'mmap', 'ENOMEM'],
+  [DATABASE, 'pwrite64', 'ENOSPC', 1],
+  [DATABASE, 'pwrite64', 'ENOSPC', 2],
+  [DATABASE, 'pwrite64', 'EIO', 3],
+  ['state/lock.mdb', 'openat', 'EIO'],
+  ['state/lock.mdb', 'ftruncate', 'ENOSPC'],
+  ['state/lock.mdb', 'mmap', 'ENOMEM'],
+];
+
+const COMMIT: readonly Row[] = [
+  [DATABASE, 'fdatasync', 'EIO', 1],
+  [DATABASE, 'fdatasync', 'ENOSPC', 2],
+];
+
+/** As above. */
+const DAMAGING_COMMIT: readonly Row[] = [
+  [DATABASE, 'pwrite64', 'ENOSPC'],
+  [DATABASE, 'pwrite64', 'EIO'],
+];
+
+const CAUSE = /EIO|ENOSPC|Input\/output error|No space left on device/;
+
+suite('an init', { skip }, () => {
+  for (const row of INIT) {
+    test(`is refused when ${titleOf(row)} fails, and the next one makes the network`, async (t) => {
+      const folder = mkdtempSync(join(tmpdir(), 'mesh-na-init-'));
+      t.after(() => rmSync(folder, { recursive: true }));
+      const init = ['init', '--data-dir', folder];
+      assertRefused(await runProgramBehind(failingFromStart(folder, failingOf(row)), init));
+      const { code, stderr } = await runProgramBehind([], init);
+      assert.equal(code, 0, stderr);
+      await assertStored(folder, []);
+    });
+  }
+});
+
+suite('a first start', { skip }, () => {
+  for (const row of START) {
+    test(`is refused when ${titleOf(row)} fails, and the next one serves`, async (t) => {
+      const folder = networkFolder(t);
+      assertRefused(await startedWith(folder, row));
+      await assertStored(folder, []);
+    });
+  }
+  for (const row of DAMAGING) {
+    test(`serves nothing when ${titleOf(row)} fails, and the next one serves`, async (t) => {
+      const folder = networkFolder(t);
+      const { code, stdout } = await startedWith(folder, row);
+      assert.notEqual(code, 0);
+      assert.equal(stdout, '');
+      await assertStored(folder, []);
+    });
+  }
+});
+
+suite('a server', { skip }, () => {
+  for (const row of COMMIT) {
+    test(`ends with 1 when ${titleOf(row)} fails, and what it acknowledged is stored`, async (t) => {
+      const { server, tokens } = await invitingUntil(t, row);
+      await assertEnded(server, CAUSE);
+      await assertStored(server.na.dataDir, tokens);
+    });
+  }
+  for (const row of DAMAGING_COMMIT) {
+    test(`ends when ${titleOf(row)} fails, and what it acknowledged is stored`, async (t) => {
+      const { server, tokens } = await invitingUntil(t, row);
+      const { code, signal, stderr } = await server.ended;
+      assert.notEqual(code, 0);
+      if (signal === null) assertNamed(stderr, CAUSE);
+      await assertStored(server.na.dataDir, tokens);
+    });
+  }
+
+  test('ends with 1 when its last flush fails, and no heartbeat that it acknowledged passes again', async (t) => {
+    const server = await start(t, { MESH_LIVENESS_FLUSH_MS: '60000' });
+    const { key, certId } = await joinedNode(server.na);
+    const beat = signedByNode(server.na, '/heartbeat', key, { cert_id: certId, status: 'healthy' });
+    assert.equal(outcome(await sendSigned(server.na, beat)), '200');
+    await failFromNow(server, failingOf([DATABASE, 'fdatasync', 'EIO']));
+    server.process.kill('SIGTERM');
+    await assertEnded(server, CAUSE);
+    await using na = await startTestAuthority({ dataDir: server.na.dataDir, clock: REAL_TIME });
+    assert.equal(outcome(await sendSigned(na, beat)), '401 node_auth_failed');
+  });
+});
+
+function failingOf([file, call, error, nth = 1]: Row): FailingCall {
+  return { file, call, error, nth };
+}
+
+function titleOf([file, call, error, nth = 1]: Row): string {
+  return `${call} number ${nth} of ${file} (${error})`;
+}
+
+function networkFolder(t: TestContext): string {
+  const { folder } = makeNetworkFolder();
+  t.after(() => rmSync(folder, { recursive: true }));
+  return folder;
+}
+
+function startedWith(folder: string, row: Row): Promise<Ended> {
+  const serve = ['serve', '--data-dir', folder, '--port', '0', '--json'];
+  return runProgramBehind(failingFromStart(folder, failingOf(row)), serve);
+}
+
+function assertRefused({ code, signal, stdout, stderr }: Ended): void {
+  assert.deepEqual({ code, signal, stdout }, { code: 3, signal: null, stdout: '' }, stderr);
+  assert.match(stderr, CAUSE);
+  assert.match(stderr, /cannot be (used|locked|written)|, (mkdir|rename) '/);
+}
+
+function start(t: TestContext, environment: ChildEnvironment = {}): Promise<ChildServer> {
+  return startChildServer(networkFolder(t), { environment: { ...NO_LIMITS, ...environment } });
+}
+
+/** A server with a failing call, and the tokens of the invites that it acknowledged before and after. */
+async function invitingUntil(t: TestContext, row: Row) {
+  const server = await start(t);
+  const tokens = await invite(server, 2);
+  await failFromNow(server, failingOf(row));
+  tokens.push(...(await invite(server)));
+  return { server, tokens };
+}

@@ -1,0 +1,37 @@
+/** System calls on one file of the data directory that fail, as on a broken disk: strace injects the errors. */
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import type { ChildServer } from './child-server.ts';
+
+export interface FailingCall {
+  /** In the data directory. */
+  readonly file: string;
+  readonly call: string;
+  readonly error: string;
+  /** Which of these calls of a thread fails, counted from 1; all others succeed. */
+  readonly nth: number;
+}
+
+/** False where users may not trace their own processes. */
+export function mayTrace(): boolean {
+  return spawnSync('strace', ['-o', '/dev/null', 'true']).status === 0;
+}
+
+function injection(dataDir: string, { file, call, error, nth }: FailingCall): readonly string[] {
+  const inject = ['-e', `trace=${call}`, '-e', `inject=${call}:error=${error}:when=${nth}`];
+  return ['-f', '-o', '/dev/null', '-P', join(dataDir, file), ...inject];
+}
+
+/** What to put before Node.js; the tracer is a process beside it. */
+export function failingFromStart(dataDir: string, failing: FailingCall): readonly string[] {
+  return ['strace', '-D', ...injection(dataDir, failing)];
+}
+
+/** Once this resolves, the call fails in a server that is running. The tracer ends with the server. */
+export async function failFromNow({ na, process }: ChildServer, failing: FailingCall) {
+  const options = ['-p', String(process.pid), ...injection(na.dataDir, failing)];
+  const tracer = spawn('strace', options, { stdio: ['ignore', 'ignore', 'pipe'] });
+  const [said] = await once(tracer.stderr.setEncoding('utf8'), 'data');
+  if (!String(said).includes('attached')) throw new Error(String(said));
+}
