@@ -27,6 +27,7 @@ test('the service keeps its state in the database that --store names, through st
   const stopped = await first.end('SIGTERM');
   assert.equal(stopped.code, 0);
   const log = stopped.stdout + stopped.stderr;
+  assert.equal(withoutLogLines(stopped.stderr), '', 'no library says anything of its own');
   assert.match(log, /INFO mesh\.store The state is in PostgreSQL \d+/);
   assert.match(log, /An acknowledged change is on the disk of the one database server/);
   assert.ok(!log.includes(cluster.password) && !log.includes(encodeURIComponent(cluster.password)));
@@ -119,6 +120,10 @@ test('a database that cannot be reached ends the commands of the store with 3', 
     );
   }
 });
+
+function withoutLogLines(text: string): string {
+  return text.replace(/^\S+ (?:DEBUG|INFO|WARNING) .*\n/gm, '');
+}
 
 async function migratedByCommand(): Promise<string> {
   const url = await cluster.createDatabase();

@@ -137,7 +137,7 @@ async function takeOver(options: PostgresqlOptions, meta: MetaRows, writing: Wri
   if (network === null) return;
   if (!meta.has('network')) {
     const row = encodeRow('meta', 'network', network);
-    await writing.inTurn(({ change }) => change(`select mesh_na.put_meta('network', $1)`, [row]));
+    await writing.inTurn(({ change }) => change(PUT_NETWORK, [row]));
   }
   markInUse(dataDir, network);
 }
@@ -368,14 +368,27 @@ function storeOn(
   };
 }
 
-const COMMIT = `select mesh_na.commit_units($1, $2, $3, $4,
-  $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)`;
-const TOUCH = 'select mesh_na.store_liveness($1, $2, $3, $4)';
-const FORGET = 'select mesh_na.forget_nonces($1, $2, $3, $4, $5, $6, $7)';
-const PAST_NONCES = `select bucket, revision from mesh_na.nonces where bucket < $1
-  order by bucket, revision limit $2`;
-const VERSIONS = `select s.kind, s.id, s.version from mesh_na.subjects as s
-  join unnest($1::text[], $2::bytea[]) as w (kind, id) on s.kind = w.kind and s.id = w.id`;
+const COMMIT = {
+  name: 'commit_units',
+  text: `select mesh_na.commit_units($1, $2, $3, $4,
+    $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)`,
+};
+const TOUCH = { name: 'store_liveness', text: 'select mesh_na.store_liveness($1, $2, $3, $4)' };
+const FORGET = {
+  name: 'forget_nonces',
+  text: 'select mesh_na.forget_nonces($1, $2, $3, $4, $5, $6, $7)',
+};
+const PAST_NONCES = {
+  name: 'past_nonces',
+  text: `select bucket, revision from mesh_na.nonces where bucket < $1
+    order by bucket, revision limit $2`,
+};
+const VERSIONS = {
+  name: 'versions',
+  text: `select s.kind, s.id, s.version from mesh_na.subjects as s
+    join unnest($1::text[], $2::bytea[]) as w (kind, id) on s.kind = w.kind and s.id = w.id`,
+};
+const PUT_NETWORK = { name: 'put_network', text: `select mesh_na.put_meta('network', $1)` };
 
 /** As many of the waiting units as one transaction takes; at least one. */
 function takeFrom(queue: readonly PendingUnit[]): readonly PendingUnit[] {
@@ -387,9 +400,10 @@ function takeFrom(queue: readonly PendingUnit[]): readonly PendingUnit[] {
   return end === -1 ? queue : queue.slice(0, end);
 }
 
-function sizeOf({ subjects, audit }: EncodedUnit): number {
+function sizeOf({ subjects, answers, audit }: EncodedUnit): number {
   const rows = subjects.reduce((sum, { row }) => sum + row.length, 0);
-  return audit.reduce((sum, line) => sum + line.length, rows);
+  const kept = answers.reduce((sum, { answer }) => sum + answer.length, rows);
+  return audit.reduce((sum, line) => sum + line.length, kept);
 }
 
 async function readVersions(

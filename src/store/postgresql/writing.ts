@@ -28,12 +28,18 @@ export interface Writing {
   end(): Promise<void>;
 }
 
+/** The database prepares it once for each connection, under its name. */
+export interface Statement {
+  readonly name: string;
+  readonly text: string;
+}
+
 /** Each statement is a transaction of its own. */
 export interface Session {
-  change(statement: string, values: readonly unknown[]): Promise<void>;
+  change(statement: Statement, values: readonly unknown[]): Promise<void>;
   /** Changes nothing, so it is asked again when the connection is lost meanwhile. */
   read<Row extends QueryResultRow>(
-    statement: string,
+    statement: Statement,
     values: readonly unknown[],
   ): Promise<readonly Row[]>;
 }
@@ -87,11 +93,13 @@ export function createWriting({ client: first, clock, connect, isOwned }: Writin
     return client;
   }
 
-  async function send<Row extends QueryResultRow>(statement: string, values: readonly unknown[]) {
+  async function send<Row extends QueryResultRow>(
+    statement: Statement,
+    values: readonly unknown[],
+  ) {
     if (failure !== null) throw new Error(failure);
     const current = await connected();
-    const query = { name: statement, text: statement, values: [...values] };
-    const { rows } = await current.query<Row>(query);
+    const { rows } = await current.query<Row>({ ...statement, values: [...values] });
     if (failure !== null) throw new Error(failure);
     return rows;
   }
@@ -106,7 +114,7 @@ export function createWriting({ client: first, clock, connect, isOwned }: Writin
         throw cause;
       }
     },
-    async read<Row extends QueryResultRow>(statement: string, values: readonly unknown[]) {
+    async read<Row extends QueryResultRow>(statement: Statement, values: readonly unknown[]) {
       for (;;) {
         try {
           return await send<Row>(statement, values);
