@@ -1,6 +1,6 @@
 /**
- * Runs every test from the compiled tree; with `MESH_TEST_THREADS` only those that start an authority,
- * because the number of threads does not affect the others. `tsx --test FILE` runs a single file.
+ * Runs every test from the compiled tree; with `MESH_TEST_THREADS` or `MESH_TEST_STORE` only those that start an
+ * authority, because threads and stores do not affect the others. `tsx --test FILE` runs a single file.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statfsSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
@@ -25,8 +25,9 @@ const all = readdirSync(TESTS, { recursive: true, encoding: 'utf8' })
   .filter((name) => name.endsWith('.test.js'))
   .map((name) => join(TESTS, name))
   .sort();
+const { MESH_TEST_THREADS, MESH_TEST_STORE } = process.env;
 const files =
-  process.env.MESH_TEST_THREADS === undefined
+  MESH_TEST_THREADS === undefined && MESH_TEST_STORE === undefined
     ? all
     : all.filter((file) => modulesOf(file).has(AUTHORITY));
 

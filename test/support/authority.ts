@@ -14,6 +14,7 @@ import type { CommandReference } from '../../src/views/command-reference.ts';
 import { type TestClock, testClock } from './clock.ts';
 import { reusedEdgeThread } from './edge-threads.ts';
 import { makeNetworkFolder } from './folders.ts';
+import { removeStore, storeFlags } from './test-stores.ts';
 
 export interface TestOptions {
   readonly environment?: Environment;
@@ -86,7 +87,7 @@ export async function startTestAuthority(options: TestOptions = {}): Promise<Tes
   const clock = options.clock ?? testClock();
   const logLines: string[] = [];
   const config = loadConfig(
-    { dataDir, port: '0', threads: THREADS, ...options.flags },
+    { dataDir, port: '0', threads: THREADS, ...(await storeFlags(dataDir)), ...options.flags },
     { ...UNLIMITED, ...options.environment },
     clock.now(),
   );
@@ -134,7 +135,9 @@ export async function startTestAuthority(options: TestOptions = {}): Promise<Tes
     },
     async [Symbol.asyncDispose]() {
       await stop();
-      if (options.dataDir === undefined) rmSync(dataDir, { recursive: true, force: true });
+      if (options.dataDir !== undefined) return;
+      rmSync(dataDir, { recursive: true, force: true });
+      await removeStore(dataDir);
     },
   };
 }

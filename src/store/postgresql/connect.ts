@@ -87,10 +87,22 @@ async function connectTo(server: ServerAddress, timeout: number | null): Promise
     await client.query(SESSION);
     return { client, shown };
   } catch (cause) {
-    // A server that does not answer would not answer to a farewell.
-    client.end().catch(() => undefined);
+    await disconnect(client);
     throw cause instanceof UnusableServer ? cause : explained(server, cause);
   }
+}
+
+/** How long a server may take to say farewell. */
+const FAREWELL_MS = 1000;
+
+/** Ends the connection; does not wait for a server that does not answer any more. */
+export async function disconnect(client: Client): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const patience = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, FAREWELL_MS);
+  });
+  await Promise.race([client.end().catch(() => undefined), patience]);
+  clearTimeout(timer);
 }
 
 function newClient(config: ClientConfig, timeout: number | null): Client {

@@ -6,6 +6,7 @@
  */
 import type { Client } from 'pg';
 import type { PreviousOwner } from '../store.ts';
+import { disconnect } from './connect.ts';
 
 /** The clock of the holder; not that of the service, which tests may set. */
 export interface LeaseClock {
@@ -100,7 +101,7 @@ export async function acquireLease(options: LeaseOptions): Promise<Lease> {
   try {
     return keepLease(options, client, await takeWhenFree(client, options));
   } catch (cause) {
-    await client.end().catch(() => undefined);
+    await disconnect(client);
     throw cause;
   }
 }
@@ -173,14 +174,14 @@ function keepLease(options: LeaseOptions, first: Client, acquired: Acquired): Le
       unanswered = null;
     } catch (cause) {
       unanswered = `The database does not answer: ${messageOf(cause)}`;
-      disconnect();
+      leave();
       if (clock.elapsed() >= heldUntil) lose(unanswered);
     }
   }
 
   /** A connection that has failed once may hang: the next attempt makes another. */
-  function disconnect(): void {
-    client?.end().catch(() => undefined);
+  function leave(): void {
+    if (client !== null) void disconnect(client);
     client = null;
   }
 
@@ -201,9 +202,11 @@ function keepLease(options: LeaseOptions, first: Client, acquired: Acquired): Le
       cancel();
       await underWay;
       try {
-        if (loss === null) await client?.query(END, [epoch, how === 'released']);
+        if (loss !== null) return;
+        client ??= await options.connect();
+        await client.query(END, [epoch, how === 'released']);
       } finally {
-        await client?.end();
+        if (client !== null) await disconnect(client);
       }
     },
   };

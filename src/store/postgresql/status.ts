@@ -3,7 +3,7 @@ import type { Client } from 'pg';
 import type { NetworkIdentity } from '../network-identity.ts';
 import { decodeRow } from '../rows.ts';
 import type { StoreAddress } from './address.ts';
-import { connectToPrimary } from './connect.ts';
+import { connectToPrimary, disconnect } from './connect.ts';
 import { readMeta, totalsIn } from './contents.ts';
 import { type Durability, readDurability } from './durability.ts';
 import { migrate, readSchemaVersion, SCHEMA_VERSION } from './schema.ts';
@@ -63,7 +63,7 @@ async function withConnection<T>(
   try {
     return await work(client, shown);
   } finally {
-    await client.end();
+    await disconnect(client);
   }
 }
 

@@ -30,7 +30,7 @@ import {
 import { assertNeverUsed, markInUse } from '../usage-mark.ts';
 import type { StoreAddress } from './address.ts';
 import { type Batch, putTogether, type StoredVersions } from './batch.ts';
-import { connectToPrimary, isTimeout } from './connect.ts';
+import { connectToPrimary, disconnect, isTimeout } from './connect.ts';
 import { type MetaRows, readContents, readMeta, totalsIn } from './contents.ts';
 import { type Durability, readDurability } from './durability.ts';
 import { acquireLease, type Lease, type LeaseClock, type LeaseHolder } from './lease.ts';
@@ -88,7 +88,7 @@ export async function openPostgresqlStore(options: PostgresqlOptions): Promise<P
       throw cause;
     }
   } catch (cause) {
-    await client.end().catch(() => undefined);
+    await disconnect(client);
     throw explained(cause, shown);
   }
 }
@@ -171,7 +171,7 @@ function storeOn(
     const { client } = await connectToPrimary(address);
     readers.add(client);
     async function dispose(): Promise<void> {
-      if (readers.delete(client)) await client.end();
+      if (readers.delete(client)) await disconnect(client);
     }
     try {
       const contents = await readContents(client, shapes);
@@ -351,7 +351,7 @@ function storeOn(
   async function release(how: 'released' | 'abandoned'): Promise<void> {
     await flushing;
     await writing.idle();
-    await Promise.all(Array.from(readers, (client) => client.end()));
+    await Promise.all(Array.from(readers, disconnect));
     await lease.end(writing.failure() === null ? how : 'abandoned');
     await writing.end();
   }

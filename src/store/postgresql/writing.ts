@@ -9,6 +9,7 @@
  * lease and the totals that it rests on.
  */
 import type { Client, QueryResultRow } from 'pg';
+import { disconnect } from './connect.ts';
 import type { LeaseClock } from './lease.ts';
 
 /** Raised by the functions of the schema. */
@@ -124,7 +125,7 @@ export function createWriting({ client: first, clock, connect, isOwned }: Writin
             throw cause;
           }
           isLost = true;
-          client.end().catch(() => undefined);
+          void disconnect(client);
         }
       }
     },
@@ -145,6 +146,6 @@ export function createWriting({ client: first, clock, connect, isOwned }: Writin
     },
     failure: () => failure,
     fail,
-    end: () => client.end(),
+    end: () => disconnect(client),
   };
 }
