@@ -17,8 +17,8 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join, posix } from 'node:path';
 import { after, suite, test } from 'node:test';
-import { freePort } from '../src/http/free-port.ts';
 import { makeCheckout } from './support/checkout.ts';
+import { ownPort } from './support/own-port.ts';
 import { modulePath, PROJECT_PATH as root } from './support/project.ts';
 import { openShell, type Shell } from './support/shell.ts';
 import { filesOf, masked, type Step, transcriptOf, withOutputs } from './support/transcripts.ts';
@@ -30,10 +30,10 @@ const isUpdate = process.env.MESH_UPDATE_TRANSCRIPTS === '1';
 /** Documents of one list are read one after the other, in one folder and with the same authorities. */
 const READINGS = [['README.md'], ['docs/tutorial.md', 'docs/trust-protocol.md', 'docs/signing.md']];
 
-/** Ports of the documents, and those that are free here. */
+/** Ports of the documents, and those that are used here: long after they were found to be free. */
 const PORTS = new Map([
-  ['8443', String(await freePort('127.0.0.1', 0))],
-  ['9443', String(await freePort('127.0.0.1', 0))],
+  ['8443', String(await ownPort())],
+  ['9443', String(await ownPort())],
 ]);
 
 /** A transcript is read much faster than a person types, so rates are not limited. */

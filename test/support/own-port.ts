@@ -1,0 +1,17 @@
+import { freePort } from '../../src/http/free-port.ts';
+
+/** Below the ports that systems give to whoever asks for any, so that none is taken before it is used. */
+const FIRST = 20_000;
+const COUNT = 10_000;
+
+/** A free port that no test beside this one is given, also when it is used much later. */
+export async function ownPort(): Promise<number> {
+  for (;;) {
+    const port = FIRST + Math.floor(Math.random() * COUNT);
+    const isFree = await freePort('127.0.0.1', port).then(
+      () => true,
+      () => false,
+    );
+    if (isFree) return port;
+  }
+}
