@@ -224,6 +224,7 @@ export class World {
       await tick();
       this.#attributeAll();
       this.#die(persisted);
+      this.contacts.startDied(this.now);
     }
     await this.#open();
   }

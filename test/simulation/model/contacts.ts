@@ -104,6 +104,18 @@ export class Contacts {
     this.#saved = this.snapshot();
   }
 
+  /**
+   * A start died, and may have stored what a clock that was set back has changed: whether a contact followed
+   * a renewal is in doubt then.
+   */
+  startDied(now: number): void {
+    const inDoubt = [...this.#saved].map(([id, { earliest, latest }]): [string, Contact] => [
+      id,
+      { earliest: latest > now ? -Infinity : earliest, latest },
+    ]);
+    this.#saved = new Map(inDoubt);
+  }
+
   /** How many nodes may count as active. */
   activeBounds({ certificates }: State, now: number): { least: number; most: number } {
     this.observe(now);
