@@ -83,7 +83,7 @@ type Side = 'out' | 'in';
 
 const SIDES: Readonly<Record<Side, readonly [caption: string, none: string]>> = {
   out: ['that it has issued', 'It has issued no treaty.'],
-  in: ['naming it', 'No treaty names it.'],
+  in: ['recognizing it', 'No treaty recognizes it.'],
 };
 
 function treaties(id: string, pages: SovereignPages, side: Side, edges: readonly EdgeRow[]): Html {

@@ -56,7 +56,7 @@ export const detailsPageRoutes: readonly RouteEntry[] = [
         'Name of the sovereign, this one by default; of a long name `sha256:` and its hex digest',
       ),
       out: pageParameter('the treaties that it issued'),
-      in: pageParameter('the treaties that name it'),
+      in: pageParameter('the treaties that recognize it'),
       revoked: pageParameter('its revoked attestations'),
     }),
     summary: 'One sovereign with its treaties, feed and revocations, as a page',

@@ -1,8 +1,8 @@
 import { endsOf } from './highlight.ts';
 
 /**
- * Filters the list and the drawing while the reader types. Without scripts, and for a list that is too long to
- * be there as a whole, the form does the same.
+ * Filters the list and the drawing while the reader types. Without scripts, and where the list does not have all
+ * sovereigns, the form does the same.
  */
 export function narrowWhileTyping(): void {
   const search = document.querySelector<HTMLInputElement>('#q');
@@ -10,8 +10,8 @@ export function narrowWhileTyping(): void {
   const found = document.querySelector('#found');
   const rows = [...document.querySelectorAll<HTMLElement>('#sovereigns tbody tr')];
   if (search === null || state === null || found === null || rows.length === 0) return;
-  if (rows.length < Number.parseInt(found.textContent ?? '', 10)) return;
   const all = (found.textContent ?? '').replace(/^.* of /, '');
+  if (rows.length < Number.parseInt(all, 10)) return;
   const narrow = () => {
     const shown = showRows(rows, search.value.trim().toLowerCase(), state.value);
     dimOthers(shown.size === rows.length ? null : shown, state.value);
