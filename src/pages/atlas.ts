@@ -4,10 +4,9 @@
  */
 import { sha256Hex } from '../crypto/digest.ts';
 import type { HtmlPage } from '../http/reply.ts';
-import type { EdgeRow, TrustPath } from '../views/rows/graph.ts';
+import type { BlastRadiusRow, EdgeRow, TrustPath } from '../views/rows/graph.ts';
 import { ATLAS_STYLE } from './atlas-style.ts';
 import { browserScript } from './browser-script.ts';
-import { graphSection } from './connectome.ts';
 import { emptyState } from './empty-state.ts';
 import { FORM_STYLE } from './form-style.ts';
 import { renderPage } from './frame.ts';
@@ -21,12 +20,12 @@ import {
 } from './graph-model.ts';
 import { atlasLink, nameInCell, nameInFull, nameInLink, reference } from './graph-names.ts';
 import { type Emphasis, NO_EMPHASIS } from './graph-picture.ts';
+import { graphSection } from './graph-section.ts';
 import { GRAPH_STYLE } from './graph-style.ts';
 import { badge, blastRadiusTable, edgesTable, stateBadge } from './graph-tables.ts';
-import { type Html, html, NO_HTML } from './html.ts';
+import { type Content, type Html, html, NO_HTML } from './html.ts';
 import { inlineCode } from './inline-code.ts';
-import { rowPage, TABLE_STYLE } from './table.ts';
-import { EVERY_TREATY, parametersOf } from './treaty-query.ts';
+import { type RowPage, rowPage, TABLE_STYLE } from './table.ts';
 import { trustLink } from './trust-form.ts';
 import { sovereignAddress, sovereignLink, timeText, treatyLink } from './values.ts';
 
@@ -67,7 +66,7 @@ export function atlasMain(model: DrawnGraph, question: AtlasQuestion, answer: At
   const found = model.nodes.filter((node) => isFound(node, question));
   return html`<section class="section" aria-labelledby="explore-heading">
 <h2 id="explore-heading">Explore</h2>
-${isEmpty ? '' : searchForm(question, found.length, model.nodes.length)}${graphSection(model, emphasisOf(model, question, answer, selected, found))}</section>
+${isEmpty ? '' : searchForm(question, found.length, model.nodes.length)}${graphSection(model, emphasisOf(model, question, answer, selected, found), selected)}</section>
 ${selectedSection(model, question, selected)}${
   isEmpty
     ? ''
@@ -101,7 +100,7 @@ function graphFacts({ document: { summary } }: GraphModel, { graphDigest }: Atla
 <h2 id="digest-heading">This graph</h2>
 <dl class="facts">
 <dt>Graph digest</dt><dd class="id">${graphDigest}</dd>
-<dt>Active treaties</dt><dd>${summary.active_edge_count}</dd>
+<dt>Treaties in force</dt><dd>${summary.active_edge_count}</dd>
 <dt>Revoked trust material</dt><dd>${summary.revoked_trust_material_count}</dd>
 </dl>
 <p class="small muted">The same as data: <a href="./atlas.json">atlas.json</a>. The digest is that of the canonical <a href="./recognition-graph">recognition-graph</a>: equal digests are equal graphs.</p>
@@ -171,6 +170,7 @@ function sovereignPanel(model: GraphModel, node: GraphNode): Html {
   const { id, isOwn, outgoing, incoming, revocations } = node;
   const named = encodeURIComponent(reference(id));
   const link = `./atlas?sovereign=${named}`;
+  const ownPage = sovereignAddress(id);
   return html`<section class="section" id="selected" aria-labelledby="selected-heading" tabindex="-1">
 <div class="section-head"><h2 id="selected-heading"><bdi class="full-name">${nameInFull(id)}</bdi></h2><a href="./atlas">Let go</a></div>
 <dl class="facts">
@@ -180,41 +180,46 @@ function sovereignPanel(model: GraphModel, node: GraphNode): Html {
 <dt>Is recognized by</dt><dd>${counted(incoming.length, 'treaty', 'treaties')}</dd>
 <dt>Linked sovereigns</dt><dd>${neighbors(model, node)}</dd>
 </dl>
-<p><a href="${sovereignAddress(id)}">Its own page</a> · <a href="${link}&amp;from=${named}#path">Find whom it trusts</a> · <a href="${link}&amp;to=${named}#path">Find who trusts it</a></p>
+<p><a href="${ownPage}">Its own page</a> · <a href="${link}&amp;from=${named}#path">Find whom it trusts</a> · <a href="${link}&amp;to=${named}#path">Find who trusts it</a></p>
 <h3>Whom it recognizes</h3>
 ${
   outgoing.length === 0
     ? emptyState('It has issued no treaty.')
-    : firstTreaties('outgoing', 'Treaties it has issued.', outgoing, id)
+    : firstTreaties('outgoing', 'Treaties it has issued.', outgoing, `${ownPage}#out-heading`)
 }<h3>Who recognizes it</h3>
 ${
   incoming.length === 0
-    ? emptyState('No treaty names it.')
-    : firstTreaties('incoming', 'Treaties that name it.', incoming, id)
+    ? emptyState('No treaty recognizes it.')
+    : firstTreaties('incoming', 'Treaties that recognize it.', incoming, `${ownPage}#in-heading`)
 }<h3>Evidence against what it attested</h3>
 ${
   revocations.length === 0
     ? emptyState('No imported feed revokes an attestation of it.')
-    : blastRadiusTable(
-        'Attestations of it that its imported feed revokes.',
-        rowPage(revocations, 1).rows,
-      )
+    : firstRevocations(revocations, `${ownPage}#revoked-heading`)
 }</section>
 `;
 }
 
-/** The others are listed where tables have pages. */
 function firstTreaties(
   table: string,
   sentence: string,
   treaties: readonly EdgeRow[],
-  name: string,
+  address: string,
 ): Html {
-  const { rows, all } = rowPage(treaties, 1);
-  if (rows.length === all) return edgesTable(table, sentence, rows);
-  const address = `./connectome${parametersOf({ ...EVERY_TREATY, search: name })}#treaties-heading`;
-  const caption = html`${sentence} The first ${rows.length} of ${all}: <a href="${address}">all of them</a>.`;
-  return edgesTable(table, caption, rows);
+  const shown = rowPage(treaties, 1);
+  return edgesTable(table, captionOf(sentence, shown, address), shown.rows);
+}
+
+function firstRevocations(revocations: readonly BlastRadiusRow[], address: string): Html {
+  const shown = rowPage(revocations, 1);
+  const sentence = 'Attestations of it that its imported feed revokes.';
+  return blastRadiusTable(captionOf(sentence, shown, address), shown.rows);
+}
+
+/** The others are listed where tables have pages. */
+function captionOf<Row>(sentence: string, { rows, all }: RowPage<Row>, address: string): Content {
+  if (rows.length === all) return sentence;
+  return html`${sentence} The first ${rows.length} of ${all}: <a href="${address}">all of them</a>.`;
 }
 
 function neighbors({ links }: GraphModel, node: GraphNode): number {

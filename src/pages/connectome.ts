@@ -7,10 +7,9 @@ import { shownCount } from './counts.ts';
 import { emptyState } from './empty-state.ts';
 import { FORM_STYLE } from './form-style.ts';
 import { renderPage } from './frame.ts';
-import { counted, type DrawnGraph, isTooLarge } from './graph-drawing.ts';
-import { MOST_DRAWN_NODES, MOST_DRAWN_TREATIES } from './graph-layout.ts';
+import { counted, type DrawnGraph } from './graph-drawing.ts';
 import { EDGE_STATES, type GraphModel, STATE_WORDS } from './graph-model.ts';
-import { graphPicture, NO_EMPHASIS } from './graph-picture.ts';
+import { graphSection } from './graph-section.ts';
 import { GRAPH_STYLE } from './graph-style.ts';
 import { blastRadiusTable, edgesTable, materialTable, type Sorting } from './graph-tables.ts';
 import { type Html, html, keyed, NO_HTML } from './html.ts';
@@ -26,7 +25,7 @@ const SCRIPT = browserScript('connectome');
 const CARDS = [
   ['sovereign_count', 'Sovereigns', 'issuers and subjects of treaties'],
   ['recognition_edge_count', 'Treaties', 'of any state'],
-  ['active_edge_count', 'Active treaties', 'in force now'],
+  ['active_edge_count', 'Active treaties', 'in force, also those expiring soon'],
   ['revoked_edge_count', 'Revoked treaties', 'replaced ones included'],
   ['revoked_trust_material_count', 'Revoked trust material', 'treaties and attestations'],
   ['imported_revocation_count', 'Imported revocations', 'attestations revoked by their issuers'],
@@ -134,20 +133,6 @@ ${keyed('pager', pager('Pages of revoked material', shown, hrefOf))}
 function cardItem([field, label, note]: (typeof CARDS)[number], summary: ConnectomeSummary): Html {
   return html`<li class="card"><span class="card-label">${label}</span><span class="card-value" data-field="summary.${field}">${shownCount(summary[field])}</span><span class="card-note">${note}</span></li>
 `;
-}
-
-/** The drawing, or a sentence that says why there is none. */
-export function graphSection(model: DrawnGraph, emphasis = NO_EMPHASIS): Html {
-  if (model.nodes.length === 0) {
-    return emptyState(
-      'The graph is empty. A sovereign appears when a treaty names it, and this authority when it has issued one.',
-    );
-  }
-  if (isTooLarge(model)) {
-    return html`<p class="notice">With ${counted(model.nodes.length, 'sovereign')} and ${counted(model.document.recognition_edges.length, 'treaty', 'treaties')} the graph is too large to be drawn legibly (up to ${MOST_DRAWN_NODES} and ${MOST_DRAWN_TREATIES} are). The table below lists all of it, page by page.</p>
-`;
-  }
-  return model.drawing === null ? NO_HTML : graphPicture(model.drawing, emphasis);
 }
 
 /** `whole` is the content without a query, which live updates are about. */

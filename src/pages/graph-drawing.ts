@@ -17,18 +17,29 @@ import {
 } from './graph-model.ts';
 import { nameInCell, nameInDrawing } from './graph-names.ts';
 
+export interface DrawingTexts {
+  /** What is drawn, in a word or two. */
+  readonly subject: string;
+  /** What places and sizes mean. */
+  readonly note: string;
+}
+
 /** Everything of the picture that does not depend on what is emphasized. */
 export interface Drawing {
+  readonly about: DrawingTexts;
   readonly width: number;
   readonly height: number;
   readonly nodes: readonly DrawnNode[];
   readonly links: readonly DrawnLink[];
 }
 
-export interface DrawnNode extends Point {
+export interface PlacedNode extends Point {
   readonly node: GraphNode;
   readonly radius: number;
   readonly label: Label;
+}
+
+export interface DrawnNode extends PlacedNode {
   readonly name: string;
   readonly title: string;
   /** Starts with the name as drawn, so that the accessible name matches the visible one. */
@@ -50,6 +61,11 @@ export interface DrawnGraph extends GraphModel {
   readonly drawing: Drawing | null;
 }
 
+const WHOLE: DrawingTexts = {
+  subject: 'Recognition graph',
+  note: 'The more a sovereign is linked, the larger it is drawn.',
+};
+
 export function* drawnGraph(model: GraphModel): Generator<void, DrawnGraph> {
   return { ...model, drawing: yield* drawingOf(model) };
 }
@@ -60,37 +76,52 @@ function* drawingOf(model: GraphModel): Generator<void, Drawing | null> {
   const layout = yield* layoutOf(model, radii);
   const places = model.nodes.map((node, index) => ({
     ...(layout.positions[index] ?? { x: 0, y: 0 }),
+    node,
     radius: radii[index] ?? 0,
-    room: (radii[index] ?? 0) + (node.isOwn ? 3 : 0) + (node.revocations.length > 0 ? 5 : 0),
-    text: nameInDrawing(node.id),
-    weight: node.isOwn ? Number.POSITIVE_INFINITY : node.degree,
   }));
   const labels = yield* placeLabels(
-    places.map(({ room, ...place }) => ({ ...place, radius: room })),
+    places.map(({ node, x, y, radius }) => ({
+      x,
+      y,
+      radius: roomOf(node, radius),
+      text: nameInDrawing(node.id),
+      weight: node.isOwn ? Number.POSITIVE_INFINITY : node.degree,
+    })),
     model.links.length <= MOST_AVOIDED
       ? model.links.map(({ from, to }) => [from.index, to.index])
       : [],
     layout,
   );
-  const nodes = model.nodes.map((node, index): DrawnNode => {
-    const { x = 0, y = 0, radius = 0, text = '' } = places[index] ?? {};
-    const label = labels[index] ?? { x, y, anchor: 'start', isShown: false };
+  const placed = places.map((place, index): PlacedNode => {
+    const { x, y } = place;
+    return { ...place, label: labels[index] ?? { x, y, anchor: 'start', isShown: false } };
+  });
+  return drawingFrom(WHOLE, layout, placed, model.links);
+}
+
+/** The links are among the nodes. */
+export function drawingFrom(
+  about: DrawingTexts,
+  { width, height }: { readonly width: number; readonly height: number },
+  placed: readonly PlacedNode[],
+  between: readonly GraphLink[],
+): Drawing {
+  const nodes = placed.map((place): DrawnNode => {
+    const { node } = place;
+    const name = nameInDrawing(node.id);
     return {
-      node,
-      x,
-      y,
-      radius,
-      label,
-      name: text,
+      ...place,
+      name,
       title: titleOfNode(node, nameInCell(node.id)),
-      spoken: titleOfNode(node, text),
+      spoken: titleOfNode(node, name),
     };
   });
-  const links = model.links
-    .map((link): DrawnLink => ({ link, path: pathOf(link, nodes), title: titleOfLink(link) }))
+  const drawn = new Map(nodes.map((each) => [each.node, each]));
+  const links = between
+    .map((link): DrawnLink => ({ link, path: pathOf(link, drawn), title: titleOfLink(link) }))
     // The most important is drawn last, above the rest.
     .sort((a, b) => EDGE_STATES.indexOf(b.link.state) - EDGE_STATES.indexOf(a.link.state));
-  return { width: layout.width, height: layout.height, nodes, links };
+  return { about, width, height, nodes, links };
 }
 
 export function isTooLarge({ nodes, document }: GraphModel): boolean {
@@ -112,7 +143,12 @@ function* layoutOf(
   return layout;
 }
 
-function radiusOf({ degree }: GraphNode, count: number): number {
+/** The radius with the rings around the dot. */
+export function roomOf({ isOwn, revocations }: GraphNode, radius: number): number {
+  return radius + (isOwn ? 3 : 0) + (revocations.length > 0 ? 5 : 0);
+}
+
+export function radiusOf({ degree }: GraphNode, count: number): number {
   const scale = Math.min(1.3, Math.max(0.55, Math.sqrt(50 / count)));
   return Math.round(scale * Math.min(26, 6 + 2.6 * Math.sqrt(degree)) * 10) / 10;
 }
@@ -134,9 +170,12 @@ export function counted(count: number, one: string, many = `${one}s`): string {
 }
 
 /** From the rim of one node to the rim of the other; bent when there is an arrow back. */
-function pathOf({ from, to, isMutual }: GraphLink, nodes: readonly DrawnNode[]): string {
-  const a = nodes[from.index];
-  const b = nodes[to.index];
+function pathOf(
+  { from, to, isMutual }: GraphLink,
+  drawn: ReadonlyMap<GraphNode, DrawnNode>,
+): string {
+  const a = drawn.get(from);
+  const b = drawn.get(to);
   if (a === undefined || b === undefined) return '';
   if (a === b) return loopAt(a);
   const [dx, dy] = [b.x - a.x, b.y - a.y];

@@ -31,7 +31,8 @@ interface Box {
 const LABELS_PER_SLICE = 20;
 
 export const LABEL_SIZE = 13;
-const GAP = 5;
+/** Between a dot and its name. */
+export const GAP = 5;
 const WIDE =
   /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]/u;
 

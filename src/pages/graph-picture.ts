@@ -29,8 +29,8 @@ const DENSE = 250;
 const MOST_NAMED = 30;
 
 export function graphPicture(drawing: Drawing, emphasis: Emphasis): Html {
-  const { width, height, nodes, links } = drawing;
-  const title = `Recognition graph: ${counted(nodes.length, 'sovereign')}, linked ${counted(links.length, 'time')}`;
+  const { about, width, height, nodes, links } = drawing;
+  const title = `${about.subject}: ${counted(nodes.length, 'sovereign')}, linked ${counted(links.length, 'time')}`;
   const present = new Set(links.map(({ link }) => link.state));
   const states = EDGE_STATES.filter((state) => present.has(state));
   return html`<figure class="graph">
@@ -93,7 +93,7 @@ ${node.revocations.length > 0 ? ring('evidence', 5) : ''}${node.isOwn ? ring('ow
 `;
 }
 
-function legend({ nodes }: Drawing, states: readonly EdgeState[]): Html {
+function legend({ about, nodes }: Drawing, states: readonly EdgeState[]): Html {
   const isCrowded = nodes.some(({ label }) => !label.isShown);
   return html`<figcaption class="legend">
 <span class="legend-title">Treaties</span>
@@ -106,7 +106,7 @@ ${states.map(
 )}${nodes.some(({ node }) => node.isOwn) ? OWN_LEGEND : ''}${
   nodes.some(({ node }) => node.revocations.length > 0) ? EVIDENCE_LEGEND : ''
 }</ul>
-<p>An arrow leads from the sovereign that recognizes to the one that is recognized. The more a sovereign is linked, the larger it is drawn.${
+<p>An arrow leads from the sovereign that recognizes to the one that is recognized. ${about.note}${
     isCrowded ? ' Names without room show under the pointer and on focus.' : ''
   }</p>
 <p class="needs-js">Zoom with Ctrl and the wheel, with two fingers, or with + and −; move by dragging or with the arrow keys. In the drawing the wheel zooms without Ctrl, until Escape leaves it.</p>

@@ -14,11 +14,11 @@ export const GRAPH_STYLE = `
 .js .graph-box:focus-within { border-color: var(--accent); }
 .graph-tools { display: flex; flex-wrap: wrap; align-items: center; justify-content: flex-end; gap: 0.375rem; }
 .graph-tools button {
-  min-width: 2.75rem; min-height: 2.75rem; padding: 0.25rem 0.625rem; font: 0.875rem var(--sans); color: inherit; cursor: pointer;
+  min-width: 2.75rem; min-height: 2.75rem; padding: 0.25rem 0.5rem; font: 0.875rem var(--sans); color: inherit; cursor: pointer;
   background: var(--surface); border: 1px solid var(--line-strong); border-radius: 6px;
 }
 .graph-tools button:hover { border-color: var(--ink); }
-.graph-zoom { min-width: 3rem; text-align: center; font-size: 0.875rem; color: var(--muted); }
+.graph-zoom { min-width: 2.75rem; text-align: center; font-size: 0.875rem; color: var(--muted); }
 .graph:fullscreen { grid-template-rows: auto minmax(0, 1fr) auto; padding: 1rem; background: var(--paper); }
 .graph:fullscreen .graph-box { touch-action: none; }
 .graph:fullscreen .graph-picture { height: 100%; min-height: 0; }

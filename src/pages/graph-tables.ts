@@ -121,7 +121,7 @@ function reasonText(reason: string | null): Html {
   return html`<bdi>${reason === null ? 'none given' : nameInCell(reason)}</bdi>`;
 }
 
-export function blastRadiusTable(caption: string, rows: readonly BlastRadiusRow[]): Html {
+export function blastRadiusTable(caption: Content, rows: readonly BlastRadiusRow[]): Html {
   return table({
     id: 'blast-radius',
     caption,

@@ -1,0 +1,100 @@
+/**
+ * A sovereign in the middle of those it is linked with. Readers choose the sovereign, so its drawing takes no
+ * layout by forces: it is made in one pass over the links, whatever is chosen.
+ */
+import { type Drawing, drawingFrom, type PlacedNode, radiusOf, roomOf } from './graph-drawing.ts';
+import { GAP, LABEL_SIZE, type Label } from './graph-labels.ts';
+import type { Point } from './graph-layout.ts';
+import { EDGE_STATES, type GraphModel, type GraphNode } from './graph-model.ts';
+import { nameInDrawing } from './graph-names.ts';
+
+export interface Neighborhood {
+  readonly drawing: Drawing;
+  /** Sovereigns that it is linked with: those that are drawn, and all. */
+  readonly drawn: number;
+  readonly all: number;
+}
+
+/** So many names fit around the drawing, and all links among so many into a drawing. */
+export const MOST_NEIGHBORS = 36;
+
+const NOTE =
+  'The chosen sovereign is in the middle; of the others, those with more links are drawn larger.';
+const WIDTH = 1200;
+const MIDDLE = WIDTH / 2;
+/** From the middle to those at its height: their names need the rest. */
+const REACH = 380;
+const ROW = 32;
+
+export function neighborhoodOf(model: GraphModel, center: GraphNode): Neighborhood {
+  const linked = neighborsOf(model, center);
+  const neighbors = linked.slice(0, MOST_NEIGHBORS).sort((a, b) => a.index - b.index);
+  const present = new Set([center, ...neighbors]);
+  const links = model.links.filter(({ from, to }) => present.has(from) && present.has(to));
+  const rows = Math.ceil(neighbors.length / 2);
+  const height = Math.max(260, 80 + rows * ROW);
+  const placed = [placedInMiddle(center, height), ...placedAround(neighbors, height)];
+  const about = { subject: `Neighborhood of ${nameInDrawing(center.id)}`, note: NOTE };
+  return {
+    drawing: drawingFrom(about, { width: WIDTH, height }, placed, links),
+    drawn: neighbors.length,
+    all: linked.length,
+  };
+}
+
+/** The sovereigns with treaties in force come first, then this authority, then those with most links. */
+function neighborsOf({ links }: GraphModel, center: GraphNode): GraphNode[] {
+  const ranks = new Map<GraphNode, number>();
+  for (const { from, to, state } of links) {
+    if ((from === center) === (to === center)) continue;
+    const other = from === center ? to : from;
+    const rank = EDGE_STATES.indexOf(state);
+    ranks.set(other, Math.min(rank, ranks.get(other) ?? rank));
+  }
+  const rankOf = (node: GraphNode) => ranks.get(node) ?? 0;
+  return [...ranks.keys()].sort(
+    (a, b) =>
+      rankOf(a) - rankOf(b) ||
+      Number(b.isOwn) - Number(a.isOwn) ||
+      b.degree - a.degree ||
+      a.index - b.index,
+  );
+}
+
+function placedInMiddle(node: GraphNode, height: number): PlacedNode {
+  const [x, y, radius] = [MIDDLE, height / 2, 20];
+  const above = y - roomOf(node, radius) - GAP;
+  return { node, x, y, radius, label: { x, y: above, anchor: 'middle', isShown: true } };
+}
+
+/** Clockwise from the top, in rows: so names on each side do not touch. */
+function placedAround(nodes: readonly GraphNode[], height: number): PlacedNode[] {
+  const right = Math.ceil(nodes.length / 2);
+  return nodes.map((node, index) => {
+    const isRight = index < right;
+    const row = isRight ? index : nodes.length - 1 - index;
+    const at = placeOnRim(row, isRight ? right : nodes.length - right, isRight ? 1 : -1, height);
+    const radius = Math.min(14, radiusOf(node, nodes.length));
+    return { node, ...at, radius, label: labelBeside(at, roomOf(node, radius), isRight) };
+  });
+}
+
+function placeOnRim(row: number, rows: number, side: 1 | -1, height: number): Point {
+  const down = ((row + 0.5) / rows) * 2 - 1;
+  const across = REACH * Math.sqrt(1 - down * down);
+  return { x: rounded(MIDDLE + side * across), y: rounded(height / 2 + down * (height / 2 - 40)) };
+}
+
+function labelBeside({ x, y }: Point, room: number, isRight: boolean): Label {
+  const off = room + GAP;
+  return {
+    x: rounded(isRight ? x + off : x - off),
+    y: rounded(y + LABEL_SIZE * 0.35),
+    anchor: isRight ? 'start' : 'end',
+    isShown: true,
+  };
+}
+
+function rounded(value: number): number {
+  return Math.round(value * 10) / 10;
+}

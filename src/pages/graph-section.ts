@@ -1,0 +1,47 @@
+/** The drawing of a graph, of a part of it where it is too large, or why there is none. */
+import { emptyState } from './empty-state.ts';
+import { counted, type DrawnGraph, isTooLarge } from './graph-drawing.ts';
+import { MOST_DRAWN_NODES, MOST_DRAWN_TREATIES } from './graph-layout.ts';
+import type { GraphModel, GraphNode } from './graph-model.ts';
+import { nameInCell } from './graph-names.ts';
+import { neighborhoodOf } from './graph-neighborhood.ts';
+import { graphPicture, NO_EMPHASIS } from './graph-picture.ts';
+import { type Html, html, NO_HTML } from './html.ts';
+import { sovereignAddress } from './values.ts';
+
+export function graphSection(
+  model: DrawnGraph,
+  emphasis = NO_EMPHASIS,
+  selected?: GraphNode,
+): Html {
+  if (model.nodes.length === 0) {
+    return emptyState(
+      'The graph is empty. A sovereign appears when a treaty names it, and this authority when it has issued one.',
+    );
+  }
+  if (isTooLarge(model)) {
+    return selected === undefined ? tooLarge(model) : neighborhood(model, selected);
+  }
+  return model.drawing === null ? NO_HTML : graphPicture(model.drawing, emphasis);
+}
+
+function tooLarge(model: GraphModel): Html {
+  return html`<p class="notice">With ${sizeOf(model)} the graph is too large to be drawn legibly as a whole (up to ${MOST_DRAWN_NODES} and ${MOST_DRAWN_TREATIES} are). The <a href="./connectome#treaties-heading">Connectome</a> lists all of its treaties, page by page; the <a href="./atlas#list-heading">atlas</a> draws each sovereign that is chosen there with those it is linked with.</p>
+`;
+}
+
+function neighborhood(model: GraphModel, center: GraphNode): Html {
+  const { drawing, drawn, all } = neighborhoodOf(model, center);
+  const name = html`<bdi>${nameInCell(center.id)}</bdi>`;
+  const linked = counted(all, 'sovereign');
+  const what =
+    drawn === all
+      ? html`${name} with the ${linked} that it is linked with.`
+      : html`${name} with ${drawn} of the ${linked} that it is linked with: those with treaties in force first, then those with most links. The treaties with the other ${all - drawn} are in the tables of <a href="${sovereignAddress(center.id)}">its own page</a>.`;
+  return html`<p class="small muted">${what} The whole graph, with ${sizeOf(model)}, is too large to be drawn legibly.</p>
+${graphPicture(drawing, { ...NO_EMPHASIS, selected: center })}`;
+}
+
+function sizeOf({ nodes, document }: GraphModel): string {
+  return `${counted(nodes.length, 'sovereign')} and ${counted(document.recognition_edges.length, 'treaty', 'treaties')}`;
+}

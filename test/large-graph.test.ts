@@ -1,0 +1,201 @@
+/** Graphs that are too large to be drawn whole: a chosen sovereign is drawn with those it is linked with. */
+import assert from 'node:assert/strict';
+import { after, before, suite, test } from 'node:test';
+import { MOST_DRAWN_NODES } from '../src/pages/graph-layout.ts';
+import { MOST_NEIGHBORS, neighborhoodOf } from '../src/pages/graph-neighborhood.ts';
+import type { Connectome, EdgeRow } from '../src/views/rows/graph.ts';
+import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { NARROW, startBrowser, type TestBrowser, type Visit, WIDE } from './support/browser.ts';
+import { connectomeOf, graphOf } from './support/connectome.ts';
+import { get, newKey } from './support/requests.ts';
+import { issued, recognize } from './support/trust.ts';
+
+suite('the neighborhood of a sovereign', () => {
+  /** A hub that recognizes so many, of which the first are recognized by an expired treaty alone. */
+  function hub(count: number, expired: number): Connectome {
+    const whole = connectomeOf(count + 1, count);
+    const edges = Array.from(
+      { length: count },
+      (_, index): EdgeRow => ({
+        ...(whole.recognition_edges[index] as EdgeRow),
+        from: 'sovereign-0000',
+        to: whole.sovereigns[index + 1]?.sovereign_id ?? '',
+        lifecycle_state: index < expired ? 'expired' : 'active',
+      }),
+    );
+    return { ...whole, recognition_edges: edges };
+  }
+
+  function around(document: Connectome, name = 'sovereign-0000') {
+    const model = graphOf(document);
+    const center = model.node(name);
+    assert.ok(center);
+    return { model, center, ...neighborhoodOf(model, center) };
+  }
+
+  test('has all sovereigns that it is linked with, and all links among them', () => {
+    const { model, center, drawing, drawn, all } = around(connectomeOf(400, 2000));
+    const linked = new Set(
+      model.links
+        .filter(({ from, to }) => from === center || to === center)
+        .flatMap(({ from, to }) => [from, to]),
+    );
+    assert.deepEqual(new Set(drawing.nodes.map(({ node }) => node)), linked);
+    assert.deepEqual([drawn, all], [linked.size - 1, linked.size - 1]);
+    const among = model.links.filter(({ from, to }) => linked.has(from) && linked.has(to));
+    assert.deepEqual(new Set(drawing.links.map(({ link }) => link)), new Set(among));
+  });
+
+  test('of many, those with treaties in force are drawn', () => {
+    const { drawing, drawn, all } = around(hub(500, 480));
+    assert.deepEqual([drawn, all], [MOST_NEIGHBORS, 500]);
+    const names = new Set(drawing.nodes.map(({ node }) => node.id));
+    for (let index = 481; index <= 500; index += 1) assert.ok(names.has(`sovereign-0${index}`));
+  });
+
+  for (const count of [0, 1, 2, 3, 7, MOST_NEIGHBORS]) {
+    test(`${count} around it are inside the drawing, and no name is upon another`, () => {
+      const document = hub(Math.max(1, count), 0);
+      const { drawing } = around(document, count === 0 ? 'sovereign-0001' : 'sovereign-0000');
+      for (const { x, y, label, name } of drawing.nodes) {
+        assert.ok(x > 0 && x < drawing.width && y > 20 && y < drawing.height - 20, name);
+        const side = label.anchor === 'start' ? drawing.width - label.x : label.x;
+        assert.ok(label.anchor === 'middle' || side > 200, `${name} has ${side}`);
+      }
+      for (const anchor of ['start', 'end']) {
+        const rows = drawing.nodes.filter(({ label }) => label.anchor === anchor);
+        const heights = rows.map(({ label }) => label.y).sort((a, b) => a - b);
+        for (const [index, y] of heights.slice(1).entries()) {
+          assert.ok(y - (heights[index] ?? 0) > 20);
+        }
+      }
+    });
+  }
+
+  test('leaves the drawing of the whole as it was', () => {
+    const model = graphOf(connectomeOf(40, 120));
+    const center = model.node('sovereign-0003');
+    assert.ok(center);
+    neighborhoodOf(model, center);
+    const again = graphOf(connectomeOf(40, 120));
+    assert.deepEqual(
+      model.drawing?.nodes.map(({ x, y }) => [x, y]),
+      again.drawing?.nodes.map(({ x, y }) => [x, y]),
+    );
+  });
+});
+
+suite('in a browser', () => {
+  const LEAVES = MOST_DRAWN_NODES + 2;
+  const nameOf = (index: number) => `leaf-${String(index).padStart(3, '0')}`;
+  let na: TestAuthority;
+  let browser: TestBrowser;
+
+  before(async () => {
+    na = await startTestAuthority();
+    const key = newKey().publicKey;
+    const treaty = (from: string, to: string) =>
+      issued(
+        recognize(na, {
+          issuer_sovereign_id: from,
+          subject_sovereign_id: to,
+          subject_public_keys: [key],
+          validity_hours: 400,
+        }),
+      );
+    for (let index = 0; index < LEAVES; index += 1) await treaty('hub', nameOf(index));
+    await treaty(nameOf(7), nameOf(8));
+    await treaty(nameOf(8), nameOf(7));
+    browser = await startBrowser();
+  });
+  after(async () => {
+    await browser?.close();
+    await na?.[Symbol.asyncDispose]();
+  });
+
+  function drawnNames({ page }: Visit): Promise<string[]> {
+    return page.locator('.graph-picture .node text').allTextContents();
+  }
+
+  test('without scripts it is found by a search, chosen from the list, and drawn with its neighbors', async () => {
+    await using visit = await browser.visit(`${na.url}/atlas`, { javaScript: false });
+    const { page } = visit;
+    assert.match(await page.innerText('.notice'), /too large to be drawn legibly as a whole/);
+    assert.equal(await page.locator('.graph-picture').count(), 0);
+    await page.fill('#q', 'leaf-007');
+    await page.click('text=Find >> nth=0');
+    assert.equal(await page.innerText('#found'), `1 of ${LEAVES + 1} sovereigns.`);
+    await page.click('#sovereigns tbody a');
+    await page.waitForURL(/sovereign=leaf-007#selected$/);
+    assert.deepEqual((await drawnNames(visit)).toSorted(), ['hub', 'leaf-007', 'leaf-008']);
+    assert.equal(
+      await page.locator('.graph-picture .node.selected text').textContent(),
+      'leaf-007',
+    );
+    assert.equal(await page.locator('.graph-picture .links .link').count(), 4);
+    await page.locator('.graph-picture .node', { hasText: 'leaf-008' }).locator('.dot').click();
+    await page.waitForURL(/sovereign=leaf-008#selected$/);
+    assert.deepEqual(visit.problems, []);
+  });
+
+  test('of too many neighbors some are drawn, and a sentence says where the others are', async () => {
+    await using visit = await browser.visit(`${na.url}/atlas?sovereign=hub`);
+    const { page } = visit;
+    assert.equal((await drawnNames(visit)).length, MOST_NEIGHBORS + 1);
+    const left = LEAVES - MOST_NEIGHBORS;
+    await page.getByText(`hub with ${MOST_NEIGHBORS} of the ${LEAVES} sovereigns`).waitFor();
+    await page.getByText(`the other ${left} are in the tables of its own page`).waitFor();
+    await page.locator('p:has(+ .graph)').getByRole('link').first().click();
+    await page.waitForURL(/\/sovereign\?id=hub$/);
+    assert.match(await page.innerText('#out-caption'), new RegExp(`^${LEAVES} treaties`));
+    assert.match(await page.innerText('.pager'), new RegExp(`of ${LEAVES}`));
+    assert.deepEqual(visit.problems, []);
+  });
+
+  test('every sentence about where the rest is leads there', async () => {
+    for (const path of ['/connectome?q=leaf-007', '/atlas?q=leaf-007', '/atlas', '/connectome']) {
+      await using visit = await browser.visit(na.url + path);
+      const { page } = visit;
+      const links = page.locator('.notice a');
+      assert.deepEqual(await links.allTextContents(), ['Connectome', 'atlas']);
+      await links.first().click();
+      await page.waitForURL(/\/connectome#treaties-heading$/);
+      assert.equal(await page.innerText('#treaties-caption'), `${LEAVES + 2} treaties.`);
+    }
+    await using chosen = await browser.visit(`${na.url}/atlas?sovereign=hub`);
+    assert.match(await chosen.page.innerText('#outgoing-caption'), /The first 50 of 302: all/);
+    await chosen.page.locator('#outgoing-caption a').click();
+    await chosen.page.waitForURL(/\/sovereign\?id=hub#out-heading$/);
+  });
+
+  test('a list that does not have all sovereigns is searched by the form alone', async () => {
+    await using visit = await browser.visit(`${na.url}/atlas?q=leaf-00`);
+    const { page } = visit;
+    assert.equal(await page.innerText('#found'), `10 of ${LEAVES + 1} sovereigns.`);
+    await page.fill('#q', 'hub');
+    assert.equal(await page.innerText('#found'), `10 of ${LEAVES + 1} sovereigns.`);
+    assert.equal(await page.locator('#sovereigns tbody tr:visible').count(), 10);
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/q=hub/);
+    assert.equal(await page.innerText('#found'), `1 of ${LEAVES + 1} sovereigns.`);
+  });
+
+  test('a name that nobody has draws nothing', async () => {
+    const { text } = await get(na, '/atlas?sovereign=nobody');
+    assert.match(text, /No treaty names the sovereign/);
+    assert.ok(!text.includes('<figure class="graph">'));
+  });
+
+  for (const [theme, width] of [
+    ['light', WIDE],
+    ['dark', 768],
+    ['light', NARROW],
+  ] as const) {
+    test(`a neighborhood has no barrier: ${theme}, ${width} wide`, async () => {
+      await using visit = await browser.visit(`${na.url}/atlas?sovereign=hub`, { theme, width });
+      assert.deepEqual(await visit.violations(), []);
+      assert.equal(await visit.overflow(), 0);
+      assert.deepEqual(visit.problems, []);
+    });
+  }
+});
