@@ -180,6 +180,21 @@ suite('in a browser', () => {
     assert.equal(await page.innerText('#found'), `1 of ${LEAVES + 1} sovereigns.`);
   });
 
+  test('a path is drawn too', async () => {
+    for (const [query, parts] of [
+      ['from=hub&to=leaf-007', ['hub', 'leaf-007']],
+      ['from=leaf-007&to=hub', ['leaf-007', 'hub']],
+    ] as const) {
+      await using visit = await browser.visit(`${na.url}/atlas?${query}`, { width: NARROW });
+      const { page } = visit;
+      assert.deepEqual(await page.locator('.path-drawing .path-end').allTextContents(), parts);
+      const isTrusted = query.startsWith('from=hub');
+      assert.equal(await page.locator('.hop-mark').count(), isTrusted ? 0 : 1);
+      assert.deepEqual(await visit.violations(), []);
+      assert.equal(await visit.overflow(), 0);
+    }
+  });
+
   test('a name that nobody has draws nothing', async () => {
     const { text } = await get(na, '/atlas?sovereign=nobody');
     assert.match(text, /No treaty names the sovereign/);

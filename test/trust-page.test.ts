@@ -105,6 +105,54 @@ test('without a script the question is asked from the home page, answered, and a
   assert.deepEqual(visit.problems, []);
 });
 
+/** What the drawing of the path says: sovereigns, and what is between them. */
+async function drawn(address: string, options = {}): Promise<string[]> {
+  await using visit = await browser.visit(na.url + address, options);
+  const parts = visit.page.locator('.path-drawing :is(.path-end, .hop)');
+  const texts = await parts.evaluateAll((found) => found.map((each) => each.textContent ?? ''));
+  assert.deepEqual(await visit.violations(), []);
+  assert.equal(await visit.overflow(), 0);
+  assert.deepEqual(visit.problems, []);
+  return texts.map((text) => text.replace(/\d{4}-\d\d-\d\d \d\d:\d\d UTC/g, 'TIME'));
+}
+
+test('the path is drawn with the scope and the end of each treaty', async () => {
+  const hop = 'for any roleuntil TIME';
+  assert.deepEqual(await drawn(ASKED), ['alpha', hop, 'beta', hop, 'gamma']);
+});
+
+test('the link that is missing is drawn broken, between what is there of the way', async () => {
+  const hostile = encodeURIComponent(HOSTILE_NAME);
+  const asked = `/trust?from=alpha&to=${hostile}&without=${ids.stray}`;
+  const expected = ['alpha', 'active treaties', 'beta', 'left out✕'];
+  for (const options of [{ width: NARROW, theme: 'dark' }, { width: 768 }]) {
+    const parts = await drawn(asked, options);
+    assert.deepEqual(parts.slice(0, 4), expected);
+    assert.match(parts[4] ?? '', /^<\/title><script>w…/);
+  }
+  const ended = await drawn(`${ASKED}&without=${ids.first}`);
+  assert.deepEqual(ended, ['alpha', 'revoked✕since TIME', 'gamma']);
+});
+
+test('where nothing leads, or nothing is known, the drawing says that', async () => {
+  const none = await drawn('/trust?from=gamma&to=alpha');
+  assert.deepEqual(none, ['gamma', 'no active treaties✕', 'alpha']);
+  const unknown = await drawn(`${ASKED}&as_of=2020-01-01T00:00:00Z`);
+  assert.deepEqual(unknown, ['alpha', 'not known?', 'gamma']);
+  assert.deepEqual(await drawn('/trust?from=alpha&to=alpha'), []);
+});
+
+test('a name that is cut in the drawing is at hand in full', async () => {
+  const hostile = encodeURIComponent(HOSTILE_NAME);
+  await using visit = await browser.visit(`${na.url}/trust?from=alpha&to=${hostile}`);
+  const end = visit.page.locator('.path-end').last();
+  assert.match((await end.textContent()) ?? '', /^.{17}….{8}$/u);
+  assert.match((await end.getAttribute('title')) ?? '', /^<\/title><script>window\.hacked=1</);
+  await end.click();
+  await visit.page.waitForURL(/\/sovereign\?id=/);
+  assert.deepEqual(visit.problems, []);
+});
+
 test('the answer is downloaded as one file with the digest of the graph', async () => {
   await using visit = await browser.visit(`${na.url}${ASKED}&without=${ids.second}`);
   const { page } = visit;

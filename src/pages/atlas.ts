@@ -10,7 +10,7 @@ import { browserScript } from './browser-script.ts';
 import { emptyState } from './empty-state.ts';
 import { FORM_STYLE } from './form-style.ts';
 import { renderPage } from './frame.ts';
-import { counted, type DrawnGraph } from './graph-drawing.ts';
+import { counted, type DrawnGraph, isTooLarge } from './graph-drawing.ts';
 import {
   EDGE_STATES,
   type EdgeState,
@@ -25,6 +25,7 @@ import { GRAPH_STYLE } from './graph-style.ts';
 import { badge, blastRadiusTable, edgesTable, stateBadge } from './graph-tables.ts';
 import { type Content, type Html, html, NO_HTML } from './html.ts';
 import { inlineCode } from './inline-code.ts';
+import { PATH_DRAWING_STYLE, pathDrawing } from './path-drawing.ts';
 import { type RowPage, rowPage, TABLE_STYLE } from './table.ts';
 import { trustLink } from './trust-form.ts';
 import { sovereignAddress, sovereignLink, timeText, treatyLink } from './values.ts';
@@ -45,7 +46,7 @@ export interface AtlasAnswer {
   readonly graphDigest: string;
 }
 
-const STYLE = inlineCode(GRAPH_STYLE + FORM_STYLE + TABLE_STYLE + ATLAS_STYLE);
+const STYLE = inlineCode(GRAPH_STYLE + FORM_STYLE + TABLE_STYLE + ATLAS_STYLE + PATH_DRAWING_STYLE);
 const SCRIPT = browserScript('atlas');
 
 const MOST_LISTED = 100;
@@ -259,7 +260,7 @@ function pathResult(model: GraphModel, path: TrustPath): Html {
   const [tone, word] = trusted ? ['ok', 'Trusted'] : ['warn', 'Not trusted'];
   return html`<div class="path-result" id="path-result">
 <p class="notice ${tone}"><strong>${word}</strong> <code>${reason}</code><br>${sentenceOf(model, path)}</p>
-${
+${isTooLarge(model) ? pathDrawing(path) : ''}${
   path.path.length === 0
     ? ''
     : html`<ol class="path-steps">

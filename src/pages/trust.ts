@@ -5,7 +5,6 @@
 import { MAX_LEFT_OUT } from '../contract/inputs.ts';
 import type { HtmlPage } from '../http/reply.ts';
 import type {
-  Candidate,
   EdgeRow,
   ExplainedTrust,
   TreatyEnds,
@@ -20,14 +19,16 @@ import { nameInCell } from './graph-names.ts';
 import { badge, stateBadge } from './graph-tables.ts';
 import { type Html, html, NO_HTML } from './html.ts';
 import { inlineCode } from './inline-code.ts';
+import { PATH_DRAWING_STYLE, pathDrawing } from './path-drawing.ts';
+import { candidatesSection } from './trust-candidates.ts';
 import { type TrustPageQuestion, trustDataLink, trustForm, trustLink } from './trust-form.ts';
 import { TRUST_STYLE } from './trust-style.ts';
-import { sovereignLink, treatyLink } from './values.ts';
+import { exactTime, sovereignLink, treatyLink } from './values.ts';
 
 /** The answer, why there is none, or null when nothing was asked. */
 export type TrustPageAnswer = ExplainedTrust | { readonly problem: string } | null;
 
-const STYLE = inlineCode(FORM_STYLE + ATLAS_STYLE + TRUST_STYLE);
+const STYLE = inlineCode(FORM_STYLE + ATLAS_STYLE + PATH_DRAWING_STYLE + TRUST_STYLE);
 
 /** The most treaties of a path that are shown; the data has all of them. */
 const MOST_STEPS = 64;
@@ -60,7 +61,7 @@ function namesIn(answer: TrustPageAnswer, networkName: string): string[] {
 
 function answerSection(question: TrustPageQuestion, answer: TrustPageAnswer): Html {
   if (answer === null) {
-    return html`<p class="small muted" id="answer">Name two sovereigns. The <a href="./atlas">atlas</a> lists those that treaties name.</p>
+    return html`<p class="small muted" id="answer">Name two sovereigns. The <a href="./atlas">atlas</a> finds those that treaties name.</p>
 `;
   }
   if ('problem' in answer) {
@@ -70,7 +71,7 @@ function answerSection(question: TrustPageQuestion, answer: TrustPageAnswer): Ht
   const { explanation } = answer;
   return html`<section class="section" aria-labelledby="answer">
 <h2 id="answer">Answer</h2>
-${verdict(answer)}${explanation === null ? '' : untilFacts(explanation)}${pathList(question, answer)}</section>
+${verdict(answer)}${pathDrawing(answer)}${explanation === null ? '' : untilFacts(explanation)}${pathList(question, answer)}</section>
 ${explanation === null ? '' : html`${cutSection(question, explanation.cut)}${candidatesSection(question, answer, explanation)}`}${evidenceSection(question, answer)}`;
 }
 
@@ -85,7 +86,7 @@ function verdict(answer: ExplainedTrust): Html {
 function condition({ as_of, without }: ExplainedTrust): Html {
   const left = counted(without.length, 'treaty', 'treaties');
   if (as_of === null) return without.length === 0 ? NO_HTML : html`Without ${left}: `;
-  return html`As of ${time(as_of)}${without.length === 0 ? '' : `, without ${left}`}: `;
+  return html`As of ${exactTime(as_of)}${without.length === 0 ? '' : `, without ${left}`}: `;
 }
 
 function sentence({ from, to, reason, hop_count, known_from }: ExplainedTrust): Html {
@@ -98,7 +99,7 @@ function sentence({ from, to, reason, hop_count, known_from }: ExplainedTrust): 
     case 'indeterminate':
       return known_from === null
         ? html`there has never been a treaty here, so nothing is known about that time.`
-        : html`whether ${a} trusted ${b} is not known. The first treaty was issued at ${time(known_from)}.`;
+        : html`whether ${a} trusted ${b} is not known. The first treaty was issued at ${exactTime(known_from)}.`;
     default:
       return from === to
         ? html`both are the same sovereign; a path needs two different ones.`
@@ -109,8 +110,8 @@ function sentence({ from, to, reason, hop_count, known_from }: ExplainedTrust): 
 function untilFacts({ trusted_until, path_until }: TrustExplanation): Html {
   if (trusted_until === null || path_until === null) return NO_HTML;
   return html`<dl class="facts">
-<dt>Trusted until</dt><dd>${time(trusted_until)}, if nothing but time passes</dd>
-<dt>Over this path until</dt><dd>${time(path_until)}</dd>
+<dt>Trusted until</dt><dd>${exactTime(trusted_until)}, if nothing but time passes</dd>
+<dt>Over this path until</dt><dd>${exactTime(path_until)}</dd>
 </dl>
 `;
 }
@@ -128,7 +129,7 @@ type Terms = TrustExplanation['terms'][number];
 function pathStep(question: TrustPageQuestion, edge: EdgeRow, terms: Terms | undefined): Html {
   const { from, to, lifecycle_state, valid_from, expires_at, treaty_id, status } = edge;
   return html`<li><p>${sovereignLink(from)} recognizes ${sovereignLink(to)} ${badge(stateBadge(lifecycle_state))}</p>
-<p class="small muted">Treaty <span class="id">${treatyLink(treaty_id)}</span>, from ${time(valid_from)} until ${time(expires_at)}.${termsText(terms)}</p>
+<p class="small muted">Treaty <span class="id">${treatyLink(treaty_id)}</span>, from ${exactTime(valid_from)} until ${exactTime(expires_at)}.${termsText(terms)}</p>
 ${status === 'active' ? whatIf(question, [treaty_id], 'What if it ended?') : ''}</li>
 `;
 }
@@ -179,67 +180,13 @@ function whatIf(question: TrustPageQuestion, ids: readonly string[], text: strin
 `;
 }
 
-function candidatesSection(
-  question: TrustPageQuestion,
-  { trusted }: ExplainedTrust,
-  { candidates, more_candidates }: TrustExplanation,
-): Html {
-  return html`<section class="section" aria-labelledby="considered">
-<h2 id="considered">What else was considered</h2>
-${
-  candidates.length === 0
-    ? html`<p class="empty">No other treaty touches the question.</p>
-`
-    : html`<ul class="treaties" id="candidates">
-${candidates.map((candidate) => candidateRow(question, candidate, trusted))}</ul>
-`
-}${more_candidates > 0 ? html`<p class="small muted">And ${more_candidates} more that are further away.</p>` : ''}</section>
-`;
-}
-
-/** The word, its tone, and what it means, for each test that a treaty may fail. */
-const FAILED: Readonly<
-  Record<Candidate['failed_test'], readonly [string, string, (candidate: Candidate) => Content]>
-> = {
-  left_out: ['left out', 'neutral', () => 'The question leaves it out.'],
-  not_issued: ['not issued', 'neutral', (each) => html`It was issued at ${time(each.valid_from)}.`],
-  revoked: ['revoked', 'danger', ended],
-  replaced: ['replaced', 'neutral', ended],
-  expired: ['expired', 'neutral', (each) => html`It expired at ${time(each.expires_at)}.`],
-  not_reached: ['not reached', 'neutral', () => 'No path leads to its issuer.'],
-  leads_elsewhere: ['leads elsewhere', 'neutral', () => 'No path leads on from there.'],
-  longer: ['longer', 'ok', ({ hops }) => `The way over it takes ${hops} treaties.`],
-  later: ['as short', 'ok', () => 'It is on a way as short as the path, later in order.'],
-};
-
-type Content = string | Html;
-
-function ended({ revoked_at, revocation_reason }: Candidate): Html {
-  const at = revoked_at === null ? '' : html` at ${time(revoked_at)}`;
-  return html`It ended${at}${revocation_reason === null ? '' : `: ${nameInCell(revocation_reason)}`}.`;
-}
-
-function candidateRow(question: TrustPageQuestion, candidate: Candidate, trusted: boolean): Html {
-  const { from, to, treaty_id, failed_test, hops } = candidate;
-  const [word, tone, meaning] = FAILED[failed_test];
-  const isMissing = !trusted && hops !== null;
-  return html`<li><p>${sovereignLink(from)} recognizes ${sovereignLink(to)} ${badge({ tone, word })}</p>
-<p class="small">${meaning(candidate)}${isMissing ? ' It alone would bring the trust about.' : ''}</p>
-<p class="small muted">Treaty <span class="id">${treatyLink(treaty_id)}</span>${failed_test === 'left_out' ? html` · <a href="${trustLink(putBack(question, treaty_id))}">Put it back</a>` : ''}</p></li>
-`;
-}
-
-function putBack(question: TrustPageQuestion, treatyId: string): TrustPageQuestion {
-  return { ...question, without: question.without.filter((id) => id !== treatyId) };
-}
-
 function evidenceSection(question: TrustPageQuestion, answer: ExplainedTrust): Html {
   const { evaluated_at, known_from, graph_digest } = answer;
   return html`<section class="section" aria-labelledby="evidence">
 <h2 id="evidence">Evidence</h2>
 <dl class="facts">
-<dt>Answer for</dt><dd>${time(evaluated_at)}</dd>
-<dt>Record begins</dt><dd>${known_from === null ? 'with the first treaty' : time(known_from)}</dd>
+<dt>Answer for</dt><dd>${exactTime(evaluated_at)}</dd>
+<dt>Record begins</dt><dd>${known_from === null ? 'with the first treaty' : exactTime(known_from)}</dd>
 <dt>Graph digest</dt><dd class="id">${graph_digest}</dd>
 </dl>
 <p><a href="${trustDataLink(question)}" download="trust-path.json">Download this answer as JSON</a></p>
@@ -250,10 +197,4 @@ function evidenceSection(question: TrustPageQuestion, answer: ExplainedTrust): H
 
 function name(id: string): Html {
   return html`<bdi>${nameInCell(id)}</bdi>`;
-}
-
-/** To the second, because a treaty counts until its last one. */
-function time(instant: string): Html {
-  const shown = `${instant.slice(0, 10)} ${instant.slice(11, 19)} UTC`;
-  return html`<time datetime="${instant}">${shown}</time>`;
 }

@@ -76,3 +76,9 @@ function fullText(text: string, shown = nameInCell): Html {
 export function timeText(datetime: string): Html {
   return html`<time datetime="${datetime}">${displayTime(datetime)}</time>`;
 }
+
+/** To the second: a treaty counts until its last one. */
+export function exactTime(instant: string): Html {
+  const shown = `${instant.slice(0, 10)} ${instant.slice(11, 19)} UTC`;
+  return html`<time datetime="${instant}">${shown}</time>`;
+}

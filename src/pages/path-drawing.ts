@@ -1,0 +1,151 @@
+/**
+ * A path of trust as a drawing: the sovereigns in a row, and between them the treaties as arrows. Where the
+ * answer is no, the link that is missing is drawn broken. It is text and boxes, so that it fits any width.
+ */
+import type { Candidate, EdgeRow, ExplainedTrust, TrustExplanation } from '../views/rows/graph.ts';
+import { nameInCell, nameInDrawing, nameInFull } from './graph-names.ts';
+import { badge, type StateBadge, stateBadge } from './graph-tables.ts';
+import { type Content, type Html, html, NO_HTML } from './html.ts';
+import { failureOf } from './trust-candidates.ts';
+import { sovereignAddress, timeText } from './values.ts';
+
+/** With the explanation the drawing knows more. */
+export type DrawnTrust = Pick<ExplainedTrust, 'from' | 'to' | 'trusted' | 'reason' | 'path'> & {
+  readonly explanation?: TrustExplanation | null;
+};
+
+/** What leads to the next sovereign. */
+interface Hop {
+  readonly to: string;
+  readonly tone: string;
+  /** What the arrow is crossed by when no trust leads over it. */
+  readonly mark: '' | '✕' | '?';
+  readonly above: Content;
+  readonly below: Content;
+}
+
+const MOST_HOPS = 64;
+const MOST_ROLES = 2;
+
+export function pathDrawing(trust: DrawnTrust): Html {
+  if (trust.from === trust.to) return NO_HTML;
+  const hops = hopsOf(trust);
+  const left = trust.trusted ? trust.path.length - hops.length : 0;
+  return html`<figure class="path-drawing" aria-label="The path as a drawing">
+<ol>
+<li>${end(trust.from)}</li>
+${hops.map(hopItem)}${left > 0 ? html`<li class="muted">and ${left} more</li>` : ''}</ol>
+</figure>
+`;
+}
+
+function hopsOf(trust: DrawnTrust): Hop[] {
+  const { to, trusted, reason, path, explanation } = trust;
+  if (trusted) {
+    return path
+      .slice(0, MOST_HOPS)
+      .map((edge, place) => treatyHop(edge, explanation?.terms[place]));
+  }
+  if (reason === 'indeterminate') {
+    const isUnknown = { word: 'not known', tone: 'neutral' };
+    return [{ to, tone: 'neutral', mark: '?', above: badge(isUnknown), below: '' }];
+  }
+  const missing = explanation?.candidates.find(({ hops }) => hops !== null);
+  if (missing !== undefined) return hopsOver(missing, trust);
+  const [ended] = path;
+  const why = ended === undefined ? NO_TREATIES : stateBadge(ended.lifecycle_state);
+  return [brokenHop(to, why, '')];
+}
+
+const NO_TREATIES: StateBadge = { word: 'no active treaties', tone: 'danger' };
+
+/** The treaty that alone would bring the trust about, and the parts of the way that are there. */
+function hopsOver(missing: Candidate, { from, to }: DrawnTrust): Hop[] {
+  return [
+    ...(missing.from === from ? [] : [activeHop(missing.from)]),
+    brokenHop(missing.to, failureOf(missing), sinceWhen(missing)),
+    ...(missing.to === to ? [] : [activeHop(to)]),
+  ];
+}
+
+function treatyHop(
+  { to, lifecycle_state, expires_at }: EdgeRow,
+  terms: TrustExplanation['terms'][number] | undefined,
+): Hop {
+  const { tone } = stateBadge(lifecycle_state);
+  return {
+    to,
+    tone,
+    mark: '',
+    above: terms === undefined ? '' : scopeText(terms),
+    below: html`until ${timeText(expires_at)}`,
+  };
+}
+
+function scopeText({ scope }: TrustExplanation['terms'][number]): string {
+  if (scope === null) return 'scope in the treaty';
+  const roles = scope.allowed_roles.slice(0, MOST_ROLES).map(nameInDrawing).join(', ');
+  const more = scope.allowed_roles.length - MOST_ROLES;
+  const claims = Object.keys(scope.claims).length > 0 ? ', further claims' : '';
+  return `for ${roles || 'any role'}${more > 0 ? ` and ${more} more` : ''}${claims}`;
+}
+
+function activeHop(to: string): Hop {
+  return { to, tone: 'ok', mark: '', above: 'active treaties', below: '' };
+}
+
+function brokenHop(to: string, { word, tone }: StateBadge, below: Content): Hop {
+  return { to, tone, mark: '✕', above: badge({ word, tone }), below };
+}
+
+function sinceWhen({ failed_test, valid_from, expires_at, revoked_at }: Candidate): Content {
+  switch (failed_test) {
+    case 'not_issued':
+      return html`issued ${timeText(valid_from)}`;
+    case 'expired':
+      return html`since ${timeText(expires_at)}`;
+    default:
+      return revoked_at === null ? '' : html`since ${timeText(revoked_at)}`;
+  }
+}
+
+function hopItem({ to, tone, mark, above, below }: Hop): Html {
+  return html`<li><div class="hop ${tone}"><span class="hop-text">${above}</span><span class="hop-arrow">${ARROW}${mark === '' ? '' : html`<span class="hop-mark" aria-hidden="true">${mark}</span>`}</span><span class="hop-text">${below}</span></div>${end(to)}</li>
+`;
+}
+
+function end(id: string): Html {
+  const drawn = nameInDrawing(id);
+  const full = drawn === nameInCell(id) ? NO_HTML : html` title="${nameInFull(id)}"`;
+  return html`<a class="path-end" href="${sovereignAddress(id)}"${full}><bdi>${drawn}</bdi></a>`;
+}
+
+/** As long as there is room for it: the beginning of its line is cut off. */
+const ARROW = html`<svg viewBox="0 0 400 12" preserveAspectRatio="xMaxYMid slice" aria-hidden="true" focusable="false"><path class="hop-line" d="M0 6H390"/><path class="hop-head" d="M390 1 400 6 390 11z"/></svg>`;
+
+export const PATH_DRAWING_STYLE = `
+.path-drawing { padding: 1rem; background: var(--surface); border: 1px solid var(--line); border-radius: var(--radius); }
+.path-drawing ol { display: flex; flex-wrap: wrap; align-items: center; gap: 1rem 0.5rem; padding: 0; list-style: none; }
+.path-drawing li { display: flex; align-items: center; gap: 0.5rem; min-width: 0; }
+.path-end { padding: 0.5rem 0.75rem; background: var(--accent-soft); border: 1px solid var(--accent); border-radius: var(--radius); font-weight: 600; }
+.hop { display: grid; grid-template-columns: minmax(0, 1fr); width: 11rem; gap: 0.125rem; text-align: center; color: var(--muted); font-size: 0.8125rem; line-height: 1.35; }
+.hop-text { min-height: 1.35em; }
+.hop-text:first-child { align-self: end; }
+.hop-arrow { position: relative; display: block; color: var(--muted); }
+.hop-arrow svg { display: block; width: 100%; height: 12px; }
+.hop-line { fill: none; stroke: currentColor; stroke-width: 2; }
+.hop-head { fill: currentColor; }
+.hop.ok .hop-arrow { color: var(--ok); }
+.hop.warn .hop-arrow { color: var(--warn); }
+.hop.warn .hop-line { stroke-dasharray: 9 4; }
+.hop.danger .hop-arrow { color: var(--danger); }
+.hop.danger .hop-line { stroke-dasharray: 6 3 2 3; }
+.hop.neutral .hop-line { stroke-dasharray: 2 4; }
+.hop-mark { position: absolute; inset: 50% auto auto 50%; transform: translate(-50%, -50%); padding-inline: 0.25rem; background: var(--surface); font-weight: 700; font-size: 1rem; line-height: 1; }
+@media (max-width: 44rem) {
+  .path-drawing ol, .path-drawing li { flex-direction: column; align-items: flex-start; gap: 0.5rem; }
+  .hop { grid-template-columns: 1.5rem minmax(0, 1fr); width: auto; column-gap: 0.75rem; text-align: start; margin-inline-start: 0.75rem; }
+  .hop-arrow { grid-area: 1 / 1 / 3 / 2; width: 3.5rem; height: 12px; margin: 1.375rem -1rem; transform: rotate(90deg); }
+  .hop-text { grid-column: 2; align-self: center; min-height: 0; }
+}
+`;

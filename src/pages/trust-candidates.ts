@@ -1,0 +1,68 @@
+/** Treaties that were considered and did not count, and which test each failed. */
+import type { Candidate, ExplainedTrust, TrustExplanation } from '../views/rows/graph.ts';
+import { nameInCell } from './graph-names.ts';
+import { badge, type StateBadge } from './graph-tables.ts';
+import { type Content, type Html, html } from './html.ts';
+import { type TrustPageQuestion, trustLink } from './trust-form.ts';
+import { exactTime, sovereignLink, treatyLink } from './values.ts';
+
+export function candidatesSection(
+  question: TrustPageQuestion,
+  { trusted }: ExplainedTrust,
+  { candidates, more_candidates }: TrustExplanation,
+): Html {
+  return html`<section class="section" aria-labelledby="considered">
+<h2 id="considered">What else was considered</h2>
+${
+  candidates.length === 0
+    ? html`<p class="empty">No other treaty touches the question.</p>
+`
+    : html`<ul class="treaties" id="candidates">
+${candidates.map((candidate) => candidateRow(question, candidate, trusted))}</ul>
+`
+}${more_candidates > 0 ? html`<p class="small muted">And ${more_candidates} more that are further away.</p>` : ''}</section>
+`;
+}
+
+/** The word, its tone, and what it means, for each test that a treaty may fail. */
+const FAILED: Readonly<
+  Record<Candidate['failed_test'], readonly [string, string, (candidate: Candidate) => Content]>
+> = {
+  left_out: ['left out', 'neutral', () => 'The question leaves it out.'],
+  not_issued: [
+    'not issued',
+    'neutral',
+    (each) => html`It was issued at ${exactTime(each.valid_from)}.`,
+  ],
+  revoked: ['revoked', 'danger', ended],
+  replaced: ['replaced', 'neutral', ended],
+  expired: ['expired', 'neutral', (each) => html`It expired at ${exactTime(each.expires_at)}.`],
+  not_reached: ['not reached', 'neutral', () => 'No path leads to its issuer.'],
+  leads_elsewhere: ['leads elsewhere', 'neutral', () => 'No path leads on from there.'],
+  longer: ['longer', 'ok', ({ hops }) => `The way over it takes ${hops} treaties.`],
+  later: ['as short', 'ok', () => 'It is on a way as short as the path, later in order.'],
+};
+
+function ended({ revoked_at, revocation_reason }: Candidate): Html {
+  const at = revoked_at === null ? '' : html` at ${exactTime(revoked_at)}`;
+  return html`It ended${at}${revocation_reason === null ? '' : `: ${nameInCell(revocation_reason)}`}.`;
+}
+
+export function failureOf({ failed_test }: Candidate): StateBadge {
+  const [word, tone] = FAILED[failed_test];
+  return { word, tone };
+}
+
+function candidateRow(question: TrustPageQuestion, candidate: Candidate, trusted: boolean): Html {
+  const { from, to, treaty_id, failed_test, hops } = candidate;
+  const [word, tone, meaning] = FAILED[failed_test];
+  const isMissing = !trusted && hops !== null;
+  return html`<li><p>${sovereignLink(from)} recognizes ${sovereignLink(to)} ${badge({ tone, word })}</p>
+<p class="small">${meaning(candidate)}${isMissing ? ' It alone would bring the trust about.' : ''}</p>
+<p class="small muted">Treaty <span class="id">${treatyLink(treaty_id)}</span>${failed_test === 'left_out' ? html` · <a href="${trustLink(putBack(question, treaty_id))}">Put it back</a>` : ''}</p></li>
+`;
+}
+
+function putBack(question: TrustPageQuestion, treatyId: string): TrustPageQuestion {
+  return { ...question, without: question.without.filter((id) => id !== treatyId) };
+}
