@@ -7,6 +7,7 @@ import type { HtmlPage } from '../http/reply.ts';
 import type { BlastRadiusRow, EdgeRow, TrustPath } from '../views/rows/graph.ts';
 import { ATLAS_STYLE } from './atlas-style.ts';
 import { browserScript } from './browser-script.ts';
+import { shownCount } from './counts.ts';
 import { emptyState } from './empty-state.ts';
 import { FORM_STYLE } from './form-style.ts';
 import { renderPage } from './frame.ts';
@@ -90,7 +91,7 @@ ${EDGE_STATES.map(
 )}</select></p>
 <p class="field"><button type="submit">Find</button> <a href="./atlas">Show all</a></p>
 </form>
-<p class="small muted" id="found" role="status">${found} of ${counted(all, 'sovereign')}.</p>
+<p class="small muted" id="found" role="status" data-all="${all}">${shownCount(found)} of ${counted(all, 'sovereign')}.</p>
 `;
 }
 

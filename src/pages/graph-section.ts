@@ -1,4 +1,5 @@
 /** The drawing of a graph, of a part of it where it is too large, or why there is none. */
+import { shownCount } from './counts.ts';
 import { emptyState } from './empty-state.ts';
 import { counted, type DrawnGraph, isTooLarge } from './graph-drawing.ts';
 import { MOST_DRAWN_NODES, MOST_DRAWN_TREATIES } from './graph-layout.ts';
@@ -26,7 +27,7 @@ export function graphSection(
 }
 
 function tooLarge(model: GraphModel): Html {
-  return html`<p class="notice">With ${sizeOf(model)} the graph is too large to be drawn legibly as a whole (up to ${MOST_DRAWN_NODES} and ${MOST_DRAWN_TREATIES} are). The <a href="./connectome#treaties-heading">Connectome</a> lists all of its treaties, page by page; the <a href="./atlas#list-heading">atlas</a> draws each sovereign that is chosen there with those it is linked with.</p>
+  return html`<p class="notice">With ${sizeOf(model)} the graph is too large to be drawn legibly as a whole (up to ${shownCount(MOST_DRAWN_NODES)} and ${shownCount(MOST_DRAWN_TREATIES)} are). The <a href="./connectome#treaties-heading">Connectome</a> lists all of its treaties, page by page; the <a href="./atlas#list-heading">atlas</a> draws each sovereign that is chosen there with those it is linked with.</p>
 `;
 }
 
@@ -37,7 +38,7 @@ function neighborhood(model: GraphModel, center: GraphNode): Html {
   const what =
     drawn === all
       ? html`${name} with the ${linked} that it is linked with.`
-      : html`${name} with ${drawn} of the ${linked} that it is linked with: those with treaties in force first, then those with most links. The treaties with the other ${all - drawn} are in the tables of <a href="${sovereignAddress(center.id)}">its own page</a>.`;
+      : html`${name} with ${drawn} of the ${linked} that it is linked with: those with treaties in force first, then those with most links. The treaties with the other ${shownCount(all - drawn)} are in the tables of <a href="${sovereignAddress(center.id)}">its own page</a>.`;
   return html`<p class="small muted">${what} The whole graph, with ${sizeOf(model)}, is too large to be drawn legibly.</p>
 ${graphPicture(drawing, { ...NO_EMPHASIS, selected: center })}`;
 }

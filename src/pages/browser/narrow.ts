@@ -7,11 +7,11 @@ import { endsOf } from './highlight.ts';
 export function narrowWhileTyping(): void {
   const search = document.querySelector<HTMLInputElement>('#q');
   const state = document.querySelector<HTMLSelectElement>('#state');
-  const found = document.querySelector('#found');
+  const found = document.querySelector<HTMLElement>('#found');
   const rows = [...document.querySelectorAll<HTMLElement>('#sovereigns tbody tr')];
   if (search === null || state === null || found === null || rows.length === 0) return;
   const all = (found.textContent ?? '').replace(/^.* of /, '');
-  if (rows.length < Number.parseInt(all, 10)) return;
+  if (rows.length < Number(found.dataset.all)) return;
   const narrow = () => {
     const shown = showRows(rows, search.value.trim().toLowerCase(), state.value);
     dimOthers(shown.size === rows.length ? null : shown, state.value);
