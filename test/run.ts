@@ -2,7 +2,7 @@
  * Runs every test from the compiled tree; with `MESH_TEST_THREADS` or `MESH_TEST_STORE` only those that start an
  * authority, because threads and stores do not affect the others. `tsx --test FILE` runs a single file.
  */
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statfsSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statfsSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { run } from 'node:test';
@@ -33,6 +33,8 @@ const files =
 
 // Whatever a test leaves behind, even one that was killed, goes with this folder.
 const scratch = mkdtempSync(join(scratchParent(), 'mesh-na-tests-'));
+// Servers that run as users of their own have folders in it.
+chmodSync(scratch, 0o711);
 process.env.TMPDIR = scratch;
 process.once('exit', () => rmSync(scratch, { recursive: true, force: true }));
 const stop = new AbortController();

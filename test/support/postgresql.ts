@@ -38,7 +38,7 @@ export interface TestCluster extends AsyncDisposable {
 
 const PASSWORD = 'a password, with @ and /';
 /** Memory where there is some: what matters is what is written, not how fast a disk is. */
-const FOLDERS = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
+const FOLDERS = process.env.TMPDIR === undefined && existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
 /** Little memory, few processes, and no work of its own beside that of the test. */
 const SMALL = {
   shared_buffers: '16MB',
@@ -46,6 +46,8 @@ const SMALL = {
   autovacuum: 'off',
   max_wal_senders: '4',
   unix_socket_permissions: '0777',
+  // Files in its folder, which are removed with it, also after a kill.
+  dynamic_shared_memory_type: 'mmap',
 };
 
 let made = 0;
