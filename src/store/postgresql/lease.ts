@@ -185,6 +185,11 @@ function keepLease(options: LeaseOptions, first: Client, acquired: Acquired): Le
     client = null;
   }
 
+  async function sendEnd(how: 'released' | 'abandoned'): Promise<void> {
+    client ??= await options.connect();
+    await client.query(END, [epoch, how === 'released']);
+  }
+
   function lose(problem: string): void {
     if (ended || loss !== null) return;
     loss = problem;
@@ -203,8 +208,11 @@ function keepLease(options: LeaseOptions, first: Client, acquired: Acquired): Le
       await underWay;
       try {
         if (loss !== null) return;
-        client ??= await options.connect();
-        await client.query(END, [epoch, how === 'released']);
+        // The connection may have been lost since the last renewal.
+        await sendEnd(how).catch(() => {
+          leave();
+          return sendEnd(how);
+        });
       } finally {
         if (client !== null) await disconnect(client);
       }
