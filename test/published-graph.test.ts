@@ -220,6 +220,6 @@ test('heartbeats are answered while the first page after a change of a long grap
   });
   let answered = 0;
   for (; !isMade; answered += 1) assert.equal(outcome(await heartbeat(na, node)), '200');
-  assert.match((await page).text, /1 to 50 of 20000/);
+  assert.match((await page).text, /1 to 50 of 20,000/);
   assert.ok(answered > 15, `${answered} heartbeats`);
 });
