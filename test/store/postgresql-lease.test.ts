@@ -214,14 +214,10 @@ test('a commit that stops waiting for its standby is not acknowledged', async ()
   const client = await connected(url);
   await client.query(`alter system set synchronous_standby_names = 'absent'`);
   await client.query('select pg_reload_conf()');
+  await untilWritesWait(url, client);
   const committed = store.commit(unitOf('alone'));
   const refused = assert.rejects(committed, { message: /^canceling wait for synchronous repl/ });
-  await until(async () => {
-    const { rowCount } = await client.query(
-      `select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'`,
-    );
-    return rowCount === 1;
-  });
+  await until(() => isCanceled(client, 'select mesh_na.commit_units'));
   await refused;
   await client.query('set synchronous_commit = local');
   await client.query('alter system reset synchronous_standby_names');
@@ -312,6 +308,33 @@ async function runOut(url: string): Promise<void> {
   const client = await connected(url);
   await client.query('update mesh_na.writer_lease set expires_at = clock_timestamp()');
   await client.end();
+}
+
+/** Writes until one waits for a standby: the server reads its settings again in its own time. */
+async function untilWritesWait(url: string, watcher: pg.Client): Promise<void> {
+  const writer = await connected(url);
+  for (let hasWaited = false; !hasWaited; ) {
+    let isOver = false;
+    const write = writer.query(`update mesh_na.meta set value = value`).finally(() => {
+      isOver = true;
+    });
+    await until(async () => {
+      hasWaited = await isCanceled(watcher, 'update mesh_na.meta');
+      return hasWaited || isOver;
+    });
+    await write;
+  }
+  await writer.end();
+}
+
+/** Ends the wait for a standby of the statement that begins so; false when it does not wait. */
+async function isCanceled(watcher: pg.Client, statement: string): Promise<boolean> {
+  const { rowCount } = await watcher.query(
+    `select pg_cancel_backend(pid) from pg_stat_activity
+      where wait_event = 'SyncRep' and starts_with(query, $1)`,
+    [statement],
+  );
+  return rowCount === 1;
 }
 
 async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
