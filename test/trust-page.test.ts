@@ -168,14 +168,17 @@ test('the answer is downloaded as one file with the digest of the graph', async 
   assert.equal(shown, answer.graph_digest);
 });
 
-test('what is asked and refused is said on the page, with the status of the refusal', async () => {
+test('what is asked and refused is said on the page to a browser, and in the envelope to programs', async () => {
   for (const [query, status, message] of [
     ['as_of=never', 400, 'as_of must be a timestamp that is not in the future'],
     ['without=%3Cb%3E', 404, 'The treaty does not exist'],
   ] as const) {
-    const answer = await get(na, `${ASKED}&${query}`);
+    const headers = { Accept: 'text/html' };
+    const answer = await send(na, 'GET', `${ASKED}&${query}`, { headers });
     assert.equal(answer.status, status);
     assert.ok(answer.text.includes(`<p class="notice danger" id="answer">${message}.</p>`));
+    const plain = await get(na, `${ASKED}&${query}`);
+    assert.deepEqual([plain.status, plain.body.error.message], [status, message]);
   }
 });
 

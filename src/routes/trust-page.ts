@@ -2,7 +2,13 @@
 import Type from 'typebox';
 import type { Edge } from '../http/edge.ts';
 import { firstValue } from '../http/query.ts';
-import { errorPageReply, type HtmlPage, htmlReply, type Reply } from '../http/reply.ts';
+import {
+  errorPageReply,
+  type HtmlPage,
+  htmlReply,
+  type Reply,
+  refusalReply,
+} from '../http/reply.ts';
 import type { RouteEntry, RouteRequest } from '../http/route.ts';
 import { counted } from '../pages/graph-drawing.ts';
 import { type TrustPageAnswer, trustPage } from '../pages/trust.ts';
@@ -53,12 +59,12 @@ async function answerTrustPage(request: RouteRequest, edge: Edge): Promise<Reply
     const further = furtherIn(request.query) ?? NOTHING_FURTHER;
     const answer = await considered({ ...ends, ...further, explain: true }, request, edge);
     if (!('ok' in answer)) return tooManyPage(request, edge, asked, answer);
-    if (!answer.ok) return problemReply(edge, asked, answer.refusal);
+    if (!answer.ok) return problemReply(request, edge, asked, answer.refusal);
     const explained = JSON.parse(answer.json) as ExplainedTrust;
     const { as_of, without } = explained;
     return pageReply(request, edge, { ...ends, asOf: as_of ?? '', without }, explained);
   } catch (cause) {
-    if (cause instanceof Refusal) return problemReply(edge, asked, cause.refusal);
+    if (cause instanceof Refusal) return problemReply(request, edge, asked, cause.refusal);
     throw cause;
   }
 }
@@ -81,7 +87,14 @@ function pageReply(
   return htmlReply(trustPage(question, answer, settings.genesis.network_name), request);
 }
 
-function problemReply(edge: Edge, asked: TrustPageQuestion, refusal: RefusalName): Reply {
+/** For who prefers a page; the envelope for programs. */
+function problemReply(
+  { wantsErrorPage }: RouteRequest,
+  edge: Edge,
+  asked: TrustPageQuestion,
+  refusal: RefusalName,
+): Reply {
+  if (!wantsErrorPage) return refusalReply(refusal);
   const { status, message } = REFUSALS[refusal];
   return errorPageReply(status, problemPage(edge, asked, message));
 }
@@ -90,7 +103,7 @@ function problemPage({ settings }: Edge, asked: TrustPageQuestion, problem: stri
   return trustPage(asked, { problem }, settings.genesis.network_name);
 }
 
-/** For who prefers a page; the envelope for programs. */
+/** The same for who has asked too often. */
 function tooManyPage(
   { wantsErrorPage }: RouteRequest,
   edge: Edge,
