@@ -2,18 +2,12 @@
 import Type from 'typebox';
 import type { Edge } from '../http/edge.ts';
 import { firstValue } from '../http/query.ts';
-import {
-  errorPageReply,
-  type HtmlPage,
-  htmlReply,
-  type Reply,
-  refusalReply,
-} from '../http/reply.ts';
+import { answerReply, errorPageReply, htmlReply, type Reply, refusalReply } from '../http/reply.ts';
 import type { RouteEntry, RouteRequest } from '../http/route.ts';
 import { counted } from '../pages/graph-drawing.ts';
 import { type TrustPageAnswer, trustPage } from '../pages/trust.ts';
 import type { TrustPageQuestion } from '../pages/trust-form.ts';
-import { REFUSALS, Refusal, type RefusalName } from '../refusal.ts';
+import { REFUSALS, Refusal } from '../refusal.ts';
 import type { ExplainedTrust } from '../views/rows/graph.ts';
 import { filter } from './listing.ts';
 import {
@@ -22,7 +16,6 @@ import {
   furtherIn,
   QUESTION_QUERY,
   QUESTION_REFUSALS,
-  type TooMany,
   tooManyReply,
 } from './trust-question.ts';
 
@@ -58,14 +51,23 @@ async function answerTrustPage(request: RouteRequest, edge: Edge): Promise<Reply
   try {
     const further = furtherIn(request.query) ?? NOTHING_FURTHER;
     const answer = await considered({ ...ends, ...further, explain: true }, request, edge);
-    if (!('ok' in answer)) return tooManyPage(request, edge, asked, answer);
-    if (!answer.ok) return problemReply(request, edge, asked, answer.refusal);
+    if (!('ok' in answer)) {
+      const { retryAfter } = answer;
+      const problem = `Too many questions: try again in ${counted(retryAfter, 'second')}`;
+      return refusedReply(request, edge, asked, tooManyReply(edge, answer), problem, retryAfter);
+    }
+    if (!answer.ok) {
+      const { message } = REFUSALS[answer.refusal];
+      return refusedReply(request, edge, asked, answerReply(answer), message);
+    }
     const explained = JSON.parse(answer.json) as ExplainedTrust;
     const { as_of, without } = explained;
     return pageReply(request, edge, { ...ends, asOf: as_of ?? '', without }, explained);
   } catch (cause) {
-    if (cause instanceof Refusal) return problemReply(request, edge, asked, cause.refusal);
-    throw cause;
+    if (!(cause instanceof Refusal)) throw cause;
+    const { refusal, details } = cause;
+    const { message } = REFUSALS[refusal];
+    return refusedReply(request, edge, asked, refusalReply(refusal, details), message);
   }
 }
 
@@ -87,32 +89,16 @@ function pageReply(
   return htmlReply(trustPage(question, answer, settings.genesis.network_name), request);
 }
 
-/** For who prefers a page; the envelope for programs. */
-function problemReply(
+/** The refusal as it is for programs; for who prefers a page, a page with the problem in words. */
+function refusedReply(
   { wantsErrorPage }: RouteRequest,
-  edge: Edge,
+  { settings }: Edge,
   asked: TrustPageQuestion,
-  refusal: RefusalName,
+  refused: Reply,
+  problem: string,
+  retryAfter: number | null = null,
 ): Reply {
-  if (!wantsErrorPage) return refusalReply(refusal);
-  const { status, message } = REFUSALS[refusal];
-  return errorPageReply(status, problemPage(edge, asked, message));
-}
-
-function problemPage({ settings }: Edge, asked: TrustPageQuestion, problem: string): HtmlPage {
-  return trustPage(asked, { problem }, settings.genesis.network_name);
-}
-
-/** The same for who has asked too often. */
-function tooManyPage(
-  { wantsErrorPage }: RouteRequest,
-  edge: Edge,
-  asked: TrustPageQuestion,
-  tooMany: TooMany,
-): Reply {
-  const reply = tooManyReply(edge, tooMany);
-  if (!wantsErrorPage) return reply;
-  const { retryAfter } = tooMany;
-  const problem = `Too many questions: try again in ${counted(retryAfter, 'second')}`;
-  return errorPageReply(reply.status, problemPage(edge, asked, problem), retryAfter);
+  if (!wantsErrorPage) return refused;
+  const page = trustPage(asked, { problem }, settings.genesis.network_name);
+  return errorPageReply(refused.status, page, retryAfter);
 }
