@@ -16,6 +16,10 @@ export const CURES: Readonly<Record<RefusalName, string>> = {
   invalid_limit: 'Send a whole number from 1 to 1000, or leave `limit` out for the whole list.',
   already_done:
     'Take it as done; `details` say what may be told of it. Invites whose tokens were lost expire unused.',
+  invalid_since: 'Send the `sequence` of the list that is held, in decimal digits.',
+  since_ahead:
+    'Compare the key and the address of the authority: it has not issued what is held, so it may be another one, or one that was set back.',
+  delta_unavailable: 'Read `/crl` without `since`.',
   invalid_cursor: 'Send `next_cursor` of the page before, unchanged, or start again without it.',
   bad_request: 'Percent-encode the path as UTF-8.',
   too_many_parameters: 'Send at most 100 query parameters.',

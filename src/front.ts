@@ -62,6 +62,7 @@ async function serveHere(
     settings,
     call,
     documents,
+    revisionEnds: publisher.revisionEnds,
     limits,
     unprovenBodies: createUnprovenBodies(),
     liveRenderers: LIVE_RENDERERS,

@@ -26,6 +26,17 @@ export const REFUSALS = {
     'already_done',
     'The request was carried out when it first arrived, and its answer is not kept',
   ),
+  invalid_since: entry(
+    400,
+    'invalid_since',
+    'since must be the sequence number of a revocation list',
+  ),
+  since_ahead: entry(409, 'since_ahead', 'No revocation list of that sequence has been issued'),
+  delta_unavailable: entry(
+    410,
+    'delta_unavailable',
+    'That revocation list is too old to be continued: read the whole list',
+  ),
   invalid_cursor: entry(400, 'invalid_cursor', 'The cursor is not valid'),
   bad_request: entry(400, 'bad_request', 'The request path cannot be decoded'),
   too_many_parameters: entry(400, 'bad_request', 'The query has more than 100 parameters'),

@@ -78,7 +78,7 @@ function entryText(form: ListForm, number: number): string {
 function headOf(form: ListForm, sequence: number): ListHead {
   const head = { sequence, issuedAt: NOW };
   return form === 'crl'
-    ? { form, ...head, crlId: `id-${sequence}`, nextUpdate: NOW + DAY }
+    ? { form, ...head, crlId: `id-${sequence}`, nextUpdate: NOW + DAY, digest: '' }
     : { form, ...head, feedId: `id-${sequence}`, issuer: 'Zürich' };
 }
 

@@ -49,7 +49,15 @@ import {
 } from '../records/recognition-verification.ts';
 import { instantOf } from '../records/record.ts';
 import { keyOfFeed, readRevocationFeed } from '../records/revocation-feed.ts';
-import { readCertificateRevocationList } from '../records/revocation-list.ts';
+import {
+  type CertificateRevocationList,
+  readCertificateRevocationList,
+} from '../records/revocation-list.ts';
+import {
+  applyDelta,
+  type DeltaReason,
+  readRevocationListDelta,
+} from '../records/revocation-list-delta.ts';
 import type { CandidateKeys } from '../records/signature-search.ts';
 import { isSignedByAny, signedText } from '../records/signed-record.ts';
 import {
@@ -82,6 +90,7 @@ export type CertificateReason =
   | 'expired'
   | 'revoked';
 export type RevocationListReason = 'valid' | 'invalid_signature' | 'stale';
+export type RevocationListDeltaReason = DeltaReason | 'stale';
 export type AgentReason = 'valid' | 'invalid_signature' | 'expired';
 export type SignedReason = 'valid' | 'invalid_signature';
 export type FeedReason = 'valid' | 'wrong_issuer' | 'invalid_signature';
@@ -156,6 +165,26 @@ export function createVerifier(options: VerifierOptions = {}) {
         return 'invalid_signature';
       }
       return now() > instantOf(crl.next_update) ? 'stale' : 'valid';
+    },
+
+    /**
+     * What a list becomes by a delta. The new list has the signatures of the authority's own, so that it can be passed
+     * on and verified like it; null when the reason is neither `valid` nor `stale`. `held` must be verified already.
+     */
+    revocationListDelta(
+      received: Received,
+      heldList: Received,
+      authorityKey: string,
+    ): {
+      readonly reason: RevocationListDeltaReason | Malformed;
+      readonly list: CertificateRevocationList | null;
+    } {
+      const delta = readRevocationListDelta(parsed(received));
+      const held = readCertificateRevocationList(parsed(heldList));
+      if (delta === null || held === null) return { reason: 'malformed', list: null };
+      const { reason, list } = applyDelta(held, delta, authorityKey, verify, sha256);
+      const isStale = list !== null && now() > instantOf(list.next_update);
+      return { reason: isStale ? 'stale' : reason, list };
     },
 
     policy(received: Received, authorityKey: string): SignedReason | Malformed {

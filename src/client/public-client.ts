@@ -4,6 +4,7 @@ import { NodeCount } from '../answers/operators.ts';
 import { GenesisBlock } from '../records/genesis.ts';
 import { PolicyManifest } from '../records/policy-manifest.ts';
 import { CertificateRevocationList } from '../records/revocation-list.ts';
+import { RevocationListDelta } from '../records/revocation-list-delta.ts';
 import { publicCalls } from './calls.ts';
 import type { CallOptions, ServerOptions } from './options.ts';
 import { type PublicProtocol, publicProtocol } from './public-protocol.ts';
@@ -14,6 +15,8 @@ export interface PublicClient extends PublicTrust, PublicProtocol {
   sovereign(call?: CallOptions): Promise<SovereignDocument>;
   policy(call?: CallOptions): Promise<PolicyManifest>;
   crl(call?: CallOptions): Promise<CertificateRevocationList>;
+  /** What the list gained since its version of that sequence; `410 delta_unavailable` when that is too old. */
+  crlSince(sequence: number, call?: CallOptions): Promise<RevocationListDelta>;
   health(call?: CallOptions): Promise<Health>;
   nodeCount(call?: CallOptions): Promise<number>;
 }
@@ -28,6 +31,7 @@ export function createPublicClient(server: ServerOptions): PublicClient {
     sovereign: (call) => get(SovereignDocument, '/sovereign.json', {}, call),
     policy: (call) => get(PolicyManifest, '/policy', {}, call),
     crl: (call) => get(CertificateRevocationList, '/crl', {}, call),
+    crlSince: (sequence, call) => get(RevocationListDelta, '/crl', { since: sequence }, call),
     health: (call) => get(Health, '/health', {}, call),
     nodeCount: async (call) => (await get(NodeCount, '/nodes', {}, call)).count,
   };

@@ -7,6 +7,8 @@ export const DOCUMENT_NAMES = [
   'genesis',
   'policy',
   'crl',
+  /** What is signed of the newest version of the revocation list, for those who hold an earlier one. */
+  'crl_revision',
   'sovereign_revocation_feed',
   'dashboard',
   'data_license_policy',

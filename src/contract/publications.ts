@@ -8,6 +8,7 @@ import {
   type PublishedDocument,
   type PublishedName,
 } from './documents.ts';
+import { createRevisionEnds, type RevisionEnds } from './revision-ends.ts';
 
 /** One document as it is sent to the edges. */
 export interface Publication {
@@ -20,6 +21,8 @@ export interface Publication {
 export interface DocumentPublisher {
   /** The newest version of each document, in the order of `DOCUMENT_NAMES`. */
   readonly versions: Int32Array;
+  /** Where the versions of the revocation list end. */
+  readonly revisionEnds: RevisionEnds;
   publish(name: PublishedName, document: PublishedDocument): void;
   /** Marks the document as outdated; it is rebuilt on request. */
   withdraw(name: DocumentName): void;
@@ -36,6 +39,7 @@ export function createDocumentPublisher(): DocumentPublisher {
 
   return {
     versions,
+    revisionEnds: createRevisionEnds(),
     publish(name, document) {
       const index = indexOf(name);
       const version = index < 0 ? 0 : Atomics.add(versions, index, 1) + 1;

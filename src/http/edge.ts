@@ -4,6 +4,7 @@ import type { OperatorAuthSettings } from '../auth/operator.ts';
 import type { Call } from '../contract/calls.ts';
 import type { PublishedDocument } from '../contract/documents.ts';
 import type { DocumentCache } from '../contract/publications.ts';
+import type { RevisionEnds } from '../contract/revision-ends.ts';
 import type { Logger } from '../log/logger.ts';
 import type { EdgeMetrics } from '../metrics.ts';
 import type { GenesisBlock } from '../records/genesis.ts';
@@ -44,6 +45,8 @@ export interface Edge {
   readonly settings: EdgeSettings;
   readonly call: Call;
   readonly documents: DocumentCache;
+  /** Where the versions of the revocation list end. */
+  readonly revisionEnds: RevisionEnds;
   readonly limits: RateLimits;
   readonly unprovenBodies: UnprovenBodies;
   readonly liveRenderers: LiveRenderers;

@@ -13,6 +13,7 @@ const STATUS_TEXT: Readonly<Record<number, string>> = {
   405: '405 Method Not Allowed',
   408: '408 Request Timeout',
   409: '409 Conflict',
+  410: '410 Gone',
   413: '413 Payload Too Large',
   422: '422 Unprocessable Entity',
   426: '426 Upgrade Required',

@@ -1,4 +1,5 @@
 /** The public documents: served from cached bytes, with a validator for conditional requests. */
+import Type from 'typebox';
 import { SovereignDocument } from '../answers/documents.ts';
 import {
   type DocumentName,
@@ -7,13 +8,16 @@ import {
 } from '../contract/documents.ts';
 import { cachedByBaseUrl } from '../http/cache-by-base-url.ts';
 import { type Edge, withAnswer } from '../http/edge.ts';
+import { firstValue } from '../http/query.ts';
 import { documentReply, type Reply, refusalReply } from '../http/reply.ts';
 import type { RouteEntry, RouteRequest } from '../http/route.ts';
 import { jsonText } from '../json/write.ts';
 import { GenesisBlock } from '../records/genesis.ts';
 import { PolicyManifest } from '../records/policy-manifest.ts';
 import { CertificateRevocationList } from '../records/revocation-list.ts';
+import { RevocationListDelta } from '../records/revocation-list-delta.ts';
 import { sovereignMetadata } from '../views/sovereign.ts';
+import { deltaReply, heldSequence } from './revocation-list-delta.ts';
 
 export const documentRoutes: readonly RouteEntry[] = [
   {
@@ -55,10 +59,24 @@ export const documentRoutes: readonly RouteEntry[] = [
     access: 'public',
     limit: 'none',
     hasEtag: true,
-    summary: 'Active signed certificate revocation list',
-    answer: CertificateRevocationList,
-    refusals: [],
-    handle: (request, edge) => serveDocument('crl', request, edge),
+    query: Type.Object({
+      since: Type.Optional(
+        Type.String({
+          description: 'Only what the list gained since its version of this sequence',
+        }),
+      ),
+    }),
+    summary: 'Active signed certificate revocation list, or what it gained since a version',
+    answer: Type.Union([CertificateRevocationList, RevocationListDelta]),
+    refusals: ['invalid_since', 'since_ahead', 'delta_unavailable'],
+    handle(request, edge) {
+      const since = firstValue(request.query, 'since');
+      if (since === null) return serveDocument('crl', request, edge);
+      const held = heldSequence(since);
+      return withAnswer(currentDocument('crl', request.now, edge), () =>
+        deltaReply(held, request, edge),
+      );
+    },
   },
 ];
 

@@ -90,6 +90,7 @@ export async function serveOnThreads(
 ): Promise<Edges> {
   const shared: SharedState = {
     documentVersions: host.publisher.versions,
+    revisionEnds: host.publisher.revisionEnds,
     viewers: host.viewers,
     clock: host.clock,
     manualTime: host.manualTime,

@@ -95,6 +95,7 @@ async function serve({ config, port: httpPort, slot, shared }: Service): Promise
     settings,
     call: link.call,
     documents: link.documents,
+    revisionEnds: shared.revisionEnds,
     limits: link.limits,
     unprovenBodies: createUnprovenBodies(),
     liveRenderers: LIVE_RENDERERS,

@@ -4,6 +4,7 @@
  */
 import type { ClockAnchor } from '../clock.ts';
 import type { Publication } from '../contract/publications.ts';
+import type { RevisionEnds } from '../contract/revision-ends.ts';
 import type { EdgeConfig } from '../http/edge-config.ts';
 import type { MetricsReport } from '../metrics.ts';
 import type { ManualTime } from '../runtime.ts';
@@ -14,6 +15,8 @@ import type { RpcAnswer, RpcCall } from './rpc.ts';
 export interface SharedState {
   /** The newest version of each public document. */
   readonly documentVersions: Int32Array;
+  /** Where the versions of the revocation list end. */
+  readonly revisionEnds: RevisionEnds;
   /** One number: the count of live-page viewers. */
   readonly viewers: Int32Array;
   /** Offset of the authority's clock to the monotonic time. */

@@ -34,6 +34,7 @@ import { RecognitionTreaty, TreatyScope } from '../records/recognition-treaty.ts
 import { SignatureItem } from '../records/record.ts';
 import { SovereignRevocationFeed } from '../records/revocation-feed.ts';
 import { CertificateRevocationList, RevokedCertificate } from '../records/revocation-list.ts';
+import { RevocationListDelta } from '../records/revocation-list-delta.ts';
 import { TrustDecision, TrustEvidence } from '../records/trust-evidence.ts';
 import { ValidatorVote } from '../records/validator-vote.ts';
 import { AttestationRow } from './rows/attestation.ts';
@@ -81,6 +82,7 @@ const RECORDS: { readonly [name: string]: TObject } = {
   RecognitionPolicy,
   RecognitionTreaty,
   RecognizedIssuer,
+  RevocationListDelta,
   RevokedCertificate,
   Signature: SignatureItem,
   SovereignRevocationFeed,

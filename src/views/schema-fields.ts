@@ -15,7 +15,20 @@ const DEEPEST = 4;
 
 /** A client that sends a value may leave out what has a default; an answer always has it. */
 export function fieldsOf(schema: unknown, direction: Direction = 'answered'): Field[] {
-  return isJsonObject(schema) ? membersOf(schema, '', 1, direction) : [];
+  if (!isJsonObject(schema)) return [];
+  const { anyOf } = schema;
+  return Array.isArray(anyOf)
+    ? fieldsOfAny(anyOf, direction)
+    : membersOf(schema, '', 1, direction);
+}
+
+/** Each field once; required is what every form has. */
+function fieldsOfAny(forms: readonly JsonValue[], direction: Direction): Field[] {
+  const ofForms = forms.map((form) => fieldsOf(form, direction));
+  const byPath = new Map(ofForms.flat().map((field) => [field.path, field]));
+  const isInAll = (path: string) =>
+    ofForms.every((fields) => fields.some((field) => field.path === path && field.isRequired));
+  return [...byPath.values()].map((field) => ({ ...field, isRequired: isInAll(field.path) }));
 }
 
 /** What a request has in its path template and its query. */

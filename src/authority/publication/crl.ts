@@ -12,6 +12,7 @@ import { formatInstant } from '../../timestamp.ts';
 import type { SubjectListener } from '../engine/subjects.ts';
 import { LIST_PERIOD, type ListEntry, type ListSigner } from './list-document.ts';
 import { createListRenderer, type ListThreads } from './list-renderer.ts';
+import { createRevisionLog, type NumberedEntry, revisionDocument } from './list-revisions.ts';
 import { createSignedSequence, type EntryDigest, type SignedSequence } from './signed-sequence.ts';
 
 export const CRL_ID = 'certificates';
@@ -36,18 +37,15 @@ export interface RevocationsOptions {
   uuid(): string;
 }
 
-interface LoadedEntry {
-  readonly sequence: number;
-  readonly entry: ListEntry;
-}
-
 export function createRevocations(options: RevocationsOptions): Revocations {
   const { signer, publisher, threads, uuid } = options;
   const listed = new Set<string>();
   const compromised = new Set<string>();
   /** Decided entries that are not on disk yet. */
   const pending = new Map<string, ListEntry>();
-  let loaded: LoadedEntry[] | null = [];
+  let loaded: NumberedEntry[] | null = [];
+  let storedSequence = -1;
+  const revisions = createRevisionLog(publisher.revisionEnds);
   const digest = createCrlDigest(signer.publicKey);
   const list = createSignedSequence<Crl>({
     damage: 'its revoked certificates are not those of the published revocation list',
@@ -56,7 +54,11 @@ export function createRevocations(options: RevocationsOptions): Revocations {
       form: 'crl',
       signer,
       threads,
-      show: (document) => publisher.publish('crl', document),
+      show(document, head) {
+        if (head.form !== 'crl') throw new Error('The head is not that of a revocation list');
+        publisher.publish('crl', document);
+        publisher.publish('crl_revision', revisionDocument(document, head, signer));
+      },
     }),
     first: () => 0,
     matches: (stored) => stored.digest === digest.value([]),
@@ -93,19 +95,27 @@ export function createRevocations(options: RevocationsOptions): Revocations {
         list.decided(entry);
       }
     },
-    followCommitted(kind, id, { value }) {
+    followCommitted(kind, id, { value, context }) {
+      if (kind === 'crl') {
+        const { sequence } = context as Crl;
+        if (loaded === null) revisions.issued(sequence);
+        else storedSequence = sequence;
+      }
       // An earlier version of the certificate may be committed while its revocation is pending.
       const isRevoked = kind === 'certificate' && value === 'revoked';
       const entry = isRevoked ? pending.get(id) : undefined;
       if (entry === undefined) return;
       pending.delete(id);
       list.committed([entry]);
+      revisions.appended([entry]);
     },
     count: () => listed.size,
     isCompromised: (nodePublicKey) => compromised.has(nodePublicKey),
     endLoading() {
-      const entries = (loaded ?? []).sort(inListOrder).map(({ entry }) => entry);
+      const numbered = (loaded ?? []).sort(inListOrder);
+      const entries = numbered.map(({ entry }) => entry);
       loaded = null;
+      revisions.restored(numbered, storedSequence);
       for (const entry of entries) list.decided(entry);
       list.committed(entries);
     },
@@ -129,7 +139,7 @@ export function crlEntry(
 }
 
 /** Certificates that one unit revokes are sorted by id. */
-function inListOrder(a: LoadedEntry, b: LoadedEntry): number {
+function inListOrder(a: NumberedEntry, b: NumberedEntry): number {
   return a.sequence - b.sequence || compareCodePoints(a.entry.id, b.entry.id);
 }
 

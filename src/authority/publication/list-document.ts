@@ -19,6 +19,8 @@ export interface CrlHead {
   readonly crlId: string;
   readonly issuedAt: number;
   readonly nextUpdate: number;
+  /** Over all entries. */
+  readonly digest: string;
 }
 
 export interface FeedHead {

@@ -98,7 +98,7 @@ export interface ListRendererOptions {
   readonly signer: ListSigner;
   /** Without a thread, lists of any length are rendered at once. */
   readonly threads: ListThreads | null;
-  show(document: PublishedDocument): void;
+  show(document: PublishedDocument, head: ListHead): void;
 }
 
 interface ListHere {
@@ -158,8 +158,9 @@ export function createListRenderer(options: ListRendererOptions): ListRenderer {
     working = null;
   }
 
-  function showVersion({ sequence }: ListHead, document: PublishedDocument): void {
-    show(document);
+  function showVersion(head: ListHead, document: PublishedDocument): void {
+    const { sequence } = head;
+    show(document, head);
     shownSequence = sequence;
     for (const { resolve } of waiting.filter((one) => one.sequence <= sequence)) resolve();
     waiting = waiting.filter((one) => one.sequence > sequence);

@@ -1,0 +1,98 @@
+/**
+ * What the revocation list gained since an earlier version [core-5-5-1]. All of it is at hand, whatever a reader asks
+ * for: the added entries are the end of the published list, and what is signed is the same for every earlier version.
+ */
+import { documentText, type PublishedDocument } from '../contract/documents.ts';
+import { endOf, KEPT_REVISIONS } from '../contract/revision-ends.ts';
+import type { Edge } from '../http/edge.ts';
+import { documentReply, type Reply } from '../http/reply.ts';
+import type { RouteRequest } from '../http/route.ts';
+import { Refusal } from '../refusal.ts';
+import { keptBeside } from './published-content.ts';
+
+/**
+ * Longer ones are neither kept nor compressed, so that whoever asks for many different ones costs no more than copies
+ * of their bytes.
+ */
+const MOST_KEPT_BYTES = 32 * 1024;
+
+/** A fleet asks for a few: it holds the last versions. */
+const MOST_KEPT = 64;
+
+/** The sequence number that a reader names. */
+export function heldSequence(text: string): number {
+  const sequence = Number(text);
+  if (/^\d{1,16}$/.test(text) && Number.isSafeInteger(sequence)) return sequence;
+  throw new Refusal('invalid_since');
+}
+
+/** Call when the list is current. */
+export function deltaReply(
+  since: number,
+  request: RouteRequest,
+  { documents, revisionEnds }: Edge,
+): Reply | Promise<Reply> {
+  const list = documents.latest('crl');
+  const published = documents.latest('crl_revision');
+  if (list === undefined || published === undefined) throw new Refusal('service_not_ready');
+  const revision = revisionIn(published);
+  const { sequence, kept } = revision;
+  if (since > sequence) throw new Refusal('since_ahead', { sequence });
+  if (since < sequence - KEPT_REVISIONS) throw new Refusal('delta_unavailable', { sequence });
+  const known = kept.get(since);
+  if (known !== undefined) return documentReply(known, request);
+  const added = addedSince(endOf(revisionEnds, since), endOf(revisionEnds, sequence), list);
+  const delta = deltaOf(since, added, revision, list);
+  if (delta.bytes.length > MOST_KEPT_BYTES) {
+    return documentReply(delta, { ...request, acceptsGzip: false });
+  }
+  if (kept.size < MOST_KEPT) kept.set(since, delta);
+  return documentReply(delta, request);
+}
+
+const ENTRIES = '"revoked_certificates":[';
+
+/** The entries between two ends, without the comma before them. */
+function addedSince(from: number, to: number, { bytes }: PublishedDocument): Uint8Array {
+  const list = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const first = list.indexOf(ENTRIES) + ENTRIES.length;
+  const isAfterOthers = from > 0 && to > from;
+  return list.subarray(first + from + (isAfterOthers ? 1 : 0), first + to);
+}
+
+/** A copy: the bytes of the list may be overwritten by a later version. */
+function deltaOf(
+  since: number,
+  added: Uint8Array,
+  { upToUpdate, rest, etag }: RevisionParts,
+  { freshUntil }: PublishedDocument,
+): PublishedDocument {
+  const bytes = Buffer.concat([
+    Buffer.from('{"added":['),
+    added,
+    Buffer.from(`],"base_sequence":${since},${upToUpdate},"removed":[],${rest}`),
+  ]);
+  return { bytes, etag: `"${since}-${etag}"`, freshUntil };
+}
+
+interface RevisionParts {
+  readonly sequence: number;
+  /** Its canonical text up to where `removed` stands in a delta, and from there on. */
+  readonly upToUpdate: string;
+  readonly rest: string;
+  readonly etag: string;
+  /** Deltas that lead to this version, by the earlier one. */
+  readonly kept: Map<number, PublishedDocument>;
+}
+
+const revisionIn = keptBeside((published: PublishedDocument): RevisionParts => {
+  const text = documentText(published);
+  const place = text.lastIndexOf(',"sequence":');
+  return {
+    sequence: (JSON.parse(text) as { readonly sequence: number }).sequence,
+    upToUpdate: text.slice(1, place),
+    rest: text.slice(place + 1),
+    etag: published.etag.slice(1, -1),
+    kept: new Map(),
+  };
+});

@@ -1,0 +1,172 @@
+/** What the revocation list gained since a version leads to the list itself [core-5-5-1]. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { after, suite, test } from 'node:test';
+import { createRevisionLog } from '../src/authority/publication/list-revisions.ts';
+import { keyFromSeed, signText, verifyText } from '../src/client/keys.ts';
+import { createVerifier } from '../src/client/offline.ts';
+import { createPublicClient } from '../src/client/public-client.ts';
+import { portableSha256 } from '../src/client/sha256.ts';
+import { createRevisionEnds, endOf, KEPT_REVISIONS } from '../src/contract/revision-ends.ts';
+import { canonicalJson } from '../src/json/write.ts';
+import type { CertificateRevocationList } from '../src/records/revocation-list.ts';
+import { readRevocationListDelta, revisionText } from '../src/records/revocation-list-delta.ts';
+import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { HOUR } from './support/clock.ts';
+import { PROJECT } from './support/project.ts';
+import { get, joinedNode, operate, outcome, send, type TestNode } from './support/requests.ts';
+
+const REVOCATIONS = 100;
+
+suite('what the revocation list gained', () => {
+  let na: TestAuthority;
+  after(() => na[Symbol.asyncDispose]());
+
+  test('leads from any version to the list, digest for digest and byte for byte', async () => {
+    na = await startTestAuthority({ listThreadFrom: 30 });
+    const nodes = await joinMany(na, REVOCATIONS);
+    const first = JSON.parse((await get(na, '/crl')).text) as CertificateRevocationList;
+    const readers = Array.from({ length: 6 }, () => first);
+    let seed = 1;
+    for (const [index, node] of nodes.entries()) {
+      await operate(na, '/admin/revoke', { cert_id: node.certId });
+      if (index % 25 === 24) await reissue(na);
+      if (index === 60) na = await na.restart();
+      for (const reader of readers.keys()) {
+        seed = (seed * 48_271) % 2_147_483_647;
+        if (seed % 8 !== 0) continue;
+        readers[reader] = await continued(na, readers[reader] ?? first);
+      }
+    }
+    const { text } = await get(na, '/crl');
+    for (const reader of [...readers, first]) {
+      assert.ok(canonicalJson(await continued(na, reader)) === text, 'not the published list');
+    }
+    const { sequence } = JSON.parse(text);
+    assert.equal(sequence, REVOCATIONS + 4);
+    assert.equal((await get(na, `/crl?since=${sequence}`)).body.added.length, 0);
+  });
+
+  test('is signed, and small', async (t) => {
+    const { text, body } = await get(na, '/crl?since=0');
+    const delta = readRevocationListDelta(body);
+    assert.ok(delta);
+    assert.equal(canonicalJson(body), text);
+    assert.equal(verifyText(na.audience, revisionText(delta), delta.signature.sig), true);
+    assert.equal(delta.added.length, REVOCATIONS);
+    t.diagnostic(`${REVOCATIONS} revocations: ${text.length} bytes`);
+    assert.ok(text.length < 20_000);
+  });
+
+  test('is the same for all who ask, also compressed, until there is more', async () => {
+    const headers = { 'accept-encoding': 'gzip' };
+    const one = await send(na, 'GET', '/crl?since=3', { headers });
+    const plain = await send(na, 'GET', '/crl?since=3', {
+      headers: { 'accept-encoding': 'identity' },
+    });
+    assert.equal(one.headers.get('content-encoding'), 'gzip');
+    assert.equal(one.text, plain.text);
+    const etag = plain.headers.get('etag') ?? '';
+    const held = await send(na, 'GET', '/crl?since=3', { headers: { 'if-none-match': etag } });
+    assert.equal(held.status, 304);
+    const other = await send(na, 'GET', '/crl?since=4', { headers: { 'if-none-match': etag } });
+    assert.equal(other.status, 200);
+  });
+
+  test('is refused for what is no version', async () => {
+    for (const since of ['', '-1', '1.0', '1e3', 'x', '99999999999999999999', '%C3%A4']) {
+      assert.equal(outcome(await get(na, `/crl?since=${since}`)), '400 invalid_since', since);
+    }
+    const ahead = await get(na, '/crl?since=1000');
+    assert.equal(outcome(ahead), '409 since_ahead');
+    assert.deepEqual(ahead.body.error.details, { sequence: REVOCATIONS + 4 });
+  });
+
+  test('is refused by a reader whom it does not fit, or to whom it was altered', async () => {
+    const { sovereign, crl, crlSince } = createPublicClient({ url: na.url });
+    assert.equal((await sovereign()).network_authority.public_key, na.audience);
+    const list = await crl();
+    const verifier = createVerifier({ now: na.clock.now });
+    const held = {
+      ...list,
+      sequence: 1,
+      revoked_certificates: list.revoked_certificates.slice(0, 1),
+    };
+    const delta = await crlSince(1);
+    const reasonOf = (given: unknown, over: unknown = held, key = na.audience) =>
+      verifier.revocationListDelta(given, over, key).reason;
+    assert.equal(reasonOf(delta), 'valid');
+    assert.equal(reasonOf({ ...delta, added: delta.added.slice(1) }), 'wrong_digest');
+    assert.equal(reasonOf({ ...delta, removed: ['x'] }), 'wrong_digest');
+    assert.equal(reasonOf({ ...delta, sequence: 7 }), 'invalid_signature');
+    assert.equal(reasonOf({ ...delta, base_sequence: 2 }), 'other_base');
+    assert.equal(reasonOf(delta, { ...held, sequence: 2 }), 'other_base');
+    assert.equal(
+      reasonOf(delta, held, keyFromSeed(new Uint8Array(32)).publicKey),
+      'invalid_signature',
+    );
+    assert.equal(reasonOf({ ...delta, added: 1 }), 'malformed');
+    na.clock.advance(25 * HOUR);
+    assert.equal(reasonOf(delta), 'stale');
+  });
+});
+
+test('the last 10,000 versions are continued, and none before them', () => {
+  const ends = createRevisionEnds();
+  const log = createRevisionLog(ends);
+  const entries = Array.from({ length: 30_000 }, (_, index) => ({
+    sequence: index + 1,
+    entry: { id: `${index}`, text: 'abc' },
+  }));
+  log.restored(entries.slice(0, 20_000), 20_000);
+  for (const { sequence, entry } of entries.slice(20_000)) {
+    log.appended([entry]);
+    log.issued(sequence);
+  }
+  for (let sequence = 30_000 - KEPT_REVISIONS; sequence <= 30_000; sequence += 1) {
+    assert.equal(endOf(ends, sequence), 4 * sequence - 1);
+  }
+});
+
+test('the vectors of a delta hold', async () => {
+  const { keys, revocation_list_delta: vector } = JSON.parse(
+    readFileSync(new URL('test/vectors/fleet.json', PROJECT), 'utf8'),
+  ).vectors;
+  const key = keyFromSeed(Buffer.from(keys.authority.seed_base64, 'base64'));
+  assert.equal(key.publicKey, keys.authority.public_base64);
+  const delta = readRevocationListDelta(JSON.parse(vector.delta));
+  assert.ok(delta);
+  assert.equal(revisionText(delta), vector.signed_text);
+  assert.equal(await signText(key, vector.signed_text), delta.signature.sig);
+  assert.equal(portableSha256.hex(vector.digest_input), delta.entries_digest);
+  const now = () => Date.parse('2026-01-01T12:00:00Z');
+  const verifier = createVerifier({ now });
+  const { reason, list } = verifier.revocationListDelta(vector.delta, vector.held, key.publicKey);
+  assert.equal(reason, 'valid');
+  assert.equal(canonicalJson(list), vector.list);
+  assert.equal(verifier.revocationList(vector.list, key.publicKey), 'valid');
+});
+
+async function continued(
+  { url, audience, clock }: TestAuthority,
+  held: CertificateRevocationList,
+): Promise<CertificateRevocationList> {
+  const delta = await createPublicClient({ url }).crlSince(held.sequence);
+  assert.equal(delta.base_sequence, held.sequence);
+  const verifier = createVerifier({ now: clock.now });
+  const { reason, list } = verifier.revocationListDelta(delta, held, audience);
+  assert.equal(reason, 'valid');
+  assert.ok(list);
+  return list;
+}
+
+async function reissue(na: TestAuthority): Promise<void> {
+  na.clock.advance(12 * HOUR);
+  await na.renewLists();
+}
+
+async function joinMany(na: TestAuthority, count: number): Promise<TestNode[]> {
+  return Promise.all(
+    Array.from({ length: count }, () => joinedNode(na, { max_validity_hours: 8760 })),
+  );
+}
