@@ -4,7 +4,8 @@ import { connectomeMain } from '../pages/connectome.ts';
 import { dashboardMain } from '../pages/dashboard.ts';
 import type { DrawnGraph } from '../pages/graph-drawing.ts';
 import { LivePageContent } from '../pages/live-content.ts';
-import { dashboardIn, graphIn, keptBeside, keptByEtag } from './published-content.ts';
+import { keptBeside } from './kept-beside.ts';
+import { dashboardIn, graphIn, keptByEtag } from './published-content.ts';
 
 export const dashboardContent = keptByEtag(
   (edge, document) => new LivePageContent(dashboardMain(dashboardIn(edge, document))),

@@ -18,10 +18,10 @@ import {
   treatyQuery,
 } from '../pages/treaty-query.ts';
 import type { TrustPath } from '../views/rows/graph.ts';
+import { keptBeside } from './kept-beside.ts';
 import { filter } from './listing.ts';
 import { connectomeContent, dashboardContent } from './live-renderers.ts';
 import {
-  keptBeside,
   keptByEtag,
   networkOf,
   type PublishedGraph,

@@ -34,18 +34,6 @@ export function keptByEtag<Made>(make: (edge: Edge, document: PublishedDocument)
   };
 }
 
-/** Caches what is computed from a value, as long as the value is in use. */
-export function keptBeside<Source extends object, Made>(make: (source: Source) => Made) {
-  const kept = new WeakMap<Source, Made>();
-  return (source: Source): Made => {
-    const known = kept.get(source);
-    if (known !== undefined) return known;
-    const made = make(source);
-    kept.set(source, made);
-    return made;
-  };
-}
-
 export const dashboardIn = keptByEtag((_edge, document) =>
   readDashboard(document.bytes, MOST_URGENT),
 );

@@ -8,7 +8,7 @@ import type { Edge } from '../http/edge.ts';
 import { documentReply, type Reply } from '../http/reply.ts';
 import type { RouteRequest } from '../http/route.ts';
 import { Refusal } from '../refusal.ts';
-import { keptBeside } from './published-content.ts';
+import { keptBeside } from './kept-beside.ts';
 
 /**
  * Longer ones are neither kept nor compressed, so that whoever asks for many different ones costs no more than copies

@@ -17,9 +17,7 @@ const DEEPEST = 4;
 export function fieldsOf(schema: unknown, direction: Direction = 'answered'): Field[] {
   if (!isJsonObject(schema)) return [];
   const { anyOf } = schema;
-  return Array.isArray(anyOf)
-    ? fieldsOfAny(anyOf, direction)
-    : membersOf(schema, '', 1, direction);
+  return Array.isArray(anyOf) ? fieldsOfAny(anyOf, direction) : membersOf(schema, '', 1, direction);
 }
 
 /** Each field once; required is what every form has. */
