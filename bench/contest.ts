@@ -21,6 +21,8 @@ export type Settings = {
   /** Another checkout with a build of its own, to be measured beside this one; null means none. */
   readonly against: string | null;
   readonly progress: (line: string) => void;
+  /** Aborted when a benchmark that can be continued is to end. */
+  readonly stopping: AbortSignal;
 };
 
 export interface Contestant {

@@ -95,7 +95,7 @@ const program = new Command('bench')
   .option('--weeks <count>', 'years: simulated weeks', wholeNumber(10_000), 260)
   .option(
     '--data-dir <folder>',
-    'scale, rosters: a folder made by `npm run seed`; it will be changed',
+    'scale, rosters: a folder made by `npm run seed`; it will be changed; years: a folder to continue in',
   )
   .option('--threads <count>', 'threads of the authority that serve HTTP', wholeNumber(64), 1)
   .option('--cpu-prof <folder>', 'write CPU profiles of the authority below this folder')
@@ -106,7 +106,14 @@ const program = new Command('bench')
   .addOption(jsonOption())
   .action(run);
 
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
+/** Set while a benchmark runs that can be continued. */
+let stopping: AbortController | null = null;
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.on(signal, () => {
+    if (stopping === null || stopping.signal.aborted) process.exit(1);
+    stopping.abort();
+  });
+}
 try {
   await program.parseAsync();
 } catch (cause) {
@@ -120,6 +127,8 @@ function seconds(): Option {
 }
 
 async function run(benchmark: Benchmark | 'all', options: BenchOptions): Promise<void> {
+  const stop = new AbortController();
+  if (benchmark === 'years' && options.dataDir !== undefined) stopping = stop;
   const settings: Settings = {
     seconds: options.seconds,
     rounds: options.rounds,
@@ -133,6 +142,7 @@ async function run(benchmark: Benchmark | 'all', options: BenchOptions): Promise
     cpuProf: options.cpuProf ?? null,
     against: options.against === undefined ? null : resolve(options.against),
     progress: (line) => process.stderr.write(`  ${line}\n`),
+    stopping: stop.signal,
   };
   const reports: Report[] = [];
   await using load = startLoad();

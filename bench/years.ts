@@ -1,7 +1,8 @@
 /**
  * Years of a fleet that renews weekly, under a manual clock: after the first two months, when retention has
  * reached its steady state, memory, state on disk and start time must not grow. The audit log is never
- * thinned, so it is counted apart.
+ * thinned, so it is counted apart. With a folder of its own, a run that is told to stop ends after its week,
+ * and the next one continues it.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -20,6 +21,7 @@ import {
   type SimulatedNode,
   WEEK,
 } from './simulated-network.ts';
+import { type Break, keepBreak, type Measure, takeBreak } from './years-break.ts';
 
 /** The steady state is reached: certificates that were renewed are removed within the second week. */
 const FIRST_MEASURE = 8;
@@ -34,43 +36,33 @@ const LANES = 4;
 const BATCH = 500;
 const TABLES = ['subjects', 'liveness', 'nonces', 'audit'] as const;
 
-type TableBytes = { readonly [Name in (typeof TABLES)[number]]: number };
-
-interface Measure {
-  readonly week: number;
-  readonly certificates: number;
-  readonly residentBytes: number;
-  readonly heapBytes: number;
-  readonly tables: TableBytes;
-  /** CPU time, so that other load on the machine does not count. */
-  readonly startSeconds: number;
-}
-
 export async function benchYears(_load: Load, settings: Settings): Promise<Report> {
-  const folder = mkdtempSync(join(tmpdir(), 'mesh-na-years-'));
+  const { dataDir } = settings;
+  const folder = dataDir ?? mkdtempSync(join(tmpdir(), 'mesh-na-years-'));
   try {
-    const measures = await livedThrough(folder, settings);
+    const { week, fleet, measures } = await livedThrough(folder, settings);
     return {
       benchmark: 'years',
-      about: `${settings.nodes} nodes renew weekly for ${settings.weeks} weeks`,
+      about: `${fleet.length} nodes renewed weekly for ${week} weeks`,
       lines: [],
       comparisons: [],
-      notes: [...measures.map(lineOf), growthOver(measures)],
+      notes: [...measures.map(lineOf), ...growthOver(measures)],
     };
   } finally {
-    rmSync(folder, { recursive: true, force: true });
+    if (dataDir === null) rmSync(folder, { recursive: true, force: true });
   }
 }
 
-async function livedThrough(
-  folder: string,
-  { nodes, weeks, progress }: Settings,
-): Promise<Measure[]> {
-  const clock = { now: systemRuntime.now(), elapsed: 0 };
+async function livedThrough(folder: string, settings: Settings): Promise<Break> {
+  const { nodes, weeks, progress, stopping } = settings;
+  const earlier = takeBreak(folder);
+  const clock = earlier?.clock ?? { now: systemRuntime.now(), elapsed: 0 };
   let network = await openSimulatedNetwork(folder, clock);
-  let fleet = await enrolled(network, nodes);
-  const measures: Measure[] = [];
-  for (let week = 1; week <= weeks; week += 1) {
+  let fleet: readonly SimulatedNode[] = earlier?.fleet ?? (await enrolled(network, nodes));
+  const measures = earlier?.measures ?? [];
+  let week = earlier?.week ?? 0;
+  while (week < weeks && !stopping.aborted) {
+    week += 1;
     network.advance(WEEK - HOUR);
     await inLanes(
       fleet.filter((_, number) => number % NODES_PER_BEAT === 0),
@@ -91,7 +83,9 @@ async function livedThrough(
     measures.push(found);
   }
   await network.close();
-  return measures;
+  const run = { week, clock, fleet: [...fleet], measures };
+  keepBreak(folder, run);
+  return run;
 }
 
 function isMeasured(week: number, weeks: number): boolean {
@@ -146,7 +140,7 @@ async function measure(
   };
 }
 
-async function tableBytes(folder: string): Promise<TableBytes> {
+async function tableBytes(folder: string): Promise<Measure['tables']> {
   const env = openEnvironment(folder, true);
   const databases = openTables(env);
   const bytes = TABLES.map((name) => {
@@ -156,7 +150,7 @@ async function tableBytes(folder: string): Promise<TableBytes> {
     return [name, count * (stats.pageSize ?? 0)] as const;
   });
   await env.close();
-  return Object.fromEntries(bytes) as TableBytes;
+  return Object.fromEntries(bytes) as Measure['tables'];
 }
 
 function lineOf({ week, certificates, residentBytes, heapBytes, tables, startSeconds }: Measure) {
@@ -168,17 +162,20 @@ function lineOf({ week, certificates, residentBytes, heapBytes, tables, startSec
   );
 }
 
-function growthOver(measures: readonly Measure[]): string {
+/** Nothing before the second measure. */
+function growthOver(measures: readonly Measure[]): string[] {
   const [first, last] = [measures[0], measures.at(-1)];
-  if (first === undefined || last === undefined) throw new Error('Nothing was measured');
+  if (first === undefined || last === undefined || first === last) return [];
   const { audit: _first, ...before } = first.tables;
   const { audit: _last, ...after } = last.tables;
   const share = (a: number, b: number) => `${Math.round((100 * (b - a)) / a)} %`;
-  return (
-    `growth over the years: certificates ${share(first.certificates, last.certificates)}, ` +
-    `heap ${share(first.heapBytes, last.heapBytes)}, state on disk ${share(sum(before), sum(after))}, ` +
-    `start ${share(first.startSeconds, last.startSeconds)}`
-  );
+  return [
+    `growth from week ${first.week} to ${last.week}: ` +
+      `certificates ${share(first.certificates, last.certificates)}, ` +
+      `heap ${share(first.heapBytes, last.heapBytes)}, ` +
+      `state on disk ${share(sum(before), sum(after))}, ` +
+      `start ${share(first.startSeconds, last.startSeconds)}`,
+  ];
 }
 
 function sum(bytes: { readonly [table: string]: number }): number {
