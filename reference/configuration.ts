@@ -16,7 +16,10 @@ Operator keys and tiers of all three are merged; a contradiction refuses the sta
 value that cannot be read refuses the start with exit code 3 and a sentence that names the setting.`;
 
 const GROUPS: readonly { readonly title: string; readonly options: readonly OptionName[] }[] = [
-  { title: 'Where it listens', options: ['host', 'port', 'threads', 'publicUrl', 'proxyHops'] },
+  {
+    title: 'Where it listens',
+    options: ['host', 'port', 'tlsCert', 'tlsKey', 'threads', 'publicUrl', 'proxyHops'],
+  },
   {
     title: 'Identity and state',
     options: [
@@ -69,6 +72,9 @@ const GROUPS: readonly { readonly title: string; readonly options: readonly Opti
 const MEANINGS: { readonly [Name in OptionName]?: string } = {
   threads:
     'Threads that serve HTTP, by default one per core, at most 8. With 1 the thread of the authority serves by itself.',
+  tlsCert:
+    'File with the TLS certificate in PEM form, followed by those of its issuers. Read again on `SIGHUP` and within ten seconds of a change.',
+  tlsKey: 'File with the private key of that certificate in PEM form, without a passphrase.',
   publicUrl: 'Base URL that documents and pages publish. By default that of each request.',
   proxyHops:
     'How many trusted proxies stand in front. Forwarded addresses, hosts and schemes count only within them.',

@@ -31,6 +31,8 @@ import { AUTHORITY_SLOT, createBeats, startBeating } from './threads/beats.ts';
 import type { EdgeHost, EdgeThread } from './threads/edge-threads.ts';
 import { type ListThreadIdentity, startListThread } from './threads/list-thread.ts';
 import type { StartWatchdog } from './threads/watchdog.ts';
+import type { TlsPair } from './tls/pair.ts';
+import { createTlsReload, type TlsReload, type TlsReloadOptions } from './tls/reload.ts';
 import type { CommandReference } from './views/command-reference.ts';
 
 export interface Surroundings {
@@ -69,6 +71,8 @@ export interface RunningAuthority {
   renewLists(): Promise<void>;
   /** Runs a trust cycle now instead of at the next interval. */
   runTrustCycle(): Promise<void>;
+  /** Reads the TLS files now instead of at the next interval; null without TLS. */
+  readonly reloadTls: (() => Promise<void>) | null;
   /** Resolves when everything that the edges have sent so far has arrived, log lines in particular. */
   settle(): Promise<void>;
   /** Ends the process because of an uncaught failure. */
@@ -204,6 +208,8 @@ export async function startAuthority(
     });
     background.start('live_refresh', LIVE_REFRESH_MS, () => refreshLivePages(host));
     const runTrustCycle = async () => void (await opened.call('runTrustCycle', null));
+    const tls = tlsReload(config, { logger, now: runtime.now, use: serving.useTls, metrics });
+    const reloading = tls && background.start('tls_reload', TLS_RELOAD_MS, tls.check);
     if (config.trustCycle !== null) {
       await background.start('trust_cycle', config.trustCycle, runTrustCycle).attempt();
     }
@@ -217,6 +223,7 @@ export async function startAuthority(
       checkClock: checkingClock.runNow,
       renewLists: renewing.runNow,
       runTrustCycle,
+      reloadTls: reloading?.runNow ?? null,
       settle: serving.settle,
       fatal,
       stop: (patience = AT_ONCE) =>
@@ -257,6 +264,9 @@ const CLOCK_CHECK_MS = 1000;
 /** A process that has lost its state answers reads from memory for at most this long. */
 const OWNERSHIP_CHECK_MS = 1000;
 const SWEEP_MS = 1000;
+
+/** How soon a new certificate is used; two small files are read for it. */
+const TLS_RELOAD_MS = 10_000;
 
 function inWords(byMs: number): string {
   return `${byMs > 0 ? 'forward' : 'back'} by ${(Math.abs(byMs) / 1000).toFixed(1)} s`;
@@ -304,6 +314,18 @@ function authorityOptions(config: Config, runtime: Runtime) {
     signer: config.signer,
     runtime,
   };
+}
+
+interface TlsSurroundings extends Pick<TlsReloadOptions, 'logger' | 'now' | 'use'> {
+  readonly metrics: AuthorityMetrics;
+}
+
+/** Null without TLS. */
+function tlsReload({ tls }: Config, { metrics, ...options }: TlsSurroundings): TlsReload | null {
+  if (tls === null) return null;
+  metrics.tlsNotAfter(tls.notAfter);
+  const used = ({ notAfter }: TlsPair) => metrics.tlsNotAfter(notAfter);
+  return createTlsReload({ ...options, first: tls, used });
 }
 
 function listThreadIdentity({ signer, signingSeed, keyId }: Config): ListThreadIdentity {

@@ -77,7 +77,7 @@ async function serveHere(
     routes: ROUTES,
     draining,
   };
-  const server = await listen(edge, ROUTES, config.host, port);
+  const server = listen(edge, ROUTES, { host: config.host, port, tls: config.tls });
   return {
     port: server.port,
     async announce() {
@@ -90,6 +90,7 @@ async function serveHere(
     cut: async () => server.dropUploads(),
     close: async () => server.close(),
     abandon: async () => server.close(),
+    useTls: server.useTls,
     settle: () => Promise.resolve(),
     barrier: server.barrier,
   };
@@ -98,6 +99,7 @@ async function serveHere(
 function edgeConfigOf(config: Config, instance: Instance, commands: CommandReference): EdgeConfig {
   return {
     host: config.host,
+    tls: config.tls,
     instance,
     genesis: config.genesis,
     publicUrl: config.publicUrl,

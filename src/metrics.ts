@@ -137,6 +137,8 @@ export interface AuthorityMetrics {
   clockStepped(byMs: number): void;
   clockSkewed(byMs: number): void;
   stored(work: 'commit' | 'liveness_flush', seconds: number): void;
+  /** When the TLS certificate that is served expires, in milliseconds since the epoch. */
+  tlsNotAfter(at: number): void;
   /** `now` in milliseconds since the epoch. */
   jobSucceeded(job: string, now: number): void;
   /** All metrics as text: state counts, the authority's own, and those of the edges. */
@@ -217,6 +219,9 @@ export function createAuthorityMetrics(
     registers,
   }).set({ version }, 1);
 
+  /** Only where the authority itself serves TLS. */
+  let tlsNotAfter: Gauge | null = null;
+
   return {
     refused(event, reason) {
       if (event === 'admin_auth_failed') failures.inc({ kind: 'operator', reason });
@@ -224,6 +229,14 @@ export function createAuthorityMetrics(
     },
     clockStepped: (byMs) => clockSteps.inc({ direction: byMs > 0 ? 'forward' : 'back' }),
     clockSkewed: (byMs) => clockSkew.set(byMs / 1000),
+    tlsNotAfter(at) {
+      tlsNotAfter ??= new Gauge({
+        name: 'na_tls_not_after_seconds',
+        help: 'When the TLS certificate that is served expires, seconds since the epoch',
+        registers,
+      });
+      tlsNotAfter.set(at / 1000);
+    },
     operatorSignatureV1: () => signaturesV1.inc(),
     stored: (work, seconds) => storeWork.observe({ work }, seconds),
     jobSucceeded: (job, now) => jobSuccesses.set({ job }, now / 1000),

@@ -95,6 +95,7 @@ for (const [name, owners] of [
   [
     'uWebSockets.js',
     [
+      'src/http/apps.ts',
       'src/http/listener.ts',
       'src/http/piecewise.ts',
       'src/http/request-head.ts',

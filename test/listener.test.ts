@@ -16,7 +16,7 @@ interface Taking {
   [Symbol.dispose](): void;
 }
 
-async function taking(): Promise<Taking> {
+function taking(): Taking {
   const uws: typeof import('uWebSockets.js') = createRequire(import.meta.url)('uWebSockets.js');
   const app = uws.App();
   let open = 0;
@@ -32,7 +32,7 @@ async function taking(): Promise<Taking> {
     pauses += 1;
   };
   const host = '127.0.0.1';
-  listener = await openListener({ app, uws, host, port: 0, maxConnections: MOST, onPaused });
+  listener = openListener({ app, uws, host, port: 0, maxConnections: MOST, onPaused });
   return {
     listener,
     get open() {
@@ -63,7 +63,7 @@ async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
 }
 
 test('C6: when connections would use up the descriptors no more are taken, until some have ended', async () => {
-  using server = await taking();
+  using server = taking();
   const held = await Promise.all(Array.from({ length: MOST }, () => answered(server)));
   assert.ok(held.every((socket) => socket !== null));
   assert.equal(await answered(server), null);
@@ -80,7 +80,7 @@ test('C6: when connections would use up the descriptors no more are taken, until
 });
 
 test('a listener that was closed while it paused takes nothing any more', async () => {
-  using server = await taking();
+  using server = taking();
   const held = await Promise.all(Array.from({ length: MOST }, () => answered(server)));
   server.listener.close();
   for (const socket of held) socket?.destroy();

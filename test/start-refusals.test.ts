@@ -544,6 +544,13 @@ accepts(
   ({ genesis, signer }) => assert.equal(signer.publicKey, genesis.network_authority.public_key),
 );
 
+accepts('an address of others without TLS warns of it', flag('host', '0.0.0.0'), ({ warnings }) =>
+  assert.match(warnings.join(), /invite tokens travel in the clear to 0\.0\.0\.0/),
+);
+accepts('an address of this machine needs no TLS', flag('host', '127.0.0.7'), ({ warnings }) =>
+  assert.deepEqual(warnings, []),
+);
+
 accepts(
   'an authority whose validity has passed starts with a warning',
   genesisWith(({ genesis }) => ({

@@ -17,7 +17,7 @@ import {
   wholeNumber,
 } from './options.ts';
 import { printResult } from './output.ts';
-import { type Reach, serverOf, waitOption } from './server.ts';
+import { caOption, type Reach, serverOf, waitOption } from './server.ts';
 
 /** A year; clients of the network use ten minutes. */
 const LONGEST_LIFETIME_SECONDS = 31_536_000;
@@ -60,6 +60,7 @@ export function defineRegister(register: Command): void {
       wholeNumber(LONGEST_INTERVAL_SECONDS),
     )
     .addOption(urlOption())
+    .addOption(caOption())
     .addOption(waitOption())
     .action(runRegister);
   addFolderOptions(register, [
@@ -72,6 +73,7 @@ export function defineUnregister(unregister: Command): void {
   unregister
     .description('remove the registration of the agent of this node')
     .addOption(urlOption())
+    .addOption(caOption())
     .addOption(waitOption())
     .action(runUnregister);
   addFolderOptions(unregister, ['mesh-na agent unregister']);

@@ -13,12 +13,14 @@ import {
   readProfile,
   saveProfile,
 } from './profiles.ts';
+import { caOption } from './server.ts';
 
 interface ConnectOptions extends OutputOptions {
   readonly authorityKey: string;
   readonly keyFile: string;
   readonly keyId: string;
   readonly profile: string;
+  readonly ca?: string;
   readonly configHome?: string;
   readonly force?: boolean;
 }
@@ -35,6 +37,7 @@ export function addConnectCommand(program: Command): void {
         .env('MESH_OPERATOR_KEY_ID')
         .default(FIRST_OPERATORS[0].key_id),
     )
+    .addOption(caOption())
     .addOption(profileOption().default(DEFAULT_PROFILE))
     .addOption(configHomeOption())
     .option('--force', 'replace a profile of another authority')
@@ -58,7 +61,8 @@ function runConnect(url: string, options: ConnectOptions): void {
     const message = `Profile "${name}" is of the authority ${known.authority_key}; --force replaces it`;
     throw failure(EXIT.unusable, 'local_files', message);
   }
-  const profile = { url, authority_key: authorityKey, key_id: keyId, key_file };
+  const ca_file = options.ca === undefined ? {} : { ca_file: resolve(options.ca) };
+  const profile = { url, authority_key: authorityKey, key_id: keyId, key_file, ...ca_file };
   const file = onLocalFiles(() => saveProfile(configHome, name, profile));
   printResult(options, { profile: name, ...profile, file }, [
     `Profile "${name}" is saved in ${file}.`,

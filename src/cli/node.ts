@@ -16,7 +16,7 @@ import {
   wholeNumber,
 } from './options.ts';
 import { printResult } from './output.ts';
-import { waitOption } from './server.ts';
+import { caOption, waitOption } from './server.ts';
 
 export function addNodeCommands(program: Command): Command {
   const node = program
@@ -39,6 +39,7 @@ export function addNodeCommands(program: Command): Command {
     .option('--token-file <file>', 'file that holds the invite token, - for standard input')
     .addOption(validityOption())
     .addOption(urlOption())
+    .addOption(caOption())
     .addOption(waitOption())
     .addOption(proofOption())
     .action(runJoin);
@@ -57,6 +58,7 @@ export function addNodeCommands(program: Command): Command {
       wholeNumber(LONGEST_INTERVAL_SECONDS),
     )
     .addOption(urlOption())
+    .addOption(caOption())
     .addOption(waitOption())
     .addOption(proofOption())
     .action(runHeartbeat);
@@ -67,6 +69,7 @@ export function addNodeCommands(program: Command): Command {
     .description('replace the certificate with a new one with the same roles')
     .addOption(validityOption())
     .addOption(urlOption())
+    .addOption(caOption())
     .addOption(waitOption())
     .addOption(proofOption())
     .action(runRenew);
@@ -78,6 +81,7 @@ export function addNodeCommands(program: Command): Command {
     .option('--offline', 'verify what the node folder holds; the authority is not asked')
     .option('--crl <file>', 'revocation list in place of that in the node folder, if offline')
     .addOption(urlOption())
+    .addOption(caOption())
     .addOption(waitOption())
     .action(runStatus);
   addFolderOptions(addTrustOptions(status), [

@@ -98,6 +98,7 @@ function applyProfile(command: Command): void {
     keyId: profile.key_id,
     keyFile: profile.key_file,
     authorityKey: profile.authority_key,
+    ca: profile.ca_file,
   };
   for (const [option, value] of Object.entries(settings)) {
     if (command.getOptionValueSource(option) !== 'cli') command.setOptionValue(option, value);

@@ -5,7 +5,7 @@ import type { ProofForm } from '../client/node-client.ts';
 import { parseJson } from '../json/parse.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../json/value.ts';
 import type { OutputOptions } from './output.ts';
-import { type Reach, waitOption } from './server.ts';
+import { caOption, type Reach, waitOption } from './server.ts';
 
 /** A day: longer than any sensible interval, far below the limit of a timer. */
 export const LONGEST_INTERVAL_SECONDS = 86_400;
@@ -45,7 +45,7 @@ export function urlOption(): Option {
 
 /** Options of every command that asks an authority. */
 export function addServerOptions(command: Command): Command {
-  return command.addOption(urlOption()).addOption(waitOption());
+  return command.addOption(urlOption()).addOption(caOption()).addOption(waitOption());
 }
 
 export function dataDirOption(): Option {

@@ -16,6 +16,7 @@ const Profile = Type.Object({
   authority_key: Type.String(),
   key_id: Type.String(),
   key_file: Type.String(),
+  ca_file: Type.Optional(Type.String()),
 });
 
 export type Profile = Static<typeof Profile>;

@@ -44,7 +44,7 @@ export async function serveAuthority(options: ServeOptions, command: Command): P
   const { logger } = authority;
   // Unhandled rejections arrive here too.
   process.on('uncaughtException', (cause) => authority.fatal('uncaught exception', cause));
-  if (reopen !== null) onHangup(reopen, logger);
+  onHangup(authority, reopen);
   announce(config, authority, options, created);
   logger.write('INFO', 'server', `${await stop.requested}: finishing what is in flight`);
   const announceMs = config.drain ?? (process.stdout.isTTY ? 0 : ANNOUNCE_MS);
@@ -100,15 +100,26 @@ async function openLog({ logFile }: Config, { json = false }: ServeOptions): Pro
   }
 }
 
-/** With a log file of our own, SIGHUP means what it means to a daemon: the file has been moved away. */
-function onHangup(reopen: () => Promise<void>, logger: Logger): void {
+/**
+ * With a log file of our own or TLS files, SIGHUP means what it means to a daemon: they have been replaced. Without
+ * either, the terminal has gone, and the service stops.
+ */
+function onHangup({ logger, reloadTls }: RunningAuthority, reopen: OpenLog['reopen']): void {
+  if (reopen === null && reloadTls === null) return;
   process.removeAllListeners('SIGHUP').on('SIGHUP', () => {
-    reopen().then(
-      () => logger.write('INFO', 'server', 'SIGHUP: the log file is opened anew'),
-      (cause) =>
-        logger.write('ERROR', 'server', `${messageOf(cause)}. Lines go on to the file before it`),
-    );
+    if (reopen !== null) void reopenLog(reopen, logger);
+    void reloadTls?.();
   });
+}
+
+async function reopenLog(reopen: () => Promise<void>, logger: Logger): Promise<void> {
+  try {
+    await reopen();
+    logger.write('INFO', 'server', 'SIGHUP: the log file is opened anew');
+  } catch (cause) {
+    const problem = `${messageOf(cause)}. Lines go on to the file before it`;
+    logger.write('ERROR', 'server', problem);
+  }
 }
 
 /** How long writing the last log lines may take. */
@@ -179,7 +190,7 @@ function announce(
   created: InitSummary | null,
 ): void {
   const host = config.host.includes(':') ? `[${config.host}]` : config.host;
-  const url = `http://${host}:${port}`;
+  const url = `${config.tls === null ? 'http' : 'https'}://${host}:${port}`;
   const { network_name, network_version } = config.genesis;
   logger.write('INFO', 'server', `Network ${network_name} is served on ${url}`);
   if (!options.json) return;

@@ -5,13 +5,22 @@ import { createPublicClient, type PublicClient } from '../client/public-client.t
 import { inWords } from './duration.ts';
 import { type OutputOptions, printNotice } from './output.ts';
 import { whileWaiting } from './progress.ts';
+import { fetchTrusting } from './trusted-fetch.ts';
 
 /** What a command waits in all; limits of an authority are counted in minutes. */
 const PATIENCE_MS = 600_000;
 
 export interface Reach extends OutputOptions {
   readonly url: string;
+  readonly ca?: string;
   readonly wait?: boolean;
+}
+
+export function caOption(): Option {
+  return new Option(
+    '--ca <file>',
+    'certificates in PEM form that alone may vouch for the authority, in place of those that the system trusts',
+  ).env('MESH_CA');
 }
 
 export function waitOption(): Option {
@@ -22,9 +31,10 @@ export function waitOption(): Option {
   );
 }
 
-export function serverOf({ url, wait, json }: Reach): ServerOptions {
+export function serverOf({ url, ca, wait, json }: Reach): ServerOptions {
+  const ask = ca === undefined ? globalThis.fetch : fetchTrusting(ca);
   const fetch: Fetch = (address, init) =>
-    whileWaiting('Waiting for the authority', () => globalThis.fetch(address, init));
+    whileWaiting('Waiting for the authority', () => ask(address, init));
   if (!wait) return { url, fetch };
   const onLimited = (ms: number) => {
     if (json) return;

@@ -12,6 +12,8 @@ const ConfigFile = Type.Object({
   ),
   admin_signature_v1: Type.Optional(Type.String()),
   store: Type.Optional(Type.String()),
+  tls_cert: Type.Optional(Type.String()),
+  tls_key: Type.Optional(Type.String()),
 });
 
 export type ConfigFile = Static<typeof ConfigFile>;

@@ -3,6 +3,7 @@
  * contradictory setting throws an error of one clear sentence, and the authority does not start.
  */
 
+import { isIPv4 } from 'node:net';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import type { RetentionPeriods } from '../authority/engine/retention.ts';
@@ -12,6 +13,7 @@ import { LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel } from '../log/l
 import type { GenesisBlock } from '../records/genesis.ts';
 import type { DatabaseSetting } from '../store/open.ts';
 import { parseStoreAddress } from '../store/postgresql/address.ts';
+import { readTlsPair, type TlsPair } from '../tls/pair.ts';
 import { type ConfigFile, readConfigFile } from './config-file.ts';
 import { FILES } from './data-folder.ts';
 import { loadGenesis, loadSigningKey, type SigningKey, signingKeyFile } from './identity.ts';
@@ -40,6 +42,8 @@ export interface Config extends SigningKey {
   readonly database: DatabaseSetting | null;
   readonly host: string;
   readonly port: number;
+  /** Null for plain HTTP. */
+  readonly tls: TlsPair | null;
   /** Threads that serve HTTP; 1 is the authority's own. */
   readonly threads: number;
   readonly logLevel: LogLevel;
@@ -105,6 +109,7 @@ export function loadConfig(
     database: databaseSetting(setting, environment),
     host: setting('host') ?? '',
     port: wholeNumber(setting, 'port', 0, 65_535),
+    tls: tlsPair(setting, now),
     threads:
       setting('threads') === null
         ? Math.min(availableParallelism(), MAX_DEFAULT_THREADS)
@@ -174,10 +179,18 @@ function settingReader(flags: Flags, environment: Environment, file: ConfigFile 
   return Object.assign(read, { labelOf });
 }
 
+/** The settings that the folder's file may have, and their members in it. */
+const FILE_MEMBERS: { readonly [Name in OptionName]?: Exclude<keyof ConfigFile, 'operators'> } = {
+  adminSignatureV1: 'admin_signature_v1',
+  store: 'store',
+  tlsCert: 'tls_cert',
+  tlsKey: 'tls_key',
+};
+
 /** What the folder's file says about a setting. */
 function inFile(file: ConfigFile | null, name: OptionName): string | undefined {
-  if (name === 'adminSignatureV1') return file?.admin_signature_v1;
-  return name === 'store' ? file?.store : undefined;
+  const member = FILE_MEMBERS[name];
+  return member === undefined ? undefined : file?.[member];
 }
 
 const LONGEST_SHOWN = 40;
@@ -226,6 +239,15 @@ function databaseSetting(setting: Setting, environment: Environment): DatabaseSe
   if (url === null) return null;
   const address = parseStoreAddress(url, environment);
   return { address: () => address, leaseMs: wholeNumber(setting, 'leaseMs', 500, 60_000) };
+}
+
+function tlsPair(setting: Setting, now: number): TlsPair | null {
+  const [certFile, keyFile] = [setting('tlsCert'), setting('tlsKey')];
+  if (certFile === null && keyFile === null) return null;
+  if (certFile !== null && keyFile !== null) return readTlsPair({ certFile, keyFile }, now);
+  const [given, missing] =
+    certFile === null ? (['tlsKey', '--tls-cert'] as const) : (['tlsCert', '--tls-key'] as const);
+  throw new Error(`${setting.labelOf(given)} is of no use without ${missing}`);
 }
 
 function publicUrl(setting: Setting): string | null {
@@ -294,11 +316,23 @@ function surroundingWarnings(setting: Setting, dataDir: string): string[] {
     join(dataDir, FILES.keys),
     keyFile === null ? [] : [keyFile],
   ).map((path) => `The key file ${path} is open to every user of this machine`);
-  const isBehindProxy = setting('publicUrl')?.startsWith('https:') === true;
+  const host = setting('host') ?? '';
+  if (setting('tlsCert') === null && !isLoopback(host)) {
+    warnings.push(
+      `Without --tls-cert, invite tokens travel in the clear to ${host}: let nothing but a proxy with TLS reach it, over a network that you trust`,
+    );
+  }
+  const isBehindProxy =
+    setting('tlsCert') === null && setting('publicUrl')?.startsWith('https:') === true;
   if (isBehindProxy && setting('proxyHops') === '0') {
     warnings.push(
       'The public URL is https, which a proxy has to serve, but MESH_PROXY_HOPS is 0: all clients share the address and the rate limits of that proxy',
     );
   }
   return warnings;
+}
+
+/** Nothing of what is sent there leaves the machine. */
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));
 }

@@ -39,6 +39,13 @@ export const OPTIONS = {
   ),
   host: option('--host <address>', 'HOST', '127.0.0.1', 'address to listen on'),
   port: option('--port <port>', 'PORT', '8443', 'port to listen on; 0 picks a free one'),
+  tlsCert: option(
+    '--tls-cert <file>',
+    'MESH_TLS_CERT',
+    null,
+    'TLS certificate in PEM form, with its chain; read again on SIGHUP and when it changes',
+  ),
+  tlsKey: option('--tls-key <file>', 'MESH_TLS_KEY', null, 'its private key in PEM form'),
   threads: option(
     '--threads <count>',
     'MESH_THREADS',

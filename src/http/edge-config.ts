@@ -2,6 +2,7 @@
 import { roleRule } from '../config/roles.ts';
 import type { LogFormat, LogLevel } from '../log/logger.ts';
 import type { GenesisBlock } from '../records/genesis.ts';
+import type { TlsFiles } from '../tls/pair.ts';
 import type { CommandReference } from '../views/command-reference.ts';
 import type { EdgeSettings } from './edge.ts';
 import { type Instance, keyFingerprint } from './instance.ts';
@@ -9,6 +10,8 @@ import type { RateLimitSettings } from './rate-limit.ts';
 
 export interface EdgeConfig {
   readonly host: string;
+  /** Null for plain HTTP. */
+  readonly tls: TlsFiles | null;
   readonly instance: Instance;
   readonly genesis: GenesisBlock;
   readonly publicUrl: string | null;
@@ -39,6 +42,7 @@ export function edgeSettings(config: EdgeConfig): EdgeSettings {
     genesis: config.genesis,
     publicUrl: config.publicUrl,
     proxyHops: config.proxyHops,
+    scheme: config.tls === null ? 'http' : 'https',
     corsOrigins: config.corsOrigins && new Set(config.corsOrigins),
     maxRequestBytes: config.maxRequestBytes,
     maxConnections: config.maxConnections,

@@ -23,6 +23,8 @@ export interface EdgeSettings {
   readonly genesis: GenesisBlock;
   readonly publicUrl: string | null;
   readonly proxyHops: number;
+  /** What connections to this edge speak. */
+  readonly scheme: 'http' | 'https';
   /** Whose pages may use the API; null when there are none. */
   readonly corsOrigins: ReadonlySet<string> | null;
   readonly maxFeedEntries: number;

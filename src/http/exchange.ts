@@ -144,11 +144,11 @@ function isPresent(head: RequestHead, name: string): boolean {
 
 /** The configured public URL, else what a trusted proxy forwarded, else the host that the client named. */
 function baseUrlOf(head: RequestHead, edge: Edge): string {
-  const { publicUrl, proxyHops } = edge.settings;
+  const { publicUrl, proxyHops, scheme } = edge.settings;
   if (publicUrl !== null) return publicUrl;
   const forwardedHost = proxyHops > 0 ? head.header('x-forwarded-host') : '';
   const forwardedProto = proxyHops > 0 ? head.header('x-forwarded-proto') : '';
   const host = forwardedHost || head.header('host');
-  const scheme = forwardedProto === 'https' ? 'https' : 'http';
-  return `${scheme}://${HOST.test(host) ? host : 'localhost'}`;
+  const shown = /^https?$/.test(forwardedProto) ? forwardedProto : scheme;
+  return `${shown}://${HOST.test(host) ? host : 'localhost'}`;
 }

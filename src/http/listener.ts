@@ -8,6 +8,11 @@ export interface Listener {
   readonly port: number;
   /** The number of open connections has changed. */
   noteConnections(open: number): void;
+  /**
+   * Gives new connections to another app; resolves when the app before it gets no more. Rejects, and changes nothing,
+   * when the other cannot listen.
+   */
+  moveTo(app: TemplatedApp): Promise<void>;
   close(): void;
 }
 
@@ -30,26 +35,32 @@ const RESUMED_AT = 0.95;
 /** Delay before reopening a port is retried, in milliseconds. */
 const RETRY_MS = 1000;
 
-export async function openListener(options: ListenerOptions): Promise<Listener> {
-  const { app, uws, host, maxConnections, onPaused } = options;
-  let socket: us_listen_socket | null = await listenOn(app, host, options.port);
-  if (socket === null) throw new Error(`The address ${host}:${options.port} cannot be listened on`);
+export function openListener(options: ListenerOptions): Listener {
+  const { uws, host, maxConnections, onPaused } = options;
+  let { app } = options;
+  let socket: us_listen_socket | null = listenOn(app, host, options.port);
+  if (socket === null) throw unavailable(host, options.port);
   const port = uws.us_socket_local_port(socket);
+  /** Still accepts for an app that another has taken the place of. */
+  let leaving: us_listen_socket | null = null;
   let isClosed = false;
-  let isOpening = false;
+  let retry: NodeJS.Timeout | null = null;
 
   function pause(): void {
     if (socket !== null) uws.us_listen_socket_close(socket);
     socket = null;
   }
 
-  async function resume(): Promise<void> {
-    isOpening = true;
-    const opened = await listenOn(app, host, port);
-    isOpening = false;
-    socket = opened;
-    if (isClosed) pause();
-    else if (opened === null) setTimeout(() => void resume(), RETRY_MS).unref();
+  function closeLeaving(): void {
+    if (leaving !== null) uws.us_listen_socket_close(leaving);
+    leaving = null;
+  }
+
+  function resume(): void {
+    retry = null;
+    if (isClosed) return;
+    socket = listenOn(app, host, port);
+    if (socket === null) retry = setTimeout(resume, RETRY_MS).unref();
   }
 
   return {
@@ -58,19 +69,44 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
       if (open >= maxConnections && socket !== null) {
         pause();
         onPaused();
-      } else if (socket === null && !isClosed && !isOpening && open < maxConnections * RESUMED_AT) {
-        void resume();
+      } else if (socket === null && retry === null && open < maxConnections * RESUMED_AT) {
+        resume();
       }
+    },
+    async moveTo(next) {
+      const before = socket;
+      const opened = before === null ? null : listenOn(next, host, port);
+      if (before !== null && opened === null) throw unavailable(host, port);
+      app = next;
+      socket = opened;
+      // The system resets what waits to be accepted where a socket is closed, so it is closed just after it was read.
+      leaving = before;
+      await turnOfLoop();
+      closeLeaving();
     },
     close() {
       isClosed = true;
+      closeLeaving();
       pause();
     },
   };
 }
 
-function listenOn(app: TemplatedApp, host: string, port: number): Promise<us_listen_socket | null> {
-  return new Promise((resolve) => {
-    app.listen(host, port, (token) => resolve(token === false ? null : token));
+/** uWebSockets.js calls back before `listen` returns. */
+function listenOn(app: TemplatedApp, host: string, port: number): us_listen_socket | null {
+  let socket: us_listen_socket | null = null;
+  app.listen(host, port, (token) => {
+    socket = token === false ? null : token;
   });
+  return socket;
+}
+
+/** Resolves when everything that waits has been read from all sockets. */
+async function turnOfLoop(): Promise<void> {
+  await new Promise(setImmediate);
+  await new Promise(setImmediate);
+}
+
+function unavailable(host: string, port: number): Error {
+  return new Error(`The address ${host}:${port} cannot be listened on`);
 }

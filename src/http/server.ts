@@ -4,21 +4,22 @@
  * bounded while it streams in.
  */
 
-import type { HttpResponse } from 'uWebSockets.js';
+import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
 import { createRequire } from 'node:module';
+import type { TlsFiles } from '../tls/pair.ts';
+import { openApps } from './apps.ts';
 import type { Edge } from './edge.ts';
 import { type Exchange, hasOneLength, openExchange } from './exchange.ts';
-import { type Listener, openListener } from './listener.ts';
 import { createPeers } from './peers.ts';
 import type { PieceTaker } from './piecewise.ts';
 import { type FinishedReply, finishExchange } from './pipeline.ts';
-import { addressOf, UwsRequestHead } from './request-head.ts';
+import { UwsRequestHead } from './request-head.ts';
 import type { Route } from './route.ts';
 import { createRouter } from './router.ts';
 import { sendReply } from './send-reply.ts';
 import { createTraffic, type Generation, type Traffic } from './traffic.ts';
 import { bytesRead, createUploads, type ReceivedBody, UPLOAD_LIMITS } from './uploads.ts';
-import { serveViewers } from './viewers.ts';
+import { createViewers } from './viewers.ts';
 
 export interface Server {
   readonly port: number;
@@ -31,6 +32,8 @@ export interface Server {
   dropUploads(): void;
   /** Resolves when every answer begun before has been sent: no document of that time is being read. */
   barrier(): Promise<void>;
+  /** New connections get this pair; open ones go on. Rejects when it cannot be used. */
+  useTls(files: TlsFiles): Promise<void>;
   /** Ends all connections. */
   close(): void;
 }
@@ -58,16 +61,18 @@ interface Connection extends PieceTaker {
   generation: Generation | null;
 }
 
+export interface ListenOptions {
+  readonly host: string;
+  readonly port: number;
+  /** Null for plain HTTP. */
+  readonly tls: TlsFiles | null;
+}
+
 /**
  * Other threads of this process may listen on the same port. So could another process, which is why the
  * port is checked first (`freePort`).
  */
-export async function listen(
-  edge: Edge,
-  routes: readonly Route[],
-  host: string,
-  port: number,
-): Promise<Server> {
+export function listen(edge: Edge, routes: readonly Route[], options: ListenOptions): Server {
   const uws = loadUws();
   const findRoute = createRouter(routes);
   const traffic = createTraffic();
@@ -75,23 +80,13 @@ export async function listen(
   const peers = createPeers();
   const uploads = createUploads(UPLOAD_LIMITS);
   omitLibraryName(uws);
-  const app = uws.App();
-  const { proxyHops } = edge.settings;
+  const { proxyHops, maxConnections } = edge.settings;
+  const viewers = createViewers(edge, {
+    openExchange: (res, req) => openExchange(edge, findRoute, new UwsRequestHead(res, req, peers)),
+    leftHttp: peers.closed,
+  });
 
-  let listener: Listener | null = null;
-  let connections = 0;
-  function countConnection(change: number): void {
-    connections += change;
-    listener?.noteConnections(connections);
-  }
-  function noteConnection(res: HttpResponse, change: number): void {
-    if (change > 0) peers.opened(addressOf(res));
-    else peers.closed();
-    countConnection(change);
-  }
-
-  app.filter((res, change) => noteConnection(res, Number(change)));
-  app.any('/*', (res, req) => {
+  function take(res: HttpResponse, req: HttpRequest): void {
     const head = new UwsRequestHead(res, req, peers);
     const exchange = openExchange(edge, findRoute, head);
     const connection: Connection = {
@@ -118,39 +113,37 @@ export async function listen(
         answer(edge, answers, connection, body),
       );
     }
-  });
+  }
 
-  const endViewers = serveViewers(app, edge, {
-    openExchange: (res, req) => openExchange(edge, findRoute, new UwsRequestHead(res, req, peers)),
-    leftHttp: peers.closed,
-    ended: () => countConnection(-1),
-  });
-  listener = await openListener({
-    app,
+  const apps = openApps({
+    ...options,
     uws,
-    host,
-    port,
-    maxConnections: edge.settings.maxConnections,
+    maxConnections,
+    peers,
+    serve(app, ended) {
+      app.any('/*', take);
+      viewers.serveOn(app, ended);
+    },
+    served: viewers.leave,
     onPaused: () =>
       edge.logger.write(
         'WARNING',
         'http',
-        `No new connections while ${edge.settings.maxConnections} are open: file descriptors run out`,
+        `No new connections while ${maxConnections} are open: file descriptors run out`,
       ),
   });
-
   return {
-    port: listener.port,
+    port: apps.port,
     async drain() {
       answers.isDraining = true;
       await traffic.idle();
     },
     dropUploads: uploads.dropAll,
     barrier: traffic.barrier,
+    useTls: apps.useTls,
     close() {
-      endViewers();
-      listener?.close();
-      app.close();
+      viewers.end();
+      apps.close();
     },
   };
 }

@@ -1,4 +1,4 @@
-/** The WebSockets of live-page viewers. They are only written to. */
+/** The WebSockets of live-page viewers, on every app of an edge. They are only written to. */
 import type { HttpRequest, HttpResponse, TemplatedApp, us_socket_context_t } from 'uWebSockets.js';
 import type { RefusalName } from '../refusal.ts';
 import type { Edge } from './edge.ts';
@@ -33,24 +33,30 @@ export interface ViewersOptions {
   openExchange(res: HttpResponse, req: HttpRequest): Exchange;
   /** Called when a connection is no longer one of HTTP. */
   leftHttp(): void;
-  /** Called when the connection of a viewer has ended. */
-  ended(): void;
 }
 
-/** Serves the viewers of one edge; returns a function that stops it. */
-export function serveViewers(
-  app: TemplatedApp,
-  edge: Edge,
-  { openExchange, leftHttp, ended }: ViewersOptions,
-): () => void {
+export interface Viewers {
+  /** Serves viewers on this app too; `ended` is called when the connection of one has ended. */
+  serveOn(app: TemplatedApp, ended: () => void): void;
+  /** The app has no connections any more. */
+  leave(app: TemplatedApp): void;
+  end(): void;
+}
+
+export function createViewers(edge: Edge, { openExchange, leftHttp }: ViewersOptions): Viewers {
   const channels = LIVE_TOPICS.flatMap((topic) => LIVE_FORMS.map((form) => channelOf(topic, form)));
   const counts = new Map(channels.map((channel) => [channel, 0]));
+  const apps = new Set<TemplatedApp>();
   const pages = createLivePages(
     edge.documents,
     (topic, document) => edge.liveRenderers[topic](edge, document),
     (topic, form) => (counts.get(channelOf(topic, form)) ?? 0) > 0,
   );
-  pages.onChange((topic, form, message) => app.publish(channelOf(topic, form), message));
+  pages.onChange((topic, form, message) => publish(channelOf(topic, form), message));
+
+  function publish(channel: string, message: string): void {
+    for (const app of apps) app.publish(channel, message);
+  }
 
   function count({ topic, form }: Viewer, difference: 1 | -1): void {
     const channel = channelOf(topic, form);
@@ -58,32 +64,38 @@ export function serveViewers(
     Atomics.add(edge.viewers, 0, difference);
   }
 
-  app.ws<Viewer>(LIVE_PATH, {
-    maxPayloadLength: 1024,
-    maxBackpressure: MAX_BACKPRESSURE,
-    closeOnBackpressureLimit: 1,
-    idleTimeout: IDLE_SECONDS,
-    upgrade: (res, req, context) => upgrade(res, req, context, edge, openExchange(res, req)),
-    open(ws) {
-      leftHttp();
-      const viewer = ws.getUserData();
-      count(viewer, 1);
-      ws.subscribe(ALIVE_TOPIC);
-      pages.first(viewer.topic, viewer.form, (message) => {
-        if (viewer.isGone) return;
-        ws.subscribe(channelOf(viewer.topic, viewer.form));
-        if (message !== null) ws.send(message);
+  const ticking = setInterval(() => publish(ALIVE_TOPIC, ALIVE), ALIVE_MS);
+  return {
+    serveOn(app, ended) {
+      apps.add(app);
+      app.ws<Viewer>(LIVE_PATH, {
+        maxPayloadLength: 1024,
+        maxBackpressure: MAX_BACKPRESSURE,
+        closeOnBackpressureLimit: 1,
+        idleTimeout: IDLE_SECONDS,
+        upgrade: (res, req, context) => upgrade(res, req, context, edge, openExchange(res, req)),
+        open(ws) {
+          leftHttp();
+          const viewer = ws.getUserData();
+          count(viewer, 1);
+          ws.subscribe(ALIVE_TOPIC);
+          pages.first(viewer.topic, viewer.form, (message) => {
+            if (viewer.isGone) return;
+            ws.subscribe(channelOf(viewer.topic, viewer.form));
+            if (message !== null) ws.send(message);
+          });
+        },
+        close(ws) {
+          const viewer = ws.getUserData();
+          viewer.isGone = true;
+          count(viewer, -1);
+          ended();
+        },
       });
     },
-    close(ws) {
-      const viewer = ws.getUserData();
-      viewer.isGone = true;
-      count(viewer, -1);
-      ended();
-    },
-  });
-  const ticking = setInterval(() => app.publish(ALIVE_TOPIC, ALIVE), ALIVE_MS);
-  return () => clearInterval(ticking);
+    leave: (app) => void apps.delete(app),
+    end: () => clearInterval(ticking),
+  };
 }
 
 function channelOf(topic: LiveTopic, form: LiveForm): string {

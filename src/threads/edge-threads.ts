@@ -11,6 +11,7 @@ import type { Fatal } from '../lifecycle/fatal.ts';
 import { problemText } from '../log/problem.ts';
 import type { MetricsReport } from '../metrics.ts';
 import type { ManualTime } from '../runtime.ts';
+import type { TlsFiles } from '../tls/pair.ts';
 import type { Beats } from './beats.ts';
 import { fromCloneable, toCloneable } from './cloneable.ts';
 import type { Answers, Batch, EdgeProcedures, FromEdge, SharedState, ToEdge } from './messages.ts';
@@ -74,6 +75,8 @@ export interface Edges {
   abandon(): Promise<void>;
   /** Resolves when everything that the edges have logged and counted so far has arrived. */
   settle(): Promise<void>;
+  /** New connections get this pair on every edge; rejects when one of them cannot use it. */
+  useTls(files: TlsFiles): Promise<void>;
   /** Resolves when no edge reads a document that was replaced before this call. */
   barrier(): Promise<void>;
 }
@@ -100,7 +103,9 @@ export async function serveOnThreads(
   async function reports(): Promise<MetricsReport[]> {
     return Promise.all(edges.map((edge) => edge.call('report')));
   }
-  async function onAll(name: Exclude<keyof EdgeProcedures, 'serve' | 'report'>): Promise<void> {
+  async function onAll(
+    name: Exclude<keyof EdgeProcedures, 'serve' | 'report' | 'useTls'>,
+  ): Promise<void> {
     await Promise.all(edges.map((edge) => edge.call(name)));
   }
   async function close(): Promise<void> {
@@ -126,6 +131,9 @@ export async function serveOnThreads(
     async abandon() {
       for (const { silence } of edges) silence();
       await close();
+    },
+    async useTls(files) {
+      await Promise.all(edges.map((edge) => edge.call('useTls', files)));
     },
     settle: () => onAll('flush'),
     async barrier() {

@@ -57,6 +57,7 @@ const PROCEDURES: EdgeProcedures = {
     current?.stopBeating();
     current = null;
   },
+  useTls: (files) => serving().server.useTls(files),
   report: () => serving().edge.metrics.report(),
   flush: () => serving().link.flush(),
   barrier: () => serving().server.barrier(),
@@ -110,7 +111,7 @@ async function serve({ config, port: httpPort, slot, shared }: Service): Promise
     routes: ROUTES,
     draining,
   };
-  const server = await listen(edge, ROUTES, config.host, httpPort);
+  const server = listen(edge, ROUTES, { host: config.host, port: httpPort, tls: config.tls });
   const stopBeating = startBeating(shared.beats, slot);
   current = { link, edge, server, draining, stopBeating };
 }

@@ -8,6 +8,7 @@ import type { RevisionEnds } from '../contract/revision-ends.ts';
 import type { EdgeConfig } from '../http/edge-config.ts';
 import type { MetricsReport } from '../metrics.ts';
 import type { ManualTime } from '../runtime.ts';
+import type { TlsFiles } from '../tls/pair.ts';
 import type { Beats } from './beats.ts';
 import type { RpcAnswer, RpcCall } from './rpc.ts';
 
@@ -49,6 +50,8 @@ export type EdgeProcedures = {
   report(): Promise<MetricsReport>;
   /** Sends what was logged so far. */
   flush(): void;
+  /** New connections get this pair. */
+  useTls(files: TlsFiles): Promise<void>;
   /** Returns when every answer begun before has been sent. */
   barrier(): Promise<void>;
 };

@@ -50,6 +50,8 @@ export interface TestAuthority {
   checkClock(): Promise<void>;
   renewLists(): Promise<void>;
   runTrustCycle(): Promise<void>;
+  /** Null without TLS. */
+  readonly reloadTls: (() => Promise<void>) | null;
   /** Resolves when the log lines of edges on other threads have arrived; `send` awaits it. */
   settle(): Promise<void>;
   stop(): Promise<void>;
@@ -115,7 +117,7 @@ export async function startTestAuthority(options: TestOptions = {}): Promise<Tes
   }
 
   return {
-    url: `http://127.0.0.1:${running.port}`,
+    url: `${config.tls === null ? 'http' : 'https'}://127.0.0.1:${running.port}`,
     dataDir,
     clock,
     audience: config.signer.publicKey,
@@ -127,6 +129,7 @@ export async function startTestAuthority(options: TestOptions = {}): Promise<Tes
     checkClock: running.checkClock,
     renewLists: running.renewLists,
     runTrustCycle: running.runTrustCycle,
+    reloadTls: running.reloadTls,
     settle: running.settle,
     stop,
     async restart() {

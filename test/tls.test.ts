@@ -1,0 +1,164 @@
+/** TLS of the authority's own, and how a new certificate comes into use. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, suite, test } from 'node:test';
+import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
+import { readTlsPair } from '../src/tls/pair.ts';
+import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { runProgram, startChildServer } from './support/child-server.ts';
+import { makeNetworkFolder } from './support/folders.ts';
+import { type MadePair, makeTlsPair, putInPlace } from './support/tls-files.ts';
+
+const DAY = 86_400_000;
+const folder = mkdtempSync(join(tmpdir(), 'mesh-tls-'));
+const [first, second, other] = ['first', 'second', 'other'].map((name) =>
+  makeTlsPair(folder, name),
+) as [MadePair, MadePair, MadePair];
+const served = { certFile: join(folder, 'served.crt'), keyFile: join(folder, 'served.pem') };
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+interface Opened {
+  readonly socket: TLSSocket;
+  /** The subject of the certificate. */
+  readonly name: string;
+}
+
+async function open(url: string, options: ConnectionOptions = {}): Promise<Opened> {
+  const socket = connect({
+    host: '127.0.0.1',
+    port: Number(new URL(url).port),
+    rejectUnauthorized: false,
+    ...options,
+  });
+  await once(socket, 'secureConnect');
+  return { socket, name: String(socket.getPeerCertificate().subject.CN) };
+}
+
+async function answerOn({ socket }: Opened, path = '/healthz'): Promise<string> {
+  socket.write(`GET ${path} HTTP/1.1\r\nHost: na.example.org\r\n\r\n`);
+  const [answer] = await once(socket, 'data');
+  return String(answer);
+}
+
+async function nameOn(url: string): Promise<string> {
+  const { socket, name } = await open(url);
+  socket.destroy();
+  return name;
+}
+
+function warningsOf({ logLines }: TestAuthority): string[] {
+  return logLines.filter((line) => line.includes('mesh.tls'));
+}
+
+for (const threads of ['1', '2']) {
+  suite(`TLS on ${threads} threads`, () => {
+    let na: TestAuthority;
+    before(async () => {
+      putInPlace(first, served);
+      const flags = { tlsCert: served.certFile, tlsKey: served.keyFile, threads };
+      na = await startTestAuthority({ flags });
+    });
+    after(() => na[Symbol.asyncDispose]());
+
+    test('answers over TLS, and publishes an https address', async () => {
+      const opened = await open(na.url);
+      assert.match(
+        await answerOn(opened, '/sovereign.json'),
+        /"endpoint": ?"https:\/\/na\.example/,
+      );
+      opened.socket.destroy();
+    });
+
+    test('speaks nothing older than TLS 1.2', async () => {
+      const old: ConnectionOptions = { minVersion: 'TLSv1', maxVersion: 'TLSv1.1' };
+      await assert.rejects(open(na.url, { ...old, ciphers: 'DEFAULT@SECLEVEL=0' }));
+      const { socket } = await open(na.url, { maxVersion: 'TLSv1.2' });
+      assert.equal(socket.getProtocol(), 'TLSv1.2');
+      socket.destroy();
+    });
+
+    test('new connections get a new pair, and open ones go on', async () => {
+      const early = await open(na.url);
+      for (const pair of [second, first, second, first, second]) {
+        putInPlace(pair, served);
+        await na.reloadTls?.();
+        const names = await Promise.all(Array.from({ length: 6 }, () => nameOn(na.url)));
+        assert.deepEqual(new Set(names), new Set([pair.name]));
+        assert.match(await answerOn(early), /^HTTP\/1\.1 200 /);
+      }
+      assert.equal(early.name, 'first');
+      early.socket.destroy();
+    });
+
+    test('a bad pair is logged once with its reason, and the one before it stays', async () => {
+      const before = warningsOf(na).length;
+      writeFileSync(served.keyFile, readFileSync(other.keyFile));
+      await na.reloadTls?.();
+      await na.reloadTls?.();
+      assert.equal(await nameOn(na.url), 'second');
+      const [line, ...more] = warningsOf(na).slice(before);
+      assert.match(line ?? '', /ERROR.*does not belong to the certificate.*stays in use/);
+      assert.deepEqual(more, []);
+      putInPlace(first, served);
+      await na.reloadTls?.();
+      assert.equal(await nameOn(na.url), 'first');
+    });
+
+    test('metrics say when the certificate expires', async () => {
+      const opened = await open(na.url);
+      const metric = /^na_tls_not_after_seconds (\d+)/m;
+      let text = await answerOn(opened, '/metrics');
+      while (!metric.test(text)) text += String((await once(opened.socket, 'data'))[0]);
+      opened.socket.destroy();
+      const seconds = Number(metric.exec(text)?.[1]);
+      assert.equal(seconds * 1000, readTlsPair(first, Date.now()).notAfter);
+    });
+  });
+}
+
+suite('a pair is refused in one sentence', () => {
+  const now = Date.now();
+  const broken = join(folder, 'broken');
+  const readable = { ...first, keyFile: join(folder, 'readable.pem') };
+  before(() => {
+    writeFileSync(broken, 'nothing', { mode: 0o600 });
+    writeFileSync(readable.keyFile, readFileSync(first.keyFile));
+    chmodSync(readable.keyFile, 0o644);
+  });
+
+  for (const [what, files, at, message] of [
+    [
+      'whose certificate is absent',
+      { ...first, certFile: '/absent' },
+      now,
+      /cannot be read \(ENOENT\)$/,
+    ],
+    ['without a certificate', { ...first, certFile: broken }, now, /no certificate in PEM form$/],
+    ['without a key', { ...first, keyFile: broken }, now, /no private key in PEM form/],
+    ['whose key is of another', { ...first, keyFile: other.keyFile }, now, /does not belong to/],
+    ['whose key everybody can read', readable, now, /run chmod 600/],
+    ['that has expired', first, now + 31 * DAY, /expired on \d{4}-\d\d-\d\d$/],
+    ['that is not valid yet', first, now - DAY, /valid only from \d{4}-\d\d-\d\d on$/],
+  ] as const) {
+    test(what, () => {
+      assert.throws(() => readTlsPair(files, at), message);
+    });
+  }
+});
+
+test('a command trusts the authority that --ca names, and no other', async () => {
+  const { folder: dataDir } = makeNetworkFolder();
+  const args = ['--tls-cert', second.certFile, '--tls-key', second.keyFile];
+  await using server = await startChildServer(dataDir, { args });
+  const ask = (...more: string[]) =>
+    runProgram(['policy', 'show', '--url', server.na.url, '--json', ...more]);
+  assert.match(server.na.url, /^https:/);
+  const strange = await ask();
+  assert.match(strange.stderr, /DEPTH_ZERO_SELF_SIGNED_CERT/);
+  const known = await ask('--ca', second.certFile);
+  assert.doesNotMatch(known.stderr, /CERT/);
+  rmSync(dataDir, { recursive: true, force: true });
+});
