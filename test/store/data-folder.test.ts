@@ -17,8 +17,9 @@ import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
 import { canonicalJson } from '../../src/json/write.ts';
+import { readAuditEntries } from '../../src/store/lmdb/audit.ts';
 import { checkForReading } from '../../src/store/lmdb/folder-state.ts';
-import { readMeta } from '../../src/store/lmdb/pages.ts';
+import { metaNumbers, readMeta } from '../../src/store/lmdb/pages.ts';
 import { openLmdbStore } from '../../src/store/lmdb/store.ts';
 import { checkStructure } from '../../src/store/lmdb/structure.ts';
 import { GENESIS_HASH, type SealedEntry } from '../../src/store/store.ts';
@@ -166,6 +167,59 @@ suite('D1: the audit log is read from a database that LMDB can open safely:', ()
     assert.equal(checkForReading(copy.folder), true);
   });
 });
+
+suite('D1: a write of which only the last step is missing', () => {
+  test('is finished by the next start; whoever only reads is told so', async () => {
+    await using copy = copyOf(alpha);
+    const path = join(copy.folder, DATABASE);
+    const entries = [...readAuditEntries(copy.folder)];
+    withMetas(path, ([older, current]) => takeBack(current, older));
+    assert.throws(() => checkForReading(copy.folder), /was interrupted: start the authority/);
+    await (await startTestAuthority({ dataDir: copy.folder, clock })).stop();
+    assert.equal(checkForReading(copy.folder), true);
+    assert.deepEqual([...readAuditEntries(copy.folder)].slice(0, entries.length), entries);
+  });
+
+  test('is not finished when its pages are damaged', async () => {
+    await using copy = copyOf(alpha);
+    const path = join(copy.folder, DATABASE);
+    damageEachPageWith(path, '"event_type"');
+    withMetas(path, ([older, current]) => takeBack(current, older));
+    await assert.rejects(startTestAuthority({ dataDir: copy.folder, clock }), /does not fit/);
+  });
+
+  test('is not what a root with a damaged number is', async () => {
+    await using copy = copyOf(alpha);
+    withMetas(join(copy.folder, DATABASE), ([older, current], bytes) => {
+      const next = readMeta(current).transaction + 1n;
+      bytes.writeBigUInt64LE(next, Number(readMeta(older).main.root) * PAGE_SIZE + 8);
+    });
+    await assert.rejects(startTestAuthority({ dataDir: copy.folder, clock }), /does not fit/);
+  });
+});
+
+const PAGE_SIZE = 4096;
+
+/** Changes the file by its meta pages, and whatever else is in it. */
+function withMetas(
+  path: string,
+  change: (metas: [older: Buffer, current: Buffer], bytes: Buffer) => void,
+): void {
+  const bytes = readFileSync(path);
+  const metas: [Buffer, Buffer] = [bytes.subarray(0, PAGE_SIZE), bytes.subarray(PAGE_SIZE)];
+  metas.sort((a, b) => Number(readMeta(a).transaction - readMeta(b).transaction));
+  change(metas, bytes);
+  writeFileSync(path, bytes);
+}
+
+/** As LMDB does when it could not write a meta page: it puts the earlier numbers back, beside the new trees. */
+function takeBack(current: Buffer, older: Buffer): void {
+  const { bytes, at } = metaNumbers({
+    lastPage: readMeta(older).lastPage,
+    transaction: readMeta(current).transaction - 2n,
+  });
+  bytes.copy(current, at);
+}
 
 test('D6: a start checks the end of the audit log, however long it is; whoever reads it has all of it checked', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'mesh-na-log-'));

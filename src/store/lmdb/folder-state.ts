@@ -12,6 +12,7 @@ import { dirname, join } from 'node:path';
 import { unwritable } from '../unwritable.ts';
 import { assertNeverUsed } from '../usage-mark.ts';
 import { checkStructure, checkStructureInUse } from './structure.ts';
+import { finishWrite } from './unfinished-write.ts';
 
 const DATABASE_FILE = 'state/data.mdb';
 const DATABASE_LOCK_FILE = 'state/lock.mdb';
@@ -30,7 +31,10 @@ export function checkFiles(dataDir: string): void {
   assertDiskWorks(dataDir);
   for (const name of [DATABASE_FILE, DATABASE_LOCK_FILE]) assertWritable(join(dataDir, name));
   if (statSync(database).size === 0) assertNeverUsed(dataDir, foundInstead('empty'));
-  else checkStructure(database, 'end');
+  else {
+    finishWrite(database);
+    checkStructure(database, 'end');
+  }
 }
 
 /**

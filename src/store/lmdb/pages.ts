@@ -16,6 +16,8 @@ export const NO_PAGE = 0xffff_ffff_ffff_ffffn;
 const MAGIC = 0xbeefc0de;
 const FORMAT_VERSION = 2;
 const META_PAGE = 8;
+/** Where a meta page has its last page and its transaction. */
+const META_NUMBERS = 144;
 const BRANCH_PAGE = 1;
 const LEAF_PAGE = 2;
 const OVERFLOW_PAGE = 4;
@@ -68,11 +70,19 @@ export function readMeta(page: Buffer): Meta {
     pageSize: page.readUInt32LE(48),
     free: readTree(page, 48),
     main: readTree(page, 96),
-    lastPage: Number(page.readBigUInt64LE(144)),
-    transaction: page.readBigUInt64LE(152),
+    lastPage: Number(page.readBigUInt64LE(META_NUMBERS)),
+    transaction: page.readBigUInt64LE(META_NUMBERS + 8),
     // Not the size of the map: each process that opens the file may choose another.
     common: Buffer.concat([page.subarray(8, 40), page.subarray(48, 54), page.subarray(96, 102)]),
   };
+}
+
+/** What a meta page has at its offset `at` for this transaction. */
+export function metaNumbers({ transaction, lastPage }: Pick<Meta, 'transaction' | 'lastPage'>) {
+  const bytes = Buffer.alloc(16);
+  bytes.writeBigUInt64LE(BigInt(lastPage), 0);
+  bytes.writeBigUInt64LE(transaction, 8);
+  return { bytes, at: META_NUMBERS };
 }
 
 export function readTree(bytes: Buffer, at: number): TreeRecord {

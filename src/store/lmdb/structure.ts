@@ -5,6 +5,7 @@
  */
 import { closeSync, openSync, readSync } from 'node:fs';
 import { RECENT_AUDIT } from '../audit-rows.ts';
+import { currentMeta, LARGEST_PAGE, META_PAGES, readMetas } from './metas.ts';
 import {
   childAt,
   damaged,
@@ -24,8 +25,6 @@ import {
   overflowData,
   overflowOf,
   type PageFile,
-  pageFile,
-  readMeta,
   readTree,
   TREE_RECORD,
   type TreeRecord,
@@ -33,11 +32,6 @@ import {
 
 /** No tree of 2^32 pages is this deep. */
 const MAX_DEPTH = 32;
-const SMALLEST_PAGE = 512;
-const LARGEST_PAGE = 65_536;
-const META_PAGES = 2;
-/** Pages at the end of the file that were allocated and freed again before they were written. */
-const MOST_UNWRITTEN = 2 ** 20;
 
 /**
  * How much of the audit log is checked. It grows without end, and a service reads and writes only its end;
@@ -49,17 +43,23 @@ export type LogExtent = 'end' | 'whole';
 export function checkStructure(path: string, log: LogExtent): void {
   const file = openSync(path, 'r');
   try {
-    const { meta, pages } = readMetas(file);
-    const used = new Uint8Array(meta.lastPage + 1);
-    const walk = createWalk(pages, meta, used);
-    walk.tree(meta.main, 'main');
-    for (const { name, record } of walk.subtrees) {
-      walk.tree(record, name === LOG_TABLE && log === 'end' ? 'log' : 'table');
-    }
-    walk.tree(meta.free, 'free');
+    const { metas, pages } = readMetas(file);
+    checkTrees(pages, currentMeta(metas, pages), log);
   } finally {
     closeSync(file);
   }
+}
+
+/** Throws unless the trees of this meta page are sound; returns the last page that is in use or free. */
+export function checkTrees(pages: PageFile, meta: Meta, log: LogExtent): number {
+  const used = new Uint8Array(meta.lastPage + 1);
+  const walk = createWalk(pages, meta, used);
+  walk.tree(meta.main, 'main');
+  for (const { name, record } of walk.subtrees) {
+    walk.tree(record, name === LOG_TABLE && log === 'end' ? 'log' : 'table');
+  }
+  walk.tree(meta.free, 'free');
+  return used.lastIndexOf(1);
 }
 
 /** How often a database is looked at that changed while it was looked at. */
@@ -91,41 +91,6 @@ function metaBytes(path: string): Buffer {
   } finally {
     closeSync(file);
   }
-}
-
-/** Both meta pages must be sound: only their transaction numbers say which of them is current. */
-function readMetas(file: number): { meta: Meta; pages: PageFile } {
-  const head = Buffer.alloc(SMALLEST_PAGE);
-  if (readSync(file, head, 0, head.length, 0) < head.length) throw damaged('it is cut off');
-  const { pageSize } = readMeta(head);
-  const isSize = pageSize >= SMALLEST_PAGE && pageSize <= LARGEST_PAGE;
-  if (!isSize || (pageSize & (pageSize - 1)) !== 0) throw damagedPage(0);
-  const pages = pageFile(file, pageSize);
-  const page = Buffer.alloc(pageSize);
-  const metas = [0, 1].map((number) => {
-    pages.read(number, page);
-    return readMeta(page);
-  }) as [Meta, Meta];
-  const [even, odd] = metas;
-  if (!even.common.equals(odd.common)) throw damagedPage(1);
-  for (const [number, meta] of metas.entries()) assertWritten(meta, number, pages, page);
-  const meta = even.transaction >= odd.transaction ? even : odd;
-  if (even.transaction - odd.transaction > 1n || odd.transaction - even.transaction > 1n) {
-    throw damagedPage(meta === even ? 1 : 0);
-  }
-  return { meta, pages };
-}
-
-/** A transaction that changes anything writes the root of the main tree, and its number into it. */
-function assertWritten(meta: Meta, number: number, pages: PageFile, page: Buffer): void {
-  if (meta.transaction === 0n) return;
-  const { root } = meta.main;
-  if (Number(meta.transaction & 1n) !== number) throw damagedPage(number);
-  if (meta.lastPage > pages.pages + MOST_UNWRITTEN) throw damaged('it is cut off');
-  if (root === NO_PAGE) return;
-  if (root > BigInt(meta.lastPage)) throw damagedPage(number);
-  pages.read(Number(root), page);
-  if (page.readBigUInt64LE(8) !== meta.transaction) throw damagedPage(number);
 }
 
 /** Of a `log` only the last rows are visited, and the branch pages above them. */
