@@ -25,6 +25,7 @@ import {
   outcome,
   type Received,
   send,
+  sendRaw,
 } from './support/requests.ts';
 import { inExampleOrder } from './support/routes.ts';
 import { signNodeBody } from './support/signing.ts';
@@ -67,6 +68,16 @@ before(async () => {
 after(async () => {
   await na.stop();
   rmSync(folder, { recursive: true, force: true });
+});
+
+test('whatever host name a client makes up, the description differs in the address of its server alone', async () => {
+  for (const host of ['one.example', 'other.example:8080', 'base-url:']) {
+    const { text } = await sendRaw(na, 'GET', '/swagger.json', { headers: { Host: host } });
+    const { servers, ...rest } = JSON.parse(text);
+    assert.deepEqual(servers, [{ url: `http://${host}` }]);
+    const { servers: _, ...expected } = document;
+    assert.deepEqual(rest, expected);
+  }
 });
 
 test('the description is valid OpenAPI 3.0.3 of version v0.1', async () => {

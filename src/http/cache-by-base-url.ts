@@ -3,6 +3,9 @@ import type { Edge } from './edge.ts';
 /** Clients choose the host name they send: more than a few differing ones are made up. */
 const MOST_BASE_URLS = 8;
 
+/** The key of what does not depend on the base URL. */
+export const ANY_URL = '';
+
 /** Computes a value once per edge and base URL; drops the oldest when there are too many. */
 export function cachedByBaseUrl<Made>(
   make: (edge: Edge, baseUrl: string) => Made,

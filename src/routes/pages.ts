@@ -1,5 +1,5 @@
 /** Pages about the service itself: rendered once, then served from the same bytes. */
-import { cachedByBaseUrl } from '../http/cache-by-base-url.ts';
+import { ANY_URL, cachedByBaseUrl } from '../http/cache-by-base-url.ts';
 import { withAnswer } from '../http/edge.ts';
 import { htmlReply } from '../http/reply.ts';
 import type { RouteEntry } from '../http/route.ts';
@@ -46,9 +46,6 @@ export const pageRoutes: readonly RouteEntry[] = [
     handle: (request, edge) => htmlReply(cliReference(edge, ANY_URL), request),
   },
 ];
-
-/** What does not depend on the base URL. */
-const ANY_URL = '';
 
 const home = cachedByBaseUrl(({ settings, routes }, baseUrl) =>
   homePage(settings.genesis, routes, baseUrl),

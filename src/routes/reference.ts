@@ -1,9 +1,8 @@
 import { publishedDocument } from '../contract/documents.ts';
-import { cachedByBaseUrl } from '../http/cache-by-base-url.ts';
+import { ANY_URL, cachedByBaseUrl } from '../http/cache-by-base-url.ts';
 import { documentReply } from '../http/reply.ts';
 import type { RouteEntry } from '../http/route.ts';
-import { jsonText } from '../json/write.ts';
-import { openApiDocument } from '../views/openapi.ts';
+import { openApiText } from '../views/openapi.ts';
 
 export const referenceRoutes: readonly RouteEntry[] = [
   {
@@ -19,6 +18,10 @@ export const referenceRoutes: readonly RouteEntry[] = [
   },
 ];
 
-const descriptionOf = cachedByBaseUrl(({ routes, settings }, baseUrl) =>
-  publishedDocument(jsonText(openApiDocument(routes, settings.genesis.network_name, baseUrl))),
+const descriptions = cachedByBaseUrl(({ routes, settings }) =>
+  openApiText(routes, settings.genesis.network_name),
+);
+
+const descriptionOf = cachedByBaseUrl((edge, baseUrl) =>
+  publishedDocument(descriptions(edge, ANY_URL)(baseUrl)),
 );

@@ -1,6 +1,7 @@
 /** The HTTP surface as OpenAPI 3.0.3, made from the route table [core-4-15]. */
 import { maxBodyBytes, maxBodyValues, type RouteDescription } from '../http/route-description.ts';
 import type { JsonObject, JsonValue } from '../json/value.ts';
+import { jsonText } from '../json/write.ts';
 import { REFUSALS, type RefusalName } from '../refusal.ts';
 import { createSchemas, inFull, type Schemas } from './openapi-schemas.ts';
 import { answerExample, bodyExample, pathExamples, queryExamples } from './route-example.ts';
@@ -30,11 +31,20 @@ export const AUTH_HINTS: Readonly<Record<RouteDescription['access'], string>> = 
   'public-or-operator': 'public; with X-Admin-* headers of standard tier, the full form',
 };
 
-export function openApiDocument(
+/** Stands in the text for the base URL. */
+const BASE_URL = 'base-url:';
+
+/** Renders the document once; what it returns puts a base URL into it, which a client may have made up. */
+export function openApiText(
   routes: readonly RouteDescription[],
   networkName: string,
-  baseUrl: string,
-): JsonObject {
+): (baseUrl: string) => string {
+  const rendered = jsonText(openApiDocument(routes, networkName));
+  const [before, after] = rendered.split(jsonText(BASE_URL));
+  return (baseUrl) => `${before}${jsonText(baseUrl)}${after}`;
+}
+
+function openApiDocument(routes: readonly RouteDescription[], networkName: string): JsonObject {
   const schemas = createSchemas();
   const groups = routeGroups(routes);
   const paths = pathsOf(groups, schemas, networkName);
@@ -46,7 +56,7 @@ export function openApiDocument(
       description: ABOUT,
       license: { name: 'MIT', url: 'https://opensource.org/license/mit' },
     },
-    servers: [{ url: baseUrl }],
+    servers: [{ url: BASE_URL }],
     tags: groups.map(({ title, note }) => ({ name: title, description: note })),
     paths: inOrderOf(routes, paths),
     components: {
