@@ -264,6 +264,21 @@ test('on a phone it opens readable around this authority; two fingers zoom, one 
   assert.deepEqual(visit.problems, []);
 });
 
+test('on a phone a path of trust opens with both of its ends in view', async () => {
+  await using visit = await drawingOf('/atlas', { width: NARROW, height: 740 });
+  const { page } = visit;
+  for (const name of NAMES) {
+    await page.goto(`${na.url}/atlas?from=alpha&to=${name}`);
+    const box = await boxOf(page);
+    for (const end of ['alpha', name]) {
+      const { x, y } = await placeOf(page, end);
+      assert.ok(x > box.x && x < box.x + box.width, `${end} of the path to ${name}: ${x}`);
+      assert.ok(y > box.y && y < box.y + box.height, `${end} of the path to ${name}: ${y}`);
+    }
+  }
+  assert.deepEqual(visit.problems, []);
+});
+
 /** Fingers on the drawing: where they are at each step, from its middle on. */
 async function drawFingers(
   page: Page,

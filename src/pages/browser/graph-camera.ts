@@ -1,6 +1,7 @@
 import {
   type Canvas,
   centered,
+  framing,
   isSame,
   isShown,
   moved,
@@ -26,6 +27,8 @@ export interface Camera {
 
 /** A whole drawing that is smaller than this has names that nobody can read; in pixels for a unit of its canvas. */
 const READABLE = 0.61;
+/** Around the sovereigns that a narrow screen begins with, for their names; in units of the canvas. */
+const MARGIN = 60;
 /** From here on there is room for all names. */
 const ROOM_FOR_NAMES = 2.5;
 
@@ -115,12 +118,22 @@ function middleOf({ width, height }: Canvas): Point {
   return { x: width / 2, y: height / 2 };
 }
 
-/** The whole drawing; on a narrow screen a readable part of it around the sovereign that it is about. */
+/** The whole drawing; on a narrow screen a readable part of it around what it is about. */
 function openingView(picture: SVGSVGElement, canvas: Canvas): View {
   if (canvas.pixels >= READABLE) return WHOLE;
-  const main = picture.querySelector('.node.selected') ?? picture.querySelector('.node.own');
-  const at = main === null ? middleOf(canvas) : placeOf(main);
-  return centered(READABLE / canvas.pixels, at, canvas);
+  const subjects = subjectsOf(picture).map(placeOf);
+  return framing(subjects.length === 0 ? [middleOf(canvas)] : subjects, canvas, {
+    closest: READABLE / canvas.pixels,
+    margin: MARGIN,
+  });
+}
+
+/** The sovereign that was chosen, else those of the path or of the search, else this authority. */
+function subjectsOf(picture: SVGSVGElement): Element[] {
+  const [chosen = []] = ['.selected', '.lit', '.own']
+    .map((subject) => [...picture.querySelectorAll(`.node${subject}`)])
+    .filter(({ length }) => length > 0);
+  return chosen;
 }
 
 /** Where a sovereign is in the drawing. */

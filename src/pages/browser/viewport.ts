@@ -41,6 +41,26 @@ export function centered(scale: number, at: Point, { width, height }: Canvas): V
   return { scale, x: width / 2 - at.x * scale, y: height / 2 - at.y * scale };
 }
 
+/** Shows all of the points, with a margin around them, from as near as is wanted or possible. */
+export function framing(
+  points: readonly Point[],
+  canvas: Canvas,
+  { closest, margin }: { readonly closest: number; readonly margin: number },
+): View {
+  const [left, right] = rangeOf(points.map(({ x }) => x));
+  const [top, bottom] = rangeOf(points.map(({ y }) => y));
+  const fitting = Math.min(
+    canvas.shownWidth / (right - left + 2 * margin),
+    canvas.shownHeight / (bottom - top + 2 * margin),
+  );
+  const middle = { x: (left + right) / 2, y: (top + bottom) / 2 };
+  return centered(Math.max(1, Math.min(closest, fitting)), middle, canvas);
+}
+
+function rangeOf(values: readonly number[]): [least: number, most: number] {
+  return [Math.min(...values), Math.max(...values)];
+}
+
 /** The nearest view without empty room beside the drawing, where it is larger than what is shown. */
 export function within({ scale, x, y }: View, canvas: Canvas): View {
   const { width, height, shownWidth, shownHeight } = canvas;
