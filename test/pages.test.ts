@@ -184,8 +184,23 @@ test('/cli-reference describes every command with all its options', async () => 
     for (const { term, description } of [...command.options, ...command.arguments]) {
       assert.ok(text.includes(term) && text.includes(description), `${command.path} ${term}`);
     }
-    assert.ok(text.includes(command.notes));
+    const shown = text.replace(/\s+/g, '');
+    for (const line of command.notes.split('\n')) {
+      assert.ok(shown.includes(line.replace(/\s+/g, '')), `${command.path} ${line}`);
+    }
   }
+});
+
+test('/cli-reference has the columns of a help as fields, in which long lines wrap', async () => {
+  await using visit = await browser.visit(`${na.url}/cli-reference`, { width: NARROW });
+  const entry = visit.page.locator('#serve .notes');
+  const setting = entry.locator('.fields > div', { hasText: 'MESH_LEASE_MS' });
+  assert.equal(await setting.locator('dt').textContent(), 'MESH_LEASE_MS');
+  assert.match((await setting.locator('dd').textContent()) ?? '', /^with --store: .* 5000\)$/);
+  assert.match(
+    (await entry.locator('pre').last().textContent()) ?? '',
+    /^Examples:\n {2}\$ mesh-na/,
+  );
 });
 
 test('/cli-reference of the program itself describes its own commands, on any number of threads', async (t) => {

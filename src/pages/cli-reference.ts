@@ -3,6 +3,7 @@ import type { HtmlPage } from '../http/reply.ts';
 import type { CommandEntry, CommandReference } from '../views/command-reference.ts';
 import { browserScript } from './browser-script.ts';
 import { renderPage } from './frame.ts';
+import { helpNotes } from './help-notes.ts';
 import { type Html, html } from './html.ts';
 import { nothingFits, referenceContents } from './reference-contents.ts';
 import { REFERENCE_STYLE } from './reference-style.ts';
@@ -58,8 +59,7 @@ ${referenceContents({ search: 'Search commands', groups: groups.map(contentsOf) 
 <section aria-labelledby="general">
 <h2 id="general">In general</h2>
 <p>${description}</p>
-<pre class="notes">${notes}</pre>
-</section>
+${helpNotes(notes)}</section>
 ${nothingFits}${groups.map(
   ({ id, title, commands }) => html`<section aria-labelledby="${id}" data-group>
 <h2 id="${id}">${title}</h2>
@@ -78,12 +78,7 @@ function entry(programName: string, command: CommandEntry): Html {
 <h3 id="${anchor}-head"><a href="#${anchor}">${name}</a></h3>
 <p>${description}</p>
 <pre class="code" tabindex="0" aria-label="Usage of ${name}">${usage}</pre>
-${
-  notes === ''
-    ? ''
-    : html`<pre class="notes">${notes}</pre>
-`
-}${
+${notes === '' ? '' : helpNotes(notes)}${
   command.arguments.length === 0
     ? ''
     : html`<h4>Arguments</h4>
