@@ -11,7 +11,7 @@ import { newKey } from '../src/client/keys.ts';
 import { createNodeClient, type NodeClient } from '../src/client/node-client.ts';
 import { freePort } from '../src/http/free-port.ts';
 import { NARROW, startBrowser } from './support/browser.ts';
-import { LOADER, modulePath } from './support/project.ts';
+import { LOADER, PROGRAM_PATH } from './support/project.ts';
 import { openShell } from './support/shell.ts';
 
 const REFUSED = 4;
@@ -159,7 +159,7 @@ function environment(): NodeJS.ProcessEnv {
   const commands = join(folder, 'bin');
   mkdirSync(commands);
   const loader = LOADER.map((part) => (part === 'tsx' ? import.meta.resolve('tsx') : part));
-  const program = [process.execPath, ...loader, modulePath('src/main.ts')];
+  const program = [process.execPath, ...loader, PROGRAM_PATH];
   const script = `#!/bin/sh\nexec ${program.map((part) => `"${part}"`).join(' ')} "$@"\n`;
   writeFileSync(join(commands, 'mesh-na'), script, { mode: 0o755 });
   return {

@@ -17,5 +17,10 @@ export function modulePath(source: string): string {
   return fileURLToPath(new URL(isCompiled ? source.replace(/\.ts$/, '.js') : source, code));
 }
 
+/** The program: once everything is compiled, as it is shipped. */
+export const PROGRAM_PATH = isCompiled
+  ? fileURLToPath(new URL('program/main.js', code))
+  : modulePath('src/main.ts');
+
 /** Arguments for Node.js that run the program. */
-export const PROGRAM: readonly string[] = [...LOADER, modulePath('src/main.ts')];
+export const PROGRAM: readonly string[] = [...LOADER, PROGRAM_PATH];
