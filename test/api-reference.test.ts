@@ -158,7 +158,7 @@ for (const [place, clipboard] of [
   ['a page that has none, because it came over plain HTTP', 'absent'],
 ] as const) {
   test(`each example is copied with one press on ${place}`, async () => {
-    await using opened = await visit();
+    await using opened = await browser.visit(`${na.url}/api-reference`, { isApart: true });
     const { page } = opened;
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
     if (clipboard === 'absent') {

@@ -145,7 +145,7 @@ suite('in a browser', () => {
   });
 
   test('the key of a treaty can be copied', async () => {
-    await using visit = await browser.visit(`${na.url}/treaty?id=${renewed}`);
+    await using visit = await browser.visit(`${na.url}/treaty?id=${renewed}`, { isApart: true });
     const { page } = visit;
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
     const key = page.locator('section', { hasText: 'Keys of' }).locator('.id');

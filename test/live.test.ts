@@ -120,7 +120,7 @@ for (const path of ['/dashboard', '/connectome']) {
   test(`nothing of ${path} moves when it becomes live`, async () => {
     await using na = await startTestAuthority();
     await recognized(na, 'beta');
-    await using visit = await browser.visit(`${na.url}/`);
+    await using visit = await browser.visit(`${na.url}/`, { isApart: true });
     const { page } = visit;
     // The moment at which the connection opens is the test's to choose.
     await page.addInitScript(`window.WebSocket = class extends EventTarget {
@@ -204,7 +204,7 @@ async function listeners({ page }: Visit): Promise<number[]> {
 
 test('a viewer who missed a change fetches the page once, and goes on from there', async () => {
   await using na = await startTestAuthority();
-  await using visit = await browser.visit(`${na.url}/`);
+  await using visit = await browser.visit(`${na.url}/`, { isApart: true });
   const { page } = visit;
   let patches = 0;
   await page.routeWebSocket(/live/, (socket) => {

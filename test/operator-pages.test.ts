@@ -286,7 +286,9 @@ suite('treaties of any number', () => {
   test('a view by its own address follows changes too', async () => {
     await using na = await startTestAuthority();
     await treaty(na, 'alpha', 'beta');
-    await using visit = await (await browser()).visit(`${na.url}/connectome?q=b`);
+    await using visit = await (await browser()).visit(`${na.url}/connectome?q=b`, {
+      isApart: true,
+    });
     const { page } = visit;
     await page.locator('[data-live-status="live"]').waitFor();
     await page.clock.install();
@@ -317,7 +319,7 @@ suite('treaties of any number', () => {
     await using na = await startTestAuthority();
     const long = `first-${'n'.repeat(200)}-last`;
     const { treaty_id: id } = await treaty(na, 'alpha', long, 72);
-    await using visit = await (await browser()).visit(`${na.url}/connectome`);
+    await using visit = await (await browser()).visit(`${na.url}/connectome`, { isApart: true });
     const { page } = visit;
     const link = page.locator('#treaties a', { hasText: 'first-' });
     assert.match(await link.innerText(), /^first-n+…n+-last$/);

@@ -1,10 +1,17 @@
 /**
- * Pages in a real browser: Debian's Chromium, driven by playwright-core. One browser serves a test file;
- * every visit is a context of its own, with its own theme, width and storage.
+ * Pages in a real browser: Debian's Chromium, driven by playwright-core. One browser serves a test file. Every
+ * visit begins with the theme and width that it asks for, and with nothing stored.
  */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { type Browser, chromium, type Page } from 'playwright-core';
+import {
+  type Browser,
+  type ConsoleMessage,
+  chromium,
+  type Page,
+  type Request,
+  type WebSocket,
+} from 'playwright-core';
 import { findChromium } from './programs.ts';
 
 export const NARROW = 360;
@@ -21,6 +28,8 @@ export interface VisitOptions {
   readonly javaScript?: boolean;
   /** Whether it is a device with a touch screen. */
   readonly hasTouch?: boolean;
+  /** Whether the visit changes more than its page, such as permissions or the time. */
+  readonly isApart?: boolean;
 }
 
 export interface Visit {
@@ -49,8 +58,10 @@ export async function startBrowser(): Promise<TestBrowser> {
     handleSIGTERM: false,
     handleSIGHUP: false,
   });
+  /** Pages of visits that have ended: a new one is a process, and takes longer than most visits. */
+  const idle: Page[] = [];
   return {
-    visit: (url, options = {}) => visit(browser, url, options),
+    visit: (url, options = {}) => visit(browser, idle, url, options),
     close: () => browser.close(),
   };
 }
@@ -67,43 +78,88 @@ function browserArguments(): string[] {
   return ['--disable-dev-shm-usage', ...(isRoot ? ['--no-sandbox'] : [])];
 }
 
-async function visit(browser: Browser, url: string, options: VisitOptions): Promise<Visit> {
+async function visit(
+  browser: Browser,
+  idle: Page[],
+  url: string,
+  options: VisitOptions,
+): Promise<Visit> {
   const { theme = 'light', width = WIDE, height = 900, javaScript = true } = options;
-  const { hasTouch = false } = options;
-  const context = await browser.newContext({
-    colorScheme: theme,
-    reducedMotion: 'reduce',
-    viewport: { width, height },
-    javaScriptEnabled: javaScript,
-    hasTouch,
-  });
-  const page = await context.newPage();
+  const { hasTouch = false, isApart = !javaScript || hasTouch } = options;
+  const known = isApart ? undefined : idle.pop();
+  const page = known ?? (await newPage(browser, { javaScript, hasTouch }));
+  await page.setViewportSize({ width, height });
+  await page.emulateMedia({ colorScheme: theme });
   const problems: string[] = [];
-  watch(page, new URL(url).origin, problems);
+  const unwatch = watch(page, new URL(url).origin, problems);
   await page.goto(url, { waitUntil: 'load' });
   return {
     page,
     problems,
     violations: () => violations(page),
     overflow: () => overflow(page),
-    [Symbol.asyncDispose]: () => context.close(),
+    async [Symbol.asyncDispose]() {
+      if (isApart || !(await isLeft(page))) return page.context().close();
+      unwatch();
+      idle.push(page);
+    },
   };
 }
 
-function watch(page: Page, origin: string, problems: string[]): void {
+async function newPage(
+  browser: Browser,
+  { javaScript, hasTouch }: { readonly javaScript: boolean; readonly hasTouch: boolean },
+): Promise<Page> {
+  const context = await browser.newContext({
+    reducedMotion: 'reduce',
+    javaScriptEnabled: javaScript,
+    hasTouch,
+  });
+  return context.newPage();
+}
+
+/** Whether nothing of the visit stays: neither what its page has stored nor where the pointer is. */
+async function isLeft(page: Page): Promise<boolean> {
+  try {
+    await page.evaluate('localStorage.clear(), sessionStorage.clear()');
+    await page.mouse.move(-1, -1);
+    await page.goto('about:blank');
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Returns a function that ends it. */
+function watch(page: Page, origin: string, problems: string[]): () => void {
   const host = new URL(origin).host;
-  page.on('console', (message) => {
-    if (['error', 'warning'].includes(message.type())) problems.push(`console: ${message.text()}`);
-  });
-  page.on('pageerror', (error) => problems.push(`uncaught: ${error.message}`));
-  page.on('requestfailed', (request) => problems.push(`failed: ${request.url()}`));
-  page.on('request', (request) => {
-    const { protocol, host: asked } = new URL(request.url());
-    if (protocol !== 'data:' && asked !== host) problems.push(`outside: ${request.url()}`);
-  });
-  page.on('websocket', (socket) => {
-    if (new URL(socket.url()).host !== host) problems.push(`outside: ${socket.url()}`);
-  });
+  const listeners = {
+    console(message: ConsoleMessage) {
+      const isProblem = ['error', 'warning'].includes(message.type());
+      if (isProblem) problems.push(`console: ${message.text()}`);
+    },
+    pageerror: (error: Error) => problems.push(`uncaught: ${error.message}`),
+    requestfailed: (request: Request) => problems.push(`failed: ${request.url()}`),
+    request(request: Request) {
+      const { protocol, host: asked } = new URL(request.url());
+      if (protocol !== 'data:' && asked !== host) problems.push(`outside: ${request.url()}`);
+    },
+    websocket(socket: WebSocket) {
+      if (new URL(socket.url()).host !== host) problems.push(`outside: ${socket.url()}`);
+    },
+  };
+  page.on('console', listeners.console);
+  page.on('pageerror', listeners.pageerror);
+  page.on('requestfailed', listeners.requestfailed);
+  page.on('request', listeners.request);
+  page.on('websocket', listeners.websocket);
+  return () => {
+    page.off('console', listeners.console);
+    page.off('pageerror', listeners.pageerror);
+    page.off('requestfailed', listeners.requestfailed);
+    page.off('request', listeners.request);
+    page.off('websocket', listeners.websocket);
+  };
 }
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
