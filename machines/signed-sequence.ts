@@ -15,6 +15,8 @@ export interface SequenceVersion {
 
 export type SequenceEvent<Version extends SequenceVersion> =
   | { readonly type: 'publish'; readonly version: Version }
+  /** A restore continues above every number that may have been published since the backup [backup-7]. */
+  | { readonly type: 'resume'; readonly version: Version }
   | { readonly type: 'lapse'; readonly at: number };
 
 export interface SequenceMachineOptions<Version extends SequenceVersion> {
@@ -43,6 +45,8 @@ export function sequenceMachine<Version extends SequenceVersion>(
       isFirst: ({ event }) => event.type === 'publish' && firsts.includes(event.version.sequence),
       followsTheLast: ({ context, event }) =>
         event.type === 'publish' && event.version.sequence === context.sequence + 1,
+      isAbove: ({ context, event }) =>
+        event.type === 'resume' && event.version.sequence > context.sequence,
       lapsed: ({ context, event }) => event.type === 'lapse' && halfOver(context) <= event.at,
     },
   });
@@ -53,6 +57,14 @@ export function sequenceMachine<Version extends SequenceVersion>(
       machine.emit({ type: 'published' }),
     ],
   };
+  const resume = {
+    guard: 'isAbove' as const,
+    target: published,
+    actions: [
+      machine.assign(({ context, event }) => (event.type === 'resume' ? event.version : context)),
+      machine.emit({ type: 'published' as const }),
+    ],
+  };
   const lapsed = machine.emit({ type: 'lapsed' });
   return machine.createMachine({
     id,
@@ -60,11 +72,12 @@ export function sequenceMachine<Version extends SequenceVersion>(
     context: none,
     states: {
       absent: {
-        on: { publish: { guard: 'isFirst', ...publish }, lapse: { actions: lapsed } },
+        on: { publish: { guard: 'isFirst', ...publish }, resume, lapse: { actions: lapsed } },
       },
       [published]: {
         on: {
           publish: { guard: 'followsTheLast', ...publish },
+          resume,
           lapse: [
             { guard: 'lapsed', actions: lapsed },
             { actions: machine.emit({ type: 'current' }) },

@@ -22,6 +22,7 @@ import {
 } from '../machines/recognition-policy.ts';
 import { type Treaty, treatyMachine } from '../machines/recognition-treaty.ts';
 import { removalCountMachine } from '../machines/removal-count.ts';
+import { restoredRevocationMachine } from '../machines/restored-revocation.ts';
 import {
   type ImportedFeed,
   type ImportedRevocation,
@@ -760,9 +761,23 @@ testTable(crlMachine, [
     event: { type: 'lapse', at: NOW - 12 * HOUR - 1 },
     emits: ['current'],
   },
+  {
+    name: 'a restore goes on with any higher number',
+    from: current,
+    event: { type: 'resume', version: { ...next, sequence: 1_000_003 } },
+    emits: ['published'],
+    to: { value: 'current', facts: { ...next, sequence: 1_000_003 } },
+  },
+  {
+    name: 'a restore may begin with any number',
+    event: { type: 'resume', version: { ...first, sequence: 1_000_000 } },
+    emits: ['published'],
+    to: { value: 'current', facts: { ...first, sequence: 1_000_000 } },
+  },
 ]);
 
 testUnhandled(crlMachine, [
+  ['a restore that goes back', current, { type: 'resume', version: { ...next, sequence: 3 } }],
   ['naming a sequence twice', current, { type: 'publish', version: { ...next, sequence: 3 } }],
   ['going back', current, { type: 'publish', version: { ...next, sequence: 2 } }],
   ['leaving a sequence out', current, { type: 'publish', version: { ...next, sequence: 5 } }],
@@ -1235,6 +1250,19 @@ testTable(sovereignFeedMachine, [
     emits: ['published'],
     to: { value: 'published', facts: nextFeed },
   },
+  {
+    name: 'a restore goes on with any higher number',
+    from: published,
+    event: { type: 'resume', version: { ...nextFeed, sequence: 1_000_003 } },
+    emits: ['published'],
+    to: { value: 'published', facts: { ...nextFeed, sequence: 1_000_003 } },
+  },
+  {
+    name: 'a restore may begin with any number',
+    event: { type: 'resume', version: { ...ourFeed, sequence: 1_000_000 } },
+    emits: ['published'],
+    to: { value: 'published', facts: { ...ourFeed, sequence: 1_000_000 } },
+  },
 ]);
 
 testUnhandled(sovereignFeedMachine, [
@@ -1323,6 +1351,32 @@ testTable(nodeKeyMachine, [
 ]);
 
 testUnhandled(nodeKeyMachine, [['trusting it again', compromised, { type: 'restore' }]]);
+
+// A revocation that a restore knows from a published list alone [backup-7]
+
+const restoredRevocation = {
+  list: 'crl',
+  revokedId: 'c-1',
+  issuer: '',
+  revokedAt: NOW,
+  reason: 'superseded',
+  crlSequence: 1_000_003,
+};
+
+testTable(restoredRevocationMachine, [
+  {
+    name: 'a revocation comes back',
+    event: { type: 'restore', revocation: restoredRevocation },
+    emits: ['revoked'],
+    to: { value: 'revoked', facts: restoredRevocation },
+  },
+  {
+    name: 'the first one stays as it was',
+    from: { value: 'revoked', context: restoredRevocation },
+    event: { type: 'restore', revocation: { ...restoredRevocation, reason: 'other' } },
+    emits: ['already_revoked'],
+  },
+]);
 
 // Data-license policy [service-states-other]
 

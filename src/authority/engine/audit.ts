@@ -45,7 +45,8 @@ export type AuditEvent =
   | 'consensus_proof_assembled'
   | 'data_license_policy_created'
   | 'data_access_intent_created'
-  | 'trust_cycle_completed';
+  | 'trust_cycle_completed'
+  | 'state_restored';
 
 export interface AuditDraft {
   readonly type: AuditEvent;
@@ -103,17 +104,40 @@ export type ChainVerdict =
   | { readonly valid: true; readonly length: number; readonly head: string }
   | { readonly valid: false; readonly position: number; readonly reason: string };
 
+/** Checks a chain entry by entry. */
+export interface ChainCheck {
+  /** Null while the chain holds; otherwise why this entry breaks it. */
+  add(entry: AuditEntry): 'broken_link' | 'altered_entry' | null;
+  readonly length: number;
+  readonly head: string;
+}
+
+export function createChainCheck(genesisHash: string): ChainCheck {
+  let head = genesisHash;
+  let length = 0;
+  return {
+    add({ hash, ...entry }) {
+      if (entry.prev_hash !== head) return 'broken_link';
+      if (sha256Hex(canonicalJson(entry)) !== hash) return 'altered_entry';
+      head = hash;
+      length += 1;
+      return null;
+    },
+    get length() {
+      return length;
+    },
+    get head() {
+      return head;
+    },
+  };
+}
+
 /** Checks a whole chain from its first entry; `position` counts from 1. */
 export function verifyAuditChain(entries: Iterable<AuditEntry>, genesisHash: string): ChainVerdict {
-  let last = genesisHash;
-  let position = 0;
-  for (const { hash, ...entry } of entries) {
-    position += 1;
-    if (entry.prev_hash !== last) return { valid: false, position, reason: 'broken_link' };
-    if (sha256Hex(canonicalJson(entry)) !== hash) {
-      return { valid: false, position, reason: 'altered_entry' };
-    }
-    last = hash;
+  const check = createChainCheck(genesisHash);
+  for (const entry of entries) {
+    const reason = check.add(entry);
+    if (reason !== null) return { valid: false, position: check.length + 1, reason };
   }
-  return { valid: true, length: position, head: last };
+  return { valid: true, length: check.length, head: check.head };
 }

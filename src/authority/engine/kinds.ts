@@ -52,6 +52,11 @@ import {
   removalCountMachine,
 } from '../../../machines/removal-count.ts';
 import {
+  type RestoredRevocation,
+  type RestoredRevocationEvent,
+  restoredRevocationMachine,
+} from '../../../machines/restored-revocation.ts';
+import {
   type ImportedFeed,
   type ImportedFeedEvent,
   type ImportedRevocation,
@@ -86,6 +91,7 @@ const MACHINES = {
   'imported-revocation': importedRevocationMachine,
   'capability-nullifier': nullifierMachine,
   'removal-count': removalCountMachine,
+  'restored-revocation': restoredRevocationMachine,
   'data-license-policy': licensePolicyMachine,
 } as const;
 
@@ -127,6 +133,10 @@ export interface SubjectTypes {
     readonly event: NullifierEvent;
   };
   'removal-count': { readonly context: RemovalCount; readonly event: RemovalCountEvent };
+  readonly 'restored-revocation': {
+    readonly context: RestoredRevocation;
+    readonly event: RestoredRevocationEvent;
+  };
   /** In process memory only [service-states-other]: never part of a unit. */
   readonly 'data-license-policy': {
     readonly context: LicensePolicy;

@@ -54,6 +54,7 @@ const RULES: { readonly [Kind in SubjectKind]: IsPast<Kind> | typeof KEPT_FOR_GO
   /** Proofs do not expire, and each is nullified once, ever [trust-4-5]. */
   'capability-nullifier': KEPT_FOR_GOOD,
   'node-key': KEPT_FOR_GOOD,
+  'restored-revocation': KEPT_FOR_GOOD,
   /** Signed statements and their revocations; peers may hold them or ask for them at any time. */
   attestation: KEPT_FOR_GOOD,
   'recognition-treaty': KEPT_FOR_GOOD,

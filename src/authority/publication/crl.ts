@@ -6,6 +6,8 @@ import { createHash } from 'node:crypto';
 import type { Certificate } from '../../../machines/certificate.ts';
 import type { Crl } from '../../../machines/crl.ts';
 import type { NodeKey } from '../../../machines/node-key.ts';
+import type { RestoredRevocation } from '../../../machines/restored-revocation.ts';
+import type { Resting } from '../../../machines/step.ts';
 import type { DocumentPublisher } from '../../contract/publications.ts';
 import { canonicalJson, compareCodePoints } from '../../json/write.ts';
 import { formatInstant } from '../../timestamp.ts';
@@ -37,13 +39,41 @@ export interface RevocationsOptions {
   uuid(): string;
 }
 
+/** A revoked certificate as it is stored. */
+export interface StoredRevocation extends NumberedEntry {
+  /** The node's key, when it is what the certificate was revoked for. */
+  readonly compromisedKey: string | null;
+}
+
+/** What a subject adds to the list that this key signs, if anything. */
+export function revocationIn(
+  issuer: string,
+  { kind, id, value, context }: Resting & { readonly kind: string; readonly id: string },
+): StoredRevocation | null {
+  if (value !== 'revoked') return null;
+  if (kind === 'certificate') {
+    const { nodePublicKey, revokedAt, revocationReason, crlSequence } = context as Certificate;
+    const reason = revocationReason ?? 'unspecified';
+    return {
+      sequence: crlSequence ?? 0,
+      entry: crlEntry(issuer, id, revokedAt ?? 0, reason),
+      compromisedKey: reason === 'key_compromise' ? nodePublicKey : null,
+    };
+  }
+  if (kind !== 'restored-revocation') return null;
+  const { list, revokedId, revokedAt, reason, crlSequence } = context as RestoredRevocation;
+  if (list !== 'crl') return null;
+  const entry = crlEntry(issuer, revokedId, revokedAt, reason);
+  return { sequence: crlSequence ?? 0, entry, compromisedKey: null };
+}
+
 export function createRevocations(options: RevocationsOptions): Revocations {
   const { signer, publisher, threads, uuid } = options;
   const listed = new Set<string>();
   const compromised = new Set<string>();
   /** Decided entries that are not on disk yet. */
   const pending = new Map<string, ListEntry>();
-  let loaded: NumberedEntry[] | null = [];
+  let loaded: StoredRevocation[] | null = [];
   let storedSequence = -1;
   const revisions = createRevisionLog(publisher.revisionEnds);
   const digest = createCrlDigest(signer.publicKey);
@@ -82,16 +112,15 @@ export function createRevocations(options: RevocationsOptions): Revocations {
     entryOf,
     followDecided(kind, id, { value, context }) {
       if (kind === 'node-key') compromised.add((context as NodeKey).nodePublicKey);
-      if (kind !== 'certificate' || value !== 'revoked' || listed.has(id)) return;
-      const { nodePublicKey, revokedAt, revocationReason, crlSequence } = context as Certificate;
-      const reason = revocationReason ?? 'unspecified';
-      if (reason === 'key_compromise') compromised.add(nodePublicKey);
-      listed.add(id);
-      const entry = entryOf(id, revokedAt ?? 0, reason);
+      const revoked = revocationIn(signer.publicKey, { kind, id, value, context });
+      if (revoked === null || listed.has(revoked.entry.id)) return;
+      const { entry, compromisedKey } = revoked;
+      if (compromisedKey !== null) compromised.add(compromisedKey);
+      listed.add(entry.id);
       if (loaded !== null) {
-        loaded.push({ sequence: crlSequence ?? 0, entry });
+        loaded.push(revoked);
       } else {
-        pending.set(id, entry);
+        pending.set(entry.id, entry);
         list.decided(entry);
       }
     },
@@ -139,7 +168,7 @@ export function crlEntry(
 }
 
 /** Certificates that one unit revokes are sorted by id. */
-function inListOrder(a: NumberedEntry, b: NumberedEntry): number {
+export function inListOrder(a: NumberedEntry, b: NumberedEntry): number {
   return a.sequence - b.sequence || compareCodePoints(a.entry.id, b.entry.id);
 }
 

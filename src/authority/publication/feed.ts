@@ -4,7 +4,9 @@
  * attestations.
  */
 import type { Attestation } from '../../../machines/attestation.ts';
+import type { RestoredRevocation } from '../../../machines/restored-revocation.ts';
 import type { SovereignFeed } from '../../../machines/sovereign-feed.ts';
+import type { Resting } from '../../../machines/step.ts';
 import { foreignFeedName } from '../../contract/documents.ts';
 import type { DocumentPublisher } from '../../contract/publications.ts';
 import { sha256Hex } from '../../crypto/digest.ts';
@@ -63,16 +65,15 @@ export function createFeeds(options: FeedsOptions): Feeds {
     of: (issuer) => feedOf(issuer).sequence,
     all: () => [...feeds.values()].map(({ sequence }) => sequence),
     followDecided(kind, id, { value, context }) {
-      if (kind !== 'attestation' || value !== 'revoked') return;
-      const { issuer, revocationReason } = context as Attestation;
-      feedOf(issuer).sequence.decided(feedEntry(id, revocationReason));
+      const revoked = attestationRevokedBy({ kind, id, value, context });
+      if (revoked !== null) feedOf(revoked.issuer).sequence.decided(revoked.entry);
     },
     followCommitted(kind, id, { value, context }) {
       if (kind === 'sovereign-feed') feedOf((context as SovereignFeed).issuer);
-      if (kind !== 'attestation' || value !== 'revoked') return;
-      const { issuer, revocationReason } = context as Attestation;
-      const { sequence, loaded } = feedOf(issuer);
-      const entry = feedEntry(id, revocationReason);
+      const revoked = attestationRevokedBy({ kind, id, value, context });
+      if (revoked === null) return;
+      const { entry } = revoked;
+      const { sequence, loaded } = feedOf(revoked.issuer);
       if (loaded !== null) loaded.push(entry);
       else sequence.committed([entry]);
     },
@@ -84,6 +85,29 @@ export function createFeeds(options: FeedsOptions): Feeds {
       }
     },
   };
+}
+
+/** A revoked attestation as it is stored. */
+export interface RevokedAttestation {
+  readonly issuer: string;
+  readonly entry: ListEntry;
+}
+
+/** What a subject adds to the feed of an issuer, if anything. */
+export function attestationRevokedBy({
+  kind,
+  id,
+  value,
+  context,
+}: Resting & { readonly kind: string; readonly id: string }): RevokedAttestation | null {
+  if (value !== 'revoked') return null;
+  if (kind === 'attestation') {
+    const { issuer, revocationReason } = context as Attestation;
+    return { issuer, entry: feedEntry(id, revocationReason) };
+  }
+  if (kind !== 'restored-revocation') return null;
+  const { list, issuer, revokedId, reason } = context as RestoredRevocation;
+  return list === 'feed' ? { issuer, entry: feedEntry(revokedId, reason) } : null;
 }
 
 function createFeed(
@@ -105,7 +129,8 @@ function createFeed(
     }),
     first: (unit) => (issuer === ownName && isFirstStart(unit) ? 0 : 1),
     matches: (stored) =>
-      stored.digest === digest.value([]) || stored.digest === formerDigest(signer, stored, loaded),
+      stored.digest === digest.value([]) ||
+      stored.digest === formerDigest(signer.publicKey, stored, loaded),
     current: (unit) => unit.current('sovereign-feed', id)?.context,
     send: (unit, event) => unit.send('sovereign-feed', id, event),
     next: ({ at }, sequence, digest) => ({
@@ -137,7 +162,7 @@ const MODULUS_BITS = 256;
  * The sum of the entries' digests: it does not depend on their order, and adding an entry costs the same
  * for any number of them. It detects damage, not forgery: all entries are our own.
  */
-function createSetDigest(): EntryDigest {
+export function createSetDigest(): EntryDigest {
   let sum = 0n;
   return {
     add(entry) {
@@ -155,16 +180,20 @@ function digestOf({ id, text }: ListEntry): bigint {
 }
 
 /** Versions stored in the earlier format have the digest of the signed text instead of a sum. */
-function formerDigest(signer: Signer, head: SovereignFeed, entries: readonly ListEntry[]): string {
+export function formerDigest(
+  publicKey: string,
+  head: SovereignFeed,
+  entries: readonly ListEntry[],
+): string {
   const reasons = new Map(entries.map(({ id, text }) => [id, JSON.parse(text) as string]));
-  return sha256Hex(signedText(feedRecord(signer, head, reasons)));
+  return sha256Hex(signedText(feedRecord({ publicKey }, head, reasons)));
 }
 
 type Head = Pick<SovereignFeed, 'issuer' | 'sequence' | 'feedId' | 'issuedAt'>;
 
 /** A feed without its signature. */
 export function feedRecord(
-  { publicKey }: Signer,
+  { publicKey }: Pick<Signer, 'publicKey'>,
   { issuer, sequence, feedId, issuedAt }: Head,
   entries: ReadonlyMap<string, string>,
 ) {

@@ -1,0 +1,112 @@
+/**
+ * The signed lists of a stored state, rebuilt from its subjects without opening it: for whoever checks or
+ * restores a state. A list whose entries are not the ones that were signed means that the state is damaged.
+ */
+import type { Crl } from '../../../machines/crl.ts';
+import type { SovereignFeed } from '../../../machines/sovereign-feed.ts';
+import type { StoredSubject } from '../../store/store.ts';
+import {
+  CRL_ID,
+  createCrlDigest,
+  inListOrder,
+  revocationIn,
+  type StoredRevocation,
+} from './crl.ts';
+import { attestationRevokedBy, createSetDigest, formerDigest } from './feed.ts';
+import type { ListEntry } from './list-document.ts';
+
+export interface StoredFeed {
+  readonly version: SovereignFeed | null;
+  readonly entries: readonly ListEntry[];
+}
+
+export interface StoredLists {
+  add(subject: StoredSubject): void;
+  /** Null before the first version. */
+  crl(): Crl | null;
+  /** The entries of the list of certificates in their order. */
+  crlEntries(): readonly ListEntry[];
+  /** By issuer. */
+  feeds(): ReadonlyMap<string, StoredFeed>;
+  /** Null when every list is the one that was signed; otherwise a sentence. */
+  problem(): string | null;
+}
+
+/** `issuer` is the key of the authority. */
+export function createStoredLists(issuer: string): StoredLists {
+  let crl: Crl | null = null;
+  const revocations: StoredRevocation[] = [];
+  const versions = new Map<string, SovereignFeed>();
+  const revoked = new Map<string, ListEntry[]>();
+
+  function entriesOf(feed: string): ListEntry[] {
+    const entries = revoked.get(feed) ?? [];
+    revoked.set(feed, entries);
+    return entries;
+  }
+
+  function crlEntries(): readonly ListEntry[] {
+    return revocations.sort(inListOrder).map(({ entry }) => entry);
+  }
+
+  function feeds(): ReadonlyMap<string, StoredFeed> {
+    const issuers = new Set([...versions.keys(), ...revoked.keys()]);
+    return new Map(
+      Array.from(issuers, (name) => [
+        name,
+        { version: versions.get(name) ?? null, entries: revoked.get(name) ?? [] },
+      ]),
+    );
+  }
+
+  return {
+    add({ kind, id, snapshot }) {
+      const { value, context } = snapshot;
+      if (kind === 'crl' && id === CRL_ID) crl = context as Crl;
+      if (kind === 'sovereign-feed') {
+        const version = context as SovereignFeed;
+        versions.set(version.issuer, version);
+      }
+      const certificate = revocationIn(issuer, { kind, id, value, context });
+      if (certificate !== null) revocations.push(certificate);
+      const attestation = attestationRevokedBy({ kind, id, value, context });
+      if (attestation !== null) entriesOf(attestation.issuer).push(attestation.entry);
+    },
+    crl: () => crl,
+    crlEntries,
+    feeds,
+    problem() {
+      if (!matchesCrl(issuer, crl, crlEntries())) {
+        return 'its revoked certificates are not those of the published revocation list';
+      }
+      for (const [name, { version, entries }] of feeds()) {
+        if (!matchesFeed(issuer, version, entries)) {
+          return `its revoked attestations are not those of the published feed of ${name}`;
+        }
+      }
+      return null;
+    },
+  };
+}
+
+function matchesCrl(issuer: string, crl: Crl | null, entries: readonly ListEntry[]): boolean {
+  return crl === null ? entries.length === 0 : crl.digest === crlDigest(issuer, entries);
+}
+
+export function crlDigest(issuer: string, entries: readonly ListEntry[]): string {
+  return createCrlDigest(issuer).value(entries);
+}
+
+export function feedDigest(entries: readonly ListEntry[]): string {
+  return createSetDigest().value(entries);
+}
+
+function matchesFeed(
+  issuer: string,
+  version: SovereignFeed | null,
+  entries: readonly ListEntry[],
+): boolean {
+  if (version === null) return entries.length === 0;
+  const { digest } = version;
+  return digest === feedDigest(entries) || digest === formerDigest(issuer, version, entries);
+}
