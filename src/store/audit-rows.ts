@@ -1,5 +1,6 @@
 /** Rows of the audit log: the entries of one flush in order, each a line of hash and hashed text. */
 import { parseJson } from '../json/parse.ts';
+import { canonicalJson } from '../json/write.ts';
 import { DamagedState, decodeText, encodeText } from './rows.ts';
 import type { AuditEntry, SealedEntry } from './store.ts';
 
@@ -9,6 +10,11 @@ export const RECENT_AUDIT = 1000;
 /** Canonical text has no line breaks, and preserves numbers of any size. */
 export function auditLine({ entry, text }: SealedEntry): string {
   return entry.hash + text;
+}
+
+/** The same for an entry that was read: its hashed text is its canonical form. */
+export function auditLineOf({ hash, ...entry }: AuditEntry): string {
+  return hash + canonicalJson(entry);
 }
 
 /** `last` is the number of the last of the entries. */

@@ -60,7 +60,10 @@ export function decodeNonces(key: NonceKey, row: Buffer): SpentNonce[] {
 }
 
 /** The answers that are kept beside the nonces of the row with this key. */
-export function encodeAnswers(key: NonceKey, answers: readonly KeptAnswer[]): Buffer {
+export function encodeAnswers(
+  key: NonceKey,
+  answers: readonly Omit<KeptAnswer, 'forgetAt'>[],
+): Buffer {
   const stored = answers.map(({ digest, request, answer }) => [digest, request, answer]);
   return encodeRow('answers', key, stored);
 }
@@ -84,6 +87,18 @@ export function encodeTimes(key: TimesKey, times: readonly TimeRange[]): Buffer 
 
 export function decodeTimes(key: TimesKey, row: Buffer | undefined): readonly TimeRange[] {
   return row === undefined ? [] : (decodeRow('meta', key, row) as readonly TimeRange[]);
+}
+
+/** The epoch of a state that was never restored. */
+const FIRST_EPOCH = 1;
+
+export function encodeEpoch(epoch: number): Buffer {
+  return encodeRow('meta', 'epoch', epoch);
+}
+
+/** The row is written by a restore. */
+export function decodeEpoch(row: Buffer | undefined): number {
+  return row === undefined ? FIRST_EPOCH : (decodeRow('meta', 'epoch', row) as number);
 }
 
 export function encodeShapes(table: readonly Shape[]): Buffer {

@@ -1,4 +1,5 @@
 /** The audit log in LMDB: one row per flush, keyed by the number of its last entry. */
+import type { RangeOptions } from 'lmdb';
 import { decodeEntries, RECENT_AUDIT } from '../audit-rows.ts';
 import { type AuditEntry, GENESIS_HASH } from '../store.ts';
 import { openEnvironment, openTables, type Tables } from './environment.ts';
@@ -14,12 +15,15 @@ export function* readAuditEntries(dataDir: string): Generator<AuditEntry> {
   }
 }
 
-export function readAuditEnd({ audit }: Tables): {
+export function readAuditEnd(
+  { audit }: Tables,
+  range: RangeOptions = {},
+): {
   readonly recentAudit: readonly AuditEntry[];
   readonly auditHead: string;
 } {
   let recent: AuditEntry[] = [];
-  for (const { key, value } of audit.getRange({ reverse: true })) {
+  for (const { key, value } of audit.getRange({ ...range, reverse: true })) {
     recent = [...decodeEntries(key, value), ...recent];
     if (recent.length >= RECENT_AUDIT) break;
   }

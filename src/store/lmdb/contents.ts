@@ -1,5 +1,5 @@
 /** Loads the state from LMDB at a start. Every row is checked, and missing rows are detected. */
-import { DamagedState } from '../rows.ts';
+import { DamagedState, type TableName } from '../rows.ts';
 import type { Shapes } from '../shapes.ts';
 import type {
   KeptAnswer,
@@ -78,8 +78,8 @@ async function* answersIn({ answers }: Tables): AsyncIterable<readonly KeptAnswe
 }
 
 /** `total` is the expected number of rows; null when it is not known. */
-async function* inBatches<Row, Item>(
-  table: 'subjects' | 'nonces' | 'answers' | 'liveness',
+export async function* inBatches<Row, Item>(
+  table: TableName,
   total: number | null,
   rows: Iterable<Row>,
   read: (row: Row) => Item,

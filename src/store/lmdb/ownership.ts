@@ -4,7 +4,7 @@
  * has taken over.
  */
 import { hostname } from 'node:os';
-import type { RootDatabase } from 'lmdb';
+import type { GetOptions, RootDatabase } from 'lmdb';
 import { assertSameNetwork, type NetworkIdentity } from '../network-identity.ts';
 import { DamagedState, decodeRow, encodeRow } from '../rows.ts';
 import type { PreviousOwner } from '../store.ts';
@@ -56,7 +56,7 @@ export function takeOwnership(
 }
 
 /** The only row without a checksum: it determines how the others are read. */
-function assertSchema(row: Buffer | undefined, isNew: boolean): void {
+export function assertSchema(row: Buffer | undefined, isNew: boolean): void {
   if (row === undefined && isNew) return;
   const version = row?.length === 1 ? row[0] : undefined;
   if (version === undefined) throw new DamagedState('its schema version cannot be read');
@@ -65,6 +65,14 @@ function assertSchema(row: Buffer | undefined, isNew: boolean): void {
       `The data directory has schema version ${version}; this program reads version ${SCHEMA_VERSION}`,
     );
   }
+}
+
+/** Whether the last owner stored everything before it ended. */
+export function isClosed({ meta }: Tables, options: GetOptions): boolean {
+  const entry = meta.getEntry('owner', options);
+  if (entry === undefined) return false;
+  const owner = decodeRow('meta', 'owner', entry.value, entry.version) as OwnerRow;
+  return owner.state === 'closed';
 }
 
 export function ownerRow(state: OwnerRow['state'], number: number): Buffer {

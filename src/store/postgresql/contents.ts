@@ -68,7 +68,7 @@ export async function* readAuditEntries(client: Client): AsyncIterable<readonly 
   await client.query('commit');
 }
 
-async function readAuditEnd(client: Client, total: number) {
+export async function readAuditEnd(client: Client, total: number) {
   let recent: AuditEntry[] = [];
   let last: number | null = null;
   const backwards = 'select last_entry, entries from mesh_na.audit order by last_entry desc';
@@ -87,7 +87,7 @@ async function readAuditEnd(client: Client, total: number) {
   };
 }
 
-async function* subjectsIn(
+export async function* subjectsIn(
   client: Client,
   shapes: Shapes,
   total: number,
@@ -106,7 +106,7 @@ async function* subjectsIn(
   assertTotal('subjects', count, total);
 }
 
-async function* livenessIn(client: Client): AsyncIterable<readonly StoredLiveness[]> {
+export async function* livenessIn(client: Client): AsyncIterable<readonly StoredLiveness[]> {
   const read = livenessReader();
   const statement = 'select id, contact from mesh_na.liveness order by id';
   for await (const rows of fetched<[Buffer, Buffer]>(client, 'liveness', statement)) {
@@ -137,7 +137,7 @@ async function* answersIn(client: Client): AsyncIterable<readonly KeptAnswer[]> 
 }
 
 /** The rows of a statement, a few at a time. The cursor is named like the table. */
-async function* fetched<Row extends unknown[]>(
+export async function* fetched<Row extends unknown[]>(
   client: Client,
   table: string,
   statement: string,

@@ -1,0 +1,140 @@
+/** Reads a whole state from PostgreSQL as of one moment, also while a service writes to it. */
+import type { Client } from 'pg';
+import { decodeEntries } from '../audit-rows.ts';
+import type { NetworkIdentity } from '../network-identity.ts';
+import { DamagedState, decodeRow } from '../rows.ts';
+import { createShapes, type Shapes } from '../shapes.ts';
+import type { StateFacts, StateSource } from '../stream/ports.ts';
+import type { NonceRow, StreamRows, StreamTable } from '../stream/rows.ts';
+import {
+  decodeAnswers,
+  decodeEpoch,
+  decodeNonces,
+  decodeShapes,
+  decodeTimes,
+} from '../table-rows.ts';
+import { assertTotal, type Totals } from '../totals.ts';
+import type { StoreAddress } from './address.ts';
+import { connectToPrimary, disconnect } from './connect.ts';
+import {
+  fetched,
+  livenessIn,
+  type MetaRows,
+  readAuditEnd,
+  readMeta,
+  subjectsIn,
+  totalsIn,
+} from './contents.ts';
+import { assertSchema, SCHEMA_VERSION } from './schema.ts';
+
+/** Throws one clear sentence when there is no state, or when it is damaged. */
+export async function openPostgresqlSource(address: StoreAddress): Promise<StateSource> {
+  const { client, shown } = await connectToPrimary(address);
+  try {
+    await assertSchema(client, shown);
+    await client.query('begin isolation level repeatable read read only');
+    const meta = await readMeta(client);
+    const totals = totalsIn(meta);
+    const read = readers(client, createShapes(decodeShapes(meta.get('shapes'))), totals);
+    return {
+      facts: await readFacts(client, meta, totals, shown),
+      database: { backend: 'postgresql', schemaVersion: SCHEMA_VERSION },
+      rows: <Table extends StreamTable>(table: Table) => read[table](),
+      close: () => disconnect(client),
+    };
+  } catch (cause) {
+    await disconnect(client);
+    throw cause;
+  }
+}
+
+async function readFacts(
+  client: Client,
+  meta: MetaRows,
+  totals: Totals,
+  shown: string,
+): Promise<StateFacts> {
+  const network = meta.get('network');
+  if (network === undefined) throw new Error(`The database at ${shown} holds no state`);
+  const { rows } = await client.query<{ released: boolean }>(
+    'select released from mesh_na.writer_lease',
+  );
+  return {
+    network: decodeRow('meta', 'network', network) as NetworkIdentity,
+    epoch: decodeEpoch(meta.get('epoch')),
+    revision: totals.revision,
+    auditLength: totals.auditEntries,
+    auditHead: (await readAuditEnd(client, totals.auditEntries)).auditHead,
+    isClosed: rows[0]?.released === true,
+    forgottenTimes: decodeTimes('forgotten_times', meta.get('forgotten_times')),
+    unstoredTimes: decodeTimes('unstored_times', meta.get('unstored_times')),
+  };
+}
+
+type Readers = {
+  readonly [Table in StreamTable]: () => AsyncIterable<readonly StreamRows[Table][]>;
+};
+
+function readers(client: Client, shapes: Shapes, totals: Totals): Readers {
+  return {
+    subjects: () => subjectsIn(client, shapes, totals.subjects),
+    nonces: () => nonceRowsIn(client, totals),
+    audit: () => auditEntriesIn(client, totals),
+    liveness: () => livenessIn(client),
+  };
+}
+
+async function* nonceRowsIn(
+  client: Client,
+  { nonceRows: total }: Totals,
+): AsyncIterable<readonly NonceRow[]> {
+  const statement =
+    'select bucket, revision, digests, answers from mesh_na.nonces order by bucket, revision';
+  let count = 0;
+  type Row = [bucket: string, revision: string, digests: Buffer, answers: Buffer | null];
+  for await (const rows of fetched<Row>(client, 'nonces', statement)) {
+    count += rows.length;
+    yield rows.map(nonceRow);
+  }
+  assertTotal('nonces', count, total);
+}
+
+function nonceRow([bucket, revision, digests, answers]: [
+  string,
+  string,
+  Buffer,
+  Buffer | null,
+]): NonceRow {
+  const key = [Number(bucket), Number(revision)] as const;
+  return {
+    bucket: key[0],
+    revision: key[1],
+    digests: decodeNonces(key, digests).map(({ digest }) => digest),
+    answers:
+      answers === null
+        ? []
+        : decodeAnswers(key, answers).map(({ digest, request, answer }) => [
+            digest,
+            request,
+            answer,
+          ]),
+  };
+}
+
+async function* auditEntriesIn(
+  client: Client,
+  { auditEntries: total }: Totals,
+): AsyncIterable<readonly StreamRows['audit'][]> {
+  const statement = 'select last_entry, entries from mesh_na.audit order by last_entry';
+  let count = 0;
+  for await (const rows of fetched<[string, Buffer]>(client, 'audit', statement)) {
+    const entries = rows.flatMap(([last, row]) => {
+      const decoded = decodeEntries(Number(last), row);
+      count += decoded.length;
+      if (count !== Number(last)) throw new DamagedState('an audit entry is missing');
+      return decoded;
+    });
+    yield entries;
+  }
+  assertTotal('audit', count, total);
+}

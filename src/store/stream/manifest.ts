@@ -1,0 +1,150 @@
+/** What a portable stream says of itself, signed by the authority [backup-2]. */
+import Type, { type Static } from 'typebox';
+import Value from 'typebox/value';
+import { sha256Hex } from '../../crypto/digest.ts';
+import type { Signer, VerifySignature } from '../../crypto/primitives.ts';
+import type { JsonObject } from '../../json/value.ts';
+import { canonicalJson } from '../../json/write.ts';
+import { type GenesisBlock, isSignedByRoot, readGenesisBlock } from '../../records/genesis.ts';
+import { Datetime, Signatures } from '../../records/record.ts';
+import { isSignedByAny, signRecord } from '../../records/signed-record.ts';
+import { NetworkIdentity } from '../network-identity.ts';
+import type { TimeRange } from '../store.ts';
+import type { StateFacts } from './ports.ts';
+import { DamagedStream, STREAM_TABLES, type StreamTable } from './rows.ts';
+
+export const FORMAT = 'mesh-na-state';
+export const FORMAT_VERSION = 1;
+
+const Count = Type.Integer({ minimum: 0 });
+const Range = Type.Tuple([Type.Integer(), Type.Integer()]);
+const TableSummary = Type.Object({ rows: Count, sha256: Type.String() });
+
+export const Manifest = Type.Object({
+  format: Type.Literal(FORMAT),
+  format_version: Type.Literal(FORMAT_VERSION),
+  created_at: Datetime,
+  network: NetworkIdentity,
+  genesis: Type.Unsafe<JsonObject>(Type.Object({})),
+  genesis_sha256: Type.String(),
+  database: Type.Object({ backend: Type.String(), schema_version: Count }),
+  epoch: Count,
+  revision: Count,
+  is_closed: Type.Boolean(),
+  audit_length: Count,
+  audit_head: Type.String(),
+  crl_sequence: Type.Integer({ minimum: -1 }),
+  feed_sequence: Type.Integer({ minimum: -1 }),
+  forgotten_times: Type.Array(Range),
+  unstored_times: Type.Array(Range),
+  tables: Type.Object({
+    subjects: TableSummary,
+    nonces: TableSummary,
+    audit: TableSummary,
+    liveness: TableSummary,
+  }),
+  signatures: Signatures,
+});
+
+export type Manifest = Static<typeof Manifest>;
+
+export type TableSummaries = { readonly [Table in StreamTable]: Static<typeof TableSummary> };
+
+export interface ManifestParts {
+  readonly createdAt: string;
+  readonly genesis: GenesisBlock;
+  readonly database: { readonly backend: string; readonly schemaVersion: number };
+  readonly facts: StateFacts;
+  readonly tables: TableSummaries;
+  /** Sequences of the certificate revocation list and of our own feed; -1 before the first. */
+  readonly crlSequence: number;
+  readonly feedSequence: number;
+}
+
+export function signedManifest(parts: ManifestParts, signer: Signer, keyId: string): Manifest {
+  const { facts, genesis, database } = parts;
+  const record = {
+    format: FORMAT,
+    format_version: FORMAT_VERSION,
+    created_at: parts.createdAt,
+    network: facts.network,
+    genesis,
+    genesis_sha256: sha256Hex(canonicalJson(genesis)),
+    database: { backend: database.backend, schema_version: database.schemaVersion },
+    epoch: facts.epoch,
+    revision: facts.revision,
+    is_closed: facts.isClosed,
+    audit_length: facts.auditLength,
+    audit_head: facts.auditHead,
+    crl_sequence: parts.crlSequence,
+    feed_sequence: parts.feedSequence,
+    forgotten_times: facts.forgottenTimes.map(widened),
+    unstored_times: facts.unstoredTimes.map(widened),
+    tables: parts.tables,
+  } satisfies Omit<Manifest, 'signatures'>;
+  const { signatures, ...rest } = signRecord(record, signer, keyId);
+  return { ...rest, signatures: [...signatures] };
+}
+
+/** Refusing a moment more is harmless, and whole numbers are written alike everywhere. */
+function widened([after, until]: TimeRange): [number, number] {
+  return [Math.floor(after), Math.ceil(until)];
+}
+
+/** Checks form, genesis block and signature; throws `DamagedStream`. */
+export function readManifest(value: unknown, verify: VerifySignature): Manifest {
+  if (!Value.Check(Manifest, value)) throw new DamagedStream(unreadable(value));
+  const manifest = value as Manifest;
+  const { network } = manifest;
+  const genesis = genesisOf(manifest);
+  if (sha256Hex(canonicalJson(manifest.genesis)) !== manifest.genesis_sha256) {
+    throw new DamagedStream('its genesis block does not match its digest');
+  }
+  if (!isSignedByRoot(genesis, verify) || genesis.root_public_key !== network.root_public_key) {
+    throw new DamagedStream('its genesis block is not signed by the root key that it names');
+  }
+  const authority = genesis.network_authority.public_key;
+  if (authority !== network.authority_public_key || genesis.network_name !== network.network_name) {
+    throw new DamagedStream('its genesis block is that of another network');
+  }
+  if (!isSignedByAny(manifest, [authority], verify)) {
+    throw new DamagedStream('its manifest is not signed by the authority that it names');
+  }
+  return manifest;
+}
+
+export function genesisOf({ genesis }: Manifest): GenesisBlock {
+  const block = readGenesisBlock(genesis);
+  if (block === null) throw new DamagedStream('its genesis block does not have the expected form');
+  return block;
+}
+
+function unreadable(value: unknown): string {
+  const { format, format_version: version } = (value ?? {}) as {
+    format?: unknown;
+    format_version?: unknown;
+  };
+  if (format !== FORMAT) return 'it does not begin with the manifest of a state';
+  if (version !== FORMAT_VERSION) return `it has format version ${String(version)}`;
+  return 'its manifest does not have the expected form';
+}
+
+export function factsOf(manifest: Manifest): StateFacts {
+  return {
+    network: manifest.network,
+    epoch: manifest.epoch,
+    revision: manifest.revision,
+    auditLength: manifest.audit_length,
+    auditHead: manifest.audit_head,
+    isClosed: manifest.is_closed,
+    forgottenTimes: manifest.forgotten_times,
+    unstoredTimes: manifest.unstored_times,
+  };
+}
+
+/** The tables in which two states differ. */
+export function differingTables(a: TableSummaries, b: TableSummaries): StreamTable[] {
+  return STREAM_TABLES.filter(
+    (table) => a[table].rows !== b[table].rows || a[table].sha256 !== b[table].sha256,
+  );
+}

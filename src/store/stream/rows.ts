@@ -1,0 +1,154 @@
+/** Rows of the portable stream: one line of JSON each, whatever database they come from [backup-3]. */
+import Type, { type Static, type TSchema } from 'typebox';
+import { Compile } from 'typebox/compile';
+import { parseJson } from '../../json/parse.ts';
+import { isJsonObject, type JsonObject } from '../../json/value.ts';
+import { canonicalJson } from '../../json/write.ts';
+import type { AuditEntry, StoredLiveness, StoredSubject } from '../store.ts';
+
+/** In the order in which they follow each other in a stream. */
+export const STREAM_TABLES = ['subjects', 'nonces', 'audit', 'liveness'] as const;
+
+export type StreamTable = (typeof STREAM_TABLES)[number];
+
+/** The nonces that one flush spent and that may be forgotten in the same minute. */
+export interface NonceRow {
+  /** When they may be forgotten, milliseconds since the epoch. */
+  readonly bucket: number;
+  /** The last revision of the flush. */
+  readonly revision: number;
+  readonly digests: readonly string[];
+  /** Digest, request and answer of those whose answer is kept. */
+  readonly answers: readonly (readonly [digest: string, request: string, answer: string])[];
+}
+
+export interface StreamRows {
+  readonly subjects: StoredSubject;
+  readonly nonces: NonceRow;
+  readonly audit: AuditEntry;
+  readonly liveness: StoredLiveness;
+}
+
+/** A stream is not what its format says, or not what was written. The message is a sentence. */
+export class DamagedStream extends Error {
+  constructor(what: string) {
+    super(`The backup is damaged: ${what}`);
+  }
+}
+
+const Natural = Type.Integer({ minimum: 0 });
+const Text = Type.String();
+
+const SubjectLine = Type.Object({
+  kind: Text,
+  id: Text,
+  version: Type.Integer({ minimum: 1 }),
+  value: Text,
+  context: Type.Object({}),
+});
+const NonceLine = Type.Object({
+  bucket: Natural,
+  revision: Natural,
+  digests: Type.Array(Text),
+  answers: Type.Array(Type.Tuple([Text, Text, Text])),
+});
+const AuditLine = Type.Object({
+  event_id: Text,
+  event_type: Text,
+  created_at: Text,
+  prev_hash: Text,
+  hash: Text,
+});
+const LivenessLine = Type.Object({
+  id: Text,
+  last_seen: Type.Number(),
+  status: Text,
+  remote_addr: Text,
+  newest_signed_at: Type.Number(),
+});
+
+/** The line of a row, without its line feed. */
+export function lineOf<Table extends StreamTable>(table: Table, row: StreamRows[Table]): string {
+  return WRITERS[table](row);
+}
+
+export function rowIn<Table extends StreamTable>(table: Table, line: string): StreamRows[Table] {
+  try {
+    return READERS[table](line);
+  } catch (cause) {
+    if (cause instanceof DamagedStream) throw cause;
+    throw new DamagedStream(`a line of table ${table} is not JSON`);
+  }
+}
+
+const WRITERS: { readonly [Table in StreamTable]: (row: StreamRows[Table]) => string } = {
+  subjects({ kind, id, version, snapshot: { value, context } }) {
+    assertJson(context, `${kind} ${id}`);
+    return JSON.stringify({ kind, id, version, value, context });
+  },
+  nonces: ({ bucket, revision, digests, answers }) =>
+    JSON.stringify({ bucket, revision, digests, answers }),
+  audit: (entry) => canonicalJson({ ...entry }),
+  liveness: ({ id, lastSeen, status, remoteAddr, newestSignedAt }) =>
+    JSON.stringify({
+      id,
+      last_seen: lastSeen,
+      status,
+      remote_addr: remoteAddr,
+      newest_signed_at: newestSignedAt,
+    }),
+};
+
+const READERS: { readonly [Table in StreamTable]: (line: string) => StreamRows[Table] } = {
+  subjects: reader('subjects', SubjectLine, ({ kind, id, version, value, context }) => ({
+    kind,
+    id,
+    version,
+    snapshot: { value, context },
+  })),
+  nonces: reader('nonces', NonceLine, (row) => row),
+  audit(line) {
+    // Numbers of any size in the details are part of what the hash covers.
+    const entry = parseJson(line);
+    if (!isAuditEntry(entry)) throw unexpected('audit');
+    return entry;
+  },
+  liveness: reader('liveness', LivenessLine, (row) => ({
+    id: row.id,
+    lastSeen: row.last_seen,
+    status: row.status,
+    remoteAddr: row.remote_addr,
+    newestSignedAt: row.newest_signed_at,
+  })),
+};
+
+const auditLine = Compile(AuditLine);
+
+function isAuditEntry(entry: unknown): entry is AuditEntry & JsonObject {
+  return auditLine.Check(entry) && isJsonObject((entry as { details?: unknown }).details);
+}
+
+function reader<Schema extends TSchema, Row>(
+  table: StreamTable,
+  schema: Schema,
+  rowOf: (line: Static<Schema>) => Row,
+): (line: string) => Row {
+  const validator = Compile(schema);
+  return (line) => {
+    const value: unknown = JSON.parse(line);
+    if (!validator.Check(value)) throw unexpected(table);
+    return rowOf(value as Static<Schema>);
+  };
+}
+
+function unexpected(table: StreamTable): DamagedStream {
+  return new DamagedStream(`a line of table ${table} does not have the expected form`);
+}
+
+/** What JSON would drop or change must not be missed only after a restore. */
+function assertJson(value: unknown, where: string): void {
+  if (value === null || typeof value === 'string' || typeof value === 'boolean') return;
+  if (typeof value === 'number' && Number.isFinite(value)) return;
+  if (typeof value !== 'object') throw new Error(`${where} holds a value that JSON cannot carry`);
+  for (const member of Object.values(value)) assertJson(member, where);
+}
