@@ -117,6 +117,7 @@ for (const [name, owners] of [
   ['ipaddr.js', ['src/http/source-address.ts']],
   ['fresh', ['src/http/reply.ts']],
   ['negotiator', ['src/http/reply.ts']],
+  ['age-encryption', ['src/backup/encryption.ts']],
 ] as const) {
   test(`${name} is known only to ${owners.join(' and ')}`, () => {
     assert.deepEqual(
@@ -353,7 +354,11 @@ test('the environment is read only where the command line starts the service or 
   const readers = sources
     .filter(({ code }) => /\bprocess\.env\b/.test(code))
     .map(({ file }) => file);
-  assert.deepEqual(readers, ['src/cli/serve-authority.ts', 'src/cli/store.ts', 'src/cli/style.ts']);
+  assert.deepEqual(readers, [
+    'src/cli/serve-authority.ts',
+    'src/cli/store-address.ts',
+    'src/cli/style.ts',
+  ]);
 });
 
 test('the process is ended only by the command line', () => {

@@ -2,9 +2,9 @@
 import { type Command, Option } from 'commander';
 import type { StoreAddress } from '../store/postgresql/address.ts';
 import type { StoreStatus } from '../store/postgresql/status.ts';
-import { EXIT, failure } from './exit-codes.ts';
 import { examples, jsonOption } from './options.ts';
 import { type OutputOptions, printResult } from './output.ts';
+import { onState, storeAddress } from './store-address.ts';
 
 interface StoreCommandOptions extends OutputOptions {
   readonly store: string;
@@ -93,12 +93,6 @@ function writerText({
 }
 
 /** Whatever is wrong with the database, or with its address, is one sentence. */
-async function onDatabase<T>(url: string, work: (address: StoreAddress) => Promise<T>): Promise<T> {
-  const { parseStoreAddress } = await import('../store/postgresql/address.ts');
-  try {
-    return await work(parseStoreAddress(url, process.env));
-  } catch (cause) {
-    const message = cause instanceof Error ? cause.message : String(cause);
-    throw failure(EXIT.unusable, 'store_unusable', message);
-  }
+function onDatabase<T>(url: string, work: (address: StoreAddress) => Promise<T>): Promise<T> {
+  return onState(async () => work(await storeAddress(url)));
 }

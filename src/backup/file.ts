@@ -1,0 +1,85 @@
+/** Backup files: wholly written, on disk and read back, or not there at all. */
+import { createReadStream } from 'node:fs';
+import { type FileHandle, open, rename, rm } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { decrypted, type Encryption, isEncrypted } from './encryption.ts';
+
+/** Names of files that are not complete end so. */
+export const PARTIAL = '.partial';
+
+export interface NewFile {
+  readonly path: string;
+  readonly bytes: AsyncIterable<Uint8Array>;
+  /** Null when it is not encrypted. */
+  readonly encryption: Encryption | null;
+  /** Checks what was written, as it is read back from the disk; rejects when anything is off. */
+  check(bytes: AsyncIterable<Uint8Array>): Promise<void>;
+}
+
+/** Resolves to the size of the file once it has its name. */
+export async function writeChecked({ path, bytes, encryption, check }: NewFile): Promise<number> {
+  const partial = join(dirname(path), `.${basename(path)}${PARTIAL}`);
+  try {
+    const written = encryption === null ? bytes : await encryption.encrypt(bytes);
+    const size = await writeAll(partial, written);
+    const stored = createReadStream(partial);
+    await check(encryption === null ? stored : await encryption.readBack(stored));
+    await rename(partial, path);
+    await syncFolder(dirname(path));
+    return size;
+  } catch (cause) {
+    await rm(partial, { force: true });
+    throw cause;
+  }
+}
+
+async function writeAll(path: string, bytes: AsyncIterable<Uint8Array>): Promise<number> {
+  // What a killed process left behind is of no use.
+  await rm(path, { force: true });
+  const file = await open(path, 'wx', 0o600);
+  try {
+    let size = 0;
+    for await (const chunk of bytes) {
+      await file.writeFile(chunk);
+      size += chunk.length;
+    }
+    await file.sync();
+    return size;
+  } finally {
+    await file.close();
+  }
+}
+
+/** A renaming is on disk once its folder is. */
+async function syncFolder(path: string): Promise<void> {
+  const folder: FileHandle = await open(path, 'r');
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}
+
+/** The plain bytes of a backup; `identities` open it if it is encrypted. */
+export async function readBackup(
+  path: string,
+  identities: readonly string[],
+): Promise<AsyncIterable<Uint8Array>> {
+  if (!isEncrypted(await firstBytes(path))) return createReadStream(path);
+  if (identities.length === 0) {
+    throw new Error(
+      `${path} is encrypted; name the file of an identity that opens it by --identity`,
+    );
+  }
+  return decrypted(createReadStream(path), identities);
+}
+
+async function firstBytes(path: string): Promise<Uint8Array> {
+  const file = await open(path, 'r');
+  try {
+    const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(64), position: 0 });
+    return buffer.subarray(0, bytesRead);
+  } finally {
+    await file.close();
+  }
+}

@@ -1,0 +1,195 @@
+/** `mesh-na backup`: makes backups of a state, also while an authority serves it, and checks them. */
+import { readFileSync } from 'node:fs';
+import { type Command, Option } from 'commander';
+import type { ListedBackup } from '../backup/list.ts';
+import { systemRuntime } from '../runtime.ts';
+import type { Manifest } from '../store/stream/manifest.ts';
+import { EXIT, failure, onLocalFiles } from './exit-codes.ts';
+import { readGenesisFile } from './genesis-file.ts';
+import { collect, dataDirOption, examples, jsonOption } from './options.ts';
+import { type OutputOptions, printResult } from './output.ts';
+import { whileWaiting } from './progress.ts';
+import { assertCanSave } from './saved-file.ts';
+import { onState, openSource, settingsOf } from './store-address.ts';
+import { tableOf } from './table.ts';
+
+interface CreateOptions extends OutputOptions {
+  readonly dataDir: string;
+  readonly store?: string;
+  readonly to: string;
+  readonly recipient?: readonly string[];
+  readonly force?: boolean;
+}
+
+interface VerifyOptions extends OutputOptions {
+  readonly identity?: string;
+  readonly genesis?: string;
+}
+
+export function addBackupCommands(program: Command): void {
+  const backup = program
+    .command('backup')
+    .description('back up the state of an authority, also while it is served');
+  backup
+    .command('create')
+    .description('write a backup, and read it back before it gets its name')
+    .addOption(dataDirOption())
+    .addOption(databaseOption())
+    .requiredOption('--to <file>', 'where the backup is written')
+    .addOption(
+      new Option(
+        '--recipient <age1…>',
+        'encrypt for this recipient of age (repeatable; default: not encrypted)',
+      ).argParser(collect),
+    )
+    .option('--force', 'overwrite the file')
+    .addOption(jsonOption())
+    .addHelpText('after', examples(['mesh-na backup create --to /backup/mesh.backup']))
+    .action(create);
+  backup
+    .command('verify <file>')
+    .description('read every row, and check digests, signatures, audit log and signed lists')
+    .addOption(identityOption())
+    .option('--genesis <file>', 'the genesis that you trust; else the one in the backup')
+    .addOption(jsonOption())
+    .addHelpText('after', examples(['mesh-na backup verify /backup/mesh.backup']))
+    .action(verify);
+  backup
+    .command('list <folder>')
+    .description('list the files named *.backup in a folder')
+    .addOption(jsonOption())
+    .addHelpText('after', examples(['mesh-na backup list /backup']))
+    .action(list);
+}
+
+export function databaseOption(): Option {
+  return new Option('--store <url>', 'PostgreSQL database that holds the state, as serve takes it');
+}
+
+export function identityOption(): Option {
+  return new Option('--identity <file>', 'identity of age that opens an encrypted backup');
+}
+
+async function create(options: CreateOptions): Promise<void> {
+  const { to, dataDir, store, recipient: recipients = [], force = false } = options;
+  onLocalFiles(() => assertCanSave(to, { overwrites: force }));
+  const { verifySignature: verify } = await import('../crypto/ed25519.ts');
+  const { createBackup } = await import('../backup/create.ts');
+  const { manifest, bytes } = await onState(async () => {
+    const flags = store === undefined ? { dataDir } : { dataDir, store };
+    const { database, genesis, signer, keyId } = await settingsOf(flags);
+    const source = await openSource(dataDir, database?.address() ?? null);
+    const now = systemRuntime.now();
+    try {
+      return await whileWaiting('Writing the backup', () =>
+        createBackup({ source, genesis, signer, keyId, verify, path: to, recipients, now }),
+      );
+    } finally {
+      await source.close();
+    }
+  });
+  printResult(options, { file: to, bytes, ...summaryOf(manifest) }, [
+    `The backup is written to ${to} and was read back.`,
+    ...summaryText(manifest),
+  ]);
+}
+
+async function verify(file: string, options: VerifyOptions): Promise<void> {
+  const { verifySignature } = await import('../crypto/ed25519.ts');
+  const { readBackup } = await import('../backup/file.ts');
+  const { verifyBackup } = await import('../backup/verify.ts');
+  const identities = identitiesIn(options.identity);
+  const trusted = options.genesis === undefined ? null : await readGenesisFile(options.genesis);
+  const { manifest, signedRecords } = await sound(file, () =>
+    whileWaiting('Reading the backup', async () =>
+      verifyBackup(await readBackup(file, identities), verifySignature),
+    ),
+  );
+  const { root_public_key: root } = manifest.network;
+  if (trusted !== null && trusted.root_public_key !== root) {
+    throw unsound(file, `it is of another network, whose root key is ${root}`);
+  }
+  printResult(options, { valid: true, ...summaryOf(manifest), signed_records: signedRecords }, [
+    `The backup ${file} is sound.`,
+    ...summaryText(manifest),
+    ...(trusted === null ? [`Its root key is ${root}: compare it, or give --genesis.`] : []),
+  ]);
+}
+
+/** A file that cannot be read is something else than a backup that is not sound. */
+export async function sound<T>(file: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (cause) {
+    if (!(cause instanceof Error) || 'syscall' in cause) throw cause;
+    throw unsound(file, cause.message);
+  }
+}
+
+function unsound(file: string, problem: string) {
+  return failure(EXIT.refused, 'backup_not_sound', `${file} cannot be relied on: ${problem}`);
+}
+
+/** The file has an identity on each line that is no comment. */
+export function identitiesIn(file: string | undefined): string[] {
+  if (file === undefined) return [];
+  return onLocalFiles(() => readFileSync(file, 'utf8'))
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '' && !line.startsWith('#'));
+}
+
+async function list(folder: string, options: OutputOptions): Promise<void> {
+  const { verifySignature } = await import('../crypto/ed25519.ts');
+  const { listBackups } = await import('../backup/list.ts');
+  const backups = await listBackups(folder, verifySignature);
+  const rows = backups.map(({ name, bytes, content }) => [name, String(bytes), ...rowOf(content)]);
+  printResult(
+    options,
+    { folder, backups: backups.map(jsonOf) },
+    rows.length === 0
+      ? [`No backups in ${folder}.`]
+      : tableOf([['FILE', 'BYTES', 'NETWORK', 'MADE', 'REVISION'], ...rows]),
+  );
+}
+
+function rowOf(content: ListedBackup['content']): string[] {
+  if (typeof content === 'string') return [content, '', ''];
+  return [content.network.network_name, content.created_at, String(content.revision)];
+}
+
+function jsonOf({ name, bytes, content }: ListedBackup) {
+  const form = typeof content === 'string' ? content : 'plain';
+  return { name, bytes, form, ...(typeof content === 'string' ? {} : summaryOf(content)) };
+}
+
+export function summaryOf(manifest: Manifest) {
+  const { tables } = manifest;
+  return {
+    network_name: manifest.network.network_name,
+    created_at: manifest.created_at,
+    epoch: manifest.epoch,
+    revision: manifest.revision,
+    audit_length: manifest.audit_length,
+    audit_head: manifest.audit_head,
+    crl_sequence: manifest.crl_sequence,
+    feed_sequence: manifest.feed_sequence,
+    rows: {
+      subjects: tables.subjects.rows,
+      nonces: tables.nonces.rows,
+      audit: tables.audit.rows,
+      liveness: tables.liveness.rows,
+    },
+  };
+}
+
+export function summaryText(manifest: Manifest): string[] {
+  const { network, created_at, epoch, revision, tables } = manifest;
+  return [
+    `Network "${network.network_name}" at revision ${revision} of epoch ${epoch}, made ${created_at}`,
+    `Rows: ${Object.entries(tables)
+      .map(([table, { rows }]) => `${table} ${rows}`)
+      .join(', ')}`,
+    `Revocation list ${manifest.crl_sequence}, feed ${manifest.feed_sequence}, audit entries ${manifest.audit_length}`,
+  ];
+}

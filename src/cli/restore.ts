@@ -1,0 +1,225 @@
+/** `mesh-na restore`: makes a state of a backup, with every revocation that came after it. */
+import { existsSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Command, Option } from 'commander';
+import { FILES } from '../config/data-folder.ts';
+import { parseJson } from '../json/parse.ts';
+import { jsonText } from '../json/write.ts';
+import type { GivenEvidence } from '../restore/evidence.ts';
+import type { RestorePlan } from '../restore/plan.ts';
+import { systemRuntime } from '../runtime.ts';
+import { formatInstant } from '../timestamp.ts';
+import { databaseOption, identitiesIn, identityOption, sound, summaryText } from './backup.ts';
+import { EXIT, failure, onLocalFiles } from './exit-codes.ts';
+import { readGenesisFile } from './genesis-file.ts';
+import { readJsonFile } from './json-file.ts';
+import { collect, examples, jsonOption, wholeNumber } from './options.ts';
+import { type OutputOptions, printResult } from './output.ts';
+import { whileWaiting } from './progress.ts';
+import { saveFile } from './saved-file.ts';
+import { onState, openTarget, storeAddress } from './store-address.ts';
+
+interface PlanOptions extends OutputOptions {
+  readonly backup: string;
+  readonly identity?: string;
+  readonly crl?: readonly string[];
+  readonly feed?: readonly string[];
+  readonly head?: string;
+}
+
+interface ApplyOptions extends PlanOptions {
+  readonly dataDir: string;
+  readonly store?: string;
+  readonly acceptLoss?: string;
+  readonly clockTolerance: number;
+}
+
+export function addRestoreCommands(program: Command): void {
+  const restore = program
+    .command('restore')
+    .description('make a state of a backup, with every revocation that came after it');
+  addEvidence(restore.command('plan'))
+    .description('say what came after a backup, as far as the evidence shows, and what is lost')
+    .addHelpText(
+      'after',
+      examples(['mesh-na restore plan --backup mesh.backup --crl http://node/crl.json']),
+    )
+    .action(plan);
+  addEvidence(restore.command('apply'))
+    .description('restore into a data folder without state, or into an empty database')
+    .requiredOption('--data-dir <folder>', 'a new folder, or one that holds the keys alone')
+    .addOption(databaseOption())
+    .option('--accept-loss <numbers>', 'accept exactly the loss that plan prints')
+    .addOption(
+      new Option('--clock-tolerance <seconds>', 'the setting that the lost authority had')
+        .env('MESH_CLOCK_TOLERANCE_SECONDS')
+        .default(300)
+        .argParser(wholeNumber(3600)),
+    )
+    .addHelpText(
+      'after',
+      examples([
+        'mesh-na restore apply --backup mesh.backup --head /second/head --crl crl.json --data-dir ./new',
+      ]),
+    )
+    .action(apply);
+}
+
+function addEvidence(command: Command): Command {
+  return command
+    .requiredOption('--backup <file>', 'the backup')
+    .addOption(identityOption())
+    .addOption(
+      new Option(
+        '--crl <file-or-url>',
+        'a later revocation list, as any node holds it (repeatable)',
+      ).argParser(collect),
+    )
+    .addOption(
+      new Option(
+        '--feed <file-or-url>',
+        'a later revocation feed, as any partner holds it (repeatable)',
+      ).argParser(collect),
+    )
+    .option('--head <file>', 'the head file of the lost authority')
+    .addOption(jsonOption());
+}
+
+async function plan(options: PlanOptions): Promise<void> {
+  const found = await planned(options);
+  const { lossOf } = await import('../restore/plan.ts');
+  const loss = lossOf(found);
+  printResult(options, { ...jsonOf(found), loss }, [
+    ...summaryText(found.manifest),
+    ...planText(found),
+    loss === null
+      ? 'Nothing is missing: the head ends where the backup ends.'
+      : `What is lost has to be accepted: --accept-loss ${loss}`,
+  ]);
+}
+
+async function apply(options: ApplyOptions): Promise<void> {
+  const { dataDir, store, acceptLoss, clockTolerance, backup } = options;
+  const found = await planned(options);
+  const { lossOf } = await import('../restore/plan.ts');
+  const loss = lossOf(found);
+  if (loss !== null && acceptLoss !== loss) throw notAccepted(loss, acceptLoss);
+  await assertSameGenesis(dataDir, found);
+  const { verifySignature } = await import('../crypto/ed25519.ts');
+  const { readBackup } = await import('../backup/file.ts');
+  const { applyRestore } = await import('../restore/apply.ts');
+  const { facts, refusedUntil } = await onState(async () => {
+    const address = store === undefined ? null : await storeAddress(store);
+    onLocalFiles(() => mkdirSync(dataDir, { recursive: true, mode: 0o700 }));
+    return applyRestore({
+      plan: found,
+      bytes: await readBackup(backup, identitiesIn(options.identity)),
+      target: await openTarget(dataDir, address),
+      verify: verifySignature,
+      runtime: systemRuntime,
+      clockTolerance: clockTolerance * 1000,
+    });
+  });
+  saveGenesis(dataDir, found);
+  const until = formatInstant(refusedUntil);
+  const result = { ...jsonOf(found), data_dir: dataDir, revision: facts.revision, until };
+  printResult(options, result, [
+    `The state is restored at revision ${facts.revision} of epoch ${facts.epoch}.`,
+    ...planText(found),
+    `Every request that is signed up to ${until} is refused as a replay.`,
+    `Put keys/ and mesh-na.json into ${dataDir}, then: mesh-na serve --data-dir ${dataDir}`,
+  ]);
+}
+
+function notAccepted(loss: string, given: string | undefined) {
+  const found =
+    given === undefined ? 'Nothing proves that nothing is missing' : 'The loss is another';
+  return failure(
+    EXIT.refused,
+    'loss_not_accepted',
+    `${found}; to restore all the same: --accept-loss ${loss}`,
+  );
+}
+
+async function planned(options: PlanOptions): Promise<RestorePlan> {
+  const { verifySignature } = await import('../crypto/ed25519.ts');
+  const { readBackup } = await import('../backup/file.ts');
+  const { planRestore } = await import('../restore/plan.ts');
+  const evidence: GivenEvidence = {
+    crls: await Promise.all((options.crl ?? []).map(readDocument)),
+    feeds: await Promise.all((options.feed ?? []).map(readDocument)),
+    head: options.head === undefined ? null : await readDocument(options.head),
+  };
+  return sound(options.backup, () =>
+    whileWaiting('Reading the backup', async () => {
+      const bytes = await readBackup(options.backup, identitiesIn(options.identity));
+      return planRestore(bytes, evidence, verifySignature);
+    }),
+  );
+}
+
+async function readDocument(place: string): Promise<unknown> {
+  if (!/^https?:/.test(place)) return readJsonFile(place);
+  try {
+    const answer = await fetch(place);
+    if (!answer.ok) throw new Error(`it answers ${answer.status}`);
+    return parseJson(await answer.text());
+  } catch (cause) {
+    const message = cause instanceof Error ? cause.message : String(cause);
+    throw failure(EXIT.unreachable, 'unreadable_answer', `${place} cannot be read: ${message}`);
+  }
+}
+
+/** Keys and genesis may be in the folder already; they must be those of the backup. */
+async function assertSameGenesis(dataDir: string, { manifest }: RestorePlan): Promise<void> {
+  const path = join(dataDir, FILES.genesis);
+  if (!existsSync(path)) return;
+  const { root_public_key: root, network_authority } = await readGenesisFile(path);
+  const { network } = manifest;
+  const isSame =
+    root === network.root_public_key &&
+    network_authority.public_key === network.authority_public_key;
+  if (isSame) return;
+  throw failure(
+    EXIT.unusable,
+    'local_files',
+    `The backup is of another network than ${path}, with the root key ${network.root_public_key}`,
+  );
+}
+
+function saveGenesis(dataDir: string, { manifest }: RestorePlan): void {
+  const path = join(dataDir, FILES.genesis);
+  if (existsSync(path)) return;
+  onLocalFiles(() =>
+    saveFile(path, `${jsonText(manifest.genesis)}\n`, { isSecret: false, overwrites: false }),
+  );
+}
+
+function jsonOf(plan: RestorePlan) {
+  const { certificates, attestations, lostCertificates, lostAttestations } = plan;
+  return {
+    restored_from: plan.restoredFrom,
+    epoch: plan.epoch,
+    replayed_certificates: [...certificates.keys()],
+    replayed_attestations: [...attestations.keys()],
+    lost_certificates: lostCertificates.map(({ id }) => id),
+    lost_attestations: lostAttestations.map(({ id }) => id),
+    operator_keys_off: plan.operatorKeys,
+    removed_invites: plan.isProven ? 0 : plan.unusedInvites,
+    lost_audit_entries: plan.lostAuditEntries,
+    crl_sequence: plan.crlSequence,
+    feed_sequences: Object.fromEntries(plan.feedSequences),
+  };
+}
+
+function planText(plan: RestorePlan): string[] {
+  const { certificates, attestations, lostCertificates, lostAttestations } = plan;
+  const lost = plan.lostAuditEntries ?? 'an unknown number';
+  return [
+    `Revoked since: certificates ${certificates.size}, attestations ${attestations.size}, operator keys ${plan.operatorKeys.length}`,
+    `Issued and revoked since: certificates ${lostCertificates.length}, attestations ${lostAttestations.length}; they stay revoked`,
+    `Audit entries that are lost: ${lost}`,
+    `Unused invites that are removed: ${plan.isProven ? 0 : plan.unusedInvites}`,
+    `Next revocation list ${plan.crlSequence}, next feeds ${[...plan.feedSequences.values()].join(', ')}`,
+  ];
+}

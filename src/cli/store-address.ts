@@ -1,0 +1,55 @@
+/** Where the commands find the state: in a data folder, or in a database. */
+import type { Config } from '../config/load.ts';
+import type { Flags } from '../config/options.ts';
+import { systemRuntime } from '../runtime.ts';
+import type { StoreAddress } from '../store/postgresql/address.ts';
+import type { StateSource, StateTarget } from '../store/stream/ports.ts';
+import { EXIT, failure } from './exit-codes.ts';
+
+/** The address that a URL names, with what the usual variables add. */
+export async function storeAddress(url: string): Promise<StoreAddress> {
+  const { parseStoreAddress } = await import('../store/postgresql/address.ts');
+  return parseStoreAddress(url, process.env);
+}
+
+/** The settings that `serve` would take with these flags. */
+export async function settingsOf(flags: Flags): Promise<Config> {
+  const { loadConfig } = await import('../config/load.ts');
+  return loadConfig(flags, process.env, systemRuntime.now());
+}
+
+/** `address` is null for the data folder. */
+export async function openSource(
+  dataDir: string,
+  address: StoreAddress | null,
+): Promise<StateSource> {
+  if (address === null) {
+    const { openLmdbSource } = await import('../store/lmdb/source.ts');
+    return openLmdbSource(dataDir);
+  }
+  const { openPostgresqlSource } = await import('../store/postgresql/source.ts');
+  return openPostgresqlSource(address);
+}
+
+export async function openTarget(
+  dataDir: string,
+  address: StoreAddress | null,
+): Promise<StateTarget> {
+  if (address === null) {
+    const { openLmdbTarget } = await import('../store/lmdb/target.ts');
+    return openLmdbTarget(dataDir);
+  }
+  const { openPostgresqlTarget } = await import('../store/postgresql/target.ts');
+  return openPostgresqlTarget(address, dataDir);
+}
+
+/** Whatever is wrong with a state, or with its place, is one sentence. */
+export async function onState<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (cause) {
+    if (cause instanceof Error && 'failure' in cause) throw cause;
+    const message = cause instanceof Error ? cause.message : String(cause);
+    throw failure(EXIT.unusable, 'store_unusable', message);
+  }
+}

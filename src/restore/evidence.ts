@@ -1,0 +1,121 @@
+/** What is known of a state from elsewhere: published lists, and the head in a second place [backup-6]. */
+import type { VerifySignature } from '../crypto/primitives.ts';
+import { readRevocationFeed, type SovereignRevocationFeed } from '../records/revocation-feed.ts';
+import {
+  type CertificateRevocationList,
+  readCertificateRevocationList,
+} from '../records/revocation-list.ts';
+import { isSignedByAny } from '../records/signed-record.ts';
+import { readStateHead, type StateHead } from '../records/state-head.ts';
+import type { NetworkIdentity } from '../store/network-identity.ts';
+import { parseDatetime } from '../timestamp.ts';
+
+/** As they were read; nothing of them is checked. */
+export interface GivenEvidence {
+  readonly crls: readonly unknown[];
+  readonly feeds: readonly unknown[];
+  readonly head: unknown;
+}
+
+export interface RevokedCertificate {
+  readonly id: string;
+  /** Milliseconds since the epoch. */
+  readonly revokedAt: number;
+  readonly reason: string;
+}
+
+export interface RevokedAttestation {
+  readonly id: string;
+  readonly issuer: string;
+  readonly reason: string;
+}
+
+export interface Evidence {
+  readonly certificates: ReadonlyMap<string, RevokedCertificate>;
+  readonly attestations: ReadonlyMap<string, RevokedAttestation>;
+  /** The highest sequence seen; -1 when there is no list. */
+  readonly crlSequence: number;
+  /** By issuer. */
+  readonly feedSequences: ReadonlyMap<string, number>;
+  readonly head: StateHead | null;
+}
+
+/** Throws one clear sentence for anything that the authority of this network has not signed. */
+export function readEvidence(
+  given: GivenEvidence,
+  network: NetworkIdentity,
+  verify: VerifySignature,
+): Evidence {
+  const key = network.authority_public_key;
+  const crls = given.crls.map((crl) => signedCrl(crl, key, verify));
+  const feeds = given.feeds.map((feed) => signedFeed(feed, key, verify));
+  const head = given.head === null ? null : signedHead(given.head, network, verify);
+  const feedSequences = highestOf(feeds);
+  if (head !== null) raise(feedSequences, network.network_name, head.feed_sequence);
+  return {
+    certificates: new Map(crls.flatMap(certificatesOf)),
+    attestations: new Map(feeds.flatMap(attestationsOf)),
+    crlSequence: Math.max(
+      head?.crl_sequence ?? -1,
+      ...crls.map(({ sequence }) => Number(sequence)),
+    ),
+    feedSequences,
+    head,
+  };
+}
+
+function signedCrl(
+  value: unknown,
+  key: string,
+  verify: VerifySignature,
+): CertificateRevocationList {
+  const crl = readCertificateRevocationList(value);
+  if (crl !== null && isSignedByAny(crl, [key], verify)) return crl;
+  throw new Error('What is given as --crl is not a revocation list that this authority has signed');
+}
+
+function signedFeed(value: unknown, key: string, verify: VerifySignature): SovereignRevocationFeed {
+  const feed = readRevocationFeed(value);
+  if (feed !== null && isSignedByAny(feed, [key], verify)) return feed;
+  throw new Error(
+    'What is given as --feed is not a revocation feed that this authority has signed',
+  );
+}
+
+export function signedHead(
+  value: unknown,
+  { network_name, authority_public_key: key }: NetworkIdentity,
+  verify: VerifySignature,
+): StateHead {
+  const head = readStateHead(value);
+  const isOurs = head?.network_name === network_name;
+  if (head !== null && isOurs && isSignedByAny(head, [key], verify)) return head;
+  throw new Error('What is given as --head is not a head that this authority has signed');
+}
+
+function certificatesOf(crl: CertificateRevocationList): [string, RevokedCertificate][] {
+  return crl.revoked_certificates.map(({ certificate_id: id, revoked_at, reason }) => [
+    id,
+    { id, reason, revokedAt: parseDatetime(revoked_at)?.instant ?? 0 },
+  ]);
+}
+
+function attestationsOf(feed: SovereignRevocationFeed): [string, RevokedAttestation][] {
+  const { issuer_sovereign_id: issuer, revocation_reasons: reasons } = feed;
+  return feed.revoked_attestation_ids.map((id) => [
+    id,
+    { id, issuer, reason: reasons[id] ?? 'unspecified' },
+  ]);
+}
+
+function highestOf(feeds: readonly SovereignRevocationFeed[]): Map<string, number> {
+  const sequences = new Map<string, number>();
+  for (const { issuer_sovereign_id: issuer, sequence } of feeds) {
+    raise(sequences, issuer, Number(sequence));
+  }
+  return sequences;
+}
+
+function raise(sequences: Map<string, number>, issuer: string, sequence: number): void {
+  sequences.set(issuer, Math.max(sequences.get(issuer) ?? -1, sequence));
+}

@@ -1,0 +1,167 @@
+/** Backups of a state: made beside a running authority, read back, and found out when a byte differs. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, suite, test } from 'node:test';
+import { generateX25519Identity, identityToRecipient } from 'age-encryption';
+import { createBackup } from '../src/backup/create.ts';
+import { readBackup } from '../src/backup/file.ts';
+import { verifyBackup } from '../src/backup/verify.ts';
+import { loadConfig } from '../src/config/load.ts';
+import { verifySignature } from '../src/crypto/ed25519.ts';
+import { openLmdbSource } from '../src/store/lmdb/source.ts';
+import { openLmdbTarget } from '../src/store/lmdb/target.ts';
+import { parseStoreAddress } from '../src/store/postgresql/address.ts';
+import { openPostgresqlSource } from '../src/store/postgresql/source.ts';
+import { openPostgresqlTarget } from '../src/store/postgresql/target.ts';
+import { batchesOf, fill } from '../src/store/stream/copy.ts';
+import { differingTables } from '../src/store/stream/manifest.ts';
+import type { StateSource } from '../src/store/stream/ports.ts';
+import { summarize } from '../src/store/stream/write.ts';
+import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { runProgram } from './support/child-server.ts';
+import { startCluster, type TestCluster } from './support/postgresql.ts';
+import { migratedDatabase } from './support/postgresql-store.ts';
+import { heartbeat, joinedNode, operate } from './support/requests.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'mesh-backup-'));
+let na: TestAuthority;
+
+before(async () => {
+  na = await startTestAuthority();
+  for (let i = 0; i < 3; i += 1) {
+    const node = await joinedNode(na);
+    await heartbeat(na, node);
+    if (i === 0) await operate(na, '/admin/revoke', { cert_id: node.certId, reason: 'superseded' });
+  }
+  await operate(na, '/admin/attestations', {
+    subject_id: 'node-1',
+    roles: ['role:client'],
+  });
+  await na.flush();
+});
+
+after(async () => {
+  await na[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function backUp(source: StateSource, name: string, recipients: readonly string[] = []) {
+  const { genesis, signer, keyId } = loadConfig({ dataDir: na.dataDir }, {}, na.clock.now());
+  const path = join(folder, name);
+  const order = { source, genesis, signer, keyId, path, recipients, now: na.clock.now() };
+  return { path, ...(await createBackup({ ...order, verify: verifySignature })) };
+}
+
+async function verified(path: string, identities: readonly string[] = []) {
+  return verifyBackup(await readBackup(path, identities), verifySignature);
+}
+
+suite('a backup', () => {
+  test('is made beside the running authority and holds every row', async () => {
+    const source = openLmdbSource(na.dataDir);
+    const { path, manifest } = await backUp(source, 'plain.backup');
+    await source.close();
+    assert.equal((await verified(path)).signedRecords, 1);
+    assert.equal(manifest.crl_sequence, 1);
+    assert.equal(manifest.is_closed, false);
+    assert.equal(manifest.tables.liveness.rows, 3);
+    assert.deepEqual(readdirSync(folder), ['plain.backup'], 'nothing else is left');
+  });
+
+  test('sees nothing of what is written after it has begun', async () => {
+    const source = openLmdbSource(na.dataDir);
+    await joinedNode(na);
+    const { manifest } = await backUp(source, 'frozen.backup');
+    await source.close();
+    const later = openLmdbSource(na.dataDir);
+    assert.equal(later.facts.revision > manifest.revision, true);
+    await later.close();
+  });
+
+  test('is opened by an identity of its recipient alone, also when it is large', async () => {
+    const identity = await generateX25519Identity();
+    const source = openLmdbSource(na.dataDir);
+    const { path } = await backUp(source, 'secret.backup', [await identityToRecipient(identity)]);
+    await source.close();
+    assert.match(readFileSync(path, 'latin1'), /^age-encryption\.org\/v1\n/);
+    await verified(path, [identity]);
+    await assert.rejects(verified(path, [await generateX25519Identity()]));
+    await assert.rejects(verified(path), /is encrypted; name the file of an identity/);
+  });
+
+  test('is refused with any byte changed, any cut and any addition', async () => {
+    const source = openLmdbSource(na.dataDir);
+    const { path } = await backUp(source, 'whole.backup');
+    await source.close();
+    const whole = readFileSync(path);
+    const altered = join(folder, 'altered.backup');
+    const refuse = async (bytes: Buffer, what: string) => {
+      writeFileSync(altered, bytes);
+      await assert.rejects(verified(altered), /damaged|not sound/, what);
+    };
+    for (let i = 0; i < 60; i += 1) {
+      const at = Math.floor((i * whole.length) / 60);
+      const flipped = Buffer.from(whole);
+      flipped[at] = (flipped[at] ?? 0) ^ (1 << (i % 8));
+      await refuse(flipped, `bit ${i % 8} of byte ${at}`);
+    }
+    for (const part of [0, 0.3, 0.9]) {
+      await refuse(whole.subarray(0, Math.floor(part * whole.length)), `cut at ${part}`);
+    }
+    await refuse(whole.subarray(0, whole.length - 1), 'without its end');
+    await refuse(Buffer.concat([whole, Buffer.from('{}\n')]), 'with more');
+    const lines = whole.toString().split('\n');
+    await refuse(Buffer.from([...lines.slice(0, 2), ...lines.slice(3)].join('\n')), 'less a row');
+  });
+
+  test('by the command line, as one JSON object', async () => {
+    const path = join(folder, 'cli.backup');
+    const made = await runProgram([
+      'backup',
+      'create',
+      '--data-dir',
+      na.dataDir,
+      '--to',
+      path,
+      '--json',
+    ]);
+    assert.equal(made.code, 0, made.stderr);
+    assert.equal(JSON.parse(made.stdout).crl_sequence, 1);
+    const found = await runProgram(['backup', 'verify', path, '--json']);
+    assert.equal(JSON.parse(found.stdout).valid, true);
+    const listed = await runProgram(['backup', 'list', folder, '--json']);
+    const names = JSON.parse(listed.stdout).backups.map(({ name }: { name: string }) => name);
+    assert.ok(names.includes('cli.backup'));
+  });
+});
+
+suite('a state copied from LMDB to PostgreSQL and back', { concurrency: false }, () => {
+  let cluster: TestCluster;
+  before(async () => {
+    cluster = await startCluster();
+  });
+  after(() => cluster[Symbol.asyncDispose]());
+
+  test('is the same, row for row', async () => {
+    const address = parseStoreAddress(await migratedDatabase(cluster), {});
+    const keys = mkdtempSync(join(folder, 'keys-'));
+    const lmdb = openLmdbSource(na.dataDir);
+    await fill(await openPostgresqlTarget(address, keys), batchesOf(lmdb), lmdb.facts);
+    const postgresql = await openPostgresqlSource(address);
+    assert.deepEqual(postgresql.facts, lmdb.facts);
+    const back = join(folder, 'back');
+    await fill(openLmdbTarget(back), batchesOf(postgresql), postgresql.facts);
+    const again = openLmdbSource(back);
+    const tables = await Promise.all([lmdb, postgresql, again].map((source) => summarize(source)));
+    const [first, ...others] = tables;
+    for (const other of others) {
+      assert.deepEqual(differingTables(first as typeof other, other), []);
+    }
+    assert.ok((first?.audit.rows ?? 0) > 5);
+    await assert.rejects(openPostgresqlTarget(address, keys), /holds state already/);
+    assert.throws(() => openLmdbTarget(back), /holds state already/);
+    await Promise.all([lmdb.close(), postgresql.close(), again.close()]);
+  });
+});

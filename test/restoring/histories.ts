@@ -1,0 +1,364 @@
+/**
+ * Random histories with a backup somewhere in them, more of the same after it, and a restore with the last
+ * public lists: nothing that was ever revoked is accepted, and no number is published twice.
+ */
+import assert from 'node:assert/strict';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { verifyAuditChain } from '../../src/authority/engine/audit.ts';
+import { createBackup } from '../../src/backup/create.ts';
+import { readBackup } from '../../src/backup/file.ts';
+import { sha256Hex } from '../../src/crypto/digest.ts';
+import { signerFromSeed, verifySignature } from '../../src/crypto/ed25519.ts';
+import type { Signer } from '../../src/crypto/primitives.ts';
+import type { JsonObject } from '../../src/json/value.ts';
+import { readGenesisBlock } from '../../src/records/genesis.ts';
+import { signRecord } from '../../src/records/signed-record.ts';
+import { applyRestore } from '../../src/restore/apply.ts';
+import { planRestore } from '../../src/restore/plan.ts';
+import { readAuditEntries } from '../../src/store/lmdb/audit.ts';
+import { openLmdbSource } from '../../src/store/lmdb/source.ts';
+import { openLmdbTarget } from '../../src/store/lmdb/target.ts';
+import { GENESIS_HASH } from '../../src/store/store.ts';
+import { formatInstant } from '../../src/timestamp.ts';
+import { TOLERANCE } from '../simulation/model/access.ts';
+import { AUTHORITY, FORGER, NETWORK, OPERATORS } from '../simulation/requests.ts';
+import { type SimulatedRuntime, simulatedRuntime } from '../simulation/runtime.ts';
+import { type Accepted, Lived, valueIn } from './lived.ts';
+
+type Step =
+  | { readonly do: 'enrol' | 'invite' | 'attest' | 'operatorOff' | 'flush' }
+  | {
+      readonly do: 'renew' | 'revoke' | 'compromise' | 'revokeAttestation';
+      readonly which: number;
+    };
+
+export interface History {
+  readonly before: readonly Step[];
+  readonly after: readonly Step[];
+  /** Whether the head was kept in a second place. */
+  readonly hasHead: boolean;
+}
+
+const which = fc.nat(5);
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 3, arbitrary: fc.constant({ do: 'enrol' as const }) },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom('invite', 'operatorOff', 'flush').map((name) => ({ do: name })),
+  },
+  { weight: 2, arbitrary: fc.constant({ do: 'attest' as const }) },
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      do: fc.constantFrom('renew', 'revoke', 'revoke', 'compromise', 'revokeAttestation'),
+      which,
+    }),
+  },
+) as fc.Arbitrary<Step>;
+
+export const HISTORY: fc.Arbitrary<History> = fc.record({
+  before: fc.array(step, { minLength: 2, maxLength: 12 }),
+  after: fc.array(step, { minLength: 1, maxLength: 12 }),
+  hasHead: fc.boolean(),
+});
+
+interface Certificate {
+  readonly id: string;
+  readonly key: Signer;
+}
+
+/** What whoever watched from outside knows. */
+interface Told {
+  readonly certificates: Certificate[];
+  readonly attestations: string[];
+  readonly revokedCertificates: Set<string>;
+  readonly revokedAttestations: Set<string>;
+  readonly openInvites: string[];
+  readonly accepted: Accepted[];
+  keysOff: number;
+}
+
+/** In memory where the system has such a place: thousands of folders would wait for the disk alone. */
+const PLACE = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
+
+/** Throws when the history ends otherwise than it should. */
+export async function playAndRestore(history: History): Promise<void> {
+  const folder = mkdtempSync(join(PLACE, 'mesh-restore-'));
+  try {
+    await play(history, folder);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function play({ before, after, hasHead }: History, folder: string): Promise<void> {
+  const runtime = simulatedRuntime();
+  const told: Told = {
+    certificates: [],
+    attestations: [],
+    revokedCertificates: new Set(),
+    revokedAttestations: new Set(),
+    openInvites: [],
+    accepted: [],
+    keysOff: 0,
+  };
+  const first = join(folder, 'first');
+  const authority = await Lived.open(first, runtime);
+  for (const one of before) await take(one, authority, told);
+  const path = join(folder, 'mesh.backup');
+  await backUp(first, path, runtime);
+  const known = new Set(told.certificates.map(({ id }) => id));
+  const keysOffBefore = told.keysOff;
+  for (const one of after) await take(one, authority, told);
+  const [crl, feed] = [authority.document('crl'), authority.document('sovereign_revocation_feed')];
+  await authority.close();
+  const head = hasHead ? headOf(first, told, crl, feed, runtime) : null;
+
+  runtime.advance(500);
+  const second = join(folder, 'second');
+  await restore(path, second, { crls: [crl], feeds: [feed], head }, runtime);
+  const restored = await Lived.open(second, runtime);
+  await refusesAllThatWasSent(restored, told);
+  runtime.advance(TOLERANCE + 1000);
+  await refusesAllThatWasSent(restored, told);
+  await refusesTheRevoked(restored, told);
+  await acceptsTheOthers(restored, told, known);
+  if (hasHead) assert.equal(await usableOperators(restored), OPERATORS.length - told.keysOff);
+  else assert.ok((await usableOperators(restored)) <= OPERATORS.length - keysOffBefore);
+  goesOn(restored, told, crl, feed);
+  await restored.close();
+  assert.equal(verifyAuditChain(readAuditEntries(second), GENESIS_HASH).valid, true);
+}
+
+let keys = 0;
+
+function newKey(): Signer {
+  keys += 1;
+  return signerFromSeed(Buffer.from(sha256Hex(`node ${keys}`), 'hex'));
+}
+
+async function take(step: Step, authority: Lived, told: Told): Promise<void> {
+  const ask = (request: Accepted) => authority.ask(request, told.accepted);
+  switch (step.do) {
+    case 'enrol': {
+      const token = await invite(authority, told);
+      const key = newKey();
+      const { cert_id } = valueIn(await ask(authority.join(key, token)));
+      told.certificates.push({ id: String(cert_id), key });
+      await ask(authority.heartbeat(key, String(cert_id)));
+      return;
+    }
+    case 'invite':
+      told.openInvites.push(await invite(authority, told));
+      return;
+    case 'renew': {
+      const certificate = told.certificates.at(-1 - step.which);
+      if (certificate === undefined) return;
+      const answer = await ask(authority.renew(certificate.key, certificate.id));
+      if (!answer.ok) return;
+      told.certificates.push({ id: String(valueIn(answer).cert_id), key: certificate.key });
+      return;
+    }
+    case 'revoke':
+    case 'compromise': {
+      const certificate = told.certificates.at(-1 - step.which);
+      if (certificate === undefined) return;
+      const reason = step.do === 'compromise' ? 'key_compromise' : 'superseded';
+      const request = authority.operator('revokeCertificate', { certId: certificate.id, reason });
+      const { revoked_cert_ids = [] } = valueIn(await ask(request));
+      told.revokedCertificates.add(certificate.id);
+      for (const id of revoked_cert_ids as string[]) told.revokedCertificates.add(id);
+      return;
+    }
+    case 'attest': {
+      const terms = {
+        subjectId: `subject-${told.attestations.length}`,
+        roles: ['role:member'],
+        validityHours: 24,
+        subjectPublicKey: null,
+        claims: {},
+        issuer: NETWORK,
+      };
+      const answer = valueIn(await ask(authority.operator('issueAttestation', terms)));
+      told.attestations.push(String(answer.attestation_id));
+      return;
+    }
+    case 'revokeAttestation': {
+      const attestationId = told.attestations.at(-1 - step.which);
+      if (attestationId === undefined) return;
+      const reason = 'left';
+      await ask(authority.operator('revokeAttestation', { attestationId, reason }));
+      told.revokedAttestations.add(attestationId);
+      return;
+    }
+    case 'operatorOff': {
+      const target = OPERATORS[OPERATORS.length - 1 - told.keysOff];
+      if (told.keysOff >= OPERATORS.length - 1 || target === undefined) return;
+      const given = { keyId: target.keyId, reason: 'left' };
+      valueIn(await ask(authority.operator('revokeOperatorKey', given)));
+      told.keysOff += 1;
+      return;
+    }
+    default:
+      return authority.flush();
+  }
+}
+
+async function invite(authority: Lived, told: Told): Promise<string> {
+  const terms = {
+    roles: ['role:client'],
+    maxValidityHours: 24,
+    tokenExpiryHours: 24,
+    recipient: null,
+    count: null,
+  };
+  const answer = await authority.ask(authority.operator('createInvites', terms), told.accepted);
+  return String(valueIn(answer).token_id);
+}
+
+async function backUp(dataDir: string, path: string, runtime: SimulatedRuntime): Promise<void> {
+  const source = openLmdbSource(dataDir);
+  await createBackup({
+    source,
+    genesis: GENESIS,
+    signer: AUTHORITY,
+    keyId: AUTHORITY.publicKey,
+    verify: verifySignature,
+    path,
+    recipients: [],
+    now: runtime.now(),
+  });
+  await source.close();
+}
+
+const GENESIS = genesis();
+
+function genesis() {
+  const block = readGenesisBlock({
+    network_name: NETWORK,
+    network_version: '1',
+    root_public_key: FORGER.publicKey,
+    network_authority: {
+      public_key: AUTHORITY.publicKey,
+      valid_from: formatInstant(0),
+      valid_to: formatInstant(Date.UTC(2030, 0)),
+    },
+    policy_manifest: { hash: '', url: null },
+    signatures: [],
+  });
+  if (block === null) throw new Error('The genesis block is not one');
+  const { signatures } = signRecord(block as unknown as JsonObject, FORGER, 'root');
+  return { ...block, signatures: [...signatures] };
+}
+
+function headOf(
+  dataDir: string,
+  told: Told,
+  crl: JsonObject,
+  feed: JsonObject,
+  runtime: SimulatedRuntime,
+): JsonObject {
+  const entries = [...readAuditEntries(dataDir)];
+  const off = OPERATORS.slice(OPERATORS.length - told.keysOff).map(({ keyId }) => keyId);
+  const record = {
+    format: 'mesh-na-head',
+    format_version: 1,
+    network_name: NETWORK,
+    epoch: 1,
+    revision: 0,
+    audit_length: entries.length,
+    audit_head: entries.at(-1)?.hash ?? GENESIS_HASH,
+    crl_sequence: Number(crl.sequence),
+    feed_sequence: Number(feed.sequence),
+    operator_keys_off: off.toSorted(),
+    written_at: formatInstant(runtime.now()),
+  };
+  return signRecord(record, AUTHORITY, AUTHORITY.publicKey) as unknown as JsonObject;
+}
+
+async function restore(
+  path: string,
+  dataDir: string,
+  evidence: { crls: JsonObject[]; feeds: JsonObject[]; head: JsonObject | null },
+  runtime: SimulatedRuntime,
+): Promise<void> {
+  const plan = await planRestore(await readBackup(path, []), evidence, verifySignature);
+  await applyRestore({
+    plan,
+    bytes: await readBackup(path, []),
+    target: openLmdbTarget(dataDir),
+    verify: verifySignature,
+    runtime,
+    clockTolerance: TOLERANCE,
+  });
+}
+
+async function refusesAllThatWasSent(authority: Lived, told: Told): Promise<void> {
+  for (const request of told.accepted) {
+    const answer = await request.send(authority);
+    assert.equal(answer.ok, false, `${request.label} is accepted again`);
+  }
+}
+
+async function refusesTheRevoked(authority: Lived, told: Told): Promise<void> {
+  for (const { id, key } of told.certificates) {
+    if (!told.revokedCertificates.has(id)) continue;
+    for (const request of [authority.heartbeat(key, id), authority.renew(key, id)]) {
+      assert.equal((await request.send(authority)).ok, false, `${request.label}, which is revoked`);
+    }
+  }
+  for (const token of told.openInvites) {
+    const answer = await authority.join(newKey(), token).send(authority);
+    assert.equal(answer.ok, false, 'an invite that may have been used');
+  }
+}
+
+/** Those that the backup has, and whose key is not compromised. */
+async function acceptsTheOthers(
+  authority: Lived,
+  told: Told,
+  known: ReadonlySet<string>,
+): Promise<void> {
+  const renewed = new Set<string>();
+  for (const { id, key } of told.certificates) {
+    if (renewed.has(key.publicKey) || !known.has(id)) continue;
+    renewed.add(key.publicKey);
+    const own = told.certificates.filter((other) => other.key === key);
+    if (own.length > 1 || told.revokedCertificates.has(id)) continue;
+    const answer = await authority.heartbeat(key, id).send(authority);
+    assert.equal(answer.ok, true, `certificate ${id} was never revoked: ${JSON.stringify(answer)}`);
+  }
+}
+
+async function usableOperators(authority: Lived): Promise<number> {
+  let usable = 0;
+  for (const operator of OPERATORS) {
+    const terms = {
+      roles: ['role:client'],
+      maxValidityHours: 24,
+      tokenExpiryHours: 24,
+      recipient: null,
+      count: null,
+    };
+    const answer = await authority.operator('createInvites', terms, operator).send(authority);
+    if (answer.ok) usable += 1;
+  }
+  return usable;
+}
+
+/** Every revocation is on the new lists, whose numbers are above all that were published. */
+function goesOn(authority: Lived, told: Told, crl: JsonObject, feed: JsonObject): void {
+  const nextCrl = authority.document('crl');
+  const nextFeed = authority.document('sovereign_revocation_feed');
+  assert.ok(Number(nextCrl.sequence) > Number(crl.sequence));
+  assert.ok(Number(nextFeed.sequence) > Number(feed.sequence));
+  const listed = (nextCrl.revoked_certificates as JsonObject[]).map(
+    (entry) => entry.certificate_id,
+  );
+  assert.deepEqual(new Set(listed), told.revokedCertificates);
+  assert.equal(listed.length, told.revokedCertificates.size);
+  assert.deepEqual(new Set(nextFeed.revoked_attestation_ids as string[]), told.revokedAttestations);
+}

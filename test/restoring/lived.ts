@@ -1,0 +1,161 @@
+/** A real authority on a real data folder, driven by signed requests that can be sent again. */
+import assert from 'node:assert/strict';
+import type { OpenAuthority } from '../../src/authority/open.ts';
+import type { Answer } from '../../src/contract/answers.ts';
+import type { Call, CallOf, OperatorCallName, Taken } from '../../src/contract/calls.ts';
+import { createDocumentPublisher } from '../../src/contract/publications.ts';
+import type { Signer } from '../../src/crypto/primitives.ts';
+import { parseJson } from '../../src/json/parse.ts';
+import type { JsonObject } from '../../src/json/value.ts';
+import { openLmdbStore } from '../../src/store/lmdb/store.ts';
+import { open } from '../simulation/authority-calls.ts';
+import {
+  AUTHORITY,
+  FORGER,
+  NETWORK,
+  OPERATORS,
+  type Operator,
+  signAsNode,
+  signAsOperator,
+} from '../simulation/requests.ts';
+import type { SimulatedRuntime } from '../simulation/runtime.ts';
+
+export const IDENTITY = {
+  network_name: NETWORK,
+  root_public_key: FORGER.publicKey,
+  authority_public_key: AUTHORITY.publicKey,
+};
+
+/** A request that was accepted, as it can be sent again. */
+export interface Accepted {
+  readonly label: string;
+  send(authority: Lived): Promise<Answer>;
+}
+
+export class Lived {
+  readonly #authority: OpenAuthority;
+  readonly #runtime: SimulatedRuntime;
+  readonly #documents = new Map<string, string>();
+  static #stamps = 0;
+
+  private constructor(
+    authority: OpenAuthority,
+    runtime: SimulatedRuntime,
+    documents: Map<string, string>,
+  ) {
+    this.#authority = authority;
+    this.#runtime = runtime;
+    this.#documents = documents;
+  }
+
+  static async open(dataDir: string, runtime: SimulatedRuntime): Promise<Lived> {
+    const documents = new Map<string, string>();
+    const publisher = createDocumentPublisher();
+    publisher.follow(({ name, document }) =>
+      documents.set(name, Buffer.from(document.bytes).toString()),
+    );
+    const authority = await open({
+      store: openLmdbStore(dataDir, IDENTITY),
+      runtime,
+      publisher,
+      fatal(_where, cause) {
+        throw cause;
+      },
+    });
+    return new Lived(authority, runtime, documents);
+  }
+
+  get call(): Call {
+    return this.#authority.call;
+  }
+
+  document(name: string): JsonObject {
+    const text = this.#documents.get(name);
+    assert.ok(text !== undefined, `${name} is published`);
+    return parseJson(text) as JsonObject;
+  }
+
+  /** Sends a request, and adds it to those that were accepted if it was. */
+  async ask(request: Accepted, accepted: Accepted[]): Promise<Answer> {
+    this.#runtime.advance(20);
+    const answer = await request.send(this);
+    if (answer.ok) accepted.push(request);
+    return answer;
+  }
+
+  stamp() {
+    Lived.#stamps += 1;
+    return { now: this.#runtime.now(), nonce: `nonce-${Lived.#stamps}` };
+  }
+
+  operator<Name extends OperatorCallName>(
+    name: Name,
+    given: Taken<Name>,
+    by: Operator = CHIEF,
+  ): Accepted {
+    const signed = signAsOperator(by, `/${name}`, {}, this.stamp(), 'none');
+    const now = this.#runtime.now;
+    return {
+      label: `${name} by ${by.keyId}`,
+      async send(authority) {
+        const input = { ok: true, value: given };
+        const call = { operator: signed.judge(now()), input } as unknown as CallOf<Name>;
+        return authority.call(name, call);
+      },
+    };
+  }
+
+  join(key: Signer, token: string): Accepted {
+    const signed = signAsNode(key, '/join', { token }, this.stamp(), 'none');
+    const now = this.#runtime.now;
+    return {
+      label: `join by ${token}`,
+      send: async (authority) =>
+        authority.call('join', {
+          node: signed.judge(now()),
+          inviteToken: token,
+          validityHours: 24,
+        }),
+    };
+  }
+
+  renew(key: Signer, certId: string): Accepted {
+    const signed = signAsNode(key, '/renew', { certId }, this.stamp(), 'none');
+    const now = this.#runtime.now;
+    return {
+      label: `renewal of ${certId}`,
+      send: async (authority) =>
+        authority.call('renew', {
+          node: signed.judge(now()),
+          certId,
+          validityHours: 24,
+          roles: null,
+        }),
+    };
+  }
+
+  heartbeat(key: Signer, certId: string): Accepted {
+    const signed = signAsNode(key, '/heartbeat', { certId }, this.stamp(), 'none');
+    const now = this.#runtime.now;
+    return {
+      label: `heartbeat of ${certId}`,
+      send: async (authority) =>
+        authority.call('heartbeat', { node: signed.judge(now()), certId, status: 'healthy' }),
+    };
+  }
+
+  flush(): Promise<void> {
+    return this.#authority.flush();
+  }
+
+  close(): Promise<void> {
+    return this.#authority.close();
+  }
+}
+
+const CHIEF = OPERATORS[0] as Operator;
+
+export function valueIn(answer: Answer): JsonObject {
+  assert.ok(answer.ok, JSON.stringify(answer));
+  return JSON.parse(answer.json) as JsonObject;
+}
