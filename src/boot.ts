@@ -12,6 +12,7 @@ import type { JsonObject } from './json/value.ts';
 import { jsonText } from './json/write.ts';
 import { createBackground } from './lifecycle/background.ts';
 import { createFatal, type Fatal } from './lifecycle/fatal.ts';
+import { freeSpace } from './lifecycle/free-space.ts';
 import { createLifecycle, type StopPatience } from './lifecycle/lifecycle.ts';
 import { createLogger, type LogDestination, type Logger } from './log/logger.ts';
 import { problemText } from './log/problem.ts';
@@ -31,7 +32,6 @@ import { AUTHORITY_SLOT, createBeats, startBeating } from './threads/beats.ts';
 import type { EdgeHost, EdgeThread } from './threads/edge-threads.ts';
 import { type ListThreadIdentity, startListThread } from './threads/list-thread.ts';
 import type { StartWatchdog } from './threads/watchdog.ts';
-import type { TlsPair } from './tls/pair.ts';
 import { createTlsReload, type TlsReload, type TlsReloadOptions } from './tls/reload.ts';
 import type { CommandReference } from './views/command-reference.ts';
 
@@ -138,8 +138,14 @@ export async function startAuthority(
     { beats, logLevel: level, logFormat: format },
     (cause) => fatal('watchdog thread', cause),
   );
+  const vitals = {
+    diskFree: await freeSpace(config.dataDir),
+    tlsNotAfter: config.tls?.notAfter ?? null,
+    delegatedUntil: instantOf(config.genesis.network_authority.valid_to),
+  };
   try {
     const opened = await openAuthority({
+      vitals: () => vitals,
       ...authorityOptions(config, runtime),
       store,
       publisher,
@@ -208,7 +214,19 @@ export async function startAuthority(
     });
     background.start('live_refresh', LIVE_REFRESH_MS, () => refreshLivePages(host));
     const runTrustCycle = async () => void (await opened.call('runTrustCycle', null));
-    const tls = tlsReload(config, { logger, now: runtime.now, use: serving.useTls, metrics });
+    background.start('disk_check', DISK_CHECK_MS, async () => {
+      vitals.diskFree = await freeSpace(config.dataDir);
+    });
+    background.start('posture', POSTURE_MS, opened.judgePosture);
+    const tls = tlsReload(config, {
+      logger,
+      now: runtime.now,
+      use: serving.useTls,
+      used({ notAfter }) {
+        vitals.tlsNotAfter = notAfter;
+        metrics.tlsNotAfter(notAfter);
+      },
+    });
     const reloading = tls && background.start('tls_reload', TLS_RELOAD_MS, tls.check);
     if (config.trustCycle !== null) {
       await background.start('trust_cycle', config.trustCycle, runTrustCycle).attempt();
@@ -265,6 +283,10 @@ const CLOCK_CHECK_MS = 1000;
 const OWNERSHIP_CHECK_MS = 1000;
 const SWEEP_MS = 1000;
 
+/** What is wrong is known this long after it begins, also while nobody reads the dashboard. */
+const POSTURE_MS = 15_000;
+const DISK_CHECK_MS = 15_000;
+
 /** How soon a new certificate is used; two small files are read for it. */
 const TLS_RELOAD_MS = 10_000;
 
@@ -316,16 +338,11 @@ function authorityOptions(config: Config, runtime: Runtime) {
   };
 }
 
-interface TlsSurroundings extends Pick<TlsReloadOptions, 'logger' | 'now' | 'use'> {
-  readonly metrics: AuthorityMetrics;
-}
-
 /** Null without TLS. */
-function tlsReload({ tls }: Config, { metrics, ...options }: TlsSurroundings): TlsReload | null {
+function tlsReload({ tls }: Config, options: Omit<TlsReloadOptions, 'first'>): TlsReload | null {
   if (tls === null) return null;
-  metrics.tlsNotAfter(tls.notAfter);
-  const used = ({ notAfter }: TlsPair) => metrics.tlsNotAfter(notAfter);
-  return createTlsReload({ ...options, first: tls, used });
+  options.used(tls);
+  return createTlsReload({ ...options, first: tls });
 }
 
 function listThreadIdentity({ signer, signingSeed, keyId }: Config): ListThreadIdentity {

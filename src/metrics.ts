@@ -12,6 +12,8 @@ import {
   Registry,
 } from 'prom-client';
 import type { RateBucket } from './http/rate-limit.ts';
+import { POSTURE_RULES } from './views/posture.ts';
+import type { PostureFinding } from './views/rows/posture.ts';
 
 export const EXPOSITION_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
@@ -117,6 +119,13 @@ export interface AuthorityCounts {
   readonly nonce_windows: number;
   readonly subjects: CountsByKind;
   readonly removed_subjects: CountsByKind;
+  readonly posture: readonly PostureFinding[];
+  /** What is wrong with nodes. */
+  readonly nodes: CountsByKind;
+  /** Bytes; null where it is not known. */
+  readonly disk_free: number | null;
+  /** Milliseconds since the epoch; null where it is not known. */
+  readonly delegated_until: number | null;
 }
 
 type CountsByKind = { readonly [kind: string]: number };
@@ -166,6 +175,28 @@ export function createAuthorityMetrics(
     name: 'mesh_na_subjects_removed_total',
     help: 'Trust subjects that were removed when their time had passed, ever',
     labelNames: ['kind'] as const,
+    registers,
+  });
+  const posture = new Gauge({
+    name: 'na_posture_finding',
+    help: 'What is wrong: 1 needs attention, 2 needs action now, 0 is well',
+    labelNames: ['rule'] as const,
+    registers,
+  });
+  const nodes = new Gauge({
+    name: 'na_nodes',
+    help: 'Nodes that report, and how many of them are silent, unwell, lapsing or lapsed',
+    labelNames: ['state'] as const,
+    registers,
+  });
+  const diskFree = new Gauge({
+    name: 'na_disk_free_bytes',
+    help: 'Bytes free on the disk of the data folder',
+    registers,
+  });
+  const delegatedUntil = new Gauge({
+    name: 'na_delegation_not_after_seconds',
+    help: 'When the delegation of the root key to the authority ends, seconds since the epoch',
     registers,
   });
   const failures = new Counter({
@@ -246,11 +277,20 @@ export function createAuthorityMetrics(
       for (const [kind, count] of Object.entries(counts.removed_subjects)) {
         removedSubjects.set({ kind }, count);
       }
+      for (const { name } of POSTURE_RULES) {
+        const finding = counts.posture.find(({ rule }) => rule === name);
+        posture.set({ rule: name }, finding === undefined ? 0 : GRAVITY[finding.severity]);
+      }
+      for (const [state, count] of Object.entries(counts.nodes)) nodes.set({ state }, count);
+      diskFree.set(counts.disk_free ?? Number.NaN);
+      delegatedUntil.set((counts.delegated_until ?? Number.NaN) / 1000);
       const ofEdges = AggregatorRegistry.aggregate([...edges]);
       return `${await registry.metrics()}\n${await ofEdges.metrics()}`;
     },
   };
 }
+
+const GRAVITY = { attention: 1, action: 2 } as const;
 
 /** Clients may send any method: only known ones become label values. */
 const HTTP_METHODS: ReadonlySet<string> = new Set([

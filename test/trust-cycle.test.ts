@@ -84,6 +84,7 @@ suite('what the dashboard tells of it', () => {
     await using na = await startTestAuthority();
     await na.runTrustCycle();
     na.clock.advance(49 * HOUR);
+    await na.renewLists();
     const stale = (await get(na, '/dashboard.json')).body;
     assert.deepEqual(stale.warnings, ['The last trust cycle is more than two days old.']);
     await na.runTrustCycle();

@@ -34,15 +34,19 @@ import { createRosters } from './liveness/open-rosters.ts';
 import { createCounts } from './publication/counts.ts';
 import { createRevocations } from './publication/crl.ts';
 import { refreshCrl, restoreCrl } from './publication/crl-calls.ts';
+import { refreshDashboard } from './publication/dashboard.ts';
 import { createDashboardPace } from './publication/dashboard-pace.ts';
+import { createFailureWindow } from './publication/failure-window.ts';
 import { createFeeds } from './publication/feed.ts';
 import { refreshFeeds, restoreFeeds } from './publication/feed-calls.ts';
+import { createFleetCensus } from './publication/fleet-census.ts';
 import { refreshGraph } from './publication/graph.ts';
 import { createGraphDigest } from './publication/graph-digest.ts';
 import { createListThreads, type ListThreading } from './publication/list-renderer.ts';
 import { createRecentChanges } from './publication/recent-changes.ts';
 import { createSharedWork } from './publication/shared-work.ts';
 import type { SignedSequence } from './publication/signed-sequence.ts';
+import { NOTHING_COUNTED, NOTHING_KNOWN, type Vitals } from './publication/vitals.ts';
 import { createAttestations } from './recognition/attestation-list.ts';
 import { createImportedFeeds } from './recognition/imported-feeds.ts';
 import { createTrustCycleLog } from './recognition/trust-cycle-log.ts';
@@ -69,6 +73,8 @@ export interface AuthorityOptions {
   readonly log: Authority['log'];
   readonly countRefusal: Authority['countRefusal'];
   readonly fatal: Authority['fatal'];
+  /** What the authority cannot tell from its own state. */
+  readonly vitals?: () => Vitals;
   /** A thread for long lists; without it they are rendered on this one. */
   readonly listThreading?: ListThreading;
 }
@@ -83,6 +89,8 @@ export interface OpenAuthority {
   clockSet(): void;
   /** Re-issues every signed list whose lifetime is half over. */
   renewLists(): Promise<void>;
+  /** Looks at all nodes and treaties for what is wrong with them. */
+  judgePosture(): Promise<void>;
   /** Refuses every further command. */
   seal(): void;
   /** Refuses every command, flushes for the last time and releases the store. */
@@ -164,6 +172,9 @@ export async function openAuthority(options: AuthorityOptions): Promise<OpenAuth
     },
     async sweep() {
       await execute(na, retention.sweep, null);
+    },
+    async judgePosture() {
+      await execute(na, refreshDashboard, null);
     },
     clockSet() {
       const now = na.runtime.now();
@@ -311,8 +322,24 @@ async function restoreAuthority(
     lostTimes: earlierRequests.lostTimes,
   });
 
+  const failures = createFailureWindow(runtime.elapsed);
   return {
     ...options,
+    vitals: options.vitals ?? (() => NOTHING_KNOWN),
+    failures,
+    countRefusal(event, reason) {
+      failures.note(event);
+      options.countRefusal(event, reason);
+    },
+    counted: { facts: NOTHING_COUNTED },
+    fleetCensus: createFleetCensus({
+      subjects,
+      certificates,
+      liveness,
+      activeWindow: settings.activeWindow,
+      startedAt,
+      elapsed: runtime.elapsed,
+    }),
     lastCommit: Promise.resolve(),
     subjects,
     revocations,

@@ -59,16 +59,16 @@ ${cardsOf(model).map((card) => keyed(card.field, cardItem(card)))}</ul>
 }
 
 function postureSection(model: Dashboard): Html {
-  const { tone, word } = postureOf(model);
-  const reasons = model.warnings;
+  const { status, findings } = model.posture;
+  const { tone, word } = POSTURES[status];
   return html`<section class="posture ${tone}" id="posture" aria-labelledby="posture-word">
 <h2 id="posture-word" class="posture-word">${WHEN_LOST}${word}</h2>
 ${
-  reasons.length === 0
+  findings.length === 0
     ? ''
     : html`<ul class="posture-reasons" id="warnings">
-${reasons.map(
-  (reason) => html`<li>${reason}</li>
+${findings.map(
+  ({ sentence }) => html`<li>${sentence}</li>
 `,
 )}</ul>
 `
@@ -76,14 +76,11 @@ ${reasons.map(
 `;
 }
 
-/** One word for the overall state. */
-function postureOf(model: Dashboard): { readonly tone: Tone; readonly word: string } {
-  const isGrave =
-    model.readiness.status !== 'ready' || model.trust_cycle_summary.status === 'failed';
-  if (isGrave) return { tone: 'danger', word: 'Needs action now' };
-  if (model.warnings.length > 0) return { tone: 'warn', word: 'Needs attention' };
-  return { tone: 'ok', word: 'All is well' };
-}
+const POSTURES = {
+  ok: { tone: 'ok', word: 'All is well' },
+  attention: { tone: 'warn', word: 'Needs attention' },
+  action: { tone: 'danger', word: 'Needs action now' },
+} as const satisfies Record<Dashboard['posture']['status'], { tone: Tone; word: string }>;
 
 interface Card {
   readonly label: string;

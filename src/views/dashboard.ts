@@ -4,16 +4,12 @@ import { compareCodePoints, type WithText } from '../json/write.ts';
 import { formatInstant } from '../timestamp.ts';
 import type { ListedTreaties } from './dashboard-treaties.ts';
 import { displayTime } from './display-time.ts';
+import type { PostureFacts } from './posture.ts';
 import { type RecentChange, recentChangeRow } from './recent-changes.ts';
 import { connectomeSummary, sequenceValue } from './recognition-graph.ts';
 import type { RecognitionIndex } from './recognition-index.ts';
-import type {
-  Dashboard,
-  DashboardFeed,
-  FeedSummary,
-  TreatySummary,
-  TrustCycleSummary,
-} from './rows/dashboard.ts';
+import type { Dashboard, DashboardFeed, FeedSummary } from './rows/dashboard.ts';
+import type { Posture } from './rows/posture.ts';
 import { type CompletedTrustCycle, trustCycleSummary } from './trust-cycle.ts';
 
 export interface DashboardSources {
@@ -31,6 +27,8 @@ export interface DashboardSources {
   readonly trustCycle: CompletedTrustCycle | null;
   /** Newest first. */
   readonly recentChanges: readonly RecentChange[];
+  /** What is wrong, given what is counted here. */
+  judge(counted: Pick<PostureFacts, 'treaties' | 'staleFeeds' | 'trustCycle'>): Posture;
 }
 
 const HOUR = 3_600_000;
@@ -55,6 +53,11 @@ export function dashboard(sources: DashboardSources, now: number): WithText<Dash
     .map((feed) => feedRow(feed, now));
   const feedSummary = summarizeFeeds(feedRows);
   const trustCycle = trustCycleSummary(sources.trustCycle, now);
+  const posture = sources.judge({
+    treaties: treatySummary,
+    staleFeeds: feedSummary.stale_count,
+    trustCycle,
+  });
   return {
     sovereign: { id, version },
     readiness: { status: ready ? 'ready' : 'not_ready' },
@@ -66,7 +69,8 @@ export function dashboard(sources: DashboardSources, now: number): WithText<Dash
     revocation_feeds: feedRows,
     trust_cycle_summary: trustCycle,
     recent_changes: sources.recentChanges.map(recentChangeRow),
-    warnings: warnings(ready, treatySummary, feedSummary, trustCycle),
+    posture,
+    warnings: posture.findings.map(({ sentence }) => sentence),
     links: LINKS,
   };
 }
@@ -100,26 +104,4 @@ function summarizeFeeds(rows: readonly DashboardFeed[]): FeedSummary {
     stale_count: stale,
     watch_count: watch,
   };
-}
-
-function warnings(
-  ready: boolean,
-  treaties: TreatySummary,
-  feeds: FeedSummary,
-  trustCycle: TrustCycleSummary,
-): string[] {
-  const sentences: string[] = [];
-  if (!ready) sentences.push('The authority cannot reach its state.');
-  if (treaties.expired > 0) sentences.push(`Treaties that have expired: ${treaties.expired}.`);
-  if (treaties.expiring_soon > 0) {
-    sentences.push(`Treaties that expire within three days: ${treaties.expiring_soon}.`);
-  }
-  if (feeds.stale_count > 0) {
-    sentences.push(`Imported revocation feeds older than three days: ${feeds.stale_count}.`);
-  }
-  if (trustCycle.status === 'failed') sentences.push('The last trust cycle failed.');
-  if (trustCycle.freshness === 'stale') {
-    sentences.push('The last trust cycle is more than two days old.');
-  }
-  return sentences;
 }

@@ -15,11 +15,14 @@ import type { Rosters } from '../liveness/open-rosters.ts';
 import type { Counts } from '../publication/counts.ts';
 import type { Revocations } from '../publication/crl.ts';
 import type { DashboardPace } from '../publication/dashboard-pace.ts';
+import type { FailureWindow } from '../publication/failure-window.ts';
 import type { Feeds } from '../publication/feed.ts';
+import type { FleetCensus } from '../publication/fleet-census.ts';
 import type { GraphDigest } from '../publication/graph-digest.ts';
 import type { ListThreads } from '../publication/list-renderer.ts';
 import type { RecentChanges } from '../publication/recent-changes.ts';
 import type { SharedWork } from '../publication/shared-work.ts';
+import type { CountedFacts, Vitals } from '../publication/vitals.ts';
 import type { Attestations } from '../recognition/attestation-list.ts';
 import type { ImportedFeeds } from '../recognition/imported-feeds.ts';
 import type { TrustCycleLog } from '../recognition/trust-cycle-log.ts';
@@ -92,6 +95,11 @@ export interface Authority {
   readonly dashboardTreaties: DashboardTreaties;
   readonly trustCycles: TrustCycleLog;
   readonly counts: Counts;
+  readonly fleetCensus: FleetCensus;
+  readonly failures: FailureWindow;
+  /** What is counted for the dashboard, as of its last build. */
+  readonly counted: { facts: CountedFacts };
+  vitals(): Vitals;
   /** Public documents; they change only after the state they show is on disk. */
   readonly publisher: DocumentPublisher;
   readonly log: (event: string, details: JsonObject) => void;

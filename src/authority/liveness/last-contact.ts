@@ -38,6 +38,10 @@ export interface Liveness {
   /** When the contact that was heard of last was heard of; 0 when nobody is active. */
   latest(): number;
   activeCount(now: number): number;
+  /** When the certificate was last heard of, in milliseconds since the epoch; 0 when never. */
+  lastSeen(id: string): number;
+  /** What it reported then; empty when it was never heard of. */
+  statusOf(id: string): string;
   /** Starts a walk over the currently active certificates. */
   walk(now: number): RosterWalk;
   /**
@@ -234,6 +238,14 @@ export function createLiveness(
     activeCount(now) {
       dropQuiet(now);
       return count;
+    },
+    lastSeen(id) {
+      const contact = numbers.find(id);
+      return contact === NONE ? 0 : lastSeenOf(contact);
+    },
+    statusOf(id) {
+      const contact = numbers.find(id);
+      return contact === NONE ? '' : (blockOf(contact).statuses[rowOf(contact)] as string);
     },
     walk(now) {
       dropQuiet(now);

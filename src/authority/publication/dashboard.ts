@@ -4,6 +4,7 @@ import { inSlices } from '../../slices.ts';
 import { dashboard } from '../../views/dashboard.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
+import { currentPosture } from './posture.ts';
 
 /** How long node counts may lag behind; a relevant commit withdraws the document at once. */
 const LAG = 500;
@@ -17,9 +18,10 @@ export const refreshDashboard: Handler<'refreshDashboard'> = (na, unit) => {
 
 /** The rows are rendered in slices. What is published then is read at once, so all of it agrees. */
 function* publishDashboard(na: Authority): Generator<void, undefined> {
-  const { recognition, dashboardTreaties } = na;
+  const { recognition, dashboardTreaties, fleetCensus } = na;
   if (na.publisher.isCurrent('dashboard', na.runtime.now())) return;
   yield* dashboardTreaties.prepare(recognition.edges(), na.runtime.now());
+  yield* fleetCensus.take(na.runtime.now());
   const now = na.runtime.now();
   const { networkName, networkVersion } = na.settings;
   const model = dashboard(
@@ -34,6 +36,10 @@ function* publishDashboard(na: Authority): Generator<void, undefined> {
       feeds: [...na.subjects.allCommitted('revocation-feed')].map(([, { context }]) => context),
       trustCycle: na.trustCycles.newest(),
       recentChanges: na.recentChanges.list(),
+      judge(counted) {
+        na.counted.facts = counted;
+        return currentPosture(na, now);
+      },
     },
     now,
   );

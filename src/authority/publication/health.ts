@@ -1,6 +1,7 @@
 import { Refusal } from '../../refusal.ts';
 import type { Handler } from '../engine/admission.ts';
 import { currentCrlSequence } from './crl-calls.ts';
+import { currentPosture } from './posture.ts';
 
 export const readCounts: Handler<'readCounts'> = (na, _given, at) => ({
   issued_certificates: na.counts.issuedCertificates(),
@@ -11,6 +12,10 @@ export const readCounts: Handler<'readCounts'> = (na, _given, at) => ({
   nonce_windows: na.windows.count(),
   subjects: na.counts.kept(),
   removed_subjects: na.counts.removed(),
+  posture: currentPosture(na, at).findings,
+  nodes: { ...na.fleetCensus.latest },
+  disk_free: na.vitals().diskFree,
+  delegated_until: na.vitals().delegatedUntil,
 });
 
 /** Answers after an edge has received everything published so far: answers follow publications in order. */

@@ -1,0 +1,96 @@
+/**
+ * Counts what is wrong with nodes. That takes a look at every certificate, so it is done in slices, and not again
+ * before a pause that keeps it at a sixtieth of the time.
+ */
+import type { Certificate } from '../../../machines/certificate.ts';
+import type { Runtime } from '../../runtime.ts';
+import { type FleetFacts, reportsHealth } from '../../views/posture.ts';
+import type { Subjects } from '../engine/subjects.ts';
+import type { CertificateIndex } from '../enrollment/certificate-index.ts';
+import type { Liveness } from '../liveness/last-contact.ts';
+
+export interface FleetCensus {
+  /** Counts anew if the last count is too old, and yields after each slice. */
+  take(now: number): Generator<void, void>;
+  /** As counted last. */
+  readonly latest: FleetFacts;
+}
+
+export interface FleetCensusOptions {
+  readonly subjects: Subjects;
+  readonly certificates: CertificateIndex;
+  readonly liveness: Liveness;
+  /** How long a node may be silent, in milliseconds. */
+  readonly activeWindow: number;
+  /** Nobody could report before, in milliseconds since the epoch. */
+  readonly startedAt: number;
+  readonly elapsed: Runtime['elapsed'];
+}
+
+const NOBODY: FleetFacts = { expected: 0, silent: 0, unwell: 0, lapsing: 0, lapsed: 0 };
+const DAY = 86_400_000;
+/** An expired certificate is a node that was given up by then. */
+const LAPSED_MS = 30 * DAY;
+/** A certificate is lapsing in the last tenth of its life, at most this long. */
+const LONGEST_LAPSING_MS = 3 * DAY;
+const SHORTEST_PAUSE_MS = 1000;
+const PAUSE_PER_COUNT = 60;
+const CERTIFICATES_PER_SLICE = 500;
+/** What stands in place of a report until a node sends one. */
+const NOT_REPORTED = new Set(['joined', 'renewed']);
+
+export function createFleetCensus(options: FleetCensusOptions): FleetCensus {
+  const { subjects, certificates, liveness, activeWindow, startedAt, elapsed } = options;
+  let latest = NOBODY;
+  let nextFrom = Number.NEGATIVE_INFINITY;
+
+  /** The last report of the node, under this certificate or the one before it; null when there is none. */
+  function reportOf(id: string, { renewedFrom }: Certificate): string | null {
+    const own = liveness.statusOf(id);
+    if (!NOT_REPORTED.has(own)) return own;
+    const before = renewedFrom === null ? own : liveness.statusOf(renewedFrom);
+    return NOT_REPORTED.has(before) || before === '' ? null : before;
+  }
+
+  function* count(now: number): Generator<void, FleetFacts> {
+    const counts = { ...NOBODY };
+    let seen = 0;
+    for (const [id, { value, context }] of subjects.allCommitted('certificate')) {
+      seen += 1;
+      if (seen % CERTIFICATES_PER_SLICE === 0) yield;
+      const { nodePublicKey, expiresAt, issuedAt, renewedAt } = context;
+      if (value === 'revoked' || renewedAt !== null || expiresAt <= now - LAPSED_MS) continue;
+      const report = reportOf(id, context);
+      if (report === null || !certificates.isNewest(id, nodePublicKey)) continue;
+      if (expiresAt <= now) {
+        counts.lapsed += 1;
+        continue;
+      }
+      counts.expected += 1;
+      const silentSince = Math.max(liveness.lastSeen(id), startedAt);
+      if (now - silentSince >= activeWindow) counts.silent += 1;
+      if (!reportsHealth(report)) counts.unwell += 1;
+      const lapsingMs = Math.min((expiresAt - issuedAt) / 10, LONGEST_LAPSING_MS);
+      if (expiresAt - now < lapsingMs) counts.lapsing += 1;
+    }
+    return counts;
+  }
+
+  return {
+    *take(now) {
+      const started = elapsed();
+      if (started < nextFrom) return;
+      // Whoever asks meanwhile gets the count before.
+      nextFrom = Number.POSITIVE_INFINITY;
+      try {
+        latest = yield* count(now);
+      } finally {
+        const ended = elapsed();
+        nextFrom = ended + Math.max(SHORTEST_PAUSE_MS, PAUSE_PER_COUNT * (ended - started));
+      }
+    },
+    get latest() {
+      return latest;
+    },
+  };
+}

@@ -1,0 +1,31 @@
+/** The posture of this authority, from committed state and what it knows of its surroundings. */
+import { judgePosture, type PostureFacts } from '../../views/posture.ts';
+import type { Posture, PostureFinding } from '../../views/rows/posture.ts';
+import type { Authority } from '../engine/authority.ts';
+import { CRL_ID } from './crl.ts';
+
+export function currentPosture(na: Authority, now: number): Posture {
+  const findings = judgePosture({
+    now,
+    ready: na.store.health() === null,
+    fleet: na.fleetCensus.latest,
+    listDueAt: na.subjects.committed('crl', CRL_ID)?.context.nextUpdate ?? Number.POSITIVE_INFINITY,
+    operatorKeys: operatorKeysOf(na),
+    failures: na.failures.lastHour(),
+    ...na.vitals(),
+    ...na.counted.facts,
+  });
+  return { status: statusOf(findings), findings };
+}
+
+function statusOf(findings: readonly PostureFinding[]): Posture['status'] {
+  return findings[0]?.severity ?? 'ok';
+}
+
+function operatorKeysOf({ settings, subjects }: Authority): PostureFacts['operatorKeys'] {
+  const usable = settings.operatorKeyIds
+    .map((id) => subjects.committed('operator-key', id))
+    .filter((key) => key?.value === 'usable');
+  const privileged = usable.filter((key) => key?.context.tier === 'privileged');
+  return { usable: usable.length, privileged: privileged.length };
+}

@@ -1,0 +1,28 @@
+/** What the posture rests on besides committed state. */
+import type { PostureFacts } from '../../views/posture.ts';
+
+/** What the authority cannot tell from its own state. Instants are milliseconds since the epoch. */
+export interface Vitals {
+  /** Bytes free on the disk of the state; null where that is not known. */
+  readonly diskFree: number | null;
+  /** When the TLS certificate expires; null where the authority does not speak TLS. */
+  readonly tlsNotAfter: number | null;
+  /** When the root key's delegation to the authority ends; null where that is not known. */
+  readonly delegatedUntil: number | null;
+}
+
+/** What is counted elsewhere for the dashboard. */
+export type CountedFacts = Pick<PostureFacts, 'treaties' | 'staleFeeds' | 'trustCycle'>;
+
+export const NOTHING_KNOWN: Vitals = {
+  diskFree: null,
+  tlsNotAfter: null,
+  delegatedUntil: null,
+};
+
+/** Before the first build of the dashboard. */
+export const NOTHING_COUNTED: CountedFacts = {
+  treaties: { expired: 0, expiring_soon: 0 },
+  staleFeeds: 0,
+  trustCycle: { status: 'not_observed', freshness: 'none' },
+};

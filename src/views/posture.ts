@@ -1,0 +1,183 @@
+/**
+ * What is wrong, if anything: one table of rules over counts and times. The banner of the dashboard, `/metrics`,
+ * alerts and `mesh-na doctor` all take it from here. Findings are public, so no rule names a node.
+ */
+import type { PostureFinding } from './rows/posture.ts';
+
+/** Instants are milliseconds since the epoch. */
+export interface PostureFacts {
+  readonly now: number;
+  /** Whether state can be read and written. */
+  readonly ready: boolean;
+  readonly fleet: FleetFacts;
+  /** When the root key's delegation to the authority ends; null where that is not known. */
+  readonly delegatedUntil: number | null;
+  /** When the TLS certificate expires; null where a proxy speaks TLS, or nobody. */
+  readonly tlsNotAfter: number | null;
+  /** When the revocation list has to be replaced. */
+  readonly listDueAt: number;
+  /** Bytes that are free for state; null where that is not known. */
+  readonly diskFree: number | null;
+  readonly operatorKeys: { readonly usable: number; readonly privileged: number };
+  /** Failed authentications within the last hour. */
+  readonly failures: { readonly operator: number; readonly node: number };
+  readonly treaties: { readonly expired: number; readonly expiring_soon: number };
+  readonly staleFeeds: number;
+  readonly trustCycle: { readonly status: string; readonly freshness: string };
+}
+
+/** Nodes with a certificate in force that have reported at least once, and what is wrong with some of them. */
+export interface FleetFacts {
+  readonly expected: number;
+  /** Not heard of within the active-node window. */
+  readonly silent: number;
+  /** Whose last report was of anything but health, also if they are silent since. */
+  readonly unwell: number;
+  /** Whose certificate soon expires and has not been renewed. */
+  readonly lapsing: number;
+  /** Whose last certificate has expired within the last thirty days. */
+  readonly lapsed: number;
+}
+
+export type Severity = PostureFinding['severity'];
+
+interface Rule {
+  readonly name: string;
+  /** Null when nothing is wrong. */
+  judge(facts: PostureFacts): { readonly severity: Severity; readonly sentence: string } | null;
+}
+
+const DAY = 86_400_000;
+const MEGABYTE = 1_048_576;
+const LOW_DISK = 1024 * MEGABYTE;
+const FULL_DISK = 256 * MEGABYTE;
+/** More failures in an hour than a mistyped command or a node with a wrong clock makes. */
+const MANY_FAILURES = { operator: 20, node: 200 };
+
+export const POSTURE_RULES: readonly Rule[] = [
+  rule('store', ({ ready }) => (ready ? null : action('The authority cannot reach its state.'))),
+  rule('disk', ({ diskFree }) => {
+    if (diskFree === null || diskFree >= LOW_DISK) return null;
+    const sentence = `Megabytes left on the disk of the state: ${Math.floor(diskFree / MEGABYTE)}.`;
+    return diskFree < FULL_DISK ? action(sentence) : attention(sentence);
+  }),
+  rule('nodes_silent', ({ fleet: { expected, silent } }) => {
+    if (silent === 0) return null;
+    const sentence = `Nodes that have fallen silent: ${silent} of ${expected}.`;
+    return silent * 2 >= expected ? action(sentence) : attention(sentence);
+  }),
+  rule('nodes_unwell', ({ fleet: { expected, unwell } }) => {
+    if (unwell === 0) return null;
+    const sentence = `Nodes that do not report themselves healthy: ${unwell} of ${expected}.`;
+    return unwell * 2 >= expected ? action(sentence) : attention(sentence);
+  }),
+  rule('certificates_lapsing', ({ fleet: { lapsing } }) =>
+    lapsing === 0
+      ? null
+      : attention(`Nodes whose certificate expires soon and has not been renewed: ${lapsing}.`),
+  ),
+  rule('certificates_lapsed', ({ fleet: { lapsed } }) =>
+    lapsed === 0
+      ? null
+      : attention(`Nodes whose certificate has expired within thirty days: ${lapsed}.`),
+  ),
+  rule('delegation', ({ delegatedUntil, now }) =>
+    ending(delegatedUntil, now, 14, 3, {
+      ended: 'The delegation of the root key to the authority has ended.',
+      within: (days) => `The delegation of the root key to the authority ends within ${days}.`,
+    }),
+  ),
+  rule('tls', ({ tlsNotAfter, now }) =>
+    ending(tlsNotAfter, now, 14, 3, {
+      ended: 'The TLS certificate has expired.',
+      within: (days) => `The TLS certificate expires within ${days}.`,
+    }),
+  ),
+  rule('documents_late', ({ listDueAt, now }) =>
+    listDueAt > now
+      ? null
+      : action('The revocation list should have been replaced by a newer one.'),
+  ),
+  rule('operator_keys', ({ operatorKeys: { usable, privileged } }) => {
+    if (usable === 0) return action('No operator key is usable.');
+    return privileged === 0 ? action('No privileged operator key is usable.') : null;
+  }),
+  rule('authentication', ({ failures: { operator, node } }) => {
+    if (operator < MANY_FAILURES.operator && node < MANY_FAILURES.node) return null;
+    return attention(`Failed authentications within an hour: ${operator + node}.`);
+  }),
+  rule('treaties_expired', ({ treaties: { expired } }) =>
+    expired === 0 ? null : attention(`Treaties that have expired: ${expired}.`),
+  ),
+  rule('treaties_expiring', ({ treaties: { expiring_soon: soon } }) =>
+    soon === 0 ? null : attention(`Treaties that expire within three days: ${soon}.`),
+  ),
+  rule('feeds_stale', ({ staleFeeds }) =>
+    staleFeeds === 0
+      ? null
+      : attention(`Imported revocation feeds older than three days: ${staleFeeds}.`),
+  ),
+  rule('trust_cycle', ({ trustCycle: { status, freshness } }) => {
+    if (status === 'failed') return action('The last trust cycle failed.');
+    return freshness === 'stale'
+      ? attention('The last trust cycle is more than two days old.')
+      : null;
+  }),
+];
+
+/** The findings, the gravest first. */
+export function judgePosture(facts: PostureFacts): PostureFinding[] {
+  const findings = POSTURE_RULES.flatMap(({ name, judge }) => {
+    const found = judge(facts);
+    return found === null ? [] : [{ rule: name, ...found }];
+  });
+  return findings.toSorted((a, b) => gravity(b) - gravity(a));
+}
+
+function gravity({ severity }: PostureFinding): number {
+  return severity === 'action' ? 1 : 0;
+}
+
+function rule(name: string, judge: Rule['judge']): Rule {
+  return { name, judge };
+}
+
+function attention(sentence: string) {
+  return { severity: 'attention', sentence } as const;
+}
+
+function action(sentence: string) {
+  return { severity: 'action', sentence } as const;
+}
+
+interface Ending {
+  readonly ended: string;
+  within(days: string): string;
+}
+
+/** What ends needs attention some days before, and action a few days before. */
+function ending(
+  at: number | null,
+  now: number,
+  attentionDays: number,
+  actionDays: number,
+  words: Ending,
+) {
+  if (at === null) return null;
+  const leftMs = at - now;
+  if (leftMs <= 0) return action(words.ended);
+  if (leftMs < actionDays * DAY) return action(words.within(`${actionDays} days`));
+  if (leftMs < attentionDays * DAY) return attention(words.within(`${attentionDays} days`));
+  return null;
+}
+
+/** First words of a report that speak of health, as nodes choose them. */
+const WELL = new Set([
+  ...['healthy', 'ok', 'okay', 'good', 'fine', 'well', 'up', 'ready', 'running', 'active'],
+  ...['online', 'alive', 'idle', 'busy', 'serving', 'normal', 'joined', 'renewed', 'unknown', ''],
+]);
+
+/** Whether a node that reports this text is well; whatever is not known to be good counts as bad. */
+export function reportsHealth(status: string): boolean {
+  return WELL.has(/^\s*([a-z]*)/i.exec(status)?.[1]?.toLowerCase() ?? '');
+}

@@ -1,0 +1,150 @@
+/** What the dashboard says is wrong, and that it says so. */
+import assert from 'node:assert/strict';
+import { after, before, suite, test } from 'node:test';
+import { judgePosture, POSTURE_RULES, type PostureFacts } from '../src/views/posture.ts';
+import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { HOUR, MINUTE, SECOND } from './support/clock.ts';
+import { get, joinedNode, nodeRequest, operate, type TestNode } from './support/requests.ts';
+
+const DAY = 24 * HOUR;
+const NOW = Date.parse('2026-06-01T00:00:00Z');
+const WELL: PostureFacts = {
+  now: NOW,
+  ready: true,
+  fleet: { expected: 12, silent: 0, unwell: 0, lapsing: 0, lapsed: 0 },
+  delegatedUntil: NOW + 60 * DAY,
+  tlsNotAfter: NOW + 60 * DAY,
+  listDueAt: NOW + HOUR,
+  diskFree: 2 ** 40,
+  operatorKeys: { usable: 2, privileged: 1 },
+  failures: { operator: 3, node: 3 },
+  treaties: { expired: 0, expiring_soon: 0 },
+  staleFeeds: 0,
+  trustCycle: { status: 'verified', freshness: 'fresh' },
+};
+const fleet = (changes: Partial<PostureFacts['fleet']>) => ({
+  fleet: { ...WELL.fleet, ...changes },
+});
+
+const CASES: readonly (readonly [rule: string, severity: string, change: Partial<PostureFacts>])[] =
+  [
+    ['store', 'action', { ready: false }],
+    ['disk', 'attention', { diskFree: 900 * 2 ** 20 }],
+    ['disk', 'action', { diskFree: 200 * 2 ** 20 }],
+    ['nodes_silent', 'attention', fleet({ silent: 1 })],
+    ['nodes_silent', 'action', fleet({ silent: 6 })],
+    ['nodes_unwell', 'attention', fleet({ unwell: 1 })],
+    ['nodes_unwell', 'action', fleet({ unwell: 12 })],
+    ['certificates_lapsing', 'attention', fleet({ lapsing: 1 })],
+    ['certificates_lapsed', 'attention', fleet({ lapsed: 1 })],
+    ['delegation', 'attention', { delegatedUntil: NOW + 10 * DAY }],
+    ['delegation', 'action', { delegatedUntil: NOW + 2 * DAY }],
+    ['delegation', 'action', { delegatedUntil: NOW }],
+    ['tls', 'attention', { tlsNotAfter: NOW + 10 * DAY }],
+    ['tls', 'action', { tlsNotAfter: NOW - DAY }],
+    ['documents_late', 'action', { listDueAt: NOW }],
+    ['operator_keys', 'action', { operatorKeys: { usable: 1, privileged: 0 } }],
+    ['operator_keys', 'action', { operatorKeys: { usable: 0, privileged: 0 } }],
+    ['authentication', 'attention', { failures: { operator: 20, node: 0 } }],
+    ['authentication', 'attention', { failures: { operator: 0, node: 200 } }],
+    ['treaties_expired', 'attention', { treaties: { expired: 1, expiring_soon: 0 } }],
+    ['treaties_expiring', 'attention', { treaties: { expired: 0, expiring_soon: 1 } }],
+    ['feeds_stale', 'attention', { staleFeeds: 1 }],
+    ['trust_cycle', 'action', { trustCycle: { status: 'failed', freshness: 'fresh' } }],
+    ['trust_cycle', 'attention', { trustCycle: { status: 'verified', freshness: 'stale' } }],
+  ];
+
+suite('one table judges', () => {
+  test('nothing is wrong where all is well', () => assert.deepEqual(judgePosture(WELL), []));
+
+  for (const [rule, severity, change] of CASES) {
+    test(`${rule} finds ${JSON.stringify(change)}`, () => {
+      const findings = judgePosture({ ...WELL, ...change });
+      assert.deepEqual(
+        findings.map((found) => [found.rule, found.severity]),
+        [[rule, severity]],
+      );
+      assert.match(findings[0]?.sentence ?? '', /^[A-Z].*\.$/);
+    });
+  }
+
+  test('every rule has a case', () =>
+    assert.deepEqual(
+      new Set(CASES.map(([rule]) => rule)),
+      new Set(POSTURE_RULES.map(({ name }) => name)),
+    ));
+
+  test('the gravest finding comes first', () => {
+    const findings = judgePosture({ ...WELL, staleFeeds: 1, listDueAt: NOW });
+    assert.deepEqual(
+      findings.map(({ severity }) => severity),
+      ['action', 'attention'],
+    );
+  });
+});
+
+suite('a fleet of twelve', () => {
+  let na: TestAuthority;
+  let nodes: TestNode[];
+  before(async () => {
+    na = await startTestAuthority();
+    nodes = await Promise.all(Array.from({ length: 12 }, () => joinedNode(na)));
+  });
+  after(() => na[Symbol.asyncDispose]());
+
+  async function postureAfter(milliseconds: number) {
+    na.clock.advance(milliseconds);
+    await na.renewLists();
+    const { posture } = (await get(na, '/dashboard.json')).body;
+    return [posture.status, ...posture.findings.map(({ rule }: { rule: string }) => rule)];
+  }
+
+  const beat = (status: string, of = nodes) =>
+    Promise.all(
+      of.map(({ key, certId }) => nodeRequest(na, '/heartbeat', key, { cert_id: certId, status })),
+    );
+
+  test('nodes that have never reported need not', async () => {
+    assert.deepEqual(await postureAfter(HOUR), ['ok']);
+  });
+
+  test('all is well while they report health', async () => {
+    await beat('healthy');
+    assert.deepEqual(await postureAfter(2 * SECOND), ['ok']);
+  });
+
+  test('what they report of themselves counts, also once all have fallen silent', async () => {
+    await beat('degraded: disk failing');
+    assert.deepEqual(await postureAfter(2 * SECOND), ['action', 'nodes_unwell']);
+    assert.deepEqual(await postureAfter(6 * MINUTE), ['action', 'nodes_silent', 'nodes_unwell']);
+  });
+
+  test('the page and the metrics say the same, and name no node', async () => {
+    const page = (await get(na, '/dashboard')).text;
+    assert.match(page, /Needs action now/);
+    assert.match(page, /Nodes that have fallen silent: 12 of 12\./);
+    assert.doesNotMatch(page, /disk failing/);
+    const metrics = (await get(na, '/metrics')).text;
+    assert.match(metrics, /^na_posture_finding\{rule="nodes_silent"\} 2$/m);
+    assert.match(metrics, /^na_posture_finding\{rule="disk"\} 0$/m);
+    assert.match(metrics, /^na_nodes\{state="silent"\} 12$/m);
+  });
+
+  test('a node that is back and well is not counted', async () => {
+    await beat('ok', nodes.slice(1));
+    assert.deepEqual(await postureAfter(2 * SECOND), ['attention', 'nodes_silent', 'nodes_unwell']);
+  });
+
+  test('a node whose certificate was revoked is not missed', async () => {
+    await operate(na, '/admin/revoke', { cert_id: nodes[0]?.certId ?? '', reason: 'superseded' });
+    assert.deepEqual(await postureAfter(2 * SECOND), ['ok']);
+  });
+
+  test('certificates that end unrenewed are counted before and after', async () => {
+    await postureAfter(6 * DAY + 12 * HOUR);
+    await beat('ok');
+    assert.deepEqual(await postureAfter(2 * SECOND), ['attention', 'certificates_lapsing']);
+    assert.deepEqual(await postureAfter(DAY), ['attention', 'certificates_lapsed']);
+    assert.deepEqual(await postureAfter(31 * DAY), ['ok']);
+  });
+});
