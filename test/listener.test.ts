@@ -6,6 +6,7 @@ import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { connectionsPerThread } from '../src/config/descriptors.ts';
 import { type Listener, openListener } from '../src/http/listener.ts';
+import { ownPort } from './support/own-port.ts';
 
 const MOST = 20;
 
@@ -16,7 +17,8 @@ interface Taking {
   [Symbol.dispose](): void;
 }
 
-function taking(): Taking {
+/** As the program does, on a port that it names: only such a one can be listened on again at once. */
+async function taking(): Promise<Taking> {
   const uws: typeof import('uWebSockets.js') = createRequire(import.meta.url)('uWebSockets.js');
   const app = uws.App();
   let open = 0;
@@ -31,8 +33,8 @@ function taking(): Taking {
   const onPaused = () => {
     pauses += 1;
   };
-  const host = '127.0.0.1';
-  listener = openListener({ app, uws, host, port: 0, maxConnections: MOST, onPaused });
+  const [host, port] = ['127.0.0.1', await ownPort()];
+  listener = openListener({ app, uws, host, port, maxConnections: MOST, onPaused });
   return {
     listener,
     get open() {
@@ -63,7 +65,7 @@ async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
 }
 
 test('C6: when connections would use up the descriptors no more are taken, until some have ended', async () => {
-  using server = taking();
+  using server = await taking();
   const held = await Promise.all(Array.from({ length: MOST }, () => answered(server)));
   assert.ok(held.every((socket) => socket !== null));
   assert.equal(await answered(server), null);
@@ -80,7 +82,7 @@ test('C6: when connections would use up the descriptors no more are taken, until
 });
 
 test('a listener that was closed while it paused takes nothing any more', async () => {
-  using server = taking();
+  using server = await taking();
   const held = await Promise.all(Array.from({ length: MOST }, () => answered(server)));
   server.listener.close();
   for (const socket of held) socket?.destroy();
