@@ -167,7 +167,9 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 /** Evaluated, not added as a script, because the policy of the page would refuse that. */
 async function violations(page: Page): Promise<string[]> {
   await page.evaluate(AXE);
-  return page.evaluate<string[]>(`axe.run(document, { resultTypes: ['violations'] }).then((found) =>
+  return page.evaluate<
+    string[]
+  >(`axe.run(document, { resultTypes: ['violations'], selectors: false }).then((found) =>
     found.violations
       .filter(({ impact }) => impact === 'serious' || impact === 'critical')
       .map(({ id, nodes }) => id + ': ' + nodes.slice(0, 3).map((node) => node.html.slice(0, 200)).join(' | ')))`);
