@@ -101,7 +101,7 @@ const program = new Command('bench')
   .option('--cpu-prof <folder>', 'write CPU profiles of the authority below this folder')
   .option(
     '--against <folder>',
-    'heartbeats, enrollments, documents, verifications: also measure the build in another checkout',
+    'heartbeats, enrollments, documents, verifications, overload, viewers: also measure the build in another checkout',
   )
   .addOption(jsonOption())
   .action(run);

@@ -9,10 +9,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { systemRuntime } from '../src/runtime.ts';
 import { openConnection } from './connection.ts';
 import { contest, rateOf, type Settings, type Standing } from './contest.ts';
-import type { Load } from './load.ts';
+import { type Load, startLoad } from './load.ts';
 import { compare, lineOf, type Report } from './report.ts';
 import { assertAccepted, type RoundResult } from './round.ts';
-import { type AuthorityProcess, startAuthority } from './servers.ts';
+import { type AuthorityProcess, OTHER, startAuthority, startOther } from './servers.ts';
 
 const BUSY_CONNECTIONS = 64;
 const OVERLOAD_CONNECTIONS = 384;
@@ -27,6 +27,44 @@ const PROBE = Buffer.from('GET /healthz HTTP/1.1\r\nHost: bench\r\n\r\n');
 export async function benchOverload(load: Load, settings: Settings): Promise<Report> {
   const { cpuProf, threads } = settings;
   await using na = await startAuthority(cpuProf && join(cpuProf, 'overload'), threads);
+  await using other = await startOther(settings, threads);
+  // A fleet is enrolled in one network.
+  await using otherLoad = other && startLoad();
+
+  const ours = await enrolledSide(load, na);
+  const theirs = other && otherLoad && (await enrolledSide(otherLoad, other));
+  const [overloaded, busy, others] = (await contest(
+    [
+      { name: `${OVERLOAD_CONNECTIONS} connections`, run: ours.beat(OVERLOAD_CONNECTIONS) },
+      { name: `${BUSY_CONNECTIONS} connections`, run: ours.beat(BUSY_CONNECTIONS) },
+      ...(theirs
+        ? [
+            {
+              name: `${OTHER}, ${OVERLOAD_CONNECTIONS}`,
+              run: theirs.beat(OVERLOAD_CONNECTIONS),
+            },
+          ]
+        : []),
+    ],
+    settings,
+  )) as [Standing, Standing, Standing | undefined];
+  return {
+    benchmark: 'overload',
+    about: `${NODES} nodes, closed loop, ${threads} threads`,
+    lines: [overloaded, busy, ...(others ? [others] : [])].map(lineOf),
+    comparisons: [
+      compare(overloaded, busy, TARGET),
+      ...(others ? [compare(overloaded, others, null)] : []),
+    ],
+    notes: [
+      ...notesOf('', ours.probes, na),
+      ...(theirs && other ? notesOf(`${OTHER}: `, theirs.probes, other) : []),
+    ],
+  };
+}
+
+/** An authority with its nodes; what /healthz took beside so many connections is collected. */
+async function enrolledSide(load: Load, na: AuthorityProcess) {
   const plan = { target: na, ...ENROLLING };
   assertAccepted('NA joins', await load.ask('enroll', { plan, network: na.network, nodes: NODES }));
   const probes = new Map<number, number[]>();
@@ -34,7 +72,7 @@ export async function benchOverload(load: Load, settings: Settings): Promise<Rep
 
   function beat(connections: number) {
     return async (seconds: number): Promise<RoundResult> => {
-      // Both send to one authority, which accepts each signed request once.
+      // All rounds of a network send to one authority, which accepts each signed request once.
       await load.ask('sign', { count: Math.ceil(seconds * fastest * HEADROOM) });
       const running = load.ask('heartbeats', { target: na, connections, rate: null, seconds });
       const latencies = probes.get(connections) ?? [];
@@ -45,23 +83,19 @@ export async function benchOverload(load: Load, settings: Settings): Promise<Rep
       return result;
     };
   }
-  const [overloaded, busy] = (await contest(
-    [
-      { name: `${OVERLOAD_CONNECTIONS} connections`, run: beat(OVERLOAD_CONNECTIONS) },
-      { name: `${BUSY_CONNECTIONS} connections`, run: beat(BUSY_CONNECTIONS) },
-    ],
-    settings,
-  )) as [Standing, Standing];
-  return {
-    benchmark: 'overload',
-    about: `${NODES} nodes, closed loop, ${threads} threads`,
-    lines: [overloaded, busy].map(lineOf),
-    comparisons: [compare(overloaded, busy, TARGET)],
-    notes: [
-      ...[...probes].map(([connections, latencies]) => probeNote(connections, latencies)),
-      `resident memory at the end: ${residentMegabytes(na.pid)} MB`,
-    ],
-  };
+
+  return { probes, beat };
+}
+
+function notesOf(
+  whose: string,
+  probes: ReadonlyMap<number, readonly number[]>,
+  { pid }: AuthorityProcess,
+): string[] {
+  return [
+    ...[...probes].map(([count, latencies]) => whose + probeNote(count, latencies)),
+    `${whose}resident memory at the end: ${residentMegabytes(pid)} MB`,
+  ];
 }
 
 /** Asks /healthz on a connection of its own until the round has ended; latencies in milliseconds. */

@@ -12,10 +12,10 @@ import { readKeyFile } from '../src/keys/key-file.ts';
 import { systemRuntime } from '../src/runtime.ts';
 import { contest, rateOf, type Settings, type Standing } from './contest.ts';
 import { newKeys } from './fleet.ts';
-import type { Load } from './load.ts';
+import { type Load, startLoad } from './load.ts';
 import { compare, lineOf, type Report } from './report.ts';
 import { assertAccepted, type RoundResult } from './round.ts';
-import { type AuthorityProcess, startAuthority } from './servers.ts';
+import { type AuthorityProcess, OTHER, startAuthority, startOther } from './servers.ts';
 
 const VIEWERS = 1000;
 const CONNECTIONS = 64;
@@ -29,43 +29,72 @@ const TARGET = 0.9;
 export async function benchViewers(load: Load, settings: Settings): Promise<Report> {
   const { cpuProf, threads } = settings;
   await using na = await startAuthority(cpuProf && join(cpuProf, 'viewers'), threads);
+  await using other = await startOther(settings, threads);
+  // A fleet is enrolled in one network.
+  await using otherLoad = other && startLoad();
+
+  const ours = await enrolledSide(load, na);
+  const theirs = other && otherLoad && (await enrolledSide(otherLoad, other));
+  const [watched, unwatched, others] = (await contest(
+    [
+      { name: `${VIEWERS} viewers`, run: ours.watched },
+      { name: 'no viewers', run: ours.unwatched },
+      ...(theirs ? [{ name: `${OTHER}, ${VIEWERS} viewers`, run: theirs.watched }] : []),
+    ],
+    settings,
+  )) as [Standing, Standing, Standing | undefined];
+  return {
+    benchmark: 'viewers',
+    about: `${NODES} nodes on ${CONNECTIONS} connections, closed loop, a treaty a second`,
+    lines: [watched, unwatched, ...(others ? [others] : [])].map(lineOf),
+    comparisons: [
+      compare(watched, unwatched, TARGET),
+      ...(others ? [compare(watched, others, null)] : []),
+    ],
+    notes: [
+      delayNote('', ours.delays),
+      ...(theirs ? [delayNote(`${OTHER}: `, theirs.delays)] : []),
+    ],
+  };
+}
+
+interface Side {
+  /** From the answers of changes to their arrival at viewers, in milliseconds. */
+  readonly delays: readonly number[];
+  watched(seconds: number): Promise<RoundResult>;
+  unwatched(seconds: number): Promise<RoundResult>;
+}
+
+/** An authority with its nodes, which send heartbeats with and without viewers beside them. */
+async function enrolledSide(load: Load, na: AuthorityProcess): Promise<Side> {
   const plan = { target: na, ...ENROLLING };
   assertAccepted('NA joins', await load.ask('enroll', { plan, network: na.network, nodes: NODES }));
   const delays: number[] = [];
   let fastest = FIRST_GUESS;
 
-  async function beat(seconds: number): Promise<RoundResult> {
+  async function unwatched(seconds: number): Promise<RoundResult> {
     await load.ask('sign', { count: Math.ceil(seconds * fastest * HEADROOM) });
     const order = { target: na, connections: CONNECTIONS, rate: null, seconds };
     const result = await load.ask('heartbeats', order);
     fastest = Math.max(fastest, rateOf(result));
     return result;
   }
-  const [watched, unwatched] = (await contest(
-    [
-      {
-        name: `${VIEWERS} viewers`,
-        async run(seconds) {
-          const viewers = await openViewers(na);
-          const running = beat(seconds);
-          delays.push(...(await changeUntil(na, viewers, running)));
-          for (const { socket } of viewers) socket.destroy();
-          return running;
-        },
-      },
-      { name: 'no viewers', run: beat },
-    ],
-    settings,
-  )) as [Standing, Standing];
-  delays.sort((a, b) => a - b);
-  const at = (share: number) => (delays[Math.floor((delays.length - 1) * share)] ?? 0).toFixed(0);
-  return {
-    benchmark: 'viewers',
-    about: `${NODES} nodes on ${CONNECTIONS} connections, closed loop, a treaty a second`,
-    lines: [watched, unwatched].map(lineOf),
-    comparisons: [compare(watched, unwatched, TARGET)],
-    notes: [`from the answer of a change to a viewer: p50 ${at(0.5)} ms, p99 ${at(0.99)} ms`],
-  };
+
+  async function watched(seconds: number): Promise<RoundResult> {
+    const viewers = await openViewers(na);
+    const running = unwatched(seconds);
+    delays.push(...(await changeUntil(na, viewers, running)));
+    for (const { socket } of viewers) socket.destroy();
+    return running;
+  }
+
+  return { delays, watched, unwatched };
+}
+
+function delayNote(whose: string, delays: readonly number[]): string {
+  const sorted = [...delays].sort((a, b) => a - b);
+  const at = (share: number) => (sorted[Math.floor((sorted.length - 1) * share)] ?? 0).toFixed(0);
+  return `${whose}from the answer of a change to a viewer: p50 ${at(0.5)} ms, p99 ${at(0.99)} ms`;
 }
 
 interface Viewer {
