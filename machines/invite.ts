@@ -1,4 +1,7 @@
-/** Invite token: single use, bound to a lifetime and optionally to one node key [service-states-invite]. */
+/**
+ * Invite token: single use, bound to a lifetime and optionally to one node key; an operator may withdraw it
+ * while it is unused [service-states-invite].
+ */
 import { assign, emit, setup } from 'xstate';
 import { MAX_LIVE_CERTIFICATES } from './certificate-limit.ts';
 import type { Refused } from './refused.ts';
@@ -13,6 +16,10 @@ export interface Invite {
   readonly recipient: string | null;
   readonly usedAt: number | null;
   readonly usedBy: string | null;
+  /** Only of a withdrawn invite. */
+  readonly withdrawnAt?: number;
+  /** The operator key that withdrew it. */
+  readonly withdrawnBy?: string;
 }
 
 export type InviteEvent =
@@ -27,13 +34,16 @@ export type InviteEvent =
       readonly liveCertificates: number;
       /** `valid`, or why the proof of possession fails. */
       readonly proof: string;
-    };
+    }
+  | { readonly type: 'withdraw'; readonly at: number; readonly by: string };
 
 export type InviteRefusal =
   | 'node_key_compromised'
   | 'invalid_invite_token'
   | 'node_auth_failed'
-  | 'too_many_live_certificates';
+  | 'too_many_live_certificates'
+  | 'invite_not_found'
+  | 'invite_consumed';
 
 const none: Invite = {
   roles: [],
@@ -49,7 +59,9 @@ const machine = setup({
   types: {} as {
     context: Invite;
     events: InviteEvent;
-    emitted: Refused<InviteRefusal> | { readonly type: 'consumed' };
+    emitted:
+      | Refused<InviteRefusal>
+      | { readonly type: 'consumed' | 'withdrawn' | 'already_withdrawn' };
   },
   guards: {
     keyCompromised: ({ event }) => event.type === 'join' && event.keyCompromised,
@@ -81,10 +93,18 @@ export const inviteMachine = machine.createMachine({
       on: {
         create: { target: 'unused', actions: assign(({ event }) => event.invite) },
         join: [refuseCompromised, refuseToken],
+        withdraw: { actions: emit({ type: 'refused', refusal: 'invite_not_found' }) },
       },
     },
     unused: {
       on: {
+        withdraw: {
+          target: 'withdrawn',
+          actions: [
+            assign(({ event }) => ({ withdrawnAt: event.at, withdrawnBy: event.by })),
+            emit({ type: 'withdrawn' }),
+          ],
+        },
         join: [
           refuseCompromised,
           { guard: 'expired', ...refuseToken },
@@ -115,7 +135,16 @@ export const inviteMachine = machine.createMachine({
       },
     },
     consumed: {
-      on: { join: [refuseCompromised, refuseToken] },
+      on: {
+        join: [refuseCompromised, refuseToken],
+        withdraw: { actions: emit({ type: 'refused', refusal: 'invite_consumed' }) },
+      },
+    },
+    withdrawn: {
+      on: {
+        join: [refuseCompromised, refuseToken],
+        withdraw: { actions: emit({ type: 'already_withdrawn' }) },
+      },
     },
   },
 });

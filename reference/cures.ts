@@ -15,7 +15,7 @@ const WHOLE_HOURS = 'Send a whole number of hours within the bounds of the messa
 export const CURES: Readonly<Record<RefusalName, string>> = {
   invalid_limit: 'Send a whole number from 1 to 1000, or leave `limit` out for the whole list.',
   already_done:
-    'Take it as done; `details` say what may be told of it. Invites whose tokens were lost expire unused.',
+    'Take it as done; `details` say what may be told of it. Withdraw invites whose tokens were lost.',
   invalid_since: 'Send the `sequence` of the list that is held, in decimal digits.',
   since_ahead:
     'Compare the key and the address of the authority: it has not issued what is held, so it may be another one, or one that was set back.',
@@ -41,7 +41,13 @@ export const CURES: Readonly<Record<RefusalName, string>> = {
   invalid_recipient_public_key: 'Send the public key of the node in its one canonical base64 form.',
   invalid_role: 'Use role names that begin with one of `MESH_ROLE_PREFIXES`.',
   missing_certificate_identity: 'Send `cert_id` and `node_public_key`.',
-  missing_cert_id: 'Send the `cert_id` of the certificate to revoke.',
+  invalid_certificate_status: 'Ask for one of the statuses that the message lists.',
+  invalid_invite_status: 'Ask for one of the statuses that the message lists.',
+  invalid_expires_before: 'Send an ISO 8601 time, and percent-encode its `+`.',
+  invalid_node_key:
+    'Send the public key of the node in its one canonical base64 form; percent-encode `+` and `/` in a query.',
+  missing_cert_id:
+    'Send the `cert_id` of the certificate to revoke, or `node_public_key` for all of a node key.',
   invalid_revocation_reason: 'Choose one of the reasons that the message lists.',
 
   invalid_agent_descriptor:
@@ -145,6 +151,8 @@ export const CURES: Readonly<Record<RefusalName, string>> = {
   attestation_not_found: 'Choose an id from `mesh-na attestation list`.',
   treaty_not_found: 'Choose an id from `mesh-na treaty list`.',
   recognition_policy_not_configured: 'Set one with `mesh-na recognition-policy set`.',
+  invite_not_found: 'Take the fingerprint from `mesh-na invite list`.',
+  invite_consumed: 'Revoke the certificate of the node that joined with it.',
   unknown_operator_key: 'Choose the id of a key that is configured here.',
   no_policy: 'Create one with `mesh-na data-usage license`; it is gone after a restart.',
   method_not_allowed: 'Use one of the methods in the header `Allow`.',

@@ -79,7 +79,27 @@ export const REFUSALS = {
     'missing_certificate_identity',
     'cert_id and node_public_key are required',
   ),
-  missing_cert_id: entry(400, 'missing_cert_id', 'cert_id is required'),
+  invalid_certificate_status: entry(
+    400,
+    'invalid_status',
+    'status must be active, silent, renewed, superseded, expired or revoked',
+  ),
+  invalid_invite_status: entry(
+    400,
+    'invalid_status',
+    'status must be unused, consumed, expired or withdrawn',
+  ),
+  invalid_expires_before: entry(
+    400,
+    'invalid_expires_before',
+    'expires_before must be a timestamp',
+  ),
+  invalid_node_key: entry(400, 'invalid_key', 'The node key must be base64 of 32 bytes'),
+  missing_cert_id: entry(
+    400,
+    'missing_cert_id',
+    'cert_id is required, or node_public_key in its place',
+  ),
   invalid_revocation_reason: entry(
     400,
     'invalid_revocation_reason',
@@ -340,6 +360,7 @@ export const REFUSALS = {
 
   not_found: entry(404, 'not_found', 'The path does not exist'),
   certificate_not_found: entry(404, 'certificate_not_found', 'The certificate is unknown'),
+  invite_not_found: entry(404, 'invite_not_found', 'No invite has this fingerprint'),
   policy_not_found: entry(404, 'policy_not_found', 'The policy version does not exist'),
   agent_not_registered: entry(404, 'agent_not_registered', 'The node key has no registration'),
   attestation_not_found: entry(404, 'attestation_not_found', 'The attestation does not exist'),
@@ -358,6 +379,7 @@ export const REFUSALS = {
     'too_many_live_certificates',
     'The node key has the maximum number of live certificates',
   ),
+  invite_consumed: entry(409, 'invite_consumed', 'A node has joined with the invite'),
   last_active_operator_key: entry(
     409,
     'last_active_operator_key',

@@ -65,6 +65,10 @@ export function formatInstant(instant: number): string {
   return lastText;
 }
 
+export function formatInstantIfAny(instant: number | null): string | null {
+  return instant === null ? null : formatInstant(instant);
+}
+
 /** A busy server formats the same millisecond many times. */
 let lastInstant = Number.NaN;
 let lastText = '';

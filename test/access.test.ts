@@ -46,6 +46,8 @@ const BEHIND_AN_ADMITTED_CALL: ReadonlySet<string> = new Set([
   'readRoster',
   'closeRoster',
   'readPolicyPage',
+  'readCertificatePage',
+  'readInvitePage',
 ]);
 
 test('no route makes a guarded call but the one that it stands for', () => {

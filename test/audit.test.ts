@@ -438,6 +438,36 @@ suite('every event is stored with its details', () => {
     });
   }
 
+  test('an entry names the operator key that caused it, and nobody where no operator did', async () => {
+    await using na = await startTestAuthority();
+    const token = await invite(na);
+    const key = newKey();
+    const { body } = await nodeRequest(na, '/join', key, { invite_token: token });
+    await operate(na, '/admin/revoke', { cert_id: body.cert_id }, { operator: na.standard });
+    await operate(na, '/admin/revoke', { cert_id: body.cert_id });
+    const unproven = {
+      alter: (headers: Record<string, string>) => {
+        headers['X-Admin-Signature'] = 'A'.repeat(86).concat('==');
+      },
+    };
+    await operate(na, '/admin/revoke', { cert_id: body.cert_id }, unproven);
+    await using again = await na.restart();
+    await operate(again, '/admin/policy');
+    const entries = entriesOf(again);
+    assert.deepEqual(
+      entries.map(({ event_type, actor_key_id }) => [event_type, actor_key_id]),
+      [
+        ['invite_created', 'ops-standard'],
+        ['certificate_issued', undefined],
+        ['admin_authz_denied', 'ops-standard'],
+        ['certificate_revoked', 'ops-privileged'],
+        ['admin_auth_failed', undefined],
+        ['policy_published', 'ops-privileged'],
+      ],
+    );
+    assert.equal(verifyAuditChain(entries, GENESIS_HASH).valid, true);
+  });
+
   test('nothing for verifications, which anyone can ask for', async () => {
     await using na = await startTestAuthority();
     const [beta, gamma] = [sovereign('beta'), sovereign('gamma')];
@@ -501,7 +531,9 @@ suite('the chain', () => {
     await nodeRequest(na, '/heartbeat', newKey(), { cert_id: 'Zürich ✓ 😀 \u0000 "\\' });
     let previous = '0'.repeat(64);
     for (const entry of entriesOf(na)) {
+      const byOperator = entry.event_type === 'invite_created';
       assert.deepEqual(Object.keys(entry).sort(), [
+        ...(byOperator ? ['actor_key_id'] : []),
         'created_at',
         'details',
         'event_id',

@@ -9,6 +9,7 @@ import {
   heartbeat,
   invite,
   joinedNode,
+  newKey,
   nodeRequest,
   operate,
   outcome,
@@ -71,6 +72,56 @@ test('B2: a key compromise ends every certificate of the key, in one version of 
   await using again = await na.restart();
   assert.deepEqual(await crlOf(again), { sequence: 1, ids });
   assert.equal(outcome(await heartbeat(again, third)), '403 certificate_revoked');
+});
+
+test('a key is named in place of a certificate, and all its certificates end, for any reason', async () => {
+  await using na = await startTestAuthority({ environment: NO_GRACE });
+  const other = await joinedNode(na);
+  const first = await joinedNode(na);
+  const second = await renewed(na, first);
+  const body = { node_public_key: first.key.publicKey, reason: 'cessation_of_operation' };
+  const ids = [first.certId, second.certId].sort();
+  const ended = await operate(na, '/admin/revoke', body);
+  assert.deepEqual(ended.body, { crl_sequence: 1, revoked_count: 2, revoked_cert_ids: ids });
+  assert.deepEqual(await crlOf(na), { sequence: 1, ids });
+  for (const node of [first, second]) {
+    assert.equal(outcome(await heartbeat(na, node)), '403 certificate_revoked');
+  }
+  assert.equal(outcome(await heartbeat(na, other)), '200');
+  const again = await operate(na, '/admin/revoke', body);
+  assert.deepEqual(again.body, { crl_sequence: 1, revoked_count: 2, revoked_cert_ids: [] });
+  assert.equal(
+    outcome(await nodeRequest(na, '/join', first.key, { invite_token: await invite(na) })),
+    '200',
+  );
+});
+
+test('a compromised key that is named is refused for good, also when all had ended before', async () => {
+  await using na = await startTestAuthority();
+  const node = await joinedNode(na);
+  await revoke(na, node, 'superseded');
+  const body = { node_public_key: node.key.publicKey, reason: 'key_compromise' };
+  assert.equal(outcome(await operate(na, '/admin/revoke', body)), '200');
+  const join = await nodeRequest(na, '/join', node.key, { invite_token: await invite(na) });
+  assert.equal(outcome(join), '403 node_key_compromised');
+  const [compromise] = auditEvents(na).filter(({ type }) => type === 'node_key_compromised');
+  assert.equal(compromise?.details.cert_id, node.certId);
+});
+
+test('a key that is none, or has no certificate, is refused; a certificate decides before a key', async () => {
+  await using na = await startTestAuthority();
+  const [one, two] = [await joinedNode(na), await joinedNode(na)];
+  for (const [body, expected] of [
+    [{}, '400 missing_cert_id'],
+    [{ node_public_key: 'x' }, '400 invalid_key'],
+    [{ node_public_key: newKey().publicKey }, '404 certificate_not_found'],
+    [{ node_public_key: newKey().publicKey, reason: 'why not' }, '400 invalid_revocation_reason'],
+    [{ cert_id: '', node_public_key: two.key.publicKey }, '400 missing_cert_id'],
+    [{ cert_id: one.certId, node_public_key: two.key.publicKey }, '200'],
+  ] as const) {
+    assert.equal(outcome(await operate(na, '/admin/revoke', body)), expected);
+  }
+  assert.deepEqual((await crlOf(na)).ids, [one.certId]);
 });
 
 test('B2: the next versions of the list continue it', async () => {

@@ -116,6 +116,11 @@ const consumed = {
   value: 'consumed',
   context: { ...invite, usedAt: NOW - 1, usedBy: 'key-0' },
 };
+const withdrawn = {
+  value: 'withdrawn',
+  context: { ...invite, withdrawnAt: NOW - 1, withdrawnBy: 'ops-1' },
+};
+const takeBack = { type: 'withdraw', at: NOW, by: 'ops-2' } as const;
 const join = {
   type: 'join',
   at: NOW,
@@ -187,6 +192,49 @@ testTable(inviteMachine, [
   { name: 'consumed, it is refused', from: consumed, event: join, emits: ['invalid_invite_token'] },
   { name: 'one that does not exist is refused', event: join, emits: ['invalid_invite_token'] },
   {
+    name: 'unused, it can be withdrawn',
+    from: unused,
+    event: takeBack,
+    emits: ['withdrawn'],
+    to: { value: 'withdrawn', facts: { withdrawnAt: NOW, withdrawnBy: 'ops-2' } },
+  },
+  {
+    name: 'expired, it can be withdrawn',
+    from: unused,
+    event: { ...takeBack, at: NOW + HOUR },
+    emits: ['withdrawn'],
+    to: { value: 'withdrawn', facts: { withdrawnAt: NOW + HOUR, withdrawnBy: 'ops-2' } },
+  },
+  {
+    name: 'withdrawn again, it stays as it was',
+    from: withdrawn,
+    event: takeBack,
+    emits: ['already_withdrawn'],
+  },
+  {
+    name: 'consumed, it cannot be withdrawn',
+    from: consumed,
+    event: takeBack,
+    emits: ['invite_consumed'],
+  },
+  {
+    name: 'one that does not exist cannot be withdrawn',
+    event: takeBack,
+    emits: ['invite_not_found'],
+  },
+  {
+    name: 'withdrawn, it is refused, whatever the proof is',
+    from: withdrawn,
+    event: { ...join, proof: 'invalid_signature' },
+    emits: ['invalid_invite_token'],
+  },
+  {
+    name: 'a compromised key is refused before the withdrawn token',
+    from: withdrawn,
+    event: { ...join, keyCompromised: true },
+    emits: ['node_key_compromised'],
+  },
+  {
     name: 'a compromised key is refused before anything is said of the token',
     event: { ...join, keyCompromised: true },
     emits: ['node_key_compromised'],
@@ -226,6 +274,7 @@ testTable(inviteMachine, [
 testUnhandled(inviteMachine, [
   ['creating an invite that is unused', unused, { type: 'create', invite }],
   ['creating an invite that is consumed', consumed, { type: 'create', invite }],
+  ['creating an invite that is withdrawn', withdrawn, { type: 'create', invite }],
   ['an event of another machine', unused, { type: 'revoke' }],
 ]);
 

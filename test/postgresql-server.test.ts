@@ -46,6 +46,9 @@ test('the service keeps its state in the database that --store names, through st
   assert.equal(lease.epoch, 3);
   assert.ok(rows.audit > 0 && revision >= held.json.revision, 'nothing acknowledged is lost');
   assert.equal(outcome(await operate(third.na, '/admin/invite')), '200');
+  const shown = await runProgram(['audit', 'show', '--store', url, '--type', 'invite_created']);
+  assert.equal(shown.code, 0, shown.stderr);
+  assert.equal(shown.stdout.match(/invite_created {2}ops-privileged/g)?.length, 3);
 });
 
 test('a second service on the database is refused, and the first goes on', async () => {

@@ -67,6 +67,9 @@ const CONTRACT: readonly ContractRoute[] = [
   ['GET', '/nodes', 'public-or-operator', 'none'],
   ['GET', '/data-usage/policy', 'public', 'POLICY_READ'],
   ['GET', '/admin/policy/history', 'operator', 'none'],
+  ['GET', '/admin/invites', 'operator', 'none'],
+  ['GET', '/admin/certificates', 'operator', 'none'],
+  ['GET', '/admin/certificates/{}', 'operator', 'none'],
   ['POST', '/join', 'node', 'JOIN'],
   ['POST', '/heartbeat', 'node', 'HEARTBEAT'],
   ['POST', '/renew', 'node', 'RENEW'],
@@ -86,6 +89,7 @@ const CONTRACT: readonly ContractRoute[] = [
   ].map((path): ContractRoute => ['POST', path, 'operator-privileged', 'ADMIN']),
   ...[
     '/admin/invite',
+    '/admin/invites/{}/withdraw',
     '/admin/agreements/offer',
     '/admin/agreements/counter',
     '/admin/agreements/accept',

@@ -1,6 +1,8 @@
 /** Answers to operators about nodes and about operators [core-4-7] to [core-4-9], [core-4-15]. */
 import Type, { type Static } from 'typebox';
-import { Timestamp } from './scalars.ts';
+import { CertificateRow } from '../views/rows/certificate.ts';
+import { InviteRow } from '../views/rows/invite.ts';
+import { NextCursor, Timestamp } from './scalars.ts';
 
 export const RosterNode = Type.Object({
   node_public_key: Type.String(),
@@ -26,12 +28,31 @@ export const Invite = Type.Object({
   tokens: Type.Optional(Type.Array(InviteToken)),
 });
 
+export const InviteList = Type.Object({
+  count: Type.Integer(),
+  invites: Type.Array(InviteRow),
+  next_cursor: NextCursor,
+});
+
+export const InviteWithdrawal = Type.Object({
+  token_fingerprint: Type.String(),
+  status: Type.Literal('withdrawn'),
+  already_withdrawn: Type.Boolean(),
+});
+
+export const CertificateList = Type.Object({
+  count: Type.Integer(),
+  certificates: Type.Array(CertificateRow),
+  next_cursor: NextCursor,
+});
+
 export const Revocation = Type.Object({
   crl_sequence: Type.Integer(),
   revoked_count: Type.Integer(),
   revoked_cert_ids: Type.Optional(
     Type.Array(Type.String(), {
-      description: 'All that were ended, when others of the same key were ended too',
+      description:
+        'All that were ended, when a key was named or others of the same key were ended too',
     }),
   ),
   live_certificates_of_key: Type.Optional(
@@ -53,5 +74,8 @@ export type RosterNode = Static<typeof RosterNode>;
 export type NodeCount = Static<typeof NodeCount>;
 export type InviteToken = Static<typeof InviteToken>;
 export type Invite = Static<typeof Invite>;
+export type InviteList = Static<typeof InviteList>;
+export type InviteWithdrawal = Static<typeof InviteWithdrawal>;
+export type CertificateList = Static<typeof CertificateList>;
 export type Revocation = Static<typeof Revocation>;
 export type OperatorKeyRevocation = Static<typeof OperatorKeyRevocation>;

@@ -7,7 +7,13 @@ import {
   registerAgent,
   removeAgent,
 } from './enrollment/agents.ts';
+import {
+  listCertificates,
+  readCertificate,
+  readCertificatePage,
+} from './enrollment/certificate-list.ts';
 import { heartbeat, join, renew } from './enrollment/certificates.ts';
+import { listInvites, readInvitePage, withdrawInvite } from './enrollment/invite-list.ts';
 import { createInvites } from './enrollment/invites.ts';
 import { revokeOperatorKey } from './enrollment/operator-keys.ts';
 import {
@@ -59,6 +65,12 @@ export const HANDLERS: Handlers = {
   heartbeat,
   renew,
   createInvites,
+  listInvites,
+  readInvitePage,
+  withdrawInvite,
+  listCertificates,
+  readCertificatePage,
+  readCertificate,
   revokeCertificate,
   revokeOperatorKey,
   countNodes,

@@ -16,6 +16,7 @@ import { admitCalls } from './engine/admission.ts';
 import { createAuditChain } from './engine/audit.ts';
 import type { Authority, AuthoritySettings } from './engine/authority.ts';
 import { execute, type Run } from './engine/execute.ts';
+import { idsInOrder } from './engine/ids-in-order.ts';
 import { transition } from './engine/kinds.ts';
 import { summarizeRefusals } from './engine/refusal-audit.ts';
 import { createRefusalAudit } from './engine/refusal-counter.ts';
@@ -250,6 +251,8 @@ async function restoreAuthority(
     numbers,
     seed: runtime.randomBytes(4).readInt32LE(),
   });
+  const certificateIds = idsInOrder(subjects, 'certificate');
+  const inviteIds = idsInOrder(subjects, 'invite');
   const policies = createPolicyIndex();
   const agents = createAgentIndex();
   const attestations = createAttestations(subjects);
@@ -346,6 +349,8 @@ async function restoreAuthority(
     feeds,
     listThreads,
     certificates,
+    certificateIds,
+    inviteIds,
     policies,
     agents,
     attestations,

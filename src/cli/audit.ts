@@ -3,10 +3,11 @@ import type { Command } from 'commander';
 import { verifyAuditChain } from '../authority/engine/audit.ts';
 import { jsonText } from '../json/write.ts';
 import { type AuditEntry, GENESIS_HASH } from '../store/store.ts';
+import { openLog } from './audit-log.ts';
+import { defineAuditShow } from './audit-show.ts';
 import { EXIT, failure, onLocalFiles } from './exit-codes.ts';
 import { dataDirOption, examples, jsonOption } from './options.ts';
 import { type OutputOptions, printResult } from './output.ts';
-import { counted } from './progress.ts';
 import { addOutOption, type RecordOptions } from './record-output.ts';
 import { saveFile } from './saved-file.ts';
 
@@ -17,7 +18,8 @@ interface AuditOptions extends OutputOptions {
 interface ExportOptions extends AuditOptions, RecordOptions {}
 
 export function addAuditCommands(program: Command): void {
-  const audit = program.command('audit').description('verify or export the audit log');
+  const audit = program.command('audit').description('verify, show or export the audit log');
+  defineAuditShow(audit.command('show'));
   audit
     .command('verify')
     .description('check the database, and that no entry of the hash chain was altered or removed')
@@ -87,18 +89,4 @@ function saveEntries(
 
 function toObject(entry: AuditEntry) {
   return { ...entry };
-}
-
-/** Damaged pages can end the process that reads them through LMDB: they are looked for first. */
-async function openLog(dataDir: string): Promise<AuditLog> {
-  const { checkForReading } = await import('../store/lmdb/folder-state.ts');
-  const isChecked = onLocalFiles(() => checkForReading(dataDir));
-  const { readAuditEntries } = await import('../store/lmdb/audit.ts');
-  return { isChecked, entries: counted('Audit entries read:', readAuditEntries(dataDir)) };
-}
-
-interface AuditLog {
-  /** False while the database is written to all the time. */
-  readonly isChecked: boolean;
-  readonly entries: Iterable<AuditEntry>;
 }

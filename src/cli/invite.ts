@@ -1,12 +1,15 @@
-/** `mesh-na invite`: lets nodes in. */
-import type { Command } from 'commander';
-import type { Invite } from '../answers/operators.ts';
+/** `mesh-na invite`: lets nodes in, and says who was let in or may still come. */
+import { type Command, Option } from 'commander';
+import type { Invite, InviteList } from '../answers/operators.ts';
 import { jsonText } from '../json/write.ts';
+import { INVITE_STATUSES, type InviteStatus } from '../views/rows/invite.ts';
 import { showDefault } from './earlier-name.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
 import { collect, wholeNumber } from './options.ts';
 import { asJson, printLines, printNote, printResult } from './output.ts';
+import type { Line } from './printable.ts';
 import { addOutOption, type OutOptions, saveText } from './record-output.ts';
+import { tableOf } from './table.ts';
 
 interface InviteOptions extends OperatorOptions, OutOptions {
   readonly role?: readonly string[];
@@ -33,6 +36,51 @@ export function addInviteCommands(program: Command): void {
     'mesh-na invite create --role role:anchor --role role:bridge --max-validity-hours 72 --json',
   ]);
   showDefault(invite, create);
+
+  const list = invite
+    .command('list')
+    .description('list the invites, by fingerprint and without their tokens (standard)')
+    .addOption(
+      new Option('--status <status>', 'only those with this status').choices(INVITE_STATUSES),
+    )
+    .action(runList);
+  addOperatorOptions(list, ['mesh-na invite list --status unused']);
+
+  const withdraw = invite
+    .command('withdraw')
+    .description('withdraw an invite that was not used (standard)')
+    .argument('<fingerprint>', 'of its token, as invite list shows it')
+    .action(runWithdraw);
+  addOperatorOptions(withdraw, ['mesh-na invite withdraw 5f3c2b1a00de9c4e']);
+}
+
+async function runList(
+  options: OperatorOptions & { readonly status?: InviteStatus },
+): Promise<void> {
+  const { status } = options;
+  const list = await operatorClient(options).invites(status === undefined ? {} : { status });
+  printResult(options, asJson(list), listText(list));
+}
+
+function listText({ invites }: InviteList): Line[] {
+  if (invites.length === 0) return ['No invites.'];
+  const rows = invites.map((row) => [
+    row.token_fingerprint,
+    row.status,
+    row.roles.join(','),
+    row.created_at,
+    row.expires_at,
+    row.recipient_public_key ?? '',
+    row.used_by ?? row.withdrawn_by ?? '',
+  ]);
+  const header = ['INVITE', 'STATUS', 'ROLES', 'CREATED', 'EXPIRES', 'RECIPIENT', 'ENDED BY'];
+  return tableOf([header, ...rows]);
+}
+
+async function runWithdraw(fingerprint: string, options: OperatorOptions): Promise<void> {
+  const withdrawn = await operatorClient(options).withdrawInvite(fingerprint);
+  const text = withdrawn.already_withdrawn ? 'was withdrawn before' : 'is withdrawn';
+  printResult(options, asJson(withdrawn), [`Invite ${fingerprint} ${text}.`]);
 }
 
 async function runCreate(options: InviteOptions): Promise<void> {

@@ -17,23 +17,21 @@ export function addStoreCommands(program: Command): void {
   store
     .command('migrate')
     .description('make the tables in a new database, or bring them to the version of this program')
-    .addOption(storeOption())
+    .addOption(storeOption().makeOptionMandatory())
     .addOption(jsonOption())
     .addHelpText('after', examples(['mesh-na store migrate --store postgresql://mesh@db/mesh']))
     .action(migrate);
   store
     .command('status')
     .description('say what is in the database, who writes to it, and how durable it is')
-    .addOption(storeOption())
+    .addOption(storeOption().makeOptionMandatory())
     .addOption(jsonOption())
     .addHelpText('after', examples(['mesh-na store status --store postgresql://mesh@db/mesh']))
     .action(status);
 }
 
-function storeOption(): Option {
-  return new Option('--store <url>', 'the database, as serve takes it')
-    .env('MESH_STORE')
-    .makeOptionMandatory();
+export function storeOption(description = 'the database, as serve takes it'): Option {
+  return new Option('--store <url>', description).env('MESH_STORE');
 }
 
 async function migrate({ store, ...options }: StoreCommandOptions): Promise<void> {
@@ -93,6 +91,9 @@ function writerText({
 }
 
 /** Whatever is wrong with the database, or with its address, is one sentence. */
-function onDatabase<T>(url: string, work: (address: StoreAddress) => Promise<T>): Promise<T> {
+export function onDatabase<T>(
+  url: string,
+  work: (address: StoreAddress) => Promise<T>,
+): Promise<T> {
   return onState(async () => work(await storeAddress(url)));
 }

@@ -3,11 +3,21 @@
  * `operator-trust.ts` and `operator-protocol.ts`.
  */
 import type { Static, TSchema } from 'typebox';
-import { Invite, NodeCount, OperatorKeyRevocation, Revocation } from '../answers/operators.ts';
+import {
+  CertificateList,
+  Invite,
+  InviteList,
+  InviteWithdrawal,
+  NodeCount,
+  OperatorKeyRevocation,
+  Revocation,
+} from '../answers/operators.ts';
 import type { JsonObject } from '../json/value.ts';
 import { jsonText } from '../json/write.ts';
 import { Whole } from '../records/record.ts';
 import type { RevocationReason } from '../records/revocation-list.ts';
+import { CertificateRow, type CertificateStatus } from '../views/rows/certificate.ts';
+import type { InviteStatus } from '../views/rows/invite.ts';
 import { asRead } from './as-read.ts';
 import { audienceSource } from './audience.ts';
 import { type Calls, queryOf } from './calls.ts';
@@ -16,6 +26,7 @@ import type { SigningKey } from './keys.ts';
 import { type OperatorProtocol, operatorProtocol } from './operator-protocol.ts';
 import { type OperatorTrust, operatorTrust } from './operator-trust.ts';
 import { type CallOptions, newStamp, type SigningOptions } from './options.ts';
+import type { Page } from './public-trust.ts';
 import { operatorHeaders, type SignatureVersion } from './sign-operator.ts';
 
 export interface OperatorClientOptions extends SigningOptions {
@@ -33,10 +44,24 @@ export type InviteRequest = {
   readonly count?: number;
 };
 
-export type RevokeRequest = { readonly cert_id: string; readonly reason?: RevocationReason };
+/** One certificate, or all of a node key. */
+export type RevokeRequest = (
+  | { readonly cert_id: string }
+  | { readonly node_public_key: string }
+) & { readonly reason?: RevocationReason };
 
 /** The active nodes by certificate id. */
 export type Roster = Required<NodeCount>;
+
+export type InviteFilters = { readonly status?: InviteStatus } & Page;
+
+export type CertificateFilters = {
+  readonly status?: CertificateStatus;
+  readonly role?: string;
+  readonly expires_before?: string;
+  /** A node's public key. */
+  readonly key?: string;
+} & Page;
 
 export interface OperatorCall {
   readonly method: 'GET' | 'POST';
@@ -48,6 +73,8 @@ export interface OperatorCall {
 
 export interface OperatorClient extends OperatorTrust, OperatorProtocol {
   invite(request?: InviteRequest, call?: CallOptions): Promise<Invite>;
+  invites(filters?: InviteFilters, call?: CallOptions): Promise<InviteList>;
+  withdrawInvite(fingerprint: string, call?: CallOptions): Promise<InviteWithdrawal>;
   revoke(request: RevokeRequest, call?: CallOptions): Promise<Revocation>;
   revokeOperatorKey(
     keyId: string,
@@ -55,6 +82,8 @@ export interface OperatorClient extends OperatorTrust, OperatorProtocol {
     call?: CallOptions,
   ): Promise<OperatorKeyRevocation>;
   nodes(call?: CallOptions): Promise<Roster>;
+  certificates(filters?: CertificateFilters, call?: CallOptions): Promise<CertificateList>;
+  certificate(certId: string, call?: CallOptions): Promise<CertificateRow>;
   /** Any other operator route. */
   request(request: OperatorCall, call?: CallOptions): Promise<JsonObject>;
 }
@@ -101,6 +130,11 @@ export function createOperatorClient(options: OperatorClientOptions): OperatorCl
     ...operatorTrust(calls),
     ...operatorProtocol(calls),
     invite: (invite = {}, call) => post(Invite, '/admin/invite', invite, call),
+    invites: (filters, call) => get(InviteList, '/admin/invites', filters, call),
+    withdrawInvite: (fingerprint, call) => {
+      const path = `/admin/invites/${encodeURIComponent(fingerprint)}/withdraw`;
+      return post(InviteWithdrawal, path, {}, call);
+    },
     revoke: (revocation, call) => post(Revocation, '/admin/revoke', revocation, call),
     revokeOperatorKey: (id, revocation = {}, call) => {
       const path = `/admin/operator-keys/${encodeURIComponent(id)}/revoke`;
@@ -110,6 +144,9 @@ export function createOperatorClient(options: OperatorClientOptions): OperatorCl
       const { count, nodes = {} } = await get(NodeCount, '/nodes', {}, call);
       return { count, nodes };
     },
+    certificates: (filters, call) => get(CertificateList, '/admin/certificates', filters, call),
+    certificate: (certId, call) =>
+      get(CertificateRow, `/admin/certificates/${encodeURIComponent(certId)}`, {}, call),
     request: (operatorCall, call) => request(Whole, operatorCall, call),
   };
 }

@@ -15,11 +15,13 @@ import type {
   AttestationTerms,
   BuildEvidence,
   CastVote,
+  CertificateFilter,
   CommitCapabilities,
   CounterOffer,
   DecideBoundary,
   Heartbeat,
   ImportFeed,
+  InviteFilter,
   InviteTerms,
   Join,
   PolicyTerms,
@@ -36,6 +38,7 @@ import type {
   TreatyFilter,
   TreatyTerms,
   TrustQuestion,
+  WithdrawInvite,
 } from './inputs.ts';
 import type { FilteredPage, PageRequest } from './pages.ts';
 
@@ -99,6 +102,12 @@ export const CALLS = {
   removeAgent: nodeCommand<RemoveAgent>(),
 
   createInvites: standardCommand<InviteTerms>(),
+  listInvites: standardQuery<FilteredPage<InviteFilter>>(),
+  readInvitePage: internalQuery<FilteredPage<InviteFilter>>(),
+  withdrawInvite: standardCommand<WithdrawInvite>(),
+  listCertificates: standardQuery<FilteredPage<CertificateFilter>>(),
+  readCertificatePage: internalQuery<FilteredPage<CertificateFilter>>(),
+  readCertificate: standardQuery<{ readonly certId: string }>(),
   revokeCertificate: privilegedCommand<RevokeCertificate>(),
   revokeOperatorKey: privilegedCommand<RevokeOperatorKey>(),
   publishPolicy: privilegedCommand<PolicyTerms>(),

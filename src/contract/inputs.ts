@@ -14,6 +14,8 @@ import type { RecognitionPolicy } from '../records/recognition-policy.ts';
 import type { TreatyScope } from '../records/recognition-treaty.ts';
 import type { RevocationReason } from '../records/revocation-list.ts';
 import type { TrustDecision } from '../records/trust-evidence.ts';
+import type { CertificateStatus } from '../views/rows/certificate.ts';
+import type { InviteStatus } from '../views/rows/invite.ts';
 import type { NodeClaim } from './claims.ts';
 
 export interface Join {
@@ -68,9 +70,29 @@ export interface InviteTerms {
   readonly count: number | null;
 }
 
+export interface InviteFilter {
+  /** Null for any. */
+  readonly status: InviteStatus | null;
+}
+
+export interface WithdrawInvite {
+  readonly fingerprint: string;
+}
+
 export interface RevokeCertificate {
-  readonly certId: string;
+  /** One certificate, or all of a node key. */
+  readonly target: { readonly certId: string } | { readonly nodePublicKey: string };
   readonly reason: RevocationReason;
+}
+
+/** Null members filter nothing. */
+export interface CertificateFilter {
+  readonly status: CertificateStatus | null;
+  readonly role: string | null;
+  /** Milliseconds since the epoch. */
+  readonly expiresBefore: number | null;
+  /** A node's public key. */
+  readonly key: string | null;
 }
 
 export interface RevokeOperatorKey {

@@ -249,24 +249,31 @@ function nextFeed(
   return { issuer, sequence, feedId, issuedAt: at, digest: feedDigest(entries) };
 }
 
+/** A restore is made offline, without a signed request. */
+const BY_NO_OPERATOR = { actorKeyId: null };
+
 function auditOf(plan: RestorePlan): AuditDraft[] {
   const { restoredFrom: restored_from, crlSequence: crl_sequence } = plan;
   const certificates = [...plan.certificates.values(), ...plan.lostCertificates];
   const attestations = [...plan.attestations.values(), ...plan.lostAttestations];
   return [
     ...certificates.map(({ id: cert_id, reason }) => ({
+      ...BY_NO_OPERATOR,
       type: 'certificate_revoked' as const,
       details: { cert_id, reason, crl_sequence, remote_addr: '', restored_from },
     })),
     ...attestations.map(({ id: attestation_id, reason }) => ({
+      ...BY_NO_OPERATOR,
       type: 'membership_attestation_revoked' as const,
       details: { attestation_id, reason, restored_from },
     })),
     ...plan.operatorKeys.map((key_id) => ({
+      ...BY_NO_OPERATOR,
       type: 'operator_key_revoked' as const,
       details: { key_id, reason: 'restored', revoked_by: '', remote_addr: '', restored_from },
     })),
     {
+      ...BY_NO_OPERATOR,
       type: 'state_restored' as const,
       details: {
         restored_from,

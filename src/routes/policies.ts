@@ -2,15 +2,13 @@
 import Type from 'typebox';
 import { PolicyHistory } from '../answers/recognition.ts';
 import type { CallOf } from '../contract/calls.ts';
-import type { Input } from '../contract/claims.ts';
-import type { PageRequest } from '../contract/pages.ts';
 import { bodyReader, mapped } from '../http/body.ts';
 import { answerReply } from '../http/reply.ts';
 import { operatorOf, type RouteEntry } from '../http/route.ts';
 import { LARGE_BODY_BYTES } from '../http/route-description.ts';
 import type { JsonObject } from '../json/value.ts';
 import { PolicyManifest, readPolicyManifest } from '../records/policy-manifest.ts';
-import { listReply, PAGE_QUERY, PAGE_REFUSALS } from './listing.ts';
+import { listReply, operatorPage, PAGE_QUERY, PAGE_REFUSALS } from './listing.ts';
 import { Filled, Name } from './scalars.ts';
 
 const { min_client_version, allowed_ports, allowed_services } = PolicyManifest.properties;
@@ -93,13 +91,11 @@ export const policyRoutes: readonly RouteEntry[] = [
     answer: PolicyHistory,
     refusals: PAGE_REFUSALS,
     handle(request, edge) {
-      let isAdmitted = false;
-      // The operator is admitted with the first page.
-      const page = (input: Input<PageRequest>) => {
-        if (isAdmitted && input.ok) return edge.call('readPolicyPage', input.value);
-        isAdmitted = true;
-        return edge.call('readPolicyHistory', { operator: operatorOf(request), input });
-      };
+      const operator = operatorOf(request);
+      const page = operatorPage(
+        (input) => edge.call('readPolicyHistory', { operator, input }),
+        (next) => edge.call('readPolicyPage', next),
+      );
       return listReply({ member: 'versions', isCounted: false, page }, request.query);
     },
   },

@@ -4,6 +4,7 @@ import { agentRoutes } from './agents.ts';
 import { agreementRoutes } from './agreements.ts';
 import { attestationRoutes } from './attestations.ts';
 import { boundaryRoutes } from './boundary.ts';
+import { certificateRoutes } from './certificates.ts';
 import { consensusRoutes } from './consensus.ts';
 import { dataUsageRoutes } from './data-usage.ts';
 import { detailsPageRoutes } from './details-pages.ts';
@@ -13,6 +14,7 @@ import { enrollmentRoutes } from './enrollment.ts';
 import { evidenceRoutes } from './evidence.ts';
 import { graphRoutes } from './graph.ts';
 import { healthRoutes } from './health.ts';
+import { inviteRoutes } from './invites.ts';
 import { liveRoutes } from './live.ts';
 import { operatorPageRoutes } from './operator-pages.ts';
 import { operatorRoutes } from './operators.ts';
@@ -31,6 +33,8 @@ const ENTRIES: readonly RouteEntry[] = [
   ...documentRoutes,
   ...enrollmentRoutes,
   ...operatorRoutes,
+  ...inviteRoutes,
+  ...certificateRoutes,
   ...policyRoutes,
   ...agentRoutes,
   ...attestationRoutes,

@@ -55,6 +55,8 @@ export interface AuditEntry {
   readonly event_type: string;
   readonly details: JsonObject;
   readonly created_at: string;
+  /** The operator key that caused it; absent when none did. */
+  readonly actor_key_id?: string;
   readonly prev_hash: string;
   readonly hash: string;
 }

@@ -167,7 +167,10 @@ async function take(step: Step, authority: Lived, told: Told): Promise<void> {
       const certificate = told.certificates.at(-1 - step.which);
       if (certificate === undefined) return;
       const reason = step.do === 'compromise' ? 'key_compromise' : 'superseded';
-      const request = authority.operator('revokeCertificate', { certId: certificate.id, reason });
+      const request = authority.operator('revokeCertificate', {
+        target: { certId: certificate.id },
+        reason,
+      });
       const { revoked_cert_ids = [] } = valueIn(await ask(request));
       told.revokedCertificates.add(certificate.id);
       for (const id of revoked_cert_ids as string[]) told.revokedCertificates.add(id);

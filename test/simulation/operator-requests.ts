@@ -87,7 +87,7 @@ export const OPERATOR_REQUESTS: Asks = {
     return ask(world, {
       name: 'revokeCertificate',
       tier: 'privileged',
-      given: { certId, reason },
+      given: { target: { certId }, reason },
       decide: (moment) => revokeCertificate(moment, certId, reason),
     });
   },

@@ -11,6 +11,7 @@ import { formatInstant } from '../../timestamp.ts';
 
 export type AuditEvent =
   | 'invite_created'
+  | 'invite_withdrawn'
   | 'certificate_issued'
   | 'certificate_renewed'
   | 'certificate_revoked'
@@ -51,6 +52,8 @@ export type AuditEvent =
 export interface AuditDraft {
   readonly type: AuditEvent;
   readonly details: JsonObject;
+  /** The operator key that caused it, if one did. */
+  readonly actorKeyId: string | null;
 }
 
 export interface AuditChain {
@@ -62,12 +65,13 @@ export function createAuditChain(head: string, runtime: Runtime): AuditChain {
   let last = head;
   return {
     extend(drafts, at) {
-      return drafts.map(({ type, details }) => {
+      return drafts.map(({ type, details, actorKeyId }) => {
         const entry = {
           event_id: runtime.uuid(),
           event_type: type,
           details: boundedDetails(details),
           created_at: formatInstant(at),
+          ...(actorKeyId !== null && { actor_key_id: actorKeyId }),
           prev_hash: last,
         };
         const text = canonicalJson(entry);

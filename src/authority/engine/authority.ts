@@ -33,6 +33,7 @@ import type { NonceLedger } from '../replay/nonce-ledger.ts';
 import type { NonceWindows } from '../replay/nonce-window.ts';
 import type { UnstoredTimes } from '../replay/unstored-times.ts';
 import type { AuditChain } from './audit.ts';
+import type { IdsInOrder } from './ids-in-order.ts';
 import type { RefusalAudit, RefusalEvent, SingleRefusals } from './refusal-counter.ts';
 import type { SliceQueue } from './sliced.ts';
 import type { Subjects } from './subjects.ts';
@@ -79,6 +80,8 @@ export interface Authority {
   /** Null when lists of any length are rendered on this thread. */
   readonly listThreads: ListThreads | null;
   readonly certificates: CertificateIndex;
+  readonly certificateIds: IdsInOrder;
+  readonly inviteIds: IdsInOrder;
   readonly policies: PolicyIndex;
   readonly agents: AgentIndex;
   readonly attestations: Attestations;

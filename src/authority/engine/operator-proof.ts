@@ -28,6 +28,7 @@ export function authenticateOperator(
     unit.send('operator-key', claim.keyId, { type: 'authenticate', proof, requiredTier }),
   );
   if (refused === null || refused.refusal === 'insufficient_operator_tier') {
+    unit.actAs(claim.keyId);
     if (repeated !== null) return repeated;
     unit.spend(na.nonces.spend(scope, claim.nonce, claim.signedAt), claim.sending);
   }

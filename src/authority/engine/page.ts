@@ -7,15 +7,19 @@ const MOST_CHARACTERS = 64 * 1024;
 /** The most items that one page examines, however few pass its filter. */
 const MOST_LOOKED_AT = 2000;
 
-export interface PagedList<Item> {
-  /** Sorted by `compare`. */
-  readonly items: readonly Item[];
+/** How the items of a list become rows. */
+export interface Rows<Item> {
   placeOf(item: Item): ListPlace;
-  compare(a: ListPlace, b: ListPlace): number;
   passes(item: Item): boolean;
   row(item: Item): Writable;
   /** Approximate length of the row in characters. */
   lengthOf(item: Item): number;
+}
+
+export interface PagedList<Item> extends Rows<Item> {
+  /** Sorted by `compare`. */
+  readonly items: readonly Item[];
+  compare(a: ListPlace, b: ListPlace): number;
 }
 
 /** The rows after the given position, and the position to continue from; null at the end. */
@@ -23,17 +27,31 @@ export function pageOf<Item>(list: PagedList<Item>, { after, limit }: PageReques
   const { items } = list;
   const start =
     after === null ? 0 : firstIndex(items, (item) => list.compare(list.placeOf(item), after) > 0);
-  const end = Math.min(items.length, start + MOST_LOOKED_AT);
+  return pageFrom(list, itemsFrom(items, start), limit);
+}
+
+function* itemsFrom<Item>(items: readonly Item[], start: number): Generator<Item> {
+  for (let at = start; at < items.length; at += 1) yield items[at] as Item;
+}
+
+/** Like `pageOf`, for items that are read in order from where the page begins. */
+export function pageFrom<Item>(list: Rows<Item>, items: Iterable<Item>, limit: number): Writable {
   const rows: Writable[] = [];
   let characters = 0;
-  let at = start;
-  for (; at < end && rows.length < limit && characters < MOST_CHARACTERS; at += 1) {
-    const item = items[at] as Item;
+  let lookedAt = 0;
+  let next: ListPlace | null = null;
+  let last: Item | null = null;
+  for (const item of items) {
+    const isFull = rows.length === limit || characters >= MOST_CHARACTERS;
+    if (last !== null && (isFull || lookedAt === MOST_LOOKED_AT)) {
+      next = list.placeOf(last);
+      break;
+    }
+    last = item;
+    lookedAt += 1;
     if (!list.passes(item)) continue;
     rows.push(list.row(item));
     characters += list.lengthOf(item);
   }
-  const last = at < items.length ? items[at - 1] : undefined;
-  const next = last === undefined ? null : list.placeOf(last);
   return { next: next === null ? null : [next.at, next.id], count: rows.length, rows };
 }

@@ -35,6 +35,7 @@ export class UnitOfWork {
   #keptForm: KeptForm | null = null;
   #auditDrafts: AuditDraft[] | null = null;
   #effects: Effect[] | null = null;
+  #actorKeyId: string | null = null;
 
   constructor(subjects: Subjects, at: number) {
     this.#subjects = subjects;
@@ -85,9 +86,14 @@ export class UnitOfWork {
     this.#removals.push({ kind, id, replaces: subject.version });
   }
 
+  /** An operator has proven possession of this key: what is audited from here on, the operator caused. */
+  actAs(operatorKeyId: string): void {
+    this.#actorKeyId = operatorKeyId;
+  }
+
   audit(type: AuditEvent, details: JsonObject): void {
     this.#auditDrafts ??= [];
-    this.#auditDrafts.push({ type, details });
+    this.#auditDrafts.push({ type, details, actorKeyId: this.#actorKeyId });
   }
 
   /** Spends the nonce of the request; `sending` is null where no answer is kept. */

@@ -9,6 +9,7 @@ import type { UnitOfWork } from '../engine/unit-of-work.ts';
 
 const HOUR = 3_600_000;
 const TOKEN_BYTES = 24;
+const FINGERPRINT_LENGTH = 16;
 /** Fingerprints that a repeated request is answered with: what is kept of an answer is short. */
 const MOST_KEPT = 200;
 
@@ -31,7 +32,11 @@ export function inviteId(token: string): string {
 
 /** Identifies a token in the audit log without disclosing it. */
 export function tokenFingerprint(token: string): string {
-  return inviteId(token).slice(0, 16);
+  return fingerprintOf(inviteId(token));
+}
+
+export function fingerprintOf(id: string): string {
+  return id.slice(0, FINGERPRINT_LENGTH);
 }
 
 function createInvite(

@@ -1,5 +1,6 @@
 /** POST /admin/revoke [core-4-8]: the certificate and the next CRL change in one transaction. */
 import type { CertificateRefusal } from '../../../machines/certificate.ts';
+import type { RevokeCertificate } from '../../contract/inputs.ts';
 import { sha256Hex } from '../../crypto/digest.ts';
 import { compareCodePoints } from '../../json/write.ts';
 import { Refusal } from '../../refusal.ts';
@@ -10,24 +11,26 @@ import type { UnitOfWork } from '../engine/unit-of-work.ts';
 import { awaitCrl, nextCrlSequence, publishCrl } from '../publication/crl-calls.ts';
 
 /**
- * Key compromise revokes all certificates of the key; any other reason concerns the named certificate only.
+ * Key compromise revokes all certificates of the key, as does a request that names the key; any other concerns
+ * the named certificate only.
  */
 export const revokeCertificate: Handler<'revokeCertificate'> = (
   na,
   unit,
-  { certId, reason },
+  { target, reason },
   operator,
 ) => {
   const crlSequence = nextCrlSequence(na, unit);
-  const key = unit.current('certificate', certId)?.context.nodePublicKey ?? '';
-  const doomed = reason === 'key_compromise' ? unexpiredOf(na, unit, key) : [];
+  const { certId, key } = named(na, unit, target);
+  const isOfKey = 'nodePublicKey' in target;
+  const doomed = isOfKey || reason === 'key_compromise' ? unexpiredOf(na, unit, key) : [];
   // The list sorts the certificates that one unit revokes by id.
-  const revoked = [...new Set([certId, ...doomed])]
+  const revoked = [...new Set(isOfKey ? doomed : [certId, ...doomed])]
     .sort(compareCodePoints)
     .filter((id) => revoke(unit, id, reason, crlSequence));
   const live = na.certificates.liveOf(key, unit.at).filter((id) => !revoked.includes(id));
   const others = {
-    ...(revoked.some((id) => id !== certId) && { revoked_cert_ids: revoked }),
+    ...((isOfKey || revoked.some((id) => id !== certId)) && { revoked_cert_ids: revoked }),
     ...(live.length > 0 && { live_certificates_of_key: live.length }),
   };
   if (revoked.length === 0) {
@@ -49,6 +52,17 @@ export const revokeCertificate: Handler<'revokeCertificate'> = (
   }
   return { crl_sequence: crlSequence, revoked_count: revokedCount, ...others };
 };
+
+/** The certificate and its key; of a key, the newest certificate. */
+function named(na: Authority, unit: UnitOfWork, target: RevokeCertificate['target']) {
+  if ('certId' in target) {
+    const key = unit.current('certificate', target.certId)?.context.nodePublicKey ?? '';
+    return { certId: target.certId, key };
+  }
+  const [certId] = na.certificates.ownedBy(target.nodePublicKey);
+  if (certId === undefined) throw new Refusal('certificate_not_found');
+  return { certId, key: target.nodePublicKey };
+}
 
 /** No certificate carries the compromise: their entries on the list keep the reasons they have. */
 function recordCompromise(

@@ -7,12 +7,22 @@ import type { StoredLiveness } from '../../store/store.ts';
 import type { CertificateNumbers } from '../tables/certificate-numbers.ts';
 import { NONE } from '../tables/text-index.ts';
 import { createContactColumns, type StoredContact } from './contact-columns.ts';
-import { type ContactList, createRosterWalk, type RosterWalk } from './roster-walk.ts';
+import {
+  type ContactList,
+  type ContactView,
+  createRosterWalk,
+  type RosterWalk,
+} from './roster-walk.ts';
 
 export interface Contact {
   readonly at: number;
   readonly status: string;
   readonly remoteAddr: string;
+}
+
+/** A contact as it is shown. */
+export interface LastContact extends Omit<ContactView, 'id'> {
+  readonly isActive: boolean;
 }
 
 export interface Liveness {
@@ -42,6 +52,8 @@ export interface Liveness {
   lastSeen(id: string): number;
   /** What it reported then; empty when it was never heard of. */
   statusOf(id: string): string;
+  /** The last contact of a certificate that was committed. */
+  contactOf(id: string, now: number): LastContact;
   /** Starts a walk over the currently active certificates. */
   walk(now: number): RosterWalk;
   /**
@@ -246,6 +258,12 @@ export function createLiveness(
     statusOf(id) {
       const contact = numbers.find(id);
       return contact === NONE ? '' : (blockOf(contact).statuses[rowOf(contact)] as string);
+    },
+    contactOf(id, now) {
+      dropQuiet(now);
+      const contact = numbers.find(id);
+      const { lastSeen, status, remoteAddr } = list.view(contact);
+      return { lastSeen, status, remoteAddr, isActive: isActive(contact) };
     },
     walk(now) {
       dropQuiet(now);

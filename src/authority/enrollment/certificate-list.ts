@@ -1,0 +1,110 @@
+/** Certificates as operators read them: all that are kept, whatever has become of them [core-4-17]. */
+import type { CertificateFilter } from '../../contract/inputs.ts';
+import { Refusal } from '../../refusal.ts';
+import { formatInstant, formatInstantIfAny } from '../../timestamp.ts';
+import type { CertificateRow, CertificateStatus } from '../../views/rows/certificate.ts';
+import type { Handler } from '../engine/admission.ts';
+import type { Authority } from '../engine/authority.ts';
+import { pageFrom } from '../engine/page.ts';
+import type { Subject } from '../engine/subject-table.ts';
+import type { LastContact } from '../liveness/last-contact.ts';
+
+/** Approximate characters of a row beside its roles. */
+const ROW_CHARACTERS = 600;
+
+interface Listed {
+  readonly id: string;
+  readonly certificate: Subject<'certificate'>;
+  readonly contact: LastContact;
+  readonly status: CertificateStatus;
+}
+
+/** Sorted by id alone: a certificate keeps its place whatever becomes of it. */
+export const listCertificates: Handler<'listCertificates'> = (na, { filter, ...page }, at) =>
+  pageFrom(
+    {
+      placeOf: ({ id }) => ({ at: 0, id }),
+      passes: (listed) => passes(listed, filter),
+      row: rowOf,
+      lengthOf: ({ certificate }) => ROW_CHARACTERS + certificate.context.roles.join().length,
+    },
+    listedAfter(na, page.after?.id ?? '', filter.key, at),
+    page.limit,
+  );
+
+/** The pages after the first, for a reader that was admitted already. */
+export const readCertificatePage: Handler<'readCertificatePage'> = listCertificates;
+
+export const readCertificate: Handler<'readCertificate'> = (na, { certId }, at) => {
+  const found = listed(na, certId, at);
+  if (found === null) throw new Refusal('certificate_not_found');
+  return rowOf(found);
+};
+
+function* listedAfter(
+  na: Authority,
+  id: string,
+  key: string | null,
+  at: number,
+): Generator<Listed> {
+  for (const next of key === null ? na.certificateIds.after(id) : ownedAfter(na, id, key)) {
+    const found = listed(na, next, at);
+    if (found !== null) yield found;
+  }
+}
+
+function ownedAfter({ certificates }: Authority, id: string, key: string): readonly string[] {
+  return certificates
+    .ownedBy(key)
+    .filter((owned) => owned > id)
+    .sort();
+}
+
+/** Null unless the certificate is on disk. */
+function listed(na: Authority, id: string, at: number): Listed | null {
+  const certificate = na.subjects.committed('certificate', id);
+  if (certificate === undefined) return null;
+  const contact = na.liveness.contactOf(id, at);
+  return { id, certificate, contact, status: statusOf(certificate, contact, at) };
+}
+
+function statusOf(
+  { value, context }: Subject<'certificate'>,
+  { isActive }: LastContact,
+  at: number,
+): CertificateStatus {
+  const { expiresAt, supersededFrom, renewedAt } = context;
+  if (value === 'revoked') return 'revoked';
+  if (expiresAt <= at) return 'expired';
+  if (supersededFrom !== null && supersededFrom <= at) return 'superseded';
+  if (isActive) return 'active';
+  return renewedAt === null ? 'silent' : 'renewed';
+}
+
+function passes({ certificate, status }: Listed, filter: CertificateFilter): boolean {
+  const { roles, expiresAt } = certificate.context;
+  return (
+    (filter.status ?? status) === status &&
+    (filter.role === null || roles.includes(filter.role)) &&
+    (filter.expiresBefore === null || expiresAt < filter.expiresBefore)
+  );
+}
+
+function rowOf({ id, certificate, contact, status }: Listed): CertificateRow {
+  const { context } = certificate;
+  return {
+    cert_id: id,
+    node_public_key: context.nodePublicKey,
+    roles: [...context.roles],
+    status,
+    last_contact: formatInstant(contact.lastSeen),
+    node_status: contact.status,
+    remote_addr: contact.remoteAddr,
+    issued_at: formatInstant(context.issuedAt),
+    expires_at: formatInstant(context.expiresAt),
+    renewed_from: context.renewedFrom,
+    superseded_from: formatInstantIfAny(context.supersededFrom),
+    revoked_at: formatInstantIfAny(context.revokedAt),
+    revocation_reason: context.revocationReason,
+  };
+}

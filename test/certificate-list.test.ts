@@ -1,0 +1,214 @@
+/** Certificates as operators read them [core-4-17]: all of them, by what has become of them. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { createSortedTexts } from '../src/authority/tables/sorted-texts.ts';
+import { formatInstant } from '../src/timestamp.ts';
+import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { HOUR, MINUTE } from './support/clock.ts';
+import {
+  auditEvents,
+  heartbeat,
+  joinedNode,
+  newKey,
+  nodeRequest,
+  operate,
+  outcome,
+  type Received,
+  type TestNode,
+} from './support/requests.ts';
+
+interface Row {
+  readonly cert_id: string;
+  readonly status: string;
+}
+
+function read(na: TestAuthority, query = ''): Promise<Received> {
+  const call = { method: 'GET', operator: na.standard };
+  return operate(na, `/admin/certificates${query}`, {}, call);
+}
+
+async function idsOf(na: TestAuthority, query: string): Promise<string[]> {
+  const { body } = await read(na, query);
+  return body.certificates.map(({ cert_id }: Row) => cert_id);
+}
+
+async function renewed(na: TestAuthority, { key, certId }: TestNode): Promise<TestNode> {
+  const { body } = await nodeRequest(na, '/renew', key, { cert_id: certId });
+  return { key, certId: body.cert_id };
+}
+
+/** The rows of the list, taken a page at a time, with something done between any two pages. */
+async function paged(na: TestAuthority, limit: number, between: () => Promise<unknown>) {
+  const rows: Row[] = [];
+  for (let cursor: string | undefined = ''; cursor !== undefined; ) {
+    const from: string = cursor === '' ? '' : `&cursor=${encodeURIComponent(cursor)}`;
+    const { status, body } = await read(na, `?limit=${limit}${from}`);
+    assert.equal(status, 200);
+    assert.ok(body.certificates.length <= limit);
+    assert.equal(body.count, body.certificates.length);
+    rows.push(...body.certificates);
+    cursor = body.next_cursor;
+    await between();
+  }
+  return rows;
+}
+
+test('each certificate is listed as what has become of it, also after a restart', async () => {
+  await using na = await startTestAuthority({ environment: { RENEWAL_GRACE_SECONDS: '3600' } });
+  const short = { max_validity_hours: 1 };
+  const expired = await joinedNode(na, short);
+  const superseded = await joinedNode(na);
+  const successor = await renewed(na, superseded);
+  na.clock.advance(HOUR);
+  const revoked = await joinedNode(na);
+  await operate(na, '/admin/revoke', { cert_id: revoked.certId, reason: 'superseded' });
+  const silent = await joinedNode(na, { roles: ['role:anchor'] });
+  const old = await joinedNode(na);
+  na.clock.advance(10 * MINUTE);
+  const next = await renewed(na, old);
+  await heartbeat(na, successor);
+  const expected = Object.fromEntries([
+    [expired.certId, 'expired'],
+    [superseded.certId, 'superseded'],
+    [successor.certId, 'active'],
+    [revoked.certId, 'revoked'],
+    [silent.certId, 'silent'],
+    [old.certId, 'renewed'],
+    [next.certId, 'active'],
+  ]);
+  await using again = await na.restart();
+  for (const { certificates, count } of [(await read(again)).body]) {
+    const found = certificates.map(({ cert_id, status }: Row) => [cert_id, status]);
+    assert.deepEqual(Object.fromEntries(found), expected);
+    assert.equal(count, found.length);
+    assert.deepEqual(
+      found.map(([id]: string[]) => id),
+      Object.keys(expected).sort(),
+    );
+  }
+  for (const status of new Set(Object.values(expected))) {
+    const ids = Object.keys(expected).filter((id) => expected[id] === status);
+    assert.deepEqual(await idsOf(again, `?status=${status}`), ids.sort(), status);
+  }
+  assert.deepEqual(await idsOf(again, '?role=role:anchor'), [silent.certId]);
+  assert.deepEqual(await idsOf(again, '?role=role:none'), []);
+  const before = encodeURIComponent(formatInstant(again.clock.now()));
+  assert.deepEqual(await idsOf(again, `?expires_before=${before}`), [expired.certId]);
+  const key = encodeURIComponent(old.key.publicKey);
+  assert.deepEqual(await idsOf(again, `?key=${key}`), [old.certId, next.certId].sort());
+  assert.deepEqual(await idsOf(again, `?key=${key}&status=renewed`), [old.certId]);
+  const stranger = encodeURIComponent(newKey().publicKey);
+  assert.deepEqual(await idsOf(again, `?key=${stranger}`), []);
+});
+
+test('one certificate is answered with every member, and an unknown one is 404', async () => {
+  await using na = await startTestAuthority();
+  const node = await joinedNode(na);
+  const issuedAt = na.clock.now();
+  na.clock.advance(MINUTE);
+  await heartbeat(na, node);
+  const heardAt = na.clock.now();
+  na.clock.advance(HOUR);
+  const reason = 'cessation_of_operation';
+  await operate(na, '/admin/revoke', { cert_id: node.certId, reason });
+  assert.deepEqual((await read(na, `/${node.certId}`)).body, {
+    cert_id: node.certId,
+    node_public_key: node.key.publicKey,
+    roles: ['role:client'],
+    status: 'revoked',
+    last_contact: formatInstant(heardAt),
+    node_status: 'healthy',
+    remote_addr: '127.0.0.1',
+    issued_at: formatInstant(issuedAt),
+    expires_at: formatInstant(issuedAt + 168 * HOUR),
+    renewed_from: null,
+    superseded_from: null,
+    revoked_at: formatInstant(na.clock.now()),
+    revocation_reason: reason,
+  });
+  for (const id of ['nobody', '__proto__', 'x'.repeat(2000)]) {
+    assert.equal(outcome(await read(na, `/${id}`)), '404 certificate_not_found');
+  }
+});
+
+test('a filter that makes no sense is refused, after the caller was admitted', async (t) => {
+  await using na = await startTestAuthority();
+  for (const [query, expected] of [
+    ['?status=silnet', '400 invalid_status'],
+    ['?status=', '400 invalid_status'],
+    ['?expires_before=tomorrow', '400 invalid_expires_before'],
+    ['?key=short', '400 invalid_key'],
+    ['?limit=0&status=x', '400 invalid_limit'],
+    ['?cursor=x', '400 invalid_cursor'],
+    ['?cursor=WzAsIiJd', '200'],
+    ['?limit=1000&status=active', '200'],
+  ] as const) {
+    await t.test(query, async () => assert.equal(outcome(await read(na, query)), expected));
+  }
+  const unsigned = await fetch(`${na.url}/admin/certificates?status=x`);
+  assert.equal(unsigned.status, 401);
+});
+
+test('reading leaves no trace in the audit log', async () => {
+  await using na = await startTestAuthority();
+  const { certId } = await joinedNode(na);
+  const before = auditEvents(na).length;
+  await read(na);
+  await read(na, `/${certId}`);
+  assert.equal(auditEvents(na).length, before);
+});
+
+test('pages have each certificate once, whatever joins, renews and ends between them', async () => {
+  await using na = await startTestAuthority();
+  const nodes: TestNode[] = [];
+  for (let i = 0; i < 40; i += 1) nodes.push(await joinedNode(na));
+  const ids = nodes.map(({ certId }) => certId).sort();
+  const whole = (await read(na)).body.certificates;
+  assert.deepEqual(
+    whole.map(({ cert_id }: Row) => cert_id),
+    ids,
+  );
+  let turn = 0;
+  const rows = await paged(na, 7, async () => {
+    const node = nodes[turn * 5] as TestNode;
+    turn += 1;
+    await joinedNode(na);
+    await renewed(na, node);
+    await operate(na, '/admin/revoke', { cert_id: node.certId });
+  });
+  const listed = rows.map(({ cert_id }) => cert_id);
+  assert.deepEqual(listed, [...new Set(listed)].sort(), 'in order, and none twice');
+  const seen = new Set(listed);
+  assert.deepEqual(
+    ids.filter((id) => !seen.has(id)),
+    [],
+    'those that were there from first to last are all listed',
+  );
+});
+
+test('sorted texts are a sorted set, from any text on, with blocks of any size', () => {
+  const text = fc.integer({ min: 0, max: 60 }).map((n) => `c-${n}`);
+  const steps = fc.array(fc.record({ what: fc.constantFrom('add', 'add', 'remove'), text }), {
+    maxLength: 200,
+    size: 'max',
+  });
+  fc.assert(
+    fc.property(steps, text, fc.integer({ min: 1, max: 8 }), (all, from, mostInBlock) => {
+      const texts = createSortedTexts(mostInBlock);
+      const model = new Set<string>();
+      for (const { what, text } of all) {
+        texts[what](text);
+        if (what === 'add') model.add(text);
+        else model.delete(text);
+      }
+      const sorted = [...model].sort();
+      assert.deepEqual([...texts.after('')], sorted);
+      assert.deepEqual(
+        [...texts.after(from)],
+        sorted.filter((other) => other > from),
+      );
+    }),
+    { numRuns: 300 },
+  );
+});

@@ -1,0 +1,81 @@
+/** What people on call ask and do by the command line: certificates, invites, the audit log. */
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import type { JsonObject } from '../src/json/value.ts';
+import { startTestAuthority } from './support/authority.ts';
+import { REAL_TIME, runProgram } from './support/child-server.ts';
+import { joinedNode, operate } from './support/requests.ts';
+
+const na = await startTestAuthority({ clock: REAL_TIME });
+after(() => na.stop());
+
+function run(...args: string[]) {
+  return runProgram([...args, '--data-dir', na.dataDir], { MESH_URL: na.url });
+}
+
+async function printed(...args: string[]): Promise<JsonObject> {
+  const { code, stdout, stderr } = await run(...args, '--json');
+  assert.equal(code, 0, stderr);
+  return JSON.parse(stdout) as JsonObject;
+}
+
+test('certificates are listed, shown, and revoked by the key of their node', async () => {
+  const [one, two] = [await joinedNode(na), await joinedNode(na)];
+  const key = ['--key', one.key.publicKey];
+  const [table, active, shown, none, both] = await Promise.all([
+    run('certificate', 'list', '--status', 'active'),
+    printed('certificate', 'list', ...key, '--role', 'role:client'),
+    run('certificate', 'show', two.certId),
+    run('certificate', 'revoke'),
+    run('certificate', 'revoke', one.certId, ...key),
+  ]);
+  assert.match(table.stdout, /^CERTIFICATE +KEY +ROLES +STATUS +LAST CONTACT +EXPIRES +REASON\n/);
+  assert.ok(table.stdout.includes(one.certId) && table.stdout.includes(two.certId));
+  assert.equal(active.count, 1);
+  assert.match(shown.stdout, new RegExp(`^certificate +${two.certId}\nkey +`));
+  assert.match(shown.stdout, /\nstatus +active\nlast contact +\S+ from 127\.0\.0\.1: joined\n/);
+  for (const { code, stderr } of [none, both]) {
+    assert.equal(code, 2);
+    assert.match(stderr, /Name one certificate, or the key of a node by --key/);
+  }
+  const revoked = await run('certificate', 'revoke', ...key, '--reason', 'key_compromise');
+  assert.match(revoked.stdout, /^Certificates of the key \S+ that are revoked: 1\.\n/);
+  assert.deepEqual((await printed('certificate', 'list', '--status', 'revoked')).count, 1);
+});
+
+test('invites are listed without their tokens, and withdrawn', async () => {
+  const made = (await operate(na, '/admin/invite')).body.token_id as string;
+  const [table, unused] = await Promise.all([
+    run('invite', 'list'),
+    printed('invite', 'list', '--status', 'unused'),
+  ]);
+  assert.match(table.stdout, /^INVITE +STATUS +ROLES +CREATED +EXPIRES/);
+  assert.equal(table.stdout.includes(made), false);
+  const [invite] = unused.invites as [{ token_fingerprint: string }];
+  const withdrawn = await run('invite', 'withdraw', invite.token_fingerprint);
+  assert.equal(withdrawn.stdout, `Invite ${invite.token_fingerprint} is withdrawn.\n`);
+  assert.equal((await printed('invite', 'list', '--status', 'unused')).count, 0);
+});
+
+test('the audit log is searched for who did what to whom, and since when', async () => {
+  const since = new Date().toISOString();
+  const node = await joinedNode(na);
+  await operate(na, '/admin/revoke', { cert_id: node.certId });
+  const typesOf = ({ entries }: JsonObject) =>
+    (entries as { event_type: string }[]).map(({ event_type }) => event_type);
+  const [ofActor, ofSubject, ofType, text, wrong] = await Promise.all([
+    printed('audit', 'show', '--actor', 'ops-privileged', '--since', since),
+    printed('audit', 'show', '--subject', node.certId),
+    printed('audit', 'show', '--type', 'invite_created', '--since', since),
+    run('audit', 'show', '--actor', 'ops-privileged', '--since', since),
+    run('audit', 'show', '--since', 'yesterday'),
+  ]);
+  assert.deepEqual(typesOf(ofActor), ['certificate_revoked']);
+  assert.deepEqual(typesOf(ofSubject), ['certificate_issued', 'certificate_revoked']);
+  assert.deepEqual(typesOf(ofType), ['invite_created']);
+  assert.match(
+    text.stdout,
+    /^\S+Z {2}certificate_revoked {2}ops-privileged {2}\{"cert_id":"[^\n]+\}\n$/,
+  );
+  assert.equal(wrong.code, 2);
+});
