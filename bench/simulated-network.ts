@@ -50,7 +50,6 @@ export async function openSimulatedNetwork(folder: string, clock: SimulatedClock
       networkName: 'simulated',
       networkVersion: 'v0.1',
       keyId: SIGNER.publicKey,
-      operatorKeyIds: [OPERATOR],
       activeWindow: 300_000,
       renewalGrace: null,
       refuseForeignIssuers: false,
@@ -58,7 +57,7 @@ export async function openSimulatedNetwork(folder: string, clock: SimulatedClock
       singleRefusals: null,
       foundedAt: 0,
     },
-    operatorTiers: new Map([[OPERATOR, 'privileged']]),
+    operators: new Map([[OPERATOR, { tier: 'privileged', publicKey: '' }]]),
     clockTolerance: 300_000,
     flushInterval: 1000,
     retention: {

@@ -1,6 +1,7 @@
 /**
  * Operator key ([service-operator-authentication]; order of checks from [core-2-3] and [core-4-9]).
- * Revocation is terminal; the last usable key cannot be revoked.
+ * Revocation is terminal; the last usable key cannot be revoked. A key comes from the configuration, or is
+ * added by an operator; the tier of a configured key is that of the configuration.
  */
 import { assign, emit, setup } from 'xstate';
 import type { Refused } from './refused.ts';
@@ -13,10 +14,37 @@ export interface OperatorKey {
   readonly revokedAt: number | null;
   readonly reason: string | null;
   readonly revokedBy: string | null;
+  /** Base64; absent in what programs stored that did not record it. */
+  readonly publicKey?: string;
+  /** Only of a key that an operator added. */
+  readonly addedAt?: number;
+  /** The operator key that added it. */
+  readonly addedBy?: string;
 }
 
 export type OperatorKeyEvent =
-  | { readonly type: 'configure'; readonly tier: Tier }
+  | {
+      readonly type: 'configure';
+      readonly tier: Tier;
+      /** Null for a key of which only the id is known. */
+      readonly publicKey: string | null;
+    }
+  | {
+      readonly type: 'add';
+      readonly at: number;
+      readonly tier: Tier;
+      readonly publicKey: string;
+      readonly by: string;
+      /** The id or the public key belongs, or belonged, to another operator key. */
+      readonly isTaken: boolean;
+    }
+  | {
+      readonly type: 'set_tier';
+      readonly tier: Tier;
+      readonly isConfigured: boolean;
+      /** Usable privileged keys other than this one. */
+      readonly otherPrivilegedKeys: number;
+    }
   | {
       readonly type: 'authenticate';
       /** `valid`, or why the request's headers, timestamp, nonce or signature fail. */
@@ -28,8 +56,12 @@ export type OperatorKeyEvent =
       readonly at: number;
       readonly reason: string;
       readonly by: string;
-      /** Configured keys of any tier, other than this one, that are not revoked. */
+      /** Keys of any tier, other than this one, that are not revoked. */
       readonly otherUsableKeys: number;
+      /** Usable privileged keys other than this one. */
+      readonly otherPrivilegedKeys: number;
+      /** The operator wants it refused if it would leave no privileged key. */
+      readonly unlessLastPrivileged: boolean;
     };
 
 export type OperatorKeyRefusal =
@@ -37,7 +69,11 @@ export type OperatorKeyRefusal =
   | 'admin_auth_failed'
   | 'insufficient_operator_tier'
   | 'unknown_operator_key'
-  | 'last_active_operator_key';
+  | 'last_active_operator_key'
+  | 'last_privileged_operator_key'
+  | 'operator_key_exists'
+  | 'operator_key_configured'
+  | 'operator_key_revoked';
 
 const none: OperatorKey = { tier: 'standard', revokedAt: null, reason: null, revokedBy: null };
 
@@ -47,7 +83,15 @@ const machine = setup({
     events: OperatorKeyEvent;
     emitted:
       | Refused<OperatorKeyRefusal>
-      | { readonly type: 'authenticated' | 'revoked' | 'already_revoked' };
+      | {
+          readonly type:
+            | 'authenticated'
+            | 'added'
+            | 'tier_set'
+            | 'tier_unchanged'
+            | 'revoked'
+            | 'already_revoked';
+        };
   },
   guards: {
     headersFail: ({ event }) =>
@@ -58,6 +102,13 @@ const machine = setup({
       event.type === 'authenticate' &&
       event.requiredTier === 'privileged' &&
       context.tier !== 'privileged',
+    taken: ({ event }) => event.type === 'add' && event.isTaken,
+    configured: ({ event }) => event.type === 'set_tier' && event.isConfigured,
+    sameTier: ({ context, event }) => event.type === 'set_tier' && event.tier === context.tier,
+    lastPrivileged: ({ context, event }) =>
+      context.tier === 'privileged' &&
+      (event.type === 'set_tier' || (event.type === 'revoke' && event.unlessLastPrivileged)) &&
+      event.otherPrivilegedKeys === 0,
     lastUsable: ({ event }) => event.type === 'revoke' && event.otherUsableKeys === 0,
   },
 });
@@ -76,6 +127,18 @@ function refuseKey(reason: 'unknown_key' | 'revoked_key') {
   return machine.emit({ type: 'refused' as const, refusal: 'unknown_admin_key' as const, reason });
 }
 
+const refuseTaken = machine.emit({
+  type: 'refused' as const,
+  refusal: 'operator_key_exists' as const,
+});
+const refuseLastPrivileged = {
+  guard: 'lastPrivileged' as const,
+  actions: machine.emit({
+    type: 'refused' as const,
+    refusal: 'last_privileged_operator_key' as const,
+  }),
+};
+
 export const operatorKeyMachine = machine.createMachine({
   id: 'operator-key',
   initial: 'absent',
@@ -83,7 +146,29 @@ export const operatorKeyMachine = machine.createMachine({
   states: {
     absent: {
       on: {
-        configure: { target: 'usable', actions: assign(({ event }) => ({ tier: event.tier })) },
+        configure: {
+          target: 'usable',
+          actions: assign(({ event: { tier, publicKey } }) => ({
+            tier,
+            ...(publicKey !== null && { publicKey }),
+          })),
+        },
+        add: [
+          { guard: 'taken', actions: refuseTaken },
+          {
+            target: 'usable',
+            actions: [
+              assign(({ event: { tier, publicKey, at, by } }) => ({
+                tier,
+                publicKey,
+                addedAt: at,
+                addedBy: by,
+              })),
+              emit({ type: 'added' }),
+            ],
+          },
+        ],
+        set_tier: { actions: emit({ type: 'refused', refusal: 'unknown_operator_key' }) },
         authenticate: [
           { guard: 'headersFail', actions: refuseProof },
           { actions: refuseKey('unknown_key') },
@@ -101,11 +186,24 @@ export const operatorKeyMachine = machine.createMachine({
           },
           { actions: emit({ type: 'authenticated' }) },
         ],
+        add: { actions: refuseTaken },
+        set_tier: [
+          {
+            guard: 'configured',
+            actions: emit({ type: 'refused', refusal: 'operator_key_configured' }),
+          },
+          { guard: 'sameTier', actions: emit({ type: 'tier_unchanged' }) },
+          refuseLastPrivileged,
+          {
+            actions: [assign(({ event }) => ({ tier: event.tier })), emit({ type: 'tier_set' })],
+          },
+        ],
         revoke: [
           {
             guard: 'lastUsable',
             actions: emit({ type: 'refused', refusal: 'last_active_operator_key' }),
           },
+          refuseLastPrivileged,
           {
             target: 'revoked',
             actions: [
@@ -126,6 +224,8 @@ export const operatorKeyMachine = machine.createMachine({
           { guard: 'headersFail', actions: refuseProof },
           { actions: refuseKey('revoked_key') },
         ],
+        add: { actions: refuseTaken },
+        set_tier: { actions: emit({ type: 'refused', refusal: 'operator_key_revoked' }) },
         revoke: { actions: emit({ type: 'already_revoked' }) },
       },
     },

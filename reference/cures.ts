@@ -43,6 +43,10 @@ export const CURES: Readonly<Record<RefusalName, string>> = {
   missing_certificate_identity: 'Send `cert_id` and `node_public_key`.',
   invalid_certificate_status: 'Ask for one of the statuses that the message lists.',
   invalid_invite_status: 'Ask for one of the statuses that the message lists.',
+  invalid_operator_key_id: 'Choose an id of 1 to 128 of the characters that the message lists.',
+  invalid_operator_public_key:
+    'Send the Ed25519 public key of the operator in its one canonical base64 form.',
+  invalid_operator_tier: 'Send `standard` or `privileged`.',
   invalid_expires_before: 'Send an ISO 8601 time, and percent-encode its `+`.',
   invalid_node_key:
     'Send the public key of the node in its one canonical base64 form; percent-encode `+` and `/` in a query.',
@@ -153,11 +157,16 @@ export const CURES: Readonly<Record<RefusalName, string>> = {
   recognition_policy_not_configured: 'Set one with `mesh-na recognition-policy set`.',
   invite_not_found: 'Take the fingerprint from `mesh-na invite list`.',
   invite_consumed: 'Revoke the certificate of the node that joined with it.',
-  unknown_operator_key: 'Choose the id of a key that is configured here.',
+  unknown_operator_key: 'Choose an id from `mesh-na operator-key list`.',
   no_policy: 'Create one with `mesh-na data-usage license`; it is gone after a restart.',
   method_not_allowed: 'Use one of the methods in the header `Allow`.',
   too_many_live_certificates: 'Revoke certificates of this node key, or wait until some expire.',
-  last_active_operator_key: 'Configure another privileged key first.',
+  last_active_operator_key: 'Add another privileged key first.',
+  last_privileged_operator_key:
+    'Add another privileged key first; only a start with a configured one brings privileged actions back.',
+  operator_key_exists: 'Choose another id, and make a new key: neither is ever used again.',
+  operator_key_configured: 'Change the tier in the configuration, and start the authority anew.',
+  operator_key_revoked: 'Add a new key under another id.',
   stale_sequence: 'Nothing needs to be done: a feed that is as new is imported already.',
   request_timeout: 'Send the request again, the body without pauses.',
   request_entity_too_large:

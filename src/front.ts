@@ -54,10 +54,10 @@ async function serveHere(
 ): Promise<Front> {
   const { call, publisher, limits, viewers, exposition, beats } = host;
   const documents = createDocumentCache(publisher.versions);
-  publisher.follow(documents.take);
   const metrics = createEdgeMetrics();
   const draining: DrainState = { isAnnounced: false, refusesWork: false };
-  const settings = edgeSettings(config);
+  const settings = edgeSettings(config, documents);
+  publisher.follow(documents.take);
   const edge: Edge = {
     settings,
     call,

@@ -89,6 +89,17 @@ export const REFUSALS = {
     'invalid_status',
     'status must be unused, consumed, expired or withdrawn',
   ),
+  invalid_operator_key_id: entry(
+    400,
+    'invalid_key_id',
+    'key_id must be 1 to 128 letters, digits and . _ - @, and begin with a letter, a digit, _ or @',
+  ),
+  invalid_operator_public_key: entry(
+    400,
+    'invalid_public_key',
+    'public_key must be base64 of 32 bytes',
+  ),
+  invalid_operator_tier: entry(400, 'invalid_tier', 'tier must be standard or privileged'),
   invalid_expires_before: entry(
     400,
     'invalid_expires_before',
@@ -370,7 +381,7 @@ export const REFUSALS = {
     'recognition_policy_not_configured',
     'No recognition policy is set',
   ),
-  unknown_operator_key: entry(404, 'unknown_operator_key', 'The operator key is not configured'),
+  unknown_operator_key: entry(404, 'unknown_operator_key', 'There is no such operator key'),
 
   no_policy: entry(404, 'no_policy', 'No data-license policy is in force'),
   method_not_allowed: entry(405, 'method_not_allowed', 'The path does not allow this method'),
@@ -385,6 +396,22 @@ export const REFUSALS = {
     'last_active_operator_key',
     'The last usable operator key cannot be revoked',
   ),
+  last_privileged_operator_key: entry(
+    409,
+    'last_privileged_operator_key',
+    'No other privileged operator key is usable',
+  ),
+  operator_key_exists: entry(
+    409,
+    'operator_key_exists',
+    'The id or the public key belongs, or belonged, to another operator key',
+  ),
+  operator_key_configured: entry(
+    409,
+    'operator_key_configured',
+    'The configuration of the authority says which tier this key has',
+  ),
+  operator_key_revoked: entry(409, 'operator_key_revoked', 'The operator key is revoked'),
   stale_sequence: entry(
     409,
     'stale_sequence',

@@ -1,5 +1,8 @@
-/** What people on call ask and do by the command line: certificates, invites, the audit log. */
+/** What people on call ask and do by the command line: certificates, invites, keys, the audit log. */
 import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { after, test } from 'node:test';
 import type { JsonObject } from '../src/json/value.ts';
 import { startTestAuthority } from './support/authority.ts';
@@ -78,4 +81,44 @@ test('the audit log is searched for who did what to whom, and since when', async
     /^\S+Z {2}certificate_revoked {2}ops-privileged {2}\{"cert_id":"[^\n]+\}\n$/,
   );
   assert.equal(wrong.code, 2);
+});
+
+test('operator keys are added, listed, changed and revoked, the last privileged one by force alone', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'mesh-na-keys-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const made = await runProgram(['operator-key', 'create', 'ops-2', '--key-dir', folder]);
+  assert.equal(made.code, 0, made.stderr);
+  const file = join(folder, 'ops-2.pub');
+  const added = await run(
+    'operator-key',
+    'add',
+    'ops-2',
+    '--public-key-file',
+    file,
+    '--tier',
+    'standard',
+  );
+  assert.equal(
+    added.stdout,
+    'Operator key ops-2 is added, with the tier standard.\n',
+    added.stderr,
+  );
+  const as = ['--key-id', 'ops-2', '--key-file', join(folder, 'ops-2.key')];
+  const [table, kept, neither] = await Promise.all([
+    run('operator-key', 'list', ...as),
+    run('operator-key', 'revoke', 'ops-privileged'),
+    run('operator-key', 'add', 'ops-3', '--tier', 'standard'),
+  ]);
+  assert.match(
+    table.stdout,
+    /^KEY +TIER +STATUS +FROM +ADDED[^\n]*\nops-2 +standard +usable +ops-privileged/,
+  );
+  assert.equal(kept.code, 4);
+  assert.match(kept.stderr, /last_privileged_operator_key/);
+  assert.equal(neither.code, 2);
+  const set = await run('operator-key', 'set-tier', 'ops-2', 'privileged');
+  assert.equal(set.stdout, 'Operator key ops-2 has the tier privileged.\n');
+  assert.equal((await run('operator-key', 'revoke', 'ops-privileged', ...as)).code, 0);
+  const last = await run('operator-key', 'revoke', 'ops-2', '--force-last-privileged', ...as);
+  assert.match(last.stdout, /is revoked; 1 remain usable/);
 });

@@ -566,6 +566,22 @@ const switchOff = {
   reason: 'rotated',
   by: 'ops-1',
   otherUsableKeys: 1,
+  otherPrivilegedKeys: 1,
+  unlessLastPrivileged: false,
+} as const;
+const add = {
+  type: 'add',
+  at: NOW,
+  tier: 'privileged',
+  publicKey: 'key-1',
+  by: 'ops-1',
+  isTaken: false,
+} as const;
+const setTier = {
+  type: 'set_tier',
+  tier: 'privileged',
+  isConfigured: false,
+  otherPrivilegedKeys: 1,
 } as const;
 const off = {
   value: 'revoked',
@@ -577,10 +593,70 @@ const unknown = (reason: string) => [{ refusal: 'unknown_admin_key', reason }];
 testTable(operatorKeyMachine, [
   {
     name: 'configured, it is usable with its tier',
-    event: { type: 'configure', tier: 'privileged' },
+    event: { type: 'configure', tier: 'privileged', publicKey: 'key-1' },
     emits: [],
-    to: { value: 'usable', facts: { ...key, tier: 'privileged' } },
+    to: { value: 'usable', facts: { ...key, tier: 'privileged', publicKey: 'key-1' } },
   },
+  {
+    name: 'added, it is usable with its tier, and says who added it',
+    event: add,
+    emits: ['added'],
+    to: {
+      value: 'usable',
+      facts: { ...key, tier: 'privileged', publicKey: 'key-1', addedAt: NOW, addedBy: 'ops-1' },
+    },
+  },
+  {
+    name: 'one whose id or public key is taken is not added',
+    event: { ...add, isTaken: true },
+    emits: ['operator_key_exists'],
+  },
+  { name: 'usable, it is not added', from: standard, event: add, emits: ['operator_key_exists'] },
+  {
+    name: 'revoked, it is not added',
+    from: switchedOff,
+    event: add,
+    emits: ['operator_key_exists'],
+  },
+  {
+    name: 'usable, its tier is changed',
+    from: standard,
+    event: setTier,
+    emits: ['tier_set'],
+    to: { value: 'usable', facts: { tier: 'privileged' } },
+  },
+  {
+    name: 'a tier that it has is not changed',
+    from: privileged,
+    event: { ...setTier, otherPrivilegedKeys: 0 },
+    emits: ['tier_unchanged'],
+  },
+  {
+    name: 'the tier of a configured key is not changed',
+    from: standard,
+    event: { ...setTier, isConfigured: true },
+    emits: ['operator_key_configured'],
+  },
+  {
+    name: 'the last privileged key keeps its tier',
+    from: privileged,
+    event: { ...setTier, tier: 'standard', otherPrivilegedKeys: 0 },
+    emits: ['last_privileged_operator_key'],
+  },
+  {
+    name: 'another privileged key becomes a standard one',
+    from: privileged,
+    event: { ...setTier, tier: 'standard' },
+    emits: ['tier_set'],
+    to: { value: 'usable', facts: { tier: 'standard' } },
+  },
+  {
+    name: 'revoked, its tier is not changed',
+    from: switchedOff,
+    event: setTier,
+    emits: ['operator_key_revoked'],
+  },
+  { name: 'an unknown key has no tier', event: setTier, emits: ['unknown_operator_key'] },
   {
     name: 'a standard key satisfies a standard requirement',
     from: standard,
@@ -671,6 +747,37 @@ testTable(operatorKeyMachine, [
     name: 'the last usable key is not revoked',
     from: privileged,
     event: { ...switchOff, otherUsableKeys: 0 },
+    emits: ['last_active_operator_key'],
+  },
+  {
+    name: 'the last privileged key is not revoked where that was to be prevented',
+    from: privileged,
+    event: { ...switchOff, otherPrivilegedKeys: 0, unlessLastPrivileged: true },
+    emits: ['last_privileged_operator_key'],
+  },
+  {
+    name: 'the last privileged key is revoked otherwise',
+    from: privileged,
+    event: { ...switchOff, otherPrivilegedKeys: 0 },
+    emits: ['revoked'],
+    to: off,
+  },
+  {
+    name: 'a standard key is revoked although no privileged key is left',
+    from: standard,
+    event: { ...switchOff, otherPrivilegedKeys: 0, unlessLastPrivileged: true },
+    emits: ['revoked'],
+    to: off,
+  },
+  {
+    name: 'the last usable key is reported before the last privileged one',
+    from: privileged,
+    event: {
+      ...switchOff,
+      otherUsableKeys: 0,
+      otherPrivilegedKeys: 0,
+      unlessLastPrivileged: true,
+    },
     emits: ['last_active_operator_key'],
   },
   {

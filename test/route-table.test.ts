@@ -68,6 +68,7 @@ const CONTRACT: readonly ContractRoute[] = [
   ['GET', '/data-usage/policy', 'public', 'POLICY_READ'],
   ['GET', '/admin/policy/history', 'operator', 'none'],
   ['GET', '/admin/invites', 'operator', 'none'],
+  ['GET', '/admin/operator-keys', 'operator', 'none'],
   ['GET', '/admin/certificates', 'operator', 'none'],
   ['GET', '/admin/certificates/{}', 'operator', 'none'],
   ['POST', '/join', 'node', 'JOIN'],
@@ -77,6 +78,8 @@ const CONTRACT: readonly ContractRoute[] = [
   ['DELETE', '/agents/{}', 'node', 'AGENT_DELETE'],
   ...[
     '/admin/revoke',
+    '/admin/operator-keys',
+    '/admin/operator-keys/{}/tier',
     '/admin/operator-keys/{}/revoke',
     '/admin/policy',
     '/admin/policy/rollback',

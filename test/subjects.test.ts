@@ -148,7 +148,7 @@ test('a start finds the last contact with each certificate, and which of them ar
         const liveness = createLiveness(1000, numbers);
         await restoreSubjects(
           { subjects: inOneBatch(certificates), liveness: inOneBatch(contacts) },
-          { subjects, liveness, operatorKeys: new Set(), activeSince },
+          { subjects, liveness, operatorKey: () => null, activeSince },
         );
 
         const seen = Object.entries(issued)

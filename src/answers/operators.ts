@@ -2,6 +2,7 @@
 import Type, { type Static } from 'typebox';
 import { CertificateRow } from '../views/rows/certificate.ts';
 import { InviteRow } from '../views/rows/invite.ts';
+import { OperatorKeyRow, TIERS } from '../views/rows/operator-key.ts';
 import { NextCursor, Timestamp } from './scalars.ts';
 
 export const RosterNode = Type.Object({
@@ -70,6 +71,20 @@ export const OperatorKeyRevocation = Type.Object({
   remaining_active_keys: Type.Optional(Type.Integer()),
 });
 
+export const OperatorKeyList = Type.Object({ operator_keys: Type.Array(OperatorKeyRow) });
+
+export const OperatorKeyAdded = Type.Object({
+  key_id: Type.String(),
+  public_key: Type.String(),
+  tier: Type.Enum([...TIERS]),
+  added_at: Timestamp,
+});
+
+export const OperatorKeyTier = Type.Object({
+  key_id: Type.String(),
+  tier: Type.Enum([...TIERS]),
+});
+
 export type RosterNode = Static<typeof RosterNode>;
 export type NodeCount = Static<typeof NodeCount>;
 export type InviteToken = Static<typeof InviteToken>;
@@ -79,3 +94,6 @@ export type InviteWithdrawal = Static<typeof InviteWithdrawal>;
 export type CertificateList = Static<typeof CertificateList>;
 export type Revocation = Static<typeof Revocation>;
 export type OperatorKeyRevocation = Static<typeof OperatorKeyRevocation>;
+export type OperatorKeyList = Static<typeof OperatorKeyList>;
+export type OperatorKeyAdded = Static<typeof OperatorKeyAdded>;
+export type OperatorKeyTier = Static<typeof OperatorKeyTier>;

@@ -20,7 +20,7 @@ export interface OperatorHeaders {
 }
 
 export interface OperatorAuthSettings {
-  /** Configured keys: key id to base64 public key. */
+  /** Key id to base64 public key; the map follows what the authority publishes. */
   readonly keys: ReadonlyMap<string, string>;
   /** This authority's public key: the audience that a request must be signed for. */
   readonly audience: string;

@@ -15,7 +15,12 @@ import {
 import { heartbeat, join, renew } from './enrollment/certificates.ts';
 import { listInvites, readInvitePage, withdrawInvite } from './enrollment/invite-list.ts';
 import { createInvites } from './enrollment/invites.ts';
-import { revokeOperatorKey } from './enrollment/operator-keys.ts';
+import {
+  addOperatorKey,
+  listOperatorKeys,
+  revokeOperatorKey,
+  setOperatorKeyTier,
+} from './enrollment/operator-keys.ts';
 import {
   ensurePolicy,
   publishPolicy,
@@ -72,6 +77,9 @@ export const HANDLERS: Handlers = {
   readCertificatePage,
   readCertificate,
   revokeCertificate,
+  listOperatorKeys,
+  addOperatorKey,
+  setOperatorKeyTier,
   revokeOperatorKey,
   countNodes,
   openRoster,

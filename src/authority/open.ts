@@ -1,5 +1,4 @@
 /** Opens the authority on its store: restores every subject, then serves commands. */
-import type { OperatorKey, Tier } from '../../machines/operator-key.ts';
 import type { Treaty } from '../../machines/recognition-treaty.ts';
 import type { ImportedRevocation } from '../../machines/revocation-feed.ts';
 import type { Answer } from '../contract/answers.ts';
@@ -17,17 +16,17 @@ import { createAuditChain } from './engine/audit.ts';
 import type { Authority, AuthoritySettings } from './engine/authority.ts';
 import { execute, type Run } from './engine/execute.ts';
 import { idsInOrder } from './engine/ids-in-order.ts';
-import { transition } from './engine/kinds.ts';
 import { summarizeRefusals } from './engine/refusal-audit.ts';
 import { createRefusalAudit } from './engine/refusal-counter.ts';
 import { restoreSubjects } from './engine/restore.ts';
 import { createRetention, type RetentionPeriods } from './engine/retention.ts';
 import { createSliceQueue } from './engine/sliced.ts';
-import type { Subject } from './engine/subject-table.ts';
 import { createSubjects, type SubjectListener } from './engine/subjects.ts';
 import { createAgentIndex } from './enrollment/agent-index.ts';
 import { evictAgents } from './enrollment/agents.ts';
 import { createCertificateIndex } from './enrollment/certificate-index.ts';
+import { publishOperatorKeys } from './enrollment/operator-keys.ts';
+import { type ConfiguredOperator, createOperatorRegistry } from './enrollment/operator-registry.ts';
 import { policyPublisher } from './enrollment/policies.ts';
 import { createPolicyIndex } from './enrollment/policy-index.ts';
 import { createLiveness } from './liveness/last-contact.ts';
@@ -61,7 +60,8 @@ import { createCertificateNumbers } from './tables/certificate-numbers.ts';
 
 export interface AuthorityOptions {
   readonly settings: AuthoritySettings;
-  readonly operatorTiers: ReadonlyMap<string, Tier>;
+  /** The operator keys of the configuration, by id. */
+  readonly operators: ReadonlyMap<string, ConfiguredOperator>;
   /** How old or how far ahead a signed request may be, in milliseconds. */
   readonly clockTolerance: number;
   /** Milliseconds from one call of `flush` to the next. */
@@ -280,19 +280,17 @@ async function restoreAuthority(
   subjects.onCommitted(importedFeeds.follow);
   subjects.onCommitted(recognitionFollower(recognition, options.publisher));
   const liveness = createLiveness(settings.activeWindow, numbers);
+  const operatorRegistry = createOperatorRegistry(options.operators);
   await restoreSubjects(stored, {
     subjects,
     liveness,
-    operatorKeys: options.operatorTiers,
+    operatorKey: operatorRegistry.restored,
     activeSince: startedAt - settings.activeWindow,
   });
   const lastContactAt = liveness.latest();
   liveness.clockSetBack(startedAt);
-  for (const [id, tier] of options.operatorTiers) {
-    if (subjects.current('operator-key', id) === undefined) {
-      subjects.restore('operator-key', id, configuredKey(tier));
-    }
-  }
+  operatorRegistry.addConfigured(subjects);
+  publishOperatorKeys(subjects, options.publisher);
 
   // Twice the larger tolerance and a minute, so a nonce outlives every timestamp it could be replayed with.
   const nonces = createNonceLedger(
@@ -351,6 +349,7 @@ async function restoreAuthority(
     certificates,
     certificateIds,
     inviteIds,
+    operatorRegistry,
     policies,
     agents,
     attestations,
@@ -389,9 +388,4 @@ function recognitionFollower(
     else return;
     for (const name of GRAPH_DOCUMENTS) publisher.withdraw(name);
   };
-}
-
-function configuredKey(tier: Tier): Subject<'operator-key'> {
-  const { next } = transition('operator-key', undefined, { type: 'configure', tier });
-  return { version: 0, value: next.value, context: next.context as OperatorKey };
 }

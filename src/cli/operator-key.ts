@@ -1,19 +1,27 @@
 /** `mesh-na operator-key`: the keys of operators. */
 import { join } from 'node:path';
-import type { Command } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import type { OperatorKeyList } from '../answers/operators.ts';
 import { keyFromSeed, newSeed } from '../client/keys.ts';
-import { writeKeyFile } from '../keys/key-file.ts';
+import type { OperatorTier } from '../client/operator-client.ts';
+import { readKeyFile, writeKeyFile } from '../keys/key-file.ts';
+import { TIERS } from '../views/rows/operator-key.ts';
 import { defineRenamed } from './earlier-name.ts';
 import { onLocalFiles, usageFailure } from './exit-codes.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
-import { examples, jsonOption } from './options.ts';
+import { examples, jsonOption, publicKey } from './options.ts';
 import { asJson, type OutputOptions, printResult } from './output.ts';
+import type { Line } from './printable.ts';
+import { tableOf } from './table.ts';
 
 export function addOperatorKeyCommands(program: Command): void {
   const operatorKey = program
     .command('operator-key')
-    .description('make and revoke keys of operators');
+    .description('make, add, list and revoke keys of operators');
   defineCreate(operatorKey.command('create'));
+  defineAdd(operatorKey.command('add'));
+  defineList(operatorKey.command('list'));
+  defineSetTier(operatorKey.command('set-tier'));
   const earlier = { parent: program, name: 'revoke-operator-key' };
   defineRenamed(operatorKey.command('revoke'), earlier, defineRevoke);
 }
@@ -40,26 +48,114 @@ function runCreate(keyId: string, options: CreateOptions): void {
   const privateFile = join(options.keyDir, `${keyId}.key`);
   const publicFile = join(options.keyDir, `${keyId}.pub`);
   const seed = newSeed();
-  const { publicKey } = keyFromSeed(seed);
+  const { publicKey: made } = keyFromSeed(seed);
   onLocalFiles(() => {
     writeKeyFile(privateFile, { kind: 'operator private key', keyId, key: seed });
-    const key = Buffer.from(publicKey, 'base64');
+    const key = Buffer.from(made, 'base64');
     writeKeyFile(publicFile, { kind: 'operator public key', keyId, key });
   });
-  const made = {
+  const result = {
     key_id: keyId,
     key_file: privateFile,
     public_key_file: publicFile,
-    public_key: publicKey,
+    public_key: made,
   };
-  printResult(options, made, [
+  printResult(options, result, [
     `The key of ${keyId} is made: ${privateFile} for the operator alone, ${publicFile} for the authority.`,
     '',
-    'At every start of the authority, with the tier standard or privileged:',
+    'A privileged operator adds it, with the tier standard or privileged:',
+    `  mesh-na operator-key add ${keyId} --public-key ${made} --tier standard`,
+    'Or at every start of the authority:',
     `  mesh-na serve --operator-public-key ${keyId}=${publicFile} --operator-key-tier ${keyId}=standard`,
     'With every command of the operator:',
     `  --key-id ${keyId} --key-file ${privateFile}`,
   ]);
+}
+
+interface AddOptions extends OperatorOptions {
+  readonly publicKey?: string;
+  readonly publicKeyFile?: string;
+  readonly tier: OperatorTier;
+}
+
+function defineAdd(add: Command): void {
+  add
+    .description('add the key of an operator, usable at once and after every start (privileged)')
+    .argument('<key-id>', 'how the operator will be called')
+    .option('--public-key <key>', 'its public key', publicKey)
+    .option('--public-key-file <file>', 'or the file of it, as operator-key create made it')
+    .addOption(tierOption().makeOptionMandatory())
+    .action(runAdd);
+  addOperatorOptions(add, [
+    'mesh-na operator-key add ops-2 --public-key-file ops-2.pub --tier standard',
+  ]);
+}
+
+async function runAdd(keyId: string, options: AddOptions): Promise<void> {
+  const { tier } = options;
+  const public_key = givenPublicKey(options);
+  const added = await operatorClient(options).addOperatorKey({ key_id: keyId, public_key, tier });
+  printResult(options, asJson(added), [`Operator key ${keyId} is added, with the tier ${tier}.`]);
+}
+
+function givenPublicKey({ publicKey: key, publicKeyFile: file }: AddOptions): string {
+  if (key !== undefined && file === undefined) return key;
+  if (key !== undefined || file === undefined) {
+    throw usageFailure('Give the key by either --public-key or --public-key-file');
+  }
+  return onLocalFiles(() => readKeyFile(file)).toString('base64');
+}
+
+function tierOption(): Option {
+  return new Option('--tier <tier>', 'what the key may do').choices(TIERS);
+}
+
+function defineList(list: Command): void {
+  list.description('list all operator keys, usable and revoked (standard)').action(runList);
+  addOperatorOptions(list, ['mesh-na operator-key list']);
+}
+
+async function runList(options: OperatorOptions): Promise<void> {
+  const list = await operatorClient(options).operatorKeys();
+  printResult(options, asJson(list), listText(list));
+}
+
+function listText({ operator_keys: keys }: OperatorKeyList): Line[] {
+  const rows = keys.map((key) => [
+    key.key_id,
+    key.tier,
+    key.status,
+    key.added_by ?? key.source,
+    key.added_at ?? '',
+    key.revoked_at ?? '',
+    key.reason ?? '',
+  ]);
+  const header = ['KEY', 'TIER', 'STATUS', 'FROM', 'ADDED', 'REVOKED', 'REASON'];
+  return tableOf([header, ...rows]);
+}
+
+function defineSetTier(setTier: Command): void {
+  setTier
+    .description('change the tier of an operator key that was added (privileged)')
+    .argument('<key-id>', 'operator key to change')
+    .argument('<tier>', 'standard or privileged', oneTier)
+    .action(runSetTier);
+  addOperatorOptions(setTier, ['mesh-na operator-key set-tier ops-2 privileged']);
+}
+
+async function runSetTier(
+  keyId: string,
+  tier: OperatorTier,
+  options: OperatorOptions,
+): Promise<void> {
+  const set = await operatorClient(options).setOperatorKeyTier(keyId, tier);
+  printResult(options, asJson(set), [`Operator key ${keyId} has the tier ${tier}.`]);
+}
+
+function oneTier(text: string): OperatorTier {
+  const tier = TIERS.find((name) => name === text);
+  if (tier === undefined) throw new InvalidArgumentError('It must be standard or privileged.');
+  return tier;
 }
 
 function defineRevoke(revoke: Command): void {
@@ -67,16 +163,20 @@ function defineRevoke(revoke: Command): void {
     .description('revoke an operator key for good (privileged)')
     .argument('<key-id>', 'operator key to revoke')
     .option('--reason <text>', 'why')
+    .option('--force-last-privileged', 'also when no privileged key is left then')
     .action(runRevoke);
   addOperatorOptions(revoke, ['mesh-na operator-key revoke ops-standard --reason rotated']);
 }
 
 async function runRevoke(
   keyId: string,
-  options: OperatorOptions & { readonly reason?: string },
+  options: OperatorOptions & { readonly reason?: string; readonly forceLastPrivileged?: boolean },
 ): Promise<void> {
-  const { reason } = options;
-  const request = reason === undefined ? {} : { reason };
+  const { reason, forceLastPrivileged = false } = options;
+  const request = {
+    ...(reason !== undefined && { reason }),
+    ...(!forceLastPrivileged && { unless_last_privileged: true }),
+  };
   const revoked = await operatorClient(options).revokeOperatorKey(keyId, request);
   const text = revoked.already_revoked
     ? `Operator key ${keyId} was revoked before.`

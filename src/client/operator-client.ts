@@ -9,7 +9,10 @@ import {
   InviteList,
   InviteWithdrawal,
   NodeCount,
+  OperatorKeyAdded,
+  OperatorKeyList,
   OperatorKeyRevocation,
+  OperatorKeyTier,
   Revocation,
 } from '../answers/operators.ts';
 import type { JsonObject } from '../json/value.ts';
@@ -53,6 +56,15 @@ export type RevokeRequest = (
 /** The active nodes by certificate id. */
 export type Roster = Required<NodeCount>;
 
+export type OperatorTier = OperatorKeyTier['tier'];
+
+export type AddOperatorKeyRequest = {
+  readonly key_id: string;
+  /** Base64 of 32 bytes. */
+  readonly public_key: string;
+  readonly tier: OperatorTier;
+};
+
 export type InviteFilters = { readonly status?: InviteStatus } & Page;
 
 export type CertificateFilters = {
@@ -78,9 +90,16 @@ export interface OperatorClient extends OperatorTrust, OperatorProtocol {
   revoke(request: RevokeRequest, call?: CallOptions): Promise<Revocation>;
   revokeOperatorKey(
     keyId: string,
-    request?: { reason?: string },
+    request?: { reason?: string; unless_last_privileged?: boolean },
     call?: CallOptions,
   ): Promise<OperatorKeyRevocation>;
+  operatorKeys(call?: CallOptions): Promise<OperatorKeyList>;
+  addOperatorKey(request: AddOperatorKeyRequest, call?: CallOptions): Promise<OperatorKeyAdded>;
+  setOperatorKeyTier(
+    keyId: string,
+    tier: OperatorTier,
+    call?: CallOptions,
+  ): Promise<OperatorKeyTier>;
   nodes(call?: CallOptions): Promise<Roster>;
   certificates(filters?: CertificateFilters, call?: CallOptions): Promise<CertificateList>;
   certificate(certId: string, call?: CallOptions): Promise<CertificateRow>;
@@ -139,6 +158,12 @@ export function createOperatorClient(options: OperatorClientOptions): OperatorCl
     revokeOperatorKey: (id, revocation = {}, call) => {
       const path = `/admin/operator-keys/${encodeURIComponent(id)}/revoke`;
       return post(OperatorKeyRevocation, path, revocation, call);
+    },
+    operatorKeys: (call) => get(OperatorKeyList, '/admin/operator-keys', {}, call),
+    addOperatorKey: (added, call) => post(OperatorKeyAdded, '/admin/operator-keys', added, call),
+    setOperatorKeyTier: (id, tier, call) => {
+      const path = `/admin/operator-keys/${encodeURIComponent(id)}/tier`;
+      return post(OperatorKeyTier, path, { tier }, call);
     },
     async nodes(call) {
       const { count, nodes = {} } = await get(NodeCount, '/nodes', {}, call);

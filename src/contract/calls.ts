@@ -10,6 +10,7 @@ import type { Answer } from './answers.ts';
 import type { Input, OperatorClaim } from './claims.ts';
 import type {
   AcceptAgreement,
+  AddOperatorKey,
   AssembleConsensus,
   AttestationFilter,
   AttestationTerms,
@@ -34,6 +35,7 @@ import type {
   RevokeOperatorKey,
   RevokeTreaty,
   RollBackPolicy,
+  SetOperatorKeyTier,
   SetRecognitionPolicy,
   TreatyFilter,
   TreatyTerms,
@@ -109,6 +111,9 @@ export const CALLS = {
   readCertificatePage: internalQuery<FilteredPage<CertificateFilter>>(),
   readCertificate: standardQuery<{ readonly certId: string }>(),
   revokeCertificate: privilegedCommand<RevokeCertificate>(),
+  listOperatorKeys: standardQuery<null>(),
+  addOperatorKey: privilegedCommand<AddOperatorKey>(),
+  setOperatorKeyTier: privilegedCommand<SetOperatorKeyTier>(),
   revokeOperatorKey: privilegedCommand<RevokeOperatorKey>(),
   publishPolicy: privilegedCommand<PolicyTerms>(),
   rollBackPolicy: privilegedCommand<RollBackPolicy>(),

@@ -12,6 +12,8 @@ export const DOCUMENT_NAMES = [
   'sovereign_revocation_feed',
   'dashboard',
   'data_license_policy',
+  /** For the edges alone: no route serves it. */
+  'operator_keys',
   ...GRAPH_DOCUMENTS,
 ] as const;
 

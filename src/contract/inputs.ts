@@ -1,4 +1,5 @@
 /** The inputs of calls: plain, serializable values, already checked by the edge. */
+import type { Tier } from '../../machines/operator-key.ts';
 import type { JsonObject } from '../json/value.ts';
 import type { AgentDescriptor } from '../records/agent-descriptor.ts';
 import type {
@@ -95,9 +96,23 @@ export interface CertificateFilter {
   readonly key: string | null;
 }
 
+export interface AddOperatorKey {
+  readonly keyId: string;
+  /** Base64. */
+  readonly publicKey: string;
+  readonly tier: Tier;
+}
+
+export interface SetOperatorKeyTier {
+  readonly keyId: string;
+  readonly tier: Tier;
+}
+
 export interface RevokeOperatorKey {
   readonly keyId: string;
   readonly reason: string;
+  /** Refuse it if it would leave no privileged key. */
+  readonly unlessLastPrivileged: boolean;
 }
 
 /** Members of a manifest that an operator chooses; the others are stamped. */

@@ -14,6 +14,7 @@ import { preflightReply } from './cors.ts';
 import { type Edge, withAnswer } from './edge.ts';
 import type { Exchange } from './exchange.ts';
 import { countedFailure, limited } from './limited.ts';
+import { mayArrive } from './operator-keys.ts';
 import { parseQuery, type Query } from './query.ts';
 import { errorPageReply, type Reply, refusalReply } from './reply.ts';
 import type { Route, RouteRequest } from './route.ts';
@@ -44,6 +45,11 @@ export function answerExchange(
   if (body === 'ambiguous') return refusalReply('ambiguous_body');
   if (typeof match === 'string' || 'allow' in match) return unmatched(edge, exchange, match);
   if (body === 'dropped') return refusalReply('request_timeout');
+  if (exchange.operatorHeaders !== null && mayArrive(edge, exchange.operatorHeaders.keyId)) {
+    const copy = copyOf(body);
+    const published = Promise.resolve(edge.call('awaitPublications', null));
+    return published.then(() => answerExchange(edge, exchange, copy));
+  }
   const { route } = match;
   const now = receivedAt(edge, exchange);
   if (exchange.operatorHeaders !== null && edge.limits.isOn('ADMIN_FAILURES')) {

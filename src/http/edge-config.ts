@@ -1,11 +1,13 @@
 /** The configuration of an edge as plain values, and the edge built from it on its own thread. */
 import { roleRule } from '../config/roles.ts';
+import type { DocumentCache } from '../contract/publications.ts';
 import type { LogFormat, LogLevel } from '../log/logger.ts';
 import type { GenesisBlock } from '../records/genesis.ts';
 import type { TlsFiles } from '../tls/pair.ts';
 import type { CommandReference } from '../views/command-reference.ts';
 import type { EdgeSettings } from './edge.ts';
 import { type Instance, keyFingerprint } from './instance.ts';
+import { publishedKeys } from './operator-keys.ts';
 import type { RateLimitSettings } from './rate-limit.ts';
 
 export interface EdgeConfig {
@@ -35,7 +37,7 @@ export interface EdgeConfig {
   readonly commands: CommandReference;
 }
 
-export function edgeSettings(config: EdgeConfig): EdgeSettings {
+export function edgeSettings(config: EdgeConfig, documents: DocumentCache): EdgeSettings {
   const { naPublicKey: audience, clockTolerance: toleranceMs } = config;
   return {
     instance: { ...config.instance, signingKeyFingerprint: keyFingerprint(audience) },
@@ -50,7 +52,7 @@ export function edgeSettings(config: EdgeConfig): EdgeSettings {
     createdStatus: config.createdStatus,
     isAllowedRole: roleRule(config.rolePrefixes),
     operatorAuth: {
-      keys: new Map(config.operatorKeys),
+      keys: publishedKeys(config.operatorKeys, documents),
       audience,
       toleranceMs,
       acceptV1: config.acceptSignatureV1,

@@ -120,8 +120,10 @@ function createChanges(plan: RestorePlan, at: number, uuid: () => string): Chang
       if (kind === 'crl' && id === CRL_ID) {
         return [sent(subject, 'crl', { type: 'resume', version: crl })];
       }
+      // A key that an operator added: what it is stays known, so that nobody adds it again.
+      if (kind === 'operator-key' && keysOff.delete(id)) return [switchedOff(subject, at)];
       const feed = kind === 'sovereign-feed' ? feeds.get(id) : undefined;
-      if (feed === undefined) return keysOff.has(id) && kind === 'operator-key' ? [] : [subject];
+      if (feed === undefined) return [subject];
       feeds.delete(id);
       return [sent(subject, 'sovereign-feed', { type: 'resume', version: feed })];
     },
@@ -156,7 +158,7 @@ function createChanges(plan: RestorePlan, at: number, uuid: () => string): Chang
           },
         }),
       ),
-      ...plan.operatorKeys.map((id) => keyOff(id, at)),
+      ...Array.from(keysOff, (id) => keyOff(id, at)),
     ],
   };
 }
@@ -183,7 +185,11 @@ function evicted(subject: StoredSubject, at: number): StoredSubject {
 
 /** The tier does not matter any more. */
 function keyOff(id: string, at: number): StoredSubject {
-  const usable = made('operator-key', id, { type: 'configure', tier: 'standard' });
+  const usable = { type: 'configure' as const, tier: 'standard' as const, publicKey: null };
+  return switchedOff(made('operator-key', id, usable), at);
+}
+
+function switchedOff(usable: StoredSubject, at: number): StoredSubject {
   return sent(usable, 'operator-key', {
     type: 'revoke',
     at,
@@ -191,6 +197,8 @@ function keyOff(id: string, at: number): StoredSubject {
     by: '',
     // Whether others are left is what the head has decided.
     otherUsableKeys: 1,
+    otherPrivilegedKeys: 1,
+    unlessLastPrivileged: false,
   });
 }
 

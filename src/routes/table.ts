@@ -16,8 +16,9 @@ import { graphRoutes } from './graph.ts';
 import { healthRoutes } from './health.ts';
 import { inviteRoutes } from './invites.ts';
 import { liveRoutes } from './live.ts';
+import { nodeCountRoutes } from './node-count.ts';
+import { operatorKeyRoutes } from './operator-keys.ts';
 import { operatorPageRoutes } from './operator-pages.ts';
-import { operatorRoutes } from './operators.ts';
 import { pageRoutes } from './pages.ts';
 import { policyRoutes } from './policies.ts';
 import { recognitionRoutes } from './recognition.ts';
@@ -32,9 +33,10 @@ const ENTRIES: readonly RouteEntry[] = [
   ...healthRoutes,
   ...documentRoutes,
   ...enrollmentRoutes,
-  ...operatorRoutes,
+  ...nodeCountRoutes,
   ...inviteRoutes,
   ...certificateRoutes,
+  ...operatorKeyRoutes,
   ...policyRoutes,
   ...agentRoutes,
   ...attestationRoutes,

@@ -91,7 +91,7 @@ async function serve({ config, port: httpPort, slot, shared }: Service): Promise
   const runtime = runtimeOf(shared);
   const { logLevel: level, logFormat: format } = config;
   const draining: DrainState = { isAnnounced: false, refusesWork: false };
-  const settings = edgeSettings(config);
+  const settings = edgeSettings(config, link.documents);
   const edge: Edge = {
     settings,
     call: link.call,

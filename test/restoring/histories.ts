@@ -200,7 +200,7 @@ async function take(step: Step, authority: Lived, told: Told): Promise<void> {
     case 'operatorOff': {
       const target = OPERATORS[OPERATORS.length - 1 - told.keysOff];
       if (told.keysOff >= OPERATORS.length - 1 || target === undefined) return;
-      const given = { keyId: target.keyId, reason: 'left' };
+      const given = { keyId: target.keyId, reason: 'left', unlessLastPrivileged: false };
       valueIn(await ask(authority.operator('revokeOperatorKey', given)));
       told.keysOff += 1;
       return;

@@ -36,7 +36,6 @@ export function open({ store, runtime, publisher, fatal }: Surroundings): Promis
       networkName: NETWORK,
       networkVersion: '1',
       keyId: AUTHORITY.publicKey,
-      operatorKeyIds: OPERATORS.map(({ keyId }) => keyId),
       activeWindow: ACTIVE_WINDOW,
       renewalGrace: RENEWAL_GRACE,
       refuseForeignIssuers: false,
@@ -44,7 +43,7 @@ export function open({ store, runtime, publisher, fatal }: Surroundings): Promis
       foundedAt: 0,
       singleRefusals: { count: 3, windowMs: 60_000 },
     },
-    operatorTiers: new Map(OPERATORS.map(({ keyId, tier }) => [keyId, tier])),
+    operators: new Map(OPERATORS.map(({ keyId, tier }) => [keyId, { tier, publicKey: keyId }])),
     clockTolerance: TOLERANCE,
     flushInterval: FLUSH_INTERVAL,
     retention: {

@@ -96,7 +96,7 @@ export const OPERATOR_REQUESTS: Asks = {
     return ask(world, {
       name: 'revokeOperatorKey',
       tier: 'privileged',
-      given: { keyId, reason: 'unspecified' },
+      given: { keyId, reason: 'unspecified', unlessLastPrivileged: false },
       decide: (moment) => revokeOperatorKey(moment, keyId),
     });
   },

@@ -23,6 +23,8 @@ export type AuditEvent =
   | 'admin_auth_failed'
   | 'refusals_summarized'
   | 'admin_authz_denied'
+  | 'operator_key_added'
+  | 'operator_key_tier_set'
   | 'operator_key_revoked'
   | 'policy_published'
   | 'policy_rolled_back'

@@ -9,6 +9,7 @@ import type { DashboardTreaties } from '../../views/dashboard-treaties.ts';
 import type { RecognitionIndex } from '../../views/recognition-index.ts';
 import type { AgentIndex } from '../enrollment/agent-index.ts';
 import type { CertificateIndex } from '../enrollment/certificate-index.ts';
+import type { OperatorRegistry } from '../enrollment/operator-registry.ts';
 import type { PolicyIndex } from '../enrollment/policy-index.ts';
 import type { Liveness } from '../liveness/last-contact.ts';
 import type { Rosters } from '../liveness/open-rosters.ts';
@@ -44,7 +45,6 @@ export interface AuthoritySettings {
   readonly networkVersion: string;
   /** Label of the NA key in `issued_by` and signatures. */
   readonly keyId: string;
-  readonly operatorKeyIds: readonly string[];
   readonly activeWindow: number;
   /** How long a renewed certificate stays usable; null means until it expires. */
   readonly renewalGrace: number | null;
@@ -82,6 +82,7 @@ export interface Authority {
   readonly certificates: CertificateIndex;
   readonly certificateIds: IdsInOrder;
   readonly inviteIds: IdsInOrder;
+  readonly operatorRegistry: OperatorRegistry;
   readonly policies: PolicyIndex;
   readonly agents: AgentIndex;
   readonly attestations: Attestations;

@@ -1,6 +1,7 @@
 /** Restores subjects and liveness from the store, in one pass over both. */
 import type { Certificate } from '../../../machines/certificate.ts';
 import type { StoreContents, StoredLiveness, StoredSubject } from '../../store/store.ts';
+import type { OperatorRegistry } from '../enrollment/operator-registry.ts';
 import type { StoredContact } from '../liveness/contact-columns.ts';
 import type { Liveness } from '../liveness/last-contact.ts';
 import type { SubjectKind } from './kinds.ts';
@@ -10,15 +11,15 @@ import { type Subjects, toSubject } from './subjects.ts';
 export interface RestoreTarget {
   readonly subjects: Subjects;
   readonly liveness: Liveness;
-  /** Ids of the configured operator keys; stored keys that are not configured do not count. */
-  readonly operatorKeys: { has(id: string): boolean };
+  /** A stored operator key as it counts; null when it does not. */
+  readonly operatorKey: OperatorRegistry['restored'];
   /** Certificates whose last contact is after this instant are active. */
   readonly activeSince: number;
 }
 
 export async function restoreSubjects(
   stored: Pick<StoreContents, 'subjects' | 'liveness'>,
-  { subjects, liveness, operatorKeys, activeSince }: RestoreTarget,
+  { subjects, liveness, operatorKey, activeSince }: RestoreTarget,
 ): Promise<void> {
   const contacts = contactsInOrder(stored.liveness);
   const active: number[] = [];
@@ -31,7 +32,10 @@ export async function restoreSubjects(
         const contact = contacts.of(row.id) ?? firstContact(certificate);
         const number = liveness.restore(row.id, contact);
         if (isActive(certificate, contact, activeSince)) active.push(number);
-      } else if (row.kind !== 'operator-key' || operatorKeys.has(row.id)) {
+      } else if (row.kind === 'operator-key') {
+        const key = operatorKey(row.id, toSubject(row) as Subject<'operator-key'>);
+        if (key !== null) subjects.restore('operator-key', row.id, key);
+      } else {
         subjects.restore(row.kind as SubjectKind, row.id, toSubject(row));
       }
     }

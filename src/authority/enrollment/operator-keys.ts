@@ -1,29 +1,81 @@
-/** Operator keys [core-4-9]. */
-import type { OperatorKeyRefusal } from '../../../machines/operator-key.ts';
+/** Operator keys [core-4-9], [core-4-19]. */
+import type { OperatorKeyRefusal, Tier } from '../../../machines/operator-key.ts';
+import { publishedDocument } from '../../contract/documents.ts';
+import { compareCodePoints, jsonText } from '../../json/write.ts';
 import { Refusal } from '../../refusal.ts';
-import { formatInstant } from '../../timestamp.ts';
+import { formatInstant, formatInstantIfAny } from '../../timestamp.ts';
+import type { OperatorKeyRow } from '../../views/rows/operator-key.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
+import type { SubjectTypes } from '../engine/kinds.ts';
 import { refusalIn } from '../engine/refusals.ts';
+import type { Subject } from '../engine/subject-table.ts';
+import type { Subjects } from '../engine/subjects.ts';
+import type { UnitOfWork } from '../engine/unit-of-work.ts';
+
+export const listOperatorKeys: Handler<'listOperatorKeys'> = (na) => {
+  const keys = [...na.subjects.allCommitted('operator-key')];
+  const rows = keys
+    .sort(([a], [b]) => compareCodePoints(a, b))
+    .map(([id, key]) => rowOf(id, key, na.operatorRegistry.isConfigured(id)));
+  return { operator_keys: rows };
+};
+
+export const addOperatorKey: Handler<'addOperatorKey'> = (
+  na,
+  unit,
+  { keyId, publicKey, tier },
+  operator,
+) => {
+  const isTaken = na.operatorRegistry.isTaken(na.subjects, keyId, publicKey);
+  const by = operator.keyId;
+  send(unit, keyId, { type: 'add', at: unit.at, tier, publicKey, by, isTaken });
+  unit.audit('operator_key_added', {
+    key_id: keyId,
+    public_key: publicKey,
+    tier,
+    remote_addr: operator.remoteAddr,
+  });
+  unit.whenCommitted(() => publishOperatorKeys(na.subjects, na.publisher));
+  return { key_id: keyId, public_key: publicKey, tier, added_at: formatInstant(unit.at) };
+};
+
+export const setOperatorKeyTier: Handler<'setOperatorKeyTier'> = (
+  na,
+  unit,
+  { keyId, tier },
+  operator,
+) => {
+  const otherPrivilegedKeys = otherUsableKeys(na, keyId, 'privileged').length;
+  const isConfigured = na.operatorRegistry.isConfigured(keyId);
+  const event = { type: 'set_tier' as const, tier, isConfigured, otherPrivilegedKeys };
+  if (send(unit, keyId, event) === 'tier_set') {
+    unit.audit('operator_key_tier_set', {
+      key_id: keyId,
+      tier,
+      remote_addr: operator.remoteAddr,
+    });
+  }
+  return { key_id: keyId, tier };
+};
 
 export const revokeOperatorKey: Handler<'revokeOperatorKey'> = (
   na,
   unit,
-  { keyId, reason },
+  { keyId, reason, unlessLastPrivileged },
   operator,
 ) => {
-  const remaining = usableKeys(na).filter((id) => id !== keyId);
-  const event = {
-    type: 'revoke' as const,
+  const remaining = otherUsableKeys(na, keyId);
+  const emitted = send(unit, keyId, {
+    type: 'revoke',
     at: unit.at,
     reason,
     by: operator.keyId,
     otherUsableKeys: remaining.length,
-  };
-  const emitted = unit.send('operator-key', keyId, event);
-  const refused = refusalIn<OperatorKeyRefusal>(emitted);
-  if (refused !== null) throw new Refusal(refused.refusal);
-  if (emitted.some(({ type }) => type === 'already_revoked')) {
+    otherPrivilegedKeys: otherUsableKeys(na, keyId, 'privileged').length,
+    unlessLastPrivileged,
+  });
+  if (emitted === 'already_revoked') {
     return { key_id: keyId, revoked: true, already_revoked: true };
   }
   unit.audit('operator_key_revoked', {
@@ -43,15 +95,59 @@ export const revokeOperatorKey: Handler<'revokeOperatorKey'> = (
   };
 };
 
-function usableKeys(na: Authority): string[] {
-  return na.settings.operatorKeyIds.filter(
-    (id) => na.subjects.current('operator-key', id)?.value === 'usable',
+/** The public keys that the edges verify operators with. */
+export function publishOperatorKeys(
+  subjects: Subjects,
+  publisher: Pick<Authority['publisher'], 'publish'>,
+): void {
+  const keys = [...subjects.allCommitted('operator-key')].flatMap(([id, { context }]) =>
+    context.publicKey === undefined ? [] : [[id, context.publicKey]],
   );
+  publisher.publish('operator_keys', publishedDocument(jsonText(keys)));
+}
+
+/** What the machine emitted, unless it refused. */
+function send(
+  unit: UnitOfWork,
+  keyId: string,
+  event: SubjectTypes['operator-key']['event'],
+): string | undefined {
+  const emitted = unit.send('operator-key', keyId, event);
+  const refused = refusalIn<OperatorKeyRefusal>(emitted);
+  if (refused !== null) throw new Refusal(refused.refusal);
+  return emitted[0]?.type;
+}
+
+/** Ids of the keys other than this one that are usable, of one tier or of any. */
+function otherUsableKeys({ subjects }: Authority, keyId: string, tier?: Tier): string[] {
+  const ids = [...subjects.allCommitted('operator-key')].map(([id]) => id);
+  return ids.filter((id) => {
+    const key = subjects.current('operator-key', id);
+    const isOther = id !== keyId && key?.value === 'usable';
+    return isOther && (tier === undefined || key.context.tier === tier);
+  });
 }
 
 function warnWithoutPrivilegedKey(na: Authority): void {
-  const privileged = usableKeys(na).some(
-    (id) => na.subjects.current('operator-key', id)?.context.tier === 'privileged',
-  );
-  if (!privileged) na.log('no_privileged_operator_key_left', {});
+  const privileged = otherUsableKeys(na, '', 'privileged');
+  if (privileged.length === 0) na.log('no_privileged_operator_key_left', {});
+}
+
+function rowOf(
+  id: string,
+  { value, context }: Subject<'operator-key'>,
+  isConfigured: boolean,
+): OperatorKeyRow {
+  return {
+    key_id: id,
+    public_key: context.publicKey ?? null,
+    tier: context.tier,
+    status: value === 'revoked' ? 'revoked' : 'usable',
+    source: isConfigured ? 'configuration' : 'operator',
+    added_at: formatInstantIfAny(context.addedAt ?? null),
+    added_by: context.addedBy ?? null,
+    revoked_at: formatInstantIfAny(context.revokedAt),
+    revoked_by: context.revokedBy,
+    reason: context.reason,
+  };
 }

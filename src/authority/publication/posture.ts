@@ -22,10 +22,9 @@ function statusOf(findings: readonly PostureFinding[]): Posture['status'] {
   return findings[0]?.severity ?? 'ok';
 }
 
-function operatorKeysOf({ settings, subjects }: Authority): PostureFacts['operatorKeys'] {
-  const usable = settings.operatorKeyIds
-    .map((id) => subjects.committed('operator-key', id))
-    .filter((key) => key?.value === 'usable');
-  const privileged = usable.filter((key) => key?.context.tier === 'privileged');
+function operatorKeysOf({ subjects }: Authority): PostureFacts['operatorKeys'] {
+  const keys = [...subjects.allCommitted('operator-key')].map(([, key]) => key);
+  const usable = keys.filter(({ value }) => value === 'usable');
+  const privileged = usable.filter(({ context }) => context.tier === 'privileged');
   return { usable: usable.length, privileged: privileged.length };
 }

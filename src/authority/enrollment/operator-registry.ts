@@ -1,0 +1,64 @@
+/**
+ * Which operator keys count [core-2-4]: those of the configuration, which governs what it names, and those
+ * that operators have added.
+ */
+import type { OperatorKey, Tier } from '../../../machines/operator-key.ts';
+import { transition } from '../engine/kinds.ts';
+import type { Subject } from '../engine/subject-table.ts';
+import type { Subjects } from '../engine/subjects.ts';
+
+export interface ConfiguredOperator {
+  readonly tier: Tier;
+  /** Base64. */
+  readonly publicKey: string;
+}
+
+export interface OperatorRegistry {
+  isConfigured(keyId: string): boolean;
+  /** The stored key as it counts in this process; null when it does not. Throws when it contradicts the configuration. */
+  restored(keyId: string, stored: Subject<'operator-key'>): Subject<'operator-key'> | null;
+  /** Adds the configured keys of which nothing is stored; call when everything is restored. */
+  addConfigured(subjects: Subjects): void;
+  /** Whether the id or the public key belongs to a key of now or of earlier, usable or revoked. */
+  isTaken(subjects: Subjects, keyId: string, publicKey: string): boolean;
+}
+
+export function createOperatorRegistry(
+  configured: ReadonlyMap<string, ConfiguredOperator>,
+): OperatorRegistry {
+  /** Revoked keys of earlier configurations: their ids stay used up. */
+  const former = new Map<string, OperatorKey>();
+
+  return {
+    isConfigured: (keyId) => configured.has(keyId),
+    restored(keyId, stored) {
+      const { value, context } = stored;
+      const given = configured.get(keyId);
+      if (given === undefined) {
+        if (context.addedAt !== undefined) return stored;
+        former.set(keyId, context);
+        return null;
+      }
+      if (value === 'revoked') return stored;
+      if (context.publicKey !== given.publicKey) {
+        throw new Error(
+          `Operator key ${keyId} was added by an operator with another public key than the configuration has; choose another id`,
+        );
+      }
+      return { ...stored, context: { ...context, tier: given.tier } };
+    },
+    addConfigured(subjects) {
+      for (const [keyId, given] of configured) {
+        if (subjects.current('operator-key', keyId) !== undefined) continue;
+        const { next } = transition('operator-key', undefined, { type: 'configure', ...given });
+        const context = next.context as OperatorKey;
+        subjects.restore('operator-key', keyId, { version: 0, value: next.value, context });
+      }
+    },
+    isTaken(subjects, keyId, publicKey) {
+      if (former.has(keyId)) return true;
+      const known = [...subjects.allCommitted('operator-key')].map(([, { context }]) => context);
+      return [...known, ...former.values()].some((key) => key.publicKey === publicKey);
+    },
+  };
+}

@@ -1,0 +1,27 @@
+/** The public keys of operators as an edge knows them: those that the authority has published. */
+import { documentText } from '../contract/documents.ts';
+import type { DocumentCache } from '../contract/publications.ts';
+import type { Edge } from './edge.ts';
+
+/** Key id to base64 public key; the configured ones until the authority has published them all. */
+export function publishedKeys(
+  configured: Iterable<readonly [string, string]>,
+  documents: DocumentCache,
+): ReadonlyMap<string, string> {
+  const keys = new Map(configured);
+  documents.onChange((name, document) => {
+    if (name !== 'operator_keys') return;
+    keys.clear();
+    for (const [id, key] of JSON.parse(documentText(document)) as [string, string][]) {
+      keys.set(id, key);
+    }
+  });
+  return keys;
+}
+
+/** Whether the key is not known here, but may be among those that are about to arrive. */
+export function mayArrive({ settings, documents }: Edge, keyId: string): boolean {
+  if (settings.operatorAuth.keys.has(keyId)) return false;
+  const isOutdated = documents.get('operator_keys') === undefined;
+  return isOutdated && documents.latest('operator_keys') !== undefined;
+}

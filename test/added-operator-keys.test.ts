@@ -1,0 +1,250 @@
+/** Operator keys that operators add while the authority runs [core-4-19]. */
+import assert from 'node:assert/strict';
+import { rmSync } from 'node:fs';
+import { test } from 'node:test';
+import type { JsonObject } from '../src/json/value.ts';
+import { formatInstant } from '../src/timestamp.ts';
+import { startTestAuthority, type TestAuthority, type TestOperator } from './support/authority.ts';
+import { testClock } from './support/clock.ts';
+import { makeNetworkFolder } from './support/folders.ts';
+import { auditEvents, newKey, operate, outcome, type Received } from './support/requests.ts';
+
+function newOperator(keyId: string): TestOperator {
+  return { keyId, key: newKey() };
+}
+
+function add(
+  na: TestAuthority,
+  { keyId, key }: TestOperator,
+  tier = 'standard',
+  operator = na.privileged,
+): Promise<Received> {
+  const body = { key_id: keyId, public_key: key.publicKey, tier };
+  return operate(na, '/admin/operator-keys', body, { operator });
+}
+
+function setTier(na: TestAuthority, keyId: string, tier: string, operator = na.privileged) {
+  return operate(na, `/admin/operator-keys/${keyId}/tier`, { tier }, { operator });
+}
+
+function revoke(na: TestAuthority, keyId: string, body: JsonObject = {}, operator = na.privileged) {
+  return operate(na, `/admin/operator-keys/${keyId}/revoke`, body, { operator });
+}
+
+async function invites(na: TestAuthority, operator: TestOperator): Promise<string> {
+  return outcome(await operate(na, '/admin/invite', {}, { operator }));
+}
+
+async function publishes(na: TestAuthority, operator: TestOperator): Promise<string> {
+  return outcome(await operate(na, '/admin/policy', {}, { operator }));
+}
+
+async function keysOf(na: TestAuthority) {
+  const call = { method: 'GET', operator: na.standard };
+  const { body } = await operate(na, '/admin/operator-keys', {}, call);
+  return body.operator_keys as { key_id: string; [member: string]: unknown }[];
+}
+
+for (const threads of ['1', '2']) {
+  test(`an added key signs at once and after a restart, within its tier: ${threads} threads`, async () => {
+    await using na = await startTestAuthority({ flags: { threads } });
+    const [plain, chief] = [newOperator('ops-2'), newOperator('ops-3@example')];
+    assert.equal(await invites(na, plain), '401 admin_auth_failed');
+    const added = await add(na, plain);
+    assert.deepEqual(added.body, {
+      key_id: 'ops-2',
+      public_key: plain.key.publicKey,
+      tier: 'standard',
+      added_at: formatInstant(na.clock.now()),
+    });
+    const many = await Promise.all(Array.from({ length: 8 }, () => invites(na, plain)));
+    assert.deepEqual(new Set(many), new Set(['200']));
+    assert.equal(outcome(await add(na, chief, 'privileged')), '200');
+    await using again = await na.restart();
+    assert.equal(await publishes(again, plain), '403 insufficient_operator_tier');
+    assert.equal(await publishes(again, chief), '200');
+    assert.equal(outcome(await revoke(again, 'ops-2', { reason: 'left' }, chief)), '200');
+    assert.equal(await invites(again, plain), '401 admin_auth_failed');
+    const rows = await keysOf(again);
+    assert.deepEqual(
+      rows.map(({ key_id, tier, status, source }) => [key_id, tier, status, source]),
+      [
+        ['ops-2', 'standard', 'revoked', 'operator'],
+        ['ops-3@example', 'privileged', 'usable', 'operator'],
+        ['ops-privileged', 'privileged', 'usable', 'configuration'],
+        ['ops-standard', 'standard', 'usable', 'configuration'],
+      ],
+    );
+    assert.deepEqual(rows[0], {
+      key_id: 'ops-2',
+      public_key: plain.key.publicKey,
+      tier: 'standard',
+      status: 'revoked',
+      source: 'operator',
+      added_at: formatInstant(na.clock.now()),
+      added_by: 'ops-privileged',
+      revoked_at: formatInstant(na.clock.now()),
+      revoked_by: 'ops-3@example',
+      reason: 'left',
+    });
+  });
+}
+
+test('neither an id nor a public key is ever used again', async () => {
+  await using na = await startTestAuthority();
+  const [one, two] = [newOperator('one'), newOperator('two')];
+  await add(na, one);
+  await add(na, two);
+  await revoke(na, 'two');
+  await revoke(na, 'ops-standard');
+  for (const taken of [
+    one,
+    two,
+    { keyId: 'one', key: newKey() },
+    { keyId: 'two', key: newKey() },
+    { keyId: 'ops-privileged', key: newKey() },
+    { keyId: 'three', key: one.key },
+    { keyId: 'three', key: two.key },
+    { keyId: 'three', key: na.privileged.key },
+    { keyId: 'three', key: na.standard.key },
+  ]) {
+    assert.equal(outcome(await add(na, taken)), '409 operator_key_exists');
+  }
+  await using again = await na.restart();
+  assert.equal(
+    outcome(await add(again, { keyId: 'three', key: two.key })),
+    '409 operator_key_exists',
+  );
+  assert.equal(outcome(await add(again, newOperator('three'))), '200');
+});
+
+test('a key that is none, an id that is none and a tier that is none are refused', async () => {
+  await using na = await startTestAuthority();
+  const good = { key_id: 'ops-2', public_key: newKey().publicKey, tier: 'standard' };
+  for (const [wrong, expected] of [
+    [{ key_id: '' }, '400 invalid_key_id'],
+    [{ key_id: 'a b' }, '400 invalid_key_id'],
+    [{ key_id: '.a' }, '400 invalid_key_id'],
+    [{ key_id: 'x'.repeat(129) }, '400 invalid_key_id'],
+    [{ key_id: 7 }, '400 invalid_key_id'],
+    [{ public_key: 'AAAA' }, '400 invalid_public_key'],
+    [{ tier: 'root' }, '400 invalid_tier'],
+  ] as const) {
+    const answer = await operate(na, '/admin/operator-keys', { ...good, ...wrong });
+    assert.equal(outcome(answer), expected);
+  }
+  assert.equal(outcome(await operate(na, '/admin/operator-keys', {})), '400 invalid_key_id');
+  assert.equal(
+    outcome(await operate(na, '/admin/operator-keys', { ...good, key_id: '__proto__' })),
+    '200',
+  );
+});
+
+test('the tier of an added key is changed, never that of a configured or revoked one', async () => {
+  await using na = await startTestAuthority();
+  const operator = newOperator('ops-2');
+  await add(na, operator);
+  assert.equal(
+    outcome(await setTier(na, 'ops-2', 'privileged', operator)),
+    '403 insufficient_operator_tier',
+  );
+  assert.equal(outcome(await setTier(na, 'ops-2', 'privileged')), '200');
+  assert.equal(outcome(await setTier(na, 'ops-2', 'privileged')), '200');
+  assert.equal(await publishes(na, operator), '200');
+  await using again = await na.restart();
+  assert.equal(await publishes(again, operator), '200');
+  for (const [keyId, tier, expected] of [
+    ['ops-standard', 'privileged', '409 operator_key_configured'],
+    ['nobody', 'standard', '404 unknown_operator_key'],
+    ['ops-2', 'root', '400 invalid_tier'],
+  ] as const) {
+    assert.equal(outcome(await setTier(again, keyId, tier)), expected);
+  }
+  await revoke(again, 'ops-privileged');
+  const last = await setTier(again, 'ops-2', 'standard', operator);
+  assert.equal(outcome(last), '409 last_privileged_operator_key');
+  const set = auditEvents(na).filter(({ type }) => type === 'operator_key_tier_set');
+  assert.deepEqual(
+    set.map(({ details }) => [details.key_id, details.tier]),
+    [['ops-2', 'privileged']],
+  );
+});
+
+test('the last privileged key is kept where the request asks for it, and revoked otherwise', async () => {
+  await using na = await startTestAuthority();
+  const kept = { unless_last_privileged: true };
+  const refused = await revoke(na, 'ops-privileged', kept);
+  assert.equal(outcome(refused), '409 last_privileged_operator_key');
+  assert.equal(await publishes(na, na.privileged), '200');
+  const wrong = await revoke(na, 'ops-privileged', { unless_last_privileged: 'yes' });
+  assert.equal(outcome(wrong), '422 request_validation_failed');
+  const other = newOperator('ops-2');
+  await add(na, other, 'privileged');
+  assert.equal(outcome(await revoke(na, 'ops-privileged', kept)), '200');
+  assert.equal(outcome(await revoke(na, 'ops-2', kept, other)), '409 last_privileged_operator_key');
+  assert.equal(outcome(await revoke(na, 'ops-2', {}, other)), '200');
+});
+
+test('a start with another configuration governs the keys that it names, and no others', async (t) => {
+  const { folder: dataDir } = makeNetworkFolder();
+  t.after(() => rmSync(dataDir, { recursive: true, force: true }));
+  const clock = testClock();
+  const [kept, named] = [newOperator('kept'), newOperator('named')];
+  const start = (publicKey?: string) =>
+    startTestAuthority({
+      dataDir,
+      clock,
+      environment:
+        publicKey === undefined
+          ? {}
+          : {
+              OPERATOR_PUBLIC_KEYS_JSON: JSON.stringify({ named: publicKey }),
+              OPERATOR_KEY_TIERS_JSON: JSON.stringify({ named: 'standard' }),
+            },
+    });
+  {
+    await using first = await start();
+    await add(first, kept, 'privileged');
+    await add(first, named, 'privileged');
+  }
+  {
+    await using second = await start(named.key.publicKey);
+    assert.equal(await publishes(second, named), '403 insufficient_operator_tier');
+    assert.equal(await publishes(second, kept), '200');
+    assert.equal(
+      outcome(await setTier(second, 'named', 'privileged')),
+      '409 operator_key_configured',
+    );
+  }
+  await assert.rejects(
+    start(newKey().publicKey),
+    /Operator key named was added .* another public key/,
+  );
+  {
+    await using third = await start();
+    assert.equal(await publishes(third, named), '200', 'its own tier again');
+    await revoke(third, 'named');
+  }
+  await using fourth = await start(named.key.publicKey);
+  assert.equal(await invites(fourth, named), '401 admin_auth_failed', 'revoked for good');
+});
+
+test('adding is audited, and a standard key cannot add', async () => {
+  await using na = await startTestAuthority();
+  const operator = newOperator('ops-2');
+  const refused = await add(na, operator, 'privileged', na.standard);
+  assert.equal(outcome(refused), '403 insufficient_operator_tier');
+  await add(na, operator);
+  const added = auditEvents(na).filter(({ type }) => type === 'operator_key_added');
+  assert.deepEqual(
+    added.map(({ details }) => details),
+    [
+      {
+        key_id: 'ops-2',
+        public_key: operator.key.publicKey,
+        tier: 'standard',
+        remote_addr: '127.0.0.1',
+      },
+    ],
+  );
+});
