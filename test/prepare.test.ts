@@ -10,7 +10,16 @@ import { LOADER, modulePath, PROJECT_PATH } from './support/project.ts';
 const PREPARE = [...LOADER, modulePath('test/prepare.ts')];
 const COMMAND = 'sudo apt-get install --no-install-recommends chromium';
 
-const OTHERS = { nginx: '', haproxy: '', curl: '', jq: '', openssl: '', git: '', strace: '' };
+const OTHERS = {
+  nginx: '',
+  haproxy: '',
+  curl: '',
+  jq: '',
+  openssl: '',
+  git: '',
+  strace: '',
+  'ssh-agent': '',
+};
 
 /** A folder that is the whole path of a machine, with scripts as its programs. */
 function machineWith(t: TestContext, scripts: Readonly<Record<string, string>>): string {
@@ -71,5 +80,5 @@ test('an installation that brings no Chromium fails, and names the command', (t)
 test('everything that is missing is named in one command', (t) => {
   const { status, stderr } = prepare(machineWith(t, { nginx: '', haproxy: '', curl: '' }));
   assert.equal(status, 1);
-  assert.ok(stderr.includes(`${COMMAND} jq openssl git strace\n`), stderr);
+  assert.ok(stderr.includes(`${COMMAND} jq openssl git strace openssh-client\n`), stderr);
 });

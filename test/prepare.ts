@@ -18,6 +18,7 @@ function missing(): string[] {
     ...(findChromium(process.env) === null ? ['chromium'] : []),
     ...(findPostgresql() === null ? ['postgresql'] : []),
     ...programs,
+    ...(findProgram(['ssh-agent'], process.env) === null ? ['openssh-client'] : []),
   ];
 }
 

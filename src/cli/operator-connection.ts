@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Command, Option } from 'commander';
-import { keyFromSeed } from '../client/keys.ts';
+import { keyFromSeed, type SigningKey } from '../client/keys.ts';
 import { createOperatorClient, type OperatorClient } from '../client/operator-client.ts';
 import type { SignatureVersion } from '../client/sign-operator.ts';
 import { FILES } from '../config/data-folder.ts';
@@ -10,10 +10,11 @@ import { readPrivateKey } from '../keys/private-key.ts';
 import { readGenesisBlock } from '../records/genesis.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
 import { FIRST_OPERATORS } from './first-operators.ts';
-import { addServerOptions, dataDirOption, examples, jsonOption } from './options.ts';
+import { addServerOptions, dataDirOption, examples, jsonOption, publicKey } from './options.ts';
 import { configHomeOption, DEFAULT_PROFILE, profileOption, readProfile } from './profiles.ts';
 import { readSaved } from './saved-file.ts';
 import { type Reach, serverOf } from './server.ts';
+import { agentKey } from './ssh-agent.ts';
 
 export interface OperatorOptions extends Reach {
   readonly dataDir: string;
@@ -22,6 +23,8 @@ export interface OperatorOptions extends Reach {
   readonly signatureVersion: '1' | '2';
   /** Of the profile that is used. */
   readonly authorityKey?: string;
+  /** The key that ssh-agent holds, when that signs. */
+  readonly agentSigner?: SigningKey;
 }
 
 /** Ends the definition of a command with the options of every operator command and its examples. */
@@ -39,6 +42,14 @@ export function addOperatorOptions(command: Command, lines: readonly string[]): 
         'its private key (default: the one that init made in the data folder)',
       ).env('MESH_OPERATOR_KEY_FILE'),
     )
+    .option('--agent', 'sign by ssh-agent, in place of a key file')
+    .addOption(
+      new Option(
+        '--agent-key <key>',
+        'public key that the agent signs with (default: its only Ed25519 key)',
+      ).argParser(publicKey),
+    )
+    .addOption(new Option('--agent-socket <path>', 'its socket').env('SSH_AUTH_SOCK'))
     .addOption(
       new Option(
         '--signature-version <version>',
@@ -51,16 +62,32 @@ export function addOperatorOptions(command: Command, lines: readonly string[]): 
     .addOption(configHomeOption())
     .addOption(jsonOption())
     .addHelpText('after', examples(lines))
-    .hook('preAction', (_, action) => applyProfile(action));
+    .hook('preAction', async (_, action) => {
+      applyProfile(action);
+      await connectAgent(action);
+    });
+}
+
+async function connectAgent(command: Command): Promise<void> {
+  const { agent = false, agentKey: wanted, agentSocket } = command.opts();
+  if (!agent) return;
+  if (agentSocket === undefined) {
+    throw usageFailure('--agent needs SSH_AUTH_SOCK, which ssh-agent sets, or --agent-socket');
+  }
+  command.setOptionValue('agentSigner', await agentKey(agentSocket, wanted));
 }
 
 export function operatorClient(options: OperatorOptions): OperatorClient {
   const { keyId } = options;
-  const keyFile = options.keyFile ?? madeKeyFile(options);
-  const key = keyFromSeed(onLocalFiles(() => readPrivateKey(keyFile)));
+  const key = options.agentSigner ?? keyInFile(options);
   const signatureVersion = Number(options.signatureVersion) as SignatureVersion;
   const bound = signatureVersion === 2 && { audience: audienceOf(options) };
   return createOperatorClient({ ...serverOf(options), keyId, key, signatureVersion, ...bound });
+}
+
+function keyInFile(options: OperatorOptions): SigningKey {
+  const keyFile = options.keyFile ?? madeKeyFile(options);
+  return keyFromSeed(onLocalFiles(() => readPrivateKey(keyFile)));
 }
 
 /** The authority that requests are signed for: never the one that the server says it is. */

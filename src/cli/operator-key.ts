@@ -1,10 +1,12 @@
 /** `mesh-na operator-key`: the keys of operators. */
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { OperatorKeyList } from '../answers/operators.ts';
 import { keyFromSeed, newSeed } from '../client/keys.ts';
 import type { OperatorTier } from '../client/operator-client.ts';
 import { readKeyFile, writeKeyFile } from '../keys/key-file.ts';
+import { parseOpensshKey } from '../keys/openssh-key.ts';
 import { TIERS } from '../views/rows/operator-key.ts';
 import { defineRenamed } from './earlier-name.ts';
 import { onLocalFiles, usageFailure } from './exit-codes.ts';
@@ -83,7 +85,10 @@ function defineAdd(add: Command): void {
     .description('add the key of an operator, usable at once and after every start (privileged)')
     .argument('<key-id>', 'how the operator will be called')
     .option('--public-key <key>', 'its public key', publicKey)
-    .option('--public-key-file <file>', 'or the file of it, as operator-key create made it')
+    .option(
+      '--public-key-file <file>',
+      'or the file of it, as operator-key create or ssh-keygen made it',
+    )
     .addOption(tierOption().makeOptionMandatory())
     .action(runAdd);
   addOperatorOptions(add, [
@@ -103,7 +108,11 @@ function givenPublicKey({ publicKey: key, publicKeyFile: file }: AddOptions): st
   if (key !== undefined || file === undefined) {
     throw usageFailure('Give the key by either --public-key or --public-key-file');
   }
-  return onLocalFiles(() => readKeyFile(file)).toString('base64');
+  return onLocalFiles(() => opensshKeyIn(file) ?? readKeyFile(file)).toString('base64');
+}
+
+function opensshKeyIn(file: string): Buffer | null {
+  return parseOpensshKey(readFileSync(file, 'utf8'));
 }
 
 function tierOption(): Option {
