@@ -141,12 +141,50 @@ for (const [language, proxy] of Object.entries(PROXIES)) {
   });
 }
 
+suite('the sample for nginx that keeps operators apart', {
+  skip: PROXIES.nginx?.program === null ? 'nginx is not installed' : false,
+}, () => {
+  let [port, operators] = [0, 0];
+  let child: ChildProcess;
+  before(async () => {
+    port = await freePort(HOST, 0);
+    operators = await freePort(HOST, 0);
+    const sample = sampleOf('nginx', 1).replace('10.0.0.5:8080', `${HOST}:${operators}`);
+    child = startSample('apart', PROXIES.nginx as Proxy, sample, port);
+    await untilReady(child, port);
+  });
+  after(async () => {
+    const ended = once(child, 'exit');
+    child.kill('SIGTERM');
+    await ended;
+  });
+
+  test('serves operator routes on the private address alone', async () => {
+    const at = (of: number) => ({ ...na, url: `http://${HOST}:${of}` });
+    const roster = (of: number) => operate(at(of), '/nodes', {}, { method: 'GET' });
+    assert.equal((await operate(at(port), '/admin/invite')).status, 404);
+    assert.equal((await operate(at(operators), '/admin/invite')).status, 200);
+    assert.deepEqual(Object.keys((await roster(port)).body), ['count']);
+    assert.deepEqual(Object.keys((await roster(operators)).body), ['count', 'nodes']);
+  });
+
+  test('serves everybody else as before', async () => {
+    const { path, init } = signedByNode(na, '/join', newKey(), { invite_token: await invite(na) });
+    assert.equal((await ask(port, 'POST', path, { body: init.body })).status, 200);
+    assert.equal((await ask(port, 'GET', '/metrics')).status, 404);
+  });
+});
+
 function startProxy(language: string, proxy: Proxy, port: number): ChildProcess {
-  const sample = sampleOf(language)
+  return startSample(language, proxy, sampleOf(language), port);
+}
+
+function startSample(name: string, proxy: Proxy, sample: string, port: number): ChildProcess {
+  const placed = sample
     .replace(/(listen|bind) :?8080/, `$1 ${HOST}:${port}`)
     .replace('127.0.0.1:8443', new URL(na.url).host);
-  const file = join(folder, `${language}.conf`);
-  writeFileSync(file, proxy.configuration(sample, folder));
+  const file = join(folder, `${name}.conf`);
+  writeFileSync(file, proxy.configuration(placed, folder));
   const child = spawn(String(proxy.program), proxy.arguments(file), {
     stdio: ['ignore', 'ignore', 'inherit'],
   });
@@ -163,10 +201,12 @@ async function untilReady(child: ChildProcess, port: number): Promise<void> {
   }
 }
 
-function sampleOf(language: string): string {
+/** The first sample for the proxy, or a later one. */
+function sampleOf(language: string, index = 0): string {
   const document = readFileSync(new URL('docs/operating.md', PROJECT), 'utf8');
-  const block = new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\`$`, 'm').exec(document);
-  return block?.[1] ?? assert.fail(`docs/operating.md has no sample for ${language}`);
+  const block = new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\`$`, 'gm');
+  const [, sample] = [...document.matchAll(block)][index] ?? [];
+  return sample ?? assert.fail(`docs/operating.md has no sample for ${language}`);
 }
 
 /** Whether the proxy listens, and finds the authority ready. */
