@@ -51,21 +51,23 @@ export function joinRequest(key: Signer, inviteToken: string): Buffer {
  * Signs heartbeats of all nodes in turn. The timestamps of one node increase over all calls, because the
  * authority refuses what is older than its window of nonces.
  */
-export function heartbeatSigner(nodes: readonly FleetNode[]): (count: number) => Buffer[] {
+export function heartbeatSigner(
+  nodes: readonly FleetNode[],
+): (count: number, further?: JsonObject) => Buffer[] {
   let turn = 0;
   let signedAt = 0;
 
-  function nextRequest(): Buffer {
+  function nextRequest(further: JsonObject): Buffer {
     const node = nodes[turn % nodes.length];
     if (node === undefined) throw new Error('There are no nodes to sign for');
     if (turn % nodes.length === 0) signedAt += 1;
     turn += 1;
-    return heartbeatRequest(node, signedAt);
+    return heartbeatRequest(node, signedAt, further);
   }
 
-  return (count) => {
+  return (count, further = {}) => {
     signedAt = Math.max(signedAt, systemRuntime.now());
-    return Array.from({ length: count }, nextRequest);
+    return Array.from({ length: count }, () => nextRequest(further));
   };
 }
 
@@ -74,8 +76,12 @@ export function renewalRequest({ key, certId }: FleetNode): Buffer {
   return httpRequest('POST', '/renew', {}, jsonText(signNodeBody(body, key, newStamp())));
 }
 
-export function heartbeatRequest({ key, certId }: FleetNode, signedAt: number): Buffer {
-  const body = { node_public_key: key.publicKey, cert_id: certId, status: 'healthy' };
+export function heartbeatRequest(
+  { key, certId }: FleetNode,
+  signedAt: number,
+  further: JsonObject = {},
+): Buffer {
+  const body = { node_public_key: key.publicKey, cert_id: certId, status: 'healthy', ...further };
   const signed = signNodeBody(body, key, newStamp(signedAt));
   return httpRequest('POST', '/heartbeat', {}, jsonText(signed));
 }

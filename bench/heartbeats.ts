@@ -7,6 +7,8 @@ import { assertAccepted, type Target } from './round.ts';
 import { type AuthorityProcess, OTHER, startAuthority, startBare, startOther } from './servers.ts';
 
 const TARGET = 0.8;
+/** Of heartbeats that ask for the bulletin, against those that do not. */
+const BULLETIN_TARGET = 0.95;
 const CONNECTIONS = 64;
 const ENROL_CONNECTIONS = 32;
 const ENROL_SECONDS = 600;
@@ -22,34 +24,45 @@ export async function benchHeartbeats(load: Load, settings: Settings): Promise<R
   await using other = await startOther(settings, threads);
   // A fleet is enrolled in one network.
   await using otherLoad = other && startLoad();
+  await using bulletinLoad = startLoad();
 
   await enroll(load, na, nodes);
+  await enroll(bulletinLoad, na, nodes);
   if (other && otherLoad) await enroll(otherLoad, other, nodes);
 
   function beat(from: Load, target: Target) {
     return (seconds: number) => from.ask('heartbeats', { target, connections, rate, seconds });
   }
-  const [ours, theirs, others] = (await contest(
+  const [ours, theirs, informed, others] = (await contest(
     [
       { name: 'NA', run: beat(load, na) },
       { name: 'bare', run: beat(load, bare) },
+      { name: 'NA with bulletins', run: beat(bulletinLoad, na) },
       ...(other && otherLoad ? [{ name: OTHER, run: beat(otherLoad, other) }] : []),
     ],
     settings,
     // Both servers get the same bytes: signing them again for each would only cost time.
     ({ seconds, fastest }) => {
       const count = Math.ceil(seconds * (rate ?? fastest * HEADROOM));
-      return Promise.all([load.ask('sign', { count }), otherLoad?.ask('sign', { count })]);
+      return Promise.all([
+        load.ask('sign', { count }),
+        bulletinLoad.ask('sign', { count, bulletin: true }),
+        otherLoad?.ask('sign', { count }),
+      ]);
     },
-  )) as [Standing, Standing, Standing | undefined];
+  )) as [Standing, Standing, Standing, Standing | undefined];
 
-  const all = [ours, theirs, ...(others ? [others] : [])];
+  const all = [ours, theirs, informed, ...(others ? [others] : [])];
   const loop = rate === null ? 'closed loop' : `open loop at ${rate} requests/s`;
   return {
     benchmark: 'heartbeats',
     about: `${nodes} nodes on ${connections} connections, ${loop}`,
     lines: all.map(lineOf),
-    comparisons: [compare(ours, theirs, TARGET), ...(others ? [compare(ours, others, null)] : [])],
+    comparisons: [
+      compare(ours, theirs, TARGET),
+      compare(informed, ours, BULLETIN_TARGET),
+      ...(others ? [compare(ours, others, null)] : []),
+    ],
     // The open loop spins to keep its pace, so its CPU share says nothing.
     notes: rate === null ? [...busyClientNotes(all), ...starvedNotes(all)] : [],
   };

@@ -25,8 +25,8 @@ const doing: Doing = {
     signHeartbeats = heartbeatSigner(fleet);
     return result;
   },
-  async sign({ count }) {
-    heartbeats = signHeartbeats(count);
+  async sign({ count, ...further }) {
+    heartbeats = signHeartbeats(count, further);
     return null;
   },
   heartbeats: (plan) => runRound(plan, (index) => heartbeats[index]),

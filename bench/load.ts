@@ -10,7 +10,7 @@ export interface Work {
   /** Creates nodes and joins them. */
   enroll: { order: { plan: RoundPlan; network: Network; nodes: number }; answer: RoundResult };
   /** Signs the heartbeats that every round sends until the next call. */
-  sign: { order: { count: number }; answer: null };
+  sign: { order: { count: number; bulletin?: true }; answer: null };
   heartbeats: { order: RoundPlan; answer: RoundResult };
   document: { order: { plan: RoundPlan; path: string }; answer: RoundResult };
   /** The same request repeatedly, in base64; every answer has to equal the given one. */

@@ -56,6 +56,7 @@ export async function openSimulatedNetwork(folder: string, clock: SimulatedClock
       commitWithinAgreement: true,
       singleRefusals: null,
       foundedAt: 0,
+      genesisDigest: '',
     },
     operators: new Map([[OPERATOR, { tier: 'privileged', publicKey: '' }]]),
     clockTolerance: 300_000,
@@ -146,7 +147,12 @@ export async function openSimulatedNetwork(folder: string, clock: SimulatedClock
     },
     async beat({ publicKey, certId }: SimulatedNode): Promise<void> {
       await answered(
-        authority.call('heartbeat', { node: claim(publicKey), certId, status: 'healthy' }),
+        authority.call('heartbeat', {
+          node: claim(publicKey),
+          certId,
+          status: 'healthy',
+          wantsBulletin: false,
+        }),
       );
     },
     async revoke({ certId }: SimulatedNode): Promise<void> {

@@ -6,10 +6,11 @@ import { createClock } from './clock.ts';
 import type { Config } from './config/load.ts';
 import { publishedDocument } from './contract/documents.ts';
 import { createDocumentPublisher } from './contract/publications.ts';
+import { sha256Hex } from './crypto/digest.ts';
 import { type Front, openFront } from './front.ts';
 import { createRateLimits } from './http/rate-limit.ts';
 import type { JsonObject } from './json/value.ts';
-import { jsonText } from './json/write.ts';
+import { canonicalJson, jsonText } from './json/write.ts';
 import { createBackground } from './lifecycle/background.ts';
 import { createFatal, type Fatal } from './lifecycle/fatal.ts';
 import { freeSpace } from './lifecycle/free-space.ts';
@@ -327,6 +328,7 @@ function authorityOptions(config: Config, runtime: Runtime) {
       commitWithinAgreement: config.commitWithinAgreement,
       singleRefusals: config.singleRefusals,
       foundedAt: instantOf(config.genesis.network_authority.valid_from),
+      genesisDigest: sha256Hex(canonicalJson(config.genesis)),
     },
     operators: new Map(config.operators.map((operator) => [operator.keyId, operator])),
     clockTolerance: config.clockTolerance,

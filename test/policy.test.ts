@@ -461,6 +461,7 @@ test('a read that comes between two publications of one turn does not bring the 
       commitWithinAgreement: true,
       singleRefusals: null,
       foundedAt: 0,
+      genesisDigest: '',
     },
     operators: new Map([['ops', { tier: 'privileged', publicKey: '' }]]),
     clockTolerance: 5 * MINUTE,

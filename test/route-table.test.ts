@@ -38,6 +38,7 @@ const CONTRACT: readonly ContractRoute[] = [
     '/sovereign.json',
     '/policy',
     '/crl',
+    '/bulletin',
     '/agents',
     '/agents/{}',
     '/recognition-graph',

@@ -231,6 +231,7 @@ test('a heartbeat is the same on the other side of its row', () => {
   const beat: Heartbeat = {
     certId: 'c',
     status: 'ok',
+    wantsBulletin: true,
     node: {
       publicKey: 'k',
       signedAt: 1.5,

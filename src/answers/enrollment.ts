@@ -1,9 +1,19 @@
 /** Answers to nodes and to those who look for agents [core-4-4], [core-4-6]; certificates are records. */
 import Type, { type Static } from 'typebox';
 import { AgentDescriptor } from '../records/agent-descriptor.ts';
+import { Bulletin } from '../records/bulletin.ts';
 import { NextCursor, Timestamp } from './scalars.ts';
 
-export const Acknowledgement = Type.Object({ ack: Type.Boolean(), server_time: Timestamp });
+const OF_BULLETIN = 'With `bulletin` in the request';
+
+export const Acknowledgement = Type.Object({
+  ack: Type.Boolean(),
+  server_time: Timestamp,
+  next_heartbeat_seconds: Type.Optional(Type.Integer({ minimum: 1, description: OF_BULLETIN })),
+  renew_after: Type.Optional(Timestamp),
+  notices: Type.Optional(Type.Array(Type.String(), { description: OF_BULLETIN })),
+  bulletin: Type.Optional(Bulletin),
+});
 
 export const AgentRegistered = Type.Object({
   status: Type.Literal('registered'),

@@ -36,6 +36,7 @@ import { assembleConsensus, castVote } from './protocol/consensus.ts';
 import { createLicensePolicy, declareIntent } from './protocol/data-usage.ts';
 import { commitCapabilities, nullifyProof } from './protocol/disclosure.ts';
 import { buildEvidence } from './protocol/evidence.ts';
+import { refreshBulletin } from './publication/bulletin-calls.ts';
 import { refreshCrl } from './publication/crl-calls.ts';
 import { refreshDashboard } from './publication/dashboard.ts';
 import { refreshFeed, refreshForeignFeed } from './publication/feed-calls.ts';
@@ -108,6 +109,7 @@ export const HANDLERS: Handlers = {
   readTreaty,
   importFeed,
   treatyKeys,
+  refreshBulletin,
   refreshFeed,
   refreshForeignFeed,
   askRevocations,

@@ -29,8 +29,10 @@ import { publishOperatorKeys } from './enrollment/operator-keys.ts';
 import { type ConfiguredOperator, createOperatorRegistry } from './enrollment/operator-registry.ts';
 import { policyPublisher } from './enrollment/policies.ts';
 import { createPolicyIndex } from './enrollment/policy-index.ts';
+import { createBeatPace } from './liveness/beat-advice.ts';
 import { createLiveness } from './liveness/last-contact.ts';
 import { createRosters } from './liveness/open-rosters.ts';
+import { createBulletinIssuer } from './publication/bulletin.ts';
 import { createCounts } from './publication/counts.ts';
 import { createRevocations } from './publication/crl.ts';
 import { refreshCrl, restoreCrl } from './publication/crl-calls.ts';
@@ -244,6 +246,14 @@ async function restoreAuthority(
     ...lists,
     signer: { ...signer, keyId: settings.keyId },
   });
+  const bulletin = createBulletinIssuer({
+    ...settings,
+    logSize: stored.auditLength,
+    revocations,
+    signer: { ...signer, keyId: settings.keyId },
+    publisher: options.publisher,
+    elapsed: runtime.elapsed,
+  });
   const feeds = createFeeds({ ...lists, signer, ownName: settings.networkName });
   const counts = createCounts(subjects);
   const certificates = createCertificateIndex({
@@ -275,6 +285,7 @@ async function restoreAuthority(
   subjects.onDecided(policies.follow);
   subjects.onCommitted(revocations.followCommitted);
   subjects.onCommitted(feeds.followCommitted);
+  subjects.onCommitted(bulletin.followCommitted);
   subjects.onCommitted(agents.follow);
   subjects.onCommitted(policyPublisher(options.publisher));
   subjects.onCommitted(importedFeeds.follow);
@@ -345,6 +356,7 @@ async function restoreAuthority(
     subjects,
     revocations,
     feeds,
+    bulletin,
     listThreads,
     certificates,
     certificateIds,
@@ -374,6 +386,7 @@ async function restoreAuthority(
     audit: createAuditChain(stored.auditHead, runtime),
     liveness,
     rosters: createRosters(),
+    beatPace: createBeatPace(settings.activeWindow, runtime.elapsed),
   };
 }
 

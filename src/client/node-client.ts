@@ -23,7 +23,12 @@ export interface NodeClientOptions extends SigningOptions {
 export type JoinRequest = { readonly invite_token: string; readonly validity_hours?: number };
 
 /** Without a status the authority records `unknown`. */
-export type HeartbeatRequest = { readonly cert_id: string; readonly status?: string };
+export type HeartbeatRequest = {
+  readonly cert_id: string;
+  readonly status?: string;
+  /** Asks for the bulletin, and for advice to this node. */
+  readonly bulletin?: boolean;
+};
 
 /** `roles`, when given, must be the certificate's own: renewal changes none. */
 export type RenewRequest = {

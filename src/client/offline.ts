@@ -16,6 +16,7 @@ import {
   readBoundaryDecision,
   verifyBoundaryDecision,
 } from '../records/boundary-decision.ts';
+import { isBulletinOf, readBulletin } from '../records/bulletin.ts';
 import {
   type DisclosureReason,
   readCapabilityCommitment,
@@ -165,6 +166,19 @@ export function createVerifier(options: VerifierOptions = {}) {
         return 'invalid_signature';
       }
       return now() > instantOf(crl.next_update) ? 'stale' : 'valid';
+    },
+
+    /** What it says of the list, the policy and the genesis, each of which then has to be verified itself. */
+    bulletin(
+      received: Received,
+      networkName: string,
+      authorityKey: string,
+    ): SignedReason | Malformed {
+      const bulletin = readBulletin(parsed(received));
+      if (bulletin === null) return 'malformed';
+      return isBulletinOf(bulletin, networkName, authorityKey, verify)
+        ? 'valid'
+        : 'invalid_signature';
     },
 
     /**

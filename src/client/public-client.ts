@@ -1,6 +1,7 @@
 /** What anyone may ask: the documents of [core-4-15], all of `public-trust.ts` and `public-protocol.ts`. */
 import { Health, SovereignDocument } from '../answers/documents.ts';
 import { NodeCount } from '../answers/operators.ts';
+import { Bulletin } from '../records/bulletin.ts';
 import { GenesisBlock } from '../records/genesis.ts';
 import { PolicyManifest } from '../records/policy-manifest.ts';
 import { CertificateRevocationList } from '../records/revocation-list.ts';
@@ -17,6 +18,8 @@ export interface PublicClient extends PublicTrust, PublicProtocol {
   crl(call?: CallOptions): Promise<CertificateRevocationList>;
   /** What the list gained since its version of that sequence; `410 delta_unavailable` when that is too old. */
   crlSince(sequence: number, call?: CallOptions): Promise<RevocationListDelta>;
+  /** What is newest, for whoever sends no heartbeats. */
+  bulletin(call?: CallOptions): Promise<Bulletin>;
   health(call?: CallOptions): Promise<Health>;
   nodeCount(call?: CallOptions): Promise<number>;
 }
@@ -32,6 +35,7 @@ export function createPublicClient(server: ServerOptions): PublicClient {
     policy: (call) => get(PolicyManifest, '/policy', {}, call),
     crl: (call) => get(CertificateRevocationList, '/crl', {}, call),
     crlSince: (sequence, call) => get(RevocationListDelta, '/crl', { since: sequence }, call),
+    bulletin: (call) => get(Bulletin, '/bulletin', {}, call),
     health: (call) => get(Health, '/health', {}, call),
     nodeCount: async (call) => (await get(NodeCount, '/nodes', {}, call)).count,
   };

@@ -148,6 +148,7 @@ export const CALLS = {
 
   ensurePolicy: command<null>(),
   refreshCrl: command<null>(),
+  refreshBulletin: command<null>(),
   refreshFeed: command<null>(),
   refreshForeignFeed: command<{ readonly issuer: string }>(),
   refreshGraph: command<null>(),

@@ -9,6 +9,7 @@ export const DOCUMENT_NAMES = [
   'crl',
   /** What is signed of the newest version of the revocation list, for those who hold an earlier one. */
   'crl_revision',
+  'bulletin',
   'sovereign_revocation_feed',
   'dashboard',
   'data_license_policy',

@@ -29,6 +29,8 @@ export interface Heartbeat {
   readonly node: NodeClaim;
   readonly certId: string;
   readonly status: string;
+  /** Whether the answer is to say what the node should know. */
+  readonly wantsBulletin: boolean;
 }
 
 export interface Renew {

@@ -12,6 +12,7 @@ import { firstValue } from '../http/query.ts';
 import { documentReply, type Reply, refusalReply } from '../http/reply.ts';
 import type { RouteEntry, RouteRequest } from '../http/route.ts';
 import { jsonText } from '../json/write.ts';
+import { Bulletin } from '../records/bulletin.ts';
 import { GenesisBlock } from '../records/genesis.ts';
 import { PolicyManifest } from '../records/policy-manifest.ts';
 import { CertificateRevocationList } from '../records/revocation-list.ts';
@@ -78,6 +79,17 @@ export const documentRoutes: readonly RouteEntry[] = [
       );
     },
   },
+  {
+    method: 'GET',
+    path: '/bulletin',
+    access: 'public',
+    limit: 'none',
+    hasEtag: true,
+    summary: 'What is newest here, signed: revocation list, policy, genesis, audit log',
+    answer: Bulletin,
+    refusals: [],
+    handle: (request, edge) => serveDocument('bulletin', request, edge),
+  },
 ];
 
 const metadataOf = cachedByBaseUrl(({ settings }, baseUrl) =>
@@ -93,6 +105,7 @@ function isRenewable(name: DocumentName): name is keyof typeof RENEWALS {
 const RENEWALS = {
   policy: 'ensurePolicy',
   crl: 'refreshCrl',
+  bulletin: 'refreshBulletin',
   sovereign_revocation_feed: 'refreshFeed',
   recognition_graph: 'refreshGraph',
   connectome: 'refreshGraph',

@@ -10,6 +10,7 @@ import { addressBlock } from '../http/source-address.ts';
 import { JoinCertificate } from '../records/join-certificate.ts';
 import { BODY_KEY_PROOF, withProof } from './node-failures.ts';
 import { Filled, hours, judgedElsewhere, NodeProofMembers } from './scalars.ts';
+import { withBulletin } from './with-bulletin.ts';
 
 const DEFAULT_VALIDITY_HOURS = 168;
 const MAX_STATUS_LENGTH = 64;
@@ -47,6 +48,9 @@ const heartbeatBody = bodyReader(
     cert_id: Filled,
     node_public_key: Filled,
     status: Type.Optional(Type.String({ maxLength: MAX_STATUS_LENGTH })),
+    bulletin: Type.Optional(
+      Type.Boolean({ description: 'Whether to answer the bulletin, and advice for this node' }),
+    ),
     ...NodeProofMembers,
   }),
   {
@@ -137,9 +141,11 @@ export const enrollmentRoutes: readonly RouteEntry[] = [
     handle(request, edge) {
       const input = heartbeatBody.read(request.body);
       if (!input.ok) return refusalReply(input.refusal, input.details);
-      const { cert_id: certId, status = 'unknown' } = input.value;
+      const { cert_id: certId, status = 'unknown', bulletin: wantsBulletin = false } = input.value;
       return withProof(request, edge, (node) =>
-        withAnswer(edge.call('heartbeat', { node, certId, status }), answerReply),
+        withAnswer(edge.call('heartbeat', { node, certId, status, wantsBulletin }), (answer) =>
+          answerReply(wantsBulletin ? withBulletin(answer, edge) : answer),
+        ),
       );
     },
   },

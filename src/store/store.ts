@@ -116,6 +116,8 @@ export interface StoreContents {
   readonly liveness: AsyncIterable<readonly StoredLiveness[]>;
   /** The last audit entries, oldest first. */
   readonly recentAudit: readonly AuditEntry[];
+  /** Entries of the audit log. */
+  readonly auditLength: number;
   /** Hash of the last audit entry; 64 zeros when there is none. */
   readonly auditHead: string;
   readonly previousOwner: PreviousOwner;

@@ -2,15 +2,15 @@
 import type { NodeProofVerdict } from '../contract/claims.ts';
 import type { Heartbeat } from '../contract/inputs.ts';
 
-export const HEARTBEAT_ROW = 8;
+export const HEARTBEAT_ROW = 9;
 
 export function packHeartbeat(
   list: unknown[],
   id: number,
-  { node, certId, status }: Heartbeat,
+  { node, certId, status, wantsBulletin }: Heartbeat,
 ): void {
   const { publicKey, signedAt, nonce, verdict, remoteAddr } = node;
-  list.push(id, certId, status, publicKey, signedAt, nonce, verdict, remoteAddr);
+  list.push(id, certId, status, publicKey, signedAt, nonce, verdict, remoteAddr, wantsBulletin);
 }
 
 /** The command of the row that begins at `start`. */
@@ -18,6 +18,7 @@ export function unpackHeartbeat(list: readonly unknown[], start: number): Heartb
   return {
     certId: list[start + 1] as string,
     status: list[start + 2] as string,
+    wantsBulletin: list[start + 8] as boolean,
     node: {
       publicKey: list[start + 3] as string,
       signedAt: list[start + 4] as number,

@@ -13,6 +13,7 @@ import {
   CapabilityOffer,
 } from '../records/agreement.ts';
 import { BoundaryDecision } from '../records/boundary-decision.ts';
+import { Bulletin } from '../records/bulletin.ts';
 import {
   CapabilityCommitment,
   CapabilityMembershipProof,
@@ -59,6 +60,7 @@ const RECORDS: { readonly [name: string]: TObject } = {
   AttestationRow,
   BlastRadiusRow,
   BoundaryDecision,
+  Bulletin,
   CapabilityCommitment,
   CapabilityCounter,
   CapabilityMembershipProof,

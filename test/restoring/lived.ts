@@ -140,7 +140,12 @@ export class Lived {
     return {
       label: `heartbeat of ${certId}`,
       send: async (authority) =>
-        authority.call('heartbeat', { node: signed.judge(now()), certId, status: 'healthy' }),
+        authority.call('heartbeat', {
+          node: signed.judge(now()),
+          certId,
+          status: 'healthy',
+          wantsBulletin: false,
+        }),
     };
   }
 

@@ -41,6 +41,7 @@ export function open({ store, runtime, publisher, fatal }: Surroundings): Promis
       refuseForeignIssuers: false,
       commitWithinAgreement: false,
       foundedAt: 0,
+      genesisDigest: '',
       singleRefusals: { count: 3, windowMs: 60_000 },
     },
     operators: new Map(OPERATORS.map(({ keyId, tier }) => [keyId, { tier, publicKey: keyId }])),

@@ -232,6 +232,7 @@ function contentsOf(disk: MemoryDisk, previousOwner: PreviousOwner): StoreConten
     answers: inOneBatch([...disk.answers.values()]),
     liveness: inOneBatch(inOrder([...disk.liveness].map(([key, row]) => [key, { ...row }]))),
     recentAudit: disk.audit.slice(-RECENT_AUDIT),
+    auditLength: disk.audit.length,
     auditHead: disk.audit.at(-1)?.hash ?? GENESIS_HASH,
     previousOwner,
     dispose: () => Promise.resolve(),

@@ -50,7 +50,12 @@ export function heartbeatRequest(step: Step<'heartbeat'>, known: Known, world: W
     label: `heartbeat of node ${step.node}`,
     isSigned: true,
     judge: (edgeNow) => (authority) =>
-      call(authority, 'heartbeat', { node: signed.judge(edgeNow), certId, status: 'healthy' }),
+      call(authority, 'heartbeat', {
+        node: signed.judge(edgeNow),
+        certId,
+        status: 'healthy',
+        wantsBulletin: false,
+      }),
     proof: signed.proof,
     predict: (moment) => heartbeat(moment, { proof: signed.proof, certId }),
     begun: () => world.contacts.mayBeHeardOf(certId, world.now),

@@ -11,8 +11,10 @@ import type { AgentIndex } from '../enrollment/agent-index.ts';
 import type { CertificateIndex } from '../enrollment/certificate-index.ts';
 import type { OperatorRegistry } from '../enrollment/operator-registry.ts';
 import type { PolicyIndex } from '../enrollment/policy-index.ts';
+import type { BeatPace } from '../liveness/beat-advice.ts';
 import type { Liveness } from '../liveness/last-contact.ts';
 import type { Rosters } from '../liveness/open-rosters.ts';
+import type { BulletinIssuer } from '../publication/bulletin.ts';
 import type { Counts } from '../publication/counts.ts';
 import type { Revocations } from '../publication/crl.ts';
 import type { DashboardPace } from '../publication/dashboard-pace.ts';
@@ -56,6 +58,8 @@ export interface AuthoritySettings {
   readonly singleRefusals: SingleRefusals | null;
   /** When the authority key became valid, milliseconds since the epoch. */
   readonly foundedAt: number;
+  /** Hex SHA-256 of the canonical genesis block. */
+  readonly genesisDigest: string;
 }
 
 export interface Authority {
@@ -75,8 +79,10 @@ export interface Authority {
   readonly unstoredTimes: UnstoredTimes;
   readonly liveness: Liveness;
   readonly rosters: Rosters;
+  readonly beatPace: BeatPace;
   readonly revocations: Revocations;
   readonly feeds: Feeds;
+  readonly bulletin: BulletinIssuer;
   /** Null when lists of any length are rendered on this thread. */
   readonly listThreads: ListThreads | null;
   readonly certificates: CertificateIndex;

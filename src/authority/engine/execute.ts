@@ -131,6 +131,7 @@ function settle(na: Authority, unit: UnitOfWork, audit: readonly SealedEntry[]):
     na.trustCycles.add(entry);
     na.log(entry.event_type, entry.details);
   }
+  na.bulletin.logged(audit.length);
   if (changesDashboard(unit.writes, audit)) na.publisher.withdraw('dashboard');
   return pending;
 }

@@ -15,6 +15,7 @@ import { auditRefusal } from '../engine/refusal-audit.ts';
 import type { RefusalEvent } from '../engine/refusal-counter.ts';
 import { refusalIn } from '../engine/refusals.ts';
 import type { UnitOfWork } from '../engine/unit-of-work.ts';
+import { noticesOf, renewAfter } from '../liveness/beat-advice.ts';
 import { inviteId, tokenFingerprint } from './invites.ts';
 import { signedCertificate } from './signed-certificate.ts';
 
@@ -70,7 +71,8 @@ function refuseJoin(
 }
 
 /** Accepted heartbeats change memory only; the next flush of liveness writes them to disk. */
-export const heartbeat: Handler<'heartbeat'> = (na, unit, { node, certId, status }, proof) => {
+export const heartbeat: Handler<'heartbeat'> = (na, unit, given, proof) => {
+  const { node, certId, status, wantsBulletin } = given;
   const event = {
     type: 'heartbeat' as const,
     at: unit.at,
@@ -81,8 +83,20 @@ export const heartbeat: Handler<'heartbeat'> = (na, unit, { node, certId, status
   const refused = refusalIn<CertificateRefusal>(unit.send('certificate', certId, event));
   if (refused !== null) refuseNode(na, unit, node, certId, 'heartbeat_rejected', refused);
   na.liveness.touch(certId, { at: unit.at, status, remoteAddr: node.remoteAddr });
-  return { ack: true, server_time: formatInstant(unit.at) };
+  const answer = { ack: true, server_time: formatInstant(unit.at) };
+  return wantsBulletin ? { ...answer, ...advice(na, unit, certId) } : answer;
 };
+
+/** The edge adds the bulletin itself. */
+function advice(na: Authority, unit: UnitOfWork, certId: string) {
+  na.bulletin.keepCurrent(unit.at);
+  const certificate = unit.existing('certificate', certId);
+  return {
+    next_heartbeat_seconds: na.beatPace.next(na.liveness.activeCount(unit.at)),
+    renew_after: formatInstant(renewAfter(certId, certificate, na.settings.foundedAt)),
+    notices: noticesOf(certificate, unit.at),
+  };
+}
 
 /** Issues a successor; its roles and the cap on its validity come from stored state, never from the node. */
 export const renew: Handler<'renew'> = (na, unit, given, proof) => {

@@ -23,6 +23,8 @@ export interface Revocations {
   readonly followDecided: SubjectListener;
   readonly followCommitted: SubjectListener;
   readonly list: SignedSequence;
+  /** The version that is served. */
+  newestShown(): { readonly sequence: number; readonly digest: string };
   /** The entry of a certificate. */
   entryOf(certificateId: string, revokedAt: number, reason: string): ListEntry;
   /** Entries decided so far. */
@@ -75,6 +77,7 @@ export function createRevocations(options: RevocationsOptions): Revocations {
   const pending = new Map<string, ListEntry>();
   let loaded: StoredRevocation[] | null = [];
   let storedSequence = -1;
+  let newestShown = { sequence: 0, digest: '' };
   const revisions = createRevisionLog(publisher.revisionEnds);
   const digest = createCrlDigest(signer.publicKey);
   const list = createSignedSequence<Crl>({
@@ -86,6 +89,7 @@ export function createRevocations(options: RevocationsOptions): Revocations {
       threads,
       show(document, head) {
         if (head.form !== 'crl') throw new Error('The head is not that of a revocation list');
+        newestShown = head;
         publisher.publish('crl', document);
         publisher.publish('crl_revision', revisionDocument(document, head, signer));
       },
@@ -109,6 +113,7 @@ export function createRevocations(options: RevocationsOptions): Revocations {
 
   return {
     list,
+    newestShown: () => newestShown,
     entryOf,
     followDecided(kind, id, { value, context }) {
       if (kind === 'node-key') compromised.add((context as NodeKey).nodePublicKey);

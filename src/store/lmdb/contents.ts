@@ -42,6 +42,7 @@ export function readContents(tables: Tables, shapes: Shapes, totals: Totals): Lm
     forgottenTimes: decodeTimes('forgotten_times', tables.meta.get('forgotten_times')),
     unstoredTimes: decodeTimes('unstored_times', tables.meta.get('unstored_times')),
     liveness: livenessIn(tables),
+    auditLength: totals.auditEntries,
     ...readAuditEnd(tables),
   };
 }

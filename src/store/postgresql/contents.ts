@@ -54,6 +54,7 @@ export async function readContents(client: Client, shapes: Shapes): Promise<Post
     forgottenTimes: decodeTimes('forgotten_times', meta.get('forgotten_times')),
     unstoredTimes: decodeTimes('unstored_times', meta.get('unstored_times')),
     liveness: livenessIn(client),
+    auditLength: totals.auditEntries,
     ...auditEnd,
   };
 }

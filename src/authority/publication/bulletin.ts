@@ -1,0 +1,87 @@
+/**
+ * The bulletin [core-5-14]: signed when something has changed and someone asks, at most once a second, and sent to
+ * all nodes as the same bytes. It says only what is on disk and served.
+ */
+import { type PublishedDocument, publishedDocument } from '../../contract/documents.ts';
+import type { DocumentPublisher } from '../../contract/publications.ts';
+import { canonicalJson } from '../../json/write.ts';
+import type { Bulletin } from '../../records/bulletin.ts';
+import { signSingly } from '../../records/signed-record.ts';
+import { formatInstant } from '../../timestamp.ts';
+import type { SubjectListener } from '../engine/subjects.ts';
+import type { Revocations } from './crl.ts';
+import type { ListSigner } from './list-document.ts';
+
+/** How often it may change, in milliseconds. */
+const PERIOD = 1000;
+
+export interface BulletinIssuer {
+  readonly followCommitted: SubjectListener;
+  /** So many entries of the audit log were committed. */
+  logged(entries: number): void;
+  /** Publishes what has changed, unless that was done a moment ago. */
+  keepCurrent(at: number): void;
+}
+
+export interface BulletinOptions {
+  readonly networkName: string;
+  readonly genesisDigest: string;
+  /** Entries of the audit log so far. */
+  readonly logSize: number;
+  readonly revocations: Pick<Revocations, 'newestShown'>;
+  readonly signer: ListSigner;
+  readonly publisher: DocumentPublisher;
+  /** Monotonic milliseconds. */
+  elapsed(): number;
+}
+
+type Said = Omit<Bulletin, 'issued_at' | 'signature'>;
+
+export function createBulletinIssuer(options: BulletinOptions): BulletinIssuer {
+  const { signer, publisher, elapsed } = options;
+  let { logSize } = options;
+  let policyId: string | null = null;
+  let nextAt = -Infinity;
+  let published: { readonly said: Said; readonly document: PublishedDocument } | null = null;
+
+  function news(): Said {
+    const { sequence, digest } = options.revocations.newestShown();
+    return {
+      version: 1,
+      network_name: options.networkName,
+      crl_sequence: sequence,
+      crl_digest: digest,
+      policy_id: policyId,
+      genesis_digest: options.genesisDigest,
+      log_size: logSize,
+    };
+  }
+
+  function signed(said: Said, at: number): PublishedDocument {
+    const bulletin = signSingly({ ...said, issued_at: formatInstant(at) }, signer, signer.keyId);
+    return publishedDocument(canonicalJson(bulletin));
+  }
+
+  return {
+    followCommitted(kind, id, { value }) {
+      if (kind === 'policy' && value === 'active') policyId = id;
+    },
+    logged(entries) {
+      logSize += entries;
+    },
+    keepCurrent(at) {
+      const now = elapsed();
+      if (now < nextAt) return;
+      nextAt = now + PERIOD;
+      const said = news();
+      const isChanged = published === null || !isSame(published.said, said);
+      const document = published === null || isChanged ? signed(said, at) : published.document;
+      published = { said, document };
+      publisher.publish('bulletin', { ...document, freshUntil: at + PERIOD });
+    },
+  };
+}
+
+function isSame(before: Said, said: Said): boolean {
+  return (Object.keys(said) as (keyof Said)[]).every((name) => before[name] === said[name]);
+}
