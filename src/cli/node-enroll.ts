@@ -1,13 +1,13 @@
 /** `node join` and `node renew`: a certificate is saved only if it is for this node and network. */
 import { readFileSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
+import { certificateProblem, certificateReason } from '../client/network-trust.ts';
 import { createNodeClient } from '../client/node-client.ts';
 import type { GenesisBlock } from '../records/genesis.ts';
 import { readJoinCertificate } from '../records/join-certificate.ts';
 import { systemRuntime } from '../runtime.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
 import { notHolding } from './json-file.ts';
-import { certificateProblem, certificateReason } from './network-trust.ts';
 import {
   certificatePath,
   hasNodeKey,
@@ -69,11 +69,12 @@ function reached(options: NodeOptions) {
 
 async function inviteToken({ token, tokenFile }: JoinOptions): Promise<string> {
   if (token !== undefined && tokenFile === undefined) return token;
-  if (token === undefined && tokenFile !== undefined) return tokenIn(tokenFile);
+  if (token === undefined && tokenFile !== undefined) return inviteTokenIn(tokenFile);
   throw usageFailure('Give the invite token by either --token or --token-file');
 }
 
-async function tokenIn(file: string): Promise<string> {
+/** The one invite token that a file holds; `-` is standard input. */
+export async function inviteTokenIn(file: string): Promise<string> {
   const held = file === '-' ? await text(process.stdin) : readFileSync(file, 'utf8');
   if (/^\S+$/.test(held.trim())) return held.trim();
   throw notHolding(file, 'one invite token');

@@ -2,6 +2,7 @@
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { keyFromSeed, newSeed, type SigningKey } from '../client/keys.ts';
+import { isJsonObject, type JsonObject } from '../json/value.ts';
 import { jsonText } from '../json/write.ts';
 import { writeKeyFile } from '../keys/key-file.ts';
 import { readPrivateKey } from '../keys/private-key.ts';
@@ -81,6 +82,12 @@ export function saveNetwork(
 
 export function genesisPath(folder: string): string {
   return join(folder, 'genesis.json');
+}
+
+/** What a running agent says of itself; null when none has run here. */
+export function readAgentState(folder: string): JsonObject | null {
+  const read = (value: unknown) => (isJsonObject(value) ? value : null);
+  return readSaved(join(folder, 'agent.json'), read, 'the state of an agent');
 }
 
 function revocationListPath(folder: string): string {

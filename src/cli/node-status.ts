@@ -1,9 +1,10 @@
 /** `node status`: the saved certificate, judged by the genesis, the clock and the revocation list. */
+
+import { certificateProblem, certificateReason } from '../client/network-trust.ts';
 import { instantOf } from '../records/record.ts';
 import { systemRuntime } from '../runtime.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
-import { certificateProblem, certificateReason } from './network-trust.ts';
-import { readCertificate, readNodeKey } from './node-folder.ts';
+import { readAgentState, readCertificate, readNodeKey } from './node-folder.ts';
 import { type OfflineTrustOptions, updateNetwork, verifyHeldNetwork } from './node-trust.ts';
 import { printResult } from './output.ts';
 
@@ -16,6 +17,7 @@ export async function runStatus(options: OfflineTrustOptions): Promise<void> {
   const entry = crl.revoked_certificates.find(
     ({ certificate_id }) => certificate_id === certificate.cert_id,
   );
+  const agent = onLocalFiles(() => readAgentState(nodeDir));
   const now = systemRuntime.now();
   const unrevoked = certificateReason(certificate, { genesis, publicKey }, now);
   const reason = entry === undefined ? unrevoked : 'revoked';
@@ -32,6 +34,7 @@ export async function runStatus(options: OfflineTrustOptions): Promise<void> {
     crl_sequence: crl.sequence,
     valid: reason === 'valid',
     reason,
+    ...(agent !== null && { agent }),
   };
   printResult(options, status, [
     `certificate  ${status.cert_id}`,

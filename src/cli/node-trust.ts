@@ -5,6 +5,7 @@
 import { once } from 'node:events';
 import { createInterface } from 'node:readline/promises';
 import type { Command } from 'commander';
+import { genesisProblem, type Pin, revocationListProblem } from '../client/network-trust.ts';
 import type { PublicClient } from '../client/public-client.ts';
 import { type GenesisBlock, readGenesisBlock } from '../records/genesis.ts';
 import {
@@ -15,7 +16,6 @@ import { systemRuntime } from '../runtime.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
 import { readGenesisFile } from './genesis-file.ts';
 import { notHolding, readJsonFile } from './json-file.ts';
-import { genesisProblem, type Pin, revocationListProblem } from './network-trust.ts';
 import { genesisPath, type HeldNetwork, readHeldNetwork, saveNetwork } from './node-folder.ts';
 import { type FolderOptions, publicKey } from './options.ts';
 import { printNote } from './output.ts';
@@ -52,6 +52,13 @@ export async function updateNetwork(options: TrustOptions): Promise<VerifiedNetw
   refuse('invalid_crl', 'revocation list', revocationListProblem(crl, known, systemRuntime.now()));
   onLocalFiles(() => saveNetwork(options.nodeDir, { genesis: offered, crl }));
   return { genesis: offered, crl };
+}
+
+/** The root key that the folder or the command line pins; on first use the authority is asked for it. */
+export async function pinnedRootKey(options: TrustOptions): Promise<string> {
+  const held = onLocalFiles(() => readHeldNetwork(options.nodeDir));
+  const pin = await givenPin(options, held);
+  return pin?.rootKey ?? (await updateNetwork(options)).genesis.root_public_key;
 }
 
 export interface OfflineTrustOptions extends TrustOptions {

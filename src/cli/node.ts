@@ -6,6 +6,7 @@ import { runJoin, runRenew } from './node-enroll.ts';
 import { keyPath, makeNodeKey } from './node-folder.ts';
 import { runHeartbeat } from './node-heartbeat.ts';
 import { defineNodeList } from './node-list.ts';
+import { runAgent } from './node-run.ts';
 import { runStatus } from './node-status.ts';
 import { addTrustOptions } from './node-trust.ts';
 import {
@@ -74,6 +75,29 @@ export function addNodeCommands(program: Command): Command {
     .addOption(proofOption())
     .action(runRenew);
   addFolderOptions(addTrustOptions(renew), ['mesh-na node renew --validity-hours 72']);
+
+  const run = node
+    .command('run')
+    .description(
+      'keep this node enrolled: join, report, renew, and follow its network, until a signal; exit code 4 when it is revoked',
+    )
+    .option(
+      '--token-file <file>',
+      'file that holds the invite token, while there is no certificate',
+    )
+    .option('--status <text>', 'what to report', 'healthy')
+    .option(
+      '--on-change <command>',
+      'run by the shell with what has changed as arguments: certificate, genesis, crl, policy',
+    )
+    .addOption(validityOption())
+    .addOption(urlOption())
+    .addOption(proofOption())
+    .action(runAgent);
+  addFolderOptions(addTrustOptions(run), [
+    'mesh-na node run --url https://na.example --root-key "$ROOT_KEY" --token-file invite.txt',
+    "mesh-na node run --on-change 'systemctl reload vpn; echo changed:'",
+  ]);
 
   const status = node
     .command('status')

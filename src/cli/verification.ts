@@ -1,11 +1,11 @@
 /** What the `verify` commands share: who verifies, the authority or, with `--offline`, this program. */
 import { type Command, Option } from 'commander';
+import { genesisProblem } from '../client/network-trust.ts';
 import type { GenesisBlock } from '../records/genesis.ts';
 import { systemRuntime } from '../runtime.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
 import { readGenesisFile } from './genesis-file.ts';
 import { readJsonFile } from './json-file.ts';
-import { genesisProblem } from './network-trust.ts';
 import { offlineVerdicts, type Verifications } from './offline-verdicts.ts';
 import { addPublicOptions, type PublicOptions } from './options.ts';
 import { type KnownParties, knownParties } from './party-keys.ts';

@@ -66,7 +66,7 @@ function waitFor({ retryAfter }: AuthorityError, attempts: number): number {
   return Math.max(retryAfter ?? 0, 0) * 1000 + FIRST_WAIT_MS * 2 ** attempts * spread;
 }
 
-function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+export function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     signal?.throwIfAborted();
     const stop = () => {

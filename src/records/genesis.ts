@@ -1,6 +1,7 @@
 /** GenesisBlock: the network's trust root, signed by the root key [core-5-3]. */
 import Type, { type Static } from 'typebox';
-import type { VerifySignature } from '../crypto/primitives.ts';
+import type { Sha256, VerifySignature } from '../crypto/primitives.ts';
+import { canonicalJson } from '../json/write.ts';
 import { Datetime, nullable, recordReader, Signatures } from './record.ts';
 import { signedText } from './signed-record.ts';
 
@@ -36,4 +37,9 @@ export function isSignedByRoot(genesis: GenesisBlock, verify: VerifySignature): 
     genesis.signatures.length > 0 &&
     genesis.signatures.every(({ sig }) => verify(genesis.root_public_key, text, sig))
   );
+}
+
+/** Hex SHA-256 over the whole block, as bulletins name it [core-5-14]. */
+export function genesisDigest(genesis: GenesisBlock, sha256: Sha256): string {
+  return sha256.hex(canonicalJson(genesis));
 }

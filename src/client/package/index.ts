@@ -8,6 +8,7 @@ export type { Sha256, Signer, VerifySignature } from '../../crypto/primitives.ts
 export type * from '../../views/rows/attestation.ts';
 export type * from '../../views/rows/graph.ts';
 export type * from '../../views/rows/treaty.ts';
+export type * from '../agent-storage.ts';
 export {
   AuthorityError,
   type ErrorCode,
@@ -22,6 +23,7 @@ export {
   type SigningKey,
   verifyText,
 } from '../keys.ts';
+export * from '../node-agent.ts';
 export * from '../node-client.ts';
 export * from '../offline.ts';
 export * from '../operator-client.ts';

@@ -3,13 +3,16 @@
  * delegate signed them, that they are of today, and that none takes back what an earlier one said. Each check answers
  * the reason for a refusal, or null.
  */
-import { createVerifier } from '../client/offline.ts';
+
+import type { VerifySignature } from '../crypto/primitives.ts';
 import { canonicalJson } from '../json/write.ts';
 import type { GenesisBlock } from '../records/genesis.ts';
 import type { JoinCertificate } from '../records/join-certificate.ts';
 import { instantOf } from '../records/record.ts';
 import type { CertificateRevocationList } from '../records/revocation-list.ts';
 import { signedText } from '../records/signed-record.ts';
+import { verifyText } from './keys.ts';
+import { createVerifier } from './offline.ts';
 
 /** How far the clocks of a node and its authority may differ, as for signed requests [core-1-6]. */
 const CLOCK_TOLERANCE_MS = 300_000;
@@ -50,8 +53,9 @@ export function genesisProblem(
   genesis: GenesisBlock,
   { rootKey, genesis: held }: Pin,
   now: number,
+  verify: VerifySignature = verifyText,
 ): string | null {
-  const unsigned = GENESIS_PROBLEMS[createVerifier().genesis(genesis, rootKey)];
+  const unsigned = GENESIS_PROBLEMS[createVerifier({ verify }).genesis(genesis, rootKey)];
   return unsigned ?? changeProblem(genesis, held) ?? delegationProblem(genesis, now);
 }
 
@@ -78,12 +82,13 @@ export function certificateReason(
   certificate: JoinCertificate,
   expected: { readonly genesis: GenesisBlock; readonly publicKey: string },
   now: number,
+  verify: VerifySignature = verifyText,
 ) {
-  const reason = createVerifier({ now: () => now }).certificate(certificate, expected);
+  const reason = createVerifier({ verify, now: () => now }).certificate(certificate, expected);
   if (reason !== 'not_yet_valid') return reason;
   // The clock of the authority may be ahead: a certificate that was issued just now must not be lost.
   const later = now + CLOCK_TOLERANCE_MS;
-  return createVerifier({ now: () => later }).certificate(certificate, expected);
+  return createVerifier({ verify, now: () => later }).certificate(certificate, expected);
 }
 
 export function certificateProblem(reason: ReturnType<typeof certificateReason>): string | null {
@@ -97,9 +102,10 @@ export function revocationListProblem(
     held,
   }: { readonly genesis: GenesisBlock; readonly held: CertificateRevocationList | null },
   now: number,
+  verify: VerifySignature = verifyText,
 ): string | null {
   const authorityKey = genesis.network_authority.public_key;
-  const verifier = createVerifier({ now: () => now });
+  const verifier = createVerifier({ verify, now: () => now });
   return LIST_PROBLEMS[verifier.revocationList(crl, authorityKey)] ?? retreatProblem(crl, held);
 }
 

@@ -1,0 +1,117 @@
+/** `node run`: keeps this node enrolled until a signal, or until its certificate is revoked. */
+import { spawn } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { AgentRecord, AgentStorage } from '../client/agent-storage.ts';
+import { type AgentEvent, type ChangedRecord, createNodeAgent } from '../client/node-agent.ts';
+import { systemRuntime } from '../runtime.ts';
+import { EXIT, failure, onLocalFiles } from './exit-codes.ts';
+import { inviteTokenIn } from './node-enroll.ts';
+import { hasNodeKey, makeNodeKey, readNodeKey } from './node-folder.ts';
+import { pinnedRootKey, type TrustOptions } from './node-trust.ts';
+import type { NodeOptions } from './options.ts';
+import { printNotice, printResult } from './output.ts';
+import { assertCanSave, replaceFile } from './saved-file.ts';
+
+interface RunOptions extends NodeOptions, TrustOptions {
+  readonly tokenFile?: string;
+  readonly onChange?: string;
+  readonly validityHours?: number;
+  readonly status: string;
+}
+
+export async function runAgent(options: RunOptions): Promise<void> {
+  const { nodeDir, url, proof, status, tokenFile, validityHours, onChange } = options;
+  const rootKey = await pinnedRootKey(options);
+  const storage = onLocalFiles(() => folderStorage(nodeDir));
+  const key = onLocalFiles(() => (hasNodeKey(nodeDir) ? readNodeKey : makeNodeKey)(nodeDir));
+  const changes = onChange === undefined ? null : createChangeCommand(onChange);
+  const agent = await createNodeAgent({
+    url,
+    proof,
+    key,
+    rootKey,
+    storage,
+    status: () => status,
+    now: systemRuntime.now,
+    random: () => systemRuntime.randomBytes(4).readUInt32LE() / 2 ** 32,
+    ...(validityHours !== undefined && { validityHours }),
+    ...(tokenFile !== undefined && {
+      token: () => (existsSync(tokenFile) ? inviteTokenIn(tokenFile) : null),
+    }),
+    onEvent(event) {
+      tell(event);
+      if (event.type === 'changed') changes?.note(event.record);
+    },
+  }).catch((error: unknown) => {
+    const problem = error instanceof Error ? error.message : String(error);
+    throw failure(EXIT.unusable, 'local_files', `${nodeDir}: ${problem}`);
+  });
+  const stopped = new AbortController();
+  for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stopped.abort());
+  const end = await agent.run(stopped.signal);
+  await changes?.settled();
+  if (end.code !== 'stopped') throw failure(EXIT.refused, end.code, end.message);
+  printResult(options, { ...agent.state(), ended: end }, ['Stopped.']);
+}
+
+function tell(event: AgentEvent): void {
+  if (event.type === 'refused') {
+    printNotice(`The ${event.what} of the authority is refused: ${event.problem}`);
+  } else if (event.type === 'failed') {
+    const seconds = Math.ceil(event.retryInMs / 1000);
+    printNotice(`${event.problem}; trying again in ${seconds} s`);
+  }
+}
+
+/** The records of an agent as files of a folder. Throws when they could not be written. */
+export function folderStorage(folder: string): AgentStorage {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const pathOf = (name: AgentRecord) => join(folder, `${name}.json`);
+  assertCanSave(pathOf('agent'), { overwrites: true });
+  return {
+    read: (name) => (existsSync(pathOf(name)) ? readFileSync(pathOf(name), 'utf8') : null),
+    write: (name, text) => replaceFile(pathOf(name), text),
+  };
+}
+
+/** A command that takes longer holds up what has changed since. */
+const LONGEST_COMMAND_MS = 60_000;
+
+/** Runs a command of the shell with the names of what has changed as its arguments, once at a time. */
+function createChangeCommand(command: string) {
+  let changed = new Set<ChangedRecord>();
+  let running: Promise<void> = Promise.resolve();
+  let isScheduled = false;
+
+  async function run(): Promise<void> {
+    isScheduled = false;
+    const names = [...changed];
+    changed = new Set();
+    await new Promise<void>((resolve) => {
+      const child = spawn('/bin/sh', ['-c', `${command} "$@"`, 'mesh-na', ...names], {
+        stdio: ['ignore', 'inherit', 'inherit'],
+        timeout: LONGEST_COMMAND_MS,
+        killSignal: 'SIGKILL',
+      });
+      child.once('error', (error) => {
+        printNotice(`${command} could not be started: ${error.message}`);
+        resolve();
+      });
+      child.once('exit', (code, signal) => {
+        if (code !== 0) printNotice(`${command} ended with ${code ?? signal}`);
+        resolve();
+      });
+    });
+  }
+
+  return {
+    note(record: ChangedRecord): void {
+      changed.add(record);
+      if (isScheduled) return;
+      isScheduled = true;
+      running = running.then(run);
+    },
+    settled: () => running,
+  };
+}

@@ -1,0 +1,249 @@
+/**
+ * The network as a node agent holds it: genesis, revocation list and policy, each verified, and none of them replaced by
+ * what is older, differs under the same number, or is another network's. What is refused is reported, and what is held
+ * stays.
+ */
+import type { VerifySignature } from '../crypto/primitives.ts';
+import { parseJson } from '../json/parse.ts';
+import type { JsonObject } from '../json/value.ts';
+import { jsonText } from '../json/write.ts';
+import type { Bulletin } from '../records/bulletin.ts';
+import { type GenesisBlock, genesisDigest, readGenesisBlock } from '../records/genesis.ts';
+import { type PolicyManifest, readPolicyManifest } from '../records/policy-manifest.ts';
+import { instantOf } from '../records/record.ts';
+import {
+  type CertificateRevocationList,
+  readCertificateRevocationList,
+} from '../records/revocation-list.ts';
+import { entriesDigest } from '../records/revocation-list-delta.ts';
+import type { AgentStorage } from './agent-storage.ts';
+import { AuthorityError } from './authority-error.ts';
+import { genesisProblem, revocationListProblem } from './network-trust.ts';
+import { createVerifier } from './offline.ts';
+import type { PublicClient } from './public-client.ts';
+import { portableSha256 } from './sha256.ts';
+
+export type NetworkRecord = 'genesis' | 'crl' | 'policy';
+
+export interface AgentNetworkOptions {
+  readonly client: Pick<PublicClient, 'genesis' | 'crl' | 'crlSince' | 'policy'>;
+  readonly storage: AgentStorage;
+  readonly rootKey: string;
+  readonly verify: VerifySignature;
+  now(): number;
+  onChanged(record: NetworkRecord): void;
+  onRefused(what: NetworkRecord | 'bulletin', problem: string): void;
+}
+
+export interface AgentNetwork {
+  /** Null until it was first fetched. */
+  genesis(): GenesisBlock | null;
+  crl(): CertificateRevocationList | null;
+  policy(): PolicyManifest | null;
+  /** Fetches what is not held yet. Rejects when there is no answer. */
+  complete(): Promise<void>;
+  /** Fetches what the bulletin says has changed. Rejects when there is no answer. */
+  follow(bulletin: Bulletin): Promise<void>;
+  /** Whether the newest list of the authority has this certificate; asks for it. */
+  confirmsRevocation(certId: string): Promise<boolean>;
+  isRevoked(certId: string): boolean;
+}
+
+export async function openAgentNetwork(options: AgentNetworkOptions): Promise<AgentNetwork> {
+  const { client, storage, rootKey, verify, now, onChanged, onRefused } = options;
+  const verifier = createVerifier({ verify, now });
+  let genesis = await held(storage, 'genesis', readGenesisBlock);
+  let crl = await held(storage, 'crl', readCertificateRevocationList);
+  let policy = await held(storage, 'policy', readPolicyManifest);
+  assertOfOneNetwork();
+  let revoked = idsOn(crl);
+  let crlDigest = digestOf(crl);
+  let heldDigest = genesis === null ? '' : digestOfGenesis(genesis);
+  let refusedGenesis = '';
+  let logSize = 0;
+
+  function assertOfOneNetwork(): void {
+    if (genesis === null) return;
+    if (genesis.root_public_key !== rootKey) {
+      throw new Error(
+        `The genesis that is held is of root key ${genesis.root_public_key}, not ${rootKey}`,
+      );
+    }
+    const problem = genesisProblem(genesis, { rootKey, genesis: null }, now(), verify);
+    if (problem !== null) throw new Error(`The genesis that is held is refused: ${problem}`);
+    const key = genesis.network_authority.public_key;
+    if (crl !== null && verifier.revocationList(crl, key) === 'invalid_signature') {
+      throw new Error('The revocation list that is held is not one of this network');
+    }
+    if (policy !== null && verifier.policy(policy, key) !== 'valid') {
+      throw new Error('The policy that is held is not one of this network');
+    }
+  }
+
+  async function keep(name: NetworkRecord, record: JsonObject): Promise<void> {
+    await storage.write(name, `${jsonText(record)}\n`);
+    onChanged(name);
+  }
+
+  async function updateGenesis(): Promise<void> {
+    const offered = readGenesisBlock(await client.genesis());
+    const problem =
+      offered === null
+        ? 'it is malformed'
+        : genesisProblem(offered, { rootKey, genesis }, now(), verify);
+    if (offered === null || problem !== null) return onRefused('genesis', problem ?? '');
+    const digest = digestOfGenesis(offered);
+    if (digest === heldDigest) return;
+    genesis = offered;
+    heldDigest = digest;
+    await keep('genesis', offered);
+  }
+
+  async function takeList(list: CertificateRevocationList, digest: string): Promise<void> {
+    crl = list;
+    crlDigest = digest;
+    revoked = idsOn(list);
+    await keep('crl', list);
+  }
+
+  async function updateList(): Promise<void> {
+    if (genesis === null || (await continueList())) return;
+    const offered = readCertificateRevocationList(await client.crl());
+    const problem =
+      offered === null
+        ? 'it is malformed'
+        : revocationListProblem(offered, { genesis, held: crl }, now(), verify);
+    if (offered === null || problem !== null) return onRefused('crl', problem ?? '');
+    if (offered.sequence !== crl?.sequence) await takeList(offered, digestOf(offered));
+  }
+
+  /** False when the whole list has to be read. */
+  async function continueList(): Promise<boolean> {
+    if (genesis === null || crl === null) return false;
+    try {
+      const delta = await client.crlSince(crl.sequence);
+      const key = genesis.network_authority.public_key;
+      const { reason, list } = verifier.revocationListDelta(delta, crl, key);
+      if (reason !== 'valid' || list === null) return false;
+      if (list.sequence > crl.sequence) await takeList(list, delta.entries_digest);
+      return true;
+    } catch (error) {
+      if (error instanceof AuthorityError && DELTA_REFUSALS.has(error.wireCode)) return false;
+      throw error;
+    }
+  }
+
+  async function updatePolicy(wanted: string | null): Promise<void> {
+    if (genesis === null) return;
+    const offered = readPolicyManifest(await client.policy());
+    if (offered === null) return onRefused('policy', 'it is malformed');
+    if (verifier.policy(offered, genesis.network_authority.public_key) !== 'valid') {
+      return onRefused('policy', 'the authority of the genesis did not sign it');
+    }
+    if (wanted !== null && offered.policy_id !== wanted) {
+      return onRefused('policy', 'it is not the one that the bulletin names');
+    }
+    if (jsonText(offered) === (policy === null ? '' : jsonText(policy))) return;
+    policy = offered;
+    await keep('policy', offered);
+  }
+
+  function bulletinProblem(bulletin: Bulletin, { network_name, network_authority }: GenesisBlock) {
+    const reason = verifier.bulletin(bulletin, network_name, network_authority.public_key);
+    if (reason !== 'valid') return `its authority is not that of ${network_name} (${reason})`;
+    const sequence = crl?.sequence ?? 0;
+    if (bulletin.crl_sequence < sequence) {
+      return `it names revocation list ${bulletin.crl_sequence}, held is ${sequence}`;
+    }
+    if (bulletin.crl_sequence === sequence && crl !== null && bulletin.crl_digest !== crlDigest) {
+      return `it names another revocation list ${sequence} than the one that is held`;
+    }
+    // A restore of the authority goes on with a shorter log, and with a higher list.
+    const isOlder = bulletin.crl_sequence === sequence && bulletin.log_size < logSize;
+    return isOlder ? 'it is older than one that was received' : null;
+  }
+
+  async function complete(): Promise<void> {
+    if (genesis === null) await updateGenesis();
+    const isOver = crl !== null && now() > halfOf(crl);
+    if (crl === null || isOver) await updateList();
+    if (policy === null) await updatePolicy(null);
+  }
+
+  async function followGenesis(bulletin: Bulletin): Promise<void> {
+    const { genesis_digest: offered } = bulletin;
+    if (offered === refusedGenesis || offered === heldDigest) return;
+    await updateGenesis();
+    if (heldDigest !== offered) refusedGenesis = offered;
+  }
+
+  return {
+    genesis: () => genesis,
+    crl: () => crl,
+    policy: () => policy,
+    complete,
+    async follow(bulletin) {
+      // The root key may have given the network another authority key, which signed this bulletin.
+      await followGenesis(bulletin);
+      if (genesis === null) return;
+      const problem = bulletinProblem(bulletin, genesis);
+      if (problem !== null) return onRefused('bulletin', problem);
+      logSize = bulletin.log_size;
+      if (bulletin.crl_sequence > (crl?.sequence ?? -1)) await updateList();
+      const { policy_id } = bulletin;
+      if (policy_id !== null && policy?.policy_id !== policy_id) await updatePolicy(policy_id);
+      await complete();
+    },
+    async confirmsRevocation(certId) {
+      if (!revoked.has(certId)) await updateList();
+      return revoked.has(certId);
+    },
+    isRevoked: (certId) => revoked.has(certId),
+  };
+}
+
+/** After these the whole list says more. */
+const DELTA_REFUSALS = new Set([
+  'delta_unavailable',
+  'since_ahead',
+  'invalid_since',
+  // Of an authority that does not know deltas, and answered the whole list.
+  'unreadable_answer',
+]);
+
+async function held<T>(
+  storage: AgentStorage,
+  name: NetworkRecord,
+  read: (value: unknown) => T | null,
+): Promise<T | null> {
+  const text = await storage.read(name);
+  if (text === null) return null;
+  const record = read(valueIn(text));
+  if (record !== null) return record;
+  throw new Error(`The ${name} that is held is damaged`);
+}
+
+function valueIn(text: string): unknown {
+  try {
+    return parseJson(text);
+  } catch {
+    return null;
+  }
+}
+
+function digestOfGenesis(genesis: GenesisBlock): string {
+  return genesisDigest(genesis, portableSha256);
+}
+
+function digestOf(crl: CertificateRevocationList | null): string {
+  return crl === null ? '' : entriesDigest(crl.issuer, crl.revoked_certificates, portableSha256);
+}
+
+function idsOn(crl: CertificateRevocationList | null): ReadonlySet<string> {
+  return new Set((crl?.revoked_certificates ?? []).map(({ certificate_id }) => certificate_id));
+}
+
+/** From then on the authority has a newer one. */
+function halfOf({ issued_at, next_update }: CertificateRevocationList): number {
+  return (instantOf(issued_at) + instantOf(next_update)) / 2;
+}

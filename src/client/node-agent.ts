@@ -1,0 +1,337 @@
+/**
+ * Keeps one node enrolled: it joins when it has no certificate, sends heartbeats as it is told, renews in its window, and
+ * keeps what it knows of its network up to date and verified. An authority that is away, or that answers something else, costs
+ * it nothing but time: it keeps what it has, says why, and tries again with growing pauses.
+ */
+import type { VerifySignature } from '../crypto/primitives.ts';
+import { parseJson } from '../json/parse.ts';
+import { jsonText } from '../json/write.ts';
+import { readBulletin } from '../records/bulletin.ts';
+import { type JoinCertificate, readJoinCertificate } from '../records/join-certificate.ts';
+import { instantOf } from '../records/record.ts';
+import { type Lifetime, renewalOf, windowEnd } from '../records/renewal-window.ts';
+import { type AgentNetwork, type NetworkRecord, openAgentNetwork } from './agent-network.ts';
+import type { AgentStorage } from './agent-storage.ts';
+import { AuthorityError, isUnreachable } from './authority-error.ts';
+import { verifyText } from './keys.ts';
+import { certificateProblem, certificateReason } from './network-trust.ts';
+import { createNodeClient, type NodeClient, type NodeClientOptions } from './node-client.ts';
+import { createPublicClient } from './public-client.ts';
+import { pause } from './retry.ts';
+
+export interface NodeAgentOptions extends NodeClientOptions {
+  readonly storage: AgentStorage;
+  /** The root key of the network: nothing is taken that does not follow from it. */
+  readonly rootKey: string;
+  /** The invite token, asked for when there is no usable certificate; null ends the agent then. */
+  readonly token?: () => Promise<string | null> | string | null;
+  readonly validityHours?: number;
+  /** Portable code when absent; a native one is faster. */
+  readonly verify?: VerifySignature;
+  /** What heartbeats report; `healthy` when absent. */
+  readonly status?: () => string;
+  readonly onEvent?: (event: AgentEvent) => void;
+  /** From 0 to 1. */
+  readonly random?: () => number;
+}
+
+export type ChangedRecord = NetworkRecord | 'certificate';
+
+export type AgentEvent =
+  | { readonly type: 'changed'; readonly record: ChangedRecord }
+  /** What the authority offered was not taken. */
+  | { readonly type: 'refused'; readonly what: string; readonly problem: string }
+  | { readonly type: 'failed'; readonly problem: string; readonly retryInMs: number }
+  | { readonly type: 'ended'; readonly end: AgentEnd };
+
+/** `stopped`: by the signal. Anything else is the code of what cannot be mended by trying again. */
+export type AgentEnd = { readonly code: string; readonly message: string };
+
+/** The state of an agent as it stores it for local programs. Timestamps are ISO 8601. */
+export type AgentState = {
+  readonly updated_at: string;
+  readonly ended: AgentEnd | null;
+  readonly network_name: string | null;
+  readonly cert_id: string | null;
+  readonly expires_at: string | null;
+  readonly renew_after: string | null;
+  readonly last_heartbeat: string | null;
+  readonly next_turn: string | null;
+  readonly crl_sequence: number | null;
+  readonly policy_id: string | null;
+  readonly notices: readonly string[];
+  /** Why the last attempt failed; null when it succeeded. */
+  readonly problem: string | null;
+};
+
+export interface NodeAgent {
+  state(): AgentState;
+  /** Does what is due; answers how many milliseconds later something is due again, or the end. */
+  turn(): Promise<number | AgentEnd>;
+  /** Takes turns until the signal, or the end. */
+  run(signal: AbortSignal): Promise<AgentEnd>;
+}
+
+const DEFAULT_INTERVAL_S = 120;
+const LONGEST_INTERVAL_S = 86_400;
+const FIRST_RETRY_MS = 5000;
+const LONGEST_RETRY_MS = 600_000;
+/** However often the authority asks for renewal, a certificate is used for this share of its lifetime. */
+const LEAST_USE = 0.05;
+/** For a renewal whose answer was lost: the same bytes get it again, while the old certificate is accepted. */
+const RETRIES = 4;
+
+/** Rejects when what the storage holds is damaged, or of another network or node. */
+export async function createNodeAgent(options: NodeAgentOptions): Promise<NodeAgent> {
+  const { storage, key, rootKey, now = Date.now, random = Math.random, wait = pause } = options;
+  const { verify = verifyText } = options;
+  const emit = options.onEvent ?? (() => undefined);
+  const network = await openAgentNetwork({
+    client: createPublicClient({ ...options, retries: 0 }),
+    storage,
+    rootKey,
+    verify,
+    now,
+    onChanged: (record) => emit({ type: 'changed', record }),
+    onRefused: (what, problem) => refuse(what, problem),
+  });
+  let certificate = await heldCertificate(storage, network, key.publicKey);
+  let renewAt = certificate === null ? null : renewalOf(certificate.cert_id, lifeOf(certificate));
+  let lastHeartbeat: string | null = null;
+  let nextTurn: string | null = null;
+  let notices: readonly string[] = [];
+  let problem: string | null = null;
+  let failures = 0;
+  let isSaved = true;
+  let ended: AgentEnd | null = null;
+
+  function refuse(what: string, found: string): void {
+    problem = `The ${what} of the authority is refused: ${found}`;
+    emit({ type: 'refused', what, problem: found });
+  }
+
+  /** The client of the authority that the verified genesis names. */
+  function clientWith(retries: number): NodeClient | null {
+    const genesis = network.genesis();
+    if (genesis === null) return null;
+    const audience = genesis.network_authority.public_key;
+    return createNodeClient({ ...options, audience, retries });
+  }
+
+  async function keep(offered: JoinCertificate): Promise<void> {
+    const genesis = network.genesis();
+    const received = readJoinCertificate(offered);
+    if (received === null || genesis === null) return refuse('certificate', 'it is malformed');
+    const reason = certificateReason(
+      received,
+      { genesis, publicKey: key.publicKey },
+      now(),
+      verify,
+    );
+    const found = certificateProblem(reason);
+    if (found !== null) return refuse('certificate', found);
+    certificate = received;
+    renewAt = renewalOf(received.cert_id, lifeOf(received));
+    notices = [];
+    isSaved = false;
+    await save(received);
+  }
+
+  /** Tried again at each turn: the authority gives a certificate only once. */
+  async function save(received: JoinCertificate): Promise<void> {
+    await storage.write('certificate', `${jsonText(received)}\n`);
+    isSaved = true;
+    emit({ type: 'changed', record: 'certificate' });
+  }
+
+  function validity() {
+    const { validityHours } = options;
+    return validityHours === undefined ? {} : { validity_hours: validityHours };
+  }
+
+  async function join(client: NodeClient): Promise<AgentEnd | null> {
+    const token = (await options.token?.()) ?? null;
+    if (token === null) {
+      return certificate === null
+        ? { code: 'no_certificate', message: 'There is neither a certificate nor an invite token' }
+        : {
+            code: 'certificate_expired',
+            message: 'The certificate has expired, and there is no invite token',
+          };
+    }
+    try {
+      await keep(await client.join({ invite_token: token, ...validity() }));
+      return null;
+    } catch (error) {
+      if (isFinal(error)) return { code: error.wireCode, message: error.message };
+      throw error;
+    }
+  }
+
+  async function renew({ cert_id }: JoinCertificate): Promise<void> {
+    const client = clientWith(RETRIES);
+    if (client !== null) await keep(await client.renew({ cert_id, ...validity() }));
+  }
+
+  /** Answers the seconds until the next heartbeat. */
+  async function beat(client: NodeClient, { cert_id, ...held }: JoinCertificate): Promise<number> {
+    const status = options.status?.() ?? 'healthy';
+    const answer = await client.heartbeat({ cert_id, status, bulletin: true });
+    lastHeartbeat = answer.server_time;
+    notices = answer.notices ?? [];
+    const bulletin = readBulletin(answer.bulletin);
+    if (bulletin !== null) await network.follow(bulletin);
+    const life = lifeOf(held);
+    const told = answer.renew_after === undefined ? Number.NaN : Date.parse(answer.renew_after);
+    if (Number.isFinite(told)) renewAt = boundedRenewal(told, life);
+    const seconds = answer.next_heartbeat_seconds ?? DEFAULT_INTERVAL_S * (0.9 + 0.2 * random());
+    return Math.min(Math.max(seconds, 1), LONGEST_INTERVAL_S);
+  }
+
+  /** What the list says is signed; what a refusal says is not, and must not end a node. */
+  async function isRevoked(error: unknown): Promise<boolean> {
+    if (certificate === null) return false;
+    const isClaimed = error instanceof AuthorityError && error.code === 'certificate_revoked';
+    if (!isClaimed) return network.isRevoked(certificate.cert_id);
+    const isConfirmed = await network.confirmsRevocation(certificate.cert_id).catch(() => false);
+    if (!isConfirmed) refuse('revocation', 'its signed list does not have the certificate');
+    return isConfirmed;
+  }
+
+  async function work(): Promise<number | AgentEnd> {
+    if (!isSaved && certificate !== null) await save(certificate);
+    await network.complete();
+    const client = clientWith(0);
+    if (client === null) throw new Error(problem ?? 'The network is not known yet');
+    if (certificate === null || now() >= instantOf(certificate.expires_at)) {
+      const end = await join(client);
+      if (end !== null) return end;
+    } else if (renewAt !== null && now() >= renewAt) {
+      await renew(certificate);
+    }
+    if (certificate === null) throw new Error(problem ?? 'There is no certificate');
+    const seconds = await beat(client, certificate);
+    if (await isRevoked(null)) return REVOKED;
+    const untilRenewal = renewAt === null ? Infinity : Math.max(1000, renewAt - now());
+    return Math.min(1000 * (seconds + random()), untilRenewal);
+  }
+
+  async function failed(error: unknown): Promise<number | AgentEnd> {
+    if (!(error instanceof Error)) throw error;
+    if (await isRevoked(error)) return REVOKED;
+    failures += 1;
+    const asked = error instanceof AuthorityError ? (error.retryAfter ?? 0) * 1000 : 0;
+    const growing = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** (failures - 1));
+    const retryInMs = Math.min(LONGEST_INTERVAL_S * 1000, asked + growing * (0.5 + random()));
+    const found = problemOf(error);
+    problem ??= found;
+    emit({ type: 'failed', problem: found, retryInMs });
+    return retryInMs;
+  }
+
+  async function turn(): Promise<number | AgentEnd> {
+    problem = null;
+    let next: number | AgentEnd;
+    try {
+      next = await work();
+      failures = 0;
+    } catch (error) {
+      next = await failed(error);
+    }
+    if (typeof next !== 'number') {
+      ended = next;
+      emit({ type: 'ended', end: next });
+    }
+    nextTurn = typeof next === 'number' ? new Date(now() + next).toISOString() : null;
+    await storage.write('agent', `${jsonText(state())}\n`);
+    return next;
+  }
+
+  function state(): AgentState {
+    return {
+      updated_at: new Date(now()).toISOString(),
+      ended,
+      network_name: network.genesis()?.network_name ?? null,
+      cert_id: certificate?.cert_id ?? null,
+      expires_at: certificate?.expires_at ?? null,
+      renew_after: renewAt === null ? null : new Date(renewAt).toISOString(),
+      last_heartbeat: lastHeartbeat,
+      next_turn: nextTurn,
+      crl_sequence: network.crl()?.sequence ?? null,
+      policy_id: network.policy()?.policy_id ?? null,
+      notices,
+      problem,
+    };
+  }
+
+  return {
+    state,
+    turn,
+    async run(signal) {
+      while (!signal.aborted) {
+        const next = await turn();
+        if (typeof next !== 'number') return next;
+        await wait(next, signal).catch(() => undefined);
+      }
+      return { code: 'stopped', message: 'The agent was stopped' };
+    },
+  };
+}
+
+const REVOKED: AgentEnd = {
+  code: 'certificate_revoked',
+  message: 'The certificate is on the revocation list of the network',
+};
+
+async function heldCertificate(
+  storage: AgentStorage,
+  network: AgentNetwork,
+  publicKey: string,
+): Promise<JoinCertificate | null> {
+  const text = await storage.read('certificate');
+  if (text === null) return null;
+  const certificate = readJoinCertificate(valueIn(text));
+  if (certificate === null) throw new Error('The certificate that is held is damaged');
+  const genesis = network.genesis();
+  if (certificate.node_public_key !== publicKey) {
+    throw new Error('The certificate that is held is for another key');
+  }
+  if (genesis !== null && certificate.network_name !== genesis.network_name) {
+    throw new Error('The certificate that is held names another network');
+  }
+  return certificate;
+}
+
+function valueIn(text: string): unknown {
+  try {
+    return parseJson(text);
+  } catch {
+    return null;
+  }
+}
+
+function lifeOf({
+  issued_at,
+  expires_at,
+}: Pick<JoinCertificate, 'issued_at' | 'expires_at'>): Lifetime {
+  return { issuedAt: instantOf(issued_at), expiresAt: instantOf(expires_at) };
+}
+
+/** The advice is not signed: it may bring a renewal forward within reason, and never put it off. */
+function boundedRenewal(told: number, life: Lifetime): number {
+  const earliest = life.issuedAt + LEAST_USE * (life.expiresAt - life.issuedAt);
+  return Math.min(Math.max(told, earliest), windowEnd(life));
+}
+
+/** A refusal of a join that no later try can change. */
+function isFinal(error: unknown): error is AuthorityError {
+  return (
+    error instanceof AuthorityError &&
+    !isUnreachable(error) &&
+    [400, 403, 409, 422].includes(error.status)
+  );
+}
+
+function problemOf(error: Error): string {
+  return error instanceof AuthorityError ? `${error.message} (${error.wireCode})` : error.message;
+}

@@ -1,0 +1,399 @@
+/** A node agent against a real authority, under a clock that the test sets. */
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { test } from 'node:test';
+import type { AgentRecord, AgentStorage } from '../src/client/agent-storage.ts';
+import { keyFromSeed, type SigningKey } from '../src/client/keys.ts';
+import { type AgentEvent, createNodeAgent, type NodeAgent } from '../src/client/node-agent.ts';
+import type { Fetch } from '../src/client/options.ts';
+import { signerFromSeed, verifySignature } from '../src/crypto/ed25519.ts';
+import { renewalOf } from '../src/records/renewal-window.ts';
+import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { HOUR, MINUTE, SECOND } from './support/clock.ts';
+import { get, invite, operate } from './support/requests.ts';
+
+const DAY = 24 * HOUR;
+
+/** A month takes minutes, because each heartbeat after a leap of the clock is stored before it is answered. */
+const DAYS = Number(process.env.MESH_TEST_FLEET_DAYS ?? 9);
+const NODES = DAYS < 30 ? 2 : 8;
+
+interface Harness {
+  readonly agent: NodeAgent;
+  readonly files: Map<AgentRecord, string>;
+  readonly events: AgentEvent[];
+  /** Starts it again with what it has stored. */
+  again(): Promise<Harness>;
+}
+
+interface FleetMember {
+  readonly harness: Harness;
+  /** When its next turn is due. */
+  at: number;
+  /** Where in the lifetime of its certificates it has renewed them. */
+  readonly places: number[];
+}
+
+type Responder = (path: string) => Promise<Response | null> | Response | null;
+
+interface Surroundings {
+  readonly fetch?: Fetch;
+  readonly key?: SigningKey;
+  readonly files?: Map<AgentRecord, string>;
+  readonly terms?: object;
+  readonly skewMs?: number;
+  readonly rootKey?: string;
+  readonly token?: string;
+}
+
+/** Native: hundreds of agents sign and verify in this one process. */
+function newKey(): SigningKey {
+  const { publicKey, sign } = signerFromSeed(randomBytes(32));
+  return { publicKey, sign: (bytes) => Buffer.from(sign(bytes), 'base64') };
+}
+
+const random = (() => {
+  let seed = 7;
+  return () => {
+    seed = (seed * 48_271) % 2_147_483_647;
+    return seed / 2_147_483_647;
+  };
+})();
+
+async function agentOf(
+  current: { na: TestAuthority },
+  surroundings: Surroundings = {},
+): Promise<Harness> {
+  const { key = newKey(), files = new Map(), terms = {}, skewMs = 0 } = surroundings;
+  const { na } = current;
+  const storage: AgentStorage = {
+    read: (name) => files.get(name) ?? null,
+    write: (name, text) => void files.set(name, text),
+  };
+  const token =
+    surroundings.token ?? (files.has('certificate') ? null : await invite(na, { ...terms }));
+  const rootKey = surroundings.rootKey ?? (await get(na, '/genesis')).body.root_public_key;
+  const events: AgentEvent[] = [];
+  const agent = await createNodeAgent({
+    url: 'http://authority.invalid',
+    fetch: (url, init) =>
+      (surroundings.fetch ?? fetch)(url.replace('http://authority.invalid', current.na.url), init),
+    key,
+    rootKey,
+    storage,
+    verify: verifySignature,
+    token: () => token,
+    now: () => current.na.clock.now() + skewMs,
+    random,
+    wait: () => Promise.resolve(),
+    onEvent: (event) => events.push(event),
+  });
+  return { agent, files, events, again: () => agentOf(current, { ...surroundings, key, files }) };
+}
+
+function refusals({ events }: Harness): string[] {
+  return events.flatMap((event) =>
+    event.type === 'refused' ? [`${event.what}: ${event.problem}`] : [],
+  );
+}
+
+/** Whether the stored certificate is valid at this time. */
+function isEnrolled({ files }: Harness, at: number): boolean {
+  const { issued_at, expires_at } = JSON.parse(files.get('certificate') ?? '{}');
+  return Date.parse(issued_at) <= at && at < Date.parse(expires_at);
+}
+
+test('a fleet stays enrolled for weeks, whatever becomes of its authority', async () => {
+  const environment = { MESH_ACTIVE_NODE_WINDOW_SECONDS: String(24 * 3600) };
+  const current = { na: await startTestAuthority({ environment }) };
+  const { clock } = current.na;
+  const begun = clock.now();
+  const fleet: FleetMember[] = [];
+  for (let node = 0; node < NODES; node += 1) {
+    const terms = { max_validity_hours: 100, token_expiry_hours: 48 };
+    const harness = await agentOf(current, { terms });
+    fleet.push({ harness, at: begun + node * MINUTE, places: [] });
+  }
+  const outages: [from: number, to: number][] = [[4 * DAY, 5 * DAY]];
+  const plan = [
+    { day: 2, act: restart },
+    { day: 4, act: stop },
+    { day: 5, act: start },
+    { day: 6, act: async () => void (await operate(current.na, '/admin/policy', {})) },
+    { day: 8, act: restart },
+  ];
+  async function stop() {
+    await current.na.stop();
+  }
+  async function start() {
+    current.na = await current.na.restart();
+  }
+  async function restart() {
+    await start();
+  }
+  for (;;) {
+    fleet.sort((a, b) => a.at - b.at);
+    const [due]: (FleetMember | undefined)[] = fleet;
+    assert.ok(due);
+    const [next] = plan;
+    if (next !== undefined && begun + next.day * DAY <= due.at) {
+      clock.advance(Math.max(0, begun + next.day * DAY - clock.now()));
+      await next.act();
+      plan.shift();
+      continue;
+    }
+    if (due.at > begun + DAYS * DAY) break;
+    clock.advance(Math.max(0, due.at - clock.now()));
+    const before = due.harness.files.get('certificate');
+    const wait = await due.harness.agent.turn();
+    assert.equal(typeof wait, 'number', JSON.stringify(wait));
+    due.at = clock.now() + Number(wait);
+    const after = due.harness.files.get('certificate');
+    assert.ok(isEnrolled(due.harness, clock.now()), 'without a valid certificate');
+    if (before !== undefined && after !== undefined && after !== before) {
+      const { cert_id, issued_at, expires_at } = JSON.parse(before);
+      const life = { issuedAt: Date.parse(issued_at), expiresAt: Date.parse(expires_at) };
+      const since = clock.now() - begun;
+      const isLate = outages.some(([from, to]) => since >= from && since < to + DAY / 2);
+      if (!isLate) assert.ok(clock.now() - renewalOf(cert_id, life) < MINUTE, 'later than told');
+      due.places.push((clock.now() - life.issuedAt) / (life.expiresAt - life.issuedAt));
+    }
+  }
+  assertSpread(fleet.flatMap((one) => one.places));
+  const policy = (await get(current.na, '/policy')).body.policy_id;
+  for (const { harness } of fleet) assert.equal(harness.agent.state().policy_id, policy);
+
+  const [doomed, other] = fleet;
+  assert.ok(doomed && other);
+  await operate(current.na, '/admin/revoke', {
+    cert_id: doomed.harness.agent.state().cert_id ?? '',
+  });
+  clock.advance(2 * SECOND);
+  const end = await doomed.harness.agent.turn();
+  assert.equal(typeof end === 'number' ? end : end.code, 'certificate_revoked');
+  assert.equal(
+    JSON.parse(doomed.harness.files.get('agent') ?? '{}').ended.code,
+    'certificate_revoked',
+  );
+  assert.equal(typeof (await other.harness.agent.turn()), 'number');
+  assert.equal(other.harness.agent.state().crl_sequence, doomed.harness.agent.state().crl_sequence);
+  await current.na[Symbol.asyncDispose]();
+});
+
+/** Places in the lifetime of certificates, of which a month has enough to judge. */
+function assertSpread(places: readonly number[]): void {
+  assert.ok(places.length >= 2 * NODES, `${places.length} renewals`);
+  if (DAYS < 30) return;
+  const bins = new Array<number>(5).fill(0);
+  for (const place of places) {
+    const bin = Math.min(4, Math.floor((place - 0.5) / 0.05));
+    bins[bin] = (bins[bin] ?? 0) + 1;
+  }
+  const expected = places.length / 5;
+  const chiSquared = bins.reduce((sum, count) => sum + (count - expected) ** 2 / expected, 0);
+  assert.ok(chiSquared < 18.5, `${chiSquared} of ${bins}: unlikely in one of a thousand runs`);
+}
+
+test('500 agents know of a revocation with their next heartbeat, and one further request each', async () => {
+  await using na = await startTestAuthority();
+  const current = { na };
+  let requests = 0;
+  const counted: Fetch = (url, init) => {
+    requests += 1;
+    return fetch(url, init);
+  };
+  const first = await agentOf(current, { fetch: counted });
+  await first.agent.turn();
+  const fleet = [first];
+  const rootKey: string = (await get(na, '/genesis')).body.root_public_key;
+  const { body } = await operate(na, '/admin/invite', { count: 499 });
+  const tokens: { token_id: string }[] = body.tokens;
+  const shared = first.files;
+  for (const { token_id: token } of tokens) {
+    // The network is known to all of them; each has a key and joins by itself.
+    const files = new Map(shared);
+    files.delete('certificate');
+    fleet.push(await agentOf(current, { fetch: counted, files, rootKey, token }));
+  }
+  for (let from = 1; from < fleet.length; from += 100) {
+    await Promise.all(fleet.slice(from, from + 100).map(({ agent }) => agent.turn()));
+  }
+  const victim = fleet[250]?.agent.state().cert_id ?? '';
+  const revoked = await operate(na, '/admin/revoke', { cert_id: victim });
+  na.clock.advance(2 * SECOND);
+  requests = 0;
+  let ended = 0;
+  for (let from = 0; from < fleet.length; from += 100) {
+    const ends = await Promise.all(fleet.slice(from, from + 100).map(({ agent }) => agent.turn()));
+    ended += ends.filter((end) => typeof end !== 'number').length;
+  }
+  assert.equal(ended, 1);
+  for (const { files } of fleet) {
+    assert.equal(JSON.parse(files.get('crl') ?? '{}').sequence, revoked.body.crl_sequence);
+  }
+  assert.ok(requests <= 2 * fleet.length + 1, `${requests} requests`);
+});
+
+test('an agent keeps what it has, and says why, whatever it is offered', async () => {
+  await using na = await startTestAuthority();
+  await using stranger = await startTestAuthority();
+  const current = { na };
+  let respond: Responder | null = null;
+  const fetchThrough: Fetch = async (url, init) =>
+    (await respond?.(new URL(url).pathname)) ?? fetch(url, init);
+  const harness = await agentOf(current, { fetch: fetchThrough });
+  const { agent, files, events } = harness;
+  await agent.turn();
+  const older = await (await fetch(`${na.url}/crl`)).text();
+  const olderBulletin = await (await fetch(`${na.url}/bulletin`)).text();
+  const victim = await agentOf(current);
+  await victim.agent.turn();
+  await operate(na, '/admin/revoke', { cert_id: victim.agent.state().cert_id ?? '' });
+  na.clock.advance(2 * SECOND);
+  await agent.turn();
+  const held = new Map(files);
+  held.delete('agent');
+
+  const json = (body: string | object) =>
+    new Response(typeof body === 'string' ? body : JSON.stringify(body));
+  const beat = (bulletin: unknown) => ({
+    ack: true,
+    server_time: '2026-01-01T00:00:00Z',
+    next_heartbeat_seconds: 30,
+    renew_after: '2126-01-01T00:00:00Z',
+    notices: [],
+    bulletin,
+  });
+  const theirs = JSON.parse(await (await fetch(`${stranger.url}/bulletin`)).text());
+  const news = () =>
+    fetch(`${na.url}/bulletin`).then(async (answer) => JSON.parse(await answer.text()));
+  const offers: [name: string, expected: RegExp, answer: Responder][] = [
+    [
+      'a bulletin of another network',
+      /authority is not that of/,
+      (path) => (path === '/heartbeat' ? json(beat(theirs)) : null),
+    ],
+    [
+      'an earlier bulletin',
+      /revocation list 0, held is 1/,
+      (path) => (path === '/heartbeat' ? json(beat(JSON.parse(olderBulletin))) : null),
+    ],
+    ['garbage', /unreadable_answer/, () => new Response('<html>')],
+    ['an error', /internal_server_error|unreadable/, () => new Response('{}', { status: 500 })],
+    [
+      'a claim that it is revoked',
+      /signed list does not have/,
+      (path) =>
+        path === '/heartbeat'
+          ? new Response(
+              JSON.stringify({
+                error: { code: 'certificate_revoked', message: 'm', details: {}, request_id: 'r' },
+              }),
+              { status: 403 },
+            )
+          : null,
+    ],
+  ];
+  for (const [name, expected, answer] of offers) {
+    events.length = 0;
+    respond = answer;
+    assert.equal(typeof (await agent.turn()), 'number', name);
+    assert.match(JSON.stringify(events), expected, name);
+    assert.match(agent.state().problem ?? '', expected, name);
+    for (const [file, text] of held) assert.equal(files.get(file), text, `${name}: ${file}`);
+  }
+
+  // A revocation that is news, answered by an earlier list, by that of another key, and by nothing.
+  const another = await agentOf(current);
+  await another.agent.turn();
+  await operate(na, '/admin/revoke', { cert_id: another.agent.state().cert_id ?? '' });
+  na.clock.advance(2 * SECOND);
+  const theirList = await (await fetch(`${stranger.url}/crl`)).text();
+  const lists: [string, RegExp, () => Response | Promise<Response>][] = [
+    ['an earlier list', /older than the one that is held/, () => json(older)],
+    ['a list of another key', /did not sign it/, () => json(theirList)],
+    ['no list', /No answer/, () => Promise.reject(new Error('gone'))],
+  ];
+  for (const [name, expected, list] of lists) {
+    events.length = 0;
+    respond = async (path) => {
+      if (path === '/heartbeat') return json(beat(await news()));
+      return path === '/crl' ? list() : null;
+    };
+    assert.equal(typeof (await agent.turn()), 'number', name);
+    assert.match(JSON.stringify(events), expected, name);
+    for (const [file, text] of held) assert.equal(files.get(file), text, `${name}: ${file}`);
+  }
+  respond = null;
+  events.length = 0;
+  await agent.turn();
+  assert.deepEqual(refusals(harness), []);
+  assert.equal(agent.state().problem, null);
+  assert.equal(agent.state().crl_sequence, 2);
+});
+
+test('an agent whose clock is off by ten minutes keeps what it has, and says why', async () => {
+  await using na = await startTestAuthority();
+  const current = { na };
+  const { key, harness } = await (async () => {
+    const key = newKey();
+    return { key, harness: await agentOf(current, { key }) };
+  })();
+  await harness.agent.turn();
+  const late = await agentOf(current, { key, files: harness.files, skewMs: 10 * MINUTE });
+  assert.equal(typeof (await late.agent.turn()), 'number');
+  assert.match(late.agent.state().problem ?? '', /timestamp is too old, or too far ahead/);
+});
+
+test('an agent does not start with what is damaged, or of another network or node', async () => {
+  await using na = await startTestAuthority();
+  const current = { na };
+  const key = newKey();
+  const { agent, files } = await agentOf(current, { key });
+  await agent.turn();
+  const start = (changed: Partial<Record<AgentRecord, string>>, further: Surroundings = {}) =>
+    agentOf(current, {
+      key,
+      files: new Map([...files, ...(Object.entries(changed) as [AgentRecord, string][])]),
+      ...further,
+    });
+  await assert.rejects(start({ genesis: '{"network_name"' }), /genesis that is held is damaged/);
+  await assert.rejects(start({ certificate: '{}' }), /certificate that is held is damaged/);
+  await assert.rejects(start({ crl: '' }), /crl that is held is damaged/);
+  await assert.rejects(start({}, { key: newKey() }), /certificate that is held is for another key/);
+  const otherRoot = keyFromSeed(new Uint8Array(32)).publicKey;
+  await assert.rejects(start({}, { rootKey: otherRoot }), /genesis that is held is of root key/);
+  await using stranger = await startTestAuthority();
+  const theirs = await (await fetch(`${stranger.url}/crl`)).text();
+  await assert.rejects(start({ crl: theirs }), /list that is held is not one of this network/);
+  const again = await start({});
+  assert.equal(typeof (await again.agent.turn()), 'number');
+});
+
+test('a certificate that cannot be stored is stored by a later turn', async () => {
+  await using na = await startTestAuthority();
+  const token = await invite(na);
+  const rootKey = (await get(na, '/genesis')).body.root_public_key;
+  const files = new Map<AgentRecord, string>();
+  let isFull = true;
+  const agent = await createNodeAgent({
+    url: na.url,
+    key: newKey(),
+    rootKey,
+    storage: {
+      read: (name) => files.get(name) ?? null,
+      write(name, text) {
+        if (isFull && name === 'certificate') throw new Error('no space left');
+        files.set(name, text);
+      },
+    },
+    token: () => token,
+    now: na.clock.now,
+    random,
+  });
+  await agent.turn();
+  assert.match(agent.state().problem ?? '', /no space left/);
+  isFull = false;
+  await agent.turn();
+  assert.equal(JSON.parse(files.get('certificate') ?? '{}').cert_id, agent.state().cert_id);
+});
