@@ -199,6 +199,8 @@ export const CURES: Readonly<Record<RefusalName, string>> = {
   admin_auth_throttled:
     'Wait as many seconds as `Retry-After` says, and correct the signature before the next try.',
   internal_server_error: 'Look for `request_id` in the log of the authority, and report it.',
+  restore_pending:
+    'Tell the operators: the state was rolled back. `/readyz` says how far; `mesh-na restore` is the way on.',
   service_not_ready: 'Try again later; `/readyz` and the log say what is missing.',
   shutting_down: 'Try again once the authority has started anew.',
 };

@@ -1,13 +1,16 @@
 /** The composition root: wires store, authority and edges once, and shuts them down in order. */
 
-import { type OpenAuthority, openAuthority } from './authority/open.ts';
+import { type AuthorityOptions, type OpenAuthority, openAuthority } from './authority/open.ts';
 import { LIST_THREAD_FROM } from './authority/publication/list-renderer.ts';
+import { openQuarantine } from './authority/quarantine.ts';
 import { createClock } from './clock.ts';
 import type { Config } from './config/load.ts';
 import { publishedDocument } from './contract/documents.ts';
 import { createDocumentPublisher } from './contract/publications.ts';
 import { sha256Hex } from './crypto/digest.ts';
 import { type Front, openFront } from './front.ts';
+import { createHeadKeeper, type HeadKeeper } from './head/keeper.ts';
+import { type OpenedHeads, openHeads } from './head/open.ts';
 import { createRateLimits } from './http/rate-limit.ts';
 import type { JsonObject } from './json/value.ts';
 import { canonicalJson, jsonText } from './json/write.ts';
@@ -29,6 +32,7 @@ import { type ManualTime, type Runtime, timeOf, withClocks } from './runtime.ts'
 import { measured } from './store/measured.ts';
 import type { NetworkIdentity } from './store/network-identity.ts';
 import { openStore } from './store/open.ts';
+import type { Store } from './store/store.ts';
 import { AUTHORITY_SLOT, createBeats, startBeating } from './threads/beats.ts';
 import type { EdgeHost, EdgeThread } from './threads/edge-threads.ts';
 import { type ListThreadIdentity, startListThread } from './threads/list-thread.ts';
@@ -129,7 +133,12 @@ export async function startAuthority(
     lost: (problem) => fatal('ownership', new Error(problem)),
   });
   for (const note of stored.notes) logger.write('INFO', 'store', note);
-  const store = measured(stored.store, { elapsed: runtime.elapsed, stored: metrics.stored });
+  const timed = measured(stored.store, { elapsed: runtime.elapsed, stored: metrics.stored });
+  const heads = await headsFor(config, timed);
+  const quarantine = heads?.verdict.kind === 'quarantine' ? heads.verdict.reason : null;
+  const head =
+    heads === null || quarantine !== null ? null : keeperOf(config, heads, timed, runtime);
+  const store = head?.store ?? timed;
   // They load their modules while the state is read.
   const threads = startThreads(config, (index) =>
     surroundings.startThread((cause) => fatal(`edge thread ${index + 1}`, cause)),
@@ -145,7 +154,18 @@ export async function startAuthority(
     delegatedUntil: instantOf(config.genesis.network_authority.valid_to),
   };
   try {
-    const opened = await openAuthority({
+    const openState = (options: AuthorityOptions) =>
+      quarantine === null
+        ? openAuthority(options)
+        : openQuarantine({
+            store,
+            publisher,
+            heads: heads?.heads ?? [],
+            signer: { ...config.signer, keyId: config.keyId },
+            networkName: config.genesis.network_name,
+            reason: quarantine,
+          });
+    const opened = await openState({
       vitals: () => vitals,
       ...authorityOptions(config, runtime),
       store,
@@ -169,6 +189,7 @@ export async function startAuthority(
       },
     });
     authority = opened;
+    await head?.keep();
     const host: EdgeHost = {
       call: opened.call,
       publisher,
@@ -213,6 +234,10 @@ export async function startAuthority(
         fatal('ownership', new Error(store.health() ?? 'Another process has taken over the state'));
       }
     });
+    if (head !== null) {
+      const failed = (cause: unknown) => fatal('head file', cause);
+      background.start('head', HEAD_MS, () => head.keep().catch(failed));
+    }
     background.start('live_refresh', LIVE_REFRESH_MS, () => refreshLivePages(host));
     const runTrustCycle = async () => void (await opened.call('runTrustCycle', null));
     background.start('disk_check', DISK_CHECK_MS, async () => {
@@ -232,7 +257,14 @@ export async function startAuthority(
     if (config.trustCycle !== null) {
       await background.start('trust_cycle', config.trustCycle, runTrustCycle).attempt();
     }
+    if (quarantine !== null) logger.write('CRITICAL', 'store', quarantine);
     for (const warning of config.warnings) logger.write('WARNING', 'config', warning);
+
+    /** The last flush has changed the state. */
+    async function releaseHeads(): Promise<void> {
+      if (head !== null) await head.close();
+      else for (const file of heads?.files ?? []) file.release();
+    }
 
     return {
       port: serving.port,
@@ -254,6 +286,7 @@ export async function startAuthority(
             async flush() {
               await background.stop();
               await opened.close();
+              await releaseHeads();
             },
             async close() {
               await serving.close();
@@ -267,6 +300,7 @@ export async function startAuthority(
   } catch (cause) {
     // Not closed: a holder that was lost before this start must still count as lost at the next.
     await (authority ?? store).abandon();
+    for (const file of heads?.files ?? []) file.release();
     await Promise.all([...threads.map((thread) => thread.end()), watchdog.end()]);
     throw cause;
   }
@@ -283,6 +317,8 @@ const CLOCK_CHECK_MS = 1000;
 /** A process that has lost its state answers reads from memory for at most this long. */
 const OWNERSHIP_CHECK_MS = 1000;
 const SWEEP_MS = 1000;
+/** The head in other places is at most this much behind, revocations apart. */
+const HEAD_MS = 1000;
 
 /** What is wrong is known this long after it begins, also while nobody reads the dashboard. */
 const POSTURE_MS = 15_000;
@@ -301,6 +337,27 @@ function identityOf(genesis: GenesisBlock): NetworkIdentity {
     root_public_key: genesis.root_public_key,
     authority_public_key: genesis.network_authority.public_key,
   };
+}
+
+/** Null when no head is kept. A start that is refused leaves the state to others. */
+async function headsFor({ heads, signer }: Config, store: Store): Promise<OpenedHeads | null> {
+  if (heads.paths.length === 0) return null;
+  try {
+    return await openHeads(heads, store, signer.publicKey);
+  } catch (cause) {
+    await store.abandon();
+    throw cause;
+  }
+}
+
+function keeperOf(
+  { signer, keyId, genesis }: Config,
+  { files, position }: OpenedHeads,
+  store: Store,
+  { now }: Runtime,
+): HeadKeeper {
+  const networkName = genesis.network_name;
+  return createHeadKeeper({ store, position, files, networkName, signer, keyId, now });
 }
 
 /** While there are viewers, outdated documents of live pages are rebuilt. */
@@ -356,8 +413,9 @@ async function exposition(
   reports: readonly MetricsReport[],
 ): Promise<string> {
   const answer = await call('readCounts', null);
-  if (!answer.ok) throw new Error(`The counts cannot be read: ${answer.refusal}`);
-  return metrics.exposition(JSON.parse(answer.json) as AuthorityCounts, reports);
+  if (answer.ok) return metrics.exposition(JSON.parse(answer.json) as AuthorityCounts, reports);
+  if (answer.refusal === 'restore_pending') return metrics.exposition(null, reports);
+  throw new Error(`The counts cannot be read: ${answer.refusal}`);
 }
 
 /** Audit entries are logged after they are stored; this logs the true reason of a refusal. */

@@ -150,8 +150,11 @@ export interface AuthorityMetrics {
   tlsNotAfter(at: number): void;
   /** `now` in milliseconds since the epoch. */
   jobSucceeded(job: string, now: number): void;
-  /** All metrics as text: state counts, the authority's own, and those of the edges. */
-  exposition(counts: AuthorityCounts, edges: readonly MetricsReport[]): Promise<string>;
+  /**
+   * All metrics as text: state counts, the authority's own, and those of the edges. Without counts, the state
+   * was rolled back.
+   */
+  exposition(counts: AuthorityCounts | null, edges: readonly MetricsReport[]): Promise<string>;
 }
 
 export function createAuthorityMetrics(
@@ -228,6 +231,11 @@ export function createAuthorityMetrics(
     buckets: STORE_SECONDS,
     registers,
   });
+  const restorePending = new Gauge({
+    name: 'mesh_na_restore_pending',
+    help: '1 while nothing is decided because the state is older than what was published',
+    registers,
+  });
   const jobSuccesses = new Gauge({
     name: 'mesh_na_background_last_success_timestamp_seconds',
     help: 'When each background job last succeeded, seconds since the epoch',
@@ -272,9 +280,11 @@ export function createAuthorityMetrics(
     stored: (work, seconds) => storeWork.observe({ work }, seconds),
     jobSucceeded: (job, now) => jobSuccesses.set({ job }, now / 1000),
     async exposition(counts, edges) {
-      for (const { gauge, count } of gauges) gauge.set(counts[count]);
-      for (const [kind, count] of Object.entries(counts.subjects)) subjects.set({ kind }, count);
-      for (const [kind, count] of Object.entries(counts.removed_subjects)) {
+      restorePending.set(counts === null ? 1 : 0);
+      for (const { gauge, count } of gauges) gauge.set(counts?.[count] ?? 0);
+      for (const [kind, count] of Object.entries(counts?.subjects ?? {}))
+        subjects.set({ kind }, count);
+      for (const [kind, count] of Object.entries(counts?.removed_subjects ?? {})) {
         removedSubjects.set({ kind }, count);
       }
       for (const { name } of POSTURE_RULES) {

@@ -471,6 +471,11 @@ export const REFUSALS = {
     'Too many requests failed operator authentication; try again later',
   ),
   internal_server_error: entry(500, 'internal_server_error', 'An unexpected error occurred'),
+  restore_pending: entry(
+    503,
+    'restore_pending',
+    'The state of the authority is older than what it has published, and has to be restored',
+  ),
   service_not_ready: entry(503, 'service_not_ready', 'The service is not ready'),
   shutting_down: entry(503, 'shutting_down', 'The service is shutting down'),
 } as const;

@@ -7,6 +7,7 @@ import { isIPv4 } from 'node:net';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import type { RetentionPeriods } from '../authority/engine/retention.ts';
+import type { HeadSettings } from '../head/open.ts';
 import { RATE_BUCKETS, type RateLimit, type RateLimitSettings } from '../http/rate-limit.ts';
 import { exposedKeyFiles } from '../keys/key-permissions.ts';
 import { LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel } from '../log/logger.ts';
@@ -40,6 +41,8 @@ export interface Config extends SigningKey {
   readonly dataDir: string;
   /** Null when the data folder holds the state. */
   readonly database: DatabaseSetting | null;
+  /** Where the head of the state is kept. */
+  readonly heads: HeadSettings;
   readonly host: string;
   readonly port: number;
   /** Null for plain HTTP. */
@@ -107,6 +110,7 @@ export function loadConfig(
   return {
     dataDir,
     database: databaseSetting(setting, environment),
+    heads: { paths: headFiles(flags, setting), acceptsNew: flags.newHead === true },
     host: setting('host') ?? '',
     port: wholeNumber(setting, 'port', 0, 65_535),
     tls: tlsPair(setting, now),
@@ -248,6 +252,13 @@ function tlsPair(setting: Setting, now: number): TlsPair | null {
   const [given, missing] =
     certFile === null ? (['tlsKey', '--tls-cert'] as const) : (['tlsCert', '--tls-key'] as const);
   throw new Error(`${setting.labelOf(given)} is of no use without ${missing}`);
+}
+
+/** The flag is repeatable; the variable names one file. */
+function headFiles({ headFile }: Flags, setting: Setting): readonly string[] {
+  if (Array.isArray(headFile)) return headFile;
+  const path = setting('headFile');
+  return path === null ? [] : [path];
 }
 
 function publicUrl(setting: Setting): string | null {

@@ -37,6 +37,21 @@ export const OPTIONS = {
     '5000',
     'with --store: how long the right to write lasts when it cannot be renewed; after a crash, the next start waits for its end',
   ),
+  headFile: {
+    ...option(
+      '--head-file <file>',
+      'MESH_HEAD_FILE',
+      null,
+      'keep the head of the state in this file, on another volume, so that an older copy of the state is found out; repeatable',
+    ),
+    repeatable: true,
+  },
+  newHead: option(
+    '--new-head',
+    null,
+    null,
+    'accept once that a head file is missing, or from before a restore',
+  ),
   host: option('--host <address>', 'HOST', '127.0.0.1', 'address to listen on'),
   port: option('--port <port>', 'PORT', '8443', 'port to listen on; 0 picks a free one'),
   tlsCert: option(

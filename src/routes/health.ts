@@ -26,7 +26,7 @@ export const healthRoutes: readonly RouteEntry[] = [
     limit: 'none',
     summary: 'Readiness: database connectivity and migration state',
     answer: Readiness,
-    refusals: ['service_not_ready'],
+    refusals: ['service_not_ready', 'restore_pending'],
     handle: (_request, edge) => readiness(edge),
   },
   {
@@ -36,7 +36,7 @@ export const healthRoutes: readonly RouteEntry[] = [
     limit: 'none',
     summary: 'Expanded health summary',
     answer: Health,
-    refusals: ['service_not_ready'],
+    refusals: ['service_not_ready', 'restore_pending'],
     async handle(_request, edge) {
       const answer = await checkedReadiness(edge);
       return answer.ok ? jsonReply(200, healthSummary(edge)) : answerReply(answer);
@@ -58,7 +58,7 @@ export const healthRoutes: readonly RouteEntry[] = [
 async function readiness(edge: Edge): Promise<Reply> {
   const answer = await checkedReadiness(edge);
   const described = description(edge, answer.ok);
-  if (!answer.ok) return refusalReply(answer.refusal, described);
+  if (!answer.ok) return refusalReply(answer.refusal, { ...answer.details, ...described });
   if (edge.draining.isAnnounced) return refusalReply('service_not_ready', described);
   return jsonReply(200, jsonText({ status: 'ready', ...described }));
 }

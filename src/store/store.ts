@@ -125,7 +125,20 @@ export interface StoreContents {
   dispose(): Promise<void>;
 }
 
+/** Where a state stands. */
+export interface StatePosition {
+  /** 1 plus the number of restores that led to it. */
+  readonly epoch: number;
+  readonly revision: number;
+  readonly auditLength: number;
+  readonly auditHead: string;
+}
+
 export interface Store {
+  /** What is committed. Call when nothing is being committed. */
+  position(): Promise<StatePosition>;
+  /** The hash of the audit entry with this number, from 1; null when there is none. */
+  auditHashAt(entry: number): Promise<string | null>;
   /** Rejects, as does the iteration of the rows, when what is stored is damaged. */
   load(): Promise<StoreContents>;
   /** Resolves to the unit's revision when it is on disk; otherwise rejects, with nothing stored. */

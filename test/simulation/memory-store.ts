@@ -156,6 +156,14 @@ export function openMemoryStore(disk: MemoryDisk, flush: 'at_once' | 'by_hand'):
       inFlight = [];
       letGo();
     },
+    position: () =>
+      Promise.resolve({
+        epoch: 1,
+        revision: disk.revision,
+        auditLength: disk.audit.length,
+        auditHead: disk.audit.at(-1)?.hash ?? GENESIS_HASH,
+      }),
+    auditHashAt: (entry) => Promise.resolve(disk.audit[entry - 1]?.hash ?? null),
     load: () => Promise.resolve(contentsOf(disk, previousOwner)),
     commit(unit) {
       const conflict = conflictIn(unit);

@@ -79,6 +79,27 @@ export function testStore({ name, open }: StoreUnderTest): void {
       assert.deepEqual(await place.auditEntries(), [auditEntry(1)]);
     });
 
+    test('says where it stands, and the hash of any audit entry', async () => {
+      await using place = await open();
+      const { store } = place;
+      assert.deepEqual(await store.position(), {
+        epoch: 1,
+        revision: 0,
+        auditLength: 0,
+        auditHead: GENESIS_HASH,
+      });
+      await Promise.all([
+        store.commit({ ...unitOf(), audit: [sealed(1), sealed(2)] }),
+        store.commit({ ...unitOf(), audit: [sealed(3)] }),
+      ]);
+      await store.commit({ ...unitOf(), audit: [sealed(4)] });
+      const position = { epoch: 1, revision: 3, auditLength: 4, auditHead: 'hash-4' };
+      assert.deepEqual(await store.position(), position);
+      const hashes = await Promise.all([1, 2, 3, 4, 5].map(store.auditHashAt));
+      assert.deepEqual(hashes, ['hash-1', 'hash-2', 'hash-3', 'hash-4', null]);
+      assert.deepEqual(await (await closeAndReopen(place)).position(), position);
+    });
+
     test('a unit without anything in it still takes a revision', async () => {
       await using place = await open();
       assert.equal(

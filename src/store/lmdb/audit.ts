@@ -32,3 +32,11 @@ export function readAuditEnd(
     auditHead: recent.at(-1)?.hash ?? GENESIS_HASH,
   };
 }
+
+/** The hash of the entry with this number; null when there is none. */
+export function readAuditHash({ audit }: Tables, entry: number): string | null {
+  for (const { key, value } of audit.getRange({ start: entry, limit: 1 })) {
+    return decodeEntries(key, value).at(entry - key - 1)?.hash ?? null;
+  }
+  return null;
+}

@@ -19,14 +19,20 @@ export const LOCK_FILE = 'mesh-na.lock';
 
 /** Throws one clear sentence when another process holds the folder. */
 export function lockFolder(folder: string): FolderLock {
-  const path = join(folder, LOCK_FILE);
+  return lockFile(
+    join(folder, LOCK_FILE),
+    (holder) =>
+      `The data directory is in use by another process${holder}; stop that one, or name another folder than ${folder} by --data-dir`,
+  );
+}
+
+/** `inUse` is the sentence for when another process holds the file, whose holder is named in parentheses. */
+export function lockFile(path: string, inUse: (holder: string) => string): FolderLock {
   const { tryLock }: typeof import('fs-native-extensions') = require('fs-native-extensions');
   const file = openLockFile(path);
   if (!tryLock(file)) {
     closeSync(file);
-    throw new Error(
-      `The data directory is in use by another process${holderIn(path)}; stop that one, or name another folder than ${folder} by --data-dir`,
-    );
+    throw new Error(inUse(holderIn(path)));
   }
   try {
     ftruncateSync(file);

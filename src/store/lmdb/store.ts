@@ -10,6 +10,7 @@ import { encodeEntries } from '../audit-rows.ts';
 import type { NetworkIdentity } from '../network-identity.ts';
 import { createShapes } from '../shapes.ts';
 import {
+  type StatePosition,
   type Store,
   StoreConflict,
   type StoreContents,
@@ -19,6 +20,7 @@ import {
   type Unit,
 } from '../store.ts';
 import {
+  decodeEpoch,
   decodeShapes,
   encodeLiveness,
   encodeShapes,
@@ -37,6 +39,7 @@ import {
   type SubjectAddress,
 } from '../units.ts';
 import { markInUse } from '../usage-mark.ts';
+import { readAuditEnd, readAuditHash } from './audit.ts';
 import { readContents, readTotals } from './contents.ts';
 import { openEnvironment, openTables } from './environment.ts';
 import { lockFolder } from './folder-lock.ts';
@@ -112,6 +115,16 @@ function openLockedStore(
       ...readContents(tables, shapes, readTotals(tables)),
       previousOwner: ownership.previousOwner,
       dispose,
+    };
+  }
+
+  async function position(): Promise<StatePosition> {
+    await flushing;
+    return {
+      epoch: decodeEpoch(tables.meta.get('epoch')),
+      revision: totals.revision,
+      auditLength: totals.auditEntries,
+      auditHead: readAuditEnd(tables).auditHead,
     };
   }
 
@@ -333,7 +346,18 @@ function openLockedStore(
     unlock();
   }
 
-  return { load, commit, touchMany, forgetNonces, health, isOwner, close, abandon };
+  return {
+    position,
+    auditHashAt: async (entry) => readAuditHash(tables, entry),
+    load,
+    commit,
+    touchMany,
+    forgetNonces,
+    health,
+    isOwner,
+    close,
+    abandon,
+  };
 }
 
 /** Writes or removes one row. */

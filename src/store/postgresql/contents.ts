@@ -69,6 +69,25 @@ export async function* readAuditEntries(client: Client): AsyncIterable<readonly 
   await client.query('commit');
 }
 
+/** The row that holds the entry with this number. */
+export const AUDIT_ROW = {
+  name: 'audit_row',
+  text: `select last_entry, entries from mesh_na.audit where last_entry >= $1
+    order by last_entry limit 1`,
+};
+
+export interface AuditRow {
+  readonly last_entry: string;
+  readonly entries: Buffer;
+}
+
+/** The hash of the entry with this number; null when the row does not have it. */
+export function hashIn(row: AuditRow | undefined, entry: number): string | null {
+  if (row === undefined) return null;
+  const last = Number(row.last_entry);
+  return decodeEntries(last, row.entries).at(entry - last - 1)?.hash ?? null;
+}
+
 export async function readAuditEnd(client: Client, total: number) {
   let recent: AuditEntry[] = [];
   let last: number | null = null;

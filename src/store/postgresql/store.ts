@@ -7,9 +7,11 @@
 import type { Client } from 'pg';
 import { encodeEntries } from '../audit-rows.ts';
 import { assertSameNetwork, type NetworkIdentity } from '../network-identity.ts';
-import { decodeRow, encodeRow } from '../rows.ts';
+import { DamagedState, decodeRow, encodeRow } from '../rows.ts';
 import { createShapes } from '../shapes.ts';
 import {
+  GENESIS_HASH,
+  type StatePosition,
   type Store,
   StoreConflict,
   type StoreContents,
@@ -17,7 +19,13 @@ import {
   type TimeRange,
   type Unit,
 } from '../store.ts';
-import { decodeShapes, encodeLiveness, encodeShapes, encodeTimes } from '../table-rows.ts';
+import {
+  decodeEpoch,
+  decodeShapes,
+  encodeLiveness,
+  encodeShapes,
+  encodeTimes,
+} from '../table-rows.ts';
 import { encodeTotals, type Totals } from '../totals.ts';
 import {
   addressOf,
@@ -31,7 +39,15 @@ import { assertNeverUsed, markInUse } from '../usage-mark.ts';
 import type { StoreAddress } from './address.ts';
 import { type Batch, putTogether, type StoredVersions } from './batch.ts';
 import { connectToPrimary, disconnect, isTimeout } from './connect.ts';
-import { type MetaRows, readContents, readMeta, totalsIn } from './contents.ts';
+import {
+  AUDIT_ROW,
+  type AuditRow,
+  hashIn,
+  type MetaRows,
+  readContents,
+  readMeta,
+  totalsIn,
+} from './contents.ts';
 import { type Durability, readDurability } from './durability.ts';
 import { acquireLease, type Lease, type LeaseClock, type LeaseHolder } from './lease.ts';
 import { assertSchema, SCHEMA_VERSION } from './schema.ts';
@@ -356,7 +372,23 @@ function storeOn(
     await writing.end();
   }
 
+  function auditHashAt(entry: number): Promise<string | null> {
+    return writing.inTurn(async ({ read }) =>
+      hashIn((await read<AuditRow>(AUDIT_ROW, [entry]))[0], entry),
+    );
+  }
+
+  async function position(): Promise<StatePosition> {
+    await writing.idle();
+    const { auditEntries: auditLength, revision } = totals;
+    const auditHead = auditLength === 0 ? GENESIS_HASH : await auditHashAt(auditLength);
+    if (auditHead === null) throw new DamagedState('the last audit entry is missing');
+    return { epoch: decodeEpoch(meta.get('epoch')), revision, auditLength, auditHead };
+  }
+
   return {
+    position,
+    auditHashAt,
     load,
     commit,
     touchMany,

@@ -1,0 +1,66 @@
+/**
+ * An authority whose state was rolled back [backup-9]: it decides nothing, changes nothing, and publishes only
+ * the lists that are provably the newest. Every call is refused until the state is restored.
+ */
+import type { Answer } from '../contract/answers.ts';
+import type { DocumentPublisher } from '../contract/publications.ts';
+import type { StateHead } from '../records/state-head.ts';
+import type { Store } from '../store/store.ts';
+import type { OpenAuthority } from './open.ts';
+import { createListContent, type ListSigner } from './publication/list-document.ts';
+import { createStoredLists } from './publication/stored-lists.ts';
+
+export interface QuarantineOptions {
+  readonly store: Store;
+  readonly heads: readonly StateHead[];
+  readonly signer: ListSigner;
+  readonly networkName: string;
+  readonly publisher: DocumentPublisher;
+  /** What `/readyz` says. */
+  readonly reason: string;
+}
+
+export async function openQuarantine(options: QuarantineOptions): Promise<OpenAuthority> {
+  const { store, reason } = options;
+  await publishNewest(options);
+  const refused: Answer = { ok: false, refusal: 'restore_pending', details: { reason } };
+  const nothing = () => Promise.resolve();
+  return {
+    call: () => refused,
+    flush: nothing,
+    sweep: nothing,
+    renewLists: nothing,
+    judgePosture: () => undefined,
+    clockSet: () => undefined,
+    seal: () => undefined,
+    // The state stays as it was found.
+    close: () => store.abandon(),
+    abandon: () => store.abandon(),
+  };
+}
+
+/** A list is the newest when its number is the one that the heads have seen last. */
+async function publishNewest(options: QuarantineOptions): Promise<void> {
+  const { store, heads, signer, networkName, publisher } = options;
+  const lists = createStoredLists(signer.publicKey);
+  const contents = await store.load();
+  for await (const batch of contents.subjects) for (const subject of batch) lists.add(subject);
+  await contents.dispose();
+  if (lists.problem() !== null) return;
+  const crl = lists.crl();
+  if (crl !== null && heads.every((head) => head.crl_sequence === crl.sequence)) {
+    const content = createListContent('crl');
+    content.add(lists.crlEntries());
+    publisher.publish('crl', content.document({ form: 'crl', ...crl }, signer));
+  }
+  const feed = lists.feeds().get(networkName);
+  if (feed?.version && heads.every((head) => head.feed_sequence === feed.version?.sequence)) {
+    const content = createListContent('feed');
+    content.add(feed.entries);
+    const feedSigner = { ...signer, keyId: signer.publicKey };
+    publisher.publish(
+      'sovereign_revocation_feed',
+      content.document({ form: 'feed', ...feed.version }, feedSigner),
+    );
+  }
+}

@@ -1,0 +1,119 @@
+/** The head of the state in a second place: an older copy put back, a second copy and a fork are found out. */
+import assert from 'node:assert/strict';
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, suite, test } from 'node:test';
+import { startTestAuthority, type TestAuthority, type TestOptions } from './support/authority.ts';
+import { makeNetworkFolder } from './support/folders.ts';
+import { get, heartbeat, joinedNode, operate } from './support/requests.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'mesh-heads-'));
+const head = join(folder, 'head');
+let first: TestAuthority;
+
+function start(options: TestOptions = {}): Promise<TestAuthority> {
+  const { dataDir = first.dataDir } = options;
+  return startTestAuthority({
+    clock: first.clock,
+    ...options,
+    dataDir,
+    environment: { MESH_HEAD_FILE: head, ...options.environment },
+  });
+}
+
+function headNow() {
+  return JSON.parse(readFileSync(head, 'utf8'));
+}
+
+/** Only a copy of a state in a folder can be put back behind the server's back. */
+const isFolder = process.env.MESH_TEST_STORE !== 'postgresql';
+
+suite('the head file', { concurrency: false, skip: !isFolder }, () => {
+  before(async () => {
+    const { folder: dataDir } = makeNetworkFolder();
+    const options = { dataDir, environment: { MESH_HEAD_FILE: head } };
+    await assert.rejects(startTestAuthority(options), /is missing; --new-head accepts that once/);
+    first = await startTestAuthority({ ...options, flags: { newHead: true } });
+  });
+
+  after(async () => {
+    await first.stop();
+    rmSync(first.dataDir, { recursive: true, force: true });
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  test('has each revocation before it is answered, and everything else at the end', async () => {
+    const node = await joinedNode(first);
+    await operate(first, '/admin/revoke', { cert_id: node.certId, reason: 'superseded' });
+    const { crl_sequence, audit_length } = headNow();
+    assert.equal(crl_sequence, 1);
+    await joinedNode(first);
+    await first.stop();
+    assert.ok(headNow().audit_length > audit_length);
+    first = await start();
+    assert.equal((await get(first, '/readyz')).status, 200);
+  });
+
+  test('stops a copy that is started beside, before it answers', async () => {
+    const copy = join(folder, 'copy');
+    cpSync(first.dataDir, copy, { recursive: true });
+    await assert.rejects(start({ dataDir: copy }), /head file .* is in use by another process/);
+  });
+
+  test('puts an older copy that was put back in quarantine, which reveals nothing revoked as valid', async () => {
+    const node = await joinedNode(first);
+    await first.stop();
+    const old = join(folder, 'old');
+    cpSync(first.dataDir, old, { recursive: true });
+    first = await start();
+    const crl = await get(first, '/crl');
+    await operate(first, '/admin/revoke', { cert_id: node.certId, reason: 'superseded' });
+    await first.stop();
+    const headBefore = readFileSync(head, 'utf8');
+    const state = join(old, 'state', 'data.mdb');
+    const fileBefore = readFileSync(state).length;
+
+    const restored = await start({ dataDir: old });
+    const ready = await get(restored, '/readyz');
+    assert.equal(ready.status, 503);
+    assert.equal(ready.body.error.code, 'restore_pending');
+    assert.match(ready.body.error.details.reason, /The state is older than the head in/);
+    const beat = await heartbeat(restored, node);
+    assert.deepEqual([beat.status, beat.body.error.code], [503, 'restore_pending']);
+    const revoke = await operate(restored, '/admin/invite', { roles: ['role:client'] });
+    assert.equal(revoke.body.error.code, 'restore_pending');
+    assert.equal((await get(restored, '/sovereign.json')).status, 200);
+    assert.equal((await get(restored, '/genesis')).status, 200);
+    assert.equal((await get(restored, '/crl')).status, 503, 'not provably the newest');
+    assert.equal((await get(restored, '/sovereign-revocation-feed')).status, 200, 'provably');
+    assert.match((await get(restored, '/metrics')).text, /mesh_na_restore_pending 1/);
+    assert.equal((await get(restored, '/healthz')).status, 200);
+    await restored.stop();
+
+    assert.equal(crl.status, 200);
+    assert.equal(readFileSync(head, 'utf8'), headBefore, 'the head stays as it was');
+    assert.equal(readFileSync(state).length, fileBefore);
+    first = await start();
+    assert.equal((await get(first, '/readyz')).status, 200);
+  });
+
+  test('refuses the state of another history, a head that is altered, and --new-head without need', async () => {
+    await first.stop();
+    const kept = readFileSync(head, 'utf8');
+    const other = makeNetworkFolder().folder;
+    cpSync(join(first.dataDir, 'keys'), join(other, 'keys'), { recursive: true });
+    cpSync(join(first.dataDir, 'genesis.json'), join(other, 'genesis.json'));
+    const forked = await startTestAuthority({ dataDir: other, clock: first.clock });
+    for (let i = 0; i < 8; i += 1) await joinedNode(forked);
+    await forked.stop();
+    await assert.rejects(start({ dataDir: other }), /is of another history/);
+    writeFileSync(head, kept.replace(/"revision":\d+/, '"revision":1'));
+    await assert.rejects(start(), /does not hold a head that this authority has signed/);
+    writeFileSync(head, kept);
+    await assert.rejects(start({ flags: { newHead: true } }), /leave it out/);
+    assert.ok(existsSync(head));
+    rmSync(other, { recursive: true, force: true });
+    first = await start();
+  });
+});
