@@ -261,6 +261,21 @@ export function createAuthorityMetrics(
   /** Only where the authority itself serves TLS. */
   let tlsNotAfter: Gauge | null = null;
 
+  function setCounts(counts: AuthorityCounts): void {
+    for (const { gauge, count } of gauges) gauge.set(counts[count]);
+    for (const [kind, count] of Object.entries(counts.subjects)) subjects.set({ kind }, count);
+    for (const [kind, count] of Object.entries(counts.removed_subjects)) {
+      removedSubjects.set({ kind }, count);
+    }
+    for (const { name } of POSTURE_RULES) {
+      const finding = counts.posture.find(({ rule }) => rule === name);
+      posture.set({ rule: name }, finding === undefined ? 0 : GRAVITY[finding.severity]);
+    }
+    for (const [state, count] of Object.entries(counts.nodes)) nodes.set({ state }, count);
+    diskFree.set(counts.disk_free ?? Number.NaN);
+    delegatedUntil.set((counts.delegated_until ?? Number.NaN) / 1000);
+  }
+
   return {
     refused(event, reason) {
       if (event === 'admin_auth_failed') failures.inc({ kind: 'operator', reason });
@@ -281,19 +296,7 @@ export function createAuthorityMetrics(
     jobSucceeded: (job, now) => jobSuccesses.set({ job }, now / 1000),
     async exposition(counts, edges) {
       restorePending.set(counts === null ? 1 : 0);
-      for (const { gauge, count } of gauges) gauge.set(counts?.[count] ?? 0);
-      for (const [kind, count] of Object.entries(counts?.subjects ?? {}))
-        subjects.set({ kind }, count);
-      for (const [kind, count] of Object.entries(counts?.removed_subjects ?? {})) {
-        removedSubjects.set({ kind }, count);
-      }
-      for (const { name } of POSTURE_RULES) {
-        const finding = counts.posture.find(({ rule }) => rule === name);
-        posture.set({ rule: name }, finding === undefined ? 0 : GRAVITY[finding.severity]);
-      }
-      for (const [state, count] of Object.entries(counts.nodes)) nodes.set({ state }, count);
-      diskFree.set(counts.disk_free ?? Number.NaN);
-      delegatedUntil.set((counts.delegated_until ?? Number.NaN) / 1000);
+      if (counts !== null) setCounts(counts);
       const ofEdges = AggregatorRegistry.aggregate([...edges]);
       return `${await registry.metrics()}\n${await ofEdges.metrics()}`;
     },

@@ -30,7 +30,7 @@ export async function openQuarantine(options: QuarantineOptions): Promise<OpenAu
     flush: nothing,
     sweep: nothing,
     renewLists: nothing,
-    judgePosture: () => undefined,
+    judgePosture: nothing,
     clockSet: () => undefined,
     seal: () => undefined,
     // The state stays as it was found.
