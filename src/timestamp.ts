@@ -58,20 +58,20 @@ export function parseRequestDatetime(text: string): RequestDatetime | null {
 
 /** The canonical form: microseconds only when they are not zero, always `Z`. */
 export function formatInstant(instant: number): string {
-  if (instant !== lastInstant) {
-    lastText = textOf(instant);
-    lastInstant = instant;
-  }
-  return lastText;
+  if (instant === last.instant) return last.text;
+  const found = instant === other.instant ? other : { instant, text: textOf(instant) };
+  other = last;
+  last = found;
+  return found.text;
 }
 
 export function formatInstantIfAny(instant: number | null): string | null {
   return instant === null ? null : formatInstant(instant);
 }
 
-/** A busy server formats the same millisecond many times. */
-let lastInstant = Number.NaN;
-let lastText = '';
+/** A busy server formats the same millisecond many times, between others that differ each time. */
+let last = { instant: Number.NaN, text: '' };
+let other = last;
 
 function textOf(instant: number): string {
   const whole = Math.floor(instant);
