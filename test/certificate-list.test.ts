@@ -212,37 +212,3 @@ test('sorted texts are a sorted set, from any text on, with blocks of any size',
     { numRuns: 300 },
   );
 });
-
-test('pages of sorted texts, one after the other, have each text once that is there all the time', () => {
-  const text = fc.integer({ min: 0, max: 60 }).map((n) => `c-${n}`);
-  const change = fc.record({ what: fc.constantFrom('add', 'remove'), text });
-  fc.assert(
-    fc.property(
-      fc.uniqueArray(text, { maxLength: 60 }),
-      fc.array(fc.array(change, { maxLength: 6 }), { maxLength: 40 }),
-      fc.integer({ min: 1, max: 9 }),
-      (first, changes, limit) => {
-        const texts = createSortedTexts(4);
-        for (const known of first) texts.add(known);
-        const always = new Set(first);
-        const read: string[] = [];
-        for (let turn = 0; ; turn += 1) {
-          const page: string[] = [];
-          for (const next of texts.after(read.at(-1) ?? '')) {
-            if (page.length === limit) break;
-            page.push(next);
-          }
-          if (page.length === 0) break;
-          read.push(...page);
-          for (const { what, text } of changes[turn] ?? []) {
-            texts[what](text);
-            if (what === 'remove') always.delete(text);
-          }
-        }
-        assert.deepEqual(read, [...new Set(read)].sort(), 'in order, and none twice');
-        for (const known of always) assert.ok(read.includes(known), known);
-      },
-    ),
-    { numRuns: 300 },
-  );
-});

@@ -1,10 +1,11 @@
 /** `mesh-na store`: tends the database that holds the state in place of the data folder. */
 import { type Command, Option } from 'commander';
+import { systemRuntime } from '../runtime.ts';
 import type { StoreAddress } from '../store/postgresql/address.ts';
 import type { StoreStatus } from '../store/postgresql/status.ts';
-import { examples, jsonOption } from './options.ts';
+import { dataDirOption, examples, jsonOption } from './options.ts';
 import { type OutputOptions, printResult } from './output.ts';
-import { onState, storeAddress } from './store-address.ts';
+import { onState, placeOf, storeAddress } from './store-address.ts';
 
 interface StoreCommandOptions extends OutputOptions {
   readonly store: string;
@@ -28,6 +29,57 @@ export function addStoreCommands(program: Command): void {
     .addOption(jsonOption())
     .addHelpText('after', examples(['mesh-na store status --store postgresql://mesh@db/mesh']))
     .action(status);
+  addMoveCommand(store);
+}
+
+interface MoveOptions extends OutputOptions {
+  readonly from: string;
+  readonly to: string;
+  readonly dataDir: string;
+  readonly resume?: boolean;
+  readonly dryRun?: boolean;
+}
+
+function addMoveCommand(store: Command): void {
+  store
+    .command('move')
+    .description('move the state between a data folder and a database, while nobody serves it')
+    .requiredOption('--from <place>', 'lmdb:<folder>, or the URL of a database')
+    .requiredOption('--to <place>', 'the same, without state')
+    .addOption(dataDirOption())
+    .option('--resume', 'go on with a move that was interrupted after the rows were copied')
+    .option('--dry-run', 'check the state and say what would be moved')
+    .addOption(jsonOption())
+    .addHelpText(
+      'after',
+      examples(['mesh-na store move --from lmdb:./mesh-data --to postgresql://mesh@db/mesh']),
+    )
+    .action(move);
+}
+
+async function move({ from, to, dataDir, resume, dryRun, ...options }: MoveOptions): Promise<void> {
+  const { facts, tables } = await onState(async () => {
+    const { verifySignature: verify } = await import('../crypto/ed25519.ts');
+    const { checkMove, moveState } = await import('../move/move.ts');
+    const source = await placeOf(from, dataDir);
+    if (dryRun) return checkMove(source, verify);
+    const target = await placeOf(to, dataDir);
+    const held = await source.hold();
+    return moveState({
+      from: source,
+      to: target,
+      held,
+      verify,
+      runtime: systemRuntime,
+      resumes: resume === true,
+    });
+  });
+  const rows = Object.entries(tables).map(([table, { rows }]) => `${table} ${rows}`);
+  const { revision } = facts;
+  printResult(options, { from, to, moved: !dryRun, revision, tables }, [
+    `${dryRun ? 'To be moved' : 'Moved'}: revision ${revision}, rows: ${rows.join(', ')}`,
+    ...(dryRun ? [] : ['Every row arrived, and the old state is not opened again.']),
+  ]);
 }
 
 export function storeOption(description = 'the database, as serve takes it'): Option {

@@ -55,6 +55,22 @@ export async function openStore(options: StoreOptions): Promise<OpenedStore> {
   return { store, database: POSTGRESQL, notes: [`The state is in PostgreSQL ${server}`, meaning] };
 }
 
+/** For tools that do not serve: holds the state, so that nobody else does. */
+export function openDatabase(address: StoreAddress, runtime: Runtime): Promise<Store> {
+  return openPostgresqlStore({
+    address,
+    network: null,
+    dataDir: '',
+    holder: { id: runtime.uuid(), name: `pid ${process.pid} on ${hostname()}` },
+    clock: leaseClock(runtime),
+    leaseMs: TOOL_LEASE_MS,
+    lost: () => undefined,
+  });
+}
+
+/** A tool that is killed keeps others out for this long. */
+const TOOL_LEASE_MS = 5000;
+
 function leaseClock({ elapsed }: Runtime): LeaseClock {
   return {
     elapsed,

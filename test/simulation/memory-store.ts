@@ -199,6 +199,12 @@ export function openMemoryStore(disk: MemoryDisk, flush: 'at_once' | 'by_hand'):
       letGo();
       return Promise.resolve();
     },
+    retire() {
+      flushAll();
+      disk.lastOwner = 'closed';
+      letGo();
+      return Promise.resolve();
+    },
     abandon() {
       flushAll();
       letGo();

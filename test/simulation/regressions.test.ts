@@ -161,20 +161,6 @@ test('a heartbeat follows a renewal that is being stored, although the clock is 
   });
 });
 
-test('a heartbeat that left its window before a clock was set back may pass once more', async () => {
-  await play({
-    enrolled: 1,
-    steps: [
-      { do: 'heartbeat', certificate: 0, ...byNode, isHeld: false },
-      { do: 'wait', ms: 390_000 },
-      { do: 'renew', certificate: 0, hours: 1, roles: 'same', ...byNode, isHeld: false },
-      { do: 'setClock', ms: -12 * MINUTE },
-      { do: 'wait', ms: 30_000 },
-      { do: 'replay', request: 2, late: 0, isHeld: false },
-    ],
-  });
-});
-
 const CRASHES: readonly (readonly [minutes: number, between: readonly Step[]])[] = [
   [1, []],
   [4, [{ do: 'flushLiveness' }]],

@@ -15,7 +15,7 @@ import {
 } from './authority-calls.ts';
 import { backgroundChange } from './background.ts';
 import { emptyDisk, type InFlight, type MemoryStore, openMemoryStore } from './memory-store.ts';
-import { HEARTBEATS_HELD, NONCES_HELD, type Proof, TOLERANCE } from './model/access.ts';
+import { NONCES_HELD, type Proof, TOLERANCE } from './model/access.ts';
 import { Contacts, FLUSH_INTERVAL, type Snapshot } from './model/contacts.ts';
 import {
   type Agent,
@@ -106,8 +106,6 @@ export class World {
   #signedBeforeStart = 0;
   /** The latest time that the service has gone by. */
   #latest = 0;
-  /** Signing times of heartbeats that had left their windows before the clock was set back to an earlier time. */
-  readonly #returning: (readonly [after: number, until: number])[] = [];
   readonly #defect: Defect;
   #store!: MemoryStore;
   #authority!: OpenAuthority;
@@ -282,8 +280,6 @@ export class World {
       mayBeForgotten: (signedAt) => signedAt <= this.#latest - NONCES_HELD,
       forgottenUntil: (nodeKey) =>
         Math.max(this.#signedBeforeStart, this.#forgottenUntil.get(nodeKey) ?? 0),
-      mayReturn: (signedAt) =>
-        this.#returning.some(([after, until]) => signedAt > after && signedAt < until),
       wasTried: (nonce) => this.#tried.has(nonce),
       wasAccepted: (scope, nonce) => this.#accepted.has(`${scope} ${nonce}`),
     };
@@ -331,7 +327,6 @@ export class World {
     this.#authority.clockSet();
     this.contacts.clockSet(this.now);
     for (const one of this.#pending) one.decidedAt = Math.min(one.decidedAt, this.now);
-    this.#returning.push([this.now, this.#latest - HEARTBEATS_HELD]);
     this.#signedBeforeStart = Math.max(this.#latest, this.now) + TOLERANCE;
   }
 

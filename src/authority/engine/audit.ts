@@ -49,7 +49,8 @@ export type AuditEvent =
   | 'data_license_policy_created'
   | 'data_access_intent_created'
   | 'trust_cycle_completed'
-  | 'state_restored';
+  | 'state_restored'
+  | 'store_moved';
 
 export interface AuditDraft {
   readonly type: AuditEvent;

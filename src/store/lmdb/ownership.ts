@@ -5,6 +5,7 @@
  */
 import { hostname } from 'node:os';
 import type { GetOptions, RootDatabase } from 'lmdb';
+import { assertNotMoved } from '../moved.ts';
 import { assertSameNetwork, type NetworkIdentity } from '../network-identity.ts';
 import { DamagedState, decodeRow, encodeRow } from '../rows.ts';
 import type { PreviousOwner } from '../store.ts';
@@ -31,6 +32,7 @@ export function takeOwnership(
   network: NetworkIdentity | null,
 ): Ownership {
   assertSchema(meta.get('schema'), !meta.doesExist('owner'));
+  assertNotMoved(meta.get('moved'), 'the data directory');
   const entry = meta.getEntry('owner');
   const number = (entry?.version ?? 0) + 1;
   const previous =

@@ -7,6 +7,7 @@
  */
 import { mkdirSync } from 'node:fs';
 import { encodeEntries } from '../audit-rows.ts';
+import { encodeMoved } from '../moved.ts';
 import type { NetworkIdentity } from '../network-identity.ts';
 import { createShapes } from '../shapes.ts';
 import {
@@ -336,6 +337,13 @@ function openLockedStore(
     await release();
   }
 
+  async function retire(successor: string): Promise<void> {
+    await flushing;
+    const row = encodeMoved(successor);
+    await writeAsOwner([() => tables.meta.put('moved', row)]);
+    await close();
+  }
+
   async function abandon(): Promise<void> {
     await flushing;
     await release();
@@ -356,6 +364,7 @@ function openLockedStore(
     health,
     isOwner,
     close,
+    retire,
     abandon,
   };
 }

@@ -20,7 +20,7 @@ import {
 } from '../table-rows.ts';
 import { encodeTotals } from '../totals.ts';
 import { assertKeyLength } from '../units.ts';
-import { assertNeverUsed, markInUse } from '../usage-mark.ts';
+import { markInUse } from '../usage-mark.ts';
 import { openEnvironment, openTables } from './environment.ts';
 import { lockFolder } from './folder-lock.ts';
 import { ownerRow, SCHEMA_VERSION } from './ownership.ts';
@@ -36,7 +36,6 @@ export function openLmdbTarget(dataDir: string): StateTarget {
   const staging = join(dataDir, STAGING);
   try {
     if (existsSync(join(dataDir, STATE))) throw new Error(`${dataDir} holds state already`);
-    assertNeverUsed(dataDir, 'its state is missing; name a new folder');
     rmSync(staging, { recursive: true, force: true });
     mkdirSync(staging, { mode: 0o700 });
     return targetIn(dataDir, staging, () => lock.release());

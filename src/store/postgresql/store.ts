@@ -6,6 +6,7 @@
  */
 import type { Client } from 'pg';
 import { encodeEntries } from '../audit-rows.ts';
+import { assertNotMoved, encodeMoved } from '../moved.ts';
 import { assertSameNetwork, type NetworkIdentity } from '../network-identity.ts';
 import { DamagedState, decodeRow, encodeRow } from '../rows.ts';
 import { createShapes } from '../shapes.ts';
@@ -117,6 +118,7 @@ function explained(cause: unknown, shown: string): unknown {
 
 /** The state must be that of this network, and must exist if its keys were in use before. */
 function assertOwnState(meta: MetaRows, { network, dataDir }: PostgresqlOptions): void {
+  assertNotMoved(meta.get('moved'), 'the database');
   if (network === null) return;
   const row = meta.get('network');
   if (row !== undefined) {
@@ -396,6 +398,11 @@ function storeOn(
     health: () => writing.failure() ?? lease.problem(),
     isOwner: lease.isOwned,
     close: () => release('released'),
+    async retire(successor) {
+      await flushing;
+      await writing.inTurn(({ change }) => change(PUT_MOVED, [encodeMoved(successor)]));
+      await release('released');
+    },
     abandon: () => release('abandoned'),
   };
 }
@@ -420,6 +427,7 @@ const VERSIONS = {
   text: `select s.kind, s.id, s.version from mesh_na.subjects as s
     join unnest($1::text[], $2::bytea[]) as w (kind, id) on s.kind = w.kind and s.id = w.id`,
 };
+const PUT_MOVED = { name: 'put_moved', text: `select mesh_na.put_meta('moved', $1)` };
 const PUT_NETWORK = { name: 'put_network', text: `select mesh_na.put_meta('network', $1)` };
 
 /** As many of the waiting units as one transaction takes; at least one. */

@@ -1,4 +1,5 @@
 /** Writes a whole state to a database without one, in one transaction: there is no state or all of it. */
+import { mkdirSync } from 'node:fs';
 import { auditLineOf, encodeEntries } from '../audit-rows.ts';
 import { encodeRow } from '../rows.ts';
 import { createShapes } from '../shapes.ts';
@@ -26,6 +27,7 @@ export async function openPostgresqlTarget(
   address: StoreAddress,
   dataDir: string,
 ): Promise<StateTarget> {
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const { client, shown } = await connectToPrimary(address);
   try {
     await assertSchema(client, shown);

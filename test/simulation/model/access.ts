@@ -7,9 +7,6 @@ export const TOLERANCE = 300_000;
 /** Nonces are held for this long, in milliseconds. */
 export const NONCES_HELD = 660_000;
 
-/** So are those of heartbeats, at least; they are not durable. */
-export const HEARTBEATS_HELD = 360_000;
-
 export interface Proof {
   /** The operator's key id or the node's public key. */
   readonly holder: string;
@@ -51,9 +48,7 @@ export type ProofVerdict = 'valid' | 'invalid' | 'either';
 /** `either` is where the rules leave it open, such as what a restart may have forgotten. */
 export function judgeNodeProof(moment: Moment, scope: string, proof: Proof): ProofVerdict {
   const { state, edgeNow, now, mayBeForgotten, forgottenUntil, wasAccepted, wasTried } = moment;
-  const isSpent = state.spent.has(nonceKey(scope, proof));
-  const isReplay =
-    isSpent || (wasAccepted(scope, proof.nonce) && !moment.mayReturn(proof.signedAt));
+  const isReplay = state.spent.has(nonceKey(scope, proof)) || wasAccepted(scope, proof.nonce);
   if (isStale(proof, edgeNow) || isReplay || !proof.isGenuine) return 'invalid';
   if (isStale(proof, now) || wasTried(proof.nonce)) return 'either';
   if (mayBeForgotten(proof.signedAt)) return 'either';

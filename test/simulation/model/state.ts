@@ -167,8 +167,6 @@ export interface Moment {
   readonly mayBeForgotten: (signedAt: number) => boolean;
   /** Node requests signed up to this instant may be refused, because a restart forgot their nonces. */
   readonly forgottenUntil: (nodeKey: string) => number;
-  /** Whether a heartbeat signed then may be accepted once more, since it left its window before a clock was set back. */
-  readonly mayReturn: (signedAt: number) => boolean;
   /** Whether a node has sent this nonce before: genuine requests that were refused use it up, too. */
   readonly wasTried: (nonce: string) => boolean;
   /** Whether the request was accepted before, by this process or an earlier one. */
