@@ -10,16 +10,12 @@ import { LOADER, modulePath, PROJECT_PATH } from './support/project.ts';
 const PREPARE = [...LOADER, modulePath('test/prepare.ts')];
 const COMMAND = 'sudo apt-get install --no-install-recommends chromium';
 
-const OTHERS = {
-  nginx: '',
-  haproxy: '',
-  curl: '',
-  jq: '',
-  openssl: '',
-  git: '',
-  strace: '',
-  'ssh-agent': '',
-};
+const OTHERS = Object.fromEntries(
+  [
+    ...['nginx', 'haproxy', 'curl', 'jq', 'openssl', 'git', 'strace'],
+    ...['promtool', 'systemd-analyze', 'ssh-agent'],
+  ].map((name) => [name, '']),
+);
 
 /** A folder that is the whole path of a machine, with scripts as its programs. */
 function machineWith(t: TestContext, scripts: Readonly<Record<string, string>>): string {

@@ -17,6 +17,8 @@ function missing(): string[] {
   return [
     ...(findChromium(process.env) === null ? ['chromium'] : []),
     ...(findPostgresql() === null ? ['postgresql'] : []),
+    ...(findProgram(['promtool'], process.env) === null ? ['prometheus'] : []),
+    ...(findProgram(['systemd-analyze'], process.env) === null ? ['systemd'] : []),
     ...programs,
     ...(findProgram(['ssh-agent'], process.env) === null ? ['openssh-client'] : []),
   ];

@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import { type RunningAuthority, startAuthority } from '../boot.ts';
 import { bringsIdentity, type Config, dataDirOf, loadConfig } from '../config/load.ts';
 import type { Environment, Flags } from '../config/options.ts';
+import { notifyManager } from '../lifecycle/service-manager.ts';
 import { openLogFile } from '../log/log-file.ts';
 import { type LogOutput, standardOutput } from '../log/log-output.ts';
 import type { Logger } from '../log/logger.ts';
@@ -46,9 +47,12 @@ export async function serveAuthority(options: ServeOptions, command: Command): P
   process.on('uncaughtException', (cause) => authority.fatal('uncaught exception', cause));
   onHangup(authority, reopen);
   announce(config, authority, options, created);
+  void notifyManager('ready', process.env, logger);
   logger.write('INFO', 'server', `${await stop.requested}: finishing what is in flight`);
+  const told = notifyManager('stopping', process.env, logger);
   const announceMs = config.drain ?? (process.stdout.isTTY ? 0 : ANNOUNCE_MS);
   await authority.stop({ announceMs, hurry: stop.hurry });
+  await told;
   logger.write('INFO', 'server', 'Stopped');
   await endProcess(EXIT.done, output);
 }

@@ -1,0 +1,136 @@
+/** What docs/deploy offers, checked by the programs that it is made for. */
+import assert from 'node:assert/strict';
+import { execFile, spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, suite, test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { fetchTrusting } from '../src/cli/trusted-fetch.ts';
+import { startTestAuthority } from './support/authority.ts';
+import { startChildServer } from './support/child-server.ts';
+import { makeNetworkFolder } from './support/folders.ts';
+import { findProgram } from './support/programs.ts';
+import { PROJECT, PROJECT_PATH } from './support/project.ts';
+import { makeTlsPair } from './support/tls-files.ts';
+
+const run = promisify(execFile);
+const folder = mkdtempSync(join(tmpdir(), 'mesh-deploy-'));
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+const deployed = (name: string) => readFileSync(new URL(`docs/deploy/${name}`, PROJECT), 'utf8');
+const absent = (program: string) =>
+  findProgram([program], process.env) === null ? `${program} is not installed` : false;
+
+suite('the unit of systemd', { skip: absent('systemd-analyze') }, () => {
+  /** The sample, with the Node.js of this machine and no manual that must be installed. */
+  const unit = join(folder, 'mesh-na.service');
+  const text = deployed('mesh-na.service').replace(/^Documentation=.*$/m, '');
+  writeFileSync(unit, text.replace('/usr/bin/node', process.execPath));
+
+  test('systemd finds nothing wrong with it', async () => {
+    const { stdout, stderr } = await run('systemd-analyze', ['verify', unit]);
+    assert.equal(stdout + stderr, '');
+  });
+
+  test('it gives up what the program does not need', async () => {
+    const { stdout } = await run('systemd-analyze', ['security', '--offline=yes', unit]);
+    const exposure = Number(/Overall exposure level for .*: ([\d.]+)/.exec(stdout)?.[1]);
+    assert.ok(exposure < 2, `the exposure is ${exposure}`);
+  });
+
+  test('the service says when it is ready and when it stops', async () => {
+    const socket = join(folder, 'notify');
+    const receiver = spawn('perl', ['-e', RECEIVER, socket], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const messages = receiver.stdout.setEncoding('utf8')[Symbol.asyncIterator]();
+    while (!existsSync(socket)) await delay(10);
+    const { folder: dataDir } = makeNetworkFolder();
+    const server = await startChildServer(dataDir, { environment: { NOTIFY_SOCKET: socket } });
+    try {
+      assert.match(String((await messages.next()).value), /READY=1/);
+      await server.end('SIGTERM');
+      // The service has waited until its last message was read.
+      receiver.kill();
+      assert.match(String((await messages.next()).value), /STOPPING=1/);
+    } finally {
+      await server[Symbol.asyncDispose]();
+      receiver.kill();
+      rmSync(dataDir, { recursive: true, force: true });
+    }
+  });
+});
+
+/** Prints what is sent to a datagram socket, which Node.js cannot open. */
+const RECEIVER = `
+  use Socket; $| = 1;
+  socket(S, PF_UNIX, SOCK_DGRAM, 0) or die; bind(S, sockaddr_un($ARGV[0])) or die;
+  while (defined recv(S, my $m, 4096, 0)) { print $m if $m =~ /READY|STOPPING/; }`;
+
+suite('the alerts', { skip: absent('promtool') }, () => {
+  const rules = join(PROJECT_PATH, 'docs/deploy/prometheus-rules.yml');
+
+  test('Prometheus takes them', async () => {
+    const { stdout } = await run('promtool', ['check', 'rules', rules]);
+    assert.match(stdout, /SUCCESS: \d+ rules found/);
+  });
+
+  test('each fires when what it watches goes wrong, and none while all is well', async () => {
+    const cases = join(PROJECT_PATH, 'test/prometheus-rules.test.yml');
+    const { stdout } = await run('promtool', ['test', 'rules', cases]);
+    assert.match(stdout, /SUCCESS/);
+    for (const [, alert] of deployed('prometheus-rules.yml').matchAll(/alert: (\w+)/g)) {
+      assert.ok(readFileSync(cases, 'utf8').includes(`"${alert}"`), `${alert} is made to fire`);
+    }
+  });
+});
+
+test('a live authority has every metric and label that alerts and panels name', async () => {
+  const pair = makeTlsPair(folder, 'metrics');
+  const flags = { tlsCert: pair.certFile, tlsKey: pair.keyFile };
+  await using na = await startTestAuthority({ flags });
+  const fetch = fetchTrusting(pair.certFile);
+  const forged = Object.fromEntries(
+    ['key-id', 'timestamp', 'nonce', 'signature'].map((name) => [`x-admin-${name}`, 'x']),
+  );
+  await fetch(`${na.url}/nodes`, { headers: forged });
+  await na.flush();
+  const metrics = await (await fetch(`${na.url}/metrics`, {})).text();
+
+  const grafana = JSON.parse(deployed('grafana.json')) as {
+    panels: { targets: { expr: string; legendFormat: string }[] }[];
+  };
+  const expressions = [
+    ...[...deployed('prometheus-rules.yml').matchAll(/expr: '(.*)'/g)].map(
+      ([, expr]) => expr ?? '',
+    ),
+    ...grafana.panels.flatMap(({ targets }) => targets.map(({ expr }) => expr)),
+  ];
+  assert.ok(expressions.length > 25);
+  for (const expression of expressions) {
+    for (const [, name, selector] of expression.matchAll(/\b((?:mesh_)?na_\w+)(?:\{([^}]*)\})?/g)) {
+      const typed = new RegExp(`^# TYPE ${name?.replace(/_bucket$/, '')} `, 'm');
+      assert.match(metrics, typed, `${name} of ${expression}`);
+      for (const label of (selector ?? '').split(',').filter((text) => text !== '')) {
+        const sample = new RegExp(`^${name}\\{[^}]*${label}`, 'm');
+        assert.match(metrics, sample, `${label} of ${expression}`);
+      }
+    }
+    for (const [, labels] of expression.matchAll(/\bby \(([^)]*)\)/g)) {
+      for (const label of labels?.split(', ') ?? []) {
+        const names = [...expression.matchAll(/\b((?:mesh_)?na_\w+)/g)].map(([, name]) => name);
+        // Counters of limits have no sample before the first refusal.
+        if (names.includes('mesh_na_rate_limited_total')) continue;
+        assert.match(metrics, new RegExp(`^${names[0]}\\{[^}]*\\b${label}="`, 'm'), expression);
+      }
+    }
+  }
+});
+
+test('the panels of Grafana are one dashboard with ids of their own', () => {
+  const { panels, title } = JSON.parse(deployed('grafana.json'));
+  assert.equal(title, 'Network Authority');
+  assert.equal(new Set(panels.map(({ id }: { id: number }) => id)).size, panels.length);
+});
