@@ -18,6 +18,7 @@ import { addDisclosureCommands } from './disclosure.ts';
 import { addEvidenceCommands } from './evidence.ts';
 import { EXIT_CODE_HELP } from './exit-codes.ts';
 import { addFeedCommands } from './feed.ts';
+import { addGenesisCommands } from './genesis.ts';
 import { addGraphCommands } from './graph.ts';
 import { addInitCommand } from './init.ts';
 import { addInviteCommands } from './invite.ts';
@@ -44,6 +45,7 @@ export function buildProgram(): Command {
   addInitCommand(program);
   addServeCommand(program);
   addConnectCommand(program);
+  addGenesisCommands(program);
   addInviteCommands(program);
   const node = addNodeCommands(program);
   addAgentCommands(program, node);

@@ -59,14 +59,24 @@ export function genesisProblem(
   return unsigned ?? changeProblem(genesis, held) ?? delegationProblem(genesis, now);
 }
 
+type Delegation = GenesisBlock['network_authority'];
+
 /** The root key may replace the authority key, but an old genesis must not bring an old key back. */
 function changeProblem(genesis: GenesisBlock, held: GenesisBlock | null): string | null {
   if (held === null) return null;
   if (genesis.network_name !== held.network_name) return 'it is of another network';
   const [delegation, heldDelegation] = [genesis.network_authority, held.network_authority];
   if (canonicalJson(delegation) === canonicalJson(heldDelegation)) return null;
-  const isNewer = instantOf(delegation.valid_from) > instantOf(heldDelegation.valid_from);
-  return isNewer ? null : 'it is older than the one that is held';
+  return isNewer(delegation, heldDelegation) ? null : 'it is older than the one that is held';
+}
+
+/** It begins later or, where the root key has extended it, ends later for the same key. */
+function isNewer(offered: Delegation, held: Delegation): boolean {
+  const begins = instantOf(offered.valid_from) - instantOf(held.valid_from);
+  if (begins !== 0) return begins > 0;
+  return (
+    offered.public_key === held.public_key && instantOf(offered.valid_to) > instantOf(held.valid_to)
+  );
 }
 
 function delegationProblem({ network_authority }: GenesisBlock, now: number): string | null {
