@@ -4,9 +4,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { EXIT } from '../src/cli/exit-codes.ts';
 import type { JsonObject } from '../src/json/value.ts';
 import { startTestAuthority } from './support/authority.ts';
 import { REAL_TIME, runProgram } from './support/child-server.ts';
+import { endOf } from './support/failed-command.ts';
 import { joinedNode, operate } from './support/requests.ts';
 
 const na = await startTestAuthority({ clock: REAL_TIME });
@@ -25,21 +27,20 @@ async function printed(...args: string[]): Promise<JsonObject> {
 test('certificates are listed, shown, and revoked by the key of their node', async () => {
   const [one, two] = [await joinedNode(na), await joinedNode(na)];
   const key = ['--key', one.key.publicKey];
-  const [table, active, shown, none, both] = await Promise.all([
+  const [table, active, shown] = await Promise.all([
     run('certificate', 'list', '--status', 'active'),
     printed('certificate', 'list', ...key, '--role', 'role:client'),
     run('certificate', 'show', two.certId),
-    run('certificate', 'revoke'),
-    run('certificate', 'revoke', one.certId, ...key),
   ]);
   assert.match(table.stdout, /^CERTIFICATE +KEY +ROLES +STATUS +LAST CONTACT +EXPIRES +REASON\n/);
   assert.ok(table.stdout.includes(one.certId) && table.stdout.includes(two.certId));
   assert.equal(active.count, 1);
   assert.match(shown.stdout, new RegExp(`^certificate +${two.certId}\nkey +`));
   assert.match(shown.stdout, /\nstatus +active\nlast contact +\S+ from 127\.0\.0\.1: joined\n/);
-  for (const { code, stderr } of [none, both]) {
-    assert.equal(code, 2);
-    assert.match(stderr, /Name one certificate, or the key of a node by --key/);
+  for (const named of [[], [one.certId, ...key]]) {
+    const { exit, message } = await endOf(['certificate', 'revoke', ...named]);
+    assert.equal(exit, EXIT.usage);
+    assert.match(message, /Name one certificate, or the key of a node by --key/);
   }
   const revoked = await run('certificate', 'revoke', ...key, '--reason', 'key_compromise');
   assert.match(revoked.stdout, /^Certificates of the key \S+ that are revoked: 1\.\n/);
@@ -66,12 +67,11 @@ test('the audit log is searched for who did what to whom, and since when', async
   await operate(na, '/admin/revoke', { cert_id: node.certId });
   const typesOf = ({ entries }: JsonObject) =>
     (entries as { event_type: string }[]).map(({ event_type }) => event_type);
-  const [ofActor, ofSubject, ofType, text, wrong] = await Promise.all([
+  const [ofActor, ofSubject, ofType, text] = await Promise.all([
     printed('audit', 'show', '--actor', 'ops-privileged', '--since', since),
     printed('audit', 'show', '--subject', node.certId),
     printed('audit', 'show', '--type', 'invite_created', '--since', since),
     run('audit', 'show', '--actor', 'ops-privileged', '--since', since),
-    run('audit', 'show', '--since', 'yesterday'),
   ]);
   assert.deepEqual(typesOf(ofActor), ['certificate_revoked']);
   assert.deepEqual(typesOf(ofSubject), ['certificate_issued', 'certificate_revoked']);
@@ -80,7 +80,7 @@ test('the audit log is searched for who did what to whom, and since when', async
     text.stdout,
     /^\S+Z {2}certificate_revoked {2}ops-privileged {2}\{"cert_id":"[^\n]+\}\n$/,
   );
-  assert.equal(wrong.code, 2);
+  assert.equal((await endOf(['audit', 'show', '--since', 'yesterday'])).exit, EXIT.usage);
 });
 
 test('operator keys are added, listed, changed and revoked, the last privileged one by force alone', async (t) => {
@@ -104,10 +104,9 @@ test('operator keys are added, listed, changed and revoked, the last privileged 
     added.stderr,
   );
   const as = ['--key-id', 'ops-2', '--key-file', join(folder, 'ops-2.key')];
-  const [table, kept, neither] = await Promise.all([
+  const [table, kept] = await Promise.all([
     run('operator-key', 'list', ...as),
     run('operator-key', 'revoke', 'ops-privileged'),
-    run('operator-key', 'add', 'ops-3', '--tier', 'standard'),
   ]);
   assert.match(
     table.stdout,
@@ -115,7 +114,8 @@ test('operator keys are added, listed, changed and revoked, the last privileged 
   );
   assert.equal(kept.code, 4);
   assert.match(kept.stderr, /last_privileged_operator_key/);
-  assert.equal(neither.code, 2);
+  const neither = await endOf(['operator-key', 'add', 'ops-3', '--tier', 'standard']);
+  assert.equal(neither.exit, EXIT.usage);
   const set = await run('operator-key', 'set-tier', 'ops-2', 'privileged');
   assert.equal(set.stdout, 'Operator key ops-2 has the tier privileged.\n');
   assert.equal((await run('operator-key', 'revoke', 'ops-privileged', ...as)).code, 0);
