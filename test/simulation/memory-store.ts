@@ -33,6 +33,8 @@ export interface MemoryDisk {
   readonly audit: AuditEntry[];
   isHeld: boolean;
   lastOwner: PreviousOwner;
+  /** Where the state goes on; null while it is here. */
+  movedTo: string | null;
 }
 
 export function emptyDisk(): MemoryDisk {
@@ -47,6 +49,7 @@ export function emptyDisk(): MemoryDisk {
     audit: [],
     isHeld: false,
     lastOwner: 'none',
+    movedTo: null,
   };
 }
 
@@ -78,6 +81,9 @@ export interface MemoryStore extends Store {
 const RECENT_AUDIT = 1000;
 
 export function openMemoryStore(disk: MemoryDisk, flush: 'at_once' | 'by_hand'): MemoryStore {
+  if (disk.movedTo !== null) {
+    throw new Error(`The state was moved to ${disk.movedTo}, and goes on there`);
+  }
   if (disk.isHeld) throw new Error('The state is in use by another process');
   const previousOwner = disk.lastOwner;
   disk.isHeld = true;
@@ -199,8 +205,9 @@ export function openMemoryStore(disk: MemoryDisk, flush: 'at_once' | 'by_hand'):
       letGo();
       return Promise.resolve();
     },
-    retire() {
+    retire(successor) {
       flushAll();
+      disk.movedTo = successor;
       disk.lastOwner = 'closed';
       letGo();
       return Promise.resolve();
