@@ -73,13 +73,24 @@ suite('what the revocation list gained', () => {
     assert.equal(other.status, 200);
   });
 
+  test('leads to the list also where it is too long to be kept, which is sent in pieces', async () => {
+    const { text: before } = await get(na, '/crl');
+    const nodes = await joinMany(na, 2 * REVOCATIONS);
+    for (const { certId } of nodes) await operate(na, '/admin/revoke', { cert_id: certId });
+    const delta = await send(na, 'GET', `/crl?since=${JSON.parse(before).sequence}`);
+    assert.equal(delta.headers.get('etag'), null);
+    assert.equal(canonicalJson(delta.body), delta.text);
+    const { text } = await get(na, '/crl');
+    assert.ok(canonicalJson(await continued(na, JSON.parse(before))) === text);
+  });
+
   test('is refused for what is no version', async () => {
     for (const since of ['', '-1', '1.0', '1e3', 'x', '99999999999999999999', '%C3%A4']) {
       assert.equal(outcome(await get(na, `/crl?since=${since}`)), '400 invalid_since', since);
     }
     const ahead = await get(na, '/crl?since=1000');
     assert.equal(outcome(ahead), '409 since_ahead');
-    assert.deepEqual(ahead.body.error.details, { sequence: REVOCATIONS + 4 });
+    assert.deepEqual(ahead.body.error.details, { sequence: 3 * REVOCATIONS + 4 });
   });
 
   test('is refused by a reader whom it does not fit, or to whom it was altered', async () => {

@@ -2,6 +2,7 @@
  * Sends large bodies at the pace of their readers. uWebSockets.js would otherwise copy the unsent rest for
  * each reader. It closes a reader that accepts nothing for about 12 s.
  */
+import { lastingBytes } from './lasting-bytes.ts';
 import type { PieceTaker } from './piecewise.ts';
 import type { FinishedReply } from './pipeline.ts';
 import { type Closing, closingLine, writeHead } from './response.ts';
@@ -40,14 +41,4 @@ export function sendLarge(
       return isTaken;
     });
   });
-}
-
-const copies = new WeakMap<Uint8Array, Uint8Array>();
-
-/** Published bytes may be overwritten after this turn; readers that need them longer share one copy. */
-function lastingBytes(bytes: Uint8Array): Uint8Array {
-  if (!(bytes.buffer instanceof SharedArrayBuffer)) return bytes;
-  const copy = copies.get(bytes) ?? new Uint8Array(bytes);
-  copies.set(bytes, copy);
-  return copy;
 }

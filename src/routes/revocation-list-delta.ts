@@ -5,14 +5,15 @@
 import { documentText, type PublishedDocument } from '../contract/documents.ts';
 import { endOf, KEPT_REVISIONS } from '../contract/revision-ends.ts';
 import type { Edge } from '../http/edge.ts';
-import { documentReply, type Reply } from '../http/reply.ts';
+import { lastingBytes } from '../http/lasting-bytes.ts';
+import { documentReply, type PiecewiseBody, piecewiseReply, type Reply } from '../http/reply.ts';
 import type { RouteRequest } from '../http/route.ts';
 import { Refusal } from '../refusal.ts';
 import { keptBeside } from './kept-beside.ts';
 
 /**
- * Longer ones are neither kept nor compressed, so that whoever asks for many different ones costs no more than copies
- * of their bytes.
+ * Longer ones are neither kept nor compressed, and sent from the one copy of the list that all readers share: whoever
+ * asks slowly for many different ones holds no memory by it.
  */
 const MOST_KEPT_BYTES = 32 * 1024;
 
@@ -41,11 +42,13 @@ export function deltaReply(
   if (since < sequence - KEPT_REVISIONS) throw new Refusal('delta_unavailable', { sequence });
   const known = kept.get(since);
   if (known !== undefined) return documentReply(known, request);
-  const added = addedSince(endOf(revisionEnds, since), endOf(revisionEnds, sequence), list);
-  const delta = deltaOf(since, added, revision, list);
-  if (delta.bytes.length > MOST_KEPT_BYTES) {
-    return documentReply(delta, { ...request, acceptsGzip: false });
+  const from = endOf(revisionEnds, since);
+  const to = endOf(revisionEnds, sequence);
+  if (to - from > MOST_KEPT_BYTES) {
+    const added = addedSince(from, to, lastingBytes(list.bytes));
+    return piecewiseReply(deltaInPieces(since, added, revision));
   }
+  const delta = deltaOf(since, addedSince(from, to, list.bytes), revision, list);
   if (kept.size < MOST_KEPT) kept.set(since, delta);
   return documentReply(delta, request);
 }
@@ -53,7 +56,7 @@ export function deltaReply(
 const ENTRIES = '"revoked_certificates":[';
 
 /** The entries between two ends, without the comma before them. */
-function addedSince(from: number, to: number, { bytes }: PublishedDocument): Uint8Array {
+function addedSince(from: number, to: number, bytes: Uint8Array): Buffer {
   const list = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const first = list.indexOf(ENTRIES) + ENTRIES.length;
   const isAfterOthers = from > 0 && to > from;
@@ -63,16 +66,41 @@ function addedSince(from: number, to: number, { bytes }: PublishedDocument): Uin
 /** A copy: the bytes of the list may be overwritten by a later version. */
 function deltaOf(
   since: number,
-  added: Uint8Array,
-  { upToUpdate, rest, etag }: RevisionParts,
+  added: Buffer,
+  revision: RevisionParts,
   { freshUntil }: PublishedDocument,
 ): PublishedDocument {
   const bytes = Buffer.concat([
-    Buffer.from('{"added":['),
+    Buffer.from(BEFORE_ADDED),
     added,
-    Buffer.from(`],"base_sequence":${since},${upToUpdate},"removed":[],${rest}`),
+    Buffer.from(afterAdded(since, revision)),
   ]);
-  return { bytes, etag: `"${since}-${etag}"`, freshUntil };
+  return { bytes, etag: `"${since}-${revision.etag}"`, freshUntil };
+}
+
+const PIECE_BYTES = 64 * 1024;
+
+function deltaInPieces(since: number, added: Buffer, revision: RevisionParts): PiecewiseBody {
+  let sent = 0;
+  let isWhole = false;
+  return {
+    async next() {
+      if (isWhole) return null;
+      const before = sent === 0 ? BEFORE_ADDED : '';
+      // Canonical JSON is ASCII.
+      const piece = added.toString('latin1', sent, sent + PIECE_BYTES);
+      sent += piece.length;
+      isWhole = sent >= added.length;
+      return `${before}${piece}${isWhole ? afterAdded(since, revision) : ''}`;
+    },
+    abandon: () => undefined,
+  };
+}
+
+const BEFORE_ADDED = '{"added":[';
+
+function afterAdded(since: number, { upToUpdate, rest }: RevisionParts): string {
+  return `],"base_sequence":${since},${upToUpdate},"removed":[],${rest}`;
 }
 
 interface RevisionParts {
