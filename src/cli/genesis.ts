@@ -1,6 +1,5 @@
 /** `mesh-na genesis`: what only the root key may do, beside the file that it signed. */
 import type { Command } from 'commander';
-import { signerFromSeed } from '../crypto/ed25519.ts';
 import { readPrivateKey } from '../keys/private-key.ts';
 import type { GenesisBlock } from '../records/genesis.ts';
 import { instantOf } from '../records/record.ts';
@@ -48,6 +47,7 @@ export function addGenesisCommands(program: Command): void {
 
 async function renew({ rootKey, genesis: file, days, out, ...options }: RenewOptions) {
   const earlier = await readGenesisFile(file);
+  const { signerFromSeed } = await import('../crypto/ed25519.ts');
   const root = signerFromSeed(onLocalFiles(() => readPrivateKey(rootKey)));
   if (root.publicKey !== earlier.root_public_key) {
     throw failure(EXIT.unusable, 'local_files', `${rootKey} is not the root key of ${file}`);
