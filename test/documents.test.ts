@@ -513,7 +513,7 @@ test('no id, key, token or raw path is in the metrics', async () => {
     assert.equal(text.includes(detail), false, detail);
   }
   const labels = new Set([...text.matchAll(/[{,](\w+)="/g)].map(([, label]) => label));
-  const known = 'bucket job kind le method reason route rule status version work'.split(' ');
+  const known = 'bucket job kind le method reason route rule state status version work'.split(' ');
   for (const label of labels) {
     const isOwn = known.includes(label ?? '');
     assert.ok(isOwn || ownsNothing(text, label ?? ''), label);

@@ -133,6 +133,7 @@ function dashboardOf(index: RecognitionIndex): string {
     sovereign: { id: BOUNDARIES.join(''), version: 'v0.1' },
     readiness: { status: 'ready' },
     nodes: { active: 0, tracked: 0 },
+    posture: { status: 'ok', findings: [] },
     connectome_summary: {},
     treaty_summary: summary,
     treaties: new JsonText(treaties.text),
