@@ -1,5 +1,6 @@
 /** The composition root: wires store, authority and edges once, and shuts them down in order. */
 
+import { hasRoom } from './authority/enrollment/room.ts';
 import { type AuthorityOptions, type OpenAuthority, openAuthority } from './authority/open.ts';
 import { LIST_THREAD_FROM } from './authority/publication/list-renderer.ts';
 import { openQuarantine } from './authority/quarantine.ts';
@@ -72,6 +73,8 @@ export interface RunningAuthority {
   sweep(): Promise<void>;
   /** Compares the clocks now instead of at the next interval. */
   checkClock(): Promise<void>;
+  /** Asks how much space is left now instead of at the next interval. */
+  checkDisk(): Promise<void>;
   /** Re-issues due signed lists now instead of at the next interval. */
   renewLists(): Promise<void>;
   /** Runs a trust cycle now instead of at the next interval. */
@@ -150,6 +153,7 @@ export async function startAuthority(
   );
   const vitals = {
     diskFree: await freeSpace(config.dataDir),
+    minFree: config.minFree,
     tlsNotAfter: config.tls?.notAfter ?? null,
     delegatedUntil: instantOf(config.genesis.network_authority.valid_to),
   };
@@ -240,8 +244,12 @@ export async function startAuthority(
     }
     background.start('live_refresh', LIVE_REFRESH_MS, () => refreshLivePages(host));
     const runTrustCycle = async () => void (await opened.call('runTrustCycle', null));
-    background.start('disk_check', DISK_CHECK_MS, async () => {
+    const checkingDisk = background.start('disk_check', DISK_CHECK_MS, async () => {
+      const had = hasRoom({ vitals: () => vitals });
       vitals.diskFree = await freeSpace(config.dataDir);
+      const has = hasRoom({ vitals: () => vitals });
+      if (had && !has) logger.write('ERROR', 'store', NO_ROOM);
+      if (!had && has) logger.write('INFO', 'store', 'There is space again: nodes may be enrolled');
     });
     background.start('posture', POSTURE_MS, opened.judgePosture);
     const tls = tlsReload(config, {
@@ -272,6 +280,7 @@ export async function startAuthority(
       flush: flushing.runNow,
       sweep: sweeping.runNow,
       checkClock: checkingClock.runNow,
+      checkDisk: checkingDisk.runNow,
       renewLists: renewing.runNow,
       runTrustCycle,
       reloadTls: reloading?.runNow ?? null,
@@ -322,7 +331,10 @@ const HEAD_MS = 1000;
 
 /** What is wrong is known this long after it begins, also while nobody reads the dashboard. */
 const POSTURE_MS = 15_000;
-const DISK_CHECK_MS = 15_000;
+/** Between two checks little can be written of what a full disk has to have room for. */
+const DISK_CHECK_MS = 1000;
+const NO_ROOM =
+  'Less than MESH_MIN_FREE_MB is free on the disk of the state: invites, joins and new agents are refused';
 
 /** How soon a new certificate is used; two small files are read for it. */
 const TLS_RELOAD_MS = 10_000;

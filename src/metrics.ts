@@ -124,6 +124,7 @@ export interface AuthorityCounts {
   readonly nodes: CountsByKind;
   /** Bytes; null where it is not known. */
   readonly disk_free: number | null;
+  readonly disk_min_free: number;
   /** Milliseconds since the epoch; null where it is not known. */
   readonly delegated_until: number | null;
 }
@@ -195,6 +196,11 @@ export function createAuthorityMetrics(
   const diskFree = new Gauge({
     name: 'na_disk_free_bytes',
     help: 'Bytes free on the disk of the data folder',
+    registers,
+  });
+  const diskMinFree = new Gauge({
+    name: 'na_disk_min_free_bytes',
+    help: 'With fewer bytes free nothing new is enrolled; 0 where that never happens',
     registers,
   });
   const delegatedUntil = new Gauge({
@@ -273,6 +279,7 @@ export function createAuthorityMetrics(
     }
     for (const [state, count] of Object.entries(counts.nodes)) nodes.set({ state }, count);
     diskFree.set(counts.disk_free ?? Number.NaN);
+    diskMinFree.set(counts.disk_min_free);
     delegatedUntil.set((counts.delegated_until ?? Number.NaN) / 1000);
   }
 

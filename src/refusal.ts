@@ -478,6 +478,11 @@ export const REFUSALS = {
   ),
   service_not_ready: entry(503, 'service_not_ready', 'The service is not ready'),
   shutting_down: entry(503, 'shutting_down', 'The service is shutting down'),
+  insufficient_storage: entry(
+    507,
+    'insufficient_storage',
+    'The disk of the authority is nearly full, and nothing new is enrolled',
+  ),
 } as const;
 
 export type RefusalName = keyof typeof REFUSALS;

@@ -414,6 +414,7 @@ test('GET /readyz names this start, the database and the signing key, and no pat
   const key = Buffer.from(authority.public_key, 'base64');
   assert.deepEqual(rest, {
     status: 'ready',
+    enrollment: 'open',
     ha_mode: 'single',
     database: { backend: 'lmdb', writable: true, schema_version: 4 },
     signing_key: {

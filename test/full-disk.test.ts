@@ -83,7 +83,8 @@ function networkOn(disk: SmallDisk): string {
 }
 
 function start(dataDir: string, threads: string): Promise<ChildServer> {
-  const environment = { ...NO_LIMITS, MESH_LIVENESS_FLUSH_MS: '200' };
+  // What fills up all the same, for example by others.
+  const environment = { ...NO_LIMITS, MESH_LIVENESS_FLUSH_MS: '200', MESH_MIN_FREE_MB: '0' };
   return startChildServer(dataDir, { args: ['--threads', threads], environment });
 }
 

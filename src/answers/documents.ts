@@ -18,6 +18,9 @@ export const Liveness = Type.Object({ status: Type.Literal('ok') });
 
 export const Readiness = Type.Object({
   status: Type.Literal('ready'),
+  enrollment: Type.Enum(['open', 'insufficient_storage'], {
+    description: 'Whether invites, joins and new agents are accepted, or refused for want of space',
+  }),
   instance: Type.String({ description: 'A random id of this start of the authority' }),
   ha_mode: Type.Literal('single'),
   database: Type.Object({

@@ -41,6 +41,8 @@ export interface Config extends SigningKey {
   readonly dataDir: string;
   /** Null when the data folder holds the state. */
   readonly database: DatabaseSetting | null;
+  /** Bytes free on the disk of the state below which nothing new is enrolled; 0 where that never happens. */
+  readonly minFree: number;
   /** Where the head of the state is kept. */
   readonly heads: HeadSettings;
   readonly host: string;
@@ -110,6 +112,7 @@ export function loadConfig(
   return {
     dataDir,
     database: databaseSetting(setting, environment),
+    minFree: minFree(setting),
     heads: { paths: headFiles(flags, setting), acceptsNew: flags.newHead === true },
     host: setting('host') ?? '',
     port: wholeNumber(setting, 'port', 0, 65_535),
@@ -243,6 +246,12 @@ function databaseSetting(setting: Setting, environment: Environment): DatabaseSe
   if (url === null) return null;
   const address = parseStoreAddress(url, environment);
   return { address: () => address, leaseMs: wholeNumber(setting, 'leaseMs', 500, 60_000) };
+}
+
+/** The disk of a database is watched where the database is. */
+function minFree(setting: Setting): number {
+  const megabytes = wholeNumber(setting, 'minFree', 0, 1_048_576);
+  return setting('store') === null ? megabytes * 1_048_576 : 0;
 }
 
 function tlsPair(setting: Setting, now: number): TlsPair | null {

@@ -37,6 +37,12 @@ export const OPTIONS = {
     '5000',
     'with --store: how long the right to write lasts when it cannot be renewed; after a crash, the next start waits for its end',
   ),
+  minFree: option(
+    null,
+    'MESH_MIN_FREE_MB',
+    '256',
+    'with fewer megabytes free on the disk of the data folder, invites, joins and new agents are refused; 0 refuses none; without effect with --store',
+  ),
   headFile: {
     ...option(
       '--head-file <file>',

@@ -54,6 +54,7 @@ export const agentRoutes: readonly RouteEntry[] = [
       'node_has_no_active_certificate',
       'node_key_revoked',
       'invalid_agent_signature',
+      'insufficient_storage',
     ],
     handle: register,
   },

@@ -111,6 +111,7 @@ export const enrollmentRoutes: readonly RouteEntry[] = [
       'node_key_compromised',
       'invalid_invite_token',
       'too_many_live_certificates',
+      'insufficient_storage',
     ],
     handle(request, edge) {
       const input = joinBody.read(request.body);

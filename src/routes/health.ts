@@ -60,7 +60,8 @@ async function readiness(edge: Edge): Promise<Reply> {
   const described = description(edge, answer.ok);
   if (!answer.ok) return refusalReply(answer.refusal, { ...answer.details, ...described });
   if (edge.draining.isAnnounced) return refusalReply('service_not_ready', described);
-  return jsonReply(200, jsonText({ status: 'ready', ...described }));
+  const { enrollment } = JSON.parse(answer.json);
+  return jsonReply(200, jsonText({ status: 'ready', enrollment, ...described }));
 }
 
 /** The authority's own state; an authority that does not answer is not ready. */

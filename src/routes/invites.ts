@@ -52,6 +52,7 @@ export const inviteRoutes: readonly RouteEntry[] = [
       'invalid_role',
       'invalid_recipient_public_key',
       'invalid_count',
+      'insufficient_storage',
     ],
     async handle(request, edge) {
       const read = inviteBody.read(request.body, edge.settings.isAllowedRole);

@@ -18,6 +18,8 @@ export interface PostureFacts {
   readonly listDueAt: number;
   /** Bytes that are free for state; null where that is not known. */
   readonly diskFree: number | null;
+  /** Bytes free on that disk below which nothing new is enrolled; 0 where that never happens. */
+  readonly minFree: number;
   readonly operatorKeys: { readonly usable: number; readonly privileged: number };
   /** Failed authentications within the last hour. */
   readonly failures: { readonly operator: number; readonly node: number };
@@ -56,10 +58,12 @@ const MANY_FAILURES = { operator: 20, node: 200 };
 
 export const POSTURE_RULES: readonly Rule[] = [
   rule('store', ({ ready }) => (ready ? null : action('The authority cannot reach its state.'))),
-  rule('disk', ({ diskFree }) => {
-    if (diskFree === null || diskFree >= LOW_DISK) return null;
+  rule('disk', ({ diskFree, minFree }) => {
+    if (diskFree === null) return null;
     const sentence = `Megabytes left on the disk of the state: ${Math.floor(diskFree / MEGABYTE)}.`;
-    return diskFree < FULL_DISK ? action(sentence) : attention(sentence);
+    if (diskFree < minFree) return action(`${sentence} Nothing new is enrolled.`);
+    if (diskFree < FULL_DISK) return action(sentence);
+    return diskFree < LOW_DISK ? attention(sentence) : null;
   }),
   rule('nodes_silent', ({ fleet: { expected, silent } }) => {
     if (silent === 0) return null;

@@ -48,6 +48,8 @@ export interface TestAuthority {
   sweep(): Promise<void>;
   /** Compares the clocks, as the service does every second. */
   checkClock(): Promise<void>;
+  /** Asks how much space is left, as the service does every second. */
+  checkDisk(): Promise<void>;
   renewLists(): Promise<void>;
   runTrustCycle(): Promise<void>;
   /** Null without TLS. */
@@ -127,6 +129,7 @@ export async function startTestAuthority(options: TestOptions = {}): Promise<Tes
     flush: running.flush,
     sweep: running.sweep,
     checkClock: running.checkClock,
+    checkDisk: running.checkDisk,
     renewLists: running.renewLists,
     runTrustCycle: running.runTrustCycle,
     reloadTls: running.reloadTls,

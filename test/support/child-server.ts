@@ -96,6 +96,8 @@ export async function startChildServer(
       flush: () => Promise.reject(new Error('A server in another process flushes by itself')),
       checkClock: () =>
         Promise.reject(new Error('A server in another process checks its clock by itself')),
+      checkDisk: () =>
+        Promise.reject(new Error('A server in another process checks its disk by itself')),
       renewLists: () =>
         Promise.reject(new Error('A server in another process renews its lists by itself')),
       sweep: () => Promise.reject(new Error('A server in another process sweeps by itself')),

@@ -1,7 +1,15 @@
 /** A disk of a few megabytes that a test can fill, mounted by an unprivileged user in a namespace of their own. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
+import {
+  appendFileSync,
+  closeSync,
+  mkdtempSync,
+  openSync,
+  rmSync,
+  statfsSync,
+  writeSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -10,6 +18,8 @@ export interface SmallDisk {
   readonly path: string;
   /** Leaves no room at all. */
   fill(): void;
+  /** Leaves about so many bytes. */
+  leave(bytes: number): void;
   /** Makes room again. */
   clear(): void;
   [Symbol.asyncDispose](): Promise<void>;
@@ -45,6 +55,10 @@ export async function smallDisk(size: string): Promise<SmallDisk | null> {
       } finally {
         closeSync(file);
       }
+    },
+    leave(bytes) {
+      const { bavail, bsize } = statfsSync(path);
+      appendFileSync(ballast, Buffer.alloc(bavail * bsize - bytes, 1));
     },
     clear: () => rmSync(ballast),
     async [Symbol.asyncDispose]() {

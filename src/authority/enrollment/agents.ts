@@ -9,10 +9,12 @@ import type { Run } from '../engine/execute.ts';
 import { pageOf } from '../engine/page.ts';
 import { refusalIn } from '../engine/refusals.ts';
 import type { UnitOfWork } from '../engine/unit-of-work.ts';
+import { assertRoom } from './room.ts';
 
 export const registerAgent: Handler<'registerAgent'> = (na, unit, given) => {
   const { descriptor, signatureValid, remoteAddr } = given;
   const key = descriptor.node_public_key;
+  const isNew = unit.current('agent-registration', key)?.value !== 'registered';
   const emitted = unit.send('agent-registration', key, {
     type: 'register',
     registration: {
@@ -27,6 +29,7 @@ export const registerAgent: Handler<'registerAgent'> = (na, unit, given) => {
   });
   const refused = refusalIn<AgentRegistrationRefusal>(emitted);
   if (refused !== null) throw new Refusal(refused.refusal);
+  if (isNew) assertRoom(na);
   // The current registration, sent again by a node whose answer was lost, or by anyone.
   if (emitted.some(({ type }) => type === 'unchanged')) unit.awaitEarlierCommits();
   else {

@@ -17,6 +17,7 @@ import { refusalIn } from '../engine/refusals.ts';
 import type { UnitOfWork } from '../engine/unit-of-work.ts';
 import { noticesOf, renewAfter } from '../liveness/beat-advice.ts';
 import { inviteId, tokenFingerprint } from './invites.ts';
+import { assertRoom } from './room.ts';
 import { signedCertificate } from './signed-certificate.ts';
 
 const HOUR = 3_600_000;
@@ -34,6 +35,8 @@ export const join: Handler<'join'> = (na, unit, given, proof) => {
   };
   const refused = refusalIn<InviteRefusal>(unit.send('invite', invite, event));
   if (refused !== null) refuseJoin(na, unit, node, inviteToken, refused.refusal);
+  // Nothing is stored of the refusal: the token stays usable, and the same request may be sent again.
+  assertRoom(na);
 
   const { roles, maxValidityHours } = unit.existing('invite', invite);
   const certificate = issue(na, unit, node, {

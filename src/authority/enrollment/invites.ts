@@ -6,6 +6,7 @@ import { formatInstant } from '../../timestamp.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
 import type { UnitOfWork } from '../engine/unit-of-work.ts';
+import { assertRoom } from './room.ts';
 
 const HOUR = 3_600_000;
 const TOKEN_BYTES = 24;
@@ -14,6 +15,7 @@ const FINGERPRINT_LENGTH = 16;
 const MOST_KEPT = 200;
 
 export const createInvites: Handler<'createInvites'> = (na, unit, terms, operator) => {
+  assertRoom(na);
   const tokens = Array.from({ length: terms.count ?? 1 }, () =>
     createInvite(na, unit, terms, operator.remoteAddr),
   );

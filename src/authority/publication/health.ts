@@ -1,5 +1,6 @@
 import { Refusal } from '../../refusal.ts';
 import type { Handler } from '../engine/admission.ts';
+import { hasRoom } from '../enrollment/room.ts';
 import { currentCrlSequence } from './crl-calls.ts';
 import { currentPosture } from './posture.ts';
 
@@ -15,6 +16,7 @@ export const readCounts: Handler<'readCounts'> = (na, _given, at) => ({
   posture: currentPosture(na, at).findings,
   nodes: { ...na.fleetCensus.latest },
   disk_free: na.vitals().diskFree,
+  disk_min_free: na.vitals().minFree,
   delegated_until: na.vitals().delegatedUntil,
 });
 
@@ -24,5 +26,5 @@ export const awaitPublications: Handler<'awaitPublications'> = () => null;
 /** Database connectivity and migration state; never the location of the database. */
 export const checkReadiness: Handler<'checkReadiness'> = (na) => {
   if (na.store.health() !== null) throw new Refusal('service_not_ready');
-  return { status: 'ready' };
+  return { enrollment: hasRoom(na) ? 'open' : 'insufficient_storage' };
 };

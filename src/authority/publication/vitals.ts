@@ -5,6 +5,8 @@ import type { PostureFacts } from '../../views/posture.ts';
 export interface Vitals {
   /** Bytes free on the disk of the state; null where that is not known. */
   readonly diskFree: number | null;
+  /** Bytes free on that disk below which nothing new is enrolled; 0 where that never happens. */
+  readonly minFree: number;
   /** When the TLS certificate expires; null where the authority does not speak TLS. */
   readonly tlsNotAfter: number | null;
   /** When the root key's delegation to the authority ends; null where that is not known. */
@@ -16,6 +18,7 @@ export type CountedFacts = Pick<PostureFacts, 'treaties' | 'staleFeeds' | 'trust
 
 export const NOTHING_KNOWN: Vitals = {
   diskFree: null,
+  minFree: 0,
   tlsNotAfter: null,
   delegatedUntil: null,
 };

@@ -1,0 +1,123 @@
+/** A disk that is nearly full: newcomers are refused, and everybody else is served [core-4-2-1]. */
+import assert from 'node:assert/strict';
+import { cpSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { loadConfig } from '../src/config/load.ts';
+import { jsonText } from '../src/json/write.ts';
+import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { MINUTE, SECOND, testClock } from './support/clock.ts';
+import { makeNetworkFolder } from './support/folders.ts';
+import {
+  get,
+  heartbeat,
+  invite,
+  joinedNode,
+  newKey,
+  nodeRequest,
+  operate,
+  outcome,
+  send,
+  sendSigned,
+  signedByNode,
+  type TestNode,
+} from './support/requests.ts';
+import { signAgentDescriptor } from './support/signing.ts';
+import { type SmallDisk, smallDisk } from './support/small-disk.ts';
+
+const MEGABYTE = 1_048_576;
+const REFUSED = '507 insufficient_storage';
+
+test('while little space is left newcomers are refused, and all others are served', async (t) => {
+  await using disk = await smallDisk('24m');
+  if (disk === null) return t.skip('this user may not mount a disk in a namespace of their own');
+  await using na = await startOn(disk, '8');
+  const [node, other] = [await joinedNode(na), await joinedNode(na)];
+  assert.equal(outcome(await register(na, node)), '200');
+  const token = await invite(na);
+  assert.equal((await get(na, '/readyz')).body.enrollment, 'open');
+
+  disk.leave(7 * MEGABYTE);
+  await na.checkDisk();
+  assert.equal(outcome(await operate(na, '/admin/invite')), REFUSED);
+  const newcomer = signedByNode(na, '/join', newKey(), { invite_token: token });
+  assert.equal(outcome(await sendSigned(na, newcomer)), REFUSED);
+  assert.equal(outcome(await register(na, other)), REFUSED);
+  const wrong = await nodeRequest(na, '/join', newKey(), { invite_token: 'none' });
+  assert.equal(outcome(wrong), '403 invalid_invite_token');
+
+  na.clock.advance(MINUTE);
+  assert.equal(outcome(await register(na, node)), '200', 'who is registered may refresh');
+  assert.equal(outcome(await heartbeat(na, node)), '200');
+  const renewal = await nodeRequest(na, '/renew', node.key, { cert_id: node.certId });
+  assert.equal(outcome(renewal), '200');
+  const revoked = { cert_id: other.certId, reason: 'superseded' };
+  assert.equal(outcome(await operate(na, '/admin/revoke', revoked)), '200');
+  const added = { key_id: 'ops-new', public_key: newKey().publicKey, tier: 'standard' };
+  assert.equal(outcome(await operate(na, '/admin/operator-keys', added)), '200');
+
+  const ready = await get(na, '/readyz');
+  assert.deepEqual([ready.status, ready.body.enrollment], [200, 'insufficient_storage']);
+  const metrics = (await get(na, '/metrics')).text;
+  assert.match(metrics, /^na_disk_min_free_bytes 8388608$/m);
+  assert.match(metrics, /^na_posture_finding\{rule="disk"\} 2$/m);
+  assert.equal(logged(na, /ERROR mesh\.store .*invites, joins and new agents are refused/), 1);
+
+  disk.clear();
+  await na.checkDisk();
+  na.clock.advance(SECOND);
+  assert.equal(outcome(await operate(na, '/admin/invite')), '200');
+  assert.equal(outcome(await sendSigned(na, newcomer)), '200', 'the same request, sent again');
+  assert.equal((await get(na, '/readyz')).body.enrollment, 'open');
+  assert.equal(logged(na, /There is space again/), 1);
+});
+
+test('a start on a disk that is nearly full refuses newcomers from the first request on', async (t) => {
+  await using disk = await smallDisk('24m');
+  if (disk === null) return t.skip('this user may not mount a disk in a namespace of their own');
+  await using na = await startOn(disk, '100');
+  assert.equal(outcome(await operate(na, '/admin/invite')), REFUSED);
+});
+
+test('with MESH_MIN_FREE_MB=0 nobody is refused', async (t) => {
+  await using disk = await smallDisk('24m');
+  if (disk === null) return t.skip('this user may not mount a disk in a namespace of their own');
+  await using na = await startOn(disk, '0');
+  assert.equal(outcome(await operate(na, '/admin/invite')), '200');
+});
+
+test('the disk of the data folder says nothing of a state in a database', () => {
+  const { folder: dataDir } = makeNetworkFolder();
+  const load = (flags: object) => loadConfig({ dataDir, ...flags }, {}, Date.now()).minFree;
+  try {
+    assert.equal(load({}), 256 * MEGABYTE);
+    assert.equal(load({ store: 'postgresql://mesh@localhost/mesh' }), 0);
+  } finally {
+    rmSync(dataDir, { recursive: true });
+  }
+});
+
+function startOn(disk: SmallDisk, minFree: string): Promise<TestAuthority> {
+  const dataDir = join(disk.path, 'data');
+  const { folder } = makeNetworkFolder();
+  cpSync(folder, dataDir, { recursive: true });
+  rmSync(folder, { recursive: true });
+  const environment = { MESH_MIN_FREE_MB: minFree };
+  return startTestAuthority({ dataDir, environment, clock: testClock() });
+}
+
+function register(na: TestAuthority, { key }: TestNode) {
+  const agent = {
+    agent_id: 'agent-1',
+    network_name: 'alpha',
+    capabilities: ['survey'],
+    endpoint: { host: '127.0.0.1', port: 7448 },
+    lifetimeSeconds: 3600,
+  };
+  const descriptor = signAgentDescriptor(agent, key, na.clock.now());
+  return send(na, 'POST', '/agents', { body: jsonText(descriptor) });
+}
+
+function logged({ logLines }: TestAuthority, text: RegExp): number {
+  return logLines.filter((line) => text.test(line)).length;
+}
