@@ -7,6 +7,8 @@ import { setup } from 'xstate';
 export interface LicensePolicy {
   /** The signed record as JSON text. */
   readonly json: string;
+  /** Milliseconds since the epoch. */
+  readonly validUntil: number;
 }
 
 export type LicensePolicyEvent = { readonly type: 'create'; readonly policy: LicensePolicy };
@@ -27,6 +29,6 @@ const create = {
 export const licensePolicyMachine = machine.createMachine({
   id: 'data-license-policy',
   initial: 'absent',
-  context: { json: '' },
+  context: { json: '', validUntil: 0 },
   states: { absent: { on: { create } }, active: { on: { create } } },
 });

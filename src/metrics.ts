@@ -127,6 +127,8 @@ export interface AuthorityCounts {
   readonly disk_min_free: number;
   /** Milliseconds since the epoch; null where it is not known. */
   readonly delegated_until: number | null;
+  /** Milliseconds since the epoch, by kind; kinds of which nothing lapses are absent. */
+  readonly soonest_ends: CountsByKind;
 }
 
 type CountsByKind = { readonly [kind: string]: number };
@@ -208,6 +210,12 @@ export function createAuthorityMetrics(
     help: 'When the delegation of the root key to the authority ends, seconds since the epoch',
     registers,
   });
+  const soonestEnds = new Gauge({
+    name: 'na_expiry_timestamp_seconds',
+    help: 'When the first of each kind lapses, seconds since the epoch; a kind of which nothing lapses is absent',
+    labelNames: ['kind'] as const,
+    registers,
+  });
   const failures = new Counter({
     name: 'mesh_na_auth_failed_total',
     help: 'Failed authentications',
@@ -280,6 +288,10 @@ export function createAuthorityMetrics(
     for (const [state, count] of Object.entries(counts.nodes)) nodes.set({ state }, count);
     diskFree.set(counts.disk_free ?? Number.NaN);
     diskMinFree.set(counts.disk_min_free);
+    soonestEnds.reset();
+    for (const [kind, end] of Object.entries(counts.soonest_ends)) {
+      soonestEnds.set({ kind }, end / 1000);
+    }
     delegatedUntil.set((counts.delegated_until ?? Number.NaN) / 1000);
   }
 

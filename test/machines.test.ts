@@ -1539,22 +1539,26 @@ testTable(restoredRevocationMachine, [
 testTable(licensePolicyMachine, [
   {
     name: 'the first policy is in force',
-    event: { type: 'create', policy: { json: '{"policy_id":"p-1"}' } },
+    event: { type: 'create', policy: { json: '{"policy_id":"p-1"}', validUntil: 1 } },
     emits: ['created'],
-    to: { value: 'active', facts: { json: '{"policy_id":"p-1"}' } },
+    to: { value: 'active', facts: { json: '{"policy_id":"p-1"}', validUntil: 1 } },
   },
   {
     name: 'another takes its place',
-    from: { value: 'active', context: { json: '{"policy_id":"p-1"}' } },
-    event: { type: 'create', policy: { json: '{"policy_id":"p-2"}' } },
+    from: { value: 'active', context: { json: '{"policy_id":"p-1"}', validUntil: 1 } },
+    event: { type: 'create', policy: { json: '{"policy_id":"p-2"}', validUntil: 2 } },
     emits: ['created'],
-    to: { value: 'active', facts: { json: '{"policy_id":"p-2"}' } },
+    to: { value: 'active', facts: { json: '{"policy_id":"p-2"}', validUntil: 2 } },
   },
 ]);
 
 testUnhandled(licensePolicyMachine, [
   ['withdrawing one that is not there', undefined, { type: 'revoke' }],
-  ['withdrawing one', { value: 'active', context: { json: '{}' } }, { type: 'revoke' }],
+  [
+    'withdrawing one',
+    { value: 'active', context: { json: '{}', validUntil: 1 } },
+    { type: 'revoke' },
+  ],
 ]);
 
 // Count of subjects removed by retention

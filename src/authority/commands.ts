@@ -42,6 +42,7 @@ import { refreshDashboard } from './publication/dashboard.ts';
 import { refreshFeed, refreshForeignFeed } from './publication/feed-calls.ts';
 import { refreshGraph, trustPath } from './publication/graph.ts';
 import { awaitPublications, checkReadiness, readCounts } from './publication/health.ts';
+import { readHorizon } from './publication/horizon.ts';
 import {
   issueAttestation,
   listAttestations,
@@ -86,6 +87,7 @@ export const HANDLERS: Handlers = {
   openRoster,
   readRoster,
   closeRoster,
+  readHorizon,
   ensurePolicy,
   publishPolicy,
   rollBackPolicy,

@@ -38,6 +38,7 @@ import { createRevocations } from './publication/crl.ts';
 import { refreshCrl, restoreCrl } from './publication/crl-calls.ts';
 import { refreshDashboard } from './publication/dashboard.ts';
 import { createDashboardPace } from './publication/dashboard-pace.ts';
+import { createExpiryCensus } from './publication/expiry-census.ts';
 import { createFailureWindow } from './publication/failure-window.ts';
 import { createFeeds } from './publication/feed.ts';
 import { refreshFeeds, restoreFeeds } from './publication/feed-calls.ts';
@@ -352,6 +353,7 @@ async function restoreAuthority(
       startedAt,
       elapsed: runtime.elapsed,
     }),
+    expiryCensus: createExpiryCensus({ subjects, now: runtime.now, elapsed: runtime.elapsed }),
     lastCommit: Promise.resolve(),
     subjects,
     revocations,

@@ -20,6 +20,7 @@ import { EXIT_CODE_HELP } from './exit-codes.ts';
 import { addFeedCommands } from './feed.ts';
 import { addGenesisCommands } from './genesis.ts';
 import { addGraphCommands } from './graph.ts';
+import { addHorizonCommand } from './horizon.ts';
 import { addInitCommand } from './init.ts';
 import { addInviteCommands } from './invite.ts';
 import { addNodeCommands } from './node.ts';
@@ -64,6 +65,7 @@ export function buildProgram(): Command {
   addConsensusCommands(program);
   addDataUsageCommands(program);
   addAuditCommands(program);
+  addHorizonCommand(program);
   addBackupCommands(program);
   addRestoreCommands(program);
   addStoreCommands(program);

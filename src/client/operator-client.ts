@@ -20,6 +20,7 @@ import { jsonText } from '../json/write.ts';
 import { Whole } from '../records/record.ts';
 import type { RevocationReason } from '../records/revocation-list.ts';
 import { CertificateRow, type CertificateStatus } from '../views/rows/certificate.ts';
+import { Horizon } from '../views/rows/horizon.ts';
 import type { InviteStatus } from '../views/rows/invite.ts';
 import { asRead } from './as-read.ts';
 import { audienceSource } from './audience.ts';
@@ -101,6 +102,8 @@ export interface OperatorClient extends OperatorTrust, OperatorProtocol {
     call?: CallOptions,
   ): Promise<OperatorKeyTier>;
   nodes(call?: CallOptions): Promise<Roster>;
+  /** What lapses, by kind and week. */
+  horizon(call?: CallOptions): Promise<Horizon>;
   certificates(filters?: CertificateFilters, call?: CallOptions): Promise<CertificateList>;
   certificate(certId: string, call?: CallOptions): Promise<CertificateRow>;
   /** Any other operator route. */
@@ -169,6 +172,7 @@ export function createOperatorClient(options: OperatorClientOptions): OperatorCl
       const { count, nodes = {} } = await get(NodeCount, '/nodes', {}, call);
       return { count, nodes };
     },
+    horizon: (call) => get(Horizon, '/admin/horizon', {}, call),
     certificates: (filters, call) => get(CertificateList, '/admin/certificates', filters, call),
     certificate: (certId, call) =>
       get(CertificateRow, `/admin/certificates/${encodeURIComponent(certId)}`, {}, call),

@@ -122,6 +122,7 @@ export const CALLS = {
   openRoster: standardQuery<null>(),
   readRoster: internalQuery<number>(),
   closeRoster: internalQuery<number>(),
+  readHorizon: standardQuery<null>(),
 
   issueAttestation: privilegedCommand<AttestationTerms>(),
   revokeAttestation: privilegedCommand<RevokeAttestation>(),

@@ -106,7 +106,7 @@ function figure(value: string | number): string {
 
 function cardsOf(model: Dashboard): Card[] {
   const { readiness, nodes, treaty_summary, connectome_summary, trust_cycle_summary } = model;
-  const { revocation_feed_summary: feeds } = model;
+  const { revocation_feed_summary: feeds, horizon_summary: horizon } = model;
   const isReady = readiness.status === 'ready';
   return [
     card(
@@ -168,6 +168,14 @@ function cardsOf(model: Dashboard): Card[] {
       trust_cycle_summary.completed_at === null ? null : 'trust_cycle_summary.completed_at_display',
       trust_cycle_summary.completed_at_display || 'none has run yet',
       cycleTone(trust_cycle_summary),
+    ),
+    card(
+      'End within a week',
+      'horizon_summary.within_week',
+      horizon.within_week,
+      'certificates and agreements of all kinds, within thirty days:',
+      'horizon_summary.within_month',
+      horizon.within_month,
     ),
   ];
 }

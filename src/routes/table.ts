@@ -14,6 +14,7 @@ import { enrollmentRoutes } from './enrollment.ts';
 import { evidenceRoutes } from './evidence.ts';
 import { graphRoutes } from './graph.ts';
 import { healthRoutes } from './health.ts';
+import { horizonRoutes } from './horizon.ts';
 import { inviteRoutes } from './invites.ts';
 import { liveRoutes } from './live.ts';
 import { nodeCountRoutes } from './node-count.ts';
@@ -34,6 +35,7 @@ const ENTRIES: readonly RouteEntry[] = [
   ...documentRoutes,
   ...enrollmentRoutes,
   ...nodeCountRoutes,
+  ...horizonRoutes,
   ...inviteRoutes,
   ...certificateRoutes,
   ...operatorKeyRoutes,

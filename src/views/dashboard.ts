@@ -9,6 +9,7 @@ import { type RecentChange, recentChangeRow } from './recent-changes.ts';
 import { connectomeSummary, sequenceValue } from './recognition-graph.ts';
 import type { RecognitionIndex } from './recognition-index.ts';
 import type { Dashboard, DashboardFeed, FeedSummary } from './rows/dashboard.ts';
+import type { HorizonSummary } from './rows/horizon.ts';
 import type { Posture } from './rows/posture.ts';
 import { type CompletedTrustCycle, trustCycleSummary } from './trust-cycle.ts';
 
@@ -27,6 +28,7 @@ export interface DashboardSources {
   readonly trustCycle: CompletedTrustCycle | null;
   /** Newest first. */
   readonly recentChanges: readonly RecentChange[];
+  readonly horizon: HorizonSummary;
   /** What is wrong, given what is counted here. */
   judge(counted: Pick<PostureFacts, 'treaties' | 'staleFeeds' | 'trustCycle'>): Posture;
 }
@@ -69,6 +71,7 @@ export function dashboard(sources: DashboardSources, now: number): WithText<Dash
     revocation_feeds: feedRows,
     trust_cycle_summary: trustCycle,
     recent_changes: sources.recentChanges.map(recentChangeRow),
+    horizon_summary: sources.horizon,
     posture,
     warnings: posture.findings.map(({ sentence }) => sentence),
     links: LINKS,

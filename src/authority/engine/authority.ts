@@ -18,6 +18,7 @@ import type { BulletinIssuer } from '../publication/bulletin.ts';
 import type { Counts } from '../publication/counts.ts';
 import type { Revocations } from '../publication/crl.ts';
 import type { DashboardPace } from '../publication/dashboard-pace.ts';
+import type { ExpiryCensus } from '../publication/expiry-census.ts';
 import type { FailureWindow } from '../publication/failure-window.ts';
 import type { Feeds } from '../publication/feed.ts';
 import type { FleetCensus } from '../publication/fleet-census.ts';
@@ -106,6 +107,7 @@ export interface Authority {
   readonly trustCycles: TrustCycleLog;
   readonly counts: Counts;
   readonly fleetCensus: FleetCensus;
+  readonly expiryCensus: ExpiryCensus;
   readonly failures: FailureWindow;
   /** What is counted for the dashboard, as of its last build. */
   readonly counted: { facts: CountedFacts };

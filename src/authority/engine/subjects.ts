@@ -17,6 +17,8 @@ export interface Subjects {
   committed<Kind extends SubjectKind>(kind: Kind, id: string): Subject<Kind> | undefined;
   allCommitted<Kind extends SubjectKind>(kind: Kind): IterableIterator<[string, Subject<Kind>]>;
   countCommitted(kind: SubjectKind): number;
+  /** When the committed certificates end that are neither revoked nor renewed, some thousands at a time. */
+  certificateEnds(): IterableIterator<readonly number[]>;
   /** Adds a subject from the store, or from the configuration, as committed. */
   restore(kind: SubjectKind, id: string, subject: Subject): void;
   decide(changes: SubjectChanges): void;
@@ -39,7 +41,8 @@ const REMOVED = null;
 export function createSubjects(numbers: CertificateNumbers): Subjects {
   const committed = new Map<string, SubjectTable<SubjectKind>>();
   for (const kind of KINDS) committed.set(kind, new Map());
-  committed.set('certificate', createCertificateTable(numbers) as SubjectTable<SubjectKind>);
+  const certificates = createCertificateTable(numbers);
+  committed.set('certificate', certificates as SubjectTable<SubjectKind>);
   const pending = new Map<string, Subject | typeof REMOVED>();
   const removalListeners: RemovalListener[] = [];
   const decidedListeners: SubjectListener[] = [];
@@ -70,6 +73,7 @@ export function createSubjects(numbers: CertificateNumbers): Subjects {
     committed: (kind, id) => ofKind(kind).get(id),
     allCommitted: (kind) => ofKind(kind).entries(),
     countCommitted: (kind) => ofKind(kind).size,
+    certificateEnds: certificates.ends,
     restore(kind, id, subject) {
       ofKind(kind).set(id, subject);
       for (const listener of decidedListeners) listener(kind, id, subject);

@@ -1,6 +1,7 @@
 import { publishedDocument } from '../../contract/documents.ts';
 import { JsonText, jsonText } from '../../json/write.ts';
 import { buildAccessIntent, buildLicensePolicy } from '../../records/data-usage.ts';
+import { instantOf } from '../../records/record.ts';
 import type { Handler } from '../engine/admission.ts';
 import { transition } from '../engine/kinds.ts';
 import { issuerOf } from './issuer.ts';
@@ -15,7 +16,8 @@ export const createLicensePolicy: Handler<'createLicensePolicy'> = (na, unit, te
     allowed_access_types: policy.allowed_access_types,
   });
   unit.whenCommitted(() => {
-    const event = { type: 'create', policy: { json } } as const;
+    const validUntil = instantOf(policy.valid_until);
+    const event = { type: 'create', policy: { json, validUntil } } as const;
     na.license.policy = transition('data-license-policy', na.license.policy, event).next;
     na.publisher.publish('data_license_policy', publishedDocument(json));
   });

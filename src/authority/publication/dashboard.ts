@@ -2,8 +2,10 @@ import { publishedDocument } from '../../contract/documents.ts';
 import { jsonText } from '../../json/write.ts';
 import { inSlices } from '../../slices.ts';
 import { dashboard } from '../../views/dashboard.ts';
+import { horizonSummary } from '../../views/horizon.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
+import { endsOf } from './horizon.ts';
 import { currentPosture } from './posture.ts';
 
 /** How long node counts may lag behind; a relevant commit withdraws the document at once. */
@@ -22,6 +24,7 @@ function* publishDashboard(na: Authority): Generator<void, undefined> {
   if (na.publisher.isCurrent('dashboard', na.runtime.now())) return;
   yield* dashboardTreaties.prepare(recognition.edges(), na.runtime.now());
   yield* fleetCensus.take(na.runtime.now());
+  const ends = yield* na.expiryCensus.take();
   const now = na.runtime.now();
   const { networkName, networkVersion } = na.settings;
   const model = dashboard(
@@ -36,6 +39,7 @@ function* publishDashboard(na: Authority): Generator<void, undefined> {
       feeds: [...na.subjects.allCommitted('revocation-feed')].map(([, { context }]) => context),
       trustCycle: na.trustCycles.newest(),
       recentChanges: na.recentChanges.list(),
+      horizon: horizonSummary(endsOf(na, ends)),
       judge(counted) {
         na.counted.facts = counted;
         return currentPosture(na, now);

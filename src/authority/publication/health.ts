@@ -2,6 +2,7 @@ import { Refusal } from '../../refusal.ts';
 import type { Handler } from '../engine/admission.ts';
 import { hasRoom } from '../enrollment/room.ts';
 import { currentCrlSequence } from './crl-calls.ts';
+import { soonestEnds } from './horizon.ts';
 import { currentPosture } from './posture.ts';
 
 export const readCounts: Handler<'readCounts'> = (na, _given, at) => ({
@@ -18,6 +19,7 @@ export const readCounts: Handler<'readCounts'> = (na, _given, at) => ({
   disk_free: na.vitals().diskFree,
   disk_min_free: na.vitals().minFree,
   delegated_until: na.vitals().delegatedUntil,
+  soonest_ends: soonestEnds(na),
 });
 
 /** Answers after an edge has received everything published so far: answers follow publications in order. */

@@ -45,10 +45,18 @@ class Block {
   }
 }
 
+export interface CertificateTable extends SubjectTable<'certificate'> {
+  /**
+   * When the certificates end that are neither revoked nor renewed, some thousands at a time, in
+   * milliseconds since the epoch. Without the rest of each, a million take some milliseconds.
+   */
+  ends(): IterableIterator<readonly number[]>;
+}
+
 export function createCertificateTable(
   numbers: CertificateNumbers,
   rowsBits?: number,
-): SubjectTable<'certificate'> {
+): CertificateTable {
   const blocks = createBlocks((rows) => new Block(rows), rowsBits);
   const { of: blockOf, rowOf } = blocks;
   /** Keys that are not the base64 of 32 bytes, by number. */
@@ -119,6 +127,15 @@ export function createCertificateTable(
     block.fates[row] = fateOf(context);
   }
 
+  function endsIn({ versions, values, fates, expiresAt }: Block): number[] {
+    const ends: number[] = [];
+    for (const [row, version] of versions.entries()) {
+      if (version === FREE || values[row] === 'revoked' || fates[row]?.renewedAt !== null) continue;
+      ends.push(expiresAt[row] as number);
+    }
+    return ends;
+  }
+
   return {
     get size() {
       return size;
@@ -143,6 +160,13 @@ export function createCertificateTable(
     *entries() {
       for (let number = 1; number <= numbers.highest; number += 1) {
         if (isHeld(number)) yield [numbers.idOf(number) as string, read(number)];
+      }
+    },
+    *ends() {
+      for (let first = 0; first <= numbers.highest; ) {
+        const block = blockOf(first);
+        yield endsIn(block);
+        first += block.versions.length;
       }
     },
   };

@@ -2,6 +2,7 @@
 import Type, { type Static } from 'typebox';
 import { Datetime, Natural, Whole } from '../../records/record.ts';
 import { type ConnectomeSummary, EdgeRow } from './graph.ts';
+import { HorizonSummary } from './horizon.ts';
 import { Posture } from './posture.ts';
 
 const DisplayTime = Type.String();
@@ -84,6 +85,7 @@ export const Dashboard = Type.Object({
   revocation_feeds: Type.Unsafe<DashboardFeed[]>(AnyRows),
   trust_cycle_summary: Type.Unsafe<TrustCycleSummary>(AnyStatus),
   recent_changes: Type.Unsafe<RecentChangeRow[]>(AnyRows),
+  horizon_summary: HorizonSummary,
   posture: Posture,
   warnings: Type.Array(Type.String()),
   links: Type.Record(Type.String(), Type.String()),

@@ -1,0 +1,55 @@
+/** What lapses here: as counted, and what the authority knows of itself and its surroundings [core-4-20]. */
+import type { LicensePolicy } from '../../../machines/data-license-policy.ts';
+import type { Writable } from '../../json/write.ts';
+import { type EndTallies, EndTally, horizonOf } from '../../views/horizon.ts';
+import type { Handler } from '../engine/admission.ts';
+import type { Authority } from '../engine/authority.ts';
+import { Sliced } from '../engine/sliced.ts';
+import type { CountedEnds } from './expiry-census.ts';
+
+export const readHorizon: Handler<'readHorizon'> = (na) => new Sliced(horizon(na));
+
+function* horizon(na: Authority): Generator<void, Writable> {
+  const counted = yield* na.expiryCensus.take();
+  return horizonOf(endsOf(na, counted), counted.asOf);
+}
+
+/** All ends, as of the count. */
+export function endsOf(na: Authority, { asOf, ...counted }: CountedEnds): EndTallies {
+  const { delegatedUntil, tlsNotAfter } = na.vitals();
+  return {
+    delegation: single(delegatedUntil, asOf),
+    tls: single(tlsNotAfter, asOf),
+    ...counted,
+    policy: single(policyEnd(na), asOf),
+  };
+}
+
+/** The soonest end of each kind by its name, milliseconds since the epoch: certificates and records as counted last. */
+export function soonestEnds(na: Authority): { readonly [kind: string]: number } {
+  const { latest } = na.expiryCensus;
+  const { delegatedUntil, tlsNotAfter } = na.vitals();
+  const ends = {
+    delegation: delegatedUntil,
+    tls: tlsNotAfter,
+    certificate: latest?.certificate.soonest ?? null,
+    treaty: latest?.treaty.soonest ?? null,
+    attestation: latest?.attestation.soonest ?? null,
+    policy: policyEnd(na),
+  };
+  return Object.fromEntries(
+    Object.entries(ends).filter((end): end is [string, number] => Number.isFinite(end[1])),
+  );
+}
+
+/** What there is one of counts also after its end. */
+function single(end: number | null, asOf: number): EndTally {
+  const tally = new EndTally(asOf);
+  if (end !== null) tally.add(end);
+  return tally;
+}
+
+function policyEnd({ license }: Authority): number | null {
+  const policy = license.policy?.context as LicensePolicy | undefined;
+  return policy?.validUntil ?? null;
+}

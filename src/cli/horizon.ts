@@ -1,0 +1,39 @@
+/** `mesh-na horizon`: what lapses, and when. */
+import type { Command } from 'commander';
+import type { Horizon } from '../views/rows/horizon.ts';
+import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
+import { asJson, printResult } from './output.ts';
+import type { Line } from './printable.ts';
+import { tableOf } from './table.ts';
+
+export function addHorizonCommand(program: Command): void {
+  const horizon = program
+    .command('horizon')
+    .description('show what lapses, by kind and week: delegation, TLS, certificates and more')
+    .action(run);
+  addOperatorOptions(horizon, ['mesh-na horizon', 'mesh-na horizon --json']);
+}
+
+async function run(options: OperatorOptions): Promise<void> {
+  const horizon = await operatorClient(options).horizon();
+  printResult(options, asJson(horizon), textOf(horizon));
+}
+
+/** A row for each kind, then one for each week with a column for each kind. */
+function textOf({ lapsing }: Horizon): Line[] {
+  if (lapsing.length === 0) return ['Nothing lapses.'];
+  const kinds = lapsing.map(({ kind, count, soonest }) => [kind, String(count), soonest]);
+  const weeks = [...new Set(lapsing.flatMap((row) => row.weeks.map((week) => week.week_from)))];
+  const rows = weeks.sort().map((from) => [
+    from.slice(0, 'YYYY-MM-DD'.length),
+    ...lapsing.map((row) => {
+      const week = row.weeks.find(({ week_from }) => week_from === from);
+      return String(week?.count ?? 0);
+    }),
+  ]);
+  return [
+    ...tableOf([['LAPSES', 'COUNT', 'SOONEST'], ...kinds]),
+    '',
+    ...tableOf([['WEEK FROM', ...lapsing.map(({ kind }) => kind.toUpperCase())], ...rows]),
+  ];
+}

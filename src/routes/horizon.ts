@@ -1,0 +1,23 @@
+/** The expiry horizon [core-4-20]. */
+import { answerReply, refusalReply } from '../http/reply.ts';
+import { NOTHING, operatorOf, type RouteEntry } from '../http/route.ts';
+import { Horizon } from '../views/rows/horizon.ts';
+
+export const horizonRoutes: readonly RouteEntry[] = [
+  {
+    method: 'GET',
+    path: '/admin/horizon',
+    call: 'readHorizon',
+    limit: 'none',
+    summary: 'What lapses, by kind and week, as counts',
+    answer: Horizon,
+    refusals: ['rate_limit_exceeded'],
+    async handle(request, edge) {
+      const query = { operator: operatorOf(request), input: NOTHING };
+      const answer = await edge.call('readHorizon', query);
+      const isTooBusy = !answer.ok && answer.refusal === 'rate_limit_exceeded';
+      if (!isTooBusy) return answerReply(answer);
+      return refusalReply(answer.refusal, answer.details, 'Retry-After', '1');
+    },
+  },
+];

@@ -1,0 +1,184 @@
+/** What lapses and when, as operators, the dashboard and metrics are told [core-4-20]. */
+import assert from 'node:assert/strict';
+import { rmSync } from 'node:fs';
+import { after, before, suite, test } from 'node:test';
+import { type Certificate, UNTOUCHED } from '../machines/certificate.ts';
+import type { Subject } from '../src/authority/engine/subject-table.ts';
+import { createSubjects } from '../src/authority/engine/subjects.ts';
+import { createExpiryCensus } from '../src/authority/publication/expiry-census.ts';
+import { createCertificateNumbers } from '../src/authority/tables/certificate-numbers.ts';
+import { formatInstant } from '../src/timestamp.ts';
+import type { Horizon, LapsingKind } from '../src/views/rows/horizon.ts';
+import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { HOUR, SECOND, testClock } from './support/clock.ts';
+import { makeNetworkFolder } from './support/folders.ts';
+import { get, joinedNode, nodeRequest, operate, outcome } from './support/requests.ts';
+
+const DAY = 24 * HOUR;
+const WEEK = 7 * DAY;
+/** A Wednesday. */
+const START = Date.parse('2027-06-02T12:00:00Z');
+
+for (const threads of ['1', '2']) {
+  suite(`${threads} threads`, () => {
+    const clock = testClock(START);
+    const { folder } = makeNetworkFolder('alpha', { now: START });
+    let na: TestAuthority;
+    before(async () => {
+      na = await startTestAuthority({ clock, dataDir: folder, flags: { threads } });
+    });
+    after(async () => {
+      await na.stop();
+      rmSync(folder, { recursive: true, force: true });
+    });
+
+    async function horizon(): Promise<Horizon> {
+      const call = { method: 'GET', operator: na.standard };
+      return (await operate(na, '/admin/horizon', {}, call)).body;
+    }
+
+    async function lapsing(kind: LapsingKind) {
+      const found = (await horizon()).lapsing.find((row) => row.kind === kind);
+      if (found === undefined) return null;
+      return [found.count, found.soonest, ...found.weeks.map((w) => [w.week_from, w.count])];
+    }
+
+    test('of a new network only the delegation lapses', async () => {
+      const { as_of, lapsing } = await horizon();
+      assert.equal(as_of, formatInstant(START));
+      assert.deepEqual(
+        lapsing.map(({ kind, count }) => [kind, count]),
+        [['delegation', 1]],
+      );
+    });
+
+    test('certificates count in the week of their end, until they are renewed or revoked', async () => {
+      const nodes = [];
+      for (let n = 0; n < 3; n += 1) nodes.push(await joinedNode(na));
+      const [one, two] = nodes as [(typeof nodes)[0], (typeof nodes)[0]];
+      const end = formatInstant(START + 168 * HOUR);
+      assert.deepEqual(await lapsing('certificate'), [3, end, ['2027-06-07T00:00:00Z', 3]]);
+      clock.advance(5 * DAY);
+      const renewed = await nodeRequest(na, '/renew', one.key, { cert_id: one.certId });
+      assert.equal(outcome(renewed), '200');
+      assert.deepEqual(await lapsing('certificate'), [
+        3,
+        end,
+        ['2027-06-07T00:00:00Z', 2],
+        ['2027-06-14T00:00:00Z', 1],
+      ]);
+      await operate(na, '/admin/revoke', { cert_id: two.certId });
+      assert.equal((await lapsing('certificate'))?.[0], 2);
+      clock.advance(3 * DAY);
+      const next = formatInstant(START + 5 * DAY + 168 * HOUR);
+      assert.deepEqual(await lapsing('certificate'), [1, next, ['2027-06-14T00:00:00Z', 1]]);
+    });
+
+    test('treaties and attestations in force count, revoked ones do not', async () => {
+      const now = clock.now();
+      const treaty = {
+        subject_sovereign_id: 'harbor',
+        subject_public_keys: [na.audience],
+        validity_hours: 48,
+      };
+      const attestation = {
+        subject_id: 'node-1',
+        subject_public_key: null,
+        roles: ['role:client'],
+        validity_hours: 24,
+        claims: { expires_at: '1999-01-01T00:00:00Z', note: '"expires_at":"1999-01-01T00:00:00Z"' },
+      };
+      for (let n = 0; n < 2; n += 1) {
+        assert.equal(outcome(await operate(na, '/admin/recognition-treaties', treaty)), '200');
+      }
+      const issued = await operate(na, '/admin/attestations', attestation);
+      assert.equal(outcome(issued), '200', issued.text);
+      const { body } = issued;
+      assert.deepEqual((await lapsing('treaty'))?.slice(0, 2), [2, formatInstant(now + 2 * DAY)]);
+      assert.deepEqual((await lapsing('attestation'))?.slice(0, 2), [1, formatInstant(now + DAY)]);
+      await operate(na, `/admin/attestations/${body.attestation_id}/revoke`, { reason: 'left' });
+      assert.equal(await lapsing('attestation'), null);
+    });
+
+    test('the data-license policy counts also after its end', async () => {
+      const valid_until = formatInstant(clock.now() + HOUR);
+      const valid_from = formatInstant(clock.now());
+      const policy = {
+        licensee_sovereign_id: 'harbor',
+        allowed_source_ids: [],
+        allowed_access_types: [],
+        valid_from,
+        valid_until,
+      };
+      assert.equal(outcome(await operate(na, '/admin/data-usage/policy', policy)), '201');
+      clock.advance(2 * HOUR);
+      assert.deepEqual((await lapsing('policy'))?.slice(0, 2), [1, valid_until]);
+    });
+
+    test('the dashboard and the metrics say the same, and name nobody', async () => {
+      clock.advance(SECOND);
+      const { horizon_summary } = (await get(na, '/dashboard.json')).body;
+      assert.deepEqual(horizon_summary, { within_day: 1, within_week: 4, within_month: 4 });
+      const page = (await get(na, '/dashboard')).text;
+      assert.match(page, /End within a week<\/span><span[^>]*horizon_summary\.within_week[^>]*>4</);
+      const { text } = await get(na, '/metrics');
+      const soonest = (await horizon()).lapsing.map(({ kind, soonest }) => [kind, soonest]);
+      const series = [
+        ...text.matchAll(/^na_expiry_timestamp_seconds\{kind="(\w+)"\} (\S+)$/gm),
+      ].map(([, kind, seconds]) => [kind, formatInstant(Number(seconds) * 1000)]);
+      assert.deepEqual(series, soonest);
+      assert.deepEqual(
+        series.map(([kind]) => kind),
+        ['delegation', 'certificate', 'treaty', 'policy'],
+      );
+    });
+  });
+}
+
+/** A certificate that ends after so long. */
+function certificate(life: number, changes: Partial<Certificate> = {}): Subject<'certificate'> {
+  const context = {
+    nodePublicKey: '',
+    roles: [],
+    issuedAt: START,
+    expiresAt: START + life,
+    maxValidityHours: 168,
+    remoteAddr: '',
+    ...UNTOUCHED,
+    ...changes,
+  };
+  return { version: 1, value: context.revokedAt === null ? 'issued' : 'revoked', context };
+}
+
+test('many certificates are counted in slices, and the count is shared while it is young', () => {
+  const subjects = createSubjects(createCertificateNumbers());
+  for (let n = 0; n < 50_000; n += 1) {
+    subjects.restore('certificate', `c-${n}`, certificate((n % 4) * WEEK));
+  }
+  subjects.restore('certificate', 'gone', certificate(DAY, { revokedAt: START }));
+  subjects.restore('certificate', 'renewed', certificate(DAY, { renewedAt: START }));
+  let time = 0;
+  const elapsed = () => time;
+  const census = createExpiryCensus({ subjects, now: () => START, elapsed });
+
+  function count(msPerSlice: number) {
+    const work = census.take();
+    for (let slices = 1; ; slices += 1) {
+      const { done, value } = work.next();
+      if (done === true) return { slices, ends: value };
+      time += msPerSlice;
+    }
+  }
+
+  const first = count(1);
+  assert.equal(first.slices, 14);
+  assert.equal(first.ends.certificate.count, 37_500);
+  assert.deepEqual(
+    first.ends.certificate.weeks().map(({ count }) => count),
+    [12_500, 12_500, 12_500],
+  );
+  time += 700;
+  assert.deepEqual(count(1), { slices: 1, ends: first.ends });
+  time += 100;
+  assert.notEqual(count(1).ends, first.ends);
+});
