@@ -83,6 +83,19 @@ test('the audit log is searched for who did what to whom, and since when', async
   assert.equal((await endOf(['audit', 'show', '--since', 'yesterday'])).exit, EXIT.usage);
 });
 
+test('the horizon shows what lapses, by kind and by week', async () => {
+  await joinedNode(na);
+  const [table, { lapsing }] = await Promise.all([run('horizon'), printed('horizon')]);
+  assert.deepEqual(
+    (lapsing as { kind: string }[]).map(({ kind }) => kind),
+    ['delegation', 'certificate'],
+  );
+  assert.match(
+    table.stdout,
+    /^LAPSES +COUNT +SOONEST\ndelegation +1 +20\S+Z\ncertificate +\d+ +20\S+Z\n\nWEEK FROM +DELEGATION +CERTIFICATE\n20\S+ +0 +\d+\n/,
+  );
+});
+
 test('operator keys are added, listed, changed and revoked, the last privileged one by force alone', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'mesh-na-keys-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
