@@ -115,7 +115,10 @@ for (const threads of ['1', '2']) {
       opened.socket.destroy();
       const seconds = Number(metric.exec(text)?.[1]);
       assert.equal(seconds * 1000, readTlsPair(first, Date.now()).notAfter);
-      assert.match(text, new RegExp(`^na_expiry_timestamp_seconds\\{kind="tls"\\} ${seconds}$`, 'm'));
+      assert.match(
+        text,
+        new RegExp(`^na_expiry_timestamp_seconds\\{kind="tls"\\} ${seconds}$`, 'm'),
+      );
     });
   });
 }
