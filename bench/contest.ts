@@ -10,6 +10,8 @@ export type Settings = {
   readonly rate: number | null;
   /** Nodes of the fleet that sends heartbeats. */
   readonly nodes: number;
+  /** Nodes of the fleet that comes back at once. */
+  readonly returning: number;
   /** Simulated weeks in which that fleet renews. */
   readonly weeks: number;
   /** Nodes of the large network, and its folder; null creates a new one. */

@@ -10,18 +10,21 @@ import {
   newKeys,
 } from './fleet.ts';
 import type { Reply, Work } from './load.ts';
+import { returnOf } from './returning-fleet.ts';
 import { assertAccepted, type RoundPlan, type RoundResult, runRound } from './round.ts';
 
 type Doing = {
   readonly [Name in keyof Work]: (order: Work[Name]['order']) => Promise<Work[Name]['answer']>;
 };
 
+let enrolled: readonly FleetNode[] = [];
 let signHeartbeats = heartbeatSigner([]);
 let heartbeats: readonly Buffer[] = [];
 
 const doing: Doing = {
   async enroll({ plan, network, nodes }) {
     const { result, fleet } = await joinFleet(plan, await tokensByCount(plan, network, nodes));
+    enrolled = fleet;
     signHeartbeats = heartbeatSigner(fleet);
     return result;
   },
@@ -29,6 +32,7 @@ const doing: Doing = {
     heartbeats = signHeartbeats(count, further);
     return null;
   },
+  return: (plan) => returnOf(enrolled, plan),
   heartbeats: (plan) => runRound(plan, (index) => heartbeats[index]),
   document({ plan, path }) {
     const request = getRequest(path);

@@ -3,6 +3,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { childOptions, stopChild, watchChild } from './children.ts';
 import type { Network } from './fleet.ts';
+import type { ReturnPlan, ReturnResult } from './returning-fleet.ts';
 import type { RoundPlan, RoundResult } from './round.ts';
 
 /** The orders of the load generator, with their answers. */
@@ -11,6 +12,8 @@ export interface Work {
   enroll: { order: { plan: RoundPlan; network: Network; nodes: number }; answer: RoundResult };
   /** Signs the heartbeats that every round sends until the next call. */
   sign: { order: { count: number; bulletin?: true }; answer: null };
+  /** The fleet comes back, and each node sends a heartbeat until one is accepted. */
+  return: { order: ReturnPlan; answer: ReturnResult };
   heartbeats: { order: RoundPlan; answer: RoundResult };
   document: { order: { plan: RoundPlan; path: string }; answer: RoundResult };
   /** The same request repeatedly, in base64; every answer has to equal the given one. */

@@ -21,6 +21,7 @@ import { benchRosters } from './rosters.ts';
 import { benchScale } from './scale.ts';
 import { dataFileSystem } from './servers.ts';
 import { benchSoak } from './soak.ts';
+import { benchStorm } from './storm.ts';
 import { benchVerifications } from './verifications.ts';
 import { benchViewers } from './viewers.ts';
 import { benchYears } from './years.ts';
@@ -35,6 +36,7 @@ const BENCHMARKS = [
   'scale',
   'rosters',
   'overload',
+  'storm',
   'viewers',
   'pages',
   'soak',
@@ -65,6 +67,7 @@ const RUN: {
   verifications: benchVerifications,
   lookups: benchLookups,
   overload: benchOverload,
+  storm: benchStorm,
   viewers: benchViewers,
   pages: benchPages,
   crl: benchCrl,
@@ -81,7 +84,7 @@ const program = new Command('bench')
   )
   .addOption(seconds())
   .option('--rounds <count>', 'rounds of each contestant', wholeNumber(100), 5)
-  .option('--connections <count>', 'keep-alive connections', wholeNumber(1000))
+  .option('--connections <count>', 'keep-alive connections', wholeNumber(20_000))
   .option(
     '--rate <count>',
     'heartbeats, rosters: open loop at this many requests/s',
@@ -89,7 +92,7 @@ const program = new Command('bench')
   )
   .option(
     '--nodes <count>',
-    'heartbeats, years: nodes of the fleet (1000); scale, rosters: nodes of the network (1000000)',
+    'heartbeats, years: nodes of the fleet (1000); storm: of the fleet (100000); scale, rosters: nodes of the network (1000000)',
     wholeNumber(10_000_000),
   )
   .option('--weeks <count>', 'years: simulated weeks', wholeNumber(10_000), 260)
@@ -135,6 +138,7 @@ async function run(benchmark: Benchmark | 'all', options: BenchOptions): Promise
     connections: options.connections ?? null,
     rate: options.rate ?? null,
     nodes: options.nodes ?? 1000,
+    returning: options.nodes ?? 100_000,
     weeks: options.weeks,
     seeded: options.nodes ?? 1_000_000,
     dataDir: options.dataDir ?? null,

@@ -5,11 +5,9 @@
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { systemRuntime } from '../src/runtime.ts';
-import { openConnection } from './connection.ts';
 import { contest, rateOf, type Settings, type Standing } from './contest.ts';
 import { type Load, startLoad } from './load.ts';
+import { latencyText, probeUntil } from './probes.ts';
 import { compare, lineOf, type Report } from './report.ts';
 import { assertAccepted, type RoundResult } from './round.ts';
 import { type AuthorityProcess, OTHER, startAuthority, startOther } from './servers.ts';
@@ -20,9 +18,7 @@ const NODES = 1000;
 const ENROLLING = { connections: 32, seconds: 600, rate: null };
 const FIRST_GUESS = 15_000;
 const HEADROOM = 1.3;
-const PROBE_EVERY_MS = 50;
 const TARGET = 0.85;
-const PROBE = Buffer.from('GET /healthz HTTP/1.1\r\nHost: bench\r\n\r\n');
 
 export async function benchOverload(load: Load, settings: Settings): Promise<Report> {
   const { cpuProf, threads } = settings;
@@ -98,32 +94,8 @@ function notesOf(
   ];
 }
 
-/** Asks /healthz on a connection of its own until the round has ended; latencies in milliseconds. */
-async function probeUntil(na: AuthorityProcess, round: Promise<unknown>): Promise<number[]> {
-  let running = true;
-  void round.finally(() => {
-    running = false;
-  });
-  const connection = await openConnection(na.port);
-  const latencies: number[] = [];
-  while (running) {
-    const sentAt = systemRuntime.elapsed();
-    await new Promise<void>((resolve, reject) => {
-      connection.answered = () => resolve();
-      connection.failed = (cause) => reject(cause);
-      connection.send(PROBE);
-    });
-    latencies.push(systemRuntime.elapsed() - sentAt);
-    await sleep(PROBE_EVERY_MS);
-  }
-  connection.close();
-  return latencies;
-}
-
 function probeNote(connections: number, latencies: readonly number[]): string {
-  const sorted = [...latencies].sort((a, b) => a - b);
-  const at = (share: number) => (sorted[Math.floor((sorted.length - 1) * share)] ?? 0).toFixed(1);
-  return `/healthz beside ${connections} connections: p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, longest ${at(1)} ms`;
+  return `/healthz beside ${connections} connections: ${latencyText(latencies)}`;
 }
 
 function residentMegabytes(pid: number): number {

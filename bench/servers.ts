@@ -41,6 +41,7 @@ export async function startAuthority(
   threads = 1,
   fill: (dataDir: string) => Promise<void> | void = newNetwork,
   checkout = ROOT,
+  environment: Readonly<Record<string, string>> = {},
 ): Promise<AuthorityProcess> {
   const folder = mkdtempSync(join(tmpdir(), 'mesh-na-bench-'));
   const dataDir = join(folder, 'data');
@@ -56,7 +57,7 @@ export async function startAuthority(
     // The caller's MESH_ variables must not change what is measured.
     {
       cwd: checkout,
-      env: { PATH: process.env.PATH, ...ENVIRONMENT },
+      env: { PATH: process.env.PATH, ...ENVIRONMENT, ...environment },
       stdio: ['ignore', file, file],
     },
   );

@@ -64,7 +64,15 @@ const GROUPS: readonly { readonly title: string; readonly options: readonly Opti
   },
   {
     title: 'Process',
-    options: ['logLevel', 'logFormat', 'logFile', 'maxRequestBytes', 'livenessFlush', 'drain'],
+    options: [
+      'logLevel',
+      'logFormat',
+      'logFile',
+      'maxRequestBytes',
+      'longestWait',
+      'livenessFlush',
+      'drain',
+    ],
   },
 ];
 

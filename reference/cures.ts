@@ -202,6 +202,8 @@ export const CURES: Readonly<Record<RefusalName, string>> = {
   restore_pending:
     'Tell the operators: the state was rolled back. `/readyz` says how far; `mesh-na restore` is the way on.',
   service_not_ready: 'Try again later; `/readyz` and the log say what is missing.',
+  overloaded:
+    'Send the same request again after as many seconds as `Retry-After` says: nothing was done. Agents and the client do.',
   shutting_down: 'Try again once the authority has started anew.',
   insufficient_storage:
     'Make space on the disk of the data folder (see `MESH_MIN_FREE_MB`), and send the request again; a refused token stays usable.',

@@ -107,6 +107,7 @@ function edgeConfigOf(config: Config, instance: Instance, commands: CommandRefer
     corsOrigins: config.corsOrigins,
     maxRequestBytes: config.maxRequestBytes,
     maxConnections: connectionsPerThread(config.threads),
+    longestWaitMs: config.longestWaitMs,
     maxFeedEntries: config.maxFeedEntries,
     createdStatus: config.createdStatus,
     rolePrefixes: config.rolePrefixes,

@@ -26,6 +26,8 @@ export type MetricsReport = Awaited<ReturnType<Registry['getMetricsAsJSON']>>;
 export interface EdgeMetrics {
   request(method: string, route: string, status: number, seconds: number): void;
   rateLimited(bucket: RateBucket): void;
+  /** A request of a node was turned away because it had waited too long. */
+  shed(): void;
   verified(what: string, accepted: boolean): void;
   report(): Promise<MetricsReport>;
 }
@@ -50,6 +52,11 @@ export function createEdgeMetrics(): EdgeMetrics {
     name: 'mesh_na_rate_limited_total',
     help: 'Requests refused by a rate limit',
     labelNames: ['bucket'] as const,
+    registers,
+  });
+  const shed = new Counter({
+    name: 'mesh_na_requests_shed_total',
+    help: 'Requests of nodes turned away because they had waited too long',
     registers,
   });
   const verifications = new Counter({
@@ -77,6 +84,7 @@ export function createEdgeMetrics(): EdgeMetrics {
       timer.observe(seconds);
     },
     rateLimited: (bucket) => limited.inc({ bucket }),
+    shed: () => shed.inc(),
     verified(event, accepted) {
       const tallies = accepted ? acceptances : rejections;
       const tally =

@@ -477,6 +477,11 @@ export const REFUSALS = {
     'The state of the authority is older than what it has published, and has to be restored',
   ),
   service_not_ready: entry(503, 'service_not_ready', 'The service is not ready'),
+  overloaded: entry(
+    503,
+    'overloaded',
+    'More nodes are waiting for an answer than can be answered in time',
+  ),
   shutting_down: entry(503, 'shutting_down', 'The service is shutting down'),
   insufficient_storage: entry(
     507,

@@ -55,9 +55,11 @@ function maySendAgain(
   return repeatable || answerIsKept || isUndone(error);
 }
 
+const UNDONE: ReadonlySet<string> = new Set(['shutting_down', 'overloaded']);
+
 /** Whether the authority itself says that it did nothing. */
 function isUndone({ status, code }: AuthorityError): boolean {
-  return code === 'shutting_down' || (status === 429 && code !== 'unreadable_answer');
+  return UNDONE.has(code) || (status === 429 && code !== 'unreadable_answer');
 }
 
 /** As long as the authority asks, else twice as long each time; spread, so that a fleet does not return at once. */

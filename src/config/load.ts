@@ -60,6 +60,8 @@ export interface Config extends SigningKey {
   /** Null when no page of another origin may use the API. */
   readonly corsOrigins: readonly string[] | null;
   readonly maxRequestBytes: number;
+  /** How long a request of a node may wait to be answered; 0 is without bound. */
+  readonly longestWaitMs: number;
   readonly maxFeedEntries: number;
   readonly acceptSignatureV1: boolean;
   readonly createdStatus: 200 | 201;
@@ -128,6 +130,7 @@ export function loadConfig(
     corsOrigins: corsOrigins(setting),
     proxyHops: wholeNumber(setting, 'proxyHops', 0, 16),
     maxRequestBytes: wholeNumber(setting, 'maxRequestBytes', 1024, 1 << 30),
+    longestWaitMs: wholeNumber(setting, 'longestWait', 0, 60_000),
     maxFeedEntries: wholeNumber(setting, 'maxFeedEntries', 1, 10_000_000),
     acceptSignatureV1: oneOf(setting, 'adminSignatureV1', ['accept', 'refuse']) === 'accept',
     createdStatus: oneOf(setting, 'createdStatus', ['200', '201']) === '201' ? 201 : 200,

@@ -126,6 +126,12 @@ export const OPTIONS = {
   ),
   proxyHops: option(null, 'MESH_PROXY_HOPS', '0', 'trusted proxies in front of the authority'),
   maxRequestBytes: option(null, 'MESH_MAX_REQUEST_BYTES', '2097152', 'largest request body'),
+  longestWait: option(
+    null,
+    'MESH_LONGEST_WAIT_MS',
+    '4000',
+    'how long a request of a node may wait before it is turned away unread; 0 is for ever',
+  ),
   maxFeedEntries: option(
     null,
     'MESH_MAX_FEED_ENTRIES',

@@ -22,6 +22,8 @@ export interface EdgeConfig {
   readonly maxRequestBytes: number;
   /** The most connections that one edge holds open. */
   readonly maxConnections: number;
+  /** How long a request of a node may wait to be answered; 0 is without bound. */
+  readonly longestWaitMs: number;
   readonly maxFeedEntries: number;
   readonly createdStatus: 200 | 201;
   readonly rolePrefixes: readonly string[] | null;
@@ -48,6 +50,7 @@ export function edgeSettings(config: EdgeConfig, documents: DocumentCache): Edge
     corsOrigins: config.corsOrigins && new Set(config.corsOrigins),
     maxRequestBytes: config.maxRequestBytes,
     maxConnections: config.maxConnections,
+    longestWaitMs: config.longestWaitMs,
     maxFeedEntries: config.maxFeedEntries,
     createdStatus: config.createdStatus,
     isAllowedRole: roleRule(config.rolePrefixes),

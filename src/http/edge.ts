@@ -30,6 +30,8 @@ export interface EdgeSettings {
   readonly maxFeedEntries: number;
   readonly maxRequestBytes: number;
   readonly maxConnections: number;
+  /** How long a request of a node may wait to be answered; 0 is without bound. */
+  readonly longestWaitMs: number;
   readonly createdStatus: 200 | 201;
   readonly isAllowedRole: RoleRule;
   readonly operatorAuth: OperatorAuthSettings;

@@ -53,6 +53,21 @@ export function refusedExchange(
   return finished(edge, exchange, refusalReply(refusal));
 }
 
+/**
+ * Turns a request away that has waited too long. Those that are turned away together are asked to return at
+ * different times, within twice the time that was too long.
+ */
+export function shedExchange(edge: Edge, exchange: Exchange): FinishedReply {
+  edge.metrics.shed();
+  const seconds = Math.max(2, (2 * edge.settings.longestWaitMs) / 1000);
+  const retryAfter = Math.ceil(Math.random() * seconds);
+  return finished(
+    edge,
+    exchange,
+    refusalReply('overloaded', {}, 'Retry-After', String(Math.max(1, retryAfter))),
+  );
+}
+
 /** Completes a reply and records it in metrics and log; nothing after this can change the answer. */
 function finished(edge: Edge, exchange: Exchange, reply: Reply): FinishedReply {
   const { requestId } = exchange;

@@ -9,10 +9,11 @@ import { createRequire } from 'node:module';
 import type { TlsFiles } from '../tls/pair.ts';
 import { openApps } from './apps.ts';
 import type { Edge } from './edge.ts';
-import { type Exchange, hasOneLength, openExchange } from './exchange.ts';
+import { type Exchange, hasOneLength, openExchange, routeOf } from './exchange.ts';
+import { createNodeQueue, type NodeQueue } from './node-queue.ts';
 import { createPeers } from './peers.ts';
 import type { PieceTaker } from './piecewise.ts';
-import { type FinishedReply, finishExchange } from './pipeline.ts';
+import { type FinishedReply, finishExchange, shedExchange } from './pipeline.ts';
 import { UwsRequestHead } from './request-head.ts';
 import type { Route } from './route.ts';
 import { createRouter } from './router.ts';
@@ -79,6 +80,14 @@ export function listen(edge: Edge, routes: readonly Route[], options: ListenOpti
   const answers: Answers = { traffic, isDraining: false, ready: [] };
   const peers = createPeers();
   const uploads = createUploads(UPLOAD_LIMITS);
+  const nodes = createNodeQueue<Connection>({
+    longestWaitMs: edge.settings.longestWaitMs,
+    elapsed: edge.runtime.elapsed,
+    schedule: setImmediate,
+    answer: (connection, body) => answer(edge, answers, connection, body),
+    shed: (connection) => shed(edge, answers, connection),
+    send: () => sendAll(answers),
+  });
   omitLibraryName(uws);
   const { proxyHops, maxConnections } = edge.settings;
   const viewers = createViewers(edge, {
@@ -110,7 +119,7 @@ export function listen(edge: Edge, routes: readonly Route[], options: ListenOpti
       answer(edge, answers, connection, 'too_large');
     } else {
       connection.onGone = uploads.receive(res, exchange.maxBodyBytes, (body) =>
-        answer(edge, answers, connection, body),
+        received(edge, answers, nodes, connection, body),
       );
     }
   }
@@ -148,6 +157,22 @@ export function listen(edge: Edge, routes: readonly Route[], options: ListenOpti
   };
 }
 
+/** With the head and the whole body of a request, or the reason why it has none. */
+function received(
+  edge: Edge,
+  answers: Answers,
+  nodes: NodeQueue<Connection>,
+  connection: Connection,
+  body: ReceivedBody,
+): void {
+  if (typeof body === 'string' || routeOf(connection.exchange.match)?.access !== 'node') {
+    answer(edge, answers, connection, body);
+  } else {
+    const leave = nodes.take(connection, body);
+    if (leave !== null) connection.onGone = leave;
+  }
+}
+
 function answer(edge: Edge, answers: Answers, connection: Connection, body: ReceivedBody): void {
   connection.generation = answers.traffic.begun();
   connection.onGone = null;
@@ -159,6 +184,13 @@ function answer(edge: Edge, answers: Answers, connection: Connection, body: Rece
   } else {
     sendSoon(answers, { connection, reply, isCutShort });
   }
+}
+
+function shed(edge: Edge, answers: Answers, connection: Connection): void {
+  connection.generation = answers.traffic.begun();
+  connection.onGone = null;
+  const reply = shedExchange(edge, connection.exchange);
+  sendSoon(answers, { connection, reply, isCutShort: false });
 }
 
 /** A proxy may forward a body of a request that should have none. */

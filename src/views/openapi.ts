@@ -16,7 +16,7 @@ export const ACCESS_REFUSALS: Readonly<Record<RouteDescription['access'], readon
   {
     public: [],
     internal: [],
-    node: ['node_auth_failed'],
+    node: ['node_auth_failed', 'overloaded'],
     operator: ['admin_auth_failed'],
     'operator-privileged': ['admin_auth_failed', 'insufficient_operator_tier'],
     'public-or-operator': ['admin_auth_failed'],

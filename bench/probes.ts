@@ -1,0 +1,45 @@
+/** Requests that are sent one at a time while something else happens, and how long each took. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { systemRuntime } from '../src/runtime.ts';
+import { openConnection } from './connection.ts';
+import { getRequest } from './fleet.ts';
+
+const EVERY_MS = 50;
+
+export const healthRequest = (): Buffer => getRequest('/healthz');
+
+/** Sends a request each 50 ms on a connection of its own until `other` has ended; latencies in milliseconds. */
+export async function probeUntil(
+  { port }: { readonly port: number },
+  other: Promise<unknown>,
+  nextRequest: () => Buffer = healthRequest,
+): Promise<number[]> {
+  let running = true;
+  void other
+    .catch(() => undefined)
+    .finally(() => {
+      running = false;
+    });
+  const connection = await openConnection(port);
+  const latencies: number[] = [];
+  while (running) {
+    const sentAt = systemRuntime.elapsed();
+    const status = await new Promise<number>((resolve, reject) => {
+      connection.answered = resolve;
+      connection.failed = reject;
+      connection.send(nextRequest());
+    });
+    if (status !== 200) throw new Error(`A request beside the load was answered ${status}`);
+    latencies.push(systemRuntime.elapsed() - sentAt);
+    await sleep(EVERY_MS);
+  }
+  connection.close();
+  return latencies;
+}
+
+/** The latencies as words. */
+export function latencyText(latencies: readonly number[]): string {
+  const sorted = [...latencies].sort((a, b) => a - b);
+  const at = (share: number) => (sorted[Math.floor((sorted.length - 1) * share)] ?? 0).toFixed(1);
+  return `p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, longest ${at(1)} ms`;
+}

@@ -1,0 +1,178 @@
+/** Nodes that come faster than they can be answered: who waits, who passes, and who is turned away. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createNodeQueue } from '../src/http/node-queue.ts';
+import { NO_LIMITS, startChildServer } from './support/child-server.ts';
+import { networkFolder } from './support/folders.ts';
+import { rawConnection } from './support/raw-http.ts';
+import {
+  get,
+  joinedNode,
+  operatorRequest,
+  type SignedRequest,
+  sendSigned,
+  signedByNode,
+} from './support/requests.ts';
+
+/** A queue whose clock moves by what each answer costs, and whose turns are taken by hand. */
+function slowQueue(longestWaitMs: number, costMs: number) {
+  let now = 0;
+  const turns: (() => void)[] = [];
+  const events: string[] = [];
+  const queue = createNodeQueue<string>({
+    longestWaitMs,
+    elapsed: () => now,
+    schedule: (next) => turns.push(next),
+    answer(request, body) {
+      events.push(`${request} ${Buffer.from(body)}`);
+      now += costMs;
+    },
+    shed: (request) => events.push(`${request} shed`),
+    send: () => events.push('sent'),
+  });
+  return {
+    events,
+    takeBytes: queue.take,
+    take: (request: string, body = 'body') => queue.take(request, Buffer.from(body)),
+    wait(ms: number) {
+      now += ms;
+    },
+    /** Takes the turns that are scheduled, and returns what happened since the last call. */
+    turn() {
+      for (const next of turns.splice(0)) next();
+      return events.splice(0);
+    },
+    isIdle: () => turns.length === 0,
+  };
+}
+
+test('who comes within a share of work is answered at once', () => {
+  const { take, turn, events, isIdle } = slowQueue(1000, 5);
+  assert.equal(take('a'), null);
+  assert.equal(take('b'), null);
+  assert.deepEqual(events, ['a body', 'b body']);
+  turn();
+  assert.ok(isIdle());
+});
+
+test('who comes after it waits for a later turn, in the order of arrival, before all who come then', () => {
+  const { take, turn } = slowQueue(1000, 5);
+  for (const name of ['a', 'b', 'c', 'd', 'e']) take(name);
+  assert.deepEqual(turn(), ['a body', 'b body', 'sent', 'c body', 'd body', 'sent']);
+  assert.notEqual(take('f'), null);
+  assert.deepEqual(turn(), ['sent', 'e body', 'f body', 'sent']);
+  assert.equal(take('g'), null);
+});
+
+test('a body that waits is a copy of bytes that are gone by then', () => {
+  const { takeBytes, turn } = slowQueue(1000, 10);
+  const bytes = Buffer.from('mine');
+  takeBytes('a', bytes);
+  takeBytes('b', bytes);
+  bytes.fill('x');
+  assert.deepEqual(turn(), ['a mine', 'sent', 'b mine', 'sent']);
+});
+
+test('who waited longer than a client waits is turned away, and those behind that did not are answered', () => {
+  const { take, turn, wait } = slowQueue(100, 10);
+  take('a');
+  take('b');
+  wait(60);
+  take('c');
+  wait(60);
+  assert.deepEqual(turn(), ['a body', 'sent', 'b shed', 'c body', 'sent']);
+});
+
+test('who has left is neither answered nor turned away', () => {
+  const { take, turn, isIdle } = slowQueue(100, 10);
+  take('a');
+  const leave = take('b');
+  take('c');
+  leave?.();
+  leave?.();
+  assert.deepEqual(turn(), ['a body', 'sent', 'c body', 'sent']);
+  assert.ok(isIdle());
+});
+
+test('a queue that was left by all of its requests takes one turn at a time afterwards', () => {
+  const { take, turn } = slowQueue(100, 10);
+  take('a');
+  take('b')?.();
+  assert.deepEqual(turn(), ['a body']);
+  take('c');
+  take('d');
+  assert.deepEqual(turn(), ['c body', 'sent', 'd body', 'sent']);
+});
+
+test('bodies that wait have a bound in bytes, beyond which requests are turned away at once', () => {
+  const { take, events } = slowQueue(100, 10);
+  const large = 'x'.repeat(1024 * 1024);
+  take('a');
+  for (let count = 0; count < 64; count += 1) take('large', large);
+  assert.deepEqual(events, ['a body']);
+  assert.equal(take('b'), null);
+  assert.deepEqual(events, ['a body', 'b shed']);
+});
+
+test('without a longest wait all are answered as they come', () => {
+  const { take, events, isIdle } = slowQueue(0, 50);
+  for (const name of ['a', 'b', 'c']) assert.equal(take(name), null);
+  assert.deepEqual(events, ['a body', 'b body', 'c body']);
+  assert.ok(isIdle());
+});
+
+const AT_ONCE = 1000;
+
+for (const threads of ['1', '2']) {
+  test(`of ${AT_ONCE} heartbeats at once some are shed with ${threads} thread(s), health and operators pass, and all succeed later`, async () => {
+    await using folder = networkFolder('alpha');
+    await using server = await startChildServer(folder.path, {
+      environment: { ...NO_LIMITS, MESH_LONGEST_WAIT_MS: '1' },
+      args: ['--threads', threads],
+    });
+    const { na } = server;
+    const node = await joinedNode(na);
+    const beats = Array.from({ length: AT_ONCE }, () =>
+      signedByNode(na, '/heartbeat', node.key, { cert_id: node.certId, status: 'healthy' }),
+    );
+    const others = [HEALTH, operatorRequest(na, '/admin/invite', {})];
+    // Suspended, it finds all of them waiting when it goes on.
+    const connections = await Promise.all([...beats, ...others].map(() => rawConnection(na.url)));
+    server.process.kill('SIGSTOP');
+    for (const [index, request] of [...beats, ...others].entries()) {
+      connections[index]?.write(rawRequest(request));
+    }
+    server.process.kill('SIGCONT');
+    const answers = await Promise.all(
+      connections.map((connection) => connection.until(/\r\n\r\n[\s\S]*\}$/)),
+    );
+    for (const connection of connections) connection[Symbol.dispose]();
+
+    const [health, invite] = answers.splice(AT_ONCE);
+    assert.match(health ?? '', /^HTTP\/1\.1 200 /);
+    assert.match(invite ?? '', /^HTTP\/1\.1 200 /);
+    const shed = beats.filter((_, index) => /^HTTP\/1\.1 503 /.test(answers[index] ?? ''));
+    const accepted = answers.filter((answer) => /^HTTP\/1\.1 200 /.test(answer));
+    assert.equal(shed.length + accepted.length, AT_ONCE);
+    assert.ok(shed.length > 0 && accepted.length > 0, `${shed.length} of ${AT_ONCE} were shed`);
+    for (const answer of answers.filter((text) => text.startsWith('HTTP/1.1 503 '))) {
+      assert.match(answer, /\r\nRetry-After: [12]\r\n/);
+      assert.match(answer, /"code":"overloaded"/);
+    }
+    // Nothing was done: the same bytes, with the same nonces, are accepted.
+    for (const beat of shed.slice(0, 20)) assert.equal((await sendSigned(na, beat)).status, 200);
+    const { text } = await get(na, '/metrics');
+    assert.match(text, new RegExp(`^mesh_na_requests_shed_total ${shed.length}$`, 'm'));
+  });
+}
+
+const HEALTH: SignedRequest = { method: 'GET', path: '/healthz', init: { headers: {} } };
+
+function rawRequest({ method, path, init }: SignedRequest): string {
+  const body = String(init.body ?? '');
+  const headers = Object.entries(init.headers ?? {}).map(
+    ([name, value]) => `${name}: ${value}\r\n`,
+  );
+  const length = method === 'GET' ? '' : `Content-Length: ${Buffer.byteLength(body)}\r\n`;
+  return `${method} ${path} HTTP/1.1\r\nHost: na\r\n${headers.join('')}${length}\r\n${body}`;
+}
