@@ -59,13 +59,10 @@ export function refusedExchange(
  */
 export function shedExchange(edge: Edge, exchange: Exchange): FinishedReply {
   edge.metrics.shed();
-  const seconds = Math.max(2, (2 * edge.settings.longestWaitMs) / 1000);
-  const retryAfter = Math.ceil(Math.random() * seconds);
-  return finished(
-    edge,
-    exchange,
-    refusalReply('overloaded', {}, 'Retry-After', String(Math.max(1, retryAfter))),
-  );
+  const longest = Math.max(2, (2 * edge.settings.longestWaitMs) / 1000);
+  const share = edge.runtime.randomBytes(4).readUInt32LE() / 2 ** 32;
+  const seconds = 1 + Math.floor(share * longest);
+  return finished(edge, exchange, refusalReply('overloaded', {}, 'Retry-After', String(seconds)));
 }
 
 /** Completes a reply and records it in metrics and log; nothing after this can change the answer. */
