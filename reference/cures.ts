@@ -201,6 +201,8 @@ export const CURES: Readonly<Record<RefusalName, string>> = {
   internal_server_error: 'Look for `request_id` in the log of the authority, and report it.',
   restore_pending:
     'Tell the operators: the state was rolled back. `/readyz` says how far; `mesh-na restore` is the way on.',
+  authority_unavailable:
+    'Send it again after the seconds of `Retry-After`, to this instance or another; nothing was done.',
   service_not_ready: 'Try again later; `/readyz` and the log say what is missing.',
   overloaded:
     'Send the same request again after as many seconds as `Retry-After` says: nothing was done. Agents and the client do.',

@@ -12,7 +12,8 @@ const INTRODUCTION = `The HTTP surface. A running authority describes it too: \`
 for programs, with the members inside of records. [The contract](wire/service.md) has every rule.
 
 Bodies are JSON objects in UTF-8, whatever the content type says; unknown members are ignored. Any route can also answer
-404 \`not_found\`, 405 \`method_not_allowed\`, 500 \`internal_server_error\` and 503 \`shutting_down\`; one that takes a body
+404 \`not_found\`, 405 \`method_not_allowed\`, 500 \`internal_server_error\`, 503 \`authority_unavailable\`
+and 503 \`shutting_down\`; one that takes a body
 400 \`invalid_json\`, 400 \`invalid_json_object\`, 408 \`request_timeout\` and 413 \`request_entity_too_large\`; one with a limit
 429 \`rate_limit_exceeded\`. [Errors](errors.md) says what to do about each. How to sign is in
 [Signing requests](signing.md); limits are set as in [Configuration](configuration.md#rate-limits).

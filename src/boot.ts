@@ -1,42 +1,50 @@
 /** The composition root: wires store, authority and edges once, and shuts them down in order. */
 
 import { hasRoom } from './authority/enrollment/room.ts';
-import { type AuthorityOptions, type OpenAuthority, openAuthority } from './authority/open.ts';
-import { LIST_THREAD_FROM } from './authority/publication/list-renderer.ts';
-import { openQuarantine } from './authority/quarantine.ts';
 import { createClock } from './clock.ts';
+import { agreedSettings } from './config/agreed-settings.ts';
 import type { Config } from './config/load.ts';
+import type { Answer } from './contract/answers.ts';
+import type { Call } from './contract/calls.ts';
 import { publishedDocument } from './contract/documents.ts';
 import { createDocumentPublisher } from './contract/publications.ts';
-import { sha256Hex } from './crypto/digest.ts';
+import {
+  createStandingMemory,
+  endStanding,
+  extendStanding,
+  noteWriter,
+  type Standing,
+  standingIn,
+} from './contract/standing.ts';
 import { type Front, openFront } from './front.ts';
-import { createHeadKeeper, type HeadKeeper } from './head/keeper.ts';
-import { type OpenedHeads, openHeads } from './head/open.ts';
 import { createRateLimits } from './http/rate-limit.ts';
-import type { JsonObject } from './json/value.ts';
-import { canonicalJson, jsonText } from './json/write.ts';
+import { jsonText } from './json/write.ts';
 import { createBackground } from './lifecycle/background.ts';
 import { createFatal, type Fatal } from './lifecycle/fatal.ts';
 import { freeSpace } from './lifecycle/free-space.ts';
 import { createLifecycle, type StopPatience } from './lifecycle/lifecycle.ts';
 import { createLogger, type LogDestination, type Logger } from './log/logger.ts';
-import { problemText } from './log/problem.ts';
 import {
   type AuthorityCounts,
   type AuthorityMetrics,
   createAuthorityMetrics,
   type MetricsReport,
 } from './metrics.ts';
+import { type Office, type OfficeJobs, openOffice } from './office.ts';
 import type { GenesisBlock } from './records/genesis.ts';
 import { instantOf } from './records/record.ts';
+import type { RefusalName } from './refusal.ts';
 import { type ManualTime, type Runtime, timeOf, withClocks } from './runtime.ts';
-import { measured } from './store/measured.ts';
 import type { NetworkIdentity } from './store/network-identity.ts';
-import { openStore } from './store/open.ts';
-import type { Store } from './store/store.ts';
+import {
+  databaseOf,
+  type OpenedStore,
+  openStore,
+  type StoreOptions,
+  type Tenure,
+} from './store/open.ts';
 import { AUTHORITY_SLOT, createBeats, startBeating } from './threads/beats.ts';
 import type { EdgeHost, EdgeThread } from './threads/edge-threads.ts';
-import { type ListThreadIdentity, startListThread } from './threads/list-thread.ts';
 import type { StartWatchdog } from './threads/watchdog.ts';
 import { createTlsReload, type TlsReload, type TlsReloadOptions } from './tls/reload.ts';
 import type { CommandReference } from './views/command-reference.ts';
@@ -103,7 +111,7 @@ export async function startAuthority(
       logger.write('WARNING', 'clock', `The system clock was set ${inWords(byMs)}`);
     },
     followed(byMs) {
-      authority?.clockSet();
+      office?.clockSet();
       logger.write('WARNING', 'clock', `The service follows a clock that was set ${inWords(byMs)}`);
     },
   });
@@ -118,30 +126,27 @@ export async function startAuthority(
     logger,
     async silence() {
       lifecycle.enter('failed');
-      authority?.seal();
+      if (standing !== null) endStanding(standing.memory);
+      office?.seal();
       await front?.abandon();
     },
     end: onFatal,
   });
-  let authority: OpenAuthority | null = null;
+  let office: Office | null = null;
+  let jobs: OfficeJobs | null = null;
   let front: Front | null = null;
 
   const instanceId = runtime.uuid();
-  const stored = await openStore({
-    dataDir: config.dataDir,
-    database: config.database,
-    network: identityOf(config.genesis),
+  const standing = standingFor(config, surroundings.runtime);
+  const turn = await takeTurn(config, {
     instanceId,
     runtime: surroundings.runtime,
+    extended: (until) => {
+      if (standing === null || lifecycle.state === 'failed') return;
+      if (standing.isWriter()) extendStanding(standing.memory, until);
+    },
     lost: (problem) => fatal('ownership', new Error(problem)),
   });
-  for (const note of stored.notes) logger.write('INFO', 'store', note);
-  const timed = measured(stored.store, { elapsed: runtime.elapsed, stored: metrics.stored });
-  const heads = await headsFor(config, timed);
-  const quarantine = heads?.verdict.kind === 'quarantine' ? heads.verdict.reason : null;
-  const head =
-    heads === null || quarantine !== null ? null : keeperOf(config, heads, timed, runtime);
-  const store = head?.store ?? timed;
   // They load their modules while the state is read.
   const threads = startThreads(config, (index) =>
     surroundings.startThread((cause) => fatal(`edge thread ${index + 1}`, cause)),
@@ -157,59 +162,62 @@ export async function startAuthority(
     tlsNotAfter: config.tls?.notAfter ?? null,
     delegatedUntil: instantOf(config.genesis.network_authority.valid_to),
   };
-  try {
-    const openState = (options: AuthorityOptions) =>
-      quarantine === null
-        ? openAuthority(options)
-        : openQuarantine({
-            store,
-            publisher,
-            heads: heads?.heads ?? [],
-            signer: { ...config.signer, keyId: config.keyId },
-            networkName: config.genesis.network_name,
-            reason: quarantine,
-          });
-    const opened = await openState({
-      vitals: () => vitals,
-      ...authorityOptions(config, runtime),
-      store,
+  const openOn = (opened: OpenedStore) =>
+    openOffice({
+      config,
+      opened,
+      runtime,
       publisher,
-      log: (event, details) => logAudit(logger, metrics, event, details),
-      countRefusal: metrics.refused,
+      logger,
+      metrics,
       fatal,
-      listThreading: {
-        from: surroundings.listThreadFrom ?? LIST_THREAD_FROM,
-        startThread: () =>
-          startListThread(listThreadIdentity(config), (cause) =>
-            fatal('signed list thread', cause),
-          ),
-        notStarted: (cause) =>
-          logger.write(
-            'ERROR',
-            'lists',
-            `The thread for long signed lists has not started, so they are rendered beside other work until a list has doubled: ${problemText(cause)}`,
-          ),
-        edgesCaughtUp: () => front?.barrier() ?? NEVER,
-      },
+      vitals: () => vitals,
+      listThreadFrom: surroundings.listThreadFrom,
+      edgesCaughtUp: () => front?.barrier() ?? NEVER,
     });
-    authority = opened;
-    await head?.keep();
+
+  /** From now on the answers of this instance are those of the writer. */
+  function lead(tenure: Tenure | null): void {
+    if (standing === null || tenure === null) return;
+    noteWriter(standing.memory, tenure.epoch);
+    extendStanding(standing.memory, tenure.heldUntil());
+    logger.write('INFO', 'store', `This instance writes, as holder ${tenure.epoch} of the lease`);
+  }
+
+  /** The turn of an instance that has waited. */
+  async function take(opened: OpenedStore): Promise<void> {
+    if (lifecycle.state !== 'serving') return opened.store.abandon();
+    office = await openOn(opened);
+    lead(opened.tenure);
+    jobs = await office.begin(background);
+  }
+
+  try {
+    if (turn.opened !== null) {
+      office = await openOn(turn.opened);
+      lead(turn.opened.tenure);
+    }
+    const here: Call = office?.call ?? ((name, given) => office?.call(name, given) ?? UNAVAILABLE);
     const host: EdgeHost = {
-      call: opened.call,
+      call: here,
       publisher,
       limits: createRateLimits(config.rateLimits),
       viewers: new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)),
       clock: clock.anchor,
       manualTime,
       beats,
+      standing: standing?.memory ?? null,
       log: (lines) => destination.write(lines),
-      exposition: (reports) => exposition(opened, metrics, reports),
+      exposition(reports) {
+        if (standing !== null) metrics.standing(standing);
+        return exposition(here, metrics, reports);
+      },
       fatal,
     };
     const { commands } = surroundings;
     const instance = {
       id: instanceId,
-      database: stored.database,
+      database: databaseOf(config.database),
       signingKeyId: config.keyId,
     };
     // A thread that starts later may find no free file descriptor to load its modules.
@@ -226,24 +234,11 @@ export async function startAuthority(
     front = serving;
     const stopBeating = startBeating(beats, AUTHORITY_SLOT);
     lifecycle.enter('serving');
-    const flushing = background.start('liveness_flush', config.livenessFlush, opened.flush);
     const checkingClock = background.start('clock_check', CLOCK_CHECK_MS, () => {
       clock.check();
       metrics.clockSkewed(clock.skew());
     });
-    const renewing = background.start('list_renewal', LIST_RENEWAL_MS, opened.renewLists);
-    const sweeping = background.start('retention', SWEEP_MS, opened.sweep);
-    background.start('ownership_check', OWNERSHIP_CHECK_MS, () => {
-      if (!store.isOwner()) {
-        fatal('ownership', new Error(store.health() ?? 'Another process has taken over the state'));
-      }
-    });
-    if (head !== null) {
-      const failed = (cause: unknown) => fatal('head file', cause);
-      background.start('head', HEAD_MS, () => head.keep().catch(failed));
-    }
     background.start('live_refresh', LIVE_REFRESH_MS, () => refreshLivePages(host));
-    const runTrustCycle = async () => void (await opened.call('runTrustCycle', null));
     const checkingDisk = background.start('disk_check', DISK_CHECK_MS, async () => {
       const had = hasRoom({ vitals: () => vitals });
       vitals.diskFree = await freeSpace(config.dataDir);
@@ -251,7 +246,6 @@ export async function startAuthority(
       if (had && !has) logger.write('ERROR', 'store', NO_ROOM);
       if (!had && has) logger.write('INFO', 'store', 'There is space again: nodes may be enrolled');
     });
-    background.start('posture', POSTURE_MS, opened.judgePosture);
     const tls = tlsReload(config, {
       logger,
       now: runtime.now,
@@ -262,27 +256,28 @@ export async function startAuthority(
       },
     });
     const reloading = tls && background.start('tls_reload', TLS_RELOAD_MS, tls.check);
-    if (config.trustCycle !== null) {
-      await background.start('trust_cycle', config.trustCycle, runTrustCycle).attempt();
-    }
-    if (quarantine !== null) logger.write('CRITICAL', 'store', quarantine);
+    if (office !== null) jobs = await (office as Office).begin(background);
+    else logger.write('INFO', 'store', `${turn.holder} writes; this instance waits for its turn`);
+    const taking = turn.opened === null ? turn.opening.then(take) : null;
+    taking?.catch((cause) => {
+      if (lifecycle.state === 'serving') fatal('taking over', cause);
+    });
     for (const warning of config.warnings) logger.write('WARNING', 'config', warning);
 
-    /** The last flush has changed the state. */
-    async function releaseHeads(): Promise<void> {
-      if (head !== null) await head.close();
-      else for (const file of heads?.files ?? []) file.release();
+    function inOffice(): OfficeJobs {
+      if (jobs === null) throw new Error('This instance does not write');
+      return jobs;
     }
 
     return {
       port: serving.port,
       logger,
-      flush: flushing.runNow,
-      sweep: sweeping.runNow,
+      flush: async () => inOffice().flush.runNow(),
+      sweep: async () => inOffice().sweep.runNow(),
       checkClock: checkingClock.runNow,
       checkDisk: checkingDisk.runNow,
-      renewLists: renewing.runNow,
-      runTrustCycle,
+      renewLists: async () => inOffice().renewLists.runNow(),
+      runTrustCycle: async () => inOffice().runTrustCycle(),
       reloadTls: reloading?.runNow ?? null,
       settle: serving.settle,
       fatal,
@@ -293,9 +288,10 @@ export async function startAuthority(
             drain: serving.drain,
             cut: serving.cut,
             async flush() {
+              turn.giveUp();
+              await taking?.catch(() => undefined);
               await background.stop();
-              await opened.close();
-              await releaseHeads();
+              await office?.close();
             },
             async close() {
               await serving.close();
@@ -307,30 +303,60 @@ export async function startAuthority(
         ),
     };
   } catch (cause) {
-    // Not closed: a holder that was lost before this start must still count as lost at the next.
-    await (authority ?? store).abandon();
-    for (const file of heads?.files ?? []) file.release();
+    turn.giveUp();
+    await (office as Office | null)?.abandon();
     await Promise.all([...threads.map((thread) => thread.end()), watchdog.end()]);
     throw cause;
   }
 }
 
-const AT_ONCE: StopPatience = { announceMs: 0, hurry: new AbortController().signal };
+interface Turn {
+  /** Null while another instance writes. */
+  readonly opened: OpenedStore | null;
+  /** Resolves when this instance is the one that writes. */
+  readonly opening: Promise<OpenedStore>;
+  /** What the instance that writes calls itself. */
+  readonly holder: string;
+  /** Waits no longer. */
+  giveUp(): void;
+}
 
-/** How often lists are checked; a list that is half a day old is re-issued. */
-const LIST_RENEWAL_MS = 60_000;
+/** Opens the store, or learns that another instance writes to it. */
+async function takeTurn(
+  config: Config,
+  options: Pick<StoreOptions, 'instanceId' | 'runtime' | 'extended' | 'lost'>,
+): Promise<Turn> {
+  const ended = new AbortController();
+  let waiting: (holder: string) => void = () => undefined;
+  const told = new Promise<string>((resolve) => {
+    waiting = resolve;
+  });
+  const opening = openStore({
+    ...options,
+    dataDir: config.dataDir,
+    database: config.database,
+    network: identityOf(config.genesis),
+    candidate: { configuration: agreedSettings(config), waiting, signal: ended.signal },
+  });
+  const first = await Promise.race([opening, told]);
+  const giveUp = () => ended.abort();
+  return typeof first === 'string'
+    ? { opened: null, opening, holder: first, giveUp }
+    : { opened: first, opening, holder: 'this instance', giveUp };
+}
+
+const UNAVAILABLE: Answer = { ok: false, refusal: 'authority_unavailable', details: {} };
+
+/** Null where no other instance can write. */
+function standingFor({ database }: Config, { elapsed }: Runtime): Standing | null {
+  return database === null ? null : standingIn(createStandingMemory(), elapsed);
+}
+
+const AT_ONCE: StopPatience = { announceMs: 0, hurry: new AbortController().signal };
 
 /** Live pages change at most this often. */
 const LIVE_REFRESH_MS = 500;
 const CLOCK_CHECK_MS = 1000;
-/** A process that has lost its state answers reads from memory for at most this long. */
-const OWNERSHIP_CHECK_MS = 1000;
-const SWEEP_MS = 1000;
-/** The head in other places is at most this much behind, revocations apart. */
-const HEAD_MS = 1000;
-
-/** What is wrong is known this long after it begins, also while nobody reads the dashboard. */
-const POSTURE_MS = 15_000;
 /** Between two checks little can be written of what a full disk has to have room for. */
 const DISK_CHECK_MS = 1000;
 const NO_ROOM =
@@ -351,27 +377,6 @@ function identityOf(genesis: GenesisBlock): NetworkIdentity {
   };
 }
 
-/** Null when no head is kept. A start that is refused leaves the state to others. */
-async function headsFor({ heads, signer }: Config, store: Store): Promise<OpenedHeads | null> {
-  if (heads.paths.length === 0) return null;
-  try {
-    return await openHeads(heads, store, signer.publicKey);
-  } catch (cause) {
-    await store.abandon();
-    throw cause;
-  }
-}
-
-function keeperOf(
-  { signer, keyId, genesis }: Config,
-  { files, position }: OpenedHeads,
-  store: Store,
-  { now }: Runtime,
-): HeadKeeper {
-  const networkName = genesis.network_name;
-  return createHeadKeeper({ store, position, files, networkName, signer, keyId, now });
-}
-
 /** While there are viewers, outdated documents of live pages are rebuilt. */
 async function refreshLivePages({ viewers, call }: EdgeHost): Promise<void> {
   if (Atomics.load(viewers, 0) === 0) return;
@@ -385,29 +390,6 @@ function startThreads({ threads }: Config, start: (index: number) => EdgeThread)
 /** Edges may exist already, but cannot be called yet. */
 const NEVER = new Promise<void>(() => undefined);
 
-function authorityOptions(config: Config, runtime: Runtime) {
-  return {
-    settings: {
-      networkName: config.genesis.network_name,
-      networkVersion: config.genesis.network_version,
-      keyId: config.keyId,
-      activeWindow: config.activeNodeWindow,
-      renewalGrace: config.renewalGrace,
-      refuseForeignIssuers: config.refuseForeignIssuers,
-      commitWithinAgreement: config.commitWithinAgreement,
-      singleRefusals: config.singleRefusals,
-      foundedAt: instantOf(config.genesis.network_authority.valid_from),
-      genesisDigest: sha256Hex(canonicalJson(config.genesis)),
-    },
-    operators: new Map(config.operators.map((operator) => [operator.keyId, operator])),
-    clockTolerance: config.clockTolerance,
-    flushInterval: config.livenessFlush,
-    retention: config.retention,
-    signer: config.signer,
-    runtime,
-  };
-}
-
 /** Null without TLS. */
 function tlsReload({ tls }: Config, options: Omit<TlsReloadOptions, 'first'>): TlsReload | null {
   if (tls === null) return null;
@@ -415,42 +397,16 @@ function tlsReload({ tls }: Config, options: Omit<TlsReloadOptions, 'first'>): T
   return createTlsReload({ ...options, first: tls });
 }
 
-function listThreadIdentity({ signer, signingSeed, keyId }: Config): ListThreadIdentity {
-  return { seed: signingSeed(), publicKey: signer.publicKey, keyId };
-}
-
 async function exposition(
-  { call }: OpenAuthority,
+  call: Call,
   metrics: AuthorityMetrics,
   reports: readonly MetricsReport[],
 ): Promise<string> {
   const answer = await call('readCounts', null);
   if (answer.ok) return metrics.exposition(JSON.parse(answer.json) as AuthorityCounts, reports);
-  if (answer.refusal === 'restore_pending') return metrics.exposition(null, reports);
+  if (UNCOUNTED.has(answer.refusal)) return metrics.exposition(answer.refusal, reports);
   throw new Error(`The counts cannot be read: ${answer.refusal}`);
 }
 
-/** Audit entries are logged after they are stored; this logs the true reason of a refusal. */
-function logAudit(
-  logger: Logger,
-  metrics: AuthorityMetrics,
-  event: string,
-  details: JsonObject,
-): void {
-  if (event === 'operator_signature_v1') metrics.operatorSignatureV1();
-  const level = WARNINGS.has(event) ? 'WARNING' : 'INFO';
-  const failed = event === 'trust_cycle_completed' && details.result === 'failed';
-  logger.write(failed ? 'ERROR' : level, 'audit', `${event} ${jsonText(details)}`);
-}
-
-const WARNINGS: ReadonlySet<string> = new Set([
-  'admin_auth_failed',
-  'refusals_summarized',
-  'admin_authz_denied',
-  'node_auth_failed',
-  'join_rejected',
-  'heartbeat_rejected',
-  'renewal_rejected',
-  'no_privileged_operator_key_left',
-  'operator_signature_v1',
-]);
+/** The state was rolled back, or is in the hands of another instance. */
+const UNCOUNTED: ReadonlySet<RefusalName> = new Set(['restore_pending', 'authority_unavailable']);

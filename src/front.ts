@@ -2,6 +2,7 @@
 import { connectionsPerThread } from './config/descriptors.ts';
 import type { Config } from './config/load.ts';
 import { createDocumentCache } from './contract/publications.ts';
+import { standingIn } from './contract/standing.ts';
 import type { DrainState, Edge } from './http/edge.ts';
 import { type EdgeConfig, edgeSettings } from './http/edge-config.ts';
 import { freePort } from './http/free-port.ts';
@@ -13,7 +14,7 @@ import { createEdgeMetrics } from './metrics.ts';
 import { notFoundPages } from './pages/not-found.ts';
 import { LIVE_RENDERERS } from './routes/live-renderers.ts';
 import { ROUTES } from './routes/table.ts';
-import type { EdgeRuntime } from './runtime.ts';
+import { type EdgeRuntime, systemRuntime } from './runtime.ts';
 import { isAuthoritySilent } from './threads/beats.ts';
 import {
   type EdgeHost,
@@ -52,7 +53,7 @@ async function serveHere(
   config: EdgeConfig,
   port: number,
 ): Promise<Front> {
-  const { call, publisher, limits, viewers, exposition, beats } = host;
+  const { call, publisher, limits, viewers, exposition, beats, standing } = host;
   const documents = createDocumentCache(publisher.versions);
   const metrics = createEdgeMetrics();
   const draining: DrainState = { isAnnounced: false, refusesWork: false };
@@ -73,6 +74,7 @@ async function serveHere(
     metrics,
     exposition: async () => exposition([await metrics.report()]),
     isAuthoritySilent: () => isAuthoritySilent(beats),
+    standing: standing && standingIn(standing, systemRuntime.elapsed),
     startedAt: runtime.elapsed(),
     routes: ROUTES,
     draining,

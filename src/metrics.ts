@@ -11,7 +11,9 @@ import {
   Histogram,
   Registry,
 } from 'prom-client';
+import type { Standing } from './contract/standing.ts';
 import type { RateBucket } from './http/rate-limit.ts';
+import type { RefusalName } from './refusal.ts';
 import { POSTURE_RULES } from './views/posture.ts';
 import type { PostureFinding } from './views/rows/posture.ts';
 
@@ -162,10 +164,15 @@ export interface AuthorityMetrics {
   /** `now` in milliseconds since the epoch. */
   jobSucceeded(job: string, now: number): void;
   /**
-   * All metrics as text: state counts, the authority's own, and those of the edges. Without counts, the state
-   * was rolled back.
+   * All metrics as text: state counts, the authority's own, and those of the edges. In place of the counts there
+   * may be the reason why nothing is counted here.
    */
-  exposition(counts: AuthorityCounts | null, edges: readonly MetricsReport[]): Promise<string>;
+  exposition(
+    counts: AuthorityCounts | RefusalName,
+    edges: readonly MetricsReport[],
+  ): Promise<string>;
+  /** Only where other instances can write. */
+  standing(standing: Standing): void;
 }
 
 export function createAuthorityMetrics(
@@ -283,6 +290,9 @@ export function createAuthorityMetrics(
   /** Only where the authority itself serves TLS. */
   let tlsNotAfter: Gauge | null = null;
 
+  /** Only where the state is in a database. */
+  let place: PlaceGauges | null = null;
+
   function setCounts(counts: AuthorityCounts): void {
     for (const { gauge, count } of gauges) gauge.set(counts[count]);
     for (const [kind, count] of Object.entries(counts.subjects)) subjects.set({ kind }, count);
@@ -318,15 +328,44 @@ export function createAuthorityMetrics(
       });
       tlsNotAfter.set(at / 1000);
     },
+    standing(standing) {
+      place ??= placeGauges(registers);
+      const role = standing.isWriter() ? 'writer' : 'follower';
+      for (const one of ROLES) place.role.set({ role: one }, one === role ? 1 : 0);
+      place.lease.set(standing.isWriter() ? standing.remaining() / 1000 : 0);
+    },
     operatorSignatureV1: () => signaturesV1.inc(),
     stored: (work, seconds) => storeWork.observe({ work }, seconds),
     jobSucceeded: (job, now) => jobSuccesses.set({ job }, now / 1000),
     async exposition(counts, edges) {
-      restorePending.set(counts === null ? 1 : 0);
-      if (counts !== null) setCounts(counts);
+      restorePending.set(counts === 'restore_pending' ? 1 : 0);
+      if (typeof counts !== 'string') setCounts(counts);
       const ofEdges = AggregatorRegistry.aggregate([...edges]);
       return `${await registry.metrics()}\n${await ofEdges.metrics()}`;
     },
+  };
+}
+
+const ROLES = ['writer', 'follower'] as const;
+
+interface PlaceGauges {
+  readonly role: Gauge<'role'>;
+  readonly lease: Gauge;
+}
+
+function placeGauges(registers: Registry[]): PlaceGauges {
+  return {
+    role: new Gauge({
+      name: 'na_instance_role',
+      help: '1 for the role of this instance among those on one database',
+      labelNames: ['role'] as const,
+      registers,
+    }),
+    lease: new Gauge({
+      name: 'na_lease_remaining_seconds',
+      help: 'How long this instance may write without a renewal; 0 while it does not write',
+      registers,
+    }),
   };
 }
 

@@ -471,6 +471,11 @@ export const REFUSALS = {
     'Too many requests failed operator authentication; try again later',
   ),
   internal_server_error: entry(500, 'internal_server_error', 'An unexpected error occurred'),
+  authority_unavailable: entry(
+    503,
+    'authority_unavailable',
+    'Another instance serves this network, or is about to: nothing was done',
+  ),
   restore_pending: entry(
     503,
     'restore_pending',

@@ -22,7 +22,15 @@ export const Readiness = Type.Object({
     description: 'Whether invites, joins and new agents are accepted, or refused for want of space',
   }),
   instance: Type.String({ description: 'A random id of this start of the authority' }),
-  ha_mode: Type.Literal('single'),
+  ha_mode: Type.Union([Type.Literal('single'), Type.Literal('standby')], {
+    description: 'Whether other instances can take the place of this one',
+  }),
+  role: Type.Optional(
+    Type.Literal('writer', { description: 'Only the instance that writes is ready' }),
+  ),
+  epoch: Type.Optional(
+    Type.Integer({ description: 'How many times the right to write has passed on so far' }),
+  ),
   database: Type.Object({
     backend: Type.String(),
     writable: Type.Boolean(),

@@ -55,7 +55,11 @@ function maySendAgain(
   return repeatable || answerIsKept || isUndone(error);
 }
 
-const UNDONE: ReadonlySet<string> = new Set(['shutting_down', 'overloaded']);
+const UNDONE: ReadonlySet<string> = new Set([
+  'shutting_down',
+  'overloaded',
+  'authority_unavailable',
+]);
 
 /** Whether the authority itself says that it did nothing. */
 function isUndone({ status, code }: AuthorityError): boolean {

@@ -34,8 +34,8 @@ export const OPTIONS = {
   leaseMs: option(
     null,
     'MESH_LEASE_MS',
-    '5000',
-    'with --store: how long the right to write lasts when it cannot be renewed; after a crash, the next start waits for its end',
+    '1500',
+    'with --store: how long the right to write lasts when it cannot be renewed; another instance takes over after it',
   ),
   minFree: option(
     null,

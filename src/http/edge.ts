@@ -5,6 +5,7 @@ import type { Call } from '../contract/calls.ts';
 import type { PublishedDocument } from '../contract/documents.ts';
 import type { DocumentCache } from '../contract/publications.ts';
 import type { RevisionEnds } from '../contract/revision-ends.ts';
+import type { Standing } from '../contract/standing.ts';
 import type { Logger } from '../log/logger.ts';
 import type { EdgeMetrics } from '../metrics.ts';
 import type { GenesisBlock } from '../records/genesis.ts';
@@ -65,6 +66,8 @@ export interface Edge {
   exposition(): Promise<string>;
   /** Whether the authority's thread hangs. */
   isAuthoritySilent(): boolean;
+  /** Null where no other instance can write: what is held here is always current. */
+  readonly standing: Standing | null;
   /** Milliseconds on the monotonic clock. */
   readonly startedAt: number;
   /** All routes, for the pages and documents that describe them. */

@@ -84,10 +84,18 @@ export function refusalReply(
     status,
     contentType: JSON_TYPE,
     body: jsonText(details),
-    headerLines: header === undefined ? NO_STORE : `${NO_STORE}\r\n${header}: ${value}`,
+    headerLines:
+      header === undefined ? linesOfRefusal(refusal) : `${NO_STORE}\r\n${header}: ${value}`,
     refusal,
     contentSecurityPolicy: null,
   };
+}
+
+/** Another instance takes over within seconds. */
+const RETRY_SOON = `${NO_STORE}\r\nRetry-After: 1`;
+
+function linesOfRefusal(refusal: RefusalName): string {
+  return refusal === 'authority_unavailable' ? RETRY_SOON : NO_STORE;
 }
 
 /** `{"error":{code,message,details,request_id}}`: all four members, always. */

@@ -17,6 +17,7 @@ import { GenesisBlock } from '../records/genesis.ts';
 import { PolicyManifest } from '../records/policy-manifest.ts';
 import { CertificateRevocationList } from '../records/revocation-list.ts';
 import { RevocationListDelta } from '../records/revocation-list-delta.ts';
+import { Refusal } from '../refusal.ts';
 import { sovereignMetadata } from '../views/sovereign.ts';
 import { deltaReply, heldSequence } from './revocation-list-delta.ts';
 
@@ -131,13 +132,21 @@ export function currentDocument(
   edge: Edge,
 ): PublishedDocument | Promise<PublishedDocument | undefined> {
   const held = edge.documents.get(name);
-  return held !== undefined && now < held.freshUntil ? held : renewedDocument(name, edge);
+  const isServed = held !== undefined && now < held.freshUntil && mayServe(name, edge);
+  return isServed ? held : renewedDocument(name, edge);
+}
+
+/** Whether no other instance can have replaced the copy of the document that is held here. */
+function mayServe(name: DocumentName, { standing }: Edge): boolean {
+  return standing === null || name === 'genesis' || standing.isCurrent();
 }
 
 async function renewedDocument(
   name: DocumentName,
   edge: Edge,
 ): Promise<PublishedDocument | undefined> {
-  await edge.call(isRenewable(name) ? RENEWALS[name] : 'awaitPublications', null);
+  const answer = await edge.call(isRenewable(name) ? RENEWALS[name] : 'awaitPublications', null);
+  // Whatever is held here may be older than what another instance has published.
+  if (!answer.ok && answer.refusal === 'authority_unavailable') throw new Refusal(answer.refusal);
   return edge.documents.latest(name);
 }

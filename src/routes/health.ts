@@ -1,12 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Health, Liveness, Readiness } from '../answers/documents.ts';
 import type { Answer } from '../contract/answers.ts';
+import type { Standing } from '../contract/standing.ts';
 import type { Edge } from '../http/edge.ts';
-import { answerReply, jsonReply, type Reply, refusalReply, textReply } from '../http/reply.ts';
+import { jsonReply, type Reply, refusalReply, textReply } from '../http/reply.ts';
 import type { RouteEntry } from '../http/route.ts';
 import type { JsonObject } from '../json/value.ts';
 import { jsonText } from '../json/write.ts';
 import { EXPOSITION_TYPE } from '../metrics.ts';
+import type { RefusalName } from '../refusal.ts';
 
 export const healthRoutes: readonly RouteEntry[] = [
   {
@@ -39,7 +41,8 @@ export const healthRoutes: readonly RouteEntry[] = [
     refusals: ['service_not_ready', 'restore_pending'],
     async handle(_request, edge) {
       const answer = await checkedReadiness(edge);
-      return answer.ok ? jsonReply(200, healthSummary(edge)) : answerReply(answer);
+      if (answer.ok) return jsonReply(200, healthSummary(edge));
+      return refusalReply(readinessOf(answer.refusal), answer.details);
     },
   },
   {
@@ -58,7 +61,8 @@ export const healthRoutes: readonly RouteEntry[] = [
 async function readiness(edge: Edge): Promise<Reply> {
   const answer = await checkedReadiness(edge);
   const described = description(edge, answer.ok);
-  if (!answer.ok) return refusalReply(answer.refusal, { ...answer.details, ...described });
+  if (!answer.ok)
+    return refusalReply(readinessOf(answer.refusal), { ...answer.details, ...described });
   if (edge.draining.isAnnounced) return refusalReply('service_not_ready', described);
   const { enrollment } = JSON.parse(answer.json);
   return jsonReply(200, jsonText({ status: 'ready', enrollment, ...described }));
@@ -74,19 +78,33 @@ async function checkedReadiness(edge: Edge): Promise<Answer> {
   return answer;
 }
 
+/** An instance that waits for its turn is not ready, like one that cannot. */
+function readinessOf(refusal: RefusalName): RefusalName {
+  return refusal === 'authority_unavailable' ? 'service_not_ready' : refusal;
+}
+
 const SILENT: Answer = { ok: false, refusal: 'service_not_ready', details: {} };
 
 /** An authority that does not answer within this time is not ready. */
 const LONGEST_CHECK_MS = 2000;
 
 /** The identity of this authority; never the location of its files. */
-function description({ settings }: Edge, writable: boolean): JsonObject {
+function description({ settings, standing }: Edge, writable: boolean): JsonObject {
   const { id, database, signingKeyId, signingKeyFingerprint } = settings.instance;
   return {
     instance: id,
-    ha_mode: 'single',
+    ...(standing === null ? { ha_mode: 'single' } : placeAmong(standing)),
     database: { backend: database.backend, writable, schema_version: database.schemaVersion },
     signing_key: { key_id: signingKeyId, fingerprint: signingKeyFingerprint },
+  };
+}
+
+/** Among the instances on one database. */
+function placeAmong(standing: Standing): JsonObject {
+  return {
+    ha_mode: 'standby',
+    role: standing.isWriter() ? 'writer' : 'follower',
+    epoch: standing.epoch(),
   };
 }
 

@@ -4,9 +4,11 @@ import type { Runtime } from '../runtime.ts';
 import { DATABASE as LMDB, openLmdbStore } from './lmdb/store.ts';
 import type { NetworkIdentity } from './network-identity.ts';
 import type { StoreAddress } from './postgresql/address.ts';
-import type { LeaseClock } from './postgresql/lease.ts';
-import { openPostgresqlStore, DATABASE as POSTGRESQL } from './postgresql/store.ts';
+import type { Candidate, LeaseClock } from './postgresql/lease.ts';
+import { openPostgresqlStore, DATABASE as POSTGRESQL, type Tenure } from './postgresql/store.ts';
 import type { Store } from './store.ts';
+
+export type { Tenure };
 
 /** A database that holds the state in place of the data folder. */
 export interface DatabaseSetting {
@@ -25,34 +27,51 @@ export interface StoreOptions {
   readonly instanceId: string;
   /** Its time is that of the system. */
   readonly runtime: Runtime;
+  /** How this instance takes its turn, where several can serve one state. */
+  readonly candidate: Candidate;
+  /** Called when another process may write at this monotonic time, and not before; with each renewal a later one. */
+  extended(until: number): void;
   /** Called once, when another process may write. */
   lost(problem: string): void;
 }
 
 export interface OpenedStore {
   readonly store: Store;
-  readonly database: { readonly backend: string; readonly schemaVersion: number };
+  /** Null where the state cannot pass to another process while this one lives. */
+  readonly tenure: Tenure | null;
   /** Sentences about the database that an operator should read; none for the data folder. */
   readonly notes: readonly string[];
 }
 
-/** Throws one clear sentence when the store cannot be used. */
+/** The kind of store that the settings name. */
+export function databaseOf(database: DatabaseSetting | null) {
+  return database === null ? LMDB : POSTGRESQL;
+}
+
+/**
+ * Throws one clear sentence when the store cannot be used. Resolves when this process may write to it, which in a
+ * database may be after others have stopped.
+ */
 export async function openStore(options: StoreOptions): Promise<OpenedStore> {
   const { dataDir, database, network } = options;
   if (database === null) {
-    return { store: openLmdbStore(dataDir, network), database: LMDB, notes: [] };
+    return { store: openLmdbStore(dataDir, network), tenure: null, notes: [] };
   }
   const store = await openPostgresqlStore({
     address: database.address(),
     network,
     dataDir,
     holder: { id: options.instanceId, name: `pid ${process.pid} on ${hostname()}` },
+    candidate: options.candidate,
     clock: leaseClock(options.runtime),
+    now: options.runtime.now,
     leaseMs: database.leaseMs,
+    extended: options.extended,
     lost: options.lost,
   });
-  const { server, meaning } = store.durability;
-  return { store, database: POSTGRESQL, notes: [`The state is in PostgreSQL ${server}`, meaning] };
+  const { tenure, durability } = store;
+  const { server, meaning } = durability;
+  return { store, tenure, notes: [`The state is in PostgreSQL ${server}`, meaning] };
 }
 
 /** For tools that do not serve: holds the state, so that nobody else does. */
@@ -62,8 +81,11 @@ export function openDatabase(address: StoreAddress, runtime: Runtime): Promise<S
     network: null,
     dataDir: '',
     holder: { id: runtime.uuid(), name: `pid ${process.pid} on ${hostname()}` },
+    candidate: null,
     clock: leaseClock(runtime),
+    now: runtime.now,
     leaseMs: TOOL_LEASE_MS,
+    extended: () => undefined,
     lost: () => undefined,
   });
 }

@@ -5,6 +5,7 @@ import type { ClockAnchor } from '../clock.ts';
 import type { Answer } from '../contract/answers.ts';
 import type { Call, CallName, CallOf } from '../contract/calls.ts';
 import type { DocumentPublisher } from '../contract/publications.ts';
+import type { StandingMemory } from '../contract/standing.ts';
 import type { EdgeConfig } from '../http/edge-config.ts';
 import type { LocalRateLimits, RateBucket } from '../http/rate-limit.ts';
 import type { Fatal } from '../lifecycle/fatal.ts';
@@ -55,6 +56,8 @@ export interface EdgeHost {
   readonly clock: ClockAnchor;
   readonly manualTime: ManualTime | null;
   readonly beats: Beats;
+  /** Null where no other instance can write. */
+  readonly standing: StandingMemory | null;
   log(lines: string): void;
   /** The metrics of all edges. */
   exposition(reports: readonly MetricsReport[]): Promise<string>;
@@ -98,6 +101,7 @@ export async function serveOnThreads(
     clock: host.clock,
     manualTime: host.manualTime,
     beats: host.beats,
+    standing: host.standing,
   };
   const edges = threads.map((thread, index) => connect(thread, index, host, reports));
   async function reports(): Promise<MetricsReport[]> {

@@ -4,6 +4,7 @@
  */
 import { parentPort } from 'node:worker_threads';
 import { anchoredTime } from '../clock.ts';
+import { standingIn } from '../contract/standing.ts';
 import type { DrainState, Edge } from '../http/edge.ts';
 import { edgeSettings } from '../http/edge-config.ts';
 import { listen, type Server } from '../http/server.ts';
@@ -107,6 +108,7 @@ async function serve({ config, port: httpPort, slot, shared }: Service): Promise
     metrics: createEdgeMetrics(),
     exposition: link.exposition,
     isAuthoritySilent: () => isAuthoritySilent(shared.beats),
+    standing: shared.standing && standingIn(shared.standing, systemRuntime.elapsed),
     startedAt: runtime.elapsed(),
     routes: ROUTES,
     draining,

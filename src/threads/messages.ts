@@ -5,6 +5,7 @@
 import type { ClockAnchor } from '../clock.ts';
 import type { Publication } from '../contract/publications.ts';
 import type { RevisionEnds } from '../contract/revision-ends.ts';
+import type { StandingMemory } from '../contract/standing.ts';
 import type { EdgeConfig } from '../http/edge-config.ts';
 import type { MetricsReport } from '../metrics.ts';
 import type { ManualTime } from '../runtime.ts';
@@ -25,6 +26,8 @@ export interface SharedState {
   /** Manually set clocks; null for the system's. */
   readonly manualTime: ManualTime | null;
   readonly beats: Beats;
+  /** Null where no other instance can write. */
+  readonly standing: StandingMemory | null;
 }
 
 export interface Service {

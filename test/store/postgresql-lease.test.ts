@@ -289,9 +289,11 @@ async function hold(url: string, clock = manualClock()): Promise<Held> {
   const lost: string[] = [];
   const lease = await acquireLease({
     holder: { id: '6f7ad1fc-1f0e-4a6c-8a3b-0f6f9b3d2c11', name: 'pid 7 on machine' },
+    candidate: null,
     clock,
     ttl: TTL,
     connect: async () => (await connectToPrimary(parseStoreAddress(url, {}))).client,
+    extended: () => undefined,
     lost: (problem) => lost.push(problem),
   });
   return { lease, clock, lost };

@@ -89,7 +89,7 @@ suite('a database is refused', { concurrency: false }, () => {
     await cluster.query(database, `select mesh_na.put_meta('schema', '\\x63')`);
     assert.match(
       await refusal(url),
-      /^The database at \S+ has schema version 99; this program reads version 1$/,
+      /^The database at \S+ has schema version 99; this program reads version 2$/,
     );
     const { from, to } = await migrateDatabase(parseStoreAddress(url, {}));
     assert.deepEqual([from, to], [99, 99], 'a migration leaves what is newer alone');
@@ -170,7 +170,7 @@ test('a password comes from the URL, the variable, or the file of passwords', as
   chmodSync(file, 0o600);
   process.env.PGPASSFILE = file;
   try {
-    assert.equal((await readStatus(parseStoreAddress(without, {}))).schemaVersion, 1);
+    assert.equal((await readStatus(parseStoreAddress(without, {}))).schemaVersion, 2);
   } finally {
     delete process.env.PGPASSFILE;
   }
@@ -190,7 +190,7 @@ test('host, port, user and database come from the usual variables where the URL 
 test('a unix socket is reached by its folder', async () => {
   const { pathname } = new URL(await migratedDatabase(cluster));
   const url = `postgresql://postgres@${pathname}?host=${cluster.socketFolder}&port=${cluster.port}`;
-  assert.equal((await readStatus(parseStoreAddress(url, {}))).schemaVersion, 1);
+  assert.equal((await readStatus(parseStoreAddress(url, {}))).schemaVersion, 2);
 });
 
 for (const [what, url, sentence] of [
@@ -237,4 +237,24 @@ test('commits wait for the disk, whatever the database has as default', async ()
   assert.equal(store.durability.synchronous_commit, 'on');
   assert.match(store.durability.meaning, /is on the disk of the one database server/);
   await store.close();
+});
+
+test('an instance whose clock is more than a second from that of the database is refused', async () => {
+  const url = await migratedDatabase(cluster);
+  const candidate = {
+    configuration: {},
+    waiting: () => undefined,
+    signal: new AbortController().signal,
+  };
+  for (const [ms, words] of [
+    [1500, '1.5 s ahead of'],
+    [-2500, '2.5 s behind'],
+  ] as const) {
+    const now = () => Date.now() + ms;
+    await assert.rejects(openPostgresqlStore(storeOptions(url, { candidate, now })), {
+      message: `The clock of this machine is ${words} that of the database; synchronize both, by NTP for example`,
+    });
+  }
+  const now = () => Date.now() + 500;
+  await (await openPostgresqlStore(storeOptions(url, { candidate, now }))).close();
 });

@@ -25,8 +25,11 @@ export function storeOptions(
     network: null,
     dataDir: '',
     holder: { id: systemRuntime.uuid(), name: `pid ${process.pid} on ${hostname()}` },
+    candidate: null,
     clock: CLOCK,
+    now: systemRuntime.now,
     leaseMs: 5000,
+    extended: () => undefined,
     lost: () => undefined,
     ...given,
   };

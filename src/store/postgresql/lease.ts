@@ -23,13 +23,29 @@ export interface LeaseHolder {
   readonly name: string;
 }
 
+/** Digests by the name of the setting: what all instances that take turns have to agree on. */
+export type Configuration = Readonly<Record<string, string>>;
+
+/** One of several instances: it waits for its turn while another is the holder. */
+export interface Candidate {
+  readonly configuration: Configuration;
+  /** Called once, when another is seen to renew the lease; `holder` is what that one calls itself. */
+  waiting(holder: string): void;
+  /** Ends the waiting. */
+  readonly signal: AbortSignal;
+}
+
 export interface LeaseOptions {
   readonly holder: LeaseHolder;
+  /** Null for a process that is refused while another is the holder. */
+  readonly candidate: Candidate | null;
   readonly clock: LeaseClock;
   /** How long it lasts without a renewal, in milliseconds. */
   readonly ttl: number;
   /** Makes a connection of its own: work on the others must not delay a renewal. */
   connect(): Promise<Client>;
+  /** Called after each renewal: nobody else can be the holder before this monotonic time. */
+  extended(until: number): void;
   /** Called once, when the lease is lost for good. */
   lost(problem: string): void;
 }
@@ -40,6 +56,8 @@ export interface Lease {
   readonly previousOwner: PreviousOwner;
   /** Whether nobody else can hold it at this moment. */
   isHeld(): boolean;
+  /** Nobody else can hold it before this monotonic time. */
+  heldUntil(): number;
   /** False once it is known to be lost. */
   isOwned(): boolean;
   /** Null while renewals succeed; otherwise why they do not. */
@@ -54,19 +72,22 @@ const RENEWALS = 3;
 /** The part of that time by which clocks may run apart. */
 const MARGIN = 0.1;
 /** How often one who waits for the end of a lease looks, in milliseconds. */
-const LOOK_MS = 250;
+const LOOK_MS = 100;
 
 const ACQUIRE = `
   update mesh_na.writer_lease as l
-  set epoch = l.epoch + 1, holder = $1, holder_name = $2, released = false,
+  set epoch = l.epoch + 1, holder = $1, holder_name = $2, configuration = $4, released = false,
     expires_at = clock_timestamp() + make_interval(secs => $3::float8 / 1000)
   from (select epoch, released from mesh_na.writer_lease for update) as former
   where former.released or l.expires_at < clock_timestamp()
   returning l.epoch, former.released
 `;
+/** Takes no lock: commits of the holder wait for nobody who looks. */
 const LOOK = `
-  select epoch, holder_name, expires_at::text as until,
-    extract(epoch from expires_at - clock_timestamp())::float8 * 1000 as remaining
+  select holder_name, configuration, expires_at::text as until,
+    released or expires_at < clock_timestamp() as free,
+    case when released then 0
+      else extract(epoch from expires_at - clock_timestamp())::float8 * 1000 end as remaining
   from mesh_na.writer_lease
 `;
 const RENEW = `
@@ -86,51 +107,98 @@ interface Acquired {
 }
 
 interface SeenLease {
-  readonly epoch: string;
   readonly holder_name: string;
+  readonly configuration: string | null;
   readonly until: string;
+  readonly free: boolean;
   readonly remaining: number;
 }
 
 /**
- * Resolves once this process is the holder. Waits for the lease of a holder that has died to run out; throws
- * one clear sentence when it is seen to be renewed.
+ * Resolves once this process is the holder. Waits for the lease of a holder that has died to run out. While
+ * another renews it, a candidate waits for its turn, and anyone else is refused by one clear sentence.
  */
 export async function acquireLease(options: LeaseOptions): Promise<Lease> {
-  const client = await options.connect();
+  let client: Client | null = await options.connect();
+  let before: SeenLease | undefined;
+  let isWaiting = false;
+
+  /** Null when another is the holder. */
+  async function tryOnce(current: Client): Promise<Acquired | null> {
+    const seen = await look(current);
+    if (seen.free) return take(current, options);
+    if (before !== undefined && before.until !== seen.until) {
+      assertMayWait(seen, options.candidate);
+      if (!isWaiting) options.candidate?.waiting(seen.holder_name);
+      isWaiting = true;
+    }
+    before = seen;
+    return null;
+  }
+
   try {
-    return keepLease(options, client, await takeWhenFree(client, options));
+    for (;;) {
+      if (options.candidate?.signal.aborted === true) throw new Error('The waiting was ended');
+      try {
+        client ??= await options.connect();
+        const acquired = await tryOnce(client);
+        if (acquired !== null) return keepLease(options, client, acquired);
+      } catch (cause) {
+        // Whoever waits has time: the database may come back, or another server may take its place.
+        if (!isWaiting || cause instanceof NotWaiting) throw cause;
+        if (client !== null) void disconnect(client);
+        client = null;
+      }
+      await pause(options.clock, Math.min(LOOK_MS, Math.max(1, (before?.remaining ?? 0) + 1)));
+    }
   } catch (cause) {
-    await disconnect(client);
+    if (client !== null) await disconnect(client);
     throw cause;
   }
 }
 
-async function takeWhenFree(client: Client, options: LeaseOptions): Promise<Acquired> {
-  const { holder, clock, ttl } = options;
-  let before: SeenLease | undefined;
-  for (;;) {
-    const sentAt = clock.elapsed();
-    const { rows } = await client.query<{ epoch: string; released: boolean }>(ACQUIRE, [
-      holder.id,
-      holder.name,
-      ttl,
-    ]);
-    if (rows[0] !== undefined) {
-      const epoch = Number(rows[0].epoch);
-      return { epoch, previousOwner: endOf(epoch - 1, rows[0].released), sentAt };
-    }
-    const seen = (await client.query<SeenLease>(LOOK)).rows[0];
-    if (seen === undefined) throw new Error('The database has no lease; its table was emptied');
-    if (before !== undefined && before.until !== seen.until) throw inUse(seen);
-    before = seen;
-    await pause(clock, Math.min(LOOK_MS, Math.max(1, seen.remaining + 1)));
-  }
+async function look(client: Client): Promise<SeenLease> {
+  const seen = (await client.query<SeenLease>(LOOK)).rows[0];
+  if (seen === undefined) throw new Error('The database has no lease; its table was emptied');
+  return seen;
 }
 
-function inUse({ holder_name, until }: SeenLease): Error {
-  return new Error(
-    `The database is in use by another process (${holder_name}), which has renewed its lease until ${until}; stop that one, or name another database by --store`,
+async function take(
+  client: Client,
+  { holder, candidate, clock, ttl }: LeaseOptions,
+): Promise<Acquired | null> {
+  const sentAt = clock.elapsed();
+  const { rows } = await client.query<{ epoch: string; released: boolean }>(ACQUIRE, [
+    holder.id,
+    holder.name,
+    ttl,
+    candidate && JSON.stringify(candidate.configuration),
+  ]);
+  if (rows[0] === undefined) return null;
+  const epoch = Number(rows[0].epoch);
+  return { epoch, previousOwner: endOf(epoch - 1, rows[0].released), sentAt };
+}
+
+/** The reason why a process does not wait for its turn. */
+class NotWaiting extends Error {}
+
+function assertMayWait(
+  { holder_name, until, configuration }: SeenLease,
+  candidate: Candidate | null,
+): void {
+  if (candidate === null) {
+    throw new NotWaiting(
+      `The database is in use by another process (${holder_name}), which has renewed its lease until ${until}; stop that one, or name another database by --store`,
+    );
+  }
+  // A command that holds the lease for a while serves nobody, and has no settings.
+  if (configuration === null) return;
+  const held = JSON.parse(configuration) as Configuration;
+  const names = new Set([...Object.keys(candidate.configuration), ...Object.keys(held)]);
+  const different = [...names].filter((name) => candidate.configuration[name] !== held[name]);
+  if (different.length === 0) return;
+  throw new NotWaiting(
+    `The instance that writes (${holder_name}) has other settings than this one: ${different.join(', ')}; all instances on one database need the same`,
   );
 }
 
@@ -172,6 +240,7 @@ function keepLease(options: LeaseOptions, first: Client, acquired: Acquired): Le
       // Also after the time has run out, as for a process that was suspended: nobody else was the holder.
       heldUntil = sentAt + lasts;
       unanswered = null;
+      if (!ended) options.extended(heldUntil);
     } catch (cause) {
       unanswered = `The database does not answer: ${messageOf(cause)}`;
       leave();
@@ -200,6 +269,7 @@ function keepLease(options: LeaseOptions, first: Client, acquired: Acquired): Le
     epoch,
     previousOwner,
     isHeld: () => loss === null && !ended && clock.elapsed() < heldUntil,
+    heldUntil: () => heldUntil,
     isOwned: () => loss === null,
     problem: () => loss ?? unanswered,
     async end(how) {

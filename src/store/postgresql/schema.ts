@@ -160,6 +160,10 @@ begin
   end if;
 end $$;
 `,
+  `
+-- What all instances have to agree on, as JSON text: digests by the name of the setting.
+alter table mesh_na.writer_lease add column configuration text;
+`,
 ];
 
 export const SCHEMA_VERSION = MIGRATIONS.length;

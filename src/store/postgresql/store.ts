@@ -50,7 +50,13 @@ import {
   totalsIn,
 } from './contents.ts';
 import { type Durability, readDurability } from './durability.ts';
-import { acquireLease, type Lease, type LeaseClock, type LeaseHolder } from './lease.ts';
+import {
+  acquireLease,
+  type Candidate,
+  type Lease,
+  type LeaseClock,
+  type LeaseHolder,
+} from './lease.ts';
 import { assertSchema, SCHEMA_VERSION } from './schema.ts';
 import { ChangedSubject, createWriting, type Session, type Writing } from './writing.ts';
 
@@ -61,9 +67,15 @@ export interface PostgresqlOptions {
   /** The folder of the network's keys, which is marked as in use. */
   readonly dataDir: string;
   readonly holder: LeaseHolder;
+  /** Null for a tool, which does not wait for its turn. */
+  readonly candidate: Candidate | null;
   readonly clock: LeaseClock;
+  /** The wall clock of the machine, milliseconds since the epoch. */
+  now(): number;
   /** How long the lease lasts without a renewal, in milliseconds. */
   readonly leaseMs: number;
+  /** Called after each renewal: nobody else can write before this monotonic time. */
+  extended(until: number): void;
   /** Called once, when the lease is lost: the process must not answer any more. */
   lost(problem: string): void;
 }
@@ -71,7 +83,11 @@ export interface PostgresqlOptions {
 export interface PostgresqlStore extends Store {
   /** What the database does before it acknowledges a commit. */
   readonly durability: Durability;
+  readonly tenure: Tenure;
 }
+
+/** The right to write, as its holder sees it. */
+export type Tenure = Pick<Lease, 'epoch' | 'isHeld' | 'heldUntil'>;
 
 /** The kind of database, and the version of the tables that this program reads and writes. */
 export const DATABASE = { backend: 'postgresql', schemaVersion: SCHEMA_VERSION } as const;
@@ -83,23 +99,37 @@ const MOST_BYTES = 8 * 1024 ** 2;
 const LIVENESS_ROWS = 5000;
 const FORGET_AT_MOST = 20_000;
 
-/** Throws one clear sentence when the database cannot be used; nothing is written to it then. */
+/**
+ * Throws one clear sentence when the database cannot be used; nothing is written to it then. A candidate may wait
+ * here for as long as another instance writes.
+ */
 export async function openPostgresqlStore(options: PostgresqlOptions): Promise<PostgresqlStore> {
-  const { address, leaseMs } = options;
-  const { client, shown } = await connectToPrimary(address);
+  const { address, leaseMs, candidate } = options;
+  let { client, shown } = await connectToPrimary(address);
+  let hasWaited = false;
   try {
-    await assertSchema(client, shown);
-    const durability = await readDurability(client);
-    const before = await readMeta(client);
-    assertOwnState(before, options);
+    await inspect(client, shown, options);
     const lease = await acquireLease({
       ...options,
+      candidate: candidate && {
+        ...candidate,
+        waiting(holder) {
+          hasWaited = true;
+          candidate.waiting(holder);
+        },
+      },
       ttl: leaseMs,
       connect: async () => (await connectToPrimary(address, leaseMs)).client,
     });
     try {
+      if (hasWaited) {
+        await disconnect(client);
+        ({ client, shown } = await connectToPrimary(address));
+        await assertSchema(client, shown);
+      }
+      const durability = await readDurability(client);
       const store = await openHeldStore(options, client, lease);
-      return { ...store, durability };
+      return { ...store, durability, tenure: lease };
     } catch (cause) {
       await lease.end('abandoned').catch(() => undefined);
       throw cause;
@@ -108,6 +138,31 @@ export async function openPostgresqlStore(options: PostgresqlOptions): Promise<P
     await disconnect(client);
     throw explained(cause, shown);
   }
+}
+
+/** Nothing of this depends on who writes. */
+async function inspect(client: Client, shown: string, options: PostgresqlOptions): Promise<void> {
+  await assertSchema(client, shown);
+  if (options.candidate !== null) await assertClock(client, options.now);
+  assertOwnState(await readMeta(client), options);
+}
+
+/** Instances on clocks that differ more judge the same signed request differently. */
+const MOST_SKEW_MS = 1000;
+
+async function assertClock(client: Client, now: () => number): Promise<void> {
+  const before = now();
+  const { rows } = await client.query<{ at: number }>(
+    'select extract(epoch from clock_timestamp())::float8 * 1000 as at',
+  );
+  const after = now();
+  const at = rows[0]?.at ?? Number.NaN;
+  const skew = at < before ? before - at : Math.max(0, at - after);
+  if (skew <= MOST_SKEW_MS) return;
+  const direction = at < before ? 'ahead of' : 'behind';
+  throw new Error(
+    `The clock of this machine is ${(skew / 1000).toFixed(1)} s ${direction} that of the database; synchronize both, by NTP for example`,
+  );
 }
 
 /** What the database itself says is no sentence of its own. */

@@ -1,0 +1,60 @@
+/**
+ * What an instance may do while others serve the same state: one of them writes, and each may answer from what
+ * it holds for a while only, so that no answer is older than a change that another has acknowledged. In memory
+ * that all threads of the instance share.
+ */
+
+/** When the right ends, in whole milliseconds modulo 2^32; whether the instance writes; its epoch. */
+export type StandingMemory = Int32Array;
+
+export interface Standing {
+  readonly memory: StandingMemory;
+  /** Whether everything that was acknowledged before this call is in what the instance holds. */
+  isCurrent(): boolean;
+  isWriter(): boolean;
+  /** The number of the holding that the instance goes by; 0 when it knows of none. */
+  epoch(): number;
+  /** Milliseconds for which `isCurrent` lasts; 0 when it does not hold. */
+  remaining(): number;
+}
+
+const UNTIL = 0;
+const WRITES = 1;
+const EPOCH = 2;
+
+/** Never the end of a right: there is none. */
+const NONE = 0;
+
+export function createStandingMemory(): StandingMemory {
+  return new Int32Array(new SharedArrayBuffer(3 * Int32Array.BYTES_PER_ELEMENT));
+}
+
+/** `elapsed` is the monotonic time of the system, which is the same on all threads. */
+export function standingIn(memory: StandingMemory, elapsed: () => number): Standing {
+  function remaining(): number {
+    const until = Atomics.load(memory, UNTIL);
+    return until === NONE ? 0 : Math.max(0, (until - (Math.ceil(elapsed()) | 0)) | 0);
+  }
+  return {
+    memory,
+    isCurrent: () => remaining() > 0,
+    isWriter: () => Atomics.load(memory, WRITES) === 1,
+    epoch: () => Atomics.load(memory, EPOCH),
+    remaining,
+  };
+}
+
+/** What the instance holds is complete until this monotonic time. */
+export function extendStanding(memory: StandingMemory, until: number): void {
+  const rounded = Math.floor(until) | 0;
+  Atomics.store(memory, UNTIL, rounded === NONE ? -1 : rounded);
+}
+
+export function endStanding(memory: StandingMemory): void {
+  Atomics.store(memory, UNTIL, NONE);
+}
+
+export function noteWriter(memory: StandingMemory, epoch: number): void {
+  Atomics.store(memory, EPOCH, epoch);
+  Atomics.store(memory, WRITES, 1);
+}

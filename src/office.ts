@@ -1,0 +1,265 @@
+/** What the process that writes the state runs, beside its edges: the authority on its store, and its periodic work. */
+import { type AuthorityOptions, type OpenAuthority, openAuthority } from './authority/open.ts';
+import { LIST_THREAD_FROM } from './authority/publication/list-renderer.ts';
+import type { Vitals } from './authority/publication/vitals.ts';
+import { openQuarantine } from './authority/quarantine.ts';
+import type { Config } from './config/load.ts';
+import type { Answer } from './contract/answers.ts';
+import type { Call } from './contract/calls.ts';
+import type { DocumentPublisher } from './contract/publications.ts';
+import { sha256Hex } from './crypto/digest.ts';
+import { createHeadKeeper, type HeadKeeper } from './head/keeper.ts';
+import { type OpenedHeads, openHeads } from './head/open.ts';
+import type { JsonObject } from './json/value.ts';
+import { canonicalJson, jsonText } from './json/write.ts';
+import type { Background, Job } from './lifecycle/background.ts';
+import type { Fatal } from './lifecycle/fatal.ts';
+import type { Logger } from './log/logger.ts';
+import { problemText } from './log/problem.ts';
+import type { AuthorityMetrics } from './metrics.ts';
+import { instantOf } from './records/record.ts';
+import type { Runtime } from './runtime.ts';
+import { measured } from './store/measured.ts';
+import type { OpenedStore } from './store/open.ts';
+import type { Store } from './store/store.ts';
+import { type ListThreadIdentity, startListThread } from './threads/list-thread.ts';
+
+export interface OfficeOptions {
+  readonly config: Config;
+  readonly opened: OpenedStore;
+  readonly runtime: Runtime;
+  readonly publisher: DocumentPublisher;
+  readonly logger: Logger;
+  readonly metrics: AuthorityMetrics;
+  readonly fatal: Fatal;
+  vitals(): Vitals;
+  /** Null for the default. */
+  readonly listThreadFrom: number | null;
+  /** Resolves when no edge reads a document that was replaced before this call. */
+  edgesCaughtUp(): Promise<void>;
+}
+
+export interface Office {
+  /** The authority; it refuses while another process may have taken its place. */
+  readonly call: Call;
+  readonly clockSet: OpenAuthority['clockSet'];
+  readonly seal: OpenAuthority['seal'];
+  /** Begins the periodic work; the first trust cycle has ended when it resolves. */
+  begin(background: Background): Promise<OfficeJobs>;
+  /** Flushes for the last time and gives the state up; call when no periodic work is under way. */
+  close(): Promise<void>;
+  /** Gives the state up as if this process had died. */
+  abandon(): Promise<void>;
+}
+
+export interface OfficeJobs {
+  readonly flush: Job;
+  readonly sweep: Job;
+  readonly renewLists: Job;
+  runTrustCycle(): Promise<void>;
+}
+
+/** How often lists are checked; a list that is half a day old is re-issued. */
+const LIST_RENEWAL_MS = 60_000;
+/** A process that has lost its state answers reads from memory for at most this long. */
+const OWNERSHIP_CHECK_MS = 1000;
+const SWEEP_MS = 1000;
+/** The head in other places is at most this much behind, revocations apart. */
+const HEAD_MS = 1000;
+/** What is wrong is known this long after it begins, also while nobody reads the dashboard. */
+const POSTURE_MS = 15_000;
+
+/** A start that is refused leaves the state to others. */
+export async function openOffice(options: OfficeOptions): Promise<Office> {
+  const { config, opened, runtime, metrics, logger, fatal } = options;
+  for (const note of opened.notes) logger.write('INFO', 'store', note);
+  const timed = measured(opened.store, { elapsed: runtime.elapsed, stored: metrics.stored });
+  const heads = await headsFor(config, timed);
+  const quarantine = heads?.verdict.kind === 'quarantine' ? heads.verdict.reason : null;
+  const head =
+    heads === null || quarantine !== null ? null : keeperOf(config, heads, timed, runtime);
+  const store = head?.store ?? timed;
+  const authority = await openOrAbandon();
+
+  async function openOrAbandon(): Promise<OpenAuthority> {
+    let authority: OpenAuthority | null = null;
+    try {
+      authority = await openState();
+      await head?.keep();
+      return authority;
+    } catch (cause) {
+      // Not closed: a holder that was lost before this start must still count as lost at the next.
+      await (authority ?? store).abandon();
+      for (const file of heads?.files ?? []) file.release();
+      throw cause;
+    }
+  }
+
+  function openState(): Promise<OpenAuthority> {
+    if (quarantine === null) return openAuthority(authorityOptions(options, store));
+    return openQuarantine({
+      store,
+      publisher: options.publisher,
+      heads: heads?.heads ?? [],
+      signer: { ...config.signer, keyId: config.keyId },
+      networkName: config.genesis.network_name,
+      reason: quarantine,
+    });
+  }
+
+  /** The last flush has changed the state. */
+  async function releaseHeads(): Promise<void> {
+    if (head !== null) await head.close();
+    else for (const file of heads?.files ?? []) file.release();
+  }
+
+  const { tenure } = opened;
+  return {
+    call: tenure === null ? authority.call : whileHeld(authority.call, tenure.isHeld),
+    clockSet: authority.clockSet,
+    seal: authority.seal,
+    async begin(background) {
+      const flush = background.start('liveness_flush', config.livenessFlush, authority.flush);
+      const renewLists = background.start('list_renewal', LIST_RENEWAL_MS, authority.renewLists);
+      const sweep = background.start('retention', SWEEP_MS, authority.sweep);
+      background.start('ownership_check', OWNERSHIP_CHECK_MS, () => {
+        if (store.isOwner()) return;
+        const problem = store.health() ?? 'Another process has taken over the state';
+        fatal('ownership', new Error(problem));
+      });
+      if (head !== null) {
+        const failed = (cause: unknown) => fatal('head file', cause);
+        background.start('head', HEAD_MS, () => head.keep().catch(failed));
+      }
+      background.start('posture', POSTURE_MS, authority.judgePosture);
+      const runTrustCycle = async () => void (await authority.call('runTrustCycle', null));
+      if (config.trustCycle !== null) {
+        await background.start('trust_cycle', config.trustCycle, runTrustCycle).attempt();
+      }
+      if (quarantine !== null) logger.write('CRITICAL', 'store', quarantine);
+      return { flush, sweep, renewLists, runTrustCycle };
+    },
+    async close() {
+      await authority.close();
+      await releaseHeads();
+    },
+    async abandon() {
+      await authority.abandon();
+      for (const file of heads?.files ?? []) file.release();
+    },
+  };
+}
+
+const UNAVAILABLE: Answer = { ok: false, refusal: 'authority_unavailable', details: {} };
+
+/**
+ * What the authority knows is complete while nobody else can write. A process that was suspended finds that out
+ * here, before it is told.
+ */
+function whileHeld(call: Call, isHeld: () => boolean): Call {
+  return (name, given) => (isHeld() ? call(name, given) : UNAVAILABLE);
+}
+
+/** Null when no head is kept. A start that is refused leaves the state to others. */
+async function headsFor({ heads, signer }: Config, store: Store): Promise<OpenedHeads | null> {
+  if (heads.paths.length === 0) return null;
+  try {
+    return await openHeads(heads, store, signer.publicKey);
+  } catch (cause) {
+    await store.abandon();
+    throw cause;
+  }
+}
+
+function keeperOf(
+  { signer, keyId, genesis }: Config,
+  { files, position }: OpenedHeads,
+  store: Store,
+  { now }: Runtime,
+): HeadKeeper {
+  const networkName = genesis.network_name;
+  return createHeadKeeper({ store, position, files, networkName, signer, keyId, now });
+}
+
+function authorityOptions(
+  {
+    config,
+    runtime,
+    publisher,
+    logger,
+    metrics,
+    fatal,
+    vitals,
+    listThreadFrom,
+    edgesCaughtUp,
+  }: OfficeOptions,
+  store: Store,
+): AuthorityOptions {
+  return {
+    settings: {
+      networkName: config.genesis.network_name,
+      networkVersion: config.genesis.network_version,
+      keyId: config.keyId,
+      activeWindow: config.activeNodeWindow,
+      renewalGrace: config.renewalGrace,
+      refuseForeignIssuers: config.refuseForeignIssuers,
+      commitWithinAgreement: config.commitWithinAgreement,
+      singleRefusals: config.singleRefusals,
+      foundedAt: instantOf(config.genesis.network_authority.valid_from),
+      genesisDigest: sha256Hex(canonicalJson(config.genesis)),
+    },
+    operators: new Map(config.operators.map((operator) => [operator.keyId, operator])),
+    clockTolerance: config.clockTolerance,
+    flushInterval: config.livenessFlush,
+    retention: config.retention,
+    signer: config.signer,
+    runtime,
+    store,
+    publisher,
+    vitals,
+    log: (event, details) => logAudit(logger, metrics, event, details),
+    countRefusal: metrics.refused,
+    fatal,
+    listThreading: {
+      from: listThreadFrom ?? LIST_THREAD_FROM,
+      startThread: () =>
+        startListThread(listThreadIdentity(config), (cause) => fatal('signed list thread', cause)),
+      notStarted: (cause) =>
+        logger.write(
+          'ERROR',
+          'lists',
+          `The thread for long signed lists has not started, so they are rendered beside other work until a list has doubled: ${problemText(cause)}`,
+        ),
+      edgesCaughtUp,
+    },
+  };
+}
+
+function listThreadIdentity({ signer, signingSeed, keyId }: Config): ListThreadIdentity {
+  return { seed: signingSeed(), publicKey: signer.publicKey, keyId };
+}
+
+/** Audit entries are logged after they are stored; this logs the true reason of a refusal. */
+function logAudit(
+  logger: Logger,
+  metrics: AuthorityMetrics,
+  event: string,
+  details: JsonObject,
+): void {
+  if (event === 'operator_signature_v1') metrics.operatorSignatureV1();
+  const level = WARNINGS.has(event) ? 'WARNING' : 'INFO';
+  const failed = event === 'trust_cycle_completed' && details.result === 'failed';
+  logger.write(failed ? 'ERROR' : level, 'audit', `${event} ${jsonText(details)}`);
+}
+
+const WARNINGS: ReadonlySet<string> = new Set([
+  'admin_auth_failed',
+  'refusals_summarized',
+  'admin_authz_denied',
+  'node_auth_failed',
+  'join_rejected',
+  'heartbeat_rejected',
+  'renewal_rejected',
+  'no_privileged_operator_key_left',
+  'operator_signature_v1',
+]);

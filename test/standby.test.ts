@@ -1,0 +1,108 @@
+/** Instances that wait for their turn on one PostgreSQL, as real processes: stopped, killed and suspended. */
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { tokenFingerprint } from '../src/authority/enrollment/invites.ts';
+import { NO_LIMITS, runProgram } from './support/child-server.ts';
+import { placeOf, testInstances, until } from './support/instances.ts';
+import { startCluster } from './support/postgresql.ts';
+import { get, operate, outcome, send } from './support/requests.ts';
+
+const cluster = await startCluster();
+after(() => cluster[Symbol.asyncDispose]());
+
+test('an instance that waits lives, does nothing, says so, and takes over when the writer stops', async () => {
+  await using instances = await testInstances(cluster);
+  const first = await instances.start();
+  const [second, third, refused] = await Promise.all([
+    instances.start(),
+    instances.start(),
+    runProgram(['serve', '--data-dir', instances.folder, '--port', '0', '--json'], {
+      ...NO_LIMITS,
+      MESH_STORE: instances.url,
+      MESH_CLOCK_TOLERANCE_SECONDS: '100',
+      MESH_RATE_LIMIT_VERIFY: '5/60',
+    }),
+  ]);
+  assert.equal(refused.code, 3, refused.stdout);
+  const { error } = JSON.parse(refused.stderr) as { error: { message: string } };
+  assert.match(
+    error.message,
+    /^The instance that writes \(pid \d+ on \S+\) has other settings than this one: rate limits, MESH_CLOCK_TOLERANCE_SECONDS; all instances/,
+  );
+  assert.deepEqual(await placeOf(first), { role: 'writer', epoch: 1, ready: true });
+  assert.deepEqual(await placeOf(second), { role: 'follower', epoch: 0, ready: false });
+  assert.equal(outcome(await get(second.na, '/healthz')), '200');
+  assert.equal(outcome(await get(second.na, '/genesis')), '200', 'it never changes');
+  for (const asked of [
+    await operate(second.na, '/admin/invite'),
+    await get(second.na, '/crl'),
+    await get(second.na, '/policy'),
+    await send(second.na, 'GET', '/agents'),
+  ]) {
+    assert.equal(outcome(asked), '503 authority_unavailable');
+    assert.equal(asked.headers.get('retry-after'), '1');
+  }
+  const { text } = await get(second.na, '/metrics');
+  assert.match(text, /^na_instance_role\{role="follower"\} 1$/m);
+  assert.match(text, /^mesh_na_restore_pending 0$/m);
+  assert.equal((await third.end('SIGTERM')).code, 0, 'whoever waits stops at once');
+
+  assert.equal(outcome(await operate(first.na, '/admin/invite')), '200');
+  assert.equal((await first.end('SIGTERM')).code, 0);
+  await until(async () => (await placeOf(second)).ready);
+  assert.deepEqual(await placeOf(second), { role: 'writer', epoch: 2, ready: true });
+  assert.equal(outcome(await operate(second.na, '/admin/invite')), '200');
+  const metrics = await get(second.na, '/metrics');
+  assert.match(metrics.text, /^na_instance_role\{role="writer"\} 1$/m);
+  assert.match(metrics.text, /^na_lease_remaining_seconds (?:1|0\.\d+)/m);
+  const { stdout, stderr, code } = await second.end('SIGTERM');
+  assert.equal(code, 0);
+  assert.match(stdout + stderr, /pid \d+ on \S+ writes; this instance waits for its turn/);
+  assert.match(stdout + stderr, /This instance writes, as holder 2 of the lease/);
+});
+
+test('another takes over from a writer that is killed or suspended, with all that it has acknowledged', async () => {
+  await using instances = await testInstances(cluster);
+  const first = await instances.start();
+  const [second, third] = await Promise.all([instances.start(), instances.start()]);
+  const acknowledged = new Set<string>();
+  const issuing = issueUntilItFails();
+  async function issueUntilItFails(): Promise<void> {
+    for (;;) {
+      const answer = await operate(first.na, '/admin/invite').catch(() => null);
+      if (answer === null) return;
+      assert.equal(outcome(answer), '200');
+      acknowledged.add(tokenFingerprint(answer.body.token_id));
+    }
+  }
+  await until(async () => acknowledged.size > 20);
+  await first.end('SIGKILL');
+  await issuing;
+  await until(async () => (await placeOf(second)).ready || (await placeOf(third)).ready);
+  const isSecond = (await placeOf(second)).ready;
+  const [writer, waiting] = isSecond ? [second, third] : [third, second];
+  const listed = await operate(writer.na, '/admin/invites?limit=1000', undefined, {
+    method: 'GET',
+  });
+  const known = new Set(
+    (listed.body.invites as { token_fingerprint: string }[]).map((one) => one.token_fingerprint),
+  );
+  for (const id of acknowledged) assert.ok(known.has(id), 'nothing acknowledged is lost');
+
+  assert.equal(outcome(await get(writer.na, '/crl')), '200');
+  writer.process.kill('SIGSTOP');
+  await until(async () => (await placeOf(waiting)).ready);
+  const asked = [
+    get(writer.na, '/crl'),
+    get(writer.na, '/policy'),
+    operate(writer.na, '/admin/invite'),
+  ];
+  const answers = asked.map((answer) => answer.then(outcome, () => 'no answer'));
+  writer.process.kill('SIGCONT');
+  for (const answer of await Promise.all(answers)) {
+    assert.match(answer, /^(?:no answer|503 authority_unavailable)$/);
+  }
+  const { code, stdout, stderr } = await writer.ended;
+  assert.equal(code, 1);
+  assert.match(stdout + stderr, /CRITICAL .*Another process has taken over the database/);
+});
