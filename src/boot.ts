@@ -87,6 +87,8 @@ export interface RunningAuthority {
   renewLists(): Promise<void>;
   /** Runs a trust cycle now instead of at the next interval. */
   runTrustCycle(): Promise<void>;
+  /** Makes a backup now if the schedule says that one is due, instead of at the next look. */
+  backUp(): Promise<void>;
   /** Reads the TLS files now instead of at the next interval; null without TLS. */
   readonly reloadTls: (() => Promise<void>) | null;
   /** Resolves when everything that the edges have sent so far has arrived, log lines in particular. */
@@ -161,6 +163,9 @@ export async function startAuthority(
     minFree: config.minFree,
     tlsNotAfter: config.tls?.notAfter ?? null,
     delegatedUntil: instantOf(config.genesis.network_authority.valid_to),
+    get backup() {
+      return office?.backupFacts() ?? null;
+    },
   };
   const openOn = (opened: OpenedStore) =>
     openOffice({
@@ -278,6 +283,7 @@ export async function startAuthority(
       checkDisk: checkingDisk.runNow,
       renewLists: async () => inOffice().renewLists.runNow(),
       runTrustCycle: async () => inOffice().runTrustCycle(),
+      backUp: async () => inOffice().backUp?.runNow(),
       reloadTls: reloading?.runNow ?? null,
       settle: serving.settle,
       fatal,
@@ -290,6 +296,7 @@ export async function startAuthority(
             async flush() {
               turn.giveUp();
               await taking?.catch(() => undefined);
+              office?.endBackup();
               await background.stop();
               await office?.close();
             },

@@ -29,9 +29,10 @@ const ABANDONED_MS = 10 * 60_000;
 /** A server that still runs loads later what it needs later, so the programs before are kept for a while. */
 const KEPT_PROGRAMS = 3;
 
-/** The modules that Node.js starts with: the command line, and the worker of each kind of thread. */
+/** The modules that Node.js starts with: the command line, and the worker of each kind of thread or process. */
 const ENTRIES = {
   main: 'src/main.ts',
+  'backup-worker': 'src/threads/backup-worker.ts',
   'edge-worker': 'src/threads/edge-worker.ts',
   'list-worker': 'src/threads/list-worker.ts',
   'watchdog-worker': 'src/threads/watchdog-worker.ts',

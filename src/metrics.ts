@@ -161,6 +161,9 @@ export interface AuthorityMetrics {
   stored(work: 'commit' | 'liveness_flush', seconds: number): void;
   /** When the TLS certificate that is served expires, in milliseconds since the epoch. */
   tlsNotAfter(at: number): void;
+  /** When the newest verified backup of the schedule was made, in milliseconds since the epoch. */
+  backupVerified(at: number): void;
+  backupFailed(): void;
   /** `now` in milliseconds since the epoch. */
   jobSucceeded(job: string, now: number): void;
   /**
@@ -265,6 +268,17 @@ export function createAuthorityMetrics(
     help: '1 while nothing is decided because the state is older than what was published',
     registers,
   });
+  const backupVerified = new Gauge({
+    name: 'na_backup_verified_timestamp_seconds',
+    help: 'When the newest verified backup of the schedule was made, seconds since the epoch',
+    registers,
+  });
+  backupVerified.set(Number.NaN);
+  const backupFailures = new Counter({
+    name: 'na_backup_failures_total',
+    help: 'Scheduled backups that could not be made or verified',
+    registers,
+  });
   const jobSuccesses = new Gauge({
     name: 'mesh_na_background_last_success_timestamp_seconds',
     help: 'When each background job last succeeded, seconds since the epoch',
@@ -336,6 +350,8 @@ export function createAuthorityMetrics(
     },
     operatorSignatureV1: () => signaturesV1.inc(),
     stored: (work, seconds) => storeWork.observe({ work }, seconds),
+    backupVerified: (at) => backupVerified.set(at / 1000),
+    backupFailed: () => backupFailures.inc(),
     jobSucceeded: (job, now) => jobSuccesses.set({ job }, now / 1000),
     async exposition(counts, edges) {
       restorePending.set(counts === 'restore_pending' ? 1 : 0);

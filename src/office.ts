@@ -3,6 +3,8 @@ import { type AuthorityOptions, type OpenAuthority, openAuthority } from './auth
 import { LIST_THREAD_FROM } from './authority/publication/list-renderer.ts';
 import type { Vitals } from './authority/publication/vitals.ts';
 import { openQuarantine } from './authority/quarantine.ts';
+import { createKeptFiles } from './backup/kept-files.ts';
+import { type BackupSchedule, createBackupSchedule } from './backup/schedule.ts';
 import type { Config } from './config/load.ts';
 import type { Answer } from './contract/answers.ts';
 import type { Call } from './contract/calls.ts';
@@ -22,6 +24,7 @@ import type { Runtime } from './runtime.ts';
 import { measured } from './store/measured.ts';
 import type { OpenedStore } from './store/open.ts';
 import type { Store } from './store/store.ts';
+import { backUpApart } from './threads/backup-process.ts';
 import { type ListThreadIdentity, startListThread } from './threads/list-thread.ts';
 
 export interface OfficeOptions {
@@ -46,6 +49,10 @@ export interface Office {
   readonly seal: OpenAuthority['seal'];
   /** Begins the periodic work; the first trust cycle has ended when it resolves. */
   begin(background: Background): Promise<OfficeJobs>;
+  /** Null without a schedule of backups. */
+  backupFacts(): Vitals['backup'];
+  /** Ends a backup that is being made, and makes no other. */
+  endBackup(): void;
   /** Flushes for the last time and gives the state up; call when no periodic work is under way. */
   close(): Promise<void>;
   /** Gives the state up as if this process had died. */
@@ -57,8 +64,12 @@ export interface OfficeJobs {
   readonly sweep: Job;
   readonly renewLists: Job;
   runTrustCycle(): Promise<void>;
+  /** Null without a schedule. */
+  readonly backUp: Job | null;
 }
 
+/** How late a backup may begin. */
+const BACKUP_CHECK_MS = 60_000;
 /** How often lists are checked; a list that is half a day old is re-issued. */
 const LIST_RENEWAL_MS = 60_000;
 /** A process that has lost its state answers reads from memory for at most this long. */
@@ -80,6 +91,9 @@ export async function openOffice(options: OfficeOptions): Promise<Office> {
     heads === null || quarantine !== null ? null : keeperOf(config, heads, timed, runtime);
   const store = head?.store ?? timed;
   const authority = await openOrAbandon();
+  const endBackups = new AbortController();
+  // A state that was rolled back must not replace what it may be restored from.
+  const backups = quarantine === null ? backupsOf(options, endBackups.signal) : null;
 
   async function openOrAbandon(): Promise<OpenAuthority> {
     let authority: OpenAuthority | null = null;
@@ -137,8 +151,12 @@ export async function openOffice(options: OfficeOptions): Promise<Office> {
         await background.start('trust_cycle', config.trustCycle, runTrustCycle).attempt();
       }
       if (quarantine !== null) logger.write('CRITICAL', 'store', quarantine);
-      return { flush, sweep, renewLists, runTrustCycle };
+      const backUp = backups && background.start('backup', BACKUP_CHECK_MS, backups.check);
+      void backUp?.attempt();
+      return { flush, sweep, renewLists, runTrustCycle, backUp };
     },
+    backupFacts: () => backups?.facts ?? null,
+    endBackup: () => endBackups.abort(),
     async close() {
       await authority.close();
       await releaseHeads();
@@ -179,6 +197,40 @@ function keeperOf(
 ): HeadKeeper {
   const networkName = genesis.network_name;
   return createHeadKeeper({ store, position, files, networkName, signer, keyId, now });
+}
+
+/** Null without a schedule. */
+function backupsOf(
+  { config, runtime, logger, metrics }: OfficeOptions,
+  abort: AbortSignal,
+): BackupSchedule | null {
+  const { backups: settings, dataDir, database, genesis, keyId } = config;
+  if (settings === null) return null;
+  return createBackupSchedule({
+    settings,
+    files: createKeptFiles(settings.folder, genesis),
+    now: runtime.now,
+    async make(path, now) {
+      const { bytes, revision } = await backUpApart(
+        {
+          dataDir,
+          database: database?.named() ?? null,
+          genesis,
+          seed: config.signingSeed(),
+          keyId,
+          recipients: settings.recipients,
+          path,
+          now,
+        },
+        abort,
+      );
+      const what = `of revision ${revision}, ${bytes} bytes, was made and verified`;
+      logger.write('INFO', 'backup', `The backup ${path} ${what}`);
+    },
+    verified: metrics.backupVerified,
+    failed: metrics.backupFailed,
+    abort,
+  });
 }
 
 function authorityOptions(

@@ -19,6 +19,7 @@ import { batchesOf, fill } from '../src/store/stream/copy.ts';
 import { differingTables } from '../src/store/stream/manifest.ts';
 import type { StateSource } from '../src/store/stream/ports.ts';
 import { summarize } from '../src/store/stream/write.ts';
+import { backUpApart } from '../src/threads/backup-process.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { runProgram } from './support/child-server.ts';
 import { startCluster, type TestCluster } from './support/postgresql.ts';
@@ -144,13 +145,30 @@ suite('a state copied from LMDB to PostgreSQL and back', { concurrency: false },
   });
   after(() => cluster[Symbol.asyncDispose]());
 
-  test('is the same, row for row', async () => {
-    const address = parseStoreAddress(await migratedDatabase(cluster), {});
+  test('is the same, row for row, and backed up by a process of its own', async () => {
+    const url = await migratedDatabase(cluster);
+    const address = parseStoreAddress(url, {});
     const keys = mkdtempSync(join(folder, 'keys-'));
     const lmdb = openLmdbSource(na.dataDir);
     await fill(await openPostgresqlTarget(address, keys), batchesOf(lmdb), lmdb.facts);
     const postgresql = await openPostgresqlSource(address);
     assert.deepEqual(postgresql.facts, lmdb.facts);
+    const { genesis, signingSeed, keyId } = loadConfig({ dataDir: na.dataDir }, {}, Date.now());
+    const path = join(folder, 'of-a-database.backup');
+    const made = await backUpApart(
+      {
+        dataDir: keys,
+        database: { url, environment: {} },
+        genesis,
+        seed: signingSeed(),
+        keyId,
+        recipients: [],
+        path,
+        now: na.clock.now(),
+      },
+      new AbortController().signal,
+    );
+    assert.deepEqual((await verified(path)).manifest.revision, made.revision);
     const back = join(folder, 'back');
     await fill(openLmdbTarget(back), batchesOf(postgresql), postgresql.facts);
     const again = openLmdbSource(back);

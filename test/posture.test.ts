@@ -17,6 +17,7 @@ const WELL: PostureFacts = {
   listDueAt: NOW + HOUR,
   diskFree: 2 ** 40,
   minFree: 256 * 2 ** 20,
+  backup: { every: DAY, verifiedAt: NOW - DAY, since: NOW - 9 * DAY },
   operatorKeys: { usable: 2, privileged: 1 },
   failures: { operator: 3, node: 3 },
   treaties: { expired: 0, expiring_soon: 0 },
@@ -26,6 +27,9 @@ const WELL: PostureFacts = {
 const fleet = (changes: Partial<PostureFacts['fleet']>) => ({
   fleet: { ...WELL.fleet, ...changes },
 });
+const backup = (changes: Partial<NonNullable<PostureFacts['backup']>>) => ({
+  backup: { every: DAY, verifiedAt: NOW, since: NOW, ...changes },
+});
 
 const CASES: readonly (readonly [rule: string, severity: string, change: Partial<PostureFacts>])[] =
   [
@@ -34,6 +38,9 @@ const CASES: readonly (readonly [rule: string, severity: string, change: Partial
     ['disk', 'action', { diskFree: 200 * 2 ** 20 }],
     ['disk', 'action', { diskFree: 200 * 2 ** 20, minFree: 0 }],
     ['disk', 'action', { diskFree: 2 ** 31, minFree: 2 ** 32 }],
+    ['backup', 'attention', backup({ verifiedAt: NOW - 37 * HOUR })],
+    ['backup', 'action', backup({ verifiedAt: NOW - 4 * DAY })],
+    ['backup', 'attention', backup({ verifiedAt: null, since: NOW - 37 * HOUR })],
     ['nodes_silent', 'attention', fleet({ silent: 1 })],
     ['nodes_silent', 'action', fleet({ silent: 6 })],
     ['nodes_unwell', 'attention', fleet({ unwell: 1 })],

@@ -3,9 +3,7 @@ import { createReadStream } from 'node:fs';
 import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { decrypted, type Encryption, isEncrypted } from './encryption.ts';
-
-/** Names of files that are not complete end so. */
-export const PARTIAL = '.partial';
+import { PARTIAL } from './names.ts';
 
 export interface NewFile {
   readonly path: string;

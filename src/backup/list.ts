@@ -5,9 +5,7 @@ import type { VerifySignature } from '../crypto/primitives.ts';
 import { parseJson } from '../json/parse.ts';
 import { type Manifest, readManifest } from '../store/stream/manifest.ts';
 import { isEncrypted } from './encryption.ts';
-
-/** Files of other names in the folder are left alone. */
-export const SUFFIX = '.backup';
+import { SUFFIX } from './names.ts';
 
 export interface ListedBackup {
   readonly name: string;

@@ -39,6 +39,7 @@ export async function serveAuthority(options: ServeOptions, command: Command): P
   const config = onLocalFiles(() =>
     loadConfig(options, process.env, systemRuntime.now(), variablesOf(program)),
   );
+  await assertRecipients(config);
   const { output, reopen } = await openLog(config, options);
   const commands = commandReference(program);
   const authority = await start(config, output, commands);
@@ -55,6 +56,17 @@ export async function serveAuthority(options: ServeOptions, command: Command): P
   await told;
   logger.write('INFO', 'server', 'Stopped');
   await endProcess(EXIT.done, output);
+}
+
+/** The library takes a while to load, and most services do not encrypt. */
+async function assertRecipients({ backups }: Config): Promise<void> {
+  if (backups === null || backups.recipients.length === 0) return;
+  const { encryptionFor } = await import('../backup/encryption.ts');
+  try {
+    await encryptionFor(backups.recipients);
+  } catch (cause) {
+    throw failure(EXIT.unusable, 'local_files', messageOf(cause));
+  }
 }
 
 /** The variables that any command of the tree reads. */

@@ -5,8 +5,9 @@
 
 import { isIPv4 } from 'node:net';
 import { availableParallelism } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve, sep } from 'node:path';
 import type { RetentionPeriods } from '../authority/engine/retention.ts';
+import type { BackupSettings } from '../backup/schedule.ts';
 import type { HeadSettings } from '../head/open.ts';
 import { RATE_BUCKETS, type RateLimit, type RateLimitSettings } from '../http/rate-limit.ts';
 import { exposedKeyFiles } from '../keys/key-permissions.ts';
@@ -43,6 +44,8 @@ export interface Config extends SigningKey {
   readonly database: DatabaseSetting | null;
   /** Bytes free on the disk of the state below which nothing new is enrolled; 0 where that never happens. */
   readonly minFree: number;
+  /** Null when the service makes no backups by itself. */
+  readonly backups: BackupSettings | null;
   /** Where the head of the state is kept. */
   readonly heads: HeadSettings;
   readonly host: string;
@@ -115,6 +118,7 @@ export function loadConfig(
     dataDir,
     database: databaseSetting(setting, environment),
     minFree: minFree(setting),
+    backups: backupSettings(flags, setting),
     heads: { paths: headFiles(flags, setting), acceptsNew: flags.newHead === true },
     host: setting('host') ?? '',
     port: wholeNumber(setting, 'port', 0, 65_535),
@@ -248,7 +252,9 @@ function databaseSetting(setting: Setting, environment: Environment): DatabaseSe
   const url = setting('store');
   if (url === null) return null;
   const address = parseStoreAddress(url, environment);
-  return { address: () => address, leaseMs: wholeNumber(setting, 'leaseMs', 500, 60_000) };
+  const named = { url, environment: { ...environment } };
+  const leaseMs = wholeNumber(setting, 'leaseMs', 500, 60_000);
+  return { address: () => address, named: () => named, leaseMs };
 }
 
 /** The disk of a database is watched where the database is. */
@@ -264,6 +270,36 @@ function tlsPair(setting: Setting, now: number): TlsPair | null {
   const [given, missing] =
     certFile === null ? (['tlsKey', '--tls-cert'] as const) : (['tlsCert', '--tls-key'] as const);
   throw new Error(`${setting.labelOf(given)} is of no use without ${missing}`);
+}
+
+function backupSettings(flags: Flags, setting: Setting): BackupSettings | null {
+  const folder = setting('backupTo');
+  const { backupRecipient } = flags;
+  const variable = setting('backupRecipient');
+  const recipients = Array.isArray(backupRecipient) ? backupRecipient : (listOf(variable) ?? []);
+  if (folder === null && recipients.length > 0) {
+    throw new Error(`${setting.labelOf('backupRecipient')} is of no use without --backup-to`);
+  }
+  if (folder === null) return null;
+  return {
+    folder: resolve(folder),
+    every: duration(setting, 'backupEvery'),
+    keep: wholeNumber(setting, 'backupKeep', 1, 10_000),
+    recipients,
+  };
+}
+
+const DURATION_UNITS = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+
+/** From a minute to a year. */
+function duration(setting: Setting, name: OptionName): number {
+  const text = setting(name) ?? '';
+  const [, count = '', unit = ''] = /^([1-9][0-9]{0,5})([mhd])$/.exec(text) ?? [];
+  const milliseconds = Number(count) * (DURATION_UNITS[unit as 'm' | 'h' | 'd'] ?? 0);
+  if (milliseconds > 0 && milliseconds <= 366 * DURATION_UNITS.d) return milliseconds;
+  throw new Error(
+    `${setting.labelOf(name)} must be a duration from 1m to 366d, such as 30m or 24h, not ${shown(text)}`,
+  );
 }
 
 /** The flag is repeatable; the variable names one file. */
@@ -339,6 +375,10 @@ function surroundingWarnings(setting: Setting, dataDir: string): string[] {
     join(dataDir, FILES.keys),
     keyFile === null ? [] : [keyFile],
   ).map((path) => `The key file ${path} is open to every user of this machine`);
+  const backupTo = setting('backupTo');
+  if (backupTo !== null && `${resolve(backupTo)}${sep}`.startsWith(`${resolve(dataDir)}${sep}`)) {
+    warnings.push('The backups are in the data folder: whatever happens to it happens to them');
+  }
   const host = setting('host') ?? '';
   if (setting('tlsCert') === null && !isLoopback(host)) {
     warnings.push(

@@ -52,6 +52,33 @@ export const OPTIONS = {
     ),
     repeatable: true,
   },
+  backupTo: option(
+    '--backup-to <folder>',
+    'MESH_BACKUP_TO',
+    null,
+    'make backups into this folder, on another disk, and remove older ones of its own',
+  ),
+  backupEvery: option(
+    '--backup-every <time>',
+    'MESH_BACKUP_EVERY',
+    '24h',
+    'how often, such as 30m, 24h or 7d; counted from the last one, also after a start',
+  ),
+  backupKeep: option(
+    '--backup-keep <count>',
+    'MESH_BACKUP_KEEP',
+    '7',
+    'how many of those backups are kept',
+  ),
+  backupRecipient: {
+    ...option(
+      '--backup-recipient <age1…>',
+      'MESH_BACKUP_RECIPIENT',
+      null,
+      'encrypt those backups for this recipient of age; repeatable, the variable comma-separated',
+    ),
+    repeatable: true,
+  },
   newHead: option(
     '--new-head',
     null,

@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import type { Runtime } from '../runtime.ts';
 import { DATABASE as LMDB, openLmdbStore } from './lmdb/store.ts';
 import type { NetworkIdentity } from './network-identity.ts';
-import type { StoreAddress } from './postgresql/address.ts';
+import type { PgEnvironment, StoreAddress } from './postgresql/address.ts';
 import type { Candidate, LeaseClock } from './postgresql/lease.ts';
 import { openPostgresqlStore, DATABASE as POSTGRESQL, type Tenure } from './postgresql/store.ts';
 import type { Store } from './store.ts';
@@ -14,8 +14,17 @@ export type { Tenure };
 export interface DatabaseSetting {
   /** A function, so that no password is printed by mistake. */
   readonly address: () => StoreAddress;
+  /** What the address was read from; a function for the same reason. */
+  readonly named: () => NamedDatabase;
   /** How long the right to write lasts without a renewal, in milliseconds. */
   readonly leaseMs: number;
+}
+
+/** The name of a database, which can be sent to another process. */
+export interface NamedDatabase {
+  readonly url: string;
+  /** Variables that say more about it. */
+  readonly environment: PgEnvironment;
 }
 
 export interface StoreOptions {

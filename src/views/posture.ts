@@ -20,6 +20,8 @@ export interface PostureFacts {
   readonly diskFree: number | null;
   /** Bytes free on that disk below which nothing new is enrolled; 0 where that never happens. */
   readonly minFree: number;
+  /** The schedule of backups; null where there is none. */
+  readonly backup: BackupFacts | null;
   readonly operatorKeys: { readonly usable: number; readonly privileged: number };
   /** Failed authentications within the last hour. */
   readonly failures: { readonly operator: number; readonly node: number };
@@ -41,6 +43,16 @@ export interface FleetFacts {
   readonly lapsed: number;
 }
 
+/** Times in milliseconds, instants since the epoch. */
+export interface BackupFacts {
+  /** Between two backups. */
+  readonly every: number;
+  /** When the newest verified backup was made; null before the first. */
+  readonly verifiedAt: number | null;
+  /** Since when the service watches. */
+  readonly since: number;
+}
+
 export type Severity = PostureFinding['severity'];
 
 interface Rule {
@@ -49,7 +61,10 @@ interface Rule {
   judge(facts: PostureFacts): { readonly severity: Severity; readonly sentence: string } | null;
 }
 
-const DAY = 86_400_000;
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+/** A backup takes its time. */
+const LEAST_PATIENCE = HOUR / 4;
 const MEGABYTE = 1_048_576;
 const LOW_DISK = 1024 * MEGABYTE;
 const FULL_DISK = 256 * MEGABYTE;
@@ -64,6 +79,18 @@ export const POSTURE_RULES: readonly Rule[] = [
     if (diskFree < minFree) return action(`${sentence} Nothing new is enrolled.`);
     if (diskFree < FULL_DISK) return action(sentence);
     return diskFree < LOW_DISK ? attention(sentence) : null;
+  }),
+  rule('backup', ({ backup, now }) => {
+    if (backup === null) return null;
+    const { every, verifiedAt, since } = backup;
+    const late = now - (verifiedAt ?? since) - every;
+    const patience = Math.max(every / 2, LEAST_PATIENCE);
+    if (late <= patience) return null;
+    const sentence =
+      verifiedAt === null
+        ? 'No scheduled backup was made so far.'
+        : `Hours since the last verified backup: ${Math.floor((now - verifiedAt) / HOUR)}.`;
+    return late > 4 * patience ? action(sentence) : attention(sentence);
   }),
   rule('nodes_silent', ({ fleet: { expected, silent } }) => {
     if (silent === 0) return null;

@@ -52,6 +52,8 @@ export interface TestAuthority {
   checkDisk(): Promise<void>;
   renewLists(): Promise<void>;
   runTrustCycle(): Promise<void>;
+  /** Makes a backup if one is due. */
+  backUp(): Promise<void>;
   /** Null without TLS. */
   readonly reloadTls: (() => Promise<void>) | null;
   /** Resolves when the log lines of edges on other threads have arrived; `send` awaits it. */
@@ -132,6 +134,7 @@ export async function startTestAuthority(options: TestOptions = {}): Promise<Tes
     checkDisk: running.checkDisk,
     renewLists: running.renewLists,
     runTrustCycle: running.runTrustCycle,
+    backUp: running.backUp,
     reloadTls: running.reloadTls,
     settle: running.settle,
     stop,

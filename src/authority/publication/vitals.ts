@@ -11,6 +11,8 @@ export interface Vitals {
   readonly tlsNotAfter: number | null;
   /** When the root key's delegation to the authority ends; null where that is not known. */
   readonly delegatedUntil: number | null;
+  /** Null where the service makes no backups by itself. */
+  readonly backup: PostureFacts['backup'];
 }
 
 /** What is counted elsewhere for the dashboard. */
@@ -21,6 +23,7 @@ export const NOTHING_KNOWN: Vitals = {
   minFree: 0,
   tlsNotAfter: null,
   delegatedUntil: null,
+  backup: null,
 };
 
 /** Before the first build of the dashboard. */
