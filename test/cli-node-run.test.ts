@@ -8,6 +8,7 @@ import { after, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { startTestAuthority } from './support/authority.ts';
 import { REAL_TIME, runProgram } from './support/child-server.ts';
+import { LOADER } from './support/project.ts';
 import { get, invite, operate } from './support/requests.ts';
 
 const na = await startTestAuthority({
@@ -35,6 +36,16 @@ async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await pause(50);
 }
 
+/** What the process has for itself: the file pages of Node.js are those of every such process. */
+function assertSmall(child: ChildProcess | null): void {
+  const { pid } = child ?? {};
+  const [, kilobytes] =
+    /^RssAnon:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
+  // What compiles the sources takes more than the program itself.
+  if (LOADER.length === 0) assert.ok(Number(kilobytes) < 60_000, `${kilobytes} kB`);
+  assert.doesNotMatch(readFileSync(`/proc/${pid}/maps`, 'utf8'), /\.node$/m);
+}
+
 function stateIn(folder: string) {
   const file = join(folder, 'agent.json');
   return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : { last_heartbeat: null };
@@ -51,6 +62,7 @@ test('a node joins, follows its network, is stopped, started again, and ends whe
   );
   await until(() => stateIn(nodeDir).last_heartbeat !== null);
   await until(() => existsSync(log) && readFileSync(log, 'utf8').includes('certificate'));
+  assertSmall(child);
   (child as ChildProcess | null)?.kill('SIGTERM');
   const stopped = await first;
   assert.equal(stopped.code, 0, stopped.stderr);

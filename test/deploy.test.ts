@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { fetchTrusting } from '../src/cli/trusted-fetch.ts';
+import { httpFetch } from '../src/cli/http-fetch.ts';
 import { startTestAuthority } from './support/authority.ts';
 import { startChildServer } from './support/child-server.ts';
 import { makeNetworkFolder } from './support/folders.ts';
@@ -91,13 +91,17 @@ test('a live authority has every metric and label that alerts and panels name', 
   const pair = makeTlsPair(folder, 'metrics');
   const flags = { tlsCert: pair.certFile, tlsKey: pair.keyFile };
   await using na = await startTestAuthority({ flags });
-  const fetch = fetchTrusting(pair.certFile);
+  const fetch = httpFetch(pair.certFile);
+  const ask = (path: string, headers = {}) => {
+    const signal = AbortSignal.timeout(30_000);
+    return fetch(`${na.url}${path}`, { method: 'GET', headers, redirect: 'error', signal });
+  };
   const forged = Object.fromEntries(
     ['key-id', 'timestamp', 'nonce', 'signature'].map((name) => [`x-admin-${name}`, 'x']),
   );
-  await fetch(`${na.url}/nodes`, { headers: forged });
+  await ask('/nodes', forged);
   await na.flush();
-  const metrics = await (await fetch(`${na.url}/metrics`, {})).text();
+  const metrics = await (await ask('/metrics')).text();
 
   const grafana = JSON.parse(deployed('grafana.json')) as {
     panels: { targets: { expr: string; legendFormat: string }[] }[];

@@ -3,9 +3,9 @@ import { Option } from 'commander';
 import type { Fetch, ServerOptions } from '../client/options.ts';
 import { createPublicClient, type PublicClient } from '../client/public-client.ts';
 import { inWords } from './duration.ts';
+import { httpFetch } from './http-fetch.ts';
 import { type OutputOptions, printNotice } from './output.ts';
 import { whileWaiting } from './progress.ts';
-import { fetchTrusting } from './trusted-fetch.ts';
 
 /** What a command waits in all; limits of an authority are counted in minutes. */
 const PATIENCE_MS = 600_000;
@@ -32,7 +32,7 @@ export function waitOption(): Option {
 }
 
 export function serverOf({ url, ca, wait, json }: Reach): ServerOptions {
-  const ask = ca === undefined ? globalThis.fetch : fetchTrusting(ca);
+  const ask = httpFetch(ca);
   const fetch: Fetch = (address, init) =>
     whileWaiting('Waiting for the authority', () => ask(address, init));
   if (!wait) return { url, fetch };

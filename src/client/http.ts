@@ -4,7 +4,7 @@ import { Value } from 'typebox/value';
 import { parseJson } from '../json/parse.ts';
 import { isJsonObject, type JsonObject } from '../json/value.ts';
 import { AuthorityError } from './authority-error.ts';
-import type { CallOptions, Headers, ServerOptions } from './options.ts';
+import type { CallOptions, FetchAnswer, Headers, ServerOptions } from './options.ts';
 import { type Repeatable, withRetries } from './retry.ts';
 
 const DEFAULT_TIMEOUT_MS = 30_000;
@@ -74,7 +74,6 @@ async function exchange<Answer extends TSchema>(
         ...(body !== undefined && { 'content-type': 'application/json' }),
         ...headers,
       },
-      // Signatures and invite tokens must not follow a redirect to another host.
       redirect: 'error',
       signal,
       ...(body !== undefined && { body }),
@@ -119,7 +118,7 @@ function readObject(text: string): JsonObject | null {
   }
 }
 
-function refusal(response: Response, answer: JsonObject | null): AuthorityError {
+function refusal(response: FetchAnswer, answer: JsonObject | null): AuthorityError {
   const envelope = answer?.error;
   if (!isJsonObject(envelope) || typeof envelope.code !== 'string') return unreadable(response);
   return new AuthorityError(String(envelope.message), {
@@ -129,12 +128,12 @@ function refusal(response: Response, answer: JsonObject | null): AuthorityError 
   });
 }
 
-function unreadable(response: Response): AuthorityError {
+function unreadable(response: FetchAnswer): AuthorityError {
   const message = `The answer is not one of a network authority (HTTP ${response.status})`;
   return new AuthorityError(message, { ...factsOf(response), code: 'unreadable_answer' });
 }
 
-function factsOf({ status, headers }: Response) {
+function factsOf({ status, headers }: FetchAnswer) {
   const seconds = Number(headers.get('retry-after') ?? Number.NaN);
   return {
     status,

@@ -18,8 +18,26 @@ export interface ServerOptions {
   readonly wait?: (ms: number, signal: AbortSignal | undefined) => Promise<void>;
 }
 
-/** The part of the standard `fetch` that is used. */
-export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
+/** The part of the standard `fetch` that is used; an `Error` whose cause says why, when there is no answer. */
+export type Fetch = (url: string, init: FetchRequest) => Promise<FetchAnswer>;
+
+export interface FetchRequest {
+  readonly method: string;
+  readonly headers: Record<string, string>;
+  readonly body?: string;
+  /** Signatures and invite tokens must not follow a redirect to another host. */
+  readonly redirect: 'error';
+  readonly signal: AbortSignal;
+}
+
+/** What a `Response` has. */
+export interface FetchAnswer {
+  readonly ok: boolean;
+  readonly status: number;
+  /** Names are in lower case. */
+  readonly headers: { get(name: string): string | null };
+  text(): Promise<string>;
+}
 
 export type Headers = { readonly [name: string]: string };
 

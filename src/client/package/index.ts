@@ -29,7 +29,14 @@ export * from '../offline.ts';
 export * from '../operator-client.ts';
 export type * from '../operator-protocol.ts';
 export type * from '../operator-trust.ts';
-export type { CallOptions, Fetch, ServerOptions, SigningOptions } from '../options.ts';
+export type {
+  CallOptions,
+  Fetch,
+  FetchAnswer,
+  FetchRequest,
+  ServerOptions,
+  SigningOptions,
+} from '../options.ts';
 export * from '../public-client.ts';
 export type * from '../public-protocol.ts';
 export type * from '../public-trust.ts';
