@@ -15,6 +15,7 @@ import { addConnectCommand } from './connect.ts';
 import { addConsensusCommands } from './consensus.ts';
 import { addDataUsageCommands } from './data-usage.ts';
 import { addDisclosureCommands } from './disclosure.ts';
+import { addDoctorCommand } from './doctor.ts';
 import { addEvidenceCommands } from './evidence.ts';
 import { EXIT_CODE_HELP } from './exit-codes.ts';
 import { addFeedCommands } from './feed.ts';
@@ -69,6 +70,7 @@ export function buildProgram(): Command {
   addBackupCommands(program);
   addRestoreCommands(program);
   addStoreCommands(program);
+  addDoctorCommand(program);
   addCompletionCommand(program);
   return program;
 }

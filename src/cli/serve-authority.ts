@@ -17,6 +17,7 @@ import { EXIT, type ExitCode, failure, onLocalFiles } from './exit-codes.ts';
 import { makeNetwork, summaryText } from './init.ts';
 import { finishInterruptedInit, type InitSummary, useOf } from './init-network.ts';
 import { printResult } from './output.ts';
+import { variablesOf } from './variables.ts';
 import { packageVersion } from './version.ts';
 
 export interface ServeOptions extends Flags {
@@ -67,12 +68,6 @@ async function assertRecipients({ backups }: Config): Promise<void> {
   } catch (cause) {
     throw failure(EXIT.unusable, 'local_files', messageOf(cause));
   }
-}
-
-/** The variables that any command of the tree reads. */
-function variablesOf(command: Command): string[] {
-  const own = command.options.flatMap(({ envVar }) => envVar ?? []);
-  return [...own, ...command.commands.flatMap(variablesOf)];
 }
 
 /** The network that was made, if one was. */

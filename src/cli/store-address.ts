@@ -1,6 +1,6 @@
 /** Where the commands find the state: in a data folder, or in a database. */
 import type { Config } from '../config/load.ts';
-import type { Flags } from '../config/options.ts';
+import type { Environment, Flags } from '../config/options.ts';
 import type { Place } from '../move/move.ts';
 import { systemRuntime } from '../runtime.ts';
 import type { StoreAddress } from '../store/postgresql/address.ts';
@@ -12,6 +12,11 @@ import { EXIT, failure } from './exit-codes.ts';
 export async function storeAddress(url: string): Promise<StoreAddress> {
   const { parseStoreAddress } = await import('../store/postgresql/address.ts');
   return parseStoreAddress(url, process.env);
+}
+
+/** The variables that `serve` would read. */
+export function environment(): Environment {
+  return process.env;
 }
 
 /** The settings that `serve` would take with these flags. */

@@ -171,7 +171,12 @@ export function loadConfig(
   };
 }
 
-function settingReader(flags: Flags, environment: Environment, file: ConfigFile | null): Setting {
+/** Flags come before variables, and these before the file of the data folder. */
+export function settingReader(
+  flags: Flags,
+  environment: Environment,
+  file: ConfigFile | null,
+): Setting {
   const flagOf = (name: OptionName) => {
     const flag = flags[name];
     return typeof flag === 'string' && flag !== '' ? flag : null;
@@ -379,6 +384,12 @@ function surroundingWarnings(setting: Setting, dataDir: string): string[] {
   if (backupTo !== null && `${resolve(backupTo)}${sep}`.startsWith(`${resolve(dataDir)}${sep}`)) {
     warnings.push('The backups are in the data folder: whatever happens to it happens to them');
   }
+  return [...warnings, ...exposureWarnings(setting)];
+}
+
+/** What may be read by others on its way. */
+export function exposureWarnings(setting: Setting): string[] {
+  const warnings: string[] = [];
   const host = setting('host') ?? '';
   if (setting('tlsCert') === null && !isLoopback(host)) {
     warnings.push(

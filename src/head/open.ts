@@ -29,7 +29,10 @@ export async function openHeads(
   const files: HeadFile[] = [];
   try {
     for (const path of paths) files.push(openHeadFile(path));
-    const kept = files.map((file) => ({ path: file.path, head: headIn(file, authorityKey) }));
+    const kept = files.map((file) => ({
+      path: file.path,
+      head: headIn(file.path, file.read(), authorityKey),
+    }));
     const position = await store.position();
     const state = { position, hashAt: store.auditHashAt };
     const verdict = await judgeHeads(kept, state, acceptsNew);
@@ -41,12 +44,12 @@ export async function openHeads(
   }
 }
 
-function headIn(file: HeadFile, authorityKey: string): StateHead | null {
-  const text = file.read();
+/** Null when there is no text. Throws one clear sentence when it is not a head of this authority. */
+export function headIn(path: string, text: string | null, authorityKey: string): StateHead | null {
   if (text === null) return null;
   const head = headOf(text);
   if (head !== null && isSignedByAny(head, [authorityKey], verifySignature)) return head;
-  throw new Error(`The head file ${file.path} does not hold a head that this authority has signed`);
+  throw new Error(`The head file ${path} does not hold a head that this authority has signed`);
 }
 
 function headOf(text: string): StateHead | null {

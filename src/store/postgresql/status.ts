@@ -47,6 +47,30 @@ export async function readStatus(address: StoreAddress): Promise<StoreStatus> {
   });
 }
 
+/** Settings without which an acknowledged change may be lost or torn; the rest is refused when connecting. */
+export interface Safety {
+  readonly place: string;
+  readonly full_page_writes: string;
+  readonly synchronous_commit: string;
+  readonly synchronous_standby_names: string;
+  /** Who writes to it now; null when nobody does. */
+  readonly writer: string | null;
+}
+
+export async function readSafety(address: StoreAddress): Promise<Safety> {
+  return withConnection(address, async (client, place) => {
+    const { rows } = await client.query<Omit<Safety, 'place' | 'writer'>>(`
+      select current_setting('full_page_writes') as full_page_writes,
+        current_setting('synchronous_commit') as synchronous_commit,
+        current_setting('synchronous_standby_names') as synchronous_standby_names
+    `);
+    if (rows[0] === undefined) throw new Error('The database does not tell its settings');
+    const hasTables = (await readSchemaVersion(client)) === SCHEMA_VERSION;
+    const lease = hasTables ? await readLease(client) : null;
+    return { place, writer: lease?.held === true ? lease.holder : null, ...rows[0] };
+  });
+}
+
 /** Makes the tables, or brings them to the version of this program. */
 export async function migrateDatabase(address: StoreAddress) {
   return withConnection(address, async (client, place) => {

@@ -1,0 +1,155 @@
+/** `mesh-na doctor`: says what is wrong with an authority, on its machine and as clients see it. */
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Command, Option } from 'commander';
+import { FILES } from '../config/data-folder.ts';
+import { CHECKS, type Finding, OUTCOMES, type Outcome } from '../doctor/finding.ts';
+import type { GenesisBlock } from '../records/genesis.ts';
+import { systemRuntime } from '../runtime.ts';
+import { databaseOption } from './backup.ts';
+import { EXIT, failure, onLocalFiles } from './exit-codes.ts';
+import { httpFetch } from './http-fetch.ts';
+import { collect, dataDirOption, examples, jsonOption, serverUrl } from './options.ts';
+import { type OutputOptions, printResult } from './output.ts';
+import { type Line, printable } from './printable.ts';
+import { whileWaiting } from './progress.ts';
+import { caOption } from './server.ts';
+import { environment } from './store-address.ts';
+import { painted, type Style } from './style.ts';
+import { variablesOf } from './variables.ts';
+import { packageVersion } from './version.ts';
+
+interface DoctorOptions extends OutputOptions {
+  readonly dataDir: string;
+  readonly store?: string;
+  readonly headFile?: readonly string[];
+  readonly tlsCert?: string;
+  readonly tlsKey?: string;
+  readonly backupTo?: string;
+  readonly url?: string;
+  readonly ca?: string;
+  readonly deep?: boolean;
+}
+
+export function addDoctorCommand(program: Command): void {
+  program
+    .command('doctor')
+    .description('say what is wrong with an authority, why it matters and what to do')
+    .addOption(dataDirOption())
+    .addOption(databaseOption())
+    .option('--head-file <file>', 'head of the state, as serve takes it (repeatable)', collect)
+    .option('--tls-cert <file>', 'TLS certificate, as serve takes it')
+    .option('--tls-key <file>', 'its private key')
+    .addOption(new Option('--backup-to <folder>', 'folder of backups').env('MESH_BACKUP_TO'))
+    .addOption(
+      new Option('--url <url>', 'also ask the authority at this address, as clients do')
+        .env('MESH_URL')
+        .argParser(serverUrl),
+    )
+    .addOption(caOption())
+    .option('--deep', 'read every row of the state, and all of the newest backup')
+    .addOption(jsonOption())
+    .addHelpText(
+      'after',
+      examples([
+        'mesh-na doctor --data-dir /var/lib/mesh --backup-to /backup',
+        'mesh-na doctor --url https://na.example',
+      ]),
+    )
+    .action(run);
+}
+
+async function run(options: DoctorOptions, command: Command): Promise<void> {
+  const local = isLocal(options, command) ? await localReport(options, command) : null;
+  const remote = options.url === undefined ? [] : await remoteFindings(options, local?.genesis);
+  const findings = [...(local?.findings ?? []), ...remote];
+  printResult(options, asResult(findings), [...findings.map(lineOf), summaryOf(findings)]);
+  if (countOf(findings, 'wrong') > 0) throw failure(EXIT.refused, 'something_is_wrong', '');
+}
+
+/** Who names an address alone asks from elsewhere, unless this is the folder of an authority. */
+function isLocal({ url, dataDir }: DoctorOptions, command: Command): boolean {
+  const isNamed = command.getOptionValueSource('dataDir') !== 'default';
+  return url === undefined || isNamed || existsSync(join(dataDir, FILES.genesis));
+}
+
+/** Only the state of an authority needs native code. */
+async function localReport(options: DoctorOptions, command: Command) {
+  const { checkLocal } = await import('../doctor/local.ts');
+  const { thisMachine } = await import('../doctor/machine.ts');
+  const { dataDir, store, headFile, tlsCert, tlsKey, backupTo, deep = false } = options;
+  const flags = {
+    dataDir,
+    ...(store !== undefined && { store }),
+    ...(headFile !== undefined && { headFile }),
+    ...(tlsCert !== undefined && { tlsCert }),
+    ...(tlsKey !== undefined && { tlsKey }),
+    ...(backupTo !== undefined && { backupTo }),
+  };
+  return whileWaiting('Looking at the state', () =>
+    checkLocal({
+      flags,
+      environment: environment(),
+      otherVariables: variablesOf(command.parent ?? command),
+      machine: thisMachine(systemRuntime.now),
+      deep,
+    }),
+  );
+}
+
+async function remoteFindings(
+  { url = '', ca }: DoctorOptions,
+  genesis: GenesisBlock | null = null,
+): Promise<Finding[]> {
+  const { checkRemote } = await import('../doctor/remote.ts');
+  return whileWaiting('Asking the authority', () =>
+    checkRemote({
+      url,
+      fetch: httpFetch(ca),
+      ca: ca === undefined ? null : onLocalFiles(() => readFileSync(ca, 'utf8')),
+      genesis,
+      version: packageVersion(),
+      now: systemRuntime.now,
+    }),
+  );
+}
+
+function countOf(findings: readonly Finding[], wanted: Outcome): number {
+  return findings.filter(({ outcome }) => outcome === wanted).length;
+}
+
+function asResult(findings: readonly Finding[]) {
+  const counts = OUTCOMES.map((outcome) => [outcome, countOf(findings, outcome)]);
+  const checks = findings.map(({ check, outcome, found, cure }) => ({
+    check,
+    outcome,
+    found,
+    why: CHECKS[check],
+    cure,
+  }));
+  return { ...(Object.fromEntries(counts) as Record<Outcome, number>), checks };
+}
+
+const STYLES: { readonly [Name in Outcome]: Style } = {
+  ok: 'green',
+  warning: 'yellow',
+  wrong: 'red',
+  unknown: 'bold',
+};
+const WIDTHS = {
+  outcome: Math.max(...OUTCOMES.map(({ length }) => length)),
+  check: Math.max(...Object.keys(CHECKS).map(({ length }) => length)),
+};
+
+/** What, and unless it is as it should be, why it matters and what to do. */
+function lineOf({ check, outcome, found, cure }: Finding): Line {
+  const text = cure === null ? found : `${found}. ${CHECKS[check]}. ${cure}.`;
+  const word = painted(STYLES[outcome], outcome.padEnd(WIDTHS.outcome), process.stdout);
+  return { styled: `${word}  ${check.padEnd(WIDTHS.check)}  ${printable(text)}` };
+}
+
+function summaryOf(findings: readonly Finding[]): string {
+  const [wrong, warnings] = [countOf(findings, 'wrong'), countOf(findings, 'warning')];
+  const unknown = countOf(findings, 'unknown');
+  return `Checks: ${findings.length}, wrong: ${wrong}, warnings: ${warnings}, unknown: ${unknown}.`;
+}

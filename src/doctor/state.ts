@@ -1,0 +1,181 @@
+/** The state that a service would start from: whether it is whole, whose it is, and what its heads say. */
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createStateCheck } from '../backup/check-state.ts';
+import { verifySignature } from '../crypto/ed25519.ts';
+import { judgeHeads, type KeptHead } from '../head/judge.ts';
+import { headIn } from '../head/open.ts';
+import type { GenesisBlock } from '../records/genesis.ts';
+import { instantOf } from '../records/record.ts';
+import { assertSameNetwork } from '../store/network-identity.ts';
+import type { StateFacts, StateSource } from '../store/stream/ports.ts';
+import { STREAM_TABLES, type StreamRows } from '../store/stream/rows.ts';
+import { assertNeverUsed } from '../store/usage-mark.ts';
+import { type Finding, fine, messageOf, unknown, warning, wrong } from './finding.ts';
+import type { Holder } from './machine.ts';
+
+export interface StateOptions {
+  readonly dataDir: string;
+  readonly genesis: GenesisBlock;
+  /** Where heads are kept. */
+  readonly headFiles: readonly string[];
+  /** Whether a database holds the state, instead of the data folder. */
+  readonly isInDatabase: boolean;
+  readonly holder: Holder | null;
+  /** Whether every row is read. */
+  readonly deep: boolean;
+  readonly now: number;
+  open(): Promise<StateSource>;
+}
+
+const RESTORE = 'Restore the state from a backup, with the revocations that came later';
+const STATE_FILE = 'state/data.mdb';
+
+export async function checkState(options: StateOptions): Promise<Finding[]> {
+  const { dataDir, isInDatabase } = options;
+  if (!isInDatabase && !existsSync(join(dataDir, STATE_FILE))) return [unusedState(dataDir)];
+  // Before the state is read: a service that runs goes on to write both.
+  const kept = options.headFiles.map((path) => keptHead(path, options.genesis));
+  let source: StateSource;
+  try {
+    source = await options.open();
+  } catch (cause) {
+    return [wrong('store', messageOf(cause), RESTORE)];
+  }
+  try {
+    const own = checkOwner(source, options);
+    if (own.outcome === 'wrong') return [own];
+    const history = await historyOf(source, kept, options);
+    return [own, lastStop(source.facts, options.holder), ...history];
+  } finally {
+    await source.close();
+  }
+}
+
+function unusedState(dataDir: string): Finding {
+  try {
+    assertNeverUsed(dataDir, `${STATE_FILE} is missing`);
+    return fine('store', 'There is no state yet, and the first start makes it');
+  } catch (cause) {
+    return wrong('store', messageOf(cause), RESTORE);
+  }
+}
+
+function checkOwner({ facts, database }: StateSource, { genesis }: StateOptions): Finding {
+  try {
+    assertSameNetwork(facts.network, identityOf(genesis), 'the store');
+  } catch (cause) {
+    return wrong('store', messageOf(cause), 'Name the folder, or the database, of this network');
+  }
+  const place = `${database.backend}, schema version ${database.schemaVersion}`;
+  const found = `Revision ${facts.revision} of epoch ${facts.epoch} (${place})`;
+  return fine('store', found);
+}
+
+function identityOf(genesis: GenesisBlock) {
+  const { network_name, root_public_key, network_authority } = genesis;
+  return { network_name, root_public_key, authority_public_key: network_authority.public_key };
+}
+
+function lastStop({ isClosed }: StateFacts, holder: Holder | null): Finding {
+  if (isClosed) return fine('last_stop', 'The last process stored everything before it ended');
+  if (holder !== null) return fine('last_stop', 'A process is at work');
+  return warning(
+    'last_stop',
+    'The last process ended without storing everything, or one is at work on another machine',
+    'Look for the cause in its log; what was acknowledged is kept, and the next start takes care of the rest',
+  );
+}
+
+/** A head file as it was found; a text when it has none that counts. */
+type FoundHead = { readonly path: string; readonly head: KeptHead['head'] | string };
+
+function keptHead(path: string, genesis: GenesisBlock): FoundHead {
+  try {
+    const text = existsSync(path) ? readFileSync(path, 'utf8') : null;
+    return { path, head: headIn(path, text, genesis.network_authority.public_key) };
+  } catch (cause) {
+    return { path, head: messageOf(cause) };
+  }
+}
+
+async function historyOf(
+  source: StateSource,
+  found: readonly FoundHead[],
+  options: StateOptions,
+): Promise<Finding[]> {
+  const hashes = options.deep ? await hashesOf(source, found, options.genesis) : null;
+  if (hashes !== null && 'outcome' in hashes) {
+    const cure = 'Mend the state first';
+    return [hashes, ...found.map(({ path }) => unknown('head', `${path} was not compared`, cure))];
+  }
+  const heads = await Promise.all(
+    found.map((each) => checkHead(each, source, hashes, options.now)),
+  );
+  const rows =
+    hashes === null ? [] : [fine('rows', 'Every row, signature and audit entry is sound')];
+  return [...rows, ...heads];
+}
+
+/** The hash of each audit entry that a head names, by its number. */
+type Hashes = ReadonlyMap<number, string>;
+
+/** Reads all that there is, as a backup does; the finding when something is off. */
+async function hashesOf(
+  source: StateSource,
+  heads: readonly FoundHead[],
+  genesis: GenesisBlock,
+): Promise<Hashes | Finding> {
+  const named = new Set(heads.map(({ head }) => (isHead(head) ? head.audit_length : 0)));
+  const hashes = new Map<number, string>();
+  const check = createStateCheck(genesis.network_authority.public_key, verifySignature);
+  let entries = 0;
+  try {
+    for (const table of STREAM_TABLES) {
+      for await (const rows of source.rows(table)) {
+        for (const row of rows) {
+          check.watch(table, row);
+          if (table !== 'audit') continue;
+          entries += 1;
+          if (named.has(entries)) hashes.set(entries, (row as StreamRows['audit']).hash);
+        }
+      }
+    }
+    check.finish(source.facts);
+    return hashes;
+  } catch (cause) {
+    return wrong('rows', messageOf(cause), RESTORE);
+  }
+}
+
+function isHead(head: FoundHead['head']) {
+  return head !== null && typeof head === 'object';
+}
+
+const CLOCK_TOLERANCE_MS = 300_000;
+
+async function checkHead(
+  { path, head }: FoundHead,
+  { facts }: StateSource,
+  hashes: Hashes | null,
+  now: number,
+): Promise<Finding> {
+  if (typeof head === 'string')
+    return wrong('head', head, `Restore ${path} from where it was kept`);
+  const { epoch, revision, auditLength, auditHead } = facts;
+  const position = { epoch, revision, auditLength, auditHead };
+  const hashAt = async (entry: number) => {
+    if (entry === auditLength) return auditHead;
+    return hashes === null ? (head?.audit_head ?? null) : (hashes.get(entry) ?? null);
+  };
+  const verdict = await judgeHeads([{ path, head }], { position, hashAt }, false);
+  if (verdict.kind !== 'serve') {
+    return wrong('head', verdict.reason, 'Find out what became of the state before you start it');
+  }
+  if (head !== null && instantOf(head.written_at) > now + CLOCK_TOLERANCE_MS) {
+    const found = `The head in ${path} was written at ${head.written_at}, which is yet to come`;
+    return wrong('clock', found, 'Set the clock of this machine');
+  }
+  const extent = hashes === null ? ', as far as its end shows' : '';
+  return fine('head', `The state contains the head in ${path}${extent}`);
+}

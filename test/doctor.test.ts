@@ -1,0 +1,557 @@
+/** `mesh-na doctor`: nothing is wrong with a healthy network, and each planted fault is found by its own check. */
+import assert from 'node:assert/strict';
+import {
+  appendFileSync,
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, suite, test } from 'node:test';
+import { createBackup } from '../src/backup/create.ts';
+import type { Fetch } from '../src/client/options.ts';
+import { loadConfig } from '../src/config/load.ts';
+import { sha256Hex } from '../src/crypto/digest.ts';
+import { verifySignature } from '../src/crypto/ed25519.ts';
+import { CHECKS, type Finding } from '../src/doctor/finding.ts';
+import { checkLocal, judgeSafety } from '../src/doctor/local.ts';
+import type { Machine } from '../src/doctor/machine.ts';
+import { checkRemote, type RemoteOptions } from '../src/doctor/remote.ts';
+import type { GenesisBlock } from '../src/records/genesis.ts';
+import { openLmdbSource } from '../src/store/lmdb/source.ts';
+import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { REAL_TIME, runProgram } from './support/child-server.ts';
+import { HOUR, testClock } from './support/clock.ts';
+import { makeNetworkFolder } from './support/folders.ts';
+import { PROJECT } from './support/project.ts';
+import { get, joinedNode, operate } from './support/requests.ts';
+import { makeTlsPair } from './support/tls-files.ts';
+
+const DAY = 24 * HOUR;
+const scratch = mkdtempSync(join(tmpdir(), 'mesh-na-doctor-'));
+const healthy = join(scratch, 'healthy');
+const other = join(scratch, 'other');
+const clock = testClock();
+const NOW = clock.now();
+
+/** One network, with its head file and a backup beside it. */
+before(async () => {
+  await makeHealthy(healthy, 'alpha');
+  await makeHealthy(other, 'other');
+});
+after(() => rmSync(scratch, { recursive: true, force: true }));
+
+async function makeHealthy(folder: string, name: string): Promise<void> {
+  mkdirSync(join(folder, 'backups'), { recursive: true });
+  const data = join(folder, 'data');
+  const { folder: made } = makeNetworkFolder(name, { now: NOW });
+  cpSync(made, data, { recursive: true });
+  chmodSync(data, 0o700);
+  rmSync(made, { recursive: true });
+  rmSync(join(data, 'keys', 'root.key'));
+  const options = { dataDir: data, clock, environment: { MESH_HEAD_FILE: join(folder, 'head') } };
+  const na = await startTestAuthority({ ...options, flags: { newHead: true } });
+  await joinedNode(na);
+  await operate(na, '/admin/recognition-treaties', {
+    subject_sovereign_id: 'harbor',
+    metadata: { note: 'seen by doctors' },
+    subject_public_keys: [na.audience],
+    validity_hours: 100,
+  });
+  await na.settle();
+  cpSync(data, join(folder, 'running'), { recursive: true });
+  cpSync(data, join(folder, 'before'), { recursive: true });
+  await joinedNode(na);
+  await na.stop();
+  await backUp(folder, 'first.backup');
+}
+
+async function backUp(folder: string, name: string): Promise<void> {
+  const data = join(folder, 'data');
+  const { genesis, signer, keyId } = loadConfig({ dataDir: data }, {}, NOW);
+  const source = openLmdbSource(data);
+  const path = join(folder, 'backups', name);
+  const verify = verifySignature;
+  const order = { source, genesis, signer, keyId, verify, path, recipients: [], now: NOW };
+  await createBackup(order);
+  await source.close();
+}
+
+interface Patient {
+  readonly folder: string;
+  /** The data folder. */
+  readonly data: string;
+  environment: { [name: string]: string };
+  machine: { -readonly [Name in keyof Machine]: Machine[Name] };
+  deep: boolean;
+}
+
+function patient(): Patient {
+  const folder = mkdtempSync(join(scratch, 'patient-'));
+  cpSync(healthy, folder, { recursive: true });
+  return {
+    folder,
+    data: join(folder, 'data'),
+    environment: {
+      MESH_HEAD_FILE: join(folder, 'head'),
+      MESH_BACKUP_TO: join(folder, 'backups'),
+    },
+    machine: {
+      now: () => NOW + HOUR,
+      nodeVersion: '22.12.0',
+      glibcVersion: '2.39',
+      freeBytes: async () => 2 ** 40,
+      openFiles: () => 65_536,
+    },
+    deep: false,
+  };
+}
+
+async function examine({ data, environment, machine, deep }: Patient) {
+  const flags = { dataDir: data };
+  const options = { flags, environment, otherVariables: [], machine, deep };
+  return (await checkLocal(options)).findings;
+}
+
+/** What is not as it should be: check and outcome. */
+function troubles(findings: readonly Finding[]): string[] {
+  const troubled = findings.filter(({ outcome }) => outcome === 'wrong' || outcome === 'warning');
+  return [...new Set(troubled.map(({ check, outcome }) => `${check} ${outcome}`))];
+}
+
+function edited(path: string, from: string | RegExp, to: string): void {
+  const text = readFileSync(path, 'latin1');
+  const fresh = text.replaceAll(new RegExp(from, 'g'), to);
+  assert.notEqual(fresh, text, `${path} has no ${from}`);
+  writeFileSync(path, fresh, 'latin1');
+}
+
+function keysOfOther(data: string): void {
+  cpSync(join(other, 'data', 'keys', 'na.key'), join(data, 'keys', 'na.key'));
+}
+
+const on = (changes: Partial<Machine>) => (sick: Patient) => {
+  Object.assign(sick.machine, changes);
+};
+const under = (variables: { readonly [name: string]: string }) => (sick: Patient) => {
+  Object.assign(sick.environment, variables);
+};
+const days = (count: number) => (sick: Patient) => {
+  sick.machine.now = () => NOW + count * DAY;
+  delete sick.environment.MESH_BACKUP_TO;
+};
+
+const LOCAL: readonly (readonly [
+  fault: string,
+  expected: string,
+  plant: (sick: Patient) => void,
+])[] = [
+  ['Node.js of before', 'node_version wrong', on({ nodeVersion: '18.20.4' })],
+  ['a version without native parts', 'node_version wrong', on({ nodeVersion: '21.7.1' })],
+  ['an old glibc', 'glibc wrong', on({ glibcVersion: '2.36' })],
+  ['another C library', 'glibc wrong', on({ glibcVersion: null })],
+  ['no data folder', 'data_folder wrong', ({ data }) => rmSync(data, { recursive: true })],
+  ['a data folder for everybody', 'data_folder warning', ({ data }) => chmodSync(data, 0o777)],
+  [
+    'a broken file of settings',
+    'configuration wrong',
+    ({ data }) => appendFileSync(join(data, 'mesh-na.json'), '}'),
+  ],
+  ['a misspelt variable', 'configuration warning', under({ MESH_TREADS: '2' })],
+  ['a port that is none', 'configuration wrong', under({ PORT: 'https' })],
+  ['no genesis', 'genesis wrong', ({ data }) => rmSync(join(data, 'genesis.json'))],
+  [
+    'a genesis that is cut off',
+    'genesis wrong',
+    ({ data }) => truncateSync(join(data, 'genesis.json'), 100),
+  ],
+  [
+    'an altered genesis',
+    'root_signature wrong',
+    ({ data }) => edited(join(data, 'genesis.json'), '"v0.1"', '"v0.2"'),
+  ],
+  ['a delegation that has ended', 'delegation wrong', days(91)],
+  ['a delegation that ends', 'delegation warning', days(80)],
+  ['a clock of before', 'clock wrong', on({ now: () => NOW - DAY })],
+  [
+    'no key of the authority',
+    'authority_key wrong',
+    ({ data }) => rmSync(join(data, 'keys', 'na.key')),
+  ],
+  ['the key of another authority', 'authority_key wrong', ({ data }) => keysOfOther(data)],
+  [
+    'a key that everybody can read',
+    'key_modes wrong',
+    ({ data }) => chmodSync(join(data, 'keys', 'na.key'), 0o644),
+  ],
+  [
+    'the root key left there',
+    'root_key warning',
+    ({ data }) => cpSync(join(data, 'keys', 'na.key'), join(data, 'keys', 'root.key')),
+  ],
+  [
+    'no privileged operator',
+    'operator_keys warning',
+    ({ data }) => edited(join(data, 'mesh-na.json'), '"privileged"', '"standard"'),
+  ],
+  ['plain HTTP on all addresses', 'exposure warning', under({ HOST: '0.0.0.0' })],
+  ['a TLS key of another certificate', 'tls wrong', (sick) => serveTls(sick, 30, 'other')],
+  ['a TLS certificate that ends', 'tls warning', (sick) => serveTls(sick, 5)],
+  [
+    'a TLS certificate that has ended',
+    'tls wrong',
+    (sick) => {
+      serveTls(sick, 1);
+      days(3)(sick);
+    },
+  ],
+  ['a disk that is nearly full', 'free_space wrong', on({ freeBytes: async () => 2 ** 27 })],
+  ['a disk that fills up', 'free_space warning', on({ freeBytes: async () => 2 ** 29 })],
+  ['few open files', 'open_files warning', on({ openFiles: () => 1024 })],
+  [
+    'a state that is gone',
+    'store wrong',
+    ({ data }) => rmSync(join(data, 'state'), { recursive: true }),
+  ],
+  [
+    'a state that is cut off',
+    'store wrong',
+    ({ data }) => truncateSync(join(data, 'state', 'data.mdb'), 12_288),
+  ],
+  [
+    'the state of another network',
+    'store wrong',
+    ({ data }) => cpSync(join(other, 'data', 'state'), join(data, 'state'), { recursive: true }),
+  ],
+  [
+    'a state whose process was killed',
+    'last_stop warning',
+    (sick) => {
+      cpSync(join(sick.folder, 'running', 'state'), join(sick.data, 'state'), { recursive: true });
+      delete sick.environment.MESH_HEAD_FILE;
+    },
+  ],
+  [
+    'a changed row, which only a full read finds',
+    'rows wrong',
+    (sick) => {
+      sick.deep = true;
+      edited(join(sick.data, 'state', 'data.mdb'), 'seen by doctors', 'seen by doctorz');
+    },
+  ],
+  ['no head file', 'head wrong', ({ folder }) => rmSync(join(folder, 'head'))],
+  [
+    'an altered head',
+    'head wrong',
+    ({ folder }) => edited(join(folder, 'head'), '"revision":', '"revision":1'),
+  ],
+  [
+    'an older state than the head',
+    'head wrong, last_stop warning',
+    ({ folder, data }) =>
+      cpSync(join(folder, 'before', 'state'), join(data, 'state'), { recursive: true }),
+  ],
+  ['no backups', 'backups wrong', ({ folder }) => rmSync(join(folder, 'backups', 'first.backup'))],
+  [
+    'no folder of backups',
+    'backups wrong',
+    ({ folder }) => rmSync(join(folder, 'backups'), { recursive: true }),
+  ],
+  [
+    'backups of another network',
+    'backups wrong',
+    ({ folder }) => cpSync(join(other, 'backups'), join(folder, 'backups'), { recursive: true }),
+  ],
+  ['an old backup', 'backups warning', on({ now: () => NOW + 3 * DAY })],
+  [
+    'a backup that is cut off, which only a full read finds',
+    'backups wrong',
+    (sick) => {
+      sick.deep = true;
+      const path = join(sick.folder, 'backups', 'first.backup');
+      truncateSync(path, statSync(path).size - 10);
+    },
+  ],
+];
+
+function serveTls({ folder, environment }: Patient, lifeDays: number, keyOf = 'own'): void {
+  const own = makeTlsPair(folder, 'own', lifeDays);
+  environment.MESH_TLS_CERT = own.certFile;
+  environment.MESH_TLS_KEY = keyOf === 'own' ? own.keyFile : makeTlsPair(folder, keyOf).keyFile;
+}
+
+suite('on the machine of the authority', () => {
+  for (const deep of [false, true]) {
+    test(`nothing is wrong with a healthy network, and nothing is changed: deep ${deep}`, async () => {
+      const sick = { ...patient(), deep };
+      const files = digests(sick.data);
+      const findings = await examine(sick);
+      assert.deepEqual(
+        findings.filter(({ outcome }) => outcome !== 'ok'),
+        [],
+      );
+      assert.deepEqual(digests(sick.data), files);
+    });
+  }
+
+  for (const [fault, expected, plant] of LOCAL) {
+    test(`${fault}: ${expected}`, async () => {
+      const sick = patient();
+      plant(sick);
+      const findings = await examine(sick);
+      assert.deepEqual(troubles(findings).sort().join(', '), expected, JSON.stringify(findings));
+      rmSync(sick.folder, { recursive: true, force: true });
+    });
+  }
+
+  test('a network that was only just made has no state, and that is well', async () => {
+    const sick = patient();
+    for (const name of ['state', 'mesh-na.state.json']) {
+      rmSync(join(sick.data, name), { recursive: true, force: true });
+    }
+    assert.deepEqual(troubles(await examine(sick)), []);
+  });
+
+  test('a database has to keep what it acknowledges', () => {
+    const well = { place: 'db', full_page_writes: 'on', synchronous_commit: 'on' };
+    const alone = { ...well, synchronous_standby_names: '' };
+    assert.equal(judgeSafety(alone).outcome, 'ok');
+    assert.equal(judgeSafety({ ...alone, full_page_writes: 'off' }).outcome, 'wrong');
+    const standby = { ...well, synchronous_standby_names: 'one' };
+    assert.equal(judgeSafety(standby).outcome, 'ok');
+    assert.equal(judgeSafety({ ...standby, synchronous_commit: 'local' }).outcome, 'warning');
+  });
+
+  test('a database that does not answer is named, and the state in it too', async () => {
+    const sick = patient();
+    sick.environment.MESH_STORE = 'postgresql://mesh@127.0.0.1:1/mesh';
+    assert.deepEqual(troubles(await examine(sick)), ['database wrong', 'store wrong']);
+  });
+});
+
+/** Of every file, except for the lock that readers enter themselves in. */
+function digests(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name !== 'lock.mdb')
+    .map((entry) => join(entry.parentPath, entry.name))
+    .sort()
+    .map((path) => `${path} ${sha256Hex(readFileSync(path))}`);
+}
+
+suite('from outside', () => {
+  let na: TestAuthority;
+  let options: RemoteOptions;
+  before(async () => {
+    na = await startTestAuthority();
+    const genesis = (await get(na, '/genesis')).body as GenesisBlock;
+    options = { url: na.url, fetch, ca: null, genesis, version: 'test', now: na.clock.now };
+  });
+  after(() => na[Symbol.asyncDispose]());
+
+  /** Answers of the route come altered, as from a faulty or hostile server. */
+  const altering =
+    (route: string, alter: (text: string) => string, status?: number) =>
+    (): Partial<RemoteOptions> => ({
+      fetch: altered(options.fetch, route, alter, status),
+    });
+
+  test('nothing is wrong with a healthy network', async () => {
+    for (const genesis of [options.genesis, null]) {
+      const findings = await checkRemote({ ...options, genesis });
+      assert.deepEqual(
+        findings.filter(({ outcome }) => outcome !== 'ok'),
+        [],
+      );
+    }
+  });
+
+  const posture = (status: string) => (text: string) =>
+    text.replace(
+      /"posture":\{"status":"ok","findings":\[\]/,
+      `"posture":{"status":"${status}","findings":[{"rule":"disk","severity":"${status}","sentence":"Full."}]`,
+    );
+  const REMOTE: readonly (readonly [string, string, () => Partial<RemoteOptions>])[] = [
+    ['nobody there', 'reachable wrong', () => ({ url: 'http://127.0.0.1:1' })],
+    ['another server', 'reachable wrong', altering('/healthz', () => '<html>')],
+    [
+      'an authority that waits for a restore',
+      'ready wrong',
+      altering(
+        '/readyz',
+        () => '{"error":{"code":"restore_pending","message":"","details":{}}}',
+        503,
+      ),
+    ],
+    [
+      'another network',
+      'network wrong',
+      () => ({ genesis: { ...genesisOf(options), root_public_key: na.audience } }),
+    ],
+    [
+      'an altered genesis',
+      'network wrong',
+      altering('/genesis', (text) => text.replace('v0.1', 'v0.2')),
+    ],
+    [
+      'a genesis of before its renewal',
+      'network warning',
+      () => {
+        const genesis = genesisOf(options);
+        const authority = { ...genesis.network_authority, valid_to: '2099-01-01T00:00:00Z' };
+        return { genesis: { ...genesis, network_authority: authority } };
+      },
+    ],
+    [
+      'an altered revocation list',
+      'crl wrong',
+      altering('/crl', (text) => text.replace('"sequence":0', '"sequence":1')),
+    ],
+    [
+      'no revocation list',
+      'crl wrong',
+      altering('/crl', () => '{"error":{"code":"x","message":"x","details":{}}}', 503),
+    ],
+    [
+      'an altered feed',
+      'feed wrong',
+      altering('/sovereign-revocation-feed', (text) =>
+        text.replace('"sequence":0', '"sequence":1'),
+      ),
+    ],
+    [
+      'a list from a cache',
+      'clock_skew wrong, crl wrong',
+      () => ({ now: () => na.clock.now() + 3 * DAY }),
+    ],
+    ['a clock that is behind', 'clock_skew wrong', () => ({ now: () => na.clock.now() + 301_000 })],
+    [
+      'a clock that is a little ahead',
+      'clock_skew warning',
+      () => ({ now: () => na.clock.now() - 61_000 }),
+    ],
+    [
+      'an address that clients do not know',
+      'public_url warning',
+      altering('/sovereign.json', (text) => text.replaceAll(na.url, 'http://10.0.0.1')),
+    ],
+    [
+      'what the authority finds grave',
+      'posture wrong',
+      altering('/dashboard.json', posture('action')),
+    ],
+    [
+      'what the authority finds',
+      'posture warning',
+      altering('/dashboard.json', posture('attention')),
+    ],
+    ['another version', 'version warning', () => ({ version: '0.0.1' })],
+  ];
+  for (const [fault, expected, plant] of REMOTE) {
+    test(`${fault}: ${expected}`, async () => {
+      const findings = await checkRemote({ ...options, ...plant() });
+      assert.deepEqual(troubles(findings).sort().join(', '), expected, JSON.stringify(findings));
+    });
+  }
+
+  test('closed metrics are no fault', async () => {
+    const findings = await checkRemote({ ...options, ...altering('/metrics', () => '', 404)() });
+    assert.deepEqual(troubles(findings), []);
+    assert.equal(findings.find(({ check }) => check === 'version')?.outcome, 'unknown');
+  });
+
+  test('a client that can choose its address is found', async () => {
+    await using open = await startTestAuthority({ environment: { MESH_PROXY_HOPS: '1' } });
+    const findings = await checkRemote({
+      ...options,
+      url: open.url,
+      genesis: null,
+      now: open.clock.now,
+    });
+    assert.deepEqual(troubles(findings), ['forwarded warning']);
+  });
+
+  test('a TLS certificate is judged, whoever trusts it', async () => {
+    const { certFile, keyFile } = makeTlsPair(scratch, 'served', 30);
+    const flags = { tlsCert: certFile, tlsKey: keyFile };
+    await using served = await startTestAuthority({ flags, clock: REAL_TIME });
+    const args = ['doctor', '--url', served.url, '--data-dir', served.dataDir];
+    rmSync(join(served.dataDir, 'keys', 'root.key'));
+    const [strange, trusted] = await Promise.all([
+      runProgram([...args, '--json']),
+      runProgram([...args, '--ca', certFile, '--json']),
+    ]);
+    const checks = (text: string) => JSON.parse(text).checks as Finding[];
+    assert.deepEqual(troubles(checks(strange.stdout)), ['tls wrong']);
+    assert.equal(strange.code, 4);
+    assert.deepEqual(troubles(checks(trusted.stdout)), ['version warning'], trusted.stderr);
+    assert.equal(trusted.code, 0);
+  });
+});
+
+function genesisOf({ genesis }: RemoteOptions): GenesisBlock {
+  assert.ok(genesis !== null);
+  return genesis;
+}
+
+function altered(
+  ask: Fetch,
+  route: string,
+  alter: (text: string) => string,
+  status?: number,
+): Fetch {
+  return async (url, init) => {
+    const answer = await ask(url, init);
+    if (new URL(url).pathname !== route) return answer;
+    const { headers } = answer;
+    return new Response(alter(await answer.text()), { status: status ?? answer.status, headers });
+  };
+}
+
+suite('the command', () => {
+  test('prints a line for each check while the folder is served, and exits 4 when something is wrong', async () => {
+    await using na = await startTestAuthority({ clock: REAL_TIME });
+    const args = ['doctor', '--data-dir', na.dataDir, '--deep'];
+    const served = await runProgram(args);
+    assert.equal(served.code, 0, served.stdout + served.stderr);
+    assert.match(served.stdout, /^ok {7}holder {10}Process \d+ on \S+ writes the state$/m);
+    assert.match(served.stdout, /^ok {7}rows /m);
+    assert.match(
+      served.stdout,
+      /^warning {2}root_key {8}\S+root\.key is on this machine\. A thief [^.]+\. Move it [^.]+\.$/m,
+    );
+    assert.match(served.stdout, /\nChecks: \d+, wrong: 0, warnings: 1, unknown: 1\.\n$/);
+    chmodSync(join(na.dataDir, 'keys', 'na.key'), 0o604);
+    const exposed = await runProgram([...args, '--json']);
+    assert.equal(exposed.code, 4);
+    assert.equal(exposed.stderr, '');
+    const { wrong, checks } = JSON.parse(exposed.stdout);
+    assert.equal(wrong, 1);
+    const [found] = checks.filter(({ outcome }: Finding) => outcome === 'wrong');
+    assert.deepEqual(Object.keys(found), ['check', 'outcome', 'found', 'why', 'cure']);
+    assert.equal(found.why, CHECKS.key_modes);
+  });
+
+  test('loads no native code for an authority elsewhere', async () => {
+    const ended = await runProgram(['doctor', '--url', 'http://127.0.0.1:1'], {
+      NODE_OPTIONS: '--no-addons',
+    });
+    assert.equal(ended.code, 4, ended.stderr);
+    assert.match(ended.stdout, /^wrong {4}reachable /);
+  });
+});
+
+test('each check is described for operators', () => {
+  const text = readFileSync(new URL('docs/operating.md', PROJECT), 'utf8');
+  const missing = Object.keys(CHECKS).filter((name) => !text.includes(`| \`${name}\` |`));
+  assert.deepEqual(missing, []);
+  assert.ok(existsSync(healthy));
+});
