@@ -511,8 +511,8 @@ function altered(
   return async (url, init) => {
     const answer = await ask(url, init);
     if (new URL(url).pathname !== route) return answer;
-    const { headers } = answer;
-    return new Response(alter(await answer.text()), { status: status ?? answer.status, headers });
+    const text = alter(await answer.text());
+    return new Response(text, { status: status ?? answer.status });
   };
 }
 

@@ -1,6 +1,6 @@
 /**
  * The whole command tree, built without side effects, so that `/cli-reference` can be rendered from it. A command is a
- * noun and a verb; what sets up this program itself is a verb alone.
+ * noun and a verb; what sets up this program itself, or looks at the whole of it, is one word.
  */
 import { Command } from 'commander';
 import { addAgentCommands } from './agent.ts';

@@ -312,7 +312,12 @@ const UPDATE = 'Use the same version on both sides';
 async function servedVersion(url: string, fetch: Fetch): Promise<string | null> {
   try {
     const signal = AbortSignal.timeout(ATTEMPT_MS);
-    const answer = await fetch(`${url.replace(/\/+$/, '')}/metrics`, { redirect: 'error', signal });
+    const answer = await fetch(`${url.replace(/\/+$/, '')}/metrics`, {
+      method: 'GET',
+      headers: {},
+      redirect: 'error',
+      signal,
+    });
     return BUILD.exec(await answer.text())?.[1] ?? null;
   } catch {
     return null;
