@@ -21,6 +21,7 @@ import { benchRosters } from './rosters.ts';
 import { benchScale } from './scale.ts';
 import { dataFileSystem } from './servers.ts';
 import { benchSoak } from './soak.ts';
+import { benchStarts } from './starts.ts';
 import { benchStorm } from './storm.ts';
 import { benchVerifications } from './verifications.ts';
 import { benchViewers } from './viewers.ts';
@@ -39,6 +40,7 @@ const BENCHMARKS = [
   'storm',
   'viewers',
   'pages',
+  'starts',
   'soak',
   'years',
 ] as const;
@@ -70,6 +72,7 @@ const RUN: {
   storm: benchStorm,
   viewers: benchViewers,
   pages: benchPages,
+  starts: benchStarts,
   crl: benchCrl,
   scale: benchScale,
   rosters: benchRosters,

@@ -1,0 +1,64 @@
+/** What a command costs that asks no server, beside Node.js with an empty script. */
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ROOT } from './children.ts';
+import type { Settings } from './contest.ts';
+import type { Load } from './load.ts';
+import { median, type Report } from './report.ts';
+
+const PROGRAM = 'src/start.js';
+/** By their arguments; the first is Node.js alone. */
+const COMMANDS: readonly (readonly string[])[] = [
+  ['--eval', ''],
+  [PROGRAM, '--version'],
+  [PROGRAM, 'completion', 'bash'],
+  [PROGRAM, 'data-usage', 'sign', '--help'],
+  [PROGRAM, 'node', 'status', '--offline', '--node-dir', 'NODE'],
+  [PROGRAM, 'init', '--data-dir', 'NETWORK', '--network-name', 'bench'],
+];
+/** `user system elapsed`, in seconds. */
+const TIMED = 'TIMEFORMAT="%U %S %R"; { time "$@" > /dev/null 2>&1; } 2>&1; exit 0';
+
+interface Cost {
+  readonly cpuMs: number;
+  readonly elapsedMs: number;
+}
+
+export function benchStarts(_load: Load, { rounds, progress }: Settings): Promise<Report> {
+  const costs = COMMANDS.map((): Cost[] => []);
+  for (let round = 0; round <= rounds; round += 1) {
+    progress(`starts: round ${round} of ${rounds}`);
+    for (const [index, command] of COMMANDS.entries()) {
+      const cost = costOf(command);
+      // The first one reads files that are cached later.
+      if (round > 0) costs[index]?.push(cost);
+    }
+  }
+  return Promise.resolve({
+    benchmark: 'starts',
+    about: `${rounds} starts of each command in turn`,
+    lines: [],
+    comparisons: [],
+    notes: COMMANDS.map((command, index) => {
+      const name = index === 0 ? 'Node.js alone' : `mesh-na ${command.slice(1, 3).join(' ')}`;
+      const of = (part: keyof Cost) => median((costs[index] ?? []).map((cost) => cost[part]));
+      return `${name}: ${of('cpuMs').toFixed(0)} ms of CPU, ${of('elapsedMs').toFixed(0)} ms elapsed`;
+    }),
+  });
+}
+
+/** Each start has a folder of its own, which commands find empty. */
+function costOf(command: readonly string[]): Cost {
+  const folder = mkdtempSync(join(tmpdir(), 'mesh-na-starts-'));
+  const placed = command.map((part) => (/^[A-Z]+$/.test(part) ? join(folder, part) : part));
+  try {
+    const args = ['-c', TIMED, 'bash', process.execPath, ...placed];
+    const { stdout } = spawnSync('bash', args, { cwd: ROOT, encoding: 'utf8' });
+    const [user = 0, system = 0, elapsed = 0] = stdout.trim().split(' ').map(Number);
+    return { cpuMs: 1000 * (user + system), elapsedMs: 1000 * elapsed };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
