@@ -9,6 +9,7 @@ import { type LogOutput, standardOutput } from '../log/log-output.ts';
 import type { Logger } from '../log/logger.ts';
 import { problemText } from '../log/problem.ts';
 import { systemRuntime } from '../runtime.ts';
+import { DamagedState } from '../store/rows.ts';
 import { startEdgeThread } from '../threads/edge-threads.ts';
 import { startWatchdog } from '../threads/watchdog.ts';
 import type { CommandReference } from '../views/command-reference.ts';
@@ -190,8 +191,14 @@ async function start(
       },
     });
   } catch (cause) {
-    throw failure(EXIT.unusable, 'start_refused', messageOf(cause));
+    throw failure(EXIT.unusable, 'start_refused', `${messageOf(cause)}${wayOut(cause, config)}`);
   }
+}
+
+/** What is left to do when there is no backup. */
+function wayOut(cause: unknown, { database, dataDir }: Config): string {
+  if (!(cause instanceof DamagedState) || database !== null) return '';
+  return `, or export what can be read by mesh-na store salvage --data-dir ${dataDir} --to FILE`;
 }
 
 function announce(

@@ -1,4 +1,4 @@
-/** `mesh-na store`: tends the database that holds the state in place of the data folder. */
+/** `mesh-na store`: tends the state, in a data folder or in a database. */
 import { type Command, Option } from 'commander';
 import { systemRuntime } from '../runtime.ts';
 import type { StoreAddress } from '../store/postgresql/address.ts';
@@ -6,6 +6,7 @@ import type { StoreStatus } from '../store/postgresql/status.ts';
 import { dataDirOption, examples, jsonOption } from './options.ts';
 import { type OutputOptions, printResult } from './output.ts';
 import { onState, placeOf, storeAddress } from './store-address.ts';
+import { addDamageCommands } from './store-damage.ts';
 
 interface StoreCommandOptions extends OutputOptions {
   readonly store: string;
@@ -14,7 +15,7 @@ interface StoreCommandOptions extends OutputOptions {
 export function addStoreCommands(program: Command): void {
   const store = program
     .command('store')
-    .description('make or look at the PostgreSQL database that holds the state');
+    .description('tend the state: make, look at, move, verify or salvage it');
   store
     .command('migrate')
     .description('make the tables in a new database, or bring them to the version of this program')
@@ -30,6 +31,7 @@ export function addStoreCommands(program: Command): void {
     .addHelpText('after', examples(['mesh-na store status --store postgresql://mesh@db/mesh']))
     .action(status);
   addMoveCommand(store);
+  addDamageCommands(store);
 }
 
 interface MoveOptions extends OutputOptions {

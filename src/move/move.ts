@@ -3,14 +3,13 @@
  * the new one holds every row, so that a move that is interrupted can be done again.
  */
 import { createAuditChain } from '../authority/engine/audit.ts';
-import { createStateCheck } from '../backup/check-state.ts';
+import { soundTables } from '../backup/sound-state.ts';
 import type { VerifySignature } from '../crypto/primitives.ts';
 import type { Runtime } from '../runtime.ts';
 import type { Store } from '../store/store.ts';
 import { batchesOf, fill } from '../store/stream/copy.ts';
 import { differingTables, type TableSummaries } from '../store/stream/manifest.ts';
 import type { StateFacts, StateSource, StateTarget } from '../store/stream/ports.ts';
-import { summarize } from '../store/stream/write.ts';
 
 /** One database, as a move uses it. */
 export interface Place {
@@ -93,13 +92,6 @@ async function recordMove({ from, to, held, runtime }: MoveOrder): Promise<void>
     runtime.now(),
   );
   await held.commit({ subjects: [], removals: [], nonces: [], audit });
-}
-
-async function soundTables(source: StateSource, verify: VerifySignature): Promise<TableSummaries> {
-  const check = createStateCheck(source.facts.network.authority_public_key, verify);
-  const tables = await summarize(source, check.watch);
-  check.finish(source.facts);
-  return tables;
 }
 
 async function assertArrived(

@@ -13,8 +13,12 @@ export type RowKey = string | number | readonly [string, string] | readonly [num
 
 /** What was read is not what was written. The message is a sentence for the operator. */
 export class DamagedState extends Error {
+  /** What is damaged, without the rest of the sentence. */
+  readonly what: string;
+
   constructor(what: string) {
     super(`The stored state is damaged: ${what}; restore it from a backup`);
+    this.what = what;
   }
 }
 
@@ -60,7 +64,8 @@ function seal(value: Buffer, seed: number): Buffer {
 
 function unseal(table: TableName, key: RowKey, row: Buffer, version: number): Buffer {
   const end = row.length - CHECKSUM_BYTES;
-  if (end > 0 && isKey(key)) {
+  // The seed has no room for a fraction, which a changed bit of a version may make.
+  if (end > 0 && isKey(key) && Number.isSafeInteger(version)) {
     const value = row.subarray(0, end);
     if (crc32(value, seedOf(table, key, version)) === row.readUInt32LE(end)) return value;
   }

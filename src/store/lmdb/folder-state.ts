@@ -14,7 +14,7 @@ import { assertNeverUsed } from '../usage-mark.ts';
 import { checkStructure, checkStructureInUse } from './structure.ts';
 import { finishWrite } from './unfinished-write.ts';
 
-const DATABASE_FILE = 'state/data.mdb';
+export const DATABASE_FILE = 'state/data.mdb';
 const DATABASE_LOCK_FILE = 'state/lock.mdb';
 const PROBE_FILE = 'state/probe';
 /** Several times what a first start writes. */

@@ -1,0 +1,161 @@
+/**
+ * What can be read of a damaged state, as lines of JSON [backup-10]: a head, the rows that match their checksums,
+ * and a line for each thing that is lost. No authority starts from it.
+ */
+import { decodeEntries } from './audit-rows.ts';
+import type { Loss, RemainingRow } from './lmdb/remains.ts';
+import { DamagedState, decodeRow } from './rows.ts';
+import { createShapes, type Shape, type Shapes, type StoredSnapshot } from './shapes.ts';
+import type { StoredSubject } from './store.ts';
+import { lineOf } from './stream/rows.ts';
+import { decodeAnswers, decodeNonces, livenessReader } from './table-rows.ts';
+import type { Totals } from './totals.ts';
+
+export const SALVAGE_FORMAT = 'mesh-na-salvage';
+
+export interface Salvaged {
+  /** Lines by table. */
+  readonly rows: { [table: string]: number };
+  /** Sentences. */
+  readonly lost: string[];
+}
+
+/** The pieces of the file; `salvaged` is complete once the last was taken. */
+export function* salvageLines(
+  remains: Iterable<RemainingRow | Loss>,
+  salvaged: Salvaged,
+): Generator<string> {
+  const { rows, lost } = salvaged;
+  const meta = new Map<string, unknown>();
+  let reader: RowReader | null = null;
+  for (const found of remains) {
+    if ('lost' in found) lost.push(found.lost);
+    else if (found.table === 'meta') readMeta(found, meta, lost);
+    else {
+      if (reader === null) {
+        yield `${headLine(meta)}\n`;
+        reader = rowReader(meta, lost);
+      }
+      const lines = reader.linesOf(found);
+      rows[found.table] = (rows[found.table] ?? 0) + lines.length;
+      for (const line of lines) yield `{"table":"${found.table}","row":${line}}\n`;
+    }
+  }
+  if (reader === null) yield `${headLine(meta)}\n`;
+  else reader.finish();
+  for (const sentence of lost) yield `${JSON.stringify({ lost: sentence })}\n`;
+}
+
+/** The row without a checksum, which says how the others are read. */
+const SCHEMA = 'schema';
+
+function readMeta(
+  { key, row, version }: RemainingRow,
+  meta: Map<string, unknown>,
+  lost: string[],
+): void {
+  try {
+    const value = key === SCHEMA ? row[0] : decodeRow('meta', key, row, version);
+    meta.set(String(key), value);
+  } catch (cause) {
+    lost.push(sentenceOf(cause, 'meta'));
+  }
+}
+
+function headLine(meta: ReadonlyMap<string, unknown>): string {
+  const totals = meta.get('totals') as Totals | undefined;
+  return JSON.stringify({
+    format: SALVAGE_FORMAT,
+    format_version: 1,
+    schema_version: meta.get(SCHEMA) ?? null,
+    network: meta.get('network') ?? null,
+    epoch: meta.get('epoch') ?? null,
+    revision: totals?.revision ?? null,
+    audit_length: totals?.auditEntries ?? null,
+    forgotten_times: meta.get('forgotten_times') ?? [],
+    unstored_times: meta.get('unstored_times') ?? [],
+  });
+}
+
+interface RowReader {
+  /** The lines of a row; none when it is lost. */
+  linesOf(found: RemainingRow): readonly string[];
+  /** Call after the last row. */
+  finish(): void;
+}
+
+function rowReader(meta: ReadonlyMap<string, unknown>, lost: string[]): RowReader {
+  const known = meta.get('shapes') as readonly Shape[] | undefined;
+  const shapes = known === undefined ? null : createShapes(known);
+  const readLiveness = livenessReader();
+  let lastEntry = 0;
+
+  function auditLines(key: number, row: Buffer): string[] {
+    const entries = decodeEntries(key, row);
+    noteGap(key - entries.length);
+    lastEntry = key;
+    return entries.map((entry) => lineOf('audit', entry));
+  }
+
+  function noteGap(before: number): void {
+    if (before > lastEntry) lost.push(`table audit: entries ${lastEntry + 1} to ${before}`);
+  }
+
+  function linesIn({ table, key, version, row }: RemainingRow): string[] {
+    switch (table) {
+      case 'subjects':
+        return [subjectLine(shapes, key as [string, string], version, row)];
+      case 'nonces': {
+        const [bucket, revision] = key as [number, number];
+        const digests = decodeNonces([bucket, revision], row).map(({ digest }) => digest);
+        return [JSON.stringify({ bucket, revision, digests })];
+      }
+      case 'answers': {
+        const [bucket, revision] = key as [number, number];
+        const answers = decodeAnswers([bucket, revision], row);
+        const kept = answers.map(({ digest, request, answer }) => [digest, request, answer]);
+        return [JSON.stringify({ bucket, revision, answers: kept })];
+      }
+      case 'audit':
+        return auditLines(key as number, row);
+      case 'liveness':
+        return [lineOf('liveness', readLiveness(key as string, row))];
+      case 'meta':
+        return [];
+    }
+  }
+
+  return {
+    linesOf(found) {
+      try {
+        return linesIn(found);
+      } catch (cause) {
+        lost.push(sentenceOf(cause, found.table));
+        return [];
+      }
+    },
+    finish() {
+      const totals = meta.get('totals') as Totals | undefined;
+      if (totals !== undefined) noteGap(totals.auditEntries);
+    },
+  };
+}
+
+/** Without the table of shapes a subject has the values of its members, but not their names. */
+function subjectLine(
+  shapes: Shapes | null,
+  [kind, id]: [string, string],
+  version: number,
+  row: Buffer,
+): string {
+  const stored = decodeRow('subjects', [kind, id], row, version) as StoredSnapshot;
+  if (shapes === null) return JSON.stringify({ kind, id, version, stored });
+  const snapshot = shapes.build(stored, (value) => value);
+  return lineOf('subjects', { kind, id, version, snapshot } as StoredSubject);
+}
+
+function sentenceOf(cause: unknown, table: string): string {
+  if (cause instanceof DamagedState) return cause.what;
+  const problem = cause instanceof Error ? cause.message : String(cause);
+  return `table ${table}: a row cannot be read (${problem})`;
+}
