@@ -46,6 +46,17 @@ test('the service keeps its state in the database that --store names, through st
   assert.equal(lease.epoch, 3);
   assert.ok(rows.audit > 0 && revision >= held.json.revision, 'nothing acknowledged is lost');
   assert.equal(outcome(await operate(third.na, '/admin/invite')), '200');
+  const doctor = await runProgram(['doctor', '--data-dir', folder, '--store', url, '--deep']);
+  assert.equal(doctor.code, 0, doctor.stdout + doctor.stderr);
+  for (const line of [
+    /^ok {7}holder +pid \d+ on \S+ writes the state$/m,
+    /^ok {7}database +\S+, synchronous_commit=on$/m,
+    /^ok {7}store +Revision \d+ of epoch \d+ \(postgresql, schema version \d+\)$/m,
+    /^ok {7}last_stop +A process is at work$/m,
+    /^ok {7}rows /m,
+  ]) {
+    assert.match(doctor.stdout, line);
+  }
   const shown = await runProgram(['audit', 'show', '--store', url, '--type', 'invite_created']);
   assert.equal(shown.code, 0, shown.stderr);
   assert.equal(shown.stdout.match(/invite_created {2}ops-privileged/g)?.length, 3);

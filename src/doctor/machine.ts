@@ -39,10 +39,13 @@ function glibcVersion(): string | null {
 const OPEN_FILES = /^Max open files\s+(\d+|unlimited)/m;
 
 function openFiles(pid: number | 'self'): number | null {
-  const path = `/proc/${pid}/limits`;
-  const limit = existsSync(path) ? OPEN_FILES.exec(readFileSync(path, 'utf8'))?.[1] : undefined;
-  if (limit === undefined) return null;
-  return limit === 'unlimited' ? Number.POSITIVE_INFINITY : Number(limit);
+  try {
+    const limit = OPEN_FILES.exec(readFileSync(`/proc/${pid}/limits`, 'utf8'))?.[1];
+    if (limit === undefined) return null;
+    return limit === 'unlimited' ? Number.POSITIVE_INFINITY : Number(limit);
+  } catch {
+    return null;
+  }
 }
 
 /** The versions of Node.js that there are native parts for, each with the oldest glibc for them. */
@@ -134,6 +137,9 @@ function isLocked(inode: number): boolean {
 }
 
 export function checkHolder(holder: Holder | null): Finding {
+  if (holder === null && !existsSync(LOCKS)) {
+    return unknown('holder', 'The system does not say', 'Look at the processes of this machine');
+  }
   return fine(
     'holder',
     holder === null ? 'No process writes the state' : `${holder.shown} writes the state`,

@@ -42,12 +42,13 @@ export async function checkRemote(options: RemoteOptions): Promise<Finding[]> {
     const cure = 'Start it, or name another address; see its log and that of the proxy before it';
     return [...tls, wrong('reachable', messageOf(cause), cure)];
   }
+  const ready = await checkReady(calls);
   const network = await checkNetwork(calls, options);
+  const first = [...tls, fine('reachable', `${url} answers`), ready, ...network.findings];
+  // It answers nothing that rests on the state.
+  if (ready.found === WAITS) return first;
   return [
-    ...tls,
-    fine('reachable', `${url} answers`),
-    await checkReady(calls),
-    ...network.findings,
+    ...first,
     ...(network.genesis === null ? [] : await checkDocuments(calls, network.genesis, options)),
     ...(await checkAddress(calls, server)),
     await checkClock(calls, options),
@@ -126,6 +127,7 @@ function certificateOf(
   });
 }
 
+const WAITS = 'It waits for its turn, while another instance serves';
 const READY_CURE = 'See the log of the authority, and docs/operating.md on health';
 
 function checkReady(calls: Calls): Promise<Finding> {
@@ -136,6 +138,7 @@ function checkReady(calls: Calls): Promise<Finding> {
     } catch (cause) {
       if (!(cause instanceof AuthorityError)) throw cause;
       const { wireCode, details } = cause;
+      if (details.role === 'follower') return fine('ready', WAITS);
       const reason = typeof details.reason === 'string' ? `: ${details.reason}` : '';
       return wrong('ready', `It is not ready (${wireCode})${reason}`, READY_CURE);
     }
