@@ -89,6 +89,8 @@ export interface RunningAuthority {
   runTrustCycle(): Promise<void>;
   /** Makes a backup now if the schedule says that one is due, instead of at the next look. */
   backUp(): Promise<void>;
+  /** Looks through the next part of the stored state now instead of at the next interval. */
+  scrub(): Promise<void>;
   /** Reads the TLS files now instead of at the next interval; null without TLS. */
   readonly reloadTls: (() => Promise<void>) | null;
   /** Resolves when everything that the edges have sent so far has arrived, log lines in particular. */
@@ -165,6 +167,9 @@ export async function startAuthority(
     delegatedUntil: instantOf(config.genesis.network_authority.valid_to),
     get backup() {
       return office?.backupFacts() ?? null;
+    },
+    get damaged() {
+      return office?.damaged() ?? 0;
     },
   };
   const openOn = (opened: OpenedStore) =>
@@ -284,6 +289,7 @@ export async function startAuthority(
       renewLists: async () => inOffice().renewLists.runNow(),
       runTrustCycle: async () => inOffice().runTrustCycle(),
       backUp: async () => inOffice().backUp?.runNow(),
+      scrub: async () => inOffice().scrub?.runNow(),
       reloadTls: reloading?.runNow ?? null,
       settle: serving.settle,
       fatal,
@@ -296,7 +302,7 @@ export async function startAuthority(
             async flush() {
               turn.giveUp();
               await taking?.catch(() => undefined);
-              office?.endBackup();
+              office?.endReaders();
               await background.stop();
               await office?.close();
             },

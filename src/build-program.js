@@ -35,6 +35,7 @@ const ENTRIES = {
   'backup-worker': 'src/threads/backup-worker.ts',
   'edge-worker': 'src/threads/edge-worker.ts',
   'list-worker': 'src/threads/list-worker.ts',
+  'scrub-worker': 'src/threads/scrub-worker.ts',
   'watchdog-worker': 'src/threads/watchdog-worker.ts',
 };
 

@@ -161,6 +161,10 @@ export interface AuthorityMetrics {
   stored(work: 'commit' | 'liveness_flush', seconds: number): void;
   /** When the TLS certificate that is served expires, in milliseconds since the epoch. */
   tlsNotAfter(at: number): void;
+  /** How much of the stored state is known to be damaged. */
+  scrubbed(damaged: number): void;
+  /** All of the stored state was read, in milliseconds since the epoch. */
+  scrubCompleted(at: number): void;
   /** When the newest verified backup of the schedule was made, in milliseconds since the epoch. */
   backupVerified(at: number): void;
   backupFailed(): void;
@@ -268,6 +272,17 @@ export function createAuthorityMetrics(
     help: '1 while nothing is decided because the state is older than what was published',
     registers,
   });
+  const scrubDamaged = new Gauge({
+    name: 'na_scrub_damaged_rows',
+    help: 'Rows and pages of the stored state that are known to be damaged',
+    registers,
+  });
+  const scrubCompleted = new Gauge({
+    name: 'na_scrub_completed_timestamp_seconds',
+    help: 'When all of the stored state was last read for damage, seconds since the epoch',
+    registers,
+  });
+  scrubCompleted.set(Number.NaN);
   const backupVerified = new Gauge({
     name: 'na_backup_verified_timestamp_seconds',
     help: 'When the newest verified backup of the schedule was made, seconds since the epoch',
@@ -350,6 +365,8 @@ export function createAuthorityMetrics(
     },
     operatorSignatureV1: () => signaturesV1.inc(),
     stored: (work, seconds) => storeWork.observe({ work }, seconds),
+    scrubbed: (damaged) => scrubDamaged.set(damaged),
+    scrubCompleted: (at) => scrubCompleted.set(at / 1000),
     backupVerified: (at) => backupVerified.set(at / 1000),
     backupFailed: () => backupFailures.inc(),
     jobSucceeded: (job, now) => jobSuccesses.set({ job }, now / 1000),

@@ -16,14 +16,17 @@ import type { JsonObject } from './json/value.ts';
 import { canonicalJson, jsonText } from './json/write.ts';
 import type { Background, Job } from './lifecycle/background.ts';
 import type { Fatal } from './lifecycle/fatal.ts';
+import { createScrub, type Scrub } from './lifecycle/scrub.ts';
 import type { Logger } from './log/logger.ts';
 import { problemText } from './log/problem.ts';
 import type { AuthorityMetrics } from './metrics.ts';
 import { instantOf } from './records/record.ts';
 import type { Runtime } from './runtime.ts';
+import type { ScrubTask } from './store/lmdb/scrub.ts';
 import { measured } from './store/measured.ts';
 import type { OpenedStore } from './store/open.ts';
 import type { Store } from './store/store.ts';
+import { runApart } from './threads/apart.ts';
 import { backUpApart } from './threads/backup-process.ts';
 import { type ListThreadIdentity, startListThread } from './threads/list-thread.ts';
 
@@ -51,8 +54,10 @@ export interface Office {
   begin(background: Background): Promise<OfficeJobs>;
   /** Null without a schedule of backups. */
   backupFacts(): Vitals['backup'];
-  /** Ends a backup that is being made, and makes no other. */
-  endBackup(): void;
+  /** Damage that is known of the stored state. */
+  damaged(): number;
+  /** Ends the processes that read the state, and starts no other. */
+  endReaders(): void;
   /** Flushes for the last time and gives the state up; call when no periodic work is under way. */
   close(): Promise<void>;
   /** Gives the state up as if this process had died. */
@@ -66,10 +71,14 @@ export interface OfficeJobs {
   runTrustCycle(): Promise<void>;
   /** Null without a schedule. */
   readonly backUp: Job | null;
+  /** Null where the state is not looked through for damage. */
+  readonly scrub: Job | null;
 }
 
 /** How late a backup may begin. */
 const BACKUP_CHECK_MS = 60_000;
+/** Between two parts of the state that are looked through for damage. */
+const SCRUB_PART_MS = 3_600_000;
 /** How often lists are checked; a list that is half a day old is re-issued. */
 const LIST_RENEWAL_MS = 60_000;
 /** A process that has lost its state answers reads from memory for at most this long. */
@@ -91,9 +100,10 @@ export async function openOffice(options: OfficeOptions): Promise<Office> {
     heads === null || quarantine !== null ? null : keeperOf(config, heads, timed, runtime);
   const store = head?.store ?? timed;
   const authority = await openOrAbandon();
-  const endBackups = new AbortController();
+  const endReaders = new AbortController();
   // A state that was rolled back must not replace what it may be restored from.
-  const backups = quarantine === null ? backupsOf(options, endBackups.signal) : null;
+  const backups = quarantine === null ? backupsOf(options, endReaders.signal) : null;
+  const scrub = scrubOf(options, endReaders.signal);
 
   async function openOrAbandon(): Promise<OpenAuthority> {
     let authority: OpenAuthority | null = null;
@@ -153,10 +163,12 @@ export async function openOffice(options: OfficeOptions): Promise<Office> {
       if (quarantine !== null) logger.write('CRITICAL', 'store', quarantine);
       const backUp = backups && background.start('backup', BACKUP_CHECK_MS, backups.check);
       void backUp?.attempt();
-      return { flush, sweep, renewLists, runTrustCycle, backUp };
+      const scrubbing = scrub && background.start('scrub', SCRUB_PART_MS, scrub.check);
+      return { flush, sweep, renewLists, runTrustCycle, backUp, scrub: scrubbing };
     },
     backupFacts: () => backups?.facts ?? null,
-    endBackup: () => endBackups.abort(),
+    damaged: () => scrub?.damaged ?? 0,
+    endReaders: () => endReaders.abort(),
     async close() {
       await authority.close();
       await releaseHeads();
@@ -229,6 +241,21 @@ function backupsOf(
     },
     verified: metrics.backupVerified,
     failed: metrics.backupFailed,
+    abort,
+  });
+}
+
+/** Null where the state is not looked through for damage. */
+function scrubOf(
+  { config: { dataDir, scrubHours }, runtime, logger, metrics }: OfficeOptions,
+  abort: AbortSignal,
+): Scrub | null {
+  if (scrubHours === null) return null;
+  return createScrub({
+    read: (from) => runApart('scrub', { dataDir, from, parts: scrubHours } as ScrubTask, abort),
+    found: (what) => logger.write('ERROR', 'store', `The stored state is damaged: ${what}`),
+    counted: metrics.scrubbed,
+    completed: () => metrics.scrubCompleted(runtime.now()),
     abort,
   });
 }

@@ -44,6 +44,8 @@ export interface Config extends SigningKey {
   readonly database: DatabaseSetting | null;
   /** Bytes free on the disk of the state below which nothing new is enrolled; 0 where that never happens. */
   readonly minFree: number;
+  /** Within how many hours the stored state is read for damage; null when it is not. */
+  readonly scrubHours: number | null;
   /** Null when the service makes no backups by itself. */
   readonly backups: BackupSettings | null;
   /** Where the head of the state is kept. */
@@ -118,6 +120,8 @@ export function loadConfig(
     dataDir,
     database: databaseSetting(setting, environment),
     minFree: minFree(setting),
+    scrubHours:
+      setting('store') === null ? wholeNumber(setting, 'scrubHours', 0, 8760) || null : null,
     backups: backupSettings(flags, setting),
     heads: { paths: headFiles(flags, setting), acceptsNew: flags.newHead === true },
     host: setting('host') ?? '',

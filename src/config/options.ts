@@ -52,6 +52,12 @@ export const OPTIONS = {
     ),
     repeatable: true,
   },
+  scrubHours: option(
+    null,
+    'MESH_SCRUB_HOURS',
+    '168',
+    'within how many hours all rows of the data folder are read, to find damage; 0 is never; without effect with --store',
+  ),
   backupTo: option(
     '--backup-to <folder>',
     'MESH_BACKUP_TO',

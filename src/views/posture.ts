@@ -22,6 +22,8 @@ export interface PostureFacts {
   readonly minFree: number;
   /** The schedule of backups; null where there is none. */
   readonly backup: BackupFacts | null;
+  /** Rows of the stored state, and pages, that are known to be damaged. */
+  readonly damaged: number;
   readonly operatorKeys: { readonly usable: number; readonly privileged: number };
   /** Failed authentications within the last hour. */
   readonly failures: { readonly operator: number; readonly node: number };
@@ -80,6 +82,9 @@ export const POSTURE_RULES: readonly Rule[] = [
     if (diskFree < FULL_DISK) return action(sentence);
     return diskFree < LOW_DISK ? attention(sentence) : null;
   }),
+  rule('damage', ({ damaged }) =>
+    damaged === 0 ? null : action(`Damage found in the stored state: ${damaged}.`),
+  ),
   rule('backup', ({ backup, now }) => {
     if (backup === null) return null;
     const { every, verifiedAt, since } = backup;

@@ -54,6 +54,8 @@ export interface TestAuthority {
   runTrustCycle(): Promise<void>;
   /** Makes a backup if one is due. */
   backUp(): Promise<void>;
+  /** Looks through the next part of the stored state for damage. */
+  scrub(): Promise<void>;
   /** Null without TLS. */
   readonly reloadTls: (() => Promise<void>) | null;
   /** Resolves when the log lines of edges on other threads have arrived; `send` awaits it. */
@@ -135,6 +137,7 @@ export async function startTestAuthority(options: TestOptions = {}): Promise<Tes
     renewLists: running.renewLists,
     runTrustCycle: running.runTrustCycle,
     backUp: running.backUp,
+    scrub: running.scrub,
     reloadTls: running.reloadTls,
     settle: running.settle,
     stop,

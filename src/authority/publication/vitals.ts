@@ -13,6 +13,8 @@ export interface Vitals {
   readonly delegatedUntil: number | null;
   /** Null where the service makes no backups by itself. */
   readonly backup: PostureFacts['backup'];
+  /** Damage that is known of the stored state. */
+  readonly damaged: number;
 }
 
 /** What is counted elsewhere for the dashboard. */
@@ -24,6 +26,7 @@ export const NOTHING_KNOWN: Vitals = {
   tlsNotAfter: null,
   delegatedUntil: null,
   backup: null,
+  damaged: 0,
 };
 
 /** Before the first build of the dashboard. */
