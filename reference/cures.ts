@@ -20,6 +20,12 @@ export const CURES: Readonly<Record<RefusalName, string>> = {
   since_ahead:
     'Compare the key and the address of the authority: it has not issued what is held, so it may be another one, or one that was set back.',
   delta_unavailable: 'Read `/crl` without `since`.',
+  invalid_after:
+    'Send the `index` of the last event that is held, in decimal digits, or 0 for all of them.',
+  invalid_follow:
+    'Send `follow=0` for what has happened, or `follow=1` to go on with what happens.',
+  after_ahead:
+    'Compare the key and the address of the authority: its log is shorter than what is held, so it may be another one, or one that was set back.',
   invalid_cursor: 'Send `next_cursor` of the page before, unchanged, or start again without it.',
   bad_request: 'Percent-encode the path as UTF-8.',
   too_many_parameters: 'Send at most 100 query parameters.',
@@ -203,6 +209,8 @@ export const CURES: Readonly<Record<RefusalName, string>> = {
     'Tell the operators: the state was rolled back. `/readyz` says how far; `mesh-na restore` is the way on.',
   authority_unavailable:
     'Send it again after the seconds of `Retry-After`, to this instance or another; nothing was done.',
+  too_many_event_readers:
+    'Wait as long as `Retry-After` says; end readers that are not needed, or raise `MESH_EVENT_READERS`.',
   service_not_ready: 'Try again later; `/readyz` and the log say what is missing.',
   overloaded:
     'Send the same request again after as many seconds as `Retry-After` says: nothing was done. Agents and the client do.',

@@ -5,6 +5,7 @@ import { createDocumentCache } from './contract/publications.ts';
 import { standingIn } from './contract/standing.ts';
 import type { DrainState, Edge } from './http/edge.ts';
 import { type EdgeConfig, edgeSettings } from './http/edge-config.ts';
+import { eventReadersOf } from './http/event-readers.ts';
 import { freePort } from './http/free-port.ts';
 import type { Instance } from './http/instance.ts';
 import { listen } from './http/server.ts';
@@ -68,6 +69,7 @@ async function serveHere(
     unprovenBodies: createUnprovenBodies(),
     liveRenderers: LIVE_RENDERERS,
     notFoundPage: notFoundPages(settings.genesis.network_name),
+    eventReaders: eventReadersOf(config, { call, runtime, metrics, logger }),
     viewers,
     runtime,
     logger,
@@ -110,6 +112,7 @@ function edgeConfigOf(config: Config, instance: Instance, commands: CommandRefer
     maxRequestBytes: config.maxRequestBytes,
     maxConnections: connectionsPerThread(config.threads),
     longestWaitMs: config.longestWaitMs,
+    maxEventReaders: Math.ceil(config.eventReaders / config.threads),
     maxFeedEntries: config.maxFeedEntries,
     createdStatus: config.createdStatus,
     rolePrefixes: config.rolePrefixes,

@@ -31,6 +31,10 @@ export interface EdgeMetrics {
   /** A request of a node was turned away because it had waited too long. */
   shed(): void;
   verified(what: string, accepted: boolean): void;
+  /** The number of readers of events has changed by so many. */
+  eventReaders(difference: 1 | -1): void;
+  /** One of them was ended because it took nothing. */
+  eventReaderCut(): void;
   report(): Promise<MetricsReport>;
 }
 
@@ -68,6 +72,17 @@ export function createEdgeMetrics(): EdgeMetrics {
     registers,
   });
 
+  const eventReaders = new Gauge({
+    name: 'na_event_readers',
+    help: 'Readers of events that are connected',
+    registers,
+  });
+  const eventReadersCut = new Counter({
+    name: 'na_event_readers_cut_total',
+    help: 'Readers of events that were ended because they took nothing',
+    registers,
+  });
+
   const answers = new Map<string, Tally>();
   const acceptances = new Map<string, Tally>();
   const rejections = new Map<string, Tally>();
@@ -94,6 +109,8 @@ export function createEdgeMetrics(): EdgeMetrics {
         tallyOf(tallies, event, verifications.labels(event, String(accepted)));
       tally.pending += 1;
     },
+    eventReaders: (difference) => eventReaders.inc(difference),
+    eventReaderCut: () => eventReadersCut.inc(),
     report() {
       for (const tallies of [answers, acceptances, rejections]) report(tallies);
       return registry.getMetricsAsJSON();

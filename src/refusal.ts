@@ -37,6 +37,9 @@ export const REFUSALS = {
     'delta_unavailable',
     'That revocation list is too old to be continued: read the whole list',
   ),
+  invalid_after: entry(400, 'invalid_after', 'after must be the index of an event, or 0'),
+  invalid_follow: entry(400, 'invalid_follow', 'follow must be 0 or 1'),
+  after_ahead: entry(409, 'after_ahead', 'The audit log has no entry of that index yet'),
   invalid_cursor: entry(400, 'invalid_cursor', 'The cursor is not valid'),
   bad_request: entry(400, 'bad_request', 'The request path cannot be decoded'),
   too_many_parameters: entry(400, 'bad_request', 'The query has more than 100 parameters'),
@@ -480,6 +483,11 @@ export const REFUSALS = {
     503,
     'restore_pending',
     'The state of the authority is older than what it has published, and has to be restored',
+  ),
+  too_many_event_readers: entry(
+    503,
+    'too_many_event_readers',
+    'As many readers of events are connected as are served; try again later',
   ),
   service_not_ready: entry(503, 'service_not_ready', 'The service is not ready'),
   overloaded: entry(

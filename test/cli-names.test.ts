@@ -28,7 +28,7 @@ const RENAMED: readonly (readonly [string, string])[] = [
   ['data-usage intent', 'data-usage declare'],
 ];
 /** What sets up the program itself, or looks at the whole of it, is one word. */
-const ALONE = ['init', 'serve', 'connect', 'horizon', 'doctor', 'completion'];
+const ALONE = ['init', 'serve', 'connect', 'horizon', 'events', 'doctor', 'completion'];
 
 /** Members of commander's that its types do not show. */
 type Group = Command & { readonly _defaultCommandName: string | null };

@@ -24,6 +24,24 @@ async function printed(...args: string[]): Promise<JsonObject> {
   return JSON.parse(stdout) as JsonObject;
 }
 
+test('what was logged is shown as it was checked, all of it, a part, or one kind', async () => {
+  await joinedNode(na);
+  const [all, part, kind, ahead] = await Promise.all([
+    printed('events'),
+    printed('events', '--after', '1'),
+    run('events', '--type', 'certificate_issued'),
+    run('events', '--after', '999999', '--json'),
+  ]);
+  const events = all.events as JsonObject[];
+  assert.ok(events.length > 1);
+  assert.deepEqual((part.events as JsonObject[]).slice(0, events.length - 1), events.slice(1));
+  for (const line of kind.stdout.trimEnd().split('\n')) {
+    assert.match(line, /^\d+ {2}\S+Z {2}certificate_issued {2}- {2}\{/);
+  }
+  assert.equal(ahead.code, EXIT.refused);
+  assert.equal(JSON.parse(ahead.stderr).error.code, 'after_ahead');
+});
+
 test('certificates are listed, shown, and revoked by the key of their node', async () => {
   const [one, two] = [await joinedNode(na), await joinedNode(na)];
   const key = ['--key', one.key.publicKey];

@@ -68,6 +68,7 @@ const CONTRACT: readonly ContractRoute[] = [
   ['GET', '/nodes', 'public-or-operator', 'none'],
   ['GET', '/data-usage/policy', 'public', 'POLICY_READ'],
   ['GET', '/admin/policy/history', 'operator', 'none'],
+  ['GET', '/events', 'operator', 'none'],
   ['GET', '/admin/invites', 'operator', 'none'],
   ['GET', '/admin/operator-keys', 'operator', 'none'],
   ['GET', '/admin/horizon', 'operator', 'none'],
@@ -184,9 +185,9 @@ test('all POST /admin/* share the admin limit, and nothing else has it', () => {
   }
 });
 
-test('every path below /admin needs an operator, and no other path but the roster takes one', () => {
+test('every path below /admin needs an operator, and no other path but the roster and the events takes one', () => {
   for (const { path, access } of ROUTES) {
-    const expected = path.startsWith('/admin/') || path === '/nodes';
+    const expected = path.startsWith('/admin/') || path === '/nodes' || path === '/events';
     assert.equal(/operator/.test(access), expected, path);
   }
 });
@@ -305,8 +306,9 @@ function nameOf({ method, path }: Route): string {
 }
 
 /** The path with something in the place of its parameters. */
-function pathOf({ path }: Route): string {
-  return path.replace(/\{\w+\}/g, 'nobody');
+/** A stream is asked for an end. */
+function pathOf({ path, isStream }: Route): string {
+  return path.replace(/\{\w+\}/g, 'nobody') + (isStream ? '?follow=0' : '');
 }
 
 function statusOf({ status }: Received): number {

@@ -39,6 +39,7 @@ import { buildEvidence } from './protocol/evidence.ts';
 import { refreshBulletin } from './publication/bulletin-calls.ts';
 import { refreshCrl } from './publication/crl-calls.ts';
 import { refreshDashboard } from './publication/dashboard.ts';
+import { openEvents, readEvents } from './publication/event-calls.ts';
 import { refreshFeed, refreshForeignFeed } from './publication/feed-calls.ts';
 import { refreshGraph, trustPath } from './publication/graph.ts';
 import { awaitPublications, checkReadiness, readCounts } from './publication/health.ts';
@@ -123,4 +124,6 @@ export const HANDLERS: Handlers = {
   considerTrust,
   readCounts,
   checkReadiness,
+  openEvents,
+  readEvents,
 };

@@ -38,6 +38,7 @@ import { createRevocations } from './publication/crl.ts';
 import { refreshCrl, restoreCrl } from './publication/crl-calls.ts';
 import { refreshDashboard } from './publication/dashboard.ts';
 import { createDashboardPace } from './publication/dashboard-pace.ts';
+import { createEventTail } from './publication/event-tail.ts';
 import { createExpiryCensus } from './publication/expiry-census.ts';
 import { createFailureWindow } from './publication/failure-window.ts';
 import { createFeeds } from './publication/feed.ts';
@@ -359,6 +360,7 @@ async function restoreAuthority(
     revocations,
     feeds,
     bulletin,
+    eventTail: createEventTail(stored.auditLength),
     listThreads,
     certificates,
     certificateIds,

@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { type IncomingMessage, request as requestHttp } from 'node:http';
 import { Agent, request as requestHttps } from 'node:https';
 import { text } from 'node:stream/consumers';
-import type { Fetch, FetchAnswer } from '../client/options.ts';
+import type { AnswerBody, Fetch, FetchAnswer } from '../client/options.ts';
 import { onLocalFiles } from './exit-codes.ts';
 
 /** Trusts the certificates of the file alone; those that the system trusts when there is none. */
@@ -35,10 +35,22 @@ async function asked(
       status,
       headers: { get: (name) => headers[name]?.toString() ?? null },
       text: () => text(answer),
+      get body() {
+        return inPieces(answer);
+      },
     };
   } catch (cause) {
     throw new Error('The request failed', { cause });
   }
+}
+
+function inPieces(answer: IncomingMessage): AnswerBody {
+  const pieces = answer[Symbol.asyncIterator]();
+  async function read() {
+    const { done, value } = await pieces.next();
+    return done === true ? { done: true } : { done: false, value: value as Uint8Array };
+  }
+  return { getReader: () => ({ read }) };
 }
 
 function headOf(

@@ -16,6 +16,7 @@ import { addConsensusCommands } from './consensus.ts';
 import { addDataUsageCommands } from './data-usage.ts';
 import { addDisclosureCommands } from './disclosure.ts';
 import { addDoctorCommand } from './doctor.ts';
+import { addEventsCommand } from './events.ts';
 import { addEvidenceCommands } from './evidence.ts';
 import { EXIT_CODE_HELP } from './exit-codes.ts';
 import { addFeedCommands } from './feed.ts';
@@ -67,6 +68,7 @@ export function buildProgram(): Command {
   addDataUsageCommands(program);
   addAuditCommands(program);
   addHorizonCommand(program);
+  addEventsCommand(program);
   addBackupCommands(program);
   addRestoreCommands(program);
   addStoreCommands(program);

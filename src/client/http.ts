@@ -59,31 +59,61 @@ async function attempt<Answer extends TSchema>(
 async function exchange<Answer extends TSchema>(
   server: ServerOptions,
   request: HttpRequest<Answer>,
-  { body, headers }: Prepared,
+  prepared: Prepared,
   call: CallOptions,
 ) {
   const timeout = AbortSignal.timeout(call.timeoutMs ?? server.timeoutMs ?? DEFAULT_TIMEOUT_MS);
   const signal = call.signal === undefined ? timeout : AbortSignal.any([timeout, call.signal]);
-  const { fetch = globalThis.fetch } = server;
   try {
-    const response = await fetch(addressOf(server, request), {
-      method: request.method,
-      headers: {
-        ...server.headers,
-        ...call.headers,
-        ...(body !== undefined && { 'content-type': 'application/json' }),
-        ...headers,
-      },
-      redirect: 'error',
-      signal,
-      ...(body !== undefined && { body }),
-    });
+    const response = await ask(server, request, prepared, { ...call, signal });
     return { response, text: await response.text() };
   } catch (error) {
-    const code = codeOf(call.signal, timeout);
-    const message = `No answer from the authority at ${server.url} (${causeOf(error)})`;
-    throw new AuthorityError(message, { status: 0, code, cause: error });
+    throw unanswered(server, error, call.signal, timeout);
   }
+}
+
+/** The head of an answer of the authority whose body is still to come; its refusal is thrown. */
+export async function begin(
+  server: ServerOptions,
+  request: Omit<HttpRequest<TSchema>, 'answer' | 'repeatable'>,
+  prepared: Prepared,
+  call: CallOptions & { readonly signal: AbortSignal },
+): Promise<FetchAnswer> {
+  const response = await ask(server, request, prepared, call);
+  if (!response.ok) throw refusal(response, readObject(await response.text()));
+  return response;
+}
+
+function ask(
+  server: ServerOptions,
+  request: Pick<HttpRequest<TSchema>, 'method' | 'path' | 'query'>,
+  { body, headers }: Prepared,
+  call: CallOptions & { readonly signal: AbortSignal },
+): Promise<FetchAnswer> {
+  const { fetch = globalThis.fetch } = server;
+  return fetch(addressOf(server, request), {
+    method: request.method,
+    headers: {
+      ...server.headers,
+      ...call.headers,
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    redirect: 'error',
+    signal: call.signal,
+    ...(body !== undefined && { body }),
+  });
+}
+
+/** `given` is the signal of the caller, and `timeout` the one that ended the wait. */
+export function unanswered(
+  { url }: ServerOptions,
+  error: unknown,
+  given: AbortSignal | undefined,
+  timeout: AbortSignal,
+): AuthorityError {
+  const message = `No answer from the authority at ${url} (${causeOf(error)})`;
+  return new AuthorityError(message, { status: 0, code: codeOf(given, timeout), cause: error });
 }
 
 function codeOf(given: AbortSignal | undefined, timeout: AbortSignal) {

@@ -25,6 +25,8 @@ import type { InviteStatus } from '../views/rows/invite.ts';
 import { asRead } from './as-read.ts';
 import { audienceSource } from './audience.ts';
 import { type Calls, queryOf } from './calls.ts';
+import type { LoggedEvent } from './event-chain.ts';
+import { type EventOptions, readEvents } from './events.ts';
 import { type HttpRequest, type Query, send } from './http.ts';
 import type { SigningKey } from './keys.ts';
 import { type OperatorProtocol, operatorProtocol } from './operator-protocol.ts';
@@ -106,6 +108,8 @@ export interface OperatorClient extends OperatorTrust, OperatorProtocol {
   horizon(call?: CallOptions): Promise<Horizon>;
   certificates(filters?: CertificateFilters, call?: CallOptions): Promise<CertificateList>;
   certificate(certId: string, call?: CallOptions): Promise<CertificateRow>;
+  /** The entries of the audit log, checked, from any one on and as they happen. */
+  events(options?: EventOptions): AsyncGenerator<LoggedEvent, void>;
   /** Any other operator route. */
   request(request: OperatorCall, call?: CallOptions): Promise<JsonObject>;
 }
@@ -176,6 +180,8 @@ export function createOperatorClient(options: OperatorClientOptions): OperatorCl
     certificates: (filters, call) => get(CertificateList, '/admin/certificates', filters, call),
     certificate: (certId, call) =>
       get(CertificateRow, `/admin/certificates/${encodeURIComponent(certId)}`, {}, call),
+    events: (wanted = {}) =>
+      readEvents(options, (query) => sign({ method: 'GET', path: '/events', query }), wanted),
     request: (operatorCall, call) => request(Whole, operatorCall, call),
   };
 }

@@ -37,6 +37,12 @@ export interface FetchAnswer {
   /** Names are in lower case. */
   readonly headers: { get(name: string): string | null };
   text(): Promise<string>;
+  /** The same in pieces, as they come: where events are read. */
+  readonly body?: AnswerBody | null;
+}
+
+export interface AnswerBody {
+  getReader(): { read(): Promise<{ readonly done: boolean; readonly value?: Uint8Array }> };
 }
 
 export type Headers = { readonly [name: string]: string };

@@ -68,6 +68,8 @@ export interface Config extends SigningKey {
   /** How long a request of a node may wait to be answered; 0 is without bound. */
   readonly longestWaitMs: number;
   readonly maxFeedEntries: number;
+  /** Readers of the event stream at most. */
+  readonly eventReaders: number;
   readonly acceptSignatureV1: boolean;
   readonly createdStatus: 200 | 201;
   readonly activeNodeWindow: number;
@@ -140,6 +142,7 @@ export function loadConfig(
     maxRequestBytes: wholeNumber(setting, 'maxRequestBytes', 1024, 1 << 30),
     longestWaitMs: wholeNumber(setting, 'longestWait', 0, 60_000),
     maxFeedEntries: wholeNumber(setting, 'maxFeedEntries', 1, 10_000_000),
+    eventReaders: wholeNumber(setting, 'eventReaders', 1, 1_000_000),
     acceptSignatureV1: oneOf(setting, 'adminSignatureV1', ['accept', 'refuse']) === 'accept',
     createdStatus: oneOf(setting, 'createdStatus', ['200', '201']) === '201' ? 201 : 200,
     activeNodeWindow: wholeNumber(setting, 'activeNodeWindow', 1, 86_400) * 1000,

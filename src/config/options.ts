@@ -171,6 +171,12 @@ export const OPTIONS = {
     '100000',
     'revoked ids that an imported feed may list',
   ),
+  eventReaders: option(
+    null,
+    'MESH_EVENT_READERS',
+    '10000',
+    'readers of GET /events at most, shared out evenly among the threads',
+  ),
   adminSignatureV1: option(
     null,
     'MESH_ADMIN_SIGNATURE_V1',

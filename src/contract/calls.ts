@@ -25,7 +25,9 @@ import type {
   InviteFilter,
   InviteTerms,
   Join,
+  OpenEvents,
   PolicyTerms,
+  ReadEvents,
   RegisterAgent,
   RemoveAgent,
   Renew,
@@ -157,6 +159,9 @@ export const CALLS = {
   awaitPublications: query<null>(),
   runTrustCycle: internalCommand<null>(),
   readCounts: internalQuery<null>(),
+
+  openEvents: standardQuery<OpenEvents>(),
+  readEvents: internalQuery<ReadEvents>(),
 } as const;
 
 export type CallName = keyof typeof CALLS;

@@ -254,3 +254,14 @@ export interface TrustQuestion {
   readonly without: readonly string[];
   readonly explain: boolean;
 }
+
+export interface OpenEvents {
+  /** The number of the audit entry after which the events begin; 0 for all of them. */
+  readonly after: number;
+}
+
+export interface ReadEvents extends OpenEvents {
+  readonly most: number;
+  /** Whether the answer waits for the next event when there is none. */
+  readonly waits: boolean;
+}

@@ -230,6 +230,7 @@ function judged(
     baseUrl: exchange.baseUrl,
     ifNoneMatch: exchange.ifNoneMatch,
     acceptsGzip: exchange.acceptsGzip,
+    stream: exchange.stream,
     wantsErrorPage: exchange.wantsErrorPage,
     operator: null as OperatorClaim | null,
     node: null as NodeClaim | null,

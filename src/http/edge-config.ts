@@ -24,6 +24,8 @@ export interface EdgeConfig {
   readonly maxConnections: number;
   /** How long a request of a node may wait to be answered; 0 is without bound. */
   readonly longestWaitMs: number;
+  /** The most readers of the event stream on one edge. */
+  readonly maxEventReaders: number;
   readonly maxFeedEntries: number;
   readonly createdStatus: 200 | 201;
   readonly rolePrefixes: readonly string[] | null;

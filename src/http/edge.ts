@@ -12,6 +12,7 @@ import type { GenesisBlock } from '../records/genesis.ts';
 import type { EdgeRuntime } from '../runtime.ts';
 import type { CommandReference } from '../views/command-reference.ts';
 import type { RoleRule } from './body.ts';
+import type { EventReaders } from './event-readers.ts';
 import type { DescribedInstance } from './instance.ts';
 import type { LiveContent, LiveTopic } from './live-pages.ts';
 import type { RateLimits } from './rate-limit.ts';
@@ -57,6 +58,7 @@ export interface Edge {
   readonly liveRenderers: LiveRenderers;
   /** The page for a path that does not exist; null where there is none. */
   notFoundPage(path: string): HtmlPage | null;
+  readonly eventReaders: EventReaders;
   /** One shared number: the count of live-page viewers. */
   readonly viewers: Int32Array;
   readonly runtime: EdgeRuntime;

@@ -9,7 +9,7 @@ import type { Edge } from './edge.ts';
 import { decodePath } from './query.ts';
 import { acceptsGzip, prefersHtml } from './reply.ts';
 import type { RequestHead } from './request-head.ts';
-import type { Route } from './route.ts';
+import type { Route, StreamHead } from './route.ts';
 import { isOperatorRoute, maxBodyBytes } from './route-description.ts';
 import type { Match, Router } from './router.ts';
 import { noteForwarded, sourceAddress } from './source-address.ts';
@@ -39,6 +39,8 @@ export interface Exchange {
   readonly isRepeat: boolean;
   readonly ifNoneMatch: string;
   readonly acceptsGzip: boolean;
+  /** Only of routes that answer with a stream. */
+  readonly stream: StreamHead | null;
   /** Set when whoever reads a path prefers to be told by a page that it, or what it names, does not exist. */
   readonly wantsErrorPage: boolean;
   readonly baseUrl: string;
@@ -76,6 +78,7 @@ export function openExchange(edge: Edge, findRoute: Router, head: RequestHead): 
     isRepeat: route?.keepsAnswer === true && head.header('x-mesh-retry') === '1',
     ifNoneMatch: isRead ? head.header('if-none-match') : '',
     acceptsGzip: isRead && acceptsGzip(head.header('accept-encoding')),
+    stream: route?.isStream === true ? streamHeadOf(head) : null,
     wantsErrorPage:
       (match === 'not_found' || route?.hasErrorPage === true) &&
       isReading(head) &&
@@ -83,6 +86,10 @@ export function openExchange(edge: Edge, findRoute: Router, head: RequestHead): 
     baseUrl: isRead ? baseUrlOf(head, edge) : '',
     cors: corsOrigins === null ? null : corsRequest(corsOrigins, head),
   };
+}
+
+function streamHeadOf(head: RequestHead): StreamHead {
+  return { accept: head.header('accept'), lastEventId: head.header('last-event-id') };
 }
 
 function isReading({ method }: RequestHead): boolean {

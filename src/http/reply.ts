@@ -12,7 +12,7 @@ import { REFUSALS, type RefusalName } from '../refusal.ts';
 export interface Reply {
   readonly status: number;
   readonly contentType: string;
-  readonly body: string | Uint8Array | PiecewiseBody;
+  readonly body: string | Uint8Array | PiecewiseBody | StreamBody;
   /** Further header lines as they are sent, joined by CRLF. */
   readonly headerLines: string;
   /** Set when the reply is a refusal; the edge counts failures by it. */
@@ -27,6 +27,33 @@ export interface PiecewiseBody {
   next(): Promise<string | null>;
   /** No further piece will be requested. */
   abandon(): void;
+}
+
+/** A body without an end of its own, to which others write once the head of the reply is sent. */
+export interface StreamBody {
+  /** Nobody else writes to the taker from now on. */
+  begin(taker: StreamTaker): void;
+  /** It is not going to begin. */
+  abandon(): void;
+}
+
+/** A response whose head was written, as the writer of a stream sees it. */
+export interface StreamTaker {
+  readonly res: {
+    cork(write: () => void): unknown;
+    /** False when part of it is buffered; then `onWritable` is called once it was accepted. */
+    write(text: string): boolean;
+    onWritable(accepted: () => boolean): unknown;
+    end(): unknown;
+    close(): unknown;
+  };
+  readonly aborted: boolean;
+  /** Called when the client has disconnected. */
+  onGone: (() => void) | null;
+}
+
+export function isStream(body: Reply['body']): body is StreamBody {
+  return typeof body === 'object' && 'begin' in body;
 }
 
 export function isPiecewise(body: Reply['body']): body is PiecewiseBody {
@@ -47,6 +74,8 @@ export interface Conditions {
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 const HTML_TYPE = 'text/html; charset=utf-8';
+export const EVENT_STREAM = 'text/event-stream; charset=utf-8';
+const LINES_OF_JSON = 'application/x-ndjson; charset=utf-8';
 const NO_STORE = 'Cache-Control: no-store';
 
 export function jsonReply(status: number, body: string): Reply {
@@ -55,6 +84,14 @@ export function jsonReply(status: number, body: string): Reply {
 
 export function piecewiseReply(body: PiecewiseBody): Reply {
   return freshReply(200, JSON_TYPE, body);
+}
+
+/** Events as lines of JSON, or as server-sent events, which no proxy is to hold back. */
+export function streamReply(isLines: boolean, body: StreamBody): Reply {
+  return {
+    ...freshReply(200, isLines ? LINES_OF_JSON : EVENT_STREAM, body),
+    headerLines: `${NO_STORE}\r\nVary: Accept\r\nX-Accel-Buffering: no`,
+  };
 }
 
 export function textReply(contentType: string, body: string): Reply {
@@ -255,4 +292,13 @@ export function prefersHtml(accept: string): boolean {
   if (!/text\/(?:html|\*)/i.test(accept) || accept.length > LONGEST_ACCEPT) return false;
   const negotiator = new Negotiator({ headers: { accept } });
   return negotiator.mediaType(['application/json', 'text/html']) === 'text/html';
+}
+
+/** Whether an Accept prefers lines of JSON to server-sent events, which are for all who do not care. */
+export function prefersLines(accept: string): boolean {
+  if (!/ndjson/i.test(accept) || accept.length > LONGEST_ACCEPT) return false;
+  const negotiator = new Negotiator({ headers: { accept } });
+  return (
+    negotiator.mediaType(['text/event-stream', 'application/x-ndjson']) !== 'text/event-stream'
+  );
 }

@@ -6,6 +6,13 @@ import type { Edge } from './edge.ts';
 import type { Reply } from './reply.ts';
 import type { RouteDescription } from './route-description.ts';
 
+/** What the reader of a stream says beside its query. */
+export interface StreamHead {
+  readonly accept: string;
+  /** The last event that it has got from an earlier answer; empty when it does not say. */
+  readonly lastEventId: string;
+}
+
 export interface RouteRequest extends SignedRequest {
   readonly id: string;
   /** Values of the `{names}` in the path template, percent-decoded. */
@@ -16,6 +23,8 @@ export interface RouteRequest extends SignedRequest {
   readonly baseUrl: string;
   readonly ifNoneMatch: string;
   readonly acceptsGzip: boolean;
+  /** Only on routes with `isStream`. */
+  readonly stream: StreamHead | null;
   /** Only on routes with `hasErrorPage`. */
   readonly wantsErrorPage: boolean;
   /** Set where the route names the key that a request proves possession of, and the request has one. */

@@ -2,7 +2,7 @@
 import { isLarge, sendLarge } from './large-body.ts';
 import { type PieceTaker, sendPieces } from './piecewise.ts';
 import type { FinishedReply } from './pipeline.ts';
-import { isPiecewise } from './reply.ts';
+import { isPiecewise, isStream } from './reply.ts';
 import { type Closing, closingLine, writeHead, writeReply, writeWithoutBody } from './response.ts';
 
 /** Returns once everything is handed over, or a promise of when nothing more can be sent. */
@@ -14,17 +14,20 @@ export function sendReply(
 ): Promise<void> | null {
   const { res, aborted } = taker;
   const { body } = reply;
-  if (!isPiecewise(body)) {
+  if (!isPiecewise(body) && !isStream(body)) {
     if (aborted) return null;
     if (isLarge(reply, body) && method !== 'HEAD') return sendLarge(taker, reply, body, closing);
     res.cork(() => writeReply(res, method, reply, body, closing));
     return null;
   }
-  if (method === 'HEAD') {
+  if (aborted || method === 'HEAD') {
     body.abandon();
     if (!aborted) res.cork(() => writeWithoutBody(res, reply, null, closing));
     return null;
   }
-  if (!aborted) res.cork(() => writeHead(res, reply, closingLine(closing)));
-  return sendPieces(taker, body);
+  res.cork(() => writeHead(res, reply, closingLine(closing)));
+  if (isPiecewise(body)) return sendPieces(taker, body);
+  // A stream may never end: nothing waits for it.
+  body.begin(taker);
+  return null;
 }

@@ -145,6 +145,7 @@ export function listen(edge: Edge, routes: readonly Route[], options: ListenOpti
     port: apps.port,
     async drain() {
       answers.isDraining = true;
+      edge.eventReaders.end();
       await traffic.idle();
     },
     dropUploads: uploads.dropAll,
@@ -152,6 +153,7 @@ export function listen(edge: Edge, routes: readonly Route[], options: ListenOpti
     useTls: apps.useTls,
     close() {
       viewers.end();
+      edge.eventReaders.end();
       apps.close();
     },
   };

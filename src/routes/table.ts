@@ -11,6 +11,7 @@ import { detailsPageRoutes } from './details-pages.ts';
 import { disclosureRoutes } from './disclosure.ts';
 import { documentRoutes } from './documents.ts';
 import { enrollmentRoutes } from './enrollment.ts';
+import { eventRoutes } from './events.ts';
 import { evidenceRoutes } from './evidence.ts';
 import { graphRoutes } from './graph.ts';
 import { healthRoutes } from './health.ts';
@@ -40,6 +41,7 @@ const ENTRIES: readonly RouteEntry[] = [
   ...certificateRoutes,
   ...operatorKeyRoutes,
   ...policyRoutes,
+  ...eventRoutes,
   ...agentRoutes,
   ...attestationRoutes,
   ...treatyRoutes,

@@ -23,7 +23,17 @@ export function encodeEntries(last: number, lines: readonly string[]): Buffer {
 }
 
 export function decodeEntries(last: number, row: Buffer): AuditEntry[] {
-  return decodeText('audit', last, row).split('\n').map(decodeEntry);
+  return decodeLines(last, row).map(decodeEntry);
+}
+
+/** The lines of a row that come after the entry with this number. */
+export function linesAfter(entry: number, last: number, row: Buffer): readonly string[] {
+  const lines = decodeLines(last, row);
+  return lines.slice(Math.max(0, lines.length - (last - entry)));
+}
+
+function decodeLines(last: number, row: Buffer): readonly string[] {
+  return decodeText('audit', last, row).split('\n');
 }
 
 function decodeEntry(line: string): AuditEntry {

@@ -139,6 +139,11 @@ export interface Store {
   position(): Promise<StatePosition>;
   /** The hash of the audit entry with this number, from 1; null when there is none. */
   auditHashAt(entry: number): Promise<string | null>;
+  /**
+   * The lines of the audit entries after this number, from 0, in order: as many as there are, and at most so many.
+   * Each is the hash of the entry, and the canonical text that it covers.
+   */
+  auditAfter(entry: number, most: number): Promise<readonly string[]>;
   /** Rejects, as does the iteration of the rows, when what is stored is damaged. */
   load(): Promise<StoreContents>;
   /** Resolves to the unit's revision when it is on disk; otherwise rejects, with nothing stored. */

@@ -7,6 +7,7 @@ import { anchoredTime } from '../clock.ts';
 import { standingIn } from '../contract/standing.ts';
 import type { DrainState, Edge } from '../http/edge.ts';
 import { edgeSettings } from '../http/edge-config.ts';
+import { eventReadersOf } from '../http/event-readers.ts';
 import { listen, type Server } from '../http/server.ts';
 import { createUnprovenBodies } from '../http/unproven-bodies.ts';
 import { createLogger } from '../log/logger.ts';
@@ -93,6 +94,13 @@ async function serve({ config, port: httpPort, slot, shared }: Service): Promise
   const { logLevel: level, logFormat: format } = config;
   const draining: DrainState = { isAnnounced: false, refusesWork: false };
   const settings = edgeSettings(config, link.documents);
+  const logger = createLogger({
+    level,
+    format,
+    destination: { write: link.log },
+    now: runtime.now,
+  });
+  const metrics = createEdgeMetrics();
   const edge: Edge = {
     settings,
     call: link.call,
@@ -102,10 +110,11 @@ async function serve({ config, port: httpPort, slot, shared }: Service): Promise
     unprovenBodies: createUnprovenBodies(),
     liveRenderers: LIVE_RENDERERS,
     notFoundPage: notFoundPages(settings.genesis.network_name),
+    eventReaders: eventReadersOf(config, { call: link.call, runtime, metrics, logger }),
     viewers: shared.viewers,
     runtime,
-    logger: createLogger({ level, format, destination: { write: link.log }, now: runtime.now }),
-    metrics: createEdgeMetrics(),
+    logger,
+    metrics,
     exposition: link.exposition,
     isAuthoritySilent: () => isAuthoritySilent(shared.beats),
     standing: shared.standing && standingIn(shared.standing, systemRuntime.elapsed),

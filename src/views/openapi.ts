@@ -279,8 +279,9 @@ function parametersOf(route: RouteDescription, schemas: Schemas): JsonObject {
   const inQuery = Object.entries(route.query?.properties ?? {}).map(([name, member]) => {
     const { description = name, ...schema } = schemas.referring(member, 'sent');
     const example = given.get(name);
-    const required = example !== undefined;
-    return { name, in: 'query', required, description, schema, ...(required && { example }) };
+    const required = route.query?.required?.includes(name) === true;
+    const shown = example !== undefined && { example };
+    return { name, in: 'query', required, description, schema, ...shown };
   });
   const parameters = [...inPath, ...inQuery, ...(route.keepsAnswer ? [RETRY] : [])];
   return parameters.length === 0 ? {} : { parameters };

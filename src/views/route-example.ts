@@ -12,11 +12,14 @@ export function pathExamples({ path }: RouteDescription): NamedExample[] {
   return [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => [name, textExample({}, name)]);
 }
 
-/** The query parameters that a request has to have. */
+/** The query parameters that a request has to have, and those that have an example of their own. */
 export function queryExamples({ query }: RouteDescription): NamedExample[] {
   const required = new Set(query?.required ?? []);
-  const members = Object.entries(query?.properties ?? {}).filter(([name]) => required.has(name));
-  return members.map(([name, member]) => [name, textExample(inFull(member, 'sent'), name)]);
+  return Object.entries(query?.properties ?? {}).flatMap(([name, member]): NamedExample[] => {
+    const { example, ...schema } = inFull(member, 'sent');
+    if (example !== undefined) return [[name, String(example)]];
+    return required.has(name) ? [[name, textExample(schema, name)]] : [];
+  });
 }
 
 function textExample(schema: JsonObject, name: string): string {

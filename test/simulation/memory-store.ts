@@ -3,6 +3,7 @@
  * flushed: the simulation decides when, and in which order relative to everything else.
  */
 import { deserialize, serialize } from 'node:v8';
+import { auditLineOf } from '../../src/store/audit-rows.ts';
 import {
   type AuditEntry,
   GENESIS_HASH,
@@ -170,6 +171,8 @@ export function openMemoryStore(disk: MemoryDisk, flush: 'at_once' | 'by_hand'):
         auditHead: disk.audit.at(-1)?.hash ?? GENESIS_HASH,
       }),
     auditHashAt: (entry) => Promise.resolve(disk.audit[entry - 1]?.hash ?? null),
+    auditAfter: (entry, most) =>
+      Promise.resolve(disk.audit.slice(entry, entry + most).map(auditLineOf)),
     load: () => Promise.resolve(contentsOf(disk, previousOwner)),
     commit(unit) {
       const conflict = conflictIn(unit);

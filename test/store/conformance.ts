@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { serialize } from 'node:v8';
 import { canonicalJson } from '../../src/json/write.ts';
+import { auditLine } from '../../src/store/audit-rows.ts';
 import {
   type AuditEntry,
   GENESIS_HASH,
@@ -98,6 +99,35 @@ export function testStore({ name, open }: StoreUnderTest): void {
       const hashes = await Promise.all([1, 2, 3, 4, 5].map(store.auditHashAt));
       assert.deepEqual(hashes, ['hash-1', 'hash-2', 'hash-3', 'hash-4', null]);
       assert.deepEqual(await (await closeAndReopen(place)).position(), position);
+    });
+
+    test('reads its audit log on from any entry, a few at a time', async () => {
+      await using place = await open();
+      const { store } = place;
+      assert.deepEqual(await store.auditAfter(0, 10), []);
+      await Promise.all([
+        store.commit({ ...unitOf(), audit: [sealed(1), sealed(2), sealed(3)] }),
+        store.commit({ ...unitOf(), audit: [sealed(4)] }),
+      ]);
+      for (let entry = 5; entry <= 40; entry += 1) {
+        await store.commit({ ...unitOf(), audit: [sealed(entry)] });
+      }
+      const lines = Array.from({ length: 40 }, (_, index) => auditLine(sealed(index + 1)));
+      const reread = (await closeAndReopen(place)).auditAfter;
+      for (const [after, most] of [
+        [0, 40],
+        [0, 1],
+        [1, 1],
+        [2, 30],
+        [3, 3],
+        [20, 100],
+        [39, 2],
+        [40, 5],
+        [41, 5],
+      ] as const) {
+        const expected = lines.slice(after, after + most);
+        assert.deepEqual(await reread(after, most), expected, `${most} after ${after}`);
+      }
     });
 
     test('that is retired is never opened again, and says where its state goes on', async () => {

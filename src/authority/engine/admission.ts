@@ -17,6 +17,7 @@ import type { Writable } from '../../json/write.ts';
 import { Refusal } from '../../refusal.ts';
 import type { Authority } from './authority.ts';
 import type { Run } from './execute.ts';
+import type { Later } from './later.ts';
 import {
   judgeNonce,
   NODE_PROOFS,
@@ -46,7 +47,11 @@ export type Handler<Name extends CallName> =
 
 export type CommandHandler<Given> = (na: Authority, unit: UnitOfWork, given: Given) => Writable;
 /** Reads committed state as of `at`, milliseconds since the epoch. */
-export type QueryHandler<Given> = (na: Authority, given: Given, at: number) => Writable | Sliced;
+export type QueryHandler<Given> = (
+  na: Authority,
+  given: Given,
+  at: number,
+) => Writable | Sliced | Later;
 export type OperatorHandler<Given> = (
   na: Authority,
   unit: UnitOfWork,

@@ -18,6 +18,7 @@ import type { BulletinIssuer } from '../publication/bulletin.ts';
 import type { Counts } from '../publication/counts.ts';
 import type { Revocations } from '../publication/crl.ts';
 import type { DashboardPace } from '../publication/dashboard-pace.ts';
+import type { EventTail } from '../publication/event-tail.ts';
 import type { ExpiryCensus } from '../publication/expiry-census.ts';
 import type { FailureWindow } from '../publication/failure-window.ts';
 import type { Feeds } from '../publication/feed.ts';
@@ -84,6 +85,7 @@ export interface Authority {
   readonly revocations: Revocations;
   readonly feeds: Feeds;
   readonly bulletin: BulletinIssuer;
+  readonly eventTail: EventTail;
   /** Null when lists of any length are rendered on this thread. */
   readonly listThreads: ListThreads | null;
   readonly certificates: CertificateIndex;

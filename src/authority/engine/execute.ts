@@ -9,19 +9,20 @@ import type { KeptAnswer, SealedEntry } from '../../store/store.ts';
 import { changesDashboard } from '../publication/dashboard-pace.ts';
 import { keptText } from '../replay/kept-answers.ts';
 import type { Authority } from './authority.ts';
+import { Later } from './later.ts';
 import { Repeated } from './repeated-request.ts';
 import { Sliced } from './sliced.ts';
 import { UnitOfWork } from './unit-of-work.ts';
 
 /**
  * Decides one call; what it returns is answered once the unit is stored. Only queries, which stage nothing,
- * return sliced work.
+ * return sliced work, or what comes later.
  */
 export type Run<Call> = (
   na: Authority,
   unit: UnitOfWork,
   call: Call,
-) => Writable | Sliced | Repeated;
+) => Writable | Sliced | Later | Repeated;
 
 /** Executes one command; the answer is a promise only when something has to be on disk first. */
 export function execute<Call>(na: Authority, run: Run<Call>, call: Call): Answer | Promise<Answer> {
@@ -64,6 +65,7 @@ function decide<Call>(
   try {
     const made = run(na, unit, call);
     if (made instanceof Repeated) return made.answer;
+    if (made instanceof Later) return made.made.then(answered, refused);
     if (!(made instanceof Sliced)) return answered(made);
     return na.sliceQueue.run(made).then(answered, refused);
   } catch (cause) {
@@ -132,6 +134,7 @@ function settle(na: Authority, unit: UnitOfWork, audit: readonly SealedEntry[]):
     na.log(entry.event_type, entry.details);
   }
   na.bulletin.logged(audit.length);
+  na.eventTail.add(audit);
   if (changesDashboard(unit.writes, audit)) na.publisher.withdraw('dashboard');
   return pending;
 }

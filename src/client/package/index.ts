@@ -1,6 +1,7 @@
 /** What `mesh-network-authority-client` exports: the clients, keys, offline verification and errors. */
 export type * from '../../answers/documents.ts';
 export type * from '../../answers/enrollment.ts';
+export type * from '../../answers/events.ts';
 export type * from '../../answers/operators.ts';
 export type * from '../../answers/recognition.ts';
 export type * from '../../answers/verdicts.ts';
@@ -15,6 +16,8 @@ export {
   isUnreachable,
   type RefusalCode,
 } from '../authority-error.ts';
+export * from '../event-chain.ts';
+export type { EventOptions } from '../events.ts';
 export {
   keyFromSeed,
   newKey,
@@ -30,6 +33,7 @@ export * from '../operator-client.ts';
 export type * from '../operator-protocol.ts';
 export type * from '../operator-trust.ts';
 export type {
+  AnswerBody,
   CallOptions,
   Fetch,
   FetchAnswer,

@@ -1,6 +1,6 @@
 /** The audit log in LMDB: one row per flush, keyed by the number of its last entry. */
 import type { RangeOptions } from 'lmdb';
-import { decodeEntries, RECENT_AUDIT } from '../audit-rows.ts';
+import { decodeEntries, linesAfter, RECENT_AUDIT } from '../audit-rows.ts';
 import { type AuditEntry, GENESIS_HASH } from '../store.ts';
 import { openEnvironment, openTables, type Tables } from './environment.ts';
 
@@ -39,4 +39,14 @@ export function readAuditHash({ audit }: Tables, entry: number): string | null {
     return decodeEntries(key, value).at(entry - key - 1)?.hash ?? null;
   }
   return null;
+}
+
+/** The lines of the entries after this number, at most so many. */
+export function readAuditAfter({ audit }: Tables, entry: number, most: number): readonly string[] {
+  const lines: string[] = [];
+  for (const { key, value } of audit.getRange({ start: entry + 1 })) {
+    lines.push(...linesAfter(entry, key, value));
+    if (lines.length >= most) break;
+  }
+  return lines.slice(0, most);
 }

@@ -40,7 +40,7 @@ import {
   type SubjectAddress,
 } from '../units.ts';
 import { markInUse } from '../usage-mark.ts';
-import { readAuditEnd, readAuditHash } from './audit.ts';
+import { readAuditAfter, readAuditEnd, readAuditHash } from './audit.ts';
 import { readContents, readTotals } from './contents.ts';
 import { openEnvironment, openTables } from './environment.ts';
 import { lockFolder } from './folder-lock.ts';
@@ -357,6 +357,7 @@ function openLockedStore(
   return {
     position,
     auditHashAt: async (entry) => readAuditHash(tables, entry),
+    auditAfter: async (entry, most) => readAuditAfter(tables, entry, most),
     load,
     commit,
     touchMany,

@@ -1,6 +1,6 @@
 /** Loads the state from PostgreSQL at a start, as of one moment. Every row is checked, and missing rows are detected. */
 import type { Client } from 'pg';
-import { decodeEntries, RECENT_AUDIT } from '../audit-rows.ts';
+import { decodeEntries, linesAfter, RECENT_AUDIT } from '../audit-rows.ts';
 import { DamagedState } from '../rows.ts';
 import type { Shapes } from '../shapes.ts';
 import {
@@ -86,6 +86,18 @@ export function hashIn(row: AuditRow | undefined, entry: number): string | null 
   if (row === undefined) return null;
   const last = Number(row.last_entry);
   return decodeEntries(last, row.entries).at(entry - last - 1)?.hash ?? null;
+}
+
+/** The next rows of the log: few, because one may have the entries of thousands of units. */
+export const NEXT_AUDIT_ROWS = {
+  name: 'next_audit_rows',
+  text: `select last_entry, entries from mesh_na.audit where last_entry > $1
+    order by last_entry limit 16`,
+};
+
+/** The lines of the entries after this number in the next rows of the log. */
+export function linesIn(rows: readonly AuditRow[], entry: number): readonly string[] {
+  return rows.flatMap((row) => linesAfter(entry, Number(row.last_entry), row.entries));
 }
 
 export async function readAuditEnd(client: Client, total: number) {

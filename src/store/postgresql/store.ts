@@ -44,7 +44,9 @@ import {
   AUDIT_ROW,
   type AuditRow,
   hashIn,
+  linesIn,
   type MetaRows,
+  NEXT_AUDIT_ROWS,
   readContents,
   readMeta,
   totalsIn,
@@ -435,6 +437,20 @@ function storeOn(
     );
   }
 
+  /** Commits come between two of its statements. */
+  async function auditAfter(entry: number, most: number): Promise<readonly string[]> {
+    const lines: string[] = [];
+    while (lines.length < most) {
+      const read = entry + lines.length;
+      const rows = await writing.inTurn((session) =>
+        session.read<AuditRow>(NEXT_AUDIT_ROWS, [read]),
+      );
+      if (rows.length === 0) break;
+      lines.push(...linesIn(rows, read));
+    }
+    return lines.slice(0, most);
+  }
+
   async function position(): Promise<StatePosition> {
     await writing.idle();
     const { auditEntries: auditLength, revision } = totals;
@@ -446,6 +462,7 @@ function storeOn(
   return {
     position,
     auditHashAt,
+    auditAfter,
     load,
     commit,
     touchMany,

@@ -1,0 +1,80 @@
+/** `mesh-na events`: what happens at an authority, from its audit log. */
+import { type Command, InvalidArgumentError } from 'commander';
+import { EventChainError, type LoggedEvent } from '../client/event-chain.ts';
+import type { JsonObject } from '../json/value.ts';
+import { jsonText } from '../json/write.ts';
+import { inWords } from './duration.ts';
+import { EXIT, failure } from './exit-codes.ts';
+import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
+import { collect } from './options.ts';
+import { asJson, printNotice, printResult } from './output.ts';
+import { publicClient } from './server.ts';
+
+interface EventsOptions extends OperatorOptions {
+  readonly follow?: boolean;
+  readonly after?: number;
+  readonly type?: readonly string[];
+}
+
+export function addEventsCommand(program: Command): void {
+  const events = program
+    .command('events')
+    .description('show what was logged, or with --follow what happens, checked (standard)')
+    .option('--follow', 'go on with what happens, across lost connections, until interrupted')
+    .option(
+      '--after <index>',
+      'begin after the event of this index (default: 0, or with --follow the last one)',
+      eventIndex,
+    )
+    .option('--type <event>', 'only events of this type (repeatable)', collect)
+    .action(showEvents);
+  addOperatorOptions(events, [
+    'mesh-na events --type certificate_revoked',
+    'mesh-na events --follow',
+    'mesh-na events --follow --after 0 --json | jq -c .entry',
+  ]);
+}
+
+async function showEvents(options: EventsOptions): Promise<void> {
+  const { follow = false, json = false, type } = options;
+  const shown: JsonObject[] = [];
+  const stopped = new AbortController();
+  for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stopped.abort());
+  const events = operatorClient(options).events({
+    follow,
+    after: await firstIndex(options),
+    signal: stopped.signal,
+    onLost: ({ message }, ms) =>
+      printNotice(`${message}; trying again in ${inWords(Math.ceil(ms / 1000))}`),
+  });
+  try {
+    for await (const event of events) {
+      if (type !== undefined && !type.includes(event.entry.event_type)) continue;
+      // One object in all, unless there is no end.
+      if (json && !follow) shown.push(asJson(event));
+      else printResult({ json }, asJson(event), [lineOf(event)]);
+    }
+  } catch (error) {
+    if (!(error instanceof EventChainError)) throw error;
+    throw failure(EXIT.refused, error.problem, error.message);
+  }
+  if (json && !follow) printResult(options, { events: shown }, []);
+}
+
+/** Whoever follows wants to know what happens from now on. */
+async function firstIndex(options: EventsOptions): Promise<number> {
+  const { follow = false, after } = options;
+  if (after !== undefined || !follow) return after ?? 0;
+  return (await publicClient(options).bulletin()).log_size;
+}
+
+function lineOf({ index, entry }: LoggedEvent): string {
+  const { created_at, event_type, actor_key_id = '-', details } = entry;
+  return `${index}  ${created_at}  ${event_type}  ${actor_key_id}  ${jsonText(details as JsonObject)}`;
+}
+
+function eventIndex(text: string): number {
+  const index = Number(text);
+  if (/^[0-9]+$/.test(text) && Number.isSafeInteger(index)) return index;
+  throw new InvalidArgumentError('It must be the index of an event, or 0.');
+}

@@ -1,0 +1,136 @@
+/**
+ * The audit log as an edge sends it to readers of events [events-2]. The newest events are held; earlier ones are read
+ * from the authority a page at a time, and the last pages are kept. What is sent is made once for all readers of a form
+ * that stand at the same place.
+ */
+
+export type EventForm = 'sse' | 'ndjson';
+
+/** What a reader is sent next. */
+export interface Piece {
+  readonly text: string;
+  /** The index of its last event. */
+  readonly last: number;
+}
+
+export interface EventLog {
+  /** The index of the last event that is known here. */
+  end(): number;
+  /** Begins anew after the event of this index. */
+  beginAfter(index: number): void;
+  append(events: readonly string[]): void;
+  /**
+   * The next events after this index; null when none are known, and a promise while they are read, which rejects when
+   * they cannot be.
+   */
+  after(index: number, form: EventForm): Piece | null | Promise<Piece>;
+}
+
+/** Reads the events after an index, at most so many; each is a line of JSON. */
+export type ReadPage = (after: number, most: number) => Promise<readonly string[]>;
+
+const MOST_HELD = 2048;
+/** Pages end at multiples of it, so that readers who began at different places soon share them. */
+const PAGE_EVENTS = 64;
+const MOST_PAGES = 64;
+const MOST_CHARACTERS = 32 * 1024;
+
+interface Page {
+  readonly after: number;
+  readonly events: readonly string[];
+  readonly pieces: Map<EventForm, Piece>;
+}
+
+export function createEventLog(readPage: ReadPage): EventLog {
+  let end = 0;
+  let held: string[] = [];
+  let newest = new Map<string, Piece>();
+  /** The one that was used longest ago comes first. */
+  const pages = new Map<number, Page>();
+  const reading = new Map<number, Promise<Page>>();
+  let lastRead: Promise<unknown> = Promise.resolve();
+
+  function newestAfter(index: number, form: EventForm): Piece {
+    const key = `${form} ${index}`;
+    const known = newest.get(key);
+    if (known !== undefined) return known;
+    const piece = pieceOf(form, index, startOf(held.slice(held.length - (end - index))));
+    newest.set(key, piece);
+    return piece;
+  }
+
+  /** One after the other: however many readers there are, the authority reads one page at a time for this edge. */
+  function read(after: number): Promise<Page> {
+    const underWay = reading.get(after);
+    if (underWay !== undefined) return underWay;
+    const page = lastRead.then(async () => {
+      const events = await readPage(after, PAGE_EVENTS - (after % PAGE_EVENTS));
+      if (events.length === 0) throw new Error(`There are no events after ${after}`);
+      return { after, events, pieces: new Map<EventForm, Piece>() };
+    });
+    reading.set(after, page);
+    const done = page.then(keep, () => undefined).finally(() => reading.delete(after));
+    lastRead = done;
+    return page;
+  }
+
+  function keep(page: Page): void {
+    pages.delete(page.after);
+    pages.set(page.after, page);
+    for (const oldest of pages.keys()) {
+      if (pages.size <= MOST_PAGES) break;
+      pages.delete(oldest);
+    }
+  }
+
+  return {
+    end: () => end,
+    beginAfter(index) {
+      end = index;
+      held = [];
+      newest = new Map();
+    },
+    append(events) {
+      end += events.length;
+      held.push(...events);
+      if (held.length >= 2 * MOST_HELD) held = held.slice(-MOST_HELD);
+      newest = new Map();
+    },
+    after(index, form) {
+      if (index >= end) return null;
+      if (index >= end - held.length) return newestAfter(index, form);
+      const page = pages.get(index);
+      if (page === undefined) return read(index).then((late) => pieceIn(late, form));
+      keep(page);
+      return pieceIn(page, form);
+    },
+  };
+}
+
+function pieceIn(page: Page, form: EventForm): Piece {
+  const known = page.pieces.get(form);
+  if (known !== undefined) return known;
+  const piece = pieceOf(form, page.after, page.events);
+  page.pieces.set(form, piece);
+  return piece;
+}
+
+function pieceOf(form: EventForm, after: number, events: readonly string[]): Piece {
+  const texts = events.map((event, index) => eventIn(form, event, after + index + 1));
+  return { text: texts.join(''), last: after + events.length };
+}
+
+/** [events-3] */
+function eventIn(form: EventForm, event: string, index: number): string {
+  return form === 'sse' ? `id: ${index}\ndata: ${event}\n\n` : `${event}\n`;
+}
+
+/** As many as are sent at once. */
+function startOf(events: readonly string[]): readonly string[] {
+  let characters = 0;
+  const end = events.findIndex((event) => {
+    characters += event.length;
+    return characters > MOST_CHARACTERS;
+  });
+  return end < 0 ? events : events.slice(0, end + 1);
+}

@@ -1,0 +1,336 @@
+/** Events [events-1]: the audit log as it happens, to any number of readers, without a gap. */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { after, suite, test } from 'node:test';
+import { verifyAuditChain } from '../src/authority/engine/audit.ts';
+import { type LoggedEvent, nextEvent } from '../src/client/event-chain.ts';
+import { keyFromSeed } from '../src/client/keys.ts';
+import { createOperatorClient } from '../src/client/operator-client.ts';
+import { readKeyFile } from '../src/keys/key-file.ts';
+import { type AuditEntry, GENESIS_HASH } from '../src/store/store.ts';
+import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { SECOND } from './support/clock.ts';
+import { rawConnection } from './support/raw-http.ts';
+import {
+  get,
+  invite,
+  newKey,
+  operate,
+  operatorRequest,
+  outcome,
+  send,
+} from './support/requests.ts';
+
+const SSE = { accept: 'text/event-stream' };
+const LINES = { accept: 'application/x-ndjson' };
+
+for (const threads of ['1', '2']) {
+  suite(`events, on ${threads === '1' ? 'one thread' : 'several threads'}`, async () => {
+    const na = await startTestAuthority({ flags: { threads } });
+    after(() => na[Symbol.asyncDispose]());
+
+    test('are all that was logged, and then what happens, each once and in order', async () => {
+      await invites(na, 3);
+      await using reader = await openReader(na, '/events');
+      await reader.until((events) => events.length >= 3);
+      await invites(na, 2);
+      const events = await reader.until((read) => read.length >= 5);
+      assert.deepEqual(indexesOf(events), [1, 2, 3, 4, 5]);
+      const entries = events.map(({ entry, hash }) => ({ ...entry, hash }) as AuditEntry);
+      assert.equal(verifyAuditChain(entries, GENESIS_HASH).valid, true);
+      assert.equal(entries.at(-1)?.event_type, 'invite_created');
+    });
+
+    test('have the same bytes in both forms, and what the bulletin says is their number', async () => {
+      const lines = await whole(na, '/events?follow=0', LINES);
+      assert.match(lines.headers.get('content-type') ?? '', /^application\/x-ndjson/);
+      const texts = lines.text.split('\n').filter((line) => line !== '');
+      const sse = await whole(na, '/events?follow=0', SSE);
+      assert.equal(sse.headers.get('content-type'), 'text/event-stream; charset=utf-8');
+      assert.equal(sse.headers.get('x-accel-buffering'), 'no');
+      const expected = texts.map((text, index) => `id: ${index + 1}\ndata: ${text}\n\n`);
+      assert.equal(sse.text, `:\n\n${expected.join('')}`);
+      assert.equal((await whole(na, '/events?follow=0', {})).text, sse.text);
+      na.clock.advance(2 * SECOND);
+      assert.equal((await get(na, '/bulletin')).body.log_size, texts.length);
+    });
+
+    test('go on after any of them, by the query or by Last-Event-ID', async () => {
+      const all = eventsIn((await whole(na, '/events?follow=0', LINES)).text);
+      const wanted = all.slice(3);
+      const byQuery = await whole(na, '/events?after=3&follow=0', LINES);
+      assert.deepEqual(eventsIn(byQuery.text), wanted);
+      const headers = { ...LINES, 'last-event-id': '3' };
+      assert.deepEqual(
+        eventsIn((await whole(na, '/events?after=1&follow=0', headers)).text),
+        wanted,
+      );
+      await using reader = await openReader(na, `/events?after=${all.length}`);
+      await invites(na, 1);
+      const [next] = await reader.until((read) => read.length > 0);
+      assert.equal(next?.index, all.length + 1);
+    });
+
+    test('end for the key of an operator that is revoked, with the entry of that', async () => {
+      const key = newKey();
+      const added = { key_id: `ops-${threads}`, public_key: key.publicKey, tier: 'standard' };
+      await operate(na, '/admin/operator-keys', added);
+      const operator = { keyId: added.key_id, key };
+      await using reader = await openReader(na, '/events', { operator });
+      await using other = await openReader(na, '/events');
+      await reader.until((events) => events.length > 0);
+      await operate(na, `/admin/operator-keys/${added.key_id}/revoke`);
+      await reader.ended;
+      assert.equal(outcome(await open(na, '/events', { operator })), '401 admin_auth_failed');
+      await invites(na, 1);
+      await other.until((events) => events.at(-1)?.entry.event_type === 'invite_created');
+    });
+
+    test('are read by the client across lost connections, which refuses what is altered', async () => {
+      const read = await taken(clientOf(na).events(), 4);
+      assert.deepEqual(indexesOf(read), [1, 2, 3, 4]);
+      const [, place] = read;
+      assert.deepEqual(await taken(clientOf(na).events({ after: place ?? 0 }), 2), read.slice(2));
+    });
+
+    test('are refused to whoever asks wrongly', async () => {
+      for (const [path, refused] of [
+        ['/events?after=', '400 invalid_after'],
+        ['/events?after=-1', '400 invalid_after'],
+        ['/events?after=1.0', '400 invalid_after'],
+        ['/events?after=x', '400 invalid_after'],
+        ['/events?after=99999999999999999', '400 invalid_after'],
+        ['/events?follow=2', '400 invalid_follow'],
+        ['/events?after=9999', '409 after_ahead'],
+      ] as const) {
+        assert.equal(outcome(await open(na, path)), refused, path);
+      }
+      const lastEventId = { headers: { 'last-event-id': 'x' } };
+      assert.equal(outcome(await open(na, '/events', lastEventId)), '400 invalid_after');
+      assert.equal(outcome(await send(na, 'GET', '/events')), '401 admin_auth_failed');
+      const head = await open(na, '/events', { method: 'HEAD' });
+      assert.deepEqual([head.status, head.text], [200, '']);
+    });
+  });
+}
+
+test('a long log is read in pages by readers who begin anywhere, while it grows', async () => {
+  await using before = await startTestAuthority();
+  await operate(before, '/admin/invite', { count: 300 });
+  await invites(before, 3);
+  await operate(before, '/admin/invite', { count: 297 });
+  await using na = await before.restart();
+  const starts = [0, 1, 63, 64, 65, 301, 599, 600];
+  const readers = await Promise.all(starts.map((from) => openReader(na, `/events?after=${from}`)));
+  for (let more = 0; more < 5; more += 1) await invites(na, 1);
+  for (const [index, from] of starts.entries()) {
+    const reader = readers[index];
+    const events = (await reader?.until((read) => read.at(-1)?.index === 605)) ?? [];
+    assert.deepEqual([events[0]?.index, events.length], [from + 1, 605 - from]);
+    await reader?.[Symbol.asyncDispose]();
+  }
+});
+
+test('a reader who takes nothing is ended, and what it has not taken it can read again', async () => {
+  await using na = await startTestAuthority();
+  const roles = Array.from({ length: 64 }, (_, index) => `role:${index}-${'x'.repeat(100)}`);
+  assert.equal((await operate(na, '/admin/invite', { count: 1000, roles })).status, 200);
+  const connection = await rawConnection(na.url);
+  using _ = connection;
+  connection.socket.pause();
+  connection.write(requestText(na, '/events'));
+  await metric(na, 'na_event_readers 1');
+  await using quick = await openReader(na, '/events?after=990');
+  await metric(na, 'na_event_readers_cut_total 1', () => na.clock.advance(SECOND));
+  await metric(na, 'na_event_readers 1');
+  await invites(na, 1);
+  await quick.until((events) => events.length === 11);
+  connection.socket.resume();
+  const got = eventsIn((await connection.closed()).replace(/^[\s\S]*?\r\n\r\n/, ''));
+  const last = got.at(-1);
+  assert.ok(last !== undefined && last.index < 1001);
+  const rest = await taken(clientOf(na).events({ after: last }), 1001 - last.index);
+  assert.deepEqual(indexesOf([...got, ...rest]), numbers(1, 1001));
+});
+
+test('a reader hears that its connection lives, and is ended when the authority stops', async () => {
+  await using na = await startTestAuthority();
+  await using sse = await openReader(na, '/events', { headers: SSE });
+  await using lines = await openReader(na, '/events', { headers: LINES });
+  na.clock.advance(16 * SECOND);
+  await sse.untilText(':\n\n:\n\n');
+  await lines.untilText('\n\n');
+  await na.stop();
+  await Promise.all([sse.ended, lines.ended]);
+});
+
+test('there are as many readers as are allowed, and a place is free again when one leaves', async () => {
+  await using na = await startTestAuthority({ environment: { MESH_EVENT_READERS: '2' } });
+  await using _first = await openReader(na, '/events');
+  const second = await openReader(na, '/events');
+  const refused = await open(na, '/events');
+  assert.equal(outcome(refused), '503 too_many_event_readers');
+  assert.equal(refused.headers.get('retry-after'), '5');
+  await second[Symbol.asyncDispose]();
+  await metric(na, 'na_event_readers 1');
+  await using _third = await openReader(na, '/events');
+});
+
+const READERS = Number(process.env.MESH_TEST_EVENT_READERS ?? '30');
+
+test('readers that are cut off at random miss nothing and get nothing twice', async (t) => {
+  await using na = await startTestAuthority({ flags: { threads: '2' } });
+  const events = 60;
+  const seen = Array.from({ length: READERS }, () => [] as LoggedEvent[]);
+  let cuts = 0;
+  const reading = seen.map(async (got, reader) => {
+    let random = reader + 1;
+    const client = clientOf(na);
+    while (got.length < events) {
+      random = (random * 48_271) % 2_147_483_647;
+      const stop = new AbortController();
+      for await (const event of client.events({ after: got.at(-1) ?? 0, signal: stop.signal })) {
+        got.push(event);
+        if (got.length >= events || random % 7 === got.length % 7) stop.abort();
+      }
+      cuts += 1;
+    }
+  });
+  for (let written = 0; written < events; written += 3) {
+    await operate(na, '/admin/invite', { count: 3 });
+  }
+  await Promise.all(reading);
+  t.diagnostic(`${READERS} readers, ${events} events, ${cuts} connections`);
+  for (const got of seen) assert.deepEqual(indexesOf(got), numbers(1, events));
+});
+
+interface OpenOptions {
+  readonly method?: 'GET' | 'HEAD';
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly operator?: TestAuthority['standard'];
+}
+
+function signedHeaders(na: TestAuthority, path: string, { headers, operator }: OpenOptions = {}) {
+  const call = { method: 'GET', operator: operator ?? na.standard };
+  const { init } = operatorRequest(na, path, {}, call);
+  return { ...init.headers, ...headers };
+}
+
+/** An answer that is read to its end. */
+function whole(na: TestAuthority, path: string, headers: Readonly<Record<string, string>>) {
+  return send(na, 'GET', path, { headers: signedHeaders(na, path, { headers }) });
+}
+
+/** An answer that must not be a stream. */
+function open(na: TestAuthority, path: string, options: OpenOptions = {}) {
+  return send(na, options.method ?? 'GET', path, { headers: signedHeaders(na, path, options) });
+}
+
+interface Reader extends AsyncDisposable {
+  until(isThere: (events: readonly LoggedEvent[]) => boolean): Promise<readonly LoggedEvent[]>;
+  untilText(text: string): Promise<void>;
+  /** Resolves when the authority has ended the answer. */
+  readonly ended: Promise<void>;
+}
+
+/** Reads lines of JSON unless it asks for another form. */
+async function openReader(
+  na: TestAuthority,
+  path: string,
+  options: OpenOptions = {},
+): Promise<Reader> {
+  const stop = new AbortController();
+  const headers = signedHeaders(na, path, { headers: LINES, ...options });
+  const response = await fetch(na.url + path, { headers, signal: stop.signal });
+  assert.equal(response.status, 200);
+  let text = '';
+  let readTo = 0;
+  const events: LoggedEvent[] = [];
+  let wake = () => {};
+  const ended = (async () => {
+    const decoder = new TextDecoder();
+    for await (const chunk of response.body ?? []) {
+      text += decoder.decode(chunk as Uint8Array, { stream: true });
+      const end = text.lastIndexOf('\n') + 1;
+      events.push(...eventsIn(text.slice(readTo, end), events.at(-1)));
+      readTo = end;
+      wake();
+    }
+  })();
+  ended.catch(() => undefined);
+  async function until<Found>(find: () => Found | null): Promise<Found> {
+    for (;;) {
+      const found = find();
+      if (found !== null) return found;
+      const more = new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+      await Promise.race([more, ended.then(() => Promise.reject(new Error(`It ended: ${text}`)))]);
+    }
+  }
+  return {
+    ended,
+    until: (isThere) => until(() => (isThere(events) ? [...events] : null)),
+    untilText: async (wanted) => void (await until(() => text.includes(wanted) || null)),
+    async [Symbol.asyncDispose]() {
+      stop.abort();
+      await ended.catch(() => undefined);
+    },
+  };
+}
+
+/** The complete events of a stream of lines, each checked against the one before. */
+function eventsIn(text: string, last?: LoggedEvent): LoggedEvent[] {
+  const lines = text.split(/\r?\n/).filter((line) => line.startsWith('{'));
+  if (!text.endsWith('\n')) lines.pop();
+  const events: LoggedEvent[] = [];
+  for (const line of lines) {
+    const before = Number(/"index":(\d+)\}$/.exec(line)?.[1]) - 1;
+    events.push(nextEvent(line, events.at(-1) ?? last ?? { index: before, hash: null }));
+  }
+  return events;
+}
+
+function requestText(na: TestAuthority, path: string): string {
+  const lines = Object.entries({ ...signedHeaders(na, path), ...LINES });
+  const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('');
+  return `GET ${path} HTTP/1.1\r\nHost: na\r\n${head}\r\n`;
+}
+
+/** Resolves when the exposition has the line. */
+async function metric(na: TestAuthority, line: string, meanwhile = () => {}): Promise<void> {
+  for (let looks = 0; looks < 5000; looks += 1) {
+    const { text } = await get(na, '/metrics');
+    if (text.split('\n').includes(line)) return;
+    meanwhile();
+  }
+  assert.fail(`The metrics have no ${line}`);
+}
+
+async function invites(na: TestAuthority, count: number): Promise<void> {
+  for (let made = 0; made < count; made += 1) await invite(na);
+}
+
+function clientOf(na: TestAuthority) {
+  const { url, audience, standard, clock, dataDir } = na;
+  const key = keyFromSeed(readKeyFile(join(dataDir, 'keys', 'operator-standard.key')));
+  return createOperatorClient({ url, audience, keyId: standard.keyId, key, now: clock.now });
+}
+
+async function taken(events: AsyncIterable<LoggedEvent>, count: number): Promise<LoggedEvent[]> {
+  const read: LoggedEvent[] = [];
+  if (count === 0) return read;
+  for await (const event of events) {
+    read.push(event);
+    if (read.length === count) break;
+  }
+  return read;
+}
+
+function indexesOf(events: readonly LoggedEvent[]): number[] {
+  return events.map(({ index }) => index);
+}
+
+function numbers(first: number, last: number): number[] {
+  return Array.from({ length: last - first + 1 }, (_, index) => first + index);
+}
