@@ -28,7 +28,13 @@ after(() => rmSync(scratch, { recursive: true, force: true }));
 const isUpdate = process.env.MESH_UPDATE_TRANSCRIPTS === '1';
 
 /** Documents of one list are read one after the other, in one folder and with the same authorities. */
-const READINGS = [['README.md'], ['docs/tutorial.md', 'docs/trust-protocol.md', 'docs/signing.md']];
+const IN_CHECKOUTS = [
+  ['README.md'],
+  ['docs/tutorial.md', 'docs/trust-protocol.md', 'docs/signing.md'],
+];
+/** The reader has the program alone. */
+const ELSEWHERE = [['docs/runbooks.md']];
+const READINGS = [...IN_CHECKOUTS, ...ELSEWHERE];
 
 /** Ports of the documents, and those that are used here: long after they were found to be free. */
 const PORTS = new Map([
@@ -46,26 +52,44 @@ const ENVIRONMENT = {
 /** Commands that go on until they are stopped, and the line that says that they are ready. */
 const SERVER = /^(?:npm start|mesh-na serve)\b/;
 const IS_SERVED = / is served on /;
+/** What a service manager does. */
+const STOP = 'systemctl stop mesh-na';
 
 const compiled = compile();
 const commands = join(scratch, 'bin');
 installCommand();
 
-for (const documents of READINGS) {
+for (const documents of IN_CHECKOUTS) {
   suite(`the transcripts of ${documents.join(', ')}`, () => {
-    const folder = join(scratch, `reader-${READINGS.indexOf(documents)}`);
+    const folder = readerFolder(documents);
     makeReaderFolder(folder);
     const atFirst = new Set(untrackedFiles(folder));
-    const shell = openShell({ cwd: folder, env: environment() });
-    after(() => shell[Symbol.asyncDispose]());
-    for (const document of documents) {
-      test(`${document} shows what is printed`, () => checkTranscript(shell, folder, document));
-    }
+    checkTranscripts(folder, documents);
     test('what was written into the checkout is ignored by git', () => {
       const written = untrackedFiles(folder).filter((path) => !atFirst.has(path));
       assert.deepEqual(written, []);
     });
   });
+}
+
+for (const documents of ELSEWHERE) {
+  suite(`the transcripts of ${documents.join(', ')}`, () => {
+    const folder = readerFolder(documents);
+    mkdirSync(folder);
+    checkTranscripts(folder, documents);
+  });
+}
+
+function readerFolder(documents: readonly string[]): string {
+  return join(scratch, `reader-${READINGS.findIndex(([first]) => first === documents[0])}`);
+}
+
+function checkTranscripts(folder: string, documents: readonly string[]): void {
+  const shell = openShell({ cwd: folder, env: environment() });
+  after(() => shell[Symbol.asyncDispose]());
+  for (const document of documents) {
+    test(`${document} shows what is printed`, () => checkTranscript(shell, folder, document));
+  }
 }
 
 test('every document that holds a transcript is read', () => {
@@ -105,6 +129,7 @@ function isSame(output: string, other: string): boolean {
 
 async function perform(shell: Shell, command: string) {
   const here = onFreePorts(command);
+  if (command === STOP) return shell.stop().then(() => ({ output: '', code: 0 }));
   if (!SERVER.test(command)) return shell.run(here);
   return { output: await shell.serve(here, IS_SERVED), code: 0 };
 }

@@ -50,7 +50,7 @@ export function openShell(options: ShellOptions): Shell {
   }
 
   async function serve(command: string, lastLine: RegExp): Promise<string> {
-    const server = start('bash', ['--norc', '-c', `${command} 2>&1`], options);
+    const server = start('bash', ['--norc', '-c', `exec ${command} 2>&1`], options);
     servers.push(server);
     const printed: string[] = [];
     for await (const line of createInterface({ input: outputOf(server) })) {
