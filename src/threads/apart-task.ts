@@ -5,11 +5,20 @@ import type { Outcome } from './apart.ts';
 const PRIORITY = 10;
 
 export function carryOutTask<Task, Result>(work: (task: Task) => Promise<Result>): void {
-  setPriority(PRIORITY);
+  giveWay();
   // A stop is the service's decision, also where the whole group of processes gets the signal.
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(signal, () => undefined);
   process.once('disconnect', endWithoutService);
   process.once('message', (task: Task) => void outcomeOf(() => work(task)).then(report));
+}
+
+/** A confined service, such as the sample for systemd, may not choose priorities. */
+function giveWay(): void {
+  try {
+    setPriority(PRIORITY);
+  } catch {
+    // Its work is done all the same.
+  }
 }
 
 async function outcomeOf<Result>(work: () => Promise<Result>): Promise<Outcome<Result>> {
