@@ -63,9 +63,9 @@ async function readiness(edge: Edge): Promise<Reply> {
   const described = description(edge, answer.ok);
   if (!answer.ok)
     return refusalReply(readinessOf(answer.refusal), { ...answer.details, ...described });
-  if (edge.draining.isAnnounced) return refusalReply('service_not_ready', described);
-  const { enrollment } = JSON.parse(answer.json);
-  return jsonReply(200, jsonText({ status: 'ready', enrollment, ...described }));
+  const found = { ...JSON.parse(answer.json), ...described };
+  if (edge.draining.isAnnounced) return refusalReply('service_not_ready', found);
+  return jsonReply(200, jsonText({ status: 'ready', ...found }));
 }
 
 /** The authority's own state; an authority that does not answer is not ready. */
