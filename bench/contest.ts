@@ -12,6 +12,8 @@ export type Settings = {
   readonly nodes: number;
   /** Nodes of the fleet that comes back at once. */
   readonly returning: number;
+  /** Readers of events. */
+  readonly readers: number;
   /** Simulated weeks in which that fleet renews. */
   readonly weeks: number;
   /** Nodes of the large network, and its folder; null creates a new one. */

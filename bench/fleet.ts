@@ -1,5 +1,6 @@
 /** The requests of a fleet, signed beforehand: invites by an operator, joins and heartbeats by nodes. */
 
+import type { Query } from '../src/client/http.ts';
 import { SEED_BYTES, signerFromSeed } from '../src/crypto/ed25519.ts';
 import type { Signer } from '../src/crypto/primitives.ts';
 import type { JsonObject } from '../src/json/value.ts';
@@ -35,11 +36,11 @@ export function inviteSigner(network: Network): (body: JsonObject) => Buffer {
 }
 
 /** Makes the headers with which the network's operator signs requests of one route. */
-export function operatorSigner(network: Network, method: string, path: string) {
+export function operatorSigner(network: Network, method: string, path: string, query: Query = {}) {
   const key = signerFromSeed(Buffer.from(network.operatorSeed, 'base64'));
   const { audience, operatorKeyId: keyId } = network;
   return (body: JsonObject) =>
-    operatorHeaders({ method, path, query: {}, ...newStamp(), audience, keyId, body }, key);
+    operatorHeaders({ method, path, query, ...newStamp(), audience, keyId, body }, key);
 }
 
 export function joinRequest(key: Signer, inviteToken: string): Buffer {

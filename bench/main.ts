@@ -11,6 +11,7 @@ import type { Settings } from './contest.ts';
 import { benchCrl } from './crl.ts';
 import { benchDocuments } from './documents.ts';
 import { benchEnrollments } from './enrollments.ts';
+import { benchEvents } from './events.ts';
 import { benchHeartbeats } from './heartbeats.ts';
 import { type Load, startLoad } from './load.ts';
 import { benchLookups } from './lookups.ts';
@@ -39,6 +40,7 @@ const BENCHMARKS = [
   'overload',
   'storm',
   'viewers',
+  'events',
   'pages',
   'starts',
   'soak',
@@ -52,6 +54,7 @@ interface BenchOptions {
   readonly connections?: number;
   readonly rate?: number;
   readonly nodes?: number;
+  readonly readers: number;
   readonly weeks: number;
   readonly dataDir?: string;
   readonly threads: number;
@@ -71,6 +74,7 @@ const RUN: {
   overload: benchOverload,
   storm: benchStorm,
   viewers: benchViewers,
+  events: benchEvents,
   pages: benchPages,
   starts: benchStarts,
   crl: benchCrl,
@@ -97,6 +101,12 @@ const program = new Command('bench')
     '--nodes <count>',
     'heartbeats, years: nodes of the fleet (1000); storm: of the fleet (100000); scale, rosters: nodes of the network (1000000)',
     wholeNumber(10_000_000),
+  )
+  .option(
+    '--readers <count>',
+    'events: readers beside the heartbeats',
+    wholeNumber(100_000),
+    10_000,
   )
   .option('--weeks <count>', 'years: simulated weeks', wholeNumber(10_000), 260)
   .option(
@@ -142,6 +152,7 @@ async function run(benchmark: Benchmark | 'all', options: BenchOptions): Promise
     rate: options.rate ?? null,
     nodes: options.nodes ?? 1000,
     returning: options.nodes ?? 100_000,
+    readers: options.readers,
     weeks: options.weeks,
     seeded: options.nodes ?? 1_000_000,
     dataDir: options.dataDir ?? null,
