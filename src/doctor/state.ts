@@ -144,7 +144,11 @@ async function hashesOf(
     check.finish(source.facts);
     return hashes;
   } catch (cause) {
-    return wrong('rows', messageOf(cause), RESTORE);
+    return wrong(
+      'rows',
+      messageOf(cause),
+      `${RESTORE}; mesh-na store salvage exports what can be read`,
+    );
   }
 }
 
