@@ -59,7 +59,9 @@ function headOf(
   trusting: Agent | undefined,
 ): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
-    const options = { method, headers: { ...headers }, signal };
+    // By itself, Node.js would send the body of a DELETE without saying where it ends.
+    const length = body !== undefined && { 'content-length': String(Buffer.byteLength(body)) };
+    const options = { method, headers: { ...headers, ...length }, signal };
     const request =
       url.protocol === 'https:'
         ? requestHttps(url, { ...options, ...(trusting && { agent: trusting }) }, resolve)
