@@ -196,7 +196,7 @@ test('/cli-reference has the columns of a help as fields, in which long lines wr
   const entry = visit.page.locator('#serve .notes');
   const setting = entry.locator('.fields > div', { hasText: 'MESH_LEASE_MS' });
   assert.equal(await setting.locator('dt').textContent(), 'MESH_LEASE_MS');
-  assert.match((await setting.locator('dd').textContent()) ?? '', /^with --store: .* 5000\)$/);
+  assert.match((await setting.locator('dd').textContent()) ?? '', /^with --store: .* 1500\)$/);
   assert.match(
     (await entry.locator('pre').last().textContent()) ?? '',
     /^Examples:\n {2}\$ mesh-na/,

@@ -134,6 +134,7 @@ function dashboardOf(index: RecognitionIndex): string {
     readiness: { status: 'ready' },
     nodes: { active: 0, tracked: 0 },
     posture: { status: 'ok', findings: [] },
+    horizon_summary: { within_week: 0, within_month: 0 },
     connectome_summary: {},
     treaty_summary: summary,
     treaties: new JsonText(treaties.text),
