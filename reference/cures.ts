@@ -211,6 +211,8 @@ export const CURES: Readonly<Record<RefusalName, string>> = {
     'Send it again after the seconds of `Retry-After`, to this instance or another; nothing was done.',
   too_many_event_readers:
     'Wait as long as `Retry-After` says; end readers that are not needed, or raise `MESH_EVENT_READERS`.',
+  outcome_unknown:
+    'Send the same bytes again with `X-Mesh-Retry: 1`, or read what became of it; a heartbeat is signed anew.',
   service_not_ready: 'Try again later; `/readyz` and the log say what is missing.',
   overloaded:
     'Send the same request again after as many seconds as `Retry-After` says: nothing was done. Agents and the client do.',

@@ -16,13 +16,19 @@ import {
   type Standing,
   standingIn,
 } from './contract/standing.ts';
+import { sha256Hex } from './crypto/digest.ts';
 import { type Front, openFront } from './front.ts';
+import type { Instance } from './http/instance.ts';
 import { createRateLimits } from './http/rate-limit.ts';
-import { jsonText } from './json/write.ts';
+import { canonicalJson, jsonText } from './json/write.ts';
 import { createBackground } from './lifecycle/background.ts';
 import { createFatal, type Fatal } from './lifecycle/fatal.ts';
 import { freeSpace } from './lifecycle/free-space.ts';
 import { createLifecycle, type StopPatience } from './lifecycle/lifecycle.ts';
+import { createLinkClient, withdrawAll } from './link/client.ts';
+import { createDesk } from './link/desk.ts';
+import { openLinkHost } from './link/host.ts';
+import { linkKey } from './link/key.ts';
 import { createLogger, type LogDestination, type Logger } from './log/logger.ts';
 import {
   type AuthorityCounts,
@@ -37,9 +43,11 @@ import type { RefusalName } from './refusal.ts';
 import { type ManualTime, type Runtime, timeOf, withClocks } from './runtime.ts';
 import type { NetworkIdentity } from './store/network-identity.ts';
 import {
+  type Candidate,
   databaseOf,
   type OpenedStore,
   openStore,
+  processName,
   type StoreOptions,
   type Tenure,
 } from './store/open.ts';
@@ -130,8 +138,9 @@ export async function startAuthority(
     logger,
     async silence() {
       lifecycle.enter('failed');
-      if (standing !== null) endStanding(standing.memory);
+      leave();
       office?.seal();
+      linkHost?.close();
       await front?.abandon();
     },
     end: onFatal,
@@ -139,17 +148,51 @@ export async function startAuthority(
   let office: Office | null = null;
   let jobs: OfficeJobs | null = null;
   let front: Front | null = null;
+  let isLeaving = false;
+
+  /** From now on nothing is answered from copies. */
+  function leave(): void {
+    isLeaving = true;
+    if (standing !== null) endStanding(standing.memory);
+  }
 
   const instanceId = runtime.uuid();
   const standing = standingFor(config, surroundings.runtime);
+  const limits = createRateLimits(config.rateLimits);
+  const { elapsed } = surroundings.runtime;
+  const link = config.link && linkSecrets(config, version);
+  const linkHost =
+    config.link &&
+    link &&
+    (await openLinkHost({ ...link, address: config.link, publisher, logger, elapsed }));
+  const client =
+    link &&
+    standing &&
+    createLinkClient({
+      ...link,
+      publisher,
+      standing,
+      logger,
+      elapsed,
+      linked: () => desk.resume(),
+    });
+  const holdMs = config.link?.holdMs ?? 0;
+  const desk = createDesk({ client, holdMs, rateLimits: config.rateLimits, elapsed });
   const turn = await takeTurn(config, {
+    link: linkHost?.address ?? null,
+    seen({ epoch, link }) {
+      if (link !== null) client?.follow({ epoch, link });
+    },
     instanceId,
     runtime: surroundings.runtime,
     extended: (until) => {
-      if (standing === null || lifecycle.state === 'failed') return;
+      if (standing === null || isLeaving) return;
       if (standing.isWriter()) extendStanding(standing.memory, until);
     },
     lost: (problem) => fatal('ownership', new Error(problem)),
+  }).catch((cause) => {
+    linkHost?.close();
+    throw cause;
   });
   // They load their modules while the state is read.
   const threads = startThreads(config, (index) =>
@@ -187,31 +230,38 @@ export async function startAuthority(
     });
 
   /** From now on the answers of this instance are those of the writer. */
-  function lead(tenure: Tenure | null): void {
+  function lead({ call }: Office, tenure: Tenure | null): void {
     if (standing === null || tenure === null) return;
-    noteWriter(standing.memory, tenure.epoch);
-    extendStanding(standing.memory, tenure.heldUntil());
+    const { epoch, heldUntil } = tenure;
+    noteWriter(standing.memory, epoch);
+    extendStanding(standing.memory, heldUntil());
+    linkHost?.lend({ epoch, call, limits, heldUntil });
+    desk.lead(linkHost?.acknowledged(call) ?? call, limits);
     logger.write('INFO', 'store', `This instance writes, as holder ${tenure.epoch} of the lease`);
   }
 
   /** The turn of an instance that has waited. */
   async function take(opened: OpenedStore): Promise<void> {
     if (lifecycle.state !== 'serving') return opened.store.abandon();
+    client?.close();
+    // The authority publishes them anew: those of the writer before may be older.
+    withdrawAll(publisher);
     office = await openOn(opened);
-    lead(opened.tenure);
+    if (lifecycle.state !== 'serving') return;
+    lead(office, opened.tenure);
     jobs = await office.begin(background);
   }
 
   try {
     if (turn.opened !== null) {
       office = await openOn(turn.opened);
-      lead(turn.opened.tenure);
+      lead(office, turn.opened.tenure);
     }
-    const here: Call = office?.call ?? ((name, given) => office?.call(name, given) ?? UNAVAILABLE);
+    const here: Call = (standing === null && office?.call) || desk.call;
     const host: EdgeHost = {
       call: here,
       publisher,
-      limits: createRateLimits(config.rateLimits),
+      limits: standing === null ? limits : desk.limits,
       viewers: new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)),
       clock: clock.anchor,
       manualTime,
@@ -220,7 +270,8 @@ export async function startAuthority(
       log: (lines) => destination.write(lines),
       exposition(reports) {
         if (standing !== null) metrics.standing(standing);
-        return exposition(here, metrics, reports);
+        // What is counted is the writer's to say, once.
+        return exposition(office?.call ?? (() => UNAVAILABLE), metrics, reports);
       },
       fatal,
     };
@@ -229,6 +280,7 @@ export async function startAuthority(
       id: instanceId,
       database: databaseOf(config.database),
       signingKeyId: config.keyId,
+      haMode: haModeOf(config),
     };
     // A thread that starts later may find no free file descriptor to load its modules.
     await watchdog.ready;
@@ -297,9 +349,14 @@ export async function startAuthority(
         lifecycle.stop(
           {
             announce: serving.announce,
-            drain: serving.drain,
+            async drain() {
+              await Promise.all([serving.drain(), linkHost?.halt()]);
+            },
             cut: serving.cut,
             async flush() {
+              // Nobody else can write before no copy is served any more, here or by a follower.
+              leave();
+              await linkHost?.revoke();
               turn.giveUp();
               await taking?.catch(() => undefined);
               office?.endReaders();
@@ -307,6 +364,8 @@ export async function startAuthority(
               await office?.close();
             },
             async close() {
+              client?.close();
+              linkHost?.close();
               await serving.close();
               stopBeating();
               await watchdog.end();
@@ -317,6 +376,8 @@ export async function startAuthority(
     };
   } catch (cause) {
     turn.giveUp();
+    client?.close();
+    linkHost?.close();
     await (office as Office | null)?.abandon();
     await Promise.all([...threads.map((thread) => thread.end()), watchdog.end()]);
     throw cause;
@@ -337,7 +398,12 @@ interface Turn {
 /** Opens the store, or learns that another instance writes to it. */
 async function takeTurn(
   config: Config,
-  options: Pick<StoreOptions, 'instanceId' | 'runtime' | 'extended' | 'lost'>,
+  {
+    link,
+    seen,
+    ...options
+  }: Pick<StoreOptions, 'instanceId' | 'runtime' | 'extended' | 'lost'> &
+    Pick<Candidate, 'link' | 'seen'>,
 ): Promise<Turn> {
   const ended = new AbortController();
   let waiting: (holder: string) => void = () => undefined;
@@ -349,7 +415,7 @@ async function takeTurn(
     dataDir: config.dataDir,
     database: config.database,
     network: identityOf(config.genesis),
-    candidate: { configuration: agreedSettings(config), waiting, signal: ended.signal },
+    candidate: { configuration: agreedSettings(config), link, seen, waiting, signal: ended.signal },
   });
   const first = await Promise.race([opening, told]);
   const giveUp = () => ended.abort();
@@ -359,6 +425,17 @@ async function takeTurn(
 }
 
 const UNAVAILABLE: Answer = { ok: false, refusal: 'authority_unavailable', details: {} };
+
+function haModeOf({ database, link }: Config): Instance['haMode'] {
+  if (database === null) return 'single';
+  return link === null ? 'standby' : 'linked';
+}
+
+/** What two instances need of each other to talk. */
+function linkSecrets({ signer, genesis }: Config, program: string) {
+  const key = linkKey(signer, sha256Hex(canonicalJson(genesis)));
+  return { key, program, name: processName() };
+}
 
 /** Null where no other instance can write. */
 function standingFor({ database }: Config, { elapsed }: Runtime): Standing | null {

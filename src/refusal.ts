@@ -479,6 +479,11 @@ export const REFUSALS = {
     'authority_unavailable',
     'Another instance serves this network, or is about to: nothing was done',
   ),
+  outcome_unknown: entry(
+    503,
+    'outcome_unknown',
+    'The instance that writes was lost before it answered: the request was carried out, or it was not',
+  ),
   restore_pending: entry(
     503,
     'restore_pending',

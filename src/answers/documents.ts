@@ -22,12 +22,10 @@ export const Readiness = Type.Object({
     description: 'Whether invites, joins and new agents are accepted, or refused for want of space',
   }),
   instance: Type.String({ description: 'A random id of this start of the authority' }),
-  ha_mode: Type.Union([Type.Literal('single'), Type.Literal('standby')], {
-    description: 'Whether other instances can take the place of this one',
+  ha_mode: Type.Union([Type.Literal('single'), Type.Literal('standby'), Type.Literal('linked')], {
+    description: 'Whether other instances can take the place of this one, and answer beside it',
   }),
-  role: Type.Optional(
-    Type.Literal('writer', { description: 'Only the instance that writes is ready' }),
-  ),
+  role: Type.Optional(Type.Union([Type.Literal('writer'), Type.Literal('follower')])),
   epoch: Type.Optional(
     Type.Integer({ description: 'How many times the right to write has passed on so far' }),
   ),

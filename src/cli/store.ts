@@ -138,9 +138,11 @@ function writerText({
   held,
   released,
   expires_at,
+  link,
 }: NonNullable<StoreStatus['contents']>['lease']) {
   if (holder === null) return 'none yet';
-  if (held) return `${holder}, lease until ${expires_at}`;
+  const linked = link === null ? '' : `, linked at ${link}`;
+  if (held) return `${holder}, lease until ${expires_at}${linked}`;
   return released ? `none; ${holder} has stopped` : `none; ${holder} was lost at ${expires_at}`;
 }
 

@@ -37,11 +37,21 @@ const MAX_DAYS = 36_500;
 /** The limit without a setting: not all cores may be available, and each thread costs time and memory. */
 const MAX_DEFAULT_THREADS = 8;
 
+export interface LinkSetting {
+  readonly host: string;
+  /** 0 picks a free one. */
+  readonly port: number;
+  /** How long a request is held while nobody writes, milliseconds. */
+  readonly holdMs: number;
+}
+
 /** Durations are in milliseconds. */
 export interface Config extends SigningKey {
   readonly dataDir: string;
   /** Null when the data folder holds the state. */
   readonly database: DatabaseSetting | null;
+  /** Null when instances do not talk to each other. */
+  readonly link: LinkSetting | null;
   /** Bytes free on the disk of the state below which nothing new is enrolled; 0 where that never happens. */
   readonly minFree: number;
   /** Within how many hours the stored state is read for damage; null when it is not. */
@@ -121,6 +131,7 @@ export function loadConfig(
   return {
     dataDir,
     database: databaseSetting(setting, environment),
+    link: linkSetting(setting),
     minFree: minFree(setting),
     scrubHours:
       setting('store') === null ? wholeNumber(setting, 'scrubHours', 0, 8760) || null : null,
@@ -274,6 +285,25 @@ function minFree(setting: Setting): number {
   const megabytes = wholeNumber(setting, 'minFree', 0, 1_048_576);
   return setting('store') === null ? megabytes * 1_048_576 : 0;
 }
+
+/** Other instances connect to this very address, so it names one. */
+function linkSetting(setting: Setting): LinkSetting | null {
+  const text = setting('link');
+  const holdMs = wholeNumber(setting, 'holdMs', 0, 60_000);
+  if (text === null) return null;
+  const label = setting.labelOf('link');
+  if (setting('store') === null) throw new Error(`${label} is of no use without --store`);
+  const [, host = '', port = ''] = LINK_ADDRESS.exec(text) ?? [];
+  const bare = host.replace(/^\[|\]$/g, '');
+  if (host === '' || Number(port) > 65_535 || /^[0:.]+$/.test(bare)) {
+    throw new Error(
+      `${label} must be the host:port at which other instances reach this one, such as 10.0.0.1:8444, not ${shown(text)}`,
+    );
+  }
+  return { host: bare, port: Number(port), holdMs };
+}
+
+const LINK_ADDRESS = /^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})$/;
 
 function tlsPair(setting: Setting, now: number): TlsPair | null {
   const [certFile, keyFile] = [setting('tlsCert'), setting('tlsKey')];

@@ -43,6 +43,18 @@ export const OPTIONS = {
     '256',
     'with fewer megabytes free on the disk of the data folder, invites, joins and new agents are refused; 0 refuses none; without effect with --store',
   ),
+  link: option(
+    '--link <host:port>',
+    'MESH_LINK',
+    null,
+    'with --store: where this instance takes the calls of the others while it writes; all instances answer then',
+  ),
+  holdMs: option(
+    null,
+    'MESH_HOLD_MS',
+    '3000',
+    'with --link: how long a request is held while another instance takes over',
+  ),
   headFile: {
     ...option(
       '--head-file <file>',

@@ -51,3 +51,14 @@ export function publishedDocument(json: string, freshUntil = Number.MAX_VALUE): 
   bytes.write(json);
   return { bytes, etag: `"${sha256Hex(bytes).slice(0, 32)}"`, freshUntil };
 }
+
+/** A document as it came from another instance. */
+export function receivedDocument(
+  bytes: Uint8Array,
+  etag: string,
+  freshUntil: number,
+): PublishedDocument {
+  const copy = Buffer.from(new SharedArrayBuffer(bytes.byteLength));
+  copy.set(bytes);
+  return { bytes: copy, etag, freshUntil };
+}

@@ -27,8 +27,14 @@ export interface DocumentPublisher {
   /** Marks the document as outdated; it is rebuilt on request. */
   withdraw(name: DocumentName): void;
   isCurrent(name: DocumentName, now: number): boolean;
-  /** Calls back with everything published so far, and then with each publication. */
-  follow(listener: (publication: Publication) => void): void;
+  /**
+   * Calls back with everything published so far, and then with each publication; with the name of each document
+   * that is outdated, if that is asked for.
+   */
+  follow(
+    listener: (publication: Publication) => void,
+    withdrawn?: (name: DocumentName) => void,
+  ): void;
 }
 
 export function createDocumentPublisher(): DocumentPublisher {
@@ -36,6 +42,7 @@ export function createDocumentPublisher(): DocumentPublisher {
   const versions = new Int32Array(new SharedArrayBuffer(bytes));
   const publications = new Map<PublishedName, Publication>();
   const listeners: ((publication: Publication) => void)[] = [];
+  const withdrawals: ((name: DocumentName) => void)[] = [];
 
   return {
     versions,
@@ -48,15 +55,18 @@ export function createDocumentPublisher(): DocumentPublisher {
       for (const listener of listeners) listener(publication);
     },
     withdraw(name) {
-      if (publications.delete(name)) Atomics.add(versions, indexOf(name), 1);
+      if (!publications.delete(name)) return;
+      Atomics.add(versions, indexOf(name), 1);
+      for (const withdrawn of withdrawals) withdrawn(name);
     },
     isCurrent(name, now) {
       const publication = publications.get(name);
       return publication !== undefined && now < publication.document.freshUntil;
     },
-    follow(listener) {
+    follow(listener, withdrawn) {
       for (const publication of publications.values()) listener(publication);
       listeners.push(listener);
+      if (withdrawn !== undefined) withdrawals.push(withdrawn);
     },
   };
 }

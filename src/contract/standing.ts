@@ -54,6 +54,11 @@ export function endStanding(memory: StandingMemory): void {
   Atomics.store(memory, UNTIL, NONE);
 }
 
+/** The instance is linked to the one that writes. */
+export function noteFollower(memory: StandingMemory, epoch: number): void {
+  Atomics.store(memory, EPOCH, epoch);
+}
+
 export function noteWriter(memory: StandingMemory, epoch: number): void {
   Atomics.store(memory, EPOCH, epoch);
   Atomics.store(memory, WRITES, 1);

@@ -48,8 +48,21 @@ export function answerExchange(
   if (exchange.operatorHeaders !== null && mayArrive(edge, exchange.operatorHeaders.keyId)) {
     const copy = copyOf(body);
     const published = Promise.resolve(edge.call('awaitPublications', null));
-    return published.then(() => answerExchange(edge, exchange, copy));
+    return published.then((answer) =>
+      !answer.ok && answer.refusal === 'authority_unavailable'
+        ? refusalReply(answer.refusal)
+        : limitedThenHandled(edge, exchange, match, copy),
+    );
   }
+  return limitedThenHandled(edge, exchange, match, body);
+}
+
+function limitedThenHandled(
+  edge: Edge,
+  exchange: Exchange,
+  match: Found,
+  body: Body,
+): Reply | Promise<Reply> {
   const { route } = match;
   const now = receivedAt(edge, exchange);
   if (exchange.operatorHeaders !== null && edge.limits.isOn('ADMIN_FAILURES')) {

@@ -6,6 +6,8 @@ export interface Instance {
   readonly id: string;
   readonly database: { readonly backend: string; readonly schemaVersion: number };
   readonly signingKeyId: string;
+  /** Whether others can take its place, and answer beside it. */
+  readonly haMode: 'single' | 'standby' | 'linked';
 }
 
 export interface DescribedInstance extends Instance {

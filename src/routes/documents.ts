@@ -17,7 +17,7 @@ import { GenesisBlock } from '../records/genesis.ts';
 import { PolicyManifest } from '../records/policy-manifest.ts';
 import { CertificateRevocationList } from '../records/revocation-list.ts';
 import { RevocationListDelta } from '../records/revocation-list-delta.ts';
-import { Refusal } from '../refusal.ts';
+import { Refusal, type RefusalName } from '../refusal.ts';
 import { sovereignMetadata } from '../views/sovereign.ts';
 import { deltaReply, heldSequence } from './revocation-list-delta.ts';
 
@@ -141,12 +141,17 @@ function mayServe(name: DocumentName, { standing }: Edge): boolean {
   return standing === null || name === 'genesis' || standing.isCurrent();
 }
 
+/** Another instance writes, or is about to. */
+const ELSEWHERE: ReadonlySet<RefusalName> = new Set(['authority_unavailable', 'shutting_down']);
+
 async function renewedDocument(
   name: DocumentName,
   edge: Edge,
 ): Promise<PublishedDocument | undefined> {
   const answer = await edge.call(isRenewable(name) ? RENEWALS[name] : 'awaitPublications', null);
   // Whatever is held here may be older than what another instance has published.
-  if (!answer.ok && answer.refusal === 'authority_unavailable') throw new Refusal(answer.refusal);
+  if (!answer.ok && edge.standing !== null && ELSEWHERE.has(answer.refusal)) {
+    throw new Refusal(answer.refusal, answer.details);
+  }
   return edge.documents.latest(name);
 }

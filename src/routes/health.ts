@@ -90,10 +90,11 @@ const LONGEST_CHECK_MS = 2000;
 
 /** The identity of this authority; never the location of its files. */
 function description({ settings, standing }: Edge, writable: boolean): JsonObject {
-  const { id, database, signingKeyId, signingKeyFingerprint } = settings.instance;
+  const { id, database, haMode, signingKeyId, signingKeyFingerprint } = settings.instance;
   return {
     instance: id,
-    ...(standing === null ? { ha_mode: 'single' } : placeAmong(standing)),
+    ha_mode: haMode,
+    ...(standing === null ? {} : placeAmong(standing)),
     database: { backend: database.backend, writable, schema_version: database.schemaVersion },
     signing_key: { key_id: signingKeyId, fingerprint: signingKeyFingerprint },
   };
@@ -102,7 +103,6 @@ function description({ settings, standing }: Edge, writable: boolean): JsonObjec
 /** Among the instances on one database. */
 function placeAmong(standing: Standing): JsonObject {
   return {
-    ha_mode: 'standby',
     role: standing.isWriter() ? 'writer' : 'follower',
     epoch: standing.epoch(),
   };

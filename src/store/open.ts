@@ -8,7 +8,7 @@ import type { Candidate, LeaseClock } from './postgresql/lease.ts';
 import { openPostgresqlStore, DATABASE as POSTGRESQL, type Tenure } from './postgresql/store.ts';
 import type { Store } from './store.ts';
 
-export type { Tenure };
+export type { Candidate, Tenure };
 
 /** A database that holds the state in place of the data folder. */
 export interface DatabaseSetting {
@@ -70,7 +70,7 @@ export async function openStore(options: StoreOptions): Promise<OpenedStore> {
     address: database.address(),
     network,
     dataDir,
-    holder: { id: options.instanceId, name: `pid ${process.pid} on ${hostname()}` },
+    holder: { id: options.instanceId, name: processName() },
     candidate: options.candidate,
     clock: leaseClock(options.runtime),
     now: options.runtime.now,
@@ -89,7 +89,7 @@ export function openDatabase(address: StoreAddress, runtime: Runtime): Promise<S
     address,
     network: null,
     dataDir: '',
-    holder: { id: runtime.uuid(), name: `pid ${process.pid} on ${hostname()}` },
+    holder: { id: runtime.uuid(), name: processName() },
     candidate: null,
     clock: leaseClock(runtime),
     now: runtime.now,
@@ -110,4 +110,9 @@ function leaseClock({ elapsed }: Runtime): LeaseClock {
       return () => clearTimeout(timer);
     },
   };
+}
+
+/** What other processes call this one. */
+export function processName(): string {
+  return `pid ${process.pid} on ${hostname()}`;
 }

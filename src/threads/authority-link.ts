@@ -4,7 +4,7 @@ import type { Call, CallName, CallOf } from '../contract/calls.ts';
 import { createDocumentCache, type DocumentCache } from '../contract/publications.ts';
 import type { RateBucket, RateLimitSettings, RateLimits } from '../http/rate-limit.ts';
 import type { JsonObject } from '../json/value.ts';
-import type { RefusalName } from '../refusal.ts';
+import { Refusal, type RefusalName } from '../refusal.ts';
 import { fromCloneable, toCloneable } from './cloneable.ts';
 import type { Answers, FromEdge, SharedState } from './messages.ts';
 import { packHeartbeat } from './packed-heartbeat.ts';
@@ -87,7 +87,8 @@ export function createAuthorityLink(
       wait: (bucket, key, now) =>
         rateLimits[bucket] === null ? 0 : askLimit('wait', bucket, key, now),
       giveBack(bucket, key, counted) {
-        if (rateLimits[bucket] !== null) void askLimit('give_back', bucket, key, counted);
+        if (rateLimits[bucket] === null) return;
+        void askLimit('give_back', bucket, key, counted).catch(() => undefined);
       },
     },
     exposition: () => ask('#exposition', null).then(jsonOf),
@@ -125,6 +126,9 @@ export function createAuthorityLink(
   }
 }
 
+/** Throws what another instance refuses, or what is refused because it is gone. */
 function jsonOf(answer: unknown): string {
-  return (answer as { readonly json: string }).json;
+  const given = answer as Answer;
+  if (!given.ok) throw new Refusal(given.refusal, given.details);
+  return given.json;
 }

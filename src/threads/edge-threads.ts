@@ -7,10 +7,11 @@ import type { Call, CallName, CallOf } from '../contract/calls.ts';
 import type { DocumentPublisher } from '../contract/publications.ts';
 import type { StandingMemory } from '../contract/standing.ts';
 import type { EdgeConfig } from '../http/edge-config.ts';
-import type { LocalRateLimits, RateBucket } from '../http/rate-limit.ts';
+import type { RateBucket, RateLimits } from '../http/rate-limit.ts';
 import type { Fatal } from '../lifecycle/fatal.ts';
 import { problemText } from '../log/problem.ts';
 import type { MetricsReport } from '../metrics.ts';
+import { Refusal } from '../refusal.ts';
 import type { ManualTime } from '../runtime.ts';
 import type { TlsFiles } from '../tls/pair.ts';
 import type { Beats } from './beats.ts';
@@ -51,7 +52,7 @@ export function edgeThreadOn(worker: Worker, onFailure: (cause: unknown) => void
 export interface EdgeHost {
   readonly call: Call;
   readonly publisher: DocumentPublisher;
-  readonly limits: LocalRateLimits;
+  readonly limits: RateLimits;
   readonly viewers: Int32Array;
   readonly clock: ClockAnchor;
   readonly manualTime: ManualTime | null;
@@ -163,11 +164,14 @@ function connect(
 ): ConnectedEdge {
   const rpc = createRpcCaller<EdgeProcedures>(thread.post);
   const outbox = createOutbox(thread);
+  const answering = { ...host, exposition: () => reports().then(host.exposition) };
   host.publisher.follow((publication) => outbox.publish(publication));
 
   thread.listen((message) => {
-    if (message.type === 'batch') carryOut(message, host, reports, outbox);
-    else if (message.type === 'failed') host.fatal(`edge thread ${index + 1}`, message.problem);
+    if (message.type === 'batch') {
+      if (message.log !== '') host.log(message.log);
+      carryOut(message, answering, outbox);
+    } else if (message.type === 'failed') host.fatal(`edge thread ${index + 1}`, message.problem);
     else rpc.take(message);
   });
 
@@ -181,10 +185,10 @@ function connect(
   };
 }
 
-type Outbox = ReturnType<typeof createOutbox>;
+export type Outbox = ReturnType<typeof createOutbox>;
 
 /** Answers of one turn travel in one message, behind what was published before them. */
-function createOutbox(thread: EdgeThread) {
+export function createOutbox(thread: { post(message: Answers): void }) {
   let publications: Answers['publications'][number][] = [];
   let answered: unknown[] = [];
   let repeated: unknown[] = [];
@@ -234,13 +238,15 @@ function createOutbox(thread: EdgeThread) {
   };
 }
 
-function carryOut(
-  { heartbeats, requests, log }: Batch,
-  host: EdgeHost,
-  reports: () => Promise<MetricsReport[]>,
-  outbox: Outbox,
-): void {
-  if (log !== '') host.log(log);
+/** What answers the requests of an edge, or of another instance. */
+export interface Answering {
+  readonly call: Call;
+  readonly limits: RateLimits;
+  /** Only for edges. */
+  exposition?(): Promise<string>;
+}
+
+export function carryOut({ heartbeats, requests }: Batch, host: Answering, outbox: Outbox): void {
   // A bug in one command fails that request; the others of its batch are executed.
   for (let i = 0; i < heartbeats.length; i += HEARTBEAT_ROW) {
     const id = heartbeats[i];
@@ -253,7 +259,7 @@ function carryOut(
   for (let i = 0; i < requests.length; i += 3) {
     const [id, name, question] = [requests[i], requests[i + 1], requests[i + 2]];
     try {
-      reply(outbox, id, answerTo(String(name), question, host, reports));
+      reply(outbox, id, answerTo(String(name), question, host));
     } catch (cause) {
       outbox.fail(id, cause);
     }
@@ -275,24 +281,32 @@ function reply(outbox: Outbox, id: unknown, answer: Answer | Promise<Answer>): v
 function answerTo(
   name: string,
   question: unknown,
-  { call, limits, exposition }: EdgeHost,
-  reports: () => Promise<MetricsReport[]>,
+  { call, limits, exposition }: Answering,
 ): Answer | Promise<Answer> {
-  if (name === '#exposition') return reports().then(exposition).then(answerOf);
+  if (name === '#exposition' && exposition !== undefined) return exposition().then(answerOf);
   const limit = LIMIT_QUESTIONS[name];
   if (limit === undefined) {
     return call(name as CallName, fromCloneable(question) as CallOf<CallName>);
   }
   const [bucket, key, now] = question as [RateBucket, string, number];
-  return answerOf(String(limit(limits, bucket, key, now)));
+  const seconds = limit(limits, bucket, key, now);
+  return seconds instanceof Promise
+    ? seconds.then((late) => answerOf(String(late)), refusalOf)
+    : answerOf(String(seconds));
+}
+
+/** The counts are with another instance, which may be gone. */
+function refusalOf(cause: unknown): Answer {
+  if (!(cause instanceof Refusal)) throw cause;
+  return { ok: false, refusal: cause.refusal, details: cause.details };
 }
 
 type LimitQuestion = (
-  limits: LocalRateLimits,
+  limits: RateLimits,
   bucket: RateBucket,
   key: string,
   now: number,
-) => number;
+) => number | Promise<number>;
 
 const LIMIT_QUESTIONS: { readonly [name: string]: LimitQuestion | undefined } = {
   '#take': (limits, bucket, key, now) => limits.take(bucket, key, now),

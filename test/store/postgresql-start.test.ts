@@ -243,6 +243,8 @@ test('an instance whose clock is more than a second from that of the database is
   const url = await migratedDatabase(cluster);
   const candidate = {
     configuration: {},
+    link: null,
+    seen: () => undefined,
     waiting: () => undefined,
     signal: new AbortController().signal,
   };

@@ -1,4 +1,6 @@
 /** Several instances of one network on one database, each a process. */
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { parseStoreAddress } from '../../src/store/postgresql/address.ts';
 import { migrateDatabase } from '../../src/store/postgresql/status.ts';
 import {
@@ -23,12 +25,16 @@ export interface TestInstances extends AsyncDisposable {
   readonly folder: string;
   /** Starts one more; the first is the one that writes. */
   start(environment?: ChildEnvironment): Promise<ChildServer>;
+  /** Where the writer takes the calls of the others, as `host:port`. */
+  linkOfWriter(): Promise<string>;
+  setLinkOfWriter(address: string): Promise<void>;
 }
 
 export async function testInstances(cluster: TestCluster): Promise<TestInstances> {
   const folder = networkFolder('alpha');
   const url = await cluster.createDatabase();
   await migrateDatabase(parseStoreAddress(url, {}));
+  const database = new URL(url).pathname.slice(1);
   const started: ChildServer[] = [];
   return {
     url,
@@ -39,9 +45,60 @@ export async function testInstances(cluster: TestCluster): Promise<TestInstances
       started.push(server);
       return server;
     },
+    async linkOfWriter() {
+      const rows = await cluster.query(database, 'select link from mesh_na.writer_lease');
+      return String(rows[0]?.link);
+    },
+    async setLinkOfWriter(address) {
+      await cluster.query(database, `update mesh_na.writer_lease set link = '${address}'`);
+    },
     async [Symbol.asyncDispose]() {
       await Promise.all(started.map((server) => server[Symbol.asyncDispose]()));
       await folder[Symbol.asyncDispose]();
+    },
+  };
+}
+
+export interface CuttableProxy extends AsyncDisposable {
+  readonly address: string;
+  /** Bytes in this direction are kept back, and connections stay open. */
+  cut(direction: 'to the writer' | 'from the writer' | 'both'): void;
+  /** Ends the connections that were cut; new ones pass. */
+  heal(): void;
+}
+
+/** A proxy for TCP in front of `host:port`. */
+export async function cuttableProxy(target: string): Promise<CuttableProxy> {
+  const { hostname, port } = new URL(`tcp://${target}`);
+  const pairs = new Set<readonly [Socket, Socket]>();
+  const server = createServer((inner) => {
+    const outer = connect(Number(port), hostname);
+    const pair = [inner, outer] as const;
+    pairs.add(pair);
+    for (const [from, to] of [pair, [outer, inner] as const]) {
+      from.on('error', () => undefined).pipe(to);
+      from.once('close', () => {
+        to.destroy();
+        pairs.delete(pair);
+      });
+    }
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  function end(): void {
+    for (const pair of pairs) for (const socket of pair) socket.destroy();
+  }
+  return {
+    address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
+    cut(direction) {
+      for (const [inner, outer] of pairs) {
+        if (direction !== 'from the writer') inner.unpipe().pause();
+        if (direction !== 'to the writer') outer.unpipe().pause();
+      }
+    },
+    heal: end,
+    async [Symbol.asyncDispose]() {
+      end();
+      server.close();
     },
   };
 }

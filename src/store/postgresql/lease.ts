@@ -29,10 +29,21 @@ export type Configuration = Readonly<Record<string, string>>;
 /** One of several instances: it waits for its turn while another is the holder. */
 export interface Candidate {
   readonly configuration: Configuration;
+  /** Where it takes the calls of others while it is the holder; null when it takes none. */
+  readonly link: string | null;
+  /** Called with each look at the lease while another is the holder. */
+  seen(holder: Linkable): void;
   /** Called once, when another is seen to renew the lease; `holder` is what that one calls itself. */
   waiting(holder: string): void;
   /** Ends the waiting. */
   readonly signal: AbortSignal;
+}
+
+/** The holder as another instance can call it. */
+export interface Linkable {
+  readonly epoch: number;
+  /** As `host:port`; null when it takes no calls. */
+  readonly link: string | null;
 }
 
 export interface LeaseOptions {
@@ -76,7 +87,7 @@ const LOOK_MS = 100;
 
 const ACQUIRE = `
   update mesh_na.writer_lease as l
-  set epoch = l.epoch + 1, holder = $1, holder_name = $2, configuration = $4, released = false,
+  set epoch = l.epoch + 1, holder = $1, holder_name = $2, configuration = $4, link = $5, released = false,
     expires_at = clock_timestamp() + make_interval(secs => $3::float8 / 1000)
   from (select epoch, released from mesh_na.writer_lease for update) as former
   where former.released or l.expires_at < clock_timestamp()
@@ -84,7 +95,7 @@ const ACQUIRE = `
 `;
 /** Takes no lock: commits of the holder wait for nobody who looks. */
 const LOOK = `
-  select holder_name, configuration, expires_at::text as until,
+  select epoch, link, holder_name, configuration, expires_at::text as until,
     released or expires_at < clock_timestamp() as free,
     case when released then 0
       else extract(epoch from expires_at - clock_timestamp())::float8 * 1000 end as remaining
@@ -107,6 +118,8 @@ interface Acquired {
 }
 
 interface SeenLease {
+  readonly epoch: string;
+  readonly link: string | null;
   readonly holder_name: string;
   readonly configuration: string | null;
   readonly until: string;
@@ -132,6 +145,7 @@ export async function acquireLease(options: LeaseOptions): Promise<Lease> {
       if (!isWaiting) options.candidate?.waiting(seen.holder_name);
       isWaiting = true;
     }
+    if (isWaiting) options.candidate?.seen({ epoch: Number(seen.epoch), link: seen.link });
     before = seen;
     return null;
   }
@@ -173,6 +187,7 @@ async function take(
     holder.name,
     ttl,
     candidate && JSON.stringify(candidate.configuration),
+    candidate?.link ?? null,
   ]);
   if (rows[0] === undefined) return null;
   const epoch = Number(rows[0].epoch);

@@ -163,6 +163,8 @@ end $$;
   `
 -- What all instances have to agree on, as JSON text: digests by the name of the setting.
 alter table mesh_na.writer_lease add column configuration text;
+-- Where the holder takes the calls of other instances, as host:port.
+alter table mesh_na.writer_lease add column link text;
 `,
 ];
 

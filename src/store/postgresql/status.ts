@@ -32,6 +32,8 @@ export interface StatusOfLease {
   readonly holder: string | null;
   readonly expires_at: string | null;
   readonly released: boolean;
+  /** Where the holder takes the calls of other instances; null when it takes none. */
+  readonly link: string | null;
   readonly held: boolean;
 }
 
@@ -114,7 +116,7 @@ async function countRows(client: Client): Promise<StatusOfContents['rows']> {
 
 async function readLease(client: Client): Promise<StatusOfLease> {
   const { rows } = await client.query<StatusOfLease>(`
-    select epoch::int, holder_name as holder, released,
+    select epoch::int, holder_name as holder, released, link,
       case when epoch > 0 then to_char(expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') end
         as expires_at,
       not released and expires_at > clock_timestamp() as held

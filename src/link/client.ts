@@ -1,0 +1,280 @@
+/** The link on the side of a follower: one connection to the instance that writes, whichever that is. */
+import { connect, type TLSSocket } from 'node:tls';
+import type { Answer } from '../contract/answers.ts';
+import { DOCUMENT_NAMES, type DocumentName, receivedDocument } from '../contract/documents.ts';
+import type { DocumentPublisher } from '../contract/publications.ts';
+import { endStanding, extendStanding, noteFollower, type Standing } from '../contract/standing.ts';
+import type { JsonObject } from '../json/value.ts';
+import type { Logger } from '../log/logger.ts';
+import type { RefusalName } from '../refusal.ts';
+import { fromCloneable, toCloneable } from '../threads/cloneable.ts';
+import type { Answers } from '../threads/messages.ts';
+import { type Frames, framesOn } from './frames.ts';
+import { GRANT_MS } from './grants.ts';
+import type { FromFollower, FromWriter, News } from './messages.ts';
+import { LINK_CIPHERS, LINK_IDENTITY } from './security.ts';
+
+/** How a request that was sent over the link ended. */
+export type Outcome =
+  | { readonly kind: 'answered'; readonly answer: Answer }
+  | { readonly kind: 'failed'; readonly problem: string }
+  /** The link was lost before the answer. */
+  | { readonly kind: 'lost' };
+
+export interface Writer {
+  readonly epoch: number;
+  /** As `host:port`. */
+  readonly link: string;
+}
+
+export interface LinkClientOptions {
+  readonly key: Buffer;
+  readonly program: string;
+  /** How this instance calls itself. */
+  readonly name: string;
+  readonly publisher: DocumentPublisher;
+  readonly standing: Standing;
+  readonly logger: Logger;
+  elapsed(): number;
+  /** Requests can be sent from now on. */
+  linked(): void;
+}
+
+export interface LinkClient {
+  /** Connects to this instance unless that is done or under way. Call again and again. */
+  follow(writer: Writer): void;
+  /** False when nothing can be sent at this time; otherwise calls back once. */
+  send(name: string, question: unknown, ended: (outcome: Outcome) => void): boolean;
+  isLinked(): boolean;
+  /** Ends the link for good. */
+  close(): void;
+}
+
+/** A request for the right to answer from copies; several are lost before that ends. */
+const ASK_MS = GRANT_MS / 4;
+const SILENCE_MS = 1000;
+const CONNECT_MS = 1000;
+/** Before another attempt at an instance that has turned this one away. */
+const TURNED_AWAY_MS = 100;
+/** A link that is missing for longer is reported. */
+const PATIENCE_MS = 5000;
+/** The part of a grant by which clocks may run apart. */
+const MARGIN = 0.1;
+const MOST_UNANSWERED = 10_000;
+const MOST_UNSENT_BYTES = 16 * 1024 ** 2;
+
+interface Connection {
+  readonly writer: Writer;
+  readonly frames: Frames<FromFollower>;
+  /** Whether requests may be sent. */
+  isOpen: boolean;
+  /** An instance that does not write yet, or is of another version, turns others away. */
+  wasWelcome: boolean;
+  readonly unanswered: Map<unknown, (outcome: Outcome) => void>;
+}
+
+export function createLinkClient(options: LinkClientOptions): LinkClient {
+  const { publisher, standing, logger, elapsed } = options;
+  let connection: Connection | null = null;
+  let connecting: TLSSocket | null = null;
+  let isClosed = false;
+  /** When the next connection may be tried, monotonic milliseconds. */
+  let notBefore = 0;
+  let unlinkedSince: number | null = null;
+  let hasWarned = false;
+  let lastId = 0;
+  let requests: unknown[] = [];
+
+  function follow(writer: Writer): void {
+    if (isClosed) return;
+    if (connection !== null && !isSame(connection.writer, writer)) connection.frames.end();
+    if (connection === null && connecting === null && elapsed() >= notBefore) open(writer);
+    if (connection?.isOpen !== true) warnIfLong(writer);
+  }
+
+  /** While another instance takes over, a link that is missing is nothing to report. */
+  function warnIfLong({ link }: Writer): void {
+    unlinkedSince ??= elapsed();
+    if (hasWarned || elapsed() - unlinkedSince < PATIENCE_MS) return;
+    hasWarned = true;
+    const problem = `The instance that writes cannot be reached at ${link}, or is of another version: nothing is answered here`;
+    logger.write('WARNING', 'link', problem);
+  }
+
+  function open(writer: Writer): void {
+    const { hostname, port } = new URL(`tls://${writer.link}`);
+    const socket = connect({
+      ...LINK_CIPHERS,
+      host: hostname.replace(/^\[|\]$/g, ''),
+      port: Number(port),
+      pskCallback: () => ({ psk: options.key, identity: LINK_IDENTITY }),
+      // The key proves who the other is, and no certificate is sent.
+      checkServerIdentity: () => undefined,
+    });
+    connecting = socket;
+    const late = setTimeout(() => socket.destroy(), CONNECT_MS);
+    function ended(): void {
+      clearTimeout(late);
+      if (connecting === socket) connecting = null;
+    }
+    socket.on('error', () => undefined).once('close', ended);
+    socket.once('secureConnect', () => {
+      ended();
+      if (isClosed) socket.destroy();
+      else begin(socket, writer);
+    });
+  }
+
+  function begin(socket: TLSSocket, writer: Writer): void {
+    const frames = framesOn<FromFollower, FromWriter>(socket, SILENCE_MS, {
+      take: (message) => take(current, message),
+      closed(problem) {
+        clearInterval(asking);
+        lose(current, problem);
+      },
+    });
+    const current: Connection = {
+      writer,
+      frames,
+      isOpen: false,
+      wasWelcome: false,
+      unanswered: new Map(),
+    };
+    const asking = setInterval(() => ask(current), ASK_MS);
+    connection = current;
+    const { program, name } = options;
+    frames.send({ type: 'hello', program, name });
+  }
+
+  function ask({ frames }: Connection): void {
+    frames.send({ type: 'ask', at: elapsed() });
+  }
+
+  function take(current: Connection, message: FromWriter): void {
+    if (connection !== current) return;
+    switch (message.type) {
+      case 'welcome':
+        return welcome(current, message.epoch);
+      case 'answers':
+        if (message.news !== null) apply(current, message.news);
+        if (message.answers !== null) answer(current, message.answers);
+        return;
+      case 'complete':
+        if (!current.isOpen) return;
+        return extendStanding(standing.memory, message.at + message.lasts * (1 - MARGIN));
+      case 'halt':
+        return halt(current);
+    }
+  }
+
+  function welcome(current: Connection, epoch: number): void {
+    // What an earlier writer has published may be outdated.
+    withdrawAll(publisher);
+    noteFollower(standing.memory, epoch);
+    current.isOpen = true;
+    current.wasWelcome = true;
+    unlinkedSince = null;
+    hasWarned = false;
+    ask(current);
+    logger.write('INFO', 'link', `Linked to the instance that writes, at ${current.writer.link}`);
+    options.linked();
+  }
+
+  function apply({ frames }: Connection, { documents, ends, change }: News): void {
+    for (let at = 0; at < ends.length; at += 2) {
+      Atomics.store(publisher.revisionEnds, ends[at] as number, ends[at + 1] as number);
+    }
+    for (const { name, document } of documents) {
+      if (document === null) publisher.withdraw(name as DocumentName);
+      else {
+        const { bytes, etag, freshUntil } = document;
+        publisher.publish(name, receivedDocument(bytes, etag, freshUntil));
+      }
+    }
+    frames.send({ type: 'applied', change });
+  }
+
+  function answer({ unanswered }: Connection, answers: Answers): void {
+    function settle(id: unknown, outcome: Outcome): void {
+      const ended = unanswered.get(id);
+      unanswered.delete(id);
+      ended?.(outcome);
+    }
+    const { answered, refused, repeated, failed } = answers;
+    for (let i = 0; i < answered.length; i += 2) {
+      const json = answered[i + 1] as string;
+      settle(answered[i], { kind: 'answered', answer: { ok: true, json } });
+    }
+    for (let i = 0; i < refused.length; i += 3) {
+      const refusal = refused[i + 1] as RefusalName;
+      const details = fromCloneable(refused[i + 2]) as JsonObject;
+      settle(refused[i], { kind: 'answered', answer: { ok: false, refusal, details } });
+    }
+    for (let i = 0; i < repeated.length; i += 2) {
+      settle(repeated[i], { kind: 'answered', answer: fromCloneable(repeated[i + 1]) as Answer });
+    }
+    for (let i = 0; i < failed.length; i += 2) {
+      settle(failed[i], { kind: 'failed', problem: failed[i + 1] as string });
+    }
+  }
+
+  /** Another instance takes over: what was sent is answered first, and what comes now waits. */
+  function halt(current: Connection): void {
+    flush();
+    current.isOpen = false;
+    endStanding(standing.memory);
+    current.frames.send({ type: 'halted' });
+  }
+
+  function lose(current: Connection, problem: string | null): void {
+    if (connection !== current) return;
+    connection = null;
+    requests = [];
+    endStanding(standing.memory);
+    if (current.wasWelcome) {
+      const reason = problem === null ? '' : `: ${problem}`;
+      logger.write('INFO', 'link', `The link to ${current.writer.link} has ended${reason}`);
+    } else notBefore = elapsed() + TURNED_AWAY_MS;
+    for (const ended of current.unanswered.values()) ended({ kind: 'lost' });
+    current.unanswered.clear();
+  }
+
+  /** All requests of one turn of the event loop are sent together. */
+  function flush(): void {
+    if (connection === null || requests.length === 0) return;
+    connection.frames.send({ type: 'requests', requests });
+    requests = [];
+  }
+
+  return {
+    follow,
+    send(name, question, ended) {
+      if (connection === null || !connection.isOpen) return false;
+      const { unanswered, frames } = connection;
+      if (unanswered.size >= MOST_UNANSWERED || frames.waiting() > MOST_UNSENT_BYTES) return false;
+      lastId += 1;
+      unanswered.set(lastId, ended);
+      if (requests.length === 0) setImmediate(flush);
+      requests.push(lastId, name, toCloneable(question));
+      return true;
+    },
+    isLinked: () => connection?.isOpen === true,
+    close() {
+      isClosed = true;
+      connecting?.destroy();
+      if (connection === null) return;
+      const { frames } = connection;
+      lose(connection, null);
+      frames.end();
+    },
+  };
+}
+
+/** All but the genesis, which is the same everywhere. */
+export function withdrawAll(publisher: DocumentPublisher): void {
+  for (const name of DOCUMENT_NAMES) if (name !== 'genesis') publisher.withdraw(name);
+}
+
+function isSame(one: Writer, other: Writer): boolean {
+  return one.epoch === other.epoch && one.link === other.link;
+}

@@ -1,0 +1,161 @@
+/**
+ * Where the edges of an instance bring their calls, whoever writes: to the authority of this process, or over the
+ * link to that of another. While there is none, they are held for a while, so that clients see a pause and not an
+ * error when another instance takes over.
+ */
+import type { Answer } from '../contract/answers.ts';
+import { CALLS, type Call, type CallName, type CallOf } from '../contract/calls.ts';
+import type {
+  LocalRateLimits,
+  RateBucket,
+  RateLimitSettings,
+  RateLimits,
+} from '../http/rate-limit.ts';
+import { Refusal, type RefusalName } from '../refusal.ts';
+import type { LinkClient, Outcome } from './client.ts';
+
+export interface DeskOptions {
+  /** Null where instances do not talk to each other. */
+  readonly client: LinkClient | null;
+  /** How long a request is held while nobody writes, milliseconds. */
+  readonly holdMs: number;
+  readonly rateLimits: RateLimitSettings;
+  elapsed(): number;
+}
+
+export interface Desk {
+  readonly call: Call;
+  readonly limits: RateLimits;
+  /** From now on this process writes. */
+  lead(call: Call, limits: LocalRateLimits): void;
+  /** Sends what is held; call when requests can be sent again. */
+  resume(): void;
+}
+
+/** Beyond this, requests are refused at once while nobody writes. */
+const MOST_HELD = 4096;
+/** How often held requests are tried again. */
+const RETRY_MS = 50;
+
+/** Refusals before anything was done. */
+const NOT_BEGUN: ReadonlySet<RefusalName> = new Set(['authority_unavailable', 'shutting_down']);
+
+const UNAVAILABLE: Answer = { ok: false, refusal: 'authority_unavailable', details: {} };
+const UNKNOWN: Answer = { ok: false, refusal: 'outcome_unknown', details: { outcome: 'unknown' } };
+
+interface Request {
+  readonly name: string;
+  readonly question: unknown;
+  /** When it is refused if nobody could be asked, monotonic milliseconds. */
+  readonly deadline: number;
+  readonly resolve: (answer: Answer | Promise<Answer>) => void;
+  readonly reject: (cause: Error) => void;
+}
+
+export function createDesk({ client, holdMs, rateLimits, elapsed }: DeskOptions): Desk {
+  let lead: { readonly call: Call; readonly limits: LocalRateLimits } | null = null;
+  let held: Request[] = [];
+  let timer: NodeJS.Timeout | null = null;
+
+  function ask(name: string, question: unknown): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      attempt({ name, question, deadline: elapsed() + holdMs, resolve, reject });
+    });
+  }
+
+  function attempt(request: Request): void {
+    const { name, question } = request;
+    if (lead !== null) return request.resolve(answerHere(lead, name, question));
+    const isSent = client?.send(name, question, (outcome) => settle(request, outcome)) === true;
+    if (!isSent) hold(request);
+  }
+
+  function settle(request: Request, outcome: Outcome): void {
+    if (outcome.kind === 'failed') {
+      return request.reject(new Error(`In the authority: ${outcome.problem}`));
+    }
+    if (outcome.kind === 'lost') {
+      return isRepeatable(request.name) ? hold(request) : request.resolve(UNKNOWN);
+    }
+    const { answer } = outcome;
+    if (!answer.ok && NOT_BEGUN.has(answer.refusal)) return hold(request);
+    request.resolve(answer);
+  }
+
+  function hold(request: Request): void {
+    if (elapsed() >= request.deadline || held.length >= MOST_HELD) {
+      return request.resolve(UNAVAILABLE);
+    }
+    held.push(request);
+    timer ??= setTimeout(resume, RETRY_MS);
+  }
+
+  function resume(): void {
+    if (timer !== null) clearTimeout(timer);
+    timer = null;
+    const requests = held;
+    held = [];
+    for (const request of requests) attempt(request);
+  }
+
+  async function askLimit(what: string, question: readonly [RateBucket, string, number]) {
+    const answer = await ask(what, question);
+    if (!answer.ok) throw new Refusal(answer.refusal, answer.details);
+    return Number(answer.json);
+  }
+
+  return {
+    call(name, given) {
+      if (lead !== null) return lead.call(name, given);
+      // Whoever asks this wants to know it now.
+      if (name === 'checkReadiness' && client?.isLinked() !== true) return UNAVAILABLE;
+      return ask(name, given);
+    },
+    limits: {
+      isOn: (bucket) => rateLimits[bucket] !== null,
+      take(bucket, key, now) {
+        if (rateLimits[bucket] === null) return 0;
+        return lead?.limits.take(bucket, key, now) ?? askLimit('#take', [bucket, key, now]);
+      },
+      wait(bucket, key, now) {
+        if (rateLimits[bucket] === null) return 0;
+        return lead?.limits.wait(bucket, key, now) ?? askLimit('#wait', [bucket, key, now]);
+      },
+      giveBack(bucket, key, counted) {
+        if (rateLimits[bucket] === null) return;
+        if (lead !== null) return lead.limits.giveBack(bucket, key, counted);
+        // A count too many harms less than a request that waits for it.
+        void askLimit('#give_back', [bucket, key, counted]).catch(() => undefined);
+      },
+    },
+    lead(call, limits) {
+      lead = { call, limits };
+      resume();
+    },
+    resume,
+  };
+}
+
+/** Whether it changes nothing to ask twice, not even a nonce is spent. */
+function isRepeatable(name: string): boolean {
+  if (name.startsWith('#')) return true;
+  const { access } = CALLS[name as CallName];
+  return access === 'public' || access === 'internal';
+}
+
+function answerHere(
+  { call, limits }: { readonly call: Call; readonly limits: LocalRateLimits },
+  name: string,
+  question: unknown,
+): Answer | Promise<Answer> {
+  if (!name.startsWith('#')) return call(name as CallName, question as CallOf<CallName>);
+  const [bucket, key, now] = question as [RateBucket, string, number];
+  if (name === '#take') return seconds(limits.take(bucket, key, now));
+  if (name === '#wait') return seconds(limits.wait(bucket, key, now));
+  limits.giveBack(bucket, key, now);
+  return seconds(0);
+}
+
+function seconds(count: number): Answer {
+  return { ok: true, json: String(count) };
+}

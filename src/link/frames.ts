@@ -1,0 +1,110 @@
+/**
+ * Messages on a connection between two instances: the length in four bytes, and the message in the form in which
+ * threads of one process exchange it, so that nothing means anything else on the way.
+ */
+import type { TLSSocket } from 'node:tls';
+import { deserialize, serialize } from 'node:v8';
+
+const HEAD_BYTES = 4;
+/** A revocation list of a million entries fits. */
+const MOST_BYTES = 256 * 1024 ** 2;
+/** What a peer that reads nothing may hold in memory. */
+const MOST_WAITING_BYTES = 256 * 1024 ** 2;
+
+export interface FrameListener<Received> {
+  take(message: Received): void;
+  /** Called once, when the connection has ended. */
+  closed(problem: string | null): void;
+}
+
+export interface Frames<Sent> {
+  send(message: Sent): void;
+  /** Bytes that wait to be sent. */
+  waiting(): number;
+  /** Calls back once when less waits. */
+  onceDrained(work: () => void): void;
+  /** Reads nothing until `resume`: the peer feels it. */
+  pause(): void;
+  resume(): void;
+  end(): void;
+}
+
+/** `silence` ends the connection when nothing has arrived for this long, in milliseconds. */
+export function framesOn<Sent, Received>(
+  socket: TLSSocket,
+  silence: number,
+  listener: FrameListener<Received>,
+): Frames<Sent> {
+  let chunks: Buffer[] = [];
+  let size = 0;
+  let wanted = HEAD_BYTES;
+  let isHead = true;
+  let problem: string | null = null;
+
+  function fail(reason: string): void {
+    problem ??= reason;
+    socket.destroy();
+  }
+
+  function takeChunk(chunk: Buffer): void {
+    chunks.push(chunk);
+    size += chunk.length;
+    while (size >= wanted && !socket.destroyed) takePart();
+  }
+
+  function takePart(): void {
+    const all = chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, size);
+    const part = all.subarray(0, wanted);
+    const rest = all.subarray(wanted);
+    chunks = rest.length === 0 ? [] : [rest];
+    size = rest.length;
+    if (isHead) {
+      isHead = false;
+      wanted = part.readUInt32BE(0);
+      if (wanted > MOST_BYTES) fail('a message is too long');
+      return;
+    }
+    isHead = true;
+    wanted = HEAD_BYTES;
+    listener.take(deserialize(part) as Received);
+  }
+
+  socket.setNoDelay(true);
+  let hasHeard = true;
+  const listening = setInterval(() => {
+    if (!hasHeard) fail('nothing arrives any more');
+    hasHeard = false;
+  }, silence).unref();
+  socket.on('data', (chunk: Buffer) => {
+    hasHeard = true;
+    try {
+      takeChunk(chunk);
+    } catch (cause) {
+      fail(cause instanceof Error ? cause.message : String(cause));
+    }
+  });
+  socket.on('error', (cause) => fail(cause.message));
+  socket.once('close', () => {
+    clearInterval(listening);
+    listener.closed(problem);
+  });
+
+  return {
+    send(message) {
+      if (socket.destroyed) return;
+      const body = serialize(message);
+      const head = Buffer.alloc(HEAD_BYTES);
+      head.writeUInt32BE(body.length);
+      socket.cork();
+      socket.write(head);
+      socket.write(body);
+      socket.uncork();
+      if (socket.writableLength > MOST_WAITING_BYTES) fail('the other side reads too slowly');
+    },
+    waiting: () => socket.writableLength,
+    onceDrained: (work) => void socket.once('drain', work),
+    pause: () => void socket.pause(),
+    resume: () => void socket.resume(),
+    end: () => socket.destroy(),
+  };
+}

@@ -1,0 +1,327 @@
+/**
+ * The link on the side of the instance that writes: followers send commands as edges on threads do, and get the
+ * public documents ahead of the answers that rest on them.
+ */
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { createServer, type TLSSocket } from 'node:tls';
+import type { Call } from '../contract/calls.ts';
+import type { PublishedName } from '../contract/documents.ts';
+import type { DocumentPublisher, Publication } from '../contract/publications.ts';
+import type { RevisionEnds } from '../contract/revision-ends.ts';
+import type { LocalRateLimits } from '../http/rate-limit.ts';
+import type { Logger } from '../log/logger.ts';
+import { carryOut, createOutbox, type Outbox } from '../threads/edge-threads.ts';
+import type { Answers } from '../threads/messages.ts';
+import { type Frames, framesOn } from './frames.ts';
+import { createGrants, GRANT_MS, type Grant } from './grants.ts';
+import type { FromFollower, FromWriter, News, SentDocument } from './messages.ts';
+import { LINK_CIPHERS, LINK_IDENTITY } from './security.ts';
+
+export interface LinkAddress {
+  readonly host: string;
+  /** 0 picks a free one. */
+  readonly port: number;
+}
+
+export interface LinkHostOptions {
+  readonly address: LinkAddress;
+  readonly key: Buffer;
+  /** Only instances of the same program are served. */
+  readonly program: string;
+  readonly publisher: DocumentPublisher;
+  readonly logger: Logger;
+  elapsed(): number;
+}
+
+/** What an instance that writes lends to its followers. */
+export interface Lent {
+  readonly epoch: number;
+  readonly call: Call;
+  readonly limits: LocalRateLimits;
+  /** Nobody else can write before this monotonic time. */
+  heldUntil(): number;
+}
+
+export interface LinkHost {
+  /** Where followers find it, as `host:port`. */
+  readonly address: string;
+  /** Takes followers from now on; before, they are turned away. */
+  lend(lent: Lent): void;
+  /** The calls of this instance's own edges, whose answers wait for the followers as theirs do. */
+  acknowledged(call: Call): Call;
+  /** Followers send no further request; resolves when those that they have sent are answered. */
+  halt(): Promise<void>;
+  /** Lets no follower answer from its copies any more; resolves, within one grant, when none may. */
+  revoke(): Promise<void>;
+  close(): void;
+}
+
+/** A follower asks four times within a grant. */
+const SILENCE_MS = 3000;
+/** Followers and the strangers who try. */
+const MOST_CONNECTIONS = 64;
+/** Until the keys are proved. */
+const HANDSHAKE_MS = 3000;
+/** Requests of one follower that are carried out at a time. */
+const MOST_UNANSWERED = 20_000;
+/** A follower with more than this unread gets no news but those that an answer rests on, and no grant. */
+const MOST_UNREAD_BYTES = 4 * 1024 ** 2;
+
+/** A follower that has not applied a change for this long gets no longer grant. */
+const MOST_BEHIND_MS = 100;
+
+interface Follower {
+  readonly frames: Frames<FromWriter>;
+  readonly grant: Grant;
+  readonly outbox: Outbox;
+  /** The newest of each document that was not sent yet. */
+  readonly unsent: Map<PublishedName, Publication | null>;
+  readonly sentEnds: RevisionEnds;
+  unanswered: number;
+  awaitsDrain: boolean;
+  /** Since when it has made no progress with changes that it has not applied; null while there are none. */
+  behindSince: number | null;
+  isHalted: boolean;
+}
+
+/** Resolves when it listens. */
+export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> {
+  const { publisher, logger, elapsed } = options;
+  const published = new Map<PublishedName, Publication>();
+  const followers = new Set<Follower>();
+  const grants = createGrants(elapsed);
+  let change = 0;
+  let scheduled = false;
+  let lent: Lent | null = null;
+  let halted: (() => void) | null = null;
+
+  publisher.follow(
+    (publication) => {
+      published.set(publication.name, publication);
+      noteChange(publication.name, publication);
+    },
+    (name) => {
+      published.delete(name);
+      noteChange(name, null);
+    },
+  );
+
+  function noteChange(name: PublishedName, publication: Publication | null): void {
+    change += 1;
+    if (followers.size === 0) return;
+    for (const follower of followers) {
+      const { unsent } = follower;
+      follower.behindSince ??= elapsed();
+      // The order of the last changes is kept: some documents are published together.
+      unsent.delete(name);
+      unsent.set(name, publication);
+    }
+    if (scheduled) return;
+    scheduled = true;
+    setImmediate(() => {
+      scheduled = false;
+      for (const follower of followers) sendNews(follower);
+    });
+  }
+
+  function sendNews(follower: Follower): void {
+    const { frames, unsent } = follower;
+    if (unsent.size === 0) return;
+    if (follower.awaitsDrain) return;
+    if (frames.waiting() > MOST_UNREAD_BYTES) {
+      follower.awaitsDrain = true;
+      return frames.onceDrained(() => {
+        follower.awaitsDrain = false;
+        sendNews(follower);
+      });
+    }
+    frames.send({ type: 'answers', news: takeNews(follower), answers: null });
+  }
+
+  function takeNews({ unsent, sentEnds }: Follower): News | null {
+    if (unsent.size === 0) return null;
+    const documents = Array.from(unsent, sentDocument);
+    const ends = unsent.has('crl') ? takeChangedEnds(publisher.revisionEnds, sentEnds) : [];
+    unsent.clear();
+    return { change, documents, ends };
+  }
+
+  function accept(socket: TLSSocket): void {
+    if (lent === null) {
+      socket.on('error', () => undefined).destroy();
+      return;
+    }
+    const { epoch, call, limits, heldUntil } = lent;
+    let follower: Follower | null = null;
+    let name = '';
+    const frames = framesOn<FromWriter, FromFollower>(socket, SILENCE_MS, {
+      take(message) {
+        if (message.type === 'hello') return begin(message.program, message.name);
+        if (follower === null) throw new Error('a request came before the greeting');
+        serve(follower, message);
+      },
+      closed(problem) {
+        if (follower === null) return;
+        follower.outbox.close();
+        followers.delete(follower);
+        settleHalt();
+        const reason = problem === null ? '' : `: ${problem}`;
+        logger.write('INFO', 'link', `The link of ${name} has ended${reason}`);
+      },
+    });
+
+    function begin(program: string, given: string): void {
+      if (follower !== null || program !== options.program) return frames.end();
+      name = given;
+      const outbox = createOutbox({ post: (answers) => send(answers) });
+      follower = {
+        frames,
+        grant: grants.create(),
+        outbox,
+        unsent: new Map(published),
+        sentEnds: new Int32Array(publisher.revisionEnds.length),
+        unanswered: 0,
+        awaitsDrain: false,
+        behindSince: elapsed(),
+        isHalted: false,
+      };
+      followers.add(follower);
+      frames.send({ type: 'welcome', epoch });
+      sendNews(follower);
+      logger.write('INFO', 'link', `${name} is linked`);
+    }
+
+    function send(answers: Answers): void {
+      if (follower === null) return;
+      follower.unanswered -= countOf(answers);
+      frames.send({ type: 'answers', news: takeNews(follower), answers });
+      if (follower.unanswered < MOST_UNANSWERED) frames.resume();
+      settleHalt();
+    }
+
+    function serve(current: Follower, message: Exclude<FromFollower, { type: 'hello' }>): void {
+      switch (message.type) {
+        case 'requests': {
+          const { requests } = message;
+          current.unanswered += requests.length / 3;
+          if (current.unanswered >= MOST_UNANSWERED) frames.pause();
+          const lending = { call: acknowledged(call), limits };
+          carryOut({ type: 'batch', heartbeats: [], requests, log: '' }, lending, current.outbox);
+          return;
+        }
+        case 'applied':
+          current.behindSince = message.change >= change ? null : elapsed();
+          return grants.applied(current.grant, message.change);
+        case 'ask':
+          return extend(current, message.at);
+        case 'halted':
+          current.isHalted = true;
+          grants.end(current.grant);
+          return settleHalt();
+      }
+    }
+
+    /** The answer comes after all news that were sent before, so that the follower applies them first. */
+    function extend(current: Follower, at: number): void {
+      if (current.isHalted || halted !== null) return;
+      if (frames.waiting() > MOST_UNREAD_BYTES) return;
+      const now = elapsed();
+      // Whoever hears nothing must not delay acknowledgments for as long as it is heard.
+      if (current.behindSince !== null && now - current.behindSince > MOST_BEHIND_MS) return;
+      const lasts = Math.min(GRANT_MS, heldUntil() - now);
+      if (lasts <= 0) return;
+      sendNews(current);
+      grants.extend(current.grant, now + lasts);
+      frames.send({ type: 'complete', at, lasts });
+    }
+  }
+
+  function acknowledged(call: Call): Call {
+    return (name, given) => {
+      const answer = call(name, given);
+      if (answer instanceof Promise) {
+        return answer.then((late) => grants.awaitAll(change)?.then(() => late) ?? late);
+      }
+      return grants.awaitAll(change)?.then(() => answer) ?? answer;
+    };
+  }
+
+  function settleHalt(): void {
+    if (halted === null) return;
+    for (const { isHalted, unanswered } of followers) if (!isHalted || unanswered > 0) return;
+    halted();
+  }
+
+  const server = createServer(
+    {
+      ...LINK_CIPHERS,
+      handshakeTimeout: HANDSHAKE_MS,
+      pskCallback: (_socket, identity) => (identity === LINK_IDENTITY ? options.key : null),
+    },
+    accept,
+  );
+  server.maxConnections = MOST_CONNECTIONS;
+  // Strangers who have no key are nothing to report: there may be any number of them.
+  server.on('tlsClientError', (_cause, socket) => socket.destroy());
+  const { host } = options.address;
+  try {
+    server.listen(options.address.port, host);
+    await once(server, 'listening');
+  } catch (cause) {
+    const { code = '' } = cause as NodeJS.ErrnoException;
+    throw new Error(`The link cannot listen on ${host}:${options.address.port} (${code})`);
+  }
+  server.on('error', (cause) => logger.write('WARNING', 'link', cause.message));
+  const { port } = server.address() as AddressInfo;
+
+  return {
+    address: host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`,
+    lend(given) {
+      lent = given;
+    },
+    acknowledged,
+    halt() {
+      lent = null;
+      return new Promise<void>((resolve) => {
+        halted = resolve;
+        for (const { frames } of followers) frames.send({ type: 'halt' });
+        settleHalt();
+      });
+    },
+    async revoke() {
+      lent = null;
+      halted ??= () => undefined;
+      await grants.over();
+    },
+    close() {
+      lent = null;
+      halted ??= () => undefined;
+      for (const { frames } of followers) frames.end();
+      server.close();
+    },
+  };
+}
+
+function sentDocument([name, publication]: [PublishedName, Publication | null]): SentDocument {
+  if (publication === null) return { name, document: null };
+  const { bytes, etag, freshUntil } = publication.document;
+  // A copy: shared memory cannot be sent, and may be overwritten.
+  return { name, document: { bytes: new Uint8Array(bytes), etag, freshUntil } };
+}
+
+/** Places and values that differ from what was sent. */
+function takeChangedEnds(ends: RevisionEnds, sent: RevisionEnds): number[] {
+  const changed: number[] = [];
+  for (let place = 0; place < ends.length; place += 1) {
+    const end = Atomics.load(ends, place);
+    if (end === sent[place]) continue;
+    sent[place] = end;
+    changed.push(place, end);
+  }
+  return changed;
+}
+
+function countOf({ answered, repeated, refused, failed }: Answers): number {
+  return answered.length / 2 + repeated.length / 2 + refused.length / 3 + failed.length / 2;
+}

@@ -1,0 +1,50 @@
+/** What instances send each other. Messages arrive in order, and each is applied whole before the next. */
+import type { PublishedName } from '../contract/documents.ts';
+import type { Answers } from '../threads/messages.ts';
+
+/** Instances of different programs do not talk: what they send is known to one version only. */
+export interface Hello {
+  readonly type: 'hello';
+  readonly program: string;
+  /** How the other calls itself. */
+  readonly name: string;
+}
+
+export type FromFollower =
+  | Hello
+  /** For each request: id, name, cloneable command. */
+  | { readonly type: 'requests'; readonly requests: readonly unknown[] }
+  /** Everything up to this change has been applied. */
+  | { readonly type: 'applied'; readonly change: number }
+  /** Asks until when what was received is complete; `at` is the follower's own time, which it gets back. */
+  | { readonly type: 'ask'; readonly at: number }
+  /** No further request is sent, and nothing is answered from copies any more. */
+  | { readonly type: 'halted' };
+
+export interface SentDocument {
+  readonly name: PublishedName;
+  /** Null when the document is outdated, and rebuilt on request. */
+  readonly document: {
+    readonly bytes: Uint8Array;
+    readonly etag: string;
+    readonly freshUntil: number;
+  } | null;
+}
+
+/** What has changed in the public documents since the message before. */
+export interface News {
+  /** The number of the last change. */
+  readonly change: number;
+  readonly documents: readonly SentDocument[];
+  /** For each version of the revocation list: its place in the memory of ends, and its end. */
+  readonly ends: readonly number[];
+}
+
+export type FromWriter =
+  | { readonly type: 'welcome'; readonly epoch: number }
+  /** News come before the answers that rest on them. */
+  | { readonly type: 'answers'; readonly news: News | null; readonly answers: Answers | null }
+  /** What was received is complete for this many milliseconds from `at`. */
+  | { readonly type: 'complete'; readonly at: number; readonly lasts: number }
+  /** Another instance takes over: send nothing more. */
+  | { readonly type: 'halt' };

@@ -1,0 +1,160 @@
+/** Instances that answer side by side, as real processes on one PostgreSQL with real links between them. */
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import type { ChildServer } from './support/child-server.ts';
+import { cuttableProxy, placeOf, testInstances, until } from './support/instances.ts';
+import { startCluster } from './support/postgresql.ts';
+import {
+  get,
+  heartbeat,
+  joinedNode,
+  newKey,
+  nodeRequest,
+  operate,
+  outcome,
+} from './support/requests.ts';
+
+const cluster = await startCluster();
+after(() => cluster[Symbol.asyncDispose]());
+
+test('every instance answers every request, and none by a document older than what any of them has acknowledged', async () => {
+  await using instances = await testInstances(cluster);
+  const first = await instances.start(LINKED);
+  const [second, third] = await Promise.all([instances.start(LINKED), instances.start(LINKED)]);
+  const all = [first, second, third];
+  await until(async () => (await Promise.all(all.map(placeOf))).every(({ ready }) => ready));
+  assert.deepEqual((await get(second.na, '/readyz')).body.role, 'follower');
+  assert.deepEqual(await placeOf(third), { role: 'follower', epoch: 1, ready: true });
+
+  const node = await joinedNode(second.na);
+  assert.equal(outcome(await heartbeat(third.na, node)), '200');
+  for (let round = 0; round < 12; round += 1) {
+    const revoking = all[round % 3] as ChildServer;
+    const { body } = await joinedThrough(all[(round + 1) % 3] as ChildServer);
+    const revoked = await operate(revoking.na, '/admin/revoke', { cert_id: body.cert_id });
+    assert.equal(outcome(revoked), '200');
+    const lists = await Promise.all(all.map(({ na }) => get(na, '/crl')));
+    for (const { body: crl } of lists) {
+      assert.equal(crl.revoked_certificates.length, round + 1, 'in every list at once');
+    }
+    const deltas = await Promise.all(
+      all.map(({ na }) => get(na, `/crl?since=${lists[0]?.body.sequence - 1}`)),
+    );
+    for (const delta of deltas) assert.equal(delta.text, deltas[0]?.text);
+  }
+  const invite = (await operate(first.na, '/admin/invite')).body.token_id;
+  const joins = await Promise.all(
+    all.map(({ na }) => nodeRequest(na, '/join', newKey(), { invite_token: invite })),
+  );
+  assert.deepEqual(joins.map(({ status }) => status).sort(), [200, 403, 403]);
+});
+
+test('a stop of the writer fails no request of the followers, and a kill loses nothing acknowledged', async () => {
+  await using instances = await testInstances(cluster);
+  const first = await instances.start(LINKED);
+  const [second, third] = await Promise.all([instances.start(LINKED), instances.start(LINKED)]);
+  await until(async () => (await placeOf(second)).ready && (await placeOf(third)).ready);
+
+  const load = [second, third].map(({ na }) => underLoad(na));
+  await until(async () => load.every(({ acknowledged }) => acknowledged.length > 5));
+  assert.equal((await first.end('SIGTERM')).code, 0);
+  const before = load.map(({ acknowledged }) => acknowledged.length);
+  await until(async () =>
+    load.every(({ acknowledged }, at) => acknowledged.length > (before[at] ?? 0) + 5),
+  );
+  await Promise.all(load.map((one) => one.stop()));
+  for (const { failures } of load) assert.deepEqual(failures, []);
+
+  const [writer, other] =
+    (await placeOf(second)).role === 'writer' ? [second, third] : [third, second];
+  const more = underLoad(other.na);
+  await until(async () => more.acknowledged.length > 5);
+  await writer.end('SIGKILL');
+  await until(async () => (await placeOf(other)).role === 'writer');
+  const reached = more.acknowledged.length;
+  await until(async () => more.acknowledged.length > reached + 5);
+  await more.stop();
+  for (const failure of more.failures) {
+    assert.match(failure, /^503 (?:outcome_unknown|authority_unavailable)$/);
+  }
+  const sequences = [...load, more].flatMap(({ acknowledged }) => acknowledged);
+  assert.equal(new Set(sequences).size, sequences.length, 'each certificate is acknowledged once');
+  const { body: crl } = await get(other.na, '/crl');
+  const listed = new Set(
+    (crl.revoked_certificates as { certificate_id: string }[]).map((one) => one.certificate_id),
+  );
+  for (const id of sequences) assert.ok(listed.has(id), 'nothing acknowledged is lost');
+});
+
+test('while a link is cut, in either direction, no instance serves a list older than an acknowledged revocation', async () => {
+  await using instances = await testInstances(cluster);
+  const first = await instances.start(LINKED);
+  await using proxy = await cuttableProxy(await instances.linkOfWriter());
+  await instances.setLinkOfWriter(proxy.address);
+  const second = await instances.start({ ...LINKED, MESH_HOLD_MS: '300' });
+  await until(async () => (await placeOf(second)).ready);
+  for (const direction of ['to the writer', 'from the writer', 'both'] as const) {
+    const { body } = await joinedThrough(first);
+    assert.equal(outcome(await get(second.na, '/crl')), '200');
+    proxy.cut(direction);
+    const began = performance.now();
+    assert.equal(
+      outcome(await operate(first.na, '/admin/revoke', { cert_id: body.cert_id })),
+      '200',
+    );
+    assert.ok(performance.now() - began < 3000, 'a cut link delays it by no more than a grant');
+    const seen = await get(second.na, '/crl');
+    if (seen.status === 200) assert.ok(seen.text.includes(body.cert_id), `${direction}: stale`);
+    else assert.equal(outcome(seen), '503 authority_unavailable');
+    proxy.heal();
+    await until(async () => (await get(second.na, '/crl')).text.includes(body.cert_id));
+  }
+});
+
+const LINKED = { MESH_LINK: '127.0.0.1:0' };
+
+async function joinedThrough({ na }: ChildServer) {
+  const { body } = await operate(na, '/admin/invite');
+  return nodeRequest(na, '/join', newKey(), { invite_token: body.token_id });
+}
+
+interface Load {
+  /** Certificates that were enrolled and revoked. */
+  readonly acknowledged: string[];
+  /** Outcomes other than 200. */
+  readonly failures: string[];
+  stop(): Promise<void>;
+}
+
+function underLoad(na: ChildServer['na']): Load {
+  const acknowledged: string[] = [];
+  const failures: string[] = [];
+  let isOver = false;
+
+  async function enrollAndRevoke(): Promise<void> {
+    const invite = await operate(na, '/admin/invite');
+    if (invite.status !== 200) return void failures.push(outcome(invite));
+    const invited = { invite_token: invite.body.token_id };
+    const joined = await nodeRequest(na, '/join', newKey(), invited);
+    if (joined.status !== 200) return void failures.push(`${outcome(joined)}`);
+    const { cert_id } = joined.body;
+    const revoked = await operate(na, '/admin/revoke', { cert_id });
+    if (revoked.status === 200) acknowledged.push(cert_id);
+    else failures.push(outcome(revoked));
+    const list = await get(na, '/crl');
+    if (list.status !== 200) failures.push(outcome(list));
+    else if (revoked.status === 200 && !list.text.includes(cert_id)) failures.push('stale list');
+  }
+
+  const running = (async () => {
+    while (!isOver) await enrollAndRevoke();
+  })();
+  return {
+    acknowledged,
+    failures,
+    async stop() {
+      isOver = true;
+      await running;
+    },
+  };
+}
