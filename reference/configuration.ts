@@ -26,6 +26,8 @@ const GROUPS: readonly { readonly title: string; readonly options: readonly Opti
       'dataDir',
       'store',
       'leaseMs',
+      'link',
+      'holdMs',
       'genesis',
       'genesisJson',
       'allowUnsignedGenesis',

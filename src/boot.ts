@@ -377,6 +377,8 @@ export async function startAuthority(
   } catch (cause) {
     turn.giveUp();
     client?.close();
+    leave();
+    await linkHost?.revoke();
     linkHost?.close();
     await (office as Office | null)?.abandon();
     await Promise.all([...threads.map((thread) => thread.end()), watchdog.end()]);

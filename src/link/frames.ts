@@ -23,9 +23,6 @@ export interface Frames<Sent> {
   waiting(): number;
   /** Calls back once when less waits. */
   onceDrained(work: () => void): void;
-  /** Reads nothing until `resume`: the peer feels it. */
-  pause(): void;
-  resume(): void;
   end(): void;
 }
 
@@ -103,8 +100,6 @@ export function framesOn<Sent, Received>(
     },
     waiting: () => socket.writableLength,
     onceDrained: (work) => void socket.once('drain', work),
-    pause: () => void socket.pause(),
-    resume: () => void socket.resume(),
     end: () => socket.destroy(),
   };
 }

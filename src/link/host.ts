@@ -63,8 +63,6 @@ const SILENCE_MS = 3000;
 const MOST_CONNECTIONS = 64;
 /** Until the keys are proved. */
 const HANDSHAKE_MS = 3000;
-/** Requests of one follower that are carried out at a time. */
-const MOST_UNANSWERED = 20_000;
 /** A follower with more than this unread gets no news but those that an answer rests on, and no grant. */
 const MOST_UNREAD_BYTES = 4 * 1024 ** 2;
 
@@ -78,6 +76,7 @@ interface Follower {
   /** The newest of each document that was not sent yet. */
   readonly unsent: Map<PublishedName, Publication | null>;
   readonly sentEnds: RevisionEnds;
+  /** Requests that are being carried out; the follower bounds them. */
   unanswered: number;
   awaitsDrain: boolean;
   /** Since when it has made no progress with changes that it has not applied; null while there are none. */
@@ -196,7 +195,6 @@ export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> 
       if (follower === null) return;
       follower.unanswered -= countOf(answers);
       frames.send({ type: 'answers', news: takeNews(follower), answers });
-      if (follower.unanswered < MOST_UNANSWERED) frames.resume();
       settleHalt();
     }
 
@@ -205,7 +203,6 @@ export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> 
         case 'requests': {
           const { requests } = message;
           current.unanswered += requests.length / 3;
-          if (current.unanswered >= MOST_UNANSWERED) frames.pause();
           const lending = { call: acknowledged(call), limits };
           carryOut({ type: 'batch', heartbeats: [], requests, log: '' }, lending, current.outbox);
           return;

@@ -1,0 +1,154 @@
+/** The link between two instances: who may open it, and when a change may be acknowledged. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { test } from 'node:test';
+import { connect } from 'node:tls';
+import type { Call } from '../src/contract/calls.ts';
+import { publishedDocument } from '../src/contract/documents.ts';
+import { createDocumentPublisher } from '../src/contract/publications.ts';
+import { createStandingMemory, extendStanding, standingIn } from '../src/contract/standing.ts';
+import { signerFromSeed } from '../src/crypto/ed25519.ts';
+import { createRateLimits, RATE_BUCKETS, type RateLimitSettings } from '../src/http/rate-limit.ts';
+import { createLinkClient, type Outcome } from '../src/link/client.ts';
+import { createGrants } from '../src/link/grants.ts';
+import { openLinkHost } from '../src/link/host.ts';
+import { linkKey } from '../src/link/key.ts';
+import { LINK_CIPHERS } from '../src/link/security.ts';
+import { createLogger } from '../src/log/logger.ts';
+import { systemRuntime } from '../src/runtime.ts';
+
+const signer = signerFromSeed(Buffer.alloc(32, 7));
+const KEY = linkKey(signer, 'a');
+const NO_LIMITS = Object.fromEntries(
+  RATE_BUCKETS.map((bucket) => [bucket, null]),
+) as RateLimitSettings;
+
+test('the key of the link is that of one authority and one network', () => {
+  assert.deepEqual(linkKey(signer, 'a'), KEY);
+  assert.equal(KEY.length, 32);
+  assert.notDeepEqual(linkKey(signer, 'b'), KEY);
+  assert.notDeepEqual(linkKey(signerFromSeed(Buffer.alloc(32, 8)), 'a'), KEY);
+});
+
+test('a change is acknowledged when every follower has applied it, or may not answer any more', async () => {
+  let now = 1000;
+  const grants = createGrants(() => now);
+  const [quick, slow] = [grants.create(), grants.create()];
+  assert.equal(grants.awaitAll(5), null, 'nobody may answer from copies yet');
+  grants.extend(quick, now + 400);
+  grants.extend(slow, now + 400);
+  let isAcknowledged = false;
+  const waiting = grants.awaitAll(5)?.then(() => {
+    isAcknowledged = true;
+  });
+  grants.applied(quick, 5);
+  grants.applied(slow, 4);
+  await Promise.resolve();
+  assert.ok(!isAcknowledged);
+  now += 400;
+  grants.applied(quick, 5);
+  await waiting;
+  grants.extend(slow, now + 400);
+  const again = grants.awaitAll(6);
+  grants.end(slow);
+  await again;
+});
+
+test('the right to answer from copies ends in time, also where the numbers of its memory run over', () => {
+  for (const start of [1, 2 ** 31 - 200, 2 ** 32 - 200, 2 ** 33 + 5.5]) {
+    let now = start;
+    const memory = createStandingMemory();
+    const standing = standingIn(memory, () => now);
+    assert.ok(!standing.isCurrent());
+    extendStanding(memory, start + 400);
+    now = start + 398;
+    assert.ok(standing.isCurrent(), `${start}`);
+    now = start + 400;
+    assert.ok(!standing.isCurrent(), `${start}`);
+  }
+});
+
+test('a follower gets documents before the answers that rest on them, and a stranger gets nothing', async () => {
+  const ours = createDocumentPublisher();
+  const theirs = createDocumentPublisher();
+  const lines: string[] = [];
+  const logger = createLogger({
+    level: 'INFO',
+    format: 'text',
+    destination: { write: (text) => lines.push(text) },
+    now: systemRuntime.now,
+  });
+  const { elapsed } = systemRuntime;
+  const host = await openLinkHost({
+    address: { host: '127.0.0.1', port: 0 },
+    key: KEY,
+    program: '1',
+    publisher: ours,
+    logger,
+    elapsed,
+  });
+  const call: Call = (name) => {
+    if (name === 'refreshCrl') ours.publish('crl', publishedDocument('"new"'));
+    return { ok: true, json: `"${name}"` };
+  };
+  host.lend({
+    epoch: 3,
+    call,
+    limits: createRateLimits(NO_LIMITS),
+    heldUntil: () => elapsed() + 1000,
+  });
+  const port = Number(host.address.split(':')[1]);
+  for (const psk of [Buffer.alloc(32), Buffer.alloc(0)]) {
+    const stranger = connect({
+      ...LINK_CIPHERS,
+      port,
+      host: '127.0.0.1',
+      pskCallback: () => ({ psk, identity: 'mesh-na' }),
+      checkServerIdentity: () => undefined,
+    });
+    const [cause] = await once(stranger, 'error');
+    assert.match(String(cause), /alert|disconnected|psk|PSK/);
+  }
+
+  const memory = createStandingMemory();
+  let begin: () => void = () => undefined;
+  const linked = new Promise<void>((resolve) => {
+    begin = resolve;
+  });
+  const client = createLinkClient({
+    key: KEY,
+    program: '1',
+    name: 'pid 1',
+    publisher: theirs,
+    standing: standingIn(memory, elapsed),
+    logger,
+    elapsed,
+    linked: () => begin(),
+  });
+  client.follow({ epoch: 3, link: host.address });
+  await linked;
+  const outcome = await new Promise<Outcome>((ended) => {
+    assert.ok(client.send('refreshCrl', null, ended));
+  });
+  assert.deepEqual(outcome, { kind: 'answered', answer: { ok: true, json: '"refreshCrl"' } });
+  assert.ok(theirs.isCurrent('crl', 0));
+  const other = createLinkClient({
+    key: KEY,
+    program: '2',
+    name: 'pid 2',
+    publisher: createDocumentPublisher(),
+    standing: standingIn(createStandingMemory(), elapsed),
+    logger,
+    elapsed,
+    linked: () => assert.fail('another version is turned away'),
+  });
+  other.follow({ epoch: 3, link: host.address });
+
+  const lost = new Promise<Outcome>((ended) => {
+    assert.ok(client.send('join', null, ended));
+    host.close();
+  });
+  assert.equal((await lost).kind, 'lost');
+  client.close();
+  other.close();
+});
