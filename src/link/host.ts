@@ -76,8 +76,8 @@ interface Follower {
   /** The newest of each document that was not sent yet. */
   readonly unsent: Map<PublishedName, Publication | null>;
   readonly sentEnds: RevisionEnds;
-  /** Requests that are being carried out; the follower bounds them. */
-  unanswered: number;
+  /** Ids of requests that are being carried out, but for those that wait for an event; the follower bounds them. */
+  readonly unanswered: Set<unknown>;
   awaitsDrain: boolean;
   /** Since when it has made no progress with changes that it has not applied; null while there are none. */
   behindSince: number | null;
@@ -180,7 +180,7 @@ export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> 
         outbox,
         unsent: new Map(published),
         sentEnds: new Int32Array(publisher.revisionEnds.length),
-        unanswered: 0,
+        unanswered: new Set(),
         awaitsDrain: false,
         behindSince: elapsed(),
         isHalted: false,
@@ -193,7 +193,7 @@ export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> 
 
     function send(answers: Answers): void {
       if (follower === null) return;
-      follower.unanswered -= countOf(answers);
+      forgetAnswered(follower.unanswered, answers);
       frames.send({ type: 'answers', news: takeNews(follower), answers });
       settleHalt();
     }
@@ -202,7 +202,7 @@ export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> 
       switch (message.type) {
         case 'requests': {
           const { requests } = message;
-          current.unanswered += requests.length / 3;
+          noteUnanswered(current.unanswered, requests);
           const lending = { call: acknowledged(call), limits };
           carryOut({ type: 'batch', heartbeats: [], requests, log: '' }, lending, current.outbox);
           return;
@@ -246,7 +246,7 @@ export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> 
 
   function settleHalt(): void {
     if (halted === null) return;
-    for (const { isHalted, unanswered } of followers) if (!isHalted || unanswered > 0) return;
+    for (const { isHalted, unanswered } of followers) if (!isHalted || unanswered.size > 0) return;
     halted();
   }
 
@@ -319,6 +319,19 @@ function takeChangedEnds(ends: RevisionEnds, sent: RevisionEnds): number[] {
   return changed;
 }
 
-function countOf({ answered, repeated, refused, failed }: Answers): number {
-  return answered.length / 2 + repeated.length / 2 + refused.length / 3 + failed.length / 2;
+/** A call that waits for the next event may wait for long, and is asked again of the next writer. */
+const WAITING_CALL = 'readEvents';
+
+function noteUnanswered(unanswered: Set<unknown>, requests: readonly unknown[]): void {
+  for (let i = 0; i < requests.length; i += 3) {
+    if (requests[i + 1] !== WAITING_CALL) unanswered.add(requests[i]);
+  }
+}
+
+function forgetAnswered(unanswered: Set<unknown>, answers: Answers): void {
+  const { answered, repeated, refused, failed } = answers;
+  for (let i = 0; i < answered.length; i += 2) unanswered.delete(answered[i]);
+  for (let i = 0; i < repeated.length; i += 2) unanswered.delete(repeated[i]);
+  for (let i = 0; i < refused.length; i += 3) unanswered.delete(refused[i]);
+  for (let i = 0; i < failed.length; i += 2) unanswered.delete(failed[i]);
 }
