@@ -154,16 +154,18 @@ export function createLinkClient(options: LinkClientOptions): LinkClient {
     if (connection !== current) return;
     switch (message.type) {
       case 'welcome':
-        return welcome(current, message.epoch);
+        welcome(current, message.epoch);
+        return;
       case 'answers':
         if (message.news !== null) apply(current, message.news);
         if (message.answers !== null) answer(current, message.answers);
         return;
       case 'complete':
         if (!current.isOpen) return;
-        return extendStanding(standing.memory, message.at + message.lasts * (1 - MARGIN));
+        extendStanding(standing.memory, message.at + message.lasts * (1 - MARGIN));
+        return;
       case 'halt':
-        return halt(current);
+        halt(current);
     }
   }
 

@@ -65,26 +65,31 @@ export function createDesk({ client, holdMs, rateLimits, elapsed }: DeskOptions)
 
   function attempt(request: Request): void {
     const { name, question } = request;
-    if (lead !== null) return request.resolve(answerHere(lead, name, question));
+    if (lead !== null) {
+      request.resolve(answerHere(lead, name, question));
+      return;
+    }
     const isSent = client?.send(name, question, (outcome) => settle(request, outcome)) === true;
     if (!isSent) hold(request);
   }
 
   function settle(request: Request, outcome: Outcome): void {
     if (outcome.kind === 'failed') {
-      return request.reject(new Error(`In the authority: ${outcome.problem}`));
+      request.reject(new Error(`In the authority: ${outcome.problem}`));
+    } else if (outcome.kind === 'lost') {
+      if (isRepeatable(request.name)) hold(request);
+      else request.resolve(UNKNOWN);
+    } else {
+      const { answer } = outcome;
+      if (!answer.ok && NOT_BEGUN.has(answer.refusal)) hold(request);
+      else request.resolve(answer);
     }
-    if (outcome.kind === 'lost') {
-      return isRepeatable(request.name) ? hold(request) : request.resolve(UNKNOWN);
-    }
-    const { answer } = outcome;
-    if (!answer.ok && NOT_BEGUN.has(answer.refusal)) return hold(request);
-    request.resolve(answer);
   }
 
   function hold(request: Request): void {
     if (elapsed() >= request.deadline || held.length >= MOST_HELD) {
-      return request.resolve(UNAVAILABLE);
+      request.resolve(UNAVAILABLE);
+      return;
     }
     held.push(request);
     timer ??= setTimeout(resume, RETRY_MS);

@@ -130,10 +130,11 @@ export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> 
     if (follower.awaitsDrain) return;
     if (frames.waiting() > MOST_UNREAD_BYTES) {
       follower.awaitsDrain = true;
-      return frames.onceDrained(() => {
+      frames.onceDrained(() => {
         follower.awaitsDrain = false;
         sendNews(follower);
       });
+      return;
     }
     frames.send({ type: 'answers', news: takeNews(follower), answers: null });
   }
@@ -156,9 +157,9 @@ export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> 
     let name = '';
     const frames = framesOn<FromWriter, FromFollower>(socket, SILENCE_MS, {
       take(message) {
-        if (message.type === 'hello') return begin(message.program, message.name);
-        if (follower === null) throw new Error('a request came before the greeting');
-        serve(follower, message);
+        if (message.type === 'hello') begin(message.program, message.name);
+        else if (follower === null) throw new Error('a request came before the greeting');
+        else serve(follower, message);
       },
       closed(problem) {
         if (follower === null) return;
@@ -171,7 +172,10 @@ export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> 
     });
 
     function begin(program: string, given: string): void {
-      if (follower !== null || program !== options.program) return frames.end();
+      if (follower !== null || program !== options.program) {
+        frames.end();
+        return;
+      }
       name = given;
       const outbox = createOutbox({ post: (answers) => send(answers) });
       follower = {
@@ -209,13 +213,15 @@ export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> 
         }
         case 'applied':
           current.behindSince = message.change >= change ? null : elapsed();
-          return grants.applied(current.grant, message.change);
+          grants.applied(current.grant, message.change);
+          return;
         case 'ask':
-          return extend(current, message.at);
+          extend(current, message.at);
+          return;
         case 'halted':
           current.isHalted = true;
           grants.end(current.grant);
-          return settleHalt();
+          settleHalt();
       }
     }
 
