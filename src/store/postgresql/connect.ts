@@ -42,8 +42,8 @@ interface Situation {
 }
 
 /** Whether an answer has not come within the time of its connection. */
-export function isTimeout({ message }: Error): boolean {
-  return message === 'Query read timeout';
+export function isTimeout(cause: unknown): cause is Error {
+  return cause instanceof Error && cause.message === 'Query read timeout';
 }
 
 /** A server that cannot be used; the message is a sentence for the operator. */

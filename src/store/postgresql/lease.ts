@@ -6,7 +6,7 @@
  */
 import type { Client } from 'pg';
 import type { PreviousOwner } from '../store.ts';
-import { disconnect } from './connect.ts';
+import { disconnect, isTimeout } from './connect.ts';
 
 /** The clock of the holder; not that of the service, which tests may set. */
 export interface LeaseClock {
@@ -84,6 +84,8 @@ const RENEWALS = 3;
 const MARGIN = 0.1;
 /** How often one who waits for the end of a lease looks, in milliseconds. */
 const LOOK_MS = 100;
+/** How long a start bears a database that answers later than a renewal may take. */
+const START_MS = 10_000;
 
 const ACQUIRE = `
   update mesh_na.writer_lease as l
@@ -132,7 +134,8 @@ interface SeenLease {
  * another renews it, a candidate waits for its turn, and anyone else is refused by one clear sentence.
  */
 export async function acquireLease(options: LeaseOptions): Promise<Lease> {
-  let client: Client | null = await options.connect();
+  let client: Client | null = null;
+  const began = options.clock.elapsed();
   let before: SeenLease | undefined;
   let isWaiting = false;
 
@@ -159,7 +162,8 @@ export async function acquireLease(options: LeaseOptions): Promise<Lease> {
         if (acquired !== null) return keepLease(options, client, acquired);
       } catch (cause) {
         // Whoever waits has time: the database may come back, or another server may take its place.
-        if (!isWaiting || cause instanceof NotWaiting) throw cause;
+        const isSlow = isTimeout(cause) && options.clock.elapsed() - began < START_MS;
+        if (cause instanceof NotWaiting || !(isWaiting || isSlow)) throw cause;
         if (client !== null) void disconnect(client);
         client = null;
       }
