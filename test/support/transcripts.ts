@@ -61,6 +61,8 @@ const MASKS: readonly (readonly [RegExp, string])[] = [
   [/[A-Za-z0-9+/]{43}=/g, '<key>'],
   [/\b[0-9a-f]{64}\b/g, '<digest>'],
   [/\b[0-9a-f]{48}\b/g, '<token>'],
+  // Contacts are written about a second after they were made.
+  [/\bliveness \d+/g, 'liveness <count>'],
 ];
 
 export function masked(text: string): string {
