@@ -165,7 +165,9 @@ test('a reader hears that its connection lives, and is ended when the authority 
 });
 
 test('there are as many readers as are allowed, and a place is free again when one leaves', async () => {
-  await using na = await startTestAuthority({ environment: { MESH_EVENT_READERS: '2' } });
+  // Threads share the allowance out among themselves.
+  const flags = { threads: '1' };
+  await using na = await startTestAuthority({ flags, environment: { MESH_EVENT_READERS: '2' } });
   await using _first = await openReader(na, '/events');
   const second = await openReader(na, '/events');
   const refused = await open(na, '/events');
