@@ -47,7 +47,7 @@ function slowQueue(longestWaitMs: number, costMs: number) {
 }
 
 test('who comes within a share of work is answered at once', () => {
-  const { take, turn, events, isIdle } = slowQueue(1000, 5);
+  const { take, turn, events, isIdle } = slowQueue(1000, 10);
   assert.equal(take('a'), null);
   assert.equal(take('b'), null);
   assert.deepEqual(events, ['a body', 'b body']);
@@ -56,7 +56,7 @@ test('who comes within a share of work is answered at once', () => {
 });
 
 test('who comes after it waits for a later turn, in the order of arrival, before all who come then', () => {
-  const { take, turn } = slowQueue(1000, 5);
+  const { take, turn } = slowQueue(1000, 10);
   for (const name of ['a', 'b', 'c', 'd', 'e']) take(name);
   assert.deepEqual(turn(), ['a body', 'b body', 'sent', 'c body', 'd body', 'sent']);
   assert.notEqual(take('f'), null);
@@ -65,7 +65,7 @@ test('who comes after it waits for a later turn, in the order of arrival, before
 });
 
 test('a body that waits is a copy of bytes that are gone by then', () => {
-  const { takeBytes, turn } = slowQueue(1000, 10);
+  const { takeBytes, turn } = slowQueue(1000, 20);
   const bytes = Buffer.from('mine');
   takeBytes('a', bytes);
   takeBytes('b', bytes);
@@ -74,7 +74,7 @@ test('a body that waits is a copy of bytes that are gone by then', () => {
 });
 
 test('who waited longer than a client waits is turned away, and those behind that did not are answered', () => {
-  const { take, turn, wait } = slowQueue(100, 10);
+  const { take, turn, wait } = slowQueue(100, 20);
   take('a');
   take('b');
   wait(60);
@@ -84,7 +84,7 @@ test('who waited longer than a client waits is turned away, and those behind tha
 });
 
 test('who has left is neither answered nor turned away', () => {
-  const { take, turn, isIdle } = slowQueue(100, 10);
+  const { take, turn, isIdle } = slowQueue(100, 20);
   take('a');
   const leave = take('b');
   take('c');
@@ -95,7 +95,7 @@ test('who has left is neither answered nor turned away', () => {
 });
 
 test('a queue that was left by all of its requests takes one turn at a time afterwards', () => {
-  const { take, turn } = slowQueue(100, 10);
+  const { take, turn } = slowQueue(100, 20);
   take('a');
   take('b')?.();
   assert.deepEqual(turn(), ['a body']);
@@ -105,7 +105,7 @@ test('a queue that was left by all of its requests takes one turn at a time afte
 });
 
 test('bodies that wait have a bound in bytes, beyond which requests are turned away at once', () => {
-  const { take, events } = slowQueue(100, 10);
+  const { take, events } = slowQueue(100, 20);
   const large = 'x'.repeat(1024 * 1024);
   take('a');
   for (let count = 0; count < 64; count += 1) take('large', large);
@@ -121,7 +121,7 @@ test('without a longest wait all are answered as they come', () => {
   assert.ok(isIdle());
 });
 
-const AT_ONCE = 1000;
+const AT_ONCE = 2000;
 
 for (const threads of ['1', '2']) {
   test(`of ${AT_ONCE} heartbeats at once some are shed with ${threads} thread(s), health and operators pass, and all succeed later`, async () => {
