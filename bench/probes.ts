@@ -39,7 +39,17 @@ export async function probeUntil(
 
 /** The latencies as words. */
 export function latencyText(latencies: readonly number[]): string {
-  const sorted = [...latencies].sort((a, b) => a - b);
-  const at = (share: number) => (sorted[Math.floor((sorted.length - 1) * share)] ?? 0).toFixed(1);
-  return `p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, longest ${at(1)} ms`;
+  const at = sharesOf(latencies);
+  return `p50 ${at(0.5).toFixed(1)} ms, p99 ${at(0.99).toFixed(1)} ms, longest ${at(1).toFixed(1)} ms`;
+}
+
+export function delayText(delays: readonly number[]): string {
+  const at = sharesOf(delays);
+  return `p50 ${at(0.5).toFixed(0)} ms, p99 ${at(0.99).toFixed(0)} ms`;
+}
+
+/** The value that this share of them does not exceed. */
+function sharesOf(values: readonly number[]): (share: number) => number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return (share) => sorted[Math.floor((sorted.length - 1) * share)] ?? 0;
 }

@@ -8,7 +8,9 @@
 import { crc32 } from 'node:zlib';
 import { Packr } from 'msgpackr';
 
-export type TableName = 'meta' | 'subjects' | 'nonces' | 'answers' | 'audit' | 'liveness';
+/** In the order in which whoever reads all of them does; `meta` says whose they are. */
+export const TABLES = ['meta', 'subjects', 'nonces', 'answers', 'audit', 'liveness'] as const;
+export type TableName = (typeof TABLES)[number];
 export type RowKey = string | number | readonly [string, string] | readonly [number, number];
 
 /** What was read is not what was written. The message is a sentence for the operator. */

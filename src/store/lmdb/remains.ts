@@ -6,7 +6,7 @@
 import { closeSync, existsSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { bufferToKeyValue } from 'lmdb';
-import type { RowKey, TableName } from '../rows.ts';
+import { type RowKey, TABLES, type TableName } from '../rows.ts';
 import { lockFolder } from './folder-lock.ts';
 import { DATABASE_FILE } from './folder-state.ts';
 import { LARGEST_PAGE, META_PAGES } from './metas.ts';
@@ -44,8 +44,6 @@ export interface RemainingRow {
 export interface Loss {
   readonly lost: string;
 }
-
-const TABLES: readonly TableName[] = ['meta', 'subjects', 'nonces', 'answers', 'audit', 'liveness'];
 
 /** LMDB’s mark of a table whose values begin with a version. */
 const HAS_VERSIONS = 256;

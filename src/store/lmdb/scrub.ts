@@ -1,7 +1,7 @@
 /** Reads one part of the rows of a data folder after another, beside the service that writes to it. */
 import type { GetOptions, RootDatabase } from 'lmdb';
 import { decodeEntries } from '../audit-rows.ts';
-import { DamagedState, decodeRow, type RowKey, type TableName } from '../rows.ts';
+import { DamagedState, decodeRow, type RowKey, TABLES, type TableName } from '../rows.ts';
 import { decodeAnswers, decodeNonces } from '../table-rows.ts';
 import { openEnvironment, openTables, type Tables } from './environment.ts';
 import { checkForReading } from './folder-state.ts';
@@ -29,7 +29,6 @@ export interface ScrubbedPart {
   readonly next: ScrubPlace | null;
 }
 
-const ORDER: readonly TableName[] = ['meta', 'subjects', 'nonces', 'answers', 'audit', 'liveness'];
 /** A process of its own is worth this many rows. */
 const LEAST_ROWS = 1000;
 const MOST_NAMED = 100;
@@ -55,12 +54,12 @@ function readPart(env: RootDatabase, from: ScrubPlace | null, parts: number): Sc
   const tables = openTables(env);
   const transaction = env.useReadTransaction();
   try {
-    const total = ORDER.reduce((sum, table) => sum + entriesOf(tables, table), 0);
+    const total = TABLES.reduce((sum, table) => sum + entriesOf(tables, table), 0);
     const most = Math.max(LEAST_ROWS, Math.ceil(total / parts));
     const damaged: string[] = [];
     let rows = 0;
-    const first = from === null ? 0 : ORDER.indexOf(from.table);
-    for (const table of ORDER.slice(first)) {
+    const first = from === null ? 0 : TABLES.indexOf(from.table);
+    for (const table of TABLES.slice(first)) {
       let after = from?.table === table ? from.after : null;
       try {
         for (const row of rowsAfter(tables, table, after, transaction)) {
