@@ -29,6 +29,7 @@ import { createLinkClient, withdrawAll } from './link/client.ts';
 import { createDesk } from './link/desk.ts';
 import { openLinkHost } from './link/host.ts';
 import { linkKey } from './link/key.ts';
+import { createLastCopies } from './link/last-copies.ts';
 import { createLogger, type LogDestination, type Logger } from './log/logger.ts';
 import {
   type AuthorityCounts,
@@ -174,15 +175,31 @@ export async function startAuthority(
       standing,
       logger,
       elapsed,
-      linked: () => desk.resume(),
+      linked() {
+        lastCopies?.reached();
+        desk.resume();
+      },
+    });
+  const lastCopies =
+    client &&
+    standing &&
+    createLastCopies({
+      client,
+      memory: standing.memory,
+      leaseMs: config.database?.leaseMs ?? 0,
+      logger,
+      elapsed,
+      now: runtime.now,
     });
   const holdMs = config.link?.holdMs ?? 0;
   const desk = createDesk({ client, holdMs, rateLimits: config.rateLimits, elapsed });
   const turn = await takeTurn(config, {
     link: linkHost?.address ?? null,
-    seen({ epoch, link }) {
-      if (link !== null) client?.follow({ epoch, link });
+    seen(holder) {
+      lastCopies?.reached();
+      if (holder !== null && holder.link !== null) client?.follow({ ...holder, link: holder.link });
     },
+    missed: () => lastCopies?.missed(),
     instanceId,
     runtime: surroundings.runtime,
     extended: (until) => {
@@ -403,9 +420,10 @@ async function takeTurn(
   {
     link,
     seen,
+    missed,
     ...options
   }: Pick<StoreOptions, 'instanceId' | 'runtime' | 'extended' | 'lost'> &
-    Pick<Candidate, 'link' | 'seen'>,
+    Pick<Candidate, 'link' | 'seen' | 'missed'>,
 ): Promise<Turn> {
   const ended = new AbortController();
   let waiting: (holder: string) => void = () => undefined;
@@ -417,7 +435,14 @@ async function takeTurn(
     dataDir: config.dataDir,
     database: config.database,
     network: identityOf(config.genesis),
-    candidate: { configuration: agreedSettings(config), link, seen, waiting, signal: ended.signal },
+    candidate: {
+      configuration: agreedSettings(config),
+      link,
+      waiting,
+      seen,
+      missed,
+      signal: ended.signal,
+    },
   });
   const first = await Promise.race([opening, told]);
   const giveUp = () => ended.abort();

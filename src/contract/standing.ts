@@ -4,7 +4,10 @@
  * that all threads of the instance share.
  */
 
-/** When the right ends, in whole milliseconds modulo 2^32; whether the instance writes; its epoch. */
+/**
+ * When the right ends, in whole milliseconds modulo 2^32; whether the instance writes; its epoch; since when what it
+ * holds may be outdated, in whole seconds since the epoch modulo 2^32.
+ */
 export type StandingMemory = Int32Array;
 
 export interface Standing {
@@ -16,17 +19,23 @@ export interface Standing {
   epoch(): number;
   /** Milliseconds for which `isCurrent` lasts; 0 when it does not hold. */
   remaining(): number;
+  /**
+   * Milliseconds since the epoch, of whole seconds: everything that was acknowledged before is in what the instance
+   * holds, and of nobody who writes now is anything known. Null at any other time.
+   */
+  staleSince(): number | null;
 }
 
 const UNTIL = 0;
 const WRITES = 1;
 const EPOCH = 2;
+const STALE_SINCE = 3;
 
-/** Never the end of a right: there is none. */
+/** Never the end of a right, nor a time since which something is outdated: there is none. */
 const NONE = 0;
 
 export function createStandingMemory(): StandingMemory {
-  return new Int32Array(new SharedArrayBuffer(3 * Int32Array.BYTES_PER_ELEMENT));
+  return new Int32Array(new SharedArrayBuffer(4 * Int32Array.BYTES_PER_ELEMENT));
 }
 
 /** `elapsed` is the monotonic time of the system, which is the same on all threads. */
@@ -41,6 +50,10 @@ export function standingIn(memory: StandingMemory, elapsed: () => number): Stand
     isWriter: () => Atomics.load(memory, WRITES) === 1,
     epoch: () => Atomics.load(memory, EPOCH),
     remaining,
+    staleSince() {
+      const since = Atomics.load(memory, STALE_SINCE);
+      return since === NONE ? null : (since >>> 0) * 1000;
+    },
   };
 }
 
@@ -52,6 +65,11 @@ export function extendStanding(memory: StandingMemory, until: number): void {
 
 export function endStanding(memory: StandingMemory): void {
   Atomics.store(memory, UNTIL, NONE);
+}
+
+/** `since` in milliseconds since the epoch; null once it is known again who writes. */
+export function noteStale(memory: StandingMemory, since: number | null): void {
+  Atomics.store(memory, STALE_SINCE, since === null ? NONE : Math.floor(since / 1000) | 0);
 }
 
 /** The instance is linked to the one that writes. */

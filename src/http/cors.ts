@@ -50,6 +50,6 @@ export function corsLines({ origin }: CorsRequest): string {
   return [
     'Vary: Origin',
     `Access-Control-Allow-Origin: ${origin}`,
-    'Access-Control-Expose-Headers: ETag, Retry-After, X-Mesh-Replayed, X-Request-Id',
+    'Access-Control-Expose-Headers: ETag, Retry-After, X-Mesh-Replayed, X-Mesh-Stale-Since, X-Request-Id',
   ].join('\r\n');
 }

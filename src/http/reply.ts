@@ -8,6 +8,7 @@ import type { PublishedDocument } from '../contract/documents.ts';
 import type { JsonObject } from '../json/value.ts';
 import { jsonText } from '../json/write.ts';
 import { REFUSALS, type RefusalName } from '../refusal.ts';
+import { formatInstant } from '../timestamp.ts';
 
 export interface Reply {
   readonly status: number;
@@ -162,6 +163,27 @@ export function documentReply(
   return versionedReply(JSON_TYPE, null, document, conditions);
 }
 
+/**
+ * A public document that may be outdated since an instant, in milliseconds since the epoch. Nobody is told that a copy
+ * of it is current, and nobody keeps it.
+ */
+export function staleDocumentReply(
+  document: PublishedDocument,
+  since: number,
+  { acceptsGzip }: Conditions,
+): Reply | Promise<Reply> {
+  const isCompressible = document.bytes.byteLength > LEAST_COMPRESSED_BYTES;
+  const vary = isCompressible ? '\r\nVary: Accept-Encoding' : '';
+  const headerLines = `${NO_STORE}\r\nX-Mesh-Stale-Since: ${formatInstant(since)}${vary}`;
+  const plain = { ...freshReply(200, JSON_TYPE, document.bytes), headerLines };
+  if (!acceptsGzip || !isCompressible) return plain;
+  return withForm(compressedForm(document), (body) => ({
+    ...plain,
+    body,
+    headerLines: `${headerLines}\r\nContent-Encoding: gzip`,
+  }));
+}
+
 /** A page from its cached bytes; 304 when the client has this version. */
 export function htmlReply(
   { document, contentSecurityPolicy }: HtmlPage,
@@ -213,10 +235,14 @@ function versionedReply(
   if (held !== undefined)
     return { ...plain, status: 304, headerLines: linesOf(held, isCompressible) };
   if (!acceptsGzip || !isCompressible) return plain;
-  const compressed = compressedForm(document);
-  return compressed instanceof Promise
-    ? compressed.then((late) => compressedReply(plain, late, etag))
-    : compressedReply(plain, compressed, etag);
+  return withForm(compressedForm(document), (body) => compressedReply(plain, body, etag));
+}
+
+function withForm(
+  form: Uint8Array | Promise<Uint8Array>,
+  reply: (body: Uint8Array) => Reply,
+): Reply | Promise<Reply> {
+  return form instanceof Promise ? form.then(reply) : reply(form);
 }
 
 function compressedReply(plain: Reply, body: Uint8Array, etag: string): Reply {

@@ -46,6 +46,11 @@ export interface LinkClient {
   /** False when nothing can be sent at this time; otherwise calls back once. */
   send(name: string, question: unknown, ended: (outcome: Outcome) => void): boolean;
   isLinked(): boolean;
+  /**
+   * Everything that was acknowledged before this monotonic time is in the copies that are held; null before the first
+   * link.
+   */
+  completeUntil(): number | null;
   /** Ends the link for good. */
   close(): void;
 }
@@ -82,6 +87,7 @@ export function createLinkClient(options: LinkClientOptions): LinkClient {
   let notBefore = 0;
   let unlinkedSince: number | null = null;
   let hasWarned = false;
+  let completeUntil: number | null = null;
   let lastId = 0;
   let requests: unknown[] = [];
 
@@ -162,7 +168,8 @@ export function createLinkClient(options: LinkClientOptions): LinkClient {
         return;
       case 'complete':
         if (!current.isOpen) return;
-        extendStanding(standing.memory, message.at + message.lasts * (1 - MARGIN));
+        completeUntil = message.at + message.lasts * (1 - MARGIN);
+        extendStanding(standing.memory, completeUntil);
         return;
       case 'halt':
         halt(current);
@@ -220,11 +227,17 @@ export function createLinkClient(options: LinkClientOptions): LinkClient {
     }
   }
 
+  /** From now on news may be missing. */
+  function endRight(): void {
+    if (completeUntil !== null) completeUntil = Math.min(completeUntil, elapsed());
+    endStanding(standing.memory);
+  }
+
   /** Another instance takes over: what was sent is answered first, and what comes now waits. */
   function halt(current: Connection): void {
     flush();
     current.isOpen = false;
-    endStanding(standing.memory);
+    endRight();
     current.frames.send({ type: 'halted' });
   }
 
@@ -232,7 +245,7 @@ export function createLinkClient(options: LinkClientOptions): LinkClient {
     if (connection !== current) return;
     connection = null;
     requests = [];
-    endStanding(standing.memory);
+    endRight();
     if (current.wasWelcome) {
       const reason = problem === null ? '' : `: ${problem}`;
       logger.write('INFO', 'link', `The link to ${current.writer.link} has ended${reason}`);
@@ -261,6 +274,7 @@ export function createLinkClient(options: LinkClientOptions): LinkClient {
       return true;
     },
     isLinked: () => connection?.isOpen === true,
+    completeUntil: () => completeUntil,
     close() {
       isClosed = true;
       connecting?.destroy();

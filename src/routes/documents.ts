@@ -9,7 +9,7 @@ import {
 import { cachedByBaseUrl } from '../http/cache-by-base-url.ts';
 import { type Edge, withAnswer } from '../http/edge.ts';
 import { firstValue } from '../http/query.ts';
-import { documentReply, type Reply, refusalReply } from '../http/reply.ts';
+import { documentReply, type Reply, refusalReply, staleDocumentReply } from '../http/reply.ts';
 import type { RouteEntry, RouteRequest } from '../http/route.ts';
 import { jsonText } from '../json/write.ts';
 import { Bulletin } from '../records/bulletin.ts';
@@ -120,9 +120,43 @@ export function serveDocument(
   request: RouteRequest,
   edge: Edge,
 ): Reply | Promise<Reply> {
-  return withAnswer(currentDocument(name, request.now, edge), (document) =>
-    document === undefined ? refusalReply('service_not_ready') : documentReply(document, request),
-  );
+  const held = heldDocument(name, request.now, edge);
+  if (held !== undefined) return documentReply(held, request);
+  return lastCopyReply(name, request, edge) ?? renewedReply(name, request, edge);
+}
+
+async function renewedReply(name: DocumentName, request: RouteRequest, edge: Edge): Promise<Reply> {
+  try {
+    const document = await renewedDocument(name, edge);
+    return document === undefined
+      ? refusalReply('service_not_ready')
+      : await documentReply(document, request);
+  } catch (cause) {
+    // While the request was held, the last instance that wrote may have become unknown.
+    const isElsewhere = cause instanceof Refusal && ELSEWHERE.has(cause.refusal);
+    const reply = isElsewhere ? lastCopyReply(name, request, edge) : null;
+    if (reply === null) throw cause;
+    return reply;
+  }
+}
+
+/** What is signed, and says by itself from when until when it holds. */
+const LAST_COPIES: ReadonlySet<DocumentName> = new Set([
+  'policy',
+  'crl',
+  'sovereign_revocation_feed',
+]);
+
+/** The last copy of a signed document while nobody is known who writes [link-6]; null when there is none to serve. */
+function lastCopyReply(
+  name: DocumentName,
+  request: RouteRequest,
+  { standing, documents }: Edge,
+): Reply | Promise<Reply> | null {
+  const since = standing?.staleSince() ?? null;
+  if (since === null || !LAST_COPIES.has(name)) return null;
+  const copy = documents.get(name);
+  return copy === undefined ? null : staleDocumentReply(copy, since, request);
 }
 
 /** The current document; a promise when the authority has to be asked, undefined when there is none. */
@@ -131,9 +165,14 @@ export function currentDocument(
   now: number,
   edge: Edge,
 ): PublishedDocument | Promise<PublishedDocument | undefined> {
+  return heldDocument(name, now, edge) ?? renewedDocument(name, edge);
+}
+
+/** Undefined when the authority has to be asked. */
+function heldDocument(name: DocumentName, now: number, edge: Edge): PublishedDocument | undefined {
   const held = edge.documents.get(name);
   const isServed = held !== undefined && now < held.freshUntil && mayServe(name, edge);
-  return isServed ? held : renewedDocument(name, edge);
+  return isServed ? held : undefined;
 }
 
 /** Whether no other instance can have replaced the copy of the document that is held here. */

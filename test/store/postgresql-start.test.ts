@@ -245,6 +245,7 @@ test('an instance whose clock is more than a second from that of the database is
     configuration: {},
     link: null,
     seen: () => undefined,
+    missed: () => undefined,
     waiting: () => undefined,
     signal: new AbortController().signal,
   };

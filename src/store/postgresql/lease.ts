@@ -31,8 +31,10 @@ export interface Candidate {
   readonly configuration: Configuration;
   /** Where it takes the calls of others while it is the holder; null when it takes none. */
   readonly link: string | null;
-  /** Called with each look at the lease while another is the holder. */
-  seen(holder: Linkable): void;
+  /** Called with each look at the lease after that; null when nobody is the holder. */
+  seen(holder: Linkable | null): void;
+  /** Called when the database could not be asked for the lease. */
+  missed(): void;
   /** Called once, when another is seen to renew the lease; `holder` is what that one calls itself. */
   waiting(holder: string): void;
   /** Ends the waiting. */
@@ -142,7 +144,10 @@ export async function acquireLease(options: LeaseOptions): Promise<Lease> {
   /** Null when another is the holder. */
   async function tryOnce(current: Client): Promise<Acquired | null> {
     const seen = await look(current);
-    if (seen.free) return take(current, options);
+    if (seen.free) {
+      if (isWaiting) options.candidate?.seen(null);
+      return take(current, options);
+    }
     if (before !== undefined && before.until !== seen.until) {
       assertMayWait(seen, options.candidate);
       if (!isWaiting) options.candidate?.waiting(seen.holder_name);
@@ -164,6 +169,7 @@ export async function acquireLease(options: LeaseOptions): Promise<Lease> {
         // Whoever waits has time: the database may come back, or another server may take its place.
         const isSlow = isTimeout(cause) && options.clock.elapsed() - began < START_MS;
         if (cause instanceof NotWaiting || !(isWaiting || isSlow)) throw cause;
+        if (isWaiting) options.candidate?.missed();
         if (client !== null) void disconnect(client);
         client = null;
       }

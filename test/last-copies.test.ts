@@ -1,0 +1,138 @@
+/** Signed documents while no instance writes, because the database is gone: served as what they are, and healed. */
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { createStandingMemory, standingIn } from '../src/contract/standing.ts';
+import { createLastCopies } from '../src/link/last-copies.ts';
+import { createLogger } from '../src/log/logger.ts';
+import { cuttableProxy, placeOf, testInstances, until } from './support/instances.ts';
+import { startCluster } from './support/postgresql.ts';
+import { get, joinedNode, operate, outcome, type Received, send } from './support/requests.ts';
+
+const cluster = await startCluster();
+after(() => cluster[Symbol.asyncDispose]());
+
+const LINKED = { MESH_LINK: '127.0.0.1:0', MESH_HOLD_MS: '200' };
+/** All documents of which docs/wire/link.md 6 says so. */
+const SIGNED = ['/crl', '/policy', '/sovereign-revocation-feed'];
+
+test('copies are stale only when neither database nor writer is reached for as long as a lease lasts', () => {
+  let at = 10_000;
+  let isLinked = false;
+  let completeUntil: number | null = null;
+  const memory = createStandingMemory();
+  const standing = standingIn(memory, () => at);
+  const lines: string[] = [];
+  const copies = createLastCopies({
+    client: { isLinked: () => isLinked, completeUntil: () => completeUntil },
+    memory,
+    leaseMs: 1500,
+    logger: createLogger({
+      level: 'INFO',
+      format: 'text',
+      destination: { write: (text) => lines.push(text) },
+      now: () => at,
+    }),
+    elapsed: () => at,
+    now: () => 1_700_000_000_000 + at,
+  });
+  function missedAfter(milliseconds: number): number | null {
+    at += milliseconds;
+    copies.missed();
+    return standing.staleSince();
+  }
+
+  assert.equal(missedAfter(5000), null, 'there are no copies');
+  completeUntil = at + 360;
+  isLinked = true;
+  assert.equal(missedAfter(5000), null, 'the writer is reached');
+  completeUntil = at;
+  isLinked = false;
+  assert.equal(missedAfter(1499), null, 'the writer may still have the right to write');
+  copies.reached();
+  assert.equal(missedAfter(1499), null, 'another may have it since');
+  assert.equal(missedAfter(1), 1_700_000_000_000 + 20_000, 'in whole seconds, and never too late');
+  assert.equal(missedAfter(100), 1_700_000_000_000 + 20_000);
+  copies.reached();
+  assert.equal(standing.staleSince(), null);
+  assert.deepEqual(
+    lines.map((line) => line.split(' ')[1]),
+    ['WARNING', 'INFO'],
+    'each is said once',
+  );
+});
+
+test('while the database is gone, a follower serves signed documents as stale and refuses the rest, and it heals without a restart', async () => {
+  await using instances = await testInstances(cluster);
+  const writer = await instances.start(LINKED);
+  const follower = await instances.start(LINKED);
+  const { na } = follower;
+  await until(async () => (await placeOf(follower)).ready);
+  const began = Date.now();
+  const node = await joinedNode(na);
+  const revoked = await operate(na, '/admin/revoke', { cert_id: node.certId });
+  assert.equal(outcome(revoked), '200');
+  const current = new Map<string, Received>();
+  for (const path of SIGNED) current.set(path, await get(na, path));
+
+  await cluster.stop('SIGQUIT');
+  assert.equal((await writer.ended).code, 1, 'whoever wrote ends with its lease');
+  await until(async () => (await get(na, '/crl')).status === 200);
+  for (const [path, before] of current) {
+    assert.equal(before.headers.get('x-mesh-stale-since'), null);
+    const etag = String(before.headers.get('etag'));
+    for (const asked of [
+      await get(na, path),
+      await send(na, 'GET', path, { headers: { 'If-None-Match': etag } }),
+    ]) {
+      assert.equal(asked.status, 200, path);
+      assert.equal(asked.text, before.text, path);
+      assert.equal(asked.headers.get('etag'), null);
+      assert.equal(asked.headers.get('cache-control'), 'no-store');
+      const since = asked.headers.get('x-mesh-stale-since') ?? '';
+      assert.match(since, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
+      assert.ok(Date.parse(since) > began - 1000 && Date.parse(since) < Date.now(), since);
+    }
+  }
+  for (const path of ['/genesis', '/sovereign.json']) {
+    const asked = await get(na, path);
+    assert.equal(outcome(asked), '200');
+    assert.equal(asked.headers.get('x-mesh-stale-since'), null, 'it never changes');
+  }
+  const refused = [
+    get(na, '/crl?since=0'),
+    get(na, '/bulletin'),
+    get(na, '/recognition-graph'),
+    get(na, '/sovereign-revocation-feed?issuer_sovereign_id=beta'),
+    send(na, 'GET', '/agents'),
+    operate(na, '/admin/invite'),
+  ];
+  for (const asked of await Promise.all(refused)) {
+    assert.equal(outcome(asked), '503 authority_unavailable');
+    assert.equal(asked.headers.get('retry-after'), '1');
+    assert.equal(asked.headers.get('x-mesh-stale-since'), null);
+  }
+  assert.equal((await placeOf(follower)).ready, false, 'a balancer prefers whoever writes');
+
+  await cluster.start();
+  await until(async () => (await placeOf(follower)).role === 'writer');
+  await until(async () => (await get(na, '/crl')).headers.get('x-mesh-stale-since') === null);
+  const healed = await get(na, '/crl');
+  assert.ok(healed.text.includes(node.certId) && healed.headers.get('etag') !== null);
+  assert.equal(outcome(await operate(na, '/admin/invite')), '200');
+  assert.equal(follower.process.exitCode, null);
+});
+
+test('a follower that is cut off from the writer alone serves no copy, however long', async () => {
+  await using instances = await testInstances(cluster);
+  await instances.start(LINKED);
+  await using proxy = await cuttableProxy(await instances.linkOfWriter());
+  await instances.setLinkOfWriter(proxy.address);
+  const { na } = await instances.start({ ...LINKED, MESH_LEASE_MS: '500' });
+  await until(async () => (await get(na, '/crl')).status === 200);
+  await proxy[Symbol.asyncDispose]();
+  const until503 = performance.now() + 1500;
+  await until(async () => (await get(na, '/crl')).status === 503);
+  while (performance.now() < until503) {
+    assert.equal(outcome(await get(na, '/crl')), '503 authority_unavailable');
+  }
+});
