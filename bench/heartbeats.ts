@@ -33,11 +33,11 @@ export async function benchHeartbeats(load: Load, settings: Settings): Promise<R
   function beat(from: Load, target: Target) {
     return (seconds: number) => from.ask('heartbeats', { target, connections, rate, seconds });
   }
-  const [ours, theirs, informed, others] = (await contest(
+  const [ours, theirs, ...rest0] = (await contest(
     [
-      { name: 'NA', run: beat(load, na) },
+      { name: 'NA', run: beat(process.env.ONLYB ? bulletinLoad : load, na) },
       { name: 'bare', run: beat(load, bare) },
-      { name: 'NA with bulletins', run: beat(bulletinLoad, na) },
+      ...(process.env.NOB ? [] : [{ name: 'NA with bulletins', run: beat(bulletinLoad, na) }]),
       ...(other && otherLoad ? [{ name: OTHER, run: beat(otherLoad, other) }] : []),
     ],
     settings,
@@ -50,7 +50,9 @@ export async function benchHeartbeats(load: Load, settings: Settings): Promise<R
         otherLoad?.ask('sign', { count }),
       ]);
     },
-  )) as [Standing, Standing, Standing, Standing | undefined];
+  )) as [Standing, Standing, ...Standing[]];
+  const informed = process.env.NOB ? ours : rest0[0]!;
+  const others = process.env.NOB ? rest0[0] : rest0[1];
 
   const all = [ours, theirs, informed, ...(others ? [others] : [])];
   const loop = rate === null ? 'closed loop' : `open loop at ${rate} requests/s`;

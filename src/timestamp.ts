@@ -5,8 +5,11 @@
  */
 const GRAMMAR =
   /^(\d{4})-(\d\d)-(\d\d)(?:[Tt _](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d+))?)?([Zz]|[+\-\u2212]\d\d(?::?\d\d)?)?)?$/;
-/** The form that is emitted here, and nearly always received: in UTC, with six digits of fraction or none. */
-const CANONICAL = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{6})?Z$/;
+/**
+ * The forms that are nearly always received: what is emitted here, in UTC with six digits of fraction or none, and
+ * what JavaScript writes, with three.
+ */
+const USUAL = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{3}(?:\d{3})?)?Z$/;
 const FOUR_CENTURIES = 146_097 * 86_400_000;
 const ZERO = 0x30;
 const DAYS_IN_MONTH = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
@@ -82,11 +85,11 @@ function textOf(instant: number): string {
 }
 
 function readDatetime(text: string, hourOffsets: boolean): Datetime | null {
-  return CANONICAL.test(text) ? readCanonical(text) : readAnySpelling(text, hourOffsets);
+  return USUAL.test(text) ? readUsual(text) : readAnySpelling(text, hourOffsets);
 }
 
 /** Reads the parts by position, which is several times as fast as matching. */
-function readCanonical(text: string): Datetime | null {
+function readUsual(text: string): Datetime | null {
   const year = digits(text, 0, 4);
   const month = digits(text, 5, 7);
   const day = digits(text, 8, 10);
@@ -95,14 +98,27 @@ function readCanonical(text: string): Datetime | null {
   const minute = digits(text, 14, 16);
   const second = digits(text, 17, 19);
   if (hour > 23 || minute > 59 || second > 59) return null;
-  const micros = text.length === 20 ? 0 : digits(text, 20, 26);
+  const micros = microsOf(text);
   // `Date.UTC` maps the years 0 to 99 to others; 400 years always have the same number of days.
   const later = Date.UTC(year + 400, month - 1, day, hour, minute, second);
   return {
     instant: later - FOUR_CENTURIES + micros / 1000,
-    text: micros === 0 ? `${text.slice(0, 19)}Z` : text,
+    text: micros === 0 ? `${text.slice(0, 19)}Z` : inMicros(text),
     naive: false,
   };
+}
+
+const LENGTH_OF_SECONDS = '2026-01-01T00:00:00Z'.length;
+const LENGTH_OF_MILLIS = '2026-01-01T00:00:00.000Z'.length;
+
+function microsOf(usual: string): number {
+  if (usual.length === LENGTH_OF_SECONDS) return 0;
+  if (usual.length === LENGTH_OF_MILLIS) return digits(usual, 20, 23) * 1000;
+  return digits(usual, 20, 26);
+}
+
+function inMicros(usual: string): string {
+  return usual.length === LENGTH_OF_MILLIS ? `${usual.slice(0, -1)}000Z` : usual;
 }
 
 function digits(text: string, from: number, to: number): number {

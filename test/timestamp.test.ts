@@ -204,7 +204,7 @@ test('the canonical spelling of a datetime is its own canonical spelling, at the
   );
 });
 
-test('a datetime in its canonical spelling is read as in any other', () => {
+test('a datetime in one of the usual spellings is read as in any other', () => {
   const part = (max: number) => fc.integer({ min: 0, max }).map((n) => String(n).padStart(2, '0'));
   const parts = fc.tuple(
     fc.integer({ min: 0, max: 9999 }).map((year) => String(year).padStart(4, '0')),
@@ -213,7 +213,7 @@ test('a datetime in its canonical spelling is read as in any other', () => {
     part(24),
     part(60),
     part(60),
-    fc.constantFrom('', '.000000', '.000001', '.500000', '.999999'),
+    fc.constantFrom('', '.000000', '.000001', '.999999', '.000', '.007', '.999'),
   );
   fc.assert(
     fc.property(parts, ([year, month, day, hour, minute, second, fraction]) => {

@@ -1,13 +1,13 @@
 /**
  * Writes log lines without ever blocking the process. Lines are collected up to a chunk, or for a moment,
- * and one chunk is written at a time. While the reader is stalled, a bounded number of lines waits and the
+ * and one chunk is written at a time: what costs is the call, not what it writes. While the reader is stalled, a bounded number of lines waits and the
  * rest is counted and dropped, as are lines that cannot be written, for example to a full disk.
  */
 import { fstatSync, write } from 'node:fs';
 import type { Writable } from 'node:stream';
 import type { LogDestination } from './logger.ts';
 
-const CHUNK_CHARACTERS = 32 * 1024;
+const CHUNK_CHARACTERS = 64 * 1024;
 const LONGEST_WAIT_MS = 100;
 /** The most characters that wait for the previous chunk. */
 const MAX_WAITING = 8 * 1024 * 1024;
@@ -46,7 +46,7 @@ export function createLogOutput(writeChunk: WriteChunk, holdsExit: boolean): Log
     writeChunk(lines, (problem) => {
       isWriting = false;
       if (problem) dropped += lineCount(lines);
-      writeNext();
+      if (waitingLength >= CHUNK_CHARACTERS || whenIdle.length > 0) writeNext();
     });
   }
 

@@ -86,15 +86,17 @@ export const heartbeat: Handler<'heartbeat'> = (na, unit, given, proof) => {
   const refused = refusalIn<CertificateRefusal>(unit.send('certificate', certId, event));
   if (refused !== null) refuseNode(na, unit, node, certId, 'heartbeat_rejected', refused);
   na.liveness.touch(certId, { at: unit.at, status, remoteAddr: node.remoteAddr });
-  const answer = { ack: true, server_time: formatInstant(unit.at) };
-  return wantsBulletin ? { ...answer, ...advice(na, unit, certId) } : answer;
+  if (wantsBulletin) return advised(na, unit, certId);
+  return { ack: true, server_time: formatInstant(unit.at) };
 };
 
 /** The edge adds the bulletin itself. */
-function advice(na: Authority, unit: UnitOfWork, certId: string) {
+function advised(na: Authority, unit: UnitOfWork, certId: string) {
   na.bulletin.keepCurrent(unit.at);
   const certificate = unit.existing('certificate', certId);
   return {
+    ack: true,
+    server_time: formatInstant(unit.at),
     next_heartbeat_seconds: na.beatPace.next(na.liveness.activeCount(unit.at)),
     renew_after: formatInstant(renewAfter(certId, certificate, na.settings.foundedAt)),
     notices: noticesOf(certificate, unit.at),

@@ -53,13 +53,15 @@ export function renewAfter(certId: string, life: Lifetime, keyValidFrom: number)
     : renewalOf(certId, life);
 }
 
-/** Short codes, in this order. */
+/** Short codes, in this order. Nearly always there are none. */
 export function noticesOf(
-  { renewedAt, ...life }: Lifetime & Pick<Certificate, 'renewedAt'>,
+  certificate: Lifetime & Pick<Certificate, 'renewedAt'>,
   at: number,
-): string[] {
-  return [
-    ...(at >= windowEnd(life) ? ['certificate_expires_soon'] : []),
-    ...(renewedAt === null ? [] : ['superseded']),
-  ];
+): readonly string[] {
+  const isLate = at >= windowEnd(certificate);
+  if (certificate.renewedAt === null) return isLate ? SOON : NONE;
+  return isLate ? [...SOON, 'superseded'] : ['superseded'];
 }
+
+const NONE: readonly string[] = [];
+const SOON: readonly string[] = ['certificate_expires_soon'];
