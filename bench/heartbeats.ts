@@ -33,11 +33,11 @@ export async function benchHeartbeats(load: Load, settings: Settings): Promise<R
   function beat(from: Load, target: Target) {
     return (seconds: number) => from.ask('heartbeats', { target, connections, rate, seconds });
   }
-  const [ours, theirs, ...rest0] = (await contest(
+  const [ours, theirs, informed, others] = (await contest(
     [
-      { name: 'NA', run: beat(process.env.ONLYB ? bulletinLoad : load, na) },
+      { name: 'NA', run: beat(load, na) },
       { name: 'bare', run: beat(load, bare) },
-      ...(process.env.NOB ? [] : [{ name: 'NA with bulletins', run: beat(bulletinLoad, na) }]),
+      { name: 'NA with bulletins', run: beat(bulletinLoad, na) },
       ...(other && otherLoad ? [{ name: OTHER, run: beat(otherLoad, other) }] : []),
     ],
     settings,
@@ -50,9 +50,7 @@ export async function benchHeartbeats(load: Load, settings: Settings): Promise<R
         otherLoad?.ask('sign', { count }),
       ]);
     },
-  )) as [Standing, Standing, ...Standing[]];
-  const informed = process.env.NOB ? ours : rest0[0]!;
-  const others = process.env.NOB ? rest0[0] : rest0[1];
+  )) as [Standing, Standing, Standing, Standing | undefined];
 
   const all = [ours, theirs, informed, ...(others ? [others] : [])];
   const loop = rate === null ? 'closed loop' : `open loop at ${rate} requests/s`;
