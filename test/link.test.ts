@@ -91,25 +91,6 @@ test('a follower gets documents before the answers that rest on them, and a stra
     if (name === 'refreshCrl') ours.publish('crl', publishedDocument('"new"'));
     return { ok: true, json: `"${name}"` };
   };
-  host.lend({
-    epoch: 3,
-    call,
-    limits: createRateLimits(NO_LIMITS),
-    heldUntil: () => elapsed() + 1000,
-  });
-  const port = Number(host.address.split(':')[1]);
-  for (const psk of [Buffer.alloc(32), Buffer.alloc(0)]) {
-    const stranger = connect({
-      ...LINK_CIPHERS,
-      port,
-      host: '127.0.0.1',
-      pskCallback: () => ({ psk, identity: 'mesh-na' }),
-      checkServerIdentity: () => undefined,
-    });
-    const [cause] = await once(stranger, 'error');
-    assert.match(String(cause), /alert|disconnected|psk|PSK/);
-  }
-
   const memory = createStandingMemory();
   let begin: () => void = () => undefined;
   const linked = new Promise<void>((resolve) => {
@@ -125,7 +106,26 @@ test('a follower gets documents before the answers that rest on them, and a stra
     elapsed,
     linked: () => begin(),
   });
+  // It comes before this instance writes, and is not turned away.
   client.follow({ epoch: 3, link: host.address });
+  const port = Number(host.address.split(':')[1]);
+  for (const psk of [Buffer.alloc(32), Buffer.alloc(0)]) {
+    const stranger = connect({
+      ...LINK_CIPHERS,
+      port,
+      host: '127.0.0.1',
+      pskCallback: () => ({ psk, identity: 'mesh-na' }),
+      checkServerIdentity: () => undefined,
+    });
+    const [cause] = await once(stranger, 'error');
+    assert.match(String(cause), /alert|disconnected|psk|PSK/);
+  }
+  host.lend({
+    epoch: 3,
+    call,
+    limits: createRateLimits(NO_LIMITS),
+    heldUntil: () => elapsed() + 1000,
+  });
   await linked;
   const outcome = await new Promise<Outcome>((ended) => {
     assert.ok(client.send('refreshCrl', null, ended));

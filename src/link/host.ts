@@ -46,7 +46,7 @@ export interface Lent {
 export interface LinkHost {
   /** Where followers find it, as `host:port`. */
   readonly address: string;
-  /** Takes followers from now on; before, they are turned away. */
+  /** Takes followers from now on; those who have come before have waited for it. */
   lend(lent: Lent): void;
   /** The calls of this instance's own edges, whose answers wait for the followers as theirs do. */
   acknowledged(call: Call): Call;
@@ -70,6 +70,8 @@ const MOST_UNREAD_BYTES = 4 * 1024 ** 2;
 const MOST_BEHIND_MS = 100;
 
 interface Follower {
+  readonly lending: Pick<Lent, 'call' | 'limits'>;
+  readonly heldUntil: Lent['heldUntil'];
   readonly frames: Frames<FromWriter>;
   readonly grant: Grant;
   readonly outbox: Outbox;
@@ -94,6 +96,8 @@ export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> 
   let scheduled = false;
   let lent: Lent | null = null;
   let halted: (() => void) | null = null;
+  /** Those who have come before this instance writes, which it is about to. */
+  const early = new Map<Frames<FromWriter>, (lent: Lent) => void>();
 
   publisher.follow(
     (publication) => {
@@ -148,20 +152,22 @@ export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> 
   }
 
   function accept(socket: TLSSocket): void {
-    if (lent === null) {
+    if (halted !== null) {
       socket.on('error', () => undefined).destroy();
       return;
     }
-    const { epoch, call, limits, heldUntil } = lent;
     let follower: Follower | null = null;
-    let name = '';
+    let name: string | null = null;
     const frames = framesOn<FromWriter, FromFollower>(socket, SILENCE_MS, {
       take(message) {
-        if (message.type === 'hello') begin(message.program, message.name);
-        else if (follower === null) throw new Error('a request came before the greeting');
-        else serve(follower, message);
+        if (message.type === 'hello') greet(message.program, message.name);
+        else if (name === null) throw new Error('a request came before the greeting');
+        else if (follower !== null) serve(follower, message);
+        // Nobody sends more than questions for a grant before the answer to the greeting.
+        else if (message.type !== 'ask') throw new Error('a request came before the answer');
       },
       closed(problem) {
+        early.delete(frames);
         if (follower === null) return;
         follower.outbox.close();
         followers.delete(follower);
@@ -171,14 +177,21 @@ export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> 
       },
     });
 
-    function begin(program: string, given: string): void {
-      if (follower !== null || program !== options.program) {
+    function greet(program: string, given: string): void {
+      if (name !== null || program !== options.program) {
         frames.end();
         return;
       }
       name = given;
+      if (lent === null) early.set(frames, begin);
+      else begin(lent);
+    }
+
+    function begin({ epoch, call, limits, heldUntil }: Lent): void {
       const outbox = createOutbox({ post: (answers) => send(answers) });
       follower = {
+        lending: { call: acknowledged(call), limits },
+        heldUntil,
         frames,
         grant: grants.create(),
         outbox,
@@ -207,8 +220,8 @@ export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> 
         case 'requests': {
           const { requests } = message;
           noteUnanswered(current.unanswered, requests);
-          const lending = { call: acknowledged(call), limits };
-          carryOut({ type: 'batch', heartbeats: [], requests, log: '' }, lending, current.outbox);
+          const batch = { type: 'batch', heartbeats: [], requests, log: '' } as const;
+          carryOut(batch, current.lending, current.outbox);
           return;
         }
         case 'applied':
@@ -232,7 +245,7 @@ export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> 
       const now = elapsed();
       // Whoever hears nothing must not delay acknowledgments for as long as it is heard.
       if (current.behindSince !== null && now - current.behindSince > MOST_BEHIND_MS) return;
-      const lasts = Math.min(GRANT_MS, heldUntil() - now);
+      const lasts = Math.min(GRANT_MS, current.heldUntil() - now);
       if (lasts <= 0) return;
       sendNews(current);
       grants.extend(current.grant, now + lasts);
@@ -282,6 +295,8 @@ export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> 
     address: host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`,
     lend(given) {
       lent = given;
+      for (const begin of early.values()) begin(given);
+      early.clear();
     },
     acknowledged,
     halt() {
@@ -301,6 +316,7 @@ export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> 
       lent = null;
       halted ??= () => undefined;
       for (const { frames } of followers) frames.end();
+      for (const frames of early.keys()) frames.end();
       server.close();
     },
   };

@@ -4,7 +4,12 @@ import { after, test } from 'node:test';
 import pg from 'pg';
 import { parseStoreAddress } from '../../src/store/postgresql/address.ts';
 import { connectToPrimary } from '../../src/store/postgresql/connect.ts';
-import { acquireLease, type Lease, type LeaseClock } from '../../src/store/postgresql/lease.ts';
+import {
+  acquireLease,
+  type Candidate,
+  type Lease,
+  type LeaseClock,
+} from '../../src/store/postgresql/lease.ts';
 import { openPostgresqlStore } from '../../src/store/postgresql/store.ts';
 import type { Unit } from '../../src/store/store.ts';
 import { HOUR, MINUTE } from '../support/clock.ts';
@@ -250,6 +255,38 @@ test('a take-over waits for the commit under way, and the renewal does not', asy
   await lease.end('abandoned');
 });
 
+test('whoever waits is told of the end of a lease, and does not look for it', async () => {
+  const url = await migratedDatabase(cluster);
+  const first = await hold(url);
+  const clock = manualClock();
+  let isWaiting = false;
+  let isTaken = false;
+  const second = hold(url, clock, {
+    configuration: {},
+    link: null,
+    seen: () => undefined,
+    missed: () => undefined,
+    waiting: () => {
+      isWaiting = true;
+    },
+    signal: new AbortController().signal,
+  });
+  void second.then(() => {
+    isTaken = true;
+  });
+  await until(() => clock.isWaiting());
+  await first.clock.advance(1000);
+  await until(async () => {
+    if (!isWaiting) await clock.advance(100);
+    return isWaiting && clock.isWaiting();
+  });
+  assert.ok(!isTaken);
+  await first.lease.end('released');
+  const { lease } = await second;
+  assert.deepEqual([lease.epoch, lease.previousOwner], [2, 'closed']);
+  await lease.end('released');
+});
+
 interface ManualClock extends LeaseClock {
   /** Advances, and calls back whoever is due, unless it is to happen without. */
   advance(milliseconds: number, how?: 'without renewals'): Promise<void>;
@@ -285,11 +322,15 @@ interface Held {
   readonly lost: string[];
 }
 
-async function hold(url: string, clock = manualClock()): Promise<Held> {
+async function hold(
+  url: string,
+  clock = manualClock(),
+  candidate: Candidate | null = null,
+): Promise<Held> {
   const lost: string[] = [];
   const lease = await acquireLease({
     holder: { id: '6f7ad1fc-1f0e-4a6c-8a3b-0f6f9b3d2c11', name: 'pid 7 on machine' },
-    candidate: null,
+    candidate,
     clock,
     ttl: TTL,
     connect: async () => (await connectToPrimary(parseStoreAddress(url, {}))).client,

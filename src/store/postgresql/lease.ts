@@ -84,18 +84,23 @@ const TAKEN = 'Another process has taken over the database';
 const RENEWALS = 3;
 /** The part of that time by which clocks may run apart. */
 const MARGIN = 0.1;
-/** How often one who waits for the end of a lease looks, in milliseconds. */
+/** How often one who waits for the end of a lease looks if nobody tells it to, in milliseconds. */
 const LOOK_MS = 100;
+/** Where those who wait are told that the lease was given up, or has another holder. */
+const CHANNEL = 'mesh_na_lease';
 /** How long a start bears a database that answers later than a renewal may take. */
 const START_MS = 10_000;
 
 const ACQUIRE = `
-  update mesh_na.writer_lease as l
-  set epoch = l.epoch + 1, holder = $1, holder_name = $2, configuration = $4, link = $5, released = false,
-    expires_at = clock_timestamp() + make_interval(secs => $3::float8 / 1000)
-  from (select epoch, released from mesh_na.writer_lease for update) as former
-  where former.released or l.expires_at < clock_timestamp()
-  returning l.epoch, former.released
+  with acquired as (
+    update mesh_na.writer_lease as l
+    set epoch = l.epoch + 1, holder = $1, holder_name = $2, configuration = $4, link = $5, released = false,
+      expires_at = clock_timestamp() + make_interval(secs => $3::float8 / 1000)
+    from (select epoch, released from mesh_na.writer_lease for update) as former
+    where former.released or l.expires_at < clock_timestamp()
+    returning l.epoch, former.released
+  )
+  select epoch, released, pg_notify('${CHANNEL}', '') from acquired
 `;
 /** Takes no lock: commits of the holder wait for nobody who looks. */
 const LOOK = `
@@ -111,7 +116,11 @@ const RENEW = `
   where epoch = $1 and not released
 `;
 const END = `
-  update mesh_na.writer_lease set expires_at = clock_timestamp(), released = $2 where epoch = $1
+  with ended as (
+    update mesh_na.writer_lease set expires_at = clock_timestamp(), released = $2 where epoch = $1
+    returning epoch
+  )
+  select pg_notify('${CHANNEL}', '') from ended
 `;
 
 interface Acquired {
@@ -140,6 +149,20 @@ export async function acquireLease(options: LeaseOptions): Promise<Lease> {
   const began = options.clock.elapsed();
   let before: SeenLease | undefined;
   let isWaiting = false;
+  let isListening = false;
+  let wasTold = false;
+  let wake: () => void = () => undefined;
+
+  async function listen(current: Client): Promise<void> {
+    current.on('notification', () => {
+      wasTold = true;
+      wake();
+    });
+    await current.query(`listen ${CHANNEL}`);
+    isListening = true;
+    // What was told before is seen by another look.
+    wasTold = true;
+  }
 
   /** Null when another is the holder. */
   async function tryOnce(current: Client): Promise<Acquired | null> {
@@ -153,6 +176,7 @@ export async function acquireLease(options: LeaseOptions): Promise<Lease> {
       if (!isWaiting) options.candidate?.waiting(seen.holder_name);
       isWaiting = true;
     }
+    if (isWaiting && !isListening) await listen(current);
     if (isWaiting) options.candidate?.seen({ epoch: Number(seen.epoch), link: seen.link });
     before = seen;
     return null;
@@ -163,6 +187,7 @@ export async function acquireLease(options: LeaseOptions): Promise<Lease> {
       if (options.candidate?.signal.aborted === true) throw new Error('The waiting was ended');
       try {
         client ??= await options.connect();
+        wasTold = false;
         const acquired = await tryOnce(client);
         if (acquired !== null) return keepLease(options, client, acquired);
       } catch (cause) {
@@ -172,8 +197,13 @@ export async function acquireLease(options: LeaseOptions): Promise<Lease> {
         if (isWaiting) options.candidate?.missed();
         if (client !== null) void disconnect(client);
         client = null;
+        isListening = false;
       }
-      await pause(options.clock, Math.min(LOOK_MS, Math.max(1, (before?.remaining ?? 0) + 1)));
+      if (wasTold) continue;
+      const wait = Math.min(LOOK_MS, Math.max(1, (before?.remaining ?? 0) + 1));
+      await pause(options.clock, wait, (end) => {
+        wake = end;
+      });
     }
   } catch (cause) {
     if (client !== null) await disconnect(client);
@@ -227,8 +257,19 @@ function assertMayWait(
   );
 }
 
-function pause(clock: LeaseClock, milliseconds: number): Promise<void> {
-  return new Promise((resolve) => void clock.after(milliseconds, resolve));
+/** `endable` is given what ends the pause early. */
+function pause(
+  clock: LeaseClock,
+  milliseconds: number,
+  endable: (end: () => void) => void,
+): Promise<void> {
+  return new Promise((resolve) => {
+    const cancel = clock.after(milliseconds, resolve);
+    endable(() => {
+      cancel();
+      resolve();
+    });
+  });
 }
 
 function endOf(former: number, released: boolean): PreviousOwner {

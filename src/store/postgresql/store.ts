@@ -124,11 +124,11 @@ export async function openPostgresqlStore(options: PostgresqlOptions): Promise<P
       connect: async () => (await connectToPrimary(address, leaseMs)).client,
     });
     try {
-      if (hasWaited) {
-        await disconnect(client);
+      if (hasWaited && !(await isUsable(client, lease, leaseMs))) {
+        void disconnect(client);
         ({ client, shown } = await connectToPrimary(address));
-        await assertSchema(client, shown);
       }
+      if (hasWaited) await assertSchema(client, shown);
       const durability = await readDurability(client);
       const store = await openHeldStore(options, client, lease);
       return { ...store, durability, tenure: lease };
@@ -139,6 +139,17 @@ export async function openPostgresqlStore(options: PostgresqlOptions): Promise<P
   } catch (cause) {
     await disconnect(client);
     throw explained(cause, shown);
+  }
+}
+
+/** Whether a connection that was idle for long still leads to the server that has granted the lease. */
+async function isUsable(client: Client, { epoch }: Lease, timeout: number): Promise<boolean> {
+  const question = { text: 'select epoch from mesh_na.writer_lease', query_timeout: timeout };
+  try {
+    const { rows } = await client.query<{ epoch: string }>(question);
+    return Number(rows[0]?.epoch) === epoch;
+  } catch {
+    return false;
   }
 }
 
