@@ -231,6 +231,9 @@ export async function startAuthority(
     get damaged() {
       return office?.damaged() ?? 0;
     },
+    get webhooks() {
+      return office?.webhooks() ?? [];
+    },
   };
   const openOn = (opened: OpenedStore) =>
     openOffice({

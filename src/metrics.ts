@@ -156,6 +156,15 @@ export interface AuthorityCounts {
   readonly delegated_until: number | null;
   /** Milliseconds since the epoch, by kind; kinds of which nothing lapses are absent. */
   readonly soonest_ends: CountsByKind;
+  readonly webhooks: readonly WebhookCounts[];
+}
+
+interface WebhookCounts {
+  readonly host: string;
+  /** Entries of the audit log that were not taken yet. */
+  readonly lag_entries: number;
+  /** The age of the first of them. */
+  readonly lag_seconds: number;
 }
 
 type CountsByKind = { readonly [kind: string]: number };
@@ -185,6 +194,9 @@ export interface AuthorityMetrics {
   /** When the newest verified backup of the schedule was made, in milliseconds since the epoch. */
   backupVerified(at: number): void;
   backupFailed(): void;
+  /** A webhook at this host has taken so many events. */
+  webhookTook(host: string, events: number): void;
+  webhookFailed(host: string): void;
   /** `now` in milliseconds since the epoch. */
   jobSucceeded(job: string, now: number): void;
   /**
@@ -311,6 +323,30 @@ export function createAuthorityMetrics(
     help: 'Scheduled backups that could not be made or verified',
     registers,
   });
+  const webhookEvents = new Counter({
+    name: 'na_webhook_delivered_events_total',
+    help: 'Events that a webhook has taken',
+    labelNames: ['host'] as const,
+    registers,
+  });
+  const webhookFailures = new Counter({
+    name: 'na_webhook_failures_total',
+    help: 'Requests that a webhook has not taken; they are sent again',
+    labelNames: ['host'] as const,
+    registers,
+  });
+  const webhookLagEntries = new Gauge({
+    name: 'na_webhook_lag_entries',
+    help: 'Entries of the audit log that a webhook has yet to take',
+    labelNames: ['host'] as const,
+    registers,
+  });
+  const webhookLagSeconds = new Gauge({
+    name: 'na_webhook_lag_seconds',
+    help: 'The age of the first of them',
+    labelNames: ['host'] as const,
+    registers,
+  });
   const jobSuccesses = new Gauge({
     name: 'mesh_na_background_last_success_timestamp_seconds',
     help: 'When each background job last succeeded, seconds since the epoch',
@@ -356,7 +392,19 @@ export function createAuthorityMetrics(
     for (const [kind, end] of Object.entries(counts.soonest_ends)) {
       soonestEnds.set({ kind }, end / 1000);
     }
+    setLags(counts.webhooks);
     delegatedUntil.set((counts.delegated_until ?? Number.NaN) / 1000);
+  }
+
+  /** Of several webhooks at one host, the one that is furthest behind. */
+  function setLags(webhooks: readonly WebhookCounts[]): void {
+    webhookLagEntries.reset();
+    webhookLagSeconds.reset();
+    for (const { host } of webhooks) {
+      const there = webhooks.filter((other) => other.host === host);
+      webhookLagEntries.set({ host }, Math.max(...there.map((other) => other.lag_entries)));
+      webhookLagSeconds.set({ host }, Math.max(...there.map((other) => other.lag_seconds)));
+    }
   }
 
   return {
@@ -386,6 +434,8 @@ export function createAuthorityMetrics(
     scrubCompleted: (at) => scrubCompleted.set(at / 1000),
     backupVerified: (at) => backupVerified.set(at / 1000),
     backupFailed: () => backupFailures.inc(),
+    webhookTook: (host, events) => webhookEvents.inc({ host }, events),
+    webhookFailed: (host) => webhookFailures.inc({ host }),
     jobSucceeded: (job, now) => jobSuccesses.set({ job }, now / 1000),
     async exposition(counts, edges) {
       restorePending.set(counts === 'restore_pending' ? 1 : 0);

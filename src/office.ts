@@ -29,6 +29,7 @@ import type { Store } from './store/store.ts';
 import { runApart } from './threads/apart.ts';
 import { backUpApart } from './threads/backup-process.ts';
 import { type ListThreadIdentity, startListThread } from './threads/list-thread.ts';
+import { openWebhooks, type Webhooks } from './webhooks/webhooks.ts';
 
 export interface OfficeOptions {
   readonly config: Config;
@@ -56,6 +57,7 @@ export interface Office {
   backupFacts(): Vitals['backup'];
   /** Damage that is known of the stored state. */
   damaged(): number;
+  webhooks(): Vitals['webhooks'];
   /** Ends the processes that read the state, and starts no other. */
   endReaders(): void;
   /** Flushes for the last time and gives the state up; call when no periodic work is under way. */
@@ -84,6 +86,8 @@ const LIST_RENEWAL_MS = 60_000;
 /** A process that has lost its state answers reads from memory for at most this long. */
 const OWNERSHIP_CHECK_MS = 1000;
 const SWEEP_MS = 1000;
+/** A crash forgets this much of what webhooks took, and they get it again. */
+const WEBHOOK_SAVE_MS = 1000;
 /** The head in other places is at most this much behind, revocations apart. */
 const HEAD_MS = 1000;
 /** What is wrong is known this long after it begins, also while nobody reads the dashboard. */
@@ -104,6 +108,7 @@ export async function openOffice(options: OfficeOptions): Promise<Office> {
   // A state that was rolled back must not replace what it may be restored from.
   const backups = quarantine === null ? backupsOf(options, endReaders.signal) : null;
   const scrub = scrubOf(options, endReaders.signal);
+  let webhooks: Webhooks | null = null;
 
   async function openOrAbandon(): Promise<OpenAuthority> {
     let authority: OpenAuthority | null = null;
@@ -161,6 +166,12 @@ export async function openOffice(options: OfficeOptions): Promise<Office> {
         await background.start('trust_cycle', config.trustCycle, runTrustCycle).attempt();
       }
       if (quarantine !== null) logger.write('CRITICAL', 'store', quarantine);
+      else {
+        webhooks = await webhooksOf(options, authority);
+        if (config.webhooks.urls.length > 0) {
+          background.start('webhook_save', WEBHOOK_SAVE_MS, webhooks.save);
+        }
+      }
       const backUp = backups && background.start('backup', BACKUP_CHECK_MS, backups.check);
       void backUp?.attempt();
       const scrubbing = scrub && background.start('scrub', SCRUB_PART_MS, scrub.check);
@@ -168,8 +179,10 @@ export async function openOffice(options: OfficeOptions): Promise<Office> {
     },
     backupFacts: () => backups?.facts ?? null,
     damaged: () => scrub?.damaged ?? 0,
+    webhooks: () => webhooks?.facts ?? [],
     endReaders: () => endReaders.abort(),
     async close() {
+      await webhooks?.stop();
       await authority.close();
       await releaseHeads();
     },
@@ -257,6 +270,21 @@ function scrubOf(
     counted: metrics.scrubbed,
     completed: () => metrics.scrubCompleted(runtime.now()),
     abort,
+  });
+}
+
+function webhooksOf(
+  { config, runtime, logger, metrics }: OfficeOptions,
+  { call }: OpenAuthority,
+): Promise<Webhooks> {
+  return openWebhooks({
+    settings: config.webhooks,
+    call,
+    signer: config.signer,
+    runtime,
+    logger,
+    took: metrics.webhookTook,
+    failed: metrics.webhookFailed,
   });
 }
 

@@ -114,7 +114,7 @@ for (const [name, owners] of [
   ['d3-force', ['src/pages']],
   ['esbuild', ['src/build-browser.cjs', 'src/build-program.js']],
   ['prom-client', ['src/metrics.ts']],
-  ['ipaddr.js', ['src/http/source-address.ts']],
+  ['ipaddr.js', ['src/http/source-address.ts', 'src/webhooks/address.ts']],
   ['fresh', ['src/http/reply.ts']],
   ['negotiator', ['src/http/reply.ts']],
   ['age-encryption', ['src/backup/encryption.ts']],

@@ -14,7 +14,10 @@ import { build } from 'esbuild';
 import { keyFromSeed } from '../src/client/keys.ts';
 import { createOperatorClient } from '../src/client/operator-client.ts';
 import { createPublicClient } from '../src/client/public-client.ts';
+import { signerFromSeed } from '../src/crypto/ed25519.ts';
 import { readKeyFile } from '../src/keys/key-file.ts';
+import { WEBHOOK_PROOF_HEADER, webhookProof } from '../src/records/webhook-proof.ts';
+import { formatInstant } from '../src/timestamp.ts';
 import { startTestAuthority } from './support/authority.ts';
 import { startBrowser } from './support/browser.ts';
 import { REAL_TIME } from './support/child-server.ts';
@@ -201,12 +204,20 @@ async function samples(): Promise<string[]> {
   const key = keyFromSeed(Buffer.from(operatorSeed, 'hex'));
   const operator = createOperatorClient({ url: na.url, keyId: 'ops-privileged', key });
   const genesis = await createPublicClient({ url: na.url }).genesis();
+  const { keys, request } = manifest('test/vectors/webhooks.json').vectors;
+  const signer = signerFromSeed(Buffer.from(keys.authority.seed_base64, 'base64'));
+  const proof = webhookProof(request.body_sha256, formatInstant(REAL_TIME.now()), signer);
+  const headers = { [WEBHOOK_PROOF_HEADER]: proof };
+  const init = { method: 'POST', body: request.body, headers };
+  const posted = `new Request('http://127.0.0.1/', ${JSON.stringify(init)})`;
   return Promise.all(
     found.map(async (code) =>
       code
         .replaceAll('http://127.0.0.1:8443', na.url)
         .replace('the invite token', (await operator.invite()).token_id)
         .replace('the root key', genesis.root_public_key)
+        .replace('the authority key', signer.publicKey)
+        .replace(/new Request\(.*'{}' }\)/, () => posted)
         .replace(
           'new Uint8Array(32)',
           `Uint8Array.from([${[...Buffer.from(operatorSeed, 'hex')].join()}])`,
@@ -238,7 +249,7 @@ export function explain(error: AuthorityError, roster: Roster): string {
 test('other projects type-check against it, and the samples of the README run', async () => {
   copyTypes(installed);
   const code = await samples();
-  assert.equal(code.length, 5);
+  assert.equal(code.length, 6);
   const files = Object.fromEntries(code.map((text, index) => [`sample-${index}.ts`, text]));
   const project = consumer(installed, 'project', { 'user.ts': USER, ...files });
   const common = ['--strict', '--target', 'es2023'];
@@ -267,7 +278,8 @@ test('other projects type-check against it, and the samples of the README run', 
     const { stdout } = await run(process.execPath, [`sample-${index}.js`], { cwd: project });
     if (index === 1) assert.equal(stdout, 'true certificate_not_found 404 false\n');
     if (index === 2) assert.match(stdout, /^1 invite_created \{[\s\S]*?\} [0-9a-f]{64}\n/);
-    if (index === 3) assert.equal(stdout, 'valid\nvalid\n');
+    if (index === 3) assert.match(stdout, /^1 invite_created [\s\S]*^3 \w+ [\s\S]*^204 \n$/m);
+    if (index === 4) assert.equal(stdout, 'valid\nvalid\n');
   }
 });
 

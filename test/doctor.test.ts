@@ -34,6 +34,7 @@ import { makeNetworkFolder } from './support/folders.ts';
 import { PROJECT } from './support/project.ts';
 import { get, joinedNode, operate } from './support/requests.ts';
 import { makeTlsPair } from './support/tls-files.ts';
+import { startReceiver } from './support/webhook-receiver.ts';
 
 const DAY = 24 * HOUR;
 const scratch = mkdtempSync(join(tmpdir(), 'mesh-na-doctor-'));
@@ -271,6 +272,21 @@ const LOCAL: readonly (readonly [
     'backups wrong',
     ({ folder }) => cpSync(join(other, 'backups'), join(folder, 'backups'), { recursive: true }),
   ],
+  [
+    'a webhook that leads to a private address',
+    'webhooks wrong',
+    ({ environment }) => {
+      environment.MESH_WEBHOOKS = 'https://localhost/hook';
+    },
+  ],
+  [
+    'a webhook where nobody listens',
+    'webhooks warning',
+    ({ environment }) => {
+      environment.MESH_WEBHOOKS = 'http://127.0.0.1:1/hook';
+      environment.MESH_WEBHOOK_PRIVATE = '1';
+    },
+  ],
   ['an old backup', 'backups warning', on({ now: () => NOW + 3 * DAY })],
   [
     'a backup that is cut off, which only a full read finds',
@@ -312,6 +328,15 @@ suite('on the machine of the authority', () => {
       rmSync(sick.folder, { recursive: true, force: true });
     });
   }
+
+  test('a webhook that listens is well, and is posted nothing', async () => {
+    await using hook = await startReceiver({ authorityKey: '', now: () => NOW });
+    const sick = patient();
+    Object.assign(sick.environment, { MESH_WEBHOOKS: hook.url, MESH_WEBHOOK_PRIVATE: '1' });
+    const [found] = (await examine(sick)).filter(({ check }) => check === 'webhooks');
+    assert.equal(found?.found, `${hook.host} can be connected to`);
+    assert.equal(hook.requests, 0);
+  });
 
   test('a network that was only just made has no state, and that is well', async () => {
     const sick = patient();

@@ -33,6 +33,7 @@ import {
 } from '../machines/revocation-feed.ts';
 import { type SovereignFeed, sovereignFeedMachine } from '../machines/sovereign-feed.ts';
 import { type Resting, step } from '../machines/step.ts';
+import { webhookMachine } from '../machines/webhook.ts';
 import { readPolicyManifest } from '../src/records/policy-manifest.ts';
 import { modulePath, PROJECT } from './support/project.ts';
 
@@ -1562,6 +1563,22 @@ testUnhandled(licensePolicyMachine, [
 ]);
 
 // Count of subjects removed by retention
+
+testTable(webhookMachine, [
+  {
+    name: 'a new webhook begins after an event',
+    event: { type: 'begin', after: 7 },
+    emits: [],
+    to: { value: 'posting', facts: { delivered: 7 } },
+  },
+  {
+    name: 'it has taken the events up to another',
+    from: { value: 'posting', context: { delivered: 7 } },
+    event: { type: 'deliver', index: 9 },
+    emits: [],
+    to: { value: 'posting', facts: { delivered: 9 } },
+  },
+]);
 
 testTable(removalCountMachine, [
   {

@@ -8,6 +8,12 @@ import { get, joinedNode, nodeRequest, operate, type TestNode } from './support/
 
 const DAY = 24 * HOUR;
 const NOW = Date.parse('2026-06-01T00:00:00Z');
+const hook = (failingSince: number | null) => ({
+  host: 'hooks.example',
+  delivered: 7,
+  failingSince,
+  waitingSince: failingSince,
+});
 const WELL: PostureFacts = {
   now: NOW,
   ready: true,
@@ -18,6 +24,7 @@ const WELL: PostureFacts = {
   diskFree: 2 ** 40,
   minFree: 256 * 2 ** 20,
   damaged: 0,
+  webhooks: [hook(null), hook(NOW - MINUTE)],
   backup: { every: DAY, verifiedAt: NOW - DAY, since: NOW - 9 * DAY },
   operatorKeys: { usable: 2, privileged: 1 },
   failures: { operator: 3, node: 3 },
@@ -42,6 +49,8 @@ const CASES: readonly (readonly [rule: string, severity: string, change: Partial
     ['damage', 'action', { damaged: 1 }],
     ['backup', 'attention', backup({ verifiedAt: NOW - 37 * HOUR })],
     ['backup', 'action', backup({ verifiedAt: NOW - 4 * DAY })],
+    ['webhooks', 'attention', { webhooks: [hook(null), hook(NOW - 15 * MINUTE)] }],
+    ['webhooks', 'action', { webhooks: [hook(NOW - DAY), hook(NOW - HOUR)] }],
     ['backup', 'attention', backup({ verifiedAt: null, since: NOW - 37 * HOUR })],
     ['nodes_silent', 'attention', fleet({ silent: 1 })],
     ['nodes_silent', 'action', fleet({ silent: 6 })],

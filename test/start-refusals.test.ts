@@ -742,3 +742,52 @@ function assertRefused({ code, signal, stdout, stderr }: Ended, message: RegExp)
   assert.match(stderr, message);
   assert.doesNotMatch(stderr, /^\s*at |node:internal|\.ts:\d/m);
 }
+
+const hooks = (...urls: string[]) => variable('MESH_WEBHOOKS', urls.join(' '));
+const isPrivate = variable('MESH_WEBHOOK_PRIVATE', '1');
+
+refuses('webhooks that', [
+  ['are no URL', hooks('hooks.example'), /^MESH_WEBHOOKS is not a URL$/],
+  ['are no URL, by the flag', flag('webhook', ['//x']), /^--webhook is not a URL$/],
+  ['have no TLS', hooks('http://hooks.example/'), /^MESH_WEBHOOKS must be an https URL, or http/],
+  ['are of another kind', all(isPrivate, hooks('ftp://h.example/')), /must be an https URL/],
+  ['hold a password', hooks('https://a:b@hooks.example/'), /must not hold a user or a password$/],
+  ['hold a user', hooks('https://a@hooks.example/'), /must not hold a user or a password$/],
+  ['have a fragment', hooks('https://hooks.example/#a'), /must not have a fragment/],
+  ['are very long', hooks(`https://hooks.example/${'a'.repeat(2048)}`), /is longer than 2048/],
+  ['are the same', hooks('https://h.example', 'https://h.example/'), /names one twice$/],
+  [
+    'are many',
+    hooks(...Array.from({ length: 11 }, (_, index) => `https://h.example/${index}`)),
+    /names more than 10 webhooks$/,
+  ],
+  [
+    'are on this machine',
+    hooks('https://h.example/', 'https://127.0.0.1/?secret'),
+    /^MESH_WEBHOOKS names a private address, which .* would allow \(number 2\)$/,
+  ],
+  ['are on this machine, spelled otherwise', hooks('https://0x7f.1/'), /names a private address/],
+  ['are in IPv6 on this machine', hooks('https://[::ffff:127.0.0.1]/'), /names a private address/],
+  ['offer metadata', hooks('https://169.254.169.254/latest'), /names a private address/],
+  [
+    'begin at no index',
+    all(hooks('https://h.example/'), variable('MESH_WEBHOOK_AFTER', '-1')),
+    /^MESH_WEBHOOK_AFTER must be a whole number/,
+  ],
+  [
+    'are private or not',
+    variable('MESH_WEBHOOK_PRIVATE', 'yes'),
+    /^MESH_WEBHOOK_PRIVATE must be one of 0, 1, not "yes"$/,
+  ],
+]);
+
+accepts(
+  'webhooks may be on this machine when that is said',
+  all(isPrivate, flag('webhook', ['http://127.0.0.1:8080/in', 'https://h.example/?a=b'])),
+  ({ webhooks }) => {
+    assert.deepEqual(webhooks.urls.map(String), [
+      'http://127.0.0.1:8080/in',
+      'https://h.example/?a=b',
+    ]);
+  },
+);

@@ -44,6 +44,7 @@ import { refreshFeed, refreshForeignFeed } from './publication/feed-calls.ts';
 import { refreshGraph, trustPath } from './publication/graph.ts';
 import { awaitPublications, checkReadiness, readCounts } from './publication/health.ts';
 import { readHorizon } from './publication/horizon.ts';
+import { openWebhooks, saveWebhooks } from './publication/webhook-cursors.ts';
 import {
   issueAttestation,
   listAttestations,
@@ -126,4 +127,6 @@ export const HANDLERS: Handlers = {
   checkReadiness,
   openEvents,
   readEvents,
+  openWebhooks,
+  saveWebhooks,
 };

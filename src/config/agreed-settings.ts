@@ -9,7 +9,7 @@ import type { Config } from './load.ts';
 
 /** Short digests by name: nothing of a setting can be read from them. */
 export function agreedSettings(config: Config): Readonly<Record<string, string>> {
-  const { operators, rateLimits, retention, rolePrefixes } = config;
+  const { operators, rateLimits, retention, rolePrefixes, webhooks } = config;
   const settings: Readonly<Record<string, unknown>> = {
     genesis: config.genesis,
     'authority key': [config.signer.publicKey, config.keyId],
@@ -28,6 +28,8 @@ export function agreedSettings(config: Config): Readonly<Record<string, string>>
     MESH_MAX_REQUEST_BYTES: config.maxRequestBytes,
     MESH_MAX_FEED_ENTRIES: config.maxFeedEntries,
     'retention periods': retention,
+    // Whoever takes over goes on where they stand, and forgets those that it does not know.
+    ...(webhooks.urls.length > 0 && { webhooks: webhooks.urls.map(String).sort() }),
   };
   const digests = Object.entries(settings).map(([name, value]) => [name, digestOf(value)]);
   return Object.fromEntries(digests) as Readonly<Record<string, string>>;

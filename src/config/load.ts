@@ -16,6 +16,7 @@ import type { GenesisBlock } from '../records/genesis.ts';
 import type { DatabaseSetting } from '../store/open.ts';
 import { parseStoreAddress } from '../store/postgresql/address.ts';
 import { readTlsPair, type TlsPair } from '../tls/pair.ts';
+import { type WebhookSettings, webhookUrls } from '../webhooks/settings.ts';
 import { type ConfigFile, readConfigFile } from './config-file.ts';
 import { FILES } from './data-folder.ts';
 import { loadGenesis, loadSigningKey, type SigningKey, signingKeyFile } from './identity.ts';
@@ -60,6 +61,7 @@ export interface Config extends SigningKey {
   readonly backups: BackupSettings | null;
   /** Where the head of the state is kept. */
   readonly heads: HeadSettings;
+  readonly webhooks: WebhookSettings;
   readonly host: string;
   readonly port: number;
   /** Null for plain HTTP. */
@@ -137,6 +139,7 @@ export function loadConfig(
       setting('store') === null ? wholeNumber(setting, 'scrubHours', 0, 8760) || null : null,
     backups: backupSettings(flags, setting),
     heads: { paths: headFiles(flags, setting), acceptsNew: flags.newHead === true },
+    webhooks: webhookSettings(flags, setting),
     host: setting('host') ?? '',
     port: wholeNumber(setting, 'port', 0, 65_535),
     tls: tlsPair(setting, now),
@@ -349,6 +352,26 @@ function headFiles({ headFile }: Flags, setting: Setting): readonly string[] {
   if (Array.isArray(headFile)) return headFile;
   const path = setting('headFile');
   return path === null ? [] : [path];
+}
+
+/** The flag is repeatable; the variable may name several. */
+function webhookSettings({ webhook }: Flags, setting: Setting): WebhookSettings {
+  const allowsPrivate = oneOf(setting, 'webhookPrivate', ['0', '1']) === '1';
+  const variable =
+    setting('webhook')
+      ?.split(/\s+/)
+      .filter((text) => text !== '') ?? [];
+  const [texts, label] = Array.isArray(webhook)
+    ? [webhook, '--webhook']
+    : [variable, 'MESH_WEBHOOKS'];
+  return {
+    urls: webhookUrls(texts, { allowsPrivate }, label),
+    allowsPrivate,
+    after:
+      setting('webhookAfter') === null
+        ? null
+        : wholeNumber(setting, 'webhookAfter', 0, Number.MAX_SAFE_INTEGER),
+  };
 }
 
 function publicUrl(setting: Setting): string | null {

@@ -189,6 +189,27 @@ export const OPTIONS = {
     '10000',
     'readers of GET /events at most, shared out evenly among the threads',
   ),
+  webhook: {
+    ...option(
+      '--webhook <url>',
+      'MESH_WEBHOOKS',
+      null,
+      'post the entries of the audit log to this URL, signed; repeatable, the variable separated by blanks',
+    ),
+    repeatable: true,
+  },
+  webhookPrivate: option(
+    null,
+    'MESH_WEBHOOK_PRIVATE',
+    '0',
+    '1 lets webhooks be on this machine, in its private network, and without TLS',
+  ),
+  webhookAfter: option(
+    null,
+    'MESH_WEBHOOK_AFTER',
+    null,
+    'index of the entry after which a new webhook begins; 0 is before the first, unset the end of the log',
+  ),
   adminSignatureV1: option(
     null,
     'MESH_ADMIN_SIGNATURE_V1',

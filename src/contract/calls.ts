@@ -26,6 +26,7 @@ import type {
   InviteTerms,
   Join,
   OpenEvents,
+  OpenWebhooks,
   PolicyTerms,
   ReadEvents,
   RegisterAgent,
@@ -42,6 +43,7 @@ import type {
   TreatyFilter,
   TreatyTerms,
   TrustQuestion,
+  WebhookCursors,
   WithdrawInvite,
 } from './inputs.ts';
 import type { FilteredPage, PageRequest } from './pages.ts';
@@ -162,6 +164,8 @@ export const CALLS = {
 
   openEvents: standardQuery<OpenEvents>(),
   readEvents: internalQuery<ReadEvents>(),
+  openWebhooks: internalCommand<OpenWebhooks>(),
+  saveWebhooks: internalCommand<WebhookCursors>(),
 } as const;
 
 export type CallName = keyof typeof CALLS;

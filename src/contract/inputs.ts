@@ -265,3 +265,13 @@ export interface ReadEvents extends OpenEvents {
   /** Whether the answer waits for the next event when there is none. */
   readonly waits: boolean;
 }
+
+/** The webhooks that are configured now, by their ids. */
+export interface OpenWebhooks {
+  readonly ids: readonly string[];
+  /** The index of the event after which new ones begin; null for the end of the log. */
+  readonly after: number | null;
+}
+
+/** The index of the last event that each webhook took, by its id. */
+export type WebhookCursors = { readonly [id: string]: number };

@@ -24,6 +24,7 @@ export const CHECKS = {
   rows: 'A damaged row is found too late when it is needed',
   head: 'It shows when an older copy of the state was put back',
   backups: 'What is lost with the disk can only come from there',
+  webhooks: 'What happens does not reach those who wait for it',
   database: 'It keeps what the authority has acknowledged',
   reachable: 'Nobody can enroll, renew or learn of a revocation',
   ready: 'Nothing is decided while it is not ready',

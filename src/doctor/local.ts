@@ -16,6 +16,7 @@ import {
 } from './machine.ts';
 import { checkSettings, type Settings, type SettingsOptions } from './settings.ts';
 import { checkState } from './state.ts';
+import { checkWebhooks } from './webhooks.ts';
 
 export interface LocalOptions extends Omit<SettingsOptions, 'now'> {
   readonly machine: Machine;
@@ -58,6 +59,7 @@ export async function checkLocal(options: LocalOptions): Promise<LocalReport> {
         database === null ? openLmdbSource(dataDir) : openPostgresqlSource(database.address()),
     })),
     await checkBackups({ settings: config.backups, genesis, deep, now: machine.now() }),
+    ...(await checkWebhooks(config.webhooks)),
   );
   return { genesis, findings };
 }

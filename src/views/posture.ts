@@ -24,6 +24,7 @@ export interface PostureFacts {
   readonly backup: BackupFacts | null;
   /** Rows of the stored state, and pages, that are known to be damaged. */
   readonly damaged: number;
+  readonly webhooks: readonly WebhookFacts[];
   readonly operatorKeys: { readonly usable: number; readonly privileged: number };
   /** Failed authentications within the last hour. */
   readonly failures: { readonly operator: number; readonly node: number };
@@ -53,6 +54,18 @@ export interface BackupFacts {
   readonly verifiedAt: number | null;
   /** Since when the service watches. */
   readonly since: number;
+}
+
+/** A webhook, and how far the audit log was posted to it. Instants are milliseconds since the epoch. */
+export interface WebhookFacts {
+  /** Host and port of its address. */
+  readonly host: string;
+  /** The index of the last event that it took. */
+  readonly delivered: number;
+  /** Since when it takes nothing; null while it takes what it is sent. */
+  readonly failingSince: number | null;
+  /** When the first event was logged that it has yet to take; null when it has taken all that it was sent. */
+  readonly waitingSince: number | null;
 }
 
 export type Severity = PostureFinding['severity'];
@@ -96,6 +109,14 @@ export const POSTURE_RULES: readonly Rule[] = [
         ? 'No scheduled backup was made so far.'
         : `Hours since the last verified backup: ${Math.floor((now - verifiedAt) / HOUR)}.`;
     return late > 4 * patience ? action(sentence) : attention(sentence);
+  }),
+  rule('webhooks', ({ webhooks, now }) => {
+    const silences = webhooks.flatMap(({ failingSince }) =>
+      failingSince === null || now - failingSince < HOUR / 4 ? [] : [now - failingSince],
+    );
+    if (silences.length === 0) return null;
+    const sentence = `Webhooks that have taken no event for 15 minutes: ${silences.length} of ${webhooks.length}.`;
+    return Math.max(...silences) >= DAY ? action(sentence) : attention(sentence);
   }),
   rule('nodes_silent', ({ fleet: { expected, silent } }) => {
     if (silent === 0) return null;

@@ -73,6 +73,7 @@ import {
   sovereignFeedMachine,
 } from '../../../machines/sovereign-feed.ts';
 import { type Resting, type Step, step } from '../../../machines/step.ts';
+import { type Webhook, type WebhookEvent, webhookMachine } from '../../../machines/webhook.ts';
 
 const MACHINES = {
   invite: inviteMachine,
@@ -92,6 +93,7 @@ const MACHINES = {
   'capability-nullifier': nullifierMachine,
   'removal-count': removalCountMachine,
   'restored-revocation': restoredRevocationMachine,
+  webhook: webhookMachine,
   'data-license-policy': licensePolicyMachine,
 } as const;
 
@@ -137,6 +139,7 @@ export interface SubjectTypes {
     readonly context: RestoredRevocation;
     readonly event: RestoredRevocationEvent;
   };
+  readonly webhook: { readonly context: Webhook; readonly event: WebhookEvent };
   /** In process memory only [service-states-other]: never part of a unit. */
   readonly 'data-license-policy': {
     readonly context: LicensePolicy;

@@ -69,6 +69,8 @@ const RULES: { readonly [Kind in SubjectKind]: IsPast<Kind> | typeof KEPT_FOR_GO
   'revocation-feed': KEPT_FOR_GOOD,
   'data-license-policy': KEPT_FOR_GOOD,
   'removal-count': KEPT_FOR_GOOD,
+  /** As many as are configured. */
+  webhook: KEPT_FOR_GOOD,
 };
 
 /** The most subjects that one sweep visits and removes: a few milliseconds of the authority's thread. */

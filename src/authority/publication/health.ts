@@ -20,6 +20,11 @@ export const readCounts: Handler<'readCounts'> = (na, _given, at) => ({
   disk_min_free: na.vitals().minFree,
   delegated_until: na.vitals().delegatedUntil,
   soonest_ends: soonestEnds(na),
+  webhooks: na.vitals().webhooks.map(({ host, delivered, waitingSince }) => ({
+    host,
+    lag_entries: na.eventTail.length() - delivered,
+    lag_seconds: waitingSince === null ? 0 : Math.max(0, at - waitingSince) / 1000,
+  })),
 });
 
 /** Answers after an edge has received everything published so far: answers follow publications in order. */

@@ -15,6 +15,7 @@ export interface Vitals {
   readonly backup: PostureFacts['backup'];
   /** Damage that is known of the stored state. */
   readonly damaged: number;
+  readonly webhooks: PostureFacts['webhooks'];
 }
 
 /** What is counted elsewhere for the dashboard. */
@@ -27,6 +28,7 @@ export const NOTHING_KNOWN: Vitals = {
   delegatedUntil: null,
   backup: null,
   damaged: 0,
+  webhooks: [],
 };
 
 /** Before the first build of the dashboard. */

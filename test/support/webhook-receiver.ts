@@ -1,0 +1,90 @@
+/** A receiver of webhooks as the contract describes it: it checks each request, and takes every event once. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { LoggedEvent } from '../../src/client/event-chain.ts';
+import { readWebhook, WEBHOOK_PROOF_HEADER } from '../../src/client/webhook.ts';
+
+export interface WebhookReceiver extends AsyncDisposable {
+  readonly url: string;
+  readonly host: string;
+  /** In order, each once. */
+  readonly events: readonly LoggedEvent[];
+  /** Why requests were refused; none of an honest authority is. */
+  readonly refused: readonly string[];
+  /** Requests so far, and the events in them, also those that came before. */
+  readonly requests: number;
+  readonly posted: number;
+  /** What it does in place of taking what comes; null to take it. */
+  behavior: ((request: IncomingMessage, answer: ServerResponse) => void) | null;
+  /** Resolves when it has taken the event of this index. */
+  until(index: number): Promise<void>;
+}
+
+export interface ReceiverOptions {
+  readonly authorityKey: string;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+}
+
+const PATIENCE_MS = 60_000;
+
+export async function startReceiver(options: ReceiverOptions): Promise<WebhookReceiver> {
+  const events: LoggedEvent[] = [];
+  const refused: string[] = [];
+  let requests = 0;
+  let posted = 0;
+  let wake = () => {};
+
+  async function take(request: IncomingMessage, answer: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    const body = Buffer.concat(chunks);
+    const proof = request.headers[WEBHOOK_PROOF_HEADER.toLowerCase()];
+    const verdict = readWebhook({ proof, body }, { ...options, after: events.at(-1) ?? null });
+    posted += body.toString().split('\n').length - 1;
+    if (verdict.valid) events.push(...verdict.events);
+    else refused.push(verdict.reason);
+    answer.writeHead(verdict.valid ? 204 : 400).end();
+    wake();
+  }
+
+  const server = createServer((request, answer) => {
+    requests += 1;
+    wake();
+    if (receiver.behavior !== null) receiver.behavior(request, answer);
+    else take(request, answer).catch(() => answer.destroy());
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const receiver: WebhookReceiver = {
+    url: `http://${host}/in?token=not-for-logs`,
+    host,
+    events,
+    refused,
+    behavior: null,
+    get requests() {
+      return requests;
+    },
+    get posted() {
+      return posted;
+    },
+    async until(index) {
+      const deadline = AbortSignal.timeout(PATIENCE_MS);
+      while ((events.at(-1)?.index ?? 0) < index) {
+        assert.ok(!deadline.aborted, `Event ${index} has not come: ${events.length}, ${refused}`);
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+          deadline.addEventListener('abort', () => resolve(), { once: true });
+        });
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+  return receiver;
+}

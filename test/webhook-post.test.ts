@@ -1,0 +1,251 @@
+/** What an endpoint of a webhook can do to the service that posts to it [events-5]: not much. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer as createHttpsServer } from 'node:https';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { suite, test } from 'node:test';
+import { isPublicAddress } from '../src/webhooks/address.ts';
+import { createLookup } from '../src/webhooks/lookup.ts';
+import { createPoster } from '../src/webhooks/post.ts';
+import { makeTlsPair } from './support/tls-files.ts';
+
+const LIMIT_MS = 400;
+const NEVER = new AbortController().signal;
+
+/** What the endpoint sends once it was sent something, and what it does then. */
+type Endpoint = (socket: Socket) => void;
+
+const says =
+  (text: string, ends = false): Endpoint =>
+  (socket) => {
+    socket.write(text);
+    if (ends) socket.end();
+  };
+
+/** Sends the text again and again, as fast as it is taken. */
+const floods =
+  (first: string, again: string): Endpoint =>
+  (socket) => {
+    const block = again.repeat(1000);
+    const more = () => void (socket.destroyed || socket.write(block, more));
+    socket.write(first, more);
+  };
+
+const CASES: readonly (readonly [what: string, does: Endpoint, problem: string | null])[] = [
+  ['takes it', says('HTTP/1.1 204 No Content\r\n\r\n'), null],
+  ['takes it with a few words', says('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'), null],
+  ['takes it, and ends with the connection', says('HTTP/1.1 200 OK\r\n\r\nok', true), null],
+  ['answers 500', says('HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n'), 'it answered 500'],
+  ['answers 400', says('HTTP/1.1 400 No\r\nContent-Length: 0\r\n\r\n'), 'it answered 400'],
+  [
+    'redirects',
+    says('HTTP/1.1 307 There\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n'),
+    'it redirects (307), which is not followed',
+  ],
+  ['says nothing', () => undefined, 'it took longer than 0.4 s'],
+  [
+    'never ends its head',
+    floods('HTTP/1.1 200 OK\r\n', `X-A: ${'a'.repeat(100)}\r\n`),
+    'HPE_HEADER',
+  ],
+  ['says half of its head', says('HTTP/1.1 200 OK\r\nX-A:'), 'it took longer than 0.4 s'],
+  [
+    'says half of its body, and waits',
+    says('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf'),
+    'it took longer than 0.4 s',
+  ],
+  [
+    'closes in the middle of its body',
+    says('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf', true),
+    'it closed the connection before its answer was complete',
+  ],
+  ['closes at once', (socket) => socket.destroy(), 'ECONNRESET'],
+  ['closes before it answers', (socket) => socket.end(), 'ECONNRESET'],
+  ['speaks another protocol', says('220 mail.example ESMTP\r\n'), 'HPE_INVALID'],
+  ['upgrades', says('HTTP/1.1 101 Up\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n'), 'it '],
+  [
+    'takes it, with a body without an end',
+    floods('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n', '5\r\nhello\r\n'),
+    null,
+  ],
+  [
+    'refuses it, with a body without an end',
+    floods('HTTP/1.1 500 No\r\nTransfer-Encoding: chunked\r\n\r\n', '5\r\nhello\r\n'),
+    'it answered 500',
+  ],
+  [
+    'says for ever that it goes on',
+    floods('', 'HTTP/1.1 102 Processing\r\n\r\n'),
+    'it answers without an end',
+  ],
+];
+
+suite('an endpoint that', () => {
+  for (const [what, does, problem] of CASES) {
+    test(`${what} is judged by it, and holds nothing`, async () => {
+      await using endpoint = await listen(does);
+      const found = await postTo(endpoint.url);
+      if (problem === null) assert.equal(found, null);
+      else assert.ok(found?.includes(problem), `${found}`);
+      await endpoint.isLeft();
+    });
+  }
+});
+
+test('requests one after the other share a connection, and one that was stopped is not taken', async () => {
+  await using endpoint = await listen(says('HTTP/1.1 204 No Content\r\n\r\n'));
+  const url = new URL(endpoint.url);
+  const poster = createPoster({ url, lookup: createLookup(true), limitMs: LIMIT_MS });
+  for (let posted = 0; posted < 5; posted += 1) {
+    assert.equal(await poster.post('x', {}, NEVER), null);
+  }
+  assert.equal(endpoint.connections(), 1);
+  poster.close();
+  await endpoint.isLeft();
+
+  await using silent = await listen(() => undefined);
+  const waiting = createPoster({ url: new URL(silent.url), lookup: createLookup(true) });
+  const stop = new AbortController();
+  const found = waiting.post('x', {}, stop.signal);
+  await silent.isReached();
+  stop.abort();
+  assert.equal(await found, 'the service stops');
+  assert.equal(await waiting.post('x', {}, stop.signal), 'the service stops');
+  await silent.isLeft();
+});
+
+test('nothing is connected to that is private, whatever name leads there', async () => {
+  await using endpoint = await listen(says('HTTP/1.1 204 No Content\r\n\r\n'));
+  const named = endpoint.url.replace('127.0.0.1', 'localhost');
+  assert.match((await postTo(named, false)) ?? '', /^its name leads to a private address/);
+  assert.equal(endpoint.connections(), 0);
+  assert.equal(await postTo(named, true), null);
+});
+
+test('a name that leads elsewhere a moment later is connected to where it was judged', async () => {
+  await using endpoint = await listen(says('HTTP/1.1 204 No Content\r\n\r\n'));
+  let asked = 0;
+  const url = new URL(endpoint.url.replace('127.0.0.1', 'rebinds.invalid'));
+  const poster = createPoster({
+    url,
+    limitMs: LIMIT_MS,
+    lookup(_host, options, answer) {
+      asked += 1;
+      const address = { address: asked === 1 ? '127.0.0.1' : '127.0.0.2', family: 4 };
+      if (options.all === true) answer(null, [address]);
+      else answer(null, address.address, address.family);
+    },
+  });
+  assert.equal(await poster.post('x', {}, NEVER), null);
+  assert.equal(asked, 1, 'the address is asked for once, and that is the one that is used');
+  poster.close();
+});
+
+test('a name that there is none of, and a port where nobody is, are told by their codes', async () => {
+  assert.match((await postTo('http://nobody.invalid/')) ?? '', /^the connection failed \(E/);
+  const endpoint = await listen(() => undefined);
+  await endpoint[Symbol.asyncDispose]();
+  assert.equal(await postTo(endpoint.url), 'the connection failed (ECONNREFUSED)');
+});
+
+test('a certificate that nobody vouches for is refused before anything is sent', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'mesh-webhook-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const { certFile, keyFile } = makeTlsPair(folder, 'hooks');
+  let requests = 0;
+  const pair = { cert: readFileSync(certFile), key: readFileSync(keyFile) };
+  const server = createHttpsServer(pair, (_request, answer) => {
+    requests += 1;
+    answer.writeHead(204).end();
+  }).listen(0, '127.0.0.1');
+  t.after(() => server.close());
+  await once(server, 'listening');
+  const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  assert.equal(await postTo(url), 'the connection failed (DEPTH_ZERO_SELF_SIGNED_CERT)');
+  assert.equal(requests, 0);
+});
+
+suite('an address is public when everybody can reach it', () => {
+  for (const address of [
+    '8.8.8.8',
+    '1.1.1.1',
+    '2606:4700::1111',
+    '::ffff:8.8.8.8',
+    '64:ff9b::808:808',
+  ]) {
+    test(`${address} is`, () => assert.equal(isPublicAddress(address), true));
+  }
+  for (const address of [
+    ...['127.0.0.1', '127.1.2.3', '10.0.0.1', '172.16.0.1', '192.168.1.1', '169.254.169.254'],
+    ...['100.64.0.1', '0.0.0.0', '0.1.2.3', '192.0.2.1', '198.18.0.1', '224.0.0.1', '240.0.0.1'],
+    ...['255.255.255.255', '::', '::1', 'fe80::1', 'fe80::1%lo', 'fc00::1', 'fd12::1', 'fec0::1'],
+    ...['ff02::1', '2001:db8::1', '::ffff:127.0.0.1', '::ffff:a00:1', '::127.0.0.1'],
+    ...[
+      '64:ff9b::a00:1',
+      '64:ff9b:1::808:808',
+      '2002:7f00:1::',
+      '2001::1',
+      '100::1',
+      '',
+      'localhost',
+    ],
+  ]) {
+    test(`${address === '' ? 'no text' : address} is not`, () =>
+      assert.equal(isPublicAddress(address), false));
+  }
+});
+
+interface Listening extends AsyncDisposable {
+  readonly url: string;
+  connections(): number;
+  isReached(): Promise<void>;
+  /** Resolves when no connection is left. */
+  isLeft(): Promise<void>;
+}
+
+async function listen(does: Endpoint): Promise<Listening> {
+  const sockets = new Set<Socket>();
+  let connections = 0;
+  let reached = () => {};
+  const isReached = new Promise<void>((resolve) => {
+    reached = resolve;
+  });
+  const server = createServer((socket) => {
+    connections += 1;
+    sockets.add(socket);
+    socket.on('error', () => undefined).on('close', () => sockets.delete(socket));
+    socket.on('data', () => {
+      reached();
+      does(socket);
+    });
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/in`,
+    connections: () => connections,
+    isReached: () => isReached,
+    async isLeft() {
+      const ends = [...sockets].map((socket) => new Promise((ended) => socket.on('close', ended)));
+      await Promise.all(ends);
+    },
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
+
+/** Posts once. */
+async function postTo(url: string, allowsPrivate = true): Promise<string | null> {
+  const lookup = createLookup(allowsPrivate);
+  const poster = createPoster({ url: new URL(url), lookup, limitMs: LIMIT_MS });
+  try {
+    return await poster.post('{"entry":{}}\n', { 'Content-Type': 'application/x-ndjson' }, NEVER);
+  } finally {
+    poster.close();
+  }
+}

@@ -1,0 +1,84 @@
+/** How a request to a webhook is signed [events-6], and what a receiver accepts and refuses [events-7]. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { suite, test } from 'node:test';
+import type { EventPlace } from '../src/client/event-chain.ts';
+import { readWebhook } from '../src/client/webhook.ts';
+import { SHA256, sha256Hex } from '../src/crypto/digest.ts';
+import { signerFromSeed, verifySignature } from '../src/crypto/ed25519.ts';
+import { webhookProof, webhookProofText } from '../src/records/webhook-proof.ts';
+import { PROJECT } from './support/project.ts';
+
+interface Case {
+  readonly about: string;
+  readonly now: string;
+  readonly after: EventPlace | null;
+  readonly header: string;
+  readonly body: string;
+}
+
+interface Vectors {
+  readonly keys: { readonly authority: { seed_base64: string; public_base64: string } };
+  readonly request: Readonly<
+    Record<'body' | 'body_sha256' | 'timestamp' | 'signed_text' | 'header', string>
+  >;
+  readonly accepted: readonly (Case & { readonly new: readonly number[] })[];
+  readonly refused: readonly (Case & { readonly reason: string })[];
+}
+
+const { keys, request, accepted, refused } = JSON.parse(
+  readFileSync(new URL('test/vectors/webhooks.json', PROJECT), 'utf8'),
+).vectors as Vectors;
+const authorityKey = keys.authority.public_base64;
+
+test('the authority signs as the vectors are signed', () => {
+  const signer = signerFromSeed(Buffer.from(keys.authority.seed_base64, 'base64'));
+  const { body, timestamp } = request;
+  assert.equal(sha256Hex(body), request.body_sha256);
+  const proof = { key: signer.publicKey, timestamp };
+  assert.equal(webhookProofText(request.body_sha256, proof), request.signed_text);
+  assert.equal(webhookProof(request.body_sha256, timestamp, signer), request.header);
+});
+
+suite('a receiver takes the vectors', () => {
+  for (const vector of accepted) {
+    test(vector.about, () => {
+      for (const verdict of verdictsOn(vector)) {
+        assert.ok(verdict.valid);
+        assert.deepEqual(
+          verdict.events.map(({ index }) => index),
+          vector.new,
+        );
+      }
+    });
+  }
+});
+
+suite('a receiver refuses the vectors', () => {
+  for (const vector of refused) {
+    test(vector.about, () => {
+      for (const verdict of verdictsOn(vector)) {
+        assert.deepEqual(verdict, { valid: false, reason: vector.reason });
+      }
+    });
+  }
+});
+
+test('a header that is absent, or was sent twice, is no proof', () => {
+  for (const proof of [undefined, null, [request.header, request.header], 7]) {
+    const verdict = readWebhook({ proof, body: request.body }, { authorityKey, after: null });
+    assert.deepEqual(verdict, { valid: false, reason: 'missing_proof' });
+  }
+});
+
+/** With portable code and with that of the server, of a text and of bytes: they agree. */
+function verdictsOn({ header: proof, body, after, now }: Case) {
+  const expected = { authorityKey, after, now: () => Date.parse(now) };
+  return [
+    readWebhook({ proof, body }, expected),
+    readWebhook(
+      { proof, body: Buffer.from(body) },
+      { ...expected, verify: verifySignature, sha256: SHA256 },
+    ),
+  ];
+}
