@@ -1,6 +1,7 @@
 /** Several instances of one network on one database, each a process. */
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { Transform } from 'node:stream';
 import { parseStoreAddress } from '../../src/store/postgresql/address.ts';
 import { migrateDatabase } from '../../src/store/postgresql/status.ts';
 import {
@@ -62,40 +63,75 @@ export async function testInstances(cluster: TestCluster): Promise<TestInstances
 export interface CuttableProxy extends AsyncDisposable {
   readonly address: string;
   /** Bytes in this direction are kept back, and connections stay open. */
-  cut(direction: 'to the writer' | 'from the writer' | 'both'): void;
+  cut(direction: Direction): void;
+  /** Does the same to the oldest connection, and to those that are made in its place. */
+  cutOne(direction: Direction): void;
   /** Ends the connections that were cut; new ones pass. */
   heal(): void;
+  /** Resolves when so many connections pass. */
+  hasConnections(count: number): Promise<void>;
+  /** From now on each answer arrives this many milliseconds later, and after the one before. */
+  delay(milliseconds: number): void;
 }
+
+export type Direction = 'to the writer' | 'from the writer' | 'both';
 
 /** A proxy for TCP in front of `host:port`. */
 export async function cuttableProxy(target: string): Promise<CuttableProxy> {
   const { hostname, port } = new URL(`tcp://${target}`);
-  const pairs = new Set<readonly [Socket, Socket]>();
+  const pairs = new Set<readonly [inner: Socket, outer: Socket]>();
+  let isCutting: Direction | null = null;
+  let lateBy = 0;
   const server = createServer((inner) => {
     const outer = connect(Number(port), hostname);
     const pair = [inner, outer] as const;
     pairs.add(pair);
+    inner.pipe(outer);
+    outer.pipe(late()).pipe(inner);
     for (const [from, to] of [pair, [outer, inner] as const]) {
-      from.on('error', () => undefined).pipe(to);
+      from.on('error', () => undefined);
       from.once('close', () => {
         to.destroy();
         pairs.delete(pair);
       });
     }
+    if (isCutting !== null) cutPair(pair, isCutting);
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
+
+  function late(): Transform {
+    return new Transform({
+      transform(chunk, _encoding, done) {
+        if (lateBy === 0) done(null, chunk);
+        else setTimeout(done, lateBy, null, chunk);
+      },
+    });
+  }
+
+  function cutPair([inner, outer]: readonly [Socket, Socket], direction: Direction): void {
+    if (direction !== 'from the writer') inner.unpipe().pause();
+    if (direction !== 'to the writer') outer.unpipe().pause();
+  }
+
   function end(): void {
+    isCutting = null;
     for (const pair of pairs) for (const socket of pair) socket.destroy();
   }
+
   return {
     address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
     cut(direction) {
-      for (const [inner, outer] of pairs) {
-        if (direction !== 'from the writer') inner.unpipe().pause();
-        if (direction !== 'to the writer') outer.unpipe().pause();
-      }
+      for (const pair of pairs) cutPair(pair, direction);
+    },
+    cutOne(direction) {
+      isCutting = direction;
+      for (const pair of [...pairs].slice(0, 1)) cutPair(pair, direction);
     },
     heal: end,
+    hasConnections: (count) => until(async () => pairs.size >= count),
+    delay(milliseconds) {
+      lateBy = milliseconds;
+    },
     async [Symbol.asyncDispose]() {
       end();
       server.close();

@@ -13,6 +13,10 @@ export interface ClusterOptions {
   readonly settings?: Readonly<Record<string, string>>;
   /** The language whose order texts have where nothing else is said; their bytes, unless given. */
   readonly language?: string;
+  /** A free one, unless given. */
+  readonly port?: number;
+  /** The cluster of which this one is a standby; it gets its state. */
+  readonly standbyOf?: TestCluster;
 }
 
 export interface TestCluster extends AsyncDisposable {
@@ -26,8 +30,8 @@ export interface TestCluster extends AsyncDisposable {
   createDatabase(definition?: string): Promise<string>;
   /** Runs one statement and returns its rows. */
   query(database: string, statement: string): Promise<Record<string, unknown>[]>;
-  /** Ends the server at once, as a loss of power does, or as an orderly stop. */
-  stop(how: 'SIGQUIT' | 'SIGINT'): Promise<void>;
+  /** Kills the server, ends it at once as a loss of power does, or as an orderly stop. */
+  stop(how: 'SIGKILL' | 'SIGQUIT' | 'SIGINT'): Promise<void>;
   /** Starts the server again on the same port. */
   start(settings?: Readonly<Record<string, string>>): Promise<void>;
   /** From the next start on, the server is a standby, or is none. */
@@ -45,6 +49,8 @@ const SMALL = {
   max_connections: '60',
   autovacuum: 'off',
   max_wal_senders: '4',
+  // A standby looks for its primary this often.
+  wal_retrieve_retry_interval: '200ms',
   unix_socket_permissions: '0777',
   // Files in its folder, which are removed with it, also after a kill.
   dynamic_shared_memory_type: 'mmap',
@@ -57,8 +63,9 @@ export async function startCluster(options: ClusterOptions = {}): Promise<TestCl
   if (programs === null) throw new Error('There is no PostgreSQL on this machine');
   const folder = mkdtempSync(join(FOLDERS, 'mesh-na-pg-'));
   const data = join(folder, 'data');
-  makeCluster(programs, folder, data, options.language);
-  const port = await freePort();
+  if (options.standbyOf === undefined) makeCluster(programs, folder, data, options.language);
+  else copyCluster(programs, folder, data, options.standbyOf);
+  const port = options.port ?? (await freePort());
   let server: ChildProcess | null = null;
   const kill = () => server?.kill('SIGKILL');
   process.once('exit', kill);
@@ -84,7 +91,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<TestCl
     await isReady(child);
   }
 
-  async function stop(how: 'SIGQUIT' | 'SIGINT'): Promise<void> {
+  async function stop(how: 'SIGKILL' | 'SIGQUIT' | 'SIGINT'): Promise<void> {
     if (server === null) return;
     const exited = once(server, 'exit');
     server.kill(how);
@@ -150,6 +157,29 @@ function makeCluster(programs: string, folder: string, data: string, language?: 
     '--auth-local=trust',
     '--auth-host=scram-sha-256',
     '--wal-segsize=1',
+    '--no-sync',
+  ]);
+  execFileSync(command, args, { stdio: ['ignore', 'ignore', 'pipe'] });
+}
+
+/** From now on the server may follow its origin, over the socket of that one. */
+function copyCluster(
+  programs: string,
+  folder: string,
+  data: string,
+  { port, socketFolder }: TestCluster,
+): void {
+  const user = serverUser();
+  if (user !== null) chownSync(folder, user.uid, user.gid);
+  const [command = '', ...args] = asServer([
+    join(programs, 'pg_basebackup'),
+    `--pgdata=${data}`,
+    `--host=${socketFolder}`,
+    `--port=${port}`,
+    '--username=postgres',
+    '--checkpoint=fast',
+    '--wal-method=stream',
+    '--write-recovery-conf',
     '--no-sync',
   ]);
   execFileSync(command, args, { stdio: ['ignore', 'ignore', 'pipe'] });

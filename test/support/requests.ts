@@ -37,7 +37,11 @@ export async function send(
   na: Addressed,
   method: string,
   path: string,
-  init: { body?: string; headers?: Readonly<Record<string, string>> } = {},
+  init: {
+    body?: string;
+    headers?: Readonly<Record<string, string>>;
+    signal?: AbortSignal;
+  } = {},
 ): Promise<Received> {
   const response = await fetch(na.url + path, { method, redirect: 'manual', ...init });
   const text = await response.text();

@@ -1,0 +1,213 @@
+/**
+ * What the failure table is about, all on this machine: three instances that are started again when they end, the
+ * HAProxy of docs/scaling.md in front of them, and behind them two PostgreSQL servers, each behind a proxy.
+ */
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { parseStoreAddress } from '../../src/store/postgresql/address.ts';
+import { migrateDatabase } from '../../src/store/postgresql/status.ts';
+import type { TestAuthority } from '../support/authority.ts';
+import { type ChildServer, NO_LIMITS, startChildServer } from '../support/child-server.ts';
+import { networkFolder } from '../support/folders.ts';
+import { type CuttableProxy, cuttableProxy, type Place, placeOf } from '../support/instances.ts';
+import { ownPort } from '../support/own-port.ts';
+import { type ServerPair, startPair } from '../support/postgresql-pair.ts';
+import { findProgram } from '../support/programs.ts';
+import { PROJECT } from '../support/project.ts';
+import { get } from '../support/requests.ts';
+
+const DATABASE = 'chaos';
+/** A supervisor waits this long before it starts an instance again. */
+const RESTART_MS = 1000;
+const LOOK_MS = 50;
+const PATIENCE_MS = 60_000;
+
+/** One of the instances, which is a process of its own after each start. */
+export interface Instance {
+  /** For requests to this instance alone; it may be down. */
+  readonly na: TestAuthority;
+  /** Null while it is down. */
+  server(): ChildServer | null;
+}
+
+export interface Deployment extends AsyncDisposable {
+  readonly instances: readonly Instance[];
+  /** For requests through the balancer. */
+  readonly na: TestAuthority;
+  readonly servers: ServerPair;
+  /** In front of each server of the pair, in the order of its ports. */
+  readonly proxies: readonly CuttableProxy[];
+  writer(): Promise<Instance>;
+  /** Resolves when one instance writes and all answer. */
+  isWhole(): Promise<void>;
+  linkOfWriter(): Promise<string>;
+  setLinkOfWriter(address: string): Promise<void>;
+}
+
+export async function deploy(leaseMs: number): Promise<Deployment> {
+  const folder = networkFolder('alpha');
+  const servers = await startPair();
+  await servers.primary().query('postgres', `create database ${DATABASE}`);
+  const proxies = await Promise.all(
+    servers.ports.map((port) => cuttableProxy(`127.0.0.1:${port}`)),
+  );
+  const url = urlOf(servers, proxies);
+  await migrateDatabase(parseStoreAddress(url, {}));
+  const environment = {
+    ...NO_LIMITS,
+    MESH_STORE: url,
+    MESH_THREADS: '1',
+    MESH_LINK: '127.0.0.1:0',
+    MESH_LEASE_MS: String(leaseMs),
+    // Longer than another takes to write, on a machine that does everything at the same time.
+    MESH_HOLD_MS: '10000',
+    // The balancer notices within this time that an instance is about to stop.
+    MESH_DRAIN_SECONDS: '1',
+    MESH_PROXY_HOPS: '1',
+    MESH_LOG_LEVEL: 'WARNING',
+  };
+  let isOver = false;
+  const start = () => supervised(folder.path, environment, () => isOver);
+  const first = await start();
+  const instances = [first, ...(await Promise.all([start(), start()]))];
+  const balancer = await startBalancer(instances.map(({ na }) => new URL(na.url).host));
+
+  async function writer(): Promise<Instance> {
+    return eventually('no instance writes', async () => {
+      for (const instance of instances) {
+        if ((await placeIfUp(instance))?.role === 'writer') return instance;
+      }
+      return null;
+    });
+  }
+
+  return {
+    instances,
+    na: { ...first.na, url: balancer.url },
+    servers,
+    proxies,
+    writer,
+    async isWhole() {
+      await eventually('the deployment has not healed', async () => {
+        const places = await Promise.all(instances.map(placeIfUp));
+        const writers = places.filter((place) => place?.role === 'writer');
+        return (places.every((place) => place?.ready) && writers.length === 1) || null;
+      });
+    },
+    async linkOfWriter() {
+      const rows = await servers.primary().query(DATABASE, 'select link from mesh_na.writer_lease');
+      return String(rows[0]?.link);
+    },
+    async setLinkOfWriter(address) {
+      const statement = `update mesh_na.writer_lease set link = '${address}'`;
+      await servers.primary().query(DATABASE, statement);
+    },
+    async [Symbol.asyncDispose]() {
+      isOver = true;
+      balancer.stop();
+      await Promise.all(instances.map(async (one) => one.server()?.end('SIGKILL')));
+      await Promise.all(proxies.map((proxy) => proxy[Symbol.asyncDispose]()));
+      await servers[Symbol.asyncDispose]();
+      await folder[Symbol.asyncDispose]();
+    },
+  };
+}
+
+function urlOf(servers: ServerPair, proxies: readonly CuttableProxy[]): string {
+  const hosts = proxies.map(({ address }) => address).join(',');
+  const password = encodeURIComponent(servers.primary().password);
+  return `postgresql://postgres:${password}@${hosts}/${DATABASE}`;
+}
+
+/** Resolves when it has been started for the first time. */
+async function supervised(
+  folder: string,
+  environment: Readonly<Record<string, string>>,
+  isOver: () => boolean,
+): Promise<Instance> {
+  const args = ['--port', String(await ownPort())];
+  const first = await startChildServer(folder, { environment, args });
+  let current: ChildServer | null = first;
+
+  async function supervise(server: ChildServer): Promise<void> {
+    await server.ended;
+    current = null;
+    while (!isOver()) {
+      await delay(RESTART_MS);
+      // A start is refused while there is no database.
+      const next = await startChildServer(folder, { environment, args }).catch(() => null);
+      if (next === null) continue;
+      current = next;
+      void supervise(next);
+      if (isOver()) await next.end('SIGKILL');
+      return;
+    }
+  }
+
+  void supervise(first);
+  return { na: first.na, server: () => current };
+}
+
+async function placeIfUp(instance: Instance): Promise<Place | null> {
+  const server = instance.server();
+  return server === null ? null : placeOf(server).catch(() => null);
+}
+
+async function eventually<T>(problem: string, attempt: () => Promise<T | null>): Promise<T> {
+  const deadline = performance.now() + PATIENCE_MS;
+  for (;;) {
+    const found = await attempt();
+    if (found !== null) return found;
+    assert.ok(performance.now() < deadline, problem);
+    await delay(LOOK_MS);
+  }
+}
+
+interface Balancer {
+  readonly url: string;
+  stop(): void;
+}
+
+/** The sample of docs/scaling.md, with its addresses replaced. */
+async function startBalancer(hosts: readonly string[]): Promise<Balancer> {
+  const program = findProgram(['haproxy'], process.env);
+  if (program === null) throw new Error('There is no HAProxy on this machine');
+  const port = await ownPort();
+  const document = readFileSync(new URL('docs/scaling.md', PROJECT), 'utf8');
+  const [, sample] = /^```haproxy\n([\s\S]*?)^```$/m.exec(document) ?? [];
+  if (sample === undefined) throw new Error('docs/scaling.md has no sample for HAProxy');
+  const placed = hosts.reduce(
+    (text, host, index) => text.replaceAll(`10.0.0.${index + 1}:8443`, host),
+    sample.replace('bind :8080', `bind 127.0.0.1:${port}`),
+  );
+  const folder = mkdtempSync(join(tmpdir(), 'mesh-chaos-'));
+  const file = join(folder, 'haproxy.conf');
+  writeFileSync(file, placed);
+  const child = spawn(program, ['-q', '-db', '-f', file], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  const kill = () => child.kill('SIGKILL');
+  process.once('exit', kill);
+  const url = `http://127.0.0.1:${port}`;
+  await untilServed(child, url);
+  return {
+    url,
+    stop() {
+      process.off('exit', kill);
+      kill();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+async function untilServed(child: ChildProcess, url: string): Promise<void> {
+  await eventually('the balancer does not pass requests on', async () => {
+    assert.equal(child.exitCode, null, 'the balancer has ended');
+    const asked = await get({ url }, '/readyz').catch(() => null);
+    return asked?.status === 200 || null;
+  });
+}

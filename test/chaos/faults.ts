@@ -1,0 +1,144 @@
+/** The rows of the failure table: what is broken, for how long, and how it is put right. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { cuttableProxy, type Direction } from '../support/instances.ts';
+import { get } from '../support/requests.ts';
+import type { Deployment, Instance } from './deployment.ts';
+import { staleSinceOf } from './ledger.ts';
+
+/** How long faults last, milliseconds. */
+export interface Durations {
+  readonly suspended: number;
+  readonly cut: number;
+  readonly withoutDatabase: number;
+  readonly slow: number;
+}
+
+export interface Fault {
+  readonly name: string;
+  /** Whether clients may have to send requests again. */
+  readonly mayFail: boolean;
+  /**
+   * Breaks something and puts it right again. Calls `recovers` when from then on the service has to come back by
+   * itself; without that call, it has to from the beginning.
+   */
+  play(deployment: Deployment, durations: Durations, recovers: () => void): Promise<void>;
+}
+
+export const FAULTS: readonly Fault[] = [
+  {
+    name: 'none',
+    mayFail: false,
+    play: (_deployment, { slow }) => delay(slow),
+  },
+  {
+    name: 'writer-killed',
+    mayFail: true,
+    async play(deployment) {
+      await serverOf(await deployment.writer()).end('SIGKILL');
+    },
+  },
+  {
+    name: 'writer-suspended',
+    mayFail: true,
+    async play(deployment, { suspended }) {
+      const { process, ended } = serverOf(await deployment.writer());
+      process.kill('SIGSTOP');
+      await delay(suspended);
+      process.kill('SIGCONT');
+      const { code } = await ended;
+      if (code !== 1) throw new Error(`The writer that was suspended has ended with ${code}`);
+    },
+  },
+  {
+    name: 'each-stopped',
+    mayFail: false,
+    async play(deployment) {
+      for (const instance of deployment.instances) {
+        await serverOf(instance).end('SIGTERM');
+        await deployment.isWhole();
+      }
+    },
+  },
+  linkCut('to the writer'),
+  linkCut('from the writer'),
+  {
+    name: 'primary-killed',
+    mayFail: true,
+    async play({ servers }, _durations, recovers) {
+      await servers.killPrimary();
+      await servers.promote();
+      recovers();
+      await servers.restoreStandby();
+    },
+  },
+  {
+    name: 'database-gone',
+    mayFail: true,
+    async play(deployment, { withoutDatabase }, recovers) {
+      const { na, instances, servers } = deployment;
+      const writer = await deployment.writer();
+      const followers = instances.filter((instance) => instance !== writer).map(serverOf);
+      await servers.primary().stop('SIGQUIT');
+      await delay(withoutDatabase);
+      const list = await get(na, '/crl');
+      if (staleSinceOf(list) === null) throw new Error(`No list is served as stale: ${list.text}`);
+      await servers.primary().start();
+      recovers();
+      await deployment.isWhole();
+      const ended = followers.filter(({ process }) => process.exitCode !== null);
+      if (ended.length > 0) throw new Error('A follower has ended with the database');
+    },
+  },
+  {
+    name: 'slow-disk',
+    mayFail: false,
+    async play({ proxies }, { slow }) {
+      for (const proxy of proxies) proxy.delay(200);
+      await delay(slow);
+      for (const proxy of proxies) proxy.delay(0);
+    },
+  },
+];
+
+/**
+ * What an operator must not do: commits wait for no standby, and one that lags becomes the primary. It is no row of
+ * the table; it shows that what is lost is seen.
+ */
+export const PLANTED: Fault = {
+  name: 'standby-lags',
+  mayFail: true,
+  async play({ servers }, { cut }) {
+    await servers.detachStandby();
+    await delay(cut);
+    await servers.killPrimary();
+    await servers.promote();
+  },
+};
+
+/** A link that passes nothing in one direction, to one of the followers. */
+function linkCut(direction: Direction): Fault {
+  return {
+    name: `link-cut-${direction.replaceAll(' ', '-')}`,
+    mayFail: true,
+    async play(deployment, { cut }, recovers) {
+      const direct = await deployment.linkOfWriter();
+      const proxy = await cuttableProxy(direct);
+      await deployment.setLinkOfWriter(proxy.address);
+      await proxy.hasConnections(2);
+      await deployment.isWhole();
+      proxy.cutOne(direction);
+      await delay(cut);
+      recovers();
+      proxy.heal();
+      await deployment.setLinkOfWriter(direct);
+      await deployment.isWhole();
+      await proxy[Symbol.asyncDispose]();
+    },
+  };
+}
+
+function serverOf(instance: Instance) {
+  const server = instance.server();
+  if (server === null) throw new Error('An instance is down before the fault begins');
+  return server;
+}

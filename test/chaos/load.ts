@@ -1,0 +1,327 @@
+/**
+ * Clients as they are meant to be: each sends a request again, byte for byte, until it knows what became of it. They
+ * do everything that an authority acknowledges, one after the other, and write down what was acknowledged.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { tokenFingerprint } from '../../src/authority/enrollment/invites.ts';
+import type { JsonObject } from '../../src/json/value.ts';
+import type { TestAuthority } from '../support/authority.ts';
+import {
+  newKey,
+  operatorRequest,
+  outcome,
+  type Received,
+  type SignedRequest,
+  send,
+  signedByNode,
+} from '../support/requests.ts';
+import type { Deployment } from './deployment.ts';
+import { type Ledger, staleSinceOf } from './ledger.ts';
+
+export interface Load {
+  /** What was answered in another way than asked for, and how often. */
+  readonly failures: Map<string, number>;
+  /** The longest time, in milliseconds, in which nothing was acknowledged since this was asked last. */
+  takeLongestPause(): number;
+  acknowledged(): number;
+  /** Resolves when so many more are acknowledged, with the milliseconds that it took. */
+  acknowledges(count: number): Promise<number>;
+  /** Resolves when nothing is under way; nothing is sent until `resume`. */
+  pause(): Promise<void>;
+  resume(): void;
+  stop(): Promise<void>;
+}
+
+const CLIENTS = 6;
+/** Between two steps of one client: tens of requests a second are enough. */
+const THINK_MS = 40;
+const RETRY_MS = 50;
+/** Longer than instances hold requests; a balancer may pass one to an instance that stands still. */
+const PATIENCE_MS = 12_000;
+/** After this a client would sign anew; the authority takes no older signatures than five minutes. */
+const GIVE_UP_MS = 120_000;
+
+/** How a request is sent again when it is not known what became of it. */
+type Repeat = 'same bytes' | 'signed anew';
+
+export function startLoad(deployment: Deployment, ledger: Ledger): Load {
+  const { na, instances } = deployment;
+  const targets = [...instances.map((instance) => instance.na), na];
+  const failures = new Map<string, number>();
+  let isOver = false;
+  let gate: { readonly opened: Promise<void>; open(): void } | null = null;
+  let idle = 0;
+  let last = performance.now();
+  let longest = 0;
+  let count = 0;
+  let turn = 0;
+  interface Waiter {
+    readonly count: number;
+    readonly since: number;
+    readonly resolve: (milliseconds: number) => void;
+  }
+  const waiters = new Set<Waiter>();
+
+  function noteAcknowledged(): void {
+    const now = performance.now();
+    longest = Math.max(longest, now - last);
+    last = now;
+    count += 1;
+    for (const waiter of waiters) {
+      if (count < waiter.count) continue;
+      waiters.delete(waiter);
+      waiter.resolve(now - waiter.since);
+    }
+  }
+
+  function noteFailure(what: string): void {
+    failures.set(what, (failures.get(what) ?? 0) + 1);
+  }
+
+  /** Sends the same bytes until the answer says what became of the request. */
+  async function ask(request: SignedRequest): Promise<Received> {
+    const answer = await untilAnswered((isRepeated) => attempt(request, isRepeated));
+    noteAcknowledged();
+    return answer;
+  }
+
+  /**
+   * A heartbeat is signed anew whenever it is sent. So is any request of a node that was refused as too old: after
+   * the end of a writer that has not stored the newest heartbeats, nothing is taken that was signed before.
+   */
+  async function askAsNode(sign: () => SignedRequest, repeat: Repeat): Promise<Received> {
+    let request = sign();
+    const answer = await untilAnswered(async (isRepeated) => {
+      if (isRepeated && repeat === 'signed anew') request = sign();
+      const given = await attempt(request, isRepeated && repeat === 'same bytes');
+      if (given === null || outcome(given) !== '401 node_auth_failed') return given;
+      noteFailure(`${request.path}: ${outcome(given)} (${given.body.error.message})`);
+      request = sign();
+      return null;
+    });
+    noteAcknowledged();
+    return answer;
+  }
+
+  async function untilAnswered(
+    attempted: (isRepeated: boolean) => Promise<Received | null>,
+  ): Promise<Received> {
+    const deadline = performance.now() + GIVE_UP_MS;
+    for (let isRepeated = false; performance.now() < deadline; isRepeated = true) {
+      const answer = await attempted(isRepeated);
+      if (answer !== null) return answer;
+      await delay(RETRY_MS);
+    }
+    throw new Error('A request was never answered');
+  }
+
+  /** Null when it has to be sent again. */
+  async function attempt(
+    { method, path, init }: SignedRequest,
+    isRepeated: boolean,
+  ): Promise<Received | null> {
+    const headers = isRepeated ? { ...init.headers, 'X-Mesh-Retry': '1' } : init.headers;
+    try {
+      const answer = await inTime((signal) => send(na, method, path, { ...init, headers, signal }));
+      if (answer.status < 500) return answer;
+      noteFailure(`${path.split('/').slice(0, 3).join('/')}: ${outcome(answer)}`);
+    } catch (cause) {
+      noteFailure(`${path.split('/').slice(0, 3).join('/')}: ${nameOf(cause)}`);
+    }
+    return null;
+  }
+
+  async function operated(path: string, body: JsonObject = {}): Promise<Received> {
+    return ask(operatorRequest(na, path, body));
+  }
+
+  function expect(answer: Received, what: string): boolean {
+    if (answer.status === 200) return true;
+    ledger.violations.add(`${what} was refused: ${outcome(answer)}`);
+    return false;
+  }
+
+  /** The instances in turn, each asked for itself, and the balancer. */
+  function next(): TestAuthority {
+    turn += 1;
+    return targets[turn % targets.length] as TestAuthority;
+  }
+
+  async function invited(): Promise<string | null> {
+    const answer = await operated('/admin/invite');
+    if (outcome(answer) === '409 already_done') {
+      for (const one of answer.body.error.details.token_fingerprints) ledger.invites.add(one);
+      return null;
+    }
+    if (!expect(answer, 'an invite')) return null;
+    ledger.invites.add(tokenFingerprint(answer.body.token_id));
+    return answer.body.token_id;
+  }
+
+  async function liveAndEnd(): Promise<void> {
+    const invite = await invited();
+    if (invite === null) return;
+    const key = newKey();
+    const terms = { invite_token: invite };
+    const joined = await ask(signedByNode(na, '/join', key, terms));
+    if (!expect(joined, 'a join')) return;
+    const certId: string = joined.body.cert_id;
+    ledger.certificates.set(certId, key.publicKey);
+    await think();
+    const again = await ask(signedByNode(na, '/join', newKey(), terms));
+    if (again.status === 200) ledger.violations.add('twice: an invite was used by two nodes');
+
+    const beat = { cert_id: certId, status: 'healthy' };
+    let sent = signedByNode(na, '/heartbeat', key, beat);
+    const heard = await askAsNode(() => {
+      sent = signedByNode(na, '/heartbeat', key, beat);
+      return sent;
+    }, 'signed anew');
+    if (expect(heard, 'a heartbeat')) await replay(sent);
+    await think();
+
+    const renewed = await askAsNode(
+      () => signedByNode(na, '/renew', key, { cert_id: certId }),
+      'same bytes',
+    );
+    if (!expect(renewed, 'a renewal')) return;
+    const newId: string = renewed.body.cert_id;
+    ledger.certificates.set(newId, key.publicKey);
+    await think();
+    for (const id of [certId, newId]) {
+      const revoked = await operated('/admin/revoke', { cert_id: id });
+      if (!expect(revoked, 'a revocation')) return;
+      for (const one of revoked.body.revoked_cert_ids ?? [id]) ledger.revoked.set(one, Date.now());
+    }
+    const at = next();
+    const refused = await quietly(() =>
+      sendTo(at.url, signedByNode(at, '/heartbeat', key, { ...beat, cert_id: newId })),
+    );
+    if (refused?.status === 200) ledger.violations.add('stale: a revoked node was heard');
+  }
+
+  /** A heartbeat that was acknowledged is not taken a second time, whoever it is sent to. */
+  async function replay(sent: SignedRequest): Promise<void> {
+    const headers = { ...sent.init.headers, 'X-Mesh-Retry': '1' };
+    const request = { ...sent, init: { ...sent.init, headers } };
+    const answer = await quietly(() => sendTo(next().url, request));
+    if (answer?.status === 200) ledger.violations.add('twice: a heartbeat was replayed');
+  }
+
+  async function attest(): Promise<void> {
+    const terms = { subject_id: 'agent-7', roles: ['role:client'] };
+    const issued = await operated('/admin/attestations', terms);
+    if (!expect(issued, 'an attestation')) return;
+    const id: string = issued.body.attestation_id;
+    ledger.attestations.set(id, false);
+    await think();
+    const path = `/admin/attestations/${encodeURIComponent(id)}/revoke`;
+    if (expect(await operated(path), 'the revocation of an attestation')) {
+      ledger.attestations.set(id, true);
+    }
+  }
+
+  async function switchKeyOff(): Promise<void> {
+    const key = newKey();
+    const keyId = `ops-${key.publicKey.slice(0, 12).replace(/[^A-Za-z0-9]/g, 'x')}`;
+    const given = { key_id: keyId, public_key: key.publicKey, tier: 'standard' };
+    if (!expect(await operated('/admin/operator-keys', given), 'an operator key')) return;
+    await think();
+    const off = await operated(`/admin/operator-keys/${keyId}/revoke`);
+    if (!expect(off, 'switching an operator key off')) return;
+    ledger.keysOff.add(keyId);
+    const at = next();
+    const call = { operator: { keyId, key }, method: 'GET' };
+    const listed = await quietly(() =>
+      sendTo(at.url, operatorRequest(at, '/admin/invites?limit=1', {}, call)),
+    );
+    if (listed?.status === 200) ledger.violations.add('stale: an operator key is still taken');
+  }
+
+  /** No instance serves a list that lacks what was acknowledged before it was asked. */
+  async function readList(): Promise<void> {
+    const judge = ledger.expectList();
+    const answer = await quietly(() => inTime((signal) => send(next(), 'GET', '/crl', { signal })));
+    if (answer?.status === 200) {
+      judge({ text: answer.text, staleSince: staleSinceOf(answer) });
+    }
+  }
+
+  async function think(): Promise<void> {
+    await delay(THINK_MS);
+  }
+
+  async function client(steps: readonly (() => Promise<void>)[]): Promise<void> {
+    for (let step = 0; !isOver; step += 1) {
+      if (gate !== null) {
+        idle += 1;
+        await gate.opened;
+        idle -= 1;
+        continue;
+      }
+      await steps[step % steps.length]?.();
+      await think();
+    }
+  }
+
+  const clients = [
+    ...Array.from({ length: CLIENTS - 1 }, () => client([liveAndEnd, attest, switchKeyOff])),
+    client([readList]),
+  ];
+  const failed = Promise.all(clients);
+  failed.catch(() => undefined);
+
+  function resume(): void {
+    last = performance.now();
+    gate?.open();
+    gate = null;
+  }
+
+  return {
+    failures,
+    takeLongestPause() {
+      const taken = Math.max(longest, performance.now() - last);
+      longest = 0;
+      return taken;
+    },
+    acknowledged: () => count,
+    acknowledges(more) {
+      const reached = new Promise<number>((resolve) => {
+        waiters.add({ count: count + more, since: performance.now(), resolve });
+      });
+      return Promise.race([reached, failed.then(() => 0)]);
+    },
+    async pause() {
+      let open: () => void = () => undefined;
+      const opened = new Promise<void>((resolve) => {
+        open = resolve;
+      });
+      gate = { opened, open };
+      while (idle < clients.length) await Promise.race([delay(10), failed]);
+    },
+    resume,
+    async stop() {
+      isOver = true;
+      resume();
+      await failed;
+    },
+  };
+}
+
+function sendTo(url: string, { method, path, init }: SignedRequest): Promise<Received> {
+  return inTime((signal) => send({ url }, method, path, { ...init, signal }));
+}
+
+function inTime<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  return work(AbortSignal.timeout(PATIENCE_MS));
+}
+
+/** Null when the instance cannot be asked: it may be down. */
+async function quietly<T>(work: () => Promise<T>): Promise<T | null> {
+  return work().catch(() => null);
+}
+
+function nameOf(cause: unknown): string {
+  const { name, cause: inner } = cause as { name?: string; cause?: { code?: string } };
+  return inner?.code ?? name ?? String(cause);
+}

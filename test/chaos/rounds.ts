@@ -1,0 +1,82 @@
+/** Plays faults under load, each to its end, and judges after each what was acknowledged. */
+import type { TestAuthority } from '../support/authority.ts';
+import type { Deployment } from './deployment.ts';
+import type { Durations, Fault } from './faults.ts';
+import { audit, type Ledger } from './ledger.ts';
+import type { Load } from './load.ts';
+
+export interface Seen {
+  readonly fault: string;
+  /** The longest time in which nothing was acknowledged, milliseconds. */
+  readonly longestPause: number;
+  /** From when the service had to come back until the next acknowledgment, milliseconds. */
+  readonly backAfter: number;
+  readonly acknowledged: number;
+  /** Answers after which clients sent their request again, and how often. */
+  readonly failures: ReadonlyMap<string, number>;
+  /** Lists that were served as possibly outdated. */
+  readonly staleLists: number;
+  readonly violations: readonly string[];
+}
+
+/** An instance may find only now that it has to end. */
+const AUDITS = 5;
+
+async function auditWhenWhole(
+  ledger: Ledger,
+  na: TestAuthority,
+  deployment: Deployment,
+): Promise<void> {
+  for (let left = AUDITS - 1; ; left -= 1) {
+    await deployment.isWhole();
+    try {
+      return await audit(ledger, na);
+    } catch (cause) {
+      if (left === 0) throw cause;
+    }
+  }
+}
+
+/** Acknowledgments that show that all is well again. */
+const AFTERWARDS = 10;
+
+export async function playFault(
+  fault: Fault,
+  deployment: Deployment,
+  durations: Durations,
+  load: Load,
+  ledger: Ledger,
+): Promise<Seen> {
+  await deployment.isWhole();
+  await load.acknowledges(AFTERWARDS);
+  load.takeLongestPause();
+  load.failures.clear();
+  const before = load.acknowledged();
+  const staleBefore = ledger.staleLists;
+  let back = load.acknowledges(1);
+  await fault.play(deployment, durations, () => {
+    back = load.acknowledges(1);
+  });
+  const backAfter = await back;
+  await deployment.isWhole();
+  await load.acknowledges(AFTERWARDS);
+  const longestPause = load.takeLongestPause();
+  const failures = new Map(load.failures);
+  await load.pause();
+  for (const { na } of deployment.instances) await auditWhenWhole(ledger, na, deployment);
+  load.resume();
+  const violations = [...ledger.violations];
+  ledger.violations.clear();
+  if (!fault.mayFail) {
+    for (const [what, times] of failures) violations.push(`failed: ${what}, ${times} times`);
+  }
+  return {
+    fault: fault.name,
+    longestPause,
+    backAfter,
+    acknowledged: load.acknowledged() - before,
+    failures,
+    staleLists: ledger.staleLists - staleBefore,
+    violations,
+  };
+}
