@@ -30,6 +30,7 @@ import { createDesk } from './link/desk.ts';
 import { openLinkHost } from './link/host.ts';
 import { linkKey } from './link/key.ts';
 import { createLastCopies } from './link/last-copies.ts';
+import { tlsWires } from './link/tls-wires.ts';
 import { createLogger, type LogDestination, type Logger } from './log/logger.ts';
 import {
   type AuthorityCounts,
@@ -161,7 +162,7 @@ export async function startAuthority(
   const standing = standingFor(config, surroundings.runtime);
   const limits = createRateLimits(config.rateLimits);
   const { elapsed } = surroundings.runtime;
-  const link = config.link && linkSecrets(config, version);
+  const link = config.link && linkSecrets(config, version, logger);
   const linkHost =
     config.link &&
     link &&
@@ -462,9 +463,10 @@ function haModeOf({ database, link }: Config): Instance['haMode'] {
 }
 
 /** What two instances need of each other to talk. */
-function linkSecrets({ signer, genesis }: Config, program: string) {
+function linkSecrets({ signer, genesis }: Config, program: string, logger: Logger) {
   const key = linkKey(signer, sha256Hex(canonicalJson(genesis)));
-  return { key, program, name: processName() };
+  const wires = tlsWires({ key, warn: (problem) => logger.write('WARNING', 'link', problem) });
+  return { wires, program, name: processName() };
 }
 
 /** Null where no other instance can write. */

@@ -6,8 +6,7 @@ import { openQuarantine } from './authority/quarantine.ts';
 import { createKeptFiles } from './backup/kept-files.ts';
 import { type BackupSchedule, createBackupSchedule } from './backup/schedule.ts';
 import type { Config } from './config/load.ts';
-import type { Answer } from './contract/answers.ts';
-import type { Call } from './contract/calls.ts';
+import { type Call, whileHeld } from './contract/calls.ts';
 import type { DocumentPublisher } from './contract/publications.ts';
 import { sha256Hex } from './crypto/digest.ts';
 import { createHeadKeeper, type HeadKeeper } from './head/keeper.ts';
@@ -191,16 +190,6 @@ export async function openOffice(options: OfficeOptions): Promise<Office> {
       for (const file of heads?.files ?? []) file.release();
     },
   };
-}
-
-const UNAVAILABLE: Answer = { ok: false, refusal: 'authority_unavailable', details: {} };
-
-/**
- * What the authority knows is complete while nobody else can write. A process that was suspended finds that out
- * here, before it is told.
- */
-function whileHeld(call: Call, isHeld: () => boolean): Call {
-  return (name, given) => (isHeld() ? call(name, given) : UNAVAILABLE);
 }
 
 /** Null when no head is kept. A start that is refused leaves the state to others. */

@@ -14,11 +14,13 @@ import { createGrants } from '../src/link/grants.ts';
 import { openLinkHost } from '../src/link/host.ts';
 import { linkKey } from '../src/link/key.ts';
 import { LINK_CIPHERS } from '../src/link/security.ts';
+import { tlsWires } from '../src/link/tls-wires.ts';
 import { createLogger } from '../src/log/logger.ts';
 import { systemRuntime } from '../src/runtime.ts';
 
 const signer = signerFromSeed(Buffer.alloc(32, 7));
 const KEY = linkKey(signer, 'a');
+const WIRES = tlsWires({ key: KEY, warn: () => undefined });
 const NO_LIMITS = Object.fromEntries(
   RATE_BUCKETS.map((bucket) => [bucket, null]),
 ) as RateLimitSettings;
@@ -81,7 +83,7 @@ test('a follower gets documents before the answers that rest on them, and a stra
   const { elapsed } = systemRuntime;
   const host = await openLinkHost({
     address: { host: '127.0.0.1', port: 0 },
-    key: KEY,
+    wires: WIRES,
     program: '1',
     publisher: ours,
     logger,
@@ -97,7 +99,7 @@ test('a follower gets documents before the answers that rest on them, and a stra
     begin = resolve;
   });
   const client = createLinkClient({
-    key: KEY,
+    wires: WIRES,
     program: '1',
     name: 'pid 1',
     publisher: theirs,
@@ -133,7 +135,7 @@ test('a follower gets documents before the answers that rest on them, and a stra
   assert.deepEqual(outcome, { kind: 'answered', answer: { ok: true, json: '"refreshCrl"' } });
   assert.ok(theirs.isCurrent('crl', 0));
   const other = createLinkClient({
-    key: KEY,
+    wires: WIRES,
     program: '2',
     name: 'pid 2',
     publisher: createDocumentPublisher(),

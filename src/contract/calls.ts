@@ -201,6 +201,16 @@ export type Call = <Name extends CallName>(
   call: CallOf<Name>,
 ) => Answer | Promise<Answer>;
 
+const UNAVAILABLE: Answer = { ok: false, refusal: 'authority_unavailable', details: {} };
+
+/**
+ * What the authority knows is complete while nobody else can write. A process that was suspended finds that out
+ * here, before it is told.
+ */
+export function whileHeld(call: Call, isHeld: () => boolean): Call {
+  return (name, given) => (isHeld() ? call(name, given) : UNAVAILABLE);
+}
+
 /** Commands of nodes that spend durable nonces; heartbeats are cheaper to sign anew. */
 const KEPT_NODE_CALLS: ReadonlySet<CallName> = new Set<CallName>(['join', 'renew']);
 

@@ -1,5 +1,4 @@
 /** The link on the side of a follower: one connection to the instance that writes, whichever that is. */
-import { connect, type TLSSocket } from 'node:tls';
 import type { Answer } from '../contract/answers.ts';
 import { DOCUMENT_NAMES, type DocumentName, receivedDocument } from '../contract/documents.ts';
 import type { DocumentPublisher } from '../contract/publications.ts';
@@ -9,10 +8,10 @@ import type { Logger } from '../log/logger.ts';
 import type { RefusalName } from '../refusal.ts';
 import { fromCloneable, toCloneable } from '../threads/cloneable.ts';
 import type { Answers } from '../threads/messages.ts';
-import { type Frames, framesOn } from './frames.ts';
+import type { Frames } from './frames.ts';
 import { GRANT_MS } from './grants.ts';
 import type { FromFollower, FromWriter, News } from './messages.ts';
-import { LINK_CIPHERS, LINK_IDENTITY } from './security.ts';
+import type { Wire, Wires } from './wires.ts';
 
 /** How a request that was sent over the link ended. */
 export type Outcome =
@@ -28,7 +27,7 @@ export interface Writer {
 }
 
 export interface LinkClientOptions {
-  readonly key: Buffer;
+  readonly wires: Wires;
   readonly program: string;
   /** How this instance calls itself. */
   readonly name: string;
@@ -58,7 +57,6 @@ export interface LinkClient {
 /** A request for the right to answer from copies; several are lost before that ends. */
 const ASK_MS = GRANT_MS / 4;
 const SILENCE_MS = 1000;
-const CONNECT_MS = 1000;
 /** Before another attempt at an instance that has turned this one away. */
 const TURNED_AWAY_MS = 100;
 /** A link that is missing for longer is reported. */
@@ -81,7 +79,7 @@ interface Connection {
 export function createLinkClient(options: LinkClientOptions): LinkClient {
   const { publisher, standing, logger, elapsed } = options;
   let connection: Connection | null = null;
-  let connecting: TLSSocket | null = null;
+  let connecting: { end(): void } | null = null;
   let isClosed = false;
   /** When the next connection may be tried, monotonic milliseconds. */
   let notBefore = 0;
@@ -108,31 +106,20 @@ export function createLinkClient(options: LinkClientOptions): LinkClient {
   }
 
   function open(writer: Writer): void {
-    const { hostname, port } = new URL(`tls://${writer.link}`);
-    const socket = connect({
-      ...LINK_CIPHERS,
-      host: hostname.replace(/^\[|\]$/g, ''),
-      port: Number(port),
-      pskCallback: () => ({ psk: options.key, identity: LINK_IDENTITY }),
-      // The key proves who the other is, and no certificate is sent.
-      checkServerIdentity: () => undefined,
-    });
-    connecting = socket;
-    const late = setTimeout(() => socket.destroy(), CONNECT_MS);
-    function ended(): void {
-      clearTimeout(late);
-      if (connecting === socket) connecting = null;
-    }
-    socket.on('error', () => undefined).once('close', ended);
-    socket.once('secureConnect', () => {
-      ended();
-      if (isClosed) socket.destroy();
-      else begin(socket, writer);
+    connecting = options.wires.connect(writer.link, {
+      opened(wire) {
+        connecting = null;
+        if (isClosed) wire.end();
+        else begin(wire, writer);
+      },
+      ended() {
+        connecting = null;
+      },
     });
   }
 
-  function begin(socket: TLSSocket, writer: Writer): void {
-    const frames = framesOn<FromFollower, FromWriter>(socket, SILENCE_MS, {
+  function begin(wire: Wire, writer: Writer): void {
+    const frames = wire.open<FromFollower, FromWriter>(SILENCE_MS, {
       take: (message) => take(current, message),
       closed(problem) {
         clearInterval(asking);
@@ -277,7 +264,7 @@ export function createLinkClient(options: LinkClientOptions): LinkClient {
     completeUntil: () => completeUntil,
     close() {
       isClosed = true;
-      connecting?.destroy();
+      connecting?.end();
       if (connection === null) return;
       const { frames } = connection;
       lose(connection, null);

@@ -2,9 +2,6 @@
  * The link on the side of the instance that writes: followers send commands as edges on threads do, and get the
  * public documents ahead of the answers that rest on them.
  */
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
-import { createServer, type TLSSocket } from 'node:tls';
 import type { Call } from '../contract/calls.ts';
 import type { PublishedName } from '../contract/documents.ts';
 import type { DocumentPublisher, Publication } from '../contract/publications.ts';
@@ -13,20 +10,14 @@ import type { LocalRateLimits } from '../http/rate-limit.ts';
 import type { Logger } from '../log/logger.ts';
 import { carryOut, createOutbox, type Outbox } from '../threads/edge-threads.ts';
 import type { Answers } from '../threads/messages.ts';
-import { type Frames, framesOn } from './frames.ts';
+import type { Frames } from './frames.ts';
 import { createGrants, GRANT_MS, type Grant } from './grants.ts';
 import type { FromFollower, FromWriter, News, SentDocument } from './messages.ts';
-import { LINK_CIPHERS, LINK_IDENTITY } from './security.ts';
-
-export interface LinkAddress {
-  readonly host: string;
-  /** 0 picks a free one. */
-  readonly port: number;
-}
+import type { LinkAddress, Wire, Wires } from './wires.ts';
 
 export interface LinkHostOptions {
   readonly address: LinkAddress;
-  readonly key: Buffer;
+  readonly wires: Wires;
   /** Only instances of the same program are served. */
   readonly program: string;
   readonly publisher: DocumentPublisher;
@@ -59,10 +50,6 @@ export interface LinkHost {
 
 /** A follower asks four times within a grant. */
 const SILENCE_MS = 3000;
-/** Followers and the strangers who try. */
-const MOST_CONNECTIONS = 64;
-/** Until the keys are proved. */
-const HANDSHAKE_MS = 3000;
 /** A follower with more than this unread gets no news but those that an answer rests on, and no grant. */
 const MOST_UNREAD_BYTES = 4 * 1024 ** 2;
 
@@ -151,14 +138,14 @@ export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> 
     return { change, documents, ends };
   }
 
-  function accept(socket: TLSSocket): void {
+  function accept(wire: Wire): void {
     if (halted !== null) {
-      socket.on('error', () => undefined).destroy();
+      wire.end();
       return;
     }
     let follower: Follower | null = null;
     let name: string | null = null;
-    const frames = framesOn<FromWriter, FromFollower>(socket, SILENCE_MS, {
+    const frames = wire.open<FromWriter, FromFollower>(SILENCE_MS, {
       take(message) {
         if (message.type === 'hello') greet(message.program, message.name);
         else if (name === null) throw new Error('a request came before the greeting');
@@ -269,30 +256,9 @@ export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> 
     halted();
   }
 
-  const server = createServer(
-    {
-      ...LINK_CIPHERS,
-      handshakeTimeout: HANDSHAKE_MS,
-      pskCallback: (_socket, identity) => (identity === LINK_IDENTITY ? options.key : null),
-    },
-    accept,
-  );
-  server.maxConnections = MOST_CONNECTIONS;
-  // Strangers who have no key are nothing to report: there may be any number of them.
-  server.on('tlsClientError', (_cause, socket) => socket.destroy());
-  const { host } = options.address;
-  try {
-    server.listen(options.address.port, host);
-    await once(server, 'listening');
-  } catch (cause) {
-    const { code = '' } = cause as NodeJS.ErrnoException;
-    throw new Error(`The link cannot listen on ${host}:${options.address.port} (${code})`);
-  }
-  server.on('error', (cause) => logger.write('WARNING', 'link', cause.message));
-  const { port } = server.address() as AddressInfo;
-
+  const listening = await options.wires.listen(options.address, accept);
   return {
-    address: host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`,
+    address: listening.address,
     lend(given) {
       lent = given;
       for (const begin of early.values()) begin(given);
@@ -317,7 +283,7 @@ export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> 
       halted ??= () => undefined;
       for (const { frames } of followers) frames.end();
       for (const frames of early.keys()) frames.end();
-      server.close();
+      listening.close();
     },
   };
 }

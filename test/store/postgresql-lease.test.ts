@@ -10,6 +10,7 @@ import {
   type Lease,
   type LeaseClock,
 } from '../../src/store/postgresql/lease.ts';
+import { leaseTable } from '../../src/store/postgresql/lease-table.ts';
 import { openPostgresqlStore } from '../../src/store/postgresql/store.ts';
 import type { Unit } from '../../src/store/store.ts';
 import { HOUR, MINUTE } from '../support/clock.ts';
@@ -333,7 +334,7 @@ async function hold(
     candidate,
     clock,
     ttl: TTL,
-    connect: async () => (await connectToPrimary(parseStoreAddress(url, {}))).client,
+    connect: async () => leaseTable((await connectToPrimary(parseStoreAddress(url, {}))).client),
     extended: () => undefined,
     lost: (problem) => lost.push(problem),
   });

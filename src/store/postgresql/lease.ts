@@ -4,9 +4,9 @@
  * clocks. Time decides only when another may take over, and when a holder that hears nothing gives up: it
  * counts on its own monotonic clock, from before it sent the renewal, and so gives up before another begins.
  */
-import type { Client } from 'pg';
 import type { PreviousOwner } from '../store.ts';
-import { disconnect, isTimeout } from './connect.ts';
+import { isTimeout } from './connect.ts';
+import type { LeaseTable, SeenLease } from './lease-table.ts';
 
 /** The clock of the holder; not that of the service, which tests may set. */
 export interface LeaseClock {
@@ -56,7 +56,7 @@ export interface LeaseOptions {
   /** How long it lasts without a renewal, in milliseconds. */
   readonly ttl: number;
   /** Makes a connection of its own: work on the others must not delay a renewal. */
-  connect(): Promise<Client>;
+  connect(): Promise<LeaseTable>;
   /** Called after each renewal: nobody else can be the holder before this monotonic time. */
   extended(until: number): void;
   /** Called once, when the lease is lost for good. */
@@ -86,42 +86,8 @@ const RENEWALS = 3;
 const MARGIN = 0.1;
 /** How often one who waits for the end of a lease looks if nobody tells it to, in milliseconds. */
 const LOOK_MS = 100;
-/** Where those who wait are told that the lease was given up, or has another holder. */
-const CHANNEL = 'mesh_na_lease';
 /** How long a start bears a database that answers later than a renewal may take. */
 const START_MS = 10_000;
-
-const ACQUIRE = `
-  with acquired as (
-    update mesh_na.writer_lease as l
-    set epoch = l.epoch + 1, holder = $1, holder_name = $2, configuration = $4, link = $5, released = false,
-      expires_at = clock_timestamp() + make_interval(secs => $3::float8 / 1000)
-    from (select epoch, released from mesh_na.writer_lease for update) as former
-    where former.released or l.expires_at < clock_timestamp()
-    returning l.epoch, former.released
-  )
-  select epoch, released, pg_notify('${CHANNEL}', '') from acquired
-`;
-/** Takes no lock: commits of the holder wait for nobody who looks. */
-const LOOK = `
-  select epoch, link, holder_name, configuration, expires_at::text as until,
-    released or expires_at < clock_timestamp() as free,
-    case when released then 0
-      else extract(epoch from expires_at - clock_timestamp())::float8 * 1000 end as remaining
-  from mesh_na.writer_lease
-`;
-const RENEW = `
-  update mesh_na.writer_lease
-  set expires_at = clock_timestamp() + make_interval(secs => $2::float8 / 1000)
-  where epoch = $1 and not released
-`;
-const END = `
-  with ended as (
-    update mesh_na.writer_lease set expires_at = clock_timestamp(), released = $2 where epoch = $1
-    returning epoch
-  )
-  select pg_notify('${CHANNEL}', '') from ended
-`;
 
 interface Acquired {
   readonly epoch: number;
@@ -130,22 +96,12 @@ interface Acquired {
   readonly sentAt: number;
 }
 
-interface SeenLease {
-  readonly epoch: string;
-  readonly link: string | null;
-  readonly holder_name: string;
-  readonly configuration: string | null;
-  readonly until: string;
-  readonly free: boolean;
-  readonly remaining: number;
-}
-
 /**
  * Resolves once this process is the holder. Waits for the lease of a holder that has died to run out. While
  * another renews it, a candidate waits for its turn, and anyone else is refused by one clear sentence.
  */
 export async function acquireLease(options: LeaseOptions): Promise<Lease> {
-  let client: Client | null = null;
+  let table: LeaseTable | null = null;
   const began = options.clock.elapsed();
   let before: SeenLease | undefined;
   let isWaiting = false;
@@ -153,31 +109,30 @@ export async function acquireLease(options: LeaseOptions): Promise<Lease> {
   let wasTold = false;
   let wake: () => void = () => undefined;
 
-  async function listen(current: Client): Promise<void> {
-    current.on('notification', () => {
+  async function listen(current: LeaseTable): Promise<void> {
+    await current.listen(() => {
       wasTold = true;
       wake();
     });
-    await current.query(`listen ${CHANNEL}`);
     isListening = true;
     // What was told before is seen by another look.
     wasTold = true;
   }
 
   /** Null when another is the holder. */
-  async function tryOnce(current: Client): Promise<Acquired | null> {
-    const seen = await look(current);
-    if (seen.free) {
+  async function tryOnce(current: LeaseTable): Promise<Acquired | null> {
+    const seen = await current.look();
+    if (seen.isFree) {
       if (isWaiting) options.candidate?.seen(null);
       return take(current, options);
     }
     if (before !== undefined && before.until !== seen.until) {
       assertMayWait(seen, options.candidate);
-      if (!isWaiting) options.candidate?.waiting(seen.holder_name);
+      if (!isWaiting) options.candidate?.waiting(seen.holderName);
       isWaiting = true;
     }
     if (isWaiting && !isListening) await listen(current);
-    if (isWaiting) options.candidate?.seen({ epoch: Number(seen.epoch), link: seen.link });
+    if (isWaiting) options.candidate?.seen({ epoch: seen.epoch, link: seen.link });
     before = seen;
     return null;
   }
@@ -186,17 +141,17 @@ export async function acquireLease(options: LeaseOptions): Promise<Lease> {
     for (;;) {
       if (options.candidate?.signal.aborted === true) throw new Error('The waiting was ended');
       try {
-        client ??= await options.connect();
+        table ??= await options.connect();
         wasTold = false;
-        const acquired = await tryOnce(client);
-        if (acquired !== null) return keepLease(options, client, acquired);
+        const acquired = await tryOnce(table);
+        if (acquired !== null) return keepLease(options, table, acquired);
       } catch (cause) {
         // Whoever waits has time: the database may come back, or another server may take its place.
         const isSlow = isTimeout(cause) && options.clock.elapsed() - began < START_MS;
         if (cause instanceof NotWaiting || !(isWaiting || isSlow)) throw cause;
         if (isWaiting) options.candidate?.missed();
-        if (client !== null) void disconnect(client);
-        client = null;
+        void leave(table);
+        table = null;
         isListening = false;
       }
       if (wasTold) continue;
@@ -206,44 +161,37 @@ export async function acquireLease(options: LeaseOptions): Promise<Lease> {
       });
     }
   } catch (cause) {
-    if (client !== null) await disconnect(client);
+    await leave(table);
     throw cause;
   }
 }
 
-async function look(client: Client): Promise<SeenLease> {
-  const seen = (await client.query<SeenLease>(LOOK)).rows[0];
-  if (seen === undefined) throw new Error('The database has no lease; its table was emptied');
-  return seen;
+async function leave(table: LeaseTable | null): Promise<void> {
+  await table?.disconnect();
 }
 
 async function take(
-  client: Client,
+  table: LeaseTable,
   { holder, candidate, clock, ttl }: LeaseOptions,
 ): Promise<Acquired | null> {
   const sentAt = clock.elapsed();
-  const { rows } = await client.query<{ epoch: string; released: boolean }>(ACQUIRE, [
-    holder.id,
-    holder.name,
-    ttl,
-    candidate && JSON.stringify(candidate.configuration),
-    candidate?.link ?? null,
-  ]);
-  if (rows[0] === undefined) return null;
-  const epoch = Number(rows[0].epoch);
-  return { epoch, previousOwner: endOf(epoch - 1, rows[0].released), sentAt };
+  const configuration = candidate && JSON.stringify(candidate.configuration);
+  const taken = await table.take({ ...holder, configuration, link: candidate?.link ?? null }, ttl);
+  if (taken === null) return null;
+  const { epoch, wasReleased } = taken;
+  return { epoch, previousOwner: endOf(epoch - 1, wasReleased), sentAt };
 }
 
 /** The reason why a process does not wait for its turn. */
 class NotWaiting extends Error {}
 
 function assertMayWait(
-  { holder_name, until, configuration }: SeenLease,
+  { holderName, until, configuration }: SeenLease,
   candidate: Candidate | null,
 ): void {
   if (candidate === null) {
     throw new NotWaiting(
-      `The database is in use by another process (${holder_name}), which has renewed its lease until ${until}; stop that one, or name another database by --store`,
+      `The database is in use by another process (${holderName}), which has renewed its lease until ${until}; stop that one, or name another database by --store`,
     );
   }
   // A command that holds the lease for a while serves nobody, and has no settings.
@@ -253,7 +201,7 @@ function assertMayWait(
   const different = [...names].filter((name) => candidate.configuration[name] !== held[name]);
   if (different.length === 0) return;
   throw new NotWaiting(
-    `The instance that writes (${holder_name}) has other settings than this one: ${different.join(', ')}; all instances on one database need the same`,
+    `The instance that writes (${holderName}) has other settings than this one: ${different.join(', ')}; all instances on one database need the same`,
   );
 }
 
@@ -277,11 +225,11 @@ function endOf(former: number, released: boolean): PreviousOwner {
   return released ? 'closed' : 'lost';
 }
 
-function keepLease(options: LeaseOptions, first: Client, acquired: Acquired): Lease {
+function keepLease(options: LeaseOptions, first: LeaseTable, acquired: Acquired): Lease {
   const { clock, ttl } = options;
   const { epoch, previousOwner } = acquired;
   const lasts = ttl * (1 - MARGIN);
-  let client: Client | null = first;
+  let table: LeaseTable | null = first;
   let heldUntil = acquired.sentAt + lasts;
   let unanswered: string | null = null;
   let loss: string | null = null;
@@ -300,9 +248,8 @@ function keepLease(options: LeaseOptions, first: Client, acquired: Acquired): Le
   async function renew(): Promise<void> {
     const sentAt = clock.elapsed();
     try {
-      client ??= await options.connect();
-      const { rowCount } = await client.query(RENEW, [epoch, ttl]);
-      if (rowCount === 0) return lose(TAKEN);
+      table ??= await options.connect();
+      if (!(await table.renew(epoch, ttl))) return lose(TAKEN);
       // Also after the time has run out, as for a process that was suspended: nobody else was the holder.
       heldUntil = sentAt + lasts;
       unanswered = null;
@@ -316,13 +263,13 @@ function keepLease(options: LeaseOptions, first: Client, acquired: Acquired): Le
 
   /** A connection that has failed once may hang: the next attempt makes another. */
   function leave(): void {
-    if (client !== null) void disconnect(client);
-    client = null;
+    void table?.disconnect();
+    table = null;
   }
 
   async function sendEnd(how: 'released' | 'abandoned'): Promise<void> {
-    client ??= await options.connect();
-    await client.query(END, [epoch, how === 'released']);
+    table ??= await options.connect();
+    await table.end(epoch, how === 'released');
   }
 
   function lose(problem: string): void {
@@ -350,7 +297,7 @@ function keepLease(options: LeaseOptions, first: Client, acquired: Acquired): Le
           return sendEnd(how);
         });
       } finally {
-        if (client !== null) await disconnect(client);
+        await table?.disconnect();
       }
     },
   };

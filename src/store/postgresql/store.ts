@@ -59,6 +59,7 @@ import {
   type LeaseClock,
   type LeaseHolder,
 } from './lease.ts';
+import { leaseTable } from './lease-table.ts';
 import { assertSchema, SCHEMA_VERSION } from './schema.ts';
 import { ChangedSubject, createWriting, type Session, type Writing } from './writing.ts';
 
@@ -121,7 +122,7 @@ export async function openPostgresqlStore(options: PostgresqlOptions): Promise<P
         },
       },
       ttl: leaseMs,
-      connect: async () => (await connectToPrimary(address, leaseMs)).client,
+      connect: async () => leaseTable((await connectToPrimary(address, leaseMs)).client),
     });
     try {
       if (hasWaited && !(await isUsable(client, lease, leaseMs))) {

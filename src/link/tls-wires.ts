@@ -1,0 +1,80 @@
+/** Connections between instances over TLS, whose key both sides derive from that of the authority. */
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { connect, createServer, type TLSSocket } from 'node:tls';
+import { framesOn } from './frames.ts';
+import { LINK_CIPHERS, LINK_IDENTITY } from './security.ts';
+import type { Wire, Wires } from './wires.ts';
+
+export interface TlsWiresOptions {
+  readonly key: Buffer;
+  /** A listener has failed. */
+  warn(problem: string): void;
+}
+
+/** Followers and the strangers who try. */
+const MOST_CONNECTIONS = 64;
+/** Until the keys are proved. */
+const HANDSHAKE_MS = 3000;
+const CONNECT_MS = 1000;
+
+export function tlsWires({ key, warn }: TlsWiresOptions): Wires {
+  return {
+    async listen({ host, port: wanted }, accept) {
+      const server = createServer(
+        {
+          ...LINK_CIPHERS,
+          handshakeTimeout: HANDSHAKE_MS,
+          pskCallback: (_socket, identity) => (identity === LINK_IDENTITY ? key : null),
+        },
+        (socket) => accept(wireOn(socket)),
+      );
+      server.maxConnections = MOST_CONNECTIONS;
+      // Strangers who have no key are nothing to report: there may be any number of them.
+      server.on('tlsClientError', (_cause, socket) => socket.destroy());
+      try {
+        server.listen(wanted, host);
+        await once(server, 'listening');
+      } catch (cause) {
+        const { code = '' } = cause as NodeJS.ErrnoException;
+        throw new Error(`The link cannot listen on ${host}:${wanted} (${code})`);
+      }
+      server.on('error', (cause) => warn(cause.message));
+      const { port } = server.address() as AddressInfo;
+      return {
+        address: host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`,
+        close: () => void server.close(),
+      };
+    },
+    connect(address, { opened, ended }) {
+      const { hostname, port } = new URL(`tls://${address}`);
+      const socket = connect({
+        ...LINK_CIPHERS,
+        host: hostname.replace(/^\[|\]$/g, ''),
+        port: Number(port),
+        pskCallback: () => ({ psk: key, identity: LINK_IDENTITY }),
+        // The key proves who the other is, and no certificate is sent.
+        checkServerIdentity: () => undefined,
+      });
+      const late = setTimeout(() => socket.destroy(), CONNECT_MS);
+      socket.on('error', () => undefined).once('close', failed);
+      socket.once('secureConnect', () => {
+        clearTimeout(late);
+        socket.off('close', failed);
+        opened(wireOn(socket));
+      });
+      function failed(): void {
+        clearTimeout(late);
+        ended();
+      }
+      return { end: () => void socket.destroy() };
+    },
+  };
+}
+
+function wireOn(socket: TLSSocket): Wire {
+  return {
+    open: (silence, listener) => framesOn(socket, silence, listener),
+    end: () => void socket.on('error', () => undefined).destroy(),
+  };
+}

@@ -1,0 +1,124 @@
+/** The row of the lease: each of these is one statement, and takes effect at one moment by the database's clock. */
+import type { Client } from 'pg';
+import { disconnect } from './connect.ts';
+
+export interface LeaseTable {
+  look(): Promise<SeenLease>;
+  /** Null when another is the holder. `lasts` in milliseconds. */
+  take(claim: LeaseClaim, lasts: number): Promise<TakenLease | null>;
+  /** False when there is another holder. */
+  renew(epoch: number, lasts: number): Promise<boolean>;
+  end(epoch: number, isReleased: boolean): Promise<void>;
+  /** Calls back from now on when somebody has taken the lease, or ended it. */
+  listen(told: () => void): Promise<void>;
+  disconnect(): Promise<void>;
+}
+
+export interface LeaseClaim {
+  readonly id: string;
+  readonly name: string;
+  /** JSON; null for one who serves nobody. */
+  readonly configuration: string | null;
+  readonly link: string | null;
+}
+
+export interface SeenLease {
+  readonly epoch: number;
+  readonly link: string | null;
+  readonly holderName: string;
+  readonly configuration: string | null;
+  /** Different after each renewal. */
+  readonly until: string;
+  readonly isFree: boolean;
+  /** Milliseconds until its end. */
+  readonly remaining: number;
+}
+
+export interface TakenLease {
+  readonly epoch: number;
+  /** Whether the holder before has given it up. */
+  readonly wasReleased: boolean;
+}
+
+/** Where those who wait are told that the lease was given up, or has another holder. */
+const CHANNEL = 'mesh_na_lease';
+
+const TAKE = `
+  with taken as (
+    update mesh_na.writer_lease as l
+    set epoch = l.epoch + 1, holder = $1, holder_name = $2, configuration = $4, link = $5, released = false,
+      expires_at = clock_timestamp() + make_interval(secs => $3::float8 / 1000)
+    from (select epoch, released from mesh_na.writer_lease for update) as former
+    where former.released or l.expires_at < clock_timestamp()
+    returning l.epoch, former.released
+  )
+  select epoch, released, pg_notify('${CHANNEL}', '') from taken
+`;
+/** Takes no lock: commits of the holder wait for nobody who looks. */
+const LOOK = `
+  select epoch, link, holder_name, configuration, expires_at::text as until,
+    released or expires_at < clock_timestamp() as free,
+    case when released then 0
+      else extract(epoch from expires_at - clock_timestamp())::float8 * 1000 end as remaining
+  from mesh_na.writer_lease
+`;
+const RENEW = `
+  update mesh_na.writer_lease
+  set expires_at = clock_timestamp() + make_interval(secs => $2::float8 / 1000)
+  where epoch = $1 and not released
+`;
+const END = `
+  with ended as (
+    update mesh_na.writer_lease set expires_at = clock_timestamp(), released = $2 where epoch = $1
+    returning epoch
+  )
+  select pg_notify('${CHANNEL}', '') from ended
+`;
+
+interface LeaseRow {
+  readonly epoch: string;
+  readonly link: string | null;
+  readonly holder_name: string;
+  readonly configuration: string | null;
+  readonly until: string;
+  readonly free: boolean;
+  readonly remaining: number;
+}
+
+/** The connection is its own from now on. */
+export function leaseTable(client: Client): LeaseTable {
+  return {
+    async look() {
+      const row = (await client.query<LeaseRow>(LOOK)).rows[0];
+      if (row === undefined) throw new Error('The database has no lease; its table was emptied');
+      const { link, configuration, until, remaining } = row;
+      return {
+        epoch: Number(row.epoch),
+        link,
+        holderName: row.holder_name,
+        configuration,
+        until,
+        isFree: row.free,
+        remaining,
+      };
+    },
+    async take({ id, name, configuration, link }, lasts) {
+      const values = [id, name, lasts, configuration, link];
+      const { rows } = await client.query<{ epoch: string; released: boolean }>(TAKE, values);
+      const [taken] = rows;
+      return taken ? { epoch: Number(taken.epoch), wasReleased: taken.released } : null;
+    },
+    async renew(epoch, lasts) {
+      const { rowCount } = await client.query(RENEW, [epoch, lasts]);
+      return rowCount !== 0;
+    },
+    async end(epoch, isReleased) {
+      await client.query(END, [epoch, isReleased]);
+    },
+    async listen(told) {
+      client.on('notification', told);
+      await client.query(`listen ${CHANNEL}`);
+    },
+    disconnect: () => disconnect(client),
+  };
+}
