@@ -1,8 +1,13 @@
 /**
  * `npm run simulate -- --histories 100000 --seed N`, or `--seed N --path P` for one that failed. With
- * `--clocks wrong` the wall clock is set now and then, and nodes sign ahead of time.
+ * `--clocks wrong` the wall clock is set now and then, and nodes sign ahead of time. With `--instances` they are
+ * histories of three instances on one database.
  */
 import { parseArgs } from 'node:util';
+import {
+  describe as describeInstances,
+  simulate as simulateInstances,
+} from './instances/simulate.ts';
 import { describe, simulate } from './simulate.ts';
 
 const { values } = parseArgs({
@@ -11,6 +16,7 @@ const { values } = parseArgs({
     seed: { type: 'string' },
     path: { type: 'string' },
     clocks: { type: 'string', default: 'right' },
+    instances: { type: 'boolean', default: false },
   },
 });
 const histories = Number(values.histories);
@@ -18,15 +24,17 @@ const seed = values.seed === undefined ? Date.now() % 2 ** 31 : Number(values.se
 const { path } = values;
 const clocks = values.clocks === 'wrong' ? 'wrong' : 'right';
 process.stdout.write(`seed ${seed}\n`);
-const finding = await simulate({
-  histories,
-  seed,
-  clocks,
-  ...(path === undefined ? {} : { path }),
-});
-if (finding !== null) {
-  process.stdout.write(`${describe(finding)}\n`);
-  process.exitCode = 1;
-} else {
-  process.stdout.write(`${histories} histories hold\n`);
+const draw = { histories, seed, shrinks: true, ...(path === undefined ? {} : { path }) };
+const problem = values.instances ? await ofInstances() : await ofOneAuthority();
+process.stdout.write(`${problem ?? `${histories} histories hold`}\n`);
+if (problem !== null) process.exitCode = 1;
+
+async function ofOneAuthority(): Promise<string | null> {
+  const finding = await simulate({ ...draw, clocks });
+  return finding && describe(finding);
+}
+
+async function ofInstances(): Promise<string | null> {
+  const finding = await simulateInstances(draw);
+  return finding && describeInstances(finding);
 }

@@ -1,0 +1,58 @@
+/** What can go wrong with machines, the connections between them, and those to the database. */
+import type { Machine } from './clockwork.ts';
+import type { Database } from './database.ts';
+import type { Instance } from './instance.ts';
+import type { Network } from './network.ts';
+
+export interface World {
+  readonly machines: readonly Machine[];
+  readonly network: Network;
+  readonly database: Database;
+}
+
+/** Begins it, for so many milliseconds; returns what ends it, if anything does. */
+type Fault = (world: World, instance: Instance, lasts: number) => (() => void) | null;
+
+export const FAULTS = {
+  kill(_world, instance) {
+    instance.kill();
+    return () => instance.start();
+  },
+  /** It hands over, and is started again by itself. */
+  stop(_world, instance) {
+    instance.stop();
+    return null;
+  },
+  suspend(_world, { machine }) {
+    machine.suspend();
+    return () => machine.resume();
+  },
+  'hears nobody'({ machines, network }, { machine }) {
+    for (const other of machines) network.cut(other, machine);
+    return () => {
+      for (const other of machines) network.heal(other, machine);
+    };
+  },
+  'is heard by nobody'({ machines, network }, { machine }) {
+    for (const other of machines) network.cut(machine, other);
+    return () => {
+      for (const other of machines) network.heal(machine, other);
+    };
+  },
+  'cut from the database'({ database }, { machine }) {
+    database.cut(machine);
+    return () => database.heal(machine);
+  },
+  'late to the database'({ database }, { machine }, lasts) {
+    database.delayNext(machine, lasts);
+    return null;
+  },
+  'slow database'({ database }) {
+    database.delay = 200;
+    return () => {
+      database.delay = 0;
+    };
+  },
+} as const satisfies { readonly [name: string]: Fault };
+
+export type FaultName = keyof typeof FAULTS;

@@ -1,0 +1,260 @@
+/** One instance, put together as the program does it, but for the machine, the network and the database. */
+import type { Answer } from '../../../src/contract/answers.ts';
+import { type Call, whileHeld } from '../../../src/contract/calls.ts';
+import { documentText } from '../../../src/contract/documents.ts';
+import {
+  createDocumentCache,
+  createDocumentPublisher,
+} from '../../../src/contract/publications.ts';
+import {
+  createStandingMemory,
+  endStanding,
+  extendStanding,
+  noteWriter,
+  standingIn,
+} from '../../../src/contract/standing.ts';
+import {
+  createRateLimits,
+  RATE_BUCKETS,
+  type RateLimitSettings,
+} from '../../../src/http/rate-limit.ts';
+import { createLinkClient, withdrawAll } from '../../../src/link/client.ts';
+import { createDesk } from '../../../src/link/desk.ts';
+import { openLinkHost } from '../../../src/link/host.ts';
+import { createLogger } from '../../../src/log/logger.ts';
+import { acquireLease, type Lease } from '../../../src/store/postgresql/lease.ts';
+import type { Machine } from './clockwork.ts';
+import type { Database } from './database.ts';
+import { leaseTable } from './lease-table.ts';
+import type { Network } from './network.ts';
+import { type Change, openStandIn, type StandIn } from './stand-in.ts';
+
+export interface Surroundings {
+  readonly database: Database;
+  readonly network: Network;
+  readonly defect: InstanceDefect;
+}
+
+/** What a wrong program would do. */
+export interface InstanceDefect {
+  /** Answers before its followers know. */
+  readonly answersEarly?: boolean;
+  /** Goes by nothing but what the database says, whenever that arrives. */
+  readonly ignoresTime?: boolean;
+}
+
+const LEASE_MS = 1500;
+const HOLD_MS = 3000;
+const NO_LIMITS = Object.fromEntries(
+  RATE_BUCKETS.map((bucket) => [bucket, null]),
+) as RateLimitSettings;
+const logger = createLogger({
+  level: 'CRITICAL',
+  format: 'text',
+  destination: { write: () => undefined },
+  now: () => 0,
+});
+/** After an end of the process, by whoever supervises it. */
+const RESTART_MS = 200;
+
+/** The public face of a process while it runs. */
+interface Running {
+  readonly call: Call;
+  readList(): Promise<readonly string[] | null>;
+  stop(inFlight: Iterable<Promise<unknown>>): Promise<void>;
+}
+
+export class Instance {
+  readonly machine: Machine;
+  readonly #surroundings: Surroundings;
+  #running: Running | null = null;
+  readonly #inFlight = new Set<Promise<unknown>>();
+
+  constructor(machine: Machine, surroundings: Surroundings) {
+    this.machine = machine;
+    this.#surroundings = surroundings;
+  }
+
+  start(): void {
+    if (this.machine.isRunning) return;
+    this.machine.start(() => {
+      const { life } = this.machine;
+      run(this.machine, this.#surroundings, (cause) => this.#end(life, cause)).then(
+        (running) => {
+          if (this.machine.life === life) this.#running = running;
+        },
+        (cause) => this.#end(life, cause),
+      );
+    });
+  }
+
+  /** The process is gone, and its kernel closes its connections. */
+  kill(): void {
+    this.machine.kill();
+    this.#running = null;
+    this.#inFlight.clear();
+    this.#surroundings.network.died(this.machine);
+  }
+
+  #end(life: number, _cause: unknown): void {
+    if (this.machine.life !== life || !this.machine.isRunning) return;
+    this.kill();
+    this.#startLater();
+  }
+
+  #startLater(): void {
+    const { clockwork } = this.machine;
+    clockwork.at(clockwork.now + RESTART_MS, () => this.start());
+  }
+
+  /** Hands over, ends, and is started again. */
+  stop(): void {
+    const { machine } = this;
+    const running = this.#running;
+    const { life } = machine;
+    if (running === null) return;
+    machine.run(life, () => {
+      // Its listeners are closed, and no request reaches it any more.
+      this.#running = null;
+      running.stop(this.#inFlight).then(
+        () => this.#end(life, null),
+        (cause) => this.#end(life, cause),
+      );
+    });
+  }
+
+  /** Null when nobody answers. */
+  change(name: 'join' | 'revokeCertificate', change: Change): Promise<Answer> | null {
+    return this.#asked((running) => running.call(name, change as never));
+  }
+
+  readList(): Promise<readonly string[] | null> | null {
+    return this.#asked((running) => running.readList());
+  }
+
+  #asked<Result>(ask: (running: Running) => Result | Promise<Result>): Promise<Result> | null {
+    const running = this.#running;
+    if (running === null || !this.machine.isRunning) return null;
+    const { life } = this.machine;
+    const answered = new Promise<Result>((resolve, reject) => {
+      this.machine.run(life, () => {
+        Promise.resolve(ask(running)).then(resolve, reject);
+      });
+    });
+    const ended: Promise<unknown> = answered.then(
+      () => this.#inFlight.delete(ended),
+      () => this.#inFlight.delete(ended),
+    );
+    this.#inFlight.add(ended);
+    return answered;
+  }
+}
+
+/** Resolves when it serves. */
+async function run(
+  machine: Machine,
+  { database, network, defect }: Surroundings,
+  fatal: (cause: unknown) => void,
+): Promise<Running> {
+  const { elapsed } = machine;
+  const memory = createStandingMemory();
+  const standing = standingIn(memory, elapsed);
+  const publisher = createDocumentPublisher();
+  const documents = createDocumentCache(publisher.versions);
+  publisher.follow(documents.take);
+  const limits = createRateLimits(NO_LIMITS);
+  const link = { program: 'one', publisher, logger, elapsed, wires: network.wires(machine) };
+  const host = await openLinkHost({ ...link, address: { host: machine.name, port: 0 } });
+  const client = createLinkClient({
+    ...link,
+    name: machine.name,
+    standing,
+    linked: () => desk.resume(),
+  });
+  const desk = createDesk({ client, holdMs: HOLD_MS, rateLimits: NO_LIMITS, elapsed });
+  const ended = new AbortController();
+  let isLeaving = false;
+  let authority: StandIn | null = null;
+  let lease: Lease | null = null;
+
+  function leave(): void {
+    isLeaving = true;
+    endStanding(memory);
+  }
+
+  let isWaiting: () => void = () => undefined;
+  const waits = new Promise<void>((resolve) => {
+    isWaiting = resolve;
+  });
+  const acquired = acquireLease({
+    holder: { id: machine.name, name: machine.name },
+    candidate: {
+      configuration: {},
+      link: host.address,
+      seen(holder) {
+        if (holder?.link != null) client.follow({ epoch: holder.epoch, link: holder.link });
+      },
+      missed: () => undefined,
+      waiting: isWaiting,
+      signal: ended.signal,
+    },
+    clock: { elapsed, after: (milliseconds, work) => machine.after(milliseconds, work) },
+    ttl: LEASE_MS,
+    connect: async () => leaseTable(database, machine),
+    extended(until) {
+      if (standing.isWriter() && !isLeaving) extendStanding(memory, until);
+    },
+    lost: (problem) => {
+      leave();
+      fatal(problem);
+    },
+  });
+
+  async function lead(held: Lease): Promise<void> {
+    client.close();
+    withdrawAll(publisher);
+    lease = held;
+    const { epoch } = held;
+    const opened = await openStandIn({ database, machine, epoch, publisher, fatal });
+    authority = opened;
+    const heldUntil = defect.ignoresTime === true ? () => elapsed() + 1000 : held.heldUntil;
+    const isHeld = defect.ignoresTime === true ? () => true : held.isHeld;
+    const call = whileHeld(opened.call, isHeld);
+    noteWriter(memory, epoch);
+    extendStanding(memory, heldUntil());
+    host.lend({ epoch, call, limits, heldUntil });
+    desk.lead(defect.answersEarly === true ? call : host.acknowledged(call), limits);
+  }
+
+  const leading = acquired.then(lead);
+  await Promise.race([leading, waits]);
+  leading.catch((cause) => {
+    if (!ended.signal.aborted) fatal(cause);
+  });
+
+  return {
+    call: desk.call,
+    async readList() {
+      const held = documents.get('crl');
+      if (held !== undefined && standing.isCurrent()) return listOf(documentText(held));
+      const answer = await desk.call('refreshCrl', null);
+      const latest = documents.latest('crl');
+      return answer.ok && latest !== undefined ? listOf(documentText(latest)) : null;
+    },
+    async stop(inFlight) {
+      await Promise.all([...inFlight, host.halt()]);
+      leave();
+      await host.revoke();
+      ended.abort();
+      await leading.catch(() => undefined);
+      await authority?.close();
+      await lease?.end('released');
+      client.close();
+      host.close();
+    },
+  };
+}
+
+function listOf(text: string): readonly string[] {
+  return JSON.parse(text) as string[];
+}

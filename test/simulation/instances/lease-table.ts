@@ -1,0 +1,49 @@
+import type { LeaseTable } from '../../../src/store/postgresql/lease-table.ts';
+import type { Machine } from './clockwork.ts';
+import type { Database } from './database.ts';
+
+/** The row of the lease, as one machine reaches it. */
+export function leaseTable(database: Database, machine: Machine): LeaseTable {
+  const { lease } = database;
+  const ask = <Result>(question: () => Result) => database.ask(machine, question);
+  return {
+    look: () =>
+      ask(() => ({
+        epoch: lease.epoch,
+        link: lease.link,
+        holderName: lease.holderName,
+        configuration: lease.configuration,
+        until: String(lease.expiresAt),
+        isFree: database.isFree(),
+        remaining: database.remaining(),
+      })),
+    take: (claim, lasts) =>
+      ask(() => {
+        if (!database.isFree()) return null;
+        const wasReleased = lease.released;
+        lease.epoch += 1;
+        lease.holderName = claim.name;
+        lease.configuration = claim.configuration;
+        lease.link = claim.link;
+        lease.released = false;
+        lease.expiresAt = database.expiryIn(lasts);
+        database.tell();
+        return { epoch: lease.epoch, wasReleased };
+      }),
+    renew: (epoch, lasts) =>
+      ask(() => {
+        if (lease.epoch !== epoch || lease.released) return false;
+        lease.expiresAt = database.expiryIn(lasts);
+        return true;
+      }),
+    end: (epoch, isReleased) =>
+      ask(() => {
+        if (lease.epoch !== epoch) return;
+        lease.released = isReleased;
+        lease.expiresAt = database.expiryIn(0);
+        database.tell();
+      }),
+    listen: (told) => ask(() => database.listen(machine, told)),
+    disconnect: async () => undefined,
+  };
+}

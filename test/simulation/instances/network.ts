@@ -1,0 +1,195 @@
+/**
+ * What carries messages between machines: late, in order on each connection, and not at all while it is cut.
+ */
+import { deserialize, serialize } from 'node:v8';
+import type { FrameListener, Frames } from '../../../src/link/frames.ts';
+import type { Wire, Wires } from '../../../src/link/wires.ts';
+import type { Chance } from './chance.ts';
+import type { Clockwork, Machine } from './clockwork.ts';
+
+/** Milliseconds that a message takes. */
+const QUICK = 0.2;
+const SLOW = 5;
+const CONNECT_MS = 1000;
+
+interface End {
+  readonly machine: Machine;
+  readonly life: number;
+  other: End | null;
+  listener: FrameListener<unknown> | null;
+  /** What has arrived before anyone listened. */
+  early: unknown[];
+  isEnded: boolean;
+  /** When the last message to it arrives. */
+  lastAt: number;
+  stopListening: () => void;
+}
+
+interface Listener {
+  readonly machine: Machine;
+  readonly life: number;
+  readonly accept: (wire: Wire) => void;
+}
+
+export class Network {
+  readonly #clockwork: Clockwork;
+  readonly #chance: Chance;
+  readonly #listeners = new Map<string, Listener>();
+  readonly #ends = new Set<End>();
+  /** Pairs of names, from and to, between which nothing arrives, and what waits meanwhile. */
+  readonly #cuts = new Map<string, (() => void)[]>();
+
+  readonly #tamper: (message: object) => object[];
+
+  /** `tamper` changes messages on their way, which nothing does that is right. */
+  constructor(clockwork: Clockwork, chance: Chance, tamper = (message: object) => [message]) {
+    this.#clockwork = clockwork;
+    this.#chance = chance;
+    this.#tamper = tamper;
+  }
+
+  cut(from: Machine, to: Machine): void {
+    const name = `${from.name} ${to.name}`;
+    if (!this.#cuts.has(name)) this.#cuts.set(name, []);
+  }
+
+  /** What was sent meanwhile arrives, as by the repetitions of TCP. */
+  heal(from: Machine, to: Machine): void {
+    const name = `${from.name} ${to.name}`;
+    const waiting = this.#cuts.get(name) ?? [];
+    this.#cuts.delete(name);
+    for (const send of waiting) send();
+  }
+
+  /** The kernel of a machine whose process has died tells the others. */
+  died(machine: Machine): void {
+    for (const end of this.#ends) {
+      if (end.machine === machine && !end.machine.isRunning) this.#end(end);
+    }
+  }
+
+  wires(machine: Machine): Wires {
+    return {
+      listen: async (_address, accept) => {
+        const { life } = machine;
+        const address = `${machine.name}:${life}`;
+        this.#listeners.set(address, { machine, life, accept });
+        return { address, close: () => void this.#listeners.delete(address) };
+      },
+      connect: (address, { opened, ended }) => this.#connect(machine, address, opened, ended),
+    };
+  }
+
+  #connect(machine: Machine, address: string, opened: (wire: Wire) => void, ended: () => void) {
+    let isOver = false;
+    function end(): void {
+      if (isOver) return;
+      isOver = true;
+      ended();
+    }
+    machine.after(CONNECT_MS, end);
+    const listener = this.#listeners.get(address);
+    if (listener === undefined) machine.after(1, end);
+    else {
+      const [near, far] = [this.#newEnd(machine), this.#newEnd(listener.machine, listener.life)];
+      near.other = far;
+      far.other = near;
+      this.#send(near, far, () => {
+        listener.accept(this.#wire(far));
+        this.#send(far, near, () => {
+          if (isOver) this.#end(near);
+          else if (near.isEnded) end();
+          else {
+            isOver = true;
+            opened(this.#wire(near));
+          }
+        });
+      });
+    }
+    return { end };
+  }
+
+  #newEnd(machine: Machine, life = machine.life): End {
+    const stopListening = () => undefined;
+    const end = {
+      machine,
+      life,
+      other: null,
+      listener: null,
+      early: [],
+      isEnded: false,
+      lastAt: 0,
+    };
+    const made: End = { ...end, stopListening };
+    this.#ends.add(made);
+    return made;
+  }
+
+  #wire(end: End): Wire {
+    return {
+      open: (silence, listener) => this.#open(end, silence, listener as FrameListener<unknown>),
+      end: () => this.#end(end),
+    };
+  }
+
+  #open<Sent>(end: End, silence: number, listener: FrameListener<unknown>): Frames<Sent> {
+    let hasHeard = true;
+    end.listener = {
+      take(message) {
+        hasHeard = true;
+        listener.take(message);
+      },
+      closed: listener.closed,
+    };
+    const look = (): void => {
+      if (end.isEnded) return;
+      if (hasHeard) end.stopListening = end.machine.after(silence, look);
+      else this.#end(end);
+      hasHeard = false;
+    };
+    end.stopListening = end.machine.after(silence, look);
+    for (const message of end.early.splice(0)) end.listener.take(message);
+    return {
+      send: (message) => {
+        const { other } = end;
+        if (end.isEnded || other === null) return;
+        for (const sent of this.#tamper(message as object)) {
+          const bytes = serialize(sent);
+          this.#send(end, other, () => this.#take(other, deserialize(bytes)));
+        }
+      },
+      waiting: () => 0,
+      onceDrained: () => undefined,
+      end: () => this.#end(end),
+    };
+  }
+
+  #take(end: End, message: unknown): void {
+    if (end.isEnded) return;
+    if (end.listener === null) end.early.push(message);
+    else end.listener.take(message);
+  }
+
+  /** The one side knows at once, the other when it is told. */
+  #end(end: End): void {
+    if (end.isEnded) return;
+    end.isEnded = true;
+    end.stopListening();
+    this.#ends.delete(end);
+    const { listener } = end;
+    if (listener !== null) end.machine.run(end.life, () => listener.closed(null));
+    const { other } = end;
+    if (other !== null) this.#send(end, other, () => this.#end(other));
+  }
+
+  #send(from: End, to: End, arrive: () => void): void {
+    const waiting = this.#cuts.get(`${from.machine.name} ${to.machine.name}`);
+    if (waiting !== undefined) {
+      waiting.push(() => this.#send(from, to, arrive));
+      return;
+    }
+    const at = Math.max(to.lastAt, this.#clockwork.now + this.#chance.between(QUICK, SLOW));
+    to.lastAt = at;
+    this.#clockwork.at(at, () => to.machine.run(to.life, arrive));
+  }
+}

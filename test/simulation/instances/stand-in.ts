@@ -1,0 +1,81 @@
+/**
+ * In place of the authority, what instances have to keep in order: revocations, which a public list shows, and invites,
+ * each for one node. It decides in memory, and answers when the database has stored it.
+ */
+import type { Answer } from '../../../src/contract/answers.ts';
+import type { Call } from '../../../src/contract/calls.ts';
+import { publishedDocument } from '../../../src/contract/documents.ts';
+import type { DocumentPublisher } from '../../../src/contract/publications.ts';
+import type { Machine } from './clockwork.ts';
+import type { Database, Entry } from './database.ts';
+
+export interface Change {
+  readonly id: string;
+  /** Null for a revocation. */
+  readonly invite: string | null;
+}
+
+export interface StandIn {
+  readonly call: Call;
+  /** Resolves when everything decided is stored. */
+  close(): Promise<void>;
+}
+
+export interface StandInOptions {
+  readonly database: Database;
+  readonly machine: Machine;
+  readonly epoch: number;
+  readonly publisher: DocumentPublisher;
+  fatal(cause: unknown): void;
+}
+
+const DONE: Answer = { ok: true, json: '{}' };
+const USED: Answer = { ok: false, refusal: 'invalid_invite_token', details: {} };
+const SHUTTING_DOWN: Answer = { ok: false, refusal: 'shutting_down', details: {} };
+
+export async function openStandIn(options: StandInOptions): Promise<StandIn> {
+  const { database, machine, epoch, publisher, fatal } = options;
+  const stored = await database.ask(machine, () => [...database.entries]);
+  const revoked = stored.filter(({ invite }) => invite === null).map(({ id }) => id);
+  const used = new Set(stored.map(({ invite }) => invite));
+  let isSealed = false;
+  let lastCommit: Promise<unknown> = Promise.resolve();
+
+  function publish(): void {
+    publisher.publish('crl', publishedDocument(JSON.stringify(revoked)));
+  }
+
+  function commit(entry: Entry): Promise<void> {
+    const committed = lastCommit.then(() => database.ask(machine, () => database.commit(entry)));
+    lastCommit = committed;
+    committed.catch(fatal);
+    return committed;
+  }
+
+  async function change({ id, invite }: Change): Promise<Answer> {
+    if (invite !== null && used.has(invite)) {
+      await lastCommit;
+      return USED;
+    }
+    if (invite !== null) used.add(invite);
+    await commit({ epoch, id, invite });
+    if (invite === null) {
+      revoked.push(id);
+      publish();
+    }
+    return DONE;
+  }
+
+  publish();
+  return {
+    call(name, given) {
+      if (isSealed) return SHUTTING_DOWN;
+      const isChange = name === 'join' || name === 'revokeCertificate';
+      return isChange ? change(given as unknown as Change) : DONE;
+    },
+    async close() {
+      isSealed = true;
+      await lastCommit;
+    },
+  };
+}
