@@ -8,6 +8,7 @@ import type { ImportFeed } from '../src/contract/inputs.ts';
 import { createDocumentPublisher } from '../src/contract/publications.ts';
 import { SEED_BYTES, signerFromSeed } from '../src/crypto/ed25519.ts';
 import { type Runtime, systemRuntime } from '../src/runtime.ts';
+import { heldHere } from '../src/signer/authority-signer.ts';
 import { openLmdbStore } from '../src/store/lmdb/store.ts';
 
 export const HOUR = 3_600_000;
@@ -67,7 +68,7 @@ export async function openSimulatedNetwork(folder: string, clock: SimulatedClock
       invite: 30 * DAY,
       agent: 30 * DAY,
     },
-    signer: SIGNER,
+    signer: heldHere(SIGNER),
     runtime,
     store: await openLmdbStore(folder),
     publisher: createDocumentPublisher(),

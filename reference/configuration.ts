@@ -33,6 +33,7 @@ const GROUPS: readonly { readonly title: string; readonly options: readonly Opti
       'allowUnsignedGenesis',
       'naPrivateKey',
       'naPrivateKeyText',
+      'signer',
       'keyId',
     ],
   },

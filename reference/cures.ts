@@ -209,6 +209,8 @@ export const CURES: Readonly<Record<RefusalName, string>> = {
     'Tell the operators: the state was rolled back. `/readyz` says how far; `mesh-na restore` is the way on.',
   authority_unavailable:
     'Send it again after the seconds of `Retry-After`, to this instance or another; nothing was done.',
+  signer_unavailable:
+    'Start the signer, or mend it: the log and `mesh-na doctor` say what is wrong. Then send the request again; nothing was done.',
   too_many_event_readers:
     'Wait as long as `Retry-After` says; end readers that are not needed, or raise `MESH_EVENT_READERS`.',
   outcome_unknown:

@@ -43,6 +43,7 @@ import type { GenesisBlock } from './records/genesis.ts';
 import { instantOf } from './records/record.ts';
 import type { RefusalName } from './refusal.ts';
 import { type ManualTime, type Runtime, timeOf, withClocks } from './runtime.ts';
+import type { AuthoritySigner } from './signer/authority-signer.ts';
 import type { NetworkIdentity } from './store/network-identity.ts';
 import {
   type Candidate,
@@ -55,6 +56,7 @@ import {
 } from './store/open.ts';
 import { AUTHORITY_SLOT, createBeats, startBeating } from './threads/beats.ts';
 import type { EdgeHost, EdgeThread } from './threads/edge-threads.ts';
+import { openSigner } from './threads/open-signer.ts';
 import type { StartWatchdog } from './threads/watchdog.ts';
 import { createTlsReload, type TlsReload, type TlsReloadOptions } from './tls/reload.ts';
 import type { CommandReference } from './views/command-reference.ts';
@@ -162,7 +164,23 @@ export async function startAuthority(
   const standing = standingFor(config, surroundings.runtime);
   const limits = createRateLimits(config.rateLimits);
   const { elapsed } = surroundings.runtime;
-  const link = config.link && linkSecrets(config, version, logger);
+  const signer = await openSigner(config.keySource(), {
+    available: () => logger.write('INFO', 'signer', `The signer at ${signedAt(config)} signs`),
+    unavailable(problem) {
+      logger.write(
+        'ERROR',
+        'signer',
+        `The signer at ${signedAt(config)} does not sign: ${problem}`,
+      );
+    },
+    refused(problem) {
+      logger.write('ERROR', 'signer', `The signer at ${signedAt(config)} refuses: ${problem}`);
+    },
+    asked: metrics.signed,
+    failed: (cause) => fatal('signer thread', cause),
+    elapsed,
+  });
+  const link = config.link && linkSecrets(config, signer, version, logger);
   const linkHost =
     config.link &&
     link &&
@@ -208,8 +226,9 @@ export async function startAuthority(
       if (standing.isWriter()) extendStanding(standing.memory, until);
     },
     lost: (problem) => fatal('ownership', new Error(problem)),
-  }).catch((cause) => {
+  }).catch(async (cause) => {
     linkHost?.close();
+    await signer.close();
     throw cause;
   });
   // They load their modules while the state is read.
@@ -235,11 +254,15 @@ export async function startAuthority(
     get webhooks() {
       return office?.webhooks() ?? [];
     },
+    get signs() {
+      return signer.isAvailable();
+    },
   };
   const openOn = (opened: OpenedStore) =>
     openOffice({
       config,
       opened,
+      signer,
       runtime,
       publisher,
       logger,
@@ -389,7 +412,7 @@ export async function startAuthority(
               linkHost?.close();
               await serving.close();
               stopBeating();
-              await watchdog.end();
+              await Promise.all([watchdog.end(), signer.close()]);
             },
           },
           patience,
@@ -402,7 +425,7 @@ export async function startAuthority(
     await linkHost?.revoke();
     linkHost?.close();
     await (office as Office | null)?.abandon();
-    await Promise.all([...threads.map((thread) => thread.end()), watchdog.end()]);
+    await Promise.all([...threads.map((thread) => thread.end()), watchdog.end(), signer.close()]);
     throw cause;
   }
 }
@@ -462,8 +485,19 @@ function haModeOf({ database, link }: Config): Instance['haMode'] {
   return link === null ? 'standby' : 'linked';
 }
 
+/** Only of a signer anything is told. */
+function signedAt({ keySource }: Config): string {
+  const source = keySource();
+  return source.kind === 'signer' ? `unix:${source.address.path}` : 'this process';
+}
+
 /** What two instances need of each other to talk. */
-function linkSecrets({ signer, genesis }: Config, program: string, logger: Logger) {
+function linkSecrets(
+  { genesis }: Config,
+  signer: AuthoritySigner,
+  program: string,
+  logger: Logger,
+) {
   const key = linkKey(signer, sha256Hex(canonicalJson(genesis)));
   const wires = tlsWires({ key, warn: (problem) => logger.write('WARNING', 'link', problem) });
   return { wires, program, name: processName() };

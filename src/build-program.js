@@ -36,6 +36,7 @@ const ENTRIES = {
   'edge-worker': 'src/threads/edge-worker.ts',
   'list-worker': 'src/threads/list-worker.ts',
   'scrub-worker': 'src/threads/scrub-worker.ts',
+  'signer-worker': 'src/threads/signer-worker.ts',
   'watchdog-worker': 'src/threads/watchdog-worker.ts',
 };
 

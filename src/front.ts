@@ -118,7 +118,7 @@ function edgeConfigOf(config: Config, instance: Instance, commands: CommandRefer
     rolePrefixes: config.rolePrefixes,
     operatorKeys: config.operators.map(({ keyId, publicKey }) => [keyId, publicKey] as const),
     acceptSignatureV1: config.acceptSignatureV1,
-    naPublicKey: config.signer.publicKey,
+    naPublicKey: config.publicKey,
     clockTolerance: config.clockTolerance,
     rateLimits: config.rateLimits,
     logLevel: config.logLevel,

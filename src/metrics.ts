@@ -154,6 +154,7 @@ export interface AuthorityCounts {
   readonly disk_min_free: number;
   /** Milliseconds since the epoch; null where it is not known. */
   readonly delegated_until: number | null;
+  readonly signs: boolean;
   /** Milliseconds since the epoch, by kind; kinds of which nothing lapses are absent. */
   readonly soonest_ends: CountsByKind;
   readonly webhooks: readonly WebhookCounts[];
@@ -185,6 +186,8 @@ export interface AuthorityMetrics {
   clockStepped(byMs: number): void;
   clockSkewed(byMs: number): void;
   stored(work: 'commit' | 'liveness_flush', seconds: number): void;
+  /** A signature by another process took so long, or was waited for in vain. */
+  signed(seconds: number, signed: boolean): void;
   /** When the TLS certificate that is served expires, in milliseconds since the epoch. */
   tlsNotAfter(at: number): void;
   /** How much of the stored state is known to be damaged. */
@@ -265,6 +268,22 @@ export function createAuthorityMetrics(
     name: 'na_expiry_timestamp_seconds',
     help: 'When the first of each kind lapses, seconds since the epoch; a kind of which nothing lapses is absent',
     labelNames: ['kind'] as const,
+    registers,
+  });
+  const signs = new Gauge({
+    name: 'na_signer_available',
+    help: '1 while signatures of the authority can be had',
+    registers,
+  });
+  const signatures = new Histogram({
+    name: 'na_signer_seconds',
+    help: 'Time until the signer has answered, which the authority stands still for',
+    buckets: REQUEST_SECONDS,
+    registers,
+  });
+  const unsigned = new Counter({
+    name: 'na_signer_failures_total',
+    help: 'Signatures that could not be had from the signer',
     registers,
   });
   const failures = new Counter({
@@ -393,6 +412,7 @@ export function createAuthorityMetrics(
       soonestEnds.set({ kind }, end / 1000);
     }
     setLags(counts.webhooks);
+    signs.set(counts.signs ? 1 : 0);
     delegatedUntil.set((counts.delegated_until ?? Number.NaN) / 1000);
   }
 
@@ -429,6 +449,10 @@ export function createAuthorityMetrics(
       place.lease.set(standing.isWriter() ? standing.remaining() / 1000 : 0);
     },
     operatorSignatureV1: () => signaturesV1.inc(),
+    signed(seconds, isSigned) {
+      if (isSigned) signatures.observe(seconds);
+      else unsigned.inc();
+    },
     stored: (work, seconds) => storeWork.observe({ work }, seconds),
     scrubbed: (damaged) => scrubDamaged.set(damaged),
     scrubCompleted: (at) => scrubCompleted.set(at / 1000),

@@ -20,7 +20,9 @@ import type { Logger } from './log/logger.ts';
 import { problemText } from './log/problem.ts';
 import type { AuthorityMetrics } from './metrics.ts';
 import { instantOf } from './records/record.ts';
+import { isSignerUnavailable } from './refusal.ts';
 import type { Runtime } from './runtime.ts';
+import type { AuthoritySigner } from './signer/authority-signer.ts';
 import type { ScrubTask } from './store/lmdb/scrub.ts';
 import { measured } from './store/measured.ts';
 import type { OpenedStore } from './store/open.ts';
@@ -33,6 +35,7 @@ import { openWebhooks, type Webhooks } from './webhooks/webhooks.ts';
 export interface OfficeOptions {
   readonly config: Config;
   readonly opened: OpenedStore;
+  readonly signer: AuthoritySigner;
   readonly runtime: Runtime;
   readonly publisher: DocumentPublisher;
   readonly logger: Logger;
@@ -94,13 +97,12 @@ const POSTURE_MS = 15_000;
 
 /** A start that is refused leaves the state to others. */
 export async function openOffice(options: OfficeOptions): Promise<Office> {
-  const { config, opened, runtime, metrics, logger, fatal } = options;
+  const { config, opened, signer, runtime, metrics, logger, fatal } = options;
   for (const note of opened.notes) logger.write('INFO', 'store', note);
   const timed = measured(opened.store, { elapsed: runtime.elapsed, stored: metrics.stored });
   const heads = await headsFor(config, timed);
   const quarantine = heads?.verdict.kind === 'quarantine' ? heads.verdict.reason : null;
-  const head =
-    heads === null || quarantine !== null ? null : keeperOf(config, heads, timed, runtime);
+  const head = heads === null || quarantine !== null ? null : keeperOf(options, heads, timed);
   const store = head?.store ?? timed;
   const authority = await openOrAbandon();
   const endReaders = new AbortController();
@@ -129,7 +131,7 @@ export async function openOffice(options: OfficeOptions): Promise<Office> {
       store,
       publisher: options.publisher,
       heads: heads?.heads ?? [],
-      signer: { ...config.signer, keyId: config.keyId },
+      signer: { ...signer, keyId: config.keyId },
       networkName: config.genesis.network_name,
       reason: quarantine,
     });
@@ -137,7 +139,7 @@ export async function openOffice(options: OfficeOptions): Promise<Office> {
 
   /** The last flush has changed the state. */
   async function releaseHeads(): Promise<void> {
-    if (head !== null) await head.close();
+    if (head !== null) await closeHead(head);
     else for (const file of heads?.files ?? []) file.release();
   }
 
@@ -156,8 +158,12 @@ export async function openOffice(options: OfficeOptions): Promise<Office> {
         fatal('ownership', new Error(problem));
       });
       if (head !== null) {
-        const failed = (cause: unknown) => fatal('head file', cause);
-        background.start('head', HEAD_MS, () => head.keep().catch(failed));
+        background.start('head', HEAD_MS, () =>
+          head.keep().catch((cause) => {
+            // Until it can be signed again it lags behind, as it does after a crash.
+            if (!isSignerUnavailable(cause)) fatal('head file', cause);
+          }),
+        );
       }
       background.start('posture', POSTURE_MS, authority.judgePosture);
       const runTrustCycle = async () => void (await authority.call('runTrustCycle', null));
@@ -193,10 +199,10 @@ export async function openOffice(options: OfficeOptions): Promise<Office> {
 }
 
 /** Null when no head is kept. A start that is refused leaves the state to others. */
-async function headsFor({ heads, signer }: Config, store: Store): Promise<OpenedHeads | null> {
+async function headsFor({ heads, publicKey }: Config, store: Store): Promise<OpenedHeads | null> {
   if (heads.paths.length === 0) return null;
   try {
-    return await openHeads(heads, store, signer.publicKey);
+    return await openHeads(heads, store, publicKey);
   } catch (cause) {
     await store.abandon();
     throw cause;
@@ -204,13 +210,22 @@ async function headsFor({ heads, signer }: Config, store: Store): Promise<Opened
 }
 
 function keeperOf(
-  { signer, keyId, genesis }: Config,
+  { config: { keyId, genesis }, signer, runtime: { now } }: OfficeOptions,
   { files, position }: OpenedHeads,
   store: Store,
-  { now }: Runtime,
 ): HeadKeeper {
   const networkName = genesis.network_name;
   return createHeadKeeper({ store, position, files, networkName, signer, keyId, now });
+}
+
+/** A head that cannot be signed stays as it is: it is older than the state, as after a crash. */
+async function closeHead(head: HeadKeeper): Promise<void> {
+  try {
+    await head.close();
+  } catch (cause) {
+    head.abandon();
+    if (!isSignerUnavailable(cause)) throw cause;
+  }
 }
 
 /** Null without a schedule. */
@@ -230,7 +245,7 @@ function backupsOf(
           dataDir,
           database: database?.named() ?? null,
           genesis,
-          seed: config.signingSeed(),
+          keySource: config.keySource(),
           keyId,
           recipients: settings.recipients,
           path,
@@ -280,6 +295,7 @@ function webhooksOf(
 function authorityOptions(
   {
     config,
+    signer,
     runtime,
     publisher,
     logger,
@@ -308,7 +324,7 @@ function authorityOptions(
     clockTolerance: config.clockTolerance,
     flushInterval: config.livenessFlush,
     retention: config.retention,
-    signer: config.signer,
+    signer,
     runtime,
     store,
     publisher,
@@ -331,8 +347,8 @@ function authorityOptions(
   };
 }
 
-function listThreadIdentity({ signer, signingSeed, keyId }: Config): ListThreadIdentity {
-  return { seed: signingSeed(), publicKey: signer.publicKey, keyId };
+function listThreadIdentity({ keySource, publicKey, keyId }: Config): ListThreadIdentity {
+  return { keySource: keySource(), publicKey, keyId };
 }
 
 /** Audit entries are logged after they are stored; this logs the true reason of a refusal. */

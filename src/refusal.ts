@@ -479,6 +479,11 @@ export const REFUSALS = {
     'authority_unavailable',
     'Another instance serves this network, or is about to: nothing was done',
   ),
+  signer_unavailable: entry(
+    503,
+    'signer_unavailable',
+    'Whoever holds the key of the authority does not sign: nothing was done',
+  ),
   outcome_unknown: entry(
     503,
     'outcome_unknown',
@@ -520,4 +525,9 @@ export class Refusal extends Error {
     this.refusal = refusal;
     this.details = details;
   }
+}
+
+/** Whether something failed because no signature could be had. */
+export function isSignerUnavailable(cause: unknown): boolean {
+  return cause instanceof Refusal && cause.refusal === 'signer_unavailable';
 }

@@ -20,6 +20,7 @@ import { differingTables } from '../src/store/stream/manifest.ts';
 import type { StateSource } from '../src/store/stream/ports.ts';
 import { summarize } from '../src/store/stream/write.ts';
 import { backUpApart } from '../src/threads/backup-process.ts';
+import { openSigner } from '../src/threads/open-signer.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { runProgram } from './support/child-server.ts';
 import { startCluster, type TestCluster } from './support/postgresql.ts';
@@ -49,7 +50,8 @@ after(async () => {
 });
 
 async function backUp(source: StateSource, name: string, recipients: readonly string[] = []) {
-  const { genesis, signer, keyId } = loadConfig({ dataDir: na.dataDir }, {}, na.clock.now());
+  const { genesis, keySource, keyId } = loadConfig({ dataDir: na.dataDir }, {}, na.clock.now());
+  const signer = await openSigner(keySource());
   const path = join(folder, name);
   const order = { source, genesis, signer, keyId, path, recipients, now: na.clock.now() };
   return { path, ...(await createBackup({ ...order, verify: verifySignature })) };
@@ -153,14 +155,14 @@ suite('a state copied from LMDB to PostgreSQL and back', { concurrency: false },
     await fill(await openPostgresqlTarget(address, keys), batchesOf(lmdb), lmdb.facts);
     const postgresql = await openPostgresqlSource(address);
     assert.deepEqual(postgresql.facts, lmdb.facts);
-    const { genesis, signingSeed, keyId } = loadConfig({ dataDir: na.dataDir }, {}, Date.now());
+    const { genesis, keySource, keyId } = loadConfig({ dataDir: na.dataDir }, {}, Date.now());
     const path = join(folder, 'of-a-database.backup');
     const made = await backUpApart(
       {
         dataDir: keys,
         database: { url, environment: {} },
         genesis,
-        seed: signingSeed(),
+        keySource: keySource(),
         keyId,
         recipients: [],
         path,

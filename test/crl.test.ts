@@ -38,7 +38,8 @@ function rendererOf(
 ) {
   const { publicKey, sign } = signerFromSeed(seed);
   const keyId = form === 'feed' ? publicKey : 'na-2026';
-  const startThread = () => startListThread({ seed, publicKey, keyId }, failed);
+  const startThread = () =>
+    startListThread({ keySource: { kind: 'seed', seed }, publicKey, keyId }, failed);
   const threading: ListThreading | null =
     how === 'at once'
       ? null
@@ -152,7 +153,8 @@ suite('the thread that makes long lists', () => {
   });
 
   test('reports a failure', async () => {
-    const identity = { seed: randomBytes(32), publicKey: '', keyId: '' };
+    const keySource = { kind: 'seed', seed: randomBytes(32) } as const;
+    const identity = { keySource, publicKey: '', keyId: '' };
     const problem = await new Promise<unknown>((resolve) => {
       const thread = startListThread(identity, resolve);
       void thread.ready.then(() => thread.open('feed').render(headOf('crl', 1)));
@@ -168,8 +170,10 @@ suite('the thread that makes long lists', () => {
     const problems: unknown[] = [];
     const threads = createListThreads({
       from: 3,
-      startThread: () =>
-        startListThread({ seed: seeds.shift() ?? seed, publicKey, keyId: publicKey }, failed),
+      startThread() {
+        const keySource = { kind: 'seed', seed: seeds.shift() ?? seed } as const;
+        return startListThread({ keySource, publicKey, keyId: publicKey }, failed);
+      },
       notStarted: (cause) => problems.push(cause),
       edgesCaughtUp: () => Promise.resolve(),
     });

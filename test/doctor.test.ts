@@ -27,6 +27,7 @@ import type { Machine } from '../src/doctor/machine.ts';
 import { checkRemote, type RemoteOptions } from '../src/doctor/remote.ts';
 import type { GenesisBlock } from '../src/records/genesis.ts';
 import { openLmdbSource } from '../src/store/lmdb/source.ts';
+import { openSigner } from '../src/threads/open-signer.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { REAL_TIME, runProgram } from './support/child-server.ts';
 import { HOUR, testClock } from './support/clock.ts';
@@ -76,7 +77,8 @@ async function makeHealthy(folder: string, name: string): Promise<void> {
 
 async function backUp(folder: string, name: string): Promise<void> {
   const data = join(folder, 'data');
-  const { genesis, signer, keyId } = loadConfig({ dataDir: data }, {}, NOW);
+  const { genesis, keySource, keyId } = loadConfig({ dataDir: data }, {}, NOW);
+  const signer = await openSigner(keySource());
   const source = openLmdbSource(data);
   const path = join(folder, 'backups', name);
   const verify = verifySignature;

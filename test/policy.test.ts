@@ -5,6 +5,7 @@ import { openAuthority } from '../src/authority/open.ts';
 import { createDocumentCache, createDocumentPublisher } from '../src/contract/publications.ts';
 import { JsonFloat, type JsonObject, type JsonValue } from '../src/json/value.ts';
 import { systemRuntime } from '../src/runtime.ts';
+import { heldHere } from '../src/signer/authority-signer.ts';
 import { openLmdbStore } from '../src/store/lmdb/store.ts';
 import { formatInstant } from '../src/timestamp.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
@@ -467,7 +468,7 @@ test('a read that comes between two publications of one turn does not bring the 
     clockTolerance: 5 * MINUTE,
     flushInterval: 1000,
     retention: { certificate: 0, renewedCertificate: 0, invite: 0, agent: 0 },
-    signer: newKey(),
+    signer: heldHere(newKey()),
     runtime: systemRuntime,
     store: openLmdbStore(folder.path),
     publisher,

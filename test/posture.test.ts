@@ -25,6 +25,7 @@ const WELL: PostureFacts = {
   minFree: 256 * 2 ** 20,
   damaged: 0,
   webhooks: [hook(null), hook(NOW - MINUTE)],
+  signs: true,
   backup: { every: DAY, verifiedAt: NOW - DAY, since: NOW - 9 * DAY },
   operatorKeys: { usable: 2, privileged: 1 },
   failures: { operator: 3, node: 3 },
@@ -42,6 +43,7 @@ const backup = (changes: Partial<NonNullable<PostureFacts['backup']>>) => ({
 const CASES: readonly (readonly [rule: string, severity: string, change: Partial<PostureFacts>])[] =
   [
     ['store', 'action', { ready: false }],
+    ['signer', 'action', { signs: false }],
     ['disk', 'attention', { diskFree: 900 * 2 ** 20 }],
     ['disk', 'action', { diskFree: 200 * 2 ** 20 }],
     ['disk', 'action', { diskFree: 200 * 2 ** 20, minFree: 0 }],

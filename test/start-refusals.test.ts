@@ -541,7 +541,7 @@ accepts(
     rmSync(setup.path('genesis.json'));
     rmSync(setup.path('keys'), { recursive: true });
   },
-  ({ genesis, signer }) => assert.equal(signer.publicKey, genesis.network_authority.public_key),
+  ({ genesis, publicKey }) => assert.equal(publicKey, genesis.network_authority.public_key),
 );
 
 accepts('an address of others without TLS warns of it', flag('host', '0.0.0.0'), ({ warnings }) =>

@@ -18,8 +18,8 @@ export const Liveness = Type.Object({ status: Type.Literal('ok') });
 
 export const Readiness = Type.Object({
   status: Type.Literal('ready'),
-  enrollment: Type.Enum(['open', 'insufficient_storage'], {
-    description: 'Whether invites, joins and new agents are accepted, or refused for want of space',
+  enrollment: Type.Enum(['open', 'insufficient_storage', 'signer_unavailable'], {
+    description: 'Whether nodes may enroll, or why not: for want of space, or of a signature',
   }),
   instance: Type.String({ description: 'A random id of this start of the authority' }),
   ha_mode: Type.Union([Type.Literal('single'), Type.Literal('standby'), Type.Literal('linked')], {

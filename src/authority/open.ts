@@ -5,8 +5,8 @@ import type { Answer } from '../contract/answers.ts';
 import type { Call, CallName } from '../contract/calls.ts';
 import { DELETE_ENVELOPE_TOLERANCE } from '../contract/delete-envelope.ts';
 import { GRAPH_DOCUMENTS } from '../contract/documents.ts';
-import type { Signer } from '../crypto/primitives.ts';
 import type { Runtime } from '../runtime.ts';
+import type { AuthoritySigner } from '../signer/authority-signer.ts';
 import type { Store, StoreContents, StoredLiveness } from '../store/store.ts';
 import { createDashboardTreaties } from '../views/dashboard-treaties.ts';
 import { createRecognitionIndex, type RecognitionIndex } from '../views/recognition-index.ts';
@@ -71,7 +71,7 @@ export interface AuthorityOptions {
   /** Milliseconds from one call of `flush` to the next. */
   readonly flushInterval: number;
   readonly retention: RetentionPeriods;
-  readonly signer: Signer;
+  readonly signer: AuthoritySigner;
   readonly runtime: Runtime;
   readonly store: Store;
   readonly publisher: Authority['publisher'];
@@ -224,8 +224,10 @@ async function storeLiveness(na: Authority, rows: readonly StoredLiveness[]): Pr
 
 /** The list of certificates comes last: the feeds recognize a first start by its absence. */
 async function restoreLists(na: Authority): Promise<void> {
-  await execute(na, restoreFeeds, null);
-  await execute(na, restoreCrl, null);
+  for (const restore of [restoreFeeds, restoreCrl]) {
+    const answer = await execute(na, restore, null);
+    if (!answer.ok) throw new Error(`The signed lists cannot be published: ${answer.refusal}`);
+  }
   await Promise.all(listsOf(na).map((list) => list.ready()));
 }
 
@@ -243,7 +245,12 @@ async function restoreAuthority(
   const subjects = createSubjects(numbers);
   const listThreads =
     options.listThreading === undefined ? null : createListThreads(options.listThreading);
-  const lists = { publisher: options.publisher, threads: listThreads, uuid: runtime.uuid };
+  const lists = {
+    publisher: options.publisher,
+    threads: listThreads,
+    uuid: runtime.uuid,
+    assertSigner: signer.assertAvailable,
+  };
   const revocations = createRevocations({
     ...lists,
     signer: { ...signer, keyId: settings.keyId },

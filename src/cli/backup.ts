@@ -16,6 +16,7 @@ import { tableOf } from './table.ts';
 interface CreateOptions extends OutputOptions {
   readonly dataDir: string;
   readonly store?: string;
+  readonly signer?: string;
   readonly to: string;
   readonly recipient?: readonly string[];
   readonly force?: boolean;
@@ -35,6 +36,7 @@ export function addBackupCommands(program: Command): void {
     .description('write a backup, and read it back before it gets its name')
     .addOption(dataDirOption())
     .addOption(databaseOption())
+    .addOption(signerOption())
     .requiredOption('--to <file>', 'where the backup is written')
     .addOption(
       new Option(
@@ -66,18 +68,29 @@ export function databaseOption(): Option {
   return new Option('--store <url>', 'PostgreSQL database that holds the state, as serve takes it');
 }
 
+export function signerOption(): Option {
+  return new Option('--signer <address>', 'who holds the authority key, as serve takes it');
+}
+
 export function identityOption(): Option {
   return new Option('--identity <file>', 'identity of age that opens an encrypted backup');
 }
 
 async function create(options: CreateOptions): Promise<void> {
   const { to, dataDir, store, recipient: recipients = [], force = false } = options;
+  const { signer: signedBy } = options;
   onLocalFiles(() => assertCanSave(to, { overwrites: force }));
   const { verifySignature: verify } = await import('../crypto/ed25519.ts');
   const { createBackup } = await import('../backup/create.ts');
+  const { openSigner } = await import('../threads/open-signer.ts');
   const { manifest, bytes } = await onState(async () => {
-    const flags = store === undefined ? { dataDir } : { dataDir, store };
-    const { database, genesis, signer, keyId } = await settingsOf(flags);
+    const flags = {
+      dataDir,
+      ...(store !== undefined && { store }),
+      ...(signedBy !== undefined && { signer: signedBy }),
+    };
+    const { database, genesis, keySource, keyId } = await settingsOf(flags);
+    const signer = await openSigner(keySource());
     const source = await openSource(dataDir, database?.address() ?? null);
     const now = systemRuntime.now();
     try {
@@ -85,7 +98,7 @@ async function create(options: CreateOptions): Promise<void> {
         createBackup({ source, genesis, signer, keyId, verify, path: to, recipients, now }),
       );
     } finally {
-      await source.close();
+      await Promise.all([signer.close(), source.close()]);
     }
   });
   printResult(options, { file: to, bytes, ...summaryOf(manifest) }, [

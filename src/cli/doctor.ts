@@ -6,7 +6,7 @@ import { FILES } from '../config/data-folder.ts';
 import { CHECKS, type Finding, OUTCOMES, type Outcome } from '../doctor/finding.ts';
 import type { GenesisBlock } from '../records/genesis.ts';
 import { systemRuntime } from '../runtime.ts';
-import { databaseOption } from './backup.ts';
+import { databaseOption, signerOption } from './backup.ts';
 import { EXIT, failure, onLocalFiles } from './exit-codes.ts';
 import { httpFetch } from './http-fetch.ts';
 import { collect, dataDirOption, examples, jsonOption, serverUrl } from './options.ts';
@@ -22,6 +22,7 @@ import { packageVersion } from './version.ts';
 interface DoctorOptions extends OutputOptions {
   readonly dataDir: string;
   readonly store?: string;
+  readonly signer?: string;
   readonly headFile?: readonly string[];
   readonly tlsCert?: string;
   readonly tlsKey?: string;
@@ -37,6 +38,7 @@ export function addDoctorCommand(program: Command): void {
     .description('say what is wrong with an authority, why it matters and what to do')
     .addOption(dataDirOption())
     .addOption(databaseOption())
+    .addOption(signerOption())
     .option('--head-file <file>', 'head of the state, as serve takes it (repeatable)', collect)
     .option('--tls-cert <file>', 'TLS certificate, as serve takes it')
     .option('--tls-key <file>', 'its private key')
@@ -77,10 +79,11 @@ function isLocal({ url, dataDir }: DoctorOptions, command: Command): boolean {
 async function localReport(options: DoctorOptions, command: Command) {
   const { checkLocal } = await import('../doctor/local.ts');
   const { thisMachine } = await import('../doctor/machine.ts');
-  const { dataDir, store, headFile, tlsCert, tlsKey, backupTo, deep = false } = options;
+  const { dataDir, store, signer, headFile, tlsCert, tlsKey, backupTo, deep = false } = options;
   const flags = {
     dataDir,
     ...(store !== undefined && { store }),
+    ...(signer !== undefined && { signer }),
     ...(headFile !== undefined && { headFile }),
     ...(tlsCert !== undefined && { tlsCert }),
     ...(tlsKey !== undefined && { tlsKey }),

@@ -32,6 +32,7 @@ import { addPolicyCommands } from './policy.ts';
 import { addRecognitionPolicyCommands } from './recognition-policy.ts';
 import { addRestoreCommands } from './restore.ts';
 import { addServeCommand } from './serve.ts';
+import { addSignerCommand } from './signer.ts';
 import { addStoreCommands } from './store.ts';
 import { addTreatyCommands } from './treaty.ts';
 import { packageVersion } from './version.ts';
@@ -72,6 +73,7 @@ export function buildProgram(): Command {
   addBackupCommands(program);
   addRestoreCommands(program);
   addStoreCommands(program);
+  addSignerCommand(program);
   addDoctorCommand(program);
   addCompletionCommand(program);
   return program;

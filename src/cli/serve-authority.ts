@@ -217,7 +217,7 @@ function announce(
     port,
     network_name,
     network_version,
-    na_public_key: config.signer.publicKey,
+    na_public_key: config.publicKey,
     key_id: config.keyId,
     operator_key_ids: config.operators.map(({ keyId }) => keyId),
     data_dir: config.dataDir,

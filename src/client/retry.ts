@@ -59,6 +59,7 @@ const UNDONE: ReadonlySet<string> = new Set([
   'shutting_down',
   'overloaded',
   'authority_unavailable',
+  'signer_unavailable',
 ]);
 
 /** Whether the authority itself says that it did nothing. */

@@ -12,7 +12,7 @@ export function agreedSettings(config: Config): Readonly<Record<string, string>>
   const { operators, rateLimits, retention, rolePrefixes, webhooks } = config;
   const settings: Readonly<Record<string, unknown>> = {
     genesis: config.genesis,
-    'authority key': [config.signer.publicKey, config.keyId],
+    'authority key': [config.publicKey, config.keyId],
     'operator keys and tiers': Object.fromEntries(
       operators.map(({ keyId, publicKey, tier }) => [keyId, [publicKey, tier]]),
     ),

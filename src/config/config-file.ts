@@ -11,6 +11,7 @@ const ConfigFile = Type.Object({
     Type.Object({ key_id: Type.String(), tier: Type.String(), public_key: Type.String() }),
   ),
   admin_signature_v1: Type.Optional(Type.String()),
+  signer: Type.Optional(Type.String()),
   store: Type.Optional(Type.String()),
   tls_cert: Type.Optional(Type.String()),
   tls_key: Type.Optional(Type.String()),

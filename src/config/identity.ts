@@ -2,11 +2,12 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { signerFromSeed, verifySignature } from '../crypto/ed25519.ts';
-import type { Signer } from '../crypto/primitives.ts';
 import { parseJson } from '../json/parse.ts';
 import { parseKeyText } from '../keys/key-file.ts';
 import { readPrivateKey } from '../keys/private-key.ts';
 import { type GenesisBlock, isSignedByRoot, readGenesisBlock } from '../records/genesis.ts';
+import { socketPath } from '../signer/address.ts';
+import type { KeySource } from '../signer/authority-signer.ts';
 import { FILES } from './data-folder.ts';
 import type { Setting } from './options.ts';
 
@@ -66,9 +67,10 @@ function parsed(text: string, cure: string) {
 
 /** The signing key of the authority. */
 export interface SigningKey {
-  readonly signer: Signer;
-  /** For a signer on another thread. A function, so that the seed is never printed by mistake. */
-  readonly signingSeed: () => Uint8Array;
+  /** Base64, as the genesis names it. */
+  readonly publicKey: string;
+  /** A function, so that the seed is never printed by mistake. */
+  readonly keySource: () => KeySource;
 }
 
 export function loadSigningKey(
@@ -76,16 +78,35 @@ export function loadSigningKey(
   dataDir: string,
   genesis: GenesisBlock,
 ): SigningKey {
+  const { public_key: publicKey } = genesis.network_authority;
+  const path = signerPath(setting);
+  if (path !== null) {
+    return { publicKey, keySource: () => ({ kind: 'signer', address: { path, publicKey } }) };
+  }
   const seed = readSeed(setting, dataDir);
-  const signer = signerFromSeed(seed);
-  if (signer.publicKey !== genesis.network_authority.public_key) {
+  if (signerFromSeed(seed).publicKey !== publicKey) {
     throw new Error('The authority’s private key is not the one the genesis block names');
   }
-  return { signer, signingSeed: () => seed };
+  return { publicKey, keySource: () => ({ kind: 'seed', seed }) };
 }
 
-/** The file of the authority's private key; null when the key is given as text. */
+/** The socket of the signer that holds the key; null when this process reads the key itself. */
+export function signerPath(setting: Setting): string | null {
+  const address = setting('signer');
+  if (address === null) return null;
+  const label = setting.labelOf('signer');
+  for (const name of ['naPrivateKey', 'naPrivateKeyText'] as const) {
+    if (setting(name) === null) continue;
+    throw new Error(`${setting.labelOf(name)} is of no use with ${label}, which holds the key`);
+  }
+  const path = socketPath(address);
+  if (path !== null) return path;
+  throw new Error(`${label} must be a socket such as unix:/run/mesh-na/signer.sock`);
+}
+
+/** The file of the authority's private key; null when this process reads no such file. */
 export function signingKeyFile(setting: Setting, dataDir: string): string | null {
+  if (setting('signer') !== null) return null;
   const file = setting('naPrivateKey');
   if (file === null && setting('naPrivateKeyText') !== null) return null;
   return file ?? join(dataDir, FILES.naKey);

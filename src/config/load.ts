@@ -3,6 +3,7 @@
  * contradictory setting throws an error of one clear sentence, and the authority does not start.
  */
 
+import { existsSync } from 'node:fs';
 import { isIPv4 } from 'node:net';
 import { availableParallelism } from 'node:os';
 import { join, resolve, sep } from 'node:path';
@@ -128,7 +129,7 @@ export function loadConfig(
   const file = readConfigFile(dataDir);
   const setting = settingReader(flags, environment, file);
   const genesis = loadGenesis(setting, dataDir, flags.allowUnsignedGenesis === true);
-  const { signer, signingSeed } = loadSigningKey(setting, dataDir, genesis);
+  const { publicKey, keySource } = loadSigningKey(setting, dataDir, genesis);
   const operators = loadOperators(flags, environment, file);
   return {
     dataDir,
@@ -180,9 +181,9 @@ export function loadConfig(
     rateLimits: rateLimits(environment),
     singleRefusals: singleRefusals(environment),
     genesis,
-    signer,
-    signingSeed,
-    keyId: setting('keyId') ?? signer.publicKey,
+    publicKey,
+    keySource,
+    keyId: setting('keyId') ?? publicKey,
     operators,
     warnings: [
       ...unknownVariables(environment, otherVariables),
@@ -223,6 +224,7 @@ export function settingReader(
 const FILE_MEMBERS: { readonly [Name in OptionName]?: Exclude<keyof ConfigFile, 'operators'> } = {
   adminSignatureV1: 'admin_signature_v1',
   store: 'store',
+  signer: 'signer',
   tlsCert: 'tls_cert',
   tlsKey: 'tls_key',
 };
@@ -440,6 +442,10 @@ function surroundingWarnings(setting: Setting, dataDir: string): string[] {
     join(dataDir, FILES.keys),
     keyFile === null ? [] : [keyFile],
   ).map((path) => `The key file ${path} is open to every user of this machine`);
+  const ownKey = join(dataDir, FILES.naKey);
+  if (setting('signer') !== null && existsSync(ownKey)) {
+    warnings.push(`${ownKey} is still here: move it to where the signer alone can read it`);
+  }
   const backupTo = setting('backupTo');
   if (backupTo !== null && `${resolve(backupTo)}${sep}`.startsWith(`${resolve(dataDir)}${sep}`)) {
     warnings.push('The backups are in the data folder: whatever happens to it happens to them');

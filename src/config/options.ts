@@ -132,6 +132,12 @@ export const OPTIONS = {
     'key file of the authority, else the data folder’s',
   ),
   naPrivateKeyText: option(null, 'NA_PRIVATE_KEY', null, 'the key itself, instead of a file'),
+  signer: option(
+    '--signer <address>',
+    'MESH_SIGNER',
+    null,
+    'socket of the process that holds the authority key, such as unix:/run/mesh-na/signer.sock, instead of a key file',
+  ),
   keyId: option('--key-id <label>', 'NA_KEY_ID', null, 'label of the authority key, else the key'),
   allowUnsignedGenesis: option(
     '--allow-unsigned-genesis',

@@ -53,7 +53,7 @@ export function verifySignature(
   signature: string,
 ): boolean {
   if (!decodeBase64Into(KEY, publicKey) || !decodeBase64Into(SIGNATURE, signature)) return false;
-  return sodium.crypto_sign_verify_detached(SIGNATURE, bytesOf(text), KEY);
+  return sodium.crypto_sign_verify_detached(SIGNATURE, unshared(bytesOf(text)), KEY);
 }
 
 /** A text of usual length is encoded into one shared buffer, which the next text overwrites. */
@@ -67,6 +67,11 @@ function bytesOf(text: string | Uint8Array): Buffer {
       : Buffer.from(text, 'utf8');
   }
   return Buffer.from(text.buffer, text.byteOffset, text.byteLength);
+}
+
+/** libsodium's binding verifies nothing that is in shared memory. */
+function unshared(bytes: Buffer): Buffer {
+  return bytes.buffer instanceof ArrayBuffer ? bytes : Buffer.from(bytes);
 }
 
 /** Whether the text is a public key in its one canonical base64 spelling. */

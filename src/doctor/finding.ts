@@ -10,6 +10,7 @@ export const CHECKS = {
   root_signature: 'Nodes refuse a genesis that the root key has not signed',
   delegation: 'Nodes refuse the authority once the root key no longer vouches for it',
   authority_key: 'With another key, nothing that it signs is accepted',
+  signer: 'Without it nothing is issued, renewed or revoked, and no start succeeds',
   key_modes: 'Whoever reads a private key can sign in its place',
   root_key: 'A thief of this machine would own the network for good',
   operator_keys: 'Without a privileged key nothing can be revoked',

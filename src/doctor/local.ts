@@ -15,6 +15,7 @@ import {
   type Machine,
 } from './machine.ts';
 import { checkSettings, type Settings, type SettingsOptions } from './settings.ts';
+import { checkSigner } from './signer.ts';
 import { checkState } from './state.ts';
 import { checkWebhooks } from './webhooks.ts';
 
@@ -40,6 +41,7 @@ export async function checkLocal(options: LocalOptions): Promise<LocalReport> {
     return { genesis, findings: [...findings, unknown('store', 'It was not opened', cure)] };
   }
   const { database } = config;
+  findings.push(...(await checkSigner(config.keySource())));
   const settled = database === null ? null : await readDatabase(database);
   const holder = settled === null ? holderOf(dataDir) : settled.holder;
   findings.push(

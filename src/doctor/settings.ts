@@ -127,6 +127,7 @@ function checkAuthorityKey(
   dataDir: string,
   genesis: GenesisBlock | null,
 ): Finding {
+  if (setting('signer') !== null) return fine('authority_key', 'A signer holds the private key');
   const cure = 'Restore the private key of the authority that belongs to the genesis';
   const [seed, problem] = attempt(() => authoritySeed(setting, dataDir));
   if (seed === null) return wrong('authority_key', problem, cure);

@@ -1,5 +1,6 @@
 /** Makes a backup in a process of its own. */
 import type { GenesisBlock } from '../records/genesis.ts';
+import type { KeySource } from '../signer/authority-signer.ts';
 import type { NamedDatabase } from '../store/open.ts';
 import { runApart } from './apart.ts';
 
@@ -8,7 +9,7 @@ export interface BackupTask {
   /** Null when the data folder holds the state. */
   readonly database: NamedDatabase | null;
   readonly genesis: GenesisBlock;
-  readonly seed: Uint8Array;
+  readonly keySource: KeySource;
   /** Label of the key in the signature of the manifest. */
   readonly keyId: string;
   readonly recipients: readonly string[];

@@ -1,28 +1,29 @@
 /** The process that makes one backup. */
 import { createBackup } from '../backup/create.ts';
-import { signerFromSeed, verifySignature } from '../crypto/ed25519.ts';
+import { verifySignature } from '../crypto/ed25519.ts';
 import { openLmdbSource } from '../store/lmdb/source.ts';
 import { parseStoreAddress } from '../store/postgresql/address.ts';
 import { openPostgresqlSource } from '../store/postgresql/source.ts';
 import type { StateSource } from '../store/stream/ports.ts';
 import { carryOutTask } from './apart-task.ts';
 import type { BackupTask, MadeFile } from './backup-process.ts';
+import { openSigner } from './open-signer.ts';
 
 carryOutTask(backUp);
 
-async function backUp({ seed, ...task }: BackupTask): Promise<MadeFile> {
+async function backUp({ keySource, ...task }: BackupTask): Promise<MadeFile> {
+  const signer = await openSigner(keySource);
   const source = await openSource(task);
   try {
     const order = { ...task, source, verify: verifySignature };
-    const signer = signerFromSeed(Buffer.from(seed));
     const { bytes, manifest } = await createBackup({ ...order, signer });
     return { bytes, revision: manifest.revision };
   } finally {
-    await source.close();
+    await Promise.all([signer.close(), source.close()]);
   }
 }
 
-function openSource({ dataDir, database }: Omit<BackupTask, 'seed'>): Promise<StateSource> {
+function openSource({ dataDir, database }: Omit<BackupTask, 'keySource'>): Promise<StateSource> {
   return database === null
     ? Promise.resolve(openLmdbSource(dataDir))
     : openPostgresqlSource(parseStoreAddress(database.url, database.environment));

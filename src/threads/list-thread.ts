@@ -3,12 +3,13 @@ import { Worker } from 'node:worker_threads';
 import type { ListEntry, ListForm, ListHead } from '../authority/publication/list-document.ts';
 import type { ListThread, RenderedList } from '../authority/publication/list-renderer.ts';
 import type { PublishedDocument } from '../contract/documents.ts';
+import type { KeySource } from '../signer/authority-signer.ts';
 import { endOf } from './thread-end.ts';
 import { threadEntry } from './thread-entry.ts';
 
-/** The signer of the lists; the seed is passed once, when the thread starts. */
+/** Who signs the lists; passed once, when the thread starts. */
 export interface ListThreadIdentity {
-  readonly seed: Uint8Array;
+  readonly keySource: KeySource;
   readonly publicKey: string;
   /** Label of the key in the signature of the certificate revocation list. */
   readonly keyId: string;

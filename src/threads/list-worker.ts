@@ -1,4 +1,4 @@
-/** The thread that renders long signed lists: it holds their entries and the authority's key. */
+/** The thread that renders long signed lists: it holds their entries, and signs them. */
 import { parentPort, workerData } from 'node:worker_threads';
 import {
   createListContent,
@@ -8,11 +8,14 @@ import {
 } from '../authority/publication/list-document.ts';
 import { longTextSignerFromSeed } from '../crypto/ed25519.ts';
 import type { FromListThread, ListThreadIdentity, ToListThread } from './list-thread.ts';
+import { openSigner } from './open-signer.ts';
 
 const port = parentPort;
 if (port === null) throw new Error('The renderer of signed lists runs as a worker thread');
-const { seed, publicKey, keyId } = workerData as ListThreadIdentity;
-const signer: ListSigner = { publicKey, keyId, sign: longTextSignerFromSeed(seed) };
+const { keySource, publicKey, keyId } = workerData as ListThreadIdentity;
+const source = await openSigner(keySource);
+const sign = keySource.kind === 'seed' ? longTextSignerFromSeed(keySource.seed) : source.sign;
+const signer: ListSigner = { publicKey, keyId, sign };
 /** Feeds are labeled with the key itself. */
 const SIGNERS = { crl: signer, feed: { ...signer, keyId: publicKey } };
 
@@ -29,7 +32,7 @@ port.on('message', (message: ToListThread) => {
   else if (message.type === 'add') listOf(message.list).add(message.entries);
   else if (message.type === 'render') render(message);
   else if (message.type === 'release') release(message.buffer);
-  else port.close();
+  else void source.close().then(() => port.close());
 });
 post({ type: 'ready' });
 

@@ -2,7 +2,9 @@
  * The module a thread, or a process beside the service, starts with. Compiled it is the worker itself; as TypeScript it is a launcher,
  * because a thread does not inherit how its process loads TypeScript.
  */
-export function threadEntry(name: 'edge' | 'list' | 'watchdog' | 'backup' | 'scrub'): URL {
+export function threadEntry(
+  name: 'edge' | 'list' | 'watchdog' | 'backup' | 'scrub' | 'signer',
+): URL {
   const isCompiled = import.meta.url.endsWith('.js');
   return new URL(isCompiled ? `./${name}-worker.js` : `./launch-${name}.js`, import.meta.url);
 }

@@ -25,6 +25,8 @@ export interface PostureFacts {
   /** Rows of the stored state, and pages, that are known to be damaged. */
   readonly damaged: number;
   readonly webhooks: readonly WebhookFacts[];
+  /** Whether signatures of the authority can be had. */
+  readonly signs: boolean;
   readonly operatorKeys: { readonly usable: number; readonly privileged: number };
   /** Failed authentications within the last hour. */
   readonly failures: { readonly operator: number; readonly node: number };
@@ -88,6 +90,9 @@ const MANY_FAILURES = { operator: 20, node: 200 };
 
 export const POSTURE_RULES: readonly Rule[] = [
   rule('store', ({ ready }) => (ready ? null : action('The authority cannot reach its state.'))),
+  rule('signer', ({ signs }) =>
+    signs ? null : action('The signer does not sign: nothing is issued, renewed or revoked.'),
+  ),
   rule('disk', ({ diskFree, minFree }) => {
     if (diskFree === null) return null;
     const sentence = `Megabytes left on the disk of the state: ${Math.floor(diskFree / MEGABYTE)}.`;

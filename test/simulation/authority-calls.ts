@@ -10,6 +10,7 @@ import type { OperatorClaim } from '../../src/contract/claims.ts';
 import type { DocumentPublisher } from '../../src/contract/publications.ts';
 import { REFUSALS, type RefusalName } from '../../src/refusal.ts';
 import type { Runtime } from '../../src/runtime.ts';
+import { heldHere } from '../../src/signer/authority-signer.ts';
 import type { Store } from '../../src/store/store.ts';
 import { TOLERANCE } from './model/access.ts';
 import { ACTIVE_WINDOW, FLUSH_INTERVAL } from './model/contacts.ts';
@@ -53,7 +54,7 @@ export function open({ store, runtime, publisher, fatal }: Surroundings): Promis
       invite: RETENTION,
       agent: RETENTION,
     },
-    signer: AUTHORITY,
+    signer: heldHere(AUTHORITY),
     runtime,
     store,
     publisher,

@@ -126,7 +126,7 @@ export async function startTestAuthority(options: TestOptions = {}): Promise<Tes
     url: `${config.tls === null ? 'http' : 'https'}://127.0.0.1:${running.port}`,
     dataDir,
     clock,
-    audience: config.signer.publicKey,
+    audience: config.publicKey,
     privileged: operatorFrom(dataDir, 'ops-privileged', 'operator-privileged'),
     standard: operatorFrom(dataDir, 'ops-standard', 'operator-standard'),
     logLines,

@@ -1,9 +1,9 @@
 /** What every command works with. */
 import type { Resting } from '../../../machines/step.ts';
 import type { DocumentPublisher } from '../../contract/publications.ts';
-import type { Signer } from '../../crypto/primitives.ts';
 import type { JsonObject } from '../../json/value.ts';
 import type { Runtime } from '../../runtime.ts';
+import type { AuthoritySigner } from '../../signer/authority-signer.ts';
 import type { Store } from '../../store/store.ts';
 import type { DashboardTreaties } from '../../views/dashboard-treaties.ts';
 import type { RecognitionIndex } from '../../views/recognition-index.ts';
@@ -66,7 +66,7 @@ export interface AuthoritySettings {
 
 export interface Authority {
   readonly settings: AuthoritySettings;
-  readonly signer: Signer;
+  readonly signer: AuthoritySigner;
   readonly runtime: Runtime;
   readonly store: Store;
   /** Resolves when every unit decided so far is on disk and its effects have run. */

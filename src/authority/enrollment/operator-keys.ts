@@ -1,4 +1,4 @@
-/** Operator keys [core-4-9], [core-4-19]. */
+/** Operator keys [core-4-9], [core-4-19]. A change is answered once the head of the state is signed, where one is kept. */
 import type { OperatorKeyRefusal, Tier } from '../../../machines/operator-key.ts';
 import { publishedDocument } from '../../contract/documents.ts';
 import { compareCodePoints, jsonText } from '../../json/write.ts';
@@ -27,6 +27,7 @@ export const addOperatorKey: Handler<'addOperatorKey'> = (
   { keyId, publicKey, tier },
   operator,
 ) => {
+  na.signer.assertAvailable();
   const isTaken = na.operatorRegistry.isTaken(na.subjects, keyId, publicKey);
   const by = operator.keyId;
   send(unit, keyId, { type: 'add', at: unit.at, tier, publicKey, by, isTaken });
@@ -46,6 +47,7 @@ export const setOperatorKeyTier: Handler<'setOperatorKeyTier'> = (
   { keyId, tier },
   operator,
 ) => {
+  na.signer.assertAvailable();
   const otherPrivilegedKeys = otherUsableKeys(na, keyId, 'privileged').length;
   const isConfigured = na.operatorRegistry.isConfigured(keyId);
   const event = { type: 'set_tier' as const, tier, isConfigured, otherPrivilegedKeys };
@@ -65,6 +67,7 @@ export const revokeOperatorKey: Handler<'revokeOperatorKey'> = (
   { keyId, reason, unlessLastPrivileged },
   operator,
 ) => {
+  na.signer.assertAvailable();
   const remaining = otherUsableKeys(na, keyId);
   const emitted = send(unit, keyId, {
     type: 'revoke',

@@ -73,6 +73,8 @@ function recordCompromise(
   remoteAddr: string,
 ): void {
   if (na.revocations.isCompromised(nodePublicKey)) return;
+  // The head of the state, where one is kept, is signed before this is answered.
+  na.signer.assertAvailable();
   unit.send('node-key', sha256Hex(nodePublicKey), {
     type: 'compromise',
     key: { nodePublicKey, compromisedAt: unit.at },

@@ -7,6 +7,7 @@ import type { DocumentPublisher } from '../../contract/publications.ts';
 import { canonicalJson } from '../../json/write.ts';
 import type { Bulletin } from '../../records/bulletin.ts';
 import { signSingly } from '../../records/signed-record.ts';
+import { isSignerUnavailable } from '../../refusal.ts';
 import { formatInstant } from '../../timestamp.ts';
 import type { SubjectListener } from '../engine/subjects.ts';
 import type { Revocations } from './crl.ts';
@@ -35,6 +36,11 @@ export interface BulletinOptions {
   elapsed(): number;
 }
 
+interface PublishedBulletin {
+  readonly said: Said;
+  readonly document: PublishedDocument;
+}
+
 type Said = Omit<Bulletin, 'issued_at' | 'signature'>;
 
 export function createBulletinIssuer(options: BulletinOptions): BulletinIssuer {
@@ -42,7 +48,7 @@ export function createBulletinIssuer(options: BulletinOptions): BulletinIssuer {
   let { logSize } = options;
   let policyId: string | null = null;
   let nextAt = -Infinity;
-  let published: { readonly said: Said; readonly document: PublishedDocument } | null = null;
+  let published: PublishedBulletin | null = null;
 
   function news(): Said {
     const { sequence, digest } = options.revocations.newestShown();
@@ -62,6 +68,17 @@ export function createBulletinIssuer(options: BulletinOptions): BulletinIssuer {
     return publishedDocument(canonicalJson(bulletin));
   }
 
+  /** The last one goes on while no newer one can be signed: heartbeats do not wait for a signer. */
+  function current(said: Said, at: number): PublishedBulletin | null {
+    if (published !== null && isSame(published.said, said)) return published;
+    try {
+      return { said, document: signed(said, at) };
+    } catch (cause) {
+      if (!isSignerUnavailable(cause)) throw cause;
+      return published;
+    }
+  }
+
   return {
     followCommitted(kind, id, { value }) {
       if (kind === 'policy' && value === 'active') policyId = id;
@@ -73,11 +90,9 @@ export function createBulletinIssuer(options: BulletinOptions): BulletinIssuer {
       const now = elapsed();
       if (now < nextAt) return;
       nextAt = now + PERIOD;
-      const said = news();
-      const isChanged = published === null || !isSame(published.said, said);
-      const document = published === null || isChanged ? signed(said, at) : published.document;
-      published = { said, document };
-      publisher.publish('bulletin', { ...document, freshUntil: at + PERIOD });
+      published = current(news(), at);
+      if (published === null) return;
+      publisher.publish('bulletin', { ...published.document, freshUntil: at + PERIOD });
     },
   };
 }

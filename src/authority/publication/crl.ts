@@ -39,6 +39,8 @@ export interface RevocationsOptions {
   readonly publisher: DocumentPublisher;
   readonly threads: ListThreads | null;
   uuid(): string;
+  /** Throws `signer_unavailable`. */
+  assertSigner(): void;
 }
 
 /** A revoked certificate as it is stored. */
@@ -70,7 +72,7 @@ export function revocationIn(
 }
 
 export function createRevocations(options: RevocationsOptions): Revocations {
-  const { signer, publisher, threads, uuid } = options;
+  const { signer, publisher, threads, uuid, assertSigner } = options;
   const listed = new Set<string>();
   const compromised = new Set<string>();
   /** Decided entries that are not on disk yet. */
@@ -106,6 +108,7 @@ export function createRevocations(options: RevocationsOptions): Revocations {
       digest,
     }),
     headOf: (version) => ({ form: 'crl', ...version }),
+    assertSigner,
   });
 
   const entryOf = (certificateId: string, revokedAt: number, reason: string) =>

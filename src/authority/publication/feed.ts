@@ -39,6 +39,8 @@ export interface FeedsOptions {
   readonly publisher: DocumentPublisher;
   readonly threads: ListThreads | null;
   uuid(): string;
+  /** Throws `signer_unavailable`. */
+  assertSigner(): void;
 }
 
 interface Feed {
@@ -112,7 +114,7 @@ export function attestationRevokedBy({
 
 function createFeed(
   issuer: string,
-  { signer, ownName, publisher, threads, uuid }: FeedsOptions,
+  { signer, ownName, publisher, threads, uuid, assertSigner }: FeedsOptions,
   loaded: readonly ListEntry[],
 ): SignedSequence {
   const digest = createSetDigest();
@@ -141,6 +143,7 @@ function createFeed(
       digest,
     }),
     headOf: (version) => ({ form: 'feed', ...version }),
+    assertSigner,
   });
 }
 

@@ -19,6 +19,7 @@ export const readCounts: Handler<'readCounts'> = (na, _given, at) => ({
   disk_free: na.vitals().diskFree,
   disk_min_free: na.vitals().minFree,
   delegated_until: na.vitals().delegatedUntil,
+  signs: na.vitals().signs,
   soonest_ends: soonestEnds(na),
   webhooks: na.vitals().webhooks.map(({ host, delivered, waitingSince }) => ({
     host,
@@ -33,5 +34,6 @@ export const awaitPublications: Handler<'awaitPublications'> = () => null;
 /** Database connectivity and migration state; never the location of the database. */
 export const checkReadiness: Handler<'checkReadiness'> = (na) => {
   if (na.store.health() !== null) throw new Refusal('service_not_ready');
+  if (!na.signer.isAvailable()) return { enrollment: 'signer_unavailable' };
   return { enrollment: hasRoom(na) ? 'open' : 'insufficient_storage' };
 };

@@ -33,6 +33,8 @@ export interface SequenceOptions<Version extends SequenceVersion> {
   /** The next version, issued at the time of the unit. */
   next(unit: UnitOfWork, sequence: number, digest: string): Version;
   headOf(version: Version): ListHead;
+  /** Throws `signer_unavailable`: a version is signed once it is on disk, when it can no longer be refused. */
+  assertSigner(): void;
 }
 
 export interface SignedSequence {
@@ -66,6 +68,7 @@ export function createSignedSequence<Version extends SequenceVersion>(
   }
 
   function issue(unit: UnitOfWork, added: readonly ListEntry[] = []): void {
+    options.assertSigner();
     const version = options.next(unit, nextNumber(unit), digest.value(added));
     options.send(unit, { type: 'publish', version });
     unit.whenCommitted(() => renderer.render(options.headOf(version)));

@@ -16,6 +16,8 @@ export interface Vitals {
   /** Damage that is known of the stored state. */
   readonly damaged: number;
   readonly webhooks: PostureFacts['webhooks'];
+  /** Whether signatures of the authority can be had. */
+  readonly signs: boolean;
 }
 
 /** What is counted elsewhere for the dashboard. */
@@ -29,6 +31,7 @@ export const NOTHING_KNOWN: Vitals = {
   backup: null,
   damaged: 0,
   webhooks: [],
+  signs: true,
 };
 
 /** Before the first build of the dashboard. */

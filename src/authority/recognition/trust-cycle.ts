@@ -36,6 +36,8 @@ const PEER = 'trust-cycle-peer';
 const ROLE = 'role:trust-cycle';
 
 export const runTrustCycle: Handler<'runTrustCycle'> = (na, unit) => {
+  // Whether somebody signs is no question of trust.
+  na.signer.assertAvailable();
   const started = na.runtime.elapsed();
   const { passed, failedStep } = walkTrustCycle(issuerOf(na, unit), inventedPeer(na, unit));
   const outcome = {

@@ -1,0 +1,127 @@
+/** `mesh-na signer`: holds the key of an authority, and signs for it over a socket. */
+import { type Command, Option } from 'commander';
+import { systemRuntime } from '../runtime.ts';
+import { EXIT, failure, onLocalFiles } from './exit-codes.ts';
+import { examples } from './options.ts';
+
+interface SignerOptions {
+  readonly key: string;
+  readonly listen: string;
+  readonly group?: boolean;
+}
+
+export function addSignerCommand(program: Command): void {
+  program
+    .command('signer')
+    .description('hold the key of an authority, and sign for it over a socket')
+    .requiredOption('--key <file>', 'key file of the authority, which no other process has to read')
+    .addOption(
+      new Option(
+        '--listen <address>',
+        'socket to listen on, such as unix:/run/mesh-na/signer.sock; whoever may use it can have anything signed',
+      ).makeOptionMandatory(),
+    )
+    .option('--group', 'let the group of the socket use it, and not its owner alone')
+    .addHelpText(
+      'after',
+      examples([
+        'mesh-na signer --key /etc/mesh-na/na.key --listen unix:/run/mesh-na/signer.sock',
+        'mesh-na serve --signer unix:/run/mesh-na/signer.sock',
+      ]),
+    )
+    .action(serveSigner);
+}
+
+/** How often it is told what was signed. */
+const TELL_MS = 1000;
+const LAST_LINES_MS = 1000;
+
+async function serveSigner({ key, listen, group = false }: SignerOptions): Promise<void> {
+  const { signerFromSeed } = await import('../crypto/ed25519.ts');
+  const { readPrivateKey } = await import('../keys/private-key.ts');
+  const { createLogger } = await import('../log/logger.ts');
+  const { standardOutput } = await import('../log/log-output.ts');
+  const { socketPath } = await import('../signer/address.ts');
+  const { startSignerService } = await import('../signer/service.ts');
+  const path = socketPath(listen);
+  if (path === null) {
+    throw failure(
+      EXIT.usage,
+      'usage',
+      `--listen must be unix: and an absolute path, not ${listen}`,
+    );
+  }
+  const stop = stopRequest();
+  const signer = signerFromSeed(onLocalFiles(() => readPrivateKey(key)));
+  const destination = standardOutput(process.stdout);
+  const logger = createLogger({
+    level: 'INFO',
+    format: 'text',
+    destination,
+    now: systemRuntime.now,
+  });
+  const tally = createTally();
+  const service = await startSignerService({
+    path,
+    isForGroup: group,
+    signer,
+    signed: tally.signed,
+    misused: tally.misused,
+  }).catch((cause: Error) => {
+    throw failure(EXIT.unusable, 'local_files', cause.message);
+  });
+  function tell(): void {
+    for (const { level, sentence } of tally.take()) logger.write(level, 'signer', sentence);
+  }
+  const telling = setInterval(tell, TELL_MS);
+  logger.write('INFO', 'signer', `Signs at unix:${path} with the key ${signer.publicKey}`);
+  logger.write('INFO', 'signer', `${await stop}: stopping`);
+  clearInterval(telling);
+  await service.close();
+  tell();
+  await destination.flush(LAST_LINES_MS);
+}
+
+function stopRequest(): Promise<NodeJS.Signals> {
+  // Without a listener, Node.js opens its inspector, which gives anyone on this machine the key.
+  process.on('SIGUSR1', () => undefined);
+  return new Promise((resolve) => {
+    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, resolve);
+  });
+}
+
+interface Line {
+  readonly level: 'INFO' | 'WARNING';
+  readonly sentence: string;
+}
+
+/** However much is asked, a line of each kind is written a second. */
+function createTally() {
+  const signed = new Map<string, { texts: number; bytes: number }>();
+  const misuses = new Map<string, number>();
+  return {
+    signed(kind: string, bytes: number): void {
+      // By these the authority only makes sure that somebody signs, several times a minute.
+      if (kind === 'challenge') return;
+      const before = signed.get(kind) ?? { texts: 0, bytes: 0 };
+      signed.set(kind, { texts: before.texts + 1, bytes: before.bytes + bytes });
+    },
+    misused(problem: string): void {
+      misuses.set(problem, (misuses.get(problem) ?? 0) + 1);
+    },
+    /** What has happened since it was last asked. */
+    take(): Line[] {
+      const lines: Line[] = [
+        ...[...signed].map(([kind, { texts, bytes }]) => {
+          return { level: 'INFO', sentence: `Signed ${kind}: ${texts}, bytes: ${bytes}` } as const;
+        }),
+        ...[...misuses].map(([problem, times]) => {
+          return { level: 'WARNING', sentence: `${problem}: connections ended: ${times}` } as const;
+        }),
+      ];
+      signed.clear();
+      misuses.clear();
+      return lines;
+    },
+  };
+}

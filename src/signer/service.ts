@@ -1,0 +1,134 @@
+/**
+ * Signs what is asked on a socket, with one key. Whoever can use the socket can have anything signed: so it is opened
+ * for one user, or also for one group, and what was signed is told [signer-2].
+ */
+import { chmodSync, lstatSync, rmSync } from 'node:fs';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import type { Signer } from '../crypto/primitives.ts';
+import { kindOf } from './kinds.ts';
+import { createMessageReader, MESSAGE, type MessageType, MOST_BYTES, message } from './protocol.ts';
+
+/** Each process of an authority has one, and each thread that signs. */
+const MOST_CONNECTIONS = 64;
+/** What connections that have not sent a whole text hold in memory together. */
+const MOST_BYTES_HELD = 2 * MOST_BYTES;
+
+export interface SignerServiceOptions {
+  readonly path: string;
+  /** Whether the group of the socket may use it as its owner does. */
+  readonly isForGroup: boolean;
+  readonly signer: Signer;
+  /** A text of this kind was signed. */
+  signed(kind: string, bytes: number): void;
+  /** A connection was ended because of what came from it. */
+  misused(problem: string): void;
+}
+
+export interface SignerService {
+  /** Takes nothing more, and removes the socket. */
+  close(): Promise<void>;
+}
+
+/** Rejects with one sentence when the socket cannot be opened. */
+export async function startSignerService(options: SignerServiceOptions): Promise<SignerService> {
+  const { path, isForGroup } = options;
+  await removeAbandoned(path);
+  const connections = new Set<Socket>();
+  const held = { bytes: 0 };
+  const server = createServer((socket) => {
+    connections.add(socket);
+    socket.once('close', () => connections.delete(socket));
+    serve(socket, held, options);
+  });
+  server.maxConnections = MOST_CONNECTIONS;
+  await listening(server, path, isForGroup ? 0o117 : 0o177);
+  // Where the mask has no effect, as on file systems with access lists of their own.
+  chmodSync(path, isForGroup ? 0o660 : 0o600);
+  return {
+    close() {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      for (const socket of connections) socket.destroy();
+      return closed;
+    },
+  };
+}
+
+/** The socket is never open for others, not even for the moment before its mode is set. */
+function listening(server: Server, path: string, mask: number): Promise<void> {
+  return new Promise<void>((resolve, reject) => {
+    server.once('error', ({ message: why }) =>
+      reject(new Error(`${path} cannot be opened: ${why}`)),
+    );
+    const before = process.umask(mask);
+    // The socket is made before this returns.
+    server.listen(path, resolve);
+    process.umask(before);
+  });
+}
+
+/** What a signer that was killed has left behind; a socket that answers is another's, and any other file too. */
+async function removeAbandoned(path: string): Promise<void> {
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  if (found === undefined) return;
+  if (!found.isSocket()) throw new Error(`${path} is no socket, and is not replaced`);
+  const answers = await new Promise<boolean>((resolve) => {
+    const attempt = connect(path, () => {
+      attempt.destroy();
+      resolve(true);
+    }).once('error', () => resolve(false));
+  });
+  if (answers) throw new Error(`Another process listens at ${path}`);
+  rmSync(path);
+}
+
+function serve(
+  socket: Socket,
+  held: { bytes: number },
+  { signer, signed, misused }: SignerServiceOptions,
+): void {
+  const publicKey = Buffer.from(signer.publicKey, 'base64');
+  /** Bytes of a text that has not arrived whole. */
+  let waiting = 0;
+
+  function answer(type: MessageType, body: Uint8Array): void {
+    socket.cork();
+    for (const part of message(type, body)) socket.write(part);
+    socket.uncork();
+  }
+
+  function fail(problem: string): void {
+    misused(problem);
+    socket.destroy();
+  }
+
+  const read = createMessageReader(MOST_BYTES, (type, body) => {
+    held.bytes -= waiting;
+    waiting = 0;
+    if (type === MESSAGE.askKey && body.length === 0) return answer(MESSAGE.key, publicKey);
+    if (type !== MESSAGE.askSignature) {
+      return answer(MESSAGE.refused, Buffer.from(`There is no message of type ${type}`));
+    }
+    answer(MESSAGE.signature, Buffer.from(signer.sign(body), 'base64'));
+    signed(kindOf(body), body.length);
+  });
+
+  socket.on('data', (piece: Buffer) => {
+    waiting += piece.length;
+    held.bytes += piece.length;
+    if (held.bytes > MOST_BYTES_HELD) return fail('More is asked at once than fits in memory');
+    // Whoever takes no answers is given none.
+    if (socket.writableLength > MOST_WAITING) return fail('Answers are not taken');
+    try {
+      read(piece);
+    } catch (cause) {
+      fail(`${cause instanceof Error ? cause.message : cause} was announced`);
+    }
+  });
+  socket.on('error', () => socket.destroy());
+  socket.once('close', () => {
+    held.bytes -= waiting;
+    waiting = 0;
+  });
+}
+
+const MOST_WAITING = 1024 ** 2;

@@ -1,0 +1,4 @@
+import { register } from 'tsx/esm/api';
+
+register({ tsconfig: false });
+await import('./signer-worker.ts');

@@ -1,0 +1,21 @@
+/** The key of the authority for a thread or a process: from a seed that it is told, or of a signer that it asks. */
+import { signerFromSeed } from '../crypto/ed25519.ts';
+import { systemRuntime } from '../runtime.ts';
+import { type AuthoritySigner, heldHere, type KeySource } from '../signer/authority-signer.ts';
+import { type SignerNotes, startSignerThread } from './signer-thread.ts';
+
+/** Resolves when signatures can be had; rejects with one sentence. */
+export async function openSigner(source: KeySource, notes = NO_NOTES): Promise<AuthoritySigner> {
+  if (source.kind === 'signer') return startSignerThread(source.address, notes);
+  return heldHere(signerFromSeed(Buffer.from(source.seed)));
+}
+
+/** Where a signature that cannot be had is reported by whoever wanted it. */
+const NO_NOTES: SignerNotes = {
+  available: () => undefined,
+  unavailable: () => undefined,
+  refused: () => undefined,
+  asked: () => undefined,
+  failed: () => undefined,
+  elapsed: systemRuntime.elapsed,
+};

@@ -1,0 +1,472 @@
+/** The key of the authority in another process: what is signed, and what becomes of an authority without it. */
+import assert from 'node:assert/strict';
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { dirname, join } from 'node:path';
+import { test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { signerFromSeed } from '../src/crypto/ed25519.ts';
+import type { JsonObject } from '../src/json/value.ts';
+import { canonicalJson } from '../src/json/write.ts';
+import { readKeyFile } from '../src/keys/key-file.ts';
+import { kindOf } from '../src/signer/kinds.ts';
+import { challengeText, createMessageReader, MESSAGE, message } from '../src/signer/protocol.ts';
+import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { NO_LIMITS, runProgram, startChildServer } from './support/child-server.ts';
+import { HOUR } from './support/clock.ts';
+import { PROJECT } from './support/project.ts';
+import {
+  get,
+  heartbeat,
+  invite,
+  joinedNode,
+  newKey,
+  nodeRequest,
+  operate,
+  outcome,
+  sendSigned,
+  signedByNode,
+  type TestNode,
+} from './support/requests.ts';
+import { type SignedNetwork, signedNetwork, startSigner } from './support/signer.ts';
+import { attest, parsed, recognize, revokeAttestation, verifies } from './support/trust.ts';
+
+const UNSIGNED = '503 signer_unavailable';
+
+const { vectors } = JSON.parse(
+  readFileSync(new URL('test/vectors/signer.json', PROJECT), 'utf8'),
+) as { vectors: Vectors };
+
+interface Exchange {
+  readonly asked: string;
+  readonly answered: string;
+}
+
+interface Vectors {
+  readonly key: Exchange & { readonly seed_base64: string; readonly public_base64: string };
+  readonly challenge: Exchange & { readonly nonce_hex: string; readonly text: string };
+  readonly signatures: readonly (Exchange & { readonly text: string })[];
+  readonly refusal: Exchange;
+  readonly too_long: Pick<Exchange, 'asked'>;
+}
+
+function start(
+  { dataDir, address }: SignedNetwork,
+  listThreadFrom?: number,
+): Promise<TestAuthority> {
+  return startTestAuthority({
+    dataDir,
+    flags: { signer: address },
+    ...(listThreadFrom !== undefined && { listThreadFrom }),
+  });
+}
+
+/** Asks again until it is so; only another process can tell. */
+async function until(holds: () => Promise<boolean> | boolean): Promise<void> {
+  const end = Date.now() + 20_000;
+  while (!(await holds())) {
+    assert.ok(Date.now() < end, 'it did not become so');
+    await delay(20);
+  }
+}
+
+async function enrollment(na: TestAuthority): Promise<string> {
+  return (await get(na, '/readyz')).body.enrollment;
+}
+
+const metric = async (na: TestAuthority, name: string) =>
+  new RegExp(`^${name} (\\S+)$`, 'm').exec((await get(na, '/metrics')).text)?.[1];
+
+for (const listThreadFrom of [undefined, 1]) {
+  const where = listThreadFrom === undefined ? 'its own thread' : 'the thread for long lists';
+  test(`everything is signed by the other process, lists on ${where}`, async () => {
+    const network = signedNetwork();
+    const signer = await startSigner(network);
+    const na = await start(network, listThreadFrom);
+    try {
+      const [node, other] = [await joinedNode(na), await joinedNode(na)];
+      const renewed = await nodeRequest(na, '/renew', node.key, { cert_id: node.certId });
+      assert.equal(outcome(renewed), '200');
+      assert.ok(verifies(parsed(renewed), na.audience));
+      const revoked = await operate(na, '/admin/revoke', {
+        cert_id: other.certId,
+        reason: 'superseded',
+      });
+      assert.equal(outcome(revoked), '200');
+      const crl = parsed(await get(na, '/crl'));
+      assert.ok(verifies(crl, na.audience));
+      assert.match(canonicalJson(crl), new RegExp(other.certId));
+      const attested = parsed(await attest(na));
+      assert.ok(verifies(attested, na.audience));
+      assert.equal(outcome(await revokeAttestation(na, attested.attestation_id)), '200');
+      assert.ok(verifies(parsed(await get(na, '/sovereign-revocation-feed')), na.audience));
+      assert.ok(verifies(parsed(await recognize(na)), na.audience));
+      assert.ok(verifies(parsed(await get(na, '/policy')), na.audience));
+      const beat = { cert_id: node.certId, status: 'healthy', bulletin: true };
+      const beaten = await nodeRequest(na, '/heartbeat', node.key, beat);
+      assert.equal(beaten.body.bulletin.crl_sequence, crl.sequence);
+      assert.equal(await enrollment(na), 'open');
+      assert.equal(await metric(na, 'na_signer_available'), '1');
+    } finally {
+      await na.stop();
+      await signer.end('SIGTERM');
+    }
+    for (const kind of ['join_certificate', 'revocation_list', 'revocation_feed', 'bulletin']) {
+      assert.match(
+        signer.output(),
+        new RegExp(`INFO mesh\\.signer Signed ${kind}: \\d+, bytes: \\d+`),
+      );
+    }
+    assert.doesNotMatch(signer.output(), /Signed other/);
+    assert.ok(!existsSync(network.path), 'the socket is gone');
+  });
+}
+
+test('without a signer nothing is issued, renewed or revoked, and the rest goes on until it is back', async () => {
+  const network = signedNetwork();
+  let signer = await startSigner(network);
+  const na = await start(network);
+  try {
+    const [node, other] = [await joinedNode(na), await joinedNode(na)];
+    const token = await invite(na);
+    const beat = { cert_id: node.certId, status: 'healthy', bulletin: true };
+    const bulletin = (await nodeRequest(na, '/heartbeat', node.key, beat)).body.bulletin;
+
+    await signer.end('SIGKILL');
+    await until(async () => (await enrollment(na)) === 'signer_unavailable');
+    const newcomer = signedByNode(na, '/join', newKey(), { invite_token: token });
+    assert.equal(outcome(await sendSigned(na, newcomer)), UNSIGNED);
+    const renewal = signedByNode(na, '/renew', node.key, { cert_id: node.certId });
+    assert.equal(outcome(await sendSigned(na, renewal)), UNSIGNED);
+    const doomed = { cert_id: other.certId, reason: 'superseded' };
+    assert.equal(outcome(await operate(na, '/admin/revoke', doomed)), UNSIGNED);
+    assert.equal(outcome(await attest(na)), UNSIGNED);
+    assert.equal(outcome(await recognize(na)), UNSIGNED);
+    const key = { key_id: 'ops-new', public_key: newKey().publicKey, tier: 'standard' };
+    assert.equal(outcome(await operate(na, '/admin/operator-keys', key)), UNSIGNED);
+
+    assert.equal(outcome(await heartbeat(na, other)), '200', 'it is not revoked');
+    const beaten = await nodeRequest(na, '/heartbeat', node.key, beat);
+    assert.deepEqual(beaten.body.bulletin, bulletin, 'the last one that was signed');
+    assert.equal(outcome(await operate(na, '/admin/invite')), '200');
+    const before = parsed(await get(na, '/crl'));
+    na.clock.advance(13 * HOUR);
+    assert.deepEqual(parsed(await get(na, '/crl')), before, 'a newer one cannot be signed');
+    await na.renewLists();
+    assert.equal((await get(na, '/readyz')).status, 200);
+    assert.match((await get(na, '/metrics')).text, /^na_posture_finding\{rule="signer"\} 2$/m);
+    assert.match(na.logLines.join(''), /ERROR mesh\.signer The signer at unix:\S+ does not sign: /);
+    assert.doesNotMatch(na.logLines.join(''), /CRITICAL/);
+
+    signer = await startSigner(network);
+    await until(async () => (await enrollment(na)) === 'open');
+    const [late] = [signedByNode(na, '/join', newKey(), { invite_token: token })];
+    assert.equal(outcome(await sendSigned(na, late)), '200', 'the token is usable still');
+    assert.equal(outcome(await operate(na, '/admin/revoke', doomed)), '200');
+    const after = parsed(await get(na, '/crl'));
+    assert.equal(
+      Number(after.sequence),
+      Number(before.sequence) + 1,
+      'one, and not one for each refusal',
+    );
+    assert.ok(verifies(after, na.audience));
+  } finally {
+    await na.stop();
+    await signer.end('SIGTERM');
+  }
+});
+
+test('a signer that hangs stops the authority for a second, once', async () => {
+  const network = signedNetwork();
+  const signer = await startSigner(network);
+  const na = await start(network);
+  try {
+    const node = await joinedNode(na);
+    signer.process.kill('SIGSTOP');
+    const renewal = () => nodeRequest(na, '/renew', node.key, { cert_id: node.certId });
+    const began = performance.now();
+    for (let times = 0; times < 20; times += 1) assert.equal(outcome(await renewal()), UNSIGNED);
+    assert.ok(performance.now() - began < 15_000, 'only the first has waited');
+    assert.equal(outcome(await heartbeat(na, node)), '200');
+    signer.process.kill('SIGCONT');
+    await until(async () => outcome(await renewal()) === '200');
+    assert.equal((await metric(na, 'na_signer_failures_total')) === '0', false);
+  } finally {
+    signer.process.kill('SIGCONT');
+    await na.stop();
+    await signer.end('SIGTERM');
+  }
+});
+
+test('a head file, backups and a stop come from the signer, and a stop without it loses nothing', async () => {
+  const network = signedNetwork();
+  const signer = await startSigner(network);
+  const apart = dirname(network.keyFile);
+  const [head, backup] = [join(apart, 'head'), join(apart, 'made.backup')];
+  const options = {
+    dataDir: network.dataDir,
+    flags: { signer: network.address, headFile: [head] },
+  };
+  let na = await startTestAuthority({ ...options, flags: { ...options.flags, newHead: true } });
+  const node = await joinedNode(na);
+  const doomed = { cert_id: node.certId, reason: 'superseded' };
+  assert.equal(outcome(await operate(na, '/admin/revoke', doomed)), '200');
+  const flags = ['--data-dir', network.dataDir, '--signer', network.address];
+  const made = await runProgram(['backup', 'create', ...flags, '--to', backup]);
+  assert.equal(made.code, 0, made.stderr);
+  assert.equal((await runProgram(['backup', 'verify', backup])).code, 0);
+  const written = readFileSync(head, 'utf8');
+  assert.match(written, /"crl_sequence":1/);
+
+  await signer.end('SIGKILL');
+  await until(async () => (await enrollment(na)) === 'signer_unavailable');
+  assert.equal(outcome(await operate(na, '/admin/invite')), '200');
+  await na.stop();
+  assert.equal(readFileSync(head, 'utf8'), written, 'as after a crash, it is older than the state');
+
+  const again = await startSigner(network);
+  na = await startTestAuthority(options);
+  assert.notEqual(readFileSync(head, 'utf8'), written);
+  await na.stop();
+  await again.end('SIGTERM');
+  assert.match(again.output(), /Signed state_head: /);
+});
+
+test('a start waits for a signer that is started beside it', async () => {
+  const network = signedNetwork();
+  const starting = startChildServer(network.dataDir, {
+    environment: { ...NO_LIMITS, MESH_SIGNER: network.address },
+  });
+  const signer = await startSigner(network);
+  const server = await starting;
+  assert.equal(await enrollment(server.na), 'open');
+  await server.end('SIGTERM');
+  await signer.end('SIGTERM');
+});
+
+/** Signs as it should, unless it is told to do otherwise. */
+interface Pretender {
+  readonly server: Server;
+  /** What it does with what it is asked to sign, once it has shown that it signs. */
+  answer: (socket: Socket, right: Buffer) => void;
+}
+
+async function pretend(
+  { keyFile, path }: SignedNetwork,
+  held = readKeyFile(keyFile),
+): Promise<Pretender> {
+  const key = signerFromSeed(held);
+  const rightly = (socket: Socket, signature: Buffer) => {
+    for (const part of message(MESSAGE.signature, signature)) socket.write(part);
+  };
+  const server = createServer((socket) => {
+    socket.on('error', () => socket.destroy());
+    const read = createMessageReader(1_000_000, (type, body) => {
+      if (type === MESSAGE.askKey) {
+        for (const part of message(MESSAGE.key, Buffer.from(key.publicKey, 'base64')))
+          socket.write(part);
+        return;
+      }
+      const signature = Buffer.from(key.sign(body), 'base64');
+      if (kindOf(body) === 'challenge') rightly(socket, signature);
+      else pretender.answer(socket, signature);
+    });
+    socket.on('data', read);
+  });
+  const pretender: Pretender = { server, answer: rightly };
+  await new Promise<void>((resolve) => server.listen(path, resolve));
+  chmodSync(path, 0o600);
+  return pretender;
+}
+
+const WRONG_ANSWERS = [
+  [
+    'with another signature',
+    (socket: Socket, right: Buffer) => {
+      right[0] = (right[0] ?? 0) ^ 1;
+      for (const part of message(MESSAGE.signature, right)) socket.write(part);
+    },
+    /does not sign: it answers with a signature that does not verify/,
+  ],
+  [
+    'with a shorter one',
+    (socket: Socket, right: Buffer) => {
+      for (const part of message(MESSAGE.signature, right.subarray(1))) socket.write(part);
+    },
+    /does not sign: it answers with a signature that does not verify/,
+  ],
+  [
+    'by what it was not asked',
+    (socket: Socket) => {
+      for (const part of message(MESSAGE.key, Buffer.alloc(32))) socket.write(part);
+    },
+    /does not sign: it answers with a message of type 3/,
+  ],
+  [
+    'with more than fits',
+    (socket: Socket) => socket.write(Buffer.from('7fffffff04', 'hex')),
+    /does not sign: it sends A message of 2147483647 bytes/,
+  ],
+  [
+    'by a refusal',
+    (socket: Socket) => {
+      for (const part of message(MESSAGE.refused, Buffer.from('not\ntoday'))) socket.write(part);
+    },
+    /refuses: not\?today/,
+  ],
+  [
+    'by hanging up',
+    (socket: Socket) => socket.destroy(),
+    /does not sign: it has closed the connection/,
+  ],
+] as const;
+
+test('a wrong answer is not used, the log says what is wrong, and the next right answer is used', async () => {
+  const network = signedNetwork();
+  const pretender = await pretend(network);
+  const environment = { ...NO_LIMITS, MESH_SIGNER: network.address };
+  const server = await startChildServer(network.dataDir, { environment });
+  const { na } = server;
+  const rightly = pretender.answer;
+  const node: TestNode = await joinedNode(na);
+  const attested = async () => outcome(await attest(na));
+  assert.equal(outcome(await heartbeat(na, node)), '200');
+  for (const [how, answer] of WRONG_ANSWERS) {
+    pretender.answer = answer;
+    assert.equal(await attested(), UNSIGNED, how);
+    pretender.answer = rightly;
+    await until(async () => (await attested()) === '200');
+  }
+  const { stderr } = await server.end('SIGTERM');
+  pretender.server.close();
+  for (const [how, , said] of WRONG_ANSWERS) assert.match(stderr, said, how);
+});
+
+test('a start is refused by one sentence where the signer cannot be the right one', async () => {
+  const network = signedNetwork();
+  const { dataDir, keyFile, path, address } = network;
+  const refused = async (problem: RegExp, environment: { [name: string]: string } = {}) => {
+    const { code, stderr } = await runProgram(['serve', '--data-dir', dataDir, '--port', '0'], {
+      ...NO_LIMITS,
+      MESH_SIGNER: address,
+      ...environment,
+    });
+    assert.match(stderr, problem);
+    assert.deepEqual([code, stderr.trim().split('\n').length], [3, 1], stderr);
+  };
+  await refused(/MESH_SIGNER must be a socket such as unix:/, { MESH_SIGNER: 'tcp:1' });
+  await refused(/NA_PRIVATE_KEY_FILE is of no use with MESH_SIGNER/, {
+    NA_PRIVATE_KEY_FILE: keyFile,
+  });
+  await refused(/The signer at unix:\S+ does not sign: there is no /);
+  writeFileSync(path, '');
+  await refused(/does not sign: \S+ is no socket/);
+  rmSync(path);
+  const stranger = await pretend(network, Buffer.alloc(32, 7));
+  await refused(/does not sign: it holds the key \S+, and not that of the authority/);
+  stranger.server.close();
+  const open = await pretend(network);
+  chmodSync(path, 0o666);
+  await refused(/does not sign: every user of this machine can use \S+; run chmod o= /);
+  open.server.close();
+});
+
+test('doctor says whether the signer signs', async () => {
+  const network = signedNetwork();
+  const ask = async () => {
+    const args = ['doctor', '--data-dir', network.dataDir, '--signer', network.address, '--json'];
+    const { stdout } = await runProgram(args);
+    const { checks } = JSON.parse(stdout) as { checks: { check: string; outcome: string }[] };
+    const found = checks.filter(({ check }) => check === 'signer' || check === 'authority_key');
+    return found.map((finding) => `${finding.check} ${finding.outcome}`);
+  };
+  assert.deepEqual(await ask(), ['authority_key ok', 'signer wrong']);
+  const signer = await startSigner(network);
+  assert.deepEqual(await ask(), ['authority_key ok', 'signer ok']);
+  await signer.end('SIGTERM');
+});
+
+test('the socket is for its owner, or also for its group, and one that was abandoned is replaced', async () => {
+  const network = signedNetwork();
+  const mode = () => statSync(network.path).mode & 0o777;
+  const killed = await startSigner(network);
+  assert.equal(mode(), 0o600);
+  await assert.rejects(startSigner(network), /Another process listens at/);
+  await killed.end('SIGKILL');
+  const again = await startSigner(network, ['--group']);
+  assert.equal(mode(), 0o660);
+  await again.end('SIGTERM');
+  writeFileSync(network.path, 'kept');
+  await assert.rejects(startSigner(network), /is no socket, and is not replaced/);
+  assert.equal(readFileSync(network.path, 'utf8'), 'kept');
+  const [exposed, elsewhere] = [`${network.keyFile}.exposed`, `${network.address}-2`];
+  copyFileSync(network.keyFile, exposed);
+  chmodSync(exposed, 0o644);
+  const seen = startSigner({ keyFile: exposed, address: elsewhere });
+  await assert.rejects(seen, /can be opened by other users; run chmod 600/);
+  await assert.rejects(startSigner({ ...network, address: 'socket' }), /--listen must be unix:/);
+});
+
+test('the vectors are what a signer answers, piece by piece, and too long a text ends the connection', async () => {
+  const network = signedNetwork();
+  const { key, challenge, signatures, refusal, too_long } = vectors;
+  writeFileSync(network.keyFile, `${key.seed_base64}\n`);
+  const signer = await startSigner(network);
+  const exchanges = [key, challenge, ...signatures, refusal];
+  const expected = exchanges.map(({ answered }) => answered).join('');
+  const socket = connect(network.path);
+  const received: Buffer[] = [];
+  socket.on('data', (piece: Buffer) => received.push(piece));
+  const asked = Buffer.from(exchanges.map((exchange) => exchange.asked).join(''), 'hex');
+  for (const byte of asked) socket.write(Buffer.of(byte));
+  await until(() => Buffer.concat(received).length >= expected.length / 2);
+  assert.equal(Buffer.concat(received).toString('hex'), expected);
+  assert.equal(challengeText(Buffer.from(challenge.nonce_hex, 'hex')), challenge.text);
+
+  const ended = new Promise<void>((resolve) => socket.once('close', () => resolve()));
+  socket.write(Buffer.from(too_long.asked, 'hex'));
+  await ended;
+  await signer.end('SIGTERM');
+  assert.match(
+    signer.output(),
+    /WARNING mesh\.signer A message of 268435458 bytes was announced: connections ended: 1/,
+  );
+  assert.match(signer.output(), /Signed join_certificate: 1, bytes: 50/);
+});
+
+test('every record that an authority signs is told by its kind', () => {
+  const unknown = new Set<string>();
+  for (const file of [
+    'golden-trust',
+    'fleet',
+    'revocation',
+    'attestations',
+    'treaties',
+    'data_usage',
+    'consensus',
+  ]) {
+    const text = readFileSync(new URL(`test/vectors/${file}.json`, PROJECT), 'utf8');
+    for (const record of signedIn(JSON.parse(text))) {
+      const signed = canonicalJson(record, 'signatures' in record ? 'signatures' : 'signature');
+      if (kindOf(Buffer.from(signed)) === 'other') unknown.add(Object.keys(record).sort()[0] ?? '');
+    }
+  }
+  // What others sign: agreements of the earlier form, freshness proofs, justifications, descriptors, genesis blocks.
+  assert.deepEqual([...unknown].sort(), []);
+});
+
+/** Every record in a value that has a signature. */
+function signedIn(value: unknown): JsonObject[] {
+  if (typeof value !== 'object' || value === null) return [];
+  const below = Object.values(value).flatMap(signedIn);
+  const isSigned = 'signatures' in value || 'signature' in value;
+  return isSigned ? [value as JsonObject, ...below] : below;
+}

@@ -1,0 +1,72 @@
+/** A signer in a process of its own, and networks whose key it holds. */
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, renameSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after } from 'node:test';
+import { makeNetworkFolder } from './folders.ts';
+import { spawnNode } from './processes.ts';
+import { PROGRAM, PROJECT_PATH } from './project.ts';
+
+export interface SignedNetwork {
+  readonly dataDir: string;
+  /** The key, outside of the data folder. */
+  readonly keyFile: string;
+  /** Where its signer listens. */
+  readonly path: string;
+  readonly address: string;
+}
+
+const folders: string[] = [];
+const running = new Set<ChildProcess>();
+after(() => {
+  for (const child of running) child.kill('SIGKILL');
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+});
+
+export function signedNetwork(): SignedNetwork {
+  const { folder: dataDir } = makeNetworkFolder();
+  const apart = mkdtempSync(join(tmpdir(), 'mesh-signer-'));
+  folders.push(dataDir, apart);
+  const keyFile = join(apart, 'na.key');
+  renameSync(join(dataDir, 'keys', 'na.key'), keyFile);
+  const path = join(apart, 'socket');
+  return { dataDir, keyFile, path, address: `unix:${path}` };
+}
+
+export interface RunningSigner {
+  readonly process: ChildProcess;
+  output(): string;
+  /** Sends the signal and waits for the end. */
+  end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void>;
+}
+
+/** Resolves when it signs. */
+export async function startSigner(
+  { keyFile, address }: Pick<SignedNetwork, 'keyFile' | 'address'>,
+  args: readonly string[] = [],
+): Promise<RunningSigner> {
+  const command = [...PROGRAM, 'signer', '--key', keyFile, '--listen', address, ...args];
+  const child = spawnNode(command, { cwd: PROJECT_PATH, stdio: ['ignore', 'pipe', 'pipe'] });
+  running.add(child);
+  child.once('exit', () => running.delete(child));
+  const ended = once(child, 'close');
+  const said: string[] = [];
+  await new Promise<void>((resolve, reject) => {
+    child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+      said.push(text);
+      if (said.join('').includes('Signs at')) resolve();
+    });
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => said.push(text));
+    child.once('close', () => reject(new Error(said.join(''))));
+  });
+  return {
+    process: child,
+    output: () => said.join(''),
+    async end(signal) {
+      child.kill(signal);
+      await ended;
+    },
+  };
+}
