@@ -10,9 +10,11 @@ import { promisify } from 'node:util';
 import { httpFetch } from '../src/cli/http-fetch.ts';
 import { startTestAuthority } from './support/authority.ts';
 import { startChildServer } from './support/child-server.ts';
+import { SECOND } from './support/clock.ts';
 import { makeNetworkFolder } from './support/folders.ts';
 import { findProgram } from './support/programs.ts';
 import { PROJECT, PROJECT_PATH } from './support/project.ts';
+import { newKey, operatorRequest } from './support/requests.ts';
 import { makeTlsPair } from './support/tls-files.ts';
 
 const run = promisify(execFile);
@@ -77,15 +79,45 @@ suite('the alerts', { skip: absent('promtool') }, () => {
     assert.match(stdout, /SUCCESS: \d+ rules found/);
   });
 
-  test('each fires when what it watches goes wrong, and none while all is well', async () => {
-    const cases = join(PROJECT_PATH, 'test/prometheus-rules.test.yml');
+  const cases = join(PROJECT_PATH, 'test/prometheus-rules.test.yml');
+
+  test('each fires when what it watches goes wrong, and none just before', async () => {
     const { stdout } = await run('promtool', ['test', 'rules', cases]);
     assert.match(stdout, /SUCCESS/);
-    for (const [, alert] of deployed('prometheus-rules.yml').matchAll(/alert: (\w+)/g)) {
-      assert.ok(readFileSync(cases, 'utf8').includes(`"${alert}"`), `${alert} is made to fire`);
+  });
+
+  test('each is made to fire, and what it watches is there also while it is quiet', () => {
+    const [firing = '', quiet = ''] = readFileSync(cases, 'utf8')
+      .split(/^ {2}- name: /m)
+      .slice(1);
+    const alerts = alertsIn(deployed('prometheus-rules.yml'));
+    const fired = [...firing.matchAll(/alertname="(\w+)"/g)].map(([, name]) => name);
+    assert.deepEqual(fired.toSorted(), alerts.map(({ name }) => name).toSorted());
+    assert.match(quiet, /exp_samples: \[\]/);
+    for (const { name, expression } of alerts) {
+      const watched = [...expression.matchAll(/\b(?:up|(?:mesh_)?na_\w+)\b(?:\{([^}]*)\})?/g)];
+      assert.ok(watched.length > 0, name);
+      for (const [selected, labels = ''] of watched) {
+        const metric = selected.replace(/\{.*/, '');
+        for (const given of [firing, quiet]) {
+          const series = given.split('\n').filter((line) => line.includes(`series: '${metric}`));
+          assert.ok(
+            series.some((line) => line.includes(labels)),
+            `${name} lacks ${selected}`,
+          );
+        }
+      }
     }
   });
 });
+
+/** The alerts of the rules, with their expressions. */
+function alertsIn(rules: string): { name: string; expression: string }[] {
+  const found = rules.matchAll(/alert: (\w+)\n +expr: '(.*)'/g);
+  const alerts = [...found].map(([, name = '', expression = '']) => ({ name, expression }));
+  assert.equal(alerts.length, [...rules.matchAll(/alert:/g)].length);
+  return alerts;
+}
 
 test('a live authority has every metric and label that alerts and panels name', async () => {
   const pair = makeTlsPair(folder, 'metrics');
@@ -100,16 +132,28 @@ test('a live authority has every metric and label that alerts and panels name', 
     ['key-id', 'timestamp', 'nonce', 'signature'].map((name) => [`x-admin-${name}`, 'x']),
   );
   await ask('/nodes', forged);
+  const { path, init } = operatorRequest(na, '/admin/recognition-treaties', {
+    subject_sovereign_id: 'beta',
+    subject_public_keys: [newKey().publicKey],
+  });
+  const treaty = await fetch(`${na.url}${path}`, {
+    method: 'POST',
+    redirect: 'error',
+    signal: AbortSignal.timeout(30_000),
+    ...init,
+  });
+  assert.equal(treaty.status, 200);
   await na.flush();
+  // It is counted when it is looked at, at most once a second.
+  na.clock.advance(SECOND);
+  await ask('/dashboard.json');
   const metrics = await (await ask('/metrics')).text();
 
   const grafana = JSON.parse(deployed('grafana.json')) as {
     panels: { targets: { expr: string; legendFormat: string }[] }[];
   };
   const expressions = [
-    ...[...deployed('prometheus-rules.yml').matchAll(/expr: '(.*)'/g)].map(
-      ([, expr]) => expr ?? '',
-    ),
+    ...alertsIn(deployed('prometheus-rules.yml')).map(({ expression }) => expression),
     ...grafana.panels.flatMap(({ targets }) => targets.map(({ expr }) => expr)),
   ];
   assert.ok(expressions.length > 25);
