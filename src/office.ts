@@ -278,13 +278,13 @@ function scrubOf(
 }
 
 function webhooksOf(
-  { config, runtime, logger, metrics }: OfficeOptions,
+  { config, signer, runtime, logger, metrics }: OfficeOptions,
   { call }: OpenAuthority,
 ): Promise<Webhooks> {
   return openWebhooks({
     settings: config.webhooks,
     call,
-    signer: config.signer,
+    signer,
     runtime,
     logger,
     took: metrics.webhookTook,

@@ -179,7 +179,7 @@ interface House extends AsyncDisposable {
 async function openHouse(): Promise<House> {
   const folder = networkFolder('alpha');
   const clock = testClock();
-  const { signer } = loadConfig({ dataDir: folder.path }, {}, clock.now());
+  const { publicKey } = loadConfig({ dataDir: folder.path }, {}, clock.now());
   return {
     start: ({ MESH_THREADS: threads = '1', ...environment } = {}) =>
       startTestAuthority({
@@ -188,7 +188,7 @@ async function openHouse(): Promise<House> {
         flags: { threads },
         environment: { MESH_WEBHOOK_PRIVATE: '1', ...environment },
       }),
-    receiver: () => startReceiver({ authorityKey: signer.publicKey, now: clock.now }),
+    receiver: () => startReceiver({ authorityKey: publicKey, now: clock.now }),
     [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose](),
   };
 }

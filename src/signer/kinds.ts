@@ -8,6 +8,7 @@ const BEGINNINGS: readonly (readonly [kind: string, beginning: RegExp])[] = [
   ['revocation_list', /^\{"crl_id":"[^"]*","issued_at":/],
   ['revocation_list_revision', /^\{"crl_id":"[^"]*","entries_digest":/],
   ['revocation_feed', /^\{"feed_id":/],
+  ['webhook', /^\{"body_sha256":/],
   ['bulletin', /^\{"crl_digest":/],
   ['attestation', /^\{"attestation_id":/],
   ['treaty', /^\{"expires_at":"[^"]*","issued_at":"[^"]*","issued_by":/],

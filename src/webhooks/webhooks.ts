@@ -7,6 +7,7 @@ import { sha256Hex } from '../crypto/digest.ts';
 import type { Signer } from '../crypto/primitives.ts';
 import type { Logger } from '../log/logger.ts';
 import { WEBHOOK_PROOF_HEADER, webhookProof } from '../records/webhook-proof.ts';
+import { isSignerUnavailable } from '../refusal.ts';
 import type { Runtime } from '../runtime.ts';
 import { formatInstant } from '../timestamp.ts';
 import type { WebhookFacts } from '../views/posture.ts';
@@ -87,14 +88,20 @@ function deliveryTo(
     host,
     delivered,
     read: (after) => eventsAfter(call, after),
-    post: (body) => {
+    async post(body) {
       const timestamp = formatInstant(runtime.now());
-      const headers = {
-        'Content-Type': 'application/x-ndjson; charset=utf-8',
-        'User-Agent': 'mesh-na',
-        [WEBHOOK_PROOF_HEADER]: webhookProof(sha256Hex(body), timestamp, signer),
-      };
-      return poster.post(body, headers, abort);
+      try {
+        const proof = webhookProof(sha256Hex(body), timestamp, signer);
+        const headers = {
+          'Content-Type': 'application/x-ndjson; charset=utf-8',
+          'User-Agent': 'mesh-na',
+          [WEBHOOK_PROOF_HEADER]: proof,
+        };
+        return await poster.post(body, headers, abort);
+      } catch (cause) {
+        if (isSignerUnavailable(cause)) return 'the signer does not sign';
+        throw cause;
+      }
     },
     now: runtime.now,
     random: () => runtime.randomBytes(4).readUInt32LE() / 2 ** 32,
