@@ -3,6 +3,7 @@ import { verifySignature } from '../crypto/ed25519.ts';
 import { systemRuntime } from '../runtime.ts';
 import type { KeySource } from '../signer/authority-signer.ts';
 import { connectSigner } from '../signer/connection.ts';
+import { CHALLENGE_BYTES } from '../signer/protocol.ts';
 import { type Finding, fine, messageOf, wrong } from './finding.ts';
 
 const CURE =
@@ -15,7 +16,7 @@ export async function checkSigner(source: KeySource): Promise<Finding[]> {
     const connection = await connectSigner({
       ...source.address,
       verify: verifySignature,
-      randomBytes: systemRuntime.randomBytes,
+      nonce: () => systemRuntime.randomBytes(CHALLENGE_BYTES),
     });
     connection.end('it has shown that it signs');
     return [fine('signer', `${at} signs with the key of the authority`)];

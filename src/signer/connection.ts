@@ -3,7 +3,6 @@ import { connect, type Socket } from 'node:net';
 import type { VerifySignature } from '../crypto/primitives.ts';
 import { problemOf } from './address.ts';
 import {
-  CHALLENGE_BYTES,
   challengeText,
   createMessageReader,
   MESSAGE,
@@ -39,7 +38,8 @@ export interface SignerConnection {
 
 export interface ConnectionOptions extends SignerAddress {
   readonly verify: VerifySignature;
-  randomBytes(length: number): Buffer;
+  /** 32 random bytes. */
+  nonce(): Buffer;
 }
 
 /** Rejects with one sentence when nobody answers there, or another than the holder of the key. */
@@ -67,7 +67,7 @@ interface Question {
   reject(cause: Error): void;
 }
 
-function talkOn(socket: Socket, { publicKey, verify, randomBytes }: ConnectionOptions) {
+function talkOn(socket: Socket, { publicKey, verify, nonce }: ConnectionOptions) {
   /** Answers come in the order of the questions. */
   const questions: Question[] = [];
   let reason: string | null = null;
@@ -134,7 +134,7 @@ function talkOn(socket: Socket, { publicKey, verify, randomBytes }: ConnectionOp
 
   async function probe(): Promise<void> {
     try {
-      await sign(Buffer.from(challengeText(randomBytes(CHALLENGE_BYTES))));
+      await sign(Buffer.from(challengeText(nonce())));
     } catch (cause) {
       end(messageOf(cause));
       throw cause;

@@ -9,6 +9,7 @@ import {
   SignerRefusal,
   UnfitSigner,
 } from '../signer/connection.ts';
+import { CHALLENGE_BYTES } from '../signer/protocol.ts';
 import {
   CELL,
   type FromSignerThread,
@@ -80,7 +81,7 @@ async function stayConnected(): Promise<void> {
       connection = await connectSigner({
         ...address,
         verify: verifySignature,
-        randomBytes: systemRuntime.randomBytes,
+        nonce: () => systemRuntime.randomBytes(CHALLENGE_BYTES),
       });
       waitMs = FIRST_WAIT_MS;
       Atomics.store(isAvailable, 0, 1);
