@@ -37,6 +37,18 @@ test('a new database had no holder, one that released it closed it, and any othe
   assert.deepEqual(seen, ['1 none', '2 closed', '3 lost', '4 closed']);
 });
 
+test('the database compiles no statement about the lease, however its plan is counted', async () => {
+  const url = await migratedDatabase(cluster);
+  const { client } = await connectToPrimary(parseStoreAddress(url, {}));
+  const { rows } = await client.query<{ 'QUERY PLAN': string }>(
+    'explain (analyze) select epoch, released or expires_at < now() from mesh_na.writer_lease',
+  );
+  const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+  assert.match(plan, /Seq Scan on writer_lease/);
+  assert.doesNotMatch(plan, /JIT/);
+  await client.end();
+});
+
 test('it is held for as long as it is renewed', async () => {
   const { lease, clock, lost } = await hold(await migratedDatabase(cluster));
   for (let i = 0; i < 5; i += 1) {

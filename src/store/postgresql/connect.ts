@@ -12,7 +12,9 @@ const OLDEST_SERVER = 130_000;
 
 /**
  * What the commits of this store rest on, whatever the database or the user have as default. A commit may wait
- * for a standby for long, and is never ended before its outcome is known.
+ * for a standby for long, and is never ended before its outcome is known. Where a table has to be read without an
+ * index, as that of the lease, the plan counts as so expensive that the database would compile it each time, which
+ * takes a thousand times as long as all of these statements do.
  */
 const SESSION = `
   set default_transaction_isolation = 'read committed';
@@ -21,6 +23,7 @@ const SESSION = `
   set idle_in_transaction_session_timeout = 0;
   set client_min_messages = 'warning';
   set enable_seqscan = off;
+  set jit = off;
   select set_config('synchronous_commit', 'on', false)
     where current_setting('synchronous_commit') = 'off';
 `;
