@@ -4,6 +4,7 @@ import { after, test } from 'node:test';
 import { createStandingMemory, standingIn } from '../src/contract/standing.ts';
 import { createLastCopies } from '../src/link/last-copies.ts';
 import { createLogger } from '../src/log/logger.ts';
+import { ROUTES } from '../src/routes/table.ts';
 import { cuttableProxy, placeOf, testInstances, until } from './support/instances.ts';
 import { startCluster } from './support/postgresql.ts';
 import { get, joinedNode, operate, outcome, type Received, send } from './support/requests.ts';
@@ -12,8 +13,13 @@ const cluster = await startCluster();
 after(() => cluster[Symbol.asyncDispose]());
 
 const LINKED = { MESH_LINK: '127.0.0.1:0', MESH_HOLD_MS: '200' };
-/** All documents of which docs/wire/link.md 6 says so. */
+/** In the order in which docs/wire/link.md names them. */
 const SIGNED = ['/crl', '/policy', '/sovereign-revocation-feed'];
+
+test('the description of the routes says of which there are last copies', () => {
+  const described = ROUTES.filter(({ hasLastCopy }) => hasLastCopy).map(({ path }) => path);
+  assert.deepEqual(described.sort(), SIGNED);
+});
 
 test('copies are stale only when neither database nor writer is reached for as long as a lease lasts', () => {
   let at = 10_000;

@@ -33,6 +33,8 @@ export interface RouteDescription {
   readonly hasErrorPage?: true;
   /** Its answer carries an `ETag`, and a reader who holds it is answered 304. */
   readonly hasEtag?: true;
+  /** Its last answer is given again while nobody is known who writes, as one that may be outdated [link-6]. */
+  readonly hasLastCopy?: true;
   /** Its answer goes on until either side ends it. */
   readonly isStream?: true;
   readonly summary: string;

@@ -50,6 +50,7 @@ export const documentRoutes: readonly RouteEntry[] = [
     access: 'public',
     limit: 'none',
     hasEtag: true,
+    hasLastCopy: true,
     summary: 'Active signed policy manifest',
     answer: PolicyManifest,
     refusals: [],
@@ -61,6 +62,7 @@ export const documentRoutes: readonly RouteEntry[] = [
     access: 'public',
     limit: 'none',
     hasEtag: true,
+    hasLastCopy: true,
     query: Type.Object({
       since: Type.Optional(
         Type.String({

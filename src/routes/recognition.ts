@@ -65,6 +65,7 @@ export const recognitionRoutes: readonly RouteEntry[] = [
       ),
     }),
     hasEtag: true,
+    hasLastCopy: true,
     summary: 'Signed feed of the attestations revoked here',
     answer: SovereignRevocationFeed,
     refusals: ['feed_issuer_mismatch'],

@@ -137,6 +137,12 @@ const REPLAYED = {
   schema: { type: 'string', enum: ['true'] },
 };
 
+const STALE_SINCE = {
+  description:
+    'Set by an instance that cannot reach any that writes: changes after this instant may be missing',
+  schema: { type: 'string', format: 'date-time' },
+};
+
 function inHeader(name: string, description: string): JsonObject {
   return { type: 'apiKey', in: 'header', name, description };
 }
@@ -332,6 +338,7 @@ function responsesOf(route: RouteDescription, schemas: Schemas, networkName: str
     headers: {
       ...HEADERS,
       ...(route.hasEtag && { ETag }),
+      ...(route.hasLastCopy && { 'X-Mesh-Stale-Since': STALE_SINCE }),
       ...(route.keepsAnswer && { 'X-Mesh-Replayed': REPLAYED }),
     },
     content: contentOf(route, schemas, networkName),

@@ -25,6 +25,8 @@ const DATABASE = 'chaos';
 const RESTART_MS = 1000;
 const LOOK_MS = 50;
 const PATIENCE_MS = 60_000;
+/** Of the log, where a deployment does not heal. */
+const LOG_LINES = 60;
 
 /** One of the instances, which is a process of its own after each start. */
 export interface Instance {
@@ -56,6 +58,7 @@ export async function deploy(leaseMs: number): Promise<Deployment> {
     servers.ports.map((port) => cuttableProxy(`127.0.0.1:${port}`)),
   );
   const url = urlOf(servers, proxies);
+  const log = join(folder.path, 'log');
   await migrateDatabase(parseStoreAddress(url, {}));
   const environment = {
     ...NO_LIMITS,
@@ -68,7 +71,7 @@ export async function deploy(leaseMs: number): Promise<Deployment> {
     // The balancer notices within this time that an instance is about to stop.
     MESH_DRAIN_SECONDS: '1',
     MESH_PROXY_HOPS: '1',
-    MESH_LOG_LEVEL: 'WARNING',
+    MESH_LOG_FILE: log,
   };
   let isOver = false;
   const start = () => supervised(folder.path, environment, () => isOver);
@@ -96,6 +99,8 @@ export async function deploy(leaseMs: number): Promise<Deployment> {
         const places = await Promise.all(instances.map(placeIfUp));
         const writers = places.filter((place) => place?.role === 'writer');
         return (places.every((place) => place?.ready) && writers.length === 1) || null;
+      }).catch((cause) => {
+        throw new Error(`${cause.message}; the log of all instances ends with\n${endOf(log)}`);
       });
     },
     async linkOfWriter() {
@@ -115,6 +120,15 @@ export async function deploy(leaseMs: number): Promise<Deployment> {
       await folder[Symbol.asyncDispose]();
     },
   };
+}
+
+/** The last lines that are not about requests. */
+function endOf(log: string): string {
+  const lines = readFileSync(log, 'utf8').split('\n');
+  return lines
+    .filter((line) => !/ mesh\.(?:access|audit) /.test(line))
+    .slice(-LOG_LINES)
+    .join('\n');
 }
 
 function urlOf(servers: ServerPair, proxies: readonly CuttableProxy[]): string {

@@ -54,7 +54,9 @@ export const FAULTS: readonly Fault[] = [
     mayFail: false,
     async play(deployment) {
       for (const instance of deployment.instances) {
-        await serverOf(instance).end('SIGTERM');
+        const { code, stderr } = await serverOf(instance).end('SIGTERM');
+        if (code !== 0)
+          throw new Error(`An instance that was stopped has ended with ${code}: ${stderr}`);
         await deployment.isWhole();
       }
     },
