@@ -1,0 +1,75 @@
+/** Webhooks of real processes that are killed, stopped and take over from each other [events-5]: nothing is left out. */
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { loadConfig } from '../src/config/load.ts';
+import { NO_LIMITS, REAL_TIME, startChildServer } from './support/child-server.ts';
+import { networkFolder } from './support/folders.ts';
+import { placeOf, testInstances, until } from './support/instances.ts';
+import { startCluster } from './support/postgresql.ts';
+import { operate, outcome } from './support/requests.ts';
+import { startReceiver } from './support/webhook-receiver.ts';
+
+const cluster = await startCluster();
+after(() => cluster[Symbol.asyncDispose]());
+
+test('a process that is killed over and over while it posts leaves nothing out', async (t) => {
+  await using folder = networkFolder('alpha');
+  await using hook = await startReceiver({ authorityKey: keyIn(folder.path), now: REAL_TIME.now });
+  const environment = environmentWith(hook.url);
+  let logged = 0;
+  for (let kills = 0; kills < 3; kills += 1) {
+    await using server = await startChildServer(folder.path, { environment });
+    await inviteMany(server, 150);
+    logged += 150;
+    await hook.until(logged - 100);
+    await server.end('SIGKILL');
+  }
+  await using _last = await startChildServer(folder.path, { environment });
+  await hook.until(logged);
+  assert.deepEqual(indexesOf(hook.events), numbers(logged));
+  assert.deepEqual(hook.refused, []);
+  t.diagnostic(`${logged} events in ${hook.requests} requests, ${hook.posted - logged} twice`);
+});
+
+test('the instance that takes over goes on where the one before stood, which was killed or stopped', async (t) => {
+  await using instances = await testInstances(cluster);
+  const authorityKey = keyIn(instances.folder);
+  await using hook = await startReceiver({ authorityKey, now: REAL_TIME.now });
+  const environment = environmentWith(hook.url);
+  const first = await instances.start(environment);
+  const second = await instances.start(environment);
+  await inviteMany(first, 150);
+  await hook.until(50);
+  await first.end('SIGKILL');
+  await until(async () => (await placeOf(second)).ready);
+  await inviteMany(second, 150);
+  const third = await instances.start(environment);
+  await hook.until(200);
+  assert.equal((await second.end('SIGTERM')).code, 0);
+  await until(async () => (await placeOf(third)).ready);
+  await inviteMany(third, 10);
+  await hook.until(310);
+  assert.deepEqual(indexesOf(hook.events), numbers(310));
+  assert.deepEqual(hook.refused, []);
+  t.diagnostic(`310 events in ${hook.requests} requests, ${hook.posted - 310} twice`);
+});
+
+function environmentWith(url: string) {
+  return { ...NO_LIMITS, MESH_WEBHOOKS: url, MESH_WEBHOOK_PRIVATE: '1' };
+}
+
+function keyIn(dataDir: string): string {
+  return loadConfig({ dataDir }, {}, REAL_TIME.now()).signer.publicKey;
+}
+
+async function inviteMany({ na }: Awaited<ReturnType<typeof startChildServer>>, count: number) {
+  assert.equal(outcome(await operate(na, '/admin/invite', { count })), '200');
+}
+
+function indexesOf(events: readonly { readonly index: number }[]): number[] {
+  return events.map(({ index }) => index);
+}
+
+function numbers(last: number): number[] {
+  return Array.from({ length: last }, (_, index) => index + 1);
+}
