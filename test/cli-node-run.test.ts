@@ -1,15 +1,24 @@
 /** `mesh-na node run` as a process, in real time. */
 import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
-import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { startTestAuthority } from './support/authority.ts';
-import { REAL_TIME, runProgram } from './support/child-server.ts';
+import { REAL_TIME, runProgram, runProgramBehind } from './support/child-server.ts';
 import { LOADER } from './support/project.ts';
 import { get, invite, operate } from './support/requests.ts';
+import { type SmallDisk, smallDisk } from './support/small-disk.ts';
 
 const na = await startTestAuthority({
   clock: REAL_TIME,
@@ -33,7 +42,11 @@ function run(further: readonly string[] = [], onSpawn?: (process: ChildProcess) 
 }
 
 async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) await pause(50);
+  const deadline = Date.now() + 120_000;
+  while (!holds()) {
+    assert.ok(Date.now() < deadline, 'It does not come to pass');
+    await pause(50);
+  }
 }
 
 /** As docs/operating.md recommends it: otherwise the garbage of the start stays for long. */
@@ -111,3 +124,91 @@ test('what a node cannot start with is refused in one sentence', async () => {
     assert.match(stderr, message);
   }
 });
+
+for (const [fault, code, breakDisk, mendDisk] of [
+  ['is full', 'ENOSPC', (disk: SmallDisk) => disk.fill(), (disk: SmallDisk) => disk.clear()],
+  [
+    'cannot be written',
+    'EROFS',
+    (disk: SmallDisk) => disk.lock(true),
+    (disk: SmallDisk) => disk.lock(false),
+  ],
+] as const) {
+  test(`a node whose disk ${fault} goes on beating, says so once, and recovers`, async (t) => {
+    await using disk = await smallDisk('256k');
+    if (disk === null) return t.skip('no disk can be mounted here');
+    const folder = join(disk.path, 'node');
+    const token = join(scratch, `token-${code}`);
+    writeFileSync(token, await invite(na));
+    const joining = ['--root-key', rootKey, '--token-file', token];
+    const within = join(disk.inside.path, 'node');
+    const first = startNode(disk, ['--node-dir', within, ...joining]);
+    await until(() => stateIn(folder).last_heartbeat !== null);
+    breakDisk(disk);
+    await until(() => first.told().includes('cannot be written'));
+    const held = recordsIn(folder);
+    const { cert_id } = stateIn(folder);
+    await beatsOf(cert_id, 2);
+    assert.deepEqual(recordsIn(folder), held, 'nothing is changed');
+    mendDisk(disk);
+    await until(() => first.told().includes('can be written again'));
+    await until(() => stateIn(folder).problem === null);
+    const { stderr } = await first.stop();
+    assert.equal(
+      stderr.split(`agent.json cannot be written (${code}); this node goes on`).length,
+      2,
+    );
+
+    breakDisk(disk);
+    const second = startNode(disk, ['--node-dir', within]);
+    await beatsOf(cert_id, 2);
+    assert.match((await second.stop()).stderr, new RegExp(`cannot be written \\(${code}\\)`));
+    const refused = await startNode(disk, ['--node-dir', `${within}-2`, ...joining]).ended;
+    assert.equal(refused.code, 3, refused.stderr);
+    assert.match(refused.stderr, /^mesh-na: [^\n]+\n$/);
+  });
+}
+
+/** `node run` as a process. */
+function startNode({ inside }: SmallDisk, args: readonly string[]) {
+  let child: ChildProcess | null = null;
+  let told = '';
+  const command = ['node', 'run', ...args];
+  const ended = runProgramBehind(inside.command, command, { MESH_URL: na.url }, (process) => {
+    child = process;
+    process.stderr?.on('data', (text) => {
+      told += text;
+    });
+  });
+  return {
+    ended,
+    told: () => told,
+    async stop() {
+      child?.kill('SIGTERM');
+      const end = await ended;
+      assert.equal(end.code, 0, end.stderr);
+      return end;
+    },
+  };
+}
+
+/** The files of a node, and what is in them. */
+function recordsIn(folder: string): readonly string[] {
+  return readdirSync(folder)
+    .sort()
+    .map((name) => `${name} ${readFileSync(join(folder, name), 'utf8')}`);
+}
+
+/** Resolves when the authority has had so many more heartbeats of the certificate. */
+async function beatsOf(certId: string, count: number): Promise<void> {
+  let last = '';
+  for (let beats = -1; beats < count; ) {
+    const { body } = await operate(na, `/admin/certificates/${certId}`, undefined, {
+      method: 'GET',
+    });
+    const seen = String(body.last_contact);
+    if (seen !== last) beats += 1;
+    last = seen;
+    await pause(100);
+  }
+}

@@ -370,6 +370,74 @@ test('an agent does not start with what is damaged, or of another network or nod
   assert.equal(typeof (await again.agent.turn()), 'number');
 });
 
+test('an agent that can store nothing goes on beating, spends no invite, and stores all of it later', async () => {
+  await using na = await startTestAuthority();
+  const rootKey = (await get(na, '/genesis')).body.root_public_key;
+  const token = await invite(na, { max_validity_hours: 168 });
+  const files = new Map<AgentRecord, string>();
+  const events: AgentEvent[] = [];
+  let isFull = true;
+  const agent = await createNodeAgent({
+    url: na.url,
+    key: newKey(),
+    rootKey,
+    storage: {
+      read: (name) => files.get(name) ?? null,
+      write(name, text) {
+        if (isFull) throw new Error('no space left');
+        files.set(name, text);
+      },
+    },
+    token: () => token,
+    now: na.clock.now,
+    random,
+    onEvent: (event) => events.push(event),
+  });
+  assert.equal(typeof (await agent.turn()), 'number');
+  assert.equal(agent.state().problem, 'No invite is spent: no space left');
+  isFull = false;
+  await agent.turn();
+  const { cert_id: first } = agent.state();
+  assert.ok(first !== null, 'the invite is still good');
+  const before = new Map(files);
+
+  isFull = true;
+  await operate(na, '/admin/policy', { allowed_ports: [8443], allowed_services: ['telemetry'] });
+  const { cert_id: other } = (await joinedOther(na)) as { cert_id: string };
+  await operate(na, '/admin/revoke', { cert_id: other });
+  na.clock.advance(100 * HOUR);
+  const next = await agent.turn();
+  assert.ok(typeof next === 'number' && next > 10 * SECOND, `${next}`);
+  assert.equal(Date.parse(agent.state().last_heartbeat ?? ''), na.clock.now());
+  assert.deepEqual([agent.state().cert_id, agent.state().problem], [first, 'no space left']);
+  const { crl_sequence: known } = agent.state();
+  const stored = JSON.parse(before.get('crl') ?? '{}').sequence;
+  assert.ok(known !== null && known > stored, 'it knows what it cannot store');
+  assert.deepEqual(files, before);
+
+  na.clock.advance(30 * HOUR);
+  await agent.turn();
+  const { cert_id: second } = agent.state();
+  assert.notEqual(second, first, 'the window is over: better renewed than expired');
+  assert.deepEqual(files, before);
+  isFull = false;
+  await agent.turn();
+  assert.equal(agent.state().problem, null);
+  assert.equal(JSON.parse(files.get('certificate') ?? '{}').cert_id, second);
+  assert.equal(JSON.parse(files.get('crl') ?? '{}').sequence, agent.state().crl_sequence);
+  assert.deepEqual(
+    events.flatMap((event) => (event.type === 'storage' ? [event.problem] : [])),
+    ['no space left', null, 'no space left', null],
+  );
+});
+
+/** The certificate of another node. */
+async function joinedOther(na: TestAuthority): Promise<unknown> {
+  const other = await agentOf({ na });
+  await other.agent.turn();
+  return other.agent.state();
+}
+
 test('a certificate that cannot be stored is stored by a later turn', async () => {
   await using na = await startTestAuthority();
   const token = await invite(na);

@@ -11,7 +11,7 @@ import { hasNodeKey, makeNodeKey, readNodeKey } from './node-folder.ts';
 import { pinnedRootKey, type TrustOptions } from './node-trust.ts';
 import type { NodeOptions } from './options.ts';
 import { printNotice, printResult } from './output.ts';
-import { assertCanSave, replaceFile } from './saved-file.ts';
+import { assertCanSave, replaceFile, systemCode } from './saved-file.ts';
 
 interface RunOptions extends NodeOptions, TrustOptions {
   readonly tokenFile?: string;
@@ -61,17 +61,31 @@ function tell(event: AgentEvent): void {
   } else if (event.type === 'failed') {
     const seconds = Math.ceil(event.retryInMs / 1000);
     printNotice(`${event.problem}; trying again in ${seconds} s`);
+  } else if (event.type === 'storage') {
+    printNotice(
+      event.problem === null
+        ? 'The folder can be written again: all that has changed is stored'
+        : `${event.problem}; this node goes on with what it has, and stores what changes later`,
+    );
   }
 }
 
-/** The records of an agent as files of a folder. Throws when they could not be written. */
+/** The records of an agent as files of a folder. Throws when a node that has yet to join could not write them. */
 export function folderStorage(folder: string): AgentStorage {
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
   const pathOf = (name: AgentRecord) => join(folder, `${name}.json`);
-  assertCanSave(pathOf('agent'), { overwrites: true });
+  if (!existsSync(pathOf('certificate'))) {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    assertCanSave(pathOf('agent'), { overwrites: true });
+  }
   return {
     read: (name) => (existsSync(pathOf(name)) ? readFileSync(pathOf(name), 'utf8') : null),
-    write: (name, text) => replaceFile(pathOf(name), text),
+    write(name, text) {
+      try {
+        replaceFile(pathOf(name), text);
+      } catch (error) {
+        throw new Error(`${pathOf(name)} cannot be written (${systemCode(error)})`);
+      }
+    },
   };
 }
 

@@ -31,7 +31,6 @@ export interface AgentNetworkOptions {
   readonly rootKey: string;
   readonly verify: VerifySignature;
   now(): number;
-  onChanged(record: NetworkRecord): void;
   onRefused(what: NetworkRecord | 'bulletin', problem: string): void;
 }
 
@@ -50,7 +49,7 @@ export interface AgentNetwork {
 }
 
 export async function openAgentNetwork(options: AgentNetworkOptions): Promise<AgentNetwork> {
-  const { client, storage, rootKey, verify, now, onChanged, onRefused } = options;
+  const { client, storage, rootKey, verify, now, onRefused } = options;
   const verifier = createVerifier({ verify, now });
   let genesis = await held(storage, 'genesis', readGenesisBlock);
   let crl = await held(storage, 'crl', readCertificateRevocationList);
@@ -82,7 +81,6 @@ export async function openAgentNetwork(options: AgentNetworkOptions): Promise<Ag
 
   async function keep(name: NetworkRecord, record: JsonObject): Promise<void> {
     await storage.write(name, `${jsonText(record)}\n`);
-    onChanged(name);
   }
 
   async function updateGenesis(): Promise<void> {

@@ -1,7 +1,8 @@
 /**
  * Keeps one node enrolled: it joins when it has no certificate, sends heartbeats as it is told, renews in its window, and
  * keeps what it knows of its network up to date and verified. An authority that is away, or that answers something else, costs
- * it nothing but time: it keeps what it has, says why, and tries again with growing pauses.
+ * it nothing but time: it keeps what it has, says why, and tries again with growing pauses. While nothing can be stored it
+ * goes on with what it has, and neither spends an invite nor renews before it has to.
  */
 import type { VerifySignature } from '../crypto/primitives.ts';
 import { parseJson } from '../json/parse.ts';
@@ -17,6 +18,7 @@ import { verifyText } from './keys.ts';
 import { certificateProblem, certificateReason } from './network-trust.ts';
 import { createNodeClient, type NodeClient, type NodeClientOptions } from './node-client.ts';
 import { createPublicClient } from './public-client.ts';
+import { createRecordKeeper } from './record-keeper.ts';
 import { pause } from './retry.ts';
 
 export interface NodeAgentOptions extends NodeClientOptions {
@@ -42,6 +44,8 @@ export type AgentEvent =
   /** What the authority offered was not taken. */
   | { readonly type: 'refused'; readonly what: string; readonly problem: string }
   | { readonly type: 'failed'; readonly problem: string; readonly retryInMs: number }
+  /** What changes cannot be stored, and is held; null when all of it is stored again. */
+  | { readonly type: 'storage'; readonly problem: string | null }
   | { readonly type: 'ended'; readonly end: AgentEnd };
 
 /** `stopped`: by the signal. Anything else is the code of what cannot be mended by trying again. */
@@ -86,13 +90,19 @@ export async function createNodeAgent(options: NodeAgentOptions): Promise<NodeAg
   const { storage, key, rootKey, now = Date.now, random = Math.random, wait = pause } = options;
   const { verify = verifyText } = options;
   const emit = options.onEvent ?? (() => undefined);
+  const keeper = createRecordKeeper({
+    storage,
+    stored(record) {
+      if (record !== 'agent') emit({ type: 'changed', record });
+    },
+    changed: (found) => emit({ type: 'storage', problem: found }),
+  });
   const network = await openAgentNetwork({
     client: createPublicClient({ ...options, retries: 0 }),
-    storage,
+    storage: { read: storage.read, write: keeper.keep },
     rootKey,
     verify,
     now,
-    onChanged: (record) => emit({ type: 'changed', record }),
     onRefused: (what, problem) => refuse(what, problem),
   });
   let certificate = await heldCertificate(storage, network, key.publicKey);
@@ -102,7 +112,6 @@ export async function createNodeAgent(options: NodeAgentOptions): Promise<NodeAg
   let notices: readonly string[] = [];
   let problem: string | null = null;
   let failures = 0;
-  let isSaved = true;
   let ended: AgentEnd | null = null;
 
   function refuse(what: string, found: string): void {
@@ -133,15 +142,13 @@ export async function createNodeAgent(options: NodeAgentOptions): Promise<NodeAg
     certificate = received;
     renewAt = renewalOf(received.cert_id, lifeOf(received));
     notices = [];
-    isSaved = false;
-    await save(received);
+    await keeper.keep('certificate', `${jsonText(received)}\n`);
   }
 
-  /** Tried again at each turn: the authority gives a certificate only once. */
-  async function save(received: JoinCertificate): Promise<void> {
-    await storage.write('certificate', `${jsonText(received)}\n`);
-    isSaved = true;
-    emit({ type: 'changed', record: 'certificate' });
+  /** Whether a certificate would outlive this process: the authority gives it only once. */
+  async function canStore(): Promise<boolean> {
+    await keeper.keep('agent', `${jsonText(state())}\n`);
+    return keeper.problem() === null;
   }
 
   function validity() {
@@ -159,6 +166,7 @@ export async function createNodeAgent(options: NodeAgentOptions): Promise<NodeAg
             message: 'The certificate has expired, and there is no invite token',
           };
     }
+    if (!(await canStore())) throw new Error(`No invite is spent: ${keeper.problem()}`);
     try {
       await keep(await client.join({ invite_token: token, ...validity() }));
       return null;
@@ -166,6 +174,12 @@ export async function createNodeAgent(options: NodeAgentOptions): Promise<NodeAg
       if (isFinal(error)) return { code: error.wireCode, message: error.message };
       throw error;
     }
+  }
+
+  /** What cannot be stored is put off to the end of the window, and then renewed all the same. */
+  async function mayRenew(held: JoinCertificate): Promise<boolean> {
+    if (renewAt === null || now() < renewAt) return false;
+    return (await canStore()) || now() >= windowEnd(lifeOf(held));
   }
 
   async function renew({ cert_id }: JoinCertificate): Promise<void> {
@@ -199,20 +213,21 @@ export async function createNodeAgent(options: NodeAgentOptions): Promise<NodeAg
   }
 
   async function work(): Promise<number | AgentEnd> {
-    if (!isSaved && certificate !== null) await save(certificate);
+    await keeper.retry();
     await network.complete();
     const client = clientWith(0);
     if (client === null) throw new Error(problem ?? 'The network is not known yet');
     if (certificate === null || now() >= instantOf(certificate.expires_at)) {
       const end = await join(client);
       if (end !== null) return end;
-    } else if (renewAt !== null && now() >= renewAt) {
+    } else if (await mayRenew(certificate)) {
       await renew(certificate);
     }
     if (certificate === null) throw new Error(problem ?? 'There is no certificate');
     const seconds = await beat(client, certificate);
     if (await isRevoked(null)) return REVOKED;
-    const untilRenewal = renewAt === null ? Infinity : Math.max(1000, renewAt - now());
+    const isPutOff = renewAt !== null && now() >= renewAt && keeper.problem() !== null;
+    const untilRenewal = renewAt === null || isPutOff ? Infinity : Math.max(1000, renewAt - now());
     return Math.min(1000 * (seconds + random()), untilRenewal);
   }
 
@@ -243,7 +258,7 @@ export async function createNodeAgent(options: NodeAgentOptions): Promise<NodeAg
       emit({ type: 'ended', end: next });
     }
     nextTurn = typeof next === 'number' ? new Date(now() + next).toISOString() : null;
-    await storage.write('agent', `${jsonText(state())}\n`);
+    await keeper.keep('agent', `${jsonText(state())}\n`);
     return next;
   }
 
@@ -260,7 +275,7 @@ export async function createNodeAgent(options: NodeAgentOptions): Promise<NodeAg
       crl_sequence: network.crl()?.sequence ?? null,
       policy_id: network.policy()?.policy_id ?? null,
       notices,
-      problem,
+      problem: problem ?? keeper.problem(),
     };
   }
 

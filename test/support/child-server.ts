@@ -140,8 +140,12 @@ export function runProgram(
 export function runProgramBehind(
   before: readonly string[],
   args: readonly string[],
+  environment: ChildEnvironment = NO_LIMITS,
+  onSpawn: (process: ChildProcess) => void = () => undefined,
 ): Promise<Ended> {
-  return spawnProgram(args, NO_LIMITS, PROGRAM, before).ended;
+  const { process, ended } = spawnProgram(args, environment, PROGRAM, before);
+  onSpawn(process);
+  return ended;
 }
 
 function spawnProgram(

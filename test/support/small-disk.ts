@@ -1,5 +1,5 @@
 /** A disk of a few megabytes that a test can fill, mounted by an unprivileged user in a namespace of their own. */
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
   appendFileSync,
@@ -12,16 +12,21 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { PROJECT_PATH } from './project.ts';
 
 export interface SmallDisk {
   /** A folder on it, as any process of this user sees it. */
   readonly path: string;
+  /** The same folder as a process sees it that is started behind this command. */
+  readonly inside: { readonly command: readonly string[]; readonly path: string };
   /** Leaves no room at all. */
   fill(): void;
   /** Leaves about so many bytes. */
   leave(bytes: number): void;
   /** Makes room again. */
   clear(): void;
+  /** From now on nothing on it can be changed, or all of it can. */
+  lock(isReadOnly: boolean): void;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
@@ -46,8 +51,11 @@ export async function smallDisk(size: string): Promise<SmallDisk | null> {
   }
   const path = `/proc/${holder.pid}/root${folder}`;
   const ballast = join(path, 'ballast');
+  const target = ['--target', String(holder.pid), '--user', '--mount'];
+  const enter = ['nsenter', ...target, '--preserve-credentials', `--wd=${PROJECT_PATH}`];
   return {
     path,
+    inside: { command: enter, path: folder },
     fill() {
       const file = openSync(ballast, 'a');
       try {
@@ -61,6 +69,10 @@ export async function smallDisk(size: string): Promise<SmallDisk | null> {
       appendFileSync(ballast, Buffer.alloc(bavail * bsize - bytes, 1));
     },
     clear: () => rmSync(ballast),
+    lock(isReadOnly) {
+      const [program, ...args] = [...enter, 'mount', '-o', `remount,${isReadOnly ? 'ro' : 'rw'}`];
+      execFileSync(program ?? '', [...args, folder]);
+    },
     async [Symbol.asyncDispose]() {
       holder.stdin.end();
       await ended;
