@@ -59,7 +59,7 @@ function environmentWith(url: string) {
 }
 
 function keyIn(dataDir: string): string {
-  return loadConfig({ dataDir }, {}, REAL_TIME.now()).signer.publicKey;
+  return loadConfig({ dataDir }, {}, REAL_TIME.now()).publicKey;
 }
 
 async function inviteMany({ na }: Awaited<ReturnType<typeof startChildServer>>, count: number) {
