@@ -1,10 +1,14 @@
 /** `mesh-na store`: tends the state, in a data folder or in a database. */
+import { join } from 'node:path';
 import { type Command, Option } from 'commander';
+import { FILES } from '../config/data-folder.ts';
 import { systemRuntime } from '../runtime.ts';
 import type { StoreAddress } from '../store/postgresql/address.ts';
 import type { StoreStatus } from '../store/postgresql/status.ts';
+import { readGenesisFile } from './genesis-file.ts';
 import { dataDirOption, examples, jsonOption } from './options.ts';
 import { type OutputOptions, printResult } from './output.ts';
+import { whileWaiting } from './progress.ts';
 import { onState, placeOf, storeAddress } from './store-address.ts';
 import { addDamageCommands } from './store-damage.ts';
 
@@ -18,10 +22,19 @@ export function addStoreCommands(program: Command): void {
     .description('tend the state: make, look at, move, verify or salvage it');
   store
     .command('migrate')
-    .description('make the tables in a new database, or bring them to the version of this program')
-    .addOption(storeOption().makeOptionMandatory())
+    .description(
+      'bring a state to the version of this program, or make the tables in a new database',
+    )
+    .addOption(storeOption('the database, as serve takes it; else the data folder'))
+    .addOption(dataDirOption())
     .addOption(jsonOption())
-    .addHelpText('after', examples(['mesh-na store migrate --store postgresql://mesh@db/mesh']))
+    .addHelpText(
+      'after',
+      examples([
+        'mesh-na store migrate --data-dir /var/lib/mesh',
+        'mesh-na store migrate --store postgresql://mesh@db/mesh',
+      ]),
+    )
     .action(migrate);
   store
     .command('status')
@@ -88,7 +101,41 @@ export function storeOption(description = 'the database, as serve takes it'): Op
   return new Option('--store <url>', description).env('MESH_STORE');
 }
 
-async function migrate({ store, ...options }: StoreCommandOptions): Promise<void> {
+interface MigrateOptions extends OutputOptions {
+  readonly store?: string;
+  readonly dataDir: string;
+}
+
+async function migrate({ store, dataDir, ...options }: MigrateOptions): Promise<void> {
+  if (store === undefined) await migrateDataFolder(dataDir, options);
+  else await migrateTables(store, options);
+}
+
+async function migrateDataFolder(dataDir: string, options: OutputOptions): Promise<void> {
+  const genesis = await readGenesisFile(join(dataDir, FILES.genesis));
+  const { from, to, kept } = await onState(async () => {
+    const { verifySignature } = await import('../crypto/ed25519.ts');
+    const { migrateFolder } = await import('../move/migrate.ts');
+    const network = {
+      network_name: genesis.network_name,
+      root_public_key: genesis.root_public_key,
+      authority_public_key: genesis.network_authority.public_key,
+    };
+    return whileWaiting('Migrating the state', () =>
+      migrateFolder(dataDir, network, verifySignature),
+    );
+  });
+  const text =
+    kept === null
+      ? [`The state in ${dataDir} has schema version ${to} already.`]
+      : [
+          `The state in ${dataDir} has schema version ${to}; it had ${from}.`,
+          `The old one is kept as ${kept}: under its former name, the program before reads it.`,
+        ];
+  printResult(options, { place: dataDir, from, to, kept }, text);
+}
+
+async function migrateTables(store: string, options: OutputOptions): Promise<void> {
   const { migrateDatabase } = await import('../store/postgresql/status.ts');
   const { place, from, to } = await onDatabase(store, migrateDatabase);
   const text =

@@ -23,7 +23,7 @@ export function encodeEntries(last: number, lines: readonly string[]): Buffer {
 }
 
 export function decodeEntries(last: number, row: Buffer): AuditEntry[] {
-  return decodeLines(last, row).map(decodeEntry);
+  return decodeLines(last, row).map(decodeLine);
 }
 
 /** The lines of a row that come after the entry with this number. */
@@ -36,7 +36,8 @@ function decodeLines(last: number, row: Buffer): readonly string[] {
   return decodeText('audit', last, row).split('\n');
 }
 
-function decodeEntry(line: string): AuditEntry {
+/** The entry in one line of a row. */
+export function decodeLine(line: string): AuditEntry {
   const textAt = line.indexOf('{');
   try {
     const entry = parseJson(line.slice(textAt)) as unknown as Omit<AuditEntry, 'hash'>;

@@ -31,6 +31,12 @@ const VIEWS = {
   decode: (row: Uint8Array) => Buffer.from(row.buffer, row.byteOffset, row.length),
 };
 
+/** The table that says how the others are read. */
+export function openMeta(env: RootDatabase): Database<Buffer, string> {
+  const options = { name: 'meta', useVersions: true, encoder: COPIES };
+  return env.openDB<Buffer, string>(options);
+}
+
 export function openTables(env: RootDatabase) {
   function table<Key extends string | number | [string, string] | [number, number]>(
     name: TableName,
@@ -42,7 +48,7 @@ export function openTables(env: RootDatabase) {
 
   return {
     /** Owner of the store, owner of the state, shapes, and totals of the other tables. */
-    meta: table<string>('meta', { encoder: COPIES, useVersions: true }),
+    meta: openMeta(env),
     /** Kind and id: the snapshot in its shape. */
     subjects: table<[string, string]>('subjects', { useVersions: true }),
     /** When the nonces may be forgotten, and the last revision of the flush: their digests. */

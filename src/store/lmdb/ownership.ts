@@ -12,6 +12,8 @@ import type { PreviousOwner } from '../store.ts';
 import type { Tables } from './environment.ts';
 
 export const SCHEMA_VERSION = 4;
+/** The oldest version that can be brought to the present one. */
+export const OLDEST_READ = 2;
 
 interface OwnerRow {
   readonly pid: number;
@@ -31,7 +33,6 @@ export function takeOwnership(
   { meta }: Tables,
   network: NetworkIdentity | null,
 ): Ownership {
-  assertSchema(meta.get('schema'), !meta.doesExist('owner'));
   assertNotMoved(meta.get('moved'), 'the data directory');
   const entry = meta.getEntry('owner');
   const number = (entry?.version ?? 0) + 1;
@@ -62,11 +63,10 @@ export function assertSchema(row: Buffer | undefined, isNew: boolean): void {
   if (row === undefined && isNew) return;
   const version = row?.length === 1 ? row[0] : undefined;
   if (version === undefined) throw new DamagedState('its schema version cannot be read');
-  if (version !== SCHEMA_VERSION) {
-    throw new Error(
-      `The data directory has schema version ${version}; this program reads version ${SCHEMA_VERSION}`,
-    );
-  }
+  if (version === SCHEMA_VERSION) return;
+  const found = `The data directory has schema version ${version}; this program reads version ${SCHEMA_VERSION}`;
+  const cure = ', to which mesh-na store migrate brings it';
+  throw new Error(version >= OLDEST_READ && version < SCHEMA_VERSION ? found + cure : found);
 }
 
 /** Whether the last owner stored everything before it ended. */

@@ -18,7 +18,7 @@ import {
 import { assertTotal, decodeTotals, type Totals } from '../totals.ts';
 import { readAuditEnd } from './audit.ts';
 import { inBatches } from './contents.ts';
-import { openEnvironment, openTables, type Tables } from './environment.ts';
+import { openEnvironment, openMeta, openTables, type Tables } from './environment.ts';
 import { checkForReading } from './folder-state.ts';
 import { assertSchema, isClosed, SCHEMA_VERSION } from './ownership.ts';
 
@@ -37,9 +37,9 @@ export function openLmdbSource(dataDir: string): StateSource {
 }
 
 function sourceIn(env: RootDatabase): StateSource {
+  assertSchema(openMeta(env).get('schema'), false);
   const tables = openTables(env);
   const transaction = env.useReadTransaction();
-  assertSchema(tables.meta.get('schema', { transaction }), false);
   const totals = decodeTotals(tables.meta.get('totals', { transaction }));
   const read = readers(tables, transaction, totals);
   return {

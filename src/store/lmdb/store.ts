@@ -6,6 +6,7 @@
  * rows. Every write is conditional on the owner's row.
  */
 import { mkdirSync } from 'node:fs';
+import type { RootDatabase } from 'lmdb';
 import { encodeEntries } from '../audit-rows.ts';
 import { encodeMoved } from '../moved.ts';
 import type { NetworkIdentity } from '../network-identity.ts';
@@ -42,10 +43,10 @@ import {
 import { markInUse } from '../usage-mark.ts';
 import { readAuditAfter, readAuditEnd, readAuditHash } from './audit.ts';
 import { readContents, readTotals } from './contents.ts';
-import { openEnvironment, openTables } from './environment.ts';
+import { openEnvironment, openMeta, openTables } from './environment.ts';
 import { lockFolder } from './folder-lock.ts';
 import { checkFiles } from './folder-state.ts';
-import { ownerRow, SCHEMA_VERSION, takeOwnership } from './ownership.ts';
+import { assertSchema, ownerRow, SCHEMA_VERSION, takeOwnership } from './ownership.ts';
 
 /** Rows of nonces. */
 const FORGET_AT_MOST = 20_000;
@@ -85,6 +86,17 @@ export function openLmdbStore(dataDir: string, network: NetworkIdentity | null =
   }
 }
 
+/** Before any table is made that another layout does not have. */
+function assertReadable(env: RootDatabase): void {
+  try {
+    const meta = openMeta(env);
+    assertSchema(meta.get('schema'), !meta.doesExist('owner'));
+  } catch (cause) {
+    void env.close();
+    throw cause;
+  }
+}
+
 /** What LMDB throws when the system refused a call; its own errors have numbers below 0. */
 function isSystemError(cause: unknown): cause is Error {
   return cause instanceof Error && 'code' in cause && Number(cause.code) > 0;
@@ -96,6 +108,7 @@ function openLockedStore(
   unlock: () => void,
 ): Store {
   let env = openEnvironment(dataDir, false);
+  assertReadable(env);
   let tables = openTables(env);
   const ownership = takeOwnership(env, tables, network);
   if (network !== null) markInUse(dataDir, network);
