@@ -240,8 +240,9 @@ export function startLoad(deployment: Deployment, ledger: Ledger): Load {
 
   /** No instance serves a list that lacks what was acknowledged before it was asked. */
   async function readList(): Promise<void> {
-    const judge = ledger.expectList();
-    const answer = await quietly(() => inTime((signal) => send(next(), 'GET', '/crl', { signal })));
+    const at = next();
+    const judge = ledger.expectList(at === na ? null : at.url);
+    const answer = await quietly(() => inTime((signal) => send(at, 'GET', '/crl', { signal })));
     if (answer?.status === 200) {
       judge({ text: answer.text, staleSince: staleSinceOf(answer) });
     }
