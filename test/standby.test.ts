@@ -5,7 +5,7 @@ import { tokenFingerprint } from '../src/authority/enrollment/invites.ts';
 import { NO_LIMITS, runProgram } from './support/child-server.ts';
 import { placeOf, testInstances, until } from './support/instances.ts';
 import { startCluster } from './support/postgresql.ts';
-import { get, operate, outcome, send } from './support/requests.ts';
+import { get, newKey, operate, outcome, send } from './support/requests.ts';
 
 const cluster = await startCluster();
 after(() => cluster[Symbol.asyncDispose]());
@@ -60,6 +60,29 @@ test('an instance that waits lives, does nothing, says so, and takes over when t
   assert.match(stdout + stderr, /pid \d+ on \S+ writes; this instance waits for its turn/);
   assert.match(stdout + stderr, /This instance writes, as holder 2 of the lease/);
 });
+
+test('other operator keys than those of the writer, and a link whose address is in use, are refused', async () => {
+  await using instances = await testInstances(cluster);
+  const first = await instances.start(LINKED);
+  const taken = await instances.linkOfWriter();
+  const serve = ['serve', '--data-dir', instances.folder, '--port', '0', '--json'];
+  const otherKey = newKey().publicKey;
+  const [keys, link] = await Promise.all(
+    [
+      ['--operator-public-key', `ops-late=${otherKey}`, '--operator-key-tier', 'ops-late=standard'],
+      ['--link', taken],
+    ].map((more) =>
+      runProgram([...serve, ...more], { ...NO_LIMITS, MESH_STORE: instances.url, ...LINKED }),
+    ),
+  );
+  assert.equal(keys?.code, 3, keys?.stdout);
+  assert.match(keys.stderr, /has other settings than this one: operator keys and tiers; /);
+  assert.equal(link?.code, 3, link?.stdout);
+  assert.match(link.stderr, new RegExp(`The link cannot listen on ${taken} \\(EADDRINUSE\\)`));
+  assert.deepEqual(await placeOf(first), { role: 'writer', epoch: 1, ready: true });
+});
+
+const LINKED = { MESH_LINK: '127.0.0.1:0' };
 
 test('another takes over from a writer that is killed or suspended, with all that it has acknowledged', async () => {
   await using instances = await testInstances(cluster);
