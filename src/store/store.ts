@@ -125,6 +125,34 @@ export interface StoreContents {
   dispose(): Promise<void>;
 }
 
+export type SubjectKey = Pick<StoredSubject, 'kind' | 'id'>;
+
+/** Everything at one revision, read beside the process that writes it. */
+export interface StoreReading extends Omit<StoreContents, 'previousOwner' | 'dispose'> {
+  /** Call when everything is read: the next changes are those after this revision. */
+  end(): Promise<void>;
+}
+
+/** What has changed between two revisions: subjects as they are now, and `recentAudit` no older than the first. */
+export interface StoreChanges extends StoreReading {
+  /** Subjects that are not stored any more, some of which have come and gone in between. Known once `subjects` is read. */
+  removals(): readonly SubjectKey[];
+}
+
+/** Reads the state while another process writes it. Ask for one thing at a time. */
+export interface StateFollower {
+  load(): Promise<StoreReading>;
+  /**
+   * What has changed since the last reading, of liveness only if it is asked for. Null when that cannot be told, for
+   * instance because the state was replaced: everything has to be read again.
+   */
+  changes(withLiveness: boolean): Promise<StoreChanges | null>;
+  /** The revision of the state when it was last looked at. */
+  seenRevision(): number;
+  /** Ends what is under way. */
+  close(): Promise<void>;
+}
+
 /** Where a state stands. */
 export interface StatePosition {
   /** 1 plus the number of restores that led to it. */

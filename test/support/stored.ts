@@ -12,7 +12,7 @@ export async function loadAll(store: Store) {
   };
 }
 
-async function allOf<Row>(batches: AsyncIterable<readonly Row[]>): Promise<Row[]> {
+export async function allOf<Row>(batches: AsyncIterable<readonly Row[]>): Promise<Row[]> {
   const rows: Row[] = [];
   for await (const batch of batches) rows.push(...batch);
   return rows;

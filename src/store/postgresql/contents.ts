@@ -42,8 +42,20 @@ export type PostgresqlContents = Omit<StoreContents, 'previousOwner' | 'dispose'
 
 /** Reads on a connection of its own, whose transaction stays open until the last row is read. */
 export async function readContents(client: Client, shapes: Shapes): Promise<PostgresqlContents> {
+  return contentsAsOf(client, await beginReading(client), shapes);
+}
+
+/** What is read from now on is as of this moment. */
+export async function beginReading(client: Client): Promise<MetaRows> {
   await client.query('begin isolation level repeatable read read only');
-  const meta = await readMeta(client);
+  return readMeta(client);
+}
+
+export async function contentsAsOf(
+  client: Client,
+  meta: MetaRows,
+  shapes: Shapes,
+): Promise<PostgresqlContents> {
   const totals = totalsIn(meta);
   const auditEnd = await readAuditEnd(client, totals.auditEntries);
   return {
@@ -100,10 +112,12 @@ export function linesIn(rows: readonly AuditRow[], entry: number): readonly stri
   return rows.flatMap((row) => linesAfter(entry, Number(row.last_entry), row.entries));
 }
 
-export async function readAuditEnd(client: Client, total: number) {
+/** The last entries, of those that come after the one with the number `after`. */
+export async function readAuditEnd(client: Client, total: number, after = 0) {
   let recent: AuditEntry[] = [];
   let last: number | null = null;
-  const backwards = 'select last_entry, entries from mesh_na.audit order by last_entry desc';
+  const backwards = `select last_entry, entries from mesh_na.audit where last_entry > ${after}
+    order by last_entry desc`;
   for await (const rows of fetched<[string, Buffer]>(client, 'audit', backwards, 100)) {
     for (const [number, row] of rows) {
       last ??= Number(number);

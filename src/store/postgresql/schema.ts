@@ -166,6 +166,50 @@ alter table mesh_na.writer_lease add column configuration text;
 -- Where the holder takes the calls of other instances, as host:port.
 alter table mesh_na.writer_lease add column link text;
 `,
+  `
+-- What each flush has changed, for instances that keep the state up to date beside the one that writes it.
+create table mesh_na.changes (
+  -- The last revision of the flush, and the last of the flush before.
+  revision bigint primary key,
+  follows bigint not null,
+  -- Another process may have had the same revision in a database that has lost it.
+  holder uuid,
+  -- Of the subjects that were written or removed.
+  kinds text[] not null,
+  ids bytea[] not null,
+  -- The minutes of the nonces that were spent.
+  buckets bigint[] not null
+);
+
+alter table mesh_na.liveness add column flush bigint not null default 0;
+create sequence mesh_na.liveness_flushes;
+
+create function mesh_na.note_changes(
+  last_revision bigint, before bigint, changed_kinds text[], changed_ids bytea[], spent_buckets bigint[]
+) returns void language sql as $$
+  insert into mesh_na.changes
+    select last_revision, before, l.holder, changed_kinds, changed_ids, spent_buckets
+    from mesh_na.writer_lease as l
+$$;
+
+-- Whoever is further behind than what is kept here of the changes reads everything again.
+create or replace function mesh_na.store_liveness(mine bigint, ids bytea[], contacts bytea[], times bytea)
+returns void language plpgsql as $$
+declare
+  number bigint;
+begin
+  perform mesh_na.hold_lease(mine);
+  number := nextval('mesh_na.liveness_flushes');
+  insert into mesh_na.liveness
+    select c.id, c.contact, number from unnest(ids, contacts) as c (id, contact)
+    on conflict (id) do update set contact = excluded.contact, flush = excluded.flush;
+  if times is not null then
+    perform mesh_na.put_meta('unstored_times', times);
+    delete from mesh_na.changes
+      where revision <= (select max(newest.revision) from mesh_na.changes as newest) - 300000;
+  end if;
+end $$;
+`,
 ];
 
 export const SCHEMA_VERSION = MIGRATIONS.length;

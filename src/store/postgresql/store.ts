@@ -364,6 +364,7 @@ function storeOn(
       nonces.map(({ answers }) => answers),
       next.auditEntries,
       audit.length === 0 ? null : encodeEntries(next.auditEntries, audit),
+      totals.revision,
     ];
     return { values, next };
   }
@@ -494,7 +495,8 @@ function storeOn(
 const COMMIT = {
   name: 'commit_units',
   text: `select mesh_na.commit_units($1, $2, $3, $4,
-    $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)`,
+      $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20),
+    mesh_na.note_changes($16, $21, $5 || $11, $6 || $12, $15)`,
 };
 const TOUCH = { name: 'store_liveness', text: 'select mesh_na.store_liveness($1, $2, $3, $4)' };
 const FORGET = {

@@ -1,0 +1,319 @@
+/**
+ * Reads the state of a database beside the process that writes it: everything once, and then what each flush has
+ * changed. What was read stands only while the flushes after it are known without a gap, each with the process that
+ * made it: a database that has lost changes, or was filled again, does not go on from there.
+ */
+import type { Client } from 'pg';
+import { assertNotMoved } from '../moved.ts';
+import { assertSameNetwork, type NetworkIdentity } from '../network-identity.ts';
+import { decodeRow } from '../rows.ts';
+import { createShapes, type Shapes } from '../shapes.ts';
+import type {
+  KeptAnswer,
+  SpentNonce,
+  StateFollower,
+  StoreChanges,
+  StoredLiveness,
+  StoredSubject,
+  StoreReading,
+} from '../store.ts';
+import {
+  decodeAnswers,
+  decodeEpoch,
+  decodeNonces,
+  decodeShapes,
+  decodeTimes,
+  livenessReader,
+  subjectReader,
+} from '../table-rows.ts';
+import { addressOf } from '../units.ts';
+import type { StoreAddress } from './address.ts';
+import { connectToPrimary, disconnect } from './connect.ts';
+import {
+  beginReading,
+  contentsAsOf,
+  fetched,
+  type MetaRows,
+  readAuditEnd,
+  totalsIn,
+} from './contents.ts';
+import { assertSchema } from './schema.ts';
+
+export interface FollowerOptions {
+  readonly address: StoreAddress;
+  readonly network: NetworkIdentity | null;
+  /** How long the database may take to answer one statement, in milliseconds. */
+  readonly timeout: number;
+}
+
+/** Where a reading has ended. */
+interface Position {
+  readonly revision: number;
+  /** Of the flush with that revision; null when the database does not say. */
+  readonly holder: string | null;
+  /** The number of restores. */
+  readonly epoch: number;
+  readonly auditLength: number;
+  readonly auditHead: string;
+  /** The newest flush of liveness that was read. */
+  readonly livenessFlush: number;
+}
+
+interface Flush {
+  readonly revision: string;
+  readonly follows: string;
+  readonly holder: string | null;
+  readonly kinds: readonly string[];
+  readonly ids: readonly Buffer[];
+  readonly buckets: readonly string[];
+}
+
+/** Subjects that one round trip brings. */
+const SUBJECTS_AT_ONCE = 2000;
+
+const FLUSHES = `select revision, follows, holder, kinds, ids, buckets from mesh_na.changes
+  where revision >= $1 order by revision`;
+const HOLDER = 'select holder from mesh_na.changes where revision = $1';
+const SUBJECTS = `select s.kind, s.id, s.version, s.snapshot from mesh_na.subjects as s
+  join unnest($1::text[], $2::bytea[]) as w (kind, id) on s.kind = w.kind and s.id = w.id`;
+const NONCES = `select n.bucket, n.revision, n.digests, n.answers from mesh_na.nonces as n
+  join unnest($1::bigint[], $2::bigint[]) as w (bucket, revision)
+    on n.bucket = w.bucket and n.revision = w.revision
+  order by n.bucket, n.revision`;
+
+export function openPostgresqlFollower(options: FollowerOptions): StateFollower {
+  let client: Client | null = null;
+  let position: Position | null = null;
+  let seen = 0;
+  let isClosed = false;
+
+  async function connected(): Promise<Client> {
+    if (isClosed) throw new Error('The reading of the state was ended');
+    if (client !== null) return client;
+    const connection = await connectToPrimary(options.address, options.timeout);
+    client = connection.client;
+    await assertSchema(client, connection.shown);
+    return client;
+  }
+
+  /** After a failure the connection may be in any state. */
+  async function leave(): Promise<void> {
+    const left = client;
+    client = null;
+    // Contacts are known by a number only, which a server that has lost some of them gives again.
+    if (position !== null) position = { ...position, livenessFlush: 0 };
+    if (left !== null) await disconnect(left);
+  }
+
+  async function reading<T>(work: (current: Client, meta: MetaRows) => Promise<T>): Promise<T> {
+    try {
+      const current = await connected();
+      const meta = await beginReading(current);
+      assertOwn(meta);
+      seen = totalsIn(meta).revision;
+      return await work(current, meta);
+    } catch (cause) {
+      void leave();
+      throw cause;
+    }
+  }
+
+  function assertOwn(meta: MetaRows): void {
+    assertNotMoved(meta.get('moved'), 'the database');
+    const row = meta.get('network');
+    if (options.network === null || row === undefined) return;
+    const owner = decodeRow('meta', 'network', row) as NetworkIdentity;
+    assertSameNetwork(owner, options.network, 'the database');
+  }
+
+  async function end(current: Client, reached: Position): Promise<void> {
+    await current.query('commit');
+    position = reached;
+  }
+
+  function load(): Promise<StoreReading> {
+    position = null;
+    return reading(async (current, meta) => {
+      const shapes = shapesIn(meta);
+      const contents = await contentsAsOf(current, meta, shapes);
+      const { rows } = await current.query<{ holder: string | null }>(HOLDER, [contents.revision]);
+      const { liveness, newest } = livenessSince(current, null);
+      return {
+        ...contents,
+        liveness,
+        end: () =>
+          end(current, {
+            revision: contents.revision,
+            holder: rows[0]?.holder ?? null,
+            epoch: decodeEpoch(meta.get('epoch')),
+            auditLength: contents.auditLength,
+            auditHead: contents.auditHead,
+            livenessFlush: newest(),
+          }),
+      };
+    });
+  }
+
+  async function changes(withLiveness: boolean): Promise<StoreChanges | null> {
+    const from = position;
+    if (from === null) return null;
+    return reading(async (current, meta) => {
+      const { revision, auditEntries } = totalsIn(meta);
+      const { rows } = await current.query<Flush>(FLUSHES, [from.revision]);
+      const flushes = flushesAfter(from, revision, rows);
+      if (flushes === null || decodeEpoch(meta.get('epoch')) !== from.epoch) {
+        await current.query('rollback');
+        position = null;
+        return null;
+      }
+      const audit = await readAuditSince(current, auditEntries, from);
+      const subjects = changedSubjects(current, shapesIn(meta), flushes);
+      const nonces = await readNonces(current, flushes);
+      const { liveness, newest } = withLiveness
+        ? livenessSince(current, from.livenessFlush)
+        : { liveness: inOneBatch<StoredLiveness>([]), newest: () => from.livenessFlush };
+      return {
+        revision,
+        ...subjects,
+        ...nonces,
+        forgottenTimes: decodeTimes('forgotten_times', meta.get('forgotten_times')),
+        unstoredTimes: decodeTimes('unstored_times', meta.get('unstored_times')),
+        liveness,
+        auditLength: auditEntries,
+        ...audit,
+        end: () =>
+          end(current, {
+            ...from,
+            revision,
+            holder: flushes.at(-1)?.holder ?? from.holder,
+            auditLength: auditEntries,
+            auditHead: audit.auditHead,
+            livenessFlush: newest(),
+          }),
+      };
+    });
+  }
+
+  return {
+    load,
+    changes,
+    seenRevision: () => seen,
+    async close() {
+      isClosed = true;
+      await leave();
+    },
+  };
+}
+
+function shapesIn(meta: MetaRows): Shapes {
+  return createShapes(decodeShapes(meta.get('shapes')));
+}
+
+/** Null when the database does not say how it came from there to this revision. */
+function flushesAfter(
+  from: Position,
+  revision: number,
+  found: readonly Flush[],
+): readonly Flush[] | null {
+  const isStart = Number(found[0]?.revision) === from.revision;
+  if ((isStart ? found[0]?.holder : null) !== from.holder) return null;
+  const flushes = isStart ? found.slice(1) : found;
+  let reached = from.revision;
+  for (const flush of flushes) {
+    if (Number(flush.follows) !== reached) return null;
+    reached = Number(flush.revision);
+  }
+  return reached === revision ? flushes : null;
+}
+
+async function readAuditSince(
+  client: Client,
+  total: number,
+  { auditLength, auditHead }: Position,
+): Promise<Pick<StoreChanges, 'recentAudit' | 'auditHead'>> {
+  if (total === auditLength) return { recentAudit: [], auditHead };
+  return readAuditEnd(client, total, auditLength);
+}
+
+function changedSubjects(
+  client: Client,
+  shapes: Shapes,
+  flushes: readonly Flush[],
+): Pick<StoreChanges, 'subjects' | 'removals'> {
+  const changed = new Map<string, { readonly kind: string; readonly id: Buffer }>();
+  for (const { kinds, ids } of flushes) {
+    for (const [index, id] of ids.entries()) {
+      const kind = kinds[index] as string;
+      changed.set(addressOf({ kind, id: id.toString() }), { kind, id });
+    }
+  }
+  const read = subjectReader(shapes);
+
+  async function* subjects(): AsyncIterable<readonly StoredSubject[]> {
+    const all = [...changed.values()];
+    for (let at = 0; at < all.length; at += SUBJECTS_AT_ONCE) {
+      const asked = all.slice(at, at + SUBJECTS_AT_ONCE);
+      type Row = { kind: string; id: Buffer; version: string; snapshot: Buffer };
+      const { rows } = await client.query<Row>(SUBJECTS, [
+        asked.map(({ kind }) => kind),
+        asked.map(({ id }) => id),
+      ]);
+      const found = rows.map(({ kind, id, version, snapshot }) =>
+        read(kind, id.toString(), Number(version), snapshot),
+      );
+      for (const subject of found) changed.delete(addressOf(subject));
+      yield found;
+    }
+  }
+
+  return {
+    subjects: subjects(),
+    removals: () => Array.from(changed.values(), ({ kind, id }) => ({ kind, id: id.toString() })),
+  };
+}
+
+async function readNonces(
+  client: Client,
+  flushes: readonly Flush[],
+): Promise<Pick<StoreChanges, 'nonces' | 'answers'>> {
+  const keys = flushes.flatMap(({ revision, buckets }) =>
+    buckets.map((bucket) => [bucket, revision] as const),
+  );
+  if (keys.length === 0) return { nonces: inOneBatch([]), answers: inOneBatch([]) };
+  type Row = { bucket: string; revision: string; digests: Buffer; answers: Buffer | null };
+  const { rows } = await client.query<Row>(NONCES, [
+    keys.map(([bucket]) => bucket),
+    keys.map(([, revision]) => revision),
+  ]);
+  const nonces: SpentNonce[] = [];
+  const kept: KeptAnswer[] = [];
+  for (const { bucket, revision, digests, answers } of rows) {
+    const key = [Number(bucket), Number(revision)] as const;
+    nonces.push(...decodeNonces(key, digests));
+    if (answers !== null) kept.push(...decodeAnswers(key, answers));
+  }
+  return { nonces: inOneBatch(nonces), answers: inOneBatch(kept) };
+}
+
+/** By id when `after` is null, in any order otherwise. */
+function livenessSince(client: Client, after: number | null) {
+  let newest = after ?? 0;
+
+  async function* liveness(): AsyncIterable<readonly StoredLiveness[]> {
+    const read = livenessReader();
+    // There is no index by flush, which every heartbeat would have to change.
+    if (after !== null) await client.query('set local enable_seqscan = on');
+    const which = after === null ? 'order by id' : `where flush > ${after}`;
+    const statement = `select id, contact, flush from mesh_na.liveness ${which}`;
+    for await (const rows of fetched<[Buffer, Buffer, string]>(client, 'liveness', statement)) {
+      for (const [, , flush] of rows) newest = Math.max(newest, Number(flush));
+      yield rows.map(([id, row]) => read(id.toString(), row));
+    }
+  }
+
+  return { liveness: liveness(), newest: () => newest };
+}
+
+async function* inOneBatch<Row>(rows: readonly Row[]): AsyncGenerator<readonly Row[], void> {
+  yield rows;
+}

@@ -1,0 +1,323 @@
+/** Changes as they are read beside the process that writes them, on a real PostgreSQL. */
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { parseStoreAddress } from '../../src/store/postgresql/address.ts';
+import { openPostgresqlFollower } from '../../src/store/postgresql/follower.ts';
+import { openPostgresqlStore } from '../../src/store/postgresql/store.ts';
+import type {
+  StateFollower,
+  Store,
+  StoreChanges,
+  StoredLiveness,
+  StoreReading,
+  Unit,
+} from '../../src/store/store.ts';
+import { startCluster } from '../support/postgresql.ts';
+import { migratedDatabase, storeOptions } from '../support/postgresql-store.ts';
+import { allOf, loadAll } from '../support/stored.ts';
+import { seal } from './conformance.ts';
+
+const cluster = await startCluster();
+after(() => cluster[Symbol.asyncDispose]());
+
+const MINUTE = 60_000;
+
+test('what is read once and then followed, in any steps, is what a whole reading gives', async () => {
+  for (let seed = 1; seed <= 6; seed += 1) {
+    const url = await migratedDatabase(cluster);
+    const store = await openPostgresqlStore(storeOptions(url));
+    const follower = followerOf(url);
+    const copy = copyOfState();
+    const random = numbersFrom(seed);
+    const write = writerOn(store, random);
+    await write(random(30));
+    copy.apply(await read(await follower.load()));
+    for (let step = 0; step < 12; step += 1) {
+      await write(random(20));
+      const changes = await follower.changes(random(2) === 0);
+      assert.ok(changes !== null, `seed ${seed}, step ${step}`);
+      copy.apply(await read(changes));
+      assert.equal(follower.seenRevision(), changes.revision);
+    }
+    const last = await follower.changes(true);
+    assert.ok(last !== null);
+    copy.apply(await read(last));
+    assert.deepEqual(copy.state(), await stateOf(store, copy), `seed ${seed}`);
+    await follower.close();
+    await store.close();
+  }
+});
+
+test('only what has changed is read, and nothing when nothing has', async () => {
+  const url = await migratedDatabase(cluster);
+  const store = await openPostgresqlStore(storeOptions(url));
+  const follower = followerOf(url);
+  await store.commit(unitOf('a', 1));
+  await store.touchMany([contact('a', 1), contact('b', 2)], []);
+  await read(await follower.load());
+  await store.commit(unitOf('b', 1));
+  await store.touchMany([contact('b', 3)], [[1, 2]]);
+  const changed = await readChanges(follower);
+  assert.deepEqual(changed?.ids, ['b']);
+  assert.deepEqual(changed?.liveness, [contact('b', 3)]);
+  assert.deepEqual(changed?.events, ['event 2']);
+  assert.deepEqual(changed?.digests, ['n 2']);
+  const nothing = await readChanges(follower);
+  assert.deepEqual(
+    [nothing?.ids, nothing?.liveness, nothing?.events, nothing?.digests],
+    [[], [], [], []],
+  );
+  await follower.close();
+  await store.close();
+});
+
+test('another process that goes on from the same state is followed', async () => {
+  const url = await migratedDatabase(cluster);
+  const first = await openPostgresqlStore(storeOptions(url));
+  const follower = followerOf(url);
+  await first.commit(unitOf('a', 1));
+  await read(await follower.load());
+  await first.commit(unitOf('b', 1));
+  await first.close();
+  const second = await openPostgresqlStore(storeOptions(url));
+  await second.commit(unitOf('c', 1));
+  assert.deepEqual((await readChanges(follower))?.ids, ['b', 'c']);
+  await follower.close();
+  await second.close();
+});
+
+for (const [what, loss] of [
+  ['no longer holds the changes', 'delete from mesh_na.changes'],
+  [
+    'has the revision from another process',
+    `update mesh_na.changes set holder = gen_random_uuid()`,
+  ],
+  ['lacks a flush', 'delete from mesh_na.changes where revision = 2'],
+] as const) {
+  test(`a database that ${what} is not followed, but read again`, async () => {
+    const url = await migratedDatabase(cluster);
+    const store = await openPostgresqlStore(storeOptions(url));
+    const follower = followerOf(url);
+    await store.commit(unitOf('a', 1));
+    await read(await follower.load());
+    for (const id of ['b', 'c']) await store.commit(unitOf(id, 1));
+    await cluster.query(new URL(url).pathname.slice(1), loss);
+    assert.equal(await follower.changes(true), null);
+    assert.equal(await follower.changes(true), null, 'until it is read again');
+    await read(await follower.load());
+    await store.commit(unitOf('d', 1));
+    assert.deepEqual((await readChanges(follower))?.ids, ['d']);
+    await follower.close();
+    await store.close();
+  });
+}
+
+test('a connection that is lost is made again, and all contacts are read again', async () => {
+  const url = await migratedDatabase(cluster);
+  const store = await openPostgresqlStore(storeOptions(url));
+  const follower = followerOf(url);
+  await store.commit(unitOf('a', 1));
+  await store.touchMany([contact('a', 1)], []);
+  await read(await follower.load());
+  await store.commit(unitOf('b', 1));
+  await cluster.query(
+    new URL(url).pathname.slice(1),
+    `select pg_terminate_backend(pid) from pg_stat_activity where query = 'commit' and datname = current_database()`,
+  );
+  await assert.rejects(follower.changes(true));
+  const changed = await readChanges(follower);
+  assert.deepEqual(changed?.ids, ['b']);
+  assert.deepEqual(changed?.liveness, [contact('a', 1)]);
+  await follower.close();
+  await store.close();
+});
+
+function followerOf(url: string): StateFollower {
+  return openPostgresqlFollower({
+    address: parseStoreAddress(url, {}),
+    network: null,
+    timeout: 10_000,
+  });
+}
+
+function contact(id: string, lastSeen: number): StoredLiveness {
+  return { id, lastSeen, status: 'healthy', remoteAddr: '', newestSignedAt: lastSeen };
+}
+
+let events = 0;
+
+function sealedEvent(number: number) {
+  return seal({
+    event_id: `${number}`,
+    event_type: `event ${number}`,
+    details: {},
+    created_at: '2026-03-01T10:00:00.000001Z',
+    prev_hash: '',
+    hash: `hash-${number}-`.padEnd(64, '0'),
+  });
+}
+
+function unitOf(id: string, version: number): Unit {
+  if (id === 'a') events = 0;
+  events += 1;
+  return {
+    subjects: [
+      {
+        kind: 'certificate',
+        id,
+        version,
+        replaces: version - 1,
+        snapshot: { value: 'v', context: { version } },
+      },
+    ],
+    removals: [],
+    nonces: [{ digest: `n ${events}`, forgetAt: MINUTE }],
+    answers: [{ digest: `n ${events}`, forgetAt: MINUTE, request: 'r', answer: `"${events}"` }],
+    audit: [sealedEvent(events)],
+  };
+}
+
+async function read(reading: StoreReading) {
+  const { revision, auditLength, auditHead, recentAudit, forgottenTimes, unstoredTimes } = reading;
+  const subjects = await allOf(reading.subjects);
+  const all = {
+    subjects,
+    removals: 'removals' in reading ? (reading as StoreChanges).removals() : [],
+    liveness: await allOf(reading.liveness),
+    nonces: await allOf(reading.nonces),
+    answers: await allOf(reading.answers),
+    facts: { revision, auditLength, auditHead, forgottenTimes, unstoredTimes },
+    recentAudit,
+  };
+  await reading.end();
+  return all;
+}
+
+async function readChanges(follower: StateFollower) {
+  const changes = await follower.changes(true);
+  if (changes === null) return null;
+  const { subjects, liveness, nonces, recentAudit } = await read(changes);
+  return {
+    ids: subjects.map(({ id }) => id).sort(),
+    liveness,
+    events: recentAudit.map(({ event_type }) => event_type),
+    digests: nonces.map(({ digest }) => digest),
+  };
+}
+
+type Read = Awaited<ReturnType<typeof read>>;
+
+/** What a reader that applies everything knows. */
+function copyOfState() {
+  const subjects = new Map<string, unknown>();
+  const liveness = new Map<string, StoredLiveness>();
+  const nonces = new Map<string, number>();
+  const answers = new Map<string, string>();
+  let facts: Read['facts'] | null = null;
+  let events: string[] = [];
+  return {
+    nonces,
+    answers,
+    apply(given: Read) {
+      for (const subject of given.subjects) subjects.set(`${subject.kind} ${subject.id}`, subject);
+      for (const { kind, id } of given.removals) {
+        subjects.delete(`${kind} ${id}`);
+        liveness.delete(id);
+      }
+      for (const seen of given.liveness) liveness.set(seen.id, seen);
+      for (const { digest, forgetAt } of given.nonces) nonces.set(digest, forgetAt);
+      for (const { digest, answer } of given.answers) answers.set(digest, answer);
+      facts = given.facts;
+      events = [...events, ...given.recentAudit.map(({ event_id }) => event_id)];
+    },
+    state: () => ({
+      facts,
+      events,
+      subjects: [...subjects.entries()].sort(byKey),
+      liveness: [...liveness.entries()].sort(byKey),
+    }),
+  };
+}
+
+function byKey([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number {
+  return a < b ? -1 : 1;
+}
+
+/** What a whole reading gives; nonces and answers that were forgotten meanwhile may still be in the copy. */
+async function stateOf(store: Store, copy: ReturnType<typeof copyOfState>) {
+  const whole = await loadAll(store);
+  for (const { digest, forgetAt } of whole.nonces) assert.equal(copy.nonces.get(digest), forgetAt);
+  for (const { digest, answer } of whole.answers) assert.equal(copy.answers.get(digest), answer);
+  await whole.dispose();
+  const { revision, auditLength, auditHead, forgottenTimes, unstoredTimes } = whole;
+  return {
+    facts: { revision, auditLength, auditHead, forgottenTimes, unstoredTimes },
+    events: whole.recentAudit.map(({ event_id }) => event_id),
+    subjects: whole.subjects
+      .map((one) => [`${one.kind} ${one.id}`, one] as [string, unknown])
+      .sort(byKey),
+    liveness: whole.liveness.map((one) => [one.id, one] as [string, StoredLiveness]).sort(byKey),
+  };
+}
+
+/** Writes units of all sorts, some of them together. */
+function writerOn(store: Store, random: (below: number) => number) {
+  const versions = new Map<string, number>();
+  const generations = new Map<string, number>();
+  let number = 0;
+  let seen = 0;
+
+  function unit(): Unit {
+    number += 1;
+    const kind = random(2) === 0 ? 'certificate' : 'agent-registration';
+    const place = `${kind[0]}-${random(25)}`;
+    // Certificates do not come back once they are removed.
+    const id = `${place}-${generations.get(place) ?? 0}`;
+    const address = `${kind} ${id}`;
+    const replaces = versions.get(address) ?? 0;
+    const isRemoval = replaces > 0 && random(4) === 0;
+    if (isRemoval) {
+      versions.delete(address);
+      generations.set(place, number);
+    } else versions.set(address, replaces + 1);
+    const snapshot = { value: `v${random(3)}`, context: { [`m${random(6)}`]: number } };
+    const digest = `n-${number}`;
+    const forgetAt = random(60) * MINUTE;
+    return {
+      subjects: isRemoval ? [] : [{ kind, id, version: replaces + 1, replaces, snapshot }],
+      removals: isRemoval ? [{ kind, id, replaces }] : [],
+      nonces: [{ digest, forgetAt }],
+      answers: random(2) === 0 ? [] : [{ digest, forgetAt, request: 'r', answer: `${number}` }],
+      audit: random(3) === 0 ? [] : [sealedEvent(number)],
+    };
+  }
+
+  async function touch(): Promise<void> {
+    const ids = [...versions.keys()].filter((address) => address.startsWith('certificate '));
+    const rows = ids
+      .filter(() => random(3) === 0)
+      .map((address) => {
+        seen += 1;
+        return contact(address.slice('certificate '.length), seen);
+      });
+    await store.touchMany(rows, [[number, number + 1]]);
+  }
+
+  return async (units: number): Promise<void> => {
+    for (let left = units; left > 0; ) {
+      const together = Math.min(left, 1 + random(4));
+      left -= together;
+      await Promise.all(Array.from({ length: together }, () => store.commit(unit())));
+      if (random(4) === 0) await touch();
+      if (random(8) === 0) await store.forgetNonces(random(60) * MINUTE, [[0, number]]);
+    }
+  };
+}
+
+function numbersFrom(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return Math.floor((state / 2 ** 32) * below);
+  };
+}
