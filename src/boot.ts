@@ -1,6 +1,9 @@
 /** The composition root: wires store, authority and edges once, and shuts them down in order. */
 
 import { hasRoom } from './authority/enrollment/room.ts';
+import type { ReadyState } from './authority/open.ts';
+import { createAuthorityState } from './authority/state.ts';
+import { createSuccessor, type Successor } from './authority/successor.ts';
 import { createClock } from './clock.ts';
 import { agreedSettings } from './config/agreed-settings.ts';
 import type { Config } from './config/load.ts';
@@ -12,6 +15,7 @@ import {
   createStandingMemory,
   endStanding,
   extendStanding,
+  noteLag,
   noteWriter,
   type Standing,
   standingIn,
@@ -32,13 +36,20 @@ import { linkKey } from './link/key.ts';
 import { createLastCopies } from './link/last-copies.ts';
 import { tlsWires } from './link/tls-wires.ts';
 import { createLogger, type LogDestination, type Logger } from './log/logger.ts';
+import { problemText } from './log/problem.ts';
 import {
   type AuthorityCounts,
   type AuthorityMetrics,
   createAuthorityMetrics,
   type MetricsReport,
 } from './metrics.ts';
-import { type Office, type OfficeJobs, openOffice } from './office.ts';
+import {
+  type Office,
+  type OfficeJobs,
+  openOffice,
+  type StateSurroundings,
+  stateOptions,
+} from './office.ts';
 import type { GenesisBlock } from './records/genesis.ts';
 import { instantOf } from './records/record.ts';
 import type { RefusalName } from './refusal.ts';
@@ -48,6 +59,7 @@ import type { NetworkIdentity } from './store/network-identity.ts';
 import {
   type Candidate,
   databaseOf,
+  followDatabase,
   type OpenedStore,
   openStore,
   processName,
@@ -152,6 +164,7 @@ export async function startAuthority(
   let office: Office | null = null;
   let jobs: OfficeJobs | null = null;
   let front: Front | null = null;
+  let successor: Successor | null = null;
   let isLeaving = false;
 
   /** From now on nothing is answered from copies. */
@@ -258,20 +271,18 @@ export async function startAuthority(
       return signer.isAvailable();
     },
   };
-  const openOn = (opened: OpenedStore) =>
-    openOffice({
-      config,
-      opened,
-      signer,
-      runtime,
-      publisher,
-      logger,
-      metrics,
-      fatal,
-      vitals: () => vitals,
-      listThreadFrom: surroundings.listThreadFrom,
-      edgesCaughtUp: () => front?.barrier() ?? NEVER,
-    });
+  const ofState: StateSurroundings = {
+    config,
+    signer,
+    runtime,
+    publisher,
+    logger,
+    fatal,
+    listThreadFrom: surroundings.listThreadFrom,
+    edgesCaughtUp: () => front?.barrier() ?? NEVER,
+  };
+  const openOn = (opened: OpenedStore, ready: ReadyState | null) =>
+    openOffice({ ...ofState, opened, ready, metrics, vitals: () => vitals });
 
   /** From now on the answers of this instance are those of the writer. */
   function lead({ call }: Office, tenure: Tenure | null): void {
@@ -288,9 +299,10 @@ export async function startAuthority(
   async function take(opened: OpenedStore): Promise<void> {
     if (lifecycle.state !== 'serving') return opened.store.abandon();
     client?.close();
+    const ready = opened.tenure && (await successor?.take(opened.tenure.previousOwner));
     // The authority publishes them anew: those of the writer before may be older.
     withdrawAll(publisher);
-    office = await openOn(opened);
+    office = await openOn(opened, ready ?? null);
     if (lifecycle.state !== 'serving') return;
     lead(office, opened.tenure);
     jobs = await office.begin(background);
@@ -298,7 +310,7 @@ export async function startAuthority(
 
   try {
     if (turn.opened !== null) {
-      office = await openOn(turn.opened);
+      office = await openOn(turn.opened, null);
       lead(office, turn.opened.tenure);
     }
     const here: Call = (standing === null && office?.call) || desk.call;
@@ -364,6 +376,7 @@ export async function startAuthority(
     const reloading = tls && background.start('tls_reload', TLS_RELOAD_MS, tls.check);
     if (office !== null) jobs = await (office as Office).begin(background);
     else logger.write('INFO', 'store', `${turn.holder} writes; this instance waits for its turn`);
+    if (turn.opened === null) successor = successorOf(ofState, standing);
     const taking = turn.opened === null ? turn.opening.then(take) : null;
     taking?.catch((cause) => {
       if (lifecycle.state === 'serving') fatal('taking over', cause);
@@ -403,6 +416,7 @@ export async function startAuthority(
               await linkHost?.revoke();
               turn.giveUp();
               await taking?.catch(() => undefined);
+              await successor?.close();
               office?.endReaders();
               await background.stop();
               await office?.close();
@@ -420,6 +434,7 @@ export async function startAuthority(
     };
   } catch (cause) {
     turn.giveUp();
+    await (successor as Successor | null)?.close();
     client?.close();
     leave();
     await linkHost?.revoke();
@@ -476,6 +491,31 @@ async function takeTurn(
   return typeof first === 'string'
     ? { opened: null, opening, holder: first, giveUp }
     : { opened: first, opening, holder: 'this instance', giveUp };
+}
+
+/** Null where no other instance can write. */
+function successorOf(surroundings: StateSurroundings, standing: Standing | null): Successor | null {
+  const { config, runtime, logger } = surroundings;
+  if (config.database === null || standing === null) return null;
+  const successor = createSuccessor({
+    follower: followDatabase(config.database, identityOf(config.genesis)),
+    createState: () => createAuthorityState(stateOptions(surroundings)),
+    elapsed: runtime.elapsed,
+    after(milliseconds, work) {
+      const timer = setTimeout(work, milliseconds);
+      return () => clearTimeout(timer);
+    },
+    read: (revision) =>
+      logger.write('INFO', 'store', `The state is kept ready, from revision ${revision} on`),
+    failed: (cause) =>
+      logger.write(
+        'WARNING',
+        'store',
+        `The state cannot be kept ready: ${problemText(cause)}; if it stays so, a turn of this instance begins with reading it`,
+      ),
+    looked: () => noteLag(standing.memory, successor.lag()),
+  });
+  return successor;
 }
 
 const UNAVAILABLE: Answer = { ok: false, refusal: 'authority_unavailable', details: {} };

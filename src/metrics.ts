@@ -447,6 +447,7 @@ export function createAuthorityMetrics(
       const role = standing.isWriter() ? 'writer' : 'follower';
       for (const one of ROLES) place.role.set({ role: one }, one === role ? 1 : 0);
       place.lease.set(standing.isWriter() ? standing.remaining() / 1000 : 0);
+      place.lag.set(standing.lag() ?? Number.NaN);
     },
     operatorSignatureV1: () => signaturesV1.inc(),
     signed(seconds, isSigned) {
@@ -475,6 +476,7 @@ const ROLES = ['writer', 'follower'] as const;
 interface PlaceGauges {
   readonly role: Gauge<'role'>;
   readonly lease: Gauge;
+  readonly lag: Gauge;
 }
 
 function placeGauges(registers: Registry[]): PlaceGauges {
@@ -488,6 +490,11 @@ function placeGauges(registers: Registry[]): PlaceGauges {
     lease: new Gauge({
       name: 'na_lease_remaining_seconds',
       help: 'How long this instance may write without a renewal; 0 while it does not write',
+      registers,
+    }),
+    lag: new Gauge({
+      name: 'na_replica_lag_revisions',
+      help: 'How many revisions the state that this instance keeps ready is behind; NaN while it keeps none',
       registers,
     }),
   };

@@ -1,8 +1,14 @@
 /** What the process that writes the state runs, beside its edges: the authority on its store, and its periodic work. */
-import { type AuthorityOptions, type OpenAuthority, openAuthority } from './authority/open.ts';
+import {
+  type AuthorityOptions,
+  type OpenAuthority,
+  openAuthority,
+  type ReadyState,
+} from './authority/open.ts';
 import { LIST_THREAD_FROM } from './authority/publication/list-renderer.ts';
 import type { Vitals } from './authority/publication/vitals.ts';
 import { openQuarantine } from './authority/quarantine.ts';
+import type { StateOptions } from './authority/state.ts';
 import { createKeptFiles } from './backup/kept-files.ts';
 import { type BackupSchedule, createBackupSchedule } from './backup/schedule.ts';
 import type { Config } from './config/load.ts';
@@ -32,20 +38,26 @@ import { backUpApart } from './threads/backup-process.ts';
 import { type ListThreadIdentity, startListThread } from './threads/list-thread.ts';
 import { openWebhooks, type Webhooks } from './webhooks/webhooks.ts';
 
-export interface OfficeOptions {
+/** What the state in memory depends on. */
+export interface StateSurroundings {
   readonly config: Config;
-  readonly opened: OpenedStore;
   readonly signer: AuthoritySigner;
   readonly runtime: Runtime;
   readonly publisher: DocumentPublisher;
   readonly logger: Logger;
-  readonly metrics: AuthorityMetrics;
   readonly fatal: Fatal;
-  vitals(): Vitals;
   /** Null for the default. */
   readonly listThreadFrom: number | null;
   /** Resolves when no edge reads a document that was replaced before this call. */
   edgesCaughtUp(): Promise<void>;
+}
+
+export interface OfficeOptions extends StateSurroundings {
+  readonly opened: OpenedStore;
+  /** The state, if it was kept ready. */
+  readonly ready: ReadyState | null;
+  readonly metrics: AuthorityMetrics;
+  vitals(): Vitals;
 }
 
 export interface Office {
@@ -104,6 +116,7 @@ export async function openOffice(options: OfficeOptions): Promise<Office> {
   const quarantine = heads?.verdict.kind === 'quarantine' ? heads.verdict.reason : null;
   const head = heads === null || quarantine !== null ? null : keeperOf(options, heads, timed);
   const store = head?.store ?? timed;
+  const ready = await readyFor(store, options);
   const authority = await openOrAbandon();
   const endReaders = new AbortController();
   // A state that was rolled back must not replace what it may be restored from.
@@ -126,7 +139,7 @@ export async function openOffice(options: OfficeOptions): Promise<Office> {
   }
 
   function openState(): Promise<OpenAuthority> {
-    if (quarantine === null) return openAuthority(authorityOptions(options, store));
+    if (quarantine === null) return openAuthority(authorityOptions(options, store), ready);
     return openQuarantine({
       store,
       publisher: options.publisher,
@@ -196,6 +209,20 @@ export async function openOffice(options: OfficeOptions): Promise<Office> {
       for (const file of heads?.files ?? []) file.release();
     },
   };
+}
+
+/** Null when the state has to be read: what was kept ready must be what the store holds. */
+async function readyFor(
+  store: Store,
+  { ready, logger }: Pick<OfficeOptions, 'ready' | 'logger'>,
+): Promise<ReadyState | null> {
+  if (ready === null) return null;
+  const { revision, auditHead } = await store.position();
+  if (ready.revision === revision && ready.facts.auditHead === auditHead) return ready;
+  const problem = `The state that was kept ready is of revision ${ready.revision}, and the database at ${revision}`;
+  logger.write('WARNING', 'store', `${problem}: it is read again`);
+  await ready.state.close();
+  return null;
 }
 
 /** Null when no head is kept. A start that is refused leaves the state to others. */
@@ -293,20 +320,32 @@ function webhooksOf(
 }
 
 function authorityOptions(
-  {
-    config,
-    signer,
-    runtime,
-    publisher,
-    logger,
-    metrics,
-    fatal,
-    vitals,
-    listThreadFrom,
-    edgesCaughtUp,
-  }: OfficeOptions,
+  { config, logger, metrics, fatal, vitals, ...surroundings }: OfficeOptions,
   store: Store,
 ): AuthorityOptions {
+  return {
+    ...stateOptions({ config, logger, fatal, ...surroundings }),
+    flushInterval: config.livenessFlush,
+    retention: config.retention,
+    store,
+    vitals,
+    log: (event, details) => logAudit(logger, metrics, event, details),
+    countRefusal: metrics.refused,
+    fatal,
+  };
+}
+
+/** What decides how the state is held in memory, whether this instance writes it or waits for its turn. */
+export function stateOptions({
+  config,
+  signer,
+  runtime,
+  publisher,
+  logger,
+  fatal,
+  listThreadFrom,
+  edgesCaughtUp,
+}: StateSurroundings): StateOptions {
   return {
     settings: {
       networkName: config.genesis.network_name,
@@ -322,16 +361,9 @@ function authorityOptions(
     },
     operators: new Map(config.operators.map((operator) => [operator.keyId, operator])),
     clockTolerance: config.clockTolerance,
-    flushInterval: config.livenessFlush,
-    retention: config.retention,
     signer,
     runtime,
-    store,
     publisher,
-    vitals,
-    log: (event, details) => logAudit(logger, metrics, event, details),
-    countRefusal: metrics.refused,
-    fatal,
     listThreading: {
       from: listThreadFrom ?? LIST_THREAD_FROM,
       startThread: () =>

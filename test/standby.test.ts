@@ -45,6 +45,9 @@ test('an instance that waits lives, does nothing, says so, and takes over when t
   const { text } = await get(second.na, '/metrics');
   assert.match(text, /^na_instance_role\{role="follower"\} 1$/m);
   assert.match(text, /^mesh_na_restore_pending 0$/m);
+  await until(async () => (await get(second.na, '/readyz')).body.error.details.lag_revisions === 0);
+  const ready = await get(second.na, '/metrics');
+  assert.match(ready.text, /^na_replica_lag_revisions 0$/m);
   assert.equal((await third.end('SIGTERM')).code, 0, 'whoever waits stops at once');
 
   assert.equal(outcome(await operate(first.na, '/admin/invite')), '200');
@@ -59,6 +62,8 @@ test('an instance that waits lives, does nothing, says so, and takes over when t
   assert.equal(code, 0);
   assert.match(stdout + stderr, /pid \d+ on \S+ writes; this instance waits for its turn/);
   assert.match(stdout + stderr, /This instance writes, as holder 2 of the lease/);
+  assert.match(stdout + stderr, /The state is kept ready, from revision \d+ on/);
+  assert.doesNotMatch(stdout + stderr, /WARNING/);
 });
 
 test('other operator keys than those of the writer, and a link whose address is in use, are refused', async () => {

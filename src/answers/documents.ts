@@ -29,6 +29,12 @@ export const Readiness = Type.Object({
   epoch: Type.Optional(
     Type.Integer({ description: 'How many times the right to write has passed on so far' }),
   ),
+  lag_revisions: Type.Optional(
+    Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
+      description:
+        'How many revisions the state that the instance keeps ready was behind when it looked last; null while it keeps none',
+    }),
+  ),
   database: Type.Object({
     backend: Type.String(),
     writable: Type.Boolean(),

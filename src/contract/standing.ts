@@ -6,7 +6,8 @@
 
 /**
  * When the right ends, in whole milliseconds modulo 2^32; whether the instance writes; its epoch; since when what it
- * holds may be outdated, in whole seconds since the epoch modulo 2^32.
+ * holds may be outdated, in whole seconds since the epoch modulo 2^32; and how many revisions the state that it keeps
+ * ready is behind.
  */
 export type StandingMemory = Int32Array;
 
@@ -24,18 +25,28 @@ export interface Standing {
    * holds, and of nobody who writes now is anything known. Null at any other time.
    */
   staleSince(): number | null;
+  /**
+   * How many revisions the state that this instance keeps ready was behind when it looked last; 0 for the writer.
+   * Null while it keeps none.
+   */
+  lag(): number | null;
 }
 
 const UNTIL = 0;
 const WRITES = 1;
 const EPOCH = 2;
 const STALE_SINCE = 3;
+const LAG = 4;
 
 /** Never the end of a right, nor a time since which something is outdated: there is none. */
 const NONE = 0;
+const NO_STATE = -1;
+const MOST_LAG = 2 ** 31 - 1;
 
 export function createStandingMemory(): StandingMemory {
-  return new Int32Array(new SharedArrayBuffer(4 * Int32Array.BYTES_PER_ELEMENT));
+  const memory = new Int32Array(new SharedArrayBuffer(5 * Int32Array.BYTES_PER_ELEMENT));
+  noteLag(memory, null);
+  return memory;
 }
 
 /** `elapsed` is the monotonic time of the system, which is the same on all threads. */
@@ -53,6 +64,10 @@ export function standingIn(memory: StandingMemory, elapsed: () => number): Stand
     staleSince() {
       const since = Atomics.load(memory, STALE_SINCE);
       return since === NONE ? null : (since >>> 0) * 1000;
+    },
+    lag() {
+      const revisions = Atomics.load(memory, LAG);
+      return revisions === NO_STATE ? null : revisions;
     },
   };
 }
@@ -77,7 +92,13 @@ export function noteFollower(memory: StandingMemory, epoch: number): void {
   Atomics.store(memory, EPOCH, epoch);
 }
 
+/** Null while no state is kept ready. */
+export function noteLag(memory: StandingMemory, revisions: number | null): void {
+  Atomics.store(memory, LAG, revisions === null ? NO_STATE : Math.min(revisions, MOST_LAG));
+}
+
 export function noteWriter(memory: StandingMemory, epoch: number): void {
+  noteLag(memory, 0);
   Atomics.store(memory, EPOCH, epoch);
   Atomics.store(memory, WRITES, 1);
 }

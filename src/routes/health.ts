@@ -105,6 +105,7 @@ function placeAmong(standing: Standing): JsonObject {
   return {
     role: standing.isWriter() ? 'writer' : 'follower',
     epoch: standing.epoch(),
+    lag_revisions: standing.lag(),
   };
 }
 

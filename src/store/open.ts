@@ -4,9 +4,10 @@ import type { Runtime } from '../runtime.ts';
 import { DATABASE as LMDB, openLmdbStore } from './lmdb/store.ts';
 import type { NetworkIdentity } from './network-identity.ts';
 import type { PgEnvironment, StoreAddress } from './postgresql/address.ts';
+import { openPostgresqlFollower } from './postgresql/follower.ts';
 import type { Candidate, LeaseClock } from './postgresql/lease.ts';
 import { openPostgresqlStore, DATABASE as POSTGRESQL, type Tenure } from './postgresql/store.ts';
-import type { Store } from './store.ts';
+import type { StateFollower, Store } from './store.ts';
 
 export type { Candidate, Tenure };
 
@@ -81,6 +82,14 @@ export async function openStore(options: StoreOptions): Promise<OpenedStore> {
   const { tenure, durability } = store;
   const { server, meaning } = durability;
   return { store, tenure, notes: [`The state is in PostgreSQL ${server}`, meaning] };
+}
+
+/** How long the database may take to answer whoever follows the state. */
+const FOLLOWER_MS = 30_000;
+
+/** Reads the state beside the instance that writes it. */
+export function followDatabase(database: DatabaseSetting, network: NetworkIdentity): StateFollower {
+  return openPostgresqlFollower({ address: database.address(), network, timeout: FOLLOWER_MS });
 }
 
 /** For tools that do not serve: holds the state, so that nobody else does. */

@@ -3,7 +3,9 @@ import {
   type AuthorityOptions,
   type OpenAuthority,
   openAuthority,
+  type ReadyState,
 } from '../../src/authority/open.ts';
+import type { StateOptions } from '../../src/authority/state.ts';
 import type { Answer } from '../../src/contract/answers.ts';
 import type { CallName, CallOf, OperatorCallName, Taken } from '../../src/contract/calls.ts';
 import type { OperatorClaim } from '../../src/contract/claims.ts';
@@ -31,8 +33,29 @@ export interface Surroundings {
   readonly fatal: AuthorityOptions['fatal'];
 }
 
-export function open({ store, runtime, publisher, fatal }: Surroundings): Promise<OpenAuthority> {
-  return openAuthority({
+export async function open(
+  { store, runtime, publisher, fatal }: Surroundings,
+  ready: Promise<ReadyState> | null = null,
+): Promise<OpenAuthority> {
+  const options = {
+    ...stateOptions(runtime, publisher),
+    flushInterval: FLUSH_INTERVAL,
+    retention: {
+      certificate: RETENTION,
+      renewedCertificate: RETENTION,
+      invite: RETENTION,
+      agent: RETENTION,
+    },
+    store,
+    log: () => undefined,
+    countRefusal: () => undefined,
+    fatal,
+  };
+  return openAuthority(options, await ready);
+}
+
+export function stateOptions(runtime: Runtime, publisher: DocumentPublisher): StateOptions {
+  return {
     settings: {
       networkName: NETWORK,
       networkVersion: '1',
@@ -47,21 +70,10 @@ export function open({ store, runtime, publisher, fatal }: Surroundings): Promis
     },
     operators: new Map(OPERATORS.map(({ keyId, tier }) => [keyId, { tier, publicKey: keyId }])),
     clockTolerance: TOLERANCE,
-    flushInterval: FLUSH_INTERVAL,
-    retention: {
-      certificate: RETENTION,
-      renewedCertificate: RETENTION,
-      invite: RETENTION,
-      agent: RETENTION,
-    },
     signer: heldHere(AUTHORITY),
     runtime,
-    store,
     publisher,
-    log: () => undefined,
-    countRefusal: () => undefined,
-    fatal,
-  });
+  };
 }
 
 /** A promise when something has to be stored before the answer leaves. */

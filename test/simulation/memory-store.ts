@@ -244,7 +244,7 @@ function unitWriter({ subjects, removals, nonces, answers = [], audit }: Unit): 
   };
 }
 
-function contentsOf(disk: MemoryDisk, previousOwner: PreviousOwner): StoreContents {
+export function contentsOf(disk: MemoryDisk, previousOwner: PreviousOwner): StoreContents {
   return {
     revision: disk.revision,
     subjects: inOneBatch(
@@ -275,6 +275,6 @@ function keyOf(kind: string, id: string): string {
   return `${kind} ${id}`;
 }
 
-function subjectOf(bytes: Buffer): StoredSubject {
+export function subjectOf(bytes: Buffer): StoredSubject {
   return deserialize(bytes) as StoredSubject;
 }

@@ -21,12 +21,19 @@ import { type Defect, type Sent, World } from './world.ts';
 /** Each step takes some time, so that what comes later is later. */
 const STEP = 20;
 
-export async function play({ enrolled, steps }: History, defect: Defect = {}): Promise<void> {
-  const world = await World.start(defect);
+export async function play(
+  { enrolled, steps }: History,
+  defect: Defect = {},
+  takesOver = false,
+): Promise<void> {
+  const world = await World.start(defect, takesOver);
   const known = nothingKnown();
   const sent: Sent[] = [];
+  let looks = 0;
   for (const step of [...enrollment(enrolled), ...steps]) {
     await perform(step, world, known, sent);
+    looks += 1;
+    if (looks % 3 > 0) world.follow(looks % 2 === 0);
     world.runtime.advance(STEP);
     await compareDocuments(world);
   }

@@ -14,6 +14,8 @@ export interface Draw {
   readonly clocks: Clocks;
   /** Whether a shorter history is looked for; false when it only matters that there is one. */
   readonly shrinks?: boolean;
+  /** Whether each start goes on with a state that was followed, instead of reading it. */
+  readonly takesOver?: boolean;
 }
 
 export interface Finding {
@@ -28,10 +30,12 @@ export interface Finding {
 
 /** Null when every history holds. */
 export async function simulate(
-  { histories, seed, path, clocks, shrinks = true }: Draw,
+  { histories, seed, path, clocks, shrinks = true, takesOver = false }: Draw,
   defect?: Defect,
 ): Promise<Finding | null> {
-  const property = fc.asyncProperty(draw(MAX_STEPS, clocks), (drawn) => play(drawn, defect));
+  const property = fc.asyncProperty(draw(MAX_STEPS, clocks), (drawn) =>
+    play(drawn, defect, takesOver),
+  );
   const run = await fc.check(property, {
     numRuns: histories,
     seed,

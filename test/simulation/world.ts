@@ -30,6 +30,7 @@ import {
 import { PublishedDocuments } from './published-documents.ts';
 import { OPERATORS, type Stamp } from './requests.ts';
 import { type SimulatedRuntime, simulatedRuntime } from './runtime.ts';
+import { Understudy } from './understudy.ts';
 import { insist, Violation } from './violation.ts';
 
 /** A request that can be sent again, byte for byte. */
@@ -113,15 +114,19 @@ export class World {
   #waiting: Waiting[] = [];
   #attributed = new WeakSet<InFlight>();
   #flush: Flush | null = null;
+  /** Null where each start reads the state. */
+  #understudy: Understudy | null = null;
   #failure: unknown = null;
   #stamps = 0;
 
-  private constructor(defect: Defect) {
+  private constructor(defect: Defect, takesOver: boolean) {
     this.#defect = defect;
+    if (takesOver) this.#understudy = new Understudy(this.disk, this.runtime);
   }
 
-  static async start(defect: Defect = {}): Promise<World> {
-    const world = new World(defect);
+  /** `takesOver`: each start goes on with a state that was followed. */
+  static async start(defect: Defect = {}, takesOver = false): Promise<World> {
+    const world = new World(defect, takesOver);
     await world.#open();
     return world;
   }
@@ -240,6 +245,11 @@ export class World {
     await this.crash(0, false);
   }
 
+  /** Whoever is to take over looks at the disk. */
+  follow(withLiveness: boolean): void {
+    this.#understudy?.follow(withLiveness);
+  }
+
   async restart(): Promise<void> {
     await this.settle();
     this.#noteTime();
@@ -286,20 +296,24 @@ export class World {
   }
 
   #begin(): Promise<OpenAuthority> {
+    const { lastOwner } = this.disk;
+    const ready = this.#understudy?.ready(lastOwner) ?? null;
+    const documents = this.#understudy?.publisher ?? createDocumentPublisher();
     const memory = openMemoryStore(this.disk, 'by_hand');
     this.#store = memory;
+    if (this.#understudy !== null) this.#understudy = new Understudy(this.disk, this.runtime);
     this.#failure = null;
     this.runtime.restart(() => this.#clockSet());
-    const documents = createDocumentPublisher();
     documents.follow((publication) => this.documents.take(publication));
-    const opening = open({
+    const surroundings = {
       store: this.#defect.store?.(memory) ?? memory,
       runtime: this.runtime,
       publisher: documents,
-      fatal: (_where, cause) => {
+      fatal: (_where: string, cause: unknown) => {
         this.#failure = cause;
       },
-    });
+    };
+    const opening = open(surroundings, ready);
     opening.catch(() => undefined);
     return opening;
   }

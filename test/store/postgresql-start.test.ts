@@ -89,7 +89,7 @@ suite('a database is refused', { concurrency: false }, () => {
     await cluster.query(database, `select mesh_na.put_meta('schema', '\\x63')`);
     assert.match(
       await refusal(url),
-      /^The database at \S+ has schema version 99; this program reads version 2$/,
+      /^The database at \S+ has schema version 99; this program reads version 3$/,
     );
     const { from, to } = await migrateDatabase(parseStoreAddress(url, {}));
     assert.deepEqual([from, to], [99, 99], 'a migration leaves what is newer alone');
@@ -170,7 +170,7 @@ test('a password comes from the URL, the variable, or the file of passwords', as
   chmodSync(file, 0o600);
   process.env.PGPASSFILE = file;
   try {
-    assert.equal((await readStatus(parseStoreAddress(without, {}))).schemaVersion, 2);
+    assert.equal((await readStatus(parseStoreAddress(without, {}))).schemaVersion, 3);
   } finally {
     delete process.env.PGPASSFILE;
   }
@@ -190,7 +190,7 @@ test('host, port, user and database come from the usual variables where the URL 
 test('a unix socket is reached by its folder', async () => {
   const { pathname } = new URL(await migratedDatabase(cluster));
   const url = `postgresql://postgres@${pathname}?host=${cluster.socketFolder}&port=${cluster.port}`;
-  assert.equal((await readStatus(parseStoreAddress(url, {}))).schemaVersion, 2);
+  assert.equal((await readStatus(parseStoreAddress(url, {}))).schemaVersion, 3);
 });
 
 for (const [what, url, sentence] of [

@@ -1,6 +1,11 @@
 /** Restores subjects and liveness from the store, in one pass over both. */
 import type { Certificate } from '../../../machines/certificate.ts';
-import type { StoreContents, StoredLiveness, StoredSubject } from '../../store/store.ts';
+import type {
+  StoreChanges,
+  StoreContents,
+  StoredLiveness,
+  StoredSubject,
+} from '../../store/store.ts';
 import type { OperatorRegistry } from '../enrollment/operator-registry.ts';
 import type { StoredContact } from '../liveness/contact-columns.ts';
 import type { Liveness } from '../liveness/last-contact.ts';
@@ -32,16 +37,59 @@ export async function restoreSubjects(
         const contact = contacts.of(row.id) ?? firstContact(certificate);
         const number = liveness.restore(row.id, contact);
         if (isActive(certificate, contact, activeSince)) active.push(number);
-      } else if (row.kind === 'operator-key') {
-        const key = operatorKey(row.id, toSubject(row) as Subject<'operator-key'>);
-        if (key !== null) subjects.restore('operator-key', row.id, key);
-      } else {
-        subjects.restore(row.kind as SubjectKind, row.id, toSubject(row));
-      }
+      } else restoreOther(row, subjects, operatorKey);
     }
   }
   while (contacts.mustRead(null)) await contacts.read();
   liveness.activate(active);
+}
+
+function restoreOther(
+  row: StoredSubject,
+  subjects: Subjects,
+  operatorKey: RestoreTarget['operatorKey'],
+): void {
+  if (row.kind === 'operator-key') {
+    const key = operatorKey(row.id, toSubject(row) as Subject<'operator-key'>);
+    if (key !== null) subjects.restore('operator-key', row.id, key);
+  } else {
+    subjects.restore(row.kind as SubjectKind, row.id, toSubject(row));
+  }
+}
+
+/** Brings restored subjects and liveness to what is stored now. */
+export async function applyChanges(
+  changes: Pick<StoreChanges, 'subjects' | 'removals' | 'liveness'>,
+  { subjects, liveness, operatorKey, activeSince }: RestoreTarget,
+): Promise<void> {
+  for await (const batch of changes.subjects) {
+    for (const row of batch) {
+      if (row.kind !== 'certificate') {
+        restoreOther(row, subjects, operatorKey);
+        continue;
+      }
+      const certificate = toCertificate(row);
+      const isNew = subjects.committed('certificate', row.id) === undefined;
+      subjects.restore('certificate', row.id, certificate);
+      const contact = isNew ? firstContact(certificate) : null;
+      const lastSeen = contact?.lastSeen ?? liveness.lastSeen(row.id);
+      liveness.follow(row.id, contact, isActive(certificate, { lastSeen }, activeSince));
+    }
+  }
+  for (const { kind, id } of changes.removals()) {
+    const replaced = subjects.committed(kind as SubjectKind, id);
+    if (replaced === undefined) continue;
+    const removal = { writes: [], removals: [{ kind, id, replaces: replaced.version }] };
+    subjects.decide(removal);
+    subjects.settle(removal);
+  }
+  for await (const batch of changes.liveness) {
+    for (const { id, ...contact } of [...batch].sort((a, b) => a.lastSeen - b.lastSeen)) {
+      const certificate = subjects.committed('certificate', id);
+      if (certificate === undefined) continue;
+      liveness.follow(id, contact, isActive(certificate, contact, activeSince));
+    }
+  }
 }
 
 /**
@@ -101,7 +149,7 @@ function firstContact({ context }: Subject<'certificate'>): StoredContact {
 /** A renewed certificate is active only if it had a contact after its renewal [core-4-15]. */
 function isActive(
   { value, context }: Subject<'certificate'>,
-  { lastSeen }: StoredContact,
+  { lastSeen }: Pick<StoredContact, 'lastSeen'>,
   activeSince: number,
 ): boolean {
   if (value === 'revoked' || lastSeen <= activeSince) return false;

@@ -35,6 +35,13 @@ export interface Liveness {
   restore(id: string, contact: StoredContact): number;
   /** Lists restored contacts as active, ordered by last contact. */
   activate(heardOf: number[]): void;
+  /**
+   * A contact that another process has stored, or null for the one that is known, of a certificate that counts as
+   * active or does not. Call `putInOrder` before anything else but this.
+   */
+  follow(id: string, contact: StoredContact | null, isActive: boolean): void;
+  /** Orders the active contacts after calls of `follow`. */
+  putInOrder(): void;
   /** The certificate no longer counts as active until its next contact. */
   retire(id: string): void;
   /** A successor was decided; call `retireRenewed` when it is stored. */
@@ -78,6 +85,8 @@ export function createLiveness(
   let lastPlace = NOT_ACTIVE;
   const walks = new Set<RosterWalk>();
   let dirty: number[] = [];
+  /** Since a contact was followed that is older than the newest. */
+  let isOrdered = true;
 
   const list: ContactList = {
     newest: () => newest,
@@ -115,6 +124,10 @@ export function createLiveness(
     count += 1;
   }
 
+  function activate(heardOf: number[]): void {
+    for (const contact of heardOf.sort((a, b) => lastSeenOf(a) - lastSeenOf(b))) append(contact);
+  }
+
   function unlink(contact: number): void {
     const block = blockOf(contact);
     const row = rowOf(contact);
@@ -141,6 +154,11 @@ export function createLiveness(
     if (contact === NONE || !isActive(contact)) return;
     keepForWalks(contact);
     unlink(contact);
+  }
+
+  function writeStored(contact: number, stored: StoredContact): void {
+    write(contact, stored.lastSeen, stored.status, stored.remoteAddr);
+    blockOf(contact).newestSignedAt[rowOf(contact)] = stored.newestSignedAt;
   }
 
   function lastSeenOf(contact: number): number {
@@ -207,15 +225,35 @@ export function createLiveness(
       const contact = numbers.find(id);
       return contact === NONE ? 0 : (blockOf(contact).newestSignedAt[rowOf(contact)] as number);
     },
-    restore(id, { lastSeen, status, remoteAddr, newestSignedAt }) {
+    restore(id, stored) {
       const contact = numbers.take(id);
-      write(contact, lastSeen, status, remoteAddr);
-      blockOf(contact).newestSignedAt[rowOf(contact)] = newestSignedAt;
+      writeStored(contact, stored);
       return contact;
     },
-    activate(heardOf) {
-      for (const contact of heardOf.sort((a, b) => lastSeenOf(a) - lastSeenOf(b))) append(contact);
+    follow(id, stored, isNowActive) {
+      const contact = numbers.take(id);
+      if (stored !== null) writeStored(contact, stored);
+      if (!isNowActive) retire(contact);
+      else if (stored !== null || !isActive(contact)) {
+        if (isActive(contact)) unlink(contact);
+        if (newest !== NONE && lastSeenOf(contact) < lastSeenOf(newest)) isOrdered = false;
+        append(contact);
+      }
     },
+    putInOrder() {
+      if (isOrdered) return;
+      isOrdered = true;
+      const active: number[] = [];
+      for (let contact = newest; contact !== NONE; contact = list.olderThan(contact)) {
+        active.push(contact);
+      }
+      oldest = NONE;
+      newest = NONE;
+      count = 0;
+      // Almost in order already, which sorting makes use of.
+      activate(active.reverse());
+    },
+    activate,
     retire: (id) => retire(numbers.find(id)),
     markRenewed(id) {
       const contact = numbers.find(id);

@@ -29,7 +29,8 @@ interface Slots {
 
 export function createImportedFeeds(index: RecognitionIndex, changed: () => void): ImportedFeeds {
   const slotsByIssuer = new Map<string, Slots>();
-  let loaded: { readonly slot: string; readonly stored: RevocationImport }[] | null = [];
+  /** By slot, which a later import may take. */
+  let loaded: Map<string, RevocationImport> | null = new Map();
 
   function slotsOf(issuer: string): Slots {
     const known = slotsByIssuer.get(issuer) ?? { next: 0, underWay: null, held: new Map() };
@@ -86,11 +87,10 @@ export function createImportedFeeds(index: RecognitionIndex, changed: () => void
       return current;
     },
     follow(kind, slot, { context }) {
-      if (kind !== 'revocation-import' || loaded === null) return;
-      loaded.push({ slot, stored: context as RevocationImport });
+      if (kind === 'revocation-import') loaded?.set(slot, context as RevocationImport);
     },
     endLoading() {
-      for (const { slot, stored } of loaded ?? []) {
+      for (const [slot, stored] of [...(loaded ?? [])].sort(bySlot)) {
         const slots = slotsOf(stored.issuer);
         slots.next = Math.max(slots.next, Number(slot.slice(slot.indexOf('.') + 1)) + 1);
         const layer = begin(slot, stored);
@@ -100,6 +100,10 @@ export function createImportedFeeds(index: RecognitionIndex, changed: () => void
       loaded = null;
     },
   };
+}
+
+function bySlot([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number {
+  return a < b ? -1 : 1;
 }
 
 function rowsIn(slice: string): readonly (readonly [string, string | null])[] {

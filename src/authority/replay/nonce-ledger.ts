@@ -17,6 +17,8 @@ export interface NonceLedger {
   /** Marks the nonce as spent at once and returns the row for the store. */
   spend(scope: string, nonce: string, signedAt: number): SpentNonce;
   restore(nonce: SpentNonce): void;
+  /** The stored times replace what is known; nonces of those times need not be known any more. */
+  restoreForgotten(times: readonly TimeRange[]): void;
   /**
    * Forgets nonces that have expired by both clocks, so that a clock that is set forward and back does not
    * let a nonce be used again. Returns the instant before which the store may forget them, too.
@@ -38,7 +40,7 @@ export function createNonceLedger(
   elapsed: () => number,
   forgotten: readonly TimeRange[],
 ): NonceLedger {
-  const forgottenTimes = createRefusedTimes(forgotten);
+  let forgottenTimes = createRefusedTimes(forgotten);
   /** Keyed by the minute of the wall clock after which they are forgotten. */
   const buckets = new Map<number, Bucket>();
   let newestRestored = 0;
@@ -55,6 +57,12 @@ export function createNonceLedger(
     buckets.set(minute, bucket);
   }
 
+  /** `forgetAt` is `keepMs` after the timestamp, so these are the timestamps of the whole bucket. */
+  function signedIn(minute: number): TimeRange {
+    const end = minute * BUCKET_MS;
+    return [end - BUCKET_MS - keepMs, end - keepMs];
+  }
+
   return {
     isSpent(scope, nonce) {
       const digest = nonceDigest(scope, nonce);
@@ -62,7 +70,7 @@ export function createNonceLedger(
       return false;
     },
     isInDoubt: (signedAt) => signedAt <= newestRestored,
-    isForgotten: forgottenTimes.has,
+    isForgotten: (signedAt) => forgottenTimes.has(signedAt),
     spend(scope, nonce, signedAt) {
       const spent = { digest: nonceDigest(scope, nonce), forgetAt: signedAt + keepMs };
       add(spent);
@@ -72,6 +80,13 @@ export function createNonceLedger(
       newestRestored = Math.max(newestRestored, nonce.forgetAt - keepMs);
       add(nonce);
     },
+    restoreForgotten(times) {
+      forgottenTimes = createRefusedTimes(times);
+      for (const minute of buckets.keys()) {
+        const [after, until] = signedIn(minute);
+        if (times.some(([from, to]) => from <= after && until <= to)) buckets.delete(minute);
+      }
+    },
     forget(now) {
       const at = elapsed();
       let before = Math.floor(now / BUCKET_MS) * BUCKET_MS;
@@ -79,14 +94,13 @@ export function createNonceLedger(
         const end = minute * BUCKET_MS;
         if (end <= now && heldUntil < at) {
           buckets.delete(minute);
-          // `forgetAt` is `keepMs` after the timestamp, so these are the timestamps of the whole bucket.
           // They are older than any acceptable timestamp, unless the clock is set back.
-          forgottenTimes.add([end - BUCKET_MS - keepMs, end - keepMs], now);
+          forgottenTimes.add(signedIn(minute), now);
         } else before = Math.min(before, end - BUCKET_MS);
       }
       return before;
     },
-    forgottenTimes: forgottenTimes.all,
+    forgottenTimes: () => forgottenTimes.all(),
   };
 }
 

@@ -90,7 +90,7 @@ export interface PostgresqlStore extends Store {
 }
 
 /** The right to write, as its holder sees it. */
-export type Tenure = Pick<Lease, 'epoch' | 'isHeld' | 'heldUntil'>;
+export type Tenure = Pick<Lease, 'epoch' | 'previousOwner' | 'isHeld' | 'heldUntil'>;
 
 /** The kind of database, and the version of the tables that this program reads and writes. */
 export const DATABASE = { backend: 'postgresql', schemaVersion: SCHEMA_VERSION } as const;
