@@ -27,8 +27,8 @@ const RENAMED: readonly (readonly [string, string])[] = [
   ['data-usage policy', 'data-usage license'],
   ['data-usage intent', 'data-usage declare'],
 ];
-/** What sets up the program itself, or looks at the whole of it, is one word. */
-const ALONE = ['init', 'serve', 'connect', 'horizon', 'events', 'doctor', 'completion'];
+/** What sets up or runs the program itself, or looks at the whole of it, is one word. */
+const ALONE = ['init', 'serve', 'connect', 'horizon', 'events', 'signer', 'doctor', 'completion'];
 
 /** Members of commander's that its types do not show. */
 type Group = Command & { readonly _defaultCommandName: string | null };

@@ -68,7 +68,9 @@ for (const threads of ['1', '2']) {
       const timestamp = formatInstant(Date.now() - MINUTE);
       const body = { cert_id: node.certId, status: 'healthy' };
       const beat = signedByNode(server.na, '/heartbeat', node.key, body, { timestamp });
-      assert.equal(outcome(await sendSigned(server.na, beat)), '200');
+      // The contact of the join may end the process before this one is answered.
+      const answer = await sendSigned(server.na, beat).catch(() => null);
+      if (answer !== null) assert.equal(outcome(answer), '200');
       await assertEnded(server, /liveness flush: Error: (File too large|Input\/output error)/);
     });
   });
