@@ -4,7 +4,12 @@ import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import type { AgentRecord, AgentStorage } from '../src/client/agent-storage.ts';
 import { keyFromSeed, type SigningKey } from '../src/client/keys.ts';
-import { type AgentEvent, createNodeAgent, type NodeAgent } from '../src/client/node-agent.ts';
+import {
+  type AgentEvent,
+  createNodeAgent,
+  type NodeAgent,
+  type NodeAgentOptions,
+} from '../src/client/node-agent.ts';
 import type { Fetch } from '../src/client/options.ts';
 import { signerFromSeed, verifySignature } from '../src/crypto/ed25519.ts';
 import { renewalOf } from '../src/records/renewal-window.ts';
@@ -370,6 +375,19 @@ test('an agent does not start with what is damaged, or of another network or nod
   assert.equal(typeof (await again.agent.turn()), 'number');
 });
 
+function storageIn(
+  files: Map<AgentRecord, string>,
+  isRefused: (name: AgentRecord) => boolean,
+): NodeAgentOptions['storage'] {
+  return {
+    read: (name) => files.get(name) ?? null,
+    write(name, text) {
+      if (isRefused(name)) throw new Error('no space left');
+      files.set(name, text);
+    },
+  };
+}
+
 test('an agent that can store nothing goes on beating, spends no invite, and stores all of it later', async () => {
   await using na = await startTestAuthority();
   const rootKey = (await get(na, '/genesis')).body.root_public_key;
@@ -381,13 +399,7 @@ test('an agent that can store nothing goes on beating, spends no invite, and sto
     url: na.url,
     key: newKey(),
     rootKey,
-    storage: {
-      read: (name) => files.get(name) ?? null,
-      write(name, text) {
-        if (isFull) throw new Error('no space left');
-        files.set(name, text);
-      },
-    },
+    storage: storageIn(files, () => isFull),
     token: () => token,
     now: na.clock.now,
     random,
@@ -448,13 +460,7 @@ test('a certificate that cannot be stored is stored by a later turn', async () =
     url: na.url,
     key: newKey(),
     rootKey,
-    storage: {
-      read: (name) => files.get(name) ?? null,
-      write(name, text) {
-        if (isFull && name === 'certificate') throw new Error('no space left');
-        files.set(name, text);
-      },
-    },
+    storage: storageIn(files, (name) => isFull && name === 'certificate'),
     token: () => token,
     now: na.clock.now,
     random,

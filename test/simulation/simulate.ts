@@ -1,57 +1,28 @@
-/** Draws histories from a seed, plays them, and shrinks the first one that breaks a rule. */
-import fc from 'fast-check';
+/** Histories of one authority, under clocks of a kind. */
+import { type Draw as AnyDraw, type Failure, firstFailure } from './drawn.ts';
 import { play } from './play.ts';
-import { type Clocks, history as draw, type History } from './steps.ts';
+import { type Clocks, history as drawn, type History } from './steps.ts';
 import type { Defect } from './world.ts';
 
 const MAX_STEPS = 60;
 
-export interface Draw {
-  readonly histories: number;
-  readonly seed: number;
-  /** Of a history that failed before: plays that one alone, shrunk as far as it was. */
-  readonly path?: string;
+export interface Draw extends AnyDraw {
   readonly clocks: Clocks;
-  /** Whether a shorter history is looked for; false when it only matters that there is one. */
-  readonly shrinks?: boolean;
   /** Whether each start goes on with a state that was followed, instead of reading it. */
   readonly takesOver?: boolean;
 }
 
-export interface Finding {
-  readonly seed: number;
-  readonly path: string;
+export interface Finding extends Failure<History> {
   readonly clocks: Clocks;
-  /** How many histories held before. */
-  readonly after: number;
-  readonly problem: string;
-  readonly history: History | null;
 }
 
 /** Null when every history holds. */
-export async function simulate(
-  { histories, seed, path, clocks, shrinks = true, takesOver = false }: Draw,
-  defect?: Defect,
-): Promise<Finding | null> {
-  const property = fc.asyncProperty(draw(MAX_STEPS, clocks), (drawn) =>
-    play(drawn, defect, takesOver),
+export async function simulate(draw: Draw, defect?: Defect): Promise<Finding | null> {
+  const { clocks, takesOver = false } = draw;
+  const failure = await firstFailure(drawn(MAX_STEPS, clocks), draw, (history) =>
+    play(history, defect, takesOver),
   );
-  const run = await fc.check(property, {
-    numRuns: histories,
-    seed,
-    endOnFailure: !shrinks,
-    ...(path === undefined ? {} : { path }),
-  });
-  if (!run.failed) return null;
-  const cause = run.errorInstance;
-  return {
-    seed: run.seed,
-    path: run.counterexamplePath ?? '',
-    clocks,
-    after: run.numRuns - 1,
-    problem: cause instanceof Error ? (cause.stack ?? cause.message) : String(cause),
-    history: run.counterexample?.[0] ?? null,
-  };
+  return failure && { ...failure, clocks };
 }
 
 export function describe({ seed, path, clocks, after, problem, history }: Finding): string {

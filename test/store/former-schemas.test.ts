@@ -26,8 +26,8 @@ import { openLmdbStore } from '../../src/store/lmdb/store.ts';
 import { startTestAuthority } from '../support/authority.ts';
 import { runProgram } from '../support/child-server.ts';
 import { testClock } from '../support/clock.ts';
+import { assertServedAsItWas } from '../support/former-state.ts';
 import { PROJECT_PATH } from '../support/project.ts';
-import { get, joinedNode, operate, outcome } from '../support/requests.ts';
 
 const parent = mkdtempSync(join(tmpdir(), 'mesh-schemas-'));
 after(() => rmSync(parent, { recursive: true, force: true }));
@@ -84,16 +84,7 @@ for (const version of [2, 3]) {
 
     const na = await startTestAuthority({ dataDir: folder, clock: testClock(THEN) });
     try {
-      const { certificates } = (await operate(na, '/admin/certificates', {}, { method: 'GET' }))
-        .body as { certificates: { status: string }[] };
-      const statuses = certificates.map(({ status }) => status).sort();
-      assert.deepEqual(statuses, ['active', 'renewed', 'revoked']);
-      assert.equal((await get(na, '/crl')).body.revoked_certificates.length, 1);
-      const feed = (await get(na, '/sovereign-revocation-feed')).body;
-      assert.equal(feed.revoked_attestation_ids.length, 1);
-      assert.equal((await get(na, '/policy')).body.policy_id, 'p1');
-      assert.match((await joinedNode(na)).certId, /^[0-9a-f-]{36}$/);
-      assert.equal(outcome(await get(na, '/readyz')), '200');
+      await assertServedAsItWas(na);
     } finally {
       await na.stop();
     }

@@ -64,6 +64,6 @@ for (const [name, defect] of DEFECTS) {
   test(`${name} is found`, async (t) => {
     const finding = await simulate({ histories: HISTORIES, seed: 1, shrinks: false }, defect);
     assert.ok(finding !== null, `${HISTORIES} histories have not found it`);
-    t.diagnostic(describe(finding).split('\n')[0] ?? '');
+    t.diagnostic(describe(finding).split('\n', 1).join());
   });
 }
