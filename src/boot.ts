@@ -2,8 +2,7 @@
 
 import { hasRoom } from './authority/enrollment/room.ts';
 import type { ReadyState } from './authority/open.ts';
-import { createAuthorityState } from './authority/state.ts';
-import { createSuccessor, type Successor } from './authority/successor.ts';
+import type { Successor } from './authority/successor.ts';
 import { createClock } from './clock.ts';
 import { agreedSettings } from './config/agreed-settings.ts';
 import type { Config } from './config/load.ts';
@@ -15,7 +14,6 @@ import {
   createStandingMemory,
   endStanding,
   extendStanding,
-  noteLag,
   noteWriter,
   type Standing,
   standingIn,
@@ -25,6 +23,7 @@ import { type Front, openFront } from './front.ts';
 import type { Instance } from './http/instance.ts';
 import { createRateLimits } from './http/rate-limit.ts';
 import { canonicalJson, jsonText } from './json/write.ts';
+import { keepReady } from './keep-ready.ts';
 import { createBackground } from './lifecycle/background.ts';
 import { createFatal, type Fatal } from './lifecycle/fatal.ts';
 import { freeSpace } from './lifecycle/free-space.ts';
@@ -36,30 +35,22 @@ import { linkKey } from './link/key.ts';
 import { createLastCopies } from './link/last-copies.ts';
 import { tlsWires } from './link/tls-wires.ts';
 import { createLogger, type LogDestination, type Logger } from './log/logger.ts';
-import { problemText } from './log/problem.ts';
 import {
   type AuthorityCounts,
   type AuthorityMetrics,
   createAuthorityMetrics,
   type MetricsReport,
 } from './metrics.ts';
-import {
-  type Office,
-  type OfficeJobs,
-  openOffice,
-  type StateSurroundings,
-  stateOptions,
-} from './office.ts';
-import type { GenesisBlock } from './records/genesis.ts';
+import { type Office, type OfficeJobs, openOffice, type StateSurroundings } from './office.ts';
 import { instantOf } from './records/record.ts';
 import type { RefusalName } from './refusal.ts';
 import { type ManualTime, type Runtime, timeOf, withClocks } from './runtime.ts';
+import { openServiceSigner } from './service-signer.ts';
 import type { AuthoritySigner } from './signer/authority-signer.ts';
-import type { NetworkIdentity } from './store/network-identity.ts';
+import { networkOf } from './store/network-identity.ts';
 import {
   type Candidate,
   databaseOf,
-  followDatabase,
   type OpenedStore,
   openStore,
   processName,
@@ -68,7 +59,6 @@ import {
 } from './store/open.ts';
 import { AUTHORITY_SLOT, createBeats, startBeating } from './threads/beats.ts';
 import type { EdgeHost, EdgeThread } from './threads/edge-threads.ts';
-import { openSigner } from './threads/open-signer.ts';
 import type { StartWatchdog } from './threads/watchdog.ts';
 import { createTlsReload, type TlsReload, type TlsReloadOptions } from './tls/reload.ts';
 import type { CommandReference } from './views/command-reference.ts';
@@ -177,22 +167,7 @@ export async function startAuthority(
   const standing = standingFor(config, surroundings.runtime);
   const limits = createRateLimits(config.rateLimits);
   const { elapsed } = surroundings.runtime;
-  const signer = await openSigner(config.keySource(), {
-    available: () => logger.write('INFO', 'signer', `The signer at ${signedAt(config)} signs`),
-    unavailable(problem) {
-      logger.write(
-        'ERROR',
-        'signer',
-        `The signer at ${signedAt(config)} does not sign: ${problem}`,
-      );
-    },
-    refused(problem) {
-      logger.write('ERROR', 'signer', `The signer at ${signedAt(config)} refuses: ${problem}`);
-    },
-    asked: metrics.signed,
-    failed: (cause) => fatal('signer thread', cause),
-    elapsed,
-  });
+  const signer = await openServiceSigner({ config, logger, metrics, fatal, elapsed });
   const link = config.link && linkSecrets(config, signer, version, logger);
   const linkHost =
     config.link &&
@@ -376,7 +351,7 @@ export async function startAuthority(
     const reloading = tls && background.start('tls_reload', TLS_RELOAD_MS, tls.check);
     if (office !== null) jobs = await (office as Office).begin(background);
     else logger.write('INFO', 'store', `${turn.holder} writes; this instance waits for its turn`);
-    if (turn.opened === null) successor = successorOf(ofState, standing);
+    if (turn.opened === null) successor = keepReady(ofState, standing);
     const taking = turn.opened === null ? turn.opening.then(take) : null;
     taking?.catch((cause) => {
       if (lifecycle.state === 'serving') fatal('taking over', cause);
@@ -476,7 +451,7 @@ async function takeTurn(
     ...options,
     dataDir: config.dataDir,
     database: config.database,
-    network: identityOf(config.genesis),
+    network: networkOf(config.genesis),
     candidate: {
       configuration: agreedSettings(config),
       link,
@@ -493,42 +468,11 @@ async function takeTurn(
     : { opened: first, opening, holder: 'this instance', giveUp };
 }
 
-/** Null where no other instance can write. */
-function successorOf(surroundings: StateSurroundings, standing: Standing | null): Successor | null {
-  const { config, runtime, logger } = surroundings;
-  if (config.database === null || standing === null) return null;
-  const successor = createSuccessor({
-    follower: followDatabase(config.database, identityOf(config.genesis)),
-    createState: () => createAuthorityState(stateOptions(surroundings)),
-    elapsed: runtime.elapsed,
-    after(milliseconds, work) {
-      const timer = setTimeout(work, milliseconds);
-      return () => clearTimeout(timer);
-    },
-    read: (revision) =>
-      logger.write('INFO', 'store', `The state is kept ready, from revision ${revision} on`),
-    failed: (cause) =>
-      logger.write(
-        'WARNING',
-        'store',
-        `The state cannot be kept ready: ${problemText(cause)}; if it stays so, a turn of this instance begins with reading it`,
-      ),
-    looked: () => noteLag(standing.memory, successor.lag()),
-  });
-  return successor;
-}
-
 const UNAVAILABLE: Answer = { ok: false, refusal: 'authority_unavailable', details: {} };
 
 function haModeOf({ database, link }: Config): Instance['haMode'] {
   if (database === null) return 'single';
   return link === null ? 'standby' : 'linked';
-}
-
-/** Only of a signer anything is told. */
-function signedAt({ keySource }: Config): string {
-  const source = keySource();
-  return source.kind === 'signer' ? `unix:${source.address.path}` : 'this process';
 }
 
 /** What two instances need of each other to talk. */
@@ -563,14 +507,6 @@ const TLS_RELOAD_MS = 10_000;
 
 function inWords(byMs: number): string {
   return `${byMs > 0 ? 'forward' : 'back'} by ${(Math.abs(byMs) / 1000).toFixed(1)} s`;
-}
-
-function identityOf(genesis: GenesisBlock): NetworkIdentity {
-  return {
-    network_name: genesis.network_name,
-    root_public_key: genesis.root_public_key,
-    authority_public_key: genesis.network_authority.public_key,
-  };
 }
 
 /** While there are viewers, outdated documents of live pages are rebuilt. */

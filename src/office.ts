@@ -116,7 +116,6 @@ export async function openOffice(options: OfficeOptions): Promise<Office> {
   const quarantine = heads?.verdict.kind === 'quarantine' ? heads.verdict.reason : null;
   const head = heads === null || quarantine !== null ? null : keeperOf(options, heads, timed);
   const store = head?.store ?? timed;
-  const ready = await readyFor(store, options);
   const authority = await openOrAbandon();
   const endReaders = new AbortController();
   // A state that was rolled back must not replace what it may be restored from.
@@ -138,8 +137,11 @@ export async function openOffice(options: OfficeOptions): Promise<Office> {
     }
   }
 
-  function openState(): Promise<OpenAuthority> {
-    if (quarantine === null) return openAuthority(authorityOptions(options, store), ready);
+  async function openState(): Promise<OpenAuthority> {
+    if (quarantine === null) {
+      return openAuthority(authorityOptions(options, store), await readyFor(store, options));
+    }
+    await options.ready?.state.close();
     return openQuarantine({
       store,
       publisher: options.publisher,

@@ -1,7 +1,7 @@
 /** Makes a backup beside a running service, checks the state while it is read, and the file once it is written. */
 import type { Signer, VerifySignature } from '../crypto/primitives.ts';
 import type { GenesisBlock } from '../records/genesis.ts';
-import { assertSameNetwork } from '../store/network-identity.ts';
+import { assertSameNetwork, networkOf } from '../store/network-identity.ts';
 import { type Manifest, signedManifest } from '../store/stream/manifest.ts';
 import type { StateSource } from '../store/stream/ports.ts';
 import { streamOf, summarize } from '../store/stream/write.ts';
@@ -52,15 +52,7 @@ export async function createBackup(order: BackupOrder): Promise<MadeBackup> {
 async function describe(order: BackupOrder): Promise<Manifest> {
   const { source, genesis, signer, keyId, verify, now } = order;
   const { facts, database } = source;
-  assertSameNetwork(
-    facts.network,
-    {
-      network_name: genesis.network_name,
-      root_public_key: genesis.root_public_key,
-      authority_public_key: genesis.network_authority.public_key,
-    },
-    'the store',
-  );
+  assertSameNetwork(facts.network, networkOf(genesis), 'the store');
   const check = createStateCheck(signer.publicKey, verify);
   const tables = await summarize(source, check.watch);
   check.finish(facts);

@@ -116,13 +116,9 @@ async function migrateDataFolder(dataDir: string, options: OutputOptions): Promi
   const { from, to, kept } = await onState(async () => {
     const { verifySignature } = await import('../crypto/ed25519.ts');
     const { migrateFolder } = await import('../move/migrate.ts');
-    const network = {
-      network_name: genesis.network_name,
-      root_public_key: genesis.root_public_key,
-      authority_public_key: genesis.network_authority.public_key,
-    };
+    const { networkOf } = await import('../store/network-identity.ts');
     return whileWaiting('Migrating the state', () =>
-      migrateFolder(dataDir, network, verifySignature),
+      migrateFolder(dataDir, networkOf(genesis), verifySignature),
     );
   });
   const text =

@@ -7,7 +7,7 @@ import { judgeHeads, type KeptHead } from '../head/judge.ts';
 import { headIn } from '../head/open.ts';
 import type { GenesisBlock } from '../records/genesis.ts';
 import { instantOf } from '../records/record.ts';
-import { assertSameNetwork } from '../store/network-identity.ts';
+import { assertSameNetwork, networkOf } from '../store/network-identity.ts';
 import type { StateFacts, StateSource } from '../store/stream/ports.ts';
 import { STREAM_TABLES, type StreamRows } from '../store/stream/rows.ts';
 import { assertNeverUsed } from '../store/usage-mark.ts';
@@ -63,18 +63,13 @@ function unusedState(dataDir: string): Finding {
 
 function checkOwner({ facts, database }: StateSource, { genesis }: StateOptions): Finding {
   try {
-    assertSameNetwork(facts.network, identityOf(genesis), 'the store');
+    assertSameNetwork(facts.network, networkOf(genesis), 'the store');
   } catch (cause) {
     return wrong('store', messageOf(cause), 'Name the folder, or the database, of this network');
   }
   const place = `${database.backend}, schema version ${database.schemaVersion}`;
   const found = `Revision ${facts.revision} of epoch ${facts.epoch} (${place})`;
   return fine('store', found);
-}
-
-function identityOf(genesis: GenesisBlock) {
-  const { network_name, root_public_key, network_authority } = genesis;
-  return { network_name, root_public_key, authority_public_key: network_authority.public_key };
 }
 
 function lastStop({ isClosed }: StateFacts, holder: Holder | null): Finding {

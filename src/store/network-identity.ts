@@ -1,5 +1,6 @@
 /** Whose state it is. None of the members changes when the genesis block is signed again. */
 import Type, { type Static } from 'typebox';
+import type { GenesisBlock } from '../records/genesis.ts';
 
 export const NetworkIdentity = Type.Object({
   network_name: Type.String(),
@@ -8,6 +9,11 @@ export const NetworkIdentity = Type.Object({
 });
 
 export type NetworkIdentity = Static<typeof NetworkIdentity>;
+
+export function networkOf(genesis: GenesisBlock): NetworkIdentity {
+  const { network_name, root_public_key, network_authority } = genesis;
+  return { network_name, root_public_key, authority_public_key: network_authority.public_key };
+}
 
 /** `place` is where the state is, as a sentence names it. */
 export function assertSameNetwork(
