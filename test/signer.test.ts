@@ -20,7 +20,7 @@ import type { JsonObject } from '../src/json/value.ts';
 import { canonicalJson } from '../src/json/write.ts';
 import { readKeyFile } from '../src/keys/key-file.ts';
 import { kindOf } from '../src/signer/kinds.ts';
-import { challengeText, createMessageReader, MESSAGE, message } from '../src/signer/protocol.ts';
+import { challengeText, createSignerReader, MESSAGE, message } from '../src/signer/protocol.ts';
 import { startSignerService } from '../src/signer/service.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { NO_LIMITS, runProgram, startChildServer } from './support/child-server.ts';
@@ -276,7 +276,7 @@ async function pretend(
   };
   const server = createServer((socket) => {
     socket.on('error', () => socket.destroy());
-    const read = createMessageReader(1_000_000, (type, body) => {
+    const read = createSignerReader(1_000_000, (type, body) => {
       if (type === MESSAGE.askKey) {
         for (const part of message(MESSAGE.key, Buffer.from(key.publicKey, 'base64')))
           socket.write(part);

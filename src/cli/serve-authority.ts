@@ -18,6 +18,7 @@ import { EXIT, type ExitCode, failure, onLocalFiles } from './exit-codes.ts';
 import { makeNetwork, summaryText } from './init.ts';
 import { finishInterruptedInit, type InitSummary, useOf } from './init-network.ts';
 import { printResult } from './output.ts';
+import { awaitStop } from './stop-request.ts';
 import { variablesOf } from './variables.ts';
 import { packageVersion } from './version.ts';
 
@@ -142,30 +143,6 @@ async function endProcess(code: ExitCode, destination: LogOutput): Promise<void>
   // Node.js waits for writes to files when it exits, and this one may never end.
   if (destination.isStuck()) process.kill(process.pid, 'SIGKILL');
   process.exit(code);
-}
-
-interface StopRequest {
-  /** The first stop signal. */
-  readonly requested: Promise<NodeJS.Signals>;
-  /** Aborted by the second stop signal. */
-  readonly hurry: AbortSignal;
-}
-
-function awaitStop(): StopRequest {
-  const hurry = new AbortController();
-  const requested = new Promise<NodeJS.Signals>((resolve) => {
-    let isRequested = false;
-    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
-      process.on(signal, () => {
-        if (isRequested) hurry.abort();
-        isRequested = true;
-        resolve(signal);
-      });
-    }
-  });
-  // Without a listener, Node.js opens its inspector, which gives anyone on this machine control.
-  process.on('SIGUSR1', () => undefined);
-  return { requested, hurry: hurry.signal };
 }
 
 async function start(

@@ -3,6 +3,7 @@ import { type Command, Option } from 'commander';
 import { systemRuntime } from '../runtime.ts';
 import { EXIT, failure, onLocalFiles } from './exit-codes.ts';
 import { examples } from './options.ts';
+import { awaitStop } from './stop-request.ts';
 
 interface SignerOptions {
   readonly key: string;
@@ -51,7 +52,7 @@ async function serveSigner({ key, listen, group = false }: SignerOptions): Promi
       `--listen must be unix: and an absolute path, not ${listen}`,
     );
   }
-  const stop = stopRequest();
+  const { requested } = awaitStop();
   const signer = signerFromSeed(onLocalFiles(() => readPrivateKey(key)));
   const destination = standardOutput(process.stdout);
   const logger = createLogger({
@@ -75,19 +76,11 @@ async function serveSigner({ key, listen, group = false }: SignerOptions): Promi
   }
   const telling = setInterval(tell, TELL_MS);
   logger.write('INFO', 'signer', `Signs at unix:${path} with the key ${signer.publicKey}`);
-  logger.write('INFO', 'signer', `${await stop}: stopping`);
+  logger.write('INFO', 'signer', `${await requested}: stopping`);
   clearInterval(telling);
   await service.close();
   tell();
   await destination.flush(LAST_LINES_MS);
-}
-
-function stopRequest(): Promise<NodeJS.Signals> {
-  // Without a listener, Node.js opens its inspector, which gives anyone on this machine the key.
-  process.on('SIGUSR1', () => undefined);
-  return new Promise((resolve) => {
-    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, resolve);
-  });
 }
 
 interface Line {

@@ -9,6 +9,7 @@ import { availableParallelism } from 'node:os';
 import { join, resolve, sep } from 'node:path';
 import type { RetentionPeriods } from '../authority/engine/retention.ts';
 import type { BackupSettings } from '../backup/schedule.ts';
+import { bareHost } from '../bare-host.ts';
 import type { HeadSettings } from '../head/open.ts';
 import { RATE_BUCKETS, type RateLimit, type RateLimitSettings } from '../http/rate-limit.ts';
 import { exposedKeyFiles } from '../keys/key-permissions.ts';
@@ -299,7 +300,7 @@ function linkSetting(setting: Setting): LinkSetting | null {
   const label = setting.labelOf('link');
   if (setting('store') === null) throw new Error(`${label} is of no use without --store`);
   const [, host = '', port = ''] = LINK_ADDRESS.exec(text) ?? [];
-  const bare = host.replace(/^\[|\]$/g, '');
+  const bare = bareHost(host);
   if (host === '' || Number(port) > 65_535 || /^[0:.]+$/.test(bare)) {
     throw new Error(
       `${label} must be the host:port at which other instances reach this one, such as 10.0.0.1:8444, not ${shown(text)}`,

@@ -2,6 +2,7 @@
 import { connect, type PeerCertificate, type TLSSocket } from 'node:tls';
 import Type from 'typebox';
 import { SovereignDocument } from '../answers/documents.ts';
+import { bareHost } from '../bare-host.ts';
 import { AuthorityError } from '../client/authority-error.ts';
 import { publicCalls } from '../client/calls.ts';
 import { createVerifier } from '../client/offline.ts';
@@ -101,7 +102,7 @@ function certificateOf(
   port: number,
   ca: string | null,
 ): Promise<SeenCertificate | string> {
-  const host = hostname.replace(/^\[|\]$/g, '');
+  const host = bareHost(hostname);
   const isName = !/^[0-9.]+$|:/.test(host);
   return new Promise((resolve) => {
     const socket: TLSSocket = connect(

@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { connect as connectTcp, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
+import { bareHost } from '../bare-host.ts';
 import { createLookup, PrivateAddress } from '../webhooks/lookup.ts';
 import type { WebhookSettings } from '../webhooks/settings.ts';
 import { type Finding, fine, warning, wrong } from './finding.ts';
@@ -31,7 +32,7 @@ function connectTo(
   { protocol, hostname, port }: URL,
   lookup: ReturnType<typeof createLookup>,
 ): Socket {
-  const host = hostname.replace(/^\[|\]$/g, '');
+  const host = bareHost(hostname);
   const isTls = protocol === 'https:';
   const place = { host, port: Number(port) || (isTls ? 443 : 80), lookup };
   const socket = isTls ? connectTls({ ...place, ...servername(host) }) : connectTcp(place);

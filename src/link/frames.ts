@@ -4,8 +4,8 @@
  */
 import type { TLSSocket } from 'node:tls';
 import { deserialize, serialize } from 'node:v8';
+import { createMessageReader, LENGTH_BYTES } from '../length-prefixed.ts';
 
-const HEAD_BYTES = 4;
 /** A revocation list of a million entries fits. */
 const MOST_BYTES = 256 * 1024 ** 2;
 /** What a peer that reads nothing may hold in memory. */
@@ -32,10 +32,6 @@ export function framesOn<Sent, Received>(
   silence: number,
   listener: FrameListener<Received>,
 ): Frames<Sent> {
-  let chunks: Buffer[] = [];
-  let size = 0;
-  let wanted = HEAD_BYTES;
-  let isHead = true;
   let problem: string | null = null;
 
   function fail(reason: string): void {
@@ -43,28 +39,15 @@ export function framesOn<Sent, Received>(
     socket.destroy();
   }
 
-  function takeChunk(chunk: Buffer): void {
-    chunks.push(chunk);
-    size += chunk.length;
-    while (size >= wanted && !socket.destroyed) takePart();
-  }
-
-  function takePart(): void {
-    const all = chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, size);
-    const part = all.subarray(0, wanted);
-    const rest = all.subarray(wanted);
-    chunks = rest.length === 0 ? [] : [rest];
-    size = rest.length;
-    if (isHead) {
-      isHead = false;
-      wanted = part.readUInt32BE(0);
-      if (wanted > MOST_BYTES) fail('a message is too long');
-      return;
-    }
-    isHead = true;
-    wanted = HEAD_BYTES;
-    listener.take(deserialize(part) as Received);
-  }
+  const read = createMessageReader(
+    (bytes) => {
+      if (bytes > MOST_BYTES) throw new Error('a message is too long');
+    },
+    (message) => {
+      // The one before may have ended the connection.
+      if (!socket.destroyed) listener.take(deserialize(message) as Received);
+    },
+  );
 
   socket.setNoDelay(true);
   let hasHeard = true;
@@ -75,7 +58,7 @@ export function framesOn<Sent, Received>(
   socket.on('data', (chunk: Buffer) => {
     hasHeard = true;
     try {
-      takeChunk(chunk);
+      read(chunk);
     } catch (cause) {
       fail(cause instanceof Error ? cause.message : String(cause));
     }
@@ -90,7 +73,7 @@ export function framesOn<Sent, Received>(
     send(message) {
       if (socket.destroyed) return;
       const body = serialize(message);
-      const head = Buffer.alloc(HEAD_BYTES);
+      const head = Buffer.alloc(LENGTH_BYTES);
       head.writeUInt32BE(body.length);
       socket.cork();
       socket.write(head);

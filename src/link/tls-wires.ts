@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { connect, createServer, type TLSSocket } from 'node:tls';
+import { bareHost } from '../bare-host.ts';
 import { framesOn } from './frames.ts';
 import { LINK_CIPHERS, LINK_IDENTITY } from './security.ts';
 import type { Wire, Wires } from './wires.ts';
@@ -50,7 +51,7 @@ export function tlsWires({ key, warn }: TlsWiresOptions): Wires {
       const { hostname, port } = new URL(`tls://${address}`);
       const socket = connect({
         ...LINK_CIPHERS,
-        host: hostname.replace(/^\[|\]$/g, ''),
+        host: bareHost(hostname),
         port: Number(port),
         pskCallback: () => ({ psk: key, identity: LINK_IDENTITY }),
         // The key proves who the other is, and no certificate is sent.

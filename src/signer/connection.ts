@@ -4,7 +4,7 @@ import type { VerifySignature } from '../crypto/primitives.ts';
 import { problemOf } from './address.ts';
 import {
   challengeText,
-  createMessageReader,
+  createSignerReader,
   MESSAGE,
   type MessageType,
   MOST_ANSWER_BYTES,
@@ -96,7 +96,7 @@ function talkOn(socket: Socket, { publicKey, verify, nonce }: ConnectionOptions)
     }
   }
 
-  const read = createMessageReader(MOST_ANSWER_BYTES, answered);
+  const read = createSignerReader(MOST_ANSWER_BYTES, answered);
   socket.on('data', (piece: Buffer) => {
     try {
       read(piece);
@@ -158,6 +158,6 @@ function sentenceIn(body: Buffer): string {
     .slice(0, 200);
 }
 
-function messageOf(cause: unknown): string {
+export function messageOf(cause: unknown): string {
   return cause instanceof Error ? cause.message : String(cause);
 }

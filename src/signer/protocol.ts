@@ -1,5 +1,7 @@
 /** The messages between an authority and its signer, and what it signs to show that it is one [signer-2]. */
 
+import { createMessageReader, LENGTH_BYTES } from '../length-prefixed.ts';
+
 export const MESSAGE = { askKey: 1, askSignature: 2, key: 3, signature: 4, refused: 5 } as const;
 
 export type MessageType = (typeof MESSAGE)[keyof typeof MESSAGE];
@@ -9,13 +11,11 @@ export const MOST_BYTES = 256 * 1024 ** 2;
 /** The longest answer with a key, a signature or a reason. */
 export const MOST_ANSWER_BYTES = 1024;
 
-const HEAD_BYTES = 4;
-
 /** The length of what follows in four bytes, the type in one, and the body. */
 export function message(type: MessageType, body: Uint8Array = Buffer.alloc(0)): Buffer[] {
-  const head = Buffer.alloc(HEAD_BYTES + 1);
+  const head = Buffer.alloc(LENGTH_BYTES + 1);
   head.writeUInt32BE(1 + body.length);
-  head[HEAD_BYTES] = type;
+  head[LENGTH_BYTES] = type;
   return [head, Buffer.from(body.buffer, body.byteOffset, body.byteLength)];
 }
 
@@ -23,36 +23,16 @@ export function message(type: MessageType, body: Uint8Array = Buffer.alloc(0)): 
  * Takes what arrives, in pieces of any length, and calls back with each whole message. Throws one sentence when a
  * body would be longer than `most`, before it has arrived.
  */
-export function createMessageReader(
+export function createSignerReader(
   most: number,
   take: (type: number, body: Buffer) => void,
 ): (piece: Buffer) => void {
-  let pieces: Buffer[] = [];
-  let size = 0;
-  let wanted = HEAD_BYTES;
-  let isHead = true;
-
-  function takePart(): void {
-    const all = pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces, size);
-    const part = all.subarray(0, wanted);
-    const rest = all.subarray(wanted);
-    pieces = rest.length === 0 ? [] : [rest];
-    size = rest.length;
-    if (isHead) {
-      wanted = part.readUInt32BE(0);
-      if (wanted === 0 || wanted > 1 + most) throw new Error(`A message of ${wanted} bytes`);
-    } else {
-      wanted = HEAD_BYTES;
-      take(part[0] ?? 0, part.subarray(1));
-    }
-    isHead = !isHead;
-  }
-
-  return (piece) => {
-    pieces.push(piece);
-    size += piece.length;
-    while (size >= wanted) takePart();
-  };
+  return createMessageReader(
+    (bytes) => {
+      if (bytes === 0 || bytes > 1 + most) throw new Error(`A message of ${bytes} bytes`);
+    },
+    (whole) => take(whole[0] ?? 0, whole.subarray(1)),
+  );
 }
 
 /** No record begins like this text, so the signature is of no use elsewhere. */
@@ -64,3 +44,6 @@ export const CHALLENGE_BYTES = 32;
 export function challengeText(nonce: Uint8Array): string {
   return `${LABEL}\n${Buffer.from(nonce).toString('hex')}`;
 }
+
+/** What an authority has signed to make sure of the signer while another answer is under way: it means nothing anywhere. */
+export const PROBE = `${LABEL}\nprobe`;

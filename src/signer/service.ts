@@ -6,7 +6,7 @@ import { chmodSync, lstatSync, rmSync } from 'node:fs';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import type { Signer } from '../crypto/primitives.ts';
 import { kindOf } from './kinds.ts';
-import { createMessageReader, MESSAGE, type MessageType, MOST_BYTES, message } from './protocol.ts';
+import { createSignerReader, MESSAGE, type MessageType, MOST_BYTES, message } from './protocol.ts';
 
 /** Each process of an authority has one, and each thread that signs. */
 const MOST_CONNECTIONS = 64;
@@ -101,7 +101,7 @@ function serve(
     socket.destroy();
   }
 
-  const read = createMessageReader(MOST_BYTES, (type, body) => {
+  const read = createSignerReader(MOST_BYTES, (type, body) => {
     held.bytes -= waiting;
     waiting = 0;
     if (type === MESSAGE.askKey && body.length === 0) return answer(MESSAGE.key, publicKey);

@@ -6,7 +6,8 @@
 import { Worker } from 'node:worker_threads';
 import { Refusal } from '../refusal.ts';
 import type { AuthoritySigner } from '../signer/authority-signer.ts';
-import { patienceFor, type SignerAddress } from '../signer/connection.ts';
+import { messageOf, patienceFor, type SignerAddress } from '../signer/connection.ts';
+import { PROBE } from '../signer/protocol.ts';
 import { endOf } from './thread-end.ts';
 import { threadEntry } from './thread-entry.ts';
 
@@ -109,7 +110,7 @@ export async function startSignerThread(
     publicKey: address.publicKey,
     sign,
     isAvailable: () => Atomics.load(isAvailable, 0) === 1,
-    // Any signature shows it; this text means nothing anywhere.
+    // Any signature shows it.
     assertAvailable: () => void sign(PROBE),
     close() {
       worker.ref();
@@ -118,8 +119,6 @@ export async function startSignerThread(
     },
   };
 }
-
-const PROBE = 'mesh-na signer 1\nprobe';
 
 function firstAnswer(worker: Worker, { path }: SignerAddress): Promise<void> {
   let problem = 'nobody answers';
@@ -130,8 +129,7 @@ function firstAnswer(worker: Worker, { path }: SignerAddress): Promise<void> {
       reject(new Error(`The signer at unix:${path} does not sign: ${why}`));
     };
     const late = setTimeout(() => giveUp(problem), START_MS);
-    const failed = (cause: unknown) =>
-      giveUp(cause instanceof Error ? cause.message : String(cause));
+    const failed = (cause: unknown) => giveUp(messageOf(cause));
     worker.once('error', failed);
     worker.on('message', function first(told: FromSignerThread) {
       if (told.type !== 'available') {

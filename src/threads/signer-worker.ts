@@ -5,6 +5,7 @@ import { verifySignature } from '../crypto/ed25519.ts';
 import { systemRuntime } from '../runtime.ts';
 import {
   connectSigner,
+  messageOf,
   type SignerConnection,
   SignerRefusal,
   UnfitSigner,
@@ -103,8 +104,4 @@ function tell(told: FromSignerThread): void {
   const text = JSON.stringify(told);
   if (text !== lastTold) port?.postMessage(told);
   lastTold = text;
-}
-
-function messageOf(cause: unknown): string {
-  return cause instanceof Error ? cause.message : String(cause);
 }

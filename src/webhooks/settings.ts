@@ -1,5 +1,6 @@
 /** The webhooks that an operator names [events-5]. No sentence repeats an address: it may hold a secret. */
 import { isIP } from 'node:net';
+import { bareHost } from '../bare-host.ts';
 import { isPublicAddress } from './address.ts';
 
 export interface WebhookSettings {
@@ -40,7 +41,7 @@ function problemOf(text: string, allowsPrivate: boolean): string | null {
   }
   if (username !== '' || password !== '') return 'must not hold a user or a password';
   if (hash !== '') return 'must not have a fragment, which is never sent';
-  const address = hostname.replace(/^\[|\]$/g, '');
+  const address = bareHost(hostname);
   if (isIP(address) !== 0 && !allowsPrivate && !isPublicAddress(address)) {
     return 'names a private address, which MESH_WEBHOOK_PRIVATE=1 would allow';
   }
