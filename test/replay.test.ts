@@ -203,7 +203,7 @@ test('B6: nonces from a day ahead bar nobody once the clock is right, and stay b
 
 test('B6: nonces are forgotten once both clocks have passed them', async () => {
   const at = { wall: 20 * MINUTE, elapsed: 0 };
-  const ledger = createNonceLedger(11 * MINUTE, () => at.elapsed, []);
+  const ledger = createNonceLedger(11 * MINUTE, () => at.elapsed);
   const { forgetAt } = ledger.spend('scope', 'nonce', at.wall);
   const ahead = at.wall + 60 * MINUTE;
   assert.equal(ledger.forget(ahead) <= Math.ceil(forgetAt / MINUTE) * MINUTE, true);

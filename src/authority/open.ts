@@ -1,3 +1,4 @@
+/** Opens the authority on its state, which it reads from the store unless that is held ready; then serves commands. */
 import type { Answer } from '../contract/answers.ts';
 import type { Call, CallName } from '../contract/calls.ts';
 import { GRAPH_DOCUMENTS } from '../contract/documents.ts';

@@ -101,7 +101,6 @@ export function createAuthorityState(options: StateOptions): AuthorityState {
   });
   const bulletin = createBulletinIssuer({
     ...settings,
-    logSize: 0,
     revocations,
     signer: { ...signer, keyId: settings.keyId },
     publisher: options.publisher,
@@ -144,7 +143,6 @@ export function createAuthorityState(options: StateOptions): AuthorityState {
   const nonces = createNonceLedger(
     2 * Math.max(clockTolerance, DELETE_ENVELOPE_TOLERANCE) + 60_000,
     runtime.elapsed,
-    [],
   );
   const keptAnswers = createKeptAnswers();
 

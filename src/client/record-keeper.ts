@@ -4,8 +4,8 @@ import type { AgentRecord, AgentStorage } from './agent-storage.ts';
 export interface RecordKeeper {
   /** Resolves when it was tried. */
   keep(name: AgentRecord, text: string): Promise<void>;
-  /** Tries again what could not be stored so far; resolves to why something still cannot be, or null. */
-  retry(): Promise<string | null>;
+  /** Tries again what could not be stored so far; resolves when it was tried. */
+  retry(): Promise<void>;
   /** Why not all is stored, by the last attempt; null when it is. */
   problem(): string | null;
 }
@@ -25,7 +25,7 @@ export function createRecordKeeper({
   const held = new Map<AgentRecord, string>();
   let problem: string | null = null;
 
-  async function retry(): Promise<string | null> {
+  async function retry(): Promise<void> {
     const before = problem;
     problem = null;
     for (const [name, text] of held) {
@@ -38,7 +38,6 @@ export function createRecordKeeper({
       }
     }
     if ((problem === null) !== (before === null)) changed(problem);
-    return problem;
   }
 
   return {

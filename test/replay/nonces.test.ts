@@ -22,7 +22,7 @@ test('D0: a nonce is spent until its time has passed, across restarts too', () =
     fc.property(fc.array(step, { maxLength: 100 }), (steps) => {
       let now = 1_000_000;
       let startedAt = now;
-      let ledger = createNonceLedger(keep, () => now, []);
+      let ledger = createNonceLedger(keep, () => now);
       let stored: { digest: string; forgetAt: number }[] = [];
       const spentAt = new Map<string, number>();
       for (const { what, scope, nonce, wait } of steps) {
@@ -39,7 +39,9 @@ test('D0: a nonce is spent until its time has passed, across restarts too', () =
           stored = stored.filter(({ forgetAt }) => forgetAt >= before);
         } else {
           startedAt = now;
-          ledger = createNonceLedger(keep, () => now, ledger.forgottenTimes());
+          const forgotten = ledger.forgottenTimes();
+          ledger = createNonceLedger(keep, () => now);
+          ledger.restoreForgotten(forgotten);
           for (const one of stored) ledger.restore(one);
         }
         for (const [key, at] of spentAt) {

@@ -27,8 +27,6 @@ export interface BulletinIssuer {
 export interface BulletinOptions {
   readonly networkName: string;
   readonly genesisDigest: string;
-  /** Entries of the audit log so far. */
-  readonly logSize: number;
   readonly revocations: Pick<Revocations, 'newestShown'>;
   readonly signer: ListSigner;
   readonly publisher: DocumentPublisher;
@@ -45,7 +43,7 @@ type Said = Omit<Bulletin, 'issued_at' | 'signature'>;
 
 export function createBulletinIssuer(options: BulletinOptions): BulletinIssuer {
   const { signer, publisher, elapsed } = options;
-  let { logSize } = options;
+  let logSize = 0;
   let policyId: string | null = null;
   let nextAt = -Infinity;
   let published: PublishedBulletin | null = null;

@@ -35,12 +35,8 @@ interface Bucket {
 }
 
 /** `keepMs` is how long a nonce can be replayed: at least twice the clock tolerance. */
-export function createNonceLedger(
-  keepMs: number,
-  elapsed: () => number,
-  forgotten: readonly TimeRange[],
-): NonceLedger {
-  let forgottenTimes = createRefusedTimes(forgotten);
+export function createNonceLedger(keepMs: number, elapsed: () => number): NonceLedger {
+  let forgottenTimes = createRefusedTimes([]);
   /** Keyed by the minute of the wall clock after which they are forgotten. */
   const buckets = new Map<number, Bucket>();
   let newestRestored = 0;

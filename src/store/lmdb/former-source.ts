@@ -20,7 +20,7 @@ import { type AuditEntry, GENESIS_HASH, type StoredSubject } from '../store.ts';
 import type { StateFacts, StateSource } from '../stream/ports.ts';
 import type { NonceRow, StreamRows, StreamTable } from '../stream/rows.ts';
 import { inBatches } from './contents.ts';
-import { openEnvironment } from './environment.ts';
+import { openEnvironment, openMeta } from './environment.ts';
 import { checkForReading, DATABASE_FILE } from './folder-state.ts';
 import { SCHEMA_VERSION } from './ownership.ts';
 
@@ -38,7 +38,8 @@ export function readSchemaVersion(dataDir: string): number | null {
 
 /** Small numbers have the same byte in every layout so far. */
 function schemaIn(env: RootDatabase): number | null {
-  const meta = env.openDB<Buffer, string>({ name: 'meta', useVersions: true, encoding: 'binary' });
+  // There is none in a database that was never written.
+  const meta: ReturnType<typeof openMeta> | undefined = openMeta(env);
   return meta?.get('schema')?.[0] ?? null;
 }
 
