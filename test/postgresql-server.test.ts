@@ -1,6 +1,7 @@
 /** The service on PostgreSQL: started, stopped, killed and replaced. */
 import assert from 'node:assert/strict';
-import { rmSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { NO_LIMITS, runProgram, startChildServer } from './support/child-server.ts';
 import { makeNetworkFolder, networkFolder } from './support/folders.ts';
@@ -57,9 +58,43 @@ test('the service keeps its state in the database that --store names, through st
   ]) {
     assert.match(doctor.stdout, line);
   }
-  const shown = await runProgram(['audit', 'show', '--store', url, '--type', 'invite_created']);
-  assert.equal(shown.code, 0, shown.stderr);
-  assert.equal(shown.stdout.match(/invite_created {2}ops-privileged/g)?.length, 3);
+});
+
+test('the audit log in a database is shown, exported and verified beside the service', async () => {
+  await using folder = await networkFolder('alpha');
+  const url = await migratedByCommand();
+  const settings = join(folder.path, 'mesh-na.json');
+  const chosen = JSON.parse(readFileSync(settings, 'utf8'));
+  writeFileSync(settings, JSON.stringify({ ...chosen, store: url }));
+  await using server = await startChildServer(folder.path);
+  for (let i = 0; i < 3; i += 1)
+    assert.equal(outcome(await operate(server.na, '/admin/invite')), '200');
+
+  const inFolder = ['--data-dir', folder.path];
+  const saved = join(folder.path, 'audit.ndjson');
+  const [shown, exported, written, verified, named] = await Promise.all([
+    runProgram(['audit', 'show', '--store', url, '--type', 'invite_created']),
+    runProgram(['audit', 'export', ...inFolder]),
+    runProgram(['audit', 'export', ...inFolder, '--out', saved]),
+    runProgram(['audit', 'verify', ...inFolder, '--json']),
+    runProgram(['audit', 'verify'], { MESH_STORE: url }),
+  ]);
+  assert.equal(shown.stdout.match(/invite_created {2}ops-privileged/g)?.length, 3, shown.stderr);
+  const entries = exported.stdout.trimEnd().split('\n');
+  assert.equal(entries.length, 3, exported.stderr);
+  assert.equal(written.code, 0, written.stderr);
+  assert.equal(readFileSync(saved, 'utf8'), exported.stdout);
+  const head = JSON.parse(entries[2] ?? '').hash;
+  assert.deepEqual(JSON.parse(verified.stdout), { valid: true, length: 3, head });
+  assert.equal(named.stdout, `The audit log is intact: 3 entries, head ${head}\n`);
+
+  await cluster.query(databaseOf(url), 'delete from mesh_na.audit where last_entry = 3');
+  const cut = await runProgram(['audit', 'verify', ...inFolder]);
+  assert.equal(cut.code, 3);
+  assert.match(
+    cut.stderr,
+    /^mesh-na: The stored state is damaged: table audit holds 2 entries where 3 /,
+  );
 });
 
 test('a service whose lease was taken ends with 1, by itself', async () => {

@@ -1,18 +1,43 @@
-/** The audit log of a data folder, for the commands that read it. */
+/** The audit log of a data folder or of a database, for the commands that read it. */
+import type { StoreAddress } from '../store/postgresql/address.ts';
 import type { AuditEntry } from '../store/store.ts';
-import { onLocalFiles } from './exit-codes.ts';
+import { EXIT, failure, onLocalFiles } from './exit-codes.ts';
 import { counted } from './progress.ts';
+import { databaseOf, onState, type StatePlace } from './store-address.ts';
 
-/** Damaged pages can end the process that reads them through LMDB: they are looked for first. */
-export async function openLog(dataDir: string): Promise<AuditLog> {
-  const { checkForReading } = await import('../store/lmdb/folder-state.ts');
-  const isChecked = onLocalFiles(() => checkForReading(dataDir));
-  const { readAuditEntries } = await import('../store/lmdb/audit.ts');
-  return { isChecked, entries: counted('Audit entries read:', readAuditEntries(dataDir)) };
+export interface AuditLog {
+  /** False while the files are written to all the time; null for a database, which looks after its own pages. */
+  readonly pagesChecked: boolean | null;
+  /** In order, as of one moment. What goes wrong while they are read ends the command with one sentence. */
+  readonly entries: AsyncIterable<AuditEntry>;
 }
 
-interface AuditLog {
-  /** False while the database is written to all the time. */
-  readonly isChecked: boolean;
-  readonly entries: Iterable<AuditEntry>;
+export async function openLog(place: StatePlace): Promise<AuditLog> {
+  const address = await onState(() => databaseOf(place));
+  const log = address === null ? await logOfFolder(place.dataDir) : await logOfDatabase(address);
+  return { ...log, entries: counted('Audit entries read:', log.entries) };
+}
+
+/** Damaged pages can end the process that reads them through LMDB: they are looked for first. */
+async function logOfFolder(dataDir: string): Promise<AuditLog> {
+  const { checkForReading } = await import('../store/lmdb/folder-state.ts');
+  const pagesChecked = onLocalFiles(() => checkForReading(dataDir));
+  const { readAuditEntries } = await import('../store/lmdb/audit.ts');
+  return { pagesChecked, entries: readable(readAuditEntries(dataDir), 'local_files') };
+}
+
+async function logOfDatabase(address: StoreAddress): Promise<AuditLog> {
+  const { readAuditLog } = await import('../store/postgresql/audit.ts');
+  return { pagesChecked: null, entries: readable(readAuditLog(address), 'store_unusable') };
+}
+
+async function* readable<T>(
+  items: Iterable<T> | AsyncIterable<T>,
+  code: string,
+): AsyncGenerator<T, void> {
+  try {
+    yield* items;
+  } catch (cause) {
+    throw failure(EXIT.unusable, code, cause instanceof Error ? cause.message : String(cause));
+  }
 }

@@ -6,15 +6,11 @@ import { jsonText } from '../json/write.ts';
 import type { AuditEntry } from '../store/store.ts';
 import { parseRequestTimestamp } from '../timestamp.ts';
 import { openLog } from './audit-log.ts';
-import { onLocalFiles } from './exit-codes.ts';
-import { collect, dataDirOption, examples, jsonOption } from './options.ts';
+import { collect, examples, jsonOption } from './options.ts';
 import { type OutputOptions, printResult } from './output.ts';
-import { onDatabase, storeOption } from './store.ts';
+import { addPlaceOptions, type StatePlace } from './store-address.ts';
 
-interface ShowOptions extends OutputOptions, Wanted {
-  readonly dataDir: string;
-  readonly store?: string;
-}
+interface ShowOptions extends OutputOptions, StatePlace, Wanted {}
 
 /** What an entry has to be; absent members say nothing. */
 interface Wanted {
@@ -26,14 +22,12 @@ interface Wanted {
 }
 
 export function defineAuditShow(show: Command): void {
-  show
+  addPlaceOptions(show)
     .description('show who did what: the entries of the log, the oldest first')
     .option('--actor <key-id>', 'only what this operator key caused')
     .option('--type <event>', 'only events of this type (repeatable)', collect)
     .option('--subject <id>', 'only entries that name this certificate, key, treaty or other id')
     .addOption(new Option('--since <time>', 'only entries from this time on').argParser(instant))
-    .addOption(dataDirOption())
-    .addOption(storeOption('read this database, as serve takes it, in place of the data folder'))
     .addOption(jsonOption())
     .addHelpText(
       'after',
@@ -48,29 +42,13 @@ export function defineAuditShow(show: Command): void {
 
 async function runShow(options: ShowOptions): Promise<void> {
   const shown: JsonObject[] = [];
-  const show = (entry: AuditEntry) => {
-    if (!isWanted(entry, options)) return;
+  const { entries } = await openLog(options);
+  for await (const entry of entries) {
+    if (!isWanted(entry, options)) continue;
     if (options.json) shown.push({ ...entry });
     else printResult({}, {}, [lineOf(entry)]);
-  };
-  const { store } = options;
-  if (store === undefined) await showFolder(options.dataDir, show);
-  else await showDatabase(store, show);
+  }
   if (options.json) printResult(options, { entries: shown }, []);
-}
-
-async function showFolder(dataDir: string, show: (entry: AuditEntry) => void): Promise<void> {
-  const { entries } = await openLog(dataDir);
-  onLocalFiles(() => {
-    for (const entry of entries) show(entry);
-  });
-}
-
-async function showDatabase(store: string, show: (entry: AuditEntry) => void): Promise<void> {
-  const { readAuditLog } = await import('../store/postgresql/audit.ts');
-  await onDatabase(store, async (address) => {
-    for await (const entries of readAuditLog(address)) entries.forEach(show);
-  });
 }
 
 function isWanted(entry: AuditEntry, { actor, type, subject, since }: Wanted): boolean {

@@ -18,12 +18,12 @@ export async function whileWaiting<T>(what: string, work: () => Promise<T>): Pro
   }
 }
 
-/** The same items; says how many have been taken, since a loop leaves timers no time. */
-export function* counted<T>(what: string, items: Iterable<T>): Generator<T> {
+/** The same items; says how many have been taken, since a loop may leave timers no time. */
+export async function* counted<T>(what: string, items: AsyncIterable<T>): AsyncGenerator<T, void> {
   const line = progressLine(what);
   let count = 0;
   try {
-    for (const item of items) {
+    for await (const item of items) {
       count += 1;
       if (count % STEPS_BETWEEN === 0) line.show(count);
       yield item;

@@ -9,7 +9,7 @@ import type { GivenEvidence } from '../restore/evidence.ts';
 import type { RestorePlan } from '../restore/plan.ts';
 import { systemRuntime } from '../runtime.ts';
 import { formatInstant } from '../timestamp.ts';
-import { databaseOption, identitiesIn, identityOption, sound, summaryText } from './backup.ts';
+import { identitiesIn, identityOption, sound, summaryText } from './backup.ts';
 import { EXIT, failure, onLocalFiles } from './exit-codes.ts';
 import { readGenesisFile } from './genesis-file.ts';
 import { readJsonFile } from './json-file.ts';
@@ -17,7 +17,7 @@ import { collect, examples, jsonOption, wholeNumber } from './options.ts';
 import { type OutputOptions, printResult } from './output.ts';
 import { whileWaiting } from './progress.ts';
 import { saveFile } from './saved-file.ts';
-import { onState, openTarget, storeAddress } from './store-address.ts';
+import { databaseOf, onState, openTarget, type StatePlace, storeOption } from './store-address.ts';
 
 interface PlanOptions extends OutputOptions {
   readonly backup: string;
@@ -27,9 +27,7 @@ interface PlanOptions extends OutputOptions {
   readonly head?: string;
 }
 
-interface ApplyOptions extends PlanOptions {
-  readonly dataDir: string;
-  readonly store?: string;
+interface ApplyOptions extends PlanOptions, StatePlace {
   readonly acceptLoss?: string;
   readonly clockTolerance: number;
 }
@@ -48,7 +46,7 @@ export function addRestoreCommands(program: Command): void {
   addEvidence(restore.command('apply'))
     .description('restore into a data folder without state, or into an empty database')
     .requiredOption('--data-dir <folder>', 'a new folder, or one that holds the keys alone')
-    .addOption(databaseOption())
+    .addOption(storeOption('database without state that takes it, as serve takes it'))
     .option('--accept-loss <numbers>', 'accept exactly the loss that plan prints')
     .addOption(
       new Option('--clock-tolerance <seconds>', 'the setting that the lost authority had')
@@ -99,7 +97,7 @@ async function plan(options: PlanOptions): Promise<void> {
 }
 
 async function apply(options: ApplyOptions): Promise<void> {
-  const { dataDir, store, acceptLoss, clockTolerance, backup } = options;
+  const { dataDir, acceptLoss, clockTolerance, backup } = options;
   const found = await planned(options);
   const { lossOf } = await import('../restore/plan.ts');
   const loss = lossOf(found);
@@ -109,7 +107,7 @@ async function apply(options: ApplyOptions): Promise<void> {
   const { readBackup } = await import('../backup/file.ts');
   const { applyRestore } = await import('../restore/apply.ts');
   const { facts, refusedUntil } = await onState(async () => {
-    const address = store === undefined ? null : await storeAddress(store);
+    const address = await databaseOf(options);
     onLocalFiles(() => mkdirSync(dataDir, { recursive: true, mode: 0o700 }));
     return applyRestore({
       plan: found,

@@ -51,41 +51,70 @@ export function saveFile(
   text: string | Iterable<string>,
   options: SaveOptions,
 ): void {
-  const pieces = typeof text === 'string' ? [text] : text;
+  const draft = openDraft(path, options);
+  try {
+    for (const piece of typeof text === 'string' ? [text] : text) draft.write(piece);
+    draft.keep();
+  } finally {
+    draft.close();
+  }
+}
+
+/** The same with pieces that have to be waited for. */
+export async function saveStream(
+  path: string,
+  pieces: AsyncIterable<string>,
+  options: SaveOptions,
+): Promise<void> {
+  const draft = openDraft(path, options);
+  try {
+    for await (const piece of pieces) draft.write(piece);
+    draft.keep();
+  } finally {
+    draft.close();
+  }
+}
+
+interface Draft {
+  write(piece: string): void;
+  /** What was written is on disk and has its name. */
+  keep(): void;
+  /** Nothing is left of what was not kept. */
+  close(): void;
+}
+
+function openDraft(path: string, options: SaveOptions): Draft {
   const existing = statSync(path, { throwIfNoEntry: false });
   // A pipe or a device is written to, not replaced.
-  if (existing !== undefined && !existing.isFile()) writePieces(openSync(path, 'w'), pieces);
-  else saveWhole(path, pieces, options);
+  return existing === undefined || existing.isFile() ? draftOfFile(path, options) : openPipe(path);
 }
 
-function saveWhole(
-  path: string,
-  pieces: Iterable<string>,
-  { isSecret, overwrites }: SaveOptions,
-): void {
+function openPipe(path: string): Draft {
+  const file = openSync(path, 'w');
+  return {
+    write: (piece) => writeFileSync(file, piece),
+    keep: () => undefined,
+    close: () => closeSync(file),
+  };
+}
+
+function draftOfFile(path: string, { isSecret, overwrites }: SaveOptions): Draft {
   // An unpredictable name that must be new: in a shared folder nobody can redirect the write.
   const draft = `${path}.${systemRuntime.uuid()}`;
-  try {
-    writePieces(openSync(draft, 'wx', isSecret ? 0o600 : 0o666), pieces, fsyncSync);
-    if (overwrites) renameSync(draft, existsSync(path) ? realpathSync(path) : path);
-    // Unlike a renaming it fails when somebody has made the file meanwhile.
-    else linkSync(draft, path);
-  } finally {
-    rmSync(draft, { force: true });
-  }
-}
-
-function writePieces(
-  file: number,
-  pieces: Iterable<string>,
-  finish: (file: number) => void = () => undefined,
-): void {
-  try {
-    for (const piece of pieces) writeFileSync(file, piece);
-    finish(file);
-  } finally {
-    closeSync(file);
-  }
+  const file = openSync(draft, 'wx', isSecret ? 0o600 : 0o666);
+  return {
+    write: (piece) => writeFileSync(file, piece),
+    keep() {
+      fsyncSync(file);
+      if (overwrites) renameSync(draft, existsSync(path) ? realpathSync(path) : path);
+      // Unlike a renaming it fails when somebody has made the file meanwhile.
+      else linkSync(draft, path);
+    },
+    close() {
+      closeSync(file);
+      rmSync(draft, { force: true });
+    },
+  };
 }
 
 /** Replaces a file of our own. */

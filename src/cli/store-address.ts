@@ -1,4 +1,5 @@
 /** Where the commands find the state: in a data folder, or in a database. */
+import { type Command, Option } from 'commander';
 import type { Config } from '../config/load.ts';
 import type { Environment, Flags } from '../config/options.ts';
 import type { Place } from '../move/move.ts';
@@ -7,11 +8,36 @@ import type { StoreAddress } from '../store/postgresql/address.ts';
 import type { Store } from '../store/store.ts';
 import type { StateSource, StateTarget } from '../store/stream/ports.ts';
 import { EXIT, failure } from './exit-codes.ts';
+import { dataDirOption } from './options.ts';
 
 /** The address that a URL names, with what the usual variables add. */
 export async function storeAddress(url: string): Promise<StoreAddress> {
   const { parseStoreAddress } = await import('../store/postgresql/address.ts');
   return parseStoreAddress(url, process.env);
+}
+
+/** Options of commands that read one state. */
+export interface StatePlace {
+  readonly dataDir: string;
+  /** From the flag or its variable. */
+  readonly store?: string;
+}
+
+export function addPlaceOptions(command: Command): Command {
+  return command
+    .addOption(dataDirOption())
+    .addOption(storeOption('database that holds the state, as serve takes it'));
+}
+
+export function storeOption(description: string): Option {
+  return new Option('--store <url>', description).env('MESH_STORE');
+}
+
+/** The database that `serve` would take with these options; null when the data folder holds the state. */
+export async function databaseOf({ dataDir, store }: StatePlace): Promise<StoreAddress | null> {
+  const { readConfigFile } = await import('../config/config-file.ts');
+  const url = store ?? readConfigFile(dataDir).store;
+  return url === undefined ? null : storeAddress(url);
 }
 
 /** The variables that `serve` would read. */

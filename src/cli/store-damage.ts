@@ -1,16 +1,19 @@
 /** `mesh-na store verify` and `mesh-na store salvage`: whether a state is sound, and what is left of one that is not. */
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import { EXIT, failure, onLocalFiles } from './exit-codes.ts';
 import { dataDirOption, examples, jsonOption } from './options.ts';
 import { type OutputOptions, printResult } from './output.ts';
 import { whileWaiting } from './progress.ts';
 import { assertCanSave, saveFile } from './saved-file.ts';
-import { onState, openSource, storeAddress } from './store-address.ts';
+import {
+  addPlaceOptions,
+  databaseOf,
+  onState,
+  openSource,
+  type StatePlace,
+} from './store-address.ts';
 
-interface VerifyOptions extends OutputOptions {
-  readonly dataDir: string;
-  readonly store?: string;
-}
+interface VerifyOptions extends OutputOptions, StatePlace {}
 
 interface SalvageOptions extends OutputOptions {
   readonly dataDir: string;
@@ -19,11 +22,8 @@ interface SalvageOptions extends OutputOptions {
 }
 
 export function addDamageCommands(store: Command): void {
-  store
-    .command('verify')
+  addPlaceOptions(store.command('verify'))
     .description('read every row, and check checksums, signatures, audit log and signed lists')
-    .addOption(dataDirOption())
-    .addOption(new Option('--store <url>', 'database that holds the state').env('MESH_STORE'))
     .addOption(jsonOption())
     .addHelpText(
       'after',
@@ -46,14 +46,11 @@ export function addDamageCommands(store: Command): void {
     .action(salvage);
 }
 
-async function verify({ dataDir, store, ...options }: VerifyOptions): Promise<void> {
+async function verify(options: VerifyOptions): Promise<void> {
   const { verifySignature } = await import('../crypto/ed25519.ts');
   const { soundTables } = await import('../backup/sound-state.ts');
   const { facts, tables } = await refusedWhenUnsound(async () => {
-    const source = await openSource(
-      dataDir,
-      store === undefined ? null : await storeAddress(store),
-    );
+    const source = await openSource(options.dataDir, await databaseOf(options));
     try {
       const tables = await whileWaiting('Reading the state', () =>
         soundTables(source, verifySignature),

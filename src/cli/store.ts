@@ -1,32 +1,28 @@
 /** `mesh-na store`: tends the state, in a data folder or in a database. */
 import { join } from 'node:path';
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import { FILES } from '../config/data-folder.ts';
 import { systemRuntime } from '../runtime.ts';
 import type { StoreAddress } from '../store/postgresql/address.ts';
 import type { StoreStatus } from '../store/postgresql/status.ts';
+import { usageFailure } from './exit-codes.ts';
 import { readGenesisFile } from './genesis-file.ts';
 import { dataDirOption, examples, jsonOption } from './options.ts';
 import { type OutputOptions, printResult } from './output.ts';
 import { whileWaiting } from './progress.ts';
-import { onState, placeOf, storeAddress } from './store-address.ts';
+import { addPlaceOptions, databaseOf, onState, placeOf, type StatePlace } from './store-address.ts';
 import { addDamageCommands } from './store-damage.ts';
 
-interface StoreCommandOptions extends OutputOptions {
-  readonly store: string;
-}
+interface StoreCommandOptions extends OutputOptions, StatePlace {}
 
 export function addStoreCommands(program: Command): void {
   const store = program
     .command('store')
     .description('tend the state: make, look at, move, verify or salvage it');
-  store
-    .command('migrate')
+  addPlaceOptions(store.command('migrate'))
     .description(
       'bring a state to the version of this program, or make the tables in a new database',
     )
-    .addOption(storeOption('the database, as serve takes it; else the data folder'))
-    .addOption(dataDirOption())
     .addOption(jsonOption())
     .addHelpText(
       'after',
@@ -36,10 +32,8 @@ export function addStoreCommands(program: Command): void {
       ]),
     )
     .action(migrate);
-  store
-    .command('status')
+  addPlaceOptions(store.command('status'))
     .description('say what is in the database, who writes to it, and how durable it is')
-    .addOption(storeOption().makeOptionMandatory())
     .addOption(jsonOption())
     .addHelpText('after', examples(['mesh-na store status --store postgresql://mesh@db/mesh']))
     .action(status);
@@ -97,18 +91,10 @@ async function move({ from, to, dataDir, resume, dryRun, ...options }: MoveOptio
   ]);
 }
 
-export function storeOption(description = 'the database, as serve takes it'): Option {
-  return new Option('--store <url>', description).env('MESH_STORE');
-}
-
-interface MigrateOptions extends OutputOptions {
-  readonly store?: string;
-  readonly dataDir: string;
-}
-
-async function migrate({ store, dataDir, ...options }: MigrateOptions): Promise<void> {
-  if (store === undefined) await migrateDataFolder(dataDir, options);
-  else await migrateTables(store, options);
+async function migrate(options: StoreCommandOptions): Promise<void> {
+  const address = await onState(() => databaseOf(options));
+  if (address === null) await migrateDataFolder(options.dataDir, options);
+  else await migrateTables(address, options);
 }
 
 async function migrateDataFolder(dataDir: string, options: OutputOptions): Promise<void> {
@@ -131,9 +117,9 @@ async function migrateDataFolder(dataDir: string, options: OutputOptions): Promi
   printResult(options, { place: dataDir, from, to, kept }, text);
 }
 
-async function migrateTables(store: string, options: OutputOptions): Promise<void> {
+async function migrateTables(address: StoreAddress, options: OutputOptions): Promise<void> {
   const { migrateDatabase } = await import('../store/postgresql/status.ts');
-  const { place, from, to } = await onDatabase(store, migrateDatabase);
+  const { place, from, to } = await onState(() => migrateDatabase(address));
   const text =
     from === to
       ? `The tables at ${place} have schema version ${to} already.`
@@ -141,9 +127,11 @@ async function migrateTables(store: string, options: OutputOptions): Promise<voi
   printResult(options, { place, from, to }, [text]);
 }
 
-async function status({ store, ...options }: StoreCommandOptions): Promise<void> {
+async function status(options: StoreCommandOptions): Promise<void> {
   const { readStatus } = await import('../store/postgresql/status.ts');
-  const found = await onDatabase(store, readStatus);
+  const address = await onState(() => databaseOf(options));
+  if (address === null) throw usageFailure('Name the database by --store');
+  const found = await onState(() => readStatus(address));
   const { place, schemaVersion, contents, durability } = found;
   const result = {
     place,
@@ -187,12 +175,4 @@ function writerText({
   const linked = link === null ? '' : `, linked at ${link}`;
   if (held) return `${holder}, lease until ${expires_at}${linked}`;
   return released ? `none; ${holder} has stopped` : `none; ${holder} was lost at ${expires_at}`;
-}
-
-/** Whatever is wrong with the database, or with its address, is one sentence. */
-export function onDatabase<T>(
-  url: string,
-  work: (address: StoreAddress) => Promise<T>,
-): Promise<T> {
-  return onState(async () => work(await storeAddress(url)));
 }

@@ -131,7 +131,7 @@ async function play({ before, after, hasHead }: History, folder: string): Promis
   else assert.ok((await usableOperators(restored)) <= OPERATORS.length - keysOffBefore);
   goesOn(restored, told, crl, feed);
   await restored.close();
-  assert.equal(verifyAuditChain(readAuditEntries(second), GENESIS_HASH).valid, true);
+  assert.equal((await verifyAuditChain(readAuditEntries(second), GENESIS_HASH)).valid, true);
 }
 
 let keys = 0;

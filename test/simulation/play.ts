@@ -41,7 +41,7 @@ export async function play(
   await compareAll(world);
   await world.restart();
   await compareAll(world);
-  const verdict = verifyAuditChain(world.disk.audit, GENESIS_HASH);
+  const verdict = await verifyAuditChain(world.disk.audit, GENESIS_HASH);
   insist(verdict.valid, () => `The audit chain is broken: ${JSON.stringify(verdict)}`);
 }
 

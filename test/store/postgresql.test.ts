@@ -4,9 +4,10 @@ import { after } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { serialize } from 'node:v8';
 import pg from 'pg';
-import { readAuditEntries } from '../../src/store/postgresql/contents.ts';
+import { parseStoreAddress } from '../../src/store/postgresql/address.ts';
+import { readAuditLog } from '../../src/store/postgresql/audit.ts';
 import { openPostgresqlStore } from '../../src/store/postgresql/store.ts';
-import type { Store, Unit } from '../../src/store/store.ts';
+import type { AuditEntry, Store, Unit } from '../../src/store/store.ts';
 import { startCluster } from '../support/postgresql.ts';
 import { migratedDatabase, storeOptions } from '../support/postgresql-store.ts';
 import { spawnNode } from '../support/processes.ts';
@@ -45,12 +46,11 @@ async function open(): Promise<PostgresqlPlace> {
       await commitAndDie(url, units);
       await withClient(url, letLeaseRunOut);
     },
-    auditEntries: () =>
-      withClient(url, async (client) => {
-        const entries = [];
-        for await (const batch of readAuditEntries(client)) entries.push(...batch);
-        return entries;
-      }),
+    async auditEntries() {
+      const entries: AuditEntry[] = [];
+      for await (const entry of readAuditLog(parseStoreAddress(url, {}))) entries.push(entry);
+      return entries;
+    },
     async [Symbol.asyncDispose]() {
       await holder?.close();
     },

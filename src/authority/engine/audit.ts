@@ -140,9 +140,12 @@ export function createChainCheck(genesisHash: string): ChainCheck {
 }
 
 /** Checks a whole chain from its first entry; `position` counts from 1. */
-export function verifyAuditChain(entries: Iterable<AuditEntry>, genesisHash: string): ChainVerdict {
+export async function verifyAuditChain(
+  entries: Iterable<AuditEntry> | AsyncIterable<AuditEntry>,
+  genesisHash: string,
+): Promise<ChainVerdict> {
   const check = createChainCheck(genesisHash);
-  for (const entry of entries) {
+  for await (const entry of entries) {
     const reason = check.add(entry);
     if (reason !== null) return { valid: false, position: check.length + 1, reason };
   }

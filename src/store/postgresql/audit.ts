@@ -2,17 +2,16 @@
 import type { AuditEntry } from '../store.ts';
 import type { StoreAddress } from './address.ts';
 import { connectToPrimary, disconnect } from './connect.ts';
-import { readAuditEntries } from './contents.ts';
+import { auditEntriesIn, beginReading, totalsIn } from './contents.ts';
 import { assertSchema } from './schema.ts';
 
-/** Every entry in order, in batches, as of one moment. */
-export async function* readAuditLog(
-  address: StoreAddress,
-): AsyncGenerator<readonly AuditEntry[], void> {
+/** Every entry in order, as of one moment; throws when one is missing. */
+export async function* readAuditLog(address: StoreAddress): AsyncGenerator<AuditEntry, void> {
   const { client, shown } = await connectToPrimary(address);
   try {
     await assertSchema(client, shown);
-    yield* readAuditEntries(client);
+    const { auditEntries } = totalsIn(await beginReading(client));
+    for await (const entries of auditEntriesIn(client, auditEntries)) yield* entries;
   } finally {
     await disconnect(client);
   }

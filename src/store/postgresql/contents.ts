@@ -71,14 +71,22 @@ export async function contentsAsOf(
   };
 }
 
-/** Every entry of the audit log in order, as of one moment. */
-export async function* readAuditEntries(client: Client): AsyncIterable<readonly AuditEntry[]> {
-  await client.query('begin isolation level repeatable read read only');
+/** Every entry of the audit log in order, of which there have to be so many. */
+export async function* auditEntriesIn(
+  client: Client,
+  total: number,
+): AsyncIterable<readonly AuditEntry[]> {
   const statement = 'select last_entry, entries from mesh_na.audit order by last_entry';
+  let count = 0;
   for await (const rows of fetched<[string, Buffer]>(client, 'audit', statement)) {
-    yield rows.flatMap(([last, row]) => decodeEntries(Number(last), row));
+    yield rows.flatMap(([last, row]) => {
+      const decoded = decodeEntries(Number(last), row);
+      count += decoded.length;
+      if (count !== Number(last)) throw new DamagedState('an audit entry is missing');
+      return decoded;
+    });
   }
-  await client.query('commit');
+  assertTotal('audit', count, total);
 }
 
 /** The row that holds the entry with this number. */

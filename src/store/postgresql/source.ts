@@ -1,8 +1,7 @@
 /** Reads a whole state from PostgreSQL as of one moment, also while a service writes to it. */
 import type { Client } from 'pg';
-import { decodeEntries } from '../audit-rows.ts';
 import type { NetworkIdentity } from '../network-identity.ts';
-import { DamagedState, decodeRow } from '../rows.ts';
+import { decodeRow } from '../rows.ts';
 import { createShapes, type Shapes } from '../shapes.ts';
 import type { StateFacts, StateSource } from '../stream/ports.ts';
 import type { NonceRow, StreamRows, StreamTable } from '../stream/rows.ts';
@@ -17,6 +16,7 @@ import { assertTotal, type Totals } from '../totals.ts';
 import type { StoreAddress } from './address.ts';
 import { connectToPrimary, disconnect } from './connect.ts';
 import {
+  auditEntriesIn,
   fetched,
   livenessIn,
   type MetaRows,
@@ -79,7 +79,7 @@ function readers(client: Client, shapes: Shapes, totals: Totals): Readers {
   return {
     subjects: () => subjectsIn(client, shapes, totals.subjects),
     nonces: () => nonceRowsIn(client, totals),
-    audit: () => auditEntriesIn(client, totals),
+    audit: () => auditEntriesIn(client, totals.auditEntries),
     liveness: () => livenessIn(client),
   };
 }
@@ -119,22 +119,4 @@ function nonceRow([bucket, revision, digests, answers]: [
             answer,
           ]),
   };
-}
-
-async function* auditEntriesIn(
-  client: Client,
-  { auditEntries: total }: Totals,
-): AsyncIterable<readonly StreamRows['audit'][]> {
-  const statement = 'select last_entry, entries from mesh_na.audit order by last_entry';
-  let count = 0;
-  for await (const rows of fetched<[string, Buffer]>(client, 'audit', statement)) {
-    const entries = rows.flatMap(([last, row]) => {
-      const decoded = decodeEntries(Number(last), row);
-      count += decoded.length;
-      if (count !== Number(last)) throw new DamagedState('an audit entry is missing');
-      return decoded;
-    });
-    yield entries;
-  }
-  assertTotal('audit', count, total);
 }
