@@ -21,6 +21,7 @@ import {
   send,
   sendSigned,
 } from './support/requests.ts';
+import { stateDigest } from './support/test-stores.ts';
 import {
   audited,
   misspellableKey,
@@ -29,7 +30,6 @@ import {
   revokeTreaty,
   sovereign,
   startUnlimited,
-  stateDigest,
   UUID,
   verifies,
 } from './support/trust.ts';
@@ -1772,12 +1772,12 @@ test('verifying writes only to the log', async () => {
   await using na = await startUnlimited();
   const agreement = agreementBetween(ourselves(na), sovereign('beta'), na.clock.now());
   await na.flush();
-  const before = stateDigest(na);
+  const before = await stateDigest(na);
   await post(na, VERIFY, { agreement });
   await post(na, VERIFY, { agreement, offerer_public_keys: [], responder_public_keys: [] });
   await post(na, VERIFY, { agreement: 'text' });
   await na.flush();
-  assert.equal(stateDigest(na), before);
+  assert.equal(await stateDigest(na), before);
   const events = audited(na, 'agreement_verified');
   assert.deepEqual(
     events.map(({ agreement_id, accepted }) => [agreement_id, accepted]),

@@ -4,7 +4,6 @@ import { suite, test } from 'node:test';
 import { verifyAuditChain } from '../src/authority/engine/audit.ts';
 import type { JsonObject } from '../src/json/value.ts';
 import { canonicalJson, jsonText } from '../src/json/write.ts';
-import { readAuditEntries } from '../src/store/lmdb/audit.ts';
 import { type AuditEntry, GENESIS_HASH } from '../src/store/store.ts';
 import { formatInstant } from '../src/timestamp.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
@@ -22,19 +21,16 @@ import {
   outcome,
   send,
 } from './support/requests.ts';
+import { auditEntriesOf } from './support/test-stores.ts';
 import { IMPORT, signedBy, sovereign } from './support/trust.ts';
 
 const REMOTE = '127.0.0.1';
 
-function entriesOf(na: TestAuthority): AuditEntry[] {
-  return [...readAuditEntries(na.dataDir)];
-}
-
 /** What an action adds to the log: names and details of the new entries. */
 async function addedBy(na: TestAuthority, action: () => Promise<unknown>) {
-  const before = entriesOf(na).length;
+  const before = (await auditEntriesOf(na)).length;
   await action();
-  return entriesOf(na)
+  return (await auditEntriesOf(na))
     .slice(before)
     .map(({ event_type, details }) => ({ event_type, details }));
 }
@@ -68,7 +64,7 @@ suite('every event is stored with its details', () => {
         },
       })),
     );
-    const all = JSON.stringify(entriesOf(na));
+    const all = JSON.stringify(await auditEntriesOf(na));
     for (const token of tokens) assert.equal(all.includes(token), false);
   });
 
@@ -434,7 +430,7 @@ suite('every event is stored with its details', () => {
         new RegExp(`"sequence":"?${sequence}\\b`),
       );
       await using again = await na.restart();
-      assert.equal(verifyAuditChain(entriesOf(again), GENESIS_HASH).valid, true);
+      assert.equal((await verifyAuditChain(await auditEntriesOf(again), GENESIS_HASH)).valid, true);
     });
   }
 
@@ -453,7 +449,7 @@ suite('every event is stored with its details', () => {
     await operate(na, '/admin/revoke', { cert_id: body.cert_id }, unproven);
     await using again = await na.restart();
     await operate(again, '/admin/policy');
-    const entries = entriesOf(again);
+    const entries = await auditEntriesOf(again);
     assert.deepEqual(
       entries.map(({ event_type, actor_key_id }) => [event_type, actor_key_id]),
       [
@@ -465,7 +461,7 @@ suite('every event is stored with its details', () => {
         ['policy_published', 'ops-privileged'],
       ],
     );
-    assert.equal(verifyAuditChain(entries, GENESIS_HASH).valid, true);
+    assert.equal((await verifyAuditChain(entries, GENESIS_HASH)).valid, true);
   });
 
   test('nothing for verifications, which anyone can ask for', async () => {
@@ -506,22 +502,26 @@ suite('the chain', () => {
   test('holds from the first entry to the last, through restarts', async () => {
     await using na = await startTestAuthority();
     await joinedNode(na);
-    const first = verifyAuditChain(entriesOf(na), GENESIS_HASH);
-    assert.deepEqual(first, { valid: true, length: 2, head: entriesOf(na)[1]?.hash });
+    const first = await verifyAuditChain(await auditEntriesOf(na), GENESIS_HASH);
+    assert.deepEqual(first, { valid: true, length: 2, head: (await auditEntriesOf(na))[1]?.hash });
     await using again = await na.restart();
     await joinedNode(again);
     await using third = await again.restart();
     await Promise.all(Array.from({ length: 25 }, () => joinedNode(third)));
-    const entries = entriesOf(third);
+    const entries = await auditEntriesOf(third);
     assert.equal(entries.length, 54);
     const head = entries.at(-1)?.hash;
-    assert.deepEqual(verifyAuditChain(entries, GENESIS_HASH), { valid: true, length: 54, head });
+    assert.deepEqual(await verifyAuditChain(entries, GENESIS_HASH), {
+      valid: true,
+      length: 54,
+      head,
+    });
     assert.equal(new Set(entries.map(({ event_id }) => event_id)).size, 54);
   });
 
   test('of a new authority is empty and valid', async () => {
     await using na = await startTestAuthority();
-    const verdict = verifyAuditChain(entriesOf(na), GENESIS_HASH);
+    const verdict = await verifyAuditChain(await auditEntriesOf(na), GENESIS_HASH);
     assert.deepEqual(verdict, { valid: true, length: 0, head: GENESIS_HASH });
   });
 
@@ -530,7 +530,7 @@ suite('the chain', () => {
     await joinedNode(na, { roles: ['role:a'] });
     await nodeRequest(na, '/heartbeat', newKey(), { cert_id: 'Zürich ✓ 😀 \u0000 "\\' });
     let previous = '0'.repeat(64);
-    for (const entry of entriesOf(na)) {
+    for (const entry of await auditEntriesOf(na)) {
       const byOperator = entry.event_type === 'invite_created';
       assert.deepEqual(Object.keys(entry).sort(), [
         ...(byOperator ? ['actor_key_id'] : []),
@@ -548,16 +548,16 @@ suite('the chain', () => {
       assert.equal(hash, sha256(canonicalJson(rest)));
       previous = hash;
     }
-    assert.equal(entriesOf(na).at(-1)?.details.cert_id, 'Zürich ✓ 😀 \u0000 "\\');
+    assert.equal((await auditEntriesOf(na)).at(-1)?.details.cert_id, 'Zürich ✓ 😀 \u0000 "\\');
   });
 
   test('still holds after it was exported as JSON and read again', async () => {
     await using na = await startTestAuthority();
     await joinedNode(na);
     await heartbeat(na, { key: newKey(), certId: 'é' });
-    const exported = entriesOf(na).map((entry) => jsonText({ ...entry }));
+    const exported = (await auditEntriesOf(na)).map((entry) => jsonText({ ...entry }));
     const read = exported.map((line) => JSON.parse(line) as AuditEntry);
-    assert.equal(verifyAuditChain(read, GENESIS_HASH).valid, true);
+    assert.equal((await verifyAuditChain(read, GENESIS_HASH)).valid, true);
   });
 
   const tampered: readonly (readonly [
@@ -587,9 +587,9 @@ suite('the chain', () => {
       await joinedNode(na);
       await joinedNode(na);
       await joinedNode(na);
-      const entries = entriesOf(na);
-      assert.equal(verifyAuditChain(entries, GENESIS_HASH).valid, true);
-      const verdict = verifyAuditChain(tamper(entries), GENESIS_HASH);
+      const entries = await auditEntriesOf(na);
+      assert.equal((await verifyAuditChain(entries, GENESIS_HASH)).valid, true);
+      const verdict = await verifyAuditChain(tamper(entries), GENESIS_HASH);
       assert.deepEqual(verdict, { valid: false, position, reason });
     });
   }
@@ -597,8 +597,8 @@ suite('the chain', () => {
   test('cut at its end is shorter, which its exported head shows', async () => {
     await using na = await startTestAuthority();
     await joinedNode(na);
-    const entries = entriesOf(na);
-    const verdict = verifyAuditChain(entries.slice(0, -1), GENESIS_HASH);
+    const entries = await auditEntriesOf(na);
+    const verdict = await verifyAuditChain(entries.slice(0, -1), GENESIS_HASH);
     assert.deepEqual(verdict, { valid: true, length: 1, head: entries[0]?.hash });
   });
 
@@ -609,13 +609,15 @@ suite('the chain', () => {
       nodes.map(({ certId }) => operate(na, '/admin/revoke', { cert_id: certId })),
     );
     for (const answer of answers) assert.equal(outcome(answer), '200');
-    const revoked = entriesOf(na).filter(({ event_type }) => event_type === 'certificate_revoked');
+    const revoked = (await auditEntriesOf(na)).filter(
+      ({ event_type }) => event_type === 'certificate_revoked',
+    );
     const sequences = revoked.map(({ details }) => details.crl_sequence);
     assert.deepEqual(
       sequences,
       Array.from({ length: 20 }, (_, i) => i + 1),
     );
-    assert.equal(verifyAuditChain(entriesOf(na), GENESIS_HASH).valid, true);
+    assert.equal((await verifyAuditChain(await auditEntriesOf(na), GENESIS_HASH)).valid, true);
   });
 });
 
@@ -629,7 +631,7 @@ test('no secret reaches the audit log: token, nonce of a good request, signature
   };
   await nodeRequest(na, '/join', key, { invite_token: token }, { nonce, alter: keep });
   await nodeRequest(na, '/join', key, { invite_token: token }, { signedBy: newKey() });
-  const all = JSON.stringify(entriesOf(na));
+  const all = JSON.stringify(await auditEntriesOf(na));
   assert.notEqual(signature, '');
   for (const secret of [token, nonce, signature]) assert.equal(all.includes(secret), false);
 });

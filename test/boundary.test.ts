@@ -18,13 +18,13 @@ import {
   send,
   sendSigned,
 } from './support/requests.ts';
+import { stateDigest } from './support/test-stores.ts';
 import {
   audited,
   misspellableKey,
   post,
   sovereign,
   startUnlimited,
-  stateDigest,
   UUID,
 } from './support/trust.ts';
 import {
@@ -957,12 +957,12 @@ test('verifying writes only to the log', async () => {
   await using na = await startUnlimited();
   const decision = decisionBy(ourselves(na), na.clock.now());
   await na.flush();
-  const before = stateDigest(na);
+  const before = await stateDigest(na);
   await post(na, VERIFY, { decision });
   await post(na, VERIFY, { decision, operator_public_keys: [] });
   await post(na, VERIFY, { decision: 'text' });
   await na.flush();
-  assert.equal(stateDigest(na), before);
+  assert.equal(await stateDigest(na), before);
   assert.deepEqual(
     audited(na, 'boundary_decision_verified').map(({ decision_id, accepted }) => [
       decision_id,

@@ -4,7 +4,6 @@ import { verifyText } from '../src/client/keys.ts';
 import { JsonFloat, type JsonObject, type JsonValue } from '../src/json/value.ts';
 import { canonicalJson, jsonText } from '../src/json/write.ts';
 import { readJoinCertificate } from '../src/records/join-certificate.ts';
-import { readAuditEntries } from '../src/store/lmdb/audit.ts';
 import { formatInstant } from '../src/timestamp.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE, SECOND } from './support/clock.ts';
@@ -27,6 +26,7 @@ import {
   type TestNode,
 } from './support/requests.ts';
 import { nodeProofHeader } from './support/signing.ts';
+import { auditEntriesOf } from './support/test-stores.ts';
 
 const LIVENESS_WINDOW = 300 * SECOND;
 
@@ -61,8 +61,8 @@ async function rosterOf(na: TestAuthority): Promise<Record<string, Record<string
 }
 
 /** The last audit entry, as stored. */
-function lastAudit(na: TestAuthority) {
-  const last = [...readAuditEntries(na.dataDir)].at(-1);
+async function lastAudit(na: TestAuthority) {
+  const last = (await auditEntriesOf(na)).at(-1);
   return { type: last?.event_type, details: last?.details };
 }
 
@@ -95,12 +95,12 @@ suite('POST /join', () => {
     const text = canonicalJson(answer.body, 'signatures');
     assert.equal(verifyText(na.audience, text, signatures[0].sig), true);
     assert.deepEqual(readJoinCertificate(answer.body), answer.body, 'already in canonical form');
-    assert.deepEqual(lastAudit(na), {
+    assert.deepEqual(await lastAudit(na), {
       type: 'certificate_issued',
       details: {
         cert_id: certId,
         node_public_key: key.publicKey,
-        invite_token_fingerprint: fingerprintOf(na),
+        invite_token_fingerprint: await fingerprintOf(na),
         roles: ['role:anchor', 'role:bridge'],
         remote_addr: '127.0.0.1',
       },
@@ -290,7 +290,7 @@ suite('POST /join', () => {
     const failed = await nodeRequest(na, '/join', key, body, { nonce, signedBy: newKey() });
     assert.equal(outcome(failed), '401 node_auth_failed');
     assert.deepEqual(failed.body.error.details, {});
-    assert.deepEqual(lastAudit(na), {
+    assert.deepEqual(await lastAudit(na), {
       type: 'node_auth_failed',
       details: {
         scope: `join:${key.publicKey}`,
@@ -309,7 +309,7 @@ suite('POST /join', () => {
     await nodeRequest(na, '/join', key, { invite_token: first }, { nonce });
     const replayed = await nodeRequest(na, '/join', key, { invite_token: second }, { nonce });
     assert.equal(outcome(replayed), '401 node_auth_failed');
-    assert.equal(lastAudit(na).details?.reason, 'nonce_replay');
+    assert.equal((await lastAudit(na)).details?.reason, 'nonce_replay');
     const elsewhere = await nodeRequest(na, '/join', newKey(), { invite_token: second }, { nonce });
     assert.equal(outcome(elsewhere), '200', 'the scope is the node key');
   });
@@ -331,8 +331,8 @@ suite('POST /join', () => {
     const token = await invite(na);
     const blocked = await nodeRequest(na, '/join', node.key, { invite_token: token });
     assert.equal(outcome(blocked), '403 node_key_compromised');
-    assert.equal(lastAudit(na).type, 'join_rejected');
-    const { details } = lastAudit(na);
+    assert.equal((await lastAudit(na)).type, 'join_rejected');
+    const { details } = await lastAudit(na);
     assert.equal(details?.node_public_key, node.key.publicKey);
     assert.equal(details?.reason, 'node_key_compromised');
     assert.equal(details?.remote_addr, '127.0.0.1');
@@ -436,7 +436,7 @@ for (const [path, event] of [
       na.clock.advance(1);
       const late = await ask(na, node);
       assert.deepEqual([inTime, late].map(outcome), ['200', '403 certificate_expired']);
-      assert.deepEqual(lastAudit(na), {
+      assert.deepEqual(await lastAudit(na), {
         type: event,
         details: { cert_id: node.certId, reason: 'certificate_expired', remote_addr: '127.0.0.1' },
       });
@@ -460,7 +460,7 @@ for (const [path, event] of [
         await using na = await startTestAuthority();
         const asked = prepare(await joinedNode(na));
         assert.equal(outcome(await ask(na, asked)), `403 ${reason}`);
-        assert.deepEqual(lastAudit(na), {
+        assert.deepEqual(await lastAudit(na), {
           type: event,
           details: { cert_id: asked.certId, reason, remote_addr: '127.0.0.1' },
         });
@@ -472,7 +472,7 @@ for (const [path, event] of [
       const node = await joinedNode(na);
       await revoke(na, node, 'cessation_of_operation');
       assert.equal(outcome(await ask(na, node)), '403 certificate_revoked');
-      assert.deepEqual(lastAudit(na), {
+      assert.deepEqual(await lastAudit(na), {
         type: event,
         details: {
           cert_id: node.certId,
@@ -486,7 +486,7 @@ for (const [path, event] of [
       await using na = await startTestAuthority();
       const node = await joinedNode(na);
       await ask(na, node, {}, { signedBy: newKey() });
-      assert.deepEqual(lastAudit(na), {
+      assert.deepEqual(await lastAudit(na), {
         type: 'node_auth_failed',
         details: {
           scope: `node:${node.key.publicKey}`,
@@ -545,7 +545,7 @@ for (const [path, event] of [
       assert.equal(outcome(await sendSigned(na, signed)), '200');
       na.clock.advance(300 * SECOND + 1);
       assert.equal(outcome(await sendSigned(na, signed)), '401 node_auth_failed');
-      assert.equal(lastAudit(na).details?.reason, 'stale_timestamp');
+      assert.equal((await lastAudit(na)).details?.reason, 'stale_timestamp');
     });
 
     test('goes on after a restart, with every certificate that was issued', async () => {
@@ -704,7 +704,7 @@ suite('POST /renew', () => {
     });
     const text = canonicalJson(answer.body, 'signatures');
     assert.equal(verifyText(na.audience, text, signatures[0].sig), true);
-    assert.deepEqual(lastAudit(na), {
+    assert.deepEqual(await lastAudit(na), {
       type: 'certificate_renewed',
       details: {
         old_cert_id: node.certId,
@@ -781,7 +781,7 @@ suite('POST /renew', () => {
     const node = await joinedNode(na, { max_validity_hours: 1 });
     const wrongProof = await renew(na, node, { roles: ['role:x'] }, { signedBy: newKey() });
     const changed = await renew(na, node, { roles: ['role:x'] });
-    assert.deepEqual(lastAudit(na), {
+    assert.deepEqual(await lastAudit(na), {
       type: 'renewal_rejected',
       details: {
         cert_id: node.certId,
@@ -818,7 +818,7 @@ suite('POST /renew', () => {
     assert.equal(outcome(await heartbeat(na, node)), '200');
     na.clock.advance(1);
     assert.equal(outcome(await heartbeat(na, node)), '403 certificate_superseded');
-    assert.deepEqual(lastAudit(na), {
+    assert.deepEqual(await lastAudit(na), {
       type: 'heartbeat_rejected',
       details: {
         cert_id: node.certId,
@@ -929,8 +929,8 @@ test('a certificate of the largest validity has a date that is written like any 
 });
 
 /** Fingerprint of the newest invite. */
-function fingerprintOf(na: TestAuthority): unknown {
-  const entries = [...readAuditEntries(na.dataDir)];
+async function fingerprintOf(na: TestAuthority): Promise<unknown> {
+  const entries = await auditEntriesOf(na);
   return entries.findLast(({ event_type }) => event_type === 'invite_created')?.details
     .token_fingerprint;
 }

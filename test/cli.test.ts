@@ -169,7 +169,7 @@ test('a network lives on the command line: from init to the audit log', async (t
   assert.equal(failed(invited, REFUSED).code, 'admin_auth_failed');
   const entries = exported.stdout.trimEnd().split('\n');
   const parsed = entries.map((line) => JSON.parse(line) as AuditEntry);
-  const verdict = verifyAuditChain(parsed, GENESIS_HASH);
+  const verdict = await verifyAuditChain(parsed, GENESIS_HASH);
   assert.equal(verdict.valid, true);
   const { valid, length, pages_checked } = printed(verified);
   assert.deepEqual([valid, pages_checked], [true, true]);

@@ -15,6 +15,7 @@ import { MINUTE, SECOND } from './support/clock.ts';
 import { type Fault, faultsTogether } from './support/faults.ts';
 import { misspelledKeys, valuesExcept, WEAK_KEYS } from './support/hostile.ts';
 import { newKey, operate, outcome, send } from './support/requests.ts';
+import { stateDigest } from './support/test-stores.ts';
 import {
   audited,
   freshId,
@@ -23,7 +24,6 @@ import {
   post,
   sovereign,
   startUnlimited,
-  stateDigest,
   UUID,
 } from './support/trust.ts';
 import {
@@ -689,7 +689,7 @@ function spoiledVerification(now: number, draft: VerifyDraft): JsonObject {
 
 test('the first reason why there is no consensus is reported and logged', async (t) => {
   await using na = await startUnlimited();
-  const before = stateDigest(na);
+  const before = await stateDigest(na);
   assert.equal(await reasonOf(na, spoiledVerification(na.clock.now(), {})), 'valid');
   for (const { name, expected, draft } of faultsTogether(VERIFY_FAULTS)) {
     await t.test(name, async () => {
@@ -701,7 +701,7 @@ test('the first reason why there is no consensus is reported and logged', async 
       });
     });
   }
-  assert.equal(stateDigest(na), before);
+  assert.equal(await stateDigest(na), before);
 });
 
 /** One case: what the proof says, and the keys when they are not those of the council. */
@@ -1391,7 +1391,7 @@ test('no member of a request to verify, spoiled, is an error of ours or passes f
   await using na = await startUnlimited();
   const now = na.clock.now();
   const body = verification(now, { votes: votesOf(now, [v1, v2]) });
-  const before = stateDigest(na);
+  const before = await stateDigest(na);
   const refused = ['missing_proof', 'invalid_proof', 'missing_validator_public_keys'];
   const outcomes = new Set(['200', ...refused.map((code) => `400 ${code}`)]);
   await eachOf(mutationsOf(body), async ({ name, path, record }) => {
@@ -1400,7 +1400,7 @@ test('no member of a request to verify, spoiled, is an error of ours or passes f
     if (answer.body.valid !== true) return;
     assert.ok(['proof.signature.key_id', 'validator_public_keys.val-3'].includes(path), name);
   });
-  assert.equal(stateDigest(na), before);
+  assert.equal(await stateDigest(na), before);
 });
 
 test('no member of an operator request, spoiled, is an error of ours', async () => {

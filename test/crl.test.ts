@@ -18,13 +18,13 @@ import type { PublishedDocument } from '../src/contract/documents.ts';
 import { longTextSignerFromSeed, signerFromSeed } from '../src/crypto/ed25519.ts';
 import { parseJsonBytes } from '../src/json/bytes.ts';
 import { canonicalJson } from '../src/json/write.ts';
-import { openLmdbStore } from '../src/store/lmdb/store.ts';
 import { startListThread } from '../src/threads/list-thread.ts';
 import { formatInstant } from '../src/timestamp.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR } from './support/clock.ts';
 import { get, joinedNode, operate, type TestNode } from './support/requests.ts';
 import { loadAll } from './support/stored.ts';
+import { openStoreOf } from './support/test-stores.ts';
 
 const DAY = 24 * HOUR;
 const NOW = Date.parse('2026-01-01T00:00:00Z');
@@ -345,7 +345,7 @@ function idsOn(crl: { revoked_certificates: { certificate_id: string }[] }): str
 
 /** Changes that only an attacker or damage can cause. */
 async function alterReason(dataDir: string, certificateId: string, revocationReason: string) {
-  const store = openLmdbStore(dataDir);
+  const store = await openStoreOf({ dataDir });
   const { subjects } = await loadAll(store);
   const found = subjects.find(({ kind, id }) => kind === 'certificate' && id === certificateId);
   assert.ok(found);

@@ -11,6 +11,7 @@ import { HOUR, MINUTE, SECOND } from './support/clock.ts';
 import { type Fault, faultsTogether } from './support/faults.ts';
 import { valuesExcept, WRONG_TIMESTAMPS } from './support/hostile.ts';
 import { get, newKey, operate, outcome, send } from './support/requests.ts';
+import { stateDigest } from './support/test-stores.ts';
 import {
   audited,
   freshId,
@@ -19,7 +20,6 @@ import {
   post,
   sovereign,
   startUnlimited,
-  stateDigest,
   UUID,
 } from './support/trust.ts';
 import {
@@ -544,7 +544,7 @@ test('what an intent declares beyond its policy, in order', async (t) => {
   });
   const [unlicensed, prohibited] = ['source_not_licensed', 'prohibited_classification'];
   const [access, volume] = ['access_type_not_permitted', 'volume_cap_exceeded'];
-  const before = stateDigest(na);
+  const before = await stateDigest(na);
   for (const [name, intent, policy, expected] of [
     ['nothing', {}, {}, []],
     // Time: both ends are inside.
@@ -698,7 +698,7 @@ test('what an intent declares beyond its policy, in order', async (t) => {
       });
     });
   }
-  assert.equal(stateDigest(na), before);
+  assert.equal(await stateDigest(na), before);
 });
 
 test('an intent that its agent did not sign is one violation, whatever else it declares', async (t) => {
@@ -904,7 +904,7 @@ test('no member of a request to verify, spoiled, is an error of ours or passes f
     policy: policyBy(licensor, now),
     agent_public_keys: [agent.key.publicKey],
   };
-  const before = stateDigest(na);
+  const before = await stateDigest(na);
   const outcomes = new Set(['200', '400 missing_verify_fields', '400 invalid_input']);
   await eachOf(mutationsOf(body), async ({ name, path, record }) => {
     const answer = await post(na, VERIFY, record);
@@ -912,7 +912,7 @@ test('no member of a request to verify, spoiled, is an error of ours or passes f
     if (answer.body.valid !== true) return;
     assert.ok(path === 'intent.signature.key_id' || path.startsWith('policy.'), name);
   });
-  assert.equal(stateDigest(na), before);
+  assert.equal(await stateDigest(na), before);
 });
 
 test('an id so long that the violations cannot repeat it is refused', async () => {

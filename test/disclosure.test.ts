@@ -12,6 +12,7 @@ import { MINUTE, SECOND } from './support/clock.ts';
 import { type Fault, faultsTogether } from './support/faults.ts';
 import { respelled, valuesExcept } from './support/hostile.ts';
 import { newKey, operate, outcome, send } from './support/requests.ts';
+import { stateDigest } from './support/test-stores.ts';
 import {
   audited,
   freshId,
@@ -20,7 +21,6 @@ import {
   post,
   sovereign,
   startUnlimited,
-  stateDigest,
   UUID,
 } from './support/trust.ts';
 import {
@@ -640,7 +640,7 @@ test('a proof has every member and is made of the request alone', async () => {
   await using na = await startUnlimited();
   const commitment = commitmentBy(sovereign('beta'), na.clock.now(), SET);
   const body = { capability: 'read', capabilities: SET, commitment, prover_sovereign_id: 'beta' };
-  const before = stateDigest(na);
+  const before = await stateDigest(na);
   const answer = await post(na, PROVE, body);
   assert.equal(answer.status, 200);
   const proof = parsed(answer);
@@ -655,7 +655,7 @@ test('a proof has every member and is made of the request alone', async () => {
     proved_at: formatInstant(na.clock.now()),
   });
   assert.notEqual((await post(na, PROVE, body)).body.proof_id, proof.proof_id);
-  assert.equal(stateDigest(na), before);
+  assert.equal(await stateDigest(na), before);
   assert.equal(
     na.logLines.some((line) => line.includes('mesh.audit')),
     false,
@@ -796,7 +796,7 @@ const VERIFY_FAULTS: readonly Fault<VerifyDraft>[] = [
 test('the first reason why a capability was not committed to is reported and logged', async (t) => {
   await using na = await startUnlimited();
   const beta = sovereign('beta');
-  const before = stateDigest(na);
+  const before = await stateDigest(na);
   for (const { name, expected, draft } of faultsTogether(VERIFY_FAULTS)) {
     await t.test(name, async () => {
       const { commitment, proof } = verification(beta, na.clock.now());
@@ -816,7 +816,7 @@ test('the first reason why a capability was not committed to is reported and log
       });
     });
   }
-  assert.equal(stateDigest(na), before);
+  assert.equal(await stateDigest(na), before);
 });
 
 /** Signed by the issuer, so only what the case names is wrong with it. */
@@ -1180,27 +1180,27 @@ test('no member of a request to verify, spoiled, is an error of ours or passes f
   await using na = await startUnlimited();
   const beta = sovereign('beta');
   const body = { ...verification(beta, na.clock.now()), issuer_public_keys: [beta.key.publicKey] };
-  const before = stateDigest(na);
+  const before = await stateDigest(na);
   const outcomes = new Set(['200', '400 missing_verify_fields', '400 invalid_input']);
   await eachOf(mutationsOf(body), async ({ name, path, record }) => {
     const answer = await post(na, VERIFY, record);
     assert.ok(outcomes.has(outcome(answer)), `${name}: ${outcome(answer)}`);
     if (answer.body.valid === true) assert.ok([...UNCOVERED, LABEL].includes(path), name);
   });
-  assert.equal(stateDigest(na), before);
+  assert.equal(await stateDigest(na), before);
 });
 
 test('no member of a request to prove, spoiled, is an error of ours', async () => {
   await using na = await startUnlimited();
   const body = proveBody(na);
-  const before = stateDigest(na);
+  const before = await stateDigest(na);
   const refused = ['400 missing_prove_fields', '400 invalid_commitment', '422 prove_failed'];
   const outcomes = new Set(['200', ...refused]);
   await eachOf(mutationsOf(body), async ({ name, record }) => {
     const answer = await post(na, PROVE, record);
     assert.ok(outcomes.has(outcome(answer)), `${name}: ${outcome(answer)}`);
   });
-  assert.equal(stateDigest(na), before);
+  assert.equal(await stateDigest(na), before);
 });
 
 test('no member of an operator request, spoiled, is an error of ours', async () => {

@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createImportedFeeds } from '../src/authority/recognition/imported-feeds.ts';
 import { sha256Hex } from '../src/crypto/digest.ts';
-import { openLmdbStore } from '../src/store/lmdb/store.ts';
 import { createRecognitionIndex } from '../src/views/recognition-index.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { get, outcome } from './support/requests.ts';
 import { loadAll } from './support/stored.ts';
+import { openStoreOf } from './support/test-stores.ts';
 import { importFeed, post, type Sovereign, sovereign } from './support/trust.ts';
 
 const idsFrom = (start: number, count: number) =>
@@ -27,7 +27,7 @@ async function blastRadius(na: TestAuthority) {
 }
 
 async function storedImports(na: TestAuthority): Promise<number> {
-  const store = openLmdbStore(na.dataDir);
+  const store = await openStoreOf(na);
   const { subjects } = await loadAll(store);
   await store.close();
   return subjects.filter(({ kind }) => kind.startsWith('revocation-import')).length;
@@ -93,7 +93,7 @@ test('revocations that were stored one by one still hold, and a later import upd
   await using na = await startTestAuthority();
   const beta = sovereign('beta');
   await na.stop();
-  const store = openLmdbStore(na.dataDir);
+  const store = await openStoreOf(na);
   const rows = idsFrom(0, 3).map((attestationId) => ({
     kind: 'imported-revocation',
     id: sha256Hex(`beta\n${attestationId}`),

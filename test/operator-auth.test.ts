@@ -12,7 +12,6 @@ import type { SignedRequest } from '../src/auth/signed-request.ts';
 import { parseJson } from '../src/json/parse.ts';
 import { JsonFloat, type JsonObject } from '../src/json/value.ts';
 import { canonicalJson } from '../src/json/write.ts';
-import { openLmdbStore } from '../src/store/lmdb/store.ts';
 import { formatInstant } from '../src/timestamp.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { MINUTE, SECOND } from './support/clock.ts';
@@ -35,6 +34,7 @@ import {
   sendSigned,
 } from './support/requests.ts';
 import { loadAll } from './support/stored.ts';
+import { openStoreOf } from './support/test-stores.ts';
 
 const HEADERS = ['X-Admin-Key-Id', 'X-Admin-Timestamp', 'X-Admin-Nonce', 'X-Admin-Signature'];
 const TOLERANCE = 5 * MINUTE;
@@ -729,7 +729,7 @@ function zeros(bytes: number): string {
 
 /** Digests of the nonces the stopped authority holds. */
 async function storedNonces({ dataDir }: TestAuthority): Promise<string[]> {
-  const store = openLmdbStore(dataDir);
+  const store = await openStoreOf({ dataDir });
   const { nonces } = await loadAll(store);
   const digests = nonces.map(({ digest }) => digest).sort();
   await store.close();

@@ -3,12 +3,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sha256Hex } from '../src/crypto/digest.ts';
 import { canonicalJson } from '../src/json/write.ts';
-import { openLmdbStore } from '../src/store/lmdb/store.ts';
 import { formatInstant } from '../src/timestamp.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR } from './support/clock.ts';
 import { get, joinedNode, operate, outcome } from './support/requests.ts';
 import { loadAll } from './support/stored.ts';
+import { openStoreOf } from './support/test-stores.ts';
 import {
   attest,
   importFeed,
@@ -42,7 +42,7 @@ async function alterStored(
   id: string | null,
   facts: object,
 ): Promise<void> {
-  const store = openLmdbStore(na.dataDir);
+  const store = await openStoreOf(na);
   const found = (await loadAll(store)).subjects.find(
     (row) => row.kind === kind && row.id === (id ?? row.id),
   );
@@ -127,7 +127,7 @@ test('our own feed is issued again while it is empty, and that of a made-up name
   assert.deepEqual(later.revoked_attestation_ids, []);
   assert.equal((await get(na, LISTS[2] ?? '')).text, invented);
   await na.stop();
-  const store = openLmdbStore(na.dataDir);
+  const store = await openStoreOf(na);
   const stored = (await loadAll(store)).subjects.filter(({ kind }) => kind === 'sovereign-feed');
   await store.close();
   assert.equal(stored.length, 1);

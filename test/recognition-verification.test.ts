@@ -27,6 +27,7 @@ import {
   type Received,
   send,
 } from './support/requests.ts';
+import { stateDigest } from './support/test-stores.ts';
 import {
   attest,
   audited,
@@ -41,7 +42,6 @@ import {
   signedBy,
   sovereign,
   startUnlimited,
-  stateDigest,
 } from './support/trust.ts';
 
 const VERIFY = '/attestations/verify';
@@ -902,7 +902,7 @@ test('a verification writes nothing, whatever its outcome', async () => {
   const attestation = await issued(attest(na));
   await revokeAttestation(na, attestation.attestation_id);
   await na.flush();
-  const before = stateDigest(na);
+  const before = await stateDigest(na);
   const entries = auditEvents(na).length;
   for (const path of ENDPOINTS) {
     assert.equal((await post(na, path, acceptable(na, path))).body.reason, 'accepted');
@@ -917,10 +917,10 @@ test('a verification writes nothing, whatever its outcome', async () => {
     await send(na, 'POST', path, { body: 'no json' });
   }
   await na.flush();
-  assert.equal(stateDigest(na), before);
+  assert.equal(await stateDigest(na), before);
   assert.ok(auditEvents(na).length > entries, 'but it is logged');
   await attest(na);
-  assert.notEqual(stateDigest(na), before, 'the digest would have shown it');
+  assert.notEqual(await stateDigest(na), before, 'the digest would have shown it');
 });
 
 test('every verdict is logged with its reason', async () => {

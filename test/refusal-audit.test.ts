@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createRefusalAudit } from '../src/authority/engine/refusal-counter.ts';
-import { readAuditEntries } from '../src/store/lmdb/audit.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { MINUTE, SECOND } from './support/clock.ts';
 import {
@@ -14,6 +13,7 @@ import {
   sendSigned,
   signedByNode,
 } from './support/requests.ts';
+import { auditEntriesOf } from './support/test-stores.ts';
 
 const DEFAULT = { MESH_RATE_LIMIT_AUTH_FAILURES: '10/60' };
 const BOGUS = {
@@ -45,8 +45,10 @@ function unknownNode(na: TestAuthority): SignedRequest {
   return signedByNode(na, '/heartbeat', newKey(), { cert_id: 'unknown' });
 }
 
-function entriesOf(na: TestAuthority): { type: string; details: Record<string, unknown> }[] {
-  return [...readAuditEntries(na.dataDir)].map(({ event_type, details }) => ({
+async function entriesOf(
+  na: TestAuthority,
+): Promise<{ type: string; details: Record<string, unknown> }[]> {
+  return (await auditEntriesOf(na)).map(({ event_type, details }) => ({
     type: event_type,
     details: details as Record<string, unknown>,
   }));
@@ -58,7 +60,7 @@ test('A4: 5,000 bogus requests leave a few entries, and a summary that counts th
   assert.equal(await flood(na, unknownNode(na), 2000), '403 certificate_not_found');
   na.clock.advance(MINUTE);
   await na.flush();
-  const entries = entriesOf(na);
+  const entries = await entriesOf(na);
   assert.ok(entries.length < 50, `${entries.length} entries`);
   const about = { remote_addr: '127.0.0.1' };
   assert.deepEqual(
@@ -80,9 +82,9 @@ test('A4: what was counted in the last minute is summarized at the stop', async 
   await using na = await startTestAuthority({ environment: DEFAULT });
   await flood(na, bogusRoster(), 50);
   await na.flush();
-  assert.equal(entriesOf(na).length, 10);
+  assert.equal((await entriesOf(na)).length, 10);
   await na.stop();
-  const { type, details } = entriesOf(na).at(-1) ?? {};
+  const { type, details } = (await entriesOf(na)).at(-1) ?? {};
   assert.deepEqual([type, details?.count], ['refusals_summarized', 40]);
 });
 
@@ -92,7 +94,7 @@ test('A4: after a minute the first refusals of a source have entries of their ow
   na.clock.advance(61 * SECOND);
   await na.flush();
   await flood(na, bogusRoster(), 50);
-  const singles = entriesOf(na).filter(({ type }) => type === 'admin_auth_failed');
+  const singles = (await entriesOf(na)).filter(({ type }) => type === 'admin_auth_failed');
   assert.equal(singles.length, 20);
 });
 
@@ -115,5 +117,5 @@ test('A4: AUTH_FAILURES=off audits every refusal', async () => {
     environment: { MESH_RATE_LIMIT_AUTH_FAILURES: 'off' },
   });
   await flood(na, bogusRoster(), 50);
-  assert.equal(entriesOf(na).length, 50);
+  assert.equal((await entriesOf(na)).length, 50);
 });

@@ -4,7 +4,6 @@ import { verifyText } from '../src/client/keys.ts';
 import type { JsonObject } from '../src/json/value.ts';
 import { canonicalJson } from '../src/json/write.ts';
 import { readCertificateRevocationList } from '../src/records/revocation-list.ts';
-import { readAuditEntries } from '../src/store/lmdb/audit.ts';
 import { formatInstant } from '../src/timestamp.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE, SECOND } from './support/clock.ts';
@@ -20,6 +19,7 @@ import {
   outcome,
   type TestNode,
 } from './support/requests.ts';
+import { auditEntriesOf } from './support/test-stores.ts';
 
 const REASONS = ['key_compromise', 'cessation_of_operation', 'superseded', 'unspecified'];
 const DAY = 24 * HOUR;
@@ -113,7 +113,7 @@ suite('POST /admin/revoke', () => {
           issuer: na.audience,
         },
       ]);
-      const last = [...readAuditEntries(na.dataDir)].at(-1);
+      const last = (await auditEntriesOf(na)).at(-1);
       assert.equal(last?.event_type, 'certificate_revoked');
       assert.deepEqual(last?.details, {
         cert_id: node.certId,
@@ -150,7 +150,7 @@ suite('POST /admin/revoke', () => {
       assert.deepEqual(again.body, { crl_sequence: 2, revoked_count: 2 });
     }
     assert.deepEqual(await crlOf(na), before);
-    const events = [...readAuditEntries(na.dataDir)].filter(
+    const events = (await auditEntriesOf(na)).filter(
       ({ event_type }) => event_type === 'certificate_revoked',
     );
     assert.equal(events.length, 2);
@@ -408,13 +408,13 @@ test('a restart keeps certificates, revocations, operator keys, liveness and the
   assert.equal(outcome(standard), '200');
   const [crl, metrics] = [await crlOf(na), await figuresOf(na)];
   const roster = (await operate(na, '/nodes', {}, { method: 'GET' })).body;
-  const audit = [...readAuditEntries(na.dataDir)];
+  const audit = await auditEntriesOf(na);
 
   await using again = await na.restart();
   assert.deepEqual(await crlOf(again), crl);
   assert.deepEqual(await figuresOf(again), metrics);
   assert.deepEqual((await operate(again, '/nodes', {}, { method: 'GET' })).body, roster);
-  assert.deepEqual([...readAuditEntries(again.dataDir)], audit);
+  assert.deepEqual(await auditEntriesOf(again), audit);
   again.clock.advance(SECOND);
   assert.equal(outcome(await heartbeat(again, kept)), '200');
   assert.equal(outcome(await heartbeat(again, gone)), '403 certificate_revoked');

@@ -9,12 +9,12 @@ import { after, before, beforeEach, test } from 'node:test';
 import { type Certificate, UNTOUCHED } from '../machines/certificate.ts';
 import { createRosters } from '../src/authority/liveness/open-rosters.ts';
 import type { RosterWalk } from '../src/authority/liveness/roster-walk.ts';
-import { openLmdbStore } from '../src/store/lmdb/store.ts';
 import { formatInstant } from '../src/timestamp.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, SECOND, testClock } from './support/clock.ts';
 import { makeNetworkFolder } from './support/folders.ts';
 import { get, heartbeat, joinedNode, operate, operatorRequest } from './support/requests.ts';
+import { openStoreOf } from './support/test-stores.ts';
 
 /** Their roster is longer than what a connection holds for a client that does not read. */
 const NODES = 20_000;
@@ -25,7 +25,7 @@ let na: TestAuthority;
 
 before(async () => {
   const { folder } = makeNetworkFolder();
-  const store = openLmdbStore(folder);
+  const store = await openStoreOf({ dataDir: folder });
   const subjects = Array.from({ length: NODES }, (_, index) => ({
     kind: 'certificate',
     id: certId(index),

@@ -18,6 +18,7 @@ const SCRATCH_BYTES = 4 * 1024 ** 3;
 
 const TESTS = import.meta.dirname;
 const AUTHORITY = join(TESTS, 'support', 'authority.js');
+const LMDB_ONLY = join(TESTS, 'support', 'lmdb-only.js');
 
 await init;
 
@@ -26,10 +27,11 @@ const all = readdirSync(TESTS, { recursive: true, encoding: 'utf8' })
   .map((name) => join(TESTS, name))
   .sort();
 const { MESH_TEST_THREADS, MESH_TEST_STORE } = process.env;
-const files =
-  MESH_TEST_THREADS === undefined && MESH_TEST_STORE === undefined
-    ? all
-    : all.filter((file) => modulesOf(file).has(AUTHORITY));
+const files = all.filter((file) => {
+  if (MESH_TEST_THREADS === undefined && MESH_TEST_STORE === undefined) return true;
+  const modules = modulesOf(file);
+  return modules.has(AUTHORITY) && !(MESH_TEST_STORE !== undefined && modules.has(LMDB_ONLY));
+});
 
 // Whatever a test leaves behind, even one that was killed, goes with this folder.
 const scratch = mkdtempSync(join(scratchParent(), 'mesh-na-tests-'));

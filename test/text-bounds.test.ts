@@ -4,7 +4,6 @@ import { test } from 'node:test';
 import { verifyAuditChain } from '../src/authority/engine/audit.ts';
 import type { JsonObject } from '../src/json/value.ts';
 import { jsonText } from '../src/json/write.ts';
-import { readAuditEntries } from '../src/store/lmdb/audit.ts';
 import { GENESIS_HASH } from '../src/store/store.ts';
 import { formatInstant } from '../src/timestamp.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
@@ -19,6 +18,7 @@ import {
   send,
   type TestNode,
 } from './support/requests.ts';
+import { auditEntriesOf } from './support/test-stores.ts';
 import { signedBy } from './support/trust.ts';
 
 function register(na: TestAuthority, { key }: TestNode, changes: JsonObject) {
@@ -80,7 +80,7 @@ test('A9: so is what operators write, lists included, and the chain still verifi
   assert.equal(issued.body.subject_id, subject);
   const { subject_id } = lastDetails(na, 'membership_attestation_issued');
   assert.equal(subject_id, 'y'.repeat(255));
-  const verdict = verifyAuditChain(readAuditEntries(na.dataDir), GENESIS_HASH);
+  const verdict = await verifyAuditChain(await auditEntriesOf(na), GENESIS_HASH);
   assert.equal(verdict.valid, true);
 });
 

@@ -7,11 +7,11 @@ import type { Signer } from '../src/crypto/primitives.ts';
 import { canonicalJson } from '../src/json/write.ts';
 import type { Issuer } from '../src/records/issuer.ts';
 import { systemRuntime } from '../src/runtime.ts';
-import { readAuditEntries } from '../src/store/lmdb/audit.ts';
 import { formatInstant } from '../src/timestamp.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR } from './support/clock.ts';
 import { get, newKey, operate, sendRaw } from './support/requests.ts';
+import { auditEntriesOf } from './support/test-stores.ts';
 import { audited } from './support/trust.ts';
 
 const STEPS = [
@@ -112,7 +112,7 @@ suite('what it leaves behind', () => {
   test('one audit event, whose digest is that of its other members', async () => {
     await using na = await startTestAuthority();
     await na.runTrustCycle();
-    const entries = [...readAuditEntries(na.dataDir)];
+    const entries = await auditEntriesOf(na);
     assert.deepEqual(
       entries.map(({ event_type }) => event_type),
       [EVENT],

@@ -18,6 +18,7 @@ import {
   send,
   sendSigned,
 } from './support/requests.ts';
+import { stateDigest } from './support/test-stores.ts';
 import {
   audited,
   importFeed,
@@ -26,7 +27,6 @@ import {
   revokeTreaty,
   sovereign,
   startUnlimited,
-  stateDigest,
   UUID,
   verifies,
 } from './support/trust.ts';
@@ -755,12 +755,12 @@ test('verifying writes only to the log', async () => {
   await using na = await startUnlimited();
   const record = evidence(ourselves(na), sovereign('beta'), na.clock.now());
   await na.flush();
-  const before = stateDigest(na);
+  const before = await stateDigest(na);
   await post(na, VERIFY, { evidence: record });
   await post(na, VERIFY, { evidence: record, issuer_public_keys: [] });
   await post(na, VERIFY, { evidence: 'text' });
   await na.flush();
-  assert.equal(stateDigest(na), before);
+  assert.equal(await stateDigest(na), before);
   assert.deepEqual(
     audited(na, 'trust_evidence_verified').map(({ evidence_id, accepted }) => [
       evidence_id,

@@ -309,7 +309,7 @@ test('every trust event is in the audit chain, in order and unbroken, as it was 
     0,
     'verifications are log lines only',
   );
-  const verdict = verifyAuditChain(entries, GENESIS_HASH);
+  const verdict = await verifyAuditChain(entries, GENESIS_HASH);
   assert.deepEqual([verdict.valid, entries.length > 20], [true, true]);
 });
 

@@ -2,7 +2,7 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chownSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { createServer, Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
@@ -15,6 +15,8 @@ export interface ClusterOptions {
   readonly language?: string;
   /** A free one, unless given. */
   readonly port?: number;
+  /** Whether the server goes with the process that started it, which does not wait for anything then. */
+  readonly isLeftToEnd?: boolean;
   /** The cluster of which this one is a standby; it gets its state. */
   readonly standbyOf?: TestCluster;
 }
@@ -67,7 +69,10 @@ export async function startCluster(options: ClusterOptions = {}): Promise<TestCl
   else copyCluster(programs, folder, data, options.standbyOf);
   const port = options.port ?? (await freePort());
   let server: ChildProcess | null = null;
-  const kill = () => server?.kill('SIGKILL');
+  const kill = () => {
+    server?.kill('SIGKILL');
+    if (options.isLeftToEnd) rmSync(folder, { recursive: true, force: true, maxRetries: 20 });
+  };
   process.once('exit', kill);
 
   async function start(settings: ClusterOptions['settings'] = {}): Promise<void> {
@@ -89,6 +94,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<TestCl
     const child = spawn(command, args, { stdio: ['ignore', 'ignore', 'pipe'] });
     server = child;
     await isReady(child);
+    if (options.isLeftToEnd) leave(child);
   }
 
   async function stop(how: 'SIGKILL' | 'SIGQUIT' | 'SIGINT'): Promise<void> {
@@ -212,6 +218,12 @@ async function isReady(child: ChildProcess): Promise<void> {
   });
   child.stderr?.removeAllListeners('data').resume();
   child.removeAllListeners('exit');
+}
+
+/** Neither the server nor what it says keeps the process alive. */
+function leave(child: ChildProcess): void {
+  child.unref();
+  if (child.stderr instanceof Socket) child.stderr.unref();
 }
 
 async function freePort(): Promise<number> {

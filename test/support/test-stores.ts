@@ -2,32 +2,99 @@
  * Where the authorities of tests keep their state: in their folder, or with `MESH_TEST_STORE=postgresql` in a
  * database for each folder, so that the whole suite shows what does not depend on the store.
  */
-import { after } from 'node:test';
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Flags } from '../../src/config/options.ts';
+import { systemRuntime } from '../../src/runtime.ts';
+import { readAuditEntries } from '../../src/store/lmdb/audit.ts';
+import { openLmdbSource } from '../../src/store/lmdb/source.ts';
+import { openLmdbStore } from '../../src/store/lmdb/store.ts';
+import { openDatabase } from '../../src/store/open.ts';
+import { parseStoreAddress } from '../../src/store/postgresql/address.ts';
+import { readAuditLog } from '../../src/store/postgresql/audit.ts';
+import { openPostgresqlSource } from '../../src/store/postgresql/source.ts';
+import type { AuditEntry, Store } from '../../src/store/store.ts';
+import type { StateSource } from '../../src/store/stream/ports.ts';
 import { startCluster, type TestCluster } from './postgresql.ts';
 import { migratedDatabase } from './postgresql-store.ts';
 
 const isPostgresql = process.env.MESH_TEST_STORE === 'postgresql';
 
+/**
+ * For tests that are about LMDB itself: they look into its files, copy them or damage them. Files of nothing but
+ * such tests import `lmdb-only.ts`.
+ */
+export const LMDB_ONLY = { skip: isPostgresql };
+
 let cluster: Promise<TestCluster> | undefined;
 /** Addresses of databases by folder: an authority that starts again finds its state. */
 const databases = new Map<string, Promise<string>>();
 
-if (isPostgresql) {
-  after(async () => {
-    await (await cluster)?.[Symbol.asyncDispose]();
-  });
-}
-
+/** Settings by which an authority on this folder finds its state, beside those that are in the folder. */
 export async function storeFlags(dataDir: string): Promise<Flags> {
   if (!isPostgresql) return {};
-  let database = databases.get(dataDir);
-  if (database === undefined) {
-    cluster ??= startCluster({ settings: { max_connections: '200' } });
-    database = cluster.then(migratedDatabase);
-    databases.set(dataDir, database);
+  const known = databases.get(dataDir);
+  if (known !== undefined) return { store: await known };
+  cluster ??= startCluster({ settings: { max_connections: '200' }, isLeftToEnd: true });
+  const made = cluster.then(migratedDatabase);
+  databases.set(dataDir, made);
+  const store = await made;
+  nameIn(dataDir, store);
+  return { store };
+}
+
+/** The commands that tests run on the folder find the database as the authority does. */
+function nameIn(dataDir: string, store: string): void {
+  const path = join(dataDir, 'mesh-na.json');
+  if (!existsSync(path)) return;
+  const settings = JSON.parse(readFileSync(path, 'utf8'));
+  writeFileSync(path, JSON.stringify({ ...settings, store }));
+}
+
+interface InFolder {
+  readonly dataDir: string;
+}
+
+/** The audit log of the authority on this folder, in order; it may be running. */
+export async function auditEntriesOf({ dataDir }: InFolder): Promise<AuditEntry[]> {
+  const url = await databases.get(dataDir);
+  if (url === undefined) return [...readAuditEntries(dataDir)];
+  const entries: AuditEntry[] = [];
+  for await (const entry of readAuditLog(parseStoreAddress(url, {}))) entries.push(entry);
+  return entries;
+}
+
+/** The state of the authority on this folder as of now; it may be running. */
+export async function sourceOf({ dataDir }: InFolder): Promise<StateSource> {
+  const url = await databases.get(dataDir);
+  return url === undefined
+    ? openLmdbSource(dataDir)
+    : openPostgresqlSource(parseStoreAddress(url, {}));
+}
+
+/** The store of the authority on this folder, which has been stopped or not been started yet. */
+export async function openStoreOf({ dataDir }: InFolder): Promise<Store> {
+  const { store } = await storeFlags(dataDir);
+  return typeof store === 'string'
+    ? openDatabase(parseStoreAddress(store, {}), systemRuntime)
+    : openLmdbStore(dataDir);
+}
+
+/** Digest of the stored state: it stays the same as long as nothing is written. */
+export async function stateDigest({ dataDir }: InFolder): Promise<string> {
+  const hash = createHash('sha256');
+  const url = await databases.get(dataDir);
+  if (url === undefined)
+    return hash.update(readFileSync(join(dataDir, 'state/data.mdb'))).digest('hex');
+  for (const table of ['meta', 'subjects', 'nonces', 'audit', 'liveness']) {
+    const rows = await (await cluster)?.query(
+      nameOf(url),
+      `select row_of::text as row from mesh_na.${table} row_of order by 1`,
+    );
+    hash.update(JSON.stringify(rows));
   }
-  return { store: await database };
+  return hash.digest('hex');
 }
 
 /** Databases of hundreds of tests would fill the disk. */
@@ -35,6 +102,9 @@ export async function removeStore(dataDir: string): Promise<void> {
   const url = await databases.get(dataDir);
   if (url === undefined) return;
   databases.delete(dataDir);
-  const name = new URL(url).pathname.slice(1);
-  await (await cluster)?.query('postgres', `drop database ${name} with (force)`);
+  await (await cluster)?.query('postgres', `drop database ${nameOf(url)} with (force)`);
+}
+
+function nameOf(url: string): string {
+  return new URL(url).pathname.slice(1);
 }

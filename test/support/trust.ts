@@ -1,8 +1,6 @@
 /** Trust between sovereigns: another sovereign with a key of its own, what it signs, and how it is sent. */
 
-import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { verifySignature } from '../../src/crypto/ed25519.ts';
 import type { Signer } from '../../src/crypto/primitives.ts';
 import { parseJson } from '../../src/json/parse.ts';
@@ -189,12 +187,6 @@ export function importFeed(na: TestAuthority, feed: JsonObject, rest: JsonObject
 /** Details of every audit event of this type. */
 export function audited(na: TestAuthority, type: string): Record<string, unknown>[] {
   return auditEvents(na).flatMap((event) => (event.type === type ? [event.details] : []));
-}
-
-/** Digest of the stored state: it stays the same as long as nothing is written. */
-export function stateDigest(na: TestAuthority): string {
-  const file = readFileSync(join(na.dataDir, 'state', 'data.mdb'));
-  return createHash('sha256').update(file).digest('hex');
 }
 
 /** Vectors of one file, numbers kept apart. */
