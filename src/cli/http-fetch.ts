@@ -50,7 +50,10 @@ function inPieces(answer: IncomingMessage): AnswerBody {
     const { done, value } = await pieces.next();
     return done === true ? { done: true } : { done: false, value: value as Uint8Array };
   }
-  return { getReader: () => ({ read }) };
+  async function cancel() {
+    answer.destroy();
+  }
+  return { getReader: () => ({ read, cancel }) };
 }
 
 function headOf(

@@ -4,6 +4,7 @@ import { Value } from 'typebox/value';
 import { parseJson } from '../json/parse.ts';
 import { isJsonObject, type JsonObject } from '../json/value.ts';
 import { AuthorityError } from './authority-error.ts';
+import { textOf } from './body.ts';
 import type { CallOptions, FetchAnswer, Headers, ServerOptions } from './options.ts';
 import { type Repeatable, withRetries } from './retry.ts';
 
@@ -66,7 +67,7 @@ async function exchange<Answer extends TSchema>(
   const signal = call.signal === undefined ? timeout : AbortSignal.any([timeout, call.signal]);
   try {
     const response = await ask(server, request, prepared, { ...call, signal });
-    return { response, text: await response.text() };
+    return { response, text: await textOf(response, signal) };
   } catch (error) {
     throw unanswered(server, error, call.signal, timeout);
   }
@@ -80,7 +81,7 @@ export async function begin(
   call: CallOptions & { readonly signal: AbortSignal },
 ): Promise<FetchAnswer> {
   const response = await ask(server, request, prepared, call);
-  if (!response.ok) throw refusal(response, readObject(await response.text()));
+  if (!response.ok) throw refusal(response, readObject(await textOf(response, call.signal)));
   return response;
 }
 

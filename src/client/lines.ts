@@ -1,6 +1,7 @@
 /** Reads an answer that goes on: line by line, for as long as something comes. */
 import type { TSchema } from 'typebox';
 import { AuthorityError } from './authority-error.ts';
+import { piecesOf } from './body.ts';
 import { begin, type HttpRequest, type Prepared, unanswered } from './http.ts';
 import type { CallOptions, ServerOptions } from './options.ts';
 
@@ -20,17 +21,15 @@ export async function* linesOf(
   try {
     const response = await begin(server, request, prepared, { ...call, signal: ended });
     if (!response.body) throw new TypeError('the fetch that is used gives no body');
-    const reader = response.body.getReader();
     const decoder = new TextDecoder();
     let rest = '';
-    for (;;) {
-      silence.restart();
-      const { done, value } = await reader.read();
-      if (done || value === undefined) return;
-      const lines = (rest + decoder.decode(value, { stream: true })).split('\n');
+    silence.restart();
+    for await (const piece of piecesOf(response.body, ended)) {
+      const lines = (rest + decoder.decode(piece, { stream: true })).split('\n');
       rest = lines.pop() ?? '';
       if (rest.length > LONGEST_LINE) throw new TypeError('a line is too long');
       for (const line of lines) if (line !== '') yield line;
+      silence.restart();
     }
   } catch (error) {
     if (error instanceof AuthorityError) throw error;

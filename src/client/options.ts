@@ -37,12 +37,16 @@ export interface FetchAnswer {
   /** Names are in lower case. */
   readonly headers: { get(name: string): string | null };
   text(): Promise<string>;
-  /** The same in pieces, as they come: where events are read. */
+  /** The same in pieces, as they come. Without it no events can be read, and nothing else ends a body that does not. */
   readonly body?: AnswerBody | null;
 }
 
 export interface AnswerBody {
-  getReader(): { read(): Promise<{ readonly done: boolean; readonly value?: Uint8Array }> };
+  getReader(): {
+    read(): Promise<{ readonly done: boolean; readonly value?: Uint8Array }>;
+    /** Drops what is still to come; whoever reads is told that it is done. */
+    cancel(): Promise<void>;
+  };
 }
 
 export type Headers = { readonly [name: string]: string };

@@ -1,0 +1,104 @@
+/** Answers whose bodies do not end, from a real server: neither a call nor its connection outlasts them. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { suite, test } from 'node:test';
+import { httpFetch } from '../src/cli/http-fetch.ts';
+import { AuthorityError } from '../src/client/authority-error.ts';
+import { readEvents } from '../src/client/events.ts';
+import type { Fetch } from '../src/client/options.ts';
+import { createPublicClient } from '../src/client/public-client.ts';
+import { PROJECT } from './support/project.ts';
+
+/** As that of Node.js 20 does when the request was garbage collected while its answer is read. */
+const forgetsSignal: Fetch = (url, { signal: _forgotten, ...init }) => fetch(url, init);
+
+const unsigned = async () => ({});
+
+const vectors = readFileSync(new URL('test/vectors/events.json', PROJECT), 'utf8');
+const [FIRST_EVENT]: string[] = JSON.parse(vectors).vectors.lines.split('\n').filter(Boolean);
+
+for (const [name, ask] of [
+  ['the global fetch', fetch],
+  ['a fetch that forgets its signal', forgetsSignal],
+  ['the fetch of the command line', httpFetch(undefined)],
+] as const) {
+  suite(`an answer without an end, read by ${name},`, () => {
+    test('is no answer when the time of the call is over', async () => {
+      await using server = await listen((answer) => answer.write('{"count":'));
+      const client = createPublicClient({ url: server.url, fetch: ask, retries: 0 });
+      const error = await client.nodeCount({ timeoutMs: 100 }).catch((cause) => cause);
+      assert.ok(error instanceof AuthorityError, String(error));
+      assert.equal(error.code, 'timeout');
+      await server.isLeft();
+    });
+
+    test('is left when the call is aborted', async () => {
+      const stop = new AbortController();
+      await using server = await listen((answer) => answer.write('{"count":'));
+      const client = createPublicClient({ url: server.url, fetch: ask, retries: 0 });
+      const call = client.nodeCount({ signal: stop.signal }).catch((cause) => cause);
+      await server.isReached();
+      stop.abort();
+      assert.equal((await call).code, 'aborted');
+      await server.isLeft();
+    });
+
+    test('is left by a reader of events who aborts, who breaks off, and who hears nothing more', async () => {
+      await using server = await listen((answer) => answer.write(`\n${FIRST_EVENT}\n`));
+      const authority = { url: server.url, fetch: ask };
+      const stop = new AbortController();
+      const { signal } = stop;
+      for await (const _ of readEvents(authority, unsigned, { signal })) stop.abort();
+      await server.isLeft();
+      for await (const _ of readEvents(authority, unsigned, {})) break;
+      await server.isLeft();
+      const lost = new AbortController();
+      const onLost = () => lost.abort();
+      const silent = { timeoutMs: 100, signal: lost.signal, onLost };
+      for await (const _ of readEvents(authority, unsigned, silent));
+      await server.isLeft();
+    });
+  });
+}
+
+interface Server extends AsyncDisposable {
+  readonly url: string;
+  isReached(): Promise<void>;
+  /** Resolves when the connection of each of its answers is closed. */
+  isLeft(): Promise<void>;
+}
+
+async function listen(begin: (answer: ServerResponse) => void): Promise<Server> {
+  const open = new Set<ServerResponse>();
+  let left = () => {};
+  const server = createServer((_request, answer) => {
+    open.add(answer);
+    answer.once('close', () => {
+      open.delete(answer);
+      left();
+    });
+    answer.writeHead(200, { 'content-type': 'application/json' });
+    begin(answer);
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const reached = once(server, 'request');
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    isReached: async () => void (await reached),
+    async isLeft() {
+      while (open.size > 0) {
+        await new Promise<void>((resolve) => {
+          left = resolve;
+        });
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
