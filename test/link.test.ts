@@ -13,6 +13,7 @@ import { createLinkClient, type Outcome } from '../src/link/client.ts';
 import { createGrants } from '../src/link/grants.ts';
 import { openLinkHost } from '../src/link/host.ts';
 import { linkKey } from '../src/link/key.ts';
+import { createPace } from '../src/link/pace.ts';
 import { LINK_CIPHERS } from '../src/link/security.ts';
 import { tlsWires } from '../src/link/tls-wires.ts';
 import { createLogger } from '../src/log/logger.ts';
@@ -68,6 +69,27 @@ test('the right to answer from copies ends in time, also where the numbers of it
     now = start + 400;
     assert.ok(!standing.isCurrent(), `${start}`);
   }
+});
+
+test('what is to be sent right after a message waits for what else comes, and is sent at once otherwise', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  let now = 0;
+  let sent = 0;
+  const later = createPace(() => now);
+  async function sendInTurn(): Promise<number> {
+    later(() => {
+      sent += 1;
+    });
+    await new Promise(setImmediate);
+    return sent;
+  }
+  assert.equal(await sendInTurn(), 1);
+  now += 0.5;
+  assert.equal(await sendInTurn(), 1);
+  t.mock.timers.tick(1);
+  assert.equal(sent, 2);
+  now += 1;
+  assert.equal(await sendInTurn(), 3);
 });
 
 test('a follower gets documents before the answers that rest on them, and a stranger gets nothing', async () => {

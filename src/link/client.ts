@@ -1,6 +1,7 @@
 /** The link on the side of a follower: one connection to the instance that writes, whichever that is. */
 import type { Answer } from '../contract/answers.ts';
 import { DOCUMENT_NAMES, type DocumentName, receivedDocument } from '../contract/documents.ts';
+import type { Heartbeat } from '../contract/inputs.ts';
 import type { DocumentPublisher } from '../contract/publications.ts';
 import { endStanding, extendStanding, noteFollower, type Standing } from '../contract/standing.ts';
 import type { JsonObject } from '../json/value.ts';
@@ -8,9 +9,11 @@ import type { Logger } from '../log/logger.ts';
 import type { RefusalName } from '../refusal.ts';
 import { fromCloneable, toCloneable } from '../threads/cloneable.ts';
 import type { Answers } from '../threads/messages.ts';
+import { packHeartbeat } from '../threads/packed-heartbeat.ts';
 import type { Frames } from './frames.ts';
 import { GRANT_MS } from './grants.ts';
 import type { FromFollower, FromWriter, News } from './messages.ts';
+import { createPace } from './pace.ts';
 import type { Wire, Wires } from './wires.ts';
 
 /** How a request that was sent over the link ended. */
@@ -87,7 +90,10 @@ export function createLinkClient(options: LinkClientOptions): LinkClient {
   let hasWarned = false;
   let completeUntil: number | null = null;
   let lastId = 0;
+  let heartbeats: unknown[] = [];
   let requests: unknown[] = [];
+  let isScheduled = false;
+  const later = createPace(elapsed);
 
   function follow(writer: Writer): void {
     if (isClosed) return;
@@ -231,6 +237,7 @@ export function createLinkClient(options: LinkClientOptions): LinkClient {
   function lose(current: Connection, problem: string | null): void {
     if (connection !== current) return;
     connection = null;
+    heartbeats = [];
     requests = [];
     endRight();
     if (current.wasWelcome) {
@@ -241,11 +248,19 @@ export function createLinkClient(options: LinkClientOptions): LinkClient {
     current.unanswered.clear();
   }
 
-  /** All requests of one turn of the event loop are sent together. */
+  /** All requests of one turn of the event loop are sent together, and under load those of several. */
   function flush(): void {
-    if (connection === null || requests.length === 0) return;
-    connection.frames.send({ type: 'requests', requests });
+    isScheduled = false;
+    if (connection === null || heartbeats.length + requests.length === 0) return;
+    connection.frames.send({ type: 'requests', heartbeats, requests });
+    heartbeats = [];
     requests = [];
+  }
+
+  function schedule(): void {
+    if (isScheduled) return;
+    isScheduled = true;
+    later(flush);
   }
 
   return {
@@ -256,8 +271,9 @@ export function createLinkClient(options: LinkClientOptions): LinkClient {
       if (unanswered.size >= MOST_UNANSWERED || frames.waiting() > MOST_UNSENT_BYTES) return false;
       lastId += 1;
       unanswered.set(lastId, ended);
-      if (requests.length === 0) setImmediate(flush);
-      requests.push(lastId, name, toCloneable(question));
+      if (name === 'heartbeat') packHeartbeat(heartbeats, lastId, question as Heartbeat);
+      else requests.push(lastId, name, toCloneable(question));
+      schedule();
       return true;
     },
     isLinked: () => connection?.isOpen === true,

@@ -3,7 +3,7 @@
  * threads of one process exchange it, so that nothing means anything else on the way.
  */
 import type { TLSSocket } from 'node:tls';
-import { deserialize, serialize } from 'node:v8';
+import { DefaultSerializer, deserialize } from 'node:v8';
 import { createMessageReader, LENGTH_BYTES } from '../length-prefixed.ts';
 
 /** A revocation list of a million entries fits. */
@@ -72,17 +72,24 @@ export function framesOn<Sent, Received>(
   return {
     send(message) {
       if (socket.destroyed) return;
-      const body = serialize(message);
-      const head = Buffer.alloc(LENGTH_BYTES);
-      head.writeUInt32BE(body.length);
-      socket.cork();
-      socket.write(head);
-      socket.write(body);
-      socket.uncork();
+      socket.write(framed(message));
       if (socket.writableLength > MOST_WAITING_BYTES) fail('the other side reads too slowly');
     },
     waiting: () => socket.writableLength,
     onceDrained: (work) => void socket.once('drain', work),
     end: () => socket.destroy(),
   };
+}
+
+const NO_LENGTH = Buffer.alloc(LENGTH_BYTES);
+
+/** In one piece, which is encrypted and sent at once. */
+function framed(message: unknown): Buffer {
+  const serializer = new DefaultSerializer();
+  serializer.writeRawBytes(NO_LENGTH);
+  serializer.writeHeader();
+  serializer.writeValue(message);
+  const frame = serializer.releaseBuffer();
+  frame.writeUInt32BE(frame.length - LENGTH_BYTES);
+  return frame;
 }

@@ -9,10 +9,12 @@ import type { RevisionEnds } from '../contract/revision-ends.ts';
 import type { LocalRateLimits } from '../http/rate-limit.ts';
 import type { Logger } from '../log/logger.ts';
 import { carryOut, createOutbox, type Outbox } from '../threads/edge-threads.ts';
-import type { Answers } from '../threads/messages.ts';
+import type { Answers, Batch } from '../threads/messages.ts';
+import { HEARTBEAT_ROW } from '../threads/packed-heartbeat.ts';
 import type { Frames } from './frames.ts';
 import { createGrants, GRANT_MS, type Grant } from './grants.ts';
 import type { FromFollower, FromWriter, News, SentDocument } from './messages.ts';
+import { createPace } from './pace.ts';
 import type { LinkAddress, Wire, Wires } from './wires.ts';
 
 export interface LinkHostOptions {
@@ -175,7 +177,7 @@ export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> 
     }
 
     function begin({ epoch, call, limits, heldUntil }: Lent): void {
-      const outbox = createOutbox({ post: (answers) => send(answers) });
+      const outbox = createOutbox({ post: (answers) => send(answers) }, createPace(elapsed));
       follower = {
         lending: { call: acknowledged(call), limits },
         heldUntil,
@@ -205,10 +207,8 @@ export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> 
     function serve(current: Follower, message: Exclude<FromFollower, { type: 'hello' }>): void {
       switch (message.type) {
         case 'requests': {
-          const { requests } = message;
-          noteUnanswered(current.unanswered, requests);
-          const batch = { type: 'batch', heartbeats: [], requests, log: '' } as const;
-          carryOut(batch, current.lending, current.outbox);
+          noteUnanswered(current.unanswered, message);
+          carryOut(message, current.lending, current.outbox);
           return;
         }
         case 'applied':
@@ -307,10 +307,13 @@ function takeChangedEnds(ends: RevisionEnds, sent: RevisionEnds): number[] {
   return changed;
 }
 
+type Requests = Pick<Batch, 'heartbeats' | 'requests'>;
+
 /** A call that waits for the next event may wait for long, and is asked again of the next writer. */
 const WAITING_CALL = 'readEvents';
 
-function noteUnanswered(unanswered: Set<unknown>, requests: readonly unknown[]): void {
+function noteUnanswered(unanswered: Set<unknown>, { heartbeats, requests }: Requests): void {
+  for (let i = 0; i < heartbeats.length; i += HEARTBEAT_ROW) unanswered.add(heartbeats[i]);
   for (let i = 0; i < requests.length; i += 3) {
     if (requests[i + 1] !== WAITING_CALL) unanswered.add(requests[i]);
   }

@@ -1,6 +1,6 @@
 /** What instances send each other. Messages arrive in order, and each is applied whole before the next. */
 import type { PublishedName } from '../contract/documents.ts';
-import type { Answers } from '../threads/messages.ts';
+import type { Answers, Batch } from '../threads/messages.ts';
 
 /** Instances of different programs do not talk: what they send is known to one version only. */
 export interface Hello {
@@ -12,8 +12,8 @@ export interface Hello {
 
 export type FromFollower =
   | Hello
-  /** For each request: id, name, cloneable command. */
-  | { readonly type: 'requests'; readonly requests: readonly unknown[] }
+  /** Lists as those that the threads of one process send. */
+  | ({ readonly type: 'requests' } & Pick<Batch, 'heartbeats' | 'requests'>)
   /** Everything up to this change has been applied. */
   | { readonly type: 'applied'; readonly change: number }
   /** Asks until when what was received is complete; `at` is the follower's own time, which it gets back. */

@@ -171,6 +171,7 @@ function connect(
     if (message.type === 'batch') {
       if (message.log !== '') host.log(message.log);
       carryOut(message, answering, outbox);
+      outbox.flush();
     } else if (message.type === 'failed') host.fatal(`edge thread ${index + 1}`, message.problem);
     else rpc.take(message);
   });
@@ -187,8 +188,11 @@ function connect(
 
 export type Outbox = ReturnType<typeof createOutbox>;
 
-/** Answers of one turn travel in one message, behind what was published before them. */
-export function createOutbox(thread: { post(message: Answers): void }) {
+/** Answers of one turn travel in one message, behind what was published before them; `later` ends the turn. */
+export function createOutbox(
+  thread: { post(message: Answers): void },
+  later: (send: () => void) => void = setImmediate,
+) {
   let publications: Answers['publications'][number][] = [];
   let answered: unknown[] = [];
   let repeated: unknown[] = [];
@@ -213,7 +217,7 @@ export function createOutbox(thread: { post(message: Answers): void }) {
   function schedule(): void {
     if (scheduled) return;
     scheduled = true;
-    setImmediate(flush);
+    later(flush);
   }
 
   return {
@@ -246,7 +250,11 @@ export interface Answering {
   exposition?(): Promise<string>;
 }
 
-export function carryOut({ heartbeats, requests }: Batch, host: Answering, outbox: Outbox): void {
+export function carryOut(
+  { heartbeats, requests }: Pick<Batch, 'heartbeats' | 'requests'>,
+  host: Answering,
+  outbox: Outbox,
+): void {
   // A bug in one command fails that request; the others of its batch are executed.
   for (let i = 0; i < heartbeats.length; i += HEARTBEAT_ROW) {
     const id = heartbeats[i];
@@ -264,7 +272,6 @@ export function carryOut({ heartbeats, requests }: Batch, host: Answering, outbo
       outbox.fail(id, cause);
     }
   }
-  outbox.flush();
 }
 
 function reply(outbox: Outbox, id: unknown, answer: Answer | Promise<Answer>): void {
