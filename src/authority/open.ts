@@ -192,7 +192,7 @@ export async function openAuthority(
 async function readState(options: AuthorityOptions): Promise<ReadyState> {
   const stored = await options.store.load();
   const state = createAuthorityState(options);
-  await state.read(stored, options.runtime.now() - options.settings.activeWindow);
+  await state.read(stored);
   await stored.dispose();
   return { state, revision: stored.revision, facts: stored };
 }

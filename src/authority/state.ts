@@ -72,11 +72,8 @@ type Held = Pick<
 
 export interface AuthorityState {
   readonly held: Held;
-  /**
-   * Call once, and before anything else; when it rejects, the state cannot be used. Certificates that were heard of
-   * after `activeSince` are listed as active, as far as an authority that opens on the state finds them so.
-   */
-  read(stored: Omit<StoreReading, 'end'>, activeSince: number): Promise<void>;
+  /** Call once, and before anything else; when it rejects, the state cannot be used. */
+  read(stored: Omit<StoreReading, 'end'>): Promise<void>;
   /** The same of changes that follow what was read. */
   apply(changes: Omit<StoreChanges, 'end'>): Promise<void>;
   /** Ends its thread, if it has one. */
@@ -146,7 +143,9 @@ export function createAuthorityState(options: StateOptions): AuthorityState {
   );
   const keptAnswers = createKeptAnswers();
 
-  function targetSince(activeSince: number): RestoreTarget {
+  /** Whoever has gone quiet stays so when the clock is set back, as in a process that serves. */
+  function target(): RestoreTarget {
+    const activeSince = runtime.now() - settings.activeWindow;
     return { subjects, liveness, operatorKey: operatorRegistry.restored, activeSince };
   }
 
@@ -186,22 +185,22 @@ export function createAuthorityState(options: StateOptions): AuthorityState {
       keptAnswers,
       liveness,
     },
-    async read(stored, activeSince) {
+    async read(stored) {
       takeAudit(stored);
-      await restoreSubjects(stored, targetSince(activeSince));
+      await restoreSubjects(stored, target());
       await takeRequests(stored);
     },
     async apply(changes) {
       takeAudit(changes);
-      await applyChanges(changes, targetSince(EVER));
+      await applyChanges(changes, target());
       await takeRequests(changes);
+      // A take-over of a large network has no time for what can be done now.
+      liveness.putInOrder();
+      liveness.activeCount(runtime.now());
     },
     close: async () => listThreads?.close(),
   };
 }
-
-/** The clock may be another when an authority opens: it leaves out who has been silent for too long. */
-export const EVER = Number.NEGATIVE_INFINITY;
 
 function recognitionFollower(index: RecognitionIndex): SubjectListener {
   return (kind, id, { context }) => {

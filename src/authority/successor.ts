@@ -5,7 +5,7 @@
 import type { Runtime } from '../runtime.ts';
 import type { PreviousOwner, StateFollower } from '../store/store.ts';
 import type { ReadyState } from './open.ts';
-import { type AuthorityState, EVER } from './state.ts';
+import type { AuthorityState } from './state.ts';
 
 export interface SuccessorOptions {
   readonly follower: StateFollower;
@@ -79,7 +79,7 @@ export function createSuccessor(options: SuccessorOptions): Successor {
   async function readAll(): Promise<void> {
     const stored = await follower.load();
     const fresh = options.createState();
-    await fresh.read(stored, EVER);
+    await fresh.read(stored);
     await stored.end();
     state = fresh;
     facts = stored;

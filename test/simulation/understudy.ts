@@ -1,6 +1,6 @@
 /** The state in memory that another process keeps up to date, from what it finds on the disk of the one that writes. */
 import type { ReadyState } from '../../src/authority/open.ts';
-import { type AuthorityState, createAuthorityState, EVER } from '../../src/authority/state.ts';
+import { type AuthorityState, createAuthorityState } from '../../src/authority/state.ts';
 import { createDocumentPublisher } from '../../src/contract/publications.ts';
 import { GENESIS_HASH, type PreviousOwner, type StoredSubject } from '../../src/store/store.ts';
 import { inOneBatch } from '../support/stored.ts';
@@ -23,7 +23,7 @@ export class Understudy {
     this.#disk = disk;
     this.#state = createAuthorityState(stateOptions(runtime, this.publisher));
     this.#seen = seenOn(disk, disk.liveness);
-    this.#last = this.#state.read(contentsOf(disk, 'closed'), EVER);
+    this.#last = this.#state.read(contentsOf(disk, 'closed'));
   }
 
   follow(withLiveness: boolean): void {

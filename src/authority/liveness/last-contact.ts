@@ -85,8 +85,10 @@ export function createLiveness(
   let lastPlace = NOT_ACTIVE;
   const walks = new Set<RosterWalk>();
   let dirty: number[] = [];
-  /** Since a contact was followed that is older than the newest. */
+  /** False since a contact was followed that is older than the newest. */
   let isOrdered = true;
+  /** Contacts with a later place were added after the list was last in order. */
+  let lastOrdered = NOT_ACTIVE;
 
   const list: ContactList = {
     newest: () => newest,
@@ -126,6 +128,22 @@ export function createLiveness(
 
   function activate(heardOf: number[]): void {
     for (const contact of heardOf.sort((a, b) => lastSeenOf(a) - lastSeenOf(b))) append(contact);
+    lastOrdered = lastPlace;
+  }
+
+  /** Takes the contacts from the list that may not be in their place: those that were added, and all newer ones. */
+  function takeUnordered(): number[] {
+    const isAdded = (contact: number) => contact !== NONE && list.placeOf(contact) > lastOrdered;
+    let earliest = Number.POSITIVE_INFINITY;
+    for (let contact = newest; isAdded(contact); contact = list.olderThan(contact)) {
+      earliest = Math.min(earliest, lastSeenOf(contact));
+    }
+    const taken: number[] = [];
+    while (newest !== NONE && (isAdded(newest) || lastSeenOf(newest) > earliest)) {
+      taken.push(newest);
+      unlink(newest);
+    }
+    return taken;
   }
 
   function unlink(contact: number): void {
@@ -232,26 +250,20 @@ export function createLiveness(
     },
     follow(id, stored, isNowActive) {
       const contact = numbers.take(id);
+      const isMoved = stored !== null && stored.lastSeen !== lastSeenOf(contact);
       if (stored !== null) writeStored(contact, stored);
       if (!isNowActive) retire(contact);
-      else if (stored !== null || !isActive(contact)) {
+      else if (isMoved || !isActive(contact)) {
         if (isActive(contact)) unlink(contact);
         if (newest !== NONE && lastSeenOf(contact) < lastSeenOf(newest)) isOrdered = false;
         append(contact);
       }
     },
     putInOrder() {
-      if (isOrdered) return;
-      isOrdered = true;
-      const active: number[] = [];
-      for (let contact = newest; contact !== NONE; contact = list.olderThan(contact)) {
-        active.push(contact);
-      }
-      oldest = NONE;
-      newest = NONE;
-      count = 0;
       // Almost in order already, which sorting makes use of.
-      activate(active.reverse());
+      if (!isOrdered) activate(takeUnordered().reverse());
+      isOrdered = true;
+      lastOrdered = lastPlace;
     },
     activate,
     retire: (id) => retire(numbers.find(id)),
