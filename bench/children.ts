@@ -7,6 +7,7 @@ export const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const STOP_MS = 15_000;
 
 const stopping = new WeakSet<ChildProcess>();
+const killed = new WeakSet<ChildProcess>();
 
 /** Children that talk to us over IPC and end when that channel does. */
 export function childOptions(): ForkOptions {
@@ -20,7 +21,7 @@ export function hasEnded(child: ChildProcess): boolean {
 /** Reports a child that ends unexpectedly: otherwise only a refused connection would show it. */
 export function watchChild(child: ChildProcess, what: string, lastWords = () => ''): void {
   child.once('exit', (code, signal) => {
-    if (stopping.has(child) && code === 0) return;
+    if (killed.has(child) || (stopping.has(child) && code === 0)) return;
     if (stopping.has(child) && signal === 'SIGTERM') return;
     process.stderr.write(
       `bench: ${what} ended by ${signal ?? `exit code ${code}`}\n${lastWords()}`,
@@ -36,4 +37,13 @@ export async function stopChild(child: ChildProcess): Promise<void> {
   child.kill('SIGTERM');
   await ended;
   clearTimeout(impatience);
+}
+
+/** Ends the child as a loss of its machine does. */
+export async function killChild(child: ChildProcess): Promise<void> {
+  if (hasEnded(child)) return;
+  killed.add(child);
+  const ended = once(child, 'exit');
+  child.kill('SIGKILL');
+  await ended;
 }

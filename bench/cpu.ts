@@ -13,6 +13,21 @@ export function mainThreadSecondsOf(pid: number): number {
   return secondsIn(`/proc/${pid}/task/${pid}/stat`);
 }
 
+/** Of a process: since a moment, in seconds. */
+export interface CpuUse {
+  readonly all: number;
+  readonly mainThread: number;
+}
+
+/** What the process uses from this call on, until the result is called. */
+export function countCpuOf(pid: number): () => CpuUse {
+  const [all, mainThread] = [cpuSecondsOf(pid), mainThreadSecondsOf(pid)];
+  return () => ({
+    all: cpuSecondsOf(pid) - all,
+    mainThread: mainThreadSecondsOf(pid) - mainThread,
+  });
+}
+
 /** CPU milliseconds of this process's main thread, to the tick of the scheduler: a few milliseconds. */
 export function ownMilliseconds(): number {
   const schedstat = readFileSync(`/proc/self/task/${process.pid}/schedstat`, 'latin1');

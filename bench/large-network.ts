@@ -2,9 +2,8 @@
 import { symlinkSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Settings } from './contest.ts';
-import { seed } from './seed.ts';
+import { type SeedCounts, seed } from './seed.ts';
 
-/** Of ten nodes one has an agent, and of a hundred one is revoked, as in a network of a million. */
 export async function fillWithLargeNetwork(
   folder: string,
   { seeded, dataDir, progress }: Settings,
@@ -14,11 +13,11 @@ export async function fillWithLargeNetwork(
     return;
   }
   progress(`writing a network of ${seeded} nodes`);
-  const tenth = Math.floor(seeded / 10);
-  await seed(folder, {
-    nodes: seeded,
-    revoked: Math.floor(seeded / 100),
-    invites: tenth,
-    agents: tenth,
-  });
+  await seed(folder, largeNetwork(seeded));
+}
+
+/** Of ten nodes one has an agent, and of a hundred one is revoked, as in a network of a million. */
+export function largeNetwork(nodes: number): SeedCounts {
+  const tenth = Math.floor(nodes / 10);
+  return { nodes, revoked: Math.floor(nodes / 100), invites: tenth, agents: tenth };
 }

@@ -12,6 +12,7 @@ import { benchCrl } from './crl.ts';
 import { benchDocuments } from './documents.ts';
 import { benchEnrollments } from './enrollments.ts';
 import { benchEvents } from './events.ts';
+import { benchForwarding } from './forwarding.ts';
 import { benchHeartbeats } from './heartbeats.ts';
 import { type Load, startLoad } from './load.ts';
 import { benchLookups } from './lookups.ts';
@@ -24,6 +25,7 @@ import { dataFileSystem } from './servers.ts';
 import { benchSoak } from './soak.ts';
 import { benchStarts } from './starts.ts';
 import { benchStorm } from './storm.ts';
+import { benchTakeOver } from './take-over.ts';
 import { benchVerifications } from './verifications.ts';
 import { benchViewers } from './viewers.ts';
 import { benchYears } from './years.ts';
@@ -43,6 +45,8 @@ const BENCHMARKS = [
   'events',
   'pages',
   'starts',
+  'forwarding',
+  'take-over',
   'soak',
   'years',
 ] as const;
@@ -79,6 +83,8 @@ const RUN: {
   starts: benchStarts,
   crl: benchCrl,
   scale: benchScale,
+  forwarding: benchForwarding,
+  'take-over': benchTakeOver,
   rosters: benchRosters,
   soak: benchSoak,
   years: benchYears,

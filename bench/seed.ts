@@ -15,7 +15,7 @@ import { sha256Hex } from '../src/crypto/digest.ts';
 import { canonicalJson } from '../src/json/write.ts';
 import { systemRuntime } from '../src/runtime.ts';
 import { openLmdbStore } from '../src/store/lmdb/store.ts';
-import type { SubjectWrite, Unit } from '../src/store/store.ts';
+import type { Store, SubjectWrite, Unit } from '../src/store/store.ts';
 import { formatInstant } from '../src/timestamp.ts';
 
 export interface SeedCounts {
@@ -31,11 +31,12 @@ const BATCH = 5000;
 /** Tags are shared by about this many agents. */
 const AGENTS_PER_TAG = 100;
 
-/** Fills a new data folder; the newest liveness rows have the current time. */
+/** Fills a new data folder, and the store that is opened on it; the newest liveness rows have the current time. */
 export async function seed(
   dataDir: string,
   counts: SeedCounts,
   progress: (line: string) => void = () => undefined,
+  open: (dataDir: string) => Store | Promise<Store> = openLmdbStore,
 ): Promise<void> {
   const now = systemRuntime.now();
   const { na_public_key: issuer } = initNetwork({
@@ -45,7 +46,7 @@ export async function seed(
     now,
     randomSeed: () => systemRuntime.randomBytes(32),
   });
-  const store = openLmdbStore(dataDir);
+  const store = await open(dataDir);
   const { nodes, invites, agents } = counts;
   const digest = createCrlDigest(issuer);
   await writeAll('certificates', nodes, (index) => {

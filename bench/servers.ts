@@ -10,7 +10,7 @@ import { initNetwork } from '../src/cli/init-network.ts';
 import { readKeyFile } from '../src/keys/key-file.ts';
 import { systemRuntime } from '../src/runtime.ts';
 import type { BareWork } from './bare-server.ts';
-import { childOptions, hasEnded, ROOT, stopChild, watchChild } from './children.ts';
+import { childOptions, hasEnded, killChild, ROOT, stopChild, watchChild } from './children.ts';
 import type { Network } from './fleet.ts';
 import type { Target } from './round.ts';
 
@@ -29,6 +29,8 @@ export type AuthorityProcess = Target &
     readonly url: string;
     readonly network: Network;
     readonly dataDir: string;
+    /** Ends it as a loss of its machine does. */
+    kill(): Promise<void>;
   };
 export type BareProcess = Target & AsyncDisposable;
 
@@ -75,6 +77,7 @@ export async function startAuthority(
       operatorKeyId: 'ops-standard',
       operatorSeed: operatorKey.toString('base64'),
     },
+    kill: () => killChild(child),
     [Symbol.asyncDispose]: () => stopChild(child),
   };
 }
@@ -90,7 +93,7 @@ export async function startOther(
   return against === null ? undefined : startAuthority(null, threads, newNetwork, against);
 }
 
-function newNetwork(dataDir: string): void {
+export function newNetwork(dataDir: string): void {
   initNetwork({
     dataDir,
     networkName: 'bench',

@@ -13,6 +13,8 @@ export interface ClusterOptions {
   readonly settings?: Readonly<Record<string, string>>;
   /** The language whose order texts have where nothing else is said; their bytes, unless given. */
   readonly language?: string;
+  /** Where its files are; in memory where there is some, unless given. */
+  readonly below?: string;
   /** A free one, unless given. */
   readonly port?: number;
   /** Whether the server goes with the process that started it, which does not wait for anything then. */
@@ -63,7 +65,7 @@ let made = 0;
 export async function startCluster(options: ClusterOptions = {}): Promise<TestCluster> {
   const programs = findPostgresql();
   if (programs === null) throw new Error('There is no PostgreSQL on this machine');
-  const folder = mkdtempSync(join(FOLDERS, 'mesh-na-pg-'));
+  const folder = mkdtempSync(join(options.below ?? FOLDERS, 'mesh-na-pg-'));
   const data = join(folder, 'data');
   if (options.standbyOf === undefined) makeCluster(programs, folder, data, options.language);
   else copyCluster(programs, folder, data, options.standbyOf);

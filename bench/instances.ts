@@ -1,0 +1,105 @@
+/** Several instances of one network on one database, each a process; the database is a server of the run's own. */
+import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { systemRuntime } from '../src/runtime.ts';
+import { startCluster, type TestCluster } from '../test/support/postgresql.ts';
+import { migratedDatabase } from '../test/support/postgresql-store.ts';
+import { type AuthorityProcess, newNetwork, startAuthority } from './servers.ts';
+
+/** A server as it is usually installed, but for memory: that of the tests has hardly any. */
+const SETTINGS = {
+  shared_buffers: '512MB',
+  max_wal_size: '4GB',
+  autovacuum: 'on',
+};
+
+/** A state of a million nodes is read within this. */
+const READY_MS = 120_000;
+const POLL_MS = 20;
+
+export interface Instances extends AsyncDisposable {
+  readonly cluster: TestCluster;
+  /** The name of the database in the cluster. */
+  readonly database: string;
+  readonly url: string;
+  /** Starts one more, which ends with the run; the first is the one that writes. */
+  start(
+    threads: number,
+    cpuProf?: string | null,
+    environment?: Readonly<Record<string, string>>,
+  ): Promise<AuthorityProcess>;
+}
+
+/** `fill` makes the folder of keys, and the state in the database at the given address if there is to be any. */
+export async function startInstances(
+  fill: (dataDir: string, url: string) => Promise<void> | void = newNetwork,
+): Promise<Instances> {
+  const cluster = await startCluster({ settings: SETTINGS, below: tmpdir() });
+  const folder = mkdtempSync(join(tmpdir(), 'mesh-na-bench-'));
+  const keys = join(folder, 'keys');
+  const started: AuthorityProcess[] = [];
+  async function end(): Promise<void> {
+    await Promise.all(started.map((instance) => instance[Symbol.asyncDispose]()));
+    await cluster[Symbol.asyncDispose]();
+    rmSync(folder, { recursive: true, force: true });
+  }
+  try {
+    const url = await migratedDatabase(cluster);
+    await fill(keys, url);
+    return {
+      cluster,
+      database: new URL(url).pathname.slice(1),
+      url,
+      async start(threads, cpuProf = null, environment = {}) {
+        const link = (dataDir: string) => symlinkSync(keys, dataDir);
+        const settings = { MESH_STORE: url, MESH_LINK: '127.0.0.1:0', ...environment };
+        const instance = await startAuthority(cpuProf, threads, link, undefined, settings);
+        started.push(instance);
+        return instance;
+      },
+      [Symbol.asyncDispose]: end,
+    };
+  } catch (cause) {
+    await end();
+    throw cause;
+  }
+}
+
+/** What an instance says of itself. */
+export interface Place {
+  readonly isReady: boolean;
+  readonly role: string;
+  /** Null while it keeps no state ready. */
+  readonly lag: number | null;
+}
+
+export async function placeOf({ url }: AuthorityProcess): Promise<Place> {
+  const response = await fetch(`${url}/readyz`);
+  const answer = (await response.json()) as { error?: { details: PlaceMembers } } & PlaceMembers;
+  const { role, lag_revisions: lag } = answer.error?.details ?? answer;
+  return { isReady: response.status === 200, role, lag };
+}
+
+interface PlaceMembers {
+  readonly role: string;
+  readonly lag_revisions: number | null;
+}
+
+/** Resolves when the instance answers beside the one that writes, and keeps the state ready. */
+export function isFollowing(instance: AuthorityProcess): Promise<void> {
+  return until(async () => {
+    const { isReady, role, lag } = await placeOf(instance);
+    return isReady && role === 'follower' && lag !== null;
+  });
+}
+
+/** Asks again until it holds. */
+export async function until(holds: () => Promise<boolean>): Promise<void> {
+  const deadline = systemRuntime.elapsed() + READY_MS;
+  while (!(await holds())) {
+    if (systemRuntime.elapsed() > deadline) throw new Error('An instance did not become ready');
+    await sleep(POLL_MS);
+  }
+}

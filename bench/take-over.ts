@@ -1,0 +1,118 @@
+/**
+ * A follower takes over a large network: how long after the end of the lease of a writer that was killed, while nodes
+ * send heartbeats.
+ */
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { readGenesisFile } from '../src/cli/genesis-file.ts';
+import { FILES } from '../src/config/data-folder.ts';
+import { systemRuntime } from '../src/runtime.ts';
+import { networkOf } from '../src/store/network-identity.ts';
+import { openPostgresqlStore } from '../src/store/postgresql/store.ts';
+import type { Store } from '../src/store/store.ts';
+import { storeOptions } from '../test/support/postgresql-store.ts';
+import { openConnection } from './connection.ts';
+import type { Settings } from './contest.ts';
+import { inviteSigner } from './fleet.ts';
+import { type Instances, isFollowing, placeOf, startInstances, until } from './instances.ts';
+import { largeNetwork } from './large-network.ts';
+import type { Load } from './load.ts';
+import { median, type Report } from './report.ts';
+import { assertAccepted } from './round.ts';
+import { seed } from './seed.ts';
+import type { AuthorityProcess } from './servers.ts';
+
+const TARGET_MS = 500;
+const FLEET = 20_000;
+const CONNECTIONS = 64;
+const HEARTBEATS_PER_SECOND = 4000;
+/** Longer than the time between two looks at last contacts, so that there are as many as there can be. */
+const BEATING_SECONDS = 8;
+/** Of these, until the writer is lost. */
+const UNTIL_LOSS_SECONDS = 6;
+/** Few: each brings a thousand invites, which a writer must not be busy with for as long as its lease lasts. */
+const ENROLLING = { connections: 4, seconds: 600, rate: null };
+/** A request is held until there is a writer, however long that takes. */
+const PATIENT = { MESH_HOLD_MS: '60000' };
+
+export async function benchTakeOver(load: Load, settings: Settings): Promise<Report> {
+  const { seeded, rounds, cpuProf, progress } = settings;
+  const threads = Math.max(2, settings.threads);
+  const rate = settings.rate ?? HEARTBEATS_PER_SECOND;
+  progress(`writing a network of ${seeded} nodes`);
+  await using instances = await startInstances((dataDir, url) =>
+    seed(dataDir, largeNetwork(seeded), undefined, (folder) => storeIn(url, folder)),
+  );
+  progress('putting the database in order');
+  // What was written in a minute is otherwise settled beside what is measured.
+  for (const work of ['vacuum analyze', 'checkpoint']) {
+    await instances.cluster.query(instances.database, work);
+  }
+  const start = (name: string) =>
+    instances.start(threads, cpuProf && join(cpuProf, 'take-over', name), PATIENT);
+  let writer = await start('first');
+  const plan = { target: writer, ...ENROLLING };
+  const { network } = writer;
+  assertAccepted('joins', await load.ask('enroll', { plan, network, nodes: FLEET }));
+
+  const took: number[] = [];
+  for (let round = 1; round <= rounds; round += 1) {
+    const follower = await start(`successor-${round}`);
+    await isFollowing(follower);
+    await load.ask('sign', { count: rate * BEATING_SECONDS });
+    const beating = load.ask('heartbeats', {
+      target: follower,
+      connections: CONNECTIONS,
+      rate,
+      seconds: BEATING_SECONDS,
+    });
+    await sleep(UNTIL_LOSS_SECONDS * 1000);
+    took.push(await takeOver(instances, writer, follower));
+    // What was under way is refused, and so are heartbeats that were signed before.
+    await beating;
+    progress(`take-over ${round} of ${rounds}: ${took.at(-1)?.toFixed(0)} ms`);
+    writer = follower;
+  }
+  return {
+    benchmark: 'take-over',
+    about: `a follower of ${seeded} nodes takes over from a writer that is killed, beside ${rate} heartbeats/s of ${FLEET} nodes`,
+    lines: [],
+    comparisons: [],
+    notes: [
+      `from the end of the lease to the first command that is acknowledged: median ${median(took).toFixed(0)} ms, longest ${Math.max(...took).toFixed(0)} ms, of ${took.length} (target ${TARGET_MS} ms)`,
+    ],
+  };
+}
+
+async function storeIn(url: string, dataDir: string): Promise<Store> {
+  const genesis = await readGenesisFile(join(dataDir, FILES.genesis));
+  return openPostgresqlStore(storeOptions(url, { network: networkOf(genesis), dataDir }));
+}
+
+/** Milliseconds from the end of the lease to the answer of a command that the follower has held. */
+async function takeOver(
+  { cluster, database }: Instances,
+  writer: AuthorityProcess,
+  follower: AuthorityProcess,
+): Promise<number> {
+  await writer.kill();
+  const [lease] = await cluster.query(
+    database,
+    'select extract(epoch from expires_at)::float8 * 1000 as until from mesh_na.writer_lease',
+  );
+  const connection = await openConnection(follower.port);
+  const status = await new Promise<number>((resolve, reject) => {
+    connection.answered = resolve;
+    connection.failed = reject;
+    connection.send(inviteSigner(follower.network)({}));
+  });
+  // The database counts by the same clock.
+  const answeredAt = systemRuntime.now();
+  connection.close();
+  if (status !== 200) throw new Error(`A command during a take-over was answered ${status}`);
+  await until(async () => {
+    const { isReady, role } = await placeOf(follower);
+    return isReady && role === 'writer';
+  });
+  return answeredAt - Number(lease?.until);
+}
