@@ -1,4 +1,4 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomFillSync, randomUUID } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import { setTimeout } from 'node:timers/promises';
 
@@ -54,10 +54,32 @@ export function timeOf(manual: ManualTime | null): SystemTime {
   return { wall: () => manual[0] ?? 0, monotonic: () => manual[1] ?? 0 };
 }
 
+const POOLED_BYTES = 4096;
+
+/** One call of the system's generator costs as much for a pool as for a few bytes. */
+function pooledRandomBytes(): (length: number) => Buffer {
+  const pool = Buffer.alloc(POOLED_BYTES);
+  let used = POOLED_BYTES;
+
+  return (length) => {
+    if (length > POOLED_BYTES) return randomFillSync(Buffer.alloc(length));
+    if (used + length > POOLED_BYTES) {
+      randomFillSync(pool);
+      used = 0;
+    }
+    const bytes = Buffer.alloc(length);
+    pool.copy(bytes, 0, used, used + length);
+    // They may become secrets, of which nothing else keeps a copy.
+    pool.fill(0, used, used + length);
+    used += length;
+    return bytes;
+  };
+}
+
 export const systemRuntime: Runtime = {
   now: Date.now,
   elapsed: systemTime.monotonic,
   pause: (milliseconds) => setTimeout(milliseconds),
   uuid: () => randomUUID(),
-  randomBytes: (length) => randomBytes(length),
+  randomBytes: pooledRandomBytes(),
 };

@@ -1,7 +1,7 @@
 /** Instances that wait for their turn on one PostgreSQL, as real processes: stopped, killed and suspended. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { tokenFingerprint } from '../src/authority/enrollment/invites.ts';
+import { fingerprintOf, inviteId } from '../src/authority/enrollment/invites.ts';
 import { NO_LIMITS, runProgram } from './support/child-server.ts';
 import { placeOf, testInstances, until } from './support/instances.ts';
 import { startCluster } from './support/postgresql.ts';
@@ -100,7 +100,7 @@ test('another takes over from a writer that is killed or suspended, with all tha
       const answer = await operate(first.na, '/admin/invite').catch(() => null);
       if (answer === null) return;
       assert.equal(outcome(answer), '200');
-      acknowledged.add(tokenFingerprint(answer.body.token_id));
+      acknowledged.add(fingerprintOf(inviteId(answer.body.token_id)));
     }
   }
   await until(async () => acknowledged.size > 20);

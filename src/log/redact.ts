@@ -15,12 +15,15 @@ const BEARER = /(\bbearer(?:\s|%20|\+)+)[^\s"'\\,;]+/gi;
 const NAMED =
   /(?:signature|(?<![a-z])sig|token(?:_id)?|password|secret|private[_-]?key)(?:\\*["']|%22|%27)?(?:\s|%20|\+)*(?::|=|%3a|%3d)(?:\s|%20|\+)*(\\*["']|%22|%27)?/gi;
 const BARE = /[^\s"'\\,;&}\])]+/y;
+const MAYBE_KEY_FILE = /\.key/i;
 const KEY_FILE = /(?<![^\s"'=:,;])[^\s"'=:,;]*\.key\b/gi;
 
 export function redact(text: string): string {
   if (!SUSPECT.test(text)) return text;
   const open = text.replace(PRIVATE_KEY_BLOCK, REDACTED).replace(BEARER, `$1${REDACTED}`);
-  return redactNamed(open).replace(KEY_FILE, REDACTED);
+  const unnamed = redactNamed(open);
+  // The search for the beginning of a path is dear, and few texts have one.
+  return MAYBE_KEY_FILE.test(unnamed) ? unnamed.replace(KEY_FILE, REDACTED) : unnamed;
 }
 
 /** Redacts a path as it was sent; percent-encoded parts are also examined in decoded form. */

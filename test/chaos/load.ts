@@ -3,7 +3,7 @@
  * do everything that an authority acknowledges, one after the other, and write down what was acknowledged.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { tokenFingerprint } from '../../src/authority/enrollment/invites.ts';
+import { fingerprintOf, inviteId } from '../../src/authority/enrollment/invites.ts';
 import type { JsonObject } from '../../src/json/value.ts';
 import type { TestAuthority } from '../support/authority.ts';
 import {
@@ -154,7 +154,7 @@ export function startLoad(deployment: Deployment, ledger: Ledger): Load {
       return null;
     }
     if (!expect(answer, 'an invite')) return null;
-    ledger.invites.add(tokenFingerprint(answer.body.token_id));
+    ledger.invites.add(fingerprintOf(inviteId(answer.body.token_id)));
     return answer.body.token_id;
   }
 

@@ -89,11 +89,23 @@ export function createAuditChain(head: string, runtime: Runtime): AuditChain {
 const MAX_TEXT = 256;
 const MAX_ITEMS = 64;
 
+/** The log is kept for ever, so callers must not decide how long its entries are. */
 function boundedDetails(details: JsonObject): JsonObject {
+  if (areBounded(details)) return details;
   return Object.fromEntries(Object.entries(details).map(([name, value]) => [name, bounded(value)]));
 }
 
-/** The log is kept for ever, so callers must not decide how long its entries are. */
+/** Most details are a few short texts, and stay as they are. */
+function areBounded(details: JsonObject): boolean {
+  for (const name in details) {
+    const value = details[name];
+    const isShort =
+      typeof value === 'string' ? value.length <= MAX_TEXT : typeof value !== 'object';
+    if (!isShort && value !== null) return false;
+  }
+  return true;
+}
+
 function bounded(value: JsonValue): JsonValue {
   if (typeof value === 'string') return cut(value);
   if (Array.isArray(value)) return value.slice(0, MAX_ITEMS).map(bounded);

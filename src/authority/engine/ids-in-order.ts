@@ -7,7 +7,7 @@ export type IdsInOrder = Pick<SortedTexts, 'after'>;
 
 export function idsInOrder(subjects: Subjects, followed: SubjectKind): IdsInOrder {
   const ids = createSortedTexts();
-  subjects.onCommitted((kind, id) => kind === followed && ids.add(id));
+  subjects.onAdded((kind, id) => kind === followed && ids.add(id));
   subjects.onRemoved((kind, id) => kind === followed && ids.remove(id));
   return ids;
 }

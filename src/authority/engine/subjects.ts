@@ -1,4 +1,5 @@
 import type { StoredSubject, SubjectRemoval, SubjectWrite } from '../../store/store.ts';
+import { NOT_STORED } from '../../store/units.ts';
 import type { CertificateNumbers } from '../tables/certificate-numbers.ts';
 import { createCertificateTable } from '../tables/certificate-table.ts';
 import { addressOf, KINDS, type SubjectKind } from './kinds.ts';
@@ -6,6 +7,8 @@ import type { Subject, SubjectTable } from './subject-table.ts';
 
 /** Called with each subject when it is decided and, separately, when it is committed. */
 export type SubjectListener = (kind: SubjectKind, id: string, subject: Subject) => void;
+
+export type AdditionListener = (kind: SubjectKind, id: string) => void;
 
 /** Called with each subject as its removal is decided, while it can still be read. */
 export type RemovalListener = (kind: SubjectKind, id: string, subject: Subject) => void;
@@ -26,6 +29,8 @@ export interface Subjects {
   settle(changes: SubjectChanges): void;
   onDecided(listener: SubjectListener): void;
   onCommitted(listener: SubjectListener): void;
+  /** Called when a subject is committed that was not there before, or may not have been. */
+  onAdded(listener: AdditionListener): void;
   onRemoved(listener: RemovalListener): void;
 }
 
@@ -47,13 +52,10 @@ export function createSubjects(numbers: CertificateNumbers): Subjects {
   const removalListeners: RemovalListener[] = [];
   const decidedListeners: SubjectListener[] = [];
   const committedListeners: SubjectListener[] = [];
+  const additionListeners: AdditionListener[] = [];
 
   function ofKind<Kind extends SubjectKind>(kind: Kind): SubjectTable<Kind> {
     return committed.get(kind) as SubjectTable<Kind>;
-  }
-
-  function notify(listeners: readonly SubjectListener[], write: StoredSubject): void {
-    for (const listener of listeners) listener(kindOf(write), write.id, toSubject(write));
   }
 
   function remove({ kind, id }: SubjectRemoval): void {
@@ -78,20 +80,27 @@ export function createSubjects(numbers: CertificateNumbers): Subjects {
       ofKind(kind).set(id, subject);
       for (const listener of decidedListeners) listener(kind, id, subject);
       for (const listener of committedListeners) listener(kind, id, subject);
+      for (const listener of additionListeners) listener(kind, id);
     },
     decide({ writes, removals }) {
       for (const write of writes) {
-        pending.set(addressOf(write.kind, write.id), toSubject(write));
-        notify(decidedListeners, write);
+        const kind = kindOf(write);
+        const subject = toSubject(write);
+        pending.set(addressOf(kind, write.id), subject);
+        for (const listener of decidedListeners) listener(kind, write.id, subject);
       }
       for (const removal of removals) remove(removal);
     },
     settle({ writes, removals }) {
       for (const write of writes) {
-        const key = addressOf(write.kind, write.id);
+        const kind = kindOf(write);
+        const key = addressOf(kind, write.id);
         if (pending.get(key)?.version === write.version) pending.delete(key);
-        ofKind(kindOf(write)).set(write.id, toSubject(write));
-        notify(committedListeners, write);
+        const subject = toSubject(write);
+        ofKind(kind).set(write.id, subject);
+        for (const listener of committedListeners) listener(kind, write.id, subject);
+        if (write.replaces !== NOT_STORED) continue;
+        for (const listener of additionListeners) listener(kind, write.id);
       }
       for (const { kind, id } of removals) {
         const key = addressOf(kind, id);
@@ -101,6 +110,7 @@ export function createSubjects(numbers: CertificateNumbers): Subjects {
     },
     onDecided: (listener) => decidedListeners.push(listener),
     onCommitted: (listener) => committedListeners.push(listener),
+    onAdded: (listener) => additionListeners.push(listener),
     onRemoved: (listener) => removalListeners.push(listener),
   };
 }

@@ -29,6 +29,8 @@ export class UnitOfWork {
   readonly at: number;
   readonly #subjects: Subjects;
   #staged: Map<string, SubjectWrite> | null = null;
+  /** What is staged, as a list, once it was asked for. */
+  #writes: readonly SubjectWrite[] | null = null;
   #removals: SubjectRemoval[] | null = null;
   #nonces: SpentNonce[] | null = null;
   #request: SpentRequest | null = null;
@@ -63,17 +65,16 @@ export class UnitOfWork {
     id: string,
     event: SubjectTypes[Kind]['event'],
   ): readonly Emitted[] {
-    const { next, emitted, changed } = transition(kind, this.current(kind, id), event);
+    const before = this.#subjects.current(kind, id);
+    const staged = this.#staged?.get(addressOf(kind, id));
+    const current = staged === undefined ? before : (toSubject(staged) as Subject<Kind>);
+    const { next, emitted, changed } = transition(kind, current, event);
     if (changed) {
-      const replaces = this.#subjects.current(kind, id)?.version ?? 0;
+      const replaces = before?.version ?? 0;
       this.#staged ??= new Map();
-      this.#staged.set(addressOf(kind, id), {
-        kind,
-        id,
-        version: replaces + 1,
-        replaces,
-        snapshot: next,
-      });
+      const write = { kind, id, version: replaces + 1, replaces, snapshot: next };
+      this.#staged.set(addressOf(kind, id), write);
+      this.#writes = null;
     }
     return emitted;
   }
@@ -122,6 +123,7 @@ export class UnitOfWork {
   /** Drops the changes of subjects and their effects. */
   refuse(): void {
     this.#staged = null;
+    this.#writes = null;
     this.#removals = null;
     this.#effects = null;
     this.#keptForm = null;
@@ -141,7 +143,8 @@ export class UnitOfWork {
   }
 
   get writes(): readonly SubjectWrite[] {
-    return this.#staged === null ? [] : [...this.#staged.values()];
+    this.#writes ??= this.#staged === null ? [] : [...this.#staged.values()];
+    return this.#writes;
   }
 
   get nonces(): readonly SpentNonce[] {

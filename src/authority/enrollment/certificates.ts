@@ -16,7 +16,7 @@ import type { RefusalEvent } from '../engine/refusal-counter.ts';
 import { refusalIn } from '../engine/refusals.ts';
 import type { UnitOfWork } from '../engine/unit-of-work.ts';
 import { noticesOf, renewAfter } from '../liveness/beat-advice.ts';
-import { inviteId, tokenFingerprint } from './invites.ts';
+import { fingerprintOf, inviteId } from './invites.ts';
 import { assertRoom } from './room.ts';
 import { signedCertificate } from './signed-certificate.ts';
 
@@ -34,7 +34,7 @@ export const join: Handler<'join'> = (na, unit, given, proof) => {
     proof,
   };
   const refused = refusalIn<InviteRefusal>(unit.send('invite', invite, event));
-  if (refused !== null) refuseJoin(na, unit, node, inviteToken, refused.refusal);
+  if (refused !== null) refuseJoin(na, unit, node, invite, refused.refusal);
   // Nothing is stored of the refusal: the token stays usable, and the same request may be sent again.
   assertRoom(na);
 
@@ -48,7 +48,7 @@ export const join: Handler<'join'> = (na, unit, given, proof) => {
   unit.audit('certificate_issued', {
     cert_id: certificate.cert_id,
     node_public_key: node.publicKey,
-    invite_token_fingerprint: tokenFingerprint(inviteToken),
+    invite_token_fingerprint: fingerprintOf(invite),
     roles,
     remote_addr: node.remoteAddr,
   });
@@ -59,14 +59,14 @@ function refuseJoin(
   na: Authority,
   unit: UnitOfWork,
   node: NodeClaim,
-  inviteToken: string,
+  invite: string,
   refusal: InviteRefusal,
 ): never {
   if (refusal === 'node_key_compromised') {
     auditRefusal(na, unit, 'join_rejected', {
       node_public_key: node.publicKey,
       reason: refusal,
-      invite_token_fingerprint: tokenFingerprint(inviteToken),
+      invite_token_fingerprint: fingerprintOf(invite),
       remote_addr: node.remoteAddr,
     });
   }

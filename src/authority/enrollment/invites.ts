@@ -16,13 +16,12 @@ const MOST_KEPT = 200;
 
 export const createInvites: Handler<'createInvites'> = (na, unit, terms, operator) => {
   assertRoom(na);
-  const tokens = Array.from({ length: terms.count ?? 1 }, () =>
+  const created = Array.from({ length: terms.count ?? 1 }, () =>
     createInvite(na, unit, terms, operator.remoteAddr),
   );
-  const fingerprints = tokens.map(({ token_id }) => tokenFingerprint(token_id));
-  unit.keepAs({
-    done: { count: tokens.length, token_fingerprints: fingerprints.slice(0, MOST_KEPT) },
-  });
+  const fingerprints = created.slice(0, MOST_KEPT).map(({ id }) => fingerprintOf(id));
+  unit.keepAs({ done: { count: created.length, token_fingerprints: fingerprints } });
+  const tokens = created.map(({ token }) => token);
   const [first] = tokens;
   return terms.count === null ? { ...first } : { ...first, tokens };
 };
@@ -33,20 +32,11 @@ export function inviteId(token: string): string {
 }
 
 /** Identifies a token in the audit log without disclosing it. */
-export function tokenFingerprint(token: string): string {
-  return fingerprintOf(inviteId(token));
-}
-
 export function fingerprintOf(id: string): string {
   return id.slice(0, FINGERPRINT_LENGTH);
 }
 
-function createInvite(
-  na: Authority,
-  unit: UnitOfWork,
-  terms: InviteTerms,
-  remoteAddr: string,
-): { token_id: string; expires_at: string } {
+function createInvite(na: Authority, unit: UnitOfWork, terms: InviteTerms, remoteAddr: string) {
   const token = na.runtime.randomBytes(TOKEN_BYTES).toString('hex');
   const expiresAt = unit.at + terms.tokenExpiryHours * HOUR;
   const invite: Invite = {
@@ -58,11 +48,12 @@ function createInvite(
     usedAt: null,
     usedBy: null,
   };
-  unit.send('invite', inviteId(token), { type: 'create', invite });
+  const id = inviteId(token);
+  unit.send('invite', id, { type: 'create', invite });
   unit.audit('invite_created', {
-    token_fingerprint: tokenFingerprint(token),
+    token_fingerprint: fingerprintOf(id),
     roles: terms.roles,
     remote_addr: remoteAddr,
   });
-  return { token_id: token, expires_at: formatInstant(expiresAt) };
+  return { id, token: { token_id: token, expires_at: formatInstant(expiresAt) } };
 }

@@ -39,9 +39,10 @@ export function createKeptAnswers(mostKept = MOST_KEPT): KeptAnswers {
     keep(answer) {
       answers.set(answer.digest, answer);
       size += sizeOf(answer);
+      if (size <= mostKept) return;
       for (const oldest of answers.values()) {
-        if (size <= mostKept) break;
         drop(oldest);
+        if (size <= mostKept) break;
       }
     },
     forget(before) {
@@ -72,7 +73,12 @@ export const ANSWER = '{"answer":';
 /** The text that is kept of an answer. */
 export function keptText(answer: Answer, form: KeptForm | null): string {
   const text = wholeText(answer, form);
-  return Buffer.byteLength(text) <= MOST_KEPT_BYTES ? text : NOTHING_KEPT;
+  return isShort(text) ? text : NOTHING_KEPT;
+}
+
+/** Three bytes are the most that a character takes. */
+function isShort(text: string): boolean {
+  return 3 * text.length <= MOST_KEPT_BYTES || Buffer.byteLength(text) <= MOST_KEPT_BYTES;
 }
 
 const NOTHING_KEPT = jsonText({ done: {} } satisfies KeptForm);

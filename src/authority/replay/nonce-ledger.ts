@@ -40,6 +40,7 @@ export function createNonceLedger(keepMs: number, elapsed: () => number): NonceL
   /** Keyed by the minute of the wall clock after which they are forgotten. */
   const buckets = new Map<number, Bucket>();
   let newestRestored = 0;
+  const digestOf = rememberingLast(nonceDigest);
 
   /**
    * A nonce of an earlier run is held as long as one that is spent now, because the clock of that run is
@@ -61,14 +62,14 @@ export function createNonceLedger(keepMs: number, elapsed: () => number): NonceL
 
   return {
     isSpent(scope, nonce) {
-      const digest = nonceDigest(scope, nonce);
+      const digest = digestOf(scope, nonce);
       for (const { digests } of buckets.values()) if (digests.has(digest)) return true;
       return false;
     },
     isInDoubt: (signedAt) => signedAt <= newestRestored,
     isForgotten: (signedAt) => forgottenTimes.has(signedAt),
     spend(scope, nonce, signedAt) {
-      const spent = { digest: nonceDigest(scope, nonce), forgetAt: signedAt + keepMs };
+      const spent = { digest: digestOf(scope, nonce), forgetAt: signedAt + keepMs };
       add(spent);
       return spent;
     },
@@ -97,6 +98,17 @@ export function createNonceLedger(keepMs: number, elapsed: () => number): NonceL
       return before;
     },
     forgottenTimes: () => forgottenTimes.all(),
+  };
+}
+
+/** A nonce is judged and then spent at once. */
+function rememberingLast(digestOf: typeof nonceDigest): typeof nonceDigest {
+  let last: { scope: string; nonce: string; digest: string } | null = null;
+  return (scope, nonce) => {
+    if (last === null || nonce !== last.nonce || scope !== last.scope) {
+      last = { scope, nonce, digest: digestOf(scope, nonce) };
+    }
+    return last.digest;
   };
 }
 

@@ -1,8 +1,8 @@
 /**
  * Texts in order, by the million. They are held in blocks, so that adding or removing one moves at most a
- * block of others; a place in the order is found by halving.
+ * block of others; a place in the order is found by halving. Each text has its first characters beside it as a
+ * number, since numbers are compared where they lie, and texts are spread over the memory.
  */
-import { firstIndex } from '../../ordered-list.ts';
 
 export interface SortedTexts {
   /** Does nothing when the text is there already. */
@@ -12,51 +12,112 @@ export interface SortedTexts {
   after(text: string): Iterable<string>;
 }
 
-const MOST_IN_BLOCK = 1024;
+/** Both lists are in order, and of one length. */
+interface Block {
+  readonly beginnings: number[];
+  readonly texts: string[];
+}
+
+const MOST_IN_BLOCK = 512;
+/** As many as a number holds exactly, with a byte each. */
+const CHARACTERS_IN_BEGINNING = 6;
+const LARGEST_BYTE = 0xff;
 
 export function createSortedTexts(mostInBlock = MOST_IN_BLOCK): SortedTexts {
   /** In order; none is empty. */
-  const blocks: string[][] = [];
+  const blocks: Block[] = [];
+  /** The first beginning and the first text of each block. */
+  const firsts: Block = { beginnings: [], texts: [] };
 
   /** The index of the only block that may hold the text. */
-  function blockFor(text: string): number {
-    return Math.max(firstIndex(blocks, ([first = '']) => first > text) - 1, 0);
+  function blockFor(beginning: number, text: string): number {
+    const place = placeIn(firsts, beginning, text);
+    return firsts.texts[place] === text ? place : Math.max(place - 1, 0);
   }
 
   /** A start adds all texts in their order, and must leave full blocks behind. */
-  function split(index: number, block: string[], added: number): void {
-    const isAppended = index === blocks.length - 1 && added === block.length - 1;
-    blocks.splice(index + 1, 0, block.splice(isAppended ? added : block.length >>> 1));
+  function split(index: number, block: Block, added: number): void {
+    const { beginnings, texts } = block;
+    const isAppended = index === blocks.length - 1 && added === texts.length - 1;
+    const from = isAppended ? added : texts.length >>> 1;
+    insert(index + 1, { beginnings: beginnings.splice(from), texts: texts.splice(from) });
+  }
+
+  function insert(index: number, block: Block): void {
+    blocks.splice(index, 0, block);
+    firsts.beginnings.splice(index, 0, block.beginnings[0] as number);
+    firsts.texts.splice(index, 0, block.texts[0] as string);
+  }
+
+  function noteFirst(index: number, { beginnings, texts }: Block): void {
+    firsts.beginnings[index] = beginnings[0] as number;
+    firsts.texts[index] = texts[0] as string;
   }
 
   return {
     add(text) {
-      const index = blockFor(text);
+      const beginning = beginningOf(text);
+      const index = blockFor(beginning, text);
       const block = blocks[index];
       if (block === undefined) {
-        blocks.push([text]);
+        insert(0, { beginnings: [beginning], texts: [text] });
         return;
       }
-      const place = firstIndex(block, (other) => other >= text);
-      if (block[place] === text) return;
-      block.splice(place, 0, text);
-      if (block.length > mostInBlock) split(index, block, place);
+      const place = placeIn(block, beginning, text);
+      if (block.texts[place] === text) return;
+      block.beginnings.splice(place, 0, beginning);
+      block.texts.splice(place, 0, text);
+      if (place === 0) noteFirst(index, block);
+      if (block.texts.length > mostInBlock) split(index, block, place);
     },
     remove(text) {
-      const index = blockFor(text);
-      const block = blocks[index] ?? [];
-      const place = firstIndex(block, (other) => other >= text);
-      if (block[place] !== text) return;
-      block.splice(place, 1);
-      if (block.length === 0) blocks.splice(index, 1);
+      const beginning = beginningOf(text);
+      const index = blockFor(beginning, text);
+      const block = blocks[index];
+      if (block === undefined) return;
+      const place = placeIn(block, beginning, text);
+      if (block.texts[place] !== text) return;
+      block.beginnings.splice(place, 1);
+      block.texts.splice(place, 1);
+      if (block.texts.length > 0) {
+        if (place === 0) noteFirst(index, block);
+        return;
+      }
+      for (const list of [blocks, firsts.beginnings, firsts.texts]) list.splice(index, 1);
     },
     *after(text) {
-      const first = blockFor(text);
+      const beginning = beginningOf(text);
+      const first = blockFor(beginning, text);
       for (let index = first; index < blocks.length; index += 1) {
-        const block = blocks[index] as string[];
-        const start = index === first ? firstIndex(block, (other) => other > text) : 0;
-        for (let place = start; place < block.length; place += 1) yield block[place] as string;
+        const block = blocks[index] as Block;
+        let place = index === first ? placeIn(block, beginning, text) : 0;
+        if (block.texts[place] === text) place += 1;
+        for (; place < block.texts.length; place += 1) yield block.texts[place] as string;
       }
     },
   };
+}
+
+/** The index of the first text that is not before this one; the number of texts if all are. */
+function placeIn({ beginnings, texts }: Block, beginning: number, text: string): number {
+  let low = 0;
+  let high = texts.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    const other = beginnings[middle] as number;
+    if (other < beginning || (other === beginning && (texts[middle] as string) < text)) {
+      low = middle + 1;
+    } else high = middle;
+  }
+  return low;
+}
+
+/** Never larger than that of a later text. */
+function beginningOf(text: string): number {
+  let beginning = 0;
+  for (let index = 0; index < CHARACTERS_IN_BEGINNING; index += 1) {
+    const unit = index < text.length ? text.charCodeAt(index) : 0;
+    beginning = beginning * (LARGEST_BYTE + 1) + Math.min(unit, LARGEST_BYTE);
+  }
+  return beginning;
 }
