@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, simulate } from './simulate.ts';
 
 /** Of each kind; `npm run simulate` plays more. */
-export const HISTORIES = 350;
+export const HISTORIES = 1000;
 
 /** Other histories each time; a finding says how to have it again. */
 export async function assertHolds(clocks: 'right' | 'wrong'): Promise<void> {

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { describe, simulate } from './simulate.ts';
 
-const HISTORIES = 250;
+const HISTORIES = 2000;
 
 test(`${HISTORIES} histories of three instances lose nothing and show nothing that is outdated`, async () => {
   const seed = Date.now() % 2 ** 31;
