@@ -19,6 +19,7 @@ import {
   standingIn,
 } from './contract/standing.ts';
 import { sha256Hex } from './crypto/digest.ts';
+import { followDatabaseClock } from './database-clock.ts';
 import { type Front, openFront } from './front.ts';
 import type { Instance } from './http/instance.ts';
 import { createRateLimits } from './http/rate-limit.ts';
@@ -172,7 +173,14 @@ export async function startAuthority(
   const linkHost =
     config.link &&
     link &&
-    (await openLinkHost({ ...link, address: config.link, publisher, logger, elapsed }));
+    (await openLinkHost({
+      ...link,
+      address: config.link,
+      publisher,
+      logger,
+      elapsed,
+      awaited: metrics.followersAwaited,
+    }));
   const client =
     link &&
     standing &&
@@ -186,6 +194,7 @@ export async function startAuthority(
         lastCopies?.reached();
         desk.resume();
       },
+      answered: metrics.linkAnswered,
     });
   const lastCopies =
     client &&
@@ -213,6 +222,7 @@ export async function startAuthority(
       if (standing === null || isLeaving) return;
       if (standing.isWriter()) extendStanding(standing.memory, until);
     },
+    clockCompared: followDatabaseClock(logger, metrics.databaseClock),
     lost: (problem) => fatal('ownership', new Error(problem)),
   }).catch(async (cause) => {
     linkHost?.close();
@@ -439,7 +449,7 @@ async function takeTurn(
     seen,
     missed,
     ...options
-  }: Pick<StoreOptions, 'instanceId' | 'runtime' | 'extended' | 'lost'> &
+  }: Pick<StoreOptions, 'instanceId' | 'runtime' | 'extended' | 'clockCompared' | 'lost'> &
     Pick<Candidate, 'link' | 'seen' | 'missed'>,
 ): Promise<Turn> {
   const ended = new AbortController();

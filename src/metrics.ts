@@ -185,6 +185,12 @@ export interface AuthorityMetrics {
   operatorSignatureV1(): void;
   clockStepped(byMs: number): void;
   clockSkewed(byMs: number): void;
+  /** So far is this machine ahead of the database, or behind it. */
+  databaseClock(aheadMs: number): void;
+  /** The writer has answered a follower after so long, over the link. */
+  linkAnswered(milliseconds: number): void;
+  /** An answer has waited so long for the followers. */
+  followersAwaited(milliseconds: number): void;
   stored(work: 'commit' | 'liveness_flush', seconds: number): void;
   /** A signature by another process took so long, or was waited for in vain. */
   signed(seconds: number, signed: boolean): void;
@@ -392,7 +398,11 @@ export function createAuthorityMetrics(
   let tlsNotAfter: Gauge | null = null;
 
   /** Only where the state is in a database. */
-  let place: PlaceGauges | null = null;
+  let place: PlaceMetrics | null = null;
+  function inPlace(): PlaceMetrics {
+    place ??= placeMetrics(registers);
+    return place;
+  }
 
   function setCounts(counts: AuthorityCounts): void {
     for (const { gauge, count } of gauges) gauge.set(counts[count]);
@@ -434,6 +444,9 @@ export function createAuthorityMetrics(
     },
     clockStepped: (byMs) => clockSteps.inc({ direction: byMs > 0 ? 'forward' : 'back' }),
     clockSkewed: (byMs) => clockSkew.set(byMs / 1000),
+    linkAnswered: (milliseconds) => inPlace().linkAnswers.observe(milliseconds / 1000),
+    followersAwaited: (milliseconds) => inPlace().followersAwaited.observe(milliseconds / 1000),
+    databaseClock: (aheadMs) => inPlace().databaseClock.set(aheadMs / 1000),
     tlsNotAfter(at) {
       tlsNotAfter ??= new Gauge({
         name: 'na_tls_not_after_seconds',
@@ -443,11 +456,12 @@ export function createAuthorityMetrics(
       tlsNotAfter.set(at / 1000);
     },
     standing(standing) {
-      place ??= placeGauges(registers);
-      const role = standing.isWriter() ? 'writer' : 'follower';
-      for (const one of ROLES) place.role.set({ role: one }, one === role ? 1 : 0);
-      place.lease.set(standing.isWriter() ? standing.remaining() / 1000 : 0);
-      place.lag.set(standing.lag() ?? Number.NaN);
+      const { role, lease, lag, stale } = inPlace();
+      const own = standing.isWriter() ? 'writer' : 'follower';
+      for (const one of ROLES) role.set({ role: one }, one === own ? 1 : 0);
+      lease.set(standing.isWriter() ? standing.remaining() / 1000 : 0);
+      lag.set(standing.lag() ?? Number.NaN);
+      stale.set(standing.staleSince() === null ? 0 : 1);
     },
     operatorSignatureV1: () => signaturesV1.inc(),
     signed(seconds, isSigned) {
@@ -473,13 +487,7 @@ export function createAuthorityMetrics(
 
 const ROLES = ['writer', 'follower'] as const;
 
-interface PlaceGauges {
-  readonly role: Gauge<'role'>;
-  readonly lease: Gauge;
-  readonly lag: Gauge;
-}
-
-function placeGauges(registers: Registry[]): PlaceGauges {
+function placeMetrics(registers: Registry[]) {
   return {
     role: new Gauge({
       name: 'na_instance_role',
@@ -497,8 +505,32 @@ function placeGauges(registers: Registry[]): PlaceGauges {
       help: 'How many revisions the state that this instance keeps ready is behind; NaN while it keeps none',
       registers,
     }),
+    stale: new Gauge({
+      name: 'na_serving_stale',
+      help: '1 while this instance reaches neither the database nor a writer, and serves its last copies',
+      registers,
+    }),
+    databaseClock: new Gauge({
+      name: 'na_database_clock_difference_seconds',
+      help: 'How far the clock of this machine is at least ahead of that of the database; negative when behind',
+      registers,
+    }),
+    linkAnswers: new Histogram({
+      name: 'na_link_round_trip_seconds',
+      help: 'Time until the instance that writes has answered this follower over the link',
+      buckets: STORE_SECONDS,
+      registers,
+    }),
+    followersAwaited: new Histogram({
+      name: 'na_link_followers_awaited_seconds',
+      help: 'Time that an answer of the instance that writes has waited for its followers',
+      buckets: STORE_SECONDS,
+      registers,
+    }),
   };
 }
+
+type PlaceMetrics = ReturnType<typeof placeMetrics>;
 
 const GRAVITY = { attention: 1, action: 2 } as const;
 

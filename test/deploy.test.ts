@@ -8,13 +8,15 @@ import { after, suite, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { httpFetch } from '../src/cli/http-fetch.ts';
-import { startTestAuthority } from './support/authority.ts';
+import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { startChildServer } from './support/child-server.ts';
 import { SECOND } from './support/clock.ts';
 import { makeNetworkFolder } from './support/folders.ts';
+import { startCluster } from './support/postgresql.ts';
+import { migratedDatabase } from './support/postgresql-store.ts';
 import { findProgram } from './support/programs.ts';
 import { PROJECT, PROJECT_PATH } from './support/project.ts';
-import { newKey, operatorRequest } from './support/requests.ts';
+import { get, newKey, operatorRequest } from './support/requests.ts';
 import { makeTlsPair } from './support/tls-files.ts';
 
 const run = promisify(execFile);
@@ -147,7 +149,8 @@ test('a live authority has every metric and label that alerts and panels name', 
   // It is counted when it is looked at, at most once a second.
   na.clock.advance(SECOND);
   await ask('/dashboard.json');
-  const metrics = await (await ask('/metrics')).text();
+  await using inDatabase = await startInDatabase();
+  const metrics = `${await (await ask('/metrics')).text()}${(await get(inDatabase, '/metrics')).text}`;
 
   const grafana = JSON.parse(deployed('grafana.json')) as {
     panels: { targets: { expr: string; legendFormat: string }[] }[];
@@ -176,6 +179,12 @@ test('a live authority has every metric and label that alerts and panels name', 
     }
   }
 });
+
+/** One of several instances. */
+async function startInDatabase(): Promise<TestAuthority> {
+  const store = await migratedDatabase(await startCluster({ isLeftToEnd: true }));
+  return startTestAuthority({ flags: { store, link: '127.0.0.1:0' } });
+}
 
 test('the panels of Grafana are one dashboard with ids of their own', () => {
   const { panels, title } = JSON.parse(deployed('grafana.json'));

@@ -104,6 +104,7 @@ test('a follower gets documents before the answers that rest on them, and a stra
   });
   const { elapsed } = systemRuntime;
   const host = await openLinkHost({
+    awaited: () => undefined,
     address: { host: '127.0.0.1', port: 0 },
     wires: WIRES,
     program: '1',
@@ -121,6 +122,7 @@ test('a follower gets documents before the answers that rest on them, and a stra
     begin = resolve;
   });
   const client = createLinkClient({
+    answered: () => undefined,
     wires: WIRES,
     program: '1',
     name: 'pid 1',
@@ -157,6 +159,7 @@ test('a follower gets documents before the answers that rest on them, and a stra
   assert.deepEqual(outcome, { kind: 'answered', answer: { ok: true, json: '"refreshCrl"' } });
   assert.ok(theirs.isCurrent('crl', 0));
   const other = createLinkClient({
+    answered: () => undefined,
     wires: WIRES,
     program: '2',
     name: 'pid 2',

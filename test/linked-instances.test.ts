@@ -42,6 +42,15 @@ test('every instance answers every request, and none by a document older than wh
     );
     for (const delta of deltas) assert.equal(delta.text, deltas[0]?.text);
   }
+  const [ofWriter, ofFollower] = [
+    await get(first.na, '/metrics'),
+    await get(second.na, '/metrics'),
+  ];
+  assert.match(ofWriter.text, /^na_link_followers_awaited_seconds_count [1-9]/m);
+  assert.match(ofFollower.text, /^na_link_round_trip_seconds_count [1-9]/m);
+  for (const { text } of [ofWriter, ofFollower]) {
+    assert.match(text, /^na_database_clock_difference_seconds -?0/m, 'there is one clock');
+  }
   const invite = (await operate(first.na, '/admin/invite')).body.token_id;
   const joins = await Promise.all(
     all.map(({ na }) => nodeRequest(na, '/join', newKey(), { invite_token: invite })),
@@ -109,6 +118,26 @@ test('while a link is cut, in either direction, no instance serves a list older 
     proxy.heal();
     await until(async () => (await get(second.na, '/crl')).text.includes(body.cert_id));
   }
+});
+
+test('while the writer stands still, a follower says at once that it is not ready', async () => {
+  await using instances = await testInstances(cluster);
+  const settings = { ...LINKED, MESH_LEASE_MS: '60000', MESH_HOLD_MS: '100' };
+  const first = await instances.start(settings);
+  const second = await instances.start(settings);
+  await until(async () => (await placeOf(second)).ready);
+  first.process.kill('SIGSTOP');
+  await until(async () => !(await placeOf(second)).ready);
+  const waits: number[] = [];
+  for (let i = 0; i < 5; i += 1) {
+    const began = performance.now();
+    const { status, body } = await get(second.na, '/readyz');
+    waits.push(performance.now() - began);
+    assert.deepEqual([status, body.error.details.database.writable], [503, false]);
+  }
+  assert.ok(Math.min(...waits) < 100, `a balancer waits for a second: ${waits}`);
+  first.process.kill('SIGCONT');
+  await until(async () => (await placeOf(second)).ready);
 });
 
 const LINKED = { MESH_LINK: '127.0.0.1:0' };

@@ -40,6 +40,8 @@ export interface LinkClientOptions {
   elapsed(): number;
   /** Requests can be sent from now on. */
   linked(): void;
+  /** The writer has answered after so many milliseconds. */
+  answered(milliseconds: number): void;
 }
 
 export interface LinkClient {
@@ -161,6 +163,7 @@ export function createLinkClient(options: LinkClientOptions): LinkClient {
         return;
       case 'complete':
         if (!current.isOpen) return;
+        options.answered(elapsed() - message.at);
         completeUntil = message.at + message.lasts * (1 - MARGIN);
         extendStanding(standing.memory, completeUntil);
         return;

@@ -25,6 +25,8 @@ export interface LinkHostOptions {
   readonly publisher: DocumentPublisher;
   readonly logger: Logger;
   elapsed(): number;
+  /** An answer has waited for the followers for so many milliseconds. */
+  awaited(milliseconds: number): void;
 }
 
 /** What an instance that writes lends to its followers. */
@@ -244,10 +246,18 @@ export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> 
     return (name, given) => {
       const answer = call(name, given);
       if (answer instanceof Promise) {
-        return answer.then((late) => grants.awaitAll(change)?.then(() => late) ?? late);
+        return answer.then((late) => followersHave()?.then(() => late) ?? late);
       }
-      return grants.awaitAll(change)?.then(() => answer) ?? answer;
+      return followersHave()?.then(() => answer) ?? answer;
     };
+  }
+
+  /** Null when they have every change, or may not answer from their copies. */
+  function followersHave(): Promise<void> | null {
+    const applied = grants.awaitAll(change);
+    if (applied === null) return null;
+    const began = elapsed();
+    return applied.then(() => options.awaited(elapsed() - began));
   }
 
   function settleHalt(): void {

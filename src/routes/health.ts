@@ -71,11 +71,23 @@ async function readiness(edge: Edge): Promise<Reply> {
 /** The authority's own state; an authority that does not answer is not ready. */
 async function checkedReadiness(edge: Edge): Promise<Answer> {
   if (edge.isAuthoritySilent()) return SILENT;
-  const late = new AbortController();
-  const patience = delay(LONGEST_CHECK_MS, SILENT, { signal: late.signal }).catch(() => SILENT);
-  const answer = await Promise.race([edge.call('checkReadiness', null), patience]);
-  late.abort();
+  const answered = new AbortController();
+  const silence = silent(edge.standing, answered.signal).catch(() => SILENT);
+  const answer = await Promise.race([edge.call('checkReadiness', null), silence]);
+  answered.abort();
   return answer;
+}
+
+async function silent(standing: Standing | null, signal: AbortSignal): Promise<Answer> {
+  if (standing === null) return delay(LONGEST_CHECK_MS, SILENT, { signal });
+  // Once it is known that nobody can answer, there is nothing to wait for.
+  let patience = LONGEST_CHECK_AMONG_OTHERS_MS;
+  while (patience > 0 && standing.isCurrent()) {
+    const step = Math.min(patience, standing.remaining());
+    await delay(step, null, { signal });
+    patience -= step;
+  }
+  return SILENT;
 }
 
 /** An instance that waits for its turn is not ready, like one that cannot. */
@@ -87,6 +99,8 @@ const SILENT: Answer = { ok: false, refusal: 'service_not_ready', details: {} };
 
 /** An authority that does not answer within this time is not ready. */
 const LONGEST_CHECK_MS = 2000;
+/** Balancers wait for a second, and take an instance for dead that has not said that it is not ready. */
+const LONGEST_CHECK_AMONG_OTHERS_MS = 500;
 
 /** The identity of this authority; never the location of its files. */
 function description({ settings, standing }: Edge, writable: boolean): JsonObject {

@@ -41,6 +41,8 @@ export interface StoreOptions {
   readonly candidate: Candidate;
   /** Called when another process may write at this monotonic time, and not before; with each renewal a later one. */
   extended(until: number): void;
+  /** Called whenever a database was asked who may write: so many milliseconds is this machine ahead of it, or behind. */
+  clockCompared(aheadMs: number): void;
   /** Called once, when another process may write. */
   lost(problem: string): void;
 }
@@ -77,6 +79,7 @@ export async function openStore(options: StoreOptions): Promise<OpenedStore> {
     now: options.runtime.now,
     leaseMs: database.leaseMs,
     extended: options.extended,
+    clockCompared: options.clockCompared,
     lost: options.lost,
   });
   const { tenure, durability } = store;
@@ -104,6 +107,7 @@ export function openDatabase(address: StoreAddress, runtime: Runtime): Promise<S
     now: runtime.now,
     leaseMs: TOOL_LEASE_MS,
     extended: () => undefined,
+    clockCompared: () => undefined,
     lost: () => undefined,
   });
 }

@@ -346,7 +346,11 @@ async function hold(
     candidate,
     clock,
     ttl: TTL,
-    connect: async () => leaseTable((await connectToPrimary(parseStoreAddress(url, {}))).client),
+    connect: async () =>
+      leaseTable((await connectToPrimary(parseStoreAddress(url, {}))).client, {
+        now: Date.now,
+        clockCompared: () => undefined,
+      }),
     extended: () => undefined,
     lost: (problem) => lost.push(problem),
   });

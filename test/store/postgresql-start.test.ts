@@ -4,6 +4,9 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { followDatabaseClock } from '../../src/database-clock.ts';
+import { createLogger } from '../../src/log/logger.ts';
 import type { NetworkIdentity } from '../../src/store/network-identity.ts';
 import { parseStoreAddress } from '../../src/store/postgresql/address.ts';
 import { migrateDatabase, readStatus } from '../../src/store/postgresql/status.ts';
@@ -260,4 +263,62 @@ test('an instance whose clock is more than a second from that of the database is
   }
   const now = () => Date.now() + 500;
   await (await openPostgresqlStore(storeOptions(url, { candidate, now }))).close();
+});
+
+test('a clock that departs from that of the database later is measured, by who writes and by who waits', async () => {
+  const url = await migratedDatabase(cluster);
+  let ahead = 0;
+  const now = () => Date.now() + ahead;
+  let wait: () => void = () => undefined;
+  const waits = new Promise<void>((resolve) => {
+    wait = resolve;
+  });
+  const measured = { writer: 0, waiting: 0 };
+  const ended = new AbortController();
+  const candidate = {
+    configuration: {},
+    link: null,
+    seen: () => undefined,
+    missed: () => undefined,
+    waiting: () => wait(),
+    signal: ended.signal,
+  };
+  const given = { candidate, now, leaseMs: 1500 };
+  const store = await openPostgresqlStore(
+    storeOptions(url, { ...given, clockCompared: (ms) => Object.assign(measured, { writer: ms }) }),
+  );
+  const waiting = openPostgresqlStore(
+    storeOptions(url, {
+      ...given,
+      clockCompared: (ms) => Object.assign(measured, { waiting: ms }),
+    }),
+  );
+  await waits;
+  for (const ms of [3000, -3000, 0]) {
+    ahead = ms;
+    const isSeen = (by: number) => Math.abs(by - ms) < 1000;
+    while (!isSeen(measured.writer) || !isSeen(measured.waiting)) await pause(20);
+  }
+  ended.abort();
+  await assert.rejects(waiting, /The waiting was ended/);
+  await store.close();
+});
+
+test('a difference of the clocks is logged once, and once when they agree again', () => {
+  const lines: string[] = [];
+  const logger = createLogger({
+    level: 'INFO',
+    format: 'text',
+    destination: { write: (text) => lines.push(text) },
+    now: Date.now,
+  });
+  const seen: number[] = [];
+  const compared = followDatabaseClock(logger, (ms) => seen.push(ms));
+  for (const ms of [900, 1100, 5000, 900, 400, -1200]) compared(ms);
+  assert.deepEqual(seen, [900, 1100, 5000, 900, 400, -1200]);
+  const [first, agrees, behind, ...more] = lines;
+  assert.match(first ?? '', /WARNING mesh\.clock The clock of this machine is 1\.1 s ahead of/);
+  assert.match(agrees ?? '', /INFO mesh\.clock .* agrees with that of the database again/);
+  assert.match(behind ?? '', /WARNING mesh\.clock The clock of this machine is 1\.2 s behind/);
+  assert.deepEqual(more, []);
 });

@@ -30,6 +30,7 @@ export function storeOptions(
     now: systemRuntime.now,
     leaseMs: 5000,
     extended: () => undefined,
+    clockCompared: () => undefined,
     lost: () => undefined,
     ...given,
   };

@@ -129,8 +129,9 @@ export async function startCluster(options: ClusterOptions = {}): Promise<TestCl
     url,
     async createDatabase(definition = '') {
       made += 1;
-      await query('postgres', `create database test_${made} ${definition}`);
-      return url(`test_${made}`);
+      const name = `test_${made}`;
+      await query('postgres', `create database ${name} ${definition}`);
+      return url(name);
     },
     query,
     stop,

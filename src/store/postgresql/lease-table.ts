@@ -1,5 +1,6 @@
 /** The row of the lease: each of these is one statement, and takes effect at one moment by the database's clock. */
 import type { Client } from 'pg';
+import { clockDifference } from './clock-difference.ts';
 import { disconnect } from './connect.ts';
 
 export interface LeaseTable {
@@ -54,18 +55,22 @@ const TAKE = `
   )
   select epoch, released, pg_notify('${CHANNEL}', '') from taken
 `;
+/** Milliseconds since the epoch. */
+const NOW = 'extract(epoch from clock_timestamp())::float8 * 1000';
 /** Takes no lock: commits of the holder wait for nobody who looks. */
 const LOOK = `
   select epoch, link, holder_name, configuration, expires_at::text as until,
     released or expires_at < clock_timestamp() as free,
     case when released then 0
-      else extract(epoch from expires_at - clock_timestamp())::float8 * 1000 end as remaining
+      else extract(epoch from expires_at - clock_timestamp())::float8 * 1000 end as remaining,
+    ${NOW} as at
   from mesh_na.writer_lease
 `;
 const RENEW = `
   update mesh_na.writer_lease
   set expires_at = clock_timestamp() + make_interval(secs => $2::float8 / 1000)
   where epoch = $1 and not released
+  returning ${NOW} as at
 `;
 const END = `
   with ended as (
@@ -83,13 +88,29 @@ interface LeaseRow {
   readonly until: string;
   readonly free: boolean;
   readonly remaining: number;
+  readonly at: number;
+}
+
+export interface LeaseTableOptions {
+  /** The wall clock of the machine, milliseconds since the epoch. */
+  now(): number;
+  /** Called after each look and renewal: so many milliseconds is the machine ahead of the database, or behind. */
+  clockCompared(aheadMs: number): void;
 }
 
 /** The connection is its own from now on. */
-export function leaseTable(client: Client): LeaseTable {
+export function leaseTable(client: Client, { now, clockCompared }: LeaseTableOptions): LeaseTable {
+  /** The first row of the answer. */
+  async function asked<Row extends { readonly at: number }>(text: string, values: unknown[] = []) {
+    const sentAt = now();
+    const [row] = (await client.query<Row>(text, values)).rows;
+    if (row !== undefined) clockCompared(clockDifference(row.at, { sentAt, answeredAt: now() }));
+    return row;
+  }
+
   return {
     async look() {
-      const row = (await client.query<LeaseRow>(LOOK)).rows[0];
+      const row = await asked<LeaseRow>(LOOK);
       if (row === undefined) throw new Error('The database has no lease; its table was emptied');
       const { link, configuration, until, remaining } = row;
       return {
@@ -109,8 +130,7 @@ export function leaseTable(client: Client): LeaseTable {
       return taken ? { epoch: Number(taken.epoch), wasReleased: taken.released } : null;
     },
     async renew(epoch, lasts) {
-      const { rowCount } = await client.query(RENEW, [epoch, lasts]);
-      return rowCount !== 0;
+      return (await asked(RENEW, [epoch, lasts])) !== undefined;
     },
     async end(epoch, isReleased) {
       await client.query(END, [epoch, isReleased]);

@@ -39,6 +39,7 @@ import {
 import { assertNeverUsed, markInUse } from '../usage-mark.ts';
 import type { StoreAddress } from './address.ts';
 import { type Batch, putTogether, type StoredVersions } from './batch.ts';
+import { clockDifference, clockSentence, MOST_CLOCK_DIFFERENCE_MS } from './clock-difference.ts';
 import { connectToPrimary, disconnect, isTimeout } from './connect.ts';
 import {
   AUDIT_ROW,
@@ -79,6 +80,8 @@ export interface PostgresqlOptions {
   readonly leaseMs: number;
   /** Called after each renewal: nobody else can write before this monotonic time. */
   extended(until: number): void;
+  /** Called whenever the database was asked for the lease: so far is the machine ahead of it, or behind. */
+  clockCompared(aheadMs: number): void;
   /** Called once, when the lease is lost: the process must not answer any more. */
   lost(problem: string): void;
 }
@@ -122,7 +125,7 @@ export async function openPostgresqlStore(options: PostgresqlOptions): Promise<P
         },
       },
       ttl: leaseMs,
-      connect: async () => leaseTable((await connectToPrimary(address, leaseMs)).client),
+      connect: async () => leaseTable((await connectToPrimary(address, leaseMs)).client, options),
     });
     try {
       if (hasWaited && !(await isUsable(client, lease, leaseMs))) {
@@ -161,22 +164,13 @@ async function inspect(client: Client, shown: string, options: PostgresqlOptions
   assertOwnState(await readMeta(client), options);
 }
 
-/** Instances on clocks that differ more judge the same signed request differently. */
-const MOST_SKEW_MS = 1000;
-
 async function assertClock(client: Client, now: () => number): Promise<void> {
-  const before = now();
+  const sentAt = now();
   const { rows } = await client.query<{ at: number }>(
     'select extract(epoch from clock_timestamp())::float8 * 1000 as at',
   );
-  const after = now();
-  const at = rows[0]?.at ?? Number.NaN;
-  const skew = at < before ? before - at : Math.max(0, at - after);
-  if (skew <= MOST_SKEW_MS) return;
-  const direction = at < before ? 'ahead of' : 'behind';
-  throw new Error(
-    `The clock of this machine is ${(skew / 1000).toFixed(1)} s ${direction} that of the database; synchronize both, by NTP for example`,
-  );
+  const ahead = clockDifference(rows[0]?.at ?? Number.NaN, { sentAt, answeredAt: now() });
+  if (Math.abs(ahead) > MOST_CLOCK_DIFFERENCE_MS) throw new Error(clockSentence(ahead));
 }
 
 /** What the database itself says is no sentence of its own. */

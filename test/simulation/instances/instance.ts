@@ -164,8 +164,13 @@ async function run(
   publisher.follow(documents.take);
   const limits = createRateLimits(NO_LIMITS);
   const link = { program: 'one', publisher, logger, elapsed, wires: network.wires(machine) };
-  const host = await openLinkHost({ ...link, address: { host: machine.name, port: 0 } });
+  const host = await openLinkHost({
+    ...link,
+    address: { host: machine.name, port: 0 },
+    awaited: () => undefined,
+  });
   const client = createLinkClient({
+    answered: () => undefined,
     ...link,
     name: machine.name,
     standing,
