@@ -123,7 +123,8 @@ async function timedRound(
   return { line: lineOf({ name, rounds: [assertAccepted(name, result)] }), longest };
 }
 
-function revocationSigner(
+/** Makes signed revocations of these certificates, from the last to the first. */
+export function revocationSigner(
   na: AuthorityProcess,
   dataDir: string,
   spare: string[],

@@ -18,7 +18,9 @@ import { type Load, startLoad } from './load.ts';
 import { benchLookups } from './lookups.ts';
 import { benchOverload } from './overload.ts';
 import { benchPages } from './pages.ts';
+import { benchPostgresql } from './postgresql.ts';
 import { type Report, textOf } from './report.ts';
+import { benchRevocations } from './revocations.ts';
 import { benchRosters } from './rosters.ts';
 import { benchScale } from './scale.ts';
 import { dataFileSystem } from './servers.ts';
@@ -45,7 +47,9 @@ const BENCHMARKS = [
   'events',
   'pages',
   'starts',
+  'postgresql',
   'forwarding',
+  'revocations',
   'take-over',
   'soak',
   'years',
@@ -83,7 +87,9 @@ const RUN: {
   starts: benchStarts,
   crl: benchCrl,
   scale: benchScale,
+  postgresql: benchPostgresql,
   forwarding: benchForwarding,
+  revocations: benchRevocations,
   'take-over': benchTakeOver,
   rosters: benchRosters,
   soak: benchSoak,
@@ -100,12 +106,12 @@ const program = new Command('bench')
   .option('--connections <count>', 'keep-alive connections', wholeNumber(20_000))
   .option(
     '--rate <count>',
-    'heartbeats, rosters: open loop at this many requests/s',
+    'heartbeats, forwarding, revocations, rosters: open loop at this many requests/s; take-over: heartbeats/s meanwhile (4000)',
     wholeNumber(100_000),
   )
   .option(
     '--nodes <count>',
-    'heartbeats, years: nodes of the fleet (1000); storm: of the fleet (100000); scale, rosters: nodes of the network (1000000)',
+    'heartbeats, forwarding, years: nodes of the fleet (1000); storm: of the fleet (100000); scale, rosters, take-over: nodes of the network (1000000)',
     wholeNumber(10_000_000),
   )
   .option(
