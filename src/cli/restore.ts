@@ -3,7 +3,6 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Command, Option } from 'commander';
 import { FILES } from '../config/data-folder.ts';
-import { parseJson } from '../json/parse.ts';
 import { jsonText } from '../json/write.ts';
 import type { GivenEvidence } from '../restore/evidence.ts';
 import type { RestorePlan } from '../restore/plan.ts';
@@ -13,6 +12,7 @@ import { identitiesIn, identityOption, sound, summaryText } from './backup.ts';
 import { EXIT, failure, onLocalFiles } from './exit-codes.ts';
 import { readGenesisFile } from './genesis-file.ts';
 import { readJsonFile } from './json-file.ts';
+import { readJsonUrl } from './json-url.ts';
 import { collect, examples, jsonOption, wholeNumber } from './options.ts';
 import { type OutputOptions, printResult } from './output.ts';
 import { whileWaiting } from './progress.ts';
@@ -156,16 +156,8 @@ async function planned(options: PlanOptions): Promise<RestorePlan> {
   );
 }
 
-async function readDocument(place: string): Promise<unknown> {
-  if (!/^https?:/.test(place)) return readJsonFile(place);
-  try {
-    const answer = await fetch(place);
-    if (!answer.ok) throw new Error(`it answers ${answer.status}`);
-    return parseJson(await answer.text());
-  } catch (cause) {
-    const message = cause instanceof Error ? cause.message : String(cause);
-    throw failure(EXIT.unreachable, 'unreadable_answer', `${place} cannot be read: ${message}`);
-  }
+function readDocument(place: string): Promise<unknown> {
+  return /^https?:/.test(place) ? readJsonUrl(place) : readJsonFile(place);
 }
 
 /** Keys and genesis may be in the folder already; they must be those of the backup. */

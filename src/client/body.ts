@@ -39,7 +39,7 @@ export async function textOf(
   let bytes = 0;
   for await (const piece of piecesOf(body, signal)) {
     bytes += piece.byteLength;
-    if (bytes > mostBytes) throw new Error(`The answer is longer than ${mostBytes} bytes`);
+    if (bytes > mostBytes) throw new Error(`it answers more than ${mostBytes} bytes`);
     texts.push(decoder.decode(piece, { stream: true }));
   }
   return texts.join('') + decoder.decode();

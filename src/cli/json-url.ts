@@ -1,0 +1,45 @@
+/** Signed records at an address of anybody's, who is not trusted: what is read has an end in time and in bytes. */
+import { textOf } from '../client/body.ts';
+import { parseJson } from '../json/parse.ts';
+import type { JsonValue } from '../json/value.ts';
+import { EXIT, failure } from './exit-codes.ts';
+import { httpFetch } from './http-fetch.ts';
+
+export interface ReadingBounds {
+  /** Milliseconds until the whole answer is there. */
+  readonly longestMs: number;
+  readonly mostBytes: number;
+}
+
+/** A list of a million revocations has some 150 MB. */
+const BOUNDS: ReadingBounds = { longestMs: 300_000, mostBytes: 512 * 1024 * 1024 };
+
+/** Rejects with one sentence when nobody answers there with JSON within the bounds. */
+export async function readJsonUrl(
+  address: string,
+  { longestMs, mostBytes } = BOUNDS,
+): Promise<JsonValue> {
+  const signal = AbortSignal.timeout(longestMs);
+  try {
+    const answer = await httpFetch(undefined)(address, {
+      method: 'GET',
+      headers: {},
+      redirect: 'error',
+      signal,
+    });
+    if (!answer.ok) throw new Error(`it answers ${answer.status}`);
+    return parseJson(await textOf(answer, signal, mostBytes));
+  } catch (error) {
+    throw failure(
+      EXIT.unreachable,
+      'unreadable_answer',
+      `${address} cannot be read: ${reasonOf(error, signal, longestMs)}`,
+    );
+  }
+}
+
+function reasonOf(error: unknown, signal: AbortSignal, longestMs: number): string {
+  if (signal.aborted) return `it takes longer than ${longestMs / 1000} s`;
+  if (!(error instanceof Error)) return String(error);
+  return error.cause instanceof Error ? error.cause.message : error.message;
+}

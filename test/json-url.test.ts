@@ -1,0 +1,94 @@
+/** Records that `restore plan` reads at the address of somebody who answers what he likes. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { test } from 'node:test';
+import { readJsonUrl } from '../src/cli/json-url.ts';
+import { runProgram } from './support/child-server.ts';
+
+const BOUNDS = { longestMs: 300, mostBytes: 100_000 };
+const OK = 'HTTP/1.1 200 OK\r\n';
+
+/** Sends the text again and again, as fast as it is taken. */
+const floods =
+  (first: string, again: string) =>
+  (socket: Socket): void => {
+    const block = again.repeat(1000);
+    const more = () => void (socket.destroyed || socket.write(block, more));
+    socket.write(first, more);
+  };
+
+const drips = (socket: Socket): void => {
+  socket.write(`${OK}Transfer-Encoding: chunked\r\n\r\n1\r\n[\r\n`);
+  const timer = setInterval(() => socket.write('1\r\n \r\n'), 10);
+  socket.once('close', () => clearInterval(timer));
+};
+
+const says = (text: string) => (socket: Socket) => void socket.write(text);
+
+const CASES: readonly (readonly [what: string, does: (socket: Socket) => void, reason: RegExp])[] =
+  [
+    ['nothing', () => undefined, /it takes longer than 0.3 s$/],
+    ['half of a head', says(`${OK}X-A:`), /it takes longer than 0.3 s$/],
+    ['a body that drips', drips, /it takes longer than 0.3 s$/],
+    ['a head without an end', floods(OK, `X-A: ${'a'.repeat(100)}\r\n`), /Header overflow/],
+    [
+      'a body without an end',
+      floods(`${OK}Transfer-Encoding: chunked\r\n\r\n`, '5\r\n     \r\n'),
+      /it answers more than 100000 bytes$/,
+    ],
+    ['an error', says('HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n'), /it answers 500$/],
+    [
+      'a way to another place',
+      says('HTTP/1.1 302 There\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n'),
+      /unexpected redirect$/,
+    ],
+    ['no JSON', says(`${OK}Content-Length: 6\r\n\r\n<html>`), /JSON|token/i],
+    ['the end of the connection', (socket) => socket.destroy(), /hang up|ECONNRESET/],
+  ];
+
+for (const [what, does, reason] of CASES) {
+  test(`whoever answers ${what} is left within the bounds, which are told`, async () => {
+    await using server = await listen(does);
+    await assert.rejects(readJsonUrl(server.url, BOUNDS), (error: Error) => {
+      assert.match(error.message, /^http:\S+ cannot be read: [^\n]+$/);
+      assert.match(error.message, reason);
+      return true;
+    });
+    await server.isLeft();
+  });
+}
+
+test('what a restore is to read where nobody is, is named in one sentence', async () => {
+  const server = await listen(() => undefined);
+  await server[Symbol.asyncDispose]();
+  const args = ['restore', 'plan', '--backup', '/nothing', '--crl', server.url];
+  const { code, stderr } = await runProgram(args);
+  assert.equal(code, 5, stderr);
+  assert.match(stderr, /^mesh-na: http:\S+ cannot be read: connect ECONNREFUSED [^\n]+\n$/);
+});
+
+async function listen(does: (socket: Socket) => void) {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+    socket.on('error', () => undefined);
+    socket.once('data', () => does(socket));
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/crl.json`,
+    /** Resolves when it has no connection. */
+    async isLeft() {
+      for (const socket of sockets) {
+        if (!socket.closed) await new Promise((resolve) => socket.once('close', resolve));
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
