@@ -14,7 +14,10 @@ import type { Fetch } from '../src/client/options.ts';
 import { signerFromSeed, verifySignature } from '../src/crypto/ed25519.ts';
 import { renewalOf } from '../src/records/renewal-window.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
-import { HOUR, MINUTE, SECOND } from './support/clock.ts';
+import { HOUR, MINUTE, SECOND, testClock } from './support/clock.ts';
+import { networkFolder } from './support/folders.ts';
+import { startCluster } from './support/postgresql.ts';
+import { migratedDatabase } from './support/postgresql-store.ts';
 import { get, invite, operate } from './support/requests.ts';
 
 const DAY = 24 * HOUR;
@@ -108,9 +111,85 @@ function isEnrolled({ files }: Harness, at: number): boolean {
   return Date.parse(issued_at) <= at && at < Date.parse(expires_at);
 }
 
-test('a fleet stays enrolled for weeks, whatever becomes of its authority', async () => {
-  const environment = { MESH_ACTIVE_NODE_WINDOW_SECONDS: String(24 * 3600) };
-  const current = { na: await startTestAuthority({ environment }) };
+/** Where a fleet finds its authority, which comes and goes. */
+interface Place extends AsyncDisposable {
+  /** The one that serves. */
+  na: TestAuthority;
+  /** It stops, and it or another takes its place. */
+  replace(): Promise<void>;
+  /** Nobody serves until the start. */
+  stop(): Promise<void>;
+  start(): Promise<void>;
+}
+
+const environment = { MESH_ACTIVE_NODE_WINDOW_SECONDS: String(24 * 3600) };
+
+async function oneInstance(): Promise<Place> {
+  const place: Place = {
+    na: await startTestAuthority({ environment }),
+    replace: () => place.start(),
+    stop: () => place.na.stop(),
+    async start() {
+      place.na = await place.na.restart();
+    },
+    [Symbol.asyncDispose]: () => place.na[Symbol.asyncDispose](),
+  };
+  return place;
+}
+
+/** One that writes, and one that takes over from it. */
+async function twoInstances(): Promise<Place> {
+  const cluster = await startCluster();
+  const folder = networkFolder('alpha');
+  const clock = testClock();
+  const flags = { store: await migratedDatabase(cluster) };
+  const begin = () => startTestAuthority({ dataDir: folder.path, clock, flags, environment });
+  let next: TestAuthority;
+  const place: Place = {
+    na: await begin(),
+    async replace() {
+      await place.na.stop();
+      place.na = next;
+      await isReady(next);
+      next = await begin();
+    },
+    async stop() {
+      await Promise.all([next.stop(), place.na.stop()]);
+    },
+    async start() {
+      place.na = await begin();
+      await isReady(place.na);
+      next = await begin();
+    },
+    async [Symbol.asyncDispose]() {
+      await place.stop();
+      await folder[Symbol.asyncDispose]();
+      await cluster[Symbol.asyncDispose]();
+    },
+  };
+  next = await begin();
+  return place;
+}
+
+async function isReady(na: TestAuthority): Promise<void> {
+  const deadline = Date.now() + 60_000;
+  while ((await get(na, '/readyz')).status !== 200) {
+    assert.ok(Date.now() < deadline, 'It does not take over');
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+for (const [what, open] of [
+  ['one that restarts', oneInstance],
+  ['one that fails over to another', twoInstances],
+] as const) {
+  test(`a fleet stays enrolled for weeks, whatever becomes of its authority, ${what}`, async () => {
+    await using place = await open();
+    await keepEnrolled(place);
+  });
+}
+
+async function keepEnrolled(current: Place): Promise<void> {
   const { clock } = current.na;
   const begun = clock.now();
   const fleet: FleetMember[] = [];
@@ -121,21 +200,12 @@ test('a fleet stays enrolled for weeks, whatever becomes of its authority', asyn
   }
   const outages: [from: number, to: number][] = [[4 * DAY, 5 * DAY]];
   const plan = [
-    { day: 2, act: restart },
-    { day: 4, act: stop },
-    { day: 5, act: start },
+    { day: 2, act: current.replace },
+    { day: 4, act: current.stop },
+    { day: 5, act: current.start },
     { day: 6, act: async () => void (await operate(current.na, '/admin/policy', {})) },
-    { day: 8, act: restart },
+    ...[8, 15, 22, 27].map((day) => ({ day, act: current.replace })),
   ];
-  async function stop() {
-    await current.na.stop();
-  }
-  async function start() {
-    current.na = await current.na.restart();
-  }
-  async function restart() {
-    await start();
-  }
   for (;;) {
     fleet.sort((a, b) => a.at - b.at);
     const [due]: (FleetMember | undefined)[] = fleet;
@@ -182,8 +252,7 @@ test('a fleet stays enrolled for weeks, whatever becomes of its authority', asyn
   );
   assert.equal(typeof (await other.harness.agent.turn()), 'number');
   assert.equal(other.harness.agent.state().crl_sequence, doomed.harness.agent.state().crl_sequence);
-  await current.na[Symbol.asyncDispose]();
-});
+}
 
 /** Places in the lifetime of certificates, of which a month has enough to judge. */
 function assertSpread(places: readonly number[]): void {
