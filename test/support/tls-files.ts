@@ -1,6 +1,6 @@
 /** TLS certificates for tests, made by OpenSSL. */
 import { execFileSync } from 'node:child_process';
-import { chmodSync, copyFileSync, renameSync } from 'node:fs';
+import { chmodSync, copyFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TlsFiles } from '../../src/tls/pair.ts';
 
@@ -10,18 +10,81 @@ export interface MadePair extends TlsFiles {
 
 /** A certificate for 127.0.0.1 that is its own issuer; its subject is the name. */
 export function makeTlsPair(folder: string, name: string, days = 30): MadePair {
-  const [certFile, keyFile] = [join(folder, `${name}.crt`), join(folder, `${name}.pem`)];
-  execFileSync(
-    'openssl',
-    [
-      ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'],
-      ...['-days', String(days), '-subj', `/CN=${name}`, '-addext', 'subjectAltName=IP:127.0.0.1'],
-      ...['-out', certFile, '-keyout', keyFile],
-    ],
-    { stdio: 'ignore' },
-  );
-  chmodSync(keyFile, 0o600);
-  return { name, certFile, keyFile };
+  const pair = filesOf(folder, name);
+  openssl([
+    ...[...NEW_KEY, '-x509', '-days', String(days)],
+    ...['-subj', `/CN=${name}`, '-addext', 'subjectAltName=IP:127.0.0.1', ...outputs(pair)],
+  ]);
+  chmodSync(pair.keyFile, 0o600);
+  return { name, ...pair };
+}
+
+const NEW_KEY = ['req', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];
+
+function filesOf(folder: string, name: string): TlsFiles {
+  return { certFile: join(folder, `${name}.crt`), keyFile: join(folder, `${name}.pem`) };
+}
+
+function outputs({ certFile, keyFile }: TlsFiles): string[] {
+  return ['-out', certFile, '-keyout', keyFile];
+}
+
+function openssl(args: readonly string[]): void {
+  execFileSync('openssl', args, { stdio: 'ignore' });
+}
+
+/** A certificate that issues others. */
+export function makeIssuer(folder: string, name: string): MadePair {
+  const pair = filesOf(folder, name);
+  openssl([...NEW_KEY, '-x509', '-days', '30', '-subj', `/CN=${name}`, ...outputs(pair)]);
+  return { name, ...pair };
+}
+
+export interface IssuedNames {
+  /** Such as `IP:127.0.0.1` or `DNS:localhost`. */
+  readonly subject: string;
+  /** The certificate ended a day ago. */
+  readonly isExpired?: boolean;
+}
+
+/** A certificate that the issuer has signed. */
+export function issueTlsPair(
+  folder: string,
+  name: string,
+  issuer: TlsFiles,
+  { subject, isExpired = false }: IssuedNames,
+): MadePair {
+  const pair = filesOf(folder, name);
+  const dayAt = (days: number) =>
+    new Date(Date.now() + days * 86_400_000).toISOString().replace(/[-:T]|\.\d+/g, '');
+  const [from, to] = isExpired ? [-9, -1] : [-1, 30];
+  const names = ['-subj', `/CN=${name}`, '-addext', `subjectAltName=${subject}`];
+  const request = { certFile: `${pair.certFile}.request`, keyFile: pair.keyFile };
+  openssl([...NEW_KEY, ...names, ...outputs(request)]);
+  const [index, config] = [join(folder, 'index'), join(folder, 'issuing')];
+  writeFileSync(index, '');
+  writeFileSync(config, issuing(index));
+  openssl([
+    ...['ca', '-batch', '-notext', '-md', 'sha256', '-config', config],
+    ...['-startdate', dayAt(from), '-enddate', dayAt(to), '-outdir', folder],
+    ...['-cert', issuer.certFile, '-keyfile', issuer.keyFile],
+    ...['-in', request.certFile, '-out', pair.certFile],
+  ]);
+  return { name, ...pair };
+}
+
+function issuing(index: string): string {
+  return `[ca]
+default_ca = all
+[all]
+database = ${index}
+policy = any
+rand_serial = yes
+copy_extensions = copy
+unique_subject = no
+[any]
+commonName = supplied
+`;
 }
 
 /** Puts the pair in the place of another, as a renewal does. */

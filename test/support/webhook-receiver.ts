@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { LoggedEvent } from '../../src/client/event-chain.ts';
 import { readWebhook, WEBHOOK_PROOF_HEADER } from '../../src/client/webhook.ts';
@@ -26,6 +27,8 @@ export interface ReceiverOptions {
   readonly authorityKey: string;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
+  /** PEM; plain HTTP without it. */
+  readonly tls?: { readonly cert: Buffer; readonly key: Buffer };
 }
 
 const PATIENCE_MS = 60_000;
@@ -50,16 +53,20 @@ export async function startReceiver(options: ReceiverOptions): Promise<WebhookRe
     wake();
   }
 
-  const server = createServer((request, answer) => {
+  function serve(request: IncomingMessage, answer: ServerResponse): void {
     requests += 1;
     wake();
     if (receiver.behavior !== null) receiver.behavior(request, answer);
     else take(request, answer).catch(() => answer.destroy());
-  }).listen(0, '127.0.0.1');
+  }
+
+  const { tls } = options;
+  const server = tls === undefined ? createServer(serve) : createTlsServer(tls, serve);
+  server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
   const receiver: WebhookReceiver = {
-    url: `http://${host}/in?token=not-for-logs`,
+    url: `${tls === undefined ? 'http' : 'https'}://${host}/in?token=not-for-logs`,
     host,
     events,
     refused,
