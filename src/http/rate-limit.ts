@@ -3,6 +3,7 @@
  * count has reached the limit, and refused requests are not counted. [service-rate-limits] and [core-4-1]
  * fix exactly this; the common libraries count in fixed windows, or count what they refuse.
  */
+import { oldestFirst } from '../oldest-first.ts';
 export const RATE_BUCKETS = [
   'ADMIN',
   'ADMIN_FAILURES',
@@ -47,6 +48,7 @@ export function createRateLimiter(limit: RateLimit | null): RateLimiter {
   const windowMs = limit.windowSeconds * 1000;
   /** Times of the counted events by key, oldest first; keys in the order of their last event. */
   const events = new Map<string, number[]>();
+  const oldest = oldestFirst(events);
 
   function recent(key: string, now: number): number[] {
     const times = events.get(key);
@@ -71,7 +73,7 @@ export function createRateLimiter(limit: RateLimit | null): RateLimiter {
       times.push(now);
       events.delete(key);
       events.set(key, times);
-      if (events.size > MAX_KEYS) forgetFirst(events);
+      if (events.size > MAX_KEYS) oldest.take();
     },
     giveBack(key, counted) {
       const times = events.get(key) ?? [];
@@ -83,13 +85,6 @@ export function createRateLimiter(limit: RateLimit | null): RateLimiter {
 
 function secondsUntil(instant: number, now: number): number {
   return Math.max(1, Math.ceil((instant - now) / 1000));
-}
-
-function forgetFirst(events: Map<string, number[]>): void {
-  for (const key of events.keys()) {
-    events.delete(key);
-    return;
-  }
 }
 
 /** All buckets as an edge sees them; an answer is a promise when another thread holds the counts. */

@@ -1,4 +1,7 @@
-/** The end of the audit log as it is sent to readers of events [events-2]: every entry is written once for all of them. */
+/**
+ * The end of the audit log as it is sent to readers of events [events-2]: every entry is written once for all of them.
+ * While nobody reads, nothing is held.
+ */
 import type { SealedEntry } from '../../store/store.ts';
 
 /** Whoever is further behind reads from the store. */
@@ -19,11 +22,22 @@ export function createEventTail(logged: number): EventTail {
   let length = logged;
   let held: string[] = [];
   let waiting: (() => void)[] = [];
+  /** Unless somebody asks before the log is this long, nobody reads any more. */
+  let readUntil = 0;
+
+  function noteReader(): void {
+    readUntil = length + MOST_HELD;
+  }
 
   return {
     length: () => length,
     add(entries) {
       if (entries.length === 0) return;
+      if (waiting.length === 0 && length >= readUntil) {
+        held = [];
+        length += entries.length;
+        return;
+      }
       for (const { entry, text } of entries) {
         length += 1;
         held.push(eventText(length, entry.hash, text));
@@ -33,10 +47,14 @@ export function createEventTail(logged: number): EventTail {
       waiting = [];
     },
     after(entry, most) {
+      noteReader();
       const first = held.length - (length - entry);
       return first < 0 ? null : held.slice(first, first + most);
     },
-    next: () => new Promise((resolve) => waiting.push(resolve)),
+    next() {
+      noteReader();
+      return new Promise((resolve) => waiting.push(resolve));
+    },
   };
 }
 

@@ -18,38 +18,55 @@ export interface KeptAnswers {
 
 /** Characters and overhead of all answers in memory. When there are more, the oldest are forgotten. */
 const MOST_KEPT = 64 * 1024 * 1024;
+/**
+ * Answers are forgotten a generation at a time, each of which has this part of the memory: a map whose oldest entries
+ * are deleted one by one takes longer for each than for all of a generation.
+ */
+const GENERATIONS = 16;
 /** What an entry takes beside its texts, in bytes. */
 const OVERHEAD = 200;
 
+/** Answers that were kept one after the other. */
+interface Generation {
+  /** By the digest of the nonce. */
+  readonly answers: Map<string, KeptAnswer>;
+  size: number;
+  /** When the last of them may be forgotten. */
+  forgetAt: number;
+}
+
 export function createKeptAnswers(mostKept = MOST_KEPT): KeptAnswers {
-  /** By the digest of the nonce; the oldest first. */
-  const answers = new Map<string, KeptAnswer>();
+  /** The oldest first. */
+  let generations: Generation[] = [];
   let size = 0;
 
-  function drop(answer: KeptAnswer): void {
-    answers.delete(answer.digest);
-    size -= sizeOf(answer);
+  function newest(): Generation {
+    const last = generations.at(-1);
+    if (last !== undefined && last.size < mostKept / GENERATIONS) return last;
+    const begun = { answers: new Map(), size: 0, forgetAt: 0 };
+    generations.push(begun);
+    return begun;
   }
 
   return {
     find(nonceDigest, request) {
-      const kept = answers.get(nonceDigest);
-      return kept?.request === request ? kept.answer : undefined;
+      for (const { answers } of generations) {
+        const kept = answers.get(nonceDigest);
+        if (kept?.request === request) return kept.answer;
+      }
+      return undefined;
     },
     keep(answer) {
-      answers.set(answer.digest, answer);
+      const generation = newest();
+      generation.answers.set(answer.digest, answer);
+      generation.size += sizeOf(answer);
+      generation.forgetAt = Math.max(generation.forgetAt, answer.forgetAt);
       size += sizeOf(answer);
-      if (size <= mostKept) return;
-      for (const oldest of answers.values()) {
-        drop(oldest);
-        if (size <= mostKept) break;
-      }
+      while (size > mostKept) size -= generations.shift()?.size ?? size;
     },
     forget(before) {
-      for (const answer of answers.values()) {
-        if (answer.forgetAt > before) break;
-        drop(answer);
-      }
+      generations = generations.filter(({ forgetAt }) => forgetAt > before);
+      size = generations.reduce((sum, generation) => sum + generation.size, 0);
     },
   };
 }
