@@ -7,6 +7,7 @@ import { resolve } from 'node:path';
 import { Argument, Command, Option } from 'commander';
 import { jsonOption, wholeNumber } from '../src/cli/options.ts';
 import { printResult } from '../src/cli/output.ts';
+import { benchBackup } from './backup.ts';
 import type { Settings } from './contest.ts';
 import { benchCrl } from './crl.ts';
 import { benchDocuments } from './documents.ts';
@@ -51,6 +52,7 @@ const BENCHMARKS = [
   'forwarding',
   'revocations',
   'take-over',
+  'backup',
   'soak',
   'years',
 ] as const;
@@ -92,6 +94,7 @@ const RUN: {
   revocations: benchRevocations,
   'take-over': benchTakeOver,
   rosters: benchRosters,
+  backup: benchBackup,
   soak: benchSoak,
   years: benchYears,
 };
@@ -106,12 +109,12 @@ const program = new Command('bench')
   .option('--connections <count>', 'keep-alive connections', wholeNumber(20_000))
   .option(
     '--rate <count>',
-    'heartbeats, forwarding, revocations, rosters: open loop at this many requests/s; take-over: heartbeats/s meanwhile (4000)',
+    'heartbeats, forwarding, revocations, rosters: open loop at this many requests/s; take-over, backup: heartbeats/s meanwhile (4000, 10000)',
     wholeNumber(100_000),
   )
   .option(
     '--nodes <count>',
-    'heartbeats, forwarding, years: nodes of the fleet (1000); storm: of the fleet (100000); scale, rosters, take-over: nodes of the network (1000000)',
+    'heartbeats, forwarding, years: nodes of the fleet (1000); storm: of the fleet (100000); backup, scale, rosters, take-over: nodes of the network (1000000)',
     wholeNumber(10_000_000),
   )
   .option(
@@ -123,7 +126,7 @@ const program = new Command('bench')
   .option('--weeks <count>', 'years: simulated weeks', wholeNumber(10_000), 260)
   .option(
     '--data-dir <folder>',
-    'scale, rosters: a folder made by `npm run seed`; it will be changed; years: a folder to continue in',
+    'backup, scale, rosters: a folder made by `npm run seed`; it will be changed; years: a folder to continue in',
   )
   .option('--threads <count>', 'threads of the authority that serve HTTP', wholeNumber(64), 1)
   .option('--cpu-prof <folder>', 'write CPU profiles of the authority below this folder')

@@ -1,0 +1,130 @@
+/**
+ * A large network is backed up beside heartbeats: what that takes from them, and how long it takes to verify the backup, and
+ * to serve what it holds in another place.
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { FILES } from '../src/config/data-folder.ts';
+import { systemRuntime } from '../src/runtime.ts';
+import { ROOT } from './children.ts';
+import { contest, type Settings, type Standing } from './contest.ts';
+import { fillWithLargeNetwork } from './large-network.ts';
+import type { Load } from './load.ts';
+import { compare, lineOf, median, type Report } from './report.ts';
+import { assertAccepted, type RoundResult } from './round.ts';
+import { startAuthority } from './servers.ts';
+
+/** Of the rate of heartbeats without a backup. */
+const TARGET = 0.9;
+const VERIFY_SECONDS = 60;
+const RESTORE_SECONDS = 120;
+const HEARTBEATS_PER_SECOND = 10_000;
+const FLEET = 1000;
+const CONNECTIONS = 64;
+const ENROLLING = { connections: 32, seconds: 600, rate: null };
+
+export async function benchBackup(load: Load, settings: Settings): Promise<Report> {
+  const { threads, progress } = settings;
+  const rate = settings.rate ?? HEARTBEATS_PER_SECOND;
+  const connections = settings.connections ?? CONNECTIONS;
+  const folder = mkdtempSync(join(tmpdir(), 'mesh-na-bench-'));
+  try {
+    const file = join(folder, 'mesh.backup');
+    const took: number[] = [];
+    const original = join(folder, 'original');
+    const standings = await backUpBeside();
+    progress('verifying the backup');
+    const verified = await secondsOf(() => runProgram(['backup', 'verify', file]));
+    progress('restoring it');
+    const restoredFrom = systemRuntime.elapsed();
+    await using restored = await startAuthority(null, threads, (dataDir) => restore(file, dataDir));
+    const ready = (systemRuntime.elapsed() - restoredFrom) / 1000;
+    const { status } = await fetch(`${restored.url}/readyz`);
+    if (status !== 200) throw new Error(`What was restored is not ready: ${status}`);
+    const megabytes = Math.round(statSync(file).size / 1e6);
+    return {
+      benchmark: 'backup',
+      about: `heartbeats, ${rate}/s in an open loop, in a network of ${settings.seeded} nodes, ${threads} thread(s)`,
+      lines: standings.map(lineOf),
+      comparisons: [compare(...standings, TARGET)],
+      notes: [
+        `a backup of ${megabytes} MB took ${median(took).toFixed(1)} s, and was read back within them`,
+        `it was verified in ${verified.toFixed(1)} s (target ${VERIFY_SECONDS} s)`,
+        `it was served in another place ${ready.toFixed(1)} s after the restore began (target ${RESTORE_SECONDS} s)`,
+      ],
+    };
+
+    async function backUpBeside(): Promise<[Standing, Standing]> {
+      await using na = await startAuthority(null, threads, (dataDir) =>
+        fillWithLargeNetwork(dataDir, settings),
+      );
+      copyKeys(na.dataDir, original);
+      const { network } = na;
+      const plan = { target: na, ...ENROLLING };
+      assertAccepted('joins', await load.ask('enroll', { plan, network, nodes: FLEET }));
+
+      async function beat(seconds: number): Promise<RoundResult> {
+        await load.ask('sign', { count: Math.ceil(seconds * rate) });
+        return load.ask('heartbeats', { target: na, connections, rate, seconds });
+      }
+      async function backUp(): Promise<void> {
+        rmSync(file, { force: true });
+        const create = ['backup', 'create', '--data-dir', na.dataDir, '--to', file];
+        took.push(await secondsOf(() => runProgram(create)));
+      }
+      return (await contest(
+        [
+          {
+            name: 'beside a backup',
+            async run(seconds) {
+              const [result] = await Promise.all([beat(seconds), backUp()]);
+              return result;
+            },
+          },
+          { name: 'no backup', run: beat },
+        ],
+        settings,
+      )) as [Standing, Standing];
+    }
+
+    async function restore(backup: string, dataDir: string): Promise<void> {
+      copyKeys(original, dataDir);
+      const loss = 'audit=unknown,certificates=0,attestations=0';
+      const into = ['--data-dir', dataDir, '--accept-loss', loss];
+      await runProgram(['restore', 'apply', '--backup', backup, ...into]);
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function copyKeys(from: string, to: string): void {
+  mkdirSync(to, { recursive: true });
+  for (const name of [FILES.keys, FILES.genesis, FILES.config]) {
+    cpSync(join(from, name), join(to, name), { recursive: true });
+  }
+}
+
+async function secondsOf(work: () => Promise<void>): Promise<number> {
+  const startedAt = systemRuntime.elapsed();
+  await work();
+  return (systemRuntime.elapsed() - startedAt) / 1000;
+}
+
+async function runProgram(args: readonly string[]): Promise<void> {
+  const child = spawn(process.execPath, ['dist/src/main.js', ...args], {
+    cwd: ROOT,
+    env: { PATH: process.env.PATH },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  let said = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    said += text;
+  });
+  const [code] = (await once(child, 'close')) as [number | null];
+  if (code !== 0)
+    throw new Error(`mesh-na ${args.slice(0, 2).join(' ')} ended with ${code}: ${said}`);
+}
