@@ -110,6 +110,8 @@ export interface RunningAuthority {
   readonly reloadTls: (() => Promise<void>) | null;
   /** Resolves when everything that the edges have sent so far has arrived, log lines in particular. */
   settle(): Promise<void>;
+  /** Resolves when the state is to be moved elsewhere: the process should stop as if it were told to. */
+  readonly wanted: Promise<void>;
   /** Ends the process because of an uncaught failure. */
   readonly fatal: Fatal;
   /** Finishes requests in flight, refuses new ones, flushes and releases the store. */
@@ -157,6 +159,10 @@ export async function startAuthority(
   let front: Front | null = null;
   let successor: Successor | null = null;
   let isLeaving = false;
+  let want: () => void = () => undefined;
+  const wanted = new Promise<void>((resolve) => {
+    want = resolve;
+  });
 
   /** From now on nothing is answered from copies. */
   function leave(): void {
@@ -223,6 +229,7 @@ export async function startAuthority(
       if (standing.isWriter()) extendStanding(standing.memory, until);
     },
     clockCompared: followDatabaseClock(logger, metrics.databaseClock),
+    wanted: want,
     lost: (problem) => fatal('ownership', new Error(problem)),
   }).catch(async (cause) => {
     linkHost?.close();
@@ -386,6 +393,7 @@ export async function startAuthority(
       scrub: async () => inOffice().scrub?.runNow(),
       reloadTls: reloading?.runNow ?? null,
       settle: serving.settle,
+      wanted,
       fatal,
       stop: (patience = AT_ONCE) =>
         lifecycle.stop(
@@ -449,7 +457,10 @@ async function takeTurn(
     seen,
     missed,
     ...options
-  }: Pick<StoreOptions, 'instanceId' | 'runtime' | 'extended' | 'clockCompared' | 'lost'> &
+  }: Pick<
+    StoreOptions,
+    'instanceId' | 'runtime' | 'extended' | 'clockCompared' | 'wanted' | 'lost'
+  > &
     Pick<Candidate, 'link' | 'seen' | 'missed'>,
 ): Promise<Turn> {
   const ended = new AbortController();

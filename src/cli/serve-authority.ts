@@ -34,6 +34,8 @@ export interface ServeOptions extends Flags {
  */
 const ANNOUNCE_MS = 3000;
 
+const MOVED = 'The state is to be moved to another place';
+
 export async function serveAuthority(options: ServeOptions, command: Command): Promise<void> {
   // Before anything is served, so that no signal ends the process uncleanly.
   const stop = awaitStop();
@@ -52,7 +54,8 @@ export async function serveAuthority(options: ServeOptions, command: Command): P
   onHangup(authority, reopen);
   announce(config, authority, options, created);
   void notifyManager('ready', process.env, logger);
-  logger.write('INFO', 'server', `${await stop.requested}: finishing what is in flight`);
+  const reason = await Promise.race([stop.requested, authority.wanted.then(() => MOVED)]);
+  logger.write('INFO', 'server', `${reason}: finishing what is in flight`);
   const told = notifyManager('stopping', process.env, logger);
   const announceMs = config.drain ?? (process.stdout.isTTY ? 0 : ANNOUNCE_MS);
   await authority.stop({ announceMs, hurry: stop.hurry });

@@ -2,10 +2,8 @@
 import { type Command, Option } from 'commander';
 import type { Config } from '../config/load.ts';
 import type { Environment, Flags } from '../config/options.ts';
-import type { Place } from '../move/move.ts';
 import { systemRuntime } from '../runtime.ts';
 import type { StoreAddress } from '../store/postgresql/address.ts';
-import type { Store } from '../store/store.ts';
 import type { StateSource, StateTarget } from '../store/stream/ports.ts';
 import { EXIT, failure } from './exit-codes.ts';
 import { dataDirOption } from './options.ts';
@@ -74,39 +72,6 @@ export async function openTarget(
   }
   const { openPostgresqlTarget } = await import('../store/postgresql/target.ts');
   return openPostgresqlTarget(address, dataDir);
-}
-
-/** A place of state that can be held, so that nobody else opens it meanwhile. */
-export interface HeldPlace extends Place {
-  hold(): Promise<Store>;
-}
-
-const FOLDER = /^lmdb:(.+)$/;
-
-/** `dataDir` is the folder of the keys, which is marked as in use when the state is in a database. */
-export async function placeOf(text: string, dataDir: string): Promise<HeldPlace> {
-  const folder = FOLDER.exec(text)?.[1];
-  if (folder !== undefined) {
-    return {
-      shown: text,
-      openSource: () => openSource(folder, null),
-      openTarget: () => openTarget(folder, null),
-      async hold() {
-        const { openLmdbStore } = await import('../store/lmdb/store.ts');
-        return openLmdbStore(folder);
-      },
-    };
-  }
-  const address = await storeAddress(text);
-  return {
-    shown: `postgresql://${address.map(({ shown }) => shown).join(',')}`,
-    openSource: () => openSource(dataDir, address),
-    openTarget: () => openTarget(dataDir, address),
-    async hold() {
-      const { openDatabase } = await import('../store/open.ts');
-      return openDatabase(address, systemRuntime);
-    },
-  };
 }
 
 /** Whatever is wrong with a state, or with its place, is one sentence. */

@@ -2,16 +2,16 @@
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { FILES } from '../config/data-folder.ts';
-import { systemRuntime } from '../runtime.ts';
 import type { StoreAddress } from '../store/postgresql/address.ts';
 import type { StoreStatus } from '../store/postgresql/status.ts';
 import { usageFailure } from './exit-codes.ts';
 import { readGenesisFile } from './genesis-file.ts';
-import { dataDirOption, examples, jsonOption } from './options.ts';
+import { examples, jsonOption } from './options.ts';
 import { type OutputOptions, printResult } from './output.ts';
 import { whileWaiting } from './progress.ts';
-import { addPlaceOptions, databaseOf, onState, placeOf, type StatePlace } from './store-address.ts';
+import { addPlaceOptions, databaseOf, onState, type StatePlace } from './store-address.ts';
 import { addDamageCommands } from './store-damage.ts';
+import { addMoveCommand } from './store-move.ts';
 
 interface StoreCommandOptions extends OutputOptions, StatePlace {}
 
@@ -39,56 +39,6 @@ export function addStoreCommands(program: Command): void {
     .action(status);
   addMoveCommand(store);
   addDamageCommands(store);
-}
-
-interface MoveOptions extends OutputOptions {
-  readonly from: string;
-  readonly to: string;
-  readonly dataDir: string;
-  readonly resume?: boolean;
-  readonly dryRun?: boolean;
-}
-
-function addMoveCommand(store: Command): void {
-  store
-    .command('move')
-    .description('move the state between a data folder and a database, while nobody serves it')
-    .requiredOption('--from <place>', 'lmdb:<folder>, or the URL of a database')
-    .requiredOption('--to <place>', 'the same, without state')
-    .addOption(dataDirOption())
-    .option('--resume', 'go on with a move that was interrupted after the rows were copied')
-    .option('--dry-run', 'check the state and say what would be moved')
-    .addOption(jsonOption())
-    .addHelpText(
-      'after',
-      examples(['mesh-na store move --from lmdb:./mesh-data --to postgresql://mesh@db/mesh']),
-    )
-    .action(move);
-}
-
-async function move({ from, to, dataDir, resume, dryRun, ...options }: MoveOptions): Promise<void> {
-  const { facts, tables } = await onState(async () => {
-    const { verifySignature: verify } = await import('../crypto/ed25519.ts');
-    const { checkMove, moveState } = await import('../move/move.ts');
-    const source = await placeOf(from, dataDir);
-    if (dryRun) return checkMove(source, verify);
-    const target = await placeOf(to, dataDir);
-    const held = await source.hold();
-    return moveState({
-      from: source,
-      to: target,
-      held,
-      verify,
-      runtime: systemRuntime,
-      resumes: resume === true,
-    });
-  });
-  const rows = Object.entries(tables).map(([table, { rows }]) => `${table} ${rows}`);
-  const { revision } = facts;
-  printResult(options, { from, to, moved: !dryRun, revision, tables }, [
-    `${dryRun ? 'To be moved' : 'Moved'}: revision ${revision}, rows: ${rows.join(', ')}`,
-    ...(dryRun ? [] : ['Every row arrived, and the old state is not opened again.']),
-  ]);
 }
 
 async function migrate(options: StoreCommandOptions): Promise<void> {

@@ -3,10 +3,11 @@
  * beside the old one, compared with it row by row, and takes its place by one rename: a process that is killed leaves
  * the old state or the new one. The old database is kept.
  */
-import { closeSync, existsSync, fsyncSync, linkSync, openSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, linkSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { soundTables } from '../backup/sound-state.ts';
 import type { VerifySignature } from '../crypto/primitives.ts';
+import { syncFolder } from '../store/lmdb/arrival.ts';
 import { lockFolder } from '../store/lmdb/folder-lock.ts';
 import { DATABASE_FILE } from '../store/lmdb/folder-state.ts';
 import { openFormerSource, readSchemaVersion } from '../store/lmdb/former-source.ts';
@@ -79,13 +80,4 @@ function replace(dataDir: string, staging: string, from: number): string {
   renameSync(join(staging, DATABASE_FILE), database);
   syncFolder(join(dataDir, 'state'));
   return kept;
-}
-
-function syncFolder(path: string): void {
-  const folder = openSync(path, 'r');
-  try {
-    fsyncSync(folder);
-  } finally {
-    closeSync(folder);
-  }
 }

@@ -43,6 +43,8 @@ export interface StoreOptions {
   extended(until: number): void;
   /** Called whenever a database was asked who may write: so many milliseconds is this machine ahead of it, or behind. */
   clockCompared(aheadMs: number): void;
+  /** Called once, when the state is to be moved elsewhere, and this process to stop. */
+  wanted(): void;
   /** Called once, when another process may write. */
   lost(problem: string): void;
 }
@@ -80,6 +82,7 @@ export async function openStore(options: StoreOptions): Promise<OpenedStore> {
     leaseMs: database.leaseMs,
     extended: options.extended,
     clockCompared: options.clockCompared,
+    wanted: options.wanted,
     lost: options.lost,
   });
   const { tenure, durability } = store;
@@ -95,25 +98,19 @@ export function followDatabase(database: DatabaseSetting, network: NetworkIdenti
   return openPostgresqlFollower({ address: database.address(), network, timeout: FOLLOWER_MS });
 }
 
-/** For tools that do not serve: holds the state, so that nobody else does. */
-export function openDatabase(address: StoreAddress, runtime: Runtime): Promise<Store> {
-  return openPostgresqlStore({
-    address,
-    network: null,
-    dataDir: '',
-    holder: { id: runtime.uuid(), name: processName() },
-    candidate: null,
+/** How a move has a database for itself. */
+export function moverOptions(runtime: Runtime) {
+  return {
+    holder: { id: runtime.uuid(), name: `the move by ${processName()}` },
     clock: leaseClock(runtime),
     now: runtime.now,
-    leaseMs: TOOL_LEASE_MS,
-    extended: () => undefined,
     clockCompared: () => undefined,
-    lost: () => undefined,
-  });
+    leaseMs: MOVER_LEASE_MS,
+  };
 }
 
-/** A tool that is killed keeps others out for this long. */
-const TOOL_LEASE_MS = 5000;
+/** A move that is killed keeps others out for this long. */
+const MOVER_LEASE_MS = 5000;
 
 function leaseClock({ elapsed }: Runtime): LeaseClock {
   return {

@@ -185,8 +185,6 @@ export interface Store {
   /** False when another process has taken over the state: nothing can be committed. */
   isOwner(): boolean;
   close(): Promise<void>;
-  /** Closes the state for good: it goes on in another place, and nobody can open it here any more. */
-  retire(successor: string): Promise<void>;
   /** Releases the state as if its owner had died: the next process to open it finds it `lost`. */
   abandon(): Promise<void>;
 }

@@ -34,8 +34,6 @@ export interface MemoryDisk {
   readonly audit: AuditEntry[];
   isHeld: boolean;
   lastOwner: PreviousOwner;
-  /** Where the state goes on; null while it is here. */
-  movedTo: string | null;
 }
 
 export function emptyDisk(): MemoryDisk {
@@ -50,7 +48,6 @@ export function emptyDisk(): MemoryDisk {
     audit: [],
     isHeld: false,
     lastOwner: 'none',
-    movedTo: null,
   };
 }
 
@@ -82,9 +79,6 @@ export interface MemoryStore extends Store {
 const RECENT_AUDIT = 1000;
 
 export function openMemoryStore(disk: MemoryDisk, flush: 'at_once' | 'by_hand'): MemoryStore {
-  if (disk.movedTo !== null) {
-    throw new Error(`The state was moved to ${disk.movedTo}, and goes on there`);
-  }
   if (disk.isHeld) throw new Error('The state is in use by another process');
   const previousOwner = disk.lastOwner;
   disk.isHeld = true;
@@ -205,13 +199,6 @@ export function openMemoryStore(disk: MemoryDisk, flush: 'at_once' | 'by_hand'):
     close() {
       flushAll();
       if (failure === null) disk.lastOwner = 'closed';
-      letGo();
-      return Promise.resolve();
-    },
-    retire(successor) {
-      flushAll();
-      disk.movedTo = successor;
-      disk.lastOwner = 'closed';
       letGo();
       return Promise.resolve();
     },

@@ -130,13 +130,6 @@ export function testStore({ name, open }: StoreUnderTest): void {
       }
     });
 
-    test('that is retired is never opened again, and says where its state goes on', async () => {
-      await using place = await open();
-      await place.store.commit({ ...unitOf(), audit: [sealed(1)] });
-      await place.store.retire('elsewhere');
-      await assert.rejects(place.reopen(), /was moved to elsewhere, and goes on there/);
-    });
-
     test('a unit without anything in it still takes a revision', async () => {
       await using place = await open();
       assert.equal(

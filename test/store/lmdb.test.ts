@@ -176,10 +176,6 @@ async function open(): Promise<LmdbPlace> {
         holder = null;
         await store.close();
       },
-      async retire(successor) {
-        holder = null;
-        await store.retire(successor);
-      },
     };
     return holder;
   }

@@ -352,6 +352,7 @@ async function hold(
         clockCompared: () => undefined,
       }),
     extended: () => undefined,
+    wanted: () => undefined,
     lost: (problem) => lost.push(problem),
   });
   return { lease, clock, lost };

@@ -31,6 +31,7 @@ export function storeOptions(
     leaseMs: 5000,
     extended: () => undefined,
     clockCompared: () => undefined,
+    wanted: () => undefined,
     lost: () => undefined,
     ...given,
   };

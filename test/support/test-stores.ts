@@ -6,18 +6,17 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Flags } from '../../src/config/options.ts';
-import { systemRuntime } from '../../src/runtime.ts';
 import { readAuditEntries } from '../../src/store/lmdb/audit.ts';
 import { openLmdbSource } from '../../src/store/lmdb/source.ts';
 import { openLmdbStore } from '../../src/store/lmdb/store.ts';
-import { openDatabase } from '../../src/store/open.ts';
 import { parseStoreAddress } from '../../src/store/postgresql/address.ts';
 import { readAuditLog } from '../../src/store/postgresql/audit.ts';
 import { openPostgresqlSource } from '../../src/store/postgresql/source.ts';
+import { openPostgresqlStore } from '../../src/store/postgresql/store.ts';
 import type { AuditEntry, Store } from '../../src/store/store.ts';
 import type { StateSource } from '../../src/store/stream/ports.ts';
 import { startCluster, type TestCluster } from './postgresql.ts';
-import { migratedDatabase } from './postgresql-store.ts';
+import { migratedDatabase, storeOptions } from './postgresql-store.ts';
 
 const isPostgresql = process.env.MESH_TEST_STORE === 'postgresql';
 
@@ -77,7 +76,7 @@ export async function sourceOf({ dataDir }: InFolder): Promise<StateSource> {
 export async function openStoreOf({ dataDir }: InFolder): Promise<Store> {
   const { store } = await storeFlags(dataDir);
   return typeof store === 'string'
-    ? openDatabase(parseStoreAddress(store, {}), systemRuntime)
+    ? openPostgresqlStore(storeOptions(store))
     : openLmdbStore(dataDir);
 }
 

@@ -63,3 +63,8 @@ export function openTables(env: RootDatabase) {
 }
 
 export type Tables = ReturnType<typeof openTables>;
+
+/** The number of rows. */
+export function entriesOf(tables: Tables, table: TableName): number {
+  return (tables[table].getStats() as { readonly entryCount?: number }).entryCount ?? 0;
+}

@@ -26,13 +26,25 @@ export function lockFolder(folder: string): FolderLock {
   );
 }
 
+/** Null when another process holds the folder. */
+export function tryLockFolder(folder: string): FolderLock | null {
+  return tryLockFile(join(folder, LOCK_FILE));
+}
+
 /** `inUse` is the sentence for when another process holds the file, whose holder is named in parentheses. */
 export function lockFile(path: string, inUse: (holder: string) => string): FolderLock {
+  const lock = tryLockFile(path);
+  if (lock !== null) return lock;
+  const holder = readHolder(path);
+  throw new Error(inUse(holder === null ? '' : ` (pid ${holder.pid} on ${holder.host})`));
+}
+
+function tryLockFile(path: string): FolderLock | null {
   const { tryLock }: typeof import('fs-native-extensions') = require('fs-native-extensions');
   const file = openLockFile(path);
   if (!tryLock(file)) {
     closeSync(file);
-    throw new Error(inUse(holderIn(path)));
+    return null;
   }
   try {
     ftruncateSync(file);
@@ -60,8 +72,14 @@ function notLocked(path: string, cause: unknown): Error {
   );
 }
 
-/** A process id means little without the machine, or the container, it belongs to. */
-function holderIn(path: string): string {
+/** Who holds a lock, as it calls itself: a process id means little without the machine, or the container, it belongs to. */
+export interface LockHolder {
+  readonly pid: number;
+  readonly host: string;
+}
+
+/** Null when the file does not say. */
+export function readHolder(path: string): LockHolder | null {
   const match = /^(\d+) (\S+)\n$/.exec(readFileSync(path, 'latin1'));
-  return match === null ? '' : ` (pid ${match[1]} on ${match[2]})`;
+  return match === null ? null : { pid: Number(match[1]), host: String(match[2]) };
 }

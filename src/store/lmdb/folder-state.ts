@@ -9,8 +9,10 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { assertArrived } from '../trail/arrival.ts';
 import { unwritable } from '../unwritable.ts';
 import { assertNeverUsed } from '../usage-mark.ts';
+import { arrivalIn } from './arrival.ts';
 import { checkStructure, checkStructureInUse } from './structure.ts';
 import { finishWrite } from './unfinished-write.ts';
 
@@ -24,6 +26,7 @@ const PROBE_BYTES = 262_144;
 export function checkFiles(dataDir: string): void {
   const database = join(dataDir, DATABASE_FILE);
   if (!existsSync(database)) {
+    assertArrived(arrivalIn(dataDir), 'the data directory');
     assertNeverUsed(dataDir, foundInstead('missing'));
     assertDiskWorks(dataDir);
     return;

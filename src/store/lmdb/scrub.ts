@@ -3,7 +3,7 @@ import type { GetOptions, RootDatabase } from 'lmdb';
 import { decodeEntries } from '../audit-rows.ts';
 import { DamagedState, decodeRow, type RowKey, TABLES, type TableName } from '../rows.ts';
 import { decodeAnswers, decodeNonces } from '../table-rows.ts';
-import { openEnvironment, openTables, type Tables } from './environment.ts';
+import { entriesOf, openEnvironment, openTables, type Tables } from './environment.ts';
 import { checkForReading } from './folder-state.ts';
 
 /** The row after which the next part begins. */
@@ -77,10 +77,6 @@ function readPart(env: RootDatabase, from: ScrubPlace | null, parts: number): Sc
   } finally {
     transaction.done();
   }
-}
-
-function entriesOf(tables: Tables, table: TableName): number {
-  return (tables[table].getStats() as { readonly entryCount?: number }).entryCount ?? 0;
 }
 
 interface Row {

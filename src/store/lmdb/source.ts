@@ -40,16 +40,25 @@ function sourceIn(env: RootDatabase): StateSource {
   assertSchema(openMeta(env).get('schema'), false);
   const tables = openTables(env);
   const transaction = env.useReadTransaction();
+  return sourceAt(tables, transaction, async () => {
+    transaction.done();
+    await env.close();
+  });
+}
+
+/** The state that the transaction sees. */
+export function sourceAt(
+  tables: Tables,
+  transaction: Transaction,
+  close: () => Promise<void>,
+): StateSource {
   const totals = decodeTotals(tables.meta.get('totals', { transaction }));
   const read = readers(tables, transaction, totals);
   return {
     facts: readFacts(tables, transaction, totals),
     database: { backend: 'lmdb', schemaVersion: SCHEMA_VERSION },
     rows: <Table extends StreamTable>(table: Table) => read[table](),
-    async close() {
-      transaction.done();
-      await env.close();
-    },
+    close,
   };
 }
 

@@ -8,7 +8,6 @@
 import { mkdirSync } from 'node:fs';
 import type { RootDatabase } from 'lmdb';
 import { encodeEntries } from '../audit-rows.ts';
-import { encodeMoved } from '../moved.ts';
 import type { NetworkIdentity } from '../network-identity.ts';
 import { createShapes } from '../shapes.ts';
 import {
@@ -350,13 +349,6 @@ function openLockedStore(
     await release();
   }
 
-  async function retire(successor: string): Promise<void> {
-    await flushing;
-    const row = encodeMoved(successor);
-    await writeAsOwner([() => tables.meta.put('moved', row)]);
-    await close();
-  }
-
   async function abandon(): Promise<void> {
     await flushing;
     await release();
@@ -378,7 +370,6 @@ function openLockedStore(
     health,
     isOwner,
     close,
-    retire,
     abandon,
   };
 }

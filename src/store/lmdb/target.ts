@@ -19,8 +19,10 @@ import {
   encodeTimes,
 } from '../table-rows.ts';
 import { encodeTotals } from '../totals.ts';
+import { assertArrived } from '../trail/arrival.ts';
 import { assertKeyLength } from '../units.ts';
 import { markInUse } from '../usage-mark.ts';
+import { arrivalIn } from './arrival.ts';
 import { openEnvironment, openTables } from './environment.ts';
 import { lockFolder } from './folder-lock.ts';
 import { ownerRow, SCHEMA_VERSION } from './ownership.ts';
@@ -35,6 +37,7 @@ export function openLmdbTarget(dataDir: string): StateTarget {
   const lock = lockFolder(dataDir);
   const staging = join(dataDir, STAGING);
   try {
+    assertArrived(arrivalIn(dataDir), dataDir);
     if (existsSync(join(dataDir, STATE))) throw new Error(`${dataDir} holds state already`);
     rmSync(staging, { recursive: true, force: true });
     mkdirSync(staging, { mode: 0o700 });

@@ -37,6 +37,7 @@ import {
   readAuditEnd,
   totalsIn,
 } from './contents.ts';
+import { FLUSHES, type Flush, type FlushPosition, flushesAfter, HOLDER } from './flushes.ts';
 import { assertSchema } from './schema.ts';
 
 export interface FollowerOptions {
@@ -46,11 +47,7 @@ export interface FollowerOptions {
   readonly timeout: number;
 }
 
-/** Where a reading has ended. */
-interface Position {
-  readonly revision: number;
-  /** Of the flush with that revision; null when the database does not say. */
-  readonly holder: string | null;
+interface Position extends FlushPosition {
   /** The number of restores. */
   readonly epoch: number;
   readonly auditLength: number;
@@ -59,21 +56,9 @@ interface Position {
   readonly livenessFlush: number;
 }
 
-interface Flush {
-  readonly revision: string;
-  readonly follows: string;
-  readonly holder: string | null;
-  readonly kinds: readonly string[];
-  readonly ids: readonly Buffer[];
-  readonly buckets: readonly string[];
-}
-
 /** Subjects that one round trip brings. */
 const SUBJECTS_AT_ONCE = 2000;
 
-const FLUSHES = `select revision, follows, holder, kinds, ids, buckets from mesh_na.changes
-  where revision >= $1 order by revision`;
-const HOLDER = 'select holder from mesh_na.changes where revision = $1';
 const SUBJECTS = `select s.kind, s.id, s.version, s.snapshot from mesh_na.subjects as s
   join unnest($1::text[], $2::bytea[]) as w (kind, id) on s.kind = w.kind and s.id = w.id`;
 const NONCES = `select n.bucket, n.revision, n.digests, n.answers from mesh_na.nonces as n
@@ -207,23 +192,6 @@ export function openPostgresqlFollower(options: FollowerOptions): StateFollower 
 
 function shapesIn(meta: MetaRows): Shapes {
   return createShapes(decodeShapes(meta.get('shapes')));
-}
-
-/** Null when the database does not say how it came from there to this revision. */
-function flushesAfter(
-  from: Position,
-  revision: number,
-  found: readonly Flush[],
-): readonly Flush[] | null {
-  const isStart = Number(found[0]?.revision) === from.revision;
-  if ((isStart ? found[0]?.holder : null) !== from.holder) return null;
-  const flushes = isStart ? found.slice(1) : found;
-  let reached = from.revision;
-  for (const flush of flushes) {
-    if (Number(flush.follows) !== reached) return null;
-    reached = Number(flush.revision);
-  }
-  return reached === revision ? flushes : null;
 }
 
 async function readAuditSince(

@@ -5,10 +5,12 @@ import { disconnect } from './connect.ts';
 
 export interface LeaseTable {
   look(): Promise<SeenLease>;
-  /** Null when another is the holder. `lasts` in milliseconds. */
+  /** Null when another is the holder, or comes first. `lasts` in milliseconds. */
   take(claim: LeaseClaim, lasts: number): Promise<TakenLease | null>;
-  /** False when there is another holder. */
-  renew(epoch: number, lasts: number): Promise<boolean>;
+  /** Null when there is another holder. */
+  renew(epoch: number, lasts: number): Promise<RenewedLease | null>;
+  /** Asks the holder to end, and candidates to wait, for so many milliseconds. */
+  want(lasts: number): Promise<void>;
   end(epoch: number, isReleased: boolean): Promise<void>;
   /** Calls back from now on when somebody has taken the lease, or ended it. */
   listen(told: () => void): Promise<void>;
@@ -31,6 +33,8 @@ export interface SeenLease {
   /** Different after each renewal. */
   readonly until: string;
   readonly isFree: boolean;
+  /** Whether a state is being moved into the database, or out of it: no candidate can take the lease. */
+  readonly isMoving: boolean;
   /** Milliseconds until its end. */
   readonly remaining: number;
 }
@@ -41,16 +45,26 @@ export interface TakenLease {
   readonly wasReleased: boolean;
 }
 
+export interface RenewedLease {
+  /** Whether the holder is asked to end. */
+  readonly isWanted: boolean;
+}
+
 /** Where those who wait are told that the lease was given up, or has another holder. */
 const CHANNEL = 'mesh_na_lease';
 
+/** The mark of a database into which a state is being moved. */
+const IS_ARRIVING = `exists (select 1 from mesh_na.meta where key = 'arriving')`;
+/** Whoever serves nobody may take the lease of a state that is being moved. */
 const TAKE = `
   with taken as (
     update mesh_na.writer_lease as l
     set epoch = l.epoch + 1, holder = $1, holder_name = $2, configuration = $4, link = $5, released = false,
+      wanted_until = null,
       expires_at = clock_timestamp() + make_interval(secs => $3::float8 / 1000)
     from (select epoch, released from mesh_na.writer_lease for update) as former
-    where former.released or l.expires_at < clock_timestamp()
+    where (former.released or l.expires_at < clock_timestamp())
+      and ($4::text is null or not (${IS_ARRIVING} or coalesce(l.wanted_until > clock_timestamp(), false)))
     returning l.epoch, former.released
   )
   select epoch, released, pg_notify('${CHANNEL}', '') from taken
@@ -61,6 +75,7 @@ const NOW = 'extract(epoch from clock_timestamp())::float8 * 1000';
 const LOOK = `
   select epoch, link, holder_name, configuration, expires_at::text as until,
     released or expires_at < clock_timestamp() as free,
+    ${IS_ARRIVING} or coalesce(wanted_until > clock_timestamp(), false) as moving,
     case when released then 0
       else extract(epoch from expires_at - clock_timestamp())::float8 * 1000 end as remaining,
     ${NOW} as at
@@ -70,7 +85,11 @@ const RENEW = `
   update mesh_na.writer_lease
   set expires_at = clock_timestamp() + make_interval(secs => $2::float8 / 1000)
   where epoch = $1 and not released
-  returning ${NOW} as at
+  returning ${NOW} as at, coalesce(wanted_until > clock_timestamp(), false) as wanted
+`;
+const WANT = `
+  update mesh_na.writer_lease
+  set wanted_until = clock_timestamp() + make_interval(secs => $1::float8 / 1000)
 `;
 const END = `
   with ended as (
@@ -87,8 +106,14 @@ interface LeaseRow {
   readonly configuration: string | null;
   readonly until: string;
   readonly free: boolean;
+  readonly moving: boolean;
   readonly remaining: number;
   readonly at: number;
+}
+
+interface RenewalRow {
+  readonly at: number;
+  readonly wanted: boolean;
 }
 
 export interface LeaseTableOptions {
@@ -120,6 +145,7 @@ export function leaseTable(client: Client, { now, clockCompared }: LeaseTableOpt
         configuration,
         until,
         isFree: row.free,
+        isMoving: row.moving,
         remaining,
       };
     },
@@ -130,7 +156,11 @@ export function leaseTable(client: Client, { now, clockCompared }: LeaseTableOpt
       return taken ? { epoch: Number(taken.epoch), wasReleased: taken.released } : null;
     },
     async renew(epoch, lasts) {
-      return (await asked(RENEW, [epoch, lasts])) !== undefined;
+      const row = await asked<RenewalRow>(RENEW, [epoch, lasts]);
+      return row === undefined ? null : { isWanted: row.wanted };
+    },
+    async want(lasts) {
+      await client.query(WANT, [lasts]);
     },
     async end(epoch, isReleased) {
       await client.query(END, [epoch, isReleased]);

@@ -59,6 +59,8 @@ export interface LeaseOptions {
   connect(): Promise<LeaseTable>;
   /** Called after each renewal: nobody else can be the holder before this monotonic time. */
   extended(until: number): void;
+  /** Called once, when somebody asks this holder to end, who then takes its place. */
+  wanted(): void;
   /** Called once, when the lease is lost for good. */
   lost(problem: string): void;
 }
@@ -122,11 +124,13 @@ export async function acquireLease(options: LeaseOptions): Promise<Lease> {
   /** Null when another is the holder. */
   async function tryOnce(current: LeaseTable): Promise<Acquired | null> {
     const seen = await current.look();
-    if (seen.isFree) {
+    const isKeptOut = seen.isMoving && options.candidate !== null;
+    if (seen.isFree && !isKeptOut) {
       if (isWaiting) options.candidate?.seen(null);
       return take(current, options);
     }
-    if (before !== undefined && before.until !== seen.until) {
+    // Whoever moves a state may have died: its mark stays, and others wait until the move has gone on.
+    if (isKeptOut || (before !== undefined && before.until !== seen.until)) {
       assertMayWait(seen, options.candidate);
       if (!isWaiting) options.candidate?.waiting(seen.holderName);
       isWaiting = true;
@@ -155,7 +159,8 @@ export async function acquireLease(options: LeaseOptions): Promise<Lease> {
         isListening = false;
       }
       if (wasTold) continue;
-      const wait = Math.min(LOOK_MS, Math.max(1, (before?.remaining ?? 0) + 1));
+      const remaining = before?.isFree === true ? LOOK_MS : (before?.remaining ?? 0);
+      const wait = Math.min(LOOK_MS, Math.max(1, remaining + 1));
       await pause(options.clock, wait, (end) => {
         wake = end;
       });
@@ -233,6 +238,7 @@ function keepLease(options: LeaseOptions, first: LeaseTable, acquired: Acquired)
   let heldUntil = acquired.sentAt + lasts;
   let unanswered: string | null = null;
   let loss: string | null = null;
+  let isWanted = false;
   let ended = false;
   let underWay: Promise<void> = Promise.resolve();
   let cancel = scheduleRenewal();
@@ -249,11 +255,14 @@ function keepLease(options: LeaseOptions, first: LeaseTable, acquired: Acquired)
     const sentAt = clock.elapsed();
     try {
       table ??= await options.connect();
-      if (!(await table.renew(epoch, ttl))) return lose(TAKEN);
+      const renewed = await table.renew(epoch, ttl);
+      if (renewed === null) return lose(TAKEN);
       // Also after the time has run out, as for a process that was suspended: nobody else was the holder.
       heldUntil = sentAt + lasts;
       unanswered = null;
       if (!ended) options.extended(heldUntil);
+      if (renewed.isWanted && !isWanted && !ended) options.wanted();
+      isWanted = renewed.isWanted;
     } catch (cause) {
       unanswered = `The database does not answer: ${messageOf(cause)}`;
       leave();

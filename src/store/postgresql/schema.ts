@@ -210,6 +210,10 @@ begin
   end if;
 end $$;
 `,
+  `
+-- Until then, whoever moves the state elsewhere wants to be the next holder: the one before stops, and others wait.
+alter table mesh_na.writer_lease add column wanted_until timestamptz;
+`,
 ];
 
 export const SCHEMA_VERSION = MIGRATIONS.length;

@@ -33,19 +33,27 @@ export async function openPostgresqlSource(address: StoreAddress): Promise<State
   try {
     await assertSchema(client, shown);
     await client.query('begin isolation level repeatable read read only');
-    const meta = await readMeta(client);
-    const totals = totalsIn(meta);
-    const read = readers(client, createShapes(decodeShapes(meta.get('shapes'))), totals);
-    return {
-      facts: await readFacts(client, meta, totals, shown),
-      database: { backend: 'postgresql', schemaVersion: SCHEMA_VERSION },
-      rows: <Table extends StreamTable>(table: Table) => read[table](),
-      close: () => disconnect(client),
-    };
+    return await sourceAt(client, await readMeta(client), shown);
   } catch (cause) {
     await disconnect(client);
     throw cause;
   }
+}
+
+/** The state that the transaction of this connection sees. */
+export async function sourceAt(
+  client: Client,
+  meta: MetaRows,
+  shown: string,
+): Promise<StateSource> {
+  const totals = totalsIn(meta);
+  const read = readers(client, createShapes(decodeShapes(meta.get('shapes'))), totals);
+  return {
+    facts: await readFacts(client, meta, totals, shown),
+    database: { backend: 'postgresql', schemaVersion: SCHEMA_VERSION },
+    rows: <Table extends StreamTable>(table: Table) => read[table](),
+    close: () => disconnect(client),
+  };
 }
 
 async function readFacts(

@@ -6,7 +6,7 @@
  */
 import type { Client } from 'pg';
 import { encodeEntries } from '../audit-rows.ts';
-import { assertNotMoved, encodeMoved } from '../moved.ts';
+import { assertNotMoved } from '../moved.ts';
 import { assertSameNetwork, type NetworkIdentity } from '../network-identity.ts';
 import { DamagedState, decodeRow, encodeRow } from '../rows.ts';
 import { createShapes } from '../shapes.ts';
@@ -28,6 +28,7 @@ import {
   encodeTimes,
 } from '../table-rows.ts';
 import { encodeTotals, type Totals } from '../totals.ts';
+import { assertArrived, decodeArrival } from '../trail/arrival.ts';
 import {
   addressOf,
   assertKeyLength,
@@ -82,6 +83,8 @@ export interface PostgresqlOptions {
   extended(until: number): void;
   /** Called whenever the database was asked for the lease: so far is the machine ahead of it, or behind. */
   clockCompared(aheadMs: number): void;
+  /** Called once, when the state is to be moved elsewhere, and this process to stop. */
+  wanted(): void;
   /** Called once, when the lease is lost: the process must not answer any more. */
   lost(problem: string): void;
 }
@@ -180,9 +183,16 @@ function explained(cause: unknown, shown: string): unknown {
 }
 
 /** The state must be that of this network, and must exist if its keys were in use before. */
-function assertOwnState(meta: MetaRows, { network, dataDir }: PostgresqlOptions): void {
+function assertOwnState(meta: MetaRows, { network, dataDir, candidate }: PostgresqlOptions): void {
   assertNotMoved(meta.get('moved'), 'the database');
+  const arrival = decodeArrival(meta.get('arriving'));
+  // A candidate waits for the end of the move.
+  if (candidate === null) assertArrived(arrival, 'the database');
   if (network === null) return;
+  if (arrival !== null) {
+    assertSameNetwork(arrival.network, network, 'the database');
+    return;
+  }
   const row = meta.get('network');
   if (row !== undefined) {
     const owner = decodeRow('meta', 'network', row) as NetworkIdentity;
@@ -477,11 +487,6 @@ function storeOn(
     health: () => writing.failure() ?? lease.problem(),
     isOwner: lease.isOwned,
     close: () => release('released'),
-    async retire(successor) {
-      await flushing;
-      await writing.inTurn(({ change }) => change(PUT_MOVED, [encodeMoved(successor)]));
-      await release('released');
-    },
     abandon: () => release('abandoned'),
   };
 }
@@ -507,7 +512,6 @@ const VERSIONS = {
   text: `select s.kind, s.id, s.version from mesh_na.subjects as s
     join unnest($1::text[], $2::bytea[]) as w (kind, id) on s.kind = w.kind and s.id = w.id`,
 };
-const PUT_MOVED = { name: 'put_moved', text: `select mesh_na.put_meta('moved', $1)` };
 const PUT_NETWORK = { name: 'put_network', text: `select mesh_na.put_meta('network', $1)` };
 
 /** As many of the waiting units as one transaction takes; at least one. */

@@ -15,6 +15,7 @@ import {
   encodeTimes,
 } from '../table-rows.ts';
 import { encodeTotals } from '../totals.ts';
+import { assertArrived, decodeArrival } from '../trail/arrival.ts';
 import { assertKeyLength } from '../units.ts';
 import { markInUse } from '../usage-mark.ts';
 import type { StoreAddress } from './address.ts';
@@ -35,6 +36,7 @@ export async function openPostgresqlTarget(
     // Nobody can become the holder of the lease before this transaction has ended.
     await client.query('select epoch from mesh_na.writer_lease for update');
     const meta = await readMeta(client);
+    assertArrived(decodeArrival(meta.get('arriving')), `the database at ${shown}`);
     if (meta.has('network') || totalsIn(meta).revision > 0) {
       throw new Error(`The database at ${shown} holds state already`);
     }

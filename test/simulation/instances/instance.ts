@@ -209,6 +209,7 @@ async function run(
     extended(until) {
       if (standing.isWriter() && !isLeaving) extendStanding(memory, until);
     },
+    wanted: () => undefined,
     lost: (problem) => {
       leave();
       fatal(problem);

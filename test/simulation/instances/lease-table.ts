@@ -15,6 +15,7 @@ export function leaseTable(database: Database, machine: Machine): LeaseTable {
         configuration: lease.configuration,
         until: String(lease.expiresAt),
         isFree: database.isFree(),
+        isMoving: false,
         remaining: database.remaining(),
       })),
     take: (claim, lasts) =>
@@ -32,10 +33,11 @@ export function leaseTable(database: Database, machine: Machine): LeaseTable {
       }),
     renew: (epoch, lasts) =>
       ask(() => {
-        if (lease.epoch !== epoch || lease.released) return false;
+        if (lease.epoch !== epoch || lease.released) return null;
         lease.expiresAt = database.expiryIn(lasts);
-        return true;
+        return { isWanted: false };
       }),
+    want: () => Promise.reject(new Error('Nobody moves this state')),
     end: (epoch, isReleased) =>
       ask(() => {
         if (lease.epoch !== epoch) return;

@@ -1,0 +1,125 @@
+/** `mesh-na store move`: moves the state between a data folder and a database beside whoever serves it. */
+import { type Command, Option } from 'commander';
+import type { Moved, MoveStep } from '../move/move.ts';
+import { systemRuntime } from '../runtime.ts';
+import { placeOf } from './move-places.ts';
+import { dataDirOption, examples, jsonOption } from './options.ts';
+import { type OutputOptions, printResult } from './output.ts';
+import { printable } from './printable.ts';
+import { onState } from './store-address.ts';
+
+interface MoveOptions extends OutputOptions {
+  readonly from: string;
+  readonly to: string;
+  readonly dataDir: string;
+  readonly resume?: boolean;
+  readonly abandon?: boolean;
+  readonly dryRun?: boolean;
+}
+
+export function addMoveCommand(store: Command): void {
+  store
+    .command('move')
+    .description('move the state between a data folder and a database, beside the service')
+    .requiredOption('--from <place>', 'lmdb:<folder>, or the URL of a database')
+    .requiredOption('--to <place>', 'the same, without state')
+    .addOption(dataDirOption())
+    .addOption(
+      new Option('--resume', 'go on with a move that was interrupted').conflicts([
+        'abandon',
+        'dryRun',
+      ]),
+    )
+    .addOption(
+      new Option(
+        '--abandon',
+        'remove what an interrupted move has left in the new place',
+      ).conflicts('dryRun'),
+    )
+    .option('--dry-run', 'check the state and say what would be moved')
+    .addOption(jsonOption())
+    .addHelpText(
+      'after',
+      examples([
+        'mesh-na store move --from lmdb:./mesh-data --to postgresql://mesh@db/mesh',
+        'mesh-na store move --from lmdb:./mesh-data --to postgresql://mesh@db/mesh --resume',
+      ]),
+    )
+    .action(move);
+}
+
+/** A check of everything that takes no longer is also made while nobody serves the state. */
+const QUICK_CHECK_MS = 500;
+
+async function move({ from, to, dataDir, ...options }: MoveOptions): Promise<void> {
+  const { resume = false, abandon = false, dryRun = false } = options;
+  const places = await onState(async () => ({
+    source: await placeOf(from, dataDir),
+    target: await placeOf(to, dataDir),
+  }));
+  if (abandon) {
+    const { abandonMove } = await import('../move/move.ts');
+    await onState(() => abandonMove(places.source, places.target));
+    printResult(options, { from, to, moved: false }, [`Removed from ${to} what was left there.`]);
+    return;
+  }
+  const moved = await onState(async () => {
+    const { verifySignature: verify } = await import('../crypto/ed25519.ts');
+    const { checkMove, moveState } = await import('../move/move.ts');
+    if (dryRun) return checkMove(places.source, verify);
+    return moveState({
+      from: places.source,
+      to: places.target,
+      verify,
+      runtime: systemRuntime,
+      resumes: resume,
+      quickCheckMs: QUICK_CHECK_MS,
+      told,
+    });
+  });
+  print(moved, { ...options, from, to, dryRun });
+}
+
+function print(
+  { facts: { revision }, tables, pause }: Moved,
+  options: OutputOptions & Pick<MoveOptions, 'from' | 'to' | 'dryRun'>,
+): void {
+  const { from, to, dryRun = false } = options;
+  const rows = Object.entries(tables).map(([table, { rows: count }]) => `${table} ${count}`);
+  const lines = [
+    `${dryRun ? 'To be moved' : 'Moved'}: revision ${revision}, rows: ${rows.join(', ')}`,
+  ];
+  if (!dryRun) lines.push('Every row arrived, and the old state is not opened again.');
+  if (pause !== null) lines.push(`Nobody could serve the state for ${inSeconds(pause)}.`);
+  const pauseMs = pause === null ? null : Math.round(pause);
+  printResult(options, { from, to, moved: !dryRun, revision, tables, pause_ms: pauseMs }, lines);
+}
+
+/** What happens meanwhile, for the person who waits; a step that changes nothing is not told. */
+function told(step: MoveStep): void {
+  const text = textOf(step);
+  if (text !== null) process.stderr.write(`${printable(text)}\n`);
+}
+
+function textOf(step: MoveStep): string | null {
+  switch (step.name) {
+    case 'copied':
+      return `Copied ${step.rows} rows in ${inSeconds(step.took)}`;
+    case 'followed':
+      return step.rows === 0 ? null : `Followed ${step.rows} changes in ${inSeconds(step.took)}`;
+    case 'checked':
+      return `Both places hold the same state at revision ${step.revision}; the check took ${inSeconds(step.took)}`;
+    case 'asked': {
+      const holder = step.holder ?? 'the process that serves the state';
+      return step.isAsked
+        ? `Asked ${holder} to stop and hand over`
+        : `Ready to take over: stop ${holder} now`;
+    }
+    case 'handed-over':
+      return `Handed over: nobody could serve the state for ${inSeconds(step.pause)}`;
+  }
+}
+
+function inSeconds(milliseconds: number): string {
+  return `${(milliseconds / 1000).toFixed(2)} s`;
+}

@@ -1,0 +1,72 @@
+/** Gives up the state in a data folder that goes on elsewhere. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { decodeMoved, encodeMoved } from '../moved.ts';
+import type { HeldState, LastEntry } from '../trail/ports.ts';
+import { openEnvironment, openMeta, openTables } from './environment.ts';
+import { tryLockFolder } from './folder-lock.ts';
+import { DATABASE_FILE } from './folder-state.ts';
+import { isClosed } from './ownership.ts';
+
+/** Null while another process has the folder. */
+export function holdFolder(dataDir: string): HeldState | null {
+  const lock = tryLockFolder(dataDir);
+  if (lock === null) return null;
+  let isHeld = true;
+  let isClean: boolean;
+  try {
+    isClean = wasClosed(dataDir);
+  } catch (cause) {
+    lock.release();
+    throw cause;
+  }
+
+  async function release(): Promise<void> {
+    if (isHeld) lock?.release();
+    isHeld = false;
+  }
+
+  return {
+    wasClosed: isClean,
+    async retire(last, successor) {
+      await retireFolder(dataDir, last, successor);
+      await release();
+    },
+    release,
+  };
+}
+
+/** The place to which the state in the folder was moved; null when it was not. */
+export function movedFrom(dataDir: string): string | null {
+  if (!existsSync(join(dataDir, DATABASE_FILE))) return null;
+  const env = openEnvironment(dataDir, true);
+  try {
+    return decodeMoved(openMeta(env).get('moved'));
+  } finally {
+    void env.close();
+  }
+}
+
+function wasClosed(dataDir: string): boolean {
+  const env = openEnvironment(dataDir, true);
+  try {
+    return isClosed(openTables(env), {});
+  } finally {
+    void env.close();
+  }
+}
+
+/** The row of the owner stays as it is: whoever had the state before was the last to serve it. */
+async function retireFolder(dataDir: string, last: LastEntry, successor: string): Promise<void> {
+  const env = openEnvironment(dataDir, false);
+  try {
+    const { meta, audit } = openTables(env);
+    env.transactionSync(() => {
+      audit.putSync(last.number, last.row);
+      meta.putSync('totals', last.totals);
+      meta.putSync('moved', encodeMoved(successor));
+    });
+  } finally {
+    await env.close();
+  }
+}

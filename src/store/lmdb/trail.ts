@@ -1,0 +1,51 @@
+/** Follows the state in a data folder beside the service that writes it, which does nothing for it. */
+import { DamagedState } from '../rows.ts';
+import { changeBatches } from '../trail/batches.ts';
+import { type StateTrail, TRAIL_META, type TrailMeta, type TrailReading } from '../trail/ports.ts';
+import { checkForReading } from './folder-state.ts';
+import { assertSchema } from './ownership.ts';
+import { openSnapshot, type Snapshot } from './snapshot.ts';
+import { sourceAt } from './source.ts';
+
+/** Throws one clear sentence when there is no state, or when it is damaged. */
+export function openLmdbTrail(dataDir: string): StateTrail {
+  checkForReading(dataDir);
+  let before: Snapshot | null = null;
+  let present: Snapshot | null = null;
+
+  async function next(): Promise<TrailReading> {
+    await before?.close();
+    before = present;
+    present = null;
+    const snapshot = openSnapshot(dataDir);
+    present = snapshot;
+    const since = before;
+    const { tables, transaction } = snapshot;
+    assertSchema(tables.meta.get('schema', { transaction }), false);
+    return {
+      meta: metaIn(snapshot),
+      isWhole: since === null,
+      changes: (table) => changeBatches(snapshot.changes(table, since)),
+      source: sourceAt(tables, transaction, () => Promise.resolve()),
+    };
+  }
+
+  return {
+    next,
+    async close() {
+      await before?.close();
+      await present?.close();
+      before = null;
+      present = null;
+    },
+  };
+}
+
+function metaIn({ tables, transaction }: Snapshot): TrailMeta {
+  const found = TRAIL_META.map((key) => [key, tables.meta.get(key, { transaction })] as const);
+  const meta = new Map(
+    found.filter((row): row is [(typeof row)[0], Buffer] => row[1] !== undefined),
+  );
+  if (!meta.has('network')) throw new DamagedState('it does not say whose it is');
+  return meta;
+}

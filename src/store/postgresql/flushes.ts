@@ -1,0 +1,39 @@
+/** The log of what each flush has changed, as those read it who keep up with a state that another process writes. */
+
+export interface Flush {
+  readonly revision: string;
+  readonly follows: string;
+  readonly holder: string | null;
+  readonly kinds: readonly string[];
+  readonly ids: readonly Buffer[];
+  readonly buckets: readonly string[];
+}
+
+/** The one with this revision and those after it. */
+export const FLUSHES = `select revision, follows, holder, kinds, ids, buckets from mesh_na.changes
+  where revision >= $1 order by revision`;
+export const HOLDER = 'select holder from mesh_na.changes where revision = $1';
+
+/** Where a reading has ended. */
+export interface FlushPosition {
+  readonly revision: number;
+  /** Of the flush with that revision; null when the database does not say. */
+  readonly holder: string | null;
+}
+
+/** Null when the database does not say how it came from there to this revision. */
+export function flushesAfter(
+  from: FlushPosition,
+  revision: number,
+  found: readonly Flush[],
+): readonly Flush[] | null {
+  const isStart = Number(found[0]?.revision) === from.revision;
+  if ((isStart ? found[0]?.holder : null) !== from.holder) return null;
+  const flushes = isStart ? found.slice(1) : found;
+  let reached = from.revision;
+  for (const flush of flushes) {
+    if (Number(flush.follows) !== reached) return null;
+    reached = Number(flush.revision);
+  }
+  return reached === revision ? flushes : null;
+}

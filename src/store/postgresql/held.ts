@@ -1,0 +1,121 @@
+/** A database whose state is moved elsewhere: whoever moves it becomes its last holder. */
+import type { Client } from 'pg';
+import { decodeMoved, encodeMoved } from '../moved.ts';
+import { decodeTotals } from '../totals.ts';
+import type { HeldState, LastEntry } from '../trail/ports.ts';
+import type { StoreAddress } from './address.ts';
+import { connectToPrimary, disconnect } from './connect.ts';
+import { type MetaRows, readMeta, totalsIn } from './contents.ts';
+import { acquireLease, type Lease, type LeaseClock, type LeaseHolder } from './lease.ts';
+import { type LeaseTableOptions, leaseTable } from './lease-table.ts';
+import { assertSchema } from './schema.ts';
+
+export interface HoldOptions extends LeaseTableOptions {
+  readonly address: StoreAddress;
+  readonly holder: LeaseHolder;
+  readonly clock: LeaseClock;
+  /** How long a process that has died keeps others out, in milliseconds. */
+  readonly leaseMs: number;
+}
+
+/** Whoever asks does so again before. */
+const ASK_MS = 5000;
+
+/** The place to which the state in the database was moved; null when it was not. */
+export async function movedFromDatabase(address: StoreAddress): Promise<string | null> {
+  return decodeMoved((await metaOf(address)).get('moved'));
+}
+
+/** Whether there is a state that is not on its way. */
+export async function isServable(address: StoreAddress): Promise<boolean> {
+  const meta = await metaOf(address);
+  return meta.has('network') && !meta.has('arriving');
+}
+
+async function metaOf(address: StoreAddress): Promise<MetaRows> {
+  const { client, shown } = await connectToPrimary(address);
+  try {
+    await assertSchema(client, shown);
+    return await readMeta(client);
+  } finally {
+    await disconnect(client);
+  }
+}
+
+/** Asks the instance that writes to stop, and those that wait for their turn to go on waiting, for a few seconds. */
+export async function askWriter(options: HoldOptions): Promise<string | null> {
+  const table = leaseTable((await connectToPrimary(options.address)).client, options);
+  try {
+    const { isFree, holderName } = await table.look();
+    if (!isFree) await table.want(ASK_MS);
+    return isFree ? null : holderName;
+  } finally {
+    await table.disconnect();
+  }
+}
+
+/** Null while another process has the database. */
+export async function holdDatabase(options: HoldOptions): Promise<HeldState | null> {
+  const { address, leaseMs } = options;
+  const connect = async () =>
+    leaseTable((await connectToPrimary(address, leaseMs)).client, options);
+  const table = await connect();
+  const { isFree } = await table.look().finally(() => table.disconnect());
+  if (!isFree) return null;
+  const { client } = await connectToPrimary(address);
+  try {
+    const lease = await acquireLease({
+      ...options,
+      candidate: null,
+      ttl: leaseMs,
+      connect,
+      extended: () => undefined,
+      wanted: () => undefined,
+      // The one transaction that writes holds the lease, and fails without it.
+      lost: () => undefined,
+    });
+    return heldOn(client, lease);
+  } catch (cause) {
+    await disconnect(client);
+    throw cause;
+  }
+}
+
+function heldOn(client: Client, lease: Lease): HeldState {
+  const wasClosed = lease.previousOwner !== 'lost';
+  let isHeld = true;
+
+  async function release(): Promise<void> {
+    if (!isHeld) return;
+    isHeld = false;
+    await lease.end(wasClosed ? 'released' : 'abandoned').catch(() => undefined);
+    await disconnect(client);
+  }
+
+  return {
+    wasClosed,
+    async retire(last, successor) {
+      await client.query('begin');
+      await client.query('select mesh_na.hold_lease($1)', [lease.epoch]);
+      await writeLast(client, last, successor);
+      await client.query('commit');
+      await release();
+    },
+    release,
+  };
+}
+
+async function writeLast(client: Client, last: LastEntry, successor: string): Promise<void> {
+  const { revision } = totalsIn(await readMeta(client));
+  const next = decodeTotals(last.totals).revision;
+  await client.query('insert into mesh_na.audit values ($1, $2)', [last.number, last.row]);
+  await client.query('select mesh_na.note_changes($1, $2, $3, $4, $5)', [
+    next,
+    revision,
+    [],
+    [],
+    [],
+  ]);
+  await client.query(`select mesh_na.put_meta('totals', $1)`, [last.totals]);
+  await client.query(`select mesh_na.put_meta('moved', $1)`, [encodeMoved(successor)]);
+}

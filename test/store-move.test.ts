@@ -1,0 +1,216 @@
+/** A state moves from a data folder to PostgreSQL and back beside the service, and is served by one of them alone. */
+import assert from 'node:assert/strict';
+import type { ChildProcess } from 'node:child_process';
+import { cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, suite, test } from 'node:test';
+import {
+  type ChildServer,
+  NO_LIMITS,
+  runProgram,
+  startChildServer,
+} from './support/child-server.ts';
+import { networkFolder } from './support/folders.ts';
+import {
+  judge,
+  type MoveArguments,
+  runMove,
+  startWorkload,
+  type Workload,
+} from './support/moves.ts';
+import { startCluster, type TestCluster } from './support/postgresql.ts';
+import { migratedDatabase } from './support/postgresql-store.ts';
+import { get, operate } from './support/requests.ts';
+
+/** Whole suites on PostgreSQL give each folder a database of its own. */
+const isFolder = process.env.MESH_TEST_STORE !== 'postgresql';
+
+suite('a move', { concurrency: false, skip: !isFolder }, () => {
+  let cluster: TestCluster;
+
+  before(async () => {
+    cluster = await startCluster();
+  });
+  after(() => cluster[Symbol.asyncDispose]());
+
+  test('beside the service carries everything there and back, and leaves one state that can be served', async () => {
+    await using folder = await networkFolder('alpha');
+    const back = mkdtempSync(join(tmpdir(), 'mesh-move-'));
+    const store = await migratedDatabase(cluster);
+    const here = `lmdb:${folder.path}`;
+
+    await using first = await startChildServer(folder.path);
+    const load = startWorkload(first);
+    await enough(load, 20);
+    const [revoked = { certId: '' }] = load.nodes.keys();
+    await operate(first.na, '/admin/revoke', { cert_id: revoked.certId, reason: 'superseded' });
+    const there = await runMove({ from: here, to: store, dataDir: folder.path }, ['--json']);
+    assert.equal(there.code, 0, there.stderr);
+    assert.equal((await first.ended).code, 0);
+    await load.stop();
+    const moved = JSON.parse(there.stdout);
+    assert.equal(moved.moved, true);
+
+    const args = ['serve', '--data-dir', folder.path, '--port', '0'];
+    const refused = await runProgram(args);
+    assert.equal(refused.code, 3);
+    assert.match(refused.stderr, /was moved to postgresql:/);
+
+    await using second = await startChildServer(folder.path, { args: ['--store', store] });
+    const verdict = await judge(second, load);
+    assert.deepEqual(
+      [...verdict.known].toSorted(),
+      [200, 403],
+      'every node is known, one is revoked',
+    );
+    assert.ok(!verdict.repeated.has(200), 'no heartbeat is accepted again');
+    const crl = (await get(second.na, '/crl')).text;
+
+    const loadThere = startWorkload(second);
+    await enough(loadThere, 10);
+    const again = await runMove({ from: store, to: `lmdb:${back}`, dataDir: folder.path }, [
+      '--json',
+    ]);
+    assert.equal(again.code, 0, again.stderr);
+    assert.equal((await second.ended).code, 0);
+    await loadThere.stop();
+    for (const name of ['keys', 'genesis.json', 'mesh-na.json']) {
+      cpSync(join(folder.path, name), join(back, name), { recursive: true });
+    }
+    const refusedThere = await runProgram([...args, '--store', store]);
+    assert.equal(refusedThere.code, 3);
+    assert.match(refusedThere.stderr, /was moved to lmdb:/);
+
+    await using third = await startChildServer(back);
+    assert.deepEqual([...(await judge(third, loadThere)).known], [200]);
+    assert.deepEqual([...(await judge(third, load)).known].toSorted(), [200, 403]);
+    assert.equal((await get(third.na, '/crl')).text, crl);
+    rmSync(back, { recursive: true, force: true });
+  });
+
+  test('is waited for by an instance on the new database, which carries out what it was asked meanwhile', async () => {
+    await using folder = await networkFolder('alpha');
+    const store = await migratedDatabase(cluster);
+    await using first = await startChildServer(folder.path);
+    const load = startWorkload(first);
+    await enough(load, 3);
+    await load.stop();
+    // It hands over only when it goes on.
+    first.process.kill('SIGSTOP');
+    const from = `lmdb:${folder.path}`;
+    const moving = begun({ from, to: store, dataDir: folder.path });
+    await moving.told('Asked pid');
+    await using second = await startChildServer(folder.path, {
+      args: ['--store', store],
+      environment: { ...NO_LIMITS, MESH_LINK: '127.0.0.1:0', MESH_HOLD_MS: '60000' },
+    });
+    const { status, body } = await get(second.na, '/readyz');
+    assert.deepEqual([status, body.error.details.role], [503, 'follower']);
+    const asked = operate(second.na, '/admin/invite');
+    first.process.kill('SIGCONT');
+    const { code, stderr } = await moving.ended;
+    assert.equal(code, 0, stderr);
+    assert.equal((await asked).status, 200);
+    assert.equal((await get(second.na, '/readyz')).body.role, 'writer');
+    assert.deepEqual([...(await judge(second, load)).known], [200]);
+    const log = (await second.end('SIGTERM')).stderr;
+    assert.match(log, /the move by pid \d+ on \S+ writes; this instance waits/);
+    assert.match(log, /The state is kept ready, from revision [1-9]/);
+  });
+
+  for (const direction of ['into a database', 'into a data folder'] as const) {
+    test(`${direction} that is killed at any moment goes on, and nothing acknowledged is lost`, async (t) => {
+      await using folder = await networkFolder('alpha');
+      const elsewhere = mkdtempSync(join(tmpdir(), 'mesh-move-'));
+      t.after(() => rmSync(elsewhere, { recursive: true, force: true }));
+      for (const name of ['keys', 'genesis.json', 'mesh-na.json']) {
+        cpSync(join(folder.path, name), join(elsewhere, name), { recursive: true });
+      }
+      const store = await migratedDatabase(cluster);
+      const isThere = direction === 'into a database';
+      const from = isThere ? `lmdb:${folder.path}` : store;
+      const to = isThere ? store : `lmdb:${elsewhere}`;
+      const serveOld = () =>
+        startChildServer(folder.path, { args: isThere ? [] : ['--store', store] });
+      const serveNew = () =>
+        isThere
+          ? startChildServer(elsewhere, { args: ['--store', store] })
+          : startChildServer(elsewhere);
+      const move = { from, to, dataDir: isThere ? elsewhere : folder.path };
+
+      let old: ChildServer | null = await serveOld();
+      const load = startWorkload(old);
+      await enough(load, 5);
+      let hasEnded = false;
+      for (let kill = 0; kill < KILLS && !hasEnded; kill += 1) {
+        const moving = begun(move, kill === 0 ? [] : ['--resume']);
+        const moment = MOMENTS[kill % MOMENTS.length] as string;
+        await Promise.race([moving.told(moment), moving.ended]);
+        await new Promise((resolve) => setTimeout(resolve, Math.random() * 60));
+        moving.kill();
+        hasEnded = (await moving.ended).code === 0;
+        if (hasEnded || old === null || !(await hasStopped(old))) continue;
+        // Its supervisor starts it again: it serves as before, or names the new place.
+        old = await serveOld().catch((cause: Error) => {
+          assert.match(cause.message, /was moved to/);
+          return null;
+        });
+        if (old !== null) load.goTo(old);
+      }
+      if (!hasEnded) {
+        const { code, stderr } = await begun(move, ['--resume']).ended;
+        assert.equal(code, 0, stderr);
+      }
+      await load.stop();
+      await assert.rejects(serveOld(), /was moved to/);
+      await using last = await serveNew();
+      const { known, repeated } = await judge(last, load);
+      assert.deepEqual([...known], [200]);
+      assert.ok(!repeated.has(200), 'no heartbeat is accepted again');
+    });
+  }
+});
+
+/** In whose wake the move is killed. */
+const MOMENTS = ['Copied', 'Asked', 'Handed over', '', 'Both places', 'Asked'];
+const KILLS = Number(process.env.MESH_TEST_MOVE_KILLS ?? 3);
+
+/** Whether the server was asked to stop, and has done so. */
+async function hasStopped({ ended, process }: ChildServer): Promise<boolean> {
+  await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, 500))]);
+  return process.exitCode !== null;
+}
+
+/** A move that is under way. */
+function begun(move: MoveArguments, more: readonly string[] = []) {
+  let running: ChildProcess | null = null;
+  let text = '';
+  const ended = runMove(move, more, (child) => {
+    running = child;
+    child.stderr?.on('data', (piece: string) => {
+      text += piece;
+    });
+  });
+  return {
+    ended,
+    kill: () => (running as ChildProcess | null)?.kill('SIGKILL'),
+    /** Resolves when it says this. */
+    async told(what: string): Promise<void> {
+      const deadline = Date.now() + 60_000;
+      while (!text.includes(what)) {
+        assert.ok(Date.now() < deadline, `It has said only: ${text}`);
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      }
+    },
+  };
+}
+
+/** Until so many nodes are enrolled. */
+async function enough({ nodes }: Workload, count: number): Promise<void> {
+  const deadline = Date.now() + 60_000;
+  while (nodes.size < count) {
+    assert.ok(Date.now() < deadline, `${nodes.size} nodes were enrolled`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
