@@ -1,7 +1,7 @@
 /** What docs/deploy offers, checked by the programs that it is made for. */
 import assert from 'node:assert/strict';
-import { execFile, spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
@@ -9,7 +9,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { httpFetch } from '../src/cli/http-fetch.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
-import { startChildServer } from './support/child-server.ts';
+import { runProgram, startChildServer } from './support/child-server.ts';
 import { SECOND } from './support/clock.ts';
 import { makeNetworkFolder } from './support/folders.ts';
 import { startCluster } from './support/postgresql.ts';
@@ -27,22 +27,24 @@ const deployed = (name: string) => readFileSync(new URL(`docs/deploy/${name}`, P
 const absent = (program: string) =>
   findProgram([program], process.env) === null ? `${program} is not installed` : false;
 
-suite('the unit of systemd', { skip: absent('systemd-analyze') }, () => {
-  /** The sample, with the Node.js of this machine and no manual that must be installed. */
-  const unit = join(folder, 'mesh-na.service');
-  const text = deployed('mesh-na.service').replace(/^Documentation=.*$/m, '');
-  writeFileSync(unit, text.replace('/usr/bin/node', process.execPath));
+suite('the units of systemd', { skip: absent('systemd-analyze') }, () => {
+  for (const name of ['mesh-na.service', 'mesh-na-signer.service']) {
+    /** The sample, with the Node.js of this machine and no manual that must be installed. */
+    const unit = join(folder, name);
+    const text = deployed(name).replace(/^Documentation=.*$/m, '');
+    writeFileSync(unit, text.replace('/usr/bin/node', process.execPath));
 
-  test('systemd finds nothing wrong with it', async () => {
-    const { stdout, stderr } = await run('systemd-analyze', ['verify', unit]);
-    assert.equal(stdout + stderr, '');
-  });
+    test(`systemd finds nothing wrong with ${name}`, async () => {
+      const { stdout, stderr } = await run('systemd-analyze', ['verify', unit]);
+      assert.equal(stdout + stderr, '');
+    });
 
-  test('it gives up what the program does not need', async () => {
-    const { stdout } = await run('systemd-analyze', ['security', '--offline=yes', unit]);
-    const exposure = Number(/Overall exposure level for .*: ([\d.]+)/.exec(stdout)?.[1]);
-    assert.ok(exposure < 2, `the exposure is ${exposure}`);
-  });
+    test(`${name} gives up what the program does not need`, async () => {
+      const { stdout } = await run('systemd-analyze', ['security', '--offline=yes', unit]);
+      const exposure = Number(/Overall exposure level for .*: ([\d.]+)/.exec(stdout)?.[1]);
+      assert.ok(exposure < 2, `the exposure is ${exposure}`);
+    });
+  }
 
   test('the service says when it is ready and when it stops', async () => {
     const socket = join(folder, 'notify');
@@ -111,6 +113,25 @@ suite('the alerts', { skip: absent('promtool') }, () => {
       }
     }
   });
+});
+
+test("the command of the signer's unit signs for the group", async (t) => {
+  const { folder: dataDir } = makeNetworkFolder();
+  t.after(() => rmSync(dataDir, { recursive: true, force: true }));
+  const [, command = ''] =
+    /^ExecStart=\S+ \S+ (.*)$/m.exec(deployed('mesh-na-signer.service')) ?? [];
+  const args = command
+    .replace(/\$\{CREDENTIALS_DIRECTORY\}/, join(dataDir, 'keys'))
+    .replace('/run/mesh-na-signer', folder)
+    .split(' ');
+  let signer: ChildProcess | undefined;
+  const ended = runProgram(args, {}, (process) => {
+    signer = process;
+  });
+  const socket = join(folder, 'signer.sock');
+  while (!existsSync(socket) || (statSync(socket).mode & 0o777) !== 0o660) await delay(10);
+  signer?.kill('SIGTERM');
+  assert.equal((await ended).code, 0);
 });
 
 /** The alerts of the rules, with their expressions. */
