@@ -26,6 +26,7 @@ import { runProgram } from './support/child-server.ts';
 import { startCluster, type TestCluster } from './support/postgresql.ts';
 import { migratedDatabase } from './support/postgresql-store.ts';
 import { heartbeat, joinedNode, operate } from './support/requests.ts';
+import { sourceOf } from './support/test-stores.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'mesh-backup-'));
 let na: TestAuthority;
@@ -63,7 +64,7 @@ async function verified(path: string, identities: readonly string[] = []) {
 
 suite('a backup', () => {
   test('is made beside the running authority and holds every row', async () => {
-    const source = openLmdbSource(na.dataDir);
+    const source = await sourceOf(na);
     const { path, manifest } = await backUp(source, 'plain.backup');
     await source.close();
     assert.equal((await verified(path)).signedRecords, 1);
@@ -74,18 +75,18 @@ suite('a backup', () => {
   });
 
   test('sees nothing of what is written after it has begun', async () => {
-    const source = openLmdbSource(na.dataDir);
+    const source = await sourceOf(na);
     await joinedNode(na);
     const { manifest } = await backUp(source, 'frozen.backup');
     await source.close();
-    const later = openLmdbSource(na.dataDir);
+    const later = await sourceOf(na);
     assert.equal(later.facts.revision > manifest.revision, true);
     await later.close();
   });
 
   test('is opened by an identity of its recipient alone, also when it is large', async () => {
     const identity = await generateX25519Identity();
-    const source = openLmdbSource(na.dataDir);
+    const source = await sourceOf(na);
     const { path } = await backUp(source, 'secret.backup', [await identityToRecipient(identity)]);
     await source.close();
     assert.match(readFileSync(path, 'latin1'), /^age-encryption\.org\/v1\n/);
@@ -95,7 +96,7 @@ suite('a backup', () => {
   });
 
   test('is refused with any byte changed, any cut and any addition', async () => {
-    const source = openLmdbSource(na.dataDir);
+    const source = await sourceOf(na);
     const { path } = await backUp(source, 'whole.backup');
     await source.close();
     const whole = readFileSync(path);
@@ -140,7 +141,7 @@ suite('a backup', () => {
   });
 });
 
-suite('a state copied from LMDB to PostgreSQL and back', { concurrency: false }, () => {
+suite('a state copied to PostgreSQL and to LMDB', { concurrency: false }, () => {
   let cluster: TestCluster;
   before(async () => {
     cluster = await startCluster();
@@ -151,10 +152,10 @@ suite('a state copied from LMDB to PostgreSQL and back', { concurrency: false },
     const url = await migratedDatabase(cluster);
     const address = parseStoreAddress(url, {});
     const keys = mkdtempSync(join(folder, 'keys-'));
-    const lmdb = openLmdbSource(na.dataDir);
-    await fill(await openPostgresqlTarget(address, keys), batchesOf(lmdb), lmdb.facts);
+    const source = await sourceOf(na);
+    await fill(await openPostgresqlTarget(address, keys), batchesOf(source), source.facts);
     const postgresql = await openPostgresqlSource(address);
-    assert.deepEqual(postgresql.facts, lmdb.facts);
+    assert.deepEqual(postgresql.facts, source.facts);
     const { genesis, keySource, keyId } = loadConfig({ dataDir: na.dataDir }, {}, Date.now());
     const path = join(folder, 'of-a-database.backup');
     const made = await backUpApart(
@@ -174,7 +175,9 @@ suite('a state copied from LMDB to PostgreSQL and back', { concurrency: false },
     const back = join(folder, 'back');
     await fill(openLmdbTarget(back), batchesOf(postgresql), postgresql.facts);
     const again = openLmdbSource(back);
-    const tables = await Promise.all([lmdb, postgresql, again].map((source) => summarize(source)));
+    const tables = await Promise.all(
+      [source, postgresql, again].map((source) => summarize(source)),
+    );
     const [first, ...others] = tables;
     for (const other of others) {
       assert.deepEqual(differingTables(first as typeof other, other), []);
@@ -182,6 +185,6 @@ suite('a state copied from LMDB to PostgreSQL and back', { concurrency: false },
     assert.ok((first?.audit.rows ?? 0) > 5);
     await assert.rejects(openPostgresqlTarget(address, keys), /holds state already/);
     assert.throws(() => openLmdbTarget(back), /holds state already/);
-    await Promise.all([lmdb.close(), postgresql.close(), again.close()]);
+    await Promise.all([source.close(), postgresql.close(), again.close()]);
   });
 });

@@ -32,6 +32,7 @@ import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { REAL_TIME, runProgram } from './support/child-server.ts';
 import { HOUR, testClock } from './support/clock.ts';
 import { makeNetworkFolder } from './support/folders.ts';
+import './support/lmdb-only.ts';
 import { PROJECT } from './support/project.ts';
 import { get, joinedNode, operate } from './support/requests.ts';
 import { makeTlsPair } from './support/tls-files.ts';

@@ -26,6 +26,7 @@ import {
   send,
   sendRaw,
 } from './support/requests.ts';
+import { IN_DATABASE } from './support/test-stores.ts';
 
 const DOCUMENTS = ['/genesis', '/sovereign.json', '/policy', '/crl', '/swagger.json'] as const;
 const DAY = 24 * HOUR;
@@ -408,15 +409,14 @@ test('GET /readyz names this start, the database and the signing key, and no pat
   await using na = await startTestAuthority();
   const { status, body } = await get(na, '/readyz');
   assert.equal(status, 200);
-  const { instance, ...rest } = body;
+  const { instance, epoch, ...rest } = body;
   assert.match(instance, /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/);
   const authority = (await get(na, '/genesis')).body.network_authority;
   const key = Buffer.from(authority.public_key, 'base64');
   assert.deepEqual(rest, {
     status: 'ready',
     enrollment: 'open',
-    ha_mode: 'single',
-    database: { backend: 'lmdb', writable: true, schema_version: 4 },
+    ...PLACE,
     signing_key: {
       key_id: na.audience,
       fingerprint: createHash('sha256').update(key).digest('hex').slice(0, 16),
@@ -426,8 +426,18 @@ test('GET /readyz names this start, the database and the signing key, and no pat
   await using again = await na.restart();
   const restarted = (await get(again, '/readyz')).body;
   assert.notEqual(restarted.instance, instance);
-  assert.deepEqual({ ...restarted, instance }, body);
+  assert.deepEqual({ ...restarted, instance, ...(epoch && { epoch }) }, body);
 });
+
+/** What it says of the instance among others, and of the store. */
+const PLACE = IN_DATABASE
+  ? {
+      ha_mode: 'standby',
+      role: 'writer',
+      lag_revisions: 0,
+      database: { backend: 'postgresql', writable: true, schema_version: 3 },
+    }
+  : { ha_mode: 'single', database: { backend: 'lmdb', writable: true, schema_version: 4 } };
 
 test('GET /health names the network and its version, and no path', async () => {
   await using na = await startTestAuthority();
@@ -514,7 +524,9 @@ test('no id, key, token or raw path is in the metrics', async () => {
     assert.equal(text.includes(detail), false, detail);
   }
   const labels = new Set([...text.matchAll(/[{,](\w+)="/g)].map(([, label]) => label));
-  const known = 'bucket job kind le method reason route rule state status version work'.split(' ');
+  const known = 'bucket job kind le method reason role route rule state status version work'.split(
+    ' ',
+  );
   for (const label of labels) {
     const isOwn = known.includes(label ?? '');
     assert.ok(isOwn || ownsNothing(text, label ?? ''), label);

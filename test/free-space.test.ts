@@ -8,6 +8,7 @@ import { jsonText } from '../src/json/write.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { MINUTE, SECOND, testClock } from './support/clock.ts';
 import { makeNetworkFolder } from './support/folders.ts';
+import './support/lmdb-only.ts';
 import {
   get,
   heartbeat,

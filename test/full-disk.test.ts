@@ -14,6 +14,7 @@ import {
 } from './support/child-server.ts';
 import { MINUTE } from './support/clock.ts';
 import { makeNetworkFolder } from './support/folders.ts';
+import './support/lmdb-only.ts';
 import { joinedNode, outcome, sendSigned, signedByNode } from './support/requests.ts';
 import { type SmallDisk, smallDisk } from './support/small-disk.ts';
 

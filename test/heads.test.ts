@@ -7,6 +7,7 @@ import { after, before, suite, test } from 'node:test';
 import { startTestAuthority, type TestAuthority, type TestOptions } from './support/authority.ts';
 import { makeNetworkFolder } from './support/folders.ts';
 import { get, heartbeat, joinedNode, operate } from './support/requests.ts';
+import { LMDB_ONLY } from './support/test-stores.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'mesh-heads-'));
 const head = join(folder, 'head');
@@ -26,10 +27,7 @@ function headNow() {
   return JSON.parse(readFileSync(head, 'utf8'));
 }
 
-/** Only a copy of a state in a folder can be put back behind the server's back. */
-const isFolder = process.env.MESH_TEST_STORE !== 'postgresql';
-
-suite('the head file', { concurrency: false, skip: !isFolder }, () => {
+suite('the head file', { concurrency: false, ...LMDB_ONLY }, () => {
   before(async () => {
     const { folder: dataDir } = makeNetworkFolder();
     const options = { dataDir, environment: { MESH_HEAD_FILE: head } };

@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync } from 'node:fs';
-import { join as pathOf } from 'node:path';
 import { test } from 'node:test';
 import { sha256Hex } from '../src/crypto/digest.ts';
 import { JsonFloat, type JsonObject, type JsonValue } from '../src/json/value.ts';
@@ -17,6 +15,7 @@ import {
   outcome,
   type Received,
 } from './support/requests.ts';
+import { storedBytes } from './support/test-stores.ts';
 
 test('an invite without terms is for a client, 168 hours at most, within 24 hours', async () => {
   await using na = await startTestAuthority();
@@ -339,10 +338,7 @@ test('only hashes of tokens are on disk, before and after use', async () => {
   const [used, unused] = body.tokens.map(({ token_id }: { token_id: string }) => token_id);
   await join(na, used);
   await na.stop();
-  const folder = pathOf(na.dataDir, 'state');
-  const stored = Buffer.concat(
-    readdirSync(folder).map((file) => readFileSync(pathOf(folder, file))),
-  );
+  const stored = await storedBytes(na);
   for (const token of [used, unused]) {
     assert.equal(stored.includes(token), false, 'the token');
     assert.equal(stored.includes(Buffer.from(token, 'hex')), false, 'its bytes');

@@ -8,13 +8,13 @@ import { rmSync } from 'node:fs';
 import { test } from 'node:test';
 import { verifyAuditChain } from '../src/authority/engine/audit.ts';
 import type { JsonObject } from '../src/json/value.ts';
-import { readAuditEntries } from '../src/store/lmdb/audit.ts';
 import { GENESIS_HASH } from '../src/store/store.ts';
 import type { TestAuthority } from './support/authority.ts';
 import { type ChildServer, NO_LIMITS, startChildServer } from './support/child-server.ts';
 import { MINUTE } from './support/clock.ts';
 import { makeNetworkFolder } from './support/folders.ts';
 import { operate } from './support/requests.ts';
+import { auditEntriesOf } from './support/test-stores.ts';
 import { audited, freshId, startUnlimited } from './support/trust.ts';
 import { outcomeWithCause } from './support/trust-protocol.ts';
 
@@ -90,7 +90,7 @@ test(`what was used up survives ${ROUNDS} kills under load`, async (t) => {
   await server.end('SIGTERM');
   const { used, unanswered } = ledger;
   assert.ok(used.size >= ROUNDS * ENOUGH, 'the rounds did enough to mean something');
-  const entries = [...readAuditEntries(folder)];
+  const entries = await auditEntriesOf({ dataDir: folder });
   assert.equal((await verifyAuditChain(entries, GENESIS_HASH)).valid, true);
   const issued = entries
     .filter(({ event_type }) => event_type === 'capability_nullifier_issued')

@@ -8,6 +8,7 @@ import { type ScrubbedPart, type ScrubPlace, scrubPart } from '../src/store/lmdb
 import { EndedApart } from '../src/threads/apart.ts';
 import { startTestAuthority } from './support/authority.ts';
 import { makeNetworkFolder } from './support/folders.ts';
+import './support/lmdb-only.ts';
 import { get, heartbeat, joinedNode, operate, outcome } from './support/requests.ts';
 
 const DATABASE = join('state', 'data.mdb');

@@ -14,6 +14,7 @@ import { startTestAuthority } from './support/authority.ts';
 import { type Ended, REAL_TIME, runProgram, startChildServer } from './support/child-server.ts';
 import { makeNetworkFolder } from './support/folders.ts';
 import { get, newKey, operate, outcome } from './support/requests.ts';
+import { LMDB_ONLY } from './support/test-stores.ts';
 
 const START_REFUSED = 3;
 
@@ -623,7 +624,7 @@ suite('the program itself ends with 3 and says why', { concurrency: 2 }, () => {
     assert.equal(stderr.split('\n').length, 2);
   });
 
-  test('a data folder that a running authority holds', async () => {
+  test('a data folder that a running authority holds', LMDB_ONLY, async () => {
     await using na = await startTestAuthority({ clock: REAL_TIME });
     const args = ['serve', '--data-dir', na.dataDir, '--port', '0'];
     const [text, json] = await Promise.all([runProgram(args), runProgram([...args, '--json'])]);
@@ -640,7 +641,7 @@ suite('the program itself ends with 3 and says why', { concurrency: 2 }, () => {
     assert.equal(outcome(await operate(na, '/admin/invite')), '200', 'its holder goes on');
   });
 
-  test('a port in use, after which the data folder is free again', async (t) => {
+  test('a port in use, after which the data folder is free again', LMDB_ONLY, async (t) => {
     const setup = setupOf(t);
     const taken = createServer();
     await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));

@@ -22,11 +22,9 @@ import {
 import { startCluster, type TestCluster } from './support/postgresql.ts';
 import { migratedDatabase } from './support/postgresql-store.ts';
 import { get, operate } from './support/requests.ts';
+import { LMDB_ONLY } from './support/test-stores.ts';
 
-/** Whole suites on PostgreSQL give each folder a database of its own. */
-const isFolder = process.env.MESH_TEST_STORE !== 'postgresql';
-
-suite('a move', { concurrency: false, skip: !isFolder }, () => {
+suite('a move', { concurrency: false, ...LMDB_ONLY }, () => {
   let cluster: TestCluster;
 
   before(async () => {

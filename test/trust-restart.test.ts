@@ -9,12 +9,12 @@ import { verifyAuditChain } from '../src/authority/engine/audit.ts';
 import { parseJson } from '../src/json/parse.ts';
 import type { JsonObject, JsonValue } from '../src/json/value.ts';
 import { jsonText } from '../src/json/write.ts';
-import { readAuditEntries } from '../src/store/lmdb/audit.ts';
 import { GENESIS_HASH } from '../src/store/store.ts';
 import type { TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE, SECOND } from './support/clock.ts';
 import { get, joinedNode, operate, outcome, send } from './support/requests.ts';
 import { signAgentDescriptor } from './support/signing.ts';
+import { auditEntriesOf } from './support/test-stores.ts';
 import {
   attest,
   audited,
@@ -273,7 +273,7 @@ test('a change that was answered is on disk: a copy made at that moment holds it
   await using na = await startUnlimited();
   const made: JsonValue[] = [];
   for (let n = 0; n < 5; n += 1) made.push((await issued(attest(na))).attestation_id ?? '');
-  const ids = [...readAuditEntries(na.dataDir)].flatMap(({ event_type, details }) =>
+  const ids = (await auditEntriesOf(na)).flatMap(({ event_type, details }) =>
     event_type === 'membership_attestation_issued' ? [details.attestation_id] : [],
   );
   assert.deepEqual(ids, made);
@@ -283,7 +283,7 @@ test('every trust event is in the audit chain, in order and unbroken, as it was 
   await using na = await startUnlimited();
   await populate(na);
   await na.stop();
-  const entries = [...readAuditEntries(na.dataDir)];
+  const entries = await auditEntriesOf(na);
   const types = entries.map(({ event_type }) => event_type);
   for (const type of [
     'policy_published',

@@ -106,6 +106,8 @@ test('an endpoint that never answers holds up neither commands, nor other webhoo
   await using na = await house.start({ MESH_WEBHOOKS: `${silent.url} ${hook.url}` });
   await invites(na, 30);
   await hook.until(30);
+  // What a stop finds unanswered is posted again.
+  await line(na, `na_webhook_delivered_events_total{host="${hook.host}"} 30`);
   assert.equal(silent.requests, 1, 'one request is under way at a time');
   await na.stop();
   silent.behavior = null;

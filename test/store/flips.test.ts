@@ -10,6 +10,7 @@ import { test } from 'node:test';
 import { readAuditEntries } from '../../src/store/lmdb/audit.ts';
 import { randomFrom } from '../fuzz/random.ts';
 import { startTestAuthority, type TestAuthority } from '../support/authority.ts';
+import '../support/lmdb-only.ts';
 import {
   get,
   heartbeat,

@@ -27,6 +27,7 @@ import { startTestAuthority } from '../support/authority.ts';
 import { runProgram } from '../support/child-server.ts';
 import { testClock } from '../support/clock.ts';
 import { assertServedAsItWas } from '../support/former-state.ts';
+import '../support/lmdb-only.ts';
 import { PROJECT_PATH } from '../support/project.ts';
 
 const parent = mkdtempSync(join(tmpdir(), 'mesh-schemas-'));

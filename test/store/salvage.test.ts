@@ -14,6 +14,7 @@ import { startTestAuthority } from '../support/authority.ts';
 import { runProgram } from '../support/child-server.ts';
 import { endOf } from '../support/failed-command.ts';
 import { makeNetworkFolder } from '../support/folders.ts';
+import '../support/lmdb-only.ts';
 import { joinedNode, operate } from '../support/requests.ts';
 
 const FLIPS = Number(process.env.MESH_TEST_FLIPS ?? 60);

@@ -79,7 +79,7 @@ const NO_COMMANDS: CommandReference = {
 const THREADS = process.env.MESH_TEST_THREADS ?? '1';
 const LIST_THREAD_FROM = process.env.MESH_TEST_LIST_THREAD_FROM;
 
-/** Rate limits and trust cycles are off; tests of them switch them on. */
+/** Rate limits and trust cycles are off; tests of them switch them on. With a database nobody else takes over. */
 const UNLIMITED: Environment = {
   MESH_RATE_LIMIT_ADMIN: 'off',
   MESH_RATE_LIMIT_JOIN: 'off',
@@ -87,6 +87,8 @@ const UNLIMITED: Environment = {
   MESH_RATE_LIMIT_NODE_FAILURES: 'off',
   MESH_RATE_LIMIT_AUTH_FAILURES: 'off',
   MESH_TRUST_CYCLE_HOURS: '0',
+  // On a busy machine a process may stand still for longer than a lease lasts; no test waits for the end of this one.
+  MESH_LEASE_MS: '20000',
 };
 
 /** Use with `await using`, so that the authority stops and its folder is removed whatever the test does. */

@@ -12,6 +12,7 @@ import type { TestAuthority, TestOperator } from './authority.ts';
 import type { TestClock } from './clock.ts';
 import { spawnNode } from './processes.ts';
 import { PROGRAM, PROJECT_PATH } from './project.ts';
+import { storeFlags } from './test-stores.ts';
 
 export type ChildEnvironment = { readonly [name: string]: string };
 
@@ -78,7 +79,10 @@ export async function startChildServer(
   dataDir: string,
   { environment = NO_LIMITS, args = [], program = PROGRAM, onSpawn }: ChildOptions = {},
 ): Promise<ChildServer> {
-  const serve = ['serve', '--data-dir', dataDir, '--port', '0', '--json', ...args];
+  const namesStore = 'MESH_STORE' in environment || args.includes('--store');
+  const { store } = namesStore ? {} : await storeFlags(dataDir);
+  const place = typeof store === 'string' ? ['--store', store] : [];
+  const serve = ['serve', '--data-dir', dataDir, '--port', '0', '--json', ...place, ...args];
   const { process, ended, stdout } = spawnProgram(serve, environment, program);
   onSpawn?.(process);
   const ready = await Promise.race([readyLine(process), ended]);

@@ -18,13 +18,14 @@ import type { StateSource } from '../../src/store/stream/ports.ts';
 import { startCluster, type TestCluster } from './postgresql.ts';
 import { migratedDatabase, storeOptions } from './postgresql-store.ts';
 
-const isPostgresql = process.env.MESH_TEST_STORE === 'postgresql';
+/** Whether the state of authorities is in a database. */
+export const IN_DATABASE = process.env.MESH_TEST_STORE === 'postgresql';
 
 /**
- * For tests that are about LMDB itself: they look into its files, copy them or damage them. Files of nothing but
- * such tests import `lmdb-only.ts`.
+ * For tests that are about a state in the data folder: they look into its files, copy or damage them, or rely on
+ * what only a database refuses. Files of nothing but such tests import `lmdb-only.ts`.
  */
-export const LMDB_ONLY = { skip: isPostgresql };
+export const LMDB_ONLY = { skip: IN_DATABASE };
 
 let cluster: Promise<TestCluster> | undefined;
 /** Addresses of databases by folder: an authority that starts again finds its state. */
@@ -32,7 +33,7 @@ const databases = new Map<string, Promise<string>>();
 
 /** Settings by which an authority on this folder finds its state, beside those that are in the folder. */
 export async function storeFlags(dataDir: string): Promise<Flags> {
-  if (!isPostgresql) return {};
+  if (!IN_DATABASE) return {};
   const known = databases.get(dataDir);
   if (known !== undefined) return { store: await known };
   cluster ??= startCluster({ settings: { max_connections: '200' }, isLeftToEnd: true });
@@ -81,19 +82,25 @@ export async function openStoreOf({ dataDir }: InFolder): Promise<Store> {
 }
 
 /** Digest of the stored state: it stays the same as long as nothing is written. */
-export async function stateDigest({ dataDir }: InFolder): Promise<string> {
-  const hash = createHash('sha256');
+export async function stateDigest(na: InFolder): Promise<string> {
+  return createHash('sha256')
+    .update(await storedBytes(na))
+    .digest('hex');
+}
+
+/** All that is stored, in no format. */
+export async function storedBytes({ dataDir }: InFolder): Promise<Buffer> {
   const url = await databases.get(dataDir);
-  if (url === undefined)
-    return hash.update(readFileSync(join(dataDir, 'state/data.mdb'))).digest('hex');
+  if (url === undefined) return readFileSync(join(dataDir, 'state', 'data.mdb'));
+  const values: unknown[] = [];
   for (const table of ['meta', 'subjects', 'nonces', 'audit', 'liveness']) {
-    const rows = await (await cluster)?.query(
-      nameOf(url),
-      `select row_of::text as row from mesh_na.${table} row_of order by 1`,
-    );
-    hash.update(JSON.stringify(rows));
+    const statement = `select * from mesh_na.${table} stored order by stored::text`;
+    const rows = await (await cluster)?.query(nameOf(url), statement);
+    values.push(...(rows ?? []).flatMap(Object.values));
   }
-  return hash.digest('hex');
+  return Buffer.concat(
+    values.map((value) => (Buffer.isBuffer(value) ? value : Buffer.from(String(value)))),
+  );
 }
 
 /** Databases of hundreds of tests would fill the disk. */
