@@ -81,11 +81,7 @@ async function happenUntil(
   void round.finally(() => {
     running = false;
   });
-  const operator = createOperatorClient({
-    url: na.url,
-    keyId: 'ops-privileged',
-    key: keyFromSeed(readKeyFile(join(na.dataDir, 'keys', 'operator-privileged.key'))),
-  });
+  const operator = operatorOf(na);
   const delays: number[] = [];
   while (running) {
     const mark = systemRuntime.uuid();
@@ -102,4 +98,10 @@ async function happenUntil(
     await sleep(EVERY_MS);
   }
   return delays;
+}
+
+/** A client of the privileged operator. */
+export function operatorOf({ url, dataDir }: AuthorityProcess): OperatorClient {
+  const seed = readKeyFile(join(dataDir, 'keys', 'operator-privileged.key'));
+  return createOperatorClient({ url, keyId: 'ops-privileged', key: keyFromSeed(seed) });
 }
