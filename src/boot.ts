@@ -317,7 +317,7 @@ export async function startAuthority(
       standing: standing?.memory ?? null,
       log: (lines) => destination.write(lines),
       exposition(reports) {
-        if (standing !== null) metrics.standing(standing);
+        if (standing !== null) metrics.standing(standing, linkHost?.followers() ?? 0);
         // What is counted is the writer's to say, once.
         return exposition(office?.call ?? (() => UNAVAILABLE), metrics, reports);
       },

@@ -217,7 +217,7 @@ export interface AuthorityMetrics {
     edges: readonly MetricsReport[],
   ): Promise<string>;
   /** Only where other instances can write. */
-  standing(standing: Standing): void;
+  standing(standing: Standing, linkedFollowers: number): void;
 }
 
 export function createAuthorityMetrics(
@@ -455,13 +455,14 @@ export function createAuthorityMetrics(
       });
       tlsNotAfter.set(at / 1000);
     },
-    standing(standing) {
-      const { role, lease, lag, stale } = inPlace();
+    standing(standing, linkedFollowers) {
+      const { role, lease, lag, stale, followers } = inPlace();
       const own = standing.isWriter() ? 'writer' : 'follower';
       for (const one of ROLES) role.set({ role: one }, one === own ? 1 : 0);
       lease.set(standing.isWriter() ? standing.remaining() / 1000 : 0);
       lag.set(standing.lag() ?? Number.NaN);
       stale.set(standing.staleSince() === null ? 0 : 1);
+      followers.set(linkedFollowers);
     },
     operatorSignatureV1: () => signaturesV1.inc(),
     signed(seconds, isSigned) {
@@ -513,6 +514,11 @@ function placeMetrics(registers: Registry[]) {
     databaseClock: new Gauge({
       name: 'na_database_clock_difference_seconds',
       help: 'How far the clock of this machine is at least ahead of that of the database; negative when behind',
+      registers,
+    }),
+    followers: new Gauge({
+      name: 'na_link_followers',
+      help: 'How many followers are linked to this instance; 0 while it does not write',
       registers,
     }),
     linkAnswers: new Histogram({

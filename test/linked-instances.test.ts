@@ -46,6 +46,8 @@ test('every instance answers every request, and none by a document older than wh
     await get(first.na, '/metrics'),
     await get(second.na, '/metrics'),
   ];
+  assert.match(ofWriter.text, /^na_link_followers 2$/m);
+  assert.match(ofFollower.text, /^na_link_followers 0$/m);
   assert.match(ofWriter.text, /^na_link_followers_awaited_seconds_count [1-9]/m);
   assert.match(ofFollower.text, /^na_link_round_trip_seconds_count [1-9]/m);
   for (const { text } of [ofWriter, ofFollower]) {

@@ -41,6 +41,8 @@ export interface Lent {
 export interface LinkHost {
   /** Where followers find it, as `host:port`. */
   readonly address: string;
+  /** How many are linked at this time. */
+  followers(): number;
   /** Takes followers from now on; those who have come before have waited for it. */
   lend(lent: Lent): void;
   /** The calls of this instance's own edges, whose answers wait for the followers as theirs do. */
@@ -269,6 +271,7 @@ export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> 
   const listening = await options.wires.listen(options.address, accept);
   return {
     address: listening.address,
+    followers: () => followers.size,
     lend(given) {
       lent = given;
       for (const begin of early.values()) begin(given);
