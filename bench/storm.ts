@@ -12,7 +12,8 @@ import type { ReturnPlan, ReturnResult } from './returning-fleet.ts';
 import { assertAccepted } from './round.ts';
 import { type AuthorityProcess, startAuthority } from './servers.ts';
 
-const ENROLLING = { connections: 64, seconds: 600, rate: null };
+/** Few at once, so that none of them waits for as long as requests may wait here. */
+const ENROLLING = { connections: 16, seconds: 600, rate: null };
 const CONNECTIONS = 16_000;
 /**
  * Twice as long as the authority lets requests wait. Both are shorter than in service, because file
