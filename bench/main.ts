@@ -27,6 +27,7 @@ import { benchScale } from './scale.ts';
 import { dataFileSystem } from './servers.ts';
 import { benchSoak } from './soak.ts';
 import { benchStarts } from './starts.ts';
+import { benchStoreMove } from './store-move.ts';
 import { benchStorm } from './storm.ts';
 import { benchTakeOver } from './take-over.ts';
 import { benchVerifications } from './verifications.ts';
@@ -53,6 +54,7 @@ const BENCHMARKS = [
   'revocations',
   'take-over',
   'backup',
+  'store-move',
   'soak',
   'years',
 ] as const;
@@ -95,6 +97,7 @@ const RUN: {
   'take-over': benchTakeOver,
   rosters: benchRosters,
   backup: benchBackup,
+  'store-move': benchStoreMove,
   soak: benchSoak,
   years: benchYears,
 };
@@ -114,7 +117,7 @@ const program = new Command('bench')
   )
   .option(
     '--nodes <count>',
-    'heartbeats, forwarding, years: nodes of the fleet (1000); storm: of the fleet (100000); backup, scale, rosters, take-over: nodes of the network (1000000)',
+    'heartbeats, forwarding, years: nodes of the fleet (1000); storm: of the fleet (100000); backup, scale, rosters, store-move, take-over: nodes of the network (1000000)',
     wholeNumber(10_000_000),
   )
   .option(
@@ -126,7 +129,7 @@ const program = new Command('bench')
   .option('--weeks <count>', 'years: simulated weeks', wholeNumber(10_000), 260)
   .option(
     '--data-dir <folder>',
-    'backup, scale, rosters: a folder made by `npm run seed`; it will be changed; years: a folder to continue in',
+    'backup, scale, rosters: a folder made by `npm run seed`; it will be changed; store-move: the same, copied; years: a folder to continue in',
   )
   .option('--threads <count>', 'threads of the authority that serve HTTP', wholeNumber(64), 1)
   .option('--cpu-prof <folder>', 'write CPU profiles of the authority below this folder')

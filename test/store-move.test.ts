@@ -5,6 +5,11 @@ import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
+import { placeOf } from '../src/cli/move-places.ts';
+import { verifySignature } from '../src/crypto/ed25519.ts';
+import { abandonMove, moveState } from '../src/move/move.ts';
+import type { Place } from '../src/move/ports.ts';
+import { systemRuntime } from '../src/runtime.ts';
 import {
   type ChildServer,
   NO_LIMITS,
@@ -21,7 +26,7 @@ import {
 } from './support/moves.ts';
 import { startCluster, type TestCluster } from './support/postgresql.ts';
 import { migratedDatabase } from './support/postgresql-store.ts';
-import { get, operate } from './support/requests.ts';
+import { get, heartbeat, joinedNode, operate } from './support/requests.ts';
 import { LMDB_ONLY } from './support/test-stores.ts';
 
 suite('a move', { concurrency: false, ...LMDB_ONLY }, () => {
@@ -117,6 +122,43 @@ suite('a move', { concurrency: false, ...LMDB_ONLY }, () => {
     assert.match(log, /The state is kept ready, from revision [1-9]/);
   });
 
+  test('that was interrupted is served from one place or none, until it is resumed or abandoned', async () => {
+    await using folder = await networkFolder('alpha');
+    const store = await migratedDatabase(cluster);
+    const first = await startChildServer(folder.path);
+    const node = await joinedNode(first.na);
+    await first.end('SIGTERM');
+    const from = await placeOf(`lmdb:${folder.path}`, folder.path);
+    const to = await placeOf(store, folder.path);
+    const order = {
+      from,
+      verify: verifySignature,
+      runtime: systemRuntime,
+      resumes: false,
+      quickCheckMs: 0,
+      told: () => undefined,
+    };
+
+    await assert.rejects(moveState({ ...order, to: dyingAt(to, 'complete') }), /It dies here/);
+    await assert.rejects(moveState({ ...order, to }), /repeat this one with --resume/);
+    await abandonMove(from, to);
+    await assert.rejects(moveState({ ...order, to: dyingAt(to, 'publish') }), /It dies here/);
+
+    await assert.rejects(abandonMove(from, to), /was moved to postgresql:.* --resume/);
+    await assert.rejects(moveState({ ...order, to }), /was moved to postgresql:/);
+    await assert.rejects(startChildServer(folder.path), /was moved to postgresql:/);
+    await using second = await startChildServer(folder.path, { args: ['--store', store] });
+    assert.equal((await get(second.na, '/readyz')).status, 503);
+
+    const { facts, pause } = await moveState({ ...order, to, resumes: true });
+    assert.equal(facts.isClosed, true);
+    assert.equal(pause, null, 'it was another that gave the old place up');
+    await ready(second);
+    assert.equal((await heartbeat(second.na, node)).status, 200);
+    const again = await moveState({ ...order, to, resumes: true });
+    assert.equal(again.facts.revision, facts.revision, 'there is nothing left to do');
+  });
+
   for (const direction of ['into a database', 'into a data folder'] as const) {
     test(`${direction} that is killed at any moment goes on, and nothing acknowledged is lost`, async (t) => {
       await using folder = await networkFolder('alpha');
@@ -202,6 +244,25 @@ function begun(move: MoveArguments, more: readonly string[] = []) {
       }
     },
   };
+}
+
+/** The place, as a move finds it that is killed before this step. */
+function dyingAt(place: Place, step: 'complete' | 'publish'): Place {
+  return {
+    ...place,
+    async receive() {
+      const receiver = await place.receive();
+      return { ...receiver, [step]: () => Promise.reject(new Error('It dies here')) };
+    },
+  };
+}
+
+async function ready({ na }: ChildServer): Promise<void> {
+  const deadline = Date.now() + 60_000;
+  while ((await get(na, '/readyz')).status !== 200) {
+    assert.ok(Date.now() < deadline, 'It is not ready');
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
 }
 
 /** Until so many nodes are enrolled. */
