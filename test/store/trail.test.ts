@@ -11,9 +11,10 @@ import { openLmdbTrail } from '../../src/store/lmdb/trail.ts';
 import { moverOptions } from '../../src/store/open.ts';
 import { parseStoreAddress } from '../../src/store/postgresql/address.ts';
 import { openPostgresqlReceiver } from '../../src/store/postgresql/receiver.ts';
+import { openPostgresqlSource } from '../../src/store/postgresql/source.ts';
 import { openPostgresqlStore } from '../../src/store/postgresql/store.ts';
 import { openPostgresqlTrail } from '../../src/store/postgresql/trail.ts';
-import type { AuditEntry, Store, SubjectWrite } from '../../src/store/store.ts';
+import type { SealedEntry, Store, SubjectWrite } from '../../src/store/store.ts';
 import { summarize } from '../../src/store/stream/write.ts';
 import type { StateReceiver, StateTrail } from '../../src/store/trail/ports.ts';
 import { startCluster } from '../support/postgresql.ts';
@@ -56,6 +57,18 @@ test('from PostgreSQL to LMDB', async () => {
   );
 });
 
+test('a database whose audit log is longer than what a start shows of it is read like any other', async () => {
+  const url = await migratedDatabase(cluster);
+  const dataDir = newFolder();
+  const store = await openPostgresqlStore({ ...storeOptions(url), network: NETWORK, dataDir });
+  const audit = Array.from({ length: 1200 }, (_, index) => entryOf(index + 1));
+  await store.commit({ subjects: [], removals: [], nonces: [], audit });
+  const source = await openPostgresqlSource(parseStoreAddress(url, {}));
+  assert.equal((await summarize(source)).audit.rows, 1200);
+  await source.close();
+  await store.close();
+});
+
 async function receiverInDatabase(): Promise<StateReceiver> {
   const address = parseStoreAddress(await migratedDatabase(cluster), {});
   return openPostgresqlReceiver({ ...moverOptions(systemRuntime), address, dataDir: newFolder() });
@@ -88,6 +101,17 @@ async function follows(
   await trail.close();
   await receiver.abandon();
   await store.close();
+}
+
+function entryOf(number: number): SealedEntry {
+  return seal({
+    event_id: `event-${number}`,
+    event_type: 'invite_created',
+    details: { number },
+    created_at: '2026-01-01T00:00:00.000Z',
+    prev_hash: `hash-${number - 1}`,
+    hash: `hash-${number}`,
+  });
 }
 
 function random(below: number): number {
@@ -124,14 +148,7 @@ function createChanges(store: Store): () => Promise<void> {
 
   function nextEntry() {
     entry += 1;
-    return seal({
-      event_id: `event-${entry}`,
-      event_type: 'invite_created',
-      details: { entry },
-      created_at: '2026-01-01T00:00:00.000Z',
-      prev_hash: `hash-${entry - 1}`,
-      hash: `hash-${entry}`,
-    } as AuditEntry);
+    return entryOf(entry);
   }
 
   function commitOne(id: string) {

@@ -197,17 +197,22 @@ export async function* fetched<Row extends unknown[]>(
   statement: string,
   atOnce = FETCH_ROWS,
 ): AsyncIterable<readonly Row[]> {
+  let isOpen = false;
   try {
     await client.query(`declare read_${table} no scroll cursor for ${statement}`);
+    isOpen = true;
     for (;;) {
       const text = `fetch ${atOnce} from read_${table}`;
       const { rows } = await client.query<Row>({ text, rowMode: 'array' });
       if (rows.length > 0) yield rows;
       if (rows.length < atOnce) break;
     }
-    await client.query(`close read_${table}`);
   } catch (cause) {
+    isOpen = false;
     throw readingProblem(table, cause);
+  } finally {
+    // Also when whoever reads has seen enough.
+    if (isOpen) await client.query(`close read_${table}`);
   }
 }
 
