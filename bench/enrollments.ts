@@ -20,14 +20,20 @@ export async function benchEnrollments(load: Load, settings: Settings): Promise<
   await using other = await startOther(settings, threads);
   const ours = enrollmentsAt(na, load, connections);
   const theirs = other && enrollmentsAt(other, load, connections);
-  const [ofPairs, ofJoins, otherPairs] = (await contest(
+  // Both do the same work, so that neither has more state than the other.
+  const [ofPairs, ofJoins, otherPairs, otherJoins] = (await contest(
     [
       { name: 'pairs', run: ours.pairs },
       { name: 'joins alone', run: ours.joins },
-      ...(theirs ? [{ name: `pairs, ${OTHER}`, run: theirs.pairs }] : []),
+      ...(theirs
+        ? [
+            { name: `pairs, ${OTHER}`, run: theirs.pairs },
+            { name: `joins alone, ${OTHER}`, run: theirs.joins },
+          ]
+        : []),
     ],
     settings,
-  )) as [Standing, Standing, Standing | undefined];
+  )) as [Standing, Standing, Standing | undefined, Standing | undefined];
   const { phases } = ours;
 
   const standings = [
@@ -35,13 +41,16 @@ export async function benchEnrollments(load: Load, settings: Settings): Promise<
     { name: 'pairs: invites', rounds: phases.invites },
     { name: 'pairs: joins', rounds: phases.joins },
     ofJoins,
-    ...(otherPairs ? [otherPairs] : []),
+    ...(otherPairs && otherJoins ? [otherPairs, otherJoins] : []),
   ];
   return {
     benchmark: 'enrollments',
     about: `${connections} connections, every answer after its commit`,
     lines: standings.map(lineOf),
-    comparisons: otherPairs ? [compare(ofPairs, otherPairs, null)] : [],
+    comparisons:
+      otherPairs && otherJoins
+        ? [compare(ofPairs, otherPairs, null), compare(ofJoins, otherJoins, null)]
+        : [],
     notes: [
       'a pair is one invite request and one join; joins alone use invites made by the thousand',
       'rate limits ADMIN and JOIN are off',
