@@ -3,14 +3,19 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { createBackground } from '../src/lifecycle/background.ts';
 import { startArmed } from './support/armed-server.ts';
-import { EFFECT_THROWS, HANDLER_THROWS, TIMER_THROWS } from './support/injected-faults.ts';
+import {
+  EFFECT_THROWS,
+  HANDLER_THROWS,
+  MANY_INVITES,
+  TIMER_THROWS,
+} from './support/injected-faults.ts';
 import { get, operate, outcome } from './support/requests.ts';
 
 for (const threads of ['1', '2']) {
   suite(`with ${threads} thread(s)`, () => {
     test('C3: a bug in one handler is a 500 and an ERROR line with the stack, and the service goes on', async (t) => {
       const server = await startArmed(t, threads, HANDLER_THROWS);
-      const failed = await operate(server.na, '/admin/invite');
+      const failed = await operate(server.na, '/admin/invite', MANY_INVITES);
       assert.equal(outcome(failed), '500 internal_server_error');
       assert.equal(outcome(await get(server.na, '/readyz')), '200');
       const { code, stderr } = await server.end('SIGTERM');

@@ -5,14 +5,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { createBeats, createLook, isAuthoritySilent, startBeating } from '../src/threads/beats.ts';
 import { startArmed } from './support/armed-server.ts';
 import type { ChildServer } from './support/child-server.ts';
-import { AUTHORITY_HANGS, EDGE_HANGS } from './support/injected-faults.ts';
+import { AUTHORITY_HANGS, EDGE_HANGS, MANY_INVITES } from './support/injected-faults.ts';
 import { get, operate, outcome } from './support/requests.ts';
 
 for (const threads of ['1', '2']) {
   suite(`with ${threads} thread(s)`, () => {
     test('C9: an endless loop in the authority ends the process, and a line says where it was', async (t) => {
       const server = await startArmed(t, threads, AUTHORITY_HANGS);
-      const unanswered = operate(server.na, '/admin/invite').catch(() => null);
+      const unanswered = operate(server.na, '/admin/invite', MANY_INVITES).catch(() => null);
       if (threads === '2') await notReady(server);
       await endedByWatchdog(server, 'the authority');
       await unanswered;

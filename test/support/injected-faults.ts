@@ -16,12 +16,15 @@ export function programWith(fault: string): readonly string[] {
   return ['--import', preload, ...PROGRAM];
 }
 
+/** Takes more random bytes than the program keeps in a pool. */
+export const MANY_INVITES = { count: 200 };
+
 /** A handler of the authority throws: generating random bytes there fails. */
 export const HANDLER_THROWS = programWith(`
-  const { randomBytes } = crypto;
-  crypto.randomBytes = (...args) => {
+  const { randomFillSync } = crypto;
+  crypto.randomFillSync = (...args) => {
     if (armed) throw new TypeError('injected into a handler');
-    return randomBytes(...args);
+    return randomFillSync(...args);
   };`);
 
 /** An effect after a commit throws: the publication of a document. */
@@ -45,10 +48,10 @@ const QUICK_WATCHDOG = `
 /** A handler of the authority never returns: generating random bytes there hangs. */
 export const AUTHORITY_HANGS = programWith(`
   ${QUICK_WATCHDOG}
-  const { randomBytes } = crypto;
-  crypto.randomBytes = (...args) => {
+  const { randomFillSync } = crypto;
+  crypto.randomFillSync = (...args) => {
     while (armed);
-    return randomBytes(...args);
+    return randomFillSync(...args);
   };`);
 
 /** A request on an edge thread never returns: generating an id there hangs. */
