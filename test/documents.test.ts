@@ -12,6 +12,7 @@ import { isSignedByRoot, readGenesisBlock } from '../src/records/genesis.ts';
 import { readPolicyManifest } from '../src/records/policy-manifest.ts';
 import { readCertificateRevocationList } from '../src/records/revocation-list.ts';
 import { isSignedByAny, type SignedRecord, signedText } from '../src/records/signed-record.ts';
+import { SCHEMA_VERSION } from '../src/store/postgresql/schema.ts';
 import { formatInstant } from '../src/timestamp.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, SECOND } from './support/clock.ts';
@@ -435,7 +436,7 @@ const PLACE = IN_DATABASE
       ha_mode: 'standby',
       role: 'writer',
       lag_revisions: 0,
-      database: { backend: 'postgresql', writable: true, schema_version: 3 },
+      database: { backend: 'postgresql', writable: true, schema_version: SCHEMA_VERSION },
     }
   : { ha_mode: 'single', database: { backend: 'lmdb', writable: true, schema_version: 4 } };
 
