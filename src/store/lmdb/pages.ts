@@ -10,6 +10,9 @@ const NODE_HEADER = 8;
 export const TREE_RECORD = 48;
 const OVERFLOW_REFERENCE = 24;
 
+/** No tree of 2^32 pages is this deep. */
+export const MAX_DEPTH = 32;
+
 /** LMDB's value for a tree without a root. */
 export const NO_PAGE = 0xffff_ffff_ffff_ffffn;
 
@@ -187,8 +190,25 @@ export function isOverflowStart(page: Buffer, run: OverflowRun, size: number): b
   );
 }
 
-export function overflowData(page: Buffer): Buffer {
-  return page.subarray(PAGE_HEADER);
+/** The data of a node that lies on pages beside the tree; whoever reads it has looked at the first of them. */
+export function readRun(pages: PageFile, run: OverflowRun, size: number): Buffer {
+  const bytes = Buffer.alloc(run.pages * pages.pageSize);
+  for (let index = 0; index < run.pages; index += 1) {
+    const from = index * pages.pageSize;
+    pages.read(run.first + index, bytes.subarray(from, from + pages.pageSize));
+  }
+  return bytes.subarray(PAGE_HEADER).subarray(0, size);
+}
+
+/** The mark of a table whose values begin with a version. */
+export const HAS_VERSIONS = 256;
+const VERSION_BYTES = 8;
+
+/** A value of a table, with its version; 0 in a table without versions. */
+export function versioned(data: Buffer, hasVersions: boolean) {
+  return hasVersions
+    ? { version: data.readDoubleLE(0), row: data.subarray(VERSION_BYTES) }
+    : { version: 0, row: data };
 }
 
 export function damaged(what: string): DamagedState {

@@ -14,22 +14,25 @@ import {
   childAt,
   dataAt,
   dataSize,
+  HAS_VERSIONS,
   HOLDS_A_TREE,
   isOverflowStart,
   keyAt,
+  MAX_DEPTH,
   type Meta,
   NO_PAGE,
   nodeAt,
   nodeFlags,
   nodesOf,
   ON_OVERFLOW_PAGES,
-  overflowData,
   overflowOf,
   type PageFile,
   pageFile,
   readMeta,
+  readRun,
   readTree,
   type TreeRecord,
+  versioned,
 } from './pages.ts';
 
 /** A row as it lies there: its checksum was not looked at. */
@@ -45,11 +48,7 @@ export interface Loss {
   readonly lost: string;
 }
 
-/** LMDB’s mark of a table whose values begin with a version. */
-const HAS_VERSIONS = 256;
-const VERSION_BYTES = 8;
 const SMALLEST_PAGE = 512;
-const MAX_DEPTH = 32;
 
 /** Table after table, `meta` first. Throws one clear sentence when the folder is in use, or holds no state. */
 export function* readRemains(dataDir: string): Generator<RemainingRow | Loss> {
@@ -150,14 +149,7 @@ function rowAt(
 ): RemainingRow | Loss {
   try {
     const key = bufferToKeyValue(Buffer.from(keyBytes(node))) as RowKey;
-    const data = dataOf(pages, node);
-    if (!hasVersions) return { table, key, version: 0, row: data };
-    return {
-      table,
-      key,
-      version: data.readDoubleLE(0),
-      row: data.subarray(VERSION_BYTES),
-    };
+    return { table, key, ...versioned(dataOf(pages, node), hasVersions) };
   } catch {
     return { lost: `table ${table}: a row on page ${node.number} cannot be read` };
   }
@@ -223,10 +215,5 @@ function dataOf(pages: PageFile, { page, at }: Node): Buffer {
   const start = Buffer.alloc(pages.pageSize);
   pages.read(run.first, start);
   if (!isOverflowStart(start, run, size)) throw new Error(`Page ${run.first} does not fit`);
-  const bytes = Buffer.alloc(run.pages * pages.pageSize);
-  for (let index = 0; index < run.pages; index += 1) {
-    const from = index * pages.pageSize;
-    pages.read(run.first + index, bytes.subarray(from, from + pages.pageSize));
-  }
-  return overflowData(bytes).subarray(0, size);
+  return readRun(pages, run, size);
 }

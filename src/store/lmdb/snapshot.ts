@@ -17,21 +17,24 @@ import {
   damagedPage,
   dataAt,
   dataSize,
+  HAS_VERSIONS,
   HOLDS_A_TREE,
   isOverflowStart,
   keyAt,
+  MAX_DEPTH,
   type Meta,
   NO_PAGE,
   nodeAt,
   nodeFlags,
   nodesOf,
   ON_OVERFLOW_PAGES,
-  overflowData,
   overflowOf,
   type PageFile,
+  readRun,
   readTree,
   TREE_RECORD,
   type TreeRecord,
+  versioned,
 } from './pages.ts';
 
 export interface Snapshot {
@@ -53,10 +56,6 @@ interface StoredRow {
   readonly data: Buffer;
 }
 
-/** LMDB’s mark of a table whose values begin with a version. */
-const HAS_VERSIONS = 256;
-const VERSION_BYTES = 8;
-const MAX_DEPTH = 32;
 /** How often a moment is looked for in which no transaction ends. */
 const ATTEMPTS = 10_000;
 
@@ -205,11 +204,7 @@ function orderOf(a: StoredRow | undefined, b: StoredRow | undefined): number {
 }
 
 function changeOf(table: TableName, { key, data }: StoredRow, isVersioned: boolean): RowChange {
-  return {
-    key: keyOf(table, key),
-    version: isVersioned ? data.readDoubleLE(0) : 0,
-    row: isVersioned ? data.subarray(VERSION_BYTES) : data,
-  };
+  return { key: keyOf(table, key), ...versioned(data, isVersioned) };
 }
 
 function keyOf(table: TableName, bytes: Buffer): RowKey {
@@ -270,12 +265,7 @@ function dataOf(pages: PageFile, page: Buffer, at: number): Buffer {
   if (flags !== ON_OVERFLOW_PAGES) throw damaged('a row is of no known kind');
   const run = overflowOf(page, at);
   if (!isOverflowStart(pageAt(pages, run.first), run, size)) throw damagedPage(run.first);
-  const bytes = Buffer.alloc(run.pages * pages.pageSize);
-  for (let index = 0; index < run.pages; index += 1) {
-    const from = index * pages.pageSize;
-    pages.read(run.first + index, bytes.subarray(from, from + pages.pageSize));
-  }
-  return overflowData(bytes).subarray(0, size);
+  return readRun(pages, run, size);
 }
 
 function pageAt(pages: PageFile, number: number): Buffer {

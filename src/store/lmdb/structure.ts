@@ -15,23 +15,20 @@ import {
   HOLDS_A_TREE,
   isOverflowStart,
   keyAt,
+  MAX_DEPTH,
   type Meta,
   NO_PAGE,
   nodeAt,
   nodeFlags,
   nodesOf,
   ON_OVERFLOW_PAGES,
-  type OverflowRun,
-  overflowData,
   overflowOf,
   type PageFile,
+  readRun,
   readTree,
   TREE_RECORD,
   type TreeRecord,
 } from './pages.ts';
-
-/** No tree of 2^32 pages is this deep. */
-const MAX_DEPTH = 32;
 
 /**
  * How much of the audit log is checked. It grows without end, and a service reads and writes only its end;
@@ -175,7 +172,7 @@ function createWalk(pages: PageFile, meta: Meta, used: Uint8Array) {
       pages.read(run.first, overflow);
       if (!isOverflowStart(overflow, run, dataSize(page, at))) throw damagedPage(run.first);
       if (run.first + run.pages > pages.pages) throw damaged(`it ends within page ${run.first}`);
-      if (kind === 'free') freePages(readRun(run, dataSize(page, at)));
+      if (kind === 'free') freePages(readRun(pages, run, dataSize(page, at)));
     } else if (flags !== 0) {
       throw damagedPage(number);
     } else if (kind === 'free') {
@@ -192,15 +189,6 @@ function createWalk(pages: PageFile, meta: Meta, used: Uint8Array) {
       if (used[page] === 1) throw damaged(`page ${page} is in use twice`);
       used[page] = 1;
     }
-  }
-
-  function readRun({ first, pages: count }: OverflowRun, size: number): Buffer {
-    const { pageSize } = pages;
-    const run = Buffer.alloc(count * pageSize);
-    for (let index = 0; index < count; index += 1) {
-      pages.read(first + index, run.subarray(index * pageSize, (index + 1) * pageSize));
-    }
-    return overflowData(run).subarray(0, size);
   }
 
   /** The count, then page numbers; a negative number is the length of the run that the next page begins. */

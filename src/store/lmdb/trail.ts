@@ -1,7 +1,8 @@
 /** Follows the state in a data folder beside the service that writes it, which does nothing for it. */
 import { DamagedState } from '../rows.ts';
 import { changeBatches } from '../trail/batches.ts';
-import { type StateTrail, TRAIL_META, type TrailMeta, type TrailReading } from '../trail/ports.ts';
+import { trailMeta } from '../trail/meta.ts';
+import type { StateTrail, TrailMeta, TrailReading } from '../trail/ports.ts';
 import { checkForReading } from './folder-state.ts';
 import { assertSchema } from './ownership.ts';
 import { openSnapshot, type Snapshot } from './snapshot.ts';
@@ -42,10 +43,7 @@ export function openLmdbTrail(dataDir: string): StateTrail {
 }
 
 function metaIn({ tables, transaction }: Snapshot): TrailMeta {
-  const found = TRAIL_META.map((key) => [key, tables.meta.get(key, { transaction })] as const);
-  const meta = new Map(
-    found.filter((row): row is [(typeof row)[0], Buffer] => row[1] !== undefined),
-  );
+  const meta = trailMeta((key) => tables.meta.get(key, { transaction }));
   if (!meta.has('network')) throw new DamagedState('it does not say whose it is');
   return meta;
 }

@@ -37,7 +37,16 @@ import {
   readAuditEnd,
   totalsIn,
 } from './contents.ts';
-import { FLUSHES, type Flush, type FlushPosition, flushesAfter, HOLDER } from './flushes.ts';
+import {
+  changedSubjects,
+  FLUSHES,
+  type Flush,
+  type FlushPosition,
+  flushesAfter,
+  HOLDER,
+  NONCES,
+  SUBJECTS,
+} from './flushes.ts';
 import { assertSchema } from './schema.ts';
 
 export interface FollowerOptions {
@@ -58,13 +67,6 @@ interface Position extends FlushPosition {
 
 /** Subjects that one round trip brings. */
 const SUBJECTS_AT_ONCE = 2000;
-
-const SUBJECTS = `select s.kind, s.id, s.version, s.snapshot from mesh_na.subjects as s
-  join unnest($1::text[], $2::bytea[]) as w (kind, id) on s.kind = w.kind and s.id = w.id`;
-const NONCES = `select n.bucket, n.revision, n.digests, n.answers from mesh_na.nonces as n
-  join unnest($1::bigint[], $2::bigint[]) as w (bucket, revision)
-    on n.bucket = w.bucket and n.revision = w.revision
-  order by n.bucket, n.revision`;
 
 export function openPostgresqlFollower(options: FollowerOptions): StateFollower {
   let client: Client | null = null;
@@ -152,7 +154,7 @@ export function openPostgresqlFollower(options: FollowerOptions): StateFollower 
         return null;
       }
       const audit = await readAuditSince(current, auditEntries, from);
-      const subjects = changedSubjects(current, shapesIn(meta), flushes);
+      const subjects = readSubjects(current, shapesIn(meta), flushes);
       const nonces = await readNonces(current, flushes);
       const { liveness, newest } = withLiveness
         ? livenessSince(current, from.livenessFlush)
@@ -203,18 +205,12 @@ async function readAuditSince(
   return readAuditEnd(client, total, auditLength);
 }
 
-function changedSubjects(
+function readSubjects(
   client: Client,
   shapes: Shapes,
   flushes: readonly Flush[],
 ): Pick<StoreChanges, 'subjects' | 'removals'> {
-  const changed = new Map<string, { readonly kind: string; readonly id: Buffer }>();
-  for (const { kinds, ids } of flushes) {
-    for (const [index, id] of ids.entries()) {
-      const kind = kinds[index] as string;
-      changed.set(addressOf({ kind, id: id.toString() }), { kind, id });
-    }
-  }
+  const changed = changedSubjects(flushes);
   const read = subjectReader(shapes);
 
   async function* subjects(): AsyncIterable<readonly StoredSubject[]> {

@@ -6,17 +6,10 @@ import type { HeldState, LastEntry } from '../trail/ports.ts';
 import type { StoreAddress } from './address.ts';
 import { connectToPrimary, disconnect } from './connect.ts';
 import { type MetaRows, readMeta, totalsIn } from './contents.ts';
-import { acquireLease, type Lease, type LeaseClock, type LeaseHolder } from './lease.ts';
-import { type LeaseTableOptions, leaseTable } from './lease-table.ts';
+import type { Lease } from './lease.ts';
+import { leaseTable } from './lease-table.ts';
+import { acquireMoveLease, connectToLease, type MoverOptions } from './move-lease.ts';
 import { assertSchema } from './schema.ts';
-
-export interface HoldOptions extends LeaseTableOptions {
-  readonly address: StoreAddress;
-  readonly holder: LeaseHolder;
-  readonly clock: LeaseClock;
-  /** How long a process that has died keeps others out, in milliseconds. */
-  readonly leaseMs: number;
-}
 
 /** Whoever asks does so again before. */
 const ASK_MS = 5000;
@@ -43,7 +36,7 @@ async function metaOf(address: StoreAddress): Promise<MetaRows> {
 }
 
 /** Asks the instance that writes to stop, and those that wait for their turn to go on waiting, for a few seconds. */
-export async function askWriter(options: HoldOptions): Promise<string | null> {
+export async function askWriter(options: MoverOptions): Promise<string | null> {
   const table = leaseTable((await connectToPrimary(options.address)).client, options);
   try {
     const { isFree, holderName } = await table.look();
@@ -55,26 +48,13 @@ export async function askWriter(options: HoldOptions): Promise<string | null> {
 }
 
 /** Null while another process has the database. */
-export async function holdDatabase(options: HoldOptions): Promise<HeldState | null> {
-  const { address, leaseMs } = options;
-  const connect = async () =>
-    leaseTable((await connectToPrimary(address, leaseMs)).client, options);
-  const table = await connect();
+export async function holdDatabase(options: MoverOptions): Promise<HeldState | null> {
+  const table = await connectToLease(options);
   const { isFree } = await table.look().finally(() => table.disconnect());
   if (!isFree) return null;
-  const { client } = await connectToPrimary(address);
+  const { client } = await connectToPrimary(options.address);
   try {
-    const lease = await acquireLease({
-      ...options,
-      candidate: null,
-      ttl: leaseMs,
-      connect,
-      extended: () => undefined,
-      wanted: () => undefined,
-      // The one transaction that writes holds the lease, and fails without it.
-      lost: () => undefined,
-    });
-    return heldOn(client, lease);
+    return heldOn(client, await acquireMoveLease(options));
   } catch (cause) {
     await disconnect(client);
     throw cause;

@@ -16,43 +16,28 @@ import type {
 } from '../trail/ports.ts';
 import { TRAIL_META, TRAIL_TABLES } from '../trail/ports.ts';
 import { markInUse } from '../usage-mark.ts';
-import type { StoreAddress } from './address.ts';
 import { connectToPrimary, disconnect } from './connect.ts';
 import { readMeta, totalsIn } from './contents.ts';
-import { acquireLease, type Lease, type LeaseClock, type LeaseHolder } from './lease.ts';
-import { type LeaseTableOptions, leaseTable } from './lease-table.ts';
+import type { Lease } from './lease.ts';
+import { acquireMoveLease, type MoverOptions } from './move-lease.ts';
 import { assertSchema } from './schema.ts';
 import { openPostgresqlSource } from './source.ts';
 
-export interface ReceiverOptions extends LeaseTableOptions {
-  readonly address: StoreAddress;
+export interface ReceiverOptions extends MoverOptions {
   /** The folder of the network's keys, which is marked as in use. */
   readonly dataDir: string;
-  readonly holder: LeaseHolder;
-  readonly clock: LeaseClock;
-  /** How long a process that has died keeps others out, in milliseconds. */
-  readonly leaseMs: number;
 }
 
 /** Throws one clear sentence when the database has a state that was not moved there, or is in use. */
 export async function openPostgresqlReceiver(options: ReceiverOptions): Promise<StateReceiver> {
-  const { address, dataDir, leaseMs } = options;
+  const { address, dataDir } = options;
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const { client, shown } = await connectToPrimary(address);
   try {
     await assertSchema(client, shown);
     const found = decodeArrival((await readMeta(client)).get('arriving'));
     if (found === null) await assertNoState(client, shown);
-    const lease = await acquireLease({
-      ...options,
-      candidate: null,
-      ttl: leaseMs,
-      connect: async () => leaseTable((await connectToPrimary(address, leaseMs)).client, options),
-      extended: () => undefined,
-      wanted: () => undefined,
-      // Every transaction holds the lease, and fails without it.
-      lost: () => undefined,
-    });
+    const lease = await acquireMoveLease(options);
     try {
       const arrival = decodeArrival((await readMeta(client)).get('arriving'));
       // Another may have been the holder before.

@@ -17,11 +17,11 @@ import type { StoreAddress } from './address.ts';
 import { connectToPrimary, disconnect } from './connect.ts';
 import {
   auditEntriesIn,
+  beginReading,
   fetched,
   livenessIn,
   type MetaRows,
   readAuditEnd,
-  readMeta,
   subjectsIn,
   totalsIn,
 } from './contents.ts';
@@ -32,8 +32,7 @@ export async function openPostgresqlSource(address: StoreAddress): Promise<State
   const { client, shown } = await connectToPrimary(address);
   try {
     await assertSchema(client, shown);
-    await client.query('begin isolation level repeatable read read only');
-    return await sourceAt(client, await readMeta(client), shown);
+    return await sourceAt(client, await beginReading(client), shown);
   } catch (cause) {
     await disconnect(client);
     throw cause;

@@ -1,18 +1,21 @@
 /** Follows the state in a database beside the service that writes it, by what each of its flushes says it has changed. */
 import type { Client } from 'pg';
-import {
-  type RowChange,
-  type StateTrail,
-  TRAIL_META,
-  type TrailMeta,
-  type TrailReading,
-  type TrailTable,
-} from '../trail/ports.ts';
+import { trailMeta } from '../trail/meta.ts';
+import type { RowChange, StateTrail, TrailReading, TrailTable } from '../trail/ports.ts';
 import { addressOf } from '../units.ts';
 import type { StoreAddress } from './address.ts';
 import { connectToPrimary, disconnect } from './connect.ts';
 import { beginReading, fetched, type MetaRows, totalsIn } from './contents.ts';
-import { FLUSHES, type Flush, flushesAfter, HOLDER } from './flushes.ts';
+import {
+  type ChangedSubject,
+  changedSubjects,
+  FLUSHES,
+  type Flush,
+  flushesAfter,
+  HOLDER,
+  NONCES,
+  SUBJECTS,
+} from './flushes.ts';
 import { assertSchema } from './schema.ts';
 import { sourceAt } from './source.ts';
 
@@ -58,7 +61,7 @@ export async function openPostgresqlTrail(address: StoreAddress): Promise<StateT
     const read =
       from === null ? allRows(client, reached) : changedRows(client, from, reached, flushes);
     return {
-      meta: trailMeta(meta),
+      meta: trailMeta((key) => meta.get(key)),
       isWhole: from === null,
       changes: (table) => read[table](),
       source: await sourceAt(client, meta, shown),
@@ -72,11 +75,6 @@ export async function openPostgresqlTrail(address: StoreAddress): Promise<StateT
     throw cause;
   }
   return { next, close: () => disconnect(client) };
-}
-
-function trailMeta(meta: MetaRows): TrailMeta {
-  const found = TRAIL_META.map((key) => [key, meta.get(key)] as const);
-  return new Map(found.filter((row): row is [(typeof row)[0], Buffer] => row[1] !== undefined));
 }
 
 async function flushesSince(
@@ -220,22 +218,6 @@ function changedRows(
   };
 }
 
-interface ChangedSubject {
-  readonly kind: string;
-  readonly id: Buffer;
-}
-
-function changedSubjects(flushes: readonly Flush[]): ReadonlyMap<string, ChangedSubject> {
-  const changed = new Map<string, ChangedSubject>();
-  for (const { kinds, ids } of flushes) {
-    for (const [index, id] of ids.entries()) {
-      const kind = kinds[index] as string;
-      changed.set(addressOf({ kind, id: id.toString() }), { kind, id });
-    }
-  }
-  return changed;
-}
-
 async function* askedSubjects(
   client: Client,
   changed: ReadonlyMap<string, ChangedSubject>,
@@ -302,11 +284,6 @@ function* inParts<Item>(items: readonly Item[]): Generator<readonly Item[]> {
     yield items.slice(at, at + ASKED_AT_ONCE);
 }
 
-const SUBJECTS = `select s.kind, s.id, s.version, s.snapshot from mesh_na.subjects as s
-  join unnest($1::text[], $2::bytea[]) as w (kind, id) on s.kind = w.kind and s.id = w.id`;
-const NONCES = `select n.bucket, n.revision, n.digests, n.answers from mesh_na.nonces as n
-  join unnest($1::bigint[], $2::bigint[]) as w (bucket, revision)
-    on n.bucket = w.bucket and n.revision = w.revision`;
 /** A service removes the contact with a subject, also of one that is then created again. */
 const UNLISTED = `select w.id from unnest($1::bytea[]) as w (id)
   where not exists (select 1 from mesh_na.liveness as l where l.id = w.id)`;

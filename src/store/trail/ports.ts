@@ -21,7 +21,8 @@ export const TRAIL_META = [
   'totals',
 ] as const;
 
-export type TrailMeta = ReadonlyMap<(typeof TRAIL_META)[number], Buffer>;
+export type TrailMetaKey = (typeof TRAIL_META)[number];
+export type TrailMeta = ReadonlyMap<TrailMetaKey, Buffer>;
 
 export interface RowChange {
   readonly key: RowKey;
