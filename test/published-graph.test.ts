@@ -16,7 +16,7 @@ import { createRecognitionIndex, type RecognitionIndex } from '../src/views/reco
 import type { Dashboard } from '../src/views/rows/dashboard.ts';
 import { startTestAuthority } from './support/authority.ts';
 import { HOUR } from './support/clock.ts';
-import { get, heartbeat, joinedNode, outcome } from './support/requests.ts';
+import { get, heartbeat, joinedNode, outcome, type Received } from './support/requests.ts';
 import { importFeed, issued, recognize, sovereign } from './support/trust.ts';
 
 const NOW = Date.parse('2026-01-01T00:00:00Z');
@@ -205,6 +205,26 @@ test('a build that fails fails for those who wait for it alone', async () => {
   assert.deepEqual(built, ['broken', 'whole', 'broken']);
 });
 
+/** Returns the longest time that a heartbeat took meanwhile, as a share of the time that the page took. */
+async function longestWait(
+  page: Promise<Received>,
+  beat: () => Promise<Received>,
+): Promise<number> {
+  const start = performance.now();
+  let end = 0;
+  const made = page.finally(() => {
+    end = performance.now();
+  });
+  let longest = 0;
+  while (end === 0) {
+    const sent = performance.now();
+    assert.equal(outcome(await beat()), '200');
+    longest = Math.max(longest, performance.now() - sent);
+  }
+  assert.match((await made).text, /1 to 50 of 20,000/);
+  return longest / (end - start);
+}
+
 test('heartbeats are answered while the first page after a change of a long graph is made', async () => {
   await using na = await startTestAuthority();
   const node = await joinedNode(na);
@@ -212,16 +232,14 @@ test('heartbeats are answered while the first page after a change of a long grap
   const terms = { subject_sovereign_id: 'beta', subject_public_keys: [beta.key.publicKey] };
   await issued(recognize(na, terms));
   const ids = Array.from({ length: 20_000 }, (_, index) => `id-${100_000 + index}`);
-  const feed = beta.feed(na.clock.now(), 1, { revoked_attestation_ids: ids });
-  await issued(importFeed(na, feed));
-  // The authority has built the document then, and the edge has read nothing of it.
-  await get(na, '/connectome.json');
-  let isMade = false;
-  const page = get(na, '/connectome').finally(() => {
-    isMade = true;
-  });
-  let answered = 0;
-  for (; !isMade; answered += 1) assert.equal(outcome(await heartbeat(na, node)), '200');
-  assert.match((await page).text, /1 to 50 of 20,000/);
-  assert.ok(answered > 15, `${answered} heartbeats`);
+  const shares: number[] = [];
+  for (let sequence = 1; sequence <= 3; sequence += 1) {
+    const feed = beta.feed(na.clock.now(), sequence, { revoked_attestation_ids: ids });
+    await issued(importFeed(na, feed));
+    // The authority has built the document then, and the edge has read nothing of it.
+    await get(na, '/connectome.json');
+    shares.push(await longestWait(get(na, '/connectome'), () => heartbeat(na, node)));
+  }
+  // The machine may be busy with something else in a round, but hardly in all of them.
+  assert.ok(Math.min(...shares) < 0.5, `${shares} of the time`);
 });
