@@ -1,40 +1,23 @@
 /** The composition root: wires store, authority and edges once, and shuts them down in order. */
 
-import { hasRoom } from './authority/enrollment/room.ts';
 import type { ReadyState } from './authority/open.ts';
 import type { Successor } from './authority/successor.ts';
 import { createClock } from './clock.ts';
-import { agreedSettings } from './config/agreed-settings.ts';
 import type { Config } from './config/load.ts';
 import type { Answer } from './contract/answers.ts';
 import type { Call } from './contract/calls.ts';
 import { publishedDocument } from './contract/documents.ts';
 import { createDocumentPublisher } from './contract/publications.ts';
-import {
-  createStandingMemory,
-  endStanding,
-  extendStanding,
-  noteWriter,
-  type Standing,
-  standingIn,
-} from './contract/standing.ts';
-import { sha256Hex } from './crypto/digest.ts';
-import { followDatabaseClock } from './database-clock.ts';
 import { type Front, openFront } from './front.ts';
-import type { Instance } from './http/instance.ts';
 import { createRateLimits } from './http/rate-limit.ts';
-import { canonicalJson, jsonText } from './json/write.ts';
+import { haModeOf, type Instances, joinInstances } from './instances.ts';
+import { jsonText } from './json/write.ts';
 import { keepReady } from './keep-ready.ts';
 import { createBackground } from './lifecycle/background.ts';
 import { createFatal, type Fatal } from './lifecycle/fatal.ts';
 import { freeSpace } from './lifecycle/free-space.ts';
 import { createLifecycle, type StopPatience } from './lifecycle/lifecycle.ts';
-import { createLinkClient, withdrawAll } from './link/client.ts';
-import { createDesk } from './link/desk.ts';
-import { openLinkHost } from './link/host.ts';
-import { linkKey } from './link/key.ts';
-import { createLastCopies } from './link/last-copies.ts';
-import { tlsWires } from './link/tls-wires.ts';
+import { withdrawAll } from './link/client.ts';
 import { createLogger, type LogDestination, type Logger } from './log/logger.ts';
 import {
   type AuthorityCounts,
@@ -47,21 +30,11 @@ import { instantOf } from './records/record.ts';
 import type { RefusalName } from './refusal.ts';
 import { type ManualTime, type Runtime, timeOf, withClocks } from './runtime.ts';
 import { openServiceSigner } from './service-signer.ts';
-import type { AuthoritySigner } from './signer/authority-signer.ts';
-import { networkOf } from './store/network-identity.ts';
-import {
-  type Candidate,
-  databaseOf,
-  type OpenedStore,
-  openStore,
-  processName,
-  type StoreOptions,
-  type Tenure,
-} from './store/open.ts';
+import { databaseOf, type OpenedStore } from './store/open.ts';
 import { AUTHORITY_SLOT, createBeats, startBeating } from './threads/beats.ts';
 import type { EdgeHost, EdgeThread } from './threads/edge-threads.ts';
 import type { StartWatchdog } from './threads/watchdog.ts';
-import { createTlsReload, type TlsReload, type TlsReloadOptions } from './tls/reload.ts';
+import { beginUpkeep } from './upkeep.ts';
 import type { CommandReference } from './views/command-reference.ts';
 
 export interface Surroundings {
@@ -147,9 +120,9 @@ export async function startAuthority(
     logger,
     async silence() {
       lifecycle.enter('failed');
-      leave();
+      instances?.leave();
       office?.seal();
-      linkHost?.close();
+      instances?.close();
       await front?.abandon();
     },
     end: onFatal,
@@ -157,85 +130,41 @@ export async function startAuthority(
   let office: Office | null = null;
   let jobs: OfficeJobs | null = null;
   let front: Front | null = null;
+  let instances: Instances | null = null;
   let successor: Successor | null = null;
-  let isLeaving = false;
   let want: () => void = () => undefined;
   const wanted = new Promise<void>((resolve) => {
     want = resolve;
   });
 
-  /** From now on nothing is answered from copies. */
-  function leave(): void {
-    isLeaving = true;
-    if (standing !== null) endStanding(standing.memory);
-  }
-
   const instanceId = runtime.uuid();
-  const standing = standingFor(config, surroundings.runtime);
   const limits = createRateLimits(config.rateLimits);
-  const { elapsed } = surroundings.runtime;
-  const signer = await openServiceSigner({ config, logger, metrics, fatal, elapsed });
-  const link = config.link && linkSecrets(config, signer, version, logger);
-  const linkHost =
-    config.link &&
-    link &&
-    (await openLinkHost({
-      ...link,
-      address: config.link,
-      publisher,
-      logger,
-      elapsed,
-      awaited: metrics.followersAwaited,
-    }));
-  const client =
-    link &&
-    standing &&
-    createLinkClient({
-      ...link,
-      publisher,
-      standing,
-      logger,
-      elapsed,
-      linked() {
-        lastCopies?.reached();
-        desk.resume();
-      },
-      answered: metrics.linkAnswered,
-    });
-  const lastCopies =
-    client &&
-    standing &&
-    createLastCopies({
-      client,
-      memory: standing.memory,
-      leaseMs: config.database?.leaseMs ?? 0,
-      logger,
-      elapsed,
-      now: runtime.now,
-    });
-  const holdMs = config.link?.holdMs ?? 0;
-  const desk = createDesk({ client, holdMs, rateLimits: config.rateLimits, elapsed });
-  const turn = await takeTurn(config, {
-    link: linkHost?.address ?? null,
-    seen(holder) {
-      lastCopies?.reached();
-      if (holder !== null && holder.link !== null) client?.follow({ ...holder, link: holder.link });
-    },
-    missed: () => lastCopies?.missed(),
+  const signer = await openServiceSigner({
+    config,
+    logger,
+    metrics,
+    fatal,
+    elapsed: surroundings.runtime.elapsed,
+  });
+  const joined = await joinInstances({
+    config,
     instanceId,
+    program: version,
+    signer,
+    publisher,
+    limits,
+    logger,
+    metrics,
     runtime: surroundings.runtime,
-    extended: (until) => {
-      if (standing === null || isLeaving) return;
-      if (standing.isWriter()) extendStanding(standing.memory, until);
-    },
-    clockCompared: followDatabaseClock(logger, metrics.databaseClock),
+    now: runtime.now,
     wanted: want,
     lost: (problem) => fatal('ownership', new Error(problem)),
   }).catch(async (cause) => {
-    linkHost?.close();
     await signer.close();
     throw cause;
   });
+  instances = joined;
+  const { standing, turn } = joined;
   // They load their modules while the state is read.
   const threads = startThreads(config, (index) =>
     surroundings.startThread((cause) => fatal(`edge thread ${index + 1}`, cause)),
@@ -276,40 +205,29 @@ export async function startAuthority(
   const openOn = (opened: OpenedStore, ready: ReadyState | null) =>
     openOffice({ ...ofState, opened, ready, metrics, vitals: () => vitals });
 
-  /** From now on the answers of this instance are those of the writer. */
-  function lead({ call }: Office, tenure: Tenure | null): void {
-    if (standing === null || tenure === null) return;
-    const { epoch, heldUntil } = tenure;
-    noteWriter(standing.memory, epoch);
-    extendStanding(standing.memory, heldUntil());
-    linkHost?.lend({ epoch, call, limits, heldUntil });
-    desk.lead(linkHost?.acknowledged(call) ?? call, limits);
-    logger.write('INFO', 'store', `This instance writes, as holder ${tenure.epoch} of the lease`);
-  }
-
   /** The turn of an instance that has waited. */
   async function take(opened: OpenedStore): Promise<void> {
     if (lifecycle.state !== 'serving') return opened.store.abandon();
-    client?.close();
+    joined.unfollow();
     const ready = opened.tenure && (await successor?.take(opened.tenure.previousOwner));
     // The authority publishes them anew: those of the writer before may be older.
     withdrawAll(publisher);
     office = await openOn(opened, ready ?? null);
     if (lifecycle.state !== 'serving') return;
-    lead(office, opened.tenure);
+    if (opened.tenure !== null) joined.lead(office.call, opened.tenure);
     jobs = await office.begin(background);
   }
 
   try {
     if (turn.opened !== null) {
       office = await openOn(turn.opened, null);
-      lead(office, turn.opened.tenure);
+      if (turn.opened.tenure !== null) joined.lead(office.call, turn.opened.tenure);
     }
-    const here: Call = (standing === null && office?.call) || desk.call;
+    const here: Call = (standing === null && office?.call) || joined.desk.call;
     const host: EdgeHost = {
       call: here,
       publisher,
-      limits: standing === null ? limits : desk.limits,
+      limits: standing === null ? limits : joined.desk.limits,
       viewers: new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)),
       clock: clock.anchor,
       manualTime,
@@ -317,7 +235,7 @@ export async function startAuthority(
       standing: standing?.memory ?? null,
       log: (lines) => destination.write(lines),
       exposition(reports) {
-        if (standing !== null) metrics.standing(standing, linkHost?.followers() ?? 0);
+        if (standing !== null) metrics.standing(standing, joined.followers());
         // What is counted is the writer's to say, once.
         return exposition(office?.call ?? (() => UNAVAILABLE), metrics, reports);
       },
@@ -344,28 +262,16 @@ export async function startAuthority(
     front = serving;
     const stopBeating = startBeating(beats, AUTHORITY_SLOT);
     lifecycle.enter('serving');
-    const checkingClock = background.start('clock_check', CLOCK_CHECK_MS, () => {
-      clock.check();
-      metrics.clockSkewed(clock.skew());
-    });
-    background.start('live_refresh', LIVE_REFRESH_MS, () => refreshLivePages(host));
-    const checkingDisk = background.start('disk_check', DISK_CHECK_MS, async () => {
-      const had = hasRoom({ vitals: () => vitals });
-      vitals.diskFree = await freeSpace(config.dataDir);
-      const has = hasRoom({ vitals: () => vitals });
-      if (had && !has) logger.write('ERROR', 'store', NO_ROOM);
-      if (!had && has) logger.write('INFO', 'store', 'There is space again: nodes may be enrolled');
-    });
-    const tls = tlsReload(config, {
+    const upkeep = beginUpkeep(background, {
+      config,
+      clock,
+      vitals,
+      host,
+      edges: serving,
       logger,
+      metrics,
       now: runtime.now,
-      use: serving.useTls,
-      used({ notAfter }) {
-        vitals.tlsNotAfter = notAfter;
-        metrics.tlsNotAfter(notAfter);
-      },
     });
-    const reloading = tls && background.start('tls_reload', TLS_RELOAD_MS, tls.check);
     if (office !== null) jobs = await (office as Office).begin(background);
     else logger.write('INFO', 'store', `${turn.holder} writes; this instance waits for its turn`);
     if (turn.opened === null) successor = keepReady(ofState, standing);
@@ -385,13 +291,13 @@ export async function startAuthority(
       logger,
       flush: async () => inOffice().flush.runNow(),
       sweep: async () => inOffice().sweep.runNow(),
-      checkClock: checkingClock.runNow,
-      checkDisk: checkingDisk.runNow,
+      checkClock: upkeep.checkClock.runNow,
+      checkDisk: upkeep.checkDisk.runNow,
       renewLists: async () => inOffice().renewLists.runNow(),
       runTrustCycle: async () => inOffice().runTrustCycle(),
       backUp: async () => inOffice().backUp?.runNow(),
       scrub: async () => inOffice().scrub?.runNow(),
-      reloadTls: reloading?.runNow ?? null,
+      reloadTls: upkeep.reloadTls?.runNow ?? null,
       settle: serving.settle,
       wanted,
       fatal,
@@ -400,13 +306,12 @@ export async function startAuthority(
           {
             announce: serving.announce,
             async drain() {
-              await Promise.all([serving.drain(), linkHost?.halt()]);
+              await Promise.all([serving.drain(), joined.halt()]);
             },
             cut: serving.cut,
             async flush() {
               // Nobody else can write before no copy is served any more, here or by a follower.
-              leave();
-              await linkHost?.revoke();
+              await joined.release();
               turn.giveUp();
               await taking?.catch(() => undefined);
               await successor?.close();
@@ -415,8 +320,7 @@ export async function startAuthority(
               await office?.close();
             },
             async close() {
-              client?.close();
-              linkHost?.close();
+              joined.close();
               await serving.close();
               stopBeating();
               await Promise.all([watchdog.end(), signer.close()]);
@@ -428,112 +332,20 @@ export async function startAuthority(
   } catch (cause) {
     turn.giveUp();
     await (successor as Successor | null)?.close();
-    client?.close();
-    leave();
-    await linkHost?.revoke();
-    linkHost?.close();
+    await joined.release();
+    joined.close();
     await (office as Office | null)?.abandon();
     await Promise.all([...threads.map((thread) => thread.end()), watchdog.end(), signer.close()]);
     throw cause;
   }
 }
 
-interface Turn {
-  /** Null while another instance writes. */
-  readonly opened: OpenedStore | null;
-  /** Resolves when this instance is the one that writes. */
-  readonly opening: Promise<OpenedStore>;
-  /** What the instance that writes calls itself. */
-  readonly holder: string;
-  /** Waits no longer. */
-  giveUp(): void;
-}
-
-/** Opens the store, or learns that another instance writes to it. */
-async function takeTurn(
-  config: Config,
-  {
-    link,
-    seen,
-    missed,
-    ...options
-  }: Pick<
-    StoreOptions,
-    'instanceId' | 'runtime' | 'extended' | 'clockCompared' | 'wanted' | 'lost'
-  > &
-    Pick<Candidate, 'link' | 'seen' | 'missed'>,
-): Promise<Turn> {
-  const ended = new AbortController();
-  let waiting: (holder: string) => void = () => undefined;
-  const told = new Promise<string>((resolve) => {
-    waiting = resolve;
-  });
-  const opening = openStore({
-    ...options,
-    dataDir: config.dataDir,
-    database: config.database,
-    network: networkOf(config.genesis),
-    candidate: {
-      configuration: agreedSettings(config),
-      link,
-      waiting,
-      seen,
-      missed,
-      signal: ended.signal,
-    },
-  });
-  const first = await Promise.race([opening, told]);
-  const giveUp = () => ended.abort();
-  return typeof first === 'string'
-    ? { opened: null, opening, holder: first, giveUp }
-    : { opened: first, opening, holder: 'this instance', giveUp };
-}
-
 const UNAVAILABLE: Answer = { ok: false, refusal: 'authority_unavailable', details: {} };
-
-function haModeOf({ database, link }: Config): Instance['haMode'] {
-  if (database === null) return 'single';
-  return link === null ? 'standby' : 'linked';
-}
-
-/** What two instances need of each other to talk. */
-function linkSecrets(
-  { genesis }: Config,
-  signer: AuthoritySigner,
-  program: string,
-  logger: Logger,
-) {
-  const key = linkKey(signer, sha256Hex(canonicalJson(genesis)));
-  const wires = tlsWires({ key, warn: (problem) => logger.write('WARNING', 'link', problem) });
-  return { wires, program, name: processName() };
-}
-
-/** Null where no other instance can write. */
-function standingFor({ database }: Config, { elapsed }: Runtime): Standing | null {
-  return database === null ? null : standingIn(createStandingMemory(), elapsed);
-}
 
 const AT_ONCE: StopPatience = { announceMs: 0, hurry: new AbortController().signal };
 
-/** Live pages change at most this often. */
-const LIVE_REFRESH_MS = 500;
-const CLOCK_CHECK_MS = 1000;
-/** Between two checks little can be written of what a full disk has to have room for. */
-const DISK_CHECK_MS = 1000;
-const NO_ROOM =
-  'Less than MESH_MIN_FREE_MB is free on the disk of the state: invites, joins and new agents are refused';
-
-/** How soon a new certificate is used; two small files are read for it. */
-const TLS_RELOAD_MS = 10_000;
-
 function inWords(byMs: number): string {
   return `${byMs > 0 ? 'forward' : 'back'} by ${(Math.abs(byMs) / 1000).toFixed(1)} s`;
-}
-
-/** While there are viewers, outdated documents of live pages are rebuilt. */
-async function refreshLivePages({ viewers, call }: EdgeHost): Promise<void> {
-  if (Atomics.load(viewers, 0) === 0) return;
-  await Promise.all([call('refreshDashboard', null), call('refreshGraph', null)]);
 }
 
 function startThreads({ threads }: Config, start: (index: number) => EdgeThread): EdgeThread[] {
@@ -542,13 +354,6 @@ function startThreads({ threads }: Config, start: (index: number) => EdgeThread)
 
 /** Edges may exist already, but cannot be called yet. */
 const NEVER = new Promise<void>(() => undefined);
-
-/** Null without TLS. */
-function tlsReload({ tls }: Config, options: Omit<TlsReloadOptions, 'first'>): TlsReload | null {
-  if (tls === null) return null;
-  options.used(tls);
-  return createTlsReload({ ...options, first: tls });
-}
 
 async function exposition(
   call: Call,

@@ -1,0 +1,243 @@
+/**
+ * This instance among those that serve the same state: whose turn it is to write, the link between the one that does
+ * and the others, and how long each may answer from what it holds.
+ */
+import { agreedSettings } from './config/agreed-settings.ts';
+import type { Config } from './config/load.ts';
+import type { Call } from './contract/calls.ts';
+import type { DocumentPublisher } from './contract/publications.ts';
+import {
+  createStandingMemory,
+  endStanding,
+  extendStanding,
+  noteWriter,
+  type Standing,
+  standingIn,
+} from './contract/standing.ts';
+import { sha256Hex } from './crypto/digest.ts';
+import { followDatabaseClock } from './database-clock.ts';
+import type { Instance } from './http/instance.ts';
+import type { LocalRateLimits } from './http/rate-limit.ts';
+import { canonicalJson } from './json/write.ts';
+import { createLinkClient } from './link/client.ts';
+import { createDesk, type Desk } from './link/desk.ts';
+import { openLinkHost } from './link/host.ts';
+import { linkKey } from './link/key.ts';
+import { createLastCopies } from './link/last-copies.ts';
+import { tlsWires } from './link/tls-wires.ts';
+import type { Logger } from './log/logger.ts';
+import type { AuthorityMetrics } from './metrics.ts';
+import type { Runtime } from './runtime.ts';
+import type { AuthoritySigner } from './signer/authority-signer.ts';
+import { networkOf } from './store/network-identity.ts';
+import {
+  type Candidate,
+  type OpenedStore,
+  openStore,
+  processName,
+  type StoreOptions,
+  type Tenure,
+} from './store/open.ts';
+
+export interface InstancesOptions {
+  readonly config: Config;
+  /** Of this start of the service. */
+  readonly instanceId: string;
+  /** Only instances of the same program talk to each other. */
+  readonly program: string;
+  readonly signer: AuthoritySigner;
+  readonly publisher: DocumentPublisher;
+  /** The counts of this instance, which are everybody's while it writes. */
+  readonly limits: LocalRateLimits;
+  readonly logger: Logger;
+  readonly metrics: Pick<AuthorityMetrics, 'linkAnswered' | 'followersAwaited' | 'databaseClock'>;
+  /** Its time is that of the system. */
+  readonly runtime: Runtime;
+  /** Milliseconds since the epoch, by the clock that the service goes by. */
+  now(): number;
+  /** Called once, when the state is to be moved elsewhere, and this process to stop. */
+  wanted(): void;
+  /** Called once, when another process may write. */
+  lost(problem: string): void;
+}
+
+export interface Instances {
+  /** Null where no other instance can write. */
+  readonly standing: Standing | null;
+  readonly turn: Turn;
+  /** Where edges bring their calls, if another instance can write. */
+  readonly desk: Desk;
+  /** How many are linked to this instance. */
+  followers(): number;
+  /** From now on the answers of this instance are those of the writer. */
+  lead(call: Call, tenure: Tenure): void;
+  /** Ends the link to the instance that has written. */
+  unfollow(): void;
+  /** Followers send no further request; resolves when those that they have sent are answered. */
+  halt(): Promise<void>;
+  /** From now on nothing is answered from copies here. */
+  leave(): void;
+  /** Leaves; resolves when followers answer nothing from copies either, so that another instance may write. */
+  release(): Promise<void>;
+  close(): void;
+}
+
+interface Turn {
+  /** Null while another instance writes. */
+  readonly opened: OpenedStore | null;
+  /** Resolves when this instance is the one that writes. */
+  readonly opening: Promise<OpenedStore>;
+  /** What the instance that writes calls itself. */
+  readonly holder: string;
+  /** Waits no longer. */
+  giveUp(): void;
+}
+
+/** Resolves when this instance writes, or knows who does; rejects with one sentence. */
+export async function joinInstances(options: InstancesOptions): Promise<Instances> {
+  const { config, publisher, limits, logger, metrics, runtime } = options;
+  const { elapsed } = runtime;
+  const standing = config.database === null ? null : standingIn(createStandingMemory(), elapsed);
+  let isLeaving = false;
+
+  const link = config.link && linkSecrets(options);
+  const host =
+    config.link &&
+    link &&
+    (await openLinkHost({
+      ...link,
+      address: config.link,
+      publisher,
+      logger,
+      elapsed,
+      awaited: metrics.followersAwaited,
+    }));
+  const client =
+    link &&
+    standing &&
+    createLinkClient({
+      ...link,
+      publisher,
+      standing,
+      logger,
+      elapsed,
+      linked() {
+        lastCopies?.reached();
+        desk.resume();
+      },
+      answered: metrics.linkAnswered,
+    });
+  const lastCopies =
+    client &&
+    standing &&
+    createLastCopies({
+      client,
+      memory: standing.memory,
+      leaseMs: config.database?.leaseMs ?? 0,
+      logger,
+      elapsed,
+      now: options.now,
+    });
+  const holdMs = config.link?.holdMs ?? 0;
+  const desk = createDesk({ client, holdMs, rateLimits: config.rateLimits, elapsed });
+
+  function leave(): void {
+    isLeaving = true;
+    if (standing !== null) endStanding(standing.memory);
+  }
+
+  function close(): void {
+    client?.close();
+    host?.close();
+  }
+
+  const turn = await takeTurn(config, {
+    instanceId: options.instanceId,
+    runtime,
+    link: host?.address ?? null,
+    seen(holder) {
+      lastCopies?.reached();
+      if (holder !== null && holder.link !== null) client?.follow({ ...holder, link: holder.link });
+    },
+    missed: () => lastCopies?.missed(),
+    extended(until) {
+      if (standing === null || isLeaving) return;
+      if (standing.isWriter()) extendStanding(standing.memory, until);
+    },
+    clockCompared: followDatabaseClock(logger, metrics.databaseClock),
+    wanted: options.wanted,
+    lost: options.lost,
+  }).catch((cause) => {
+    close();
+    throw cause;
+  });
+
+  return {
+    standing,
+    turn,
+    desk,
+    followers: () => host?.followers() ?? 0,
+    lead(call, { epoch, heldUntil }) {
+      if (standing === null) return;
+      noteWriter(standing.memory, epoch);
+      extendStanding(standing.memory, heldUntil());
+      host?.lend({ epoch, call, limits, heldUntil });
+      desk.lead(host?.acknowledged(call) ?? call, limits);
+      logger.write('INFO', 'store', `This instance writes, as holder ${epoch} of the lease`);
+    },
+    unfollow: () => client?.close(),
+    halt: () => host?.halt() ?? Promise.resolve(),
+    leave,
+    async release() {
+      leave();
+      await host?.revoke();
+    },
+    close,
+  };
+}
+
+export function haModeOf({ database, link }: Config): Instance['haMode'] {
+  if (database === null) return 'single';
+  return link === null ? 'standby' : 'linked';
+}
+
+/** What two instances need of each other to talk. */
+function linkSecrets({ config: { genesis }, signer, program, logger }: InstancesOptions) {
+  const key = linkKey(signer, sha256Hex(canonicalJson(genesis)));
+  const wires = tlsWires({ key, warn: (problem) => logger.write('WARNING', 'link', problem) });
+  return { wires, program, name: processName() };
+}
+
+type TurnOptions = Pick<Candidate, 'link' | 'seen' | 'missed'> &
+  Pick<StoreOptions, 'instanceId' | 'runtime' | 'extended' | 'clockCompared' | 'wanted' | 'lost'>;
+
+/** Opens the store, or learns that another instance writes to it. */
+async function takeTurn(
+  config: Config,
+  { link, seen, missed, ...options }: TurnOptions,
+): Promise<Turn> {
+  const ended = new AbortController();
+  let waiting: (holder: string) => void = () => undefined;
+  const told = new Promise<string>((resolve) => {
+    waiting = resolve;
+  });
+  const opening = openStore({
+    ...options,
+    dataDir: config.dataDir,
+    database: config.database,
+    network: networkOf(config.genesis),
+    candidate: {
+      configuration: agreedSettings(config),
+      link,
+      waiting,
+      seen,
+      missed,
+      signal: ended.signal,
+    },
+  });
+  const first = await Promise.race([opening, told]);
+  const giveUp = () => ended.abort();
+  return typeof first === 'string'
+    ? { opened: null, opening, holder: first, giveUp }
+    : { opened: first, opening, holder: 'this instance', giveUp };
+}
