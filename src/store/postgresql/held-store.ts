@@ -1,0 +1,373 @@
+/**
+ * The store in a PostgreSQL database, for as long as this process holds the lease.
+ *
+ * Units that arrive while a transaction is under way are written together in the next one, by one statement:
+ * its cost is a round trip, the flush of the database and the rows.
+ */
+import type { Client } from 'pg';
+import { encodeEntries } from '../audit-rows.ts';
+import { DamagedState } from '../rows.ts';
+import { createShapes } from '../shapes.ts';
+import {
+  GENESIS_HASH,
+  type StatePosition,
+  type Store,
+  StoreConflict,
+  type StoreContents,
+  type StoredLiveness,
+  type TimeRange,
+  type Unit,
+} from '../store.ts';
+import {
+  decodeEpoch,
+  decodeShapes,
+  encodeLiveness,
+  encodeShapes,
+  encodeTimes,
+} from '../table-rows.ts';
+import { encodeTotals, type Totals } from '../totals.ts';
+import {
+  addressOf,
+  assertKeyLength,
+  type EncodedUnit,
+  encodeUnit,
+  nonceBucket,
+  nonceRows,
+} from '../units.ts';
+import type { StoreAddress } from './address.ts';
+import { type Batch, putTogether, type StoredVersions } from './batch.ts';
+import { connectToPrimary, disconnect } from './connect.ts';
+import {
+  AUDIT_ROW,
+  type AuditRow,
+  hashIn,
+  linesIn,
+  type MetaRows,
+  NEXT_AUDIT_ROWS,
+  readContents,
+  totalsIn,
+} from './contents.ts';
+import type { Lease } from './lease.ts';
+import { ChangedSubject, type Session, type Writing } from './writing.ts';
+
+/** The most that one transaction takes, so that none is too large for the protocol, or takes too long. */
+const MOST_UNITS = 2000;
+const MOST_BYTES = 8 * 1024 ** 2;
+/** Commits wait for at most this many rows of liveness. */
+const LIVENESS_ROWS = 5000;
+const FORGET_AT_MOST = 20_000;
+
+interface PendingUnit {
+  readonly unit: EncodedUnit;
+  readonly resolve: (revision: number) => void;
+  readonly reject: (cause: unknown) => void;
+}
+
+/** `meta` is what the database holds beside the subjects when the lease begins. */
+export function heldStore(
+  address: StoreAddress,
+  meta: MetaRows,
+  lease: Lease,
+  writing: Writing,
+): Store {
+  const shapes = createShapes(decodeShapes(meta.get('shapes')));
+  let storedShapes = shapes.table.length;
+  let totals = totalsIn(meta);
+  /** The row as it is stored: each change of the totals names the one before. */
+  let totalsRow = meta.get('totals') ?? Buffer.alloc(0);
+  let queue: PendingUnit[] = [];
+  let flushing: Promise<void> | null = null;
+  let forgetting: Promise<void> | null = null;
+  /** For each storing of liveness that is under way, the ids whose liveness was removed meanwhile. */
+  const removedMeanwhile = new Set<Set<string>>();
+  const readers = new Set<Client>();
+
+  async function load(): Promise<StoreContents> {
+    await writing.idle();
+    const { client } = await connectToPrimary(address);
+    readers.add(client);
+    async function dispose(): Promise<void> {
+      if (readers.delete(client)) await disconnect(client);
+    }
+    try {
+      const contents = await readContents(client, shapes);
+      return { ...contents, previousOwner: lease.previousOwner, dispose };
+    } catch (cause) {
+      await dispose();
+      throw cause;
+    }
+  }
+
+  function commit(unit: Unit): Promise<number> {
+    const failure = writing.failure();
+    if (failure !== null) return Promise.reject(new Error(failure));
+    let encoded: EncodedUnit;
+    try {
+      encoded = encodeUnit(unit, shapes);
+    } catch (cause) {
+      return Promise.reject(cause);
+    }
+    return new Promise((resolve, reject) => {
+      queue.push({ unit: encoded, resolve, reject });
+      flushing ??= flushQueue();
+    });
+  }
+
+  async function flushQueue(): Promise<void> {
+    // Units of one turn of the event loop belong in one flush: begin when the turn is over.
+    await Promise.resolve();
+    while (queue.length > 0) await writing.inTurn(flushSome);
+    flushing = null;
+  }
+
+  async function flushSome(session: Session): Promise<void> {
+    const pending = takeFrom(queue);
+    queue = queue.slice(pending.length);
+    try {
+      await flush(session, pending);
+    } catch (cause) {
+      writing.fail(cause);
+      for (const { reject } of pending) reject(cause);
+    }
+  }
+
+  async function flush(session: Session, pending: readonly PendingUnit[]): Promise<void> {
+    const before = totals.revision;
+    let batch = putTogether(pending, before, null);
+    if (!(batch.isChecked && (await isStored(session, batch)))) {
+      batch = putTogether(pending, before, await readVersions(session, pending));
+      if (!(await isStored(session, batch))) throw new Error('The database was changed by others');
+    }
+    for (const [index, { resolve }] of batch.accepted.entries()) resolve(before + index + 1);
+    for (const { unit, reject } of batch.refused) reject(conflictOf(unit));
+  }
+
+  /** Whether the batch is stored; it is not when a subject has another version than was assumed. */
+  async function isStored({ change }: Session, batch: Batch<PendingUnit>): Promise<boolean> {
+    if (batch.accepted.length === 0) return true;
+    const { values, next } = valuesOf(batch);
+    const shapesToStore = shapes.table.length;
+    const row = encodeTotals(next);
+    const withShapes = shapesToStore === storedShapes ? null : encodeShapes(shapes.table);
+    try {
+      await change(COMMIT, [lease.epoch, totalsRow, row, withShapes, ...values]);
+    } catch (cause) {
+      if (cause instanceof ChangedSubject) return false;
+      throw cause;
+    }
+    totals = next;
+    totalsRow = row;
+    storedShapes = shapesToStore;
+    for (const removed of removedMeanwhile) for (const id of batch.removedIds) removed.add(id);
+    return true;
+  }
+
+  /** What the statement of a commit takes after the lease, the totals and the shapes. */
+  function valuesOf({ accepted, changes, removedIds }: Batch<PendingUnit>) {
+    const units = accepted.map(({ unit }) => unit);
+    const revision = totals.revision + units.length;
+    const written = changes.filter(({ row }) => row !== null);
+    const removed = changes.filter(({ row }) => row === null);
+    const nonces = nonceRows(units, revision);
+    const audit = units.flatMap((unit) => unit.audit);
+    const next: Totals = {
+      revision,
+      subjects: units.reduce((sum, { growth }) => sum + growth, totals.subjects),
+      nonceRows: totals.nonceRows + nonces.length,
+      auditEntries: totals.auditEntries + audit.length,
+    };
+    const values = [
+      written.map(({ kind }) => kind),
+      written.map(({ id }) => Buffer.from(id)),
+      written.map(({ replaced }) => replaced),
+      written.map(({ version }) => version),
+      written.map((change) => change.revision),
+      written.map(({ row }) => row),
+      removed.map(({ kind }) => kind),
+      removed.map(({ id }) => Buffer.from(id)),
+      removed.map(({ replaced }) => replaced),
+      removedIds.map((id) => Buffer.from(id)),
+      nonces.map(({ key }) => key[0]),
+      revision,
+      nonces.map(({ row }) => row),
+      nonces.map(({ answers }) => answers),
+      next.auditEntries,
+      audit.length === 0 ? null : encodeEntries(next.auditEntries, audit),
+      totals.revision,
+    ];
+    return { values, next };
+  }
+
+  async function touchMany(
+    rows: readonly StoredLiveness[],
+    unstoredTimes: readonly TimeRange[],
+  ): Promise<void> {
+    for (const { id } of rows) assertKeyLength(id);
+    const latest = [...new Map(rows.map((contact) => [contact.id, contact])).values()];
+    const removed = new Set<string>();
+    removedMeanwhile.add(removed);
+    try {
+      await touchInParts(latest, removed, encodeTimes('unstored_times', unstoredTimes));
+    } finally {
+      removedMeanwhile.delete(removed);
+    }
+  }
+
+  async function touchInParts(
+    latest: readonly StoredLiveness[],
+    removed: ReadonlySet<string>,
+    times: Buffer,
+  ): Promise<void> {
+    // The times are stored last: until then, those from before hold for all that is not stored yet.
+    for (let at = 0; at === 0 || at < latest.length; at += LIVENESS_ROWS) {
+      const isLast = at + LIVENESS_ROWS >= latest.length;
+      await writing.inTurn(({ change }) => {
+        const part = latest.slice(at, at + LIVENESS_ROWS).filter(({ id }) => !removed.has(id));
+        const ids = part.map(({ id }) => Buffer.from(id));
+        const contacts = part.map(encodeLiveness);
+        return change(TOUCH, [lease.epoch, ids, contacts, isLast ? times : null]);
+      });
+    }
+  }
+
+  function forgetNonces(now: number, times: readonly TimeRange[]): Promise<void> {
+    forgetting ??= writing
+      .inTurn((session) => forgetPast(session, now, times))
+      .finally(() => {
+        forgetting = null;
+      });
+    return forgetting;
+  }
+
+  async function forgetPast(
+    { read, change }: Session,
+    now: number,
+    times: readonly TimeRange[],
+  ): Promise<void> {
+    const rows = await read<{ bucket: string; revision: string }>(PAST_NONCES, [
+      nonceBucket(now),
+      FORGET_AT_MOST,
+    ]);
+    const last = rows.at(-1);
+    if (last === undefined) return;
+    const next = { ...totals, nonceRows: totals.nonceRows - rows.length };
+    const row = encodeTotals(next);
+    await change(FORGET, [
+      lease.epoch,
+      totalsRow,
+      row,
+      encodeTimes('forgotten_times', times),
+      last.bucket,
+      last.revision,
+      rows.length,
+    ]);
+    totals = next;
+    totalsRow = row;
+  }
+
+  async function release(how: 'released' | 'abandoned'): Promise<void> {
+    await flushing;
+    await writing.idle();
+    await Promise.all(Array.from(readers, disconnect));
+    await lease.end(writing.failure() === null ? how : 'abandoned');
+    await writing.end();
+  }
+
+  function auditHashAt(entry: number): Promise<string | null> {
+    return writing.inTurn(async ({ read }) =>
+      hashIn((await read<AuditRow>(AUDIT_ROW, [entry]))[0], entry),
+    );
+  }
+
+  /** Commits come between two of its statements. */
+  async function auditAfter(entry: number, most: number): Promise<readonly string[]> {
+    const lines: string[] = [];
+    while (lines.length < most) {
+      const read = entry + lines.length;
+      const rows = await writing.inTurn((session) =>
+        session.read<AuditRow>(NEXT_AUDIT_ROWS, [read]),
+      );
+      if (rows.length === 0) break;
+      lines.push(...linesIn(rows, read));
+    }
+    return lines.slice(0, most);
+  }
+
+  async function position(): Promise<StatePosition> {
+    await writing.idle();
+    const { auditEntries: auditLength, revision } = totals;
+    const auditHead = auditLength === 0 ? GENESIS_HASH : await auditHashAt(auditLength);
+    if (auditHead === null) throw new DamagedState('the last audit entry is missing');
+    return { epoch: decodeEpoch(meta.get('epoch')), revision, auditLength, auditHead };
+  }
+
+  return {
+    position,
+    auditHashAt,
+    auditAfter,
+    load,
+    commit,
+    touchMany,
+    forgetNonces,
+    health: () => writing.failure() ?? lease.problem(),
+    isOwner: lease.isOwned,
+    close: () => release('released'),
+    abandon: () => release('abandoned'),
+  };
+}
+
+const COMMIT = {
+  name: 'commit_units',
+  text: `select mesh_na.commit_units($1, $2, $3, $4,
+      $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20),
+    mesh_na.note_changes($16, $21, $5 || $11, $6 || $12, $15)`,
+};
+const TOUCH = { name: 'store_liveness', text: 'select mesh_na.store_liveness($1, $2, $3, $4)' };
+const FORGET = {
+  name: 'forget_nonces',
+  text: 'select mesh_na.forget_nonces($1, $2, $3, $4, $5, $6, $7)',
+};
+const PAST_NONCES = {
+  name: 'past_nonces',
+  text: `select bucket, revision from mesh_na.nonces where bucket < $1
+    order by bucket, revision limit $2`,
+};
+const VERSIONS = {
+  name: 'versions',
+  text: `select s.kind, s.id, s.version from mesh_na.subjects as s
+    join unnest($1::text[], $2::bytea[]) as w (kind, id) on s.kind = w.kind and s.id = w.id`,
+};
+/** As many of the waiting units as one transaction takes; at least one. */
+function takeFrom(queue: readonly PendingUnit[]): readonly PendingUnit[] {
+  let bytes = 0;
+  const end = queue.findIndex(({ unit }, index) => {
+    bytes += sizeOf(unit);
+    return index > 0 && (index >= MOST_UNITS || bytes > MOST_BYTES);
+  });
+  return end === -1 ? queue : queue.slice(0, end);
+}
+
+function sizeOf({ subjects, answers, audit }: EncodedUnit): number {
+  const rows = subjects.reduce((sum, { row }) => sum + row.length, 0);
+  const kept = answers.reduce((sum, { answer }) => sum + answer.length, rows);
+  return audit.reduce((sum, line) => sum + line.length, kept);
+}
+
+async function readVersions(
+  { read }: Session,
+  pending: readonly PendingUnit[],
+): Promise<StoredVersions> {
+  const named = pending.flatMap(({ unit }) => [...unit.subjects, ...unit.removals]);
+  const rows = await read<{ kind: string; id: Buffer; version: string }>(VERSIONS, [
+    named.map(({ kind }) => kind),
+    named.map(({ id }) => Buffer.from(id)),
+  ]);
+  return new Map(
+    rows.map(({ kind, id, version }) => [addressOf({ kind, id: id.toString() }), Number(version)]),
+  );
+}
+
+function conflictOf({ subjects, removals }: EncodedUnit): StoreConflict {
+  const names = [...subjects, ...removals].map(({ kind, id }) => `${kind} ${id}`);
+  return new StoreConflict(`${names.join(' or ')} has changed meanwhile`);
+}
