@@ -29,13 +29,12 @@ import { instantOf } from './records/record.ts';
 import { isSignerUnavailable } from './refusal.ts';
 import type { Runtime } from './runtime.ts';
 import type { AuthoritySigner } from './signer/authority-signer.ts';
-import type { ScrubTask } from './store/lmdb/scrub.ts';
 import { measured } from './store/measured.ts';
 import type { OpenedStore } from './store/open.ts';
 import type { Store } from './store/store.ts';
-import { runApart } from './threads/apart.ts';
 import { backUpApart } from './threads/backup-process.ts';
 import { type ListThreadIdentity, startListThread } from './threads/list-thread.ts';
+import { scrubApart } from './threads/scrub-process.ts';
 import { openWebhooks, type Webhooks } from './webhooks/webhooks.ts';
 
 /** What the state in memory depends on. */
@@ -293,12 +292,13 @@ function backupsOf(
 
 /** Null where the state is not looked through for damage. */
 function scrubOf(
-  { config: { dataDir, scrubHours }, runtime, logger, metrics }: OfficeOptions,
+  { config: { dataDir, database, scrubHours }, runtime, logger, metrics }: OfficeOptions,
   abort: AbortSignal,
 ): Scrub | null {
   if (scrubHours === null) return null;
+  const named = database?.named() ?? null;
   return createScrub({
-    read: (from) => runApart('scrub', { dataDir, from, parts: scrubHours } as ScrubTask, abort),
+    read: (from) => scrubApart({ dataDir, database: named, from, parts: scrubHours }, abort),
     found: (what) => logger.write('ERROR', 'store', `The stored state is damaged: ${what}`),
     counted: metrics.scrubbed,
     completed: () => metrics.scrubCompleted(runtime.now()),

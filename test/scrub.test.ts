@@ -4,7 +4,8 @@ import { closeSync, openSync, readFileSync, rmSync, truncateSync, writeSync } fr
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { createScrub } from '../src/lifecycle/scrub.ts';
-import { type ScrubbedPart, type ScrubPlace, scrubPart } from '../src/store/lmdb/scrub.ts';
+import { scrubFolder } from '../src/store/lmdb/scrub.ts';
+import type { ScrubbedPart, ScrubPlace } from '../src/store/scrub.ts';
 import { EndedApart } from '../src/threads/apart.ts';
 import { startTestAuthority } from './support/authority.ts';
 import { makeNetworkFolder } from './support/folders.ts';
@@ -56,7 +57,7 @@ test('each row is read once, in as many parts as it takes', async () => {
   );
 
   truncateSync(join(dataDir, DATABASE), 20_000);
-  const { damaged, next } = await scrubPart({ dataDir, from: null, parts: 1 });
+  const { damaged, next } = await scrubFolder(dataDir, null, 1);
   assert.match(damaged.join(), /^of state\/data\.mdb, it /);
   assert.equal(next, null);
   rmSync(dataDir, { recursive: true });
@@ -103,7 +104,7 @@ async function inParts(dataDir: string, parts: number): Promise<ScrubbedPart[]> 
   const read: ScrubbedPart[] = [];
   let from: ScrubPlace | null = null;
   do {
-    const part = await scrubPart({ dataDir, from, parts });
+    const part = await scrubFolder(dataDir, from, parts);
     read.push(part);
     from = part.next;
   } while (from !== null);
@@ -124,7 +125,7 @@ async function damageRow(dataDir: string, key: string): Promise<() => void> {
     const at = found + key.length + 30;
     const byte = bytes.readUInt8(at);
     put(at, byte ^ 8);
-    const { damaged } = await scrubPart({ dataDir, from: null, parts: 1 });
+    const { damaged } = await scrubFolder(dataDir, null, 1);
     if (damaged.length > 0) return () => put(at, byte);
     put(at, byte);
   }

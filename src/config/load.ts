@@ -137,8 +137,7 @@ export function loadConfig(
     database: databaseSetting(setting, environment),
     link: linkSetting(setting),
     minFree: minFree(setting),
-    scrubHours:
-      setting('store') === null ? wholeNumber(setting, 'scrubHours', 0, 8760) || null : null,
+    scrubHours: wholeNumber(setting, 'scrubHours', 0, 8760) || null,
     backups: backupSettings(flags, setting),
     heads: { paths: headFiles(flags, setting), acceptsNew: flags.newHead === true },
     webhooks: webhookSettings(flags, setting),

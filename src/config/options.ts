@@ -68,7 +68,7 @@ export const OPTIONS = {
     null,
     'MESH_SCRUB_HOURS',
     '168',
-    'within how many hours all rows of the data folder are read, to find damage; 0 is never; without effect with --store',
+    'within how many hours all rows of the state are read, to find damage; 0 is never',
   ),
   backupTo: option(
     '--backup-to <folder>',

@@ -2,7 +2,7 @@
  * Looks for damage in the stored state while it is served: part after part, in processes of their own. The service
  * goes on meanwhile, because it decides by what it has read, and checked, at its start.
  */
-import type { ScrubbedPart, ScrubPlace } from '../store/lmdb/scrub.ts';
+import type { ScrubbedPart, ScrubPlace } from '../store/scrub.ts';
 import { EndedApart } from '../threads/apart.ts';
 
 export interface ScrubOptions {

@@ -1,0 +1,153 @@
+/** Looks for damage in a part of a database, beside the instance that writes to it. */
+import type { Client } from 'pg';
+import type { RowKey, TableName } from '../rows.ts';
+import { type ScrubbedPart, type ScrubPlace, type ScrubRow, scrubRows } from '../scrub.ts';
+import type { StoreAddress } from './address.ts';
+import { connectToPrimary, disconnect } from './connect.ts';
+import { assertSchema } from './schema.ts';
+
+/** Rejects when the database cannot be asked. */
+export async function scrubDatabase(
+  address: StoreAddress,
+  from: ScrubPlace | null,
+  parts: number,
+): Promise<ScrubbedPart> {
+  const { client, shown } = await connectToPrimary(address);
+  try {
+    await assertSchema(client, shown);
+    const store = {
+      total: await countRows(client),
+      rowsAfter: (table: TableName, after: RowKey | null) => rowsAfter(client, table, after),
+      problemOf,
+    };
+    return await scrubRows(store, from, parts);
+  } finally {
+    await disconnect(client);
+  }
+}
+
+/** What PostgreSQL finds wrong with what it reads; anything else says nothing of the rows. */
+const OF_THE_SERVER = /^XX/;
+
+function problemOf(cause: unknown): string {
+  const { code = '', message = '' } = cause as { code?: string; message?: string };
+  if (OF_THE_SERVER.test(code)) return message;
+  throw cause;
+}
+
+const COUNTED = [
+  'meta',
+  'subjects',
+  'nonces',
+  'nonces where answers is not null',
+  'audit',
+  'liveness',
+];
+
+/** A table that cannot be read counts for nothing here. */
+async function countRows(client: Client): Promise<number> {
+  let total = 0;
+  for (const rows of COUNTED) {
+    try {
+      const text = `select count(*)::float8 as count from mesh_na.${rows}`;
+      total += (await client.query<{ count: number }>(text)).rows[0]?.count ?? 0;
+    } catch (cause) {
+      problemOf(cause);
+    }
+  }
+  return total;
+}
+
+/** Rows that one round trip brings. */
+const FETCH_ROWS = 1000;
+
+/** How the rows of a table are read in order; the first of them come after `lowest`. */
+interface Reading {
+  readonly text: string;
+  readonly lowest: readonly unknown[];
+  keyOf(row: readonly unknown[]): RowKey;
+  /** The key as the statement takes it. */
+  given(key: RowKey): readonly unknown[];
+}
+
+const LOWEST_NUMBER = '-9223372036854775808';
+const NO_BYTES = Buffer.alloc(0);
+
+/** The value is the last column but one, and the version the last. */
+function selected(columns: string, value: string, version: string, source: string): string {
+  return `select ${columns}, ${value}, ${version} from mesh_na.${source} limit ${FETCH_ROWS}`;
+}
+
+function nonceReading(value: string, condition: string): Reading {
+  const source = `nonces where (bucket, revision) > ($1::bigint, $2::bigint)${condition} order by bucket, revision`;
+  return {
+    text: selected('bucket, revision', value, '0', source),
+    lowest: [LOWEST_NUMBER, LOWEST_NUMBER],
+    keyOf: ([bucket, revision]) => [Number(bucket), Number(revision)],
+    given: (key) => key as readonly [number, number],
+  };
+}
+
+const READINGS: { readonly [Table in TableName]: Reading } = {
+  meta: {
+    // The totals are empty until the first change.
+    text: selected('key', 'value', '0', `meta where key > $1 and value <> '' order by key`),
+    lowest: [''],
+    keyOf: ([key]) => String(key),
+    given: (key) => [key],
+  },
+  subjects: {
+    text: selected(
+      'kind, id',
+      'snapshot',
+      'version',
+      'subjects where (kind, id) > ($1::text, $2::bytea) order by kind, id',
+    ),
+    lowest: ['', NO_BYTES],
+    keyOf: ([kind, id]) => [String(kind), String(id)],
+    given: (key) => {
+      const [kind, id] = key as readonly [string, string];
+      return [kind, Buffer.from(id)];
+    },
+  },
+  nonces: nonceReading('digests', ''),
+  answers: nonceReading('answers', ' and answers is not null'),
+  audit: {
+    text: selected(
+      'last_entry',
+      'entries',
+      '0',
+      'audit where last_entry > $1::bigint order by last_entry',
+    ),
+    lowest: [LOWEST_NUMBER],
+    keyOf: ([last]) => Number(last),
+    given: (key) => [key],
+  },
+  liveness: {
+    text: selected('id', 'contact', '0', 'liveness where id > $1::bytea order by id'),
+    lowest: [NO_BYTES],
+    keyOf: ([id]) => String(id),
+    given: (key) => [Buffer.from(String(key))],
+  },
+};
+
+/** Each statement sees its own moment: a row is whole by itself, and nothing is held back in the database meanwhile. */
+async function* rowsAfter(
+  client: Client,
+  table: TableName,
+  after: RowKey | null,
+): AsyncGenerator<ScrubRow, void> {
+  const { text, lowest, keyOf, given } = READINGS[table];
+  let last: readonly unknown[] = after === null ? lowest : given(after);
+  for (;;) {
+    const { rows } = await client.query<unknown[]>({ text, values: [...last], rowMode: 'array' });
+    for (const row of rows) {
+      const [value, version] = row.slice(-2);
+      yield { key: keyOf(row), value: value as Buffer, version: Number(version) };
+    }
+    const [end] = rows.slice(-1);
+    if (end === undefined || rows.length < FETCH_ROWS) return;
+    // As it lies there: an id that is damaged may be no text.
+    last = end.slice(0, -2);
+  }
+}
