@@ -10,7 +10,7 @@ import { collect, dataDirOption, examples, jsonOption } from './options.ts';
 import { type OutputOptions, printResult } from './output.ts';
 import { whileWaiting } from './progress.ts';
 import { assertCanSave } from './saved-file.ts';
-import { onState, openSource, settingsOf } from './store-address.ts';
+import { onState, openSource, settingsOf, storeOption } from './store-address.ts';
 import { tableOf } from './table.ts';
 
 interface CreateOptions extends OutputOptions {
@@ -35,7 +35,7 @@ export function addBackupCommands(program: Command): void {
     .command('create')
     .description('write a backup, and read it back before it gets its name')
     .addOption(dataDirOption())
-    .addOption(databaseOption())
+    .addOption(storeOption(STATE_IN_DATABASE))
     .addOption(signerOption())
     .requiredOption('--to <file>', 'where the backup is written')
     .addOption(
@@ -64,12 +64,12 @@ export function addBackupCommands(program: Command): void {
     .action(list);
 }
 
-export function databaseOption(): Option {
-  return new Option('--store <url>', 'PostgreSQL database that holds the state, as serve takes it');
-}
+export const STATE_IN_DATABASE = 'PostgreSQL database that holds the state, as serve takes it';
 
 export function signerOption(): Option {
-  return new Option('--signer <address>', 'who holds the authority key, as serve takes it');
+  return new Option('--signer <address>', 'who holds the authority key, as serve takes it').env(
+    'MESH_SIGNER',
+  );
 }
 
 export function identityOption(): Option {

@@ -6,7 +6,7 @@ import { FILES } from '../config/data-folder.ts';
 import { CHECKS, type Finding, OUTCOMES, type Outcome } from '../doctor/finding.ts';
 import type { GenesisBlock } from '../records/genesis.ts';
 import { systemRuntime } from '../runtime.ts';
-import { databaseOption, signerOption } from './backup.ts';
+import { STATE_IN_DATABASE, signerOption } from './backup.ts';
 import { EXIT, failure, onLocalFiles } from './exit-codes.ts';
 import { httpFetch } from './http-fetch.ts';
 import { collect, dataDirOption, examples, jsonOption, serverUrl } from './options.ts';
@@ -14,7 +14,7 @@ import { type OutputOptions, printResult } from './output.ts';
 import { type Line, printable } from './printable.ts';
 import { whileWaiting } from './progress.ts';
 import { caOption } from './server.ts';
-import { environment } from './store-address.ts';
+import { environment, storeOption } from './store-address.ts';
 import { painted, type Style } from './style.ts';
 import { variablesOf } from './variables.ts';
 import { packageVersion } from './version.ts';
@@ -37,7 +37,7 @@ export function addDoctorCommand(program: Command): void {
     .command('doctor')
     .description('say what is wrong with an authority, why it matters and what to do')
     .addOption(dataDirOption())
-    .addOption(databaseOption())
+    .addOption(storeOption(STATE_IN_DATABASE))
     .addOption(signerOption())
     .option('--head-file <file>', 'head of the state, as serve takes it (repeatable)', collect)
     .option('--tls-cert <file>', 'TLS certificate, as serve takes it')

@@ -48,10 +48,16 @@ export function addServerOptions(command: Command): Command {
   return command.addOption(urlOption()).addOption(caOption()).addOption(waitOption());
 }
 
+const DATA_DIR = './mesh-data';
+
 export function dataDirOption(): Option {
-  return new Option('--data-dir <folder>', "the authority's data folder")
-    .env('MESH_DATA_DIR')
-    .default('./mesh-data');
+  return (
+    new Option('--data-dir <folder>', "the authority's data folder")
+      .env('MESH_DATA_DIR')
+      .default(DATA_DIR)
+      // An empty variable is none, as for `serve`.
+      .argParser((folder) => folder || DATA_DIR)
+  );
 }
 
 /** Ends the definition of a command with the options of every public command and its examples. */

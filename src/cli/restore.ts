@@ -45,7 +45,11 @@ export function addRestoreCommands(program: Command): void {
     .action(plan);
   addEvidence(restore.command('apply'))
     .description('restore into a data folder without state, or into an empty database')
-    .requiredOption('--data-dir <folder>', 'a new folder, or one that holds the keys alone')
+    .addOption(
+      new Option('--data-dir <folder>', 'a new folder, or one that holds the keys alone')
+        .env('MESH_DATA_DIR')
+        .makeOptionMandatory(),
+    )
     .addOption(storeOption('database without state that takes it, as serve takes it'))
     .option('--accept-loss <numbers>', 'accept exactly the loss that plan prints')
     .addOption(
@@ -120,12 +124,14 @@ async function apply(options: ApplyOptions): Promise<void> {
   });
   saveGenesis(dataDir, found);
   const until = formatInstant(refusedUntil);
+  // The URL may hold a password.
+  const sameStore = options.store ? ', with the same --store' : '';
   const result = { ...jsonOf(found), data_dir: dataDir, revision: facts.revision, until };
   printResult(options, result, [
     `The state is restored at revision ${facts.revision} of epoch ${facts.epoch}.`,
     ...planText(found),
     `Every request that is signed up to ${until} is refused as a replay.`,
-    `Put keys/ and mesh-na.json into ${dataDir}, then: mesh-na serve --data-dir ${dataDir}`,
+    `Put keys/ and mesh-na.json into ${dataDir}, then: mesh-na serve --data-dir ${dataDir}${sameStore}`,
   ]);
 }
 

@@ -34,7 +34,8 @@ export function storeOption(description: string): Option {
 /** The database that `serve` would take with these options; null when the data folder holds the state. */
 export async function databaseOf({ dataDir, store }: StatePlace): Promise<StoreAddress | null> {
   const { readConfigFile } = await import('../config/config-file.ts');
-  const url = store ?? readConfigFile(dataDir).store;
+  // An empty variable is none.
+  const url = store || readConfigFile(dataDir).store;
   return url === undefined ? null : storeAddress(url);
 }
 

@@ -1,4 +1,6 @@
 /** `mesh-na store verify` and `mesh-na store salvage`: whether a state is sound, and what is left of one that is not. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Command } from 'commander';
 import { EXIT, failure, onLocalFiles } from './exit-codes.ts';
 import { dataDirOption, examples, jsonOption } from './options.ts';
@@ -89,6 +91,7 @@ async function refusedWhenUnsound<T>(work: () => Promise<T>): Promise<T> {
 
 async function salvage({ dataDir, to, force = false, ...options }: SalvageOptions): Promise<void> {
   onLocalFiles(() => assertCanSave(to, { overwrites: force }));
+  await assertInFolder(dataDir);
   const { readRemains } = await import('../store/lmdb/remains.ts');
   const { salvageLines } = await import('../store/salvage.ts');
   const rows: { [table: string]: number } = {};
@@ -104,6 +107,19 @@ async function salvage({ dataDir, to, force = false, ...options }: SalvageOption
     ...lost.slice(0, MOST_SHOWN).map((sentence) => `  ${sentence}`),
   ]);
   if (lost.length > 0) throw failure(EXIT.refused, 'state_lost', '');
+}
+
+/** A folder whose state was moved to a database may have that of before, which can be exported. */
+async function assertInFolder(dataDir: string): Promise<void> {
+  const { DATABASE_FILE } = await import('../store/lmdb/folder-state.ts');
+  if (existsSync(join(dataDir, DATABASE_FILE))) return;
+  const [server] = (await onState(() => databaseOf({ dataDir }))) ?? [];
+  if (server === undefined) return;
+  throw failure(
+    EXIT.unusable,
+    'store_unusable',
+    `The state of ${dataDir} is in the database at ${server.shown}, and salvage reads data folders alone; restore a backup, or promote a standby`,
+  );
 }
 
 const MOST_SHOWN = 20;

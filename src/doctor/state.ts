@@ -1,13 +1,16 @@
 /** The state that a service would start from: whether it is whole, whose it is, and what its heads say. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createStateCheck } from '../backup/check-state.ts';
+import { createStateCheck, UnsoundState } from '../backup/check-state.ts';
 import { verifySignature } from '../crypto/ed25519.ts';
 import { judgeHeads, type KeptHead } from '../head/judge.ts';
 import { headIn } from '../head/open.ts';
 import type { GenesisBlock } from '../records/genesis.ts';
 import { instantOf } from '../records/record.ts';
 import { assertSameNetwork, networkOf } from '../store/network-identity.ts';
+import { OtherSchema } from '../store/other-schema.ts';
+import { NoStateYet } from '../store/postgresql/source.ts';
+import { DamagedState } from '../store/rows.ts';
 import type { StateFacts, StateSource } from '../store/stream/ports.ts';
 import { STREAM_TABLES, type StreamRows } from '../store/stream/rows.ts';
 import { assertNeverUsed } from '../store/usage-mark.ts';
@@ -31,16 +34,38 @@ export interface StateOptions {
 const RESTORE = 'Restore the state from a backup, with the revocations that came later';
 const STATE_FILE = 'state/data.mdb';
 
+/** What helps when the state cannot be read, or is not sound. */
+function cureFor(cause: unknown, { isInDatabase }: StateOptions): string {
+  if (cause instanceof OtherSchema) return 'Let the state and the program be of one version';
+  const isDamage = cause instanceof DamagedState || cause instanceof UnsoundState;
+  if (!isInDatabase) return isDamage ? `${RESTORE}; ${SALVAGE}` : RESTORE;
+  return isDamage ? `${STANDBY}; else restore it ${INTO_ANOTHER}` : MEND_DATABASE;
+}
+
+const SALVAGE = 'mesh-na store salvage exports what can be read';
+/** What a disk has damaged is not sent to standbys. */
+const STANDBY =
+  'Promote a standby where mesh-na store verify then finds the state sound, if there is one';
+const INTO_ANOTHER =
+  'from a backup into an empty database, with the revocations that came later (mesh-na restore apply --store)';
+const MEND_DATABASE = 'Mend the database, or name by --store the one that holds the state';
+
 export async function checkState(options: StateOptions): Promise<Finding[]> {
   const { dataDir, isInDatabase } = options;
-  if (!isInDatabase && !existsSync(join(dataDir, STATE_FILE))) return [unusedState(dataDir)];
+  if (!isInDatabase && !existsSync(join(dataDir, STATE_FILE))) {
+    return [unusedState(dataDir, `${STATE_FILE} is missing`, RESTORE)];
+  }
   // Before the state is read: a service that runs goes on to write both.
   const kept = options.headFiles.map((path) => keptHead(path, options.genesis));
   let source: StateSource;
   try {
     source = await options.open();
   } catch (cause) {
-    return [wrong('store', messageOf(cause), RESTORE)];
+    if (cause instanceof NoStateYet) {
+      const cure = `${MEND_DATABASE}; if it is lost, restore it ${INTO_ANOTHER}`;
+      return [unusedState(dataDir, 'the database holds no state', cure)];
+    }
+    return [wrong('store', messageOf(cause), cureFor(cause, options))];
   }
   try {
     const own = checkOwner(source, options);
@@ -52,12 +77,12 @@ export async function checkState(options: StateOptions): Promise<Finding[]> {
   }
 }
 
-function unusedState(dataDir: string): Finding {
+function unusedState(dataDir: string, missing: string, cure: string): Finding {
   try {
-    assertNeverUsed(dataDir, `${STATE_FILE} is missing`);
+    assertNeverUsed(dataDir, missing);
     return fine('store', 'There is no state yet, and the first start makes it');
   } catch (cause) {
-    return wrong('store', messageOf(cause), RESTORE);
+    return wrong('store', messageOf(cause), cure);
   }
 }
 
@@ -99,7 +124,7 @@ async function historyOf(
   found: readonly FoundHead[],
   options: StateOptions,
 ): Promise<Finding[]> {
-  const hashes = options.deep ? await hashesOf(source, found, options.genesis) : null;
+  const hashes = options.deep ? await hashesOf(source, found, options) : null;
   if (hashes !== null && 'outcome' in hashes) {
     const cure = 'Mend the state first';
     return [hashes, ...found.map(({ path }) => unknown('head', `${path} was not compared`, cure))];
@@ -119,11 +144,12 @@ type Hashes = ReadonlyMap<number, string>;
 async function hashesOf(
   source: StateSource,
   heads: readonly FoundHead[],
-  genesis: GenesisBlock,
+  options: StateOptions,
 ): Promise<Hashes | Finding> {
   const named = new Set(heads.map(({ head }) => (isHead(head) ? head.audit_length : 0)));
   const hashes = new Map<number, string>();
-  const check = createStateCheck(genesis.network_authority.public_key, verifySignature);
+  const authorityKey = options.genesis.network_authority.public_key;
+  const check = createStateCheck(authorityKey, verifySignature);
   let entries = 0;
   try {
     for (const table of STREAM_TABLES) {
@@ -139,11 +165,7 @@ async function hashesOf(
     check.finish(source.facts);
     return hashes;
   } catch (cause) {
-    return wrong(
-      'rows',
-      messageOf(cause),
-      `${RESTORE}; mesh-na store salvage exports what can be read`,
-    );
+    return wrong('rows', messageOf(cause), cureFor(cause, options));
   }
 }
 

@@ -7,6 +7,7 @@ import { hostname } from 'node:os';
 import type { GetOptions, RootDatabase } from 'lmdb';
 import { assertNotMoved } from '../moved.ts';
 import { assertSameNetwork, type NetworkIdentity } from '../network-identity.ts';
+import { OtherSchema } from '../other-schema.ts';
 import { DamagedState, decodeRow, encodeRow } from '../rows.ts';
 import type { PreviousOwner } from '../store.ts';
 import type { Tables } from './environment.ts';
@@ -66,7 +67,7 @@ export function assertSchema(row: Buffer | undefined, isNew: boolean): void {
   if (version === SCHEMA_VERSION) return;
   const found = `The data directory has schema version ${version}; this program reads version ${SCHEMA_VERSION}`;
   const cure = ', to which mesh-na store migrate brings it';
-  throw new Error(version >= OLDEST_READ && version < SCHEMA_VERSION ? found + cure : found);
+  throw new OtherSchema(version >= OLDEST_READ && version < SCHEMA_VERSION ? found + cure : found);
 }
 
 /** Whether the last owner stored everything before it ended. */

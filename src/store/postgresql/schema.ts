@@ -1,5 +1,6 @@
 /** The tables in PostgreSQL and their version. They are made and changed by one command, never by a start. */
 import type { Client } from 'pg';
+import { OtherSchema } from '../other-schema.ts';
 
 /** Each brings the tables from the version of its position to the next. */
 const MIGRATIONS: readonly string[] = [
@@ -260,5 +261,5 @@ export async function assertSchema(client: Client, shown: string): Promise<void>
     throw new Error(`The database at ${shown} has no tables of an authority; ${cure} makes them`);
   }
   const found = `The database at ${shown} has schema version ${version}; this program reads version ${SCHEMA_VERSION}`;
-  throw new Error(version < SCHEMA_VERSION ? `${found}, to which ${cure} brings it` : found);
+  throw new OtherSchema(version < SCHEMA_VERSION ? `${found}, to which ${cure} brings it` : found);
 }

@@ -27,6 +27,9 @@ import {
 } from './contents.ts';
 import { assertSchema, SCHEMA_VERSION } from './schema.ts';
 
+/** The database has the tables, and nobody has written to them. The message is a sentence. */
+export class NoStateYet extends Error {}
+
 /** Throws one clear sentence when there is no state, or when it is damaged. */
 export async function openPostgresqlSource(address: StoreAddress): Promise<StateSource> {
   const { client, shown } = await connectToPrimary(address);
@@ -62,7 +65,7 @@ async function readFacts(
   shown: string,
 ): Promise<StateFacts> {
   const network = meta.get('network');
-  if (network === undefined) throw new Error(`The database at ${shown} holds no state`);
+  if (network === undefined) throw new NoStateYet(`The database at ${shown} holds no state`);
   const { rows } = await client.query<{ released: boolean }>(
     'select released from mesh_na.writer_lease',
   );

@@ -1,0 +1,107 @@
+/** A row of the database that a disk has damaged: who finds it, what is advised, and that the advice helps. */
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, suite, test } from 'node:test';
+import { startTestAuthority } from './support/authority.ts';
+import { runProgram } from './support/child-server.ts';
+import { makeNetworkFolder } from './support/folders.ts';
+import { startCluster, type TestCluster } from './support/postgresql.ts';
+import { migratedDatabase } from './support/postgresql-store.ts';
+import { joinedNode } from './support/requests.ts';
+
+const cluster = await startCluster();
+const scratch = mkdtempSync(join(tmpdir(), 'mesh-na-damage-'));
+const { folder: dataDir } = makeNetworkFolder();
+let standby: TestCluster;
+let url: string;
+/** What every finding says of the row. */
+let row: string;
+
+before(async () => {
+  url = await migratedDatabase(cluster);
+  const na = await startTestAuthority({ dataDir, flags: { store: url } });
+  const nodes = [await joinedNode(na), await joinedNode(na)];
+  await na.stop();
+  standby = await startCluster({ standbyOf: cluster });
+  const certId = String(nodes[0]?.certId);
+  await damage(`certificate${ID_OF_36_BYTES}${certId}`);
+  row = `the row ["certificate","${certId}"] of table subjects does not match its checksum`;
+});
+after(async () => {
+  for (const folder of [scratch, dataDir]) rmSync(folder, { recursive: true, force: true });
+  for (const each of [standby, cluster]) await each[Symbol.asyncDispose]();
+});
+
+/** How PostgreSQL stores the length of a short text. */
+const ID_OF_36_BYTES = String.fromCharCode(((36 + 1) << 1) | 1);
+/** From the end of the id into the snapshot: behind version, revision, and the length of the snapshot. */
+const INTO_SNAPSHOT = 64;
+
+/** Changes a bit in the file of the table, as a disk does: behind the back of the server. */
+async function damage(key: string): Promise<void> {
+  const [found] = await cluster.query(
+    databaseOf(url),
+    `select pg_relation_filepath('mesh_na.subjects') as path`,
+  );
+  await cluster.stop('SIGINT');
+  const path = join(cluster.socketFolder, 'data', String(found?.path));
+  const bytes = readFileSync(path);
+  const at = bytes.indexOf(key);
+  assert.ok(at >= 0 && bytes.indexOf(key, at + 1) < 0, 'the row lies in one place');
+  const place = at + key.length + INTO_SNAPSHOT;
+  bytes.writeUInt8(bytes.readUInt8(place) ^ 8, place);
+  writeFileSync(path, bytes);
+  await cluster.start();
+}
+
+const onIt = () => ['--data-dir', dataDir, '--store', url];
+
+suite('a damaged row in the database', { concurrency: false }, () => {
+  test('is found by the doctor, who advises the standby or a backup, and not what is for folders', async () => {
+    const { code, stdout, stderr } = await runProgram(['doctor', ...onIt(), '--deep']);
+    assert.equal(code, 4, stderr);
+    const line = stdout.split('\n').find((text) => /^wrong +rows /.test(text)) ?? '';
+    assert.ok(line.includes(row), line);
+    assert.match(line, /Promote a standby .* restore it from a backup into an empty database/);
+    assert.doesNotMatch(stdout, /salvage/);
+  });
+
+  test('is named by store verify and by a start, which is refused', async () => {
+    const [verified, started] = await Promise.all([
+      runProgram(['store', 'verify', ...onIt()]),
+      runProgram(['serve', ...onIt(), '--port', '0']),
+    ]);
+    assert.deepEqual([verified.code, started.code], [4, 3]);
+    for (const { stderr } of [verified, started]) assert.ok(stderr.includes(row), stderr);
+    assert.doesNotMatch(started.stderr, /salvage/);
+  });
+
+  test('is not backed up, and nothing is left of the attempt', async () => {
+    const folder = join(scratch, 'backups');
+    mkdirSync(folder);
+    const { code, stderr } = await runProgram([
+      ...['backup', 'create', ...onIt()],
+      ...['--to', join(folder, 'mesh.backup')],
+    ]);
+    assert.equal(code, 3);
+    assert.ok(stderr.includes(row), stderr);
+    assert.deepEqual(readdirSync(folder), []);
+  });
+
+  test('has not reached the standby, whose state is sound once it is promoted', async () => {
+    const place = ['--data-dir', dataDir, '--store', standby.url(databaseOf(url))];
+    const before = await runProgram(['store', 'verify', ...place]);
+    assert.equal(before.code, 3, before.stdout);
+    assert.match(before.stderr, /is a standby, which cannot be written to$/m);
+    await standby.query('postgres', 'select pg_promote()');
+    const promoted = await runProgram(['store', 'verify', ...place]);
+    assert.equal(promoted.code, 0, promoted.stderr);
+    assert.match(promoted.stdout, /^The state of "alpha" is sound /);
+  });
+});
+
+function databaseOf(address: string): string {
+  return new URL(address).pathname.slice(1);
+}

@@ -1,0 +1,110 @@
+/** `mesh-na doctor` on a state in a database: a new one is well, and what is advised helps with what is found. */
+import assert from 'node:assert/strict';
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { loadConfig } from '../src/config/load.ts';
+import type { Finding } from '../src/doctor/finding.ts';
+import { checkLocal } from '../src/doctor/local.ts';
+import { systemRuntime } from '../src/runtime.ts';
+import { networkOf } from '../src/store/network-identity.ts';
+import { SCHEMA_VERSION } from '../src/store/postgresql/schema.ts';
+import { markInUse } from '../src/store/usage-mark.ts';
+import { startTestAuthority } from './support/authority.ts';
+import { makeNetworkFolder } from './support/folders.ts';
+import { startCluster } from './support/postgresql.ts';
+import { migratedDatabase } from './support/postgresql-store.ts';
+import { joinedNode } from './support/requests.ts';
+
+const cluster = await startCluster();
+const { folder: dataDir } = makeNetworkFolder();
+rmSync(join(dataDir, 'keys', 'root.key'));
+after(async () => {
+  rmSync(dataDir, { recursive: true, force: true });
+  await cluster[Symbol.asyncDispose]();
+});
+
+interface Examined {
+  readonly troubles: readonly string[];
+  readonly store: Finding | undefined;
+}
+
+/** What is not as it should be, and what is found of the state. */
+async function examine(store: string, deep = false): Promise<Examined> {
+  const { findings } = await checkLocal({
+    flags: { dataDir, store },
+    environment: {},
+    otherVariables: [],
+    machine: {
+      now: systemRuntime.now,
+      nodeVersion: '22.12.0',
+      glibcVersion: '2.39',
+      freeBytes: async () => 2 ** 40,
+      openFiles: () => 65_536,
+    },
+    deep,
+  });
+  const troubled = findings.filter(({ outcome }) => outcome === 'wrong' || outcome === 'warning');
+  return {
+    troubles: troubled.map(({ check, outcome }) => `${check} ${outcome}`),
+    store: findings.find(({ check }) => check === 'store'),
+  };
+}
+
+test('a new network, whose database nobody has written to, is well', async () => {
+  const { troubles, store } = await examine(await migratedDatabase(cluster));
+  assert.deepEqual(troubles, []);
+  assert.equal(store?.found, 'There is no state yet, and the first start makes it');
+});
+
+test('a state that is served from a database is well, also when every row is read', async () => {
+  const url = await migratedDatabase(cluster);
+  const na = await startTestAuthority({ dataDir, flags: { store: url } });
+  try {
+    await joinedNode(na);
+    const { troubles, store } = await examine(url, true);
+    assert.deepEqual(troubles, []);
+    assert.match(String(store?.found), /^Revision \d+ of epoch 1 \(postgresql, /);
+  } finally {
+    await na.stop();
+  }
+});
+
+test('keys that were in use and an empty database: the right database, or a restore', async () => {
+  markInUse(dataDir, networkOf(loadConfig({ dataDir }, {}, systemRuntime.now()).genesis));
+  const { troubles, store } = await examine(await migratedDatabase(cluster));
+  assert.deepEqual(troubles, ['store wrong']);
+  assert.match(String(store?.found), /was in use by the network "alpha", but the database holds/);
+  assert.match(String(store?.cure), /^Mend the database, or name by --store .* restore it from a/);
+});
+
+test('tables of another version: not a restore', async () => {
+  const url = await migratedDatabase(cluster);
+  const database = new URL(url).pathname.slice(1);
+  for (const [version, hint] of [
+    [SCHEMA_VERSION - 1, /mesh-na store migrate, with the same --store, brings it$/],
+    [SCHEMA_VERSION + 1, /this program reads version \d+$/],
+  ] as const) {
+    await cluster.query(
+      database,
+      `select mesh_na.put_meta('schema', '\\x${version.toString(16).padStart(2, '0')}')`,
+    );
+    const { troubles, store } = await examine(url);
+    assert.deepEqual(troubles, ['store wrong']);
+    assert.match(String(store?.found), hint);
+    assert.equal(store?.cure, 'Let the state and the program be of one version');
+  }
+});
+
+test('no tables, and a server that is not there: not a restore', async () => {
+  const [untouched, nowhere] = [
+    await examine(await cluster.createDatabase()),
+    await examine('postgresql://mesh@127.0.0.1:1/mesh'),
+  ];
+  assert.match(String(untouched.store?.found), /has no tables of an authority; mesh-na store mig/);
+  assert.match(String(nowhere.store?.found), /cannot be reached/);
+  for (const { store } of [untouched, nowhere]) {
+    assert.equal(store?.outcome, 'wrong');
+    assert.match(String(store?.cure), /^Mend the database, or name by --store the one that holds/);
+  }
+});

@@ -1,0 +1,163 @@
+/** Every command that reads or makes a state finds it as `serve` does: by flag, variable, or the file of the folder. */
+import assert from 'node:assert/strict';
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, suite, test } from 'node:test';
+import { commandReference } from '../src/cli/command-reference.ts';
+import { buildProgram } from '../src/cli/program.ts';
+import { startTestAuthority } from './support/authority.ts';
+import { NO_LIMITS, runProgram, startChildServer } from './support/child-server.ts';
+import { makeNetworkFolder } from './support/folders.ts';
+import { startCluster } from './support/postgresql.ts';
+import { migratedDatabase } from './support/postgresql-store.ts';
+import { get, operate } from './support/requests.ts';
+
+const cluster = await startCluster();
+const scratch = mkdtempSync(join(tmpdir(), 'mesh-na-places-'));
+/** Keys and genesis of a network whose state is in the database. */
+const { folder: network } = makeNetworkFolder();
+const backup = join(scratch, 'mesh.backup');
+let url: string;
+
+before(async () => {
+  url = await migratedDatabase(cluster);
+  const na = await startTestAuthority({ dataDir: network, flags: { store: url } });
+  await operate(na, '/admin/invite');
+  await na.stop();
+});
+after(async () => {
+  for (const folder of [scratch, network]) rmSync(folder, { recursive: true, force: true });
+  await cluster[Symbol.asyncDispose]();
+});
+
+/** Nobody listens there: a command that takes it fails. */
+const NOWHERE = 'postgresql://mesh@127.0.0.1:1/mesh';
+
+interface Named {
+  readonly args: readonly string[];
+  readonly environment: { readonly [name: string]: string };
+  /** What the file of the folder names; null for nothing. */
+  readonly inFile: string | null;
+}
+
+/** Each way of naming a database, with another one where it has to give way. */
+const WAYS: { readonly [way: string]: (folder: string, place: string) => Named } = {
+  'the flag, before the variable and the file': (folder, place) => ({
+    args: ['--data-dir', folder, '--store', place],
+    environment: { MESH_STORE: NOWHERE },
+    inFile: NOWHERE,
+  }),
+  'the variable, before the file': (folder, place) => ({
+    args: [],
+    environment: { MESH_DATA_DIR: folder, MESH_STORE: place },
+    inFile: NOWHERE,
+  }),
+  'the file of the folder, where the variable is empty': (folder, place) => ({
+    args: ['--data-dir', folder],
+    environment: { MESH_STORE: '' },
+    inFile: place,
+  }),
+};
+
+/** What each command that only reads prints of the state in the database. */
+const READING: { readonly [command: string]: RegExp } = {
+  'store status': /^Network: alpha$/m,
+  'store migrate': /^The tables at \S+ have schema version \d+ already\.$/m,
+  'store verify': /^The state of "alpha" is sound at revision \d+ /m,
+  'audit show': / {2}invite_created {2}ops-privileged /,
+  'audit export': /"event_type":"invite_created"/,
+  'audit verify': /^The audit log is intact: 1 entries/m,
+  'backup create': /^The backup is written to /m,
+  doctor: /^ok +store +Revision \d+ of epoch 1 \(postgresql,/m,
+};
+const MAKING = ['restore apply'];
+
+/** A folder with these keys and no state; what its file names is the database. */
+function folderNaming(store: string | null): string {
+  const folder = join(mkdtempSync(join(scratch, 'folder-')), 'data');
+  cpSync(network, folder, { recursive: true });
+  const path = join(folder, 'mesh-na.json');
+  const { store: _, ...settings } = JSON.parse(readFileSync(path, 'utf8'));
+  writeFileSync(path, JSON.stringify(store === null ? settings : { ...settings, store }));
+  return folder;
+}
+
+function named(way: string, place: string): Named & { readonly folder: string } {
+  const naming = WAYS[way];
+  assert.ok(naming !== undefined);
+  const folder = folderNaming(naming('', place).inFile);
+  return { folder, ...naming(folder, place) };
+}
+
+test('the commands that take a database are known', () => {
+  const taking = commandReference(buildProgram())
+    .commands.filter(({ options }) => options.some(({ term }) => term.startsWith('--store ')))
+    .map(({ path }) => path);
+  assert.deepEqual(taking.sort(), [...Object.keys(READING), ...MAKING, 'serve'].sort());
+});
+
+for (const way of Object.keys(WAYS)) {
+  suite(`the database is named by ${way}`, () => {
+    for (const [command, shown] of Object.entries(READING)) {
+      test(`mesh-na ${command} reads it`, async () => {
+        const { folder, args, environment } = named(way, url);
+        rmSync(join(folder, 'keys', 'root.key'));
+        const to = command === 'backup create' ? ['--to', join(folder, 'made.backup')] : [];
+        const line = [...command.split(' '), ...args, ...to];
+        const { code, stdout, stderr } = await runProgram(line, environment);
+        assert.equal(code, 0, stdout + stderr);
+        assert.match(stdout, shown);
+      });
+    }
+
+    test('mesh-na restore apply fills it, and mesh-na serve serves it', async () => {
+      await makeBackup();
+      const place = await migratedDatabase(cluster);
+      const { folder, args, environment } = named(way, place);
+      const restore = ['restore', 'apply', '--backup', backup, '--accept-loss', LOSS, ...args];
+      const restored = await runProgram(restore, environment);
+      assert.equal(restored.code, 0, restored.stdout + restored.stderr);
+      assert.match(restored.stdout, /^The state is restored at revision \d+ of epoch 2\.$/m);
+      assert.ok(!restored.stdout.includes(encodeURIComponent(cluster.password)));
+      const status = await runProgram(['store', 'status', '--store', place]);
+      assert.match(status.stdout, /^Network: alpha$/m);
+      const own = args.filter((arg) => arg !== '--data-dir' && arg !== folder);
+      const options = { environment: { ...NO_LIMITS, ...environment }, args: own };
+      await using server = await startChildServer(folder, options);
+      const { body } = await get(server.na, '/readyz');
+      assert.equal(body.database.backend, 'postgresql');
+    });
+  });
+}
+
+const LOSS = 'audit=unknown,certificates=0,attestations=0';
+let made: Promise<void> | undefined;
+
+/** One backup of the database for all restores. */
+function makeBackup(): Promise<void> {
+  made ??= runProgram([
+    ...['backup', 'create', '--data-dir', network],
+    ...['--store', url, '--to', backup],
+  ]).then(({ code, stderr }) => assert.equal(code, 0, stderr));
+  return made;
+}
+
+test('a database that holds state already is not restored into', async () => {
+  await makeBackup();
+  const folder = folderNaming(url);
+  const restore = ['restore', 'apply', '--backup', backup, '--accept-loss', LOSS];
+  const { code, stderr } = await runProgram([...restore, '--data-dir', folder]);
+  assert.equal(code, 3);
+  assert.match(stderr, /^mesh-na: The database at \S+ holds state already\n$/);
+});
+
+test('mesh-na store salvage says that a state is in a database, where it cannot help', async () => {
+  const folder = folderNaming(url);
+  const to = join(scratch, 'salvaged.ndjson');
+  const { code, stderr } = await runProgram([
+    ...['store', 'salvage', '--data-dir', folder, '--to', to],
+  ]);
+  assert.equal(code, 3);
+  assert.match(stderr, /^mesh-na: The state of \S+ is in the database at \S+, and salvage reads/);
+});
