@@ -1,0 +1,155 @@
+/** The head of a state that is in a database: an older database put back, and one of another history, are found out. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, suite, test } from 'node:test';
+import { parseStoreAddress } from '../src/store/postgresql/address.ts';
+import { openPostgresqlSource } from '../src/store/postgresql/source.ts';
+import { summarize } from '../src/store/stream/write.ts';
+import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { NO_LIMITS, runProgram } from './support/child-server.ts';
+import { makeNetworkFolder } from './support/folders.ts';
+import { placeOf, testInstances, until } from './support/instances.ts';
+import { startCluster } from './support/postgresql.ts';
+import { migratedDatabase } from './support/postgresql-store.ts';
+import { get, heartbeat, joinedNode, operate, outcome } from './support/requests.ts';
+
+const cluster = await startCluster();
+const scratch = mkdtempSync(join(tmpdir(), 'mesh-na-heads-'));
+const head = join(scratch, 'head');
+const { folder: dataDir } = makeNetworkFolder();
+let url: string;
+let first: TestAuthority;
+
+after(async () => {
+  for (const folder of [scratch, dataDir]) rmSync(folder, { recursive: true, force: true });
+  await cluster[Symbol.asyncDispose]();
+});
+
+function start(store: string, { hasHead = true, newHead = false } = {}): Promise<TestAuthority> {
+  return startTestAuthority({
+    dataDir,
+    flags: { store, newHead },
+    ...(first && { clock: first.clock }),
+    ...(hasHead && { environment: { MESH_HEAD_FILE: head } }),
+  });
+}
+
+function headNow() {
+  return JSON.parse(readFileSync(head, 'utf8'));
+}
+
+/** What a backup of the database server would put back. */
+function copyOf(address: string): Promise<string> {
+  return cluster.createDatabase(`template ${new URL(address).pathname.slice(1)}`);
+}
+
+async function contentOf(address: string) {
+  const source = await openPostgresqlSource(parseStoreAddress(address, {}));
+  const content = [source.facts.revision, await summarize(source)];
+  await source.close();
+  return JSON.stringify(content);
+}
+
+suite('the head file', { concurrency: false }, () => {
+  before(async () => {
+    url = await migratedDatabase(cluster);
+    await assert.rejects(start(url), /is missing; --new-head accepts that once/);
+    first = await start(url, { newHead: true });
+  });
+  after(() => first.stop());
+
+  test('has each revocation before it is answered, and everything else at the end', async () => {
+    const node = await joinedNode(first);
+    await operate(first, '/admin/revoke', { cert_id: node.certId, reason: 'superseded' });
+    const { crl_sequence, audit_length } = headNow();
+    assert.equal(crl_sequence, 1);
+    await joinedNode(first);
+    await first.stop();
+    assert.ok(headNow().audit_length > audit_length);
+    first = await start(url);
+    assert.equal((await get(first, '/readyz')).status, 200);
+  });
+
+  test('puts an older database that was put back in quarantine, which is left as it is', async () => {
+    const node = await joinedNode(first);
+    await first.stop();
+    const older = await copyOf(url);
+    first = await start(url);
+    await operate(first, '/admin/revoke', { cert_id: node.certId, reason: 'superseded' });
+    await first.stop();
+    const [headBefore, contentBefore] = [readFileSync(head, 'utf8'), await contentOf(older)];
+
+    const restored = await start(older);
+    const ready = await get(restored, '/readyz');
+    assert.equal(outcome(ready), '503 restore_pending');
+    assert.match(ready.body.error.details.reason, /The state is older than the head in/);
+    for (const asked of [
+      await heartbeat(restored, node),
+      await operate(restored, '/admin/invite'),
+      await get(restored, '/crl'),
+    ]) {
+      assert.equal(asked.status, 503, asked.text);
+    }
+    assert.equal(outcome(await heartbeat(restored, node)), '503 restore_pending');
+    for (const path of ['/sovereign.json', '/genesis', '/sovereign-revocation-feed', '/healthz']) {
+      assert.equal((await get(restored, path)).status, 200, path);
+    }
+    assert.match((await get(restored, '/metrics')).text, /^mesh_na_restore_pending 1$/m);
+    await restored.stop();
+
+    assert.equal(readFileSync(head, 'utf8'), headBefore);
+    assert.equal(await contentOf(older), contentBefore);
+    const doctor = await runProgram(
+      ['doctor', '--data-dir', dataDir, '--store', older, '--head-file', head, '--json'],
+      NO_LIMITS,
+    );
+    const [found] = JSON.parse(doctor.stdout).checks.filter(
+      ({ check }: { check: string }) => check === 'head',
+    );
+    assert.equal(found.outcome, 'wrong');
+    first = await start(url);
+    assert.equal((await get(first, '/readyz')).status, 200);
+  });
+
+  test('refuses a database of another history', async () => {
+    await first.stop();
+    const other = await copyOf(url);
+    const forked = await start(other, { hasHead: false });
+    for (let i = 0; i < 3; i += 1) await joinedNode(forked);
+    await forked.stop();
+    first = await start(url);
+    await joinedNode(first);
+    await first.stop();
+    await assert.rejects(start(other), /is of another history/);
+    first = await start(url);
+  });
+});
+
+test('an instance whose turn comes goes on with the head of the one before', async () => {
+  await using instances = await testInstances(cluster);
+  const kept = join(scratch, 'shared-head');
+  const environment = { MESH_HEAD_FILE: kept };
+  const serve = ['serve', '--data-dir', instances.folder, '--port', '0', '--new-head'];
+  const made = await runProgram(
+    serve,
+    { ...NO_LIMITS, ...environment, MESH_STORE: instances.url },
+    (process) => {
+      process.stdout?.on('data', (text: string) => {
+        if (text.includes(' is served on ')) process.kill('SIGTERM');
+      });
+    },
+  );
+  assert.equal(made.code, 0, made.stderr);
+  const writer = await instances.start(environment);
+  const next = await instances.start(environment);
+  const node = await joinedNode(writer.na);
+  assert.equal((await writer.end('SIGTERM')).code, 0);
+  await until(async () => (await placeOf(next)).ready);
+  const { revision } = JSON.parse(readFileSync(kept, 'utf8'));
+  assert.equal(outcome(await operate(next.na, '/admin/revoke', { cert_id: node.certId })), '200');
+  const now = JSON.parse(readFileSync(kept, 'utf8'));
+  assert.equal(now.crl_sequence, 1);
+  assert.ok(now.revision > revision);
+});
