@@ -4,11 +4,11 @@
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, mkdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { FILES } from '../src/config/data-folder.ts';
 import { systemRuntime } from '../src/runtime.ts';
+import { scratchFolder } from '../test/support/scratch.ts';
 import { ROOT } from './children.ts';
 import { contest, type Settings, type Standing } from './contest.ts';
 import { fillWithLargeNetwork } from './large-network.ts';
@@ -30,7 +30,8 @@ export async function benchBackup(load: Load, settings: Settings): Promise<Repor
   const { threads, progress } = settings;
   const rate = settings.rate ?? HEARTBEATS_PER_SECOND;
   const connections = settings.connections ?? CONNECTIONS;
-  const folder = mkdtempSync(join(tmpdir(), 'mesh-na-bench-'));
+  const scratch = scratchFolder('mesh-na-bench-');
+  const folder = scratch.path;
   try {
     const file = join(folder, 'mesh.backup');
     const took: number[] = [];
@@ -97,7 +98,7 @@ export async function benchBackup(load: Load, settings: Settings): Promise<Repor
       await runProgram(['restore', 'apply', '--backup', backup, ...into]);
     }
   } finally {
-    rmSync(folder, { recursive: true, force: true });
+    scratch.remove();
   }
 }
 

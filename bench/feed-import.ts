@@ -2,13 +2,12 @@
  * How long an import of another sovereign's revocations holds the authority without a pause. The feed is as
  * long as may be; every other one revokes only what an earlier one has revoked.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ImportFeed } from '../src/contract/inputs.ts';
 import { importRows } from '../src/routes/recognition.ts';
 import { systemRuntime } from '../src/runtime.ts';
+import { scratchFolder } from '../test/support/scratch.ts';
 import { ownMilliseconds } from './cpu.ts';
 import { openSimulatedNetwork } from './simulated-network.ts';
 
@@ -19,7 +18,8 @@ const ISSUER_KEY = 'a key of the issuer';
 
 /** Milliseconds of CPU of the longest slice of each import, the shortest first. */
 export async function longestSlicesOfImports(): Promise<number[]> {
-  const folder = mkdtempSync(join(tmpdir(), 'mesh-na-feeds-'));
+  const scratch = scratchFolder('mesh-na-feeds-');
+  const folder = join(scratch.path, 'data');
   const network = await openSimulatedNetwork(folder, { now: systemRuntime.now(), elapsed: 0 });
   try {
     const longest: number[] = [];
@@ -30,7 +30,7 @@ export async function longestSlicesOfImports(): Promise<number[]> {
     return longest.sort((a, b) => a - b);
   } finally {
     await network.close();
-    rmSync(folder, { recursive: true });
+    scratch.remove();
   }
 }
 

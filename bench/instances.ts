@@ -1,11 +1,12 @@
 /** Several instances of one network on one database, each a process; the database is a server of the run's own. */
-import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { systemRuntime } from '../src/runtime.ts';
 import { startCluster, type TestCluster } from '../test/support/postgresql.ts';
 import { migratedDatabase } from '../test/support/postgresql-store.ts';
+import { scratchFolder } from '../test/support/scratch.ts';
 import { type AuthorityProcess, newNetwork, startAuthority } from './servers.ts';
 
 /** A server as it is usually installed, but for memory: that of the tests has hardly any. */
@@ -37,13 +38,13 @@ export async function startInstances(
   fill: (dataDir: string, url: string) => Promise<void> | void = newNetwork,
 ): Promise<Instances> {
   const cluster = await startCluster({ settings: SETTINGS, below: tmpdir() });
-  const folder = mkdtempSync(join(tmpdir(), 'mesh-na-bench-'));
-  const keys = join(folder, 'keys');
+  const scratch = scratchFolder('mesh-na-bench-');
+  const keys = join(scratch.path, 'keys');
   const started: AuthorityProcess[] = [];
   async function end(): Promise<void> {
     await Promise.all(started.map((instance) => instance[Symbol.asyncDispose]()));
     await cluster[Symbol.asyncDispose]();
-    rmSync(folder, { recursive: true, force: true });
+    scratch.remove();
   }
   try {
     const url = await migratedDatabase(cluster);

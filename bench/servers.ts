@@ -1,7 +1,7 @@
 /** The servers under test, each a process of its own: the authority as it is shipped, and the bare one. */
 import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, openSync, readFileSync, rmSync, statfsSync } from 'node:fs';
+import { openSync, readFileSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { initNetwork } from '../src/cli/init-network.ts';
 import { readKeyFile } from '../src/keys/key-file.ts';
 import { systemRuntime } from '../src/runtime.ts';
+import { scratchFolder } from '../test/support/scratch.ts';
 import type { BareWork } from './bare-server.ts';
 import { childOptions, hasEnded, killChild, ROOT, stopChild, watchChild } from './children.ts';
 import type { Network } from './fleet.ts';
@@ -45,9 +46,10 @@ export async function startAuthority(
   checkout = ROOT,
   environment: Readonly<Record<string, string>> = {},
 ): Promise<AuthorityProcess> {
-  const folder = mkdtempSync(join(tmpdir(), 'mesh-na-bench-'));
-  const dataDir = join(folder, 'data');
-  const output = join(folder, 'output.log');
+  let running: ChildProcess | null = null;
+  const scratch = scratchFolder('mesh-na-bench-', { atExit: () => void running?.kill('SIGKILL') });
+  const dataDir = join(scratch.path, 'data');
+  const output = join(scratch.path, 'output.log');
   await fill(dataDir);
   const file = openSync(output, 'a');
   const profiling = cpuProfDir === null ? [] : ['--cpu-prof', `--cpu-prof-dir=${cpuProfDir}`];
@@ -64,7 +66,8 @@ export async function startAuthority(
     },
   );
   watchChild(child, 'the authority', () => readFileSync(output, 'utf8').slice(-2000));
-  clearUpAfter(child, folder);
+  running = child;
+  child.once('exit', scratch.remove);
   const announced = await announcement(child, output);
   const operatorKey = readKeyFile(join(dataDir, 'keys', 'operator-standard.key'));
   return {
@@ -130,20 +133,6 @@ export async function startBare(work: BareWork = {}): Promise<BareProcess> {
     signal: AbortSignal.timeout(START_MS),
   })) as [{ port: number }];
   return { pid: child.pid ?? 0, port, [Symbol.asyncDispose]: () => stopChild(child) };
-}
-
-/** However the run or the authority ends, no process and no data folder remain. */
-function clearUpAfter(child: ChildProcess, folder: string): void {
-  const remove = () => rmSync(folder, { recursive: true, force: true, maxRetries: 10 });
-  const cutShort = () => {
-    child.kill('SIGKILL');
-    remove();
-  };
-  process.once('exit', cutShort);
-  child.once('exit', () => {
-    process.off('exit', cutShort);
-    remove();
-  });
 }
 
 const FILE_SYSTEMS: { readonly [magic: number]: string } = {

@@ -1,8 +1,7 @@
 /** What a command costs that asks no server, beside Node.js with an empty script. */
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { scratchFolder } from '../test/support/scratch.ts';
 import { ROOT } from './children.ts';
 import type { Settings } from './contest.ts';
 import type { Load } from './load.ts';
@@ -51,14 +50,14 @@ export function benchStarts(_load: Load, { rounds, progress }: Settings): Promis
 
 /** Each start has a folder of its own, which commands find empty. */
 function costOf(command: readonly string[]): Cost {
-  const folder = mkdtempSync(join(tmpdir(), 'mesh-na-starts-'));
-  const placed = command.map((part) => (/^[A-Z]+$/.test(part) ? join(folder, part) : part));
+  const scratch = scratchFolder('mesh-na-starts-');
+  const placed = command.map((part) => (/^[A-Z]+$/.test(part) ? join(scratch.path, part) : part));
   try {
     const args = ['-c', TIMED, 'bash', process.execPath, ...placed];
     const { stdout } = spawnSync('bash', args, { cwd: ROOT, encoding: 'utf8' });
     const [user = 0, system = 0, elapsed = 0] = stdout.trim().split(' ').map(Number);
     return { cpuMs: 1000 * (user + system), elapsedMs: 1000 * elapsed };
   } finally {
-    rmSync(folder, { recursive: true, force: true });
+    scratch.remove();
   }
 }

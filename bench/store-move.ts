@@ -1,13 +1,14 @@
 /** A large state that moves from a data folder to PostgreSQL while nodes enroll and send heartbeats. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { cpSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemRuntime } from '../src/runtime.ts';
 import { parseStoreAddress } from '../src/store/postgresql/address.ts';
 import { migrateDatabase } from '../src/store/postgresql/status.ts';
 import { startCluster } from '../test/support/postgresql.ts';
+import { scratchFolder } from '../test/support/scratch.ts';
 import { ROOT } from './children.ts';
 import { type Connection, openConnection } from './connection.ts';
 import type { Settings } from './contest.ts';
@@ -25,8 +26,8 @@ const HEARTBEATS_AT_ONCE = 8;
 
 export async function benchStoreMove(_load: Load, settings: Settings): Promise<Report> {
   const { seeded: nodes, dataDir, threads, progress } = settings;
-  const folder = mkdtempSync(join(tmpdir(), 'mesh-na-move-'));
-  const state = join(folder, 'data');
+  const scratch = scratchFolder('mesh-na-move-');
+  const state = join(scratch.path, 'data');
   await using cluster = await startCluster({
     settings: { shared_buffers: '256MB', max_wal_size: '4GB' },
     below: tmpdir(),
@@ -70,7 +71,7 @@ export async function benchStoreMove(_load: Load, settings: Settings): Promise<R
       ],
     };
   } finally {
-    rmSync(folder, { recursive: true, force: true });
+    scratch.remove();
   }
 }
 

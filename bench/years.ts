@@ -4,13 +4,12 @@
  * thinned, so it is counted apart. With a folder of its own, a run that is told to stop ends after its week,
  * and the next one continues it.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { systemRuntime } from '../src/runtime.ts';
 import { openEnvironment, openTables } from '../src/store/lmdb/environment.ts';
+import { scratchFolder } from '../test/support/scratch.ts';
 import type { Settings } from './contest.ts';
 import type { Load } from './load.ts';
 import type { Report } from './report.ts';
@@ -38,19 +37,16 @@ const TABLES = ['subjects', 'liveness', 'nonces', 'audit'] as const;
 
 export async function benchYears(_load: Load, settings: Settings): Promise<Report> {
   const { dataDir } = settings;
-  const folder = dataDir ?? mkdtempSync(join(tmpdir(), 'mesh-na-years-'));
-  try {
-    const { week, fleet, measures } = await livedThrough(folder, settings);
-    return {
-      benchmark: 'years',
-      about: `${fleet.length} nodes renewed weekly for ${week} weeks`,
-      lines: [],
-      comparisons: [],
-      notes: [...measures.map(lineOf), ...growthOver(measures)],
-    };
-  } finally {
-    if (dataDir === null) rmSync(folder, { recursive: true, force: true });
-  }
+  // A folder of its own goes with the process.
+  const folder = dataDir ?? join(scratchFolder('mesh-na-years-').path, 'data');
+  const { week, fleet, measures } = await livedThrough(folder, settings);
+  return {
+    benchmark: 'years',
+    about: `${fleet.length} nodes renewed weekly for ${week} weeks`,
+    lines: [],
+    comparisons: [],
+    notes: [...measures.map(lineOf), ...growthOver(measures)],
+  };
 }
 
 async function livedThrough(folder: string, settings: Settings): Promise<Break> {

@@ -1,12 +1,13 @@
 /** A real PostgreSQL for tests: a cluster of its own in a temporary folder, on a free port. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chownSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chownSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { findPostgresql } from './programs.ts';
+import { scratchFolder } from './scratch.ts';
 
 export interface ClusterOptions {
   /** Settings of the server, such as `fsync`. */
@@ -65,17 +66,16 @@ let made = 0;
 export async function startCluster(options: ClusterOptions = {}): Promise<TestCluster> {
   const programs = findPostgresql();
   if (programs === null) throw new Error('There is no PostgreSQL on this machine');
-  const folder = mkdtempSync(join(options.below ?? FOLDERS, 'mesh-na-pg-'));
+  let server: ChildProcess | null = null;
+  const scratch = scratchFolder('mesh-na-pg-', {
+    below: options.below ?? FOLDERS,
+    atExit: () => void server?.kill('SIGKILL'),
+  });
+  const folder = scratch.path;
   const data = join(folder, 'data');
   if (options.standbyOf === undefined) makeCluster(programs, folder, data, options.language);
   else copyCluster(programs, folder, data, options.standbyOf);
   const port = options.port ?? (await freePort());
-  let server: ChildProcess | null = null;
-  const kill = () => {
-    server?.kill('SIGKILL');
-    if (options.isLeftToEnd) rmSync(folder, { recursive: true, force: true, maxRetries: 20 });
-  };
-  process.once('exit', kill);
 
   async function start(settings: ClusterOptions['settings'] = {}): Promise<void> {
     const all = {
@@ -144,8 +144,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<TestCl
     signal: (signal) => void server?.kill(signal),
     async [Symbol.asyncDispose]() {
       await stop('SIGQUIT');
-      process.off('exit', kill);
-      rmSync(folder, { recursive: true, force: true, maxRetries: 20 });
+      scratch.remove();
     },
   };
 }

@@ -1,0 +1,60 @@
+/** Temporary folders do not outlive their processes, however these end. */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { LOADER, modulePath, PROJECT_PATH } from './support/project.ts';
+import { scratchFolder } from './support/scratch.ts';
+
+const below = mkdtempSync(join(tmpdir(), 'mesh-na-below-'));
+after(() => rmSync(below, { recursive: true, force: true }));
+const PREFIX = 'mesh-na-scratch-';
+
+/** A process with such a folder, which it prints. */
+async function startHolder() {
+  const module = pathToFileURL(modulePath('test/support/scratch.ts')).href;
+  const script = `
+    import { writeFileSync } from 'node:fs';
+    import { scratchFolder } from ${JSON.stringify(module)};
+    const { path } = scratchFolder(${JSON.stringify(PREFIX)}, { below: ${JSON.stringify(below)} });
+    writeFileSync(path + '/content', 'something');
+    process.on('SIGTERM', () => process.exit(1));
+    setInterval(() => undefined, 1000);
+    process.stdout.write(path);`;
+  const args = [...LOADER, '--input-type=module', '--eval', script];
+  const child = spawn(process.execPath, args, {
+    cwd: PROJECT_PATH,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const [path] = await once(child.stdout, 'data');
+  return {
+    path: String(path),
+    async end(signal: NodeJS.Signals) {
+      const ended = once(child, 'exit');
+      child.kill(signal);
+      await ended;
+    },
+  };
+}
+
+test('a folder goes with its process, and after a kill with the next one; what is in use stays', async () => {
+  const [stopped, killed, living] = [await startHolder(), await startHolder(), await startHolder()];
+  const foreign = join(below, `${PREFIX}foreign`);
+  mkdirSync(foreign);
+  writeFileSync(join(foreign, 'content'), 'of somebody else');
+  await stopped.end('SIGTERM');
+  assert.equal(existsSync(stopped.path), false);
+  await killed.end('SIGKILL');
+  assert.equal(existsSync(killed.path), true);
+
+  const own = scratchFolder(PREFIX, { below });
+  assert.equal(existsSync(killed.path), false);
+  for (const path of [living.path, own.path, foreign]) assert.equal(existsSync(path), true, path);
+  own.remove();
+  assert.equal(existsSync(own.path), false);
+  await living.end('SIGTERM');
+});
