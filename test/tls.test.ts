@@ -153,6 +153,32 @@ suite('a pair is refused in one sentence', () => {
   }
 });
 
+test('SIGHUP brings a new pair into use, and a bad one is said', async () => {
+  const { folder: dataDir } = makeNetworkFolder();
+  putInPlace(first, served);
+  const args = ['--tls-cert', served.certFile, '--tls-key', served.keyFile];
+  await using server = await startChildServer(dataDir, { args });
+  const early = await open(server.na.url);
+  assert.equal(early.name, 'first');
+  const { stderr } = server.process;
+  assert.ok(stderr !== null);
+  const log: string[] = [];
+  stderr.on('data', (text: string) => log.push(text));
+  const logged = async (line: RegExp) => {
+    server.process.kill('SIGHUP');
+    while (!line.test(log.join(''))) await once(stderr, 'data');
+  };
+  putInPlace(second, served);
+  await logged(/ INFO mesh\.tls New connections get the new certificate/);
+  assert.equal(await nameOn(server.na.url), 'second');
+  writeFileSync(served.keyFile, readFileSync(other.keyFile));
+  await logged(/ ERROR mesh\.tls .*does not belong to the certificate.*stays in use/);
+  assert.equal(await nameOn(server.na.url), 'second');
+  assert.match(await answerOn(early), /^HTTP\/1\.1 200 /);
+  early.socket.destroy();
+  rmSync(dataDir, { recursive: true, force: true });
+});
+
 test('a command trusts the authority that --ca names, and no other', async () => {
   const { folder: dataDir } = makeNetworkFolder();
   const args = ['--tls-cert', second.certFile, '--tls-key', second.keyFile];
