@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createNodeQueue } from '../src/http/node-queue.ts';
-import { NO_LIMITS, startChildServer } from './support/child-server.ts';
+import { type ChildServer, NO_LIMITS, startChildServer } from './support/child-server.ts';
 import { networkFolder } from './support/folders.ts';
 import { rawConnection } from './support/raw-http.ts';
 import {
@@ -114,14 +114,19 @@ test('bodies that wait have a bound in bytes, beyond which requests are turned a
   assert.deepEqual(events, ['a body', 'b shed']);
 });
 
-test('without a longest wait all are answered as they come', () => {
-  const { take, events, isIdle } = slowQueue(0, 50);
-  for (const name of ['a', 'b', 'c']) assert.equal(take(name), null);
-  assert.deepEqual(events, ['a body', 'b body', 'c body']);
+test('without a longest wait, who comes after a share of work waits as well, and is never turned away', () => {
+  const { take, turn, wait, isIdle } = slowQueue(0, 20);
+  for (const name of ['a', 'b', 'c']) take(name);
+  wait(3_600_000);
+  assert.deepEqual(turn(), ['a body', 'sent', 'b body', 'sent']);
+  assert.deepEqual(turn(), ['sent', 'c body', 'sent']);
+  turn();
   assert.ok(isIdle());
 });
 
 const AT_ONCE = 2000;
+/** Fewer than are remembered of a node: they arrive in any order. */
+const BEATS_OF_ONE = 100;
 
 for (const threads of ['1', '2']) {
   test(`of ${AT_ONCE} heartbeats at once some are shed with ${threads} thread(s), health and operators pass, and all succeed later`, async () => {
@@ -131,26 +136,10 @@ for (const threads of ['1', '2']) {
       args: ['--threads', threads],
     });
     const { na } = server;
-    const node = await joinedNode(na);
-    const beats = Array.from({ length: AT_ONCE }, () =>
-      signedByNode(na, '/heartbeat', node.key, { cert_id: node.certId, status: 'healthy' }),
-    );
-    const others = [HEALTH, operatorRequest(na, '/admin/invite', {})];
-    // Suspended, it finds all of them waiting when it goes on.
-    const connections = await Promise.all([...beats, ...others].map(() => rawConnection(na.url)));
-    server.process.kill('SIGSTOP');
-    for (const [index, request] of [...beats, ...others].entries()) {
-      connections[index]?.write(rawRequest(request));
-    }
-    server.process.kill('SIGCONT');
-    const answers = await Promise.all(
-      connections.map((connection) => connection.until(/\r\n\r\n[\s\S]*\}$/)),
-    );
-    for (const connection of connections) connection[Symbol.dispose]();
-
-    const [health, invite] = answers.splice(AT_ONCE);
-    assert.match(health ?? '', /^HTTP\/1\.1 200 /);
-    assert.match(invite ?? '', /^HTTP\/1\.1 200 /);
+    const { beats, beaten, health, invite } = await atOnce(server);
+    const answers = await Promise.all(beaten);
+    assert.match(await health, /^HTTP\/1\.1 200 /);
+    assert.match(await invite, /^HTTP\/1\.1 200 /);
     const shed = beats.filter((_, index) => /^HTTP\/1\.1 503 /.test(answers[index] ?? ''));
     const accepted = answers.filter((answer) => /^HTTP\/1\.1 200 /.test(answer));
     assert.equal(shed.length + accepted.length, AT_ONCE);
@@ -164,6 +153,42 @@ for (const threads of ['1', '2']) {
     const { text } = await get(na, '/metrics');
     assert.match(text, new RegExp(`^mesh_na_requests_shed_total ${shed.length}$`, 'm'));
   });
+}
+
+test(`of ${AT_ONCE} heartbeats at once none is shed without a longest wait, and health does not wait for all of them`, async () => {
+  await using folder = networkFolder('alpha');
+  await using server = await startChildServer(folder.path, {
+    environment: { ...NO_LIMITS, MESH_LONGEST_WAIT_MS: '0' },
+  });
+  const { beaten, health } = await atOnce(server);
+  let answered = 0;
+  for (const one of beaten) void one.then(() => (answered += 1));
+  assert.match(await health, /^HTTP\/1\.1 200 /);
+  const before = answered;
+  for (const answer of await Promise.all(beaten)) assert.match(answer, /^HTTP\/1\.1 200 /);
+  assert.ok(before < AT_ONCE / 2, `${before} of ${AT_ONCE} heartbeats were answered first`);
+});
+
+/** Heartbeats, and behind them a health check and an invite, all of which the server finds waiting; and their answers. */
+async function atOnce({ na, process }: ChildServer) {
+  const beats: SignedRequest[] = [];
+  while (beats.length < AT_ONCE) {
+    const { key, certId } = await joinedNode(na);
+    const beat = () => signedByNode(na, '/heartbeat', key, { cert_id: certId, status: 'healthy' });
+    beats.push(...Array.from({ length: BEATS_OF_ONE }, beat));
+  }
+  const requests = [...beats, HEALTH, operatorRequest(na, '/admin/invite', {})];
+  const connections = await Promise.all(requests.map(() => rawConnection(na.url)));
+  process.kill('SIGSTOP');
+  for (const [index, request] of requests.entries()) connections[index]?.write(rawRequest(request));
+  process.kill('SIGCONT');
+  const answers = connections.map(async (connection) => {
+    const text = await connection.until(/\r\n\r\n[\s\S]*\}$/);
+    connection[Symbol.dispose]();
+    return text;
+  });
+  const [health, invite] = answers.splice(AT_ONCE) as [Promise<string>, Promise<string>];
+  return { beats, beaten: answers, health, invite };
 }
 
 const HEALTH: SignedRequest = { method: 'GET', path: '/healthz', init: { headers: {} } };
