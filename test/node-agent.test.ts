@@ -1,7 +1,10 @@
 /** A node agent against a real authority, under a clock that the test sets. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
+import { copyFileSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
+import { folderStorage } from '../src/cli/node-run.ts';
 import type { AgentRecord, AgentStorage } from '../src/client/agent-storage.ts';
 import { keyFromSeed, type SigningKey } from '../src/client/keys.ts';
 import {
@@ -15,10 +18,10 @@ import { signerFromSeed, verifySignature } from '../src/crypto/ed25519.ts';
 import { renewalOf } from '../src/records/renewal-window.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE, SECOND, testClock } from './support/clock.ts';
-import { networkFolder } from './support/folders.ts';
+import { networkFolder, scratchFolder } from './support/folders.ts';
 import { startCluster } from './support/postgresql.ts';
 import { migratedDatabase } from './support/postgresql-store.ts';
-import { get, invite, operate } from './support/requests.ts';
+import { auditEvents, get, invite, operate } from './support/requests.ts';
 
 const DAY = 24 * HOUR;
 
@@ -48,6 +51,8 @@ interface Surroundings {
   readonly fetch?: Fetch;
   readonly key?: SigningKey;
   readonly files?: Map<AgentRecord, string>;
+  /** In place of the files. */
+  readonly storage?: AgentStorage;
   readonly terms?: object;
   readonly skewMs?: number;
   readonly rootKey?: string;
@@ -73,11 +78,8 @@ async function agentOf(
   surroundings: Surroundings = {},
 ): Promise<Harness> {
   const { key = newKey(), files = new Map(), terms = {}, skewMs = 0 } = surroundings;
+  const { storage = storageIn(files, () => false) } = surroundings;
   const { na } = current;
-  const storage: AgentStorage = {
-    read: (name) => files.get(name) ?? null,
-    write: (name, text) => void files.set(name, text),
-  };
   const token =
     surroundings.token ?? (files.has('certificate') ? null : await invite(na, { ...terms }));
   const rootKey = surroundings.rootKey ?? (await get(na, '/genesis')).body.root_public_key;
@@ -271,15 +273,17 @@ function assertSpread(places: readonly number[]): void {
 /** Ten thousand of them take minutes. */
 const AGENTS = Number(process.env.MESH_TEST_FLEET_AGENTS ?? 500);
 
-test(`${AGENTS} agents know of a revocation with their next heartbeat, and one further request each`, async () => {
+test(`${AGENTS} agents have a revocation in their folders with their next heartbeat, and one further request each`, async () => {
   await using na = await startTestAuthority();
+  await using scratch = scratchFolder();
+  const folderOf = (agent: number) => join(scratch.path, String(agent));
   const current = { na };
   let requests = 0;
   const counted: Fetch = (url, init) => {
     requests += 1;
     return fetch(url, init);
   };
-  const first = await agentOf(current, { fetch: counted });
+  const first = await agentOf(current, { fetch: counted, storage: folderStorage(folderOf(0)) });
   await first.agent.turn();
   const fleet = [first];
   const rootKey: string = (await get(na, '/genesis')).body.root_public_key;
@@ -288,12 +292,14 @@ test(`${AGENTS} agents know of a revocation with their next heartbeat, and one f
     const count = Math.min(1000, AGENTS - 1 - tokens.length);
     tokens.push(...(await operate(na, '/admin/invite', { count })).body.tokens);
   }
-  const shared = first.files;
   for (const { token_id: token } of tokens) {
+    const folder = folderOf(fleet.length);
+    const storage = folderStorage(folder);
     // The network is known to all of them; each has a key and joins by itself.
-    const files = new Map(shared);
-    files.delete('certificate');
-    fleet.push(await agentOf(current, { fetch: counted, files, rootKey, token }));
+    for (const file of ['genesis.json', 'crl.json', 'policy.json']) {
+      copyFileSync(join(folderOf(0), file), join(folder, file));
+    }
+    fleet.push(await agentOf(current, { fetch: counted, storage, rootKey, token }));
   }
   for (let from = 1; from < fleet.length; from += 100) {
     await Promise.all(fleet.slice(from, from + 100).map(({ agent }) => agent.turn()));
@@ -308,8 +314,9 @@ test(`${AGENTS} agents know of a revocation with their next heartbeat, and one f
     ended += ends.filter((end) => typeof end !== 'number').length;
   }
   assert.equal(ended, 1);
-  for (const { files } of fleet) {
-    assert.equal(JSON.parse(files.get('crl') ?? '{}').sequence, revoked.body.crl_sequence);
+  for (const agent of fleet.keys()) {
+    const { sequence } = JSON.parse(readFileSync(join(folderOf(agent), 'crl.json'), 'utf8'));
+    assert.equal(sequence, revoked.body.crl_sequence);
   }
   assert.ok(requests <= 2 * fleet.length + 1, `${requests} requests`);
 });
@@ -389,10 +396,24 @@ test('an agent keeps what it has, and says why, whatever it is offered', async (
   await operate(na, '/admin/revoke', { cert_id: another.agent.state().cert_id ?? '' });
   na.clock.advance(2 * SECOND);
   const theirList = await (await fetch(`${stranger.url}/crl`)).text();
+  const earlierDelta = await (await fetch(`${na.url}/crl?since=0`)).text();
+  const altered = { ...JSON.parse(await (await fetch(`${na.url}/crl?since=1`)).text()), added: [] };
+  const theirDelta = await (await fetch(`${stranger.url}/crl?since=0`)).text();
   const lists: [string, RegExp, () => Response | Promise<Response>][] = [
     ['an earlier list', /older than the one that is held/, () => json(older)],
     ['a list of another key', /did not sign it/, () => json(theirList)],
     ['no list', /No answer/, () => Promise.reject(new Error('gone'))],
+    [
+      'a delta of another key',
+      /"delta","problem":"the authority .* did not sign/,
+      () => json(theirDelta),
+    ],
+    [
+      'a delta of an earlier list',
+      /"delta","problem":"it does not continue/,
+      () => json(earlierDelta),
+    ],
+    ['an altered delta', /"delta","problem":"it leads to another list/, () => json(altered)],
   ];
   for (const [name, expected, list] of lists) {
     events.length = 0;
@@ -404,12 +425,99 @@ test('an agent keeps what it has, and says why, whatever it is offered', async (
     assert.match(JSON.stringify(events), expected, name);
     for (const [file, text] of held) assert.equal(files.get(file), text, `${name}: ${file}`);
   }
+
+  // A new policy, answered by that of another network, and by the one before.
+  const before = await (await fetch(`${na.url}/policy`)).text();
+  const theirPolicy = await (await fetch(`${stranger.url}/policy`)).text();
+  respond = null;
+  await agent.turn();
+  for (const [file, text] of files) held.set(file, text);
+  held.delete('agent');
+  await operate(na, '/admin/policy', {});
+  na.clock.advance(2 * SECOND);
+  for (const [name, expected, policy] of [
+    [
+      'a policy of another network',
+      /"policy","problem":"the authority .* did not sign/,
+      theirPolicy,
+    ],
+    ['an earlier policy', /"policy","problem":"it is not the one that the bulletin names/, before],
+  ] as const) {
+    events.length = 0;
+    respond = (path) => (path === '/policy' ? json(policy) : null);
+    assert.equal(typeof (await agent.turn()), 'number', name);
+    assert.match(JSON.stringify(events), expected, name);
+    for (const [file, text] of held) assert.equal(files.get(file), text, `${name}: ${file}`);
+  }
   respond = null;
   events.length = 0;
   await agent.turn();
   assert.deepEqual(refusals(harness), []);
   assert.equal(agent.state().problem, null);
   assert.equal(agent.state().crl_sequence, 2);
+});
+
+/** Passes requests on, and loses the answers of the next so many to this path. */
+function losing(lost: { path: string; answers: number }): Fetch {
+  return async (url, init) => {
+    const answer = await fetch(url, init);
+    if (new URL(url).pathname !== lost.path || lost.answers === 0) return answer;
+    lost.answers -= 1;
+    throw new Error('the connection broke');
+  };
+}
+
+test('an agent whose answers are lost for minutes joins once, renews once, and goes on with what it was given', async () => {
+  await using na = await startTestAuthority();
+  const lost = { path: '/join', answers: 3 };
+  const terms = { max_validity_hours: 100 };
+  const { agent } = await agentOf({ na }, { fetch: losing(lost), terms });
+  async function untilFound(): Promise<void> {
+    while (lost.answers > 0) {
+      const wait = await agent.turn();
+      assert.equal(typeof wait, 'number', JSON.stringify(wait));
+      na.clock.advance(Number(wait));
+    }
+    await agent.turn();
+    assert.equal(agent.state().problem, null);
+  }
+  await untilFound();
+  const { cert_id: first } = agent.state();
+
+  na.clock.advance(80 * HOUR);
+  Object.assign(lost, { path: '/renew', answers: 4 });
+  await untilFound();
+  const { cert_id: second } = agent.state();
+  const changes = auditEvents(na).filter(({ type }) =>
+    /^certificate_(?:issued|renewed)$/.test(type),
+  );
+  assert.deepEqual(
+    changes.map(({ details }) => details.new_cert_id ?? details.cert_id),
+    [first, second],
+  );
+});
+
+test('an agent that never learns what became of its renewal asks anew while its certificate is accepted', async () => {
+  await using na = await startTestAuthority();
+  const lost = { path: '/renew', answers: 1 };
+  const { agent } = await agentOf(
+    { na },
+    { fetch: losing(lost), terms: { max_validity_hours: 100 } },
+  );
+  await agent.turn();
+  const { cert_id: first } = agent.state();
+  na.clock.advance(80 * HOUR);
+  await agent.turn();
+  assert.equal(agent.state().cert_id, first);
+  na.clock.advance(6 * MINUTE);
+  await agent.turn();
+  assert.equal(agent.state().problem, null);
+  const renewals = auditEvents(na).filter(({ type }) => type === 'certificate_renewed');
+  assert.deepEqual(
+    renewals.map(({ details }) => details.old_cert_id),
+    [first, first],
+  );
+  assert.equal(agent.state().cert_id, renewals[1]?.details.new_cert_id);
 });
 
 test('an agent whose clock is off by ten minutes keeps what it has, and says why', async () => {

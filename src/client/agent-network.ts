@@ -18,7 +18,7 @@ import {
 import { entriesDigest } from '../records/revocation-list-delta.ts';
 import type { AgentStorage } from './agent-storage.ts';
 import { AuthorityError } from './authority-error.ts';
-import { genesisProblem, revocationListProblem } from './network-trust.ts';
+import { deltaProblem, genesisProblem, revocationListProblem } from './network-trust.ts';
 import { createVerifier } from './offline.ts';
 import type { PublicClient } from './public-client.ts';
 import { portableSha256 } from './sha256.ts';
@@ -31,7 +31,7 @@ export interface AgentNetworkOptions {
   readonly rootKey: string;
   readonly verify: VerifySignature;
   now(): number;
-  onRefused(what: NetworkRecord | 'bulletin', problem: string): void;
+  onRefused(what: NetworkRecord | 'bulletin' | 'delta', problem: string): void;
 }
 
 export interface AgentNetwork {
@@ -122,7 +122,9 @@ export async function openAgentNetwork(options: AgentNetworkOptions): Promise<Ag
       const delta = await client.crlSince(crl.sequence);
       const key = genesis.network_authority.public_key;
       const { reason, list } = verifier.revocationListDelta(delta, crl, key);
-      if (reason !== 'valid' || list === null) return false;
+      const problem = deltaProblem(reason);
+      if (problem !== null) onRefused('delta', problem);
+      if (problem !== null || list === null) return false;
       if (list.sequence > crl.sequence) await takeList(list, delta.entries_digest);
       return true;
     } catch (error) {

@@ -15,7 +15,7 @@ import { verifyText } from './keys.ts';
 import { createVerifier } from './offline.ts';
 
 /** How far the clocks of a node and its authority may differ, as for signed requests [core-1-6]. */
-const CLOCK_TOLERANCE_MS = 300_000;
+export const CLOCK_TOLERANCE_MS = 300_000;
 
 /** What a node knows of its network already. */
 export interface Pin {
@@ -45,6 +45,15 @@ const LIST_PROBLEMS = {
   valid: null,
   malformed: 'it is malformed',
   invalid_signature: 'the authority of the genesis did not sign it',
+  stale: 'it should have been replaced by a newer one',
+} as const;
+
+const DELTA_PROBLEMS = {
+  valid: null,
+  malformed: 'it is malformed',
+  invalid_signature: 'the authority of the genesis did not sign it',
+  other_base: 'it does not continue the list that is held',
+  wrong_digest: 'it leads to another list than it says',
   stale: 'it should have been replaced by a newer one',
 } as const;
 
@@ -103,6 +112,10 @@ export function certificateReason(
 
 export function certificateProblem(reason: ReturnType<typeof certificateReason>): string | null {
   return CERTIFICATE_PROBLEMS[reason];
+}
+
+export function deltaProblem(reason: keyof typeof DELTA_PROBLEMS): string | null {
+  return DELTA_PROBLEMS[reason];
 }
 
 export function revocationListProblem(

@@ -14,9 +14,11 @@ import { type Lifetime, renewalOf, windowEnd } from '../records/renewal-window.t
 import { type AgentNetwork, type NetworkRecord, openAgentNetwork } from './agent-network.ts';
 import type { AgentStorage } from './agent-storage.ts';
 import { AuthorityError, isUnreachable } from './authority-error.ts';
+import { createKeptRequests, type SameStamp } from './kept-request.ts';
 import { verifyText } from './keys.ts';
 import { certificateProblem, certificateReason } from './network-trust.ts';
 import { createNodeClient, type NodeClient, type NodeClientOptions } from './node-client.ts';
+import type { CallOptions } from './options.ts';
 import { createPublicClient } from './public-client.ts';
 import { createRecordKeeper } from './record-keeper.ts';
 import { pause } from './retry.ts';
@@ -82,8 +84,6 @@ const FIRST_RETRY_MS = 5000;
 const LONGEST_RETRY_MS = 600_000;
 /** However often the authority asks for renewal, a certificate is used for this share of its lifetime. */
 const LEAST_USE = 0.05;
-/** For a renewal whose answer was lost: the same bytes get it again, while the old certificate is accepted. */
-const RETRIES = 4;
 
 /** Rejects when what the storage holds is damaged, or of another network or node. */
 export async function createNodeAgent(options: NodeAgentOptions): Promise<NodeAgent> {
@@ -105,6 +105,7 @@ export async function createNodeAgent(options: NodeAgentOptions): Promise<NodeAg
     now,
     onRefused: (what, problem) => refuse(what, problem),
   });
+  const sendKept = createKeptRequests(options);
   let certificate = await heldCertificate(storage, network, key.publicKey);
   let renewAt = certificate === null ? null : renewalOf(certificate.cert_id, lifeOf(certificate));
   let lastHeartbeat: string | null = null;
@@ -119,12 +120,20 @@ export async function createNodeAgent(options: NodeAgentOptions): Promise<NodeAg
     emit({ type: 'refused', what, problem: found });
   }
 
-  /** The client of the authority that the verified genesis names. */
-  function clientWith(retries: number): NodeClient | null {
+  /** The client of the authority that the verified genesis names. What fails is tried again in a later turn. */
+  function clientOf(stamp?: SameStamp): NodeClient {
     const genesis = network.genesis();
-    if (genesis === null) return null;
+    if (genesis === null) throw new Error(problem ?? 'The network is not known yet');
     const audience = genesis.network_authority.public_key;
-    return createNodeClient({ ...options, audience, retries });
+    return createNodeClient({ ...options, ...stamp, audience, retries: 0 });
+  }
+
+  /** The authority gives a certificate only once: a turn whose answer was lost is followed by the same request. */
+  async function enroll(
+    what: string,
+    ask: (client: NodeClient, call: CallOptions) => Promise<JoinCertificate>,
+  ): Promise<void> {
+    await keep(await sendKept(what, (stamp, call) => ask(clientOf(stamp), call)));
   }
 
   async function keep(offered: JoinCertificate): Promise<void> {
@@ -156,7 +165,7 @@ export async function createNodeAgent(options: NodeAgentOptions): Promise<NodeAg
     return validityHours === undefined ? {} : { validity_hours: validityHours };
   }
 
-  async function join(client: NodeClient): Promise<AgentEnd | null> {
+  async function join(): Promise<AgentEnd | null> {
     const token = (await options.token?.()) ?? null;
     if (token === null) {
       return certificate === null
@@ -168,7 +177,8 @@ export async function createNodeAgent(options: NodeAgentOptions): Promise<NodeAg
     }
     if (!(await canStore())) throw new Error(`No invite is spent: ${keeper.problem()}`);
     try {
-      await keep(await client.join({ invite_token: token, ...validity() }));
+      const request = { invite_token: token, ...validity() };
+      await enroll(`join ${token}`, (client, call) => client.join(request, call));
       return null;
     } catch (error) {
       if (isFinal(error)) return { code: error.wireCode, message: error.message };
@@ -183,8 +193,8 @@ export async function createNodeAgent(options: NodeAgentOptions): Promise<NodeAg
   }
 
   async function renew({ cert_id }: JoinCertificate): Promise<void> {
-    const client = clientWith(RETRIES);
-    if (client !== null) await keep(await client.renew({ cert_id, ...validity() }));
+    const request = { cert_id, ...validity() };
+    await enroll(`renew ${cert_id}`, (client, call) => client.renew(request, call));
   }
 
   /** Answers the seconds until the next heartbeat. */
@@ -215,10 +225,9 @@ export async function createNodeAgent(options: NodeAgentOptions): Promise<NodeAg
   async function work(): Promise<number | AgentEnd> {
     await keeper.retry();
     await network.complete();
-    const client = clientWith(0);
-    if (client === null) throw new Error(problem ?? 'The network is not known yet');
+    const client = clientOf();
     if (certificate === null || now() >= instantOf(certificate.expires_at)) {
-      const end = await join(client);
+      const end = await join();
       if (end !== null) return end;
     } else if (await mayRenew(certificate)) {
       await renew(certificate);

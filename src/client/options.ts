@@ -74,7 +74,10 @@ export interface Stamp {
   readonly nonce: string;
 }
 
-export function newStamp({ now = Date.now, nonce = randomNonce }: SigningOptions): Stamp {
+export function newStamp({
+  now = Date.now,
+  nonce = randomNonce,
+}: Pick<SigningOptions, 'now' | 'nonce'>): Stamp {
   return { timestamp: new Date(now()).toISOString(), nonce: nonce() };
 }
 

@@ -22,6 +22,17 @@ export function makeNetworkFolder(
   return { folder, made };
 }
 
+/** An empty folder for one test, removed when the test ends. */
+export function scratchFolder() {
+  const path = mkdtempSync(join(tmpdir(), 'mesh-na-test-'));
+  return {
+    path,
+    async [Symbol.asyncDispose]() {
+      rmSync(path, { recursive: true, force: true });
+    },
+  };
+}
+
 /** A data folder for one test, removed when the test ends. */
 export function networkFolder(networkName: string) {
   const { folder } = makeNetworkFolder(networkName);
