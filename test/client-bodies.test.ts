@@ -12,7 +12,7 @@ import type { Fetch } from '../src/client/options.ts';
 import { createPublicClient } from '../src/client/public-client.ts';
 import { PROJECT } from './support/project.ts';
 
-/** As that of Node.js 20 does when the request was garbage collected while its answer is read. */
+/** As that of Node.js 20 does, told that a redirect is an error, when garbage is collected while its answer is read. */
 const forgetsSignal: Fetch = (url, { signal: _forgotten, ...init }) => fetch(url, init);
 
 const unsigned = async () => ({});
