@@ -4,7 +4,7 @@
  */
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statfsSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { dirname, join, relative, resolve } from 'node:path';
 import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
 import { init, parse } from 'es-module-lexer';
@@ -12,13 +12,22 @@ import { init, parse } from 'es-module-lexer';
 /** Far above the time of any file: it ends a hang. */
 const FILE_TIMEOUT_MS = 10 * 60_000;
 
+const SHOWN_FILES = 20;
+
 const SHARED_MEMORY = '/dev/shm';
 /** A multiple of what all tests that run at a time hold. */
 const SCRATCH_BYTES = 4 * 1024 ** 3;
 
 const TESTS = import.meta.dirname;
+const PROJECT = resolve(TESTS, '..', '..');
 const AUTHORITY = join(TESTS, 'support', 'authority.js');
 const LMDB_ONLY = join(TESTS, 'support', 'lmdb-only.js');
+
+interface Counted {
+  readonly nesting: number;
+  readonly file?: string | undefined;
+  readonly details: { readonly duration_ms: number };
+}
 
 await init;
 
@@ -44,12 +53,30 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => 
 
 /** One more than there are cores: files wait for processes, pages and disks for a third of their time. */
 const concurrency = availableParallelism() + 1;
+const took = new Map<string, number>();
 run({ files, concurrency, timeout: FILE_TIMEOUT_MS, signal: stop.signal })
-  .on('test:fail', () => {
+  .on('test:pass', count)
+  .on('test:fail', (failed) => {
     process.exitCode = 1;
+    count(failed);
   })
   .compose(new spec())
-  .pipe(process.stdout);
+  .on('end', () => process.stdout.write(slowest()))
+  .pipe(process.stdout, { end: false });
+
+/** Only what is not part of another test. */
+function count({ nesting, file = '', details }: Counted): void {
+  if (nesting === 0) took.set(file, (took.get(file) ?? 0) + details.duration_ms);
+}
+
+/** The whole run is bounded in time, so it says where the time goes. */
+function slowest(): string {
+  const files = [...took].sort(([, one], [, other]) => other - one).slice(0, SHOWN_FILES);
+  const lines = files.map(
+    ([file, ms]) => `${(ms / 1000).toFixed(1).padStart(7)} s  ${relative(PROJECT, file)}\n`,
+  );
+  return `\nThe files that took longest:\n${lines.join('')}`;
+}
 
 /** In memory where there is room: most of a test's time on a disk goes into making and removing its folder. */
 function scratchParent(): string {
