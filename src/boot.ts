@@ -191,6 +191,9 @@ export async function startAuthority(
     get signs() {
       return signer.isAvailable();
     },
+    get instances() {
+      return joined.rows();
+    },
   };
   const ofState: StateSurroundings = {
     config,

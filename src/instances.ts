@@ -21,7 +21,7 @@ import type { LocalRateLimits } from './http/rate-limit.ts';
 import { canonicalJson } from './json/write.ts';
 import { createLinkClient } from './link/client.ts';
 import { createDesk, type Desk } from './link/desk.ts';
-import { openLinkHost } from './link/host.ts';
+import { type LinkedFollower, openLinkHost } from './link/host.ts';
 import { linkKey } from './link/key.ts';
 import { createLastCopies } from './link/last-copies.ts';
 import { tlsWires } from './link/tls-wires.ts';
@@ -38,6 +38,8 @@ import {
   type StoreOptions,
   type Tenure,
 } from './store/open.ts';
+import { instanceRows } from './views/instances.ts';
+import type { DashboardInstance } from './views/rows/dashboard.ts';
 
 export interface InstancesOptions {
   readonly config: Config;
@@ -67,8 +69,10 @@ export interface Instances {
   readonly turn: Turn;
   /** Where edges bring their calls, if another instance can write. */
   readonly desk: Desk;
-  /** How many are linked to this instance. */
-  followers(): number;
+  /** Those that are linked to this instance. */
+  followers(): readonly LinkedFollower[];
+  /** Those that answer together, if this one writes; null where none is linked to others. */
+  rows(): readonly DashboardInstance[] | null;
   /** From now on the answers of this instance are those of the writer. */
   lead(call: Call, tenure: Tenure): void;
   /** Ends the link to the instance that has written. */
@@ -176,7 +180,8 @@ export async function joinInstances(options: InstancesOptions): Promise<Instance
     standing,
     turn,
     desk,
-    followers: () => host?.followers() ?? 0,
+    followers: () => host?.followers() ?? [],
+    rows: () => host && instanceRows(options.instanceId, host.followers()),
     lead(call, { epoch, heldUntil }) {
       if (standing === null) return;
       noteWriter(standing.memory, epoch);
@@ -202,10 +207,10 @@ export function haModeOf({ database, link }: Config): Instance['haMode'] {
 }
 
 /** What two instances need of each other to talk. */
-function linkSecrets({ config: { genesis }, signer, program, logger }: InstancesOptions) {
-  const key = linkKey(signer, sha256Hex(canonicalJson(genesis)));
+function linkSecrets({ config, instanceId, signer, program, logger }: InstancesOptions) {
+  const key = linkKey(signer, sha256Hex(canonicalJson(config.genesis)));
   const wires = tlsWires({ key, warn: (problem) => logger.write('WARNING', 'link', problem) });
-  return { wires, program, name: processName() };
+  return { wires, program, name: processName(), instance: instanceId };
 }
 
 type TurnOptions = Pick<Candidate, 'link' | 'seen' | 'missed'> &

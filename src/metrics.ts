@@ -1,6 +1,6 @@
 /**
- * Metrics in the Prometheus text form ([core-4-15] and more). Labels are route templates, methods, statuses
- * and closed reason lists: never a node id, a key id or a raw path. Each edge counts what it serves; the
+ * Metrics in the Prometheus text form ([core-4-15] and more). Labels are route templates, methods, statuses,
+ * closed reason lists and the few instances that are linked: never a node id, a key id or a raw path. Each edge counts what it serves; the
  * authority counts the rest, and aggregates.
  */
 import {
@@ -168,6 +168,12 @@ interface WebhookCounts {
   readonly lag_seconds: number;
 }
 
+interface LinkedCounts {
+  readonly instance: string;
+  /** Revisions; null while the follower keeps no state ready. */
+  readonly lag: number | null;
+}
+
 type CountsByKind = { readonly [kind: string]: number };
 
 const COUNTS = {
@@ -217,7 +223,7 @@ export interface AuthorityMetrics {
     edges: readonly MetricsReport[],
   ): Promise<string>;
   /** Only where other instances can write. */
-  standing(standing: Standing, linkedFollowers: number): void;
+  standing(standing: Standing, linked: readonly LinkedCounts[]): void;
 }
 
 export function createAuthorityMetrics(
@@ -455,14 +461,18 @@ export function createAuthorityMetrics(
       });
       tlsNotAfter.set(at / 1000);
     },
-    standing(standing, linkedFollowers) {
-      const { role, lease, lag, stale, followers } = inPlace();
+    standing(standing, linked) {
+      const { role, lease, lag, stale, followers, followerLag } = inPlace();
       const own = standing.isWriter() ? 'writer' : 'follower';
       for (const one of ROLES) role.set({ role: one }, one === own ? 1 : 0);
       lease.set(standing.isWriter() ? standing.remaining() / 1000 : 0);
       lag.set(standing.lag() ?? Number.NaN);
       stale.set(standing.staleSince() === null ? 0 : 1);
-      followers.set(linkedFollowers);
+      followers.set(linked.length);
+      followerLag.reset();
+      for (const { instance: follower, lag: behind } of linked) {
+        followerLag.set({ follower }, behind ?? Number.NaN);
+      }
     },
     operatorSignatureV1: () => signaturesV1.inc(),
     signed(seconds, isSigned) {
@@ -519,6 +529,13 @@ function placeMetrics(registers: Registry[]) {
     followers: new Gauge({
       name: 'na_link_followers',
       help: 'How many followers are linked to this instance; 0 while it does not write',
+      registers,
+    }),
+    followerLag: new Gauge({
+      name: 'na_follower_lag_revisions',
+      help: 'How many revisions the state that a linked follower keeps ready is behind; NaN while it keeps none',
+      // What scrapes a target labels each sample of it with its own `instance`.
+      labelNames: ['follower'] as const,
       registers,
     }),
     linkAnswers: new Histogram({

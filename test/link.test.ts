@@ -10,6 +10,7 @@ import { createStandingMemory, extendStanding, standingIn } from '../src/contrac
 import { signerFromSeed } from '../src/crypto/ed25519.ts';
 import { createRateLimits, RATE_BUCKETS, type RateLimitSettings } from '../src/http/rate-limit.ts';
 import { createLinkClient, type Outcome } from '../src/link/client.ts';
+import { createFollowerLag } from '../src/link/follower-lag.ts';
 import { createGrants } from '../src/link/grants.ts';
 import { openLinkHost } from '../src/link/host.ts';
 import { linkKey } from '../src/link/key.ts';
@@ -92,6 +93,26 @@ test('what is to be sent right after a message waits for what else comes, and is
   assert.equal(await sendInTurn(), 3);
 });
 
+test('a follower that keeps up is at 0 however much is written, and one that does not is as far behind as it was at least', () => {
+  let now = 1000;
+  const lag = createFollowerLag(() => now);
+  function reports(revisions: readonly (number | null)[]): number | null {
+    for (const each of revisions) {
+      now += 100;
+      lag.report(each);
+    }
+    return lag.revisions();
+  }
+  assert.equal(lag.revisions(), null);
+  assert.equal(reports([null, null, 70]), 70, 'a state was read just now');
+  const shown = new Set(Array.from({ length: 40 }, (_, at) => reports([at % 4 === 0 ? 0 : 900])));
+  assert.deepEqual([...shown], [70, 0], 'it changes once a second at most, and then not any more');
+  assert.equal(reports(Array.from({ length: 20 }, (_, at) => 40 + at)), 50);
+  assert.equal(reports([0]), 50, 'within the second');
+  assert.equal(reports(Array(10).fill(0)), 0);
+  assert.equal(reports([null]), null, 'it keeps no state any more, which is known at once');
+});
+
 test('a follower gets documents before the answers that rest on them, and a stranger gets nothing', async () => {
   const ours = createDocumentPublisher();
   const theirs = createDocumentPublisher();
@@ -126,6 +147,7 @@ test('a follower gets documents before the answers that rest on them, and a stra
     wires: WIRES,
     program: '1',
     name: 'pid 1',
+    instance: 'first',
     publisher: theirs,
     standing: standingIn(memory, elapsed),
     logger,
@@ -156,6 +178,7 @@ test('a follower gets documents before the answers that rest on them, and a stra
   const outcome = await new Promise<Outcome>((ended) => {
     assert.ok(client.send('refreshCrl', null, ended));
   });
+  assert.deepEqual(host.followers(), [{ instance: 'first', lag: null }]);
   assert.deepEqual(outcome, { kind: 'answered', answer: { ok: true, json: '"refreshCrl"' } });
   assert.ok(theirs.isCurrent('crl', 0));
   const other = createLinkClient({
@@ -163,6 +186,7 @@ test('a follower gets documents before the answers that rest on them, and a stra
     wires: WIRES,
     program: '2',
     name: 'pid 2',
+    instance: 'second',
     publisher: createDocumentPublisher(),
     standing: standingIn(createStandingMemory(), elapsed),
     logger,

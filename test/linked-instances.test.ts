@@ -1,6 +1,8 @@
 /** Instances that answer side by side, as real processes on one PostgreSQL with real links between them. */
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
+import { after, before, test } from 'node:test';
+import { isDeepStrictEqual } from 'node:util';
+import { startBrowser, type TestBrowser } from './support/browser.ts';
 import type { ChildServer } from './support/child-server.ts';
 import { cuttableProxy, placeOf, testInstances, until } from './support/instances.ts';
 import { startCluster } from './support/postgresql.ts';
@@ -16,6 +18,12 @@ import {
 
 const cluster = await startCluster();
 after(() => cluster[Symbol.asyncDispose]());
+
+let browser: TestBrowser;
+before(async () => {
+  browser = await startBrowser();
+});
+after(() => browser.close());
 
 test('every instance answers every request, and none by a document older than what any of them has acknowledged', async () => {
   await using instances = await testInstances(cluster);
@@ -141,6 +149,70 @@ test('while the writer stands still, a follower says at once that it is not read
   first.process.kill('SIGCONT');
   await until(async () => (await placeOf(second)).ready);
 });
+
+test('every instance shows all of them on its dashboard, and the page follows when another writes', async () => {
+  await using instances = await testInstances(cluster);
+  const first = await instances.start(LINKED);
+  const [second, third] = await Promise.all([instances.start(LINKED), instances.start(LINKED)]);
+  const all = [first, second, third];
+  await until(async () => (await Promise.all(all.map(placeOf))).every(({ ready }) => ready));
+  await operate(first.na, '/admin/invite');
+  const [writer, ...followers] = await Promise.all(all.map(({ na }) => idOf(na)));
+  const expected = shown(String(writer), followers);
+  for (const { na } of all) {
+    await until(async () => isDeepStrictEqual(await shownBy(na), expected));
+  }
+  const [ofWriter, ofFollower] = await Promise.all([
+    get(first.na, '/metrics'),
+    get(second.na, '/metrics'),
+  ]);
+  for (const id of followers) {
+    assert.match(
+      ofWriter.text,
+      new RegExp(`^na_follower_lag_revisions\\{follower="${id}"\\} 0$`, 'm'),
+    );
+  }
+  assert.doesNotMatch(ofFollower.text, /^na_follower_lag_revisions\{/m);
+
+  await using visit = await browser.visit(`${second.na.url}/dashboard`);
+  const { page } = visit;
+  const rows = () => page.locator('#instances tbody tr').allInnerTexts();
+  assert.match((await rows())[0] ?? '', new RegExp(`${writer}.*writer`, 's'));
+  assert.deepEqual(
+    (await rows()).map((text) => /up to date/.test(text)),
+    [false, true, true],
+  );
+  assert.deepEqual(await visit.violations(), []);
+  assert.doesNotMatch(await page.innerText('main'), /pid \d|127\.0\.0\.1/);
+  await page.locator('[data-live-status="live"]').waitFor({ state: 'attached' });
+  await page.evaluate("document.documentElement.setAttribute('data-not-reloaded', '')");
+  await first.end('SIGTERM');
+  await page
+    .locator('#instances tbody tr', { hasText: String(writer) })
+    .waitFor({ state: 'detached' });
+  await until(async () => (await rows()).length === 2);
+  const ids = await Promise.all([second, third].map(({ na }) => idOf(na)));
+  const [next, other] = (await placeOf(second)).role === 'writer' ? ids : ids.toReversed();
+  const later = shown(String(next), [String(other)]);
+  await until(async () => isDeepStrictEqual(await shownBy(third.na), later));
+  assert.equal(await page.locator('html[data-not-reloaded]').count(), 1);
+});
+
+async function idOf(na: ChildServer['na']): Promise<string> {
+  return (await get(na, '/readyz')).body.instance;
+}
+
+async function shownBy(na: ChildServer['na']): Promise<unknown> {
+  return (await get(na, '/dashboard.json')).body.instances;
+}
+
+/** All of them, none behind. */
+function shown(writer: string, followers: readonly string[]) {
+  return [
+    { instance: writer, role: 'writer', lag_revisions: 0 },
+    ...followers.toSorted().map((instance) => ({ instance, role: 'follower', lag_revisions: 0 })),
+  ];
+}
 
 const LINKED = { MESH_LINK: '127.0.0.1:0' };
 

@@ -34,6 +34,8 @@ export interface LinkClientOptions {
   readonly program: string;
   /** How this instance calls itself. */
   readonly name: string;
+  /** The id of its start. */
+  readonly instance: string;
   readonly publisher: DocumentPublisher;
   readonly standing: Standing;
   readonly logger: Logger;
@@ -143,12 +145,12 @@ export function createLinkClient(options: LinkClientOptions): LinkClient {
     };
     const asking = setInterval(() => ask(current), ASK_MS);
     connection = current;
-    const { program, name } = options;
-    frames.send({ type: 'hello', program, name });
+    const { program, name, instance } = options;
+    frames.send({ type: 'hello', program, name, instance });
   }
 
   function ask({ frames }: Connection): void {
-    frames.send({ type: 'ask', at: elapsed() });
+    frames.send({ type: 'ask', at: elapsed(), lag: standing.lag() });
   }
 
   function take(current: Connection, message: FromWriter): void {

@@ -11,9 +11,10 @@ import type { Logger } from '../log/logger.ts';
 import { carryOut, createOutbox, type Outbox } from '../threads/edge-threads.ts';
 import type { Answers, Batch } from '../threads/messages.ts';
 import { HEARTBEAT_ROW } from '../threads/packed-heartbeat.ts';
+import { createFollowerLag, type FollowerLag } from './follower-lag.ts';
 import type { Frames } from './frames.ts';
 import { createGrants, GRANT_MS, type Grant } from './grants.ts';
-import type { FromFollower, FromWriter, News, SentDocument } from './messages.ts';
+import type { FromFollower, FromWriter, Hello, News, SentDocument } from './messages.ts';
 import { createPace } from './pace.ts';
 import type { LinkAddress, Wire, Wires } from './wires.ts';
 
@@ -38,11 +39,18 @@ export interface Lent {
   heldUntil(): number;
 }
 
+export interface LinkedFollower {
+  /** The id of its start. */
+  readonly instance: string;
+  /** How many revisions the state is behind that it keeps ready; null while it keeps none. */
+  readonly lag: number | null;
+}
+
 export interface LinkHost {
   /** Where followers find it, as `host:port`. */
   readonly address: string;
-  /** How many are linked at this time. */
-  followers(): number;
+  /** Those that are linked at this time; no more than there can be connections. */
+  followers(): readonly LinkedFollower[];
   /** Takes followers from now on; those who have come before have waited for it. */
   lend(lent: Lent): void;
   /** The calls of this instance's own edges, whose answers wait for the followers as theirs do. */
@@ -63,6 +71,8 @@ const MOST_UNREAD_BYTES = 4 * 1024 ** 2;
 const MOST_BEHIND_MS = 100;
 
 interface Follower {
+  readonly instance: string;
+  readonly lag: FollowerLag;
   readonly lending: Pick<Lent, 'call' | 'limits'>;
   readonly heldUntil: Lent['heldUntil'];
   readonly frames: Frames<FromWriter>;
@@ -150,11 +160,11 @@ export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> 
       return;
     }
     let follower: Follower | null = null;
-    let name: string | null = null;
+    let hello: Hello | null = null;
     const frames = wire.open<FromWriter, FromFollower>(SILENCE_MS, {
       take(message) {
-        if (message.type === 'hello') greet(message.program, message.name);
-        else if (name === null) throw new Error('a request came before the greeting');
+        if (message.type === 'hello') greet(message);
+        else if (hello === null) throw new Error('a request came before the greeting');
         else if (follower !== null) serve(follower, message);
         // Nobody sends more than questions for a grant before the answer to the greeting.
         else if (message.type !== 'ask') throw new Error('a request came before the answer');
@@ -166,23 +176,25 @@ export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> 
         followers.delete(follower);
         settleHalt();
         const reason = problem === null ? '' : `: ${problem}`;
-        logger.write('INFO', 'link', `The link of ${name} has ended${reason}`);
+        logger.write('INFO', 'link', `The link of ${hello?.name} has ended${reason}`);
       },
     });
 
-    function greet(program: string, given: string): void {
-      if (name !== null || program !== options.program) {
+    function greet(given: Hello): void {
+      if (hello !== null || given.program !== options.program) {
         frames.end();
         return;
       }
-      name = given;
-      if (lent === null) early.set(frames, begin);
-      else begin(lent);
+      hello = given;
+      if (lent === null) early.set(frames, (later) => begin(given, later));
+      else begin(given, lent);
     }
 
-    function begin({ epoch, call, limits, heldUntil }: Lent): void {
+    function begin({ name, instance }: Hello, { epoch, call, limits, heldUntil }: Lent): void {
       const outbox = createOutbox({ post: (answers) => send(answers) }, createPace(elapsed));
       follower = {
+        instance,
+        lag: createFollowerLag(elapsed),
         lending: { call: acknowledged(call), limits },
         heldUntil,
         frames,
@@ -220,6 +232,7 @@ export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> 
           grants.applied(current.grant, message.change);
           return;
         case 'ask':
+          current.lag.report(message.lag);
           extend(current, message.at);
           return;
         case 'halted':
@@ -271,7 +284,8 @@ export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> 
   const listening = await options.wires.listen(options.address, accept);
   return {
     address: listening.address,
-    followers: () => followers.size,
+    followers: () =>
+      Array.from(followers, ({ instance, lag }) => ({ instance, lag: lag.revisions() })),
     lend(given) {
       lent = given;
       for (const begin of early.values()) begin(given);

@@ -8,6 +8,8 @@ export interface Hello {
   readonly program: string;
   /** How the other calls itself. */
   readonly name: string;
+  /** The id of its start, which `/readyz` has. */
+  readonly instance: string;
 }
 
 export type FromFollower =
@@ -16,8 +18,11 @@ export type FromFollower =
   | ({ readonly type: 'requests' } & Pick<Batch, 'heartbeats' | 'requests'>)
   /** Everything up to this change has been applied. */
   | { readonly type: 'applied'; readonly change: number }
-  /** Asks until when what was received is complete; `at` is the follower's own time, which it gets back. */
-  | { readonly type: 'ask'; readonly at: number }
+  /**
+   * Asks until when what was received is complete; `at` is the follower's own time, which it gets back. `lag` is how
+   * many revisions the state is behind that it keeps ready; null while it keeps none.
+   */
+  | { readonly type: 'ask'; readonly at: number; readonly lag: number | null }
   /** No further request is sent, and nothing is answered from copies any more. */
   | { readonly type: 'halted' };
 

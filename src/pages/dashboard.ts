@@ -22,6 +22,7 @@ import { nameInCell } from './graph-names.ts';
 import { badge, stateBadge } from './graph-tables.ts';
 import { type Html, html, keyed } from './html.ts';
 import { inlineCode } from './inline-code.ts';
+import { instancesSection } from './instances-table.ts';
 import type { LivePageContent } from './live-content.ts';
 import { LIVE_STATUS, LIVE_STYLE, liveRegion, WHEN_LOST } from './live-region.ts';
 
@@ -45,7 +46,7 @@ ${keyed('changes', changesList(model.recent_changes))}</section>
 <section class="section" aria-labelledby="feeds-heading">
 <h2 id="feeds-heading">Imported revocation feeds</h2>
 ${keyed('feeds', feedsTable(model.revocation_feeds))}</section>
-<p class="small muted">Network version ${keyed('version', html`<bdi data-field="sovereign.version">${nameInCell(model.sovereign.version)}</bdi>`)}. The same as data: <a href="./dashboard.json">dashboard.json</a>.</p>
+${instancesSection(model.instances)}<p class="small muted">Network version ${keyed('version', html`<bdi data-field="sovereign.version">${nameInCell(model.sovereign.version)}</bdi>`)}. The same as data: <a href="./dashboard.json">dashboard.json</a>.</p>
 `;
 }
 

@@ -8,7 +8,7 @@ import type { PostureFacts } from './posture.ts';
 import { type RecentChange, recentChangeRow } from './recent-changes.ts';
 import { connectomeSummary, sequenceValue } from './recognition-graph.ts';
 import type { RecognitionIndex } from './recognition-index.ts';
-import type { Dashboard, DashboardFeed, FeedSummary } from './rows/dashboard.ts';
+import type { Dashboard, DashboardFeed, DashboardInstance, FeedSummary } from './rows/dashboard.ts';
 import type { HorizonSummary } from './rows/horizon.ts';
 import type { Posture } from './rows/posture.ts';
 import { type CompletedTrustCycle, trustCycleSummary } from './trust-cycle.ts';
@@ -29,6 +29,8 @@ export interface DashboardSources {
   /** Newest first. */
   readonly recentChanges: readonly RecentChange[];
   readonly horizon: HorizonSummary;
+  /** Null where no instance is linked to others. */
+  readonly instances: readonly DashboardInstance[] | null;
   /** What is wrong, given what is counted here. */
   judge(counted: Pick<PostureFacts, 'treaties' | 'staleFeeds' | 'trustCycle'>): Posture;
 }
@@ -72,6 +74,7 @@ export function dashboard(sources: DashboardSources, now: number): WithText<Dash
     trust_cycle_summary: trustCycle,
     recent_changes: sources.recentChanges.map(recentChangeRow),
     horizon_summary: sources.horizon,
+    ...(sources.instances === null ? {} : { instances: [...sources.instances] }),
     posture,
     warnings: posture.findings.map(({ sentence }) => sentence),
     links: LINKS,

@@ -40,6 +40,7 @@ function* publishDashboard(na: Authority): Generator<void, undefined> {
       trustCycle: na.trustCycles.newest(),
       recentChanges: na.recentChanges.list(),
       horizon: horizonSummary(endsOf(na, ends)),
+      instances: na.vitals().instances,
       judge(counted) {
         na.counted.facts = counted;
         return currentPosture(na, now);

@@ -1,5 +1,6 @@
 /** What the posture rests on besides committed state. */
 import type { PostureFacts } from '../../views/posture.ts';
+import type { DashboardInstance } from '../../views/rows/dashboard.ts';
 
 /** What the authority cannot tell from its own state. Instants are milliseconds since the epoch. */
 export interface Vitals {
@@ -18,6 +19,8 @@ export interface Vitals {
   readonly webhooks: PostureFacts['webhooks'];
   /** Whether signatures of the authority can be had. */
   readonly signs: boolean;
+  /** Those that answer together; null where this one is not linked to others. */
+  readonly instances: readonly DashboardInstance[] | null;
 }
 
 /** What is counted elsewhere for the dashboard. */
@@ -32,6 +35,7 @@ export const NOTHING_KNOWN: Vitals = {
   damaged: 0,
   webhooks: [],
   signs: true,
+  instances: null,
 };
 
 /** Before the first build of the dashboard. */

@@ -69,6 +69,16 @@ export const RecentChangeRow = Type.Object({
   }),
 });
 
+/** One of the instances that answer together. */
+export const DashboardInstance = Type.Object({
+  instance: Type.String({ description: 'As in its `/readyz`' }),
+  role: Type.Enum(['writer', 'follower']),
+  lag_revisions: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
+    description:
+      'How many revisions the state that it keeps ready is behind, what was written within a second aside; null while it keeps none',
+  }),
+});
+
 /** The published description allows further members; the types have the present ones. */
 const AnyCounts = Type.Record(Type.String(), Type.Integer());
 const AnyRows = Type.Array(Type.Object({}, { additionalProperties: true }));
@@ -86,6 +96,11 @@ export const Dashboard = Type.Object({
   trust_cycle_summary: Type.Unsafe<TrustCycleSummary>(AnyStatus),
   recent_changes: Type.Unsafe<RecentChangeRow[]>(AnyRows),
   horizon_summary: HorizonSummary,
+  instances: Type.Optional(
+    Type.Array(DashboardInstance, {
+      description: 'Those that answer together; absent where none is linked to others',
+    }),
+  ),
   posture: Posture,
   warnings: Type.Array(Type.String()),
   links: Type.Record(Type.String(), Type.String()),
@@ -96,5 +111,6 @@ export type TreatySummary = Static<typeof TreatySummary>;
 export type DashboardFeed = Static<typeof DashboardFeed>;
 export type FeedSummary = Static<typeof FeedSummary>;
 export type TrustCycleSummary = Static<typeof TrustCycleSummary>;
+export type DashboardInstance = Static<typeof DashboardInstance>;
 export type RecentChangeRow = Static<typeof RecentChangeRow>;
 export type Dashboard = Static<typeof Dashboard>;

@@ -173,6 +173,7 @@ async function run(
     answered: () => undefined,
     ...link,
     name: machine.name,
+    instance: machine.name,
     standing,
     linked: () => desk.resume(),
   });
