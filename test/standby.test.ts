@@ -48,6 +48,19 @@ test('an instance that waits lives, does nothing, says so, and takes over when t
   await until(async () => (await get(second.na, '/readyz')).body.error.details.lag_revisions === 0);
   const ready = await get(second.na, '/metrics');
   assert.match(ready.text, /^na_replica_lag_revisions 0$/m);
+  await until(async () => (await get(third.na, '/readyz')).body.error.details.lag_revisions === 0);
+  const command = ['store', 'status', '--store', instances.url];
+  const { stdout: status } = await runProgram(command);
+  assert.match(
+    status,
+    /^Writer: pid \d+ on \S+, holder 1 of the lease, which lasts for [01]\.\d s unless it is renewed$/m,
+  );
+  assert.match(status, /^Follower: pid \d+ on \S+, up to date$/m);
+  const { followers, lease } = JSON.parse((await runProgram([...command, '--json'])).stdout);
+  assert.equal(lease.epoch, 1);
+  assert.ok(lease.remaining_seconds > 0);
+  assert.equal(followers.length, 2);
+  assert.ok(followers.every((one: { silent_seconds: number }) => one.silent_seconds >= 0));
   assert.equal((await third.end('SIGTERM')).code, 0, 'whoever waits stops at once');
 
   assert.equal(outcome(await operate(first.na, '/admin/invite')), '200');

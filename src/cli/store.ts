@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Command } from 'commander';
 import { FILES } from '../config/data-folder.ts';
 import type { StoreAddress } from '../store/postgresql/address.ts';
-import type { StoreStatus } from '../store/postgresql/status.ts';
+import type { StatusOfFollower, StatusOfLease, StoreStatus } from '../store/postgresql/status.ts';
 import { usageFailure } from './exit-codes.ts';
 import { readGenesisFile } from './genesis-file.ts';
 import { examples, jsonOption } from './options.ts';
@@ -33,7 +33,9 @@ export function addStoreCommands(program: Command): void {
     )
     .action(migrate);
   addPlaceOptions(store.command('status'))
-    .description('say what is in the database, who writes to it, and how durable it is')
+    .description(
+      'say what is in the database, who writes to it, who is ready to, and how durable it is',
+    )
     .addOption(jsonOption())
     .addHelpText('after', examples(['mesh-na store status --store postgresql://mesh@db/mesh']))
     .action(status);
@@ -90,6 +92,7 @@ async function status(options: StoreCommandOptions): Promise<void> {
     revision: contents?.revision ?? null,
     rows: contents?.rows ?? null,
     lease: contents === null ? null : { ...contents.lease },
+    followers: contents === null ? null : contents.followers.map((follower) => ({ ...follower })),
     durability: { ...durability },
   };
   printResult(options, result, statusText(found));
@@ -101,7 +104,7 @@ function statusText({ place, schemaVersion, contents, durability }: StoreStatus)
     `Schema version: ${schemaVersion === 0 ? 'no tables' : schemaVersion}`,
   ];
   if (contents !== null) {
-    const { networkName, revision, rows, lease } = contents;
+    const { networkName, revision, rows, lease, followers } = contents;
     text.push(
       `Network: ${networkName ?? 'none yet'}`,
       `Revision: ${revision}`,
@@ -109,6 +112,7 @@ function statusText({ place, schemaVersion, contents, durability }: StoreStatus)
         .map(([table, count]) => `${table} ${count}`)
         .join(', ')}`,
       `Writer: ${writerText(lease)}`,
+      ...followers.map((follower) => `Follower: ${followerText(follower)}`),
     );
   }
   return [...text, `Durability: ${durability.meaning}.`];
@@ -120,9 +124,28 @@ function writerText({
   released,
   expires_at,
   link,
-}: NonNullable<StoreStatus['contents']>['lease']) {
+  epoch,
+  remaining_seconds,
+}: StatusOfLease): string {
   if (holder === null) return 'none yet';
   const linked = link === null ? '' : `, linked at ${link}`;
-  if (held) return `${holder}, lease until ${expires_at}${linked}`;
+  if (held) {
+    const lasts = (remaining_seconds ?? 0).toFixed(1);
+    return `${holder}, holder ${epoch} of the lease, which lasts for ${lasts} s unless it is renewed${linked}`;
+  }
   return released ? `none; ${holder} has stopped` : `none; ${holder} was lost at ${expires_at}`;
+}
+
+/** Followers look at the database four times a second. */
+const SILENT_SECONDS = 5;
+
+function followerText({ name, lag_revisions: lag, silent_seconds: silence }: StatusOfFollower) {
+  const silent =
+    silence === null || silence < SILENT_SECONDS
+      ? ''
+      : `, not heard of for ${Math.floor(silence)} s`;
+  if (lag === null) return `${name}, has not read the state yet${silent}`;
+  return lag === 0
+    ? `${name}, up to date${silent}`
+    : `${name}, ${lag} ${lag === 1 ? 'revision' : 'revisions'} behind${silent}`;
 }

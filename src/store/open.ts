@@ -95,7 +95,12 @@ const FOLLOWER_MS = 30_000;
 
 /** Reads the state beside the instance that writes it. */
 export function followDatabase(database: DatabaseSetting, network: NetworkIdentity): StateFollower {
-  return openPostgresqlFollower({ address: database.address(), network, timeout: FOLLOWER_MS });
+  return openPostgresqlFollower({
+    address: database.address(),
+    network,
+    name: processName(),
+    timeout: FOLLOWER_MS,
+  });
 }
 
 /** How a move has a database for itself. */

@@ -2,6 +2,7 @@
 import { createRequire } from 'node:module';
 import type { Client, ClientConfig } from 'pg';
 import type { ServerAddress, StoreAddress } from './address.ts';
+import { SESSION_NAME } from './session-name.ts';
 
 /** Loaded on first use: a service on the embedded store does without. */
 const require = createRequire(import.meta.url);
@@ -60,16 +61,18 @@ export interface Connection {
 
 /**
  * Connects to the first server of the list that is no standby; throws one clear sentence when there is none.
- * `timeout` ends a statement whose answer does not come, in milliseconds; null waits for any answer.
+ * `timeout` ends a statement whose answer does not come, in milliseconds; null waits for any answer. `name` is what the
+ * database calls the session.
  */
 export async function connectToPrimary(
   address: StoreAddress,
   timeout: number | null = null,
+  name = SESSION_NAME,
 ): Promise<Connection> {
   const problems: string[] = [];
   for (const server of address) {
     try {
-      return await connectTo(server, timeout);
+      return await connectTo(server, { timeout, name });
     } catch (cause) {
       if (!(cause instanceof UnusableServer)) throw cause;
       problems.push(cause.message);
@@ -78,9 +81,14 @@ export async function connectToPrimary(
   throw new UnusableServer(problems.join('; '));
 }
 
-async function connectTo(server: ServerAddress, timeout: number | null): Promise<Connection> {
+interface SessionOptions {
+  readonly timeout: number | null;
+  readonly name: string;
+}
+
+async function connectTo(server: ServerAddress, options: SessionOptions): Promise<Connection> {
   const { shown } = server;
-  const client = newClient(server.config, timeout);
+  const client = newClient(server.config, options);
   // What was under way is rejected as well; without a listener, the process would end.
   client.on('error', () => undefined);
   try {
@@ -108,12 +116,12 @@ export async function disconnect(client: Client): Promise<void> {
   clearTimeout(timer);
 }
 
-function newClient(config: ClientConfig, timeout: number | null): Client {
+function newClient(config: ClientConfig, { timeout, name }: SessionOptions): Client {
   const { Client }: typeof import('pg') = require('pg');
   return new Client({
     ...config,
     password: config.password || passwordOf(config),
-    application_name: 'mesh-na',
+    application_name: name,
     keepAlive: true,
     connectionTimeoutMillis: CONNECT_MS,
     ...(timeout === null ? {} : { query_timeout: timeout }),

@@ -48,10 +48,13 @@ import {
   SUBJECTS,
 } from './flushes.ts';
 import { assertSchema } from './schema.ts';
+import { followerSession } from './session-name.ts';
 
 export interface FollowerOptions {
   readonly address: StoreAddress;
   readonly network: NetworkIdentity | null;
+  /** What the follower calls itself. */
+  readonly name: string;
   /** How long the database may take to answer one statement, in milliseconds. */
   readonly timeout: number;
 }
@@ -72,13 +75,17 @@ export function openPostgresqlFollower(options: FollowerOptions): StateFollower 
   let client: Client | null = null;
   let position: Position | null = null;
   let seen = 0;
+  /** The revision in the name of the session. */
+  let named: number | null = null;
   let isClosed = false;
 
   async function connected(): Promise<Client> {
     if (isClosed) throw new Error('The reading of the state was ended');
     if (client !== null) return client;
-    const connection = await connectToPrimary(options.address, options.timeout);
+    const sessionName = followerSession({ name: options.name, revision: null });
+    const connection = await connectToPrimary(options.address, options.timeout, sessionName);
     client = connection.client;
+    named = null;
     await assertSchema(client, connection.shown);
     return client;
   }
@@ -114,8 +121,16 @@ export function openPostgresqlFollower(options: FollowerOptions): StateFollower 
   }
 
   async function end(current: Client, reached: Position): Promise<void> {
-    await current.query('commit');
+    const { revision } = reached;
+    // In one round trip, a few times a second at most.
+    await current.query(revision === named ? 'commit' : `commit; ${rename(current, revision)}`);
+    named = revision;
     position = reached;
+  }
+
+  function rename(current: Client, revision: number): string {
+    const sessionName = followerSession({ name: options.name, revision });
+    return `set application_name = ${current.escapeLiteral(sessionName)}`;
   }
 
   function load(): Promise<StoreReading> {

@@ -7,6 +7,7 @@ import { connectToPrimary, disconnect } from './connect.ts';
 import { readMeta, totalsIn } from './contents.ts';
 import { type Durability, readDurability } from './durability.ts';
 import { migrate, readSchemaVersion, SCHEMA_VERSION } from './schema.ts';
+import { FOLLOWER_NAMES, type NamedFollower, readFollowerSession } from './session-name.ts';
 
 export interface StoreStatus {
   /** Host, port and database. */
@@ -24,6 +25,8 @@ interface StatusOfContents {
   readonly revision: number;
   readonly rows: { readonly [table: string]: number };
   readonly lease: StatusOfLease;
+  /** Instances that keep the state ready, to take the place of the writer. */
+  readonly followers: readonly StatusOfFollower[];
 }
 
 export interface StatusOfLease {
@@ -35,6 +38,17 @@ export interface StatusOfLease {
   /** Where the holder takes the calls of other instances; null when it takes none. */
   readonly link: string | null;
   readonly held: boolean;
+  /** How long it lasts without a renewal; null while nobody holds it. */
+  readonly remaining_seconds: number | null;
+}
+
+export interface StatusOfFollower {
+  /** What it calls itself; long names lack their end. */
+  readonly name: string;
+  /** How many revisions it had not read; null while it has not read the state. */
+  readonly lag_revisions: number | null;
+  /** Since it has last asked the database for anything; null for a user who may not know that. */
+  readonly silent_seconds: number | null;
 }
 
 export async function readStatus(address: StoreAddress): Promise<StoreStatus> {
@@ -94,16 +108,44 @@ async function withConnection<T>(
 }
 
 async function readStatusOfContents(client: Client): Promise<StatusOfContents> {
+  // Before the revision: none of them seems to have read more than it has.
+  const sessions = await readFollowers(client);
   const meta = await readMeta(client);
   const network = meta.get('network');
   const owner =
     network === undefined ? null : (decodeRow('meta', 'network', network) as NetworkIdentity);
+  const { revision } = totalsIn(meta);
   return {
     networkName: owner?.network_name ?? null,
-    revision: totalsIn(meta).revision,
+    revision,
     rows: await countRows(client),
     lease: await readLease(client),
+    followers: sessions.map(({ name, revision: read, silent_seconds }) => ({
+      name,
+      lag_revisions: read === null ? null : Math.max(0, revision - read),
+      silent_seconds,
+    })),
   };
+}
+
+interface FollowerSession extends NamedFollower {
+  readonly silent_seconds: number | null;
+}
+
+/** Those whose sessions the database knows: one whose machine is gone may be among them for a while. */
+async function readFollowers(client: Client): Promise<FollowerSession[]> {
+  const { rows } = await client.query<{ name: string; silent: number | null }>(
+    `select application_name as name,
+        extract(epoch from clock_timestamp() - state_change)::float8 as silent
+      from pg_stat_activity
+      where datname = current_database() and application_name like $1
+      order by backend_start, pid`,
+    [FOLLOWER_NAMES],
+  );
+  return rows.flatMap(({ name, silent }) => {
+    const follower = readFollowerSession(name);
+    return follower === null ? [] : [{ ...follower, silent_seconds: silent }];
+  });
 }
 
 async function countRows(client: Client): Promise<StatusOfContents['rows']> {
@@ -119,7 +161,9 @@ async function readLease(client: Client): Promise<StatusOfLease> {
     select epoch::int, holder_name as holder, released, link,
       case when epoch > 0 then to_char(expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') end
         as expires_at,
-      not released and expires_at > clock_timestamp() as held
+      not released and expires_at > clock_timestamp() as held,
+      case when not released and expires_at > clock_timestamp()
+        then extract(epoch from expires_at - clock_timestamp())::float8 end as remaining_seconds
     from mesh_na.writer_lease
   `);
   if (rows[0] === undefined) throw new Error('The database has no lease; its table was emptied');

@@ -1,0 +1,31 @@
+/**
+ * How sessions of this program call themselves, for whoever looks at `pg_stat_activity`. Followers add who they are and
+ * which revision they have read: so the database alone tells of each how far behind it is. PostgreSQL keeps 63 bytes.
+ */
+
+export const SESSION_NAME = 'mesh-na';
+
+const FOLLOWER = `${SESSION_NAME} follower`;
+
+/** A pattern of `like` for the names of followers. */
+export const FOLLOWER_NAMES = `${FOLLOWER}%`;
+
+export interface NamedFollower {
+  /** What it calls itself, such as `pid 12 on host`; the end may be missing. */
+  readonly name: string;
+  /** Null while it has read none. */
+  readonly revision: number | null;
+}
+
+export function followerSession({ name, revision }: NamedFollower): string {
+  return revision === null ? `${FOLLOWER}: ${name}` : `${FOLLOWER}@${revision}: ${name}`;
+}
+
+/** Null when the session is none of a follower. */
+export function readFollowerSession(sessionName: string): NamedFollower | null {
+  if (!sessionName.startsWith(FOLLOWER)) return null;
+  const [, revision, name] =
+    /^(?:@(\d{1,15}))?: (.*)$/s.exec(sessionName.slice(FOLLOWER.length)) ?? [];
+  if (name === undefined) return null;
+  return { name, revision: revision === undefined ? null : Number(revision) };
+}
