@@ -8,6 +8,7 @@ import { DELETE_ENVELOPE_TOLERANCE } from '../contract/delete-envelope.ts';
 import { GRAPH_DOCUMENTS } from '../contract/documents.ts';
 import type { Runtime } from '../runtime.ts';
 import type { AuthoritySigner } from '../signer/authority-signer.ts';
+import { oneSliceATurn } from '../slices.ts';
 import type { StoreChanges, StoreReading } from '../store/store.ts';
 import { createRecognitionIndex, type RecognitionIndex } from '../views/recognition-index.ts';
 import type { Authority, AuthoritySettings } from './engine/authority.ts';
@@ -197,6 +198,7 @@ export function createAuthorityState(options: StateOptions): AuthorityState {
       // A take-over of a large network has no time for what can be done now.
       liveness.putInOrder();
       liveness.activeCount(runtime.now());
+      await oneSliceATurn(revocations.takeLoaded());
     },
     close: async () => listThreads?.close(),
   };

@@ -10,6 +10,7 @@ import type { RestoredRevocation } from '../../../machines/restored-revocation.t
 import type { Resting } from '../../../machines/step.ts';
 import type { DocumentPublisher } from '../../contract/publications.ts';
 import { canonicalJson, compareCodePoints } from '../../json/write.ts';
+import { withoutPause } from '../../slices.ts';
 import { formatInstant } from '../../timestamp.ts';
 import type { SubjectListener } from '../engine/subjects.ts';
 import { LIST_PERIOD, type ListEntry, type ListSigner } from './list-document.ts';
@@ -18,6 +19,9 @@ import { createRevisionLog, type NumberedEntry, revisionDocument } from './list-
 import { createSignedSequence, type EntryDigest, type SignedSequence } from './signed-sequence.ts';
 
 export const CRL_ID = 'certificates';
+
+/** Entries that a slice takes into the list; a millisecond or two. */
+const TAKEN_AT_ONCE = 1000;
 
 export interface Revocations {
   readonly followDecided: SubjectListener;
@@ -30,7 +34,12 @@ export interface Revocations {
   /** Entries decided so far. */
   count(): number;
   isCompromised(nodePublicKey: string): boolean;
-  /** Sorts the entries read from the store. Call before anything is decided. */
+  /**
+   * Takes what was read from the store so far into the list, in slices. Call when a revision is read whole, and as often
+   * as wanted.
+   */
+  takeLoaded(): Generator<void, void>;
+  /** Takes what was read last. Call before anything is decided. */
   endLoading(): void;
 }
 
@@ -77,7 +86,10 @@ export function createRevocations(options: RevocationsOptions): Revocations {
   const compromised = new Set<string>();
   /** Decided entries that are not on disk yet. */
   const pending = new Map<string, ListEntry>();
+  /** Read from the store; null once revocations are decided here. */
   let loaded: StoredRevocation[] | null = [];
+  /** What was read before, in the order of the list. */
+  let taken: StoredRevocation[] = [];
   let storedSequence = -1;
   let newestShown = { sequence: 0, digest: '' };
   const revisions = createRevisionLog(publisher.revisionEnds);
@@ -110,6 +122,20 @@ export function createRevocations(options: RevocationsOptions): Revocations {
     headOf: (version) => ({ form: 'crl', ...version }),
     assertSigner,
   });
+
+  /** Later revisions add to the end of the list alone: what they revoke has later sequences. */
+  function* takeLoaded(): Generator<void, void> {
+    const numbered = (loaded ?? []).sort(inListOrder);
+    loaded = [];
+    for (let from = 0; from === 0 || from < numbered.length; from += TAKEN_AT_ONCE) {
+      if (from > 0) yield;
+      const slice = numbered.slice(from, from + TAKEN_AT_ONCE);
+      taken.push(...slice);
+      const entries = slice.map(({ entry }) => entry);
+      for (const entry of entries) list.decided(entry);
+      list.committed(entries);
+    }
+  }
 
   const entryOf = (certificateId: string, revokedAt: number, reason: string) =>
     crlEntry(signer.publicKey, certificateId, revokedAt, reason);
@@ -148,13 +174,12 @@ export function createRevocations(options: RevocationsOptions): Revocations {
     },
     count: () => listed.size,
     isCompromised: (nodePublicKey) => compromised.has(nodePublicKey),
+    takeLoaded,
     endLoading() {
-      const numbered = (loaded ?? []).sort(inListOrder);
-      const entries = numbered.map(({ entry }) => entry);
+      withoutPause(takeLoaded());
       loaded = null;
-      revisions.restored(numbered, storedSequence);
-      for (const entry of entries) list.decided(entry);
-      list.committed(entries);
+      revisions.restored(taken, storedSequence);
+      taken = [];
     },
   };
 }

@@ -1,0 +1,100 @@
+/** The revocation list of an instance that waits for its turn, which it takes in while another writes it. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import type { Certificate } from '../machines/certificate.ts';
+import type { UnitOfWork } from '../src/authority/engine/unit-of-work.ts';
+import { CRL_ID, createRevocations, crlEntry } from '../src/authority/publication/crl.ts';
+import { crlDigest } from '../src/authority/publication/stored-lists.ts';
+import { documentText } from '../src/contract/documents.ts';
+import { createDocumentCache, createDocumentPublisher } from '../src/contract/publications.ts';
+import { signerFromSeed } from '../src/crypto/ed25519.ts';
+import { withoutPause } from '../src/slices.ts';
+
+const SIGNER = { ...signerFromSeed(Buffer.alloc(32, 7)), keyId: 'na' };
+
+interface Revoked {
+  readonly id: string;
+  readonly sequence: number;
+}
+
+test('it is the one that is read at once, whatever was read together and in whatever order', () => {
+  const unit = fc.record({ revoked: fc.integer({ min: 1, max: 4 }), endsReading: fc.boolean() });
+  const units = fc.array(unit, { minLength: 1, maxLength: 40 });
+  fc.assert(
+    fc.property(units, (given) => assertSame(given)),
+    { numRuns: 50 },
+  );
+  assertSame([
+    { revoked: 2500, endsReading: true },
+    { revoked: 1, endsReading: true },
+    { revoked: 1001, endsReading: false },
+  ]);
+});
+
+function assertSame(
+  units: readonly { readonly revoked: number; readonly endsReading: boolean }[],
+): void {
+  const readings: Revoked[][] = [[]];
+  for (const [at, { revoked, endsReading }] of units.entries()) {
+    const rows = Array.from({ length: revoked }, (_, n) => ({
+      id: `${String(n).padStart(5, '0')}-${at}`,
+      sequence: at + 1,
+    }));
+    // Rows come in any order.
+    readings.at(-1)?.unshift(...(at % 2 === 0 ? rows : rows.toReversed()));
+    if (endsReading) readings.push([]);
+  }
+  const ordered = readings
+    .flat()
+    .toSorted((a, b) => a.sequence - b.sequence || (a.id < b.id ? -1 : 1));
+  assert.equal(listOf(readings, ordered), listOf([ordered], ordered));
+}
+
+/** The document that is published at the take-over; `ordered` is what the stored version covers. */
+function listOf(readings: readonly (readonly Revoked[])[], ordered: readonly Revoked[]): string {
+  const publisher = createDocumentPublisher();
+  const documents = createDocumentCache(publisher.versions);
+  publisher.follow(documents.take);
+  const revocations = createRevocations({
+    signer: SIGNER,
+    publisher,
+    threads: null,
+    uuid: () => 'never',
+    assertSigner: () => undefined,
+  });
+  for (const reading of readings) {
+    for (const { id, sequence } of reading) {
+      const context = { revokedAt: 0, revocationReason: null, crlSequence: sequence };
+      revocations.followDecided('certificate', id, {
+        version: 1,
+        value: 'revoked',
+        context: context as unknown as Certificate,
+      });
+    }
+    withoutPause(revocations.takeLoaded());
+    assert.equal(documents.latest('crl'), undefined, 'nothing is published by whoever waits');
+  }
+  revocations.endLoading();
+  const entries = ordered.map(({ id }) => crlEntry(SIGNER.publicKey, id, 0, 'unspecified'));
+  const version = {
+    sequence: ordered.at(-1)?.sequence ?? 0,
+    crlId: CRL_ID,
+    issuedAt: 0,
+    nextUpdate: 1,
+    digest: crlDigest(SIGNER.publicKey, entries),
+  };
+  revocations.list.restore(unitWith(version));
+  const list = documents.latest('crl');
+  assert.ok(list !== undefined);
+  return documentText(list);
+}
+
+/** What a list asks of the unit in which it is published again. */
+function unitWith(version: object): UnitOfWork {
+  const unit: Pick<UnitOfWork, 'current' | 'whenCommitted'> = {
+    current: () => ({ context: version }) as never,
+    whenCommitted: (work) => void work(),
+  };
+  return unit as unknown as UnitOfWork;
+}
