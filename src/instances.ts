@@ -10,6 +10,7 @@ import {
   createStandingMemory,
   endStanding,
   extendStanding,
+  noteMove,
   noteWriter,
   type Standing,
   standingIn,
@@ -150,6 +151,16 @@ export async function joinInstances(options: InstancesOptions): Promise<Instance
     if (standing !== null) endStanding(standing.memory);
   }
 
+  /** Whether this instance waits for the end of a move. */
+  function noteMoving(isMoving: boolean): void {
+    if (standing === null || standing.isMoving() === isMoving) return;
+    noteMove(standing.memory, isMoving);
+    const text = isMoving
+      ? 'A state is being moved into the database, or out of it: this instance waits until that has ended'
+      : 'No state is being moved any more';
+    logger.write('INFO', 'store', text);
+  }
+
   function close(): void {
     client?.close();
     host?.close();
@@ -161,6 +172,7 @@ export async function joinInstances(options: InstancesOptions): Promise<Instance
     link: host?.address ?? null,
     seen(holder) {
       lastCopies?.reached();
+      noteMoving(holder?.isMoving === true);
       if (holder !== null && holder.link !== null) client?.follow({ ...holder, link: holder.link });
     },
     missed: () => lastCopies?.missed(),

@@ -109,17 +109,61 @@ suite('a move', { concurrency: false, ...LMDB_ONLY }, () => {
       environment: { ...NO_LIMITS, MESH_LINK: '127.0.0.1:0', MESH_HOLD_MS: '60000' },
     });
     const { status, body } = await get(second.na, '/readyz');
-    assert.deepEqual([status, body.error.details.role], [503, 'follower']);
+    const { role, moving: waitsForMove } = body.error.details;
+    assert.deepEqual([status, role, waitsForMove], [503, 'follower', true]);
     const asked = operate(second.na, '/admin/invite');
     first.process.kill('SIGCONT');
     const { code, stderr } = await moving.ended;
     assert.equal(code, 0, stderr);
     assert.equal((await asked).status, 200);
-    assert.equal((await get(second.na, '/readyz')).body.role, 'writer');
+    const later = (await get(second.na, '/readyz')).body;
+    assert.deepEqual([later.role, later.moving], ['writer', undefined]);
     assert.deepEqual([...(await judge(second, load)).known], [200]);
     const log = (await second.end('SIGTERM')).stderr;
     assert.match(log, /the move by pid \d+ on \S+ writes; this instance waits/);
+    assert.match(log, /A state is being moved into the database, .* this instance waits until/);
     assert.match(log, /The state is kept ready, from revision [1-9]/);
+  });
+
+  test('is waited for by a service on the new folder, which serves when it has arrived, and stops or ends with 3 before', async (t) => {
+    await using folder = await networkFolder('alpha');
+    const store = await migratedDatabase(cluster);
+    const back = mkdtempSync(join(tmpdir(), 'mesh-move-'));
+    t.after(() => rmSync(back, { recursive: true, force: true }));
+    for (const name of ['keys', 'genesis.json', 'mesh-na.json']) {
+      cpSync(join(folder.path, name), join(back, name), { recursive: true });
+    }
+    const environment = { ...NO_LIMITS, MESH_LEASE_MS: '60000' };
+    await using first = await startChildServer(folder.path, {
+      args: ['--store', store],
+      environment,
+    });
+    const load = startWorkload(first);
+    await enough(load, 3);
+    await load.stop();
+    // It hands over only when it goes on.
+    first.process.kill('SIGSTOP');
+    const move = { from: store, to: `lmdb:${back}`, dataDir: folder.path };
+    const dying = begun(move);
+    await dying.told('Asked');
+    const [stopped, orphaned] = [begunService(back), begunService(back)];
+    await Promise.all([stopped, orphaned].map(({ told }) => told(WAITS_FOR_STATE)));
+    stopped.kill('SIGTERM');
+    assert.equal((await stopped.ended).code, 0);
+    dying.kill();
+    const { code: refusal, stderr: reason } = await orphaned.ended;
+    assert.equal(refusal, 3);
+    assert.match(reason, /if that was interrupted, repeat mesh-na store move with --resume/);
+
+    const moving = begun(move, ['--resume']);
+    await moving.told('Asked');
+    const { onSpawn, told } = listener();
+    const starting = startChildServer(back, { onSpawn });
+    await told(WAITS_FOR_STATE);
+    first.process.kill('SIGCONT');
+    assert.equal((await moving.ended).code, 0);
+    await using third = await starting;
+    assert.deepEqual([...(await judge(third, load)).known], [200]);
   });
 
   test('that was interrupted is served from one place or none, until it is resumed or abandoned', async () => {
@@ -212,6 +256,8 @@ suite('a move', { concurrency: false, ...LMDB_ONLY }, () => {
   }
 });
 
+const WAITS_FOR_STATE = 'it is served here when it has arrived';
+
 /** In whose wake the move is killed. */
 const MOMENTS = ['Copied', 'Asked', 'Handed over', '', 'Both places', 'Asked'];
 const KILLS = Number(process.env.MESH_TEST_MOVE_KILLS ?? 3);
@@ -224,17 +270,29 @@ async function hasStopped({ ended, process }: ChildServer): Promise<boolean> {
 
 /** A move that is under way. */
 function begun(move: MoveArguments, more: readonly string[] = []) {
+  const heard = listener();
+  return { ended: runMove(move, more, heard.onSpawn), ...heard };
+}
+
+/** A start that is under way. */
+function begunService(dataDir: string) {
+  const heard = listener();
+  const command = ['serve', '--data-dir', dataDir, '--port', '0', '--json'];
+  return { ended: runProgram(command, NO_LIMITS, heard.onSpawn), ...heard };
+}
+
+/** Hears what a process says on standard error. */
+function listener() {
   let running: ChildProcess | null = null;
   let text = '';
-  const ended = runMove(move, more, (child) => {
-    running = child;
-    child.stderr?.on('data', (piece: string) => {
-      text += piece;
-    });
-  });
   return {
-    ended,
-    kill: () => (running as ChildProcess | null)?.kill('SIGKILL'),
+    onSpawn(child: ChildProcess) {
+      running = child;
+      child.stderr?.on('data', (piece: string) => {
+        text += piece;
+      });
+    },
+    kill: (signal: NodeJS.Signals = 'SIGKILL') => (running as ChildProcess | null)?.kill(signal),
     /** Resolves when it says this. */
     async told(what: string): Promise<void> {
       const deadline = Date.now() + 60_000;

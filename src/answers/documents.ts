@@ -35,6 +35,12 @@ export const Readiness = Type.Object({
         'How many revisions the state that the instance keeps ready was behind when it looked last; null while it keeps none',
     }),
   ),
+  moving: Type.Optional(
+    Type.Literal(true, {
+      description:
+        'A state is being moved into the database, or out of it: no instance that waits writes before that has ended',
+    }),
+  ),
   database: Type.Object({
     backend: Type.String(),
     writable: Type.Boolean(),

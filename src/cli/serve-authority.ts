@@ -6,9 +6,10 @@ import type { Environment, Flags } from '../config/options.ts';
 import { notifyManager } from '../lifecycle/service-manager.ts';
 import { openLogFile } from '../log/log-file.ts';
 import { type LogOutput, standardOutput } from '../log/log-output.ts';
-import type { Logger } from '../log/logger.ts';
+import { createLogger, type Logger } from '../log/logger.ts';
 import { problemText } from '../log/problem.ts';
 import { systemRuntime } from '../runtime.ts';
+import { awaitArrival } from '../store/lmdb/await-arrival.ts';
 import { DamagedState } from '../store/rows.ts';
 import { startEdgeThread } from '../threads/edge-threads.ts';
 import { startWatchdog } from '../threads/watchdog.ts';
@@ -18,7 +19,7 @@ import { EXIT, type ExitCode, failure, onLocalFiles } from './exit-codes.ts';
 import { makeNetwork, summaryText } from './init.ts';
 import { finishInterruptedInit, type InitSummary, useOf } from './init-network.ts';
 import { printResult } from './output.ts';
-import { awaitStop } from './stop-request.ts';
+import { awaitStop, type StopRequest } from './stop-request.ts';
 import { variablesOf } from './variables.ts';
 import { packageVersion } from './version.ts';
 
@@ -47,7 +48,8 @@ export async function serveAuthority(options: ServeOptions, command: Command): P
   await assertRecipients(config);
   const { output, reopen } = await openLog(config, options);
   const commands = commandReference(program);
-  const authority = await start(config, output, commands);
+  const authority = await start(config, output, { commands, stop });
+  if (authority === null) return endProcess(EXIT.done, output);
   const { logger } = authority;
   // Unhandled rejections arrive here too.
   process.on('uncaughtException', (cause) => authority.fatal('uncaught exception', cause));
@@ -148,12 +150,19 @@ async function endProcess(code: ExitCode, destination: LogOutput): Promise<void>
   process.exit(code);
 }
 
+interface Start {
+  readonly commands: CommandReference;
+  readonly stop: StopRequest;
+}
+
+/** Null when a stop was asked for before there was anything to serve. */
 async function start(
   config: Config,
   destination: LogOutput,
-  commands: CommandReference,
-): Promise<RunningAuthority> {
+  { commands, stop }: Start,
+): Promise<RunningAuthority | null> {
   try {
+    if (!(await hasArrived(config, destination, stop))) return null;
     return await startAuthority(config, {
       runtime: systemRuntime,
       manualTime: null,
@@ -173,6 +182,27 @@ async function start(
   } catch (cause) {
     throw failure(EXIT.unusable, 'start_refused', `${messageOf(cause)}${wayOut(cause, config)}`);
   }
+}
+
+/** Waits while a state is being moved into the data folder; false when a stop is asked for meanwhile. */
+async function hasArrived(
+  { database, dataDir, logLevel: level, logFormat: format }: Config,
+  destination: LogOutput,
+  { requested }: StopRequest,
+): Promise<boolean> {
+  if (database !== null) return true;
+  const { now, pause } = systemRuntime;
+  const stopped = new AbortController();
+  void requested.then(() => stopped.abort());
+  await awaitArrival(dataDir, {
+    pause,
+    waiting(from) {
+      const text = `A state is being moved into the data folder, from ${from}: it is served here when it has arrived`;
+      createLogger({ level, format, destination, now }).write('INFO', 'store', text);
+    },
+    signal: stopped.signal,
+  });
+  return !stopped.signal.aborted;
 }
 
 /** What is left to do when there is no backup. */

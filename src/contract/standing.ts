@@ -6,8 +6,8 @@
 
 /**
  * When the right ends, in whole milliseconds modulo 2^32; whether the instance writes; its epoch; since when what it
- * holds may be outdated, in whole seconds since the epoch modulo 2^32; and how many revisions the state that it keeps
- * ready is behind.
+ * holds may be outdated, in whole seconds since the epoch modulo 2^32; how many revisions the state that it keeps
+ * ready is behind; and whether it waits for the end of a move.
  */
 export type StandingMemory = Int32Array;
 
@@ -30,6 +30,8 @@ export interface Standing {
    * Null while it keeps none.
    */
   lag(): number | null;
+  /** Whether a state is being moved into the database, or out of it: no instance that waits gets a turn meanwhile. */
+  isMoving(): boolean;
 }
 
 const UNTIL = 0;
@@ -37,6 +39,7 @@ const WRITES = 1;
 const EPOCH = 2;
 const STALE_SINCE = 3;
 const LAG = 4;
+const MOVING = 5;
 
 /** Never the end of a right, nor a time since which something is outdated: there is none. */
 const NONE = 0;
@@ -44,7 +47,7 @@ const NO_STATE = -1;
 const MOST_LAG = 2 ** 31 - 1;
 
 export function createStandingMemory(): StandingMemory {
-  const memory = new Int32Array(new SharedArrayBuffer(5 * Int32Array.BYTES_PER_ELEMENT));
+  const memory = new Int32Array(new SharedArrayBuffer(6 * Int32Array.BYTES_PER_ELEMENT));
   noteLag(memory, null);
   return memory;
 }
@@ -69,6 +72,7 @@ export function standingIn(memory: StandingMemory, elapsed: () => number): Stand
       const revisions = Atomics.load(memory, LAG);
       return revisions === NO_STATE ? null : revisions;
     },
+    isMoving: () => Atomics.load(memory, MOVING) === 1,
   };
 }
 
@@ -95,6 +99,10 @@ export function noteFollower(memory: StandingMemory, epoch: number): void {
 /** Null while no state is kept ready. */
 export function noteLag(memory: StandingMemory, revisions: number | null): void {
   Atomics.store(memory, LAG, revisions === null ? NO_STATE : Math.min(revisions, MOST_LAG));
+}
+
+export function noteMove(memory: StandingMemory, isMoving: boolean): void {
+  Atomics.store(memory, MOVING, isMoving ? 1 : 0);
 }
 
 export function noteWriter(memory: StandingMemory, epoch: number): void {

@@ -120,6 +120,7 @@ function placeAmong(standing: Standing): JsonObject {
     role: standing.isWriter() ? 'writer' : 'follower',
     epoch: standing.epoch(),
     lag_revisions: standing.lag(),
+    ...(standing.isMoving() ? { moving: true } : {}),
   };
 }
 

@@ -1,13 +1,5 @@
 /** What of a state that is being moved lies in a data folder: a folder beside the place of the state. */
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  writeFileSync,
-} from 'node:fs';
+import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { decodeArrival, encodeArrival } from '../trail/arrival.ts';
 import type { Arrival } from '../trail/ports.ts';
@@ -17,8 +9,17 @@ const MARK_FILE = 'arrival';
 
 /** Null when nothing is being moved into the folder. */
 export function arrivalIn(dataDir: string): Arrival | null {
-  const path = join(dataDir, ARRIVING, MARK_FILE);
-  return existsSync(path) ? decodeArrival(readFileSync(path)) : null;
+  return decodeArrival(readMark(join(dataDir, ARRIVING, MARK_FILE)));
+}
+
+/** It may be removed at any moment. */
+function readMark(path: string): Buffer | undefined {
+  try {
+    return readFileSync(path);
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw cause;
+  }
 }
 
 /** Written as a whole, and on disk when this returns. */

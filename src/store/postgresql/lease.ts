@@ -32,7 +32,7 @@ export interface Candidate {
   /** Where it takes the calls of others while it is the holder; null when it takes none. */
   readonly link: string | null;
   /** Called with each look at the lease after that; null when nobody is the holder. */
-  seen(holder: Linkable | null): void;
+  seen(holder: SeenHolder | null): void;
   /** Called when the database could not be asked for the lease. */
   missed(): void;
   /** Called once, when another is seen to renew the lease; `holder` is what that one calls itself. */
@@ -42,10 +42,12 @@ export interface Candidate {
 }
 
 /** The holder as another instance can call it. */
-export interface Linkable {
+export interface SeenHolder {
   readonly epoch: number;
   /** As `host:port`; null when it takes no calls. */
   readonly link: string | null;
+  /** Whether a state is being moved into the database, or out of it: no candidate gets a turn meanwhile. */
+  readonly isMoving: boolean;
 }
 
 export interface LeaseOptions {
@@ -136,7 +138,10 @@ export async function acquireLease(options: LeaseOptions): Promise<Lease> {
       isWaiting = true;
     }
     if (isWaiting && !isListening) await listen(current);
-    if (isWaiting) options.candidate?.seen({ epoch: seen.epoch, link: seen.link });
+    if (isWaiting) {
+      const { epoch, link, isMoving } = seen;
+      options.candidate?.seen({ epoch, link, isMoving });
+    }
     before = seen;
     return null;
   }
