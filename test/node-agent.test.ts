@@ -340,6 +340,8 @@ test('an agent keeps what it has, and says why, whatever it is offered', async (
   await agent.turn();
   const held = new Map(files);
   held.delete('agent');
+  // A bulletin of a moment ago may be older than a list that was read just now.
+  na.clock.advance(10 * SECOND);
 
   const json = (body: string | object) =>
     new Response(typeof body === 'string' ? body : JSON.stringify(body));
@@ -455,6 +457,28 @@ test('an agent keeps what it has, and says why, whatever it is offered', async (
   assert.deepEqual(refusals(harness), []);
   assert.equal(agent.state().problem, null);
   assert.equal(agent.state().crl_sequence, 2);
+});
+
+test('an agent takes no offense at a bulletin that is a second old, and takes a list and a policy that are newer', async () => {
+  await using na = await startTestAuthority();
+  const current = { na };
+  const other = await agentOf(current);
+  await other.agent.turn();
+  await operate(na, '/admin/revoke', { cert_id: other.agent.state().cert_id ?? '' });
+  const harness = await agentOf(current);
+  await harness.agent.turn();
+  assert.equal(harness.agent.state().crl_sequence, 1);
+  assert.deepEqual(refusals(harness), []);
+
+  na.clock.advance(2 * SECOND);
+  await operate(na, '/admin/policy', {});
+  await get(na, '/bulletin');
+  na.clock.advance(SECOND / 2);
+  const { policy_id: newest } = (await operate(na, '/admin/policy', {})).body;
+  assert.notEqual((await get(na, '/bulletin')).body.policy_id, newest);
+  await harness.agent.turn();
+  assert.equal(harness.agent.state().policy_id, newest);
+  assert.deepEqual(refusals(harness), []);
 });
 
 /** Passes requests on, and loses the answers of the next so many to this path. */

@@ -60,6 +60,8 @@ export async function openAgentNetwork(options: AgentNetworkOptions): Promise<Ag
   let heldDigest = genesis === null ? '' : digestOfGenesis(genesis);
   let refusedGenesis = '';
   let logSize = 0;
+  /** When a newer list was last taken, milliseconds since the epoch. */
+  let listTakenAt = Number.NEGATIVE_INFINITY;
 
   function assertOfOneNetwork(): void {
     if (genesis === null) return;
@@ -101,6 +103,7 @@ export async function openAgentNetwork(options: AgentNetworkOptions): Promise<Ag
     crl = list;
     crlDigest = digest;
     revoked = idsOn(list);
+    listTakenAt = now();
     await keep('crl', list);
   }
 
@@ -133,14 +136,14 @@ export async function openAgentNetwork(options: AgentNetworkOptions): Promise<Ag
     }
   }
 
-  async function updatePolicy(wanted: string | null): Promise<void> {
+  async function updatePolicy(wanted: Bulletin | null): Promise<void> {
     if (genesis === null) return;
     const offered = readPolicyManifest(await client.policy());
     if (offered === null) return onRefused('policy', 'it is malformed');
     if (verifier.policy(offered, genesis.network_authority.public_key) !== 'valid') {
       return onRefused('policy', 'the authority of the genesis did not sign it');
     }
-    if (wanted !== null && offered.policy_id !== wanted) {
+    if (wanted !== null && !isNamed(offered, wanted)) {
       return onRefused('policy', 'it is not the one that the bulletin names');
     }
     if (jsonText(offered) === (policy === null ? '' : jsonText(policy))) return;
@@ -152,7 +155,7 @@ export async function openAgentNetwork(options: AgentNetworkOptions): Promise<Ag
     const reason = verifier.bulletin(bulletin, network_name, network_authority.public_key);
     if (reason !== 'valid') return `its authority is not that of ${network_name} (${reason})`;
     const sequence = crl?.sequence ?? 0;
-    if (bulletin.crl_sequence < sequence) {
+    if (bulletin.crl_sequence < sequence && !isJustTaken()) {
       return `it names revocation list ${bulletin.crl_sequence}, held is ${sequence}`;
     }
     if (bulletin.crl_sequence === sequence && crl !== null && bulletin.crl_digest !== crlDigest) {
@@ -161,6 +164,10 @@ export async function openAgentNetwork(options: AgentNetworkOptions): Promise<Ag
     // A restore of the authority goes on with a shorter log, and with a higher list.
     const isOlder = bulletin.crl_sequence === sequence && bulletin.log_size < logSize;
     return isOlder ? 'it is older than one that was received' : null;
+  }
+
+  function isJustTaken(): boolean {
+    return Math.abs(now() - listTakenAt) <= LATE_BULLETIN_MS;
   }
 
   async function complete(): Promise<void> {
@@ -188,10 +195,12 @@ export async function openAgentNetwork(options: AgentNetworkOptions): Promise<Ag
       if (genesis === null) return;
       const problem = bulletinProblem(bulletin, genesis);
       if (problem !== null) return onRefused('bulletin', problem);
+      // It is older than the list, and says nothing that is not known.
+      if (bulletin.crl_sequence < (crl?.sequence ?? 0)) return;
       logSize = bulletin.log_size;
       if (bulletin.crl_sequence > (crl?.sequence ?? -1)) await updateList();
       const { policy_id } = bulletin;
-      if (policy_id !== null && policy?.policy_id !== policy_id) await updatePolicy(policy_id);
+      if (policy_id !== null && policy?.policy_id !== policy_id) await updatePolicy(bulletin);
       await complete();
     },
     async confirmsRevocation(certId) {
@@ -200,6 +209,14 @@ export async function openAgentNetwork(options: AgentNetworkOptions): Promise<Ag
     },
     isRevoked: (certId) => revoked.has(certId),
   };
+}
+
+/** A bulletin may be a second old when it is sent [core-5-14], and takes its time: so a list may have been read before it. */
+const LATE_BULLETIN_MS = 5000;
+
+/** The policy that is active may be newer than the bulletin. */
+function isNamed(offered: PolicyManifest, { policy_id, issued_at }: Bulletin): boolean {
+  return offered.policy_id === policy_id || instantOf(offered.issued_at) > instantOf(issued_at);
 }
 
 /** After these the whole list says more. */
