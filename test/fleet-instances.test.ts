@@ -1,0 +1,427 @@
+/**
+ * What a fleet and its operators hear from several instances, as real processes on one PostgreSQL: bulletins, deltas, events and
+ * webhooks, while the writer is stopped and the next one killed.
+ */
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { after, test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { AgentRecord } from '../src/client/agent-storage.ts';
+import { EventChainError, type LoggedEvent, nextEvent } from '../src/client/event-chain.ts';
+import { createNodeAgent } from '../src/client/node-agent.ts';
+import { createVerifier } from '../src/client/offline.ts';
+import { createOperatorClient } from '../src/client/operator-client.ts';
+import type { Fetch } from '../src/client/options.ts';
+import { pause } from '../src/client/retry.ts';
+import { loadConfig } from '../src/config/load.ts';
+import { signerFromSeed, verifySignature } from '../src/crypto/ed25519.ts';
+import type { Bulletin } from '../src/records/bulletin.ts';
+import type { TestAuthority } from './support/authority.ts';
+import { type ChildEnvironment, type ChildServer, REAL_TIME } from './support/child-server.ts';
+import { placeOf, type TestInstances, testInstances, until } from './support/instances.ts';
+import { startCluster } from './support/postgresql.ts';
+import {
+  get,
+  invite,
+  joinedNode,
+  nodeRequest,
+  operate,
+  operatorRequest,
+} from './support/requests.ts';
+import { asKey } from './support/signing.ts';
+import { startReceiver } from './support/webhook-receiver.ts';
+
+const cluster = await startCluster();
+after(() => cluster[Symbol.asyncDispose]());
+
+/** A bulletin changes at most once a second [core-5-14]; and the grain of the clocks. */
+const PERIOD_MS = 1000 + 20;
+
+test('bulletins and deltas of every instance follow what was acknowledged, while the writer changes', async (t) => {
+  await using instances = await testInstances(cluster);
+  await using house = await openHouse(instances);
+  const { na } = house.at(0);
+  const network: string = (await get(na, '/genesis')).body.network_name;
+  const policies: string[] = [(await get(na, '/policy')).body.policy_id];
+  const changes: Change[] = [];
+  const seen: Seen[] = [];
+  const agents = await Promise.all([0, 1, 2, 3].map((place) => roamingAgent(house, place)));
+  for (const { run } of agents) house.beside(run(house.over).then(() => undefined));
+  for (const place of [0, 1, 2]) house.beside(readBulletins(house, place, seen));
+  house.beside(changeOverAndOver(house, changes));
+
+  /** Until some of what was acknowledged has had the time to be in every bulletin. */
+  async function goOn(): Promise<void> {
+    const enough = changes.length + 5;
+    await house.until(() => changes.length >= enough);
+    const at = changes[enough - 1]?.at ?? 0;
+    await house.until(() => seen.some(({ sentAt }) => sentAt > at + PERIOD_MS));
+  }
+  await goOn();
+  await house.endWriter('SIGTERM');
+  await house.add();
+  await goOn();
+  await house.endWriter('SIGKILL');
+  await goOn();
+  const { sequence } = changes.at(-1) ?? assert.fail();
+  await house.until(() => agents.every((agent) => (agent.sequences.at(-1) ?? 0) >= sequence));
+  await house.close();
+
+  policies.push(...changes.map(({ policyId }) => policyId));
+  for (const { sentAt, bulletin } of seen) {
+    const known = changes.filter(({ at }) => at + PERIOD_MS < sentAt).at(-1);
+    if (known === undefined) continue;
+    assert.ok(bulletin.crl_sequence >= known.sequence, 'an earlier list');
+    const place = policies.indexOf(bulletin.policy_id ?? '');
+    // A policy whose acknowledgment was lost is not among them.
+    assert.ok(place < 0 || place >= policies.indexOf(known.policyId), 'an earlier policy');
+  }
+  assertNoneOlder(seen);
+  const verifier = createVerifier({ verify: verifySignature });
+  const distinct = new Map(seen.map(({ bulletin }) => [bulletin.signature.sig, bulletin]));
+  for (const bulletin of distinct.values()) {
+    assert.equal(verifier.bulletin(bulletin, network, na.audience), 'valid');
+  }
+  for (const { refusals, sequences, wholeLists } of agents) {
+    assert.deepEqual(refusals, []);
+    assert.deepEqual(
+      sequences,
+      sequences.toSorted((a, b) => a - b),
+    );
+    assert.ok(sequences.length > 2, 'it has heard of revocations');
+    assert.equal(wholeLists(), 1, 'all others were deltas');
+  }
+  t.diagnostic(`${changes.length} changes, ${seen.length} answers, ${distinct.size} bulletins`);
+});
+
+test('events are read once and in order wherever a reader goes on, and posted by the writer alone, while it changes', async (t) => {
+  await using instances = await testInstances(cluster);
+  const { publicKey: authorityKey } = loadConfig({ dataDir: instances.folder }, {}, Date.now());
+  await using hook = await startReceiver({ authorityKey, now: REAL_TIME.now });
+  const webhooks = { MESH_WEBHOOKS: hook.url, MESH_WEBHOOK_PRIVATE: '1' };
+  await using house = await openHouse(instances, webhooks);
+  const writing = new AbortController();
+  const inviting = inviteOverAndOver(house, writing.signal);
+  house.beside(inviting);
+  const readers = [0, 1, 2].flatMap((place) => [
+    readLines(house, place, Number.POSITIVE_INFINITY),
+    readLines(house, place, 7),
+    readSentEvents(house, place, 7),
+  ]);
+
+  async function allHave(count: number): Promise<void> {
+    const takers = [...readers, hook.events];
+    await house.until(() => takers.every(({ length }) => length >= count));
+    assert.deepEqual(hook.refused, []);
+  }
+  await allHave(30);
+  assert.equal(hook.posted, hook.events.length, 'one instance posts');
+  await assertWriterPosts(house);
+  await house.endWriter('SIGTERM');
+  await house.add();
+  await allHave(hook.events.length + 30);
+  await assertWriterPosts(house);
+  await house.endWriter('SIGKILL');
+  await allHave(hook.events.length + 30);
+  await assertWriterPosts(house);
+  writing.abort();
+  await inviting;
+  const log = await wholeLog(house);
+  await allHave(log.length);
+  await house.close();
+
+  assert.deepEqual(
+    log.map(({ index }) => index),
+    log.map((_, place) => place + 1),
+  );
+  for (const got of [...readers, hook.events]) assert.deepEqual(got, log);
+  t.diagnostic(`${log.length} events, ${hook.posted - log.length} posted twice`);
+});
+
+interface House extends AsyncDisposable {
+  /** One of those that answer, in turn. */
+  at(turn: number): ChildServer;
+  readonly all: readonly ChildServer[];
+  /** Aborted at the end. */
+  readonly over: AbortSignal;
+  /** Work that goes on beside the test until it is over; the test fails with it. */
+  beside(work: Promise<void>): void;
+  until(holds: () => boolean): Promise<void>;
+  /** Starts one more instance; resolves when it answers. */
+  add(): Promise<void>;
+  /** Ends the instance that writes; resolves when another does. */
+  endWriter(signal: 'SIGTERM' | 'SIGKILL'): Promise<void>;
+  /** Resolves when the work beside the test has ended. */
+  close(): Promise<void>;
+}
+
+const PATIENCE_MS = 120_000;
+
+/** Three instances that answer together. */
+async function openHouse(
+  instances: TestInstances,
+  environment: ChildEnvironment = {},
+): Promise<House> {
+  const over = new AbortController();
+  const working: Promise<void>[] = [];
+  let failure: unknown = null;
+  const start = () => instances.start({ ...environment, MESH_LINK: '127.0.0.1:0' });
+  const all = [await start()];
+  all.push(...(await Promise.all([start(), start()])));
+
+  async function isWhole(): Promise<void> {
+    await until(async () => {
+      const places = await Promise.all(all.map(placeOf));
+      const writers = places.filter(({ role }) => role === 'writer');
+      return places.every(({ ready }) => ready) && writers.length === 1;
+    });
+  }
+
+  await isWhole();
+  return {
+    at: (turn) => all[turn % all.length] ?? assert.fail('nobody answers'),
+    all,
+    over: over.signal,
+    beside(work) {
+      working.push(work);
+      work.catch((cause) => {
+        failure ??= cause;
+      });
+    },
+    async until(holds) {
+      const deadline = performance.now() + PATIENCE_MS;
+      while (!holds()) {
+        if (failure !== null) throw failure;
+        assert.ok(performance.now() < deadline, 'It does not come to pass');
+        await delay(10);
+      }
+    },
+    async add() {
+      all.push(await start());
+      await isWhole();
+    },
+    async endWriter(signal) {
+      const places = await Promise.all(all.map(placeOf));
+      const [writer] = all.splice(
+        places.findIndex(({ role }) => role === 'writer'),
+        1,
+      );
+      await writer?.end(signal);
+      await isWhole();
+    },
+    async close() {
+      over.abort();
+      await Promise.all(working);
+    },
+    async [Symbol.asyncDispose]() {
+      over.abort();
+      await Promise.allSettled(working);
+    },
+  };
+}
+
+/** Both were acknowledged at this time, monotonic milliseconds. */
+interface Change {
+  readonly at: number;
+  readonly sequence: number;
+  readonly policyId: string;
+}
+
+/** Revokes a node and publishes a policy, now here and now there. */
+async function changeOverAndOver({ at, over }: House, changes: Change[]): Promise<void> {
+  for (let turn = 0; !over.aborted; turn += 1) {
+    const change = await changed(at(turn).na).catch(() => null);
+    if (change !== null) changes.push(change);
+    await delay(20);
+  }
+}
+
+/** Null when it was not acknowledged. */
+async function changed(na: TestAuthority): Promise<Change | null> {
+  const { certId } = await joinedNode(na);
+  const revoked = await operate(na, '/admin/revoke', { cert_id: certId });
+  const policy = await operate(na, '/admin/policy', {});
+  if (revoked.status !== 200 || policy.status !== 200) return null;
+  const { crl_sequence: sequence } = revoked.body;
+  return { at: performance.now(), sequence, policyId: policy.body.policy_id };
+}
+
+/** Times are monotonic milliseconds. */
+interface Seen {
+  readonly sentAt: number;
+  readonly receivedAt: number;
+  readonly bulletin: Bulletin;
+  readonly isOfHeartbeat: boolean;
+}
+
+async function readBulletins({ at, over }: House, place: number, seen: Seen[]): Promise<void> {
+  const node = await joinedNode(at(place).na);
+  for (let turn = place; !over.aborted; turn += 1) {
+    const { na } = at(turn);
+    const isOfHeartbeat = turn % 4 !== 0;
+    const sentAt = performance.now();
+    const asked = isOfHeartbeat
+      ? nodeRequest(na, '/heartbeat', node.key, { cert_id: node.certId, bulletin: true })
+      : get(na, '/bulletin');
+    const answer = await asked.catch(() => null);
+    if (answer?.status === 200) {
+      const bulletin = isOfHeartbeat ? answer.body.bulletin : answer.body;
+      seen.push({ sentAt, receivedAt: performance.now(), bulletin, isOfHeartbeat });
+    }
+    await delay(10);
+  }
+}
+
+/**
+ * No heartbeat is answered with an older bulletin than any that was received before it was sent. A copy that is read at one
+ * instance may be older than one that was read at another a moment before [link-4].
+ */
+function assertNoneOlder(seen: readonly Seen[]): void {
+  const received = seen.toSorted((a, b) => a.receivedAt - b.receivedAt);
+  let next = 0;
+  let [sequence, logSize] = [0, 0];
+  for (const { sentAt, bulletin, isOfHeartbeat } of seen.toSorted((a, b) => a.sentAt - b.sentAt)) {
+    for (; (received[next]?.receivedAt ?? sentAt) < sentAt; next += 1) {
+      sequence = Math.max(sequence, received[next]?.bulletin.crl_sequence ?? 0);
+      logSize = Math.max(logSize, received[next]?.bulletin.log_size ?? 0);
+    }
+    if (!isOfHeartbeat) continue;
+    assert.ok(bulletin.crl_sequence >= sequence, `${bulletin.crl_sequence} after ${sequence}`);
+    assert.ok(bulletin.log_size >= logSize, `${bulletin.log_size} entries after ${logSize}`);
+  }
+}
+
+const NOWHERE = 'http://authority.invalid';
+/** No agent is told to beat more often. */
+const TURN_MS = 1000;
+
+/** An agent each of whose requests goes to another instance than the one before. */
+async function roamingAgent({ at }: House, place: number) {
+  const { na } = at(place);
+  const rootKey: string = (await get(na, '/genesis')).body.root_public_key;
+  const token = await invite(na);
+  const files = new Map<AgentRecord, string>();
+  const sequences: number[] = [];
+  const refusals: string[] = [];
+  let wholeLists = 0;
+  let turn = place;
+  const roaming: Fetch = async (url, init) => {
+    turn += 1;
+    const answer = await fetch(url.replace(NOWHERE, at(turn).na.url), init);
+    if (answer.ok && url.endsWith('/crl')) wholeLists += 1;
+    return answer;
+  };
+  const { run } = await createNodeAgent({
+    url: NOWHERE,
+    fetch: roaming,
+    key: asKey(signerFromSeed(randomBytes(32))),
+    rootKey,
+    storage: {
+      read: (name) => files.get(name) ?? null,
+      write(name, text) {
+        files.set(name, text);
+        if (name === 'crl') sequences.push(JSON.parse(text).sequence);
+      },
+    },
+    verify: verifySignature,
+    token: () => token,
+    wait: (_, signal) => pause(TURN_MS, signal),
+    onEvent(event) {
+      if (event.type === 'refused') refusals.push(`${event.what}: ${event.problem}`);
+    },
+  });
+  return { run, sequences, refusals, wholeLists: () => wholeLists };
+}
+
+async function inviteOverAndOver({ at, over }: House, stop: AbortSignal): Promise<void> {
+  for (let turn = 0; !stop.aborted && !over.aborted; turn += 1) {
+    await operate(at(turn).na, '/admin/invite').catch(() => null);
+    await delay(20);
+  }
+}
+
+function clientAt(at: House['at'], turn: () => number) {
+  const { na } = at(turn());
+  return createOperatorClient({
+    url: NOWHERE,
+    audience: na.audience,
+    keyId: na.standard.keyId,
+    key: asKey(na.standard.key),
+    fetch: (url, init) => fetch(url.replace(NOWHERE, at(turn()).na.url), init),
+  });
+}
+
+/** What a reader gets who leaves after so many events, and goes on after the last one at the next instance. */
+function readLines({ at, over, beside }: House, place: number, most: number): LoggedEvent[] {
+  const got: LoggedEvent[] = [];
+  let turn = place;
+  const client = clientAt(at, () => turn);
+  async function read(): Promise<void> {
+    for (; !over.aborted; turn += 1) {
+      let taken = 0;
+      for await (const event of client.events({ after: got.at(-1) ?? 0, signal: over })) {
+        got.push(event);
+        taken += 1;
+        if (taken >= most) break;
+      }
+    }
+  }
+  beside(read());
+  return got;
+}
+
+/** The same by server-sent events, and `Last-Event-ID`. */
+function readSentEvents({ at, over, beside }: House, place: number, most: number): LoggedEvent[] {
+  const got: LoggedEvent[] = [];
+  let turn = place;
+
+  async function readSome(): Promise<void> {
+    const { na } = at(turn);
+    const { init } = operatorRequest(na, '/events', {}, { method: 'GET', operator: na.standard });
+    const last = String(got.at(-1)?.index ?? 0);
+    const headers = { ...init.headers, accept: 'text/event-stream', 'last-event-id': last };
+    const { body } = await fetch(`${na.url}/events`, { headers, signal: over });
+    const decoder = new TextDecoder();
+    let rest = '';
+    let taken = 0;
+    for await (const piece of body ?? []) {
+      const parts = (rest + decoder.decode(piece as Uint8Array, { stream: true })).split('\n\n');
+      rest = parts.pop() ?? '';
+      for (const part of parts) {
+        const [, id, line] = /^id: (\d+)\ndata: (.*)$/s.exec(part) ?? [];
+        if (line === undefined) continue;
+        got.push(nextEvent(line, got.at(-1) ?? { index: 0, hash: null }));
+        assert.equal(Number(id), got.at(-1)?.index);
+        taken += 1;
+        if (taken >= most) return;
+      }
+    }
+  }
+
+  async function read(): Promise<void> {
+    for (; !over.aborted; turn += 1) {
+      await readSome().catch((cause) => {
+        // Connections are lost when an instance ends.
+        if (cause instanceof EventChainError || cause instanceof assert.AssertionError) throw cause;
+      });
+      await delay(20);
+    }
+  }
+  beside(read());
+  return got;
+}
+
+async function wholeLog({ at }: House): Promise<LoggedEvent[]> {
+  const log: LoggedEvent[] = [];
+  for await (const event of clientAt(at, () => 0).events({ follow: false })) log.push(event);
+  return log;
+}
+
+/** Each instance says itself whether it posts. */
+async function assertWriterPosts({ all }: House): Promise<void> {
+  for (const server of all) {
+    const { role } = await placeOf(server);
+    const { text } = await get(server.na, '/metrics');
+    assert.equal(/^na_webhook_lag_entries\{/m.test(text), role === 'writer', role);
+  }
+}
