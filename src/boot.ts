@@ -19,12 +19,9 @@ import { freeSpace } from './lifecycle/free-space.ts';
 import { createLifecycle, type StopPatience } from './lifecycle/lifecycle.ts';
 import { withdrawAll } from './link/client.ts';
 import { createLogger, type LogDestination, type Logger } from './log/logger.ts';
-import {
-  type AuthorityCounts,
-  type AuthorityMetrics,
-  createAuthorityMetrics,
-  type MetricsReport,
-} from './metrics.ts';
+import { type AuthorityMetrics, createAuthorityMetrics } from './metrics/authority.ts';
+import type { MetricsReport } from './metrics/edge.ts';
+import type { AuthorityCounts } from './metrics/state.ts';
 import { type Office, type OfficeJobs, openOffice, type StateSurroundings } from './office.ts';
 import { instantOf } from './records/record.ts';
 import type { RefusalName } from './refusal.ts';

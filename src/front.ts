@@ -11,7 +11,7 @@ import type { Instance } from './http/instance.ts';
 import { listen } from './http/server.ts';
 import { createUnprovenBodies } from './http/unproven-bodies.ts';
 import type { Logger } from './log/logger.ts';
-import { createEdgeMetrics } from './metrics.ts';
+import { createEdgeMetrics } from './metrics/edge.ts';
 import { notFoundPages } from './pages/not-found.ts';
 import { LIVE_RENDERERS } from './routes/live-renderers.ts';
 import { ROUTES } from './routes/table.ts';

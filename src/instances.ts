@@ -27,7 +27,7 @@ import { linkKey } from './link/key.ts';
 import { createLastCopies } from './link/last-copies.ts';
 import { tlsWires } from './link/tls-wires.ts';
 import type { Logger } from './log/logger.ts';
-import type { AuthorityMetrics } from './metrics.ts';
+import type { AuthorityMetrics } from './metrics/authority.ts';
 import type { Runtime } from './runtime.ts';
 import type { AuthoritySigner } from './signer/authority-signer.ts';
 import { networkOf } from './store/network-identity.ts';

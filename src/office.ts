@@ -24,7 +24,7 @@ import type { Fatal } from './lifecycle/fatal.ts';
 import { createScrub, type Scrub } from './lifecycle/scrub.ts';
 import type { Logger } from './log/logger.ts';
 import { problemText } from './log/problem.ts';
-import type { AuthorityMetrics } from './metrics.ts';
+import type { AuthorityMetrics } from './metrics/authority.ts';
 import { instantOf } from './records/record.ts';
 import { isSignerUnavailable } from './refusal.ts';
 import type { Runtime } from './runtime.ts';

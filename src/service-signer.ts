@@ -2,7 +2,7 @@
 import type { Config } from './config/load.ts';
 import type { Fatal } from './lifecycle/fatal.ts';
 import type { Logger } from './log/logger.ts';
-import type { AuthorityMetrics } from './metrics.ts';
+import type { AuthorityMetrics } from './metrics/authority.ts';
 import type { AuthoritySigner } from './signer/authority-signer.ts';
 import { openSigner } from './threads/open-signer.ts';
 

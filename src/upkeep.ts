@@ -6,7 +6,7 @@ import type { Config } from './config/load.ts';
 import type { Background, Job } from './lifecycle/background.ts';
 import { freeSpace } from './lifecycle/free-space.ts';
 import type { Logger } from './log/logger.ts';
-import type { AuthorityMetrics } from './metrics.ts';
+import type { AuthorityMetrics } from './metrics/authority.ts';
 import type { EdgeHost, Edges } from './threads/edge-threads.ts';
 import { createTlsReload } from './tls/reload.ts';
 

@@ -113,7 +113,7 @@ for (const [name, owners] of [
   ['string-width', ['src/cli/table.ts']],
   ['d3-force', ['src/pages']],
   ['esbuild', ['src/build-browser.cjs', 'src/build-program.js']],
-  ['prom-client', ['src/metrics.ts']],
+  ['prom-client', ['src/metrics']],
   ['ipaddr.js', ['src/http/source-address.ts', 'src/webhooks/address.ts']],
   ['fresh', ['src/http/reply.ts']],
   ['negotiator', ['src/http/reply.ts']],
@@ -167,7 +167,7 @@ test('the client, and the JSON it uses, import nothing of Node', () => {
 const EDGE = ['src/http', 'src/auth', 'src/routes'];
 
 test('the edge knows the authority by its contract alone, not even by types', () => {
-  const places = [...EDGE, 'src/pages', 'src/log', 'src/metrics.ts'];
+  const places = [...EDGE, 'src/pages', 'src/log', 'src/metrics'];
   assert.deepEqual(
     offending(
       ({ file, target }) =>

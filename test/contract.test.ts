@@ -1,6 +1,6 @@
 /** The pages of `docs/wire` name every route, error, setting, limit, metric and event there is, and no other. */
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { OPTIONS, RATE_LIMIT_DEFAULTS } from '../src/config/options.ts';
 import { REFUSALS } from '../src/refusal.ts';
@@ -75,7 +75,9 @@ test('every rate limit is a row of both limit tables, with its default', () => {
 
 test('every metric is named on both pages', () => {
   const metric = /\bmesh_na_[a-z_0-9]*[a-z0-9]/g;
-  const kept = matches(textOf('src/metrics.ts'), metric);
+  const modules = readdirSync(new URL('src/metrics', PROJECT));
+  const sources = modules.map((name) => textOf(`src/metrics/${name}`));
+  const kept = matches(sources.join('\n'), metric);
   assert.ok(kept.length > 15);
   assert.deepEqual(
     matches(section(service, 'service-metrics', 'service-node-endpoints'), metric),

@@ -7,7 +7,7 @@ import type { DocumentCache } from '../contract/publications.ts';
 import type { RevisionEnds } from '../contract/revision-ends.ts';
 import type { Standing } from '../contract/standing.ts';
 import type { Logger } from '../log/logger.ts';
-import type { EdgeMetrics } from '../metrics.ts';
+import type { EdgeMetrics } from '../metrics/edge.ts';
 import type { GenesisBlock } from '../records/genesis.ts';
 import type { EdgeRuntime } from '../runtime.ts';
 import type { CommandReference } from '../views/command-reference.ts';

@@ -5,7 +5,7 @@
 import type { Call } from '../contract/calls.ts';
 import type { Logger } from '../log/logger.ts';
 import { problemText } from '../log/problem.ts';
-import type { EdgeMetrics } from '../metrics.ts';
+import type { EdgeMetrics } from '../metrics/edge.ts';
 import type { EdgeRuntime } from '../runtime.ts';
 import { createEventLog, type EventForm, type Piece } from './event-log.ts';
 import type { StreamBody, StreamTaker } from './reply.ts';

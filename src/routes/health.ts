@@ -7,7 +7,7 @@ import { jsonReply, type Reply, refusalReply, textReply } from '../http/reply.ts
 import type { RouteEntry } from '../http/route.ts';
 import type { JsonObject } from '../json/value.ts';
 import { jsonText } from '../json/write.ts';
-import { EXPOSITION_TYPE } from '../metrics.ts';
+import { EXPOSITION_TYPE } from '../metrics/edge.ts';
 import type { RefusalName } from '../refusal.ts';
 
 export const healthRoutes: readonly RouteEntry[] = [

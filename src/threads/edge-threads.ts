@@ -10,7 +10,7 @@ import type { EdgeConfig } from '../http/edge-config.ts';
 import type { RateBucket, RateLimits } from '../http/rate-limit.ts';
 import type { Fatal } from '../lifecycle/fatal.ts';
 import { problemText } from '../log/problem.ts';
-import type { MetricsReport } from '../metrics.ts';
+import type { MetricsReport } from '../metrics/edge.ts';
 import { Refusal } from '../refusal.ts';
 import type { ManualTime } from '../runtime.ts';
 import type { TlsFiles } from '../tls/pair.ts';

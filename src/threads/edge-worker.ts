@@ -12,7 +12,7 @@ import { listen, type Server } from '../http/server.ts';
 import { createUnprovenBodies } from '../http/unproven-bodies.ts';
 import { createLogger } from '../log/logger.ts';
 import { problemText } from '../log/problem.ts';
-import { createEdgeMetrics } from '../metrics.ts';
+import { createEdgeMetrics } from '../metrics/edge.ts';
 import { notFoundPages } from '../pages/not-found.ts';
 import { LIVE_RENDERERS } from '../routes/live-renderers.ts';
 import { ROUTES } from '../routes/table.ts';

@@ -7,7 +7,7 @@ import type { Publication } from '../contract/publications.ts';
 import type { RevisionEnds } from '../contract/revision-ends.ts';
 import type { StandingMemory } from '../contract/standing.ts';
 import type { EdgeConfig } from '../http/edge-config.ts';
-import type { MetricsReport } from '../metrics.ts';
+import type { MetricsReport } from '../metrics/edge.ts';
 import type { ManualTime } from '../runtime.ts';
 import type { TlsFiles } from '../tls/pair.ts';
 import type { Beats } from './beats.ts';

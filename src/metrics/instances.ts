@@ -1,0 +1,95 @@
+/** What an instance among others on one database counts of itself, of the others and of the link between them. */
+import { Gauge, Histogram, type Registry } from 'prom-client';
+import type { Standing } from '../contract/standing.ts';
+import { STORE_SECONDS } from './buckets.ts';
+
+export interface InstanceMetrics {
+  /** The state of things, when the metrics are read. */
+  standing(standing: Standing, linked: readonly LinkedCounts[]): void;
+  /** So far is this machine ahead of the database, or behind it. */
+  databaseClock(aheadMs: number): void;
+  /** The writer has answered a follower after so long, over the link. */
+  linkAnswered(milliseconds: number): void;
+  /** An answer has waited so long for the followers. */
+  followersAwaited(milliseconds: number): void;
+}
+
+interface LinkedCounts {
+  readonly instance: string;
+  /** Revisions; null while the follower keeps no state ready. */
+  readonly lag: number | null;
+}
+
+const ROLES = ['writer', 'follower'] as const;
+
+export function createInstanceMetrics(registry: Registry): InstanceMetrics {
+  const registers = [registry];
+  const role = new Gauge({
+    name: 'na_instance_role',
+    help: '1 for the role of this instance among those on one database',
+    labelNames: ['role'] as const,
+    registers,
+  });
+  const lease = new Gauge({
+    name: 'na_lease_remaining_seconds',
+    help: 'How long this instance may write without a renewal; 0 while it does not write',
+    registers,
+  });
+  const lag = new Gauge({
+    name: 'na_replica_lag_revisions',
+    help: 'How many revisions the state that this instance keeps ready is behind; NaN while it keeps none',
+    registers,
+  });
+  const stale = new Gauge({
+    name: 'na_serving_stale',
+    help: '1 while this instance reaches neither the database nor a writer, and serves its last copies',
+    registers,
+  });
+  const databaseClock = new Gauge({
+    name: 'na_database_clock_difference_seconds',
+    help: 'How far the clock of this machine is at least ahead of that of the database; negative when behind',
+    registers,
+  });
+  const followers = new Gauge({
+    name: 'na_link_followers',
+    help: 'How many followers are linked to this instance; 0 while it does not write',
+    registers,
+  });
+  const followerLag = new Gauge({
+    name: 'na_follower_lag_revisions',
+    help: 'How many revisions the state that a linked follower keeps ready is behind; NaN while it keeps none',
+    // What scrapes a target labels each sample of it with its own `instance`.
+    labelNames: ['follower'] as const,
+    registers,
+  });
+  const linkAnswers = new Histogram({
+    name: 'na_link_round_trip_seconds',
+    help: 'Time until the instance that writes has answered this follower over the link',
+    buckets: STORE_SECONDS,
+    registers,
+  });
+  const followersAwaited = new Histogram({
+    name: 'na_link_followers_awaited_seconds',
+    help: 'Time that an answer of the instance that writes has waited for its followers',
+    buckets: STORE_SECONDS,
+    registers,
+  });
+
+  return {
+    standing(standing, linked) {
+      const own = standing.isWriter() ? 'writer' : 'follower';
+      for (const one of ROLES) role.set({ role: one }, one === own ? 1 : 0);
+      lease.set(standing.isWriter() ? standing.remaining() / 1000 : 0);
+      lag.set(standing.lag() ?? Number.NaN);
+      stale.set(standing.staleSince() === null ? 0 : 1);
+      followers.set(linked.length);
+      followerLag.reset();
+      for (const { instance: follower, lag: behind } of linked) {
+        followerLag.set({ follower }, behind ?? Number.NaN);
+      }
+    },
+    databaseClock: (aheadMs) => databaseClock.set(aheadMs / 1000),
+    linkAnswered: (milliseconds) => linkAnswers.observe(milliseconds / 1000),
+    followersAwaited: (milliseconds) => followersAwaited.observe(milliseconds / 1000),
+  };
+}
