@@ -1,7 +1,7 @@
 /** A node agent against a real authority, under a clock that the test sets. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { copyFileSync, readFileSync } from 'node:fs';
+import { linkSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { folderStorage } from '../src/cli/node-run.ts';
@@ -295,9 +295,9 @@ test(`${AGENTS} agents have a revocation in their folders with their next heartb
   for (const { token_id: token } of tokens) {
     const folder = folderOf(fleet.length);
     const storage = folderStorage(folder);
-    // The network is known to all of them; each has a key and joins by itself.
+    // The network is known to all of them; each has a key and joins by itself. Files are replaced, and never written to.
     for (const file of ['genesis.json', 'crl.json', 'policy.json']) {
-      copyFileSync(join(folderOf(0), file), join(folder, file));
+      linkSync(join(folderOf(0), file), join(folder, file));
     }
     fleet.push(await agentOf(current, { fetch: counted, storage, rootKey, token }));
   }

@@ -1,5 +1,5 @@
 /** Data folders for tests: of networks that `init` has made. */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type InitOptions, type InitSummary, initNetwork } from '../../src/cli/init-network.ts';
@@ -22,9 +22,12 @@ export function makeNetworkFolder(
   return { folder, made };
 }
 
+/** Memory where there is some, which takes thousands of small files at once. */
+const SCRATCH = process.env.TMPDIR === undefined && existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
+
 /** An empty folder for one test, removed when the test ends. */
 export function scratchFolder() {
-  const path = mkdtempSync(join(tmpdir(), 'mesh-na-test-'));
+  const path = mkdtempSync(join(SCRATCH, 'mesh-na-test-'));
   return {
     path,
     async [Symbol.asyncDispose]() {
