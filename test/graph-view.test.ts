@@ -146,6 +146,27 @@ test('dragging moves the drawing, also when it begins on a sovereign, and a clic
   assert.deepEqual(visit.problems, []);
 });
 
+test('the click that ends a drag opens nothing, and one right after it does', async () => {
+  await using visit = await drawingOf('/connectome');
+  // In one turn, so that no timer of the page comes between them.
+  const opened = await visit.page.evaluate(`{
+    const box = document.querySelector('.graph-box');
+    box.setPointerCapture = () => undefined;
+    const common = { bubbles: true, cancelable: true, pointerId: 1 };
+    const point = (type, clientX, buttons) =>
+      box.dispatchEvent(new PointerEvent(type, { ...common, clientX, buttons }));
+    const press = (from, to) => {
+      point('pointerdown', from, 1);
+      if (to !== from) point('pointermove', to, 1);
+      point('pointerup', to, 0);
+      return box.dispatchEvent(new PointerEvent('click', common));
+    };
+    [press(100, 140), press(140, 140)];
+  }`);
+  assert.deepEqual(opened, [false, true]);
+  assert.deepEqual(visit.problems, []);
+});
+
 test('buttons and keys zoom, move, and show all again; the page keeps keys that change nothing', async () => {
   await using visit = await drawingOf('/atlas', { height: 700 });
   const { page } = visit;

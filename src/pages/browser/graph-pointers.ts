@@ -13,8 +13,11 @@ const PIXELS_OF_MODES = [1, 16, 400] as const;
 export function followPointers(figure: HTMLElement, camera: Camera): void {
   const pointers = new Map<number, Point>();
   let isDragging = false;
+  let ending: ReturnType<typeof setTimeout> | undefined;
 
   function hold(event: PointerEvent): void {
+    // What is pressed now is no part of a drag before it, however late that ends.
+    if (pointers.size === 0) endDrag();
     if (event.button === 0 && boxAt(event) !== null) pointers.set(event.pointerId, pointOf(event));
   }
 
@@ -39,8 +42,13 @@ export function followPointers(figure: HTMLElement, camera: Camera): void {
 
   function release({ pointerId }: PointerEvent): void {
     pointers.delete(pointerId);
-    // The click that ends a drag comes first.
-    if (pointers.size === 0) setTimeout(() => (isDragging = false));
+    // The click of a drag comes before its end.
+    if (pointers.size === 0) ending = setTimeout(endDrag);
+  }
+
+  function endDrag(): void {
+    clearTimeout(ending);
+    isDragging = false;
   }
 
   figure.addEventListener('pointerdown', hold);
