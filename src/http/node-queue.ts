@@ -33,8 +33,8 @@ interface Waiting<Request> {
 
 /**
  * How long proofs are checked before everything else gets its turn. Answers are sent together after it, so a
- * shorter one costs throughput. Without it, one turn of the event loop would check all proofs that have arrived, one of each
- * connection: seconds for tens of thousands, and a thread that beats no more is taken for one that hangs.
+ * shorter one costs throughput. Without it, a turn of the event loop would last for as long as the proofs take that arrive in
+ * it, and a thread that beats no more is taken for one that hangs.
  */
 const SHARE_MS = 20;
 /** The total of all bodies that wait on this edge. */
