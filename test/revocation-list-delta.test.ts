@@ -7,7 +7,15 @@ import { keyFromSeed, signText, verifyText } from '../src/client/keys.ts';
 import { createVerifier } from '../src/client/offline.ts';
 import { createPublicClient } from '../src/client/public-client.ts';
 import { portableSha256 } from '../src/client/sha256.ts';
-import { createRevisionEnds, endOf, KEPT_REVISIONS } from '../src/contract/revision-ends.ts';
+import {
+  createRevisionEnds,
+  endOf,
+  endsAfter,
+  KEPT_REVISIONS,
+  newestSequence,
+  noteEnd,
+  takeEnds,
+} from '../src/contract/revision-ends.ts';
 import { canonicalJson } from '../src/json/write.ts';
 import type { CertificateRevocationList } from '../src/records/revocation-list.ts';
 import { readRevocationListDelta, revisionText } from '../src/records/revocation-list-delta.ts';
@@ -137,6 +145,28 @@ test('the last 10,000 versions are continued, and none before them', () => {
   for (let sequence = 30_000 - KEPT_REVISIONS; sequence <= 30_000; sequence += 1) {
     assert.equal(endOf(ends, sequence), 4 * sequence - 1);
   }
+});
+
+test('another process has the ends of the last 10,000 versions, however often it takes over what is new', () => {
+  const ends = createRevisionEnds();
+  const copy = createRevisionEnds();
+  let taken = -1;
+  let sequence = 0;
+  for (const count of [1, 1, 3, 20_000, 2]) {
+    for (let issued = 0; issued < count; issued += 1) {
+      sequence += 1;
+      noteEnd(ends, sequence, 7 * sequence);
+    }
+    const noted = endsAfter(ends, taken);
+    assert.ok(noted.length <= 2 * (KEPT_REVISIONS + 1), `${noted.length}`);
+    takeEnds(copy, noted);
+    taken = newestSequence(ends);
+    assert.equal(taken, sequence);
+    for (let kept = Math.max(0, sequence - KEPT_REVISIONS); kept <= sequence; kept += 1) {
+      assert.equal(endOf(copy, kept), 7 * kept);
+    }
+  }
+  assert.deepEqual(endsAfter(ends, taken), []);
 });
 
 test('the vectors of a delta hold', async () => {

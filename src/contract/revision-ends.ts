@@ -10,15 +10,41 @@ export const KEPT_REVISIONS = 10_000;
 /** More than are served: an edge reads with the version that it holds, which may be an earlier one. */
 const SLOTS = 16_384;
 
+/** The place of the newest sequence number, behind the ends. */
+const NEWEST = SLOTS;
+
 /** Bytes from the first entry to the end of the last, by sequence number. */
 export type RevisionEnds = Int32Array;
 
 export function createRevisionEnds(): RevisionEnds {
-  return new Int32Array(new SharedArrayBuffer(SLOTS * Int32Array.BYTES_PER_ELEMENT));
+  return new Int32Array(new SharedArrayBuffer((SLOTS + 1) * Int32Array.BYTES_PER_ELEMENT));
 }
 
+/** Sequence numbers rise. */
 export function noteEnd(ends: RevisionEnds, sequence: number, end: number): void {
   Atomics.store(ends, sequence % SLOTS, end);
+  Atomics.store(ends, NEWEST, sequence);
+}
+
+export function newestSequence(ends: RevisionEnds): number {
+  return Atomics.load(ends, NEWEST);
+}
+
+/** Every place that was noted after this version, each followed by its value, for another process to take over. */
+export function endsAfter(ends: RevisionEnds, sequence: number): number[] {
+  const newest = newestSequence(ends);
+  const noted: number[] = [];
+  for (let next = Math.max(sequence + 1, newest - KEPT_REVISIONS); next <= newest; next += 1) {
+    noted.push(next % SLOTS, Atomics.load(ends, next % SLOTS));
+  }
+  return noted;
+}
+
+/** What `endsAfter` has returned, of another process. */
+export function takeEnds(ends: RevisionEnds, noted: readonly number[]): void {
+  for (let at = 0; at < noted.length; at += 2) {
+    Atomics.store(ends, noted[at] as number, noted[at + 1] as number);
+  }
 }
 
 /** Only for a version among the `KEPT_REVISIONS` before one that is published, or that one. */

@@ -3,6 +3,7 @@ import type { Answer } from '../contract/answers.ts';
 import { DOCUMENT_NAMES, type DocumentName, receivedDocument } from '../contract/documents.ts';
 import type { Heartbeat } from '../contract/inputs.ts';
 import type { DocumentPublisher } from '../contract/publications.ts';
+import { takeEnds } from '../contract/revision-ends.ts';
 import { endStanding, extendStanding, noteFollower, type Standing } from '../contract/standing.ts';
 import type { JsonObject } from '../json/value.ts';
 import type { Logger } from '../log/logger.ts';
@@ -188,9 +189,7 @@ export function createLinkClient(options: LinkClientOptions): LinkClient {
   }
 
   function apply({ frames }: Connection, { documents, ends, change }: News): void {
-    for (let at = 0; at < ends.length; at += 2) {
-      Atomics.store(publisher.revisionEnds, ends[at] as number, ends[at + 1] as number);
-    }
+    takeEnds(publisher.revisionEnds, ends);
     for (const { name, document } of documents) {
       if (document === null) publisher.withdraw(name as DocumentName);
       else {

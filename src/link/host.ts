@@ -5,7 +5,7 @@
 import type { Call } from '../contract/calls.ts';
 import type { PublishedName } from '../contract/documents.ts';
 import type { DocumentPublisher, Publication } from '../contract/publications.ts';
-import type { RevisionEnds } from '../contract/revision-ends.ts';
+import { endsAfter, newestSequence } from '../contract/revision-ends.ts';
 import type { LocalRateLimits } from '../http/rate-limit.ts';
 import type { Logger } from '../log/logger.ts';
 import { carryOut, createOutbox, type Outbox } from '../threads/edge-threads.ts';
@@ -80,7 +80,8 @@ interface Follower {
   readonly outbox: Outbox;
   /** The newest of each document that was not sent yet. */
   readonly unsent: Map<PublishedName, Publication | null>;
-  readonly sentEnds: RevisionEnds;
+  /** The newest version of the revocation list whose end was sent. */
+  sentRevision: number;
   /** Ids of requests that are being carried out, but for those that wait for an event; the follower bounds them. */
   readonly unanswered: Set<unknown>;
   awaitsDrain: boolean;
@@ -146,12 +147,19 @@ export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> 
     frames.send({ type: 'answers', news: takeNews(follower), answers: null });
   }
 
-  function takeNews({ unsent, sentEnds }: Follower): News | null {
+  function takeNews(follower: Follower): News | null {
+    const { unsent } = follower;
     if (unsent.size === 0) return null;
     const documents = Array.from(unsent, sentDocument);
-    const ends = unsent.has('crl') ? takeChangedEnds(publisher.revisionEnds, sentEnds) : [];
+    const ends = unsent.has('crl') ? takeRevisionEnds(follower) : [];
     unsent.clear();
     return { change, documents, ends };
+  }
+
+  function takeRevisionEnds(follower: Follower): number[] {
+    const ends = endsAfter(publisher.revisionEnds, follower.sentRevision);
+    follower.sentRevision = newestSequence(publisher.revisionEnds);
+    return ends;
   }
 
   function accept(wire: Wire): void {
@@ -201,7 +209,7 @@ export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> 
         grant: grants.create(),
         outbox,
         unsent: new Map(published),
-        sentEnds: new Int32Array(publisher.revisionEnds.length),
+        sentRevision: -1,
         unanswered: new Set(),
         awaitsDrain: false,
         behindSince: elapsed(),
@@ -320,18 +328,6 @@ function sentDocument([name, publication]: [PublishedName, Publication | null]):
   const { bytes, etag, freshUntil } = publication.document;
   // A copy: shared memory cannot be sent, and may be overwritten.
   return { name, document: { bytes: new Uint8Array(bytes), etag, freshUntil } };
-}
-
-/** Places and values that differ from what was sent. */
-function takeChangedEnds(ends: RevisionEnds, sent: RevisionEnds): number[] {
-  const changed: number[] = [];
-  for (let place = 0; place < ends.length; place += 1) {
-    const end = Atomics.load(ends, place);
-    if (end === sent[place]) continue;
-    sent[place] = end;
-    changed.push(place, end);
-  }
-  return changed;
 }
 
 type Requests = Pick<Batch, 'heartbeats' | 'requests'>;

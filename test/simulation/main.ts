@@ -1,7 +1,8 @@
 /**
  * `npm run simulate -- --histories 100000 --seed N`, or `--seed N --path P` for one that failed. With
- * `--clocks wrong` the wall clock is set now and then, and nodes sign ahead of time. With `--instances` they are
- * histories of three instances on one database.
+ * `--clocks wrong` the wall clock is set now and then, and nodes sign ahead of time; with `--take-overs` each start
+ * goes on with a state that was followed, instead of reading it. With `--instances` they are histories of three
+ * instances on one database.
  */
 import { parseArgs } from 'node:util';
 import {
@@ -16,6 +17,7 @@ const { values } = parseArgs({
     seed: { type: 'string' },
     path: { type: 'string' },
     clocks: { type: 'string', default: 'right' },
+    'take-overs': { type: 'boolean', default: false },
     instances: { type: 'boolean', default: false },
   },
 });
@@ -30,7 +32,7 @@ process.stdout.write(`${problem ?? `${histories} histories hold`}\n`);
 if (problem !== null) process.exitCode = 1;
 
 async function ofOneAuthority(): Promise<string | null> {
-  const finding = await simulate({ ...draw, clocks });
+  const finding = await simulate({ ...draw, clocks, takesOver: values['take-overs'] });
   return finding && describe(finding);
 }
 

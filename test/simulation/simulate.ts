@@ -14,6 +14,7 @@ export interface Draw extends AnyDraw {
 
 export interface Finding extends Failure<History> {
   readonly clocks: Clocks;
+  readonly takesOver: boolean;
 }
 
 /** Null when every history holds. */
@@ -22,14 +23,15 @@ export async function simulate(draw: Draw, defect?: Defect): Promise<Finding | n
   const failure = await firstFailure(drawn(MAX_STEPS, clocks), draw, (history) =>
     play(history, defect, takesOver),
   );
-  return failure && { ...failure, clocks };
+  return failure && { ...failure, clocks, takesOver };
 }
 
-export function describe({ seed, path, clocks, after, problem, history }: Finding): string {
+export function describe({ seed, path, clocks, takesOver, after, problem, history }: Finding) {
+  const kind = `--clocks ${clocks}${takesOver ? ' --take-overs' : ''}`;
   return [
     `After ${after} histories that hold: ${problem}`,
     `The shortest history that was found, with ${history?.enrolled ?? 0} nodes enrolled:`,
     ...(history?.steps ?? []).map((step) => `  ${JSON.stringify(step)}`),
-    `Again: npm run simulate -- --clocks ${clocks} --seed ${seed} --path ${path}`,
+    `Again: npm run simulate -- ${kind} --seed ${seed} --path ${path}`,
   ].join('\n');
 }
