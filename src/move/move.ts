@@ -44,8 +44,12 @@ export interface Moved {
 
 /** Further behind than this, the new place is not ready for the hand-over. */
 const BEHIND_MS = 1000;
-/** How often the old place is looked at until nobody serves it. */
+/**
+ * Between two looks at the old place until nobody serves it: little, so that the pause is short, and a share of the time
+ * that was waited, because each look is a connection to the database or a lock that is tried.
+ */
 const LOOK_MS = 20;
+const LOOK_SHARE = 0.05;
 
 /** What a move would copy; nothing is written. Rejects when the state is not sound. */
 export async function checkMove(
@@ -202,6 +206,7 @@ async function handOver(
   { from, runtime, told }: MoveOrder,
   follower: Following,
 ): Promise<HandedOver> {
+  const began = runtime.elapsed();
   let known: Asked | null = null;
   for (;;) {
     const since = runtime.elapsed();
@@ -212,7 +217,8 @@ async function handOver(
       told({ name: 'asked', ...asked });
     known = asked;
     await follower.step();
-    await runtime.pause(LOOK_MS);
+    const waited = runtime.elapsed() - began;
+    await runtime.pause(Math.max(LOOK_MS, waited * LOOK_SHARE));
   }
 }
 

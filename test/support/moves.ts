@@ -20,6 +20,8 @@ export interface Workload {
 
 /** Between two enrollments: what has happened is looked at node by node. */
 const ENROLL_MS = 20;
+/** Between two heartbeats: the move and both services need the processors as well. */
+const BEAT_MS = 5;
 
 /** Enrolls nodes and sends their heartbeats, without end; refused or lost requests are forgotten. */
 export function startWorkload(first: ChildServer): Workload {
@@ -54,8 +56,9 @@ export function startWorkload(first: ChildServer): Workload {
           const { status } = await sendSigned(na, request);
           if (status === 200) nodes.set(node, request);
         });
+        await new Promise((resolve) => setTimeout(resolve, BEAT_MS));
       }
-      await new Promise((resolve) => setTimeout(resolve, 1));
+      await new Promise((resolve) => setTimeout(resolve, BEAT_MS));
     }
   }
 
