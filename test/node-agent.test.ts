@@ -465,7 +465,10 @@ test('an agent takes no offense at a bulletin that is a second old, and takes a 
   const other = await agentOf(current);
   await other.agent.turn();
   await operate(na, '/admin/revoke', { cert_id: other.agent.state().cert_id ?? '' });
-  const harness = await agentOf(current);
+  let respond: Responder | null = null;
+  const harness = await agentOf(current, {
+    fetch: async (url, init) => (await respond?.(new URL(url).pathname)) ?? fetch(url, init),
+  });
   await harness.agent.turn();
   assert.equal(harness.agent.state().crl_sequence, 1);
   assert.deepEqual(refusals(harness), []);
@@ -479,6 +482,18 @@ test('an agent takes no offense at a bulletin that is a second old, and takes a 
   await harness.agent.turn();
   assert.equal(harness.agent.state().policy_id, newest);
   assert.deepEqual(refusals(harness), []);
+
+  // The one before, from an instance that has not heard of the next.
+  na.clock.advance(2 * SECOND);
+  const before = await (await fetch(`${na.url}/policy`)).text();
+  const { policy_id: next } = (await operate(na, '/admin/policy', {})).body;
+  respond = (path: string) => (path === '/policy' ? new Response(before) : null);
+  await harness.agent.turn();
+  assert.equal(harness.agent.state().policy_id, newest);
+  assert.deepEqual(refusals(harness), []);
+  respond = null;
+  await harness.agent.turn();
+  assert.equal(harness.agent.state().policy_id, next);
 });
 
 /** Passes requests on, and loses the answers of the next so many to this path. */

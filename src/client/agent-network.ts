@@ -144,6 +144,7 @@ export async function openAgentNetwork(options: AgentNetworkOptions): Promise<Ag
       return onRefused('policy', 'the authority of the genesis did not sign it');
     }
     if (wanted !== null && !isNamed(offered, wanted)) {
+      if (isOfItsTime(offered, wanted)) return;
       return onRefused('policy', 'it is not the one that the bulletin names');
     }
     if (jsonText(offered) === (policy === null ? '' : jsonText(policy))) return;
@@ -217,6 +218,11 @@ const LATE_BULLETIN_MS = 5000;
 /** The policy that is active may be newer than the bulletin. */
 function isNamed(offered: PolicyManifest, { policy_id, issued_at }: Bulletin): boolean {
   return offered.policy_id === policy_id || instantOf(offered.issued_at) > instantOf(issued_at);
+}
+
+/** It was being published while the bulletin was made, so that the next one names it: nothing to report, or to take. */
+function isOfItsTime(offered: PolicyManifest, { issued_at }: Bulletin): boolean {
+  return instantOf(issued_at) - instantOf(offered.issued_at) <= LATE_BULLETIN_MS;
 }
 
 /** After these the whole list says more. */
