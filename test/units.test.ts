@@ -25,7 +25,7 @@ import { PROJECT, PROJECT_PATH } from './support/project.ts';
 import { lacksSystemd, type Systemd, startSystemd } from './support/systemd.ts';
 import { makeTlsPair } from './support/tls-files.ts';
 
-const lacking = lacksSystemd();
+const lacking = await lacksSystemd();
 const scratch = mkdtempSync(join(tmpdir(), 'mesh-na-units-'));
 after(() => rmSync(scratch, { recursive: true, force: true }));
 

@@ -11,16 +11,14 @@ const run = promisify(execFile);
 const PROGRAM = '/usr/lib/systemd/systemd';
 
 /** Why there can be none here; null where there can. */
-export function lacksSystemd(): string | null {
+export async function lacksSystemd(): Promise<string | null> {
   if (!existsSync(PROGRAM)) return 'systemd is not installed';
   if (process.getuid?.() !== 0) return 'only root can start a systemd of its own';
   try {
-    inNamespace(
-      'mount -t cgroup2 none /mnt && mkdir /mnt/mesh-na-probe && rmdir /mnt/mesh-na-probe',
-    );
+    await using _empty = await startSystemd({ units: {}, binds: [], prepare: '' });
     return null;
-  } catch {
-    return 'there are no groups of processes to be had';
+  } catch (cause) {
+    return cause instanceof Error ? cause.message : String(cause);
   }
 }
 
