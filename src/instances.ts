@@ -10,6 +10,7 @@ import {
   createStandingMemory,
   endStanding,
   extendStanding,
+  type LinkedFollower,
   noteMove,
   noteWriter,
   type Standing,
@@ -22,7 +23,7 @@ import type { LocalRateLimits } from './http/rate-limit.ts';
 import { canonicalJson } from './json/write.ts';
 import { createLinkClient } from './link/client.ts';
 import { createDesk, type Desk } from './link/desk.ts';
-import { type LinkedFollower, openLinkHost } from './link/host.ts';
+import { openLinkHost } from './link/host.ts';
 import { linkKey } from './link/key.ts';
 import { createLastCopies } from './link/last-copies.ts';
 import { tlsWires } from './link/tls-wires.ts';

@@ -49,12 +49,9 @@ const LIST_PROBLEMS = {
 } as const;
 
 const DELTA_PROBLEMS = {
-  valid: null,
-  malformed: 'it is malformed',
-  invalid_signature: 'the authority of the genesis did not sign it',
+  ...LIST_PROBLEMS,
   other_base: 'it does not continue the list that is held',
   wrong_digest: 'it leads to another list than it says',
-  stale: 'it should have been replaced by a newer one',
 } as const;
 
 /** `now` is in milliseconds since the epoch. */

@@ -11,6 +11,14 @@
  */
 export type StandingMemory = Int32Array;
 
+/** An instance that is linked to the one that writes. */
+export interface LinkedFollower {
+  /** The id of its start. */
+  readonly instance: string;
+  /** How many revisions the state is behind that it keeps ready; null while it keeps none. */
+  readonly lag: number | null;
+}
+
 export interface Standing {
   readonly memory: StandingMemory;
   /** Whether everything that was acknowledged before this call is in what the instance holds. */

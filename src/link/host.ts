@@ -6,6 +6,7 @@ import type { Call } from '../contract/calls.ts';
 import type { PublishedName } from '../contract/documents.ts';
 import type { DocumentPublisher, Publication } from '../contract/publications.ts';
 import { endsAfter, newestSequence } from '../contract/revision-ends.ts';
+import type { LinkedFollower } from '../contract/standing.ts';
 import type { LocalRateLimits } from '../http/rate-limit.ts';
 import type { Logger } from '../log/logger.ts';
 import { carryOut, createOutbox, type Outbox } from '../threads/edge-threads.ts';
@@ -37,13 +38,6 @@ export interface Lent {
   readonly limits: LocalRateLimits;
   /** Nobody else can write before this monotonic time. */
   heldUntil(): number;
-}
-
-export interface LinkedFollower {
-  /** The id of its start. */
-  readonly instance: string;
-  /** How many revisions the state is behind that it keeps ready; null while it keeps none. */
-  readonly lag: number | null;
 }
 
 export interface LinkHost {

@@ -1,23 +1,17 @@
 /** What an instance among others on one database counts of itself, of the others and of the link between them. */
 import { Gauge, Histogram, type Registry } from 'prom-client';
-import type { Standing } from '../contract/standing.ts';
+import type { LinkedFollower, Standing } from '../contract/standing.ts';
 import { STORE_SECONDS } from './buckets.ts';
 
 export interface InstanceMetrics {
   /** The state of things, when the metrics are read. */
-  standing(standing: Standing, linked: readonly LinkedCounts[]): void;
+  standing(standing: Standing, linked: readonly LinkedFollower[]): void;
   /** So far is this machine ahead of the database, or behind it. */
   databaseClock(aheadMs: number): void;
   /** The writer has answered a follower after so long, over the link. */
   linkAnswered(milliseconds: number): void;
   /** An answer has waited so long for the followers. */
   followersAwaited(milliseconds: number): void;
-}
-
-interface LinkedCounts {
-  readonly instance: string;
-  /** Revisions; null while the follower keeps no state ready. */
-  readonly lag: number | null;
 }
 
 const ROLES = ['writer', 'follower'] as const;
