@@ -10,18 +10,19 @@ import {
   type Lease,
   type LeaseClock,
 } from '../../src/store/postgresql/lease.ts';
-import { leaseTable } from '../../src/store/postgresql/lease-table.ts';
+import { type LeaseTable, leaseTable } from '../../src/store/postgresql/lease-table.ts';
 import { openPostgresqlStore } from '../../src/store/postgresql/store.ts';
 import type { Unit } from '../../src/store/store.ts';
 import { HOUR, MINUTE } from '../support/clock.ts';
 import { startCluster } from '../support/postgresql.ts';
-import { migratedDatabase, storeOptions } from '../support/postgresql-store.ts';
+import { migratedDatabase, SYSTEM_CLOCK, storeOptions } from '../support/postgresql-store.ts';
 import { loadAll } from '../support/stored.ts';
 import { created } from './conformance.ts';
 
 const cluster = await startCluster();
 after(() => cluster[Symbol.asyncDispose]());
 
+const HOLDER_ID = '6f7ad1fc-1f0e-4a6c-8a3b-0f6f9b3d2c11';
 const TTL = 3000;
 /** Until this long after a renewal was sent, nobody else can be the holder. */
 const LASTS = 2700;
@@ -80,6 +81,47 @@ test('the holder counts from before it sent the renewal, however late the answer
   await lease.end('released');
 });
 
+for (const [name, answers] of [
+  ['one answer may take two thirds of the time', [2000]],
+  ['several in a row may take two fifths each', [1200, 1200, 1200]],
+] as const) {
+  test(`a lease is held on although the database stalls: ${name}`, async () => {
+    const url = await migratedDatabase(cluster);
+    const { lease, clock } = await hold(url);
+    const other = await connected(url);
+    for (const late of answers) {
+      await other.query('begin; select * from mesh_na.writer_lease for update');
+      while (clock.isWaiting()) await clock.advance(100);
+      for (let waited = 0; waited < late; waited += 100) {
+        await clock.advance(100);
+        assert.ok(lease.isHeld(), `${waited + 100} ms after the renewal was sent`);
+      }
+      await other.query('commit');
+      await until(() => clock.isWaiting());
+    }
+    assert.equal(lease.problem(), null);
+    await other.end();
+    await lease.end('released');
+  });
+}
+
+test('a renewal that was answered while its holder was suspended counts', async () => {
+  const url = await migratedDatabase(cluster);
+  const ttl = 1500;
+  const { lease, lost } = await holdBy(SYSTEM_CLOCK, url, ttl);
+  const other = await connected(url);
+  const watcher = await connected(url);
+  await other.query('begin; select * from mesh_na.writer_lease for update');
+  await until(() => isAnyLocked(watcher));
+  const answering = other.query('commit');
+  suspend(ttl + 100);
+  await answering;
+  await until(() => lease.isHeld() || lost.length > 0);
+  assert.deepEqual(lost, []);
+  await Promise.all([other.end(), watcher.end()]);
+  await lease.end('released');
+});
+
 test('a holder that was suspended goes on, when nobody has taken over meanwhile', async () => {
   const { lease, clock, lost } = await hold(await migratedDatabase(cluster));
   await clock.advance(3_600_000, 'without renewals');
@@ -113,7 +155,7 @@ test('who waits for a holder that has died takes over when its lease has run out
   const url = await migratedDatabase(cluster);
   const dead = await hold(url);
   const clock = manualClock();
-  const waiting = hold(url, clock);
+  const waiting = holdBy(clock, url);
   await until(() => clock.isWaiting());
   await clock.advance(250);
   await until(() => clock.isWaiting());
@@ -129,7 +171,7 @@ test('who waits for a holder that renews is refused, and told who it is', async 
   const url = await migratedDatabase(cluster);
   const holder = await hold(url);
   const clock = manualClock();
-  const waiting = hold(url, clock);
+  const waiting = holdBy(clock, url);
   await until(() => clock.isWaiting());
   await holder.clock.advance(1000);
   await until(() => holder.clock.isWaiting());
@@ -257,15 +299,33 @@ test('a take-over waits for the commit under way, and the renewal does not', asy
   const taking = taker
     .query('update mesh_na.writer_lease set epoch = epoch + 1')
     .then(() => (isTaken = true));
-  await until(async () => {
-    const waits = `select count(*)::int as n from pg_stat_activity where wait_event_type = 'Lock'`;
-    return (await writer.query<{ n: number }>(waits)).rows[0]?.n === 1;
-  });
+  await until(() => isAnyLocked(writer));
   assert.ok(!isTaken);
   await writer.query('commit');
   await taking;
   await Promise.all([writer.end(), taker.end()]);
   await lease.end('abandoned');
+});
+
+test('a lease that runs out while its renewal is being stored is not taken', async () => {
+  const url = await migratedDatabase(cluster);
+  const { lease } = await hold(url);
+  await runOut(url);
+  const renewal = await connected(url);
+  await renewal.query(
+    `begin; update mesh_na.writer_lease set expires_at = clock_timestamp() + '1 hour'`,
+  );
+  const table = await leaseTableOf(url, TTL);
+  assert.ok((await table.look()).isFree);
+  const taking = table.take(
+    { id: HOLDER_ID, name: 'another', configuration: null, link: null },
+    TTL,
+  );
+  await until(() => isAnyLocked(renewal));
+  await renewal.query('commit');
+  assert.equal(await taking, null);
+  await Promise.all([renewal.end(), table.disconnect()]);
+  await lease.end('released');
 });
 
 test('whoever waits is told of the end of a lease, and does not look for it', async () => {
@@ -274,7 +334,7 @@ test('whoever waits is told of the end of a lease, and does not look for it', as
   const clock = manualClock();
   let isWaiting = false;
   let isTaken = false;
-  const second = hold(url, clock, {
+  const second = holdBy(clock, url, TTL, {
     configuration: {},
     link: null,
     seen: () => undefined,
@@ -329,33 +389,51 @@ function manualClock(): ManualClock {
   };
 }
 
-interface Held {
+interface Held<Clock extends LeaseClock> {
   readonly lease: Lease;
-  readonly clock: ManualClock;
+  readonly clock: Clock;
   readonly lost: string[];
 }
 
-async function hold(
+function hold(url: string): Promise<Held<ManualClock>> {
+  return holdBy(manualClock(), url);
+}
+
+async function holdBy<Clock extends LeaseClock>(
+  clock: Clock,
   url: string,
-  clock = manualClock(),
+  ttl = TTL,
   candidate: Candidate | null = null,
-): Promise<Held> {
+): Promise<Held<Clock>> {
   const lost: string[] = [];
   const lease = await acquireLease({
-    holder: { id: '6f7ad1fc-1f0e-4a6c-8a3b-0f6f9b3d2c11', name: 'pid 7 on machine' },
+    holder: { id: HOLDER_ID, name: 'pid 7 on machine' },
     candidate,
     clock,
-    ttl: TTL,
-    connect: async () =>
-      leaseTable((await connectToPrimary(parseStoreAddress(url, {}))).client, {
-        now: Date.now,
-        clockCompared: () => undefined,
-      }),
+    ttl,
+    connect: () => leaseTableOf(url, ttl),
     extended: () => undefined,
     wanted: () => undefined,
     lost: (problem) => lost.push(problem),
   });
   return { lease, clock, lost };
+}
+
+async function leaseTableOf(url: string, leaseMs: number): Promise<LeaseTable> {
+  const { client } = await connectToPrimary(parseStoreAddress(url, {}), leaseMs);
+  return leaseTable(client, { leaseMs, now: Date.now, clockCompared: () => undefined });
+}
+
+/** As a signal does to the whole process. */
+function suspend(milliseconds: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, milliseconds);
+}
+
+async function isAnyLocked(client: pg.Client): Promise<boolean> {
+  const { rowCount } = await client.query(
+    `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+  );
+  return rowCount === 1;
 }
 
 async function connected(url: string): Promise<pg.Client> {

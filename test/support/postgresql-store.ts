@@ -8,7 +8,7 @@ import type { PostgresqlOptions } from '../../src/store/postgresql/store.ts';
 import type { TestCluster } from './postgresql.ts';
 
 /** The time of the machine: the database counts by it too. */
-const CLOCK: LeaseClock = {
+export const SYSTEM_CLOCK: LeaseClock = {
   elapsed: systemRuntime.elapsed,
   after(milliseconds, work) {
     const timer = setTimeout(work, milliseconds);
@@ -26,7 +26,7 @@ export function storeOptions(
     dataDir: '',
     holder: { id: systemRuntime.uuid(), name: `pid ${process.pid} on ${hostname()}` },
     candidate: null,
-    clock: CLOCK,
+    clock: SYSTEM_CLOCK,
     now: systemRuntime.now,
     leaseMs: 5000,
     extended: () => undefined,

@@ -45,9 +45,31 @@ interface Situation {
   readonly fsync: boolean;
 }
 
-/** Whether an answer has not come within the time of its connection. */
+/** What the client says of an answer that has not come within the time of its connection. */
+const TIMEOUT = 'Query read timeout';
+
 export function isTimeout(cause: unknown): cause is Error {
-  return cause instanceof Error && cause.message === 'Query read timeout';
+  return cause instanceof Error && cause.message === TIMEOUT;
+}
+
+/** The longest that a timer lasts: the timeout of a statement whose time is counted by `answerWithin`. */
+export const NO_TIMEOUT = 2 ** 31 - 1;
+
+/**
+ * The answer to a statement, or what `isTimeout` tells when none has come within so many milliseconds. An answer that has
+ * come while this process stood still counts: the timer of the client would give it up, because timers that are overdue
+ * are called before what has arrived is read.
+ */
+export async function answerWithin<T>(milliseconds: number, answer: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const missed = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => setImmediate(() => reject(new Error(TIMEOUT))), milliseconds);
+  });
+  try {
+    return await Promise.race([answer, missed]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 /** A server that cannot be used; the message is a sentence for the operator. */

@@ -1,7 +1,7 @@
 /** The row of the lease: each of these is one statement, and takes effect at one moment by the database's clock. */
-import type { Client } from 'pg';
+import type { Client, QueryResultRow } from 'pg';
 import { clockDifference } from './clock-difference.ts';
-import { disconnect } from './connect.ts';
+import { answerWithin, disconnect, NO_TIMEOUT } from './connect.ts';
 
 export interface LeaseTable {
   look(): Promise<SeenLease>;
@@ -81,6 +81,10 @@ const LOOK = `
     ${NOW} as at
   from mesh_na.writer_lease
 `;
+/**
+ * Waits for the disks, and for the standby, as every commit does. A renewal that only the memory of a primary knows would
+ * be believed on after a standby has taken its place, and a restart of the database would take it back.
+ */
 const RENEW = `
   update mesh_na.writer_lease
   set expires_at = clock_timestamp() + make_interval(secs => $2::float8 / 1000)
@@ -117,6 +121,8 @@ interface RenewalRow {
 }
 
 export interface LeaseTableOptions {
+  /** How long the lease lasts, in milliseconds: an answer that takes longer is of no use. */
+  readonly leaseMs: number;
   /** The wall clock of the machine, milliseconds since the epoch. */
   now(): number;
   /** Called after each look and renewal: so many milliseconds is the machine ahead of the database, or behind. */
@@ -124,18 +130,25 @@ export interface LeaseTableOptions {
 }
 
 /** The connection is its own from now on. */
-export function leaseTable(client: Client, { now, clockCompared }: LeaseTableOptions): LeaseTable {
+export function leaseTable(client: Client, options: LeaseTableOptions): LeaseTable {
+  const { leaseMs, now, clockCompared } = options;
+
   /** The first row of the answer. */
-  async function asked<Row extends { readonly at: number }>(text: string, values: unknown[] = []) {
+  async function ask<Row extends QueryResultRow>(text: string, values: unknown[] = []) {
+    const statement = { text, values, query_timeout: NO_TIMEOUT };
+    return (await answerWithin(leaseMs, client.query<Row>(statement))).rows[0];
+  }
+
+  async function compared<Row extends { readonly at: number }>(text: string, values?: unknown[]) {
     const sentAt = now();
-    const [row] = (await client.query<Row>(text, values)).rows;
+    const row = await ask<Row>(text, values);
     if (row !== undefined) clockCompared(clockDifference(row.at, { sentAt, answeredAt: now() }));
     return row;
   }
 
   return {
     async look() {
-      const row = await asked<LeaseRow>(LOOK);
+      const row = await compared<LeaseRow>(LOOK);
       if (row === undefined) throw new Error('The database has no lease; its table was emptied');
       const { link, configuration, until, remaining } = row;
       return {
@@ -151,23 +164,22 @@ export function leaseTable(client: Client, { now, clockCompared }: LeaseTableOpt
     },
     async take({ id, name, configuration, link }, lasts) {
       const values = [id, name, lasts, configuration, link];
-      const { rows } = await client.query<{ epoch: string; released: boolean }>(TAKE, values);
-      const [taken] = rows;
+      const taken = await ask<{ epoch: string; released: boolean }>(TAKE, values);
       return taken ? { epoch: Number(taken.epoch), wasReleased: taken.released } : null;
     },
     async renew(epoch, lasts) {
-      const row = await asked<RenewalRow>(RENEW, [epoch, lasts]);
+      const row = await compared<RenewalRow>(RENEW, [epoch, lasts]);
       return row === undefined ? null : { isWanted: row.wanted };
     },
     async want(lasts) {
-      await client.query(WANT, [lasts]);
+      await ask(WANT, [lasts]);
     },
     async end(epoch, isReleased) {
-      await client.query(END, [epoch, isReleased]);
+      await ask(END, [epoch, isReleased]);
     },
     async listen(told) {
       client.on('notification', told);
-      await client.query(`listen ${CHANNEL}`);
+      await ask(`listen ${CHANNEL}`);
     },
     disconnect: () => disconnect(client),
   };

@@ -84,8 +84,11 @@ export interface Lease {
 }
 
 const TAKEN = 'Another process has taken over the database';
-/** Renewals are sent this often within the time that the lease lasts. */
-const RENEWALS = 3;
+/**
+ * Renewals are sent this often within the time that the lease lasts. So a disk that stalls may delay one answer by seven
+ * tenths of that time, or each of several in a row by nearly half of it, before the holder has to stop.
+ */
+const RENEWALS = 5;
 /** The part of that time by which clocks may run apart. */
 const MARGIN = 0.1;
 /** How often one who waits for the end of a lease looks if nobody tells it to, in milliseconds. */
@@ -246,18 +249,20 @@ function keepLease(options: LeaseOptions, first: LeaseTable, acquired: Acquired)
   let isWanted = false;
   let ended = false;
   let underWay: Promise<void> = Promise.resolve();
-  let cancel = scheduleRenewal();
+  let cancel = scheduleRenewal(acquired.sentAt);
 
-  function scheduleRenewal(): () => void {
-    return clock.after(ttl / RENEWALS, () => {
-      underWay = renew().then(() => {
-        if (!ended && loss === null) cancel = scheduleRenewal();
+  /** The time counts from when the one before was sent: a late answer has used up a part of it. */
+  function scheduleRenewal(lastSentAt: number): () => void {
+    const wait = Math.max(0, lastSentAt + ttl / RENEWALS - clock.elapsed());
+    return clock.after(wait, () => {
+      const sentAt = clock.elapsed();
+      underWay = renew(sentAt).then(() => {
+        if (!ended && loss === null) cancel = scheduleRenewal(sentAt);
       });
     });
   }
 
-  async function renew(): Promise<void> {
-    const sentAt = clock.elapsed();
+  async function renew(sentAt: number): Promise<void> {
     try {
       table ??= await options.connect();
       const renewed = await table.renew(epoch, ttl);

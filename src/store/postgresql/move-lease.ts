@@ -8,8 +8,6 @@ export interface MoverOptions extends LeaseTableOptions {
   readonly address: StoreAddress;
   readonly holder: LeaseHolder;
   readonly clock: LeaseClock;
-  /** How long a process that has died keeps others out, in milliseconds. */
-  readonly leaseMs: number;
 }
 
 export async function connectToLease(options: MoverOptions): Promise<LeaseTable> {
