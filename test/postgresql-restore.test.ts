@@ -4,6 +4,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import fc from 'fast-check';
+import { HISTORY, playAndRestore } from './restoring/histories.ts';
+import { routesWith } from './restoring/places.ts';
 import { NO_LIMITS, runProgram, startChildServer } from './support/child-server.ts';
 import { networkFolder } from './support/folders.ts';
 import { startCluster } from './support/postgresql.ts';
@@ -11,6 +14,7 @@ import { migratedDatabase } from './support/postgresql-store.ts';
 import { get, heartbeat, joinedNode, operate, outcome } from './support/requests.ts';
 
 const cluster = await startCluster();
+const routes = await routesWith(cluster);
 const scratch = mkdtempSync(join(tmpdir(), 'mesh-na-restore-'));
 after(async () => {
   rmSync(scratch, { recursive: true, force: true });
@@ -75,3 +79,13 @@ test('what was revoked after the backup stays revoked, and the lost database is 
   assert.equal(outcome(await get(again.na, '/readyz')), '503 restore_pending');
   assert.equal(outcome(await heartbeat(again.na, stolen)), '503 restore_pending');
 });
+
+const HISTORIES = 3;
+
+for (const route of routes) {
+  test(`${HISTORIES} random histories of ${route.name}, are restored without un-revoking anything`, () =>
+    fc.assert(
+      fc.asyncProperty(HISTORY, (history) => playAndRestore(history, route)),
+      { numRuns: HISTORIES },
+    ));
+}

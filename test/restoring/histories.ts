@@ -18,15 +18,13 @@ import { readGenesisBlock } from '../../src/records/genesis.ts';
 import { signRecord } from '../../src/records/signed-record.ts';
 import { applyRestore } from '../../src/restore/apply.ts';
 import { planRestore, type RestorePlan } from '../../src/restore/plan.ts';
-import { readAuditEntries } from '../../src/store/lmdb/audit.ts';
-import { openLmdbSource } from '../../src/store/lmdb/source.ts';
-import { openLmdbTarget } from '../../src/store/lmdb/target.ts';
-import { GENESIS_HASH } from '../../src/store/store.ts';
+import { type AuditEntry, GENESIS_HASH } from '../../src/store/store.ts';
 import { formatInstant } from '../../src/timestamp.ts';
 import { TOLERANCE } from '../simulation/model/access.ts';
 import { AUTHORITY, FORGER, NETWORK, OPERATORS } from '../simulation/requests.ts';
 import { type SimulatedRuntime, simulatedRuntime } from '../simulation/runtime.ts';
 import { type Accepted, Lived, valueIn } from './lived.ts';
+import type { Route, StatePlace } from './places.ts';
 
 type Step =
   | { readonly do: 'enrol' | 'invite' | 'attest' | 'operatorOff' | 'flush' }
@@ -85,16 +83,23 @@ interface Told {
 const PLACE = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
 
 /** Throws when the history ends otherwise than it should. */
-export async function playAndRestore(history: History): Promise<void> {
+export async function playAndRestore(history: History, { from, to }: Route): Promise<void> {
   const folder = mkdtempSync(join(PLACE, 'mesh-restore-'));
+  const [first, second] = [await from(join(folder, 'first')), await to(join(folder, 'second'))];
   try {
-    await play(history, folder);
+    await play(history, first, second, join(folder, 'mesh.backup'));
   } finally {
+    for (const place of [first, second]) await place.remove();
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-async function play({ before, after, hasHead }: History, folder: string): Promise<void> {
+async function play(
+  { before, after, hasHead }: History,
+  first: StatePlace,
+  second: StatePlace,
+  path: string,
+): Promise<void> {
   const runtime = simulatedRuntime();
   const told: Told = {
     certificates: [],
@@ -105,22 +110,19 @@ async function play({ before, after, hasHead }: History, folder: string): Promis
     accepted: [],
     keysOff: 0,
   };
-  const first = join(folder, 'first');
-  const authority = await Lived.open(first, runtime);
+  const authority = await Lived.open(await first.open(), runtime);
   for (const one of before) await take(one, authority, told);
-  const path = join(folder, 'mesh.backup');
   await backUp(first, path, runtime);
   const known = new Set(told.certificates.map(({ id }) => id));
   const keysOffBefore = told.keysOff;
   for (const one of after) await take(one, authority, told);
   const [crl, feed] = [authority.document('crl'), authority.document('sovereign_revocation_feed')];
   await authority.close();
-  const head = hasHead ? headOf(first, told, crl, feed, runtime) : null;
+  const head = hasHead ? await headOf(first, told, crl, feed, runtime) : null;
 
   runtime.advance(500);
-  const second = join(folder, 'second');
   const { isProven } = await restore(path, second, { crls: [crl], feeds: [feed], head }, runtime);
-  const restored = await Lived.open(second, runtime);
+  const restored = await Lived.open(await second.open(), runtime);
   await refusesAllThatWasSent(restored, told);
   runtime.advance(TOLERANCE + 1000);
   await refusesAllThatWasSent(restored, told);
@@ -131,7 +133,7 @@ async function play({ before, after, hasHead }: History, folder: string): Promis
   else assert.ok((await usableOperators(restored)) <= OPERATORS.length - keysOffBefore);
   goesOn(restored, told, crl, feed);
   await restored.close();
-  assert.equal((await verifyAuditChain(readAuditEntries(second), GENESIS_HASH)).valid, true);
+  assert.equal((await verifyAuditChain(second.auditLog(), GENESIS_HASH)).valid, true);
 }
 
 let keys = 0;
@@ -223,8 +225,8 @@ async function invite(authority: Lived, told: Told): Promise<string> {
   return String(valueIn(answer).token_id);
 }
 
-async function backUp(dataDir: string, path: string, runtime: SimulatedRuntime): Promise<void> {
-  const source = openLmdbSource(dataDir);
+async function backUp(place: StatePlace, path: string, runtime: SimulatedRuntime): Promise<void> {
+  const source = await place.source();
   await createBackup({
     source,
     genesis: GENESIS,
@@ -258,14 +260,15 @@ function genesis() {
   return { ...block, signatures: [...signatures] };
 }
 
-function headOf(
-  dataDir: string,
+async function headOf(
+  place: StatePlace,
   told: Told,
   crl: JsonObject,
   feed: JsonObject,
   runtime: SimulatedRuntime,
-): JsonObject {
-  const entries = [...readAuditEntries(dataDir)];
+): Promise<JsonObject> {
+  const entries: AuditEntry[] = [];
+  for await (const entry of place.auditLog()) entries.push(entry);
   const off = OPERATORS.slice(OPERATORS.length - told.keysOff).map(({ keyId }) => keyId);
   const record = {
     format: 'mesh-na-head',
@@ -285,7 +288,7 @@ function headOf(
 
 async function restore(
   path: string,
-  dataDir: string,
+  place: StatePlace,
   evidence: { crls: JsonObject[]; feeds: JsonObject[]; head: JsonObject | null },
   runtime: SimulatedRuntime,
 ): Promise<RestorePlan> {
@@ -293,7 +296,7 @@ async function restore(
   await applyRestore({
     plan,
     bytes: await readBackup(path, []),
-    target: openLmdbTarget(dataDir),
+    target: await place.target(),
     verify: verifySignature,
     runtime,
     clockTolerance: TOLERANCE,

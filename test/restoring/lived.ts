@@ -1,4 +1,4 @@
-/** A real authority on a real data folder, driven by signed requests that can be sent again. */
+/** A real authority on a real store, driven by signed requests that can be sent again. */
 import assert from 'node:assert/strict';
 import type { OpenAuthority } from '../../src/authority/open.ts';
 import type { Answer } from '../../src/contract/answers.ts';
@@ -7,7 +7,7 @@ import { createDocumentPublisher } from '../../src/contract/publications.ts';
 import type { Signer } from '../../src/crypto/primitives.ts';
 import { parseJson } from '../../src/json/parse.ts';
 import type { JsonObject } from '../../src/json/value.ts';
-import { openLmdbStore } from '../../src/store/lmdb/store.ts';
+import type { Store } from '../../src/store/store.ts';
 import { open } from '../simulation/authority-calls.ts';
 import {
   AUTHORITY,
@@ -48,14 +48,14 @@ export class Lived {
     this.#documents = documents;
   }
 
-  static async open(dataDir: string, runtime: SimulatedRuntime): Promise<Lived> {
+  static async open(store: Store, runtime: SimulatedRuntime): Promise<Lived> {
     const documents = new Map<string, string>();
     const publisher = createDocumentPublisher();
     publisher.follow(({ name, document }) =>
       documents.set(name, Buffer.from(document.bytes).toString()),
     );
     const authority = await open({
-      store: openLmdbStore(dataDir, IDENTITY),
+      store,
       runtime,
       publisher,
       fatal(_where, cause) {

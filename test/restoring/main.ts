@@ -1,15 +1,31 @@
-/** `npm run test:restores -- --histories 1000 --seed N`: many random histories, each restored from a backup. */
+/**
+ * `npm run test:restores -- --histories 1000 --seed N`: many random histories, each restored from a backup. With
+ * `--store postgresql` the state is in a database before the restore, after it, or both times.
+ */
 import { parseArgs } from 'node:util';
 import fc from 'fast-check';
+import { startCluster } from '../support/postgresql.ts';
 import { HISTORY, playAndRestore } from './histories.ts';
+import { type Route, routesWith, WITHIN_FOLDERS } from './places.ts';
 
 const { values } = parseArgs({
-  options: { histories: { type: 'string', default: '1000' }, seed: { type: 'string' } },
+  options: {
+    histories: { type: 'string', default: '1000' },
+    seed: { type: 'string' },
+    store: { type: 'string', default: 'lmdb' },
+  },
 });
 const seed = values.seed === undefined ? Date.now() % 2 ** 31 : Number(values.seed);
 process.stdout.write(`seed ${seed}\n`);
-await fc.assert(fc.asyncProperty(HISTORY, playAndRestore), {
-  numRuns: Number(values.histories),
-  seed,
-});
+if (values.store === 'postgresql') {
+  await using cluster = await startCluster();
+  await play(await routesWith(cluster));
+} else {
+  await play([WITHIN_FOLDERS]);
+}
 process.stdout.write(`${values.histories} histories hold\n`);
+
+function play(routes: readonly Route[]): Promise<void> {
+  const property = fc.asyncProperty(HISTORY, fc.constantFrom(...routes), playAndRestore);
+  return fc.assert(property, { numRuns: Number(values.histories), seed });
+}

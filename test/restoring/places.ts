@@ -1,0 +1,83 @@
+/** Where the states of a history lie: in folders, or in databases of one server. */
+import { mkdirSync } from 'node:fs';
+
+import { readAuditEntries } from '../../src/store/lmdb/audit.ts';
+import { openLmdbSource } from '../../src/store/lmdb/source.ts';
+import { openLmdbStore } from '../../src/store/lmdb/store.ts';
+import { openLmdbTarget } from '../../src/store/lmdb/target.ts';
+import { parseStoreAddress } from '../../src/store/postgresql/address.ts';
+import { readAuditLog } from '../../src/store/postgresql/audit.ts';
+import { openPostgresqlSource } from '../../src/store/postgresql/source.ts';
+import { openPostgresqlStore } from '../../src/store/postgresql/store.ts';
+import { openPostgresqlTarget } from '../../src/store/postgresql/target.ts';
+import type { AuditEntry, Store } from '../../src/store/store.ts';
+import type { StateSource, StateTarget } from '../../src/store/stream/ports.ts';
+import type { TestCluster } from '../support/postgresql.ts';
+import { migratedDatabase, storeOptions } from '../support/postgresql-store.ts';
+import { IDENTITY } from './lived.ts';
+
+/** A place of one state, empty at first. */
+export interface StatePlace {
+  open(): Promise<Store>;
+  source(): Promise<StateSource>;
+  target(): Promise<StateTarget>;
+  auditLog(): Iterable<AuditEntry> | AsyncIterable<AuditEntry>;
+  /** Removes what is not in the folder. */
+  remove(): Promise<void>;
+}
+
+/** Makes a place of the folder of a network, which does not exist yet. */
+export type NewPlace = (dataDir: string) => Promise<StatePlace>;
+
+export interface Route {
+  readonly name: string;
+  /** Where the state that is lost was. */
+  readonly from: NewPlace;
+  /** Where its backup is restored. */
+  readonly to: NewPlace;
+}
+
+const inFolder: NewPlace = async (dataDir) => ({
+  open: async () => openLmdbStore(dataDir, IDENTITY),
+  source: async () => openLmdbSource(dataDir),
+  target: async () => openLmdbTarget(dataDir),
+  auditLog: () => readAuditEntries(dataDir),
+  remove: async () => undefined,
+});
+
+export const WITHIN_FOLDERS: Route = { name: 'a folder', from: inFolder, to: inFolder };
+
+/** The ways in which a database takes part. */
+export async function routesWith(cluster: TestCluster): Promise<readonly Route[]> {
+  const inDatabase = await databasesOf(cluster);
+  return [
+    { name: 'a database, into another one', from: inDatabase, to: inDatabase },
+    { name: 'a database, into a folder', from: inDatabase, to: inFolder },
+    { name: 'a folder, into a database', from: inFolder, to: inDatabase },
+  ];
+}
+
+/** Databases are copied from one that has the tables, which is faster than making them. */
+async function databasesOf(cluster: TestCluster): Promise<NewPlace> {
+  const template = nameOf(await migratedDatabase(cluster));
+  return async (dataDir) => {
+    mkdirSync(dataDir);
+    const name = nameOf(await cluster.createDatabase(`template ${template}`));
+    // Its socket asks for no password, which takes most of the time of a connection.
+    const url = `postgresql://postgres@/${name}?host=${cluster.socketFolder}&port=${cluster.port}`;
+    const address = parseStoreAddress(url, {});
+    return {
+      open: () => openPostgresqlStore(storeOptions(url, { network: IDENTITY, dataDir })),
+      source: () => openPostgresqlSource(address),
+      target: () => openPostgresqlTarget(address, dataDir),
+      auditLog: () => readAuditLog(address),
+      remove: async () => {
+        await cluster.query('postgres', `drop database ${name} with (force)`);
+      },
+    };
+  };
+}
+
+function nameOf(url: string): string {
+  return new URL(url).pathname.slice(1);
+}
