@@ -14,16 +14,21 @@ const LAG = 500;
 /** Answers when the dashboard is current; concurrent readers share one build. */
 export const refreshDashboard: Handler<'refreshDashboard'> = (na, unit) => {
   if (na.publisher.isCurrent('dashboard', unit.at)) return null;
-  unit.whenCommitted(() => na.dashboardPace.take(() => inSlices(publishDashboard(na))));
+  unit.whenCommitted(() => na.dashboardPace.take(() => build(na)));
   return null;
 };
 
+function build(na: Authority): Promise<undefined> | undefined {
+  const counting = na.fleetCensus.take(na.runtime.now());
+  const rest = () => inSlices(publishDashboard(na));
+  return counting === undefined ? rest() : counting.then(rest);
+}
+
 /** The rows are rendered in slices. What is published then is read at once, so all of it agrees. */
 function* publishDashboard(na: Authority): Generator<void, undefined> {
-  const { recognition, dashboardTreaties, fleetCensus } = na;
+  const { recognition, dashboardTreaties } = na;
   if (na.publisher.isCurrent('dashboard', na.runtime.now())) return;
   yield* dashboardTreaties.prepare(recognition.edges(), na.runtime.now());
-  yield* fleetCensus.take(na.runtime.now());
   const ends = yield* na.expiryCensus.take();
   const now = na.runtime.now();
   const { networkName, networkVersion } = na.settings;

@@ -1,17 +1,21 @@
 /**
- * Counts what is wrong with nodes. That takes a look at every certificate, so it is done in slices, and not again
- * before a pause that keeps it at a sixtieth of the time.
+ * Counts what is wrong with nodes. That takes a look at every certificate, so a large fleet is counted in slices
+ * with rests between them, and not again before a pause that keeps it at a sixtieth of the time.
  */
 import type { Certificate } from '../../../machines/certificate.ts';
 import type { Runtime } from '../../runtime.ts';
+import { inRestingSlices } from '../../slices.ts';
 import { type FleetFacts, reportsHealth } from '../../views/posture.ts';
 import type { Subjects } from '../engine/subjects.ts';
 import type { CertificateIndex } from '../enrollment/certificate-index.ts';
 import type { Liveness } from '../liveness/last-contact.ts';
 
 export interface FleetCensus {
-  /** Counts anew if the last count is too old, and yields after each slice. */
-  take(now: number): Generator<void, void>;
+  /**
+   * Counts anew if the last count is too old. A promise only while there is none: a later count of a large
+   * fleet goes on beside its readers, who get the last one.
+   */
+  take(now: number): Promise<void> | undefined;
   /** As counted last. */
   readonly latest: FleetFacts;
 }
@@ -34,15 +38,17 @@ const LAPSED_MS = 30 * DAY;
 /** A certificate is lapsing in the last tenth of its life, at most this long. */
 const LONGEST_LAPSING_MS = 3 * DAY;
 const SHORTEST_PAUSE_MS = 1000;
-const PAUSE_PER_COUNT = 60;
+/** A count rests for two thirds of its time. */
+const PAUSE_PER_COUNT = 20;
 const CERTIFICATES_PER_SLICE = 500;
 /** What stands in place of a report until a node sends one. */
 const NOT_REPORTED = new Set(['joined', 'renewed']);
 
 export function createFleetCensus(options: FleetCensusOptions): FleetCensus {
   const { subjects, certificates, liveness, activeWindow, startedAt, elapsed } = options;
-  let latest = NOBODY;
+  let latest: FleetFacts | null = null;
   let nextFrom = Number.NEGATIVE_INFINITY;
+  let underWay: Promise<void> | undefined;
 
   /** The last report of the node, under this certificate or the one before it; null when there is none. */
   function reportOf(id: string, { renewedFrom }: Certificate): string | null {
@@ -76,21 +82,37 @@ export function createFleetCensus(options: FleetCensusOptions): FleetCensus {
     return counts;
   }
 
+  function start(now: number): Promise<void> | undefined {
+    const started = elapsed();
+    const done = (counts: FleetFacts) => {
+      latest = counts;
+      const ended = elapsed();
+      nextFrom = ended + Math.max(SHORTEST_PAUSE_MS, PAUSE_PER_COUNT * (ended - started));
+    };
+    const counting = inRestingSlices(count(now), elapsed);
+    if (!(counting instanceof Promise)) {
+      done(counting);
+      return undefined;
+    }
+    const finished = counting.then(done).finally(() => {
+      underWay = undefined;
+    });
+    // Whoever needs the next count gets the error of one that fails again.
+    finished.catch(() => {
+      latest = null;
+    });
+    return finished;
+  }
+
   return {
-    *take(now) {
-      const started = elapsed();
-      if (started < nextFrom) return;
-      // Whoever asks meanwhile gets the count before.
-      nextFrom = Number.POSITIVE_INFINITY;
-      try {
-        latest = yield* count(now);
-      } finally {
-        const ended = elapsed();
-        nextFrom = ended + Math.max(SHORTEST_PAUSE_MS, PAUSE_PER_COUNT * (ended - started));
+    take(now) {
+      if (underWay === undefined && (latest === null || elapsed() >= nextFrom)) {
+        underWay = start(now);
       }
+      return latest === null ? underWay : undefined;
     },
     get latest() {
-      return latest;
+      return latest ?? NOBODY;
     },
   };
 }

@@ -1,0 +1,78 @@
+/** Counting a large fleet beside other work. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { type Certificate, UNTOUCHED } from '../machines/certificate.ts';
+import { createSubjects } from '../src/authority/engine/subjects.ts';
+import { createCertificateIndex } from '../src/authority/enrollment/certificate-index.ts';
+import { createLiveness } from '../src/authority/liveness/last-contact.ts';
+import { createFleetCensus } from '../src/authority/publication/fleet-census.ts';
+import { createCertificateNumbers } from '../src/authority/tables/certificate-numbers.ts';
+import { HOUR, SECOND } from './support/clock.ts';
+
+/** A census of so many nodes, all of which beat at 0; `time` is the monotonic clock. */
+function censusOf(nodes: number, time: { now: number }) {
+  const numbers = createCertificateNumbers();
+  const subjects = createSubjects(numbers);
+  const certificates = createCertificateIndex({ subjects, numbers, seed: 1 });
+  const liveness = createLiveness(HOUR, numbers);
+  subjects.onDecided(certificates.follow);
+  for (let n = 0; n < nodes; n += 1) {
+    const context: Certificate = {
+      nodePublicKey: `key-${n}`,
+      roles: [],
+      issuedAt: 0,
+      expiresAt: 1000 * HOUR,
+      maxValidityHours: 168,
+      remoteAddr: '',
+      ...UNTOUCHED,
+    };
+    subjects.restore('certificate', `c-${n}`, { version: 1, value: 'issued', context });
+    liveness.touch(`c-${n}`, { at: 0, status: 'healthy', remoteAddr: '' });
+  }
+  return createFleetCensus({
+    subjects,
+    certificates,
+    liveness,
+    activeWindow: HOUR,
+    startedAt: 0,
+    elapsed: () => time.now,
+  });
+}
+
+test('the first count of a large fleet is awaited, and leaves turns to others', async () => {
+  const census = censusOf(5_000, { now: 0 });
+  const counting = census.take(0);
+  assert.ok(counting instanceof Promise);
+  assert.equal(census.take(0), counting, 'whoever asks meanwhile waits for the same count');
+  let turns = 0;
+  let isCounted = false;
+  void counting.then(() => {
+    isCounted = true;
+  });
+  for (; !isCounted; turns += 1) await nextTurn();
+  assert.ok(turns >= 10, `${turns} turns`);
+  assert.equal(census.latest.expected, 5_000);
+  assert.equal(census.latest.silent, 0);
+});
+
+test('later counts go on beside their readers, who see the last one', async () => {
+  const time = { now: 0 };
+  const census = censusOf(5_000, time);
+  void census.take(0);
+  while (census.latest.expected === 0) await nextTurn();
+  time.now += 10 * SECOND;
+  assert.equal(census.take(2 * HOUR), undefined);
+  assert.equal(census.latest.silent, 0);
+  while (census.latest.silent === 0) await nextTurn();
+  assert.equal(census.latest.silent, 5_000);
+  assert.equal(census.take(0), undefined);
+  assert.equal(census.latest.silent, 5_000, 'a young count stands');
+});
+
+test('a small fleet is counted at once', () => {
+  const time = { now: 0 };
+  const census = censusOf(400, time);
+  assert.equal(census.take(2 * HOUR), undefined);
+  assert.deepEqual(census.latest, { expected: 400, silent: 400, unwell: 0, lapsing: 0, lapsed: 0 });
+});
