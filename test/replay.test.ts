@@ -11,6 +11,7 @@ import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { startChildServer } from './support/child-server.ts';
 import { HOUR, MINUTE, SECOND } from './support/clock.ts';
 import { makeNetworkFolder } from './support/folders.ts';
+import { until } from './support/instances.ts';
 import { PROGRAM } from './support/project.ts';
 import {
   freshNonce,
@@ -339,6 +340,36 @@ test(
   },
 );
 
+test('after a silence, heartbeats wait for the disk only until a new range of times is stored, which begins at once', async () => {
+  await using na = await startTestAuthority({ environment: { MESH_LIVENESS_FLUSH_MS: '60000' } });
+  const node = await joinedNode(na);
+  na.clock.advance(HOUR);
+  await na.renewLists();
+  const commits = await storedTimes(na, 'commit');
+  const ranges = await storedTimes(na, 'liveness_flush');
+  assert.equal(outcome(await heartbeat(na, node)), '200');
+  assert.equal(await storedTimes(na, 'commit'), commits + 1);
+  await until(async () => (await storedTimes(na, 'liveness_flush')) === ranges + 1);
+  na.clock.advance(MINUTE);
+  for (let beats = 0; beats < 3; beats += 1) {
+    assert.equal(outcome(await heartbeat(na, node)), '200');
+  }
+  assert.equal(await storedTimes(na, 'commit'), commits + 1);
+  assert.equal(await storedTimes(na, 'liveness_flush'), ranges + 1);
+});
+
+test('no range is stored for a heartbeat that was signed ahead of the clock', async () => {
+  await using na = await startTestAuthority({ environment: { MESH_LIVENESS_FLUSH_MS: '60000' } });
+  const node = await joinedNode(na);
+  const ranges = await storedTimes(na, 'liveness_flush');
+  const body = { cert_id: node.certId, status: 'healthy' };
+  const timestamp = formatInstant(na.clock.now() + 4 * MINUTE);
+  const ahead = signedByNode(na, '/heartbeat', node.key, body, { timestamp });
+  assert.equal(outcome(await sendSigned(na, ahead)), '200');
+  assert.equal(outcome(await operate(na, '/admin/invite')), '200');
+  assert.equal(await storedTimes(na, 'liveness_flush'), ranges);
+});
+
 test('B6: heartbeats lost in a kill do not pass again after the clean stop that follows', async () => {
   const { folder } = makeNetworkFolder();
   const server = await startChildServer(folder);
@@ -357,6 +388,13 @@ test('B6: heartbeats lost in a kill do not pass again after the clean stop that 
     rmSync(folder, { recursive: true, force: true });
   }
 });
+
+/** How often such work was written to the store. */
+async function storedTimes(na: TestAuthority, work: string): Promise<number> {
+  const { text } = await get(na, '/metrics');
+  const line = new RegExp(`^mesh_na_store_seconds_count\\{work="${work}"\\} (\\d+)$`, 'm');
+  return Number(line.exec(text)?.[1] ?? 0);
+}
 
 /** A connection whose request is on its way when `write` resolves. */
 async function connectedTo({ url }: TestAuthority) {

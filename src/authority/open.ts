@@ -2,7 +2,7 @@
 import type { Answer } from '../contract/answers.ts';
 import type { Call, CallName } from '../contract/calls.ts';
 import { GRAPH_DOCUMENTS } from '../contract/documents.ts';
-import type { Store, StoreContents, StoredLiveness } from '../store/store.ts';
+import type { Store, StoreContents } from '../store/store.ts';
 import { createDashboardTreaties } from '../views/dashboard-treaties.ts';
 import { HANDLERS } from './commands.ts';
 import { admitCalls } from './engine/admission.ts';
@@ -18,6 +18,7 @@ import { evictAgents } from './enrollment/agents.ts';
 import { publishOperatorKeys } from './enrollment/operator-keys.ts';
 import { policyPublisher } from './enrollment/policies.ts';
 import { createBeatPace } from './liveness/beat-advice.ts';
+import { createContactWriter } from './liveness/contact-writer.ts';
 import { createRosters } from './liveness/open-rosters.ts';
 import { refreshCrl, restoreCrl } from './publication/crl-calls.ts';
 import { refreshDashboard } from './publication/dashboard.ts';
@@ -114,7 +115,7 @@ export async function openAuthority(
     na.importedFeeds.endLoading();
     await restoreLists(na);
     // If the clock was set back, contacts were, too: before a renewal is stored that they are older than.
-    await storeLiveness(na, na.liveness.takeDirty());
+    await na.contactWriter.storeRange();
   } catch (cause) {
     await na.listThreads?.close();
     throw cause;
@@ -128,8 +129,7 @@ export async function openAuthority(
     na.keptAnswers.forget(forgotten);
     na.windows.forgetIdle(now);
     try {
-      const rows = na.liveness.takeDirty();
-      if (rows.length > 0) await storeLiveness(na, rows);
+      await na.contactWriter.flush();
       await na.store.forgetNonces(forgotten, na.nonces.forgottenTimes());
     } catch (cause) {
       na.fatal('liveness flush', cause);
@@ -206,11 +206,6 @@ async function waitUntilPast({ runtime, flushInterval }: AuthorityOptions, facts
   const ahead = facts.unstoredTimes.map(([, until]) => until - runtime.now());
   const moment = Math.min(reserveOf(flushInterval), LONGEST_WAIT_MS);
   await runtime.pause(Math.max(0, ...ahead.filter((wait) => wait <= moment)));
-}
-
-async function storeLiveness(na: Authority, rows: readonly StoredLiveness[]): Promise<void> {
-  await na.store.touchMany(rows, na.unstoredTimes.next(na.runtime.now()));
-  na.unstoredTimes.stored();
 }
 
 /** The list of certificates comes last: the feeds recognize a first start by its absence. */
@@ -300,6 +295,13 @@ function authorityOn(
     windows: createNonceWindows(clockTolerance, earlierRequests.floorOf),
     earlierRequests,
     unstoredTimes,
+    contactWriter: createContactWriter({
+      liveness,
+      store: options.store,
+      unstoredTimes,
+      now: runtime.now,
+      failed: (cause) => options.fatal('liveness flush', cause),
+    }),
     refusals: createRefusalAudit(settings.singleRefusals, runtime.elapsed),
     audit: createAuditChain(facts.auditHead, runtime),
     rosters: createRosters(),

@@ -12,6 +12,7 @@ import type { CertificateIndex } from '../enrollment/certificate-index.ts';
 import type { OperatorRegistry } from '../enrollment/operator-registry.ts';
 import type { PolicyIndex } from '../enrollment/policy-index.ts';
 import type { BeatPace } from '../liveness/beat-advice.ts';
+import type { ContactWriter } from '../liveness/contact-writer.ts';
 import type { Liveness } from '../liveness/last-contact.ts';
 import type { Rosters } from '../liveness/open-rosters.ts';
 import type { BulletinIssuer } from '../publication/bulletin.ts';
@@ -80,6 +81,7 @@ export interface Authority {
   readonly earlierRequests: EarlierRequests;
   readonly unstoredTimes: UnstoredTimes;
   readonly liveness: Liveness;
+  readonly contactWriter: ContactWriter;
   readonly rosters: Rosters;
   readonly beatPace: BeatPace;
   readonly revocations: Revocations;

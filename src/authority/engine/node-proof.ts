@@ -99,7 +99,7 @@ export function settleRefusal(
 
 /** The window comes first: it begins at what the node signed before this request. */
 function claimNonce(na: Authority, unit: UnitOfWork, { node, certId }: ProvenRequest): void {
-  na.unstoredTimes.noteAccepted(node.signedAt);
+  na.contactWriter.accepted(node.signedAt, unit.at);
   na.windows.claim(node.publicKey, node.nonce, node.signedAt, unit.at);
   if (certId !== undefined) na.liveness.noteSigned(certId, node.signedAt);
 }

@@ -19,6 +19,8 @@ export interface UnstoredTimes {
   /** Whether a heartbeat signed at that time may be acknowledged before it is stored. */
   covers(signedAt: number): boolean;
   noteAccepted(signedAt: number): void;
+  /** Whether a heartbeat signed at that time is not covered only because the range was stored too long ago. */
+  isLeftBehind(signedAt: number, now: number): boolean;
   /** The ranges to store with a flush that begins now. Call `stored` once it is on disk. */
   next(now: number): readonly TimeRange[];
   stored(): void;
@@ -46,6 +48,8 @@ export function createUnstoredTimes(options: UnstoredTimesOptions): UnstoredTime
     noteAccepted(signedAt) {
       if (signedAt > newest) newest = signedAt;
     },
+    // Who signs ahead of the clock waits for the disk in any case.
+    isLeftBehind: (signedAt, now) => signedAt > until && signedAt <= now,
     next(now) {
       // A node whose clock is ahead must not make the range refuse what others sign after a crash.
       newest = Math.min(newest, now);

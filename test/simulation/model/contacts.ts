@@ -18,9 +18,19 @@ interface Contact {
 
 export type Snapshot = ReadonlyMap<string, Contact>;
 
+/** What is within the bounds of one of them. */
+function either(one: Contact, other: Contact = one): Contact {
+  return {
+    earliest: Math.min(one.earliest, other.earliest),
+    latest: Math.max(one.latest, other.latest),
+  };
+}
+
 export class Contacts {
   #now = new Map<string, Contact>();
   #saved: Snapshot = new Map();
+  /** Bounds of all contacts since the start: with a range of times they may be stored before a flush. */
+  #mayBeSaved = new Map<string, Contact>();
   /** Certificates with a renewal under way that nobody may have heard of since it was decided. */
   #renewing = new Set<string>();
   /** The latest instant that any reader or node has been served at: whoever was quiet then is dropped. */
@@ -32,6 +42,7 @@ export class Contacts {
   heardOf(certId: string, decidedAt: number, answeredAt: number): void {
     this.observe(answeredAt);
     this.#now.set(certId, { earliest: decidedAt, latest: this.#latest });
+    this.#mayStore();
   }
 
   /** A heartbeat that was decided may be seen already, answered or not. */
@@ -40,6 +51,13 @@ export class Contacts {
     this.#renewing.delete(certId);
     const { earliest = -Infinity } = this.#now.get(certId) ?? {};
     this.#now.set(certId, { earliest, latest: this.#latest });
+    this.#mayStore();
+  }
+
+  #mayStore(): void {
+    for (const [id, contact] of this.#now) {
+      this.#mayBeSaved.set(id, either(contact, this.#mayBeSaved.get(id)));
+    }
   }
 
   /** No contact is later than the present, whatever the time was when it came. */
@@ -48,6 +66,7 @@ export class Contacts {
     for (const [id, { earliest, latest }] of this.#now) {
       this.#now.set(id, { earliest: Math.min(earliest, now), latest: Math.min(latest, now) });
     }
+    this.#mayStore();
   }
 
   /** A renewal was decided, and is being stored. */
@@ -94,13 +113,15 @@ export class Contacts {
     this.#now = new Map();
     this.#renewing.clear();
     for (const [id, { issuedAt, renewedAt }] of certificates) {
-      const contact = this.#saved.get(id) ?? { earliest: issuedAt, latest: issuedAt };
+      const saved = this.#saved.get(id) ?? { earliest: issuedAt, latest: issuedAt };
+      const contact = either(saved, this.#mayBeSaved.get(id));
       this.#now.set(id, contact);
       if (renewedAt === null || contact.earliest > renewedAt) continue;
       if (contact.latest <= renewedAt) this.#now.delete(id);
       else this.#inDoubt(id);
     }
     this.clockSet(now);
+    this.#mayBeSaved.clear();
     this.#saved = this.snapshot();
   }
 

@@ -1,0 +1,68 @@
+/**
+ * Stores contacts in batches, and with each the range of signing times in which heartbeats may be acknowledged
+ * before they are stored.
+ */
+import type { Store } from '../../store/store.ts';
+import type { UnstoredTimes } from '../replay/unstored-times.ts';
+import type { Liveness } from './last-contact.ts';
+
+export interface ContactWriter {
+  /** Stores what has changed; resolves when it and everything taken before is on disk. */
+  flush(): Promise<void>;
+  /** Stores a new range, with what has changed. Call it after units that must be part of it. */
+  storeRange(): Promise<void>;
+  /**
+   * A heartbeat was accepted. When nobody was heard of for a while, the stored range has been left behind, and every
+   * heartbeat up to the next flush would wait for the disk; so a new range is stored at once.
+   */
+  accepted(signedAt: number, now: number): void;
+}
+
+export interface ContactWriterOptions {
+  readonly liveness: Liveness;
+  readonly store: Pick<Store, 'touchMany'>;
+  readonly unstoredTimes: UnstoredTimes;
+  now(): number;
+  readonly failed: (cause: unknown) => void;
+}
+
+export function createContactWriter(options: ContactWriterOptions): ContactWriter {
+  const { liveness, store, unstoredTimes, now, failed } = options;
+  /** One at a time: what is covered rests on the last range alone. */
+  let last: Promise<void> = Promise.resolve();
+  let isCatchingUp = false;
+
+  function afterLast(work: () => Promise<void>): Promise<void> {
+    const stored = last.then(work);
+    last = stored.catch(() => undefined);
+    return stored;
+  }
+
+  function storeRange(): Promise<void> {
+    return afterLast(() => storeNow());
+  }
+
+  async function storeNow(rows = liveness.takeDirty()): Promise<void> {
+    await store.touchMany(rows, unstoredTimes.next(now()));
+    unstoredTimes.stored();
+  }
+
+  return {
+    storeRange,
+    flush: () =>
+      afterLast(async () => {
+        const rows = liveness.takeDirty();
+        if (rows.length > 0) await storeNow(rows);
+      }),
+    accepted(signedAt, at) {
+      unstoredTimes.noteAccepted(signedAt);
+      if (isCatchingUp || !unstoredTimes.isLeftBehind(signedAt, at)) return;
+      isCatchingUp = true;
+      storeRange()
+        .catch(failed)
+        .finally(() => {
+          isCatchingUp = false;
+        });
+    },
+  };
+}
