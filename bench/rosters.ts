@@ -16,6 +16,8 @@ const CONNECTIONS = 64;
 const ENROLLING = { connections: 32, seconds: 600, rate: null };
 /** Below the capacity of the server, so that latency shows stalls and not queues. */
 const HEARTBEATS_PER_SECOND = 4000;
+/** Nobody beats between rounds, and the first heartbeats after a silence wait for the disk. */
+const SETTLING_SECONDS = 0.5;
 
 export async function benchRosters(load: Load, settings: Settings): Promise<Report> {
   const { cpuProf, threads } = settings;
@@ -31,7 +33,8 @@ export async function benchRosters(load: Load, settings: Settings): Promise<Repo
 
   async function beat(seconds: number): Promise<RoundResult> {
     await load.ask('sign', { count: Math.ceil(seconds * rate) });
-    return load.ask('heartbeats', { target: na, connections, rate, seconds });
+    const settling = SETTLING_SECONDS;
+    return load.ask('heartbeats', { target: na, connections, rate, seconds, settling });
   }
   const standings = (await contest(
     [

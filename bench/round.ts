@@ -17,6 +17,8 @@ export type RoundPlan = {
   readonly seconds: number;
   /** Requests per second of the open loop; null means the closed loop. */
   readonly rate: number | null;
+  /** Seconds at the start of the round whose latencies do not count. */
+  readonly settling?: number;
 };
 
 /** Latencies in milliseconds. */
@@ -64,10 +66,12 @@ export async function runRound(
   const mainThread = mainThreadSecondsOf(pid);
   const clientCpu = process.cpuUsage();
   const startedAt = systemRuntime.elapsed();
+  const countsFrom = startedAt + (plan.settling ?? 0) * 1000;
   try {
     await drive(plan, connections, requestAt, ({ index, dueAt }, status, body, now) => {
       answered += 1;
-      micros.recordValue(Math.min(LONGEST_LATENCY_MICROS, Math.round((now - dueAt) * 1000)));
+      if (dueAt >= countsFrom)
+        micros.recordValue(Math.min(LONGEST_LATENCY_MICROS, Math.round((now - dueAt) * 1000)));
       if (status < 200 || status > 299) {
         refusals[status] = (refusals[status] ?? 0) + 1;
         firstRefusal ??= body.toString();
