@@ -1,6 +1,6 @@
 /** A copy that follows a state holds what the state holds, whatever was written, changed, removed or forgotten between. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { closeSync, mkdtempSync, openSync, readSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
@@ -14,8 +14,9 @@ import { openPostgresqlReceiver } from '../../src/store/postgresql/receiver.ts';
 import { openPostgresqlSource } from '../../src/store/postgresql/source.ts';
 import { openPostgresqlStore } from '../../src/store/postgresql/store.ts';
 import { openPostgresqlTrail } from '../../src/store/postgresql/trail.ts';
-import type { SealedEntry, Store, SubjectWrite } from '../../src/store/store.ts';
+import type { SealedEntry, Store, SubjectWrite, Unit } from '../../src/store/store.ts';
 import { summarize } from '../../src/store/stream/write.ts';
+import { decodeTotals } from '../../src/store/totals.ts';
 import type { StateReceiver, StateTrail } from '../../src/store/trail/ports.ts';
 import { startCluster } from '../support/postgresql.ts';
 import { migratedDatabase, storeOptions } from '../support/postgresql-store.ts';
@@ -57,6 +58,27 @@ test('from PostgreSQL to LMDB', async () => {
   );
 });
 
+test('a transaction that LMDB has written but not yet given to readers is not read by half', async () => {
+  const folder = newFolder();
+  const store = openLmdbStore(folder, NETWORK);
+  await store.commit(unitWith(entryOf(1)));
+  const trail = openLmdbTrail(folder);
+  await trail.next();
+  await store.commit(unitWith(entryOf(2)));
+  const end = putBack(folder);
+
+  const coming = trail.next();
+  setTimeout(end, 50);
+  const { meta, changes, source } = await coming;
+  const rows: unknown[] = [];
+  for await (const batch of changes('audit')) rows.push(...batch.map(({ key }) => key));
+  assert.deepEqual(rows, [2]);
+  assert.equal(decodeTotals(meta.get('totals')).auditEntries, 2);
+  assert.equal(source.facts.auditLength, 2);
+  await trail.close();
+  await store.close();
+});
+
 test('a database whose audit log is longer than what a start shows of it is read like any other', async () => {
   const url = await migratedDatabase(cluster);
   const dataDir = newFolder();
@@ -68,6 +90,27 @@ test('a database whose audit log is longer than what a start shows of it is read
   await source.close();
   await store.close();
 });
+
+/** As while the last transaction gets its last page to the disk: LMDB tells readers of the one before. */
+function putBack(folder: string): () => void {
+  const file = openSync(join(folder, 'state', 'lock.mdb'), 'r+');
+  const last = Buffer.alloc(8);
+  readSync(file, last, 0, last.length, LAST_TRANSACTION);
+  const former = Buffer.alloc(8);
+  former.writeBigUInt64LE(last.readBigUInt64LE() - 1n);
+  writeSync(file, former, 0, former.length, LAST_TRANSACTION);
+  return () => {
+    writeSync(file, last, 0, last.length, LAST_TRANSACTION);
+    closeSync(file);
+  };
+}
+
+/** Where its number is in the lock file. */
+const LAST_TRANSACTION = 8;
+
+function unitWith(entry: SealedEntry): Unit {
+  return { subjects: [], removals: [], nonces: [], audit: [entry] };
+}
 
 async function receiverInDatabase(): Promise<StateReceiver> {
   const address = parseStoreAddress(await migratedDatabase(cluster), {});

@@ -17,7 +17,7 @@ import { checkStructure, checkStructureInUse } from './structure.ts';
 import { finishWrite } from './unfinished-write.ts';
 
 export const DATABASE_FILE = 'state/data.mdb';
-const DATABASE_LOCK_FILE = 'state/lock.mdb';
+export const DATABASE_LOCK_FILE = 'state/lock.mdb';
 const PROBE_FILE = 'state/probe';
 /** Several times what a first start writes. */
 const PROBE_BYTES = 262_144;

@@ -3,13 +3,14 @@
  * that writes. LMDB never changes a page that a reader may need: it writes a changed one, and those above it, to another
  * place. So a page that both transactions have is the same in both, and what has changed is found without reading the rest.
  */
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
-import { bufferToKeyValue, type GetOptions } from 'lmdb';
+import { setTimeout as pause } from 'node:timers/promises';
+import { bufferToKeyValue, type GetOptions, type RootDatabase } from 'lmdb';
 import { DamagedState, type RowKey, type TableName } from '../rows.ts';
 import type { RowChange } from '../trail/ports.ts';
 import { openEnvironment, openTables, type Tables } from './environment.ts';
-import { DATABASE_FILE } from './folder-state.ts';
+import { DATABASE_FILE, DATABASE_LOCK_FILE } from './folder-state.ts';
 import { currentMeta, readMetas } from './metas.ts';
 import {
   childAt,
@@ -46,7 +47,7 @@ export interface Snapshot {
   leaves(table: TableName): readonly number[];
   /** Reads the rows on a leaf. */
   rowsOn(table: TableName, leaf: number): readonly StoredRow[];
-  close(): Promise<void>;
+  close(): void;
 }
 
 interface StoredRow {
@@ -56,50 +57,100 @@ interface StoredRow {
   readonly data: Buffer;
 }
 
-/** How often a moment is looked for in which no transaction ends. */
-const ATTEMPTS = 10_000;
+/** A database that one process reads again and again while another writes it. */
+export interface SnapshotReader {
+  /** The rows as they are now. Rejects with one clear sentence when the database is damaged, or changes all the while. */
+  next(): Promise<Snapshot>;
+  /** Call when its snapshots are closed. */
+  close(): Promise<void>;
+}
 
-/** Throws one clear sentence when the database is damaged, or changes all the while. */
-export function openSnapshot(dataDir: string): Snapshot {
-  const file = openSync(join(dataDir, DATABASE_FILE), 'r');
+/** How often a moment is looked for in which no transaction ends, and the pause between two looks, milliseconds. */
+const ATTEMPTS = 5000;
+const LOOK_MS = 1;
+
+/** Each opening of a database that another process writes writes to its lock file, so it is opened once. */
+export function openSnapshots(dataDir: string): SnapshotReader {
+  const env = openEnvironment(dataDir, true);
+  const files: number[] = [];
+
+  function opened(name: string): number {
+    const file = openSync(join(dataDir, name), 'r');
+    files.push(file);
+    return file;
+  }
+
+  async function close(): Promise<void> {
+    await env.close();
+    for (const file of files.splice(0)) closeSync(file);
+  }
+
   try {
-    for (let attempt = 1; ; attempt += 1) {
-      const found = readBetweenTransactions(dataDir, file, attempt === ATTEMPTS);
-      if (found !== null) return found;
-    }
+    const tables = openTables(env);
+    const sight = {
+      env,
+      tables,
+      file: opened(DATABASE_FILE),
+      lockFile: opened(DATABASE_LOCK_FILE),
+    };
+    return { next: () => nextSnapshot(sight), close };
   } catch (cause) {
-    closeSync(file);
+    void close();
     throw cause;
   }
 }
 
-/**
- * Null when a transaction has ended meanwhile. Otherwise the reader is of the transaction that both looks have found,
- * whose pages stay as they are for as long as there is a reader of it.
- */
-function readBetweenTransactions(dataDir: string, file: number, isLast: boolean): Snapshot | null {
-  const before = newestMeta(file, isLast);
-  if (before === null) return null;
-  const env = openEnvironment(dataDir, true);
-  const tables = openTables(env);
-  const transaction = env.useReadTransaction();
-  const found = newestMeta(file, isLast);
-  if (found === null || found.meta.transaction !== before.meta.transaction) {
-    transaction.done();
-    void env.close();
-    if (isLast) throw new Error('The state changes too often to be read');
-    return null;
+interface Sight {
+  readonly env: RootDatabase;
+  readonly tables: Tables;
+  readonly file: number;
+  readonly lockFile: number;
+}
+
+async function nextSnapshot(sight: Sight): Promise<Snapshot> {
+  for (let attempt = 1; ; attempt += 1) {
+    const found = readBetweenTransactions(sight, attempt === ATTEMPTS);
+    if (found !== null) return found;
+    await pause(LOOK_MS);
   }
-  return {
-    ...snapshotOf(found),
-    tables,
-    transaction,
-    async close() {
-      transaction.done();
-      await env.close();
-      closeSync(file);
-    },
-  };
+}
+
+/**
+ * Null when a transaction is about to end, or has ended meanwhile. Otherwise the reader is of the transaction that both
+ * looks have found, whose pages stay as they are for as long as there is a reader of it.
+ *
+ * A transaction can be seen in the file for as long as it takes to get its last page to the disk before LMDB gives it to
+ * readers: a reader that begins in that time is of the one before.
+ */
+function readBetweenTransactions(
+  { env, tables, file, lockFile }: Sight,
+  isLast: boolean,
+): Snapshot | null {
+  const before = newestMeta(file, isLast);
+  if (before !== null && givenToReaders(lockFile) === before.meta.transaction) {
+    // LMDB would go on with the reader of an earlier read in the same turn.
+    env.resetReadTxn();
+    const transaction = env.useReadTransaction();
+    const found = newestMeta(file, isLast);
+    if (found?.meta.transaction === before.meta.transaction) {
+      return { ...snapshotOf(found), tables, transaction, close: () => transaction.done() };
+    }
+    transaction.done();
+  }
+  if (isLast) throw new Error('The state changes too often to be read');
+  return null;
+}
+
+const LOCK_MAGIC = 0xbeefc0de;
+
+/** The number of the transaction that a reader gets which begins now: it follows two numbers of 32 bits. */
+function givenToReaders(lockFile: number): bigint {
+  const head = Buffer.alloc(16);
+  const length = readSync(lockFile, head, 0, head.length, 0);
+  if (length < head.length || head.readUInt32LE(0) !== LOCK_MAGIC) {
+    throw new DamagedState(`${DATABASE_LOCK_FILE} is not that of a database`);
+  }
+  return head.readBigUInt64LE(8);
 }
 
 interface Found {

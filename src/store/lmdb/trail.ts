@@ -5,20 +5,22 @@ import { trailMeta } from '../trail/meta.ts';
 import type { StateTrail, TrailMeta, TrailReading } from '../trail/ports.ts';
 import { checkForReading } from './folder-state.ts';
 import { assertSchema } from './ownership.ts';
-import { openSnapshot, type Snapshot } from './snapshot.ts';
+import { openSnapshots, type Snapshot } from './snapshot.ts';
 import { sourceAt } from './source.ts';
 
 /** Throws one clear sentence when there is no state, or when it is damaged. */
 export function openLmdbTrail(dataDir: string): StateTrail {
   checkForReading(dataDir);
+  const snapshots = openSnapshots(dataDir);
   let before: Snapshot | null = null;
   let present: Snapshot | null = null;
+  let isOpen = true;
 
   async function next(): Promise<TrailReading> {
-    await before?.close();
+    before?.close();
     before = present;
     present = null;
-    const snapshot = openSnapshot(dataDir);
+    const snapshot = await snapshots.next();
     present = snapshot;
     const since = before;
     const { tables, transaction } = snapshot;
@@ -34,10 +36,12 @@ export function openLmdbTrail(dataDir: string): StateTrail {
   return {
     next,
     async close() {
-      await before?.close();
-      await present?.close();
+      before?.close();
+      present?.close();
       before = null;
       present = null;
+      if (isOpen) await snapshots.close();
+      isOpen = false;
     },
   };
 }
