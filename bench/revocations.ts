@@ -50,7 +50,7 @@ export async function benchRevocations(_load: Load, settings: Settings): Promise
     comparisons: [],
     notes: [
       ...linked.map((standing) => latencyRatios(standing, single)),
-      'an answer comes when both followers have the list, which is sent to each whole',
+      'an answer comes when both followers have the list, of which each is sent what was added',
     ],
   };
 }

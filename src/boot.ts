@@ -127,6 +127,11 @@ export async function startAuthority(
   let office: Office | null = null;
   let jobs: OfficeJobs | null = null;
   let front: Front | null = null;
+  let frontOpened: (opened: Front) => void = () => undefined;
+  const openedFront = new Promise<Front>((resolve) => {
+    frontOpened = resolve;
+  });
+  const edgesCaughtUp = async () => (front ?? (await openedFront)).barrier();
   let instances: Instances | null = null;
   let successor: Successor | null = null;
   let want: () => void = () => undefined;
@@ -154,6 +159,7 @@ export async function startAuthority(
     metrics,
     runtime: surroundings.runtime,
     now: runtime.now,
+    edgesCaughtUp,
     wanted: want,
     lost: (problem) => fatal('ownership', new Error(problem)),
   }).catch(async (cause) => {
@@ -200,7 +206,7 @@ export async function startAuthority(
     logger,
     fatal,
     listThreadFrom: surroundings.listThreadFrom,
-    edgesCaughtUp: () => front?.barrier() ?? NEVER,
+    edgesCaughtUp,
   };
   const openOn = (opened: OpenedStore, ready: ReadyState | null) =>
     openOffice({ ...ofState, opened, ready, metrics, vitals: () => vitals });
@@ -260,6 +266,7 @@ export async function startAuthority(
       threads,
     });
     front = serving;
+    frontOpened(serving);
     const stopBeating = startBeating(beats, AUTHORITY_SLOT);
     lifecycle.enter('serving');
     const upkeep = beginUpkeep(background, {
@@ -353,7 +360,6 @@ function startThreads({ threads }: Config, start: (index: number) => EdgeThread)
 }
 
 /** Edges may exist already, but cannot be called yet. */
-const NEVER = new Promise<void>(() => undefined);
 
 async function exposition(
   call: Call,

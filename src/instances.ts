@@ -59,6 +59,8 @@ export interface InstancesOptions {
   readonly runtime: Runtime;
   /** Milliseconds since the epoch, by the clock that the service goes by. */
   now(): number;
+  /** Resolves when no edge can still be reading a document that was replaced before this call. */
+  edgesCaughtUp(): Promise<void>;
   /** Called once, when the state is to be moved elsewhere, and this process to stop. */
   wanted(): void;
   /** Called once, when another process may write. */
@@ -131,6 +133,7 @@ export async function joinInstances(options: InstancesOptions): Promise<Instance
         lastCopies?.reached();
         desk.resume();
       },
+      edgesCaughtUp: options.edgesCaughtUp,
       answered: metrics.linkAnswered,
     });
   const lastCopies =

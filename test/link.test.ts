@@ -143,6 +143,7 @@ test('a follower gets documents before the answers that rest on them, and a stra
     begin = resolve;
   });
   const client = createLinkClient({
+    edgesCaughtUp: () => Promise.resolve(),
     answered: () => undefined,
     wires: WIRES,
     program: '1',
@@ -182,6 +183,7 @@ test('a follower gets documents before the answers that rest on them, and a stra
   assert.deepEqual(outcome, { kind: 'answered', answer: { ok: true, json: '"refreshCrl"' } });
   assert.ok(theirs.isCurrent('crl', 0));
   const other = createLinkClient({
+    edgesCaughtUp: () => Promise.resolve(),
     answered: () => undefined,
     wires: WIRES,
     program: '2',

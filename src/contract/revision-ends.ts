@@ -51,3 +51,17 @@ export function takeEnds(ends: RevisionEnds, noted: readonly number[]): void {
 export function endOf(ends: RevisionEnds, sequence: number): number {
   return Atomics.load(ends, sequence % SLOTS);
 }
+
+/** The texts around the entries in canonical JSON; the quotes of a value in it are escaped. */
+const BEFORE_ENTRIES = '"revoked_certificates":[';
+const AFTER_ENTRIES = '],"sequence":';
+
+/** Where a published list has its first entry, and where its last one ends; null for another document. */
+export function entriesIn(
+  bytes: Uint8Array,
+): { readonly from: number; readonly to: number } | null {
+  const list = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const before = list.indexOf(BEFORE_ENTRIES);
+  const to = list.lastIndexOf(AFTER_ENTRIES);
+  return before < 0 || to < 0 ? null : { from: before + BEFORE_ENTRIES.length, to };
+}

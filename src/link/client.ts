@@ -13,8 +13,9 @@ import type { Answers } from '../threads/messages.ts';
 import { packHeartbeat } from '../threads/packed-heartbeat.ts';
 import type { Frames } from './frames.ts';
 import { GRANT_MS } from './grants.ts';
-import type { FromFollower, FromWriter, News } from './messages.ts';
+import type { FromFollower, FromWriter, News, SentDocument } from './messages.ts';
 import { createPace } from './pace.ts';
+import { createReceivedList } from './received-list.ts';
 import type { Wire, Wires } from './wires.ts';
 
 /** How a request that was sent over the link ended. */
@@ -43,6 +44,8 @@ export interface LinkClientOptions {
   elapsed(): number;
   /** Requests can be sent from now on. */
   linked(): void;
+  /** Resolves when no edge can still be reading a document that was replaced before this call. */
+  edgesCaughtUp(): Promise<void>;
   /** The writer has answered after so many milliseconds. */
   answered(milliseconds: number): void;
 }
@@ -99,6 +102,10 @@ export function createLinkClient(options: LinkClientOptions): LinkClient {
   let requests: unknown[] = [];
   let isScheduled = false;
   const later = createPace(elapsed);
+  const list = createReceivedList({
+    publish: (document) => publisher.publish('crl', document),
+    edgesCaughtUp: options.edgesCaughtUp,
+  });
 
   function follow(writer: Writer): void {
     if (isClosed) return;
@@ -190,14 +197,25 @@ export function createLinkClient(options: LinkClientOptions): LinkClient {
 
   function apply({ frames }: Connection, { documents, ends, change }: News): void {
     takeEnds(publisher.revisionEnds, ends);
-    for (const { name, document } of documents) {
-      if (document === null) publisher.withdraw(name as DocumentName);
-      else {
-        const { bytes, etag, freshUntil } = document;
-        publisher.publish(name, receivedDocument(bytes, etag, freshUntil));
-      }
-    }
+    for (const sent of documents) applyDocument(sent, documents);
     frames.send({ type: 'applied', change });
+  }
+
+  function applyDocument({ name, document }: SentDocument, news: readonly SentDocument[]): void {
+    if (document === null) {
+      publisher.withdraw(name as DocumentName);
+      return;
+    }
+    if ('base' in document) {
+      const revision = news.find((other) => other.name === 'crl_revision')?.document;
+      if (!revision || 'base' in revision) throw new Error('a list came without what is signed');
+      list.grow(document, revision);
+      return;
+    }
+    const { bytes, etag, freshUntil } = document;
+    const whole = receivedDocument(bytes, etag, freshUntil);
+    if (name === 'crl') list.begin(whole);
+    publisher.publish(name, whole);
   }
 
   function answer({ unanswered }: Connection, answers: Answers): void {
@@ -244,6 +262,7 @@ export function createLinkClient(options: LinkClientOptions): LinkClient {
     heartbeats = [];
     requests = [];
     endRight();
+    list.begin(null);
     if (current.wasWelcome) {
       const reason = problem === null ? '' : `: ${problem}`;
       logger.write('INFO', 'link', `The link to ${current.writer.link} has ended${reason}`);

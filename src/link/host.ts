@@ -17,6 +17,7 @@ import type { Frames } from './frames.ts';
 import { createGrants, GRANT_MS, type Grant } from './grants.ts';
 import type { FromFollower, FromWriter, Hello, News, SentDocument } from './messages.ts';
 import { createPace } from './pace.ts';
+import { grownSince, type SentList, sentListOf } from './sent-list.ts';
 import type { LinkAddress, Wire, Wires } from './wires.ts';
 
 export interface LinkHostOptions {
@@ -74,6 +75,8 @@ interface Follower {
   readonly outbox: Outbox;
   /** The newest of each document that was not sent yet. */
   readonly unsent: Map<PublishedName, Publication | null>;
+  /** The newest version of the revocation list that was sent; null before the first. */
+  sentList: SentList | null;
   /** The newest version of the revocation list whose end was sent. */
   sentRevision: number;
   /** Ids of requests that are being carried out, but for those that wait for an event; the follower bounds them. */
@@ -144,10 +147,23 @@ export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> 
   function takeNews(follower: Follower): News | null {
     const { unsent } = follower;
     if (unsent.size === 0) return null;
-    const documents = Array.from(unsent, sentDocument);
+    const documents = Array.from(unsent, ([name, publication]) =>
+      name === 'crl' ? takeList(follower, publication) : sentDocument(name, publication),
+    );
     const ends = unsent.has('crl') ? takeRevisionEnds(follower) : [];
     unsent.clear();
     return { change, documents, ends };
+  }
+
+  /** Whole only once, as long as each version comes with what is signed of it. */
+  function takeList(follower: Follower, publication: Publication | null): SentDocument {
+    const before = follower.sentList;
+    follower.sentList = publication && sentListOf(publication.document);
+    if (before === null || publication === null || !follower.unsent.has('crl_revision')) {
+      return sentDocument('crl', publication);
+    }
+    const grown = grownSince(before, publication.document);
+    return grown === null ? sentDocument('crl', publication) : { name: 'crl', document: grown };
   }
 
   function takeRevisionEnds(follower: Follower): number[] {
@@ -203,6 +219,7 @@ export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> 
         grant: grants.create(),
         outbox,
         unsent: new Map(published),
+        sentList: null,
         sentRevision: -1,
         unanswered: new Set(),
         awaitsDrain: false,
@@ -317,7 +334,7 @@ export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> 
   };
 }
 
-function sentDocument([name, publication]: [PublishedName, Publication | null]): SentDocument {
+function sentDocument(name: PublishedName, publication: Publication | null): SentDocument {
   if (publication === null) return { name, document: null };
   const { bytes, etag, freshUntil } = publication.document;
   // A copy: shared memory cannot be sent, and may be overwritten.

@@ -26,14 +26,35 @@ export type FromFollower =
   /** No further request is sent, and nothing is answered from copies any more. */
   | { readonly type: 'halted' };
 
+interface SentVersion {
+  readonly etag: string;
+  /** Milliseconds since the epoch. */
+  readonly freshUntil: number;
+}
+
+export interface WholeDocument extends SentVersion {
+  readonly bytes: Uint8Array;
+}
+
+/**
+ * A version of the revocation list, by what it has more than the one that was sent before on the same connection. The
+ * digest of all its entries is in the `crl_revision` of the same news.
+ */
+export interface GrownList extends SentVersion {
+  /** The `etag` of the version that was sent before. */
+  readonly base: string;
+  /** Up to the first entry. */
+  readonly before: Uint8Array;
+  /** What follows the entries of the version before, with the comma between them. */
+  readonly added: Uint8Array;
+  /** From the end of the last entry on. */
+  readonly after: Uint8Array;
+}
+
 export interface SentDocument {
   readonly name: PublishedName;
   /** Null when the document is outdated, and rebuilt on request. */
-  readonly document: {
-    readonly bytes: Uint8Array;
-    readonly etag: string;
-    readonly freshUntil: number;
-  } | null;
+  readonly document: WholeDocument | GrownList | null;
 }
 
 /** What has changed in the public documents since the message before. */

@@ -3,7 +3,7 @@
  * for: the added entries are the end of the published list, and what is signed is the same for every earlier version.
  */
 import { documentText, type PublishedDocument } from '../contract/documents.ts';
-import { endOf, KEPT_REVISIONS } from '../contract/revision-ends.ts';
+import { endOf, entriesIn, KEPT_REVISIONS } from '../contract/revision-ends.ts';
 import type { Edge } from '../http/edge.ts';
 import { lastingBytes } from '../http/lasting-bytes.ts';
 import { documentReply, type PiecewiseBody, piecewiseReply, type Reply } from '../http/reply.ts';
@@ -53,12 +53,10 @@ export function deltaReply(
   return documentReply(delta, request);
 }
 
-const ENTRIES = '"revoked_certificates":[';
-
 /** The entries between two ends, without the comma before them. */
 function addedSince(from: number, to: number, bytes: Uint8Array): Buffer {
   const list = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const first = list.indexOf(ENTRIES) + ENTRIES.length;
+  const first = entriesIn(list)?.from ?? 0;
   const isAfterOthers = from > 0 && to > from;
   return list.subarray(first + from + (isAfterOthers ? 1 : 0), first + to);
 }

@@ -6,6 +6,7 @@ import type { Answer } from '../../../src/contract/answers.ts';
 import type { Call } from '../../../src/contract/calls.ts';
 import { publishedDocument } from '../../../src/contract/documents.ts';
 import type { DocumentPublisher } from '../../../src/contract/publications.ts';
+import { sha256Hex } from '../../../src/crypto/digest.ts';
 import type { Machine } from './clockwork.ts';
 import type { Database, Entry } from './database.ts';
 
@@ -29,6 +30,7 @@ export interface StandInOptions {
   fatal(cause: unknown): void;
 }
 
+const ISSUER = 'authority';
 const DONE: Answer = { ok: true, json: '{}' };
 const USED: Answer = { ok: false, refusal: 'invalid_invite_token', details: {} };
 const SHUTTING_DOWN: Answer = { ok: false, refusal: 'shutting_down', details: {} };
@@ -41,8 +43,13 @@ export async function openStandIn(options: StandInOptions): Promise<StandIn> {
   let isSealed = false;
   let lastCommit: Promise<unknown> = Promise.resolve();
 
+  /** In the form of a revocation list, so that followers get what each version adds. */
   function publish(): void {
-    publisher.publish('crl', publishedDocument(JSON.stringify(revoked)));
+    const entries = revoked.map((id) => JSON.stringify(id)).join(',');
+    const list = `{"revoked_certificates":[${entries}],"sequence":${revoked.length}}`;
+    const revision = { issuer: ISSUER, entries_digest: sha256Hex(`${ISSUER}\n${entries}`) };
+    publisher.publish('crl', publishedDocument(list));
+    publisher.publish('crl_revision', publishedDocument(JSON.stringify(revision)));
   }
 
   function commit(entry: Entry): Promise<void> {

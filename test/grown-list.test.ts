@@ -1,0 +1,288 @@
+/** The revocation list on the link: whole once, then as what each version adds, and never another than was signed. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createCrlDigest, crlEntry } from '../src/authority/publication/crl.ts';
+import {
+  type CrlHead,
+  createListContent,
+  LIST_PERIOD,
+  type ListEntry,
+} from '../src/authority/publication/list-document.ts';
+import { revisionDocument } from '../src/authority/publication/list-revisions.ts';
+import type { PublishedDocument } from '../src/contract/documents.ts';
+import { createDocumentPublisher, type DocumentPublisher } from '../src/contract/publications.ts';
+import { createStandingMemory, standingIn } from '../src/contract/standing.ts';
+import { signerFromSeed } from '../src/crypto/ed25519.ts';
+import { createRateLimits, RATE_BUCKETS, type RateLimitSettings } from '../src/http/rate-limit.ts';
+import { createLinkClient } from '../src/link/client.ts';
+import { openLinkHost } from '../src/link/host.ts';
+import { linkKey } from '../src/link/key.ts';
+import type { FromWriter, GrownList, SentDocument } from '../src/link/messages.ts';
+import { createReceivedList } from '../src/link/received-list.ts';
+import { grownSince, sentListOf } from '../src/link/sent-list.ts';
+import { tlsWires } from '../src/link/tls-wires.ts';
+import type { Wires } from '../src/link/wires.ts';
+import { createLogger } from '../src/log/logger.ts';
+import { systemRuntime } from '../src/runtime.ts';
+import { HOUR } from './support/clock.ts';
+
+const SIGNER = { ...signerFromSeed(Buffer.alloc(32, 7)), keyId: 'na' };
+const WIRES = tlsWires({ key: linkKey(SIGNER, 'a'), warn: () => undefined });
+const NO_LIMITS = Object.fromEntries(
+  RATE_BUCKETS.map((bucket) => [bucket, null]),
+) as RateLimitSettings;
+
+test('a follower has every version byte for byte, of which only the first was sent whole', async () => {
+  await using link = await linked();
+  const list = signedList(5000);
+  await link.shows(publishNext(link, list, 0));
+  assert.ok(link.sent.splice(0).every((sent) => 'bytes' in sent));
+  for (const added of [1, 0, 3, 500, 1]) {
+    const version = publishNext(link, list, added);
+    await link.shows(version);
+    const [sent] = link.sent.splice(0);
+    assert.ok(sent !== undefined && 'base' in sent);
+    assert.ok(sent.added.length <= added * 260, `${sent.added.length} bytes for ${added} entries`);
+  }
+});
+
+test('versions that follow each other faster than they are sent are sent as one', async () => {
+  await using link = await linked();
+  const list = signedList(3);
+  await link.shows(publishNext(link, list, 0));
+  link.sent.length = 0;
+  for (let version = 0; version < 5; version += 1) publish(link.ours, list.next(2));
+  await link.shows(publishNext(link, list, 1));
+  const [sent, ...more] = link.sent;
+  assert.ok(sent !== undefined && 'base' in sent);
+  assert.deepEqual(more, []);
+});
+
+test('the first entry of an empty list is no other than those after it', async () => {
+  await using link = await linked();
+  const list = signedList(0);
+  for (const added of [0, 1, 1, 2]) await link.shows(publishNext(link, list, added));
+});
+
+test('a list that does not add up to what was signed is not shown, and comes whole again', async () => {
+  await using link = await linked();
+  const list = signedList(10);
+  await link.shows(publishNext(link, list, 1));
+  for (const alter of [
+    (grown: GrownList) => ({ ...grown, added: grown.added.subarray(1) }),
+    (grown: GrownList) => ({ ...grown, base: '"of another version"' }),
+  ]) {
+    link.sent.length = 0;
+    link.alter = alter;
+    const version = publishNext(link, list, 1);
+    await link.shows(version);
+    const [grown, whole] = link.sent;
+    assert.ok(grown !== undefined && 'base' in grown);
+    assert.ok(whole !== undefined && 'bytes' in whole);
+    await link.shows(publishNext(link, list, 1));
+  }
+  assert.deepEqual(
+    link.shown.filter((etag) => !list.etags.has(etag)),
+    [],
+    'nothing was shown but what was signed',
+  );
+  assert.match(link.log(), /has not grown to the one that was signed/);
+  assert.match(link.log(), /has grown from one that was not sent/);
+});
+
+test('the memory of a version is used again when no edge reads it any more, and not before', async () => {
+  const list = signedList(100);
+  const published: PublishedDocument[] = [];
+  const caughtUp: (() => void)[] = [];
+  const received = createReceivedList({
+    publish: (document) => published.push(document),
+    edgesCaughtUp: () => new Promise((resolve) => caughtUp.push(resolve)),
+  });
+  let before = list.next(0).document;
+  received.begin(before);
+  function grow(): PublishedDocument {
+    const { document, revision } = list.next(1);
+    const sent = sentListOf(before);
+    const grown = sent && grownSince(sent, document);
+    assert.ok(grown);
+    received.grow(grown, revision);
+    before = document;
+    return document;
+  }
+  const memories = () => new Set(published.map(({ bytes }) => bytes.buffer)).size;
+  const expected: PublishedDocument[] = [];
+  for (let version = 0; version < 4; version += 1) expected.push(grow());
+  for (const [at, { bytes }] of expected.entries()) {
+    assert.deepEqual(Buffer.from(published[at]?.bytes ?? []), Buffer.from(bytes));
+  }
+  assert.equal(memories(), 4, 'edges may be reading them');
+  for (let version = 0; version < 10; version += 1) {
+    for (const resolve of caughtUp.splice(0)) resolve();
+    await Promise.resolve();
+    const { bytes } = grow();
+    assert.deepEqual(Buffer.from(published.at(-1)?.bytes ?? []), Buffer.from(bytes));
+  }
+  assert.equal(memories(), 4);
+});
+
+interface Version {
+  readonly document: PublishedDocument;
+  readonly revision: PublishedDocument;
+}
+
+/** As the authority signs it. */
+function signedList(length: number) {
+  const content = createListContent('crl');
+  const digest = createCrlDigest(SIGNER.publicKey);
+  const etags = new Set<string>();
+  let sequence = 0;
+  let entries = 0;
+
+  function add(count: number): void {
+    const added: ListEntry[] = Array.from({ length: count }, (_, at) =>
+      crlEntry(SIGNER.publicKey, `certificate-${entries + at}`, HOUR, 'unspecified'),
+    );
+    entries += count;
+    content.add(added);
+    for (const entry of added) digest.add(entry);
+  }
+
+  add(length);
+  return {
+    etags,
+    next(count: number): Version {
+      add(count);
+      sequence += 1;
+      const head: CrlHead = {
+        form: 'crl',
+        sequence,
+        crlId: systemRuntime.uuid(),
+        issuedAt: HOUR,
+        nextUpdate: HOUR + LIST_PERIOD,
+        digest: digest.value([]),
+      };
+      const document = content.document(head, SIGNER);
+      etags.add(document.etag);
+      return { document, revision: revisionDocument(document, head, SIGNER) };
+    },
+  };
+}
+
+function publish(publisher: DocumentPublisher, { document, revision }: Version): void {
+  publisher.publish('crl', document);
+  publisher.publish('crl_revision', revision);
+}
+
+function publishNext(
+  { ours }: { readonly ours: DocumentPublisher },
+  list: ReturnType<typeof signedList>,
+  added: number,
+): PublishedDocument {
+  const version = list.next(added);
+  publish(ours, version);
+  return version.document;
+}
+
+/** An instance that writes, and a follower of it that links again whenever its link has ended. */
+async function linked() {
+  const [ours, theirs] = [createDocumentPublisher(), createDocumentPublisher()];
+  const lines: string[] = [];
+  const logger = createLogger({
+    level: 'INFO',
+    format: 'text',
+    destination: { write: (text) => lines.push(text) },
+    now: systemRuntime.now,
+  });
+  const { elapsed } = systemRuntime;
+  const shown: string[] = [];
+  let newest: PublishedDocument | null = null;
+  theirs.follow(({ name, document }) => {
+    if (name !== 'crl') return;
+    shown.push(document.etag);
+    newest = document;
+  });
+  const state = {
+    ours,
+    shown,
+    /** The lists that were sent, in their order. */
+    sent: [] as Exclude<SentDocument['document'], null>[],
+    /** Once, on the way. */
+    alter: null as ((grown: GrownList) => GrownList) | null,
+    log: () => lines.join(''),
+    /** Resolves when the follower has this version, and exactly this one. */
+    async shows({ bytes, etag }: PublishedDocument): Promise<void> {
+      while (newest?.etag !== etag) {
+        client.follow({ epoch: 1, link: host.address });
+        await new Promise((resolve) => setTimeout(resolve, 1));
+      }
+      assert.deepEqual(Buffer.from(newest.bytes), Buffer.from(bytes));
+    },
+    async [Symbol.asyncDispose]() {
+      client.close();
+      host.close();
+    },
+  };
+
+  function onTheWay(message: FromWriter): FromWriter {
+    if (message.type !== 'answers' || message.news === null) return message;
+    const documents = message.news.documents.map((one) => {
+      if (one.name !== 'crl' || one.document === null) return one;
+      state.sent.push(one.document);
+      const { alter } = state;
+      if (alter === null || !('base' in one.document)) return one;
+      state.alter = null;
+      return { ...one, document: alter(one.document) };
+    });
+    return { ...message, news: { ...message.news, documents } };
+  }
+
+  const host = await openLinkHost({
+    awaited: () => undefined,
+    address: { host: '127.0.0.1', port: 0 },
+    wires: watched(WIRES, onTheWay),
+    program: '1',
+    publisher: ours,
+    logger,
+    elapsed,
+  });
+  host.lend({
+    epoch: 1,
+    call: () => ({ ok: true, json: '{}' }),
+    limits: createRateLimits(NO_LIMITS),
+    heldUntil: () => elapsed() + 1000,
+  });
+  const client = createLinkClient({
+    edgesCaughtUp: () => Promise.resolve(),
+    answered: () => undefined,
+    wires: WIRES,
+    program: '1',
+    name: 'pid 1',
+    instance: 'first',
+    publisher: theirs,
+    standing: standingIn(createStandingMemory(), elapsed),
+    logger,
+    elapsed,
+    linked: () => undefined,
+  });
+  return state;
+}
+
+/** What the one that listens sends goes through `onTheWay`. */
+function watched(wires: Wires, onTheWay: (message: FromWriter) => FromWriter): Wires {
+  return {
+    ...wires,
+    listen: (address, accept) =>
+      wires.listen(address, (wire) =>
+        accept({
+          ...wire,
+          open(silence, listener) {
+            const frames = wire.open<FromWriter, never>(silence, listener as never);
+            return {
+              ...frames,
+              send: (message: unknown) => frames.send(onTheWay(message as FromWriter)),
+            } as never;
+          },
+        }),
+      ),
+  };
+}
