@@ -10,6 +10,9 @@ import { verifySignature } from '../src/crypto/ed25519.ts';
 import { abandonMove, moveState } from '../src/move/move.ts';
 import type { Place } from '../src/move/ports.ts';
 import { systemRuntime } from '../src/runtime.ts';
+import { parseStoreAddress } from '../src/store/postgresql/address.ts';
+import { connectToPrimary, disconnect } from '../src/store/postgresql/connect.ts';
+import { followerSession } from '../src/store/postgresql/session-name.ts';
 import {
   type ChildServer,
   NO_LIMITS,
@@ -123,6 +126,73 @@ suite('a move', { concurrency: false, ...LMDB_ONLY }, () => {
     assert.match(log, /the move by pid \d+ on \S+ writes; this instance waits/);
     assert.match(log, /A state is being moved into the database, .* this instance waits until/);
     assert.match(log, /The state is kept ready, from revision [1-9]/);
+  });
+
+  test('that was interrupted and resumed leaves nothing of its first attempt in an instance that waits', async () => {
+    await using folder = await networkFolder('alpha');
+    const store = await migratedDatabase(cluster);
+    let old = await startChildServer(folder.path);
+    const revoked = await joinedNode(old.na);
+    old.process.kill('SIGSTOP');
+    const move = { from: `lmdb:${folder.path}`, to: store, dataDir: folder.path };
+    const dying = begun(move);
+    await dying.told('Asked pid');
+    const { onSpawn, told } = listener();
+    await using second = await startChildServer(folder.path, {
+      args: ['--store', store],
+      onSpawn,
+    });
+    await told('The state is kept ready');
+    dying.kill();
+    await dying.ended;
+    old.process.kill('SIGCONT');
+    await old.ended;
+
+    old = await startChildServer(folder.path);
+    const reason = { cert_id: revoked.certId, reason: 'superseded' };
+    await operate(old.na, '/admin/revoke', reason);
+    const joined = await joinedNode(old.na);
+    const { code, stderr } = await begun(move, ['--resume']).ended;
+    assert.equal(code, 0, stderr);
+    await ready(second);
+    assert.equal((await heartbeat(second.na, revoked)).status, 403);
+    assert.equal((await heartbeat(second.na, joined)).status, 200);
+  });
+
+  test('asks nobody to hand over before the instances that wait have read what was copied', async () => {
+    await using folder = await networkFolder('alpha');
+    const store = await migratedDatabase(cluster);
+    const first = await startChildServer(folder.path);
+    await joinedNode(first.na);
+    await first.end('SIGTERM');
+    const address = parseStoreAddress(store, {});
+    const name = { name: 'pid 1 on host', revision: null };
+    const { client } = await connectToPrimary(address, null, followerSession(name));
+    const steps: string[] = [];
+    let isAwaited: () => void = () => undefined;
+    const awaited = new Promise<void>((resolve) => {
+      isAwaited = resolve;
+    });
+    const moved = moveState({
+      from: await placeOf(`lmdb:${folder.path}`, folder.path),
+      to: await placeOf(store, folder.path),
+      verify: verifySignature,
+      runtime: systemRuntime,
+      resumes: false,
+      quickCheckMs: 60_000,
+      told(step) {
+        steps.push(step.name);
+        if (step.name === 'awaited') isAwaited();
+      },
+    });
+
+    await awaited;
+    assert.ok(!steps.includes('handed-over'));
+    const read = followerSession({ ...name, revision: 1_000_000 });
+    await client.query(`set application_name = ${client.escapeLiteral(read)}`);
+    await moved;
+    assert.ok(steps.indexOf('awaited') < steps.indexOf('handed-over'), steps.join());
+    await disconnect(client);
   });
 
   test('is waited for by a service on the new folder, which serves when it has arrived, and stops or ends with 3 before', async (t) => {

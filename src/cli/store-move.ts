@@ -109,6 +109,8 @@ function textOf(step: MoveStep): string | null {
       return step.rows === 0 ? null : `Followed ${step.rows} changes in ${inSeconds(step.took)}`;
     case 'checked':
       return `Both places hold the same state at revision ${step.revision}; the check took ${inSeconds(step.took)}`;
+    case 'awaited':
+      return `Waiting for ${step.instances} ${step.instances === 1 ? 'instance' : 'instances'} on the new place to read the state`;
     case 'asked': {
       const holder = step.holder ?? 'the process that serves the state';
       return step.isAsked

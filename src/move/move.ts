@@ -31,6 +31,7 @@ export interface MoveOrder {
 /** What a move has done; times in milliseconds. */
 export type MoveStep =
   | { readonly name: 'copied' | 'followed'; readonly rows: number; readonly took: number }
+  | { readonly name: 'awaited'; readonly instances: number }
   | { readonly name: 'checked'; readonly revision: number; readonly took: number }
   | ({ readonly name: 'asked' } & Asked)
   | { readonly name: 'handed-over'; readonly pause: number };
@@ -44,6 +45,14 @@ export interface Moved {
 
 /** Further behind than this, the new place is not ready for the hand-over. */
 const BEHIND_MS = 1000;
+/** So long may those who wait to serve from the new place take to read what was copied. */
+const READY_MS = 120_000;
+const READY_LOOK_MS = 250;
+/**
+ * Whoever takes over has the machine for itself for so long, before both places are read once more. Clients wait then,
+ * and the comparison does not.
+ */
+const TAKE_OVER_MS = 5000;
 /**
  * Between two looks at the old place until nobody serves it: little, so that the pause is short, and a share of the time
  * that was waited, because each look is a connection to the database or a lock that is tried.
@@ -125,12 +134,14 @@ async function moveBeside(order: MoveOrder, receiver: StateReceiver): Promise<Mo
     const follower = createFollowing(order, trail, receiver);
     await follower.copy();
     const checkTook = await follower.check(await follower.catchUp());
+    await awaitReaders(order, receiver, follower);
     await follower.catchUp();
     const handedOver = await handOver(order, follower);
     held = handedOver.held;
     const last = await follower.step();
-    if (checkTook <= order.quickCheckMs) await follower.check(last);
-    return await giveUp(order, { receiver, trail, last, ...handedOver });
+    const isSmall = checkTook <= order.quickCheckMs;
+    if (isSmall) await follower.check(last);
+    return await giveUp(order, { receiver, trail, last, isSmall, ...handedOver });
   } finally {
     await trail.close();
     await held?.release();
@@ -195,6 +206,24 @@ function createFollowing(
   };
 }
 
+/** An instance that had not read the state yet would leave clients without an answer until it has. */
+async function awaitReaders(
+  { runtime, told }: MoveOrder,
+  receiver: StateReceiver,
+  follower: Following,
+): Promise<void> {
+  const began = runtime.elapsed();
+  let known = 0;
+  for (;;) {
+    const instances = await receiver.unready();
+    if (instances === 0 || runtime.elapsed() - began >= READY_MS) return;
+    if (instances !== known) told({ name: 'awaited', instances });
+    known = instances;
+    await runtime.pause(READY_LOOK_MS);
+    await follower.step();
+  }
+}
+
 interface HandedOver {
   readonly held: HeldState;
   /** When whoever served the state was last seen to have it, by the monotonic clock. */
@@ -208,10 +237,12 @@ async function handOver(
 ): Promise<HandedOver> {
   const began = runtime.elapsed();
   let known: Asked | null = null;
+  let since = began;
   for (;;) {
-    const since = runtime.elapsed();
+    const lookedAt = runtime.elapsed();
     const held = await from.hold();
     if (held !== null) return { held, since };
+    since = lookedAt;
     const asked = await from.ask();
     if (asked.holder !== known?.holder || asked.isAsked !== known?.isAsked)
       told({ name: 'asked', ...asked });
@@ -226,11 +257,13 @@ interface LastStep extends HandedOver {
   readonly receiver: StateReceiver;
   readonly trail: StateTrail;
   readonly last: TrailReading;
+  /** Whether a check of everything takes no time that matters. */
+  readonly isSmall: boolean;
 }
 
 async function giveUp(
   order: MoveOrder,
-  { receiver, trail, last, held, since }: LastStep,
+  { receiver, trail, last, isSmall, held, since }: LastStep,
 ): Promise<Moved> {
   const { from, to, runtime } = order;
   const entry = lastEntry(last, { from: from.shown, to: to.shown }, runtime);
@@ -238,7 +271,7 @@ async function giveUp(
   const arrived = await receiver.openSource();
   await trail.close();
   await held.retire(entry, to.shown);
-  return letGo(order, receiver, { arrived, isClosed: held.wasClosed, since });
+  return letGo(order, receiver, { arrived, isClosed: held.wasClosed, since, isSmall });
 }
 
 /** The end of a move whose old place is marked as moved already. */
@@ -247,7 +280,8 @@ async function endMove(order: MoveOrder, receiver: StateReceiver): Promise<Moved
   const { isClosed } = former.facts;
   await former.close();
   const arrived = await receiver.openSource();
-  return letGo(order, receiver, { arrived, isClosed, since: null });
+  // How large it is was known to the move that was interrupted.
+  return letGo(order, receiver, { arrived, isClosed, since: null, isSmall: true });
 }
 
 interface Letting {
@@ -255,18 +289,20 @@ interface Letting {
   readonly arrived: StateSource;
   readonly isClosed: boolean;
   readonly since: number | null;
+  readonly isSmall: boolean;
 }
 
 /** What is compared after the hand-over stands still on both sides, whoever serves the new place meanwhile. */
 async function letGo(
   { from, to, verify, runtime, told }: MoveOrder,
   receiver: StateReceiver,
-  { arrived, isClosed, since }: Letting,
+  { arrived, isClosed, since, isSmall }: Letting,
 ): Promise<Moved> {
   try {
     await receiver.publish(isClosed);
     const pause = since === null ? null : runtime.elapsed() - since;
     if (pause !== null) told({ name: 'handed-over', pause });
+    if (!isSmall) await runtime.pause(TAKE_OVER_MS);
     const former = await from.openSource();
     try {
       const tables = await assertSame(former, arrived, verify);

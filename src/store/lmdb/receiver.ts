@@ -103,6 +103,8 @@ function receiverIn(dataDir: string, lock: FolderLock, found: Arrival | null): S
       putMeta([['schema', Buffer.of(SCHEMA_VERSION)]]);
     },
     take: takeAll,
+    // Whoever waits beside a folder opens nothing of it before the state has arrived.
+    unready: async () => 0,
     openSource: async () => openLmdbSource(folder),
     async complete({ number, row, totals }: LastEntry) {
       if (arrival === null) throw new Error('Nothing is being moved here');

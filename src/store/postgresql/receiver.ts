@@ -18,6 +18,7 @@ import { TRAIL_META, TRAIL_TABLES } from '../trail/ports.ts';
 import { markInUse } from '../usage-mark.ts';
 import { connectToPrimary, disconnect } from './connect.ts';
 import { readMeta, totalsIn } from './contents.ts';
+import { readFollowers } from './followers.ts';
 import type { Lease } from './lease.ts';
 import { acquireMoveLease, type MoverOptions } from './move-lease.ts';
 import { assertSchema } from './schema.ts';
@@ -66,8 +67,9 @@ function receiverOn(
   found: Arrival | null,
 ): StateReceiver {
   let arrival = found;
-  /** Of the last reading. */
+  /** Of the last reading, and of the first. */
   let revision = 0;
+  let copied = 0;
 
   async function inTransaction<T>(work: () => Promise<T>): Promise<T> {
     await client.query('begin');
@@ -110,6 +112,7 @@ function receiverOn(
     for (const [key, row] of reading.meta) await putMeta(key, row);
     if (noted !== null) await noted.write(client, revision, totals.revision);
     revision = totals.revision;
+    if (reading.isWhole) copied = revision;
     return rows;
   }
 
@@ -128,6 +131,10 @@ function receiverOn(
       markInUse(dataDir, network);
     },
     take: (reading) => inTransaction(() => takeIn(reading)),
+    async unready() {
+      const followers = await readFollowers(client);
+      return followers.filter((follower) => (follower.revision ?? -1) < copied).length;
+    },
     openSource: () => openPostgresqlSource(address),
     async complete({ number, row, totals }) {
       if (arrival === null) throw new Error('Nothing is being moved here');

@@ -6,8 +6,8 @@ import type { StoreAddress } from './address.ts';
 import { connectToPrimary, disconnect } from './connect.ts';
 import { readMeta, totalsIn } from './contents.ts';
 import { type Durability, readDurability } from './durability.ts';
+import { readFollowers } from './followers.ts';
 import { migrate, readSchemaVersion, SCHEMA_VERSION } from './schema.ts';
-import { FOLLOWER_NAMES, type NamedFollower, readFollowerSession } from './session-name.ts';
 
 export interface StoreStatus {
   /** Host, port and database. */
@@ -126,26 +126,6 @@ async function readStatusOfContents(client: Client): Promise<StatusOfContents> {
       silent_seconds,
     })),
   };
-}
-
-interface FollowerSession extends NamedFollower {
-  readonly silent_seconds: number | null;
-}
-
-/** Those whose sessions the database knows: one whose machine is gone may be among them for a while. */
-async function readFollowers(client: Client): Promise<FollowerSession[]> {
-  const { rows } = await client.query<{ name: string; silent: number | null }>(
-    `select application_name as name,
-        extract(epoch from clock_timestamp() - state_change)::float8 as silent
-      from pg_stat_activity
-      where datname = current_database() and application_name like $1
-      order by backend_start, pid`,
-    [FOLLOWER_NAMES],
-  );
-  return rows.flatMap(({ name, silent }) => {
-    const follower = readFollowerSession(name);
-    return follower === null ? [] : [{ ...follower, silent_seconds: silent }];
-  });
 }
 
 async function countRows(client: Client): Promise<StatusOfContents['rows']> {

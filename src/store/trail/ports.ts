@@ -78,6 +78,8 @@ export interface StateReceiver {
   begin(arrival: Pick<Arrival, 'from' | 'network'>): Promise<void>;
   /** Makes the place hold what the reading says; returns the number of rows that were changed. */
   take(reading: TrailReading): Promise<number>;
+  /** How many wait to serve from the place and have not read yet what was copied first. */
+  unready(): Promise<number>;
   /** What has arrived, as it is now and stays for whoever reads it. */
   openSource(): Promise<StateSource>;
   /** Adds the last entry, and says that nothing is missing. */
