@@ -26,6 +26,10 @@ if (values.store === 'postgresql') {
 process.stdout.write(`${values.histories} histories hold\n`);
 
 function play(routes: readonly Route[]): Promise<void> {
-  const property = fc.asyncProperty(HISTORY, fc.constantFrom(...routes), playAndRestore);
+  // Shown by its name in a history that fails.
+  const route = fc
+    .constantFrom(...routes)
+    .map((one) => Object.defineProperty({ ...one }, fc.toStringMethod, { value: () => one.name }));
+  const property = fc.asyncProperty(HISTORY, route, playAndRestore);
   return fc.assert(property, { numRuns: Number(values.histories), seed });
 }
