@@ -1,11 +1,12 @@
 /** A row of the database that a disk has damaged: who finds it, what is advised, and that the advice helps. */
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
 import { startTestAuthority } from './support/authority.ts';
 import { runProgram } from './support/child-server.ts';
+import { changeFile, losePage, spoilPage } from './support/damaged-page.ts';
 import { makeNetworkFolder } from './support/folders.ts';
 import { startCluster, type TestCluster } from './support/postgresql.ts';
 import { migratedDatabase } from './support/postgresql-store.ts';
@@ -39,21 +40,14 @@ const ID_OF_36_BYTES = String.fromCharCode(((36 + 1) << 1) | 1);
 /** From the end of the id into the snapshot: behind version, revision, and the length of the snapshot. */
 const INTO_SNAPSHOT = 64;
 
-/** Changes a bit in the file of the table, as a disk does: behind the back of the server. */
-async function damage(key: string): Promise<void> {
-  const [found] = await cluster.query(
-    databaseOf(url),
-    `select pg_relation_filepath('mesh_na.subjects') as path`,
-  );
-  await cluster.stop('SIGINT');
-  const path = join(cluster.socketFolder, 'data', String(found?.path));
-  const bytes = readFileSync(path);
-  const at = bytes.indexOf(key);
-  assert.ok(at >= 0 && bytes.indexOf(key, at + 1) < 0, 'the row lies in one place');
-  const place = at + key.length + INTO_SNAPSHOT;
-  bytes.writeUInt8(bytes.readUInt8(place) ^ 8, place);
-  writeFileSync(path, bytes);
-  await cluster.start();
+/** Changes a bit of the row with this key. */
+function damage(key: string): Promise<void> {
+  return changeFile(cluster, url, 'subjects', (bytes) => {
+    const at = bytes.indexOf(key);
+    assert.ok(at >= 0 && bytes.indexOf(key, at + 1) < 0, 'the row lies in one place');
+    const place = at + key.length + INTO_SNAPSHOT;
+    bytes.writeUInt8(bytes.readUInt8(place) ^ 8, place);
+  });
 }
 
 const onIt = () => ['--data-dir', dataDir, '--store', url];
@@ -99,6 +93,40 @@ suite('a damaged row in the database', { concurrency: false }, () => {
     const promoted = await runProgram(['store', 'verify', ...place]);
     assert.equal(promoted.code, 0, promoted.stderr);
     assert.match(promoted.stdout, /^The state of "alpha" is sound /);
+  });
+});
+
+suite('a page of meta in the database', { concurrency: false }, () => {
+  const toDoctor = (stdout: string) =>
+    stdout.split('\n').find((text) => /^wrong +store /.test(text)) ?? '';
+
+  test('that cannot be read is damage to the doctor, to store verify, to a backup and to a start', async () => {
+    await changeFile(cluster, url, 'meta', spoilPage);
+    const [examined, ...others] = await Promise.all([
+      runProgram(['doctor', ...onIt()]),
+      runProgram(['store', 'verify', ...onIt()]),
+      runProgram(['serve', ...onIt(), '--port', '0']),
+      runProgram(['backup', 'create', ...onIt(), '--to', join(scratch, 'none')]),
+    ]);
+    const sentence = /stored state is damaged: table meta cannot be read \(invalid page in block 0/;
+    assert.match(toDoctor(examined.stdout), sentence);
+    assert.match(toDoctor(examined.stdout), /Promote a standby .* restore it from a backup into/);
+    for (const { stderr } of others) assert.match(stderr, sentence);
+    const codes = [examined, ...others].map(({ code }) => code);
+    assert.deepEqual(codes, [4, 4, 3, 3]);
+  });
+
+  test('that the disk has lost is damage too, and no reason to make the tables', async () => {
+    await changeFile(cluster, url, 'meta', losePage);
+    const [examined, migrated] = await Promise.all([
+      runProgram(['doctor', ...onIt()]),
+      runProgram(['store', 'migrate', ...onIt()]),
+    ]);
+    const sentence = /stored state is damaged: table meta has no schema version/;
+    assert.match(toDoctor(examined.stdout), sentence);
+    assert.doesNotMatch(examined.stdout, /store migrate/);
+    assert.match(migrated.stderr, sentence);
+    assert.equal(migrated.code, 3);
   });
 });
 

@@ -1,12 +1,12 @@
 /** Damage of a state in a database is found while it is served, and does no harm to what is answered. */
 import assert from 'node:assert/strict';
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { rmSync } from 'node:fs';
 import { after, test } from 'node:test';
 import { parseStoreAddress } from '../src/store/postgresql/address.ts';
 import { scrubDatabase } from '../src/store/postgresql/scrub.ts';
 import type { ScrubbedPart, ScrubPlace } from '../src/store/scrub.ts';
 import { startTestAuthority } from './support/authority.ts';
+import { changeFile, loseFile, losePage, spoilPage } from './support/damaged-page.ts';
 import { makeNetworkFolder } from './support/folders.ts';
 import { startCluster } from './support/postgresql.ts';
 import { migratedDatabase } from './support/postgresql-store.ts';
@@ -83,27 +83,60 @@ test('each row of every table is read once, in as many parts as it takes, and an
   }
 });
 
-test('a page that PostgreSQL cannot read is damage of its table, and the other tables are read', async () => {
-  const url = await migratedDatabase(cluster);
-  const { folder: dataDir } = makeNetworkFolder();
-  const na = await startTestAuthority({ dataDir, flags: { store: url } });
-  await joinedNode(na);
-  await na.stop();
-  rmSync(dataDir, { recursive: true });
-  const [found] = await cluster.query(
-    nameOf(url),
-    `select pg_relation_filepath('mesh_na.subjects') as path`,
-  );
-  await cluster.stop('SIGINT');
-  const path = join(cluster.socketFolder, 'data', String(found?.path));
-  writeFileSync(path, readFileSync(path).fill(0xff, 0, 24));
-  await cluster.start();
-  const [part, ...more] = await inParts(url, 1);
-  assert.deepEqual(more, []);
-  const [sentence, ...others] = part?.damaged ?? [];
-  assert.match(String(sentence), /^table subjects cannot be read \(invalid page in block 0 of/);
-  assert.deepEqual(others, []);
+for (const [table, sentence] of [
+  ['subjects', /^table subjects cannot be read \(invalid page in block 0 of/],
+  ['meta', /^table meta cannot be read \(invalid page in block 0 of/],
+] as const) {
+  test(`a page of ${table} that PostgreSQL cannot read is damage, and the other tables are read`, async () => {
+    const url = await databaseWithNode();
+    await changeFile(cluster, url, table, spoilPage);
+    const [part, ...more] = await inParts(url, 1);
+    assert.deepEqual(more, []);
+    const [found, ...others] = part?.damaged ?? [];
+    assert.match(String(found), sentence);
+    assert.deepEqual(others, []);
+    assert.ok((part?.rows ?? 0) > 3);
+  });
+}
+
+test('a table whose file is gone is damage, and the other tables are read', async () => {
+  const url = await databaseWithNode();
+  await loseFile(cluster, url, 'subjects');
+  const [part] = await inParts(url, 1);
+  assert.equal(part?.damaged.length, 1);
+  assert.match(String(part?.damaged[0]), /^table subjects cannot be read \(could not open file /);
   assert.ok((part?.rows ?? 0) > 3);
+});
+
+test('a page of meta that a disk has lost is damage, and no database without tables', async () => {
+  const url = await databaseWithNode();
+  await changeFile(cluster, url, 'meta', losePage);
+  const [part] = await inParts(url, 1);
+  assert.deepEqual(part?.damaged, ['table meta has no schema version']);
+});
+
+test('a service whose meta page is damaged reports that, and goes on', async () => {
+  const url = await migratedDatabase(cluster);
+  await using na = await startTestAuthority({ flags: { store: url } });
+  const node = await joinedNode(na);
+  await na.flush();
+  let sound = Buffer.alloc(0);
+  await changeFile(cluster, url, 'meta', (bytes) => {
+    sound = Buffer.from(bytes);
+    spoilPage(bytes);
+  });
+  await na.scrub();
+  const metrics = async () => (await get(na, '/metrics')).text;
+  assert.match(await metrics(), /^na_scrub_damaged_rows 1$/m);
+  assert.match(await metrics(), /^na_posture_finding\{rule="damage"\} 2$/m);
+  const errors = na.logLines.filter((line) => line.includes('table meta cannot be read'));
+  assert.equal(errors.length, 1, na.logLines.join(''));
+  assert.match(String(errors[0]), / ERROR mesh.store The stored state is damaged: table meta /);
+  assert.equal(outcome(await heartbeat(na, node)), '200');
+
+  await changeFile(cluster, url, 'meta', (bytes) => void sound.copy(bytes));
+  await na.scrub();
+  assert.match(await metrics(), /^na_scrub_damaged_rows 0$/m);
 });
 
 test('a database that cannot be asked is no damage', async () => {
@@ -120,4 +153,15 @@ async function inParts(url: string, parts: number): Promise<ScrubbedPart[]> {
     from = part.next;
   } while (from !== null);
   return read;
+}
+
+/** The state of a service that has stopped. */
+async function databaseWithNode(): Promise<string> {
+  const url = await migratedDatabase(cluster);
+  const { folder: dataDir } = makeNetworkFolder();
+  const na = await startTestAuthority({ dataDir, flags: { store: url } });
+  await joinedNode(na);
+  await na.stop();
+  rmSync(dataDir, { recursive: true });
+  return url;
 }

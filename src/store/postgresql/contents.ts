@@ -20,6 +20,7 @@ import {
   subjectReader,
 } from '../table-rows.ts';
 import { assertTotal, decodeTotals, type Totals } from '../totals.ts';
+import { readingProblem } from './unreadable.ts';
 
 /** Rows that one round trip brings. */
 const FETCH_ROWS = 2000;
@@ -27,10 +28,14 @@ const FETCH_ROWS = 2000;
 export type MetaRows = ReadonlyMap<string, Buffer>;
 
 export async function readMeta(client: Client): Promise<MetaRows> {
-  const { rows } = await client.query<{ key: string; value: Buffer }>(
-    'select key, value from mesh_na.meta',
-  );
-  return new Map(rows.map(({ key, value }) => [key, value]));
+  try {
+    const { rows } = await client.query<{ key: string; value: Buffer }>(
+      'select key, value from mesh_na.meta',
+    );
+    return new Map(rows.map(({ key, value }) => [key, value]));
+  } catch (cause) {
+    throw readingProblem('meta', cause);
+  }
 }
 
 export function totalsIn(meta: MetaRows): Totals {
@@ -214,14 +219,4 @@ export async function* fetched<Row extends unknown[]>(
     // Also when whoever reads has seen enough.
     if (isOpen) await client.query(`close read_${table}`);
   }
-}
-
-/** What PostgreSQL itself finds damaged. */
-const DAMAGED = /^XX00[12]$/;
-
-function readingProblem(table: string, cause: unknown): unknown {
-  const { code = '', message = '' } = cause as { code?: string; message?: string };
-  return DAMAGED.test(code)
-    ? new DamagedState(`table ${table} cannot be read (${message})`)
-    : cause;
 }

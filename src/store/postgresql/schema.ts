@@ -1,6 +1,8 @@
 /** The tables in PostgreSQL and their version. They are made and changed by one command, never by a start. */
 import type { Client } from 'pg';
 import { OtherSchema } from '../other-schema.ts';
+import { DamagedState } from '../rows.ts';
+import { readingProblem } from './unreadable.ts';
 
 /** Each brings the tables from the version of its position to the next. */
 const MIGRATIONS: readonly string[] = [
@@ -228,10 +230,21 @@ export async function readSchemaVersion(client: Client): Promise<number> {
     `select to_regclass('mesh_na.meta') is not null as exists`,
   );
   if (rows[0]?.exists !== true) return 0;
-  const found = await client.query<{ value: Buffer }>(
-    `select value from mesh_na.meta where key = 'schema'`,
-  );
-  return found.rows[0]?.value[0] ?? 0;
+  const version = await readSchemaRow(client);
+  // Tables and version are made together: a disk that loses a page leaves an empty one.
+  if (version === undefined) throw new DamagedState('table meta has no schema version');
+  return version;
+}
+
+async function readSchemaRow(client: Client): Promise<number | undefined> {
+  try {
+    const { rows } = await client.query<{ value: Buffer }>(
+      `select value from mesh_na.meta where key = 'schema'`,
+    );
+    return rows[0]?.value[0];
+  } catch (cause) {
+    throw readingProblem('meta', cause);
+  }
 }
 
 /** Makes the tables, or brings them to the version of this program; returns the version before. */

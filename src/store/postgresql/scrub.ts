@@ -1,10 +1,11 @@
 /** Looks for damage in a part of a database, beside the instance that writes to it. */
 import type { Client } from 'pg';
-import type { RowKey, TableName } from '../rows.ts';
+import { DamagedState, type RowKey, type TableName } from '../rows.ts';
 import { type ScrubbedPart, type ScrubPlace, type ScrubRow, scrubRows } from '../scrub.ts';
 import type { StoreAddress } from './address.ts';
 import { connectToPrimary, disconnect } from './connect.ts';
 import { assertSchema } from './schema.ts';
+import { unreadableBecause } from './unreadable.ts';
 
 /** Rejects when the database cannot be asked. */
 export async function scrubDatabase(
@@ -14,25 +15,36 @@ export async function scrubDatabase(
 ): Promise<ScrubbedPart> {
   const { client, shown } = await connectToPrimary(address);
   try {
-    await assertSchema(client, shown);
+    const problem = await schemaProblem(client, shown);
     const store = {
       total: await countRows(client),
       rowsAfter: (table: TableName, after: RowKey | null) => rowsAfter(client, table, after),
       problemOf,
     };
-    return await scrubRows(store, from, parts);
+    const part = await scrubRows(store, from, parts);
+    // A table that cannot be read at all is found twice.
+    const isNew = problem !== null && !part.damaged.includes(problem);
+    return isNew ? { ...part, damaged: [problem, ...part.damaged] } : part;
   } finally {
     await disconnect(client);
   }
 }
 
-/** What PostgreSQL finds wrong with what it reads; anything else says nothing of the rows. */
-const OF_THE_SERVER = /^XX/;
+/** The damage that hides the version; the service beside it has read that when it started. */
+async function schemaProblem(client: Client, shown: string): Promise<string | null> {
+  try {
+    await assertSchema(client, shown);
+    return null;
+  } catch (cause) {
+    if (cause instanceof DamagedState) return cause.what;
+    throw cause;
+  }
+}
 
 function problemOf(cause: unknown): string {
-  const { code = '', message = '' } = cause as { code?: string; message?: string };
-  if (OF_THE_SERVER.test(code)) return message;
-  throw cause;
+  const problem = unreadableBecause(cause);
+  if (problem === null) throw cause;
+  return problem;
 }
 
 const COUNTED = [
