@@ -57,7 +57,7 @@ test('a new network, whose database nobody has written to, is well', async () =>
   assert.equal(store?.found, 'There is no state yet, and the first start makes it');
 });
 
-test('a state that is served from a database is well, also when every row is read', async () => {
+test('a state in a database is well while it is served, and after an orderly stop alone', async () => {
   const url = await migratedDatabase(cluster);
   const na = await startTestAuthority({ dataDir, flags: { store: url } });
   try {
@@ -68,6 +68,22 @@ test('a state that is served from a database is well, also when every row is rea
   } finally {
     await na.stop();
   }
+  assert.deepEqual((await examine(url)).troubles, []);
+  // As a process leaves it that is killed.
+  const name = new URL(url).pathname.slice(1);
+  await cluster.query(name, 'update mesh_na.writer_lease set released = false');
+  assert.deepEqual((await examine(url)).troubles, ['last_stop warning']);
+});
+
+test('the state of another network is named, and not read', async () => {
+  const url = await migratedDatabase(cluster);
+  const { folder } = makeNetworkFolder();
+  const other = await startTestAuthority({ dataDir: folder, flags: { store: url } });
+  await other.stop();
+  rmSync(folder, { recursive: true });
+  const { troubles, store } = await examine(url, true);
+  assert.deepEqual(troubles, ['store wrong']);
+  assert.equal(store?.cure, 'Name the folder, or the database, of this network');
 });
 
 test('keys that were in use and an empty database: the right database, or a restore', async () => {
