@@ -1,5 +1,6 @@
 /** The lease on a real PostgreSQL; the holders' own time is set by hand. */
 import assert from 'node:assert/strict';
+import { readdirSync } from 'node:fs';
 import { after, test } from 'node:test';
 import pg from 'pg';
 import { parseStoreAddress } from '../../src/store/postgresql/address.ts';
@@ -16,6 +17,7 @@ import type { Unit } from '../../src/store/store.ts';
 import { HOUR, MINUTE } from '../support/clock.ts';
 import { startCluster } from '../support/postgresql.ts';
 import { migratedDatabase, SYSTEM_CLOCK, storeOptions } from '../support/postgresql-store.ts';
+import { scratchFolder } from '../support/scratch.ts';
 import { loadAll } from '../support/stored.ts';
 import { created } from './conformance.ts';
 
@@ -230,6 +232,28 @@ test('a former holder can store nothing, whatever it believes', async () => {
   );
   assert.deepEqual([liveness.length, nonces.length], [0, 2]);
   await holder.close();
+});
+
+test('a new database does not become that of a process whose lease another has taken', async () => {
+  const url = await migratedDatabase(cluster);
+  const client = await connected(url);
+  // Another is the next holder before this one goes on.
+  await client.query(`
+    create function taken_at_once() returns trigger language plpgsql as $$
+    begin update mesh_na.writer_lease set epoch = epoch + 1; return null; end $$;
+    create trigger taken_at_once after update on mesh_na.writer_lease
+      for each row when (pg_trigger_depth() = 0) execute function taken_at_once();
+  `);
+  const keys = scratchFolder('mesh-na-lease-');
+  const network = { network_name: 'alpha', root_public_key: 'a', authority_public_key: 'b' };
+  await assert.rejects(openPostgresqlStore(storeOptions(url, { network, dataDir: keys.path })), {
+    message: /Another process has taken over the database$/,
+  });
+  const { rowCount } = await client.query(`select from mesh_na.meta where key = 'network'`);
+  assert.equal(rowCount, 0);
+  assert.ok(!readdirSync(keys.path).includes('mesh-na.state.json'), 'nor are its keys in use');
+  await client.end();
+  keys.remove();
 });
 
 test('a restart of the database between two changes is survived, and waited for', async () => {

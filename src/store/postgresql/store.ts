@@ -168,20 +168,28 @@ async function openHeldStore(
     connect: async () => (await connectToPrimary(options.address)).client,
     isOwned: lease.isOwned,
   });
-  await takeOver(options, meta, writing);
+  await takeOver(options, meta, lease, writing);
   return heldStore(options.address, meta, lease, writing);
 }
 
 /** Another may have been the holder meanwhile. */
-async function takeOver(options: PostgresqlOptions, meta: MetaRows, writing: Writing) {
+async function takeOver(
+  options: PostgresqlOptions,
+  meta: MetaRows,
+  { epoch }: Lease,
+  writing: Writing,
+) {
   assertOwnState(meta, options);
   const { network, dataDir } = options;
   if (network === null) return;
   if (!meta.has('network')) {
     const row = encodeRow('meta', 'network', network);
-    await writing.inTurn(({ change }) => change(PUT_NETWORK, [row]));
+    await writing.inTurn(({ change }) => change(PUT_NETWORK, [epoch, row]));
   }
   markInUse(dataDir, network);
 }
 
-const PUT_NETWORK = { name: 'put_network', text: `select mesh_na.put_meta('network', $1)` };
+const PUT_NETWORK = {
+  name: 'put_network',
+  text: `select mesh_na.hold_lease($1), mesh_na.put_meta('network', $2)`,
+};
