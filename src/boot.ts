@@ -127,6 +127,7 @@ export async function startAuthority(
   let office: Office | null = null;
   let jobs: OfficeJobs | null = null;
   let front: Front | null = null;
+  // Edges may exist already, but cannot be called before the front is open.
   let frontOpened: (opened: Front) => void = () => undefined;
   const openedFront = new Promise<Front>((resolve) => {
     frontOpened = resolve;
@@ -358,8 +359,6 @@ function inWords(byMs: number): string {
 function startThreads({ threads }: Config, start: (index: number) => EdgeThread): EdgeThread[] {
   return threads === 1 ? [] : Array.from({ length: threads }, (_, index) => start(index));
 }
-
-/** Edges may exist already, but cannot be called yet. */
 
 async function exposition(
   call: Call,

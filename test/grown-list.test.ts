@@ -11,26 +11,22 @@ import {
 import { revisionDocument } from '../src/authority/publication/list-revisions.ts';
 import type { PublishedDocument } from '../src/contract/documents.ts';
 import { createDocumentPublisher, type DocumentPublisher } from '../src/contract/publications.ts';
-import { createStandingMemory, standingIn } from '../src/contract/standing.ts';
-import { signerFromSeed } from '../src/crypto/ed25519.ts';
-import { createRateLimits, RATE_BUCKETS, type RateLimitSettings } from '../src/http/rate-limit.ts';
-import { createLinkClient } from '../src/link/client.ts';
-import { openLinkHost } from '../src/link/host.ts';
-import { linkKey } from '../src/link/key.ts';
 import type { FromWriter, GrownList, SentDocument } from '../src/link/messages.ts';
 import { createReceivedList } from '../src/link/received-list.ts';
 import { grownSince, sentListOf } from '../src/link/sent-list.ts';
-import { tlsWires } from '../src/link/tls-wires.ts';
 import type { Wires } from '../src/link/wires.ts';
-import { createLogger } from '../src/log/logger.ts';
 import { systemRuntime } from '../src/runtime.ts';
 import { HOUR } from './support/clock.ts';
+import {
+  createTestClient,
+  keptLog,
+  LINK_SIGNER,
+  lend,
+  openTestHost,
+  WIRES,
+} from './support/link.ts';
 
-const SIGNER = { ...signerFromSeed(Buffer.alloc(32, 7)), keyId: 'na' };
-const WIRES = tlsWires({ key: linkKey(SIGNER, 'a'), warn: () => undefined });
-const NO_LIMITS = Object.fromEntries(
-  RATE_BUCKETS.map((bucket) => [bucket, null]),
-) as RateLimitSettings;
+const SIGNER = { ...LINK_SIGNER, keyId: 'na' };
 
 test('a follower has every version byte for byte, of which only the first was sent whole', async () => {
   await using link = await linked();
@@ -186,14 +182,7 @@ function publishNext(
 /** An instance that writes, and a follower of it that links again whenever its link has ended. */
 async function linked() {
   const [ours, theirs] = [createDocumentPublisher(), createDocumentPublisher()];
-  const lines: string[] = [];
-  const logger = createLogger({
-    level: 'INFO',
-    format: 'text',
-    destination: { write: (text) => lines.push(text) },
-    now: systemRuntime.now,
-  });
-  const { elapsed } = systemRuntime;
+  const { logger, text } = keptLog();
   const shown: string[] = [];
   let newest: PublishedDocument | null = null;
   theirs.follow(({ name, document }) => {
@@ -208,7 +197,7 @@ async function linked() {
     sent: [] as Exclude<SentDocument['document'], null>[],
     /** Once, on the way. */
     alter: null as ((grown: GrownList) => GrownList) | null,
-    log: () => lines.join(''),
+    log: text,
     /** Resolves when the follower has this version, and exactly this one. */
     async shows({ bytes, etag }: PublishedDocument): Promise<void> {
       while (newest?.etag !== etag) {
@@ -236,34 +225,10 @@ async function linked() {
     return { ...message, news: { ...message.news, documents } };
   }
 
-  const host = await openLinkHost({
-    awaited: () => undefined,
-    address: { host: '127.0.0.1', port: 0 },
-    wires: watched(WIRES, onTheWay),
-    program: '1',
-    publisher: ours,
-    logger,
-    elapsed,
-  });
-  host.lend({
-    epoch: 1,
-    call: () => ({ ok: true, json: '{}' }),
-    limits: createRateLimits(NO_LIMITS),
-    heldUntil: () => elapsed() + 1000,
-  });
-  const client = createLinkClient({
-    edgesCaughtUp: () => Promise.resolve(),
-    answered: () => undefined,
-    wires: WIRES,
-    program: '1',
-    name: 'pid 1',
-    instance: 'first',
-    publisher: theirs,
-    standing: standingIn(createStandingMemory(), elapsed),
-    logger,
-    elapsed,
-    linked: () => undefined,
-  });
+  const wires = watched(WIRES, onTheWay);
+  const host = await openTestHost({ publisher: ours, logger, wires });
+  lend(host, 1, () => ({ ok: true, json: '{}' }));
+  const client = createTestClient({ publisher: theirs, logger });
   return state;
 }
 

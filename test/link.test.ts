@@ -8,30 +8,26 @@ import { publishedDocument } from '../src/contract/documents.ts';
 import { createDocumentPublisher } from '../src/contract/publications.ts';
 import { createStandingMemory, extendStanding, standingIn } from '../src/contract/standing.ts';
 import { signerFromSeed } from '../src/crypto/ed25519.ts';
-import { createRateLimits, RATE_BUCKETS, type RateLimitSettings } from '../src/http/rate-limit.ts';
-import { createLinkClient, type Outcome } from '../src/link/client.ts';
+import type { Outcome } from '../src/link/client.ts';
 import { createFollowerLag } from '../src/link/follower-lag.ts';
 import { createGrants } from '../src/link/grants.ts';
-import { openLinkHost } from '../src/link/host.ts';
 import { linkKey } from '../src/link/key.ts';
 import { createPace } from '../src/link/pace.ts';
 import { LINK_CIPHERS } from '../src/link/security.ts';
-import { tlsWires } from '../src/link/tls-wires.ts';
-import { createLogger } from '../src/log/logger.ts';
-import { systemRuntime } from '../src/runtime.ts';
-
-const signer = signerFromSeed(Buffer.alloc(32, 7));
-const KEY = linkKey(signer, 'a');
-const WIRES = tlsWires({ key: KEY, warn: () => undefined });
-const NO_LIMITS = Object.fromEntries(
-  RATE_BUCKETS.map((bucket) => [bucket, null]),
-) as RateLimitSettings;
+import {
+  createTestClient,
+  keptLog,
+  LINK_KEY,
+  LINK_SIGNER,
+  lend,
+  openTestHost,
+} from './support/link.ts';
 
 test('the key of the link is that of one authority and one network', () => {
-  assert.deepEqual(linkKey(signer, 'a'), KEY);
-  assert.equal(KEY.length, 32);
-  assert.notDeepEqual(linkKey(signer, 'b'), KEY);
-  assert.notDeepEqual(linkKey(signerFromSeed(Buffer.alloc(32, 8)), 'a'), KEY);
+  assert.deepEqual(linkKey(LINK_SIGNER, 'a'), LINK_KEY);
+  assert.equal(LINK_KEY.length, 32);
+  assert.notDeepEqual(linkKey(LINK_SIGNER, 'b'), LINK_KEY);
+  assert.notDeepEqual(linkKey(signerFromSeed(Buffer.alloc(32, 8)), 'a'), LINK_KEY);
 });
 
 test('a change is acknowledged when every follower has applied it, or may not answer any more', async () => {
@@ -116,45 +112,17 @@ test('a follower that keeps up is at 0 however much is written, and one that doe
 test('a follower gets documents before the answers that rest on them, and a stranger gets nothing', async () => {
   const ours = createDocumentPublisher();
   const theirs = createDocumentPublisher();
-  const lines: string[] = [];
-  const logger = createLogger({
-    level: 'INFO',
-    format: 'text',
-    destination: { write: (text) => lines.push(text) },
-    now: systemRuntime.now,
-  });
-  const { elapsed } = systemRuntime;
-  const host = await openLinkHost({
-    awaited: () => undefined,
-    address: { host: '127.0.0.1', port: 0 },
-    wires: WIRES,
-    program: '1',
-    publisher: ours,
-    logger,
-    elapsed,
-  });
+  const { logger } = keptLog();
+  const host = await openTestHost({ publisher: ours, logger });
   const call: Call = (name) => {
     if (name === 'refreshCrl') ours.publish('crl', publishedDocument('"new"'));
     return { ok: true, json: `"${name}"` };
   };
-  const memory = createStandingMemory();
   let begin: () => void = () => undefined;
   const linked = new Promise<void>((resolve) => {
     begin = resolve;
   });
-  const client = createLinkClient({
-    edgesCaughtUp: () => Promise.resolve(),
-    answered: () => undefined,
-    wires: WIRES,
-    program: '1',
-    name: 'pid 1',
-    instance: 'first',
-    publisher: theirs,
-    standing: standingIn(memory, elapsed),
-    logger,
-    elapsed,
-    linked: () => begin(),
-  });
+  const client = createTestClient({ publisher: theirs, logger, linked: () => begin() });
   // It comes before this instance writes, and is not turned away.
   client.follow({ epoch: 3, link: host.address });
   const port = Number(host.address.split(':')[1]);
@@ -169,12 +137,7 @@ test('a follower gets documents before the answers that rest on them, and a stra
     const [cause] = await once(stranger, 'error');
     assert.match(String(cause), /alert|disconnected|psk|PSK/);
   }
-  host.lend({
-    epoch: 3,
-    call,
-    limits: createRateLimits(NO_LIMITS),
-    heldUntil: () => elapsed() + 1000,
-  });
+  lend(host, 3, call);
   await linked;
   const outcome = await new Promise<Outcome>((ended) => {
     assert.ok(client.send('refreshCrl', null, ended));
@@ -182,17 +145,12 @@ test('a follower gets documents before the answers that rest on them, and a stra
   assert.deepEqual(host.followers(), [{ instance: 'first', lag: null }]);
   assert.deepEqual(outcome, { kind: 'answered', answer: { ok: true, json: '"refreshCrl"' } });
   assert.ok(theirs.isCurrent('crl', 0));
-  const other = createLinkClient({
-    edgesCaughtUp: () => Promise.resolve(),
-    answered: () => undefined,
-    wires: WIRES,
+  const other = createTestClient({
     program: '2',
     name: 'pid 2',
     instance: 'second',
     publisher: createDocumentPublisher(),
-    standing: standingIn(createStandingMemory(), elapsed),
     logger,
-    elapsed,
     linked: () => assert.fail('another version is turned away'),
   });
   other.follow({ epoch: 3, link: host.address });

@@ -62,3 +62,8 @@ export function receivedDocument(
   copy.set(bytes);
   return { bytes: copy, etag, freshUntil };
 }
+
+/** How many bytes to allocate for a document that grows: an eighth more, so that it rarely has to be moved. */
+export function withHeadroom(needed: number): number {
+  return needed + Math.max(65_536, needed >> 3);
+}

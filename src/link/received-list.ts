@@ -5,7 +5,7 @@
  * has the entries of an earlier version already, so that only those after it are written.
  */
 import { createHash, type Hash } from 'node:crypto';
-import type { PublishedDocument } from '../contract/documents.ts';
+import { type PublishedDocument, withHeadroom } from '../contract/documents.ts';
 import { entriesIn } from '../contract/revision-ends.ts';
 import type { Revision } from '../records/revocation-list-delta.ts';
 import type { GrownList, WholeDocument } from './messages.ts';
@@ -115,9 +115,4 @@ export function createReceivedList({ publish, edgesCaughtUp }: ReceivedListOptio
 
 function entriesOf({ document, from, to }: Version): Uint8Array {
   return document.bytes.subarray(from, to);
-}
-
-/** Grows by an eighth, so that it rarely has to grow again. */
-function withHeadroom(needed: number): number {
-  return needed + Math.max(4096, needed >> 3);
 }

@@ -4,8 +4,8 @@ import {
   createListContent,
   type ListContent,
   type ListSigner,
-  withHeadroom,
 } from '../authority/publication/list-document.ts';
+import { withHeadroom } from '../contract/documents.ts';
 import { longTextSignerFromSeed } from '../crypto/ed25519.ts';
 import type { FromListThread, ListThreadIdentity, ToListThread } from './list-thread.ts';
 import { openSigner } from './open-signer.ts';

@@ -2,7 +2,7 @@
  * Stores contacts in batches, and with each the range of signing times in which heartbeats may be acknowledged
  * before they are stored.
  */
-import type { Store } from '../../store/store.ts';
+import type { Store, StoredLiveness } from '../../store/store.ts';
 import type { UnstoredTimes } from '../replay/unstored-times.ts';
 import type { Liveness } from './last-contact.ts';
 
@@ -38,13 +38,13 @@ export function createContactWriter(options: ContactWriterOptions): ContactWrite
     return stored;
   }
 
-  function storeRange(): Promise<void> {
-    return afterLast(() => storeNow());
-  }
-
-  async function storeNow(rows = liveness.takeDirty()): Promise<void> {
+  async function storeRows(rows: readonly StoredLiveness[]): Promise<void> {
     await store.touchMany(rows, unstoredTimes.next(now()));
     unstoredTimes.stored();
+  }
+
+  function storeRange(): Promise<void> {
+    return afterLast(() => storeRows(liveness.takeDirty()));
   }
 
   return {
@@ -52,7 +52,7 @@ export function createContactWriter(options: ContactWriterOptions): ContactWrite
     flush: () =>
       afterLast(async () => {
         const rows = liveness.takeDirty();
-        if (rows.length > 0) await storeNow(rows);
+        if (rows.length > 0) await storeRows(rows);
       }),
     accepted(signedAt, at) {
       unstoredTimes.noteAccepted(signedAt);

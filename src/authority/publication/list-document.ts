@@ -3,7 +3,7 @@
  * [core-5-10]. They are written in canonical order by hand, because serializing a long list again would be
  * most of the cost of a revocation.
  */
-import type { PublishedDocument } from '../../contract/documents.ts';
+import { type PublishedDocument, withHeadroom } from '../../contract/documents.ts';
 import { sha256Hex } from '../../crypto/digest.ts';
 import type { Signer } from '../../crypto/primitives.ts';
 import { canonicalJson, compareCodePoints } from '../../json/write.ts';
@@ -177,9 +177,4 @@ function etagOf(end: string): string {
 
 function allocateShared(length: number): Buffer {
   return Buffer.from(new SharedArrayBuffer(length));
-}
-
-/** Grows by an eighth, so that it rarely has to grow again. */
-export function withHeadroom(needed: number): number {
-  return needed + Math.max(65_536, needed >> 3);
 }

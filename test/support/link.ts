@@ -1,0 +1,79 @@
+/** Both ends of a link between two instances, in one process. */
+import { createStandingMemory, standingIn } from '../../src/contract/standing.ts';
+import { signerFromSeed } from '../../src/crypto/ed25519.ts';
+import {
+  createRateLimits,
+  RATE_BUCKETS,
+  type RateLimitSettings,
+} from '../../src/http/rate-limit.ts';
+import { createLinkClient, type LinkClientOptions } from '../../src/link/client.ts';
+import {
+  type Lent,
+  type LinkHost,
+  type LinkHostOptions,
+  openLinkHost,
+} from '../../src/link/host.ts';
+import { linkKey } from '../../src/link/key.ts';
+import { tlsWires } from '../../src/link/tls-wires.ts';
+import { createLogger, type Logger } from '../../src/log/logger.ts';
+import { systemRuntime } from '../../src/runtime.ts';
+
+const { elapsed, now } = systemRuntime;
+
+export const LINK_SIGNER = signerFromSeed(Buffer.alloc(32, 7));
+export const LINK_KEY = linkKey(LINK_SIGNER, 'a');
+export const WIRES = tlsWires({ key: LINK_KEY, warn: () => undefined });
+
+const NO_LIMITS = Object.fromEntries(
+  RATE_BUCKETS.map((bucket) => [bucket, null]),
+) as RateLimitSettings;
+
+/** A logger, and what was written to it. */
+export function keptLog(): { readonly logger: Logger; text(): string } {
+  const lines: string[] = [];
+  const logger = createLogger({
+    level: 'INFO',
+    format: 'text',
+    destination: { write: (text) => lines.push(text) },
+    now,
+  });
+  return { logger, text: () => lines.join('') };
+}
+
+/** The end of the instance that writes. */
+export function openTestHost(
+  options: Pick<LinkHostOptions, 'publisher' | 'logger'> & Partial<LinkHostOptions>,
+): Promise<LinkHost> {
+  return openLinkHost({
+    awaited: () => undefined,
+    address: { host: '127.0.0.1', port: 0 },
+    wires: WIRES,
+    program: '1',
+    elapsed,
+    ...options,
+  });
+}
+
+/** It answers with `call`, for a second from each time that it is asked. */
+export function lend(host: LinkHost, epoch: number, call: Lent['call']): void {
+  const limits = createRateLimits(NO_LIMITS);
+  host.lend({ epoch, call, limits, heldUntil: () => elapsed() + 1000 });
+}
+
+/** The end of a follower. */
+export function createTestClient(
+  options: Pick<LinkClientOptions, 'publisher' | 'logger'> & Partial<LinkClientOptions>,
+) {
+  return createLinkClient({
+    edgesCaughtUp: () => Promise.resolve(),
+    answered: () => undefined,
+    wires: WIRES,
+    program: '1',
+    name: 'pid 1',
+    instance: 'first',
+    standing: standingIn(createStandingMemory(), elapsed),
+    elapsed,
+    linked: () => undefined,
+    ...options,
+  });
+}
