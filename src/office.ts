@@ -129,9 +129,9 @@ export async function openOffice(options: OfficeOptions): Promise<Office> {
       await head?.keep();
       return authority;
     } catch (cause) {
+      releaseUnkept();
       // Not closed: a holder that was lost before this start must still count as lost at the next.
       await (authority ?? store).abandon();
-      for (const file of heads?.files ?? []) file.release();
       throw cause;
     }
   }
@@ -151,10 +151,9 @@ export async function openOffice(options: OfficeOptions): Promise<Office> {
     });
   }
 
-  /** The last flush has changed the state. */
-  async function releaseHeads(): Promise<void> {
-    if (head !== null) await closeHead(head);
-    else for (const file of heads?.files ?? []) file.release();
+  /** The files of heads that stay as they are. */
+  function releaseUnkept(): void {
+    if (head === null) for (const file of heads?.files ?? []) file.release();
   }
 
   const { tenure } = opened;
@@ -202,12 +201,12 @@ export async function openOffice(options: OfficeOptions): Promise<Office> {
     endReaders: () => endReaders.abort(),
     async close() {
       await webhooks?.stop();
+      releaseUnkept();
       await authority.close();
-      await releaseHeads();
     },
     async abandon() {
+      releaseUnkept();
       await authority.abandon();
-      for (const file of heads?.files ?? []) file.release();
     },
   };
 }
@@ -244,16 +243,6 @@ function keeperOf(
 ): HeadKeeper {
   const networkName = genesis.network_name;
   return createHeadKeeper({ store, position, files, networkName, signer, keyId, now });
-}
-
-/** A head that cannot be signed stays as it is: it is older than the state, as after a crash. */
-async function closeHead(head: HeadKeeper): Promise<void> {
-  try {
-    await head.close();
-  } catch (cause) {
-    head.abandon();
-    if (!isSignerUnavailable(cause)) throw cause;
-  }
 }
 
 /** Null without a schedule. */

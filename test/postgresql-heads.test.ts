@@ -1,21 +1,27 @@
 /** The head of a state that is in a database: an older database put back, and one of another history, are found out. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
+import pg from 'pg';
+import { openHeadFile } from '../src/head/head-file.ts';
 import { parseStoreAddress } from '../src/store/postgresql/address.ts';
 import { openPostgresqlSource } from '../src/store/postgresql/source.ts';
 import { summarize } from '../src/store/stream/write.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
-import { NO_LIMITS, runProgram } from './support/child-server.ts';
-import { makeNetworkFolder } from './support/folders.ts';
+import { NO_LIMITS, runProgram, startChildServer } from './support/child-server.ts';
+import { makeNetworkFolder, networkFolder } from './support/folders.ts';
 import { placeOf, testInstances, until } from './support/instances.ts';
 import { startCluster } from './support/postgresql.ts';
 import { migratedDatabase } from './support/postgresql-store.ts';
+import { findPostgresql } from './support/programs.ts';
 import { get, heartbeat, joinedNode, operate, outcome } from './support/requests.ts';
 
 const cluster = await startCluster();
+const programs = findPostgresql() ?? '';
 const scratch = mkdtempSync(join(tmpdir(), 'mesh-na-heads-'));
 const head = join(scratch, 'head');
 const { folder: dataDir } = makeNetworkFolder();
@@ -70,6 +76,17 @@ suite('the head file', { concurrency: false }, () => {
     assert.ok(headNow().audit_length > audit_length);
     first = await start(url);
     assert.equal((await get(first, '/readyz')).status, 200);
+  });
+
+  test('is written, and free for the next, before another may write', async () => {
+    const next = new pg.Client(url);
+    await next.connect();
+    await next.query('listen mesh_na_lease');
+    await joinedNode(first);
+    const told = once(next, 'notification').then(() => openHeadFile(head).release());
+    await Promise.all([told, first.stop()]);
+    await next.end();
+    first = await start(url);
   });
 
   test('puts an older database that was put back in quarantine, which is left as it is', async () => {
@@ -153,3 +170,53 @@ test('an instance whose turn comes goes on with the head of the one before', asy
   assert.equal(now.crl_sequence, 1);
   assert.ok(now.revision > revision);
 });
+
+test('a copy of a served database is stopped beside it before it answers, in a database and in a folder', async () => {
+  await using folder = await networkFolder('alpha');
+  const [served, copied] = [await migratedDatabase(cluster), await cluster.createDatabase()];
+  const kept = join(scratch, 'one-head');
+  const environment = { ...NO_LIMITS, MESH_STORE: served, MESH_HEAD_FILE: kept };
+  const args = ['--new-head'];
+  const first = await startChildServer(folder.path, { environment, args });
+  const [node, other] = [await joinedNode(first.na), await joinedNode(first.na)];
+  // The head is written before this is answered.
+  assert.equal(outcome(await operate(first.na, '/admin/revoke', { cert_id: other.certId })), '200');
+  dumpInto(copied, served);
+  const beside = join(scratch, 'beside');
+  cpSync(folder.path, beside, { recursive: true });
+  const [headBefore, contentBefore] = [readFileSync(kept, 'utf8'), await contentOf(copied)];
+
+  const serve = ['serve', '--data-dir', beside, '--port', '0', '--json'];
+  async function assertStopped(store: string): Promise<void> {
+    const { code, stdout, stderr } = await runProgram(serve, { ...environment, MESH_STORE: store });
+    assert.equal(code, 3, stderr);
+    assert.match(stderr, /head file .* is in use by another process \(pid \d+ on /);
+    assert.equal(stdout, '');
+  }
+  await assertStopped(copied);
+  assert.equal(await contentOf(copied), contentBefore);
+  const move = ['store', 'move', '--from', copied, '--to', `lmdb:${beside}`, '--data-dir', beside];
+  const moved = await runProgram(move);
+  assert.equal(moved.code, 0, moved.stderr);
+  await assertStopped('');
+  assert.equal(readFileSync(kept, 'utf8'), headBefore);
+
+  assert.equal(outcome(await heartbeat(first.na, node)), '200');
+  // A copy on another machine, which the lock does not reach, has written its own head.
+  writeFileSync(kept, headBefore.replace(/"revision":\d+/, '"revision":1000'));
+  const revoke = operate(first.na, '/admin/revoke', { cert_id: node.certId });
+  await assert.rejects(revoke.then(outcome));
+  const { code, stderr } = await first.ended;
+  assert.equal(code, 1);
+  assert.match(
+    stderr,
+    /head file .* was written by another process: a copy .* is served elsewhere/,
+  );
+});
+
+/** What `pg_dump` reads while the database is served. */
+function dumpInto(copy: string, original: string): void {
+  const dump = execFileSync(join(programs, 'pg_dump'), [`--dbname=${original}`]);
+  const into = ['--quiet', '--set=ON_ERROR_STOP=1', `--dbname=${copy}`];
+  execFileSync(join(programs, 'psql'), into, { input: dump, stdio: ['pipe', 'ignore', 'pipe'] });
+}

@@ -7,19 +7,19 @@ import type { SovereignFeed } from '../../machines/sovereign-feed.ts';
 import type { Signer } from '../crypto/primitives.ts';
 import { canonicalJson } from '../json/write.ts';
 import { signRecord } from '../records/signed-record.ts';
+import { isSignerUnavailable } from '../refusal.ts';
 import type { StatePosition, Store, StoreContents, StoredSubject, Unit } from '../store/store.ts';
 import { formatInstant } from '../timestamp.ts';
 import type { HeadFile } from './head-file.ts';
 
 export interface HeadKeeper {
-  /** The store to use instead, whose answers wait for the head where it matters. */
+  /**
+   * The store to use instead, whose answers wait for the head where it matters. Before it lets others write, the head is
+   * written for the last time, and its files are theirs to use.
+   */
   readonly store: Store;
-  /** Writes the head if the state has changed since. */
+  /** Writes the head if the state has changed since. Call when the store is loaded. */
   keep(): Promise<void>;
-  /** Writes it for the last time, and lets others use the files. */
-  close(): Promise<void>;
-  /** Lets others use the files. */
-  abandon(): void;
 }
 
 export interface HeadKeeperOptions {
@@ -47,6 +47,7 @@ export function createHeadKeeper(options: HeadKeeperOptions): HeadKeeper {
   let feedSequence = -1;
   const keysOff = new Set<string>();
   let isChanged = true;
+  let isBegun = false;
   let writing: Promise<void> = Promise.resolve();
   let lastAnswer: Promise<unknown> = Promise.resolve();
 
@@ -85,6 +86,7 @@ export function createHeadKeeper(options: HeadKeeperOptions): HeadKeeper {
 
   /** Those who ask while the head is written share the next writing. */
   function keep(): Promise<void> {
+    isBegun = true;
     const next = writing.then(async () => {
       if (!isChanged) return;
       isChanged = false;
@@ -126,17 +128,34 @@ export function createHeadKeeper(options: HeadKeeperOptions): HeadKeeper {
     return answer;
   }
 
-  function abandon(): void {
-    for (const file of files) file.release();
+  /** A head that cannot be signed stays as it is: it is older than the state, as after a crash. */
+  async function keepLast(): Promise<void> {
+    try {
+      if (isBegun) await keep();
+    } catch (cause) {
+      if (!isSignerUnavailable(cause)) throw cause;
+    } finally {
+      for (const file of files) file.release();
+    }
+  }
+
+  /** Whoever writes next needs the files. */
+  async function keepBefore(end: () => Promise<void>): Promise<void> {
+    try {
+      await keepLast();
+    } finally {
+      await end();
+    }
   }
 
   return {
-    store: { ...store, load, commit },
-    keep,
-    async close() {
-      await keep();
-      abandon();
+    store: {
+      ...store,
+      load,
+      commit,
+      close: () => keepBefore(store.close),
+      abandon: () => keepBefore(store.abandon),
     },
-    abandon,
+    keep,
   };
 }
