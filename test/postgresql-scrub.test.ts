@@ -115,6 +115,43 @@ test('a page of meta that a disk has lost is damage, and no database without tab
   assert.deepEqual(part?.damaged, ['table meta has no schema version']);
 });
 
+test('rows of a page that a disk has lost are damage, wherever they were', async () => {
+  const url = await databaseWithNode();
+  // An index tells of rows without a look at them once a page is known to have no others.
+  await cluster.query(nameOf(url), 'vacuum mesh_na.subjects');
+  const found: (readonly string[])[] = [];
+  for (const table of ['subjects', 'nonces', 'audit']) {
+    await changeFile(cluster, url, table, losePage);
+    found.push((await inParts(url, 1)).flatMap(({ damaged }) => damaged));
+  }
+  const lacks = (table: string, number: string) => `table ${table} lacks ${number} of the entries`;
+  const sentences = found.at(-1)?.map((sentence) => sentence.replace(/ that were stored$/, ''));
+  assert.deepEqual(
+    sentences?.map((sentence) => sentence.replace(/\d+/, 'n')),
+    [lacks('subjects', 'n'), lacks('nonces', 'n'), lacks('audit', 'n')],
+  );
+  assert.deepEqual(
+    found.map((damaged) => damaged.length),
+    [1, 2, 3],
+  );
+});
+
+test('an audit entry that is gone is damage', async () => {
+  const url = await migratedDatabase(cluster);
+  const { folder: dataDir } = makeNetworkFolder();
+  const na = await startTestAuthority({ dataDir, flags: { store: url } });
+  for (let made = 0; made < 3; made += 1) await operate(na, '/admin/invite');
+  await na.stop();
+  rmSync(dataDir, { recursive: true });
+  const [gone] = await cluster.query(
+    nameOf(url),
+    'delete from mesh_na.audit where last_entry = 2 returning last_entry',
+  );
+  assert.ok(gone !== undefined);
+  const damaged = (await inParts(url, 1)).flatMap((part) => part.damaged);
+  assert.deepEqual(damaged, ['after entry 1, the audit log goes on with entry 3']);
+});
+
 test('a service whose meta page is damaged reports that, and goes on', async () => {
   const url = await migratedDatabase(cluster);
   await using na = await startTestAuthority({ flags: { store: url } });

@@ -4,6 +4,7 @@ import { closeSync, openSync, readFileSync, rmSync, truncateSync, writeSync } fr
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { createScrub } from '../src/lifecycle/scrub.ts';
+import { openEnvironment, openTables } from '../src/store/lmdb/environment.ts';
 import { scrubFolder } from '../src/store/lmdb/scrub.ts';
 import type { ScrubbedPart, ScrubPlace } from '../src/store/scrub.ts';
 import { EndedApart } from '../src/threads/apart.ts';
@@ -60,6 +61,25 @@ test('each row is read once, in as many parts as it takes', async () => {
   const { damaged, next } = await scrubFolder(dataDir, null, 1);
   assert.match(damaged.join(), /^of state\/data\.mdb, it /);
   assert.equal(next, null);
+  rmSync(dataDir, { recursive: true });
+});
+
+test('an audit entry that is gone is damage, in the midst of the log and at its end', async () => {
+  const { folder: dataDir } = makeNetworkFolder();
+  const na = await startTestAuthority({ dataDir });
+  for (let made = 0; made < 3; made += 1) await operate(na, '/admin/invite');
+  await na.stop();
+  const damaged: (readonly string[])[] = [];
+  for (const entry of [2, 3]) {
+    const env = openEnvironment(dataDir, false);
+    assert.equal(await openTables(env).audit.remove(entry), true);
+    await env.close();
+    damaged.push((await scrubFolder(dataDir, null, 1)).damaged);
+  }
+  assert.deepEqual(damaged, [
+    ['after entry 1, the audit log goes on with entry 3'],
+    ['table audit lacks 2 of the entries that were stored'],
+  ]);
   rmSync(dataDir, { recursive: true });
 });
 

@@ -27,6 +27,8 @@ export interface ScrubRow {
 export interface ScrubbedStore {
   /** How many rows there are in all tables together. */
   readonly total: number;
+  /** What is known to be damaged before any row is read. */
+  readonly problems: readonly string[];
   /** The rows behind the one with this key, in order; all of them when it is null. */
   rowsAfter(table: TableName, after: RowKey | null): Iterable<ScrubRow> | AsyncIterable<ScrubRow>;
   /** What is wrong with the table that could not be read; throws the cause when that says nothing of the table. */
@@ -44,7 +46,7 @@ export async function scrubRows(
   parts: number,
 ): Promise<ScrubbedPart> {
   const most = Math.max(LEAST_ROWS, Math.ceil(store.total / parts));
-  const damaged: string[] = [];
+  const damaged = [...store.problems];
   let rows = 0;
   const first = from === null ? 0 : TABLES.indexOf(from.table);
   for (const table of TABLES.slice(first)) {
@@ -53,8 +55,8 @@ export async function scrubRows(
       for await (const row of store.rowsAfter(table, after)) {
         if (rows >= most) return { rows, damaged, next: { table, after } };
         rows += 1;
+        check(table, row, after, damaged);
         after = row.key;
-        check(table, row, damaged);
       }
     } catch (cause) {
       note(damaged, `table ${table} cannot be read (${store.problemOf(cause)})`);
@@ -63,27 +65,46 @@ export async function scrubRows(
   return { rows, damaged, next: null };
 }
 
-function check(table: TableName, { key, value, version = 0 }: ScrubRow, damaged: string[]): void {
+function check(
+  table: TableName,
+  { key, value, version = 0 }: ScrubRow,
+  before: RowKey | null,
+  damaged: string[],
+): void {
   try {
-    READERS[table](key, value, version);
+    READERS[table]({ key, value, version, before });
   } catch (cause) {
     const what = cause instanceof DamagedState ? cause.what : `a row of table ${table}`;
     note(damaged, what);
   }
 }
 
+/** A table that cannot be read at all may be found twice. */
 function note(damaged: string[], what: string): void {
-  if (damaged.length < MOST_NAMED) damaged.push(what);
+  if (damaged.length < MOST_NAMED && !damaged.includes(what)) damaged.push(what);
 }
 
-type Reader = (key: RowKey, row: Buffer, version: number) => unknown;
+interface ReadRow extends Required<ScrubRow> {
+  /** The key of the row before it; null when it is the first. */
+  readonly before: RowKey | null;
+}
+
+type Reader = (row: ReadRow) => unknown;
 
 const READERS: Readonly<Record<TableName, Reader>> = {
   // The schema has no checksum: a start that reads another one is refused.
-  meta: (key, row, version) => key === 'schema' || decodeRow('meta', key, row, version),
-  subjects: (key, row, version) => decodeRow('subjects', key, row, version),
-  nonces: (key, row) => decodeNonces(key as [number, number], row),
-  answers: (key, row) => decodeAnswers(key as [number, number], row),
-  audit: (key, row) => decodeEntries(key as number, row),
-  liveness: (key, row) => decodeRow('liveness', key, row),
+  meta: ({ key, value, version }) => key === 'schema' || decodeRow('meta', key, value, version),
+  subjects: ({ key, value, version }) => decodeRow('subjects', key, value, version),
+  nonces: ({ key, value }) => decodeNonces(key as [number, number], value),
+  answers: ({ key, value }) => decodeAnswers(key as [number, number], value),
+  audit: ({ key, value, before }) => readEntries(key as number, value, before),
+  liveness: ({ key, value }) => decodeRow('liveness', key, value),
 };
+
+/** Entries are numbered from 1 without a gap, so a row that is gone shows. */
+function readEntries(last: number, row: Buffer, before: RowKey | null): void {
+  const previous = Number(before ?? 0);
+  const first = last - decodeEntries(last, row).length + 1;
+  if (first === previous + 1) return;
+  throw new DamagedState(`after entry ${previous}, the audit log goes on with entry ${first}`);
+}

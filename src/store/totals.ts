@@ -24,3 +24,17 @@ export function assertTotal(table: string, found: number, total: number): void {
     throw new DamagedState(`table ${table} holds ${found} entries where ${total} were stored`);
   }
 }
+
+/** The totals whose rows can be counted, and the table of each. */
+const COUNTED = { subjects: 'subjects', nonceRows: 'nonces', auditEntries: 'audit' } as const;
+export type CountedTotal = keyof typeof COUNTED;
+
+/** What is wrong with a number of rows; null when it is right. The sentence stays the same while rows are added. */
+export function countProblem(counted: CountedTotal, found: number, totals: Totals): string | null {
+  const lacking = totals[counted] - found;
+  if (lacking === 0) return null;
+  const table = `table ${COUNTED[counted]}`;
+  return lacking > 0
+    ? `${table} lacks ${lacking} of the entries that were stored`
+    : `${table} holds ${-lacking} entries more than were stored`;
+}

@@ -2,6 +2,7 @@
 import type { GetOptions, RootDatabase } from 'lmdb';
 import { DamagedState, type RowKey, TABLES, type TableName } from '../rows.ts';
 import { type ScrubbedPart, type ScrubPlace, type ScrubRow, scrubRows } from '../scrub.ts';
+import { countProblem, decodeTotals } from '../totals.ts';
 import { entriesOf, openEnvironment, openTables, type Tables } from './environment.ts';
 import { checkForReading } from './folder-state.ts';
 
@@ -36,6 +37,7 @@ async function scrubTables(
   try {
     const store = {
       total: TABLES.reduce((sum, table) => sum + entriesOf(tables, table), 0),
+      problems: from === null ? logProblems(tables, transaction) : [],
       rowsAfter: (table: TableName, after: RowKey | null) =>
         rowsAfter(tables, table, after, transaction),
       problemOf: (cause: unknown) => (cause instanceof Error ? cause.message : String(cause)),
@@ -43,6 +45,22 @@ async function scrubTables(
     return await scrubRows(store, from, parts);
   } finally {
     transaction.done();
+  }
+}
+
+/** Rows of the other tables were counted with the pages. */
+function logProblems(
+  { meta, audit }: Tables,
+  transaction: GetOptions['transaction'],
+): readonly string[] {
+  const inOne = transaction && { transaction };
+  const [last = 0] = audit.getKeys({ ...inOne, reverse: true, limit: 1 });
+  try {
+    const totals = decodeTotals(meta.get('totals', inOne ?? {}));
+    return [countProblem('auditEntries', last, totals) ?? []].flat();
+  } catch {
+    // Found when the row is read.
+    return [];
   }
 }
 

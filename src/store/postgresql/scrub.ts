@@ -2,8 +2,10 @@
 import type { Client } from 'pg';
 import { DamagedState, type RowKey, type TableName } from '../rows.ts';
 import { type ScrubbedPart, type ScrubPlace, type ScrubRow, scrubRows } from '../scrub.ts';
+import { type CountedTotal, countProblem } from '../totals.ts';
 import type { StoreAddress } from './address.ts';
 import { connectToPrimary, disconnect } from './connect.ts';
+import { totalsIn } from './contents.ts';
 import { assertSchema } from './schema.ts';
 import { unreadableBecause } from './unreadable.ts';
 
@@ -15,16 +17,13 @@ export async function scrubDatabase(
 ): Promise<ScrubbedPart> {
   const { client, shown } = await connectToPrimary(address);
   try {
-    const problem = await schemaProblem(client, shown);
     const store = {
       total: await countRows(client),
+      problems: await problemsOf(client, shown, from === null),
       rowsAfter: (table: TableName, after: RowKey | null) => rowsAfter(client, table, after),
       problemOf,
     };
-    const part = await scrubRows(store, from, parts);
-    // A table that cannot be read at all is found twice.
-    const isNew = problem !== null && !part.damaged.includes(problem);
-    return isNew ? { ...part, damaged: [problem, ...part.damaged] } : part;
+    return await scrubRows(store, from, parts);
   } finally {
     await disconnect(client);
   }
@@ -38,6 +37,64 @@ async function schemaProblem(client: Client, shown: string): Promise<string | nu
   } catch (cause) {
     if (cause instanceof DamagedState) return cause.what;
     throw cause;
+  }
+}
+
+/** The rows are counted at the beginning of each round. */
+async function problemsOf(
+  client: Client,
+  shown: string,
+  isFirst: boolean,
+): Promise<readonly string[]> {
+  const problem = await schemaProblem(client, shown);
+  if (problem !== null) return [problem];
+  return isFirst ? lostRows(client) : [];
+}
+
+/** Statements that count what is read of a table, and not what an index says that there is. */
+const COUNTS: readonly (readonly [CountedTotal, string])[] = [
+  ['subjects', 'count(*)::float8 from mesh_na.subjects'],
+  ['nonceRows', 'count(*)::float8 from mesh_na.nonces'],
+  ['auditEntries', 'coalesce(max(last_entry), 0)::float8 from mesh_na.audit'],
+];
+
+/** PostgreSQL takes a page that was never written, or that a disk has lost, for an empty one, and reads on. */
+async function lostRows(client: Client): Promise<readonly string[]> {
+  const problems: string[] = [];
+  for (const [counted, text] of COUNTS) {
+    try {
+      const row = await countedWithTotals(client, text);
+      const problem = row?.totals
+        ? countProblem(counted, row.found, totalsIn(new Map([['totals', row.totals]])))
+        : 'table meta has no totals';
+      if (problem !== null && !problems.includes(problem)) problems.push(problem);
+    } catch (cause) {
+      // Found again when the rows are read.
+      if (!(cause instanceof DamagedState)) problemOf(cause);
+    }
+  }
+  return problems;
+}
+
+interface CountedRow {
+  readonly found: number;
+  readonly totals: Buffer | null;
+}
+
+/** One statement, so that both are of the same moment. */
+async function countedWithTotals(client: Client, text: string): Promise<CountedRow | undefined> {
+  try {
+    await client.query(`begin read only;
+      set local enable_seqscan = on;
+      set local enable_indexonlyscan = off;
+      set local max_parallel_workers_per_gather = 0`);
+    const { rows } = await client.query<CountedRow>(
+      `select (select ${text}) as found,
+        (select value from mesh_na.meta where key = 'totals') as totals`,
+    );
+    return rows[0];
+  } finally {
+    await client.query('rollback');
   }
 }
 
