@@ -87,7 +87,7 @@ test('machines read no clock, make nothing random and do no input or output', ()
 for (const [name, owners] of [
   ['xstate', ['machines']],
   ['lmdb', ['src/store/lmdb']],
-  ['fs-native-extensions', ['src/store/lmdb/folder-lock.ts']],
+  ['fs-native-extensions', ['src/store/lmdb/file-locks.ts']],
   ['msgpackr', ['src/store/rows.ts']],
   ['pg', ['src/store/postgresql']],
   ['pg-connection-string', ['src/store/postgresql/address.ts']],

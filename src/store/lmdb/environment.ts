@@ -6,17 +6,22 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Database, open, type RootDatabase } from 'lmdb';
 import type { TableName } from '../rows.ts';
+import { whileNobodyCommits } from './openings.ts';
 
 const MAX_DATABASES = 16;
 /** Address space, not memory: a map that is enlarged with the file would count its pages a second time. */
 const MAP_SIZE = 64 * 1024 ** 3;
 
-/** Opens the environment below `dataDir`, whose files were checked before. */
+/**
+ * Opens the environment below `dataDir`, whose files were checked before, when nobody commits to it. Throws when that
+ * does not come to pass within seconds.
+ */
 export function openEnvironment(dataDir: string, readOnly: boolean): RootDatabase {
   const path = join(dataDir, 'state');
   if (!readOnly) mkdirSync(path, { recursive: true, mode: 0o700 });
   // Without overlapping sync, the promise of a write resolves when it is on disk, as the port requires.
-  return open({ path, maxDbs: MAX_DATABASES, mapSize: MAP_SIZE, overlappingSync: false, readOnly });
+  const options = { path, maxDbs: MAX_DATABASES, mapSize: MAP_SIZE, overlappingSync: false };
+  return whileNobodyCommits(dataDir, () => open({ ...options, readOnly }));
 }
 
 /** Rows are read and written as bytes. LMDB returns a view of a larger buffer that it reuses. */

@@ -4,16 +4,13 @@
  * also works between containers.
  */
 import { closeSync, ftruncateSync, openSync, readFileSync, writeSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
+import { fileLocks } from './file-locks.ts';
 
 export interface FolderLock {
   release(): void;
 }
-
-/** Loaded on first use: commands that lock no folder start without native code. */
-const require = createRequire(import.meta.url);
 
 export const LOCK_FILE = 'mesh-na.lock';
 
@@ -40,9 +37,8 @@ export function lockFile(path: string, inUse: (holder: string) => string): Folde
 }
 
 function tryLockFile(path: string): FolderLock | null {
-  const { tryLock }: typeof import('fs-native-extensions') = require('fs-native-extensions');
   const file = openLockFile(path);
-  if (!tryLock(file)) {
+  if (!fileLocks().tryLock(file)) {
     closeSync(file);
     return null;
   }

@@ -1,5 +1,6 @@
-/** The one function that is used here of a package without types of its own. */
+/** What is used here of a package without types of its own. */
 declare module 'fs-native-extensions' {
-  /** True when the exclusive lock on the whole file is now held by this open file. */
-  export function tryLock(fd: number): boolean;
+  /** True when this open file now holds the exclusive lock on these bytes, or on the whole file. */
+  export function tryLock(fd: number, offset?: number, length?: number): boolean;
+  export function unlock(fd: number, offset: number, length: number): void;
 }

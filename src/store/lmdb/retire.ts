@@ -6,6 +6,7 @@ import type { HeldState, LastEntry } from '../trail/ports.ts';
 import { openEnvironment, openMeta, openTables } from './environment.ts';
 import { tryLockFolder } from './folder-lock.ts';
 import { DATABASE_FILE } from './folder-state.ts';
+import { whileNobodyCommits } from './openings.ts';
 import { isClosed } from './ownership.ts';
 
 /** Null while another process has the folder. */
@@ -61,11 +62,13 @@ async function retireFolder(dataDir: string, last: LastEntry, successor: string)
   const env = openEnvironment(dataDir, false);
   try {
     const { meta, audit } = openTables(env);
-    env.transactionSync(() => {
-      audit.putSync(last.number, last.row);
-      meta.putSync('totals', last.totals);
-      meta.putSync('moved', encodeMoved(successor));
-    });
+    whileNobodyCommits(dataDir, () =>
+      env.transactionSync(() => {
+        audit.putSync(last.number, last.row);
+        meta.putSync('totals', last.totals);
+        meta.putSync('moved', encodeMoved(successor));
+      }),
+    );
   } finally {
     await env.close();
   }

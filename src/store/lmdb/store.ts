@@ -45,6 +45,7 @@ import { readContents, readTotals } from './contents.ts';
 import { openEnvironment, openMeta, openTables } from './environment.ts';
 import { lockFolder } from './folder-lock.ts';
 import { checkFiles } from './folder-state.ts';
+import { createCommits, whileNobodyCommits } from './openings.ts';
 import { assertSchema, ownerRow, SCHEMA_VERSION, takeOwnership } from './ownership.ts';
 
 /** Rows of nonces. */
@@ -108,8 +109,12 @@ function openLockedStore(
 ): Store {
   let env = openEnvironment(dataDir, false);
   assertReadable(env);
-  let tables = openTables(env);
-  const ownership = takeOwnership(env, tables, network);
+  const opened = whileNobodyCommits(dataDir, () => {
+    const tables = openTables(env);
+    return { tables, ownership: takeOwnership(env, tables, network) };
+  });
+  const { ownership } = opened;
+  let { tables } = opened;
   if (network !== null) markInUse(dataDir, network);
   const shapes = createShapes(decodeShapes(tables.meta.get('shapes')));
   let storedShapes = shapes.table.length;
@@ -121,6 +126,7 @@ function openLockedStore(
   let forgetting: Promise<void> | null = null;
   /** Versions of subjects whose writes are not on disk yet. */
   const inFlight = new Map<string, InFlight>();
+  const commits = createCommits(dataDir);
 
   async function load(): Promise<StoreContents> {
     await flushing;
@@ -277,9 +283,11 @@ function openLockedStore(
 
   async function writeAsOwner(writes: readonly Write[]): Promise<void> {
     try {
-      const written = await tables.meta.ifVersion('owner', ownership.number, () => {
-        for (const write of writes) write();
-      });
+      const written = await commits.run(() =>
+        tables.meta.ifVersion('owner', ownership.number, () => {
+          for (const write of writes) write();
+        }),
+      );
       if (!written) throw new Error(LOST);
     } catch (cause) {
       failure ??= cause instanceof Error ? cause.message : String(cause);
@@ -356,6 +364,7 @@ function openLockedStore(
 
   async function release(): Promise<void> {
     await env.close();
+    commits.close();
     unlock();
   }
 

@@ -1,0 +1,142 @@
+/**
+ * Keeps the opening of a database apart from commits to it. Whoever opens an LMDB environment reads the number of its last
+ * transaction from the file, and then writes it to the lock file that all processes share. A commit between the two would
+ * be undone: the next transaction would begin on the state before it.
+ *
+ * Two bytes of the database file are locked, far behind the end that it can ever have. The first belongs to whoever is about
+ * to open, so that a process that commits without a pause lets it go first; the second to whoever opens or commits. The
+ * system releases both when a process ends. LMDB itself locks bytes of its lock file alone.
+ */
+import { closeSync, openSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { fileLocks } from './file-locks.ts';
+import { DATABASE_FILE } from './folder-state.ts';
+
+const TURN = 2 ** 40;
+const ACCESS = TURN + 1;
+
+const LOOK_MS = 1;
+/** A commit takes a few milliseconds where the disk is well. */
+const MOST_LOOKS_OF_OPENING = 10_000;
+/** Commits let a process go before that is about to open, but not for long: it may be suspended. */
+const MOST_LOOKS_OF_COMMIT = 1000;
+
+/** The folders that this process commits to: LMDB opens a file only once in a process. */
+const ownFolders = new Set<string>();
+
+/** Runs what opens the database of the folder, or writes to it at once, while nobody commits. Blocks the thread meanwhile. */
+export function whileNobodyCommits<T>(dataDir: string, work: () => T): T {
+  if (ownFolders.has(resolve(dataDir))) return work();
+  const file = openToLock(dataDir);
+  if (file === null) return work();
+  try {
+    takeBlocking(file, TURN);
+    takeBlocking(file, ACCESS);
+    return work();
+  } finally {
+    closeSync(file);
+  }
+}
+
+function takeBlocking(file: number, byte: number): void {
+  for (let looks = 0; !fileLocks().tryLock(file, byte, 1); looks += 1) {
+    if (looks === MOST_LOOKS_OF_OPENING) {
+      throw new Error('The state cannot be opened now: another process is at it all the time');
+    }
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LOOK_MS);
+  }
+}
+
+/** The commits of the process that owns the folder. */
+export interface Commits {
+  /** Runs a commit when nobody opens the database, after those that were asked for before. */
+  run<T>(commit: () => Promise<T>): Promise<T>;
+  /** Call when all commits have ended. */
+  close(): void;
+}
+
+export function createCommits(dataDir: string): Commits {
+  const file = openToLock(dataDir);
+  return file === null
+    ? { run: (commit) => commit(), close: () => undefined }
+    : lockedCommits(resolve(dataDir), file);
+}
+
+function lockedCommits(folder: string, file: number): Commits {
+  ownFolders.add(folder);
+  let underWay = 0;
+  /** The last of those that wait; null when nobody does. */
+  let last: Promise<void> | null = null;
+  /** A process that is about to open has not come to it in time, and does not hold up further commits. */
+  let isTurnIgnored = false;
+
+  function isSomebodysTurn(): boolean {
+    const { tryLock, unlock } = fileLocks();
+    const isFree = tryLock(file, TURN, 1);
+    if (isFree) {
+      unlock(file, TURN, 1);
+      isTurnIgnored = false;
+    }
+    return !isFree && !isTurnIgnored;
+  }
+
+  function isEntered(): boolean {
+    if (isSomebodysTurn()) return false;
+    if (underWay === 0 && !fileLocks().tryLock(file, ACCESS, 1)) return false;
+    underWay += 1;
+    return true;
+  }
+
+  function leave(): void {
+    underWay -= 1;
+    if (underWay === 0) fileLocks().unlock(file, ACCESS, 1);
+  }
+
+  async function enterAfter(earlier: Promise<void> | null): Promise<void> {
+    await earlier;
+    for (let looks = 0; !isEntered(); looks += 1) {
+      if (looks === MOST_LOOKS_OF_COMMIT) isTurnIgnored = true;
+      await pause(LOOK_MS);
+    }
+  }
+
+  async function finish<T>(commit: () => Promise<T>): Promise<T> {
+    try {
+      return await commit();
+    } finally {
+      leave();
+    }
+  }
+
+  return {
+    run(commit) {
+      if (last === null && isEntered()) return finish(commit);
+      const entered = enterAfter(last);
+      last = entered;
+      return entered.then(() => {
+        if (last === entered) last = null;
+        return finish(commit);
+      });
+    },
+    close() {
+      ownFolders.delete(folder);
+      closeSync(file);
+    },
+  };
+}
+
+/**
+ * Null when nobody can commit to the database, because it is not there yet or lies on a file system that is read-only; and
+ * on macOS, which locks whole files only: openings are not kept apart from commits there.
+ */
+function openToLock(dataDir: string): number | null {
+  if (process.platform === 'darwin') return null;
+  try {
+    return openSync(join(dataDir, DATABASE_FILE), 'r+');
+  } catch (cause) {
+    const { code = '' } = cause as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'EROFS') return null;
+    throw cause;
+  }
+}
