@@ -67,7 +67,7 @@ export async function benchForwarding(load: Load, settings: Settings): Promise<R
     lines: [lineOf(forwarded), written, lineOf(served), lineOf(edges)],
     comparisons: [compare(forwarded, edges, TARGET)],
     notes: [
-      `the thread of the writer's authority: ${written.main_us_per_request} µs for each heartbeat (target ${WRITER_MICROS})`,
+      `the thread of the writer's authority: ${written.main_us_per_request} µs for each heartbeat (target ${WRITER_MICROS}); that of one instance, on the same machine: ${lineOf(served).main_us_per_request} µs`,
       'the follower is measured whole, with the thread that forwards and keeps the state ready',
       ...busyClientNotes(standings),
     ],

@@ -233,6 +233,7 @@ export async function startAuthority(
     const here: Call = (standing === null && office?.call) || joined.desk.call;
     const host: EdgeHost = {
       call: here,
+      relay: standing === null ? null : joined.desk.relay,
       publisher,
       limits: standing === null ? limits : joined.desk.limits,
       viewers: new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)),

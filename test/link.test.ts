@@ -2,26 +2,37 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
 import { connect } from 'node:tls';
 import type { Call } from '../src/contract/calls.ts';
 import { publishedDocument } from '../src/contract/documents.ts';
+import type { Heartbeat } from '../src/contract/inputs.ts';
 import { createDocumentPublisher } from '../src/contract/publications.ts';
 import { createStandingMemory, extendStanding, standingIn } from '../src/contract/standing.ts';
 import { signerFromSeed } from '../src/crypto/ed25519.ts';
+import { createRateLimits } from '../src/http/rate-limit.ts';
 import type { Outcome } from '../src/link/client.ts';
+import { createDesk } from '../src/link/desk.ts';
 import { createFollowerLag } from '../src/link/follower-lag.ts';
 import { createGrants } from '../src/link/grants.ts';
 import { linkKey } from '../src/link/key.ts';
 import { createPace } from '../src/link/pace.ts';
 import { LINK_CIPHERS } from '../src/link/security.ts';
+import { systemRuntime } from '../src/runtime.ts';
+import { createOutbox } from '../src/threads/edge-threads.ts';
+import type { Answers } from '../src/threads/messages.ts';
+import { HEARTBEAT_ROW, packHeartbeat } from '../src/threads/packed-heartbeat.ts';
 import {
   createTestClient,
   keptLog,
   LINK_KEY,
   LINK_SIGNER,
   lend,
+  NO_LIMITS,
   openTestHost,
 } from './support/link.ts';
+
+const { elapsed } = systemRuntime;
 
 test('the key of the link is that of one authority and one network', () => {
   assert.deepEqual(linkKey(LINK_SIGNER, 'a'), LINK_KEY);
@@ -72,21 +83,35 @@ test('what is to be sent right after a message waits for what else comes, and is
   t.mock.timers.enable({ apis: ['setTimeout'] });
   let now = 0;
   let sent = 0;
-  const later = createPace(() => now);
-  async function sendInTurn(): Promise<number> {
-    later(() => {
+  const schedule = createPace(
+    () => now,
+    () => {
       sent += 1;
-    });
+    },
+  );
+  async function sentInTurn(...apart: readonly number[]): Promise<number> {
+    for (const each of apart) schedule(each);
     await new Promise(setImmediate);
     return sent;
   }
-  assert.equal(await sendInTurn(), 1);
-  now += 0.5;
-  assert.equal(await sendInTurn(), 1);
-  t.mock.timers.tick(1);
-  assert.equal(sent, 2);
+  function sentAfter(milliseconds: number): number {
+    now += milliseconds;
+    t.mock.timers.tick(milliseconds);
+    return sent;
+  }
+  assert.equal(await sentInTurn(1, 1), 1);
+  assert.equal(await sentInTurn(1), 1);
+  assert.equal(sentAfter(1), 2);
   now += 1;
-  assert.equal(await sendInTurn(), 3);
+  assert.equal(await sentInTurn(1), 3);
+
+  assert.equal(await sentInTurn(4, 4), 3);
+  assert.equal(sentAfter(3), 3);
+  assert.equal(sentAfter(1), 4);
+  assert.equal(await sentInTurn(4, 1, 4), 4);
+  assert.equal(sentAfter(1), 5, 'what can wait goes with what cannot');
+  assert.equal(sentAfter(10), 5);
+  assert.equal(await sentInTurn(4, 1), 6);
 });
 
 test('a follower that keeps up is at 0 however much is written, and one that does not is as far behind as it was at least', () => {
@@ -163,3 +188,92 @@ test('a follower gets documents before the answers that rest on them, and a stra
   client.close();
   other.close();
 });
+
+test('the heartbeats of a thread are sent on, and each is answered once, whoever writes when', async () => {
+  const { logger } = keptLog();
+  const publisher = createDocumentPublisher();
+  const host = await openTestHost({ publisher, logger });
+  const asked: string[] = [];
+  lend(host, 1, (_name, given) => {
+    const { certId } = given as Heartbeat;
+    asked.push(certId);
+    if (certId === 'broken') throw new Error('a bug');
+    if (certId === 'stopping') return { ok: false, refusal: 'shutting_down', details: {} };
+    if (certId === 'refused')
+      return { ok: false, refusal: 'certificate_revoked', details: { why: certId } };
+    if (certId === 'unanswered') return new Promise(() => undefined);
+    return { ok: true, json: JSON.stringify(certId) };
+  });
+  const client = createTestClient({
+    publisher: createDocumentPublisher(),
+    logger,
+    linked: () => desk.resume(),
+  });
+  const desk = createDesk({ client, holdMs: 60_000, rateLimits: NO_LIMITS, elapsed });
+  const answers = new Map<unknown, unknown>();
+  const outbox = createOutbox({ post: (given) => void noteAnswers(answers, given) });
+
+  assert.ok(desk.relay(heartbeats(['early']), outbox), 'it is held while nobody can be asked');
+  client.follow({ epoch: 1, link: host.address });
+  await until(() => answers.has('early'));
+  const others = ['good', 'refused', 'broken', 'stopping', 'unanswered'];
+  assert.ok(desk.relay(heartbeats(others), outbox));
+  await until(() => asked.includes('unanswered') && answers.has('broken'));
+  assert.deepEqual(asked, ['early', ...others]);
+  assert.deepEqual(Object.fromEntries(answers), {
+    early: '"early"',
+    good: '"good"',
+    refused: ['certificate_revoked', { why: 'refused' }],
+    broken: 'failed',
+  });
+
+  host.close();
+  await until(() => answers.has('unanswered'));
+  assert.deepEqual(answers.get('unanswered'), ['outcome_unknown', { outcome: 'unknown' }]);
+  assert.ok(!answers.has('stopping'), 'nothing was done, and it waits for the next writer');
+  desk.lead((name, given) => {
+    const { certId } = given as Heartbeat;
+    return Promise.resolve({ ok: true, json: JSON.stringify([name, certId]) });
+  }, createRateLimits(NO_LIMITS));
+  await until(() => answers.has('stopping'));
+  assert.equal(answers.get('stopping'), '["heartbeat","stopping"]');
+  assert.ok(!desk.relay(heartbeats(['late']), outbox), 'this instance writes');
+  client.close();
+});
+
+/** As a thread sends them; the id of each is that of its certificate. */
+function heartbeats(certIds: readonly string[]): unknown[] {
+  const rows: unknown[] = [];
+  const node = { ...NODE, sending: null };
+  for (const certId of certIds) {
+    packHeartbeat(rows, 0, { certId, status: 'ok', wantsBulletin: false, node });
+    rows[rows.length - HEARTBEAT_ROW] = certId;
+  }
+  return rows;
+}
+
+const NODE = {
+  publicKey: 'k',
+  signedAt: 1,
+  nonce: 'n',
+  verdict: 'valid',
+  remoteAddr: '::1',
+} as const;
+
+function noteAnswers(noted: Map<unknown, unknown>, { answered, refused, failed }: Answers): void {
+  function note(id: unknown, answer: unknown): void {
+    assert.ok(!noted.has(id), `${id} is answered twice`);
+    noted.set(id, answer);
+  }
+  for (let i = 0; i < answered.length; i += 2) note(answered[i], answered[i + 1]);
+  for (let i = 0; i < refused.length; i += 3) note(refused[i], refused.slice(i + 1, i + 3));
+  for (let i = 0; i < failed.length; i += 2) note(failed[i], 'failed');
+}
+
+async function until(holds: () => boolean): Promise<void> {
+  const deadline = elapsed() + 10_000;
+  while (!holds()) {
+    assert.ok(elapsed() < deadline, 'in time');
+    await setTimeout(2);
+  }
+}

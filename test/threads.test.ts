@@ -4,17 +4,26 @@ import { rmSync } from 'node:fs';
 import { test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import fc from 'fast-check';
+import type { Answer } from '../src/contract/answers.ts';
 import type { Heartbeat } from '../src/contract/inputs.ts';
+import { createRateLimits } from '../src/http/rate-limit.ts';
 import { parseJson } from '../src/json/parse.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../src/json/value.ts';
 import { canonicalJson } from '../src/json/write.ts';
 import { fromCloneable, toCloneable } from '../src/threads/cloneable.ts';
-import { edgeThreadOn } from '../src/threads/edge-threads.ts';
-import { HEARTBEAT_ROW, packHeartbeat, unpackHeartbeat } from '../src/threads/packed-heartbeat.ts';
+import { carryOut, createOutbox, edgeThreadOn } from '../src/threads/edge-threads.ts';
+import type { Answers } from '../src/threads/messages.ts';
+import {
+  copyHeartbeat,
+  HEARTBEAT_ROW,
+  packHeartbeat,
+  unpackHeartbeat,
+} from '../src/threads/packed-heartbeat.ts';
 import { startTestAuthority, type TestAuthority, type TestOptions } from './support/authority.ts';
 import { NO_LIMITS, startChildServer } from './support/child-server.ts';
 import { MINUTE } from './support/clock.ts';
 import { makeNetworkFolder } from './support/folders.ts';
+import { NO_LIMITS as UNLIMITED } from './support/link.ts';
 import {
   heartbeat,
   joinedNode,
@@ -247,7 +256,29 @@ test('a heartbeat is the same on the other side of its row', () => {
   assert.equal(rows.length, 2 * HEARTBEAT_ROW);
   assert.deepEqual(unpackHeartbeat(rows, HEARTBEAT_ROW), beat);
   assert.equal(rows[HEARTBEAT_ROW], 2);
+  const copied: unknown[] = [];
+  copyHeartbeat(copied, 7, rows, HEARTBEAT_ROW);
+  assert.deepEqual(copied, [7, ...rows.slice(HEARTBEAT_ROW + 1)]);
 });
+
+test('what is answered at once leaves in one message before anything else is done, and the rest at the end of its turn', async () => {
+  const posted: Answers[] = [];
+  const outbox = createOutbox({ post: (answers) => posted.push(answers) });
+  const requests = ['now', 'later', 'now'].flatMap((name, id) => [id, name, null]);
+  const call = (name: string) => {
+    const answer: Answer = { ok: true, json: '1' };
+    return name === 'now' ? answer : Promise.resolve(answer);
+  };
+  carryOut({ heartbeats: [], requests }, { call, limits: createRateLimits(UNLIMITED) }, outbox);
+  assert.deepEqual(answeredIn(posted), [[0, 2]]);
+  // Its turn begins with the promise.
+  for (let turn = 0; turn < 2; turn += 1) await new Promise(setImmediate);
+  assert.deepEqual(answeredIn(posted), [[0, 2], [1]]);
+});
+
+function answeredIn(posted: readonly Answers[]): unknown[][] {
+  return posted.map(({ answered }) => answered.filter((_, index) => index % 2 === 0));
+}
 
 /** A text that the parser refuses, such as one with a duplicate name, is not a value. */
 function parsedOrNull(text: string): JsonValue {

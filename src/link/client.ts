@@ -10,7 +10,7 @@ import type { Logger } from '../log/logger.ts';
 import type { RefusalName } from '../refusal.ts';
 import { fromCloneable, toCloneable } from '../threads/cloneable.ts';
 import type { Answers } from '../threads/messages.ts';
-import { packHeartbeat } from '../threads/packed-heartbeat.ts';
+import { copyHeartbeat, packHeartbeat } from '../threads/packed-heartbeat.ts';
 import type { Frames } from './frames.ts';
 import { GRANT_MS } from './grants.ts';
 import type { FromFollower, FromWriter, News, SentDocument } from './messages.ts';
@@ -55,6 +55,12 @@ export interface LinkClient {
   follow(writer: Writer): void;
   /** False when nothing can be sent at this time; otherwise calls back once. */
   send(name: string, question: unknown, ended: (outcome: Outcome) => void): boolean;
+  /** The same for the heartbeat whose row begins at `start` of `rows`. */
+  sendHeartbeat(
+    rows: readonly unknown[],
+    start: number,
+    ended: (outcome: Outcome) => void,
+  ): boolean;
   isLinked(): boolean;
   /**
    * Everything that was acknowledged before this monotonic time is in the copies that are held; null before the first
@@ -74,6 +80,8 @@ const TURNED_AWAY_MS = 100;
 const PATIENCE_MS = 5000;
 /** The part of a grant by which clocks may run apart. */
 const MARGIN = 0.1;
+/** Nobody waits for the answer to a heartbeat, so that many share a message. */
+const HEARTBEATS_APART_MS = 4;
 const MOST_UNANSWERED = 10_000;
 const MOST_UNSENT_BYTES = 16 * 1024 ** 2;
 
@@ -100,8 +108,7 @@ export function createLinkClient(options: LinkClientOptions): LinkClient {
   let lastId = 0;
   let heartbeats: unknown[] = [];
   let requests: unknown[] = [];
-  let isScheduled = false;
-  const later = createPace(elapsed);
+  const schedule = createPace(elapsed, flush);
   const list = createReceivedList({
     publish: (document) => publisher.publish('crl', document),
     edgesCaughtUp: options.edgesCaughtUp,
@@ -273,30 +280,41 @@ export function createLinkClient(options: LinkClientOptions): LinkClient {
 
   /** All requests of one turn of the event loop are sent together, and under load those of several. */
   function flush(): void {
-    isScheduled = false;
     if (connection === null || heartbeats.length + requests.length === 0) return;
     connection.frames.send({ type: 'requests', heartbeats, requests });
     heartbeats = [];
     requests = [];
   }
 
-  function schedule(): void {
-    if (isScheduled) return;
-    isScheduled = true;
-    later(flush);
+  /** The id for a request that can be sent at this time; null for none. */
+  function admit(ended: (outcome: Outcome) => void): number | null {
+    if (connection === null || !connection.isOpen) return null;
+    const { unanswered, frames } = connection;
+    if (unanswered.size >= MOST_UNANSWERED || frames.waiting() > MOST_UNSENT_BYTES) return null;
+    lastId += 1;
+    unanswered.set(lastId, ended);
+    return lastId;
   }
 
   return {
     follow,
     send(name, question, ended) {
-      if (connection === null || !connection.isOpen) return false;
-      const { unanswered, frames } = connection;
-      if (unanswered.size >= MOST_UNANSWERED || frames.waiting() > MOST_UNSENT_BYTES) return false;
-      lastId += 1;
-      unanswered.set(lastId, ended);
-      if (name === 'heartbeat') packHeartbeat(heartbeats, lastId, question as Heartbeat);
-      else requests.push(lastId, name, toCloneable(question));
-      schedule();
+      const id = admit(ended);
+      if (id === null) return false;
+      if (name === 'heartbeat') {
+        packHeartbeat(heartbeats, id, question as Heartbeat);
+        schedule(HEARTBEATS_APART_MS);
+      } else {
+        requests.push(id, name, toCloneable(question));
+        schedule();
+      }
+      return true;
+    },
+    sendHeartbeat(rows, start, ended) {
+      const id = admit(ended);
+      if (id === null) return false;
+      copyHeartbeat(heartbeats, id, rows, start);
+      schedule(HEARTBEATS_APART_MS);
       return true;
     },
     isLinked: () => connection?.isOpen === true,

@@ -12,6 +12,8 @@ import type {
   RateLimits,
 } from '../http/rate-limit.ts';
 import { Refusal, type RefusalName } from '../refusal.ts';
+import { type Outbox, type Relay, type Rows, reply } from '../threads/edge-threads.ts';
+import { HEARTBEAT_ROW, unpackHeartbeat } from '../threads/packed-heartbeat.ts';
 import type { LinkClient, Outcome } from './client.ts';
 
 export interface DeskOptions {
@@ -25,6 +27,11 @@ export interface DeskOptions {
 
 export interface Desk {
   readonly call: Call;
+  /**
+   * Sends the heartbeats of a thread on as they are, and their answers to its outbox; false when this process is to
+   * answer them itself.
+   */
+  readonly relay: Relay;
   readonly limits: RateLimits;
   /** From now on this process writes. */
   lead(call: Call, limits: LocalRateLimits): void;
@@ -43,17 +50,23 @@ const NOT_BEGUN: ReadonlySet<RefusalName> = new Set(['authority_unavailable', 's
 const UNAVAILABLE: Answer = { ok: false, refusal: 'authority_unavailable', details: {} };
 const UNKNOWN: Answer = { ok: false, refusal: 'outcome_unknown', details: { outcome: 'unknown' } };
 
+/** What answers in this process. */
+interface Lead {
+  readonly call: Call;
+  readonly limits: LocalRateLimits;
+}
+
 interface Request {
   readonly name: string;
   readonly question: unknown;
   /** When it is refused if nobody could be asked, monotonic milliseconds. */
   readonly deadline: number;
   readonly resolve: (answer: Answer | Promise<Answer>) => void;
-  readonly reject: (cause: Error) => void;
+  readonly reject: (cause: unknown) => void;
 }
 
 export function createDesk({ client, holdMs, rateLimits, elapsed }: DeskOptions): Desk {
-  let lead: { readonly call: Call; readonly limits: LocalRateLimits } | null = null;
+  let lead: Lead | null = null;
   let held: Request[] = [];
   let timer: NodeJS.Timeout | null = null;
 
@@ -63,10 +76,19 @@ export function createDesk({ client, holdMs, rateLimits, elapsed }: DeskOptions)
     });
   }
 
+  function relayOne(rows: Rows, start: number, deadline: number, outbox: Outbox): void {
+    const isSent = client?.sendHeartbeat(rows, start, (outcome) => {
+      if (outcome.kind === 'answered' && !hasNotBegun(outcome.answer)) {
+        outbox.answer(rows[start], outcome.answer);
+      } else settle(requestOf(rows, start, deadline, outbox), outcome);
+    });
+    if (isSent !== true) hold(requestOf(rows, start, deadline, outbox));
+  }
+
   function attempt(request: Request): void {
     const { name, question } = request;
     if (lead !== null) {
-      request.resolve(answerHere(lead, name, question));
+      answerHere(lead, request);
       return;
     }
     const isSent = client?.send(name, question, (outcome) => settle(request, outcome)) === true;
@@ -81,7 +103,7 @@ export function createDesk({ client, holdMs, rateLimits, elapsed }: DeskOptions)
       else request.resolve(UNKNOWN);
     } else {
       const { answer } = outcome;
-      if (!answer.ok && NOT_BEGUN.has(answer.refusal)) hold(request);
+      if (hasNotBegun(answer)) hold(request);
       else request.resolve(answer);
     }
   }
@@ -116,6 +138,14 @@ export function createDesk({ client, holdMs, rateLimits, elapsed }: DeskOptions)
       if (name === 'checkReadiness' && client?.isLinked() !== true) return UNAVAILABLE;
       return ask(name, given);
     },
+    relay(rows, outbox) {
+      if (lead !== null) return false;
+      const deadline = elapsed() + holdMs;
+      for (let start = 0; start < rows.length; start += HEARTBEAT_ROW) {
+        relayOne(rows, start, deadline, outbox);
+      }
+      return true;
+    },
     limits: {
       isOn: (bucket) => rateLimits[bucket] !== null,
       take(bucket, key, now) {
@@ -141,6 +171,10 @@ export function createDesk({ client, holdMs, rateLimits, elapsed }: DeskOptions)
   };
 }
 
+function hasNotBegun(answer: Answer): boolean {
+  return !answer.ok && NOT_BEGUN.has(answer.refusal);
+}
+
 /** Whether it changes nothing to ask twice, not even a nonce is spent. */
 function isRepeatable(name: string): boolean {
   if (name.startsWith('#')) return true;
@@ -148,8 +182,29 @@ function isRepeatable(name: string): boolean {
   return access === 'public' || access === 'internal';
 }
 
-function answerHere(
-  { call, limits }: { readonly call: Call; readonly limits: LocalRateLimits },
+/** Of one heartbeat, which costs more to make than to send its row: only those that are not answered need it. */
+function requestOf(rows: Rows, start: number, deadline: number, outbox: Outbox): Request {
+  const id = rows[start];
+  return {
+    name: 'heartbeat',
+    question: unpackHeartbeat(rows, start),
+    deadline,
+    resolve: (answer) => reply(outbox, id, answer),
+    reject: (cause) => outbox.fail(id, cause),
+  };
+}
+
+/** A bug in one command fails that request, and none of those that are held with it. */
+function answerHere(lead: Lead, { name, question, resolve, reject }: Request): void {
+  try {
+    resolve(answerOf(lead, name, question));
+  } catch (cause) {
+    reject(cause);
+  }
+}
+
+function answerOf(
+  { call, limits }: Lead,
   name: string,
   question: unknown,
 ): Answer | Promise<Answer> {

@@ -209,7 +209,9 @@ export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> 
     }
 
     function begin({ name, instance }: Hello, { epoch, call, limits, heldUntil }: Lent): void {
-      const outbox = createOutbox({ post: (answers) => send(answers) }, createPace(elapsed));
+      const outbox = createOutbox({ post: (answers) => send(answers) }, (flush) =>
+        createPace(elapsed, flush),
+      );
       follower = {
         instance,
         lag: createFollowerLag(elapsed),

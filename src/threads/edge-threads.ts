@@ -51,6 +51,8 @@ export function edgeThreadOn(worker: Worker, onFailure: (cause: unknown) => void
 
 export interface EdgeHost {
   readonly call: Call;
+  /** Null where no other instance can write. */
+  readonly relay: Relay | null;
   readonly publisher: DocumentPublisher;
   readonly limits: RateLimits;
   readonly viewers: Int32Array;
@@ -171,7 +173,6 @@ function connect(
     if (message.type === 'batch') {
       if (message.log !== '') host.log(message.log);
       carryOut(message, answering, outbox);
-      outbox.flush();
     } else if (message.type === 'failed') host.fatal(`edge thread ${index + 1}`, message.problem);
     else rpc.take(message);
   });
@@ -188,21 +189,24 @@ function connect(
 
 export type Outbox = ReturnType<typeof createOutbox>;
 
-/** Answers of one turn travel in one message, behind what was published before them; `later` ends the turn. */
+/**
+ * Answers of one turn travel in one message, behind what was published before them. `scheduler` is given what sends
+ * them, and returns what is called to have that done at the end of the turn, or later; it may be called many times.
+ */
 export function createOutbox(
   thread: { post(message: Answers): void },
-  later: (send: () => void) => void = setImmediate,
+  scheduler: (send: () => void) => () => void = atEndOfTurn,
 ) {
   let publications: Answers['publications'][number][] = [];
   let answered: unknown[] = [];
   let repeated: unknown[] = [];
   let refused: unknown[] = [];
   let failed: unknown[] = [];
-  let scheduled = false;
+  let isGathering = false;
   let open = true;
+  const later = scheduler(flush);
 
   function flush(): void {
-    scheduled = false;
     const lists = [publications, answered, repeated, refused, failed];
     const count = lists.reduce((sum, { length }) => sum + length, 0);
     if (count === 0 || !open) return;
@@ -215,9 +219,7 @@ export function createOutbox(
   }
 
   function schedule(): void {
-    if (scheduled) return;
-    scheduled = true;
-    later(flush);
+    if (!isGathering) later();
   }
 
   return {
@@ -235,28 +237,67 @@ export function createOutbox(
       failed.push(id, problemText(cause));
       schedule();
     },
-    flush,
+    /** What is answered at once is sent together, at once. */
+    together(work: () => void) {
+      isGathering = true;
+      try {
+        work();
+      } finally {
+        isGathering = false;
+        flush();
+      }
+    },
     close() {
       open = false;
     },
   };
 }
 
+function atEndOfTurn(send: () => void): () => void {
+  let isScheduled = false;
+  function sendNow(): void {
+    isScheduled = false;
+    send();
+  }
+  return () => {
+    if (isScheduled) return;
+    isScheduled = true;
+    setImmediate(sendNow);
+  };
+}
+
+/** Heartbeats, as `packHeartbeat` puts them one behind the other. */
+export type Rows = readonly unknown[];
+
+/** Has heartbeats answered elsewhere, and their answers put in the outbox; false when that is not its turn. */
+export type Relay = (heartbeats: Rows, outbox: Outbox) => boolean;
+
 /** What answers the requests of an edge, or of another instance. */
 export interface Answering {
   readonly call: Call;
+  /** Only for edges. */
+  readonly relay?: Relay | null;
   readonly limits: RateLimits;
   /** Only for edges. */
   exposition?(): Promise<string>;
 }
 
 export function carryOut(
+  batch: Pick<Batch, 'heartbeats' | 'requests'>,
+  host: Answering,
+  outbox: Outbox,
+): void {
+  outbox.together(() => answerAll(batch, host, outbox));
+}
+
+function answerAll(
   { heartbeats, requests }: Pick<Batch, 'heartbeats' | 'requests'>,
   host: Answering,
   outbox: Outbox,
 ): void {
+  const areRelayed = host.relay?.(heartbeats, outbox) === true;
   // A bug in one command fails that request; the others of its batch are executed.
-  for (let i = 0; i < heartbeats.length; i += HEARTBEAT_ROW) {
+  for (let i = 0; i < heartbeats.length && !areRelayed; i += HEARTBEAT_ROW) {
     const id = heartbeats[i];
     try {
       reply(outbox, id, host.call('heartbeat', unpackHeartbeat(heartbeats, i)));
@@ -274,7 +315,8 @@ export function carryOut(
   }
 }
 
-function reply(outbox: Outbox, id: unknown, answer: Answer | Promise<Answer>): void {
+/** Also of an answer that comes later, or not. */
+export function reply(outbox: Outbox, id: unknown, answer: Answer | Promise<Answer>): void {
   if (answer instanceof Promise) {
     answer.then(
       (late) => outbox.answer(id, late),

@@ -13,6 +13,17 @@ export function packHeartbeat(
   list.push(id, certId, status, publicKey, signedAt, nonce, verdict, remoteAddr, wantsBulletin);
 }
 
+/** The row of `from` that begins at `start`, as it is but for its id. */
+export function copyHeartbeat(
+  list: unknown[],
+  id: number,
+  from: readonly unknown[],
+  start: number,
+): void {
+  list.push(id);
+  for (let i = start + 1; i < start + HEARTBEAT_ROW; i += 1) list.push(from[i]);
+}
+
 /** The command of the row that begins at `start`. */
 export function unpackHeartbeat(list: readonly unknown[], start: number): Heartbeat {
   return {

@@ -24,7 +24,7 @@ export const LINK_SIGNER = signerFromSeed(Buffer.alloc(32, 7));
 export const LINK_KEY = linkKey(LINK_SIGNER, 'a');
 export const WIRES = tlsWires({ key: LINK_KEY, warn: () => undefined });
 
-const NO_LIMITS = Object.fromEntries(
+export const NO_LIMITS = Object.fromEntries(
   RATE_BUCKETS.map((bucket) => [bucket, null]),
 ) as RateLimitSettings;
 
