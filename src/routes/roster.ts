@@ -1,4 +1,5 @@
 /** The operators' roster of active nodes, read from the authority in pieces [core-4-15]. */
+import { setTimeout as pause } from 'node:timers/promises';
 import type { OperatorClaim } from '../contract/claims.ts';
 import type { Edge } from '../http/edge.ts';
 import {
@@ -9,6 +10,11 @@ import {
   type Reply,
 } from '../http/reply.ts';
 import { NOTHING } from '../http/route.ts';
+
+/** A long roster rests for this share of the time that its pieces take, in which heartbeats have the threads for themselves. */
+const REST = 0.25;
+const LEAST_REST_MS = 1;
+const LONGEST_REST_MS = 20;
 
 /** Answers a roster of one piece at once; a longer one is sent while it is read. */
 export async function rosterReply(operator: OperatorClaim, edge: Edge): Promise<Reply> {
@@ -25,13 +31,27 @@ export async function rosterReply(operator: OperatorClaim, edge: Edge): Promise<
 
 /** The pieces already read, then all others. */
 function rosterBody(ready: string[], roster: number, edge: Edge): PiecewiseBody {
+  const { elapsed } = edge.runtime;
   let isRead = false;
+  let restMs = 0;
+
+  async function readNext(): Promise<string> {
+    if (restMs >= LEAST_REST_MS) {
+      await pause(Math.min(restMs, LONGEST_REST_MS));
+      restMs = 0;
+    }
+    const askedAt = elapsed();
+    const piece = await readPiece(roster, edge);
+    restMs += REST * (elapsed() - askedAt);
+    return piece;
+  }
+
   return {
     async next() {
       const known = ready.shift();
       if (known !== undefined) return known;
       if (isRead) return null;
-      const piece = await readPiece(roster, edge);
+      const piece = await readNext();
       isRead = piece === '';
       return isRead ? '}}' : `,${piece}`;
     },
