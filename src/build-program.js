@@ -43,8 +43,21 @@ const ENTRIES = {
 /** The folder of the scripts that pages run. */
 const BROWSER = 'browser';
 
-/** Typebox is 700 modules, which take longer to load than everything else. */
-const GATHERED = 'typebox';
+/**
+ * What stays beside the program: native parts, which find their binaries from where they are, and what one of them
+ * must share with it. Everything else is gathered, because its hundreds of modules take longer to load than the program.
+ */
+export const BESIDE = [
+  'fs-native-extensions',
+  'lmdb',
+  'msgpackr',
+  'sodium-native',
+  'uWebSockets.js',
+];
+
+/** Gathered CommonJS modules require those of Node.js. */
+export const REQUIRING =
+  "import { createRequire as requiring } from 'node:module'; const require = requiring(import.meta.url);";
 
 /** Returns the path of the compiled program; builds it, and says so, when the sources have changed. */
 export function builtProgram() {
@@ -123,7 +136,6 @@ function loadBuilder() {
 }
 
 function compile(esbuild, outdir) {
-  const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   const options = {
     absWorkingDir: root,
     entryPoints: ENTRIES,
@@ -132,7 +144,8 @@ function compile(esbuild, outdir) {
     write: false,
     bundle: true,
     splitting: true,
-    external: Object.keys(dependencies).filter((name) => name !== GATHERED),
+    external: BESIDE,
+    banner: { js: REQUIRING },
     format: 'esm',
     platform: 'node',
     target: 'node20.15',

@@ -1,41 +1,95 @@
 /**
  * Compiles sources and tests into `build`, once for the whole run: otherwise every test file, and every
- * process that it starts, would translate TypeScript for itself. What tests run as a process is the program as
- * it is shipped, a few files that start much faster than hundreds of modules.
+ * process that it starts, would translate TypeScript for itself. Each test file is one of `build` too; what several
+ * of them import is gathered, because hundreds of modules take longer to load than most files to run. What
+ * tests run as a process is the program as it is shipped.
  */
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { build } from 'esbuild';
-import { builtProgram } from '../src/build-program.js';
+import { copyFileSync, cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { build, type Plugin } from 'esbuild';
+import { BESIDE, builtProgram, REQUIRING } from '../src/build-program.js';
+import { IMPORTS_FILE, type Imports } from './support/imports.ts';
 import { PROJECT_PATH } from './support/project.ts';
 
 const TARGET = join(PROJECT_PATH, 'build');
 
+/** What a process or a thread begins with, or a test imports by its path. */
+const BY_PATH = [
+  'src/cli/init-network.ts',
+  'src/store/lmdb/store.ts',
+  'src/store/postgresql/store.ts',
+  'test/chaos/main.ts',
+  'test/prepare.ts',
+  'test/run.ts',
+  'test/simulation/main.ts',
+  'test/support/browser.ts',
+  'test/support/child-server.ts',
+  'test/support/postgresql-store.ts',
+  'test/support/scratch.ts',
+  ...filesIn('machines', '.ts'),
+  ...filesIn('src/threads', '-worker.ts'),
+];
+
 rmSync(TARGET, { recursive: true, force: true });
-const inProject = { cwd: PROJECT_PATH, stdio: 'inherit' } as const;
-execFileSync('tsc', ['-p', 'tsconfig.test.json'], inProject);
-execFileSync('node', ['src/build-browser.cjs', join(TARGET, 'src', 'pages', 'browser')], inProject);
+const { devDependencies } = JSON.parse(readFileSync(join(PROJECT_PATH, 'package.json'), 'utf8'));
+const { metafile } = await build({
+  absWorkingDir: PROJECT_PATH,
+  entryPoints: [...filesIn('test', '.test.ts'), ...BY_PATH],
+  outbase: PROJECT_PATH,
+  outdir: TARGET,
+  chunkNames: 'gathered/[hash]',
+  bundle: true,
+  splitting: true,
+  // The sources require `pg` when they need it: there has to be one.
+  external: [...BESIDE, 'pg', ...Object.keys(devDependencies)],
+  banner: { js: REQUIRING },
+  format: 'esm',
+  platform: 'node',
+  target: 'node20',
+  sourcemap: 'linked',
+  sourcesContent: false,
+  metafile: true,
+  logLevel: 'warning',
+  plugins: [knownPlaces()],
+});
+writeFileSync(join(TARGET, IMPORTS_FILE), JSON.stringify(ownImports()));
+const browser = join(TARGET, 'src', 'pages', 'browser');
+execFileSync('node', ['src/build-browser.cjs', browser], { cwd: PROJECT_PATH, stdio: 'inherit' });
 copyFileSync(join(PROJECT_PATH, 'package.json'), join(TARGET, 'package.json'));
 cpSync(dirname(builtProgram()), join(TARGET, 'program'), { recursive: true });
-await gatherTypebox();
 
-/** Typebox is 700 modules, which take longer to load than everything else; the tree gets them as a few. */
-async function gatherTypebox(): Promise<void> {
-  const entries = ['index', 'compile/index', 'format/index', 'value/index'];
-  const from = join(PROJECT_PATH, 'node_modules', 'typebox');
-  const to = join(TARGET, 'node_modules', 'typebox');
-  await build({
-    entryPoints: entries.map((entry) => join(from, 'build', `${entry}.mjs`)),
-    outdir: join(to, 'build'),
-    outExtension: { '.js': '.mjs' },
-    bundle: true,
-    splitting: true,
-    format: 'esm',
-    platform: 'node',
-    target: 'node20',
-    logLevel: 'warning',
-  });
-  const { name, type, exports } = JSON.parse(readFileSync(join(from, 'package.json'), 'utf8'));
-  writeFileSync(join(to, 'package.json'), JSON.stringify({ name, type, exports }));
+/** Relative to the project. */
+function filesIn(folder: string, end: string): string[] {
+  return readdirSync(join(PROJECT_PATH, folder), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith(end))
+    .map((name) => join(folder, name));
+}
+
+/** A module that is gathered still says that it lies where its source does. */
+function knownPlaces(): Plugin {
+  return {
+    name: 'known-places',
+    setup({ onLoad }) {
+      onLoad({ filter: /\.ts$/ }, ({ path }) => {
+        const place = join(TARGET, relative(PROJECT_PATH, path)).replace(/\.ts$/, '.js');
+        const contents = readFileSync(path, 'utf8')
+          .replaceAll('import.meta.url', JSON.stringify(pathToFileURL(place).href))
+          .replaceAll('import.meta.dirname', JSON.stringify(dirname(place)));
+        return { contents, loader: 'ts' };
+      });
+    },
+  };
+}
+
+/** What each own module imports, without types. */
+function ownImports(): Imports {
+  const own = Object.entries(metafile.inputs).filter(([path]) => path.endsWith('.ts'));
+  return Object.fromEntries(
+    own.map(([path, { imports }]) => [
+      path,
+      imports.map((imported) => imported.path).filter((imported) => imported.endsWith('.ts')),
+    ]),
+  );
 }

@@ -4,10 +4,10 @@
  */
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statfsSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
-import { dirname, join, relative, resolve } from 'node:path';
+import { join, relative, resolve } from 'node:path';
 import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
-import { init, parse } from 'es-module-lexer';
+import { IMPORTS_FILE, type Imports } from './support/imports.ts';
 
 /** Far above the time of any file: it ends a hang. */
 const FILE_TIMEOUT_MS = 10 * 60_000;
@@ -19,9 +19,10 @@ const SHARED_MEMORY = '/dev/shm';
 const SCRATCH_BYTES = 4 * 1024 ** 3;
 
 const TESTS = import.meta.dirname;
-const PROJECT = resolve(TESTS, '..', '..');
-const AUTHORITY = join(TESTS, 'support', 'authority.js');
-const LMDB_ONLY = join(TESTS, 'support', 'lmdb-only.js');
+const BUILD = resolve(TESTS, '..');
+const PROJECT = resolve(BUILD, '..');
+const AUTHORITY = 'test/support/authority.ts';
+const LMDB_ONLY = 'test/support/lmdb-only.ts';
 
 interface Counted {
   readonly nesting: number;
@@ -29,8 +30,7 @@ interface Counted {
   readonly details: { readonly duration_ms: number };
 }
 
-await init;
-
+const imports: Imports = JSON.parse(readFileSync(join(BUILD, IMPORTS_FILE), 'utf8'));
 const all = readdirSync(TESTS, { recursive: true, encoding: 'utf8' })
   .filter((name) => name.endsWith('.test.js'))
   .map((name) => join(TESTS, name))
@@ -89,23 +89,14 @@ function scratchParent(): string {
   return tmpdir();
 }
 
-/** The module and all own modules that it imports. */
+/** The source of a compiled file and all own modules that it imports. */
 function modulesOf(file: string): ReadonlySet<string> {
   const reached = new Set<string>();
-  const waiting = [file];
+  const waiting = [relative(BUILD, file).replace(/\.js$/, '.ts')];
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
     if (reached.has(next)) continue;
     reached.add(next);
-    waiting.push(...importsOf(next));
+    waiting.push(...(imports[next] ?? []));
   }
   return reached;
-}
-
-function importsOf(file: string): string[] {
-  const [statements] = parse(readFileSync(file, 'utf8'), file);
-  return statements.flatMap((statement) =>
-    'specifier' in statement && statement.specifier?.startsWith('.')
-      ? [resolve(dirname(file), statement.specifier)]
-      : [],
-  );
 }

@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { modulePath } from '../support/project.ts';
 
-const { dirname, url } = import.meta;
-const SIMULATE = join(dirname, url.endsWith('.ts') ? 'main.ts' : 'main.js');
+const SIMULATE = modulePath('test/simulation/main.ts');
 
 /**
  * Plays other histories each time, as `npm run simulate` does with these arguments; what it finds says how to have it
