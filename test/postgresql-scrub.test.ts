@@ -1,12 +1,15 @@
 /** Damage of a state in a database is found while it is served, and does no harm to what is answered. */
 import assert from 'node:assert/strict';
-import { rmSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { parseStoreAddress } from '../src/store/postgresql/address.ts';
 import { scrubDatabase } from '../src/store/postgresql/scrub.ts';
+import { unreadableBecause } from '../src/store/postgresql/unreadable.ts';
 import type { ScrubbedPart, ScrubPlace } from '../src/store/scrub.ts';
 import { startTestAuthority } from './support/authority.ts';
 import { changeFile, loseFile, losePage, spoilPage } from './support/damaged-page.ts';
+import { failIn, mayTrace } from './support/failing-calls.ts';
 import { makeNetworkFolder } from './support/folders.ts';
 import { startCluster } from './support/postgresql.ts';
 import { migratedDatabase } from './support/postgresql-store.ts';
@@ -176,9 +179,51 @@ test('a service whose meta page is damaged reports that, and goes on', async () 
   assert.match(await metrics(), /^na_scrub_damaged_rows 0$/m);
 });
 
+test('a reader of events that lie on an unreadable page is cut off, and the service goes on', async () => {
+  const url = await migratedDatabase(cluster);
+  await using na = await startTestAuthority({ flags: { store: url } });
+  // The log needs several pages, so that its end can still be written.
+  for (let made = 0; made < 24; made += 1) await operate(na, '/admin/invite', { count: 2 });
+  await changeFile(cluster, url, 'audit', spoilPage);
+  await operate(na, '/events?follow=0', {}, { method: 'GET' }).catch(() => null);
+  await na.settle();
+  const errors = na.logLines.filter((line) => line.includes(' ERROR '));
+  assert.equal(errors.length, 1, errors.join(''));
+  assert.match(
+    String(errors[0]),
+    /stored state is damaged: table audit cannot be read \(invalid page/,
+  );
+  assert.equal(outcome(await heartbeat(na, await joinedNode(na))), '200');
+  assert.equal((await get(na, '/readyz')).status, 200);
+});
+
 test('a database that cannot be asked is no damage', async () => {
   const nowhere = parseStoreAddress('postgresql://mesh@127.0.0.1:1/mesh', {});
   await assert.rejects(scrubDatabase(nowhere, null, 1), /cannot be reached \(ECONNREFUSED\)$/);
+});
+
+test('only what PostgreSQL says of the files of a table is damage of it', () => {
+  const said = (code: string) => unreadableBecause(Object.assign(new Error('said'), { code }));
+  const ofFiles = ['XX000', 'XX001', 'XX002', '58030', '58P01'];
+  assert.deepEqual(ofFiles.map(said), Array(5).fill('said'));
+  // No connection, no right, no space, no memory, no time, no server, no table, no network.
+  const others = ['08006', '42501', '53100', '53200', '57014', '57P01', '42P01', 'ECONNRESET'];
+  assert.deepEqual(others.map(said), Array(8).fill(null));
+});
+
+test('a disk that does not give a page is damage of its table', async (t) => {
+  if (!mayTrace()) return t.skip('this user may not trace processes');
+  const url = await databaseWithNode();
+  const data = join(cluster.socketFolder, 'data');
+  let file = '';
+  await changeFile(cluster, url, 'subjects', (_bytes, path) => {
+    file = path;
+  });
+  const [server = ''] = readFileSync(join(data, 'postmaster.pid'), 'utf8').split('\n');
+  await failIn(Number(server), data, { file, call: 'pread64', error: 'EIO', nth: '1+' });
+  const sentence =
+    /^table subjects cannot be read \(could not read block .*: Input\/output error\)$/;
+  assert.match(String((await inParts(url, 1))[0]?.damaged), sentence);
 });
 
 async function inParts(url: string, parts: number): Promise<ScrubbedPart[]> {

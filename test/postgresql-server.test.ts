@@ -3,10 +3,13 @@ import assert from 'node:assert/strict';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { assertEnded, invite } from './support/broken-disk.ts';
 import { NO_LIMITS, runProgram, startChildServer } from './support/child-server.ts';
+import { failIn, mayTrace } from './support/failing-calls.ts';
 import { makeNetworkFolder, networkFolder } from './support/folders.ts';
+import { until } from './support/instances.ts';
 import { startCluster } from './support/postgresql.ts';
-import { get, operate, outcome } from './support/requests.ts';
+import { get, newKey, nodeRequest, operate, outcome } from './support/requests.ts';
 
 const cluster = await startCluster();
 after(() => cluster[Symbol.asyncDispose]());
@@ -127,6 +130,58 @@ test('a service that loses the database during a command never answers it, and e
   const { code, stderr } = await server.ended;
   assert.equal(code, 1);
   assert.match(stderr, /CRITICAL mesh\.process Ending after a failure: commit: /);
+});
+
+test('a service whose database cannot write ends with the reason, and takes nothing that was acknowledged', async (t) => {
+  if (!mayTrace()) return t.skip('this user may not trace processes');
+  await using folder = await networkFolder('alpha');
+  const url = await migratedByCommand();
+  const ask = (statement: string) => cluster.query(databaseOf(url), statement);
+  const tokens: string[] = [];
+  for (const [table, call, error, cause] of [
+    ['subjects', 'pwrite64', 'ENOSPC', /commit: error: could not extend file .*: No space left on/],
+    // The log of the database cannot be flushed: the whole server starts anew.
+    [null, 'fdatasync', 'EIO', /commit: error: could not fdatasync file .*: Input\/output error/],
+  ] as const) {
+    await using server = await startChildServer(folder.path, {
+      environment: { ...NO_LIMITS, MESH_STORE: url },
+    });
+    for (const invite_token of tokens.splice(0)) {
+      assert.equal(
+        outcome(await nodeRequest(server.na, '/join', newKey(), { invite_token })),
+        '200',
+      );
+    }
+    tokens.push(...(await invite(server, 1)));
+    const [writer] = await ask(`select pid from pg_stat_activity
+      where datname = current_database() and query ~ 'commit_units|store_liveness|nonces'`);
+    await failIn(Number(writer?.pid), join(cluster.socketFolder, 'data'), {
+      file: table === null ? await logFile() : await fileOf(table),
+      call,
+      error,
+      nth: 1,
+    });
+    tokens.push(...(await invite(server)));
+    await assertEnded(server, cause);
+    await until(() =>
+      ask('select').then(
+        () => true,
+        () => false,
+      ),
+    );
+  }
+  const verified = await runProgram(['store', 'verify', '--store', url]);
+  assert.equal(verified.code, 0, verified.stderr);
+
+  async function fileOf(table: string): Promise<string> {
+    const [found] = await ask(`select pg_relation_filepath('mesh_na.${table}') as path`);
+    return String(found?.path);
+  }
+
+  async function logFile(): Promise<string> {
+    const [found] = await ask('select pg_walfile_name(pg_current_wal_lsn()) as name');
+    return join('pg_wal', String(found?.name));
+  }
 });
 
 test('a start on a database without tables ends with 3, and status says that there are none', async () => {

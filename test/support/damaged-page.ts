@@ -8,11 +8,11 @@ export function changeFile(
   cluster: TestCluster,
   url: string,
   table: string,
-  change: (bytes: Buffer) => void,
+  change: (bytes: Buffer, path: string) => void,
 ): Promise<void> {
   return whileStopped(cluster, url, table, (path) => {
     const bytes = readFileSync(path);
-    change(bytes);
+    change(bytes, path);
     writeFileSync(path, bytes);
   });
 }

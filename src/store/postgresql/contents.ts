@@ -96,6 +96,7 @@ export async function* auditEntriesIn(
 
 /** The row that holds the entry with this number. */
 export const AUDIT_ROW = {
+  table: 'audit',
   name: 'audit_row',
   text: `select last_entry, entries from mesh_na.audit where last_entry >= $1
     order by last_entry limit 1`,
@@ -115,6 +116,7 @@ export function hashIn(row: AuditRow | undefined, entry: number): string | null 
 
 /** The next rows of the log: few, because one may have the entries of thousands of units. */
 export const NEXT_AUDIT_ROWS = {
+  table: 'audit',
   name: 'next_audit_rows',
   text: `select last_entry, entries from mesh_na.audit where last_entry > $1
     order by last_entry limit 16`,

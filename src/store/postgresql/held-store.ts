@@ -328,11 +328,13 @@ const FORGET = {
   text: 'select mesh_na.forget_nonces($1, $2, $3, $4, $5, $6, $7)',
 };
 const PAST_NONCES = {
+  table: 'nonces',
   name: 'past_nonces',
   text: `select bucket, revision from mesh_na.nonces where bucket < $1
     order by bucket, revision limit $2`,
 };
 const VERSIONS = {
+  table: 'subjects',
   name: 'versions',
   text: `select s.kind, s.id, s.version from mesh_na.subjects as s
     join unnest($1::text[], $2::bytea[]) as w (kind, id) on s.kind = w.kind and s.id = w.id`,

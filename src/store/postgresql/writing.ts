@@ -11,6 +11,7 @@
 import type { Client, QueryResultRow } from 'pg';
 import { disconnect } from './connect.ts';
 import type { LeaseClock } from './lease.ts';
+import { readingProblem } from './unreadable.ts';
 
 /** Raised by the functions of the schema. */
 const CHANGED_SUBJECT = 'MN003';
@@ -35,12 +36,20 @@ export interface Statement {
   readonly text: string;
 }
 
+export interface Question extends Statement {
+  /** What it reads, as `DamagedState` names it. */
+  readonly table: string;
+}
+
 /** Each statement is a transaction of its own. */
 export interface Session {
   change(statement: Statement, values: readonly unknown[]): Promise<void>;
-  /** Changes nothing, so it is asked again when the connection is lost meanwhile. */
+  /**
+   * Changes nothing, so it is asked again when the connection is lost meanwhile, and changes go on after one that the
+   * database cannot answer. Rejects with `DamagedState` when that is because of the files of the table.
+   */
   read<Row extends QueryResultRow>(
-    statement: Statement,
+    question: Question,
     values: readonly unknown[],
   ): Promise<readonly Row[]>;
 }
@@ -115,12 +124,16 @@ export function createWriting({ client: first, clock, connect, isOwned }: Writin
         throw cause;
       }
     },
-    async read<Row extends QueryResultRow>(statement: Statement, values: readonly unknown[]) {
+    async read<Row extends QueryResultRow>(
+      { table, ...statement }: Question,
+      values: readonly unknown[],
+    ) {
       for (;;) {
         try {
           return await send<Row>(statement, values);
         } catch (cause) {
-          if (isOfStatement(cause) || failure !== null || !isOwned()) {
+          if (isOfStatement(cause)) throw readingProblem(table, cause);
+          if (failure !== null || !isOwned()) {
             fail(cause);
             throw cause;
           }
