@@ -1,10 +1,15 @@
 /** Records that `restore plan` reads at the address of somebody who answers what he likes. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer as createSecureServer } from 'node:https';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { readJsonUrl } from '../src/cli/json-url.ts';
 import { runProgram } from './support/child-server.ts';
+import { scratchFolder } from './support/folders.ts';
+import { makeTlsPair } from './support/tls-files.ts';
 
 const BOUNDS = { longestMs: 300, mostBytes: 100_000 };
 const OK = 'HTTP/1.1 200 OK\r\n';
@@ -50,7 +55,7 @@ const CASES: readonly (readonly [what: string, does: (socket: Socket) => void, r
 for (const [what, does, reason] of CASES) {
   test(`whoever answers ${what} is left within the bounds, which are told`, async () => {
     await using server = await listen(does);
-    await assert.rejects(readJsonUrl(server.url, BOUNDS), (error: Error) => {
+    await assert.rejects(readJsonUrl(server.url, undefined, BOUNDS), (error: Error) => {
       assert.match(error.message, /^http:\S+ cannot be read: [^\n]+$/);
       assert.match(error.message, reason);
       return true;
@@ -66,6 +71,25 @@ test('what a restore is to read where nobody is, is named in one sentence', asyn
   const { code, stderr } = await runProgram(args);
   assert.equal(code, 5, stderr);
   assert.match(stderr, /^mesh-na: http:\S+ cannot be read: connect ECONNREFUSED [^\n]+\n$/);
+});
+
+test('a list behind a certificate of a private authority is read with --ca', async () => {
+  await using folder = scratchFolder();
+  const { certFile, keyFile } = makeTlsPair(folder.path, 'node');
+  const pair = { cert: readFileSync(certFile), key: readFileSync(keyFile) };
+  const server = createSecureServer(pair, (_request, response) => void response.end('{}'));
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}/crl`;
+  const args = ['restore', 'plan', '--backup', join(folder.path, 'none'), '--crl', url];
+  const [unknown, trusted] = await Promise.all([
+    runProgram(args),
+    runProgram([...args, '--ca', certFile]),
+  ]);
+  assert.equal(unknown.code, 5);
+  assert.match(unknown.stderr, /cannot be read: self-signed certificate/);
+  assert.equal(trusted.code, 3);
+  assert.match(trusted.stderr, /no such file or directory/);
+  server.close();
 });
 
 async function listen(does: (socket: Socket) => void) {

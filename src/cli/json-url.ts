@@ -14,14 +14,17 @@ export interface ReadingBounds {
 /** A list of a million revocations has some 150 MB. */
 const BOUNDS: ReadingBounds = { longestMs: 300_000, mostBytes: 512 * 1024 * 1024 };
 
-/** Rejects with one sentence when nobody answers there with JSON within the bounds. */
+/**
+ * `caFile` as `httpFetch` takes it. Rejects with one sentence when nobody answers there with JSON within the bounds.
+ */
 export async function readJsonUrl(
   address: string,
+  caFile: string | undefined,
   { longestMs, mostBytes } = BOUNDS,
 ): Promise<JsonValue> {
   const signal = AbortSignal.timeout(longestMs);
   try {
-    const answer = await httpFetch(undefined)(address, {
+    const answer = await httpFetch(caFile)(address, {
       method: 'GET',
       headers: {},
       redirect: 'error',

@@ -17,6 +17,7 @@ import { collect, examples, jsonOption, wholeNumber } from './options.ts';
 import { type OutputOptions, printResult } from './output.ts';
 import { whileWaiting } from './progress.ts';
 import { saveFile } from './saved-file.ts';
+import { caOption } from './server.ts';
 import { databaseOf, onState, openTarget, type StatePlace, storeOption } from './store-address.ts';
 
 interface PlanOptions extends OutputOptions {
@@ -25,6 +26,7 @@ interface PlanOptions extends OutputOptions {
   readonly crl?: readonly string[];
   readonly feed?: readonly string[];
   readonly head?: string;
+  readonly ca?: string;
 }
 
 interface ApplyOptions extends PlanOptions, StatePlace {
@@ -84,6 +86,7 @@ function addEvidence(command: Command): Command {
       ).argParser(collect),
     )
     .option('--head <file>', 'the head file of the lost authority')
+    .addOption(caOption())
     .addOption(jsonOption());
 }
 
@@ -149,10 +152,11 @@ async function planned(options: PlanOptions): Promise<RestorePlan> {
   const { verifySignature } = await import('../crypto/ed25519.ts');
   const { readBackup } = await import('../backup/file.ts');
   const { planRestore } = await import('../restore/plan.ts');
+  const { ca, crl = [], feed = [], head } = options;
   const evidence: GivenEvidence = {
-    crls: await Promise.all((options.crl ?? []).map(readDocument)),
-    feeds: await Promise.all((options.feed ?? []).map(readDocument)),
-    head: options.head === undefined ? null : await readDocument(options.head),
+    crls: await Promise.all(crl.map((place) => readDocument(place, ca))),
+    feeds: await Promise.all(feed.map((place) => readDocument(place, ca))),
+    head: head === undefined ? null : await readDocument(head, ca),
   };
   return sound(options.backup, () =>
     whileWaiting('Reading the backup', async () => {
@@ -162,8 +166,8 @@ async function planned(options: PlanOptions): Promise<RestorePlan> {
   );
 }
 
-function readDocument(place: string): Promise<unknown> {
-  return /^https?:/.test(place) ? readJsonUrl(place) : readJsonFile(place);
+function readDocument(place: string, ca: string | undefined): Promise<unknown> {
+  return /^https?:/.test(place) ? readJsonUrl(place, ca) : readJsonFile(place);
 }
 
 /** Keys and genesis may be in the folder already; they must be those of the backup. */
