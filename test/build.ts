@@ -17,17 +17,9 @@ const TARGET = join(PROJECT_PATH, 'build');
 
 /** What a process or a thread begins with, or a test imports by its path. */
 const BY_PATH = [
-  'src/cli/init-network.ts',
-  'src/store/lmdb/store.ts',
-  'src/store/postgresql/store.ts',
   'test/chaos/main.ts',
-  'test/prepare.ts',
   'test/run.ts',
-  'test/simulation/main.ts',
-  'test/support/browser.ts',
-  'test/support/child-server.ts',
-  'test/support/postgresql-store.ts',
-  'test/support/scratch.ts',
+  ...namedByPath(),
   ...filesIn('machines', '.ts'),
   ...filesIn('src/threads', '-worker.ts'),
 ];
@@ -65,6 +57,15 @@ function filesIn(folder: string, end: string): string[] {
   return readdirSync(join(PROJECT_PATH, folder), { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith(end))
     .map((name) => join(folder, name));
+}
+
+/** Modules that tests name to be loaded by another process: each has to be a file of its own. */
+function namedByPath(): string[] {
+  const named = filesIn('test', '.ts').flatMap((file) => {
+    const text = readFileSync(join(PROJECT_PATH, file), 'utf8');
+    return [...text.matchAll(/\bmodulePath\(\s*'([^']+)'/g)].map(([, source]) => source as string);
+  });
+  return [...new Set(named)];
 }
 
 /** A module that is gathered still says that it lies where its source does. */
