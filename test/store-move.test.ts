@@ -4,7 +4,7 @@ import type { ChildProcess } from 'node:child_process';
 import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, before, suite, test } from 'node:test';
+import { after, before, suite, type TestContext, test } from 'node:test';
 import { placeOf } from '../src/cli/move-places.ts';
 import { verifySignature } from '../src/crypto/ed25519.ts';
 import { abandonMove, moveState } from '../src/move/move.ts';
@@ -29,7 +29,19 @@ import {
 } from './support/moves.ts';
 import { startCluster, type TestCluster } from './support/postgresql.ts';
 import { migratedDatabase } from './support/postgresql-store.ts';
-import { get, heartbeat, joinedNode, operate } from './support/requests.ts';
+import {
+  get,
+  heartbeat,
+  invite,
+  joinedNode,
+  newKey,
+  operate,
+  operatorRequest,
+  outcome,
+  type SignedRequest,
+  sendSigned,
+  signedByNode,
+} from './support/requests.ts';
 import { LMDB_ONLY } from './support/test-stores.ts';
 
 suite('a move', { concurrency: false, ...LMDB_ONLY }, () => {
@@ -128,11 +140,12 @@ suite('a move', { concurrency: false, ...LMDB_ONLY }, () => {
     assert.match(log, /The state is kept ready, from revision [1-9]/);
   });
 
-  test('that was interrupted and resumed leaves nothing of its first attempt in an instance that waits', async () => {
+  test('that was interrupted and resumed leaves nothing of its first attempt in an instance that waits, and lets no request of then pass again', async () => {
     await using folder = await networkFolder('alpha');
     const store = await migratedDatabase(cluster);
     let old = await startChildServer(folder.path);
     const revoked = await joinedNode(old.na);
+    const spent = await spentRequests(old);
     old.process.kill('SIGSTOP');
     const move = { from: `lmdb:${folder.path}`, to: store, dataDir: folder.path };
     const dying = begun(move);
@@ -152,11 +165,57 @@ suite('a move', { concurrency: false, ...LMDB_ONLY }, () => {
     const reason = { cert_id: revoked.certId, reason: 'superseded' };
     await operate(old.na, '/admin/revoke', reason);
     const joined = await joinedNode(old.na);
+    const spentLater = await spentRequests(old);
     const { code, stderr } = await begun(move, ['--resume']).ended;
     assert.equal(code, 0, stderr);
     await ready(second);
     assert.equal((await heartbeat(second.na, revoked)).status, 403);
     assert.equal((await heartbeat(second.na, joined)).status, 200);
+    for (const requests of [spent, spentLater]) {
+      const again = await Promise.all(requests.map((request) => sendSigned(second.na, request)));
+      assert.deepEqual(again.map(outcome), REPLAYED);
+    }
+  });
+
+  test('that was abandoned can be attempted again, and whoever has waited for it serves no other state', async (t) => {
+    await using folder = await networkFolder('alpha');
+    const elsewhere = keysOf(folder.path, t);
+    const store = await migratedDatabase(cluster);
+    const serveThere = (onSpawn?: (child: ChildProcess) => void) =>
+      startChildServer(elsewhere, { args: ['--store', store], ...(onSpawn && { onSpawn }) });
+    const first = await startChildServer(folder.path);
+    const node = await joinedNode(first.na);
+    // It hands over only when it goes on.
+    first.process.kill('SIGSTOP');
+    const move = { from: `lmdb:${folder.path}`, to: store, dataDir: folder.path };
+    const dying = begun(move);
+    await dying.told('Asked pid');
+    const { onSpawn, told } = listener();
+    const waiting = await serveThere(onSpawn);
+    await told('The state is kept ready');
+    dying.kill();
+    await dying.ended;
+    const abandoned = await begun(move, ['--abandon']).ended;
+    assert.equal(abandoned.code, 0, abandoned.stderr);
+
+    const end = waiting.ended.then(({ code }) => code);
+    const served = ready(waiting).then(
+      () => 'it serves',
+      () => end,
+    );
+    assert.equal(await Promise.race([end, served]), 1);
+    await told('was in use by the network "alpha", but the database holds no state');
+    await assert.rejects(serveThere(), /ended with 3: .*the database holds no state/);
+    first.process.kill('SIGCONT');
+    await first.ended;
+    await using old = await startChildServer(folder.path);
+    assert.equal((await heartbeat(old.na, node)).status, 200);
+    const later = await joinedNode(old.na);
+    const again = await begun(move).ended;
+    assert.equal(again.code, 0, again.stderr);
+    await using second = await serveThere();
+    assert.equal((await heartbeat(second.na, node)).status, 200);
+    assert.equal((await heartbeat(second.na, later)).status, 200);
   });
 
   test('asks nobody to hand over before the instances that wait have read what was copied', async () => {
@@ -198,11 +257,7 @@ suite('a move', { concurrency: false, ...LMDB_ONLY }, () => {
   test('is waited for by a service on the new folder, which serves when it has arrived, and stops or ends with 3 before', async (t) => {
     await using folder = await networkFolder('alpha');
     const store = await migratedDatabase(cluster);
-    const back = mkdtempSync(join(tmpdir(), 'mesh-move-'));
-    t.after(() => rmSync(back, { recursive: true, force: true }));
-    for (const name of ['keys', 'genesis.json', 'mesh-na.json']) {
-      cpSync(join(folder.path, name), join(back, name), { recursive: true });
-    }
+    const back = keysOf(folder.path, t);
     const environment = { ...NO_LIMITS, MESH_LEASE_MS: '60000' };
     await using first = await startChildServer(folder.path, {
       args: ['--store', store],
@@ -276,11 +331,7 @@ suite('a move', { concurrency: false, ...LMDB_ONLY }, () => {
   for (const direction of ['into a database', 'into a data folder'] as const) {
     test(`${direction} that is killed at any moment goes on, and nothing acknowledged is lost`, async (t) => {
       await using folder = await networkFolder('alpha');
-      const elsewhere = mkdtempSync(join(tmpdir(), 'mesh-move-'));
-      t.after(() => rmSync(elsewhere, { recursive: true, force: true }));
-      for (const name of ['keys', 'genesis.json', 'mesh-na.json']) {
-        cpSync(join(folder.path, name), join(elsewhere, name), { recursive: true });
-      }
+      const elsewhere = keysOf(folder.path, t);
       const store = await migratedDatabase(cluster);
       const isThere = direction === 'into a database';
       const from = isThere ? `lmdb:${folder.path}` : store;
@@ -331,6 +382,36 @@ const WAITS_FOR_STATE = 'it is served here when it has arrived';
 /** In whose wake the move is killed. */
 const MOMENTS = ['Copied', 'Asked', 'Handed over', '', 'Both places', 'Asked'];
 const KILLS = Number(process.env.MESH_TEST_MOVE_KILLS ?? 3);
+
+/** What is answered to the requests below when they come again. */
+const REPLAYED = ['403 invalid_invite_token', '401 node_auth_failed', '401 admin_auth_failed'];
+
+/** Requests that were carried out. */
+async function spentRequests({ na }: ChildServer): Promise<readonly SignedRequest[]> {
+  const key = newKey();
+  const token = await invite(na);
+  const requests = [signedByNode(na, '/join', key, { invite_token: token })];
+  const { status, body } = await sendSigned(na, requests[0] as SignedRequest);
+  assert.equal(status, 200);
+  requests.push(
+    signedByNode(na, '/heartbeat', key, { cert_id: body.cert_id, status: 'healthy' }),
+    operatorRequest(na, '/admin/invite'),
+  );
+  for (const request of requests.slice(1)) {
+    assert.equal((await sendSigned(na, request)).status, 200);
+  }
+  return requests;
+}
+
+/** A new folder of the same keys, without state. */
+function keysOf(dataDir: string, t: TestContext): string {
+  const path = mkdtempSync(join(tmpdir(), 'mesh-move-'));
+  t.after(() => rmSync(path, { recursive: true, force: true }));
+  for (const name of ['keys', 'genesis.json', 'mesh-na.json']) {
+    cpSync(join(dataDir, name), join(path, name), { recursive: true });
+  }
+  return path;
+}
 
 /** Whether the server was asked to stop, and has done so. */
 async function hasStopped({ ended, process }: ChildServer): Promise<boolean> {

@@ -75,6 +75,8 @@ export async function openPostgresqlStore(options: PostgresqlOptions): Promise<P
         ...candidate,
         waiting(holder) {
           hasWaited = true;
+          // Should the database be emptied, as when a move into it is abandoned, no new network begins in it.
+          if (options.network !== null) markInUse(options.dataDir, options.network);
           candidate.waiting(holder);
         },
       },
