@@ -138,6 +138,13 @@ suite('a backup', () => {
     const listed = await runProgram(['backup', 'list', folder, '--json']);
     const names = JSON.parse(listed.stdout).backups.map(({ name }: { name: string }) => name);
     assert.ok(names.includes('cli.backup'));
+    for (const command of [
+      ['backup', 'verify'],
+      ['restore', 'plan', '--backup'],
+    ]) {
+      const { code, stderr } = await runProgram([...command, `${path}.gone`]);
+      assert.deepEqual([code, stderr], [3, `mesh-na: ${path}.gone cannot be read (ENOENT)\n`]);
+    }
   });
 });
 

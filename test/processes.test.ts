@@ -9,12 +9,12 @@ import { networkFolder } from './support/folders.ts';
 import { childrenOf, isRunning, spawnNode } from './support/processes.ts';
 import { LOADER, modulePath, PROJECT_PATH } from './support/project.ts';
 
-const urlOf = (module: string) => pathToFileURL(modulePath(module)).href;
+const urlOf = (path: string) => pathToFileURL(path).href;
 
 /** A test file that has started a server and a browser, and then never returns. */
 const HANGING = `
-  import { startBrowser } from '${urlOf('test/support/browser.ts')}';
-  import { startChildServer } from '${urlOf('test/support/child-server.ts')}';
+  import { startBrowser } from '${urlOf(modulePath('test/support/browser.ts'))}';
+  import { startChildServer } from '${urlOf(modulePath('test/support/child-server.ts'))}';
   await startChildServer(process.argv[1]);
   await startBrowser();
   process.stderr.write('hanging');

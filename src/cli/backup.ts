@@ -9,7 +9,7 @@ import { readGenesisFile } from './genesis-file.ts';
 import { collect, dataDirOption, examples, jsonOption } from './options.ts';
 import { type OutputOptions, printResult } from './output.ts';
 import { whileWaiting } from './progress.ts';
-import { assertCanSave } from './saved-file.ts';
+import { assertCanSave, systemCode } from './saved-file.ts';
 import { onState, openSource, settingsOf, storeOption } from './store-address.ts';
 import { tableOf } from './table.ts';
 
@@ -134,8 +134,10 @@ export async function sound<T>(file: string, work: () => Promise<T>): Promise<T>
   try {
     return await work();
   } catch (cause) {
-    if (!(cause instanceof Error) || 'syscall' in cause) throw cause;
-    throw unsound(file, cause.message);
+    if (!(cause instanceof Error)) throw cause;
+    if (!('syscall' in cause)) throw unsound(file, cause.message);
+    const problem = `${file} cannot be read (${systemCode(cause)})`;
+    throw failure(EXIT.unusable, 'local_files', problem);
   }
 }
 

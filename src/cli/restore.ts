@@ -158,9 +158,10 @@ async function planned(options: PlanOptions): Promise<RestorePlan> {
     feeds: await Promise.all(feed.map((place) => readDocument(place, ca))),
     head: head === undefined ? null : await readDocument(head, ca),
   };
+  const identities = identitiesIn(options.identity);
   return sound(options.backup, () =>
     whileWaiting('Reading the backup', async () => {
-      const bytes = await readBackup(options.backup, identitiesIn(options.identity));
+      const bytes = await readBackup(options.backup, identities);
       return planRestore(bytes, evidence, verifySignature);
     }),
   );

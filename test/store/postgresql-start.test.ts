@@ -101,6 +101,16 @@ suite('a database is refused', { concurrency: false }, () => {
     assert.deepEqual([from, to], [99, 99], 'a migration leaves what is newer alone');
   });
 
+  test('when the row of its lease is gone', async () => {
+    const url = await migratedDatabase(cluster);
+    const database = new URL(url).pathname.slice(1);
+    await cluster.query(database, 'delete from mesh_na.writer_lease');
+    const sentence =
+      'The stored state is damaged: the row of table writer_lease is missing; restore it from a backup';
+    assert.equal(await refusal(url), sentence);
+    await assert.rejects(readStatus(parseStoreAddress(url, {})), { message: sentence });
+  });
+
   test('when it is that of another network', async () => {
     const url = await migratedDatabase(cluster);
     const dataDir = mkdtempSync(join(folder, 'alpha-'));

@@ -1,5 +1,6 @@
 /** The row of the lease: each of these is one statement, and takes effect at one moment by the database's clock. */
 import type { Client, QueryResultRow } from 'pg';
+import { DamagedState } from '../rows.ts';
 import { clockDifference } from './clock-difference.ts';
 import { answerWithin, disconnect, NO_TIMEOUT } from './connect.ts';
 
@@ -129,6 +130,11 @@ export interface LeaseTableOptions {
   clockCompared(aheadMs: number): void;
 }
 
+/** The tables are made with it, and nothing removes it: a page was lost, or somebody emptied the table. */
+export function leaseIsMissing(): DamagedState {
+  return new DamagedState('the row of table writer_lease is missing');
+}
+
 /** The connection is its own from now on. */
 export function leaseTable(client: Client, options: LeaseTableOptions): LeaseTable {
   const { leaseMs, now, clockCompared } = options;
@@ -149,7 +155,7 @@ export function leaseTable(client: Client, options: LeaseTableOptions): LeaseTab
   return {
     async look() {
       const row = await compared<LeaseRow>(LOOK);
-      if (row === undefined) throw new Error('The database has no lease; its table was emptied');
+      if (row === undefined) throw leaseIsMissing();
       const { link, configuration, until, remaining } = row;
       return {
         epoch: Number(row.epoch),

@@ -7,6 +7,7 @@ import { connectToPrimary, disconnect } from './connect.ts';
 import { readMeta, totalsIn } from './contents.ts';
 import { type Durability, readDurability } from './durability.ts';
 import { readFollowers } from './followers.ts';
+import { leaseIsMissing } from './lease-table.ts';
 import { migrate, readSchemaVersion, SCHEMA_VERSION } from './schema.ts';
 
 export interface StoreStatus {
@@ -146,6 +147,6 @@ async function readLease(client: Client): Promise<StatusOfLease> {
         then extract(epoch from expires_at - clock_timestamp())::float8 end as remaining_seconds
     from mesh_na.writer_lease
   `);
-  if (rows[0] === undefined) throw new Error('The database has no lease; its table was emptied');
+  if (rows[0] === undefined) throw leaseIsMissing();
   return rows[0];
 }
