@@ -28,7 +28,7 @@ import {
 } from './support/requests.ts';
 
 /** `npm run test:kills` has more. */
-const ROUNDS = Number(process.env.MESH_TEST_KILLS ?? 10);
+const ROUNDS = Number(process.env.MESH_TEST_KILLS ?? 6);
 /**
  * Acknowledged operations after which a server is killed, with others on their way. They are counted rather
  * than timed: a slow machine takes longer and does the same. Every other round is a short one.

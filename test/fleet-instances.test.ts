@@ -232,7 +232,7 @@ async function changeOverAndOver({ at, over }: House, changes: Change[]): Promis
   for (let turn = 0; !over.aborted; turn += 1) {
     const change = await changed(at(turn).na).catch(() => null);
     if (change !== null) changes.push(change);
-    await delay(20);
+    await delay(50);
   }
 }
 
@@ -268,7 +268,7 @@ async function readBulletins({ at, over }: House, place: number, seen: Seen[]): 
       const bulletin = isOfHeartbeat ? answer.body.bulletin : answer.body;
       seen.push({ sentAt, receivedAt: performance.now(), bulletin, isOfHeartbeat });
     }
-    await delay(10);
+    await delay(40);
   }
 }
 
@@ -336,7 +336,7 @@ async function roamingAgent({ at }: House, place: number) {
 async function inviteOverAndOver({ at, over }: House, stop: AbortSignal): Promise<void> {
   for (let turn = 0; !stop.aborted && !over.aborted; turn += 1) {
     await operate(at(turn).na, '/admin/invite').catch(() => null);
-    await delay(20);
+    await delay(40);
   }
 }
 

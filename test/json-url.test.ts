@@ -12,6 +12,9 @@ import { scratchFolder } from './support/folders.ts';
 import { makeTlsPair } from './support/tls-files.ts';
 
 const BOUNDS = { longestMs: 300, mostBytes: 100_000 };
+/** For whoever is left for something else than the time: a busy machine may take longer. */
+const NO_HURRY = { ...BOUNDS, longestMs: 60_000 };
+const TOO_LONG = /it takes longer than 0.3 s$/;
 const OK = 'HTTP/1.1 200 OK\r\n';
 
 /** Sends the text again and again, as fast as it is taken. */
@@ -33,29 +36,34 @@ const says = (text: string) => (socket: Socket) => void socket.write(text);
 
 const CASES: readonly (readonly [what: string, does: (socket: Socket) => void, reason: RegExp])[] =
   [
-    ['nothing', () => undefined, /it takes longer than 0.3 s$/],
-    ['half of a head', says(`${OK}X-A:`), /it takes longer than 0.3 s$/],
-    ['a body that drips', drips, /it takes longer than 0.3 s$/],
+    ['nothing', () => undefined, TOO_LONG],
+    ['half of a head', says(`${OK}X-A:`), TOO_LONG],
+    ['a body that drips', drips, TOO_LONG],
     ['a head without an end', floods(OK, `X-A: ${'a'.repeat(100)}\r\n`), /Header overflow/],
     [
       'a body without an end',
       floods(`${OK}Transfer-Encoding: chunked\r\n\r\n`, '5\r\n     \r\n'),
       /it answers more than 100000 bytes$/,
     ],
-    ['an error', says('HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n'), /it answers 500$/],
+    [
+      'an error',
+      says('HTTP/1.1 500 No\r\nConnection: close\r\nContent-Length: 0\r\n\r\n'),
+      /it answers 500$/,
+    ],
     [
       'a way to another place',
       says('HTTP/1.1 302 There\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n'),
       /unexpected redirect$/,
     ],
-    ['no JSON', says(`${OK}Content-Length: 6\r\n\r\n<html>`), /JSON|token/i],
+    ['no JSON', says(`${OK}Connection: close\r\nContent-Length: 6\r\n\r\n<html>`), /JSON|token/i],
     ['the end of the connection', (socket) => socket.destroy(), /hang up|ECONNRESET/],
   ];
 
 for (const [what, does, reason] of CASES) {
   test(`whoever answers ${what} is left within the bounds, which are told`, async () => {
     await using server = await listen(does);
-    await assert.rejects(readJsonUrl(server.url, undefined, BOUNDS), (error: Error) => {
+    const bounds = reason === TOO_LONG ? BOUNDS : NO_HURRY;
+    await assert.rejects(readJsonUrl(server.url, undefined, bounds), (error: Error) => {
       assert.match(error.message, /^http:\S+ cannot be read: [^\n]+$/);
       assert.match(error.message, reason);
       return true;
@@ -73,11 +81,12 @@ test('what a restore is to read where nobody is, is named in one sentence', asyn
   assert.match(stderr, /^mesh-na: http:\S+ cannot be read: connect ECONNREFUSED [^\n]+\n$/);
 });
 
-test('a list behind a certificate of a private authority is read with --ca', async () => {
+test('a list behind a certificate of a private authority is read with --ca', async (t) => {
   await using folder = scratchFolder();
   const { certFile, keyFile } = makeTlsPair(folder.path, 'node');
   const pair = { cert: readFileSync(certFile), key: readFileSync(keyFile) };
   const server = createSecureServer(pair, (_request, response) => void response.end('{}'));
+  t.after(() => server.close());
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}/crl`;
   const args = ['restore', 'plan', '--backup', join(folder.path, 'none'), '--crl', url];
@@ -88,8 +97,7 @@ test('a list behind a certificate of a private authority is read with --ca', asy
   assert.equal(unknown.code, 5);
   assert.match(unknown.stderr, /cannot be read: self-signed certificate/);
   assert.equal(trusted.code, 3);
-  assert.match(trusted.stderr, /no such file or directory/);
-  server.close();
+  assert.match(trusted.stderr, /none cannot be read \(ENOENT\)/);
 });
 
 async function listen(does: (socket: Socket) => void) {

@@ -51,8 +51,8 @@ process.once('exit', () => rmSync(scratch, { recursive: true, force: true }));
 const stop = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort());
 
-/** One more than there are cores: files wait for processes, pages and disks for a third of their time. */
-const concurrency = availableParallelism() + 1;
+/** More than there are cores: files wait for processes, pages and disks for a third of their time. */
+const concurrency = availableParallelism() + 2;
 const took = new Map<string, number>();
 run({ files, concurrency, timeout: FILE_TIMEOUT_MS, signal: stop.signal })
   .on('test:pass', count)

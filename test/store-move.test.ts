@@ -381,7 +381,7 @@ const WAITS_FOR_STATE = 'it is served here when it has arrived';
 
 /** In whose wake the move is killed. */
 const MOMENTS = ['Copied', 'Asked', 'Handed over', '', 'Both places', 'Asked'];
-const KILLS = Number(process.env.MESH_TEST_MOVE_KILLS ?? 3);
+const KILLS = Number(process.env.MESH_TEST_MOVE_KILLS ?? 2);
 
 /** What is answered to the requests below when they come again. */
 const REPLAYED = ['403 invalid_invite_token', '401 node_auth_failed', '401 admin_auth_failed'];

@@ -22,7 +22,9 @@ export async function readJsonUrl(
   caFile: string | undefined,
   { longestMs, mostBytes } = BOUNDS,
 ): Promise<JsonValue> {
-  const signal = AbortSignal.timeout(longestMs);
+  const late = AbortSignal.timeout(longestMs);
+  const left = new AbortController();
+  const signal = AbortSignal.any([late, left.signal]);
   try {
     const answer = await httpFetch(caFile)(address, {
       method: 'GET',
@@ -36,13 +38,15 @@ export async function readJsonUrl(
     throw failure(
       EXIT.unreachable,
       'unreadable_answer',
-      `${address} cannot be read: ${reasonOf(error, signal, longestMs)}`,
+      `${address} cannot be read: ${reasonOf(error, late, longestMs)}`,
     );
+  } finally {
+    left.abort();
   }
 }
 
-function reasonOf(error: unknown, signal: AbortSignal, longestMs: number): string {
-  if (signal.aborted) return `it takes longer than ${longestMs / 1000} s`;
+function reasonOf(error: unknown, late: AbortSignal, longestMs: number): string {
+  if (late.aborted) return `it takes longer than ${longestMs / 1000} s`;
   if (!(error instanceof Error)) return String(error);
   return error.cause instanceof Error ? error.cause.message : error.message;
 }

@@ -9,6 +9,7 @@ import type { JsonObject } from '../../src/json/value.ts';
 import { jsonText } from '../../src/json/write.ts';
 import { formatInstant } from '../../src/timestamp.ts';
 import type { TestAuthority, TestOperator } from './authority.ts';
+import { exchange } from './exchange.ts';
 import { operatorHeaders, signNodeBody } from './signing.ts';
 
 /** An answer as tests read it. Bodies are plain JSON: tests about numbers read `text`. */
@@ -43,16 +44,11 @@ export async function send(
     signal?: AbortSignal;
   } = {},
 ): Promise<Received> {
-  const response = await fetch(na.url + path, { method, redirect: 'manual', ...init });
-  const text = await response.text();
+  const { status, headers, bytes } = await exchange(na.url + path, { method, ...init });
+  const text = bytes.toString('utf8');
   await na.settle?.();
-  const isJson = response.headers.get('content-type')?.startsWith('application/json');
-  return {
-    status: response.status,
-    headers: response.headers,
-    text,
-    body: isJson && text !== '' ? JSON.parse(text) : undefined,
-  };
+  const isJson = headers.get('content-type')?.startsWith('application/json');
+  return { status, headers, text, body: isJson && text !== '' ? JSON.parse(text) : undefined };
 }
 
 export function get(na: { readonly url: string }, path: string): Promise<Received> {
