@@ -16,6 +16,9 @@ const SETTINGS = {
   autovacuum: 'on',
 };
 
+/** What else a run does, such as signing, may take both cores for seconds: the writer keeps its lease meanwhile. */
+const LEASE_MS = '10000';
+
 /** A state of a million nodes is read within this. */
 const READY_MS = 120_000;
 const POLL_MS = 20;
@@ -55,7 +58,12 @@ export async function startInstances(
       url,
       async start(threads, cpuProf = null, environment = {}) {
         const link = (dataDir: string) => symlinkSync(keys, dataDir);
-        const settings = { MESH_STORE: url, MESH_LINK: '127.0.0.1:0', ...environment };
+        const settings = {
+          MESH_STORE: url,
+          MESH_LINK: '127.0.0.1:0',
+          MESH_LEASE_MS: LEASE_MS,
+          ...environment,
+        };
         const instance = await startAuthority(cpuProf, threads, link, undefined, settings);
         started.push(instance);
         return instance;

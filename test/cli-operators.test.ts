@@ -99,6 +99,9 @@ test('the audit log is searched for who did what to whom, and since when', async
     /^\S+Z {2}certificate_revoked {2}ops-privileged {2}\{"cert_id":"[^\n]+\}\n$/,
   );
   assert.equal((await endOf(['audit', 'show', '--since', 'yesterday'])).exit, EXIT.usage);
+  const nobody = await run('audit', 'show', '--actor', 'nobody');
+  assert.equal(nobody.stdout, '');
+  assert.match(nobody.stderr, /^None of the \d+ entries of the log matches\.\n$/);
 });
 
 test('the horizon shows what lapses, by kind and by week', async () => {

@@ -97,6 +97,17 @@ test('the commands that take a database are known', () => {
   assert.deepEqual(taking.sort(), [...Object.keys(READING), ...MAKING, 'serve'].sort());
 });
 
+test('the log of a database that nobody has used yet is said to be empty', async () => {
+  const unused = await migratedDatabase(cluster);
+  for (const command of ['show', 'export']) {
+    const line = ['audit', command, '--data-dir', folderNaming(null), '--store', unused];
+    const { code, stdout, stderr } = await runProgram(line);
+    assert.equal(code, 0, stderr);
+    assert.equal(stdout, '');
+    assert.equal(stderr, 'The audit log is empty.\n');
+  }
+});
+
 for (const way of Object.keys(WAYS)) {
   suite(`the database is named by ${way}`, () => {
     for (const [command, shown] of Object.entries(READING)) {

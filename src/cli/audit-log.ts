@@ -18,6 +18,11 @@ export async function openLog(place: StatePlace): Promise<AuditLog> {
   return { ...log, entries: counted('Audit entries read:', log.entries) };
 }
 
+/** Told beside the output, which stays empty: usually it is not the log that was meant. */
+export function noteEmptyLog(): void {
+  process.stderr.write('The audit log is empty.\n');
+}
+
 /** Damaged pages can end the process that reads them through LMDB: they are looked for first. */
 async function logOfFolder(dataDir: string): Promise<AuditLog> {
   const { checkForReading } = await import('../store/lmdb/folder-state.ts');

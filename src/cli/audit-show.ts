@@ -5,7 +5,7 @@ import { isJsonObject } from '../json/value.ts';
 import { jsonText } from '../json/write.ts';
 import type { AuditEntry } from '../store/store.ts';
 import { parseRequestTimestamp } from '../timestamp.ts';
-import { openLog } from './audit-log.ts';
+import { noteEmptyLog, openLog } from './audit-log.ts';
 import { collect, examples, jsonOption } from './options.ts';
 import { type OutputOptions, printResult } from './output.ts';
 import { addPlaceOptions, type StatePlace } from './store-address.ts';
@@ -41,14 +41,20 @@ export function defineAuditShow(show: Command): void {
 }
 
 async function runShow(options: ShowOptions): Promise<void> {
-  const shown: JsonObject[] = [];
+  const forJson: JsonObject[] = [];
+  let read = 0;
+  let shown = 0;
   const { entries } = await openLog(options);
   for await (const entry of entries) {
+    read += 1;
     if (!isWanted(entry, options)) continue;
-    if (options.json) shown.push({ ...entry });
+    shown += 1;
+    if (options.json) forJson.push({ ...entry });
     else printResult({}, {}, [lineOf(entry)]);
   }
-  if (options.json) printResult(options, { entries: shown }, []);
+  if (options.json) printResult(options, { entries: forJson }, []);
+  else if (read === 0) noteEmptyLog();
+  else if (shown === 0) process.stderr.write(`None of the ${read} entries of the log matches.\n`);
 }
 
 function isWanted(entry: AuditEntry, { actor, type, subject, since }: Wanted): boolean {

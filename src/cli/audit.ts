@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { verifyAuditChain } from '../authority/engine/audit.ts';
 import { jsonText } from '../json/write.ts';
 import { type AuditEntry, GENESIS_HASH } from '../store/store.ts';
-import { openLog } from './audit-log.ts';
+import { noteEmptyLog, openLog } from './audit-log.ts';
 import { defineAuditShow } from './audit-show.ts';
 import { EXIT, failure } from './exit-codes.ts';
 import { examples, jsonOption } from './options.ts';
@@ -68,11 +68,14 @@ async function exportEntries(options: ExportOptions): Promise<void> {
   }
   const { entries } = await openLog(options);
   const all: AuditEntry[] = [];
+  let length = 0;
   for await (const entry of entries) {
+    length += 1;
     if (json) all.push(entry);
     else process.stdout.write(`${jsonText(toObject(entry))}\n`);
   }
   if (json) printResult({ json }, { entries: all.map(toObject) }, []);
+  else if (length === 0) noteEmptyLog();
 }
 
 /** A long log is not held in memory. */
