@@ -17,7 +17,7 @@ const SETTINGS = {
 };
 
 /** What else a run does, such as signing, may take both cores for seconds: the writer keeps its lease meanwhile. */
-const LEASE_MS = '10000';
+const LEASE_MS = '5000';
 
 /** A state of a million nodes is read within this. */
 const READY_MS = 120_000;
