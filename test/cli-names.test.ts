@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { Command } from 'commander';
-import { commandReference } from '../src/cli/command-reference.ts';
+import { commandReference, listedBelow } from '../src/cli/command-reference.ts';
 import { buildProgram } from '../src/cli/program.ts';
 import { startTestAuthority } from './support/authority.ts';
 import { REAL_TIME, runProgram } from './support/child-server.ts';
@@ -10,7 +10,6 @@ import { endOf } from './support/failed-command.ts';
 
 /** Every name that a command had, and the one that it has now. */
 const RENAMED: readonly (readonly [string, string])[] = [
-  ['invite', 'invite create'],
   ['revoke', 'certificate revoke'],
   ['revoke-operator-key', 'operator-key revoke'],
   ['nodes', 'node list'],
@@ -21,17 +20,13 @@ const RENAMED: readonly (readonly [string, string])[] = [
   ['agents', 'agent list'],
   ['node agent register', 'agent register'],
   ['node agent unregister', 'agent unregister'],
-  ['graph', 'graph show'],
   ['trust-path', 'graph trace'],
   ['policy history', 'policy list'],
   ['data-usage policy', 'data-usage license'],
   ['data-usage intent', 'data-usage declare'],
 ];
 /** What sets up or runs the program itself, or looks at the whole of it, is one word. */
-const ALONE = ['init', 'serve', 'connect', 'horizon', 'events', 'signer', 'doctor', 'completion'];
-
-/** Members of commander's that its types do not show. */
-type Group = Command & { readonly _defaultCommandName: string | null };
+const ALONE = ['init', 'serve', 'connect', 'doctor', 'completion', 'events', 'horizon', 'signer'];
 
 function commandAt(path: string): Command {
   const found = path
@@ -41,8 +36,7 @@ function commandAt(path: string): Command {
       buildProgram(),
     );
   assert.ok(found, path);
-  const { _defaultCommandName: name } = found as Group;
-  return found.commands.find((command) => command.name() === name) ?? found;
+  return found;
 }
 
 /** As text: the functions that parse are made anew for each command. */
@@ -107,7 +101,41 @@ test('a real authority answers both names alike', async () => {
       [code, stdout, stderr].join('\n').replaceAll(/[0-9a-f-]{36}|\d{4}-\d\d-\d\dT[\d:.]+Z/g, '');
     assert.equal(masked(then), masked(now), earlier);
   }
-  const { code, stdout } = await run('invite', '--count', '2');
-  assert.equal(code, 0);
-  assert.equal(JSON.parse(stdout).tokens.length, 2);
+});
+
+suite('the help of the program', () => {
+  const groups = buildProgram().commands.filter(({ commands }) => commands.length > 0);
+
+  test('shows its commands in groups, none of which is long', () => {
+    const program = buildProgram();
+    const help = program.createHelp();
+    const listed = help.visibleCommands(program);
+    const grouped = help.groupItems([...program.commands], listed, (each) => each.helpGroup());
+    assert.ok(grouped.size > 4);
+    assert.ok(!grouped.has(''));
+    for (const [group, commands] of grouped) assert.ok(commands.length < 8, group);
+  });
+
+  test('a group alone prints its help', async () => {
+    const { code, stdout, stderr } = await runProgram(['invite']);
+    assert.deepEqual([code, stdout], [2, '']);
+    assert.match(stderr, /^Usage: mesh-na invite \[options\] \[command\]\n/);
+  });
+
+  for (const group of groups) {
+    test(`${group.name()} alone does nothing`, async () => {
+      const { exit, code, message } = await endOf([group.name()]);
+      assert.deepEqual([exit, code, message], [2, 'usage', '']);
+    });
+
+    test(`${group.name()} suggests the command that was meant`, async () => {
+      for (const command of listedBelow(group)) {
+        const name = command.name();
+        const misspelled = `${name.slice(0, 2)}${name.slice(3)}`;
+        const { exit, message } = await endOf([group.name(), misspelled]);
+        assert.equal(exit, 2);
+        assert.match(message, new RegExp(`'${misspelled}'\\s\\(Did you mean .*\\b${name}\\b`));
+      }
+    });
+  }
 });

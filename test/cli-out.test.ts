@@ -160,7 +160,7 @@ suite('a document that is shown', () => {
 
 suite('mesh-na invite', () => {
   const invite = (...more: string[]) => [
-    ...['invite', '--count', '2', '--url', server.url, '--data-dir', dataDir, ...more],
+    ...['invite', 'create', '--count', '2', '--url', server.url, '--data-dir', dataDir, ...more],
   ];
 
   test('prints the tokens alone, and what people want to know to standard error', async () => {

@@ -49,7 +49,7 @@ test('treaty, attestation and feed travel between two sovereigns as files', asyn
     run(alpha, ['feed', 'import', file('feed.json')], 4),
     run(alpha, ['trust-path', 'alpha', 'beta']),
     run(alpha, ['trust-path', 'beta', 'alpha'], 4),
-    run(alpha, ['graph']),
+    run(alpha, ['graph', 'show']),
     run(alpha, ['treaty', 'list']),
     run(alpha, ['treaty', 'verify', file('treaty.json')]),
   ]);
@@ -84,7 +84,7 @@ test('policies, the recognition policy and the agents of a node are kept from th
   );
   await run(na, ['recognition-policy', 'show'], 4);
 
-  const { token_id: token } = await run(na, ['invite']);
+  const { token_id: token } = await run(na, ['invite', 'create']);
   const genesis = ['--genesis', join(na.dataDir, 'genesis.json')];
   await run(na, ['node', 'join', '--token', token, ...genesis, ...node]);
   await run(na, [

@@ -65,9 +65,9 @@ test('a network lives on the command line: from init to the audit log', async (t
 
   // Invites: as JSON, several at once, and as text for people.
   const [one, several, people] = await Promise.all([
-    cli('invite', '--role', 'role:anchor', '--max-validity-hours', '24'),
-    cli('invite', '--count', '3', '--key-id', 'ops-standard', '--signature-version', '1'),
-    runProgram(['invite'], settings),
+    cli('invite', 'create', '--role', 'role:anchor', '--max-validity-hours', '24'),
+    cli('invite', 'create', '--count', '3', '--key-id', 'ops-standard', '--signature-version', '1'),
+    runProgram(['invite', 'create'], settings),
   ]);
   const { token_id: token } = printed(one);
   assert.match(String(token), TOKEN);
@@ -163,7 +163,7 @@ test('a network lives on the command line: from init to the audit log', async (t
 
   // It can no longer invite; the audit log, read beside the running authority, records everything.
   const [invited, verified, exported] = await Promise.all([
-    cli('invite', '--key-id', 'ops-standard'),
+    cli('invite', 'create', '--key-id', 'ops-standard'),
     cli('audit', 'verify'),
     runProgram(['audit', 'export', '--data-dir', dataDir]),
   ]);

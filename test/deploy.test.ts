@@ -99,7 +99,7 @@ suite('the alerts', { skip: absent('promtool') }, () => {
     assert.deepEqual(fired.toSorted(), alerts.map(({ name }) => name).toSorted());
     assert.match(quiet, /exp_samples: \[\]/);
     for (const { name, expression } of alerts) {
-      const watched = [...expression.matchAll(/\b(?:up|(?:mesh_)?na_\w+)\b(?:\{([^}]*)\})?/g)];
+      const watched = [...expression.matchAll(/\b(?:up|mesh_na_\w+)\b(?:\{([^}]*)\})?/g)];
       assert.ok(watched.length > 0, name);
       for (const [selected, labels = ''] of watched) {
         const metric = selected.replace(/\{.*/, '');
@@ -182,7 +182,7 @@ test('a live authority has every metric and label that alerts and panels name', 
   ];
   assert.ok(expressions.length > 25);
   for (const expression of expressions) {
-    for (const [, name, selector] of expression.matchAll(/\b((?:mesh_)?na_\w+)(?:\{([^}]*)\})?/g)) {
+    for (const [, name, selector] of expression.matchAll(/\b(mesh_na_\w+)(?:\{([^}]*)\})?/g)) {
       const typed = new RegExp(`^# TYPE ${name?.replace(/_bucket$/, '')} `, 'm');
       assert.match(metrics, typed, `${name} of ${expression}`);
       for (const label of (selector ?? '').split(',').filter((text) => text !== '')) {
@@ -192,7 +192,7 @@ test('a live authority has every metric and label that alerts and panels name', 
     }
     for (const [, labels] of expression.matchAll(/\bby \(([^)]*)\)/g)) {
       for (const label of labels?.split(', ') ?? []) {
-        const names = [...expression.matchAll(/\b((?:mesh_)?na_\w+)/g)].map(([, name]) => name);
+        const names = [...expression.matchAll(/\b(mesh_na_\w+)/g)].map(([, name]) => name);
         // Counters of limits have no sample before the first refusal.
         if (names.includes('mesh_na_rate_limited_total')) continue;
         assert.match(metrics, new RegExp(`^${names[0]}\\{[^}]*\\b${label}="`, 'm'), expression);

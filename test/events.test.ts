@@ -137,10 +137,10 @@ test('a reader who takes nothing is ended, and what it has not taken it can read
   using _ = connection;
   connection.socket.pause();
   connection.write(requestText(na, '/events'));
-  await metric(na, 'na_event_readers 1');
+  await metric(na, 'mesh_na_event_readers 1');
   await using quick = await openReader(na, '/events?after=990');
-  await metric(na, 'na_event_readers_cut_total 1', () => na.clock.advance(SECOND));
-  await metric(na, 'na_event_readers 1');
+  await metric(na, 'mesh_na_event_readers_cut_total 1', () => na.clock.advance(SECOND));
+  await metric(na, 'mesh_na_event_readers 1');
   await invites(na, 1);
   await quick.until((events) => events.length === 11);
   connection.socket.resume();
@@ -172,7 +172,7 @@ test('there are as many readers as are allowed, and a place is free again when o
   assert.equal(outcome(refused), '503 too_many_event_readers');
   assert.equal(refused.headers.get('retry-after'), '5');
   await second[Symbol.asyncDispose]();
-  await metric(na, 'na_event_readers 1');
+  await metric(na, 'mesh_na_event_readers 1');
   await using _third = await openReader(na, '/events');
 });
 

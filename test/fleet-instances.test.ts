@@ -422,6 +422,6 @@ async function assertWriterPosts({ all }: House): Promise<void> {
   for (const server of all) {
     const { role } = await placeOf(server);
     const { text } = await get(server.na, '/metrics');
-    assert.equal(/^na_webhook_lag_entries\{/m.test(text), role === 'writer', role);
+    assert.equal(/^mesh_na_webhook_lag_entries\{/m.test(text), role === 'writer', role);
   }
 }

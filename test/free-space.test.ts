@@ -60,8 +60,8 @@ test('while little space is left newcomers are refused, and all others are serve
   const ready = await get(na, '/readyz');
   assert.deepEqual([ready.status, ready.body.enrollment], [200, 'insufficient_storage']);
   const metrics = (await get(na, '/metrics')).text;
-  assert.match(metrics, /^na_disk_min_free_bytes 8388608$/m);
-  assert.match(metrics, /^na_posture_finding\{rule="disk"\} 2$/m);
+  assert.match(metrics, /^mesh_na_disk_min_free_bytes 8388608$/m);
+  assert.match(metrics, /^mesh_na_posture_finding\{rule="disk"\} 2$/m);
   assert.equal(logged(na, /ERROR mesh\.store .*invites, joins and new agents are refused/), 1);
 
   disk.clear();

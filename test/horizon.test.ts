@@ -124,7 +124,7 @@ for (const threads of ['1', '2']) {
       const { text } = await get(na, '/metrics');
       const soonest = (await horizon()).lapsing.map(({ kind, soonest }) => [kind, soonest]);
       const series = [
-        ...text.matchAll(/^na_expiry_timestamp_seconds\{kind="(\w+)"\} (\S+)$/gm),
+        ...text.matchAll(/^mesh_na_expiry_timestamp_seconds\{kind="(\w+)"\} (\S+)$/gm),
       ].map(([, kind, seconds]) => [kind, formatInstant(Number(seconds) * 1000)]);
       assert.deepEqual(series, soonest);
       assert.deepEqual(

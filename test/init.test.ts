@@ -218,7 +218,11 @@ for (const [fault, args, expected] of [
   ['an unknown option', ['init', '--nope'], /^mesh-na: unknown option '--nope'\n$/],
   ['an unknown command', ['bogus'], /^mesh-na: unknown command 'bogus'\n$/],
   ['a url that is none', ['nodes', '--url', 'nope'], /must be an http or https URL\.\n$/],
-  ['a count of zero', ['invite', '--count', '0'], /must be a whole number, 1 or more\.\n$/],
+  [
+    'a count of zero',
+    ['invite', 'create', '--count', '0'],
+    /must be a whole number, 1 or more\.\n$/,
+  ],
   ['an unknown reason', ['revoke', 'c', '--reason', 'x'], /Allowed choices are .*\n$/],
   ['no invite token', ['node', 'join'], /^mesh-na: Give the invite token by .*\n$/],
 ] as const) {

@@ -118,12 +118,12 @@ test('while the database is gone, a follower serves signed documents as stale an
     assert.equal(asked.headers.get('x-mesh-stale-since'), null);
   }
   assert.equal((await placeOf(follower)).ready, false, 'a balancer prefers whoever writes');
-  assert.match((await get(na, '/metrics')).text, /^na_serving_stale 1$/m);
+  assert.match((await get(na, '/metrics')).text, /^mesh_na_serving_stale 1$/m);
 
   await cluster.start();
   await until(async () => (await placeOf(follower)).role === 'writer');
   await until(async () => (await get(na, '/crl')).headers.get('x-mesh-stale-since') === null);
-  assert.match((await get(na, '/metrics')).text, /^na_serving_stale 0$/m);
+  assert.match((await get(na, '/metrics')).text, /^mesh_na_serving_stale 0$/m);
   const healed = await get(na, '/crl');
   assert.ok(healed.text.includes(node.certId) && healed.headers.get('etag') !== null);
   assert.equal(outcome(await operate(na, '/admin/invite')), '200');

@@ -54,12 +54,12 @@ test('every instance answers every request, and none by a document older than wh
     await get(first.na, '/metrics'),
     await get(second.na, '/metrics'),
   ];
-  assert.match(ofWriter.text, /^na_link_followers 2$/m);
-  assert.match(ofFollower.text, /^na_link_followers 0$/m);
-  assert.match(ofWriter.text, /^na_link_followers_awaited_seconds_count [1-9]/m);
-  assert.match(ofFollower.text, /^na_link_round_trip_seconds_count [1-9]/m);
+  assert.match(ofWriter.text, /^mesh_na_link_followers 2$/m);
+  assert.match(ofFollower.text, /^mesh_na_link_followers 0$/m);
+  assert.match(ofWriter.text, /^mesh_na_link_followers_awaited_seconds_count [1-9]/m);
+  assert.match(ofFollower.text, /^mesh_na_link_round_trip_seconds_count [1-9]/m);
   for (const { text } of [ofWriter, ofFollower]) {
-    assert.match(text, /^na_database_clock_difference_seconds -?0/m, 'there is one clock');
+    assert.match(text, /^mesh_na_database_clock_difference_seconds -?0/m, 'there is one clock');
   }
   const invite = (await operate(first.na, '/admin/invite')).body.token_id;
   const joins = await Promise.all(
@@ -169,10 +169,10 @@ test('every instance shows all of them on its dashboard, and the page follows wh
   for (const id of followers) {
     assert.match(
       ofWriter.text,
-      new RegExp(`^na_follower_lag_revisions\\{follower="${id}"\\} 0$`, 'm'),
+      new RegExp(`^mesh_na_follower_lag_revisions\\{follower="${id}"\\} 0$`, 'm'),
     );
   }
-  assert.doesNotMatch(ofFollower.text, /^na_follower_lag_revisions\{/m);
+  assert.doesNotMatch(ofFollower.text, /^mesh_na_follower_lag_revisions\{/m);
 
   await using visit = await browser.visit(`${second.na.url}/dashboard`);
   const { page } = visit;

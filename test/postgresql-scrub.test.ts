@@ -27,15 +27,15 @@ test('a changed bit is found and reported, the service goes on, and what is mend
   await na.flush();
   const metrics = async () => (await get(na, '/metrics')).text;
   await na.scrub();
-  assert.match(await metrics(), /^na_scrub_damaged_rows 0$/m);
-  assert.match(await metrics(), /^na_scrub_completed_timestamp_seconds [1-9]/m);
+  assert.match(await metrics(), /^mesh_na_scrub_damaged_rows 0$/m);
+  assert.match(await metrics(), /^mesh_na_scrub_completed_timestamp_seconds [1-9]/m);
 
   const flip = `update mesh_na.subjects set snapshot = set_byte(snapshot, 30, get_byte(snapshot, 30) # 8)
     where kind = 'certificate'`;
   await cluster.query(nameOf(url), flip);
   await na.scrub();
-  assert.match(await metrics(), /^na_scrub_damaged_rows 1$/m);
-  assert.match(await metrics(), /^na_posture_finding\{rule="damage"\} 2$/m);
+  assert.match(await metrics(), /^mesh_na_scrub_damaged_rows 1$/m);
+  assert.match(await metrics(), /^mesh_na_posture_finding\{rule="damage"\} 2$/m);
   const row = `the row ["certificate","${node.certId}"] of table subjects does not match its checksum`;
   const errors = na.logLines.filter((line) => line.includes(' ERROR '));
   assert.equal(errors.length, 1, errors.join(''));
@@ -45,7 +45,7 @@ test('a changed bit is found and reported, the service goes on, and what is mend
 
   await cluster.query(nameOf(url), flip);
   await na.scrub();
-  assert.match(await metrics(), /^na_scrub_damaged_rows 0$/m);
+  assert.match(await metrics(), /^mesh_na_scrub_damaged_rows 0$/m);
 });
 
 test('each row of every table is read once, in as many parts as it takes, and any damaged one is named', async () => {
@@ -167,8 +167,8 @@ test('a service whose meta page is damaged reports that, and goes on', async () 
   });
   await na.scrub();
   const metrics = async () => (await get(na, '/metrics')).text;
-  assert.match(await metrics(), /^na_scrub_damaged_rows 1$/m);
-  assert.match(await metrics(), /^na_posture_finding\{rule="damage"\} 2$/m);
+  assert.match(await metrics(), /^mesh_na_scrub_damaged_rows 1$/m);
+  assert.match(await metrics(), /^mesh_na_posture_finding\{rule="damage"\} 2$/m);
   const errors = na.logLines.filter((line) => line.includes('table meta cannot be read'));
   assert.equal(errors.length, 1, na.logLines.join(''));
   assert.match(String(errors[0]), / ERROR mesh.store The stored state is damaged: table meta /);
@@ -176,7 +176,7 @@ test('a service whose meta page is damaged reports that, and goes on', async () 
 
   await changeFile(cluster, url, 'meta', (bytes) => void sound.copy(bytes));
   await na.scrub();
-  assert.match(await metrics(), /^na_scrub_damaged_rows 0$/m);
+  assert.match(await metrics(), /^mesh_na_scrub_damaged_rows 0$/m);
 });
 
 test('a reader of events that lie on an unreadable page is cut off, and the service goes on', async () => {

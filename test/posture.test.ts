@@ -148,9 +148,9 @@ suite('a fleet of twelve', () => {
     assert.match(page, /Nodes that have fallen silent: 12 of 12\./);
     assert.doesNotMatch(page, /disk failing/);
     const metrics = (await get(na, '/metrics')).text;
-    assert.match(metrics, /^na_posture_finding\{rule="nodes_silent"\} 2$/m);
-    assert.match(metrics, /^na_posture_finding\{rule="disk"\} 0$/m);
-    assert.match(metrics, /^na_nodes\{state="silent"\} 12$/m);
+    assert.match(metrics, /^mesh_na_posture_finding\{rule="nodes_silent"\} 2$/m);
+    assert.match(metrics, /^mesh_na_posture_finding\{rule="disk"\} 0$/m);
+    assert.match(metrics, /^mesh_na_nodes\{state="silent"\} 12$/m);
   });
 
   test('a node that is back and well is not counted', async () => {

@@ -153,7 +153,7 @@ test('a running authority backs itself up, and reports when that fails', async (
   const [first = ''] = readdirSync(folder);
   assert.match(first, /^alpha-[0-9a-f]{8}-\d{8}T\d{6}Z\.backup$/);
   const seconds = Math.floor(na.clock.now() / SECOND);
-  const verifiedAt = /^na_backup_verified_timestamp_seconds (.*)$/m;
+  const verifiedAt = /^mesh_na_backup_verified_timestamp_seconds (.*)$/m;
   const metrics = async () => (await get(na, '/metrics')).text;
   assert.equal(Math.floor(Number(verifiedAt.exec(await metrics())?.[1])), seconds);
   assert.match(na.logLines.join(''), /INFO mesh\.backup The backup .* was made and verified/);
@@ -170,8 +170,8 @@ test('a running authority backs itself up, and reports when that fails', async (
   rmSync(folder, { recursive: true });
   na.clock.advance(5 * DAY);
   await assert.rejects(na.backUp(), /ENOENT/);
-  assert.match(await metrics(), /^na_backup_failures_total 1$/m);
-  assert.match(await metrics(), /^na_posture_finding\{rule="backup"\} 2$/m);
+  assert.match(await metrics(), /^mesh_na_backup_failures_total 1$/m);
+  assert.match(await metrics(), /^mesh_na_posture_finding\{rule="backup"\} 2$/m);
   assert.equal((await get(na, '/readyz')).status, 200);
 });
 

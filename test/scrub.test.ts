@@ -20,13 +20,13 @@ test('a changed byte is found and reported, the service goes on, and what is men
   const node = await joinedNode(na);
   const metrics = async () => (await get(na, '/metrics')).text;
   await na.scrub();
-  assert.match(await metrics(), /^na_scrub_damaged_rows 0$/m);
-  assert.match(await metrics(), /^na_scrub_completed_timestamp_seconds [1-9]/m);
+  assert.match(await metrics(), /^mesh_na_scrub_damaged_rows 0$/m);
+  assert.match(await metrics(), /^mesh_na_scrub_completed_timestamp_seconds [1-9]/m);
 
   const mend = await damageRow(na.dataDir, `certificate\0${node.certId}`);
   await na.scrub();
-  assert.match(await metrics(), /^na_scrub_damaged_rows 1$/m);
-  assert.match(await metrics(), /^na_posture_finding\{rule="damage"\} 2$/m);
+  assert.match(await metrics(), /^mesh_na_scrub_damaged_rows 1$/m);
+  assert.match(await metrics(), /^mesh_na_posture_finding\{rule="damage"\} 2$/m);
   const row = `the row ["certificate","${node.certId}"] of table subjects does not match its checksum`;
   const errors = na.logLines.filter((line) => line.includes(' ERROR '));
   assert.equal(errors.length, 1);
@@ -36,7 +36,7 @@ test('a changed byte is found and reported, the service goes on, and what is men
 
   mend();
   await na.scrub();
-  assert.match(await metrics(), /^na_scrub_damaged_rows 0$/m);
+  assert.match(await metrics(), /^mesh_na_scrub_damaged_rows 0$/m);
 });
 
 test('each row is read once, in as many parts as it takes', async () => {

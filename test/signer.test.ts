@@ -117,7 +117,7 @@ for (const listThreadFrom of [undefined, 1]) {
       const beaten = await nodeRequest(na, '/heartbeat', node.key, beat);
       assert.equal(beaten.body.bulletin.crl_sequence, crl.sequence);
       assert.equal(await enrollment(na), 'open');
-      assert.equal(await metric(na, 'na_signer_available'), '1');
+      assert.equal(await metric(na, 'mesh_na_signer_available'), '1');
     } finally {
       await na.stop();
       await signer.end('SIGTERM');
@@ -165,7 +165,7 @@ test('without a signer nothing is issued, renewed or revoked, and the rest goes 
     assert.deepEqual(parsed(await get(na, '/crl')), before, 'a newer one cannot be signed');
     await na.renewLists();
     assert.equal((await get(na, '/readyz')).status, 200);
-    assert.match((await get(na, '/metrics')).text, /^na_posture_finding\{rule="signer"\} 2$/m);
+    assert.match((await get(na, '/metrics')).text, /^mesh_na_posture_finding\{rule="signer"\} 2$/m);
     assert.match(na.logLines.join(''), /ERROR mesh\.signer The signer at unix:\S+ does not sign: /);
     assert.doesNotMatch(na.logLines.join(''), /CRITICAL/);
 
@@ -201,7 +201,7 @@ test('a signer that hangs stops the authority for a second, once', async () => {
     assert.equal(outcome(await heartbeat(na, node)), '200');
     signer.process.kill('SIGCONT');
     await until(async () => outcome(await renewal()) === '200');
-    assert.equal((await metric(na, 'na_signer_failures_total')) === '0', false);
+    assert.equal((await metric(na, 'mesh_na_signer_failures_total')) === '0', false);
   } finally {
     signer.process.kill('SIGCONT');
     await na.stop();

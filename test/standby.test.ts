@@ -43,11 +43,11 @@ test('an instance that waits lives, does nothing, says so, and takes over when t
     assert.equal(asked.headers.get('retry-after'), '1');
   }
   const { text } = await get(second.na, '/metrics');
-  assert.match(text, /^na_instance_role\{role="follower"\} 1$/m);
+  assert.match(text, /^mesh_na_instance_role\{role="follower"\} 1$/m);
   assert.match(text, /^mesh_na_restore_pending 0$/m);
   await until(async () => (await get(second.na, '/readyz')).body.error.details.lag_revisions === 0);
   const ready = await get(second.na, '/metrics');
-  assert.match(ready.text, /^na_replica_lag_revisions 0$/m);
+  assert.match(ready.text, /^mesh_na_replica_lag_revisions 0$/m);
   await until(async () => (await get(third.na, '/readyz')).body.error.details.lag_revisions === 0);
   const command = ['store', 'status', '--store', instances.url];
   const { stdout: status } = await runProgram(command);
@@ -69,8 +69,8 @@ test('an instance that waits lives, does nothing, says so, and takes over when t
   assert.deepEqual(await placeOf(second), { role: 'writer', epoch: 2, ready: true });
   assert.equal(outcome(await operate(second.na, '/admin/invite')), '200');
   const metrics = await get(second.na, '/metrics');
-  assert.match(metrics.text, /^na_instance_role\{role="writer"\} 1$/m);
-  assert.match(metrics.text, /^na_lease_remaining_seconds (?:1|0\.\d+)/m);
+  assert.match(metrics.text, /^mesh_na_instance_role\{role="writer"\} 1$/m);
+  assert.match(metrics.text, /^mesh_na_lease_remaining_seconds (?:1|0\.\d+)/m);
   const { stdout, stderr, code } = await second.end('SIGTERM');
   assert.equal(code, 0);
   assert.match(stdout + stderr, /pid \d+ on \S+ writes; this instance waits for its turn/);

@@ -90,7 +90,7 @@ test('without such an issuer, those that Node.js brings are asked, and nothing i
 /** What the service has logged when it has failed at each of the hosts. */
 async function logOf(server: ChildServer, hosts: readonly string[]): Promise<string> {
   const failures = hosts.map(
-    (host) => new RegExp(`^na_webhook_failures_total\\{host="${host}"\\} [1-9]`, 'm'),
+    (host) => new RegExp(`^mesh_na_webhook_failures_total\\{host="${host}"\\} [1-9]`, 'm'),
   );
   await until(async () => {
     const { text } = await get(server.na, '/metrics');

@@ -107,7 +107,7 @@ test('an endpoint that never answers holds up neither commands, nor other webhoo
   await invites(na, 30);
   await hook.until(30);
   // What a stop finds unanswered is posted again.
-  await line(na, `na_webhook_delivered_events_total{host="${hook.host}"} 30`);
+  await line(na, `mesh_na_webhook_delivered_events_total{host="${hook.host}"} 30`);
   assert.equal(silent.requests, 1, 'one request is under way at a time');
   await na.stop();
   silent.behavior = null;
@@ -124,21 +124,24 @@ test('what fails is counted and shown by the name of the host alone, is logged o
   hook.behavior = (_request, answer) => answer.writeHead(503).end('token=not-for-logs');
   await using na = await house.start({ MESH_WEBHOOKS: hook.url });
   await invites(na, 2);
-  await line(na, `na_webhook_lag_entries{host="${hook.host}"} 2`);
+  await line(na, `mesh_na_webhook_lag_entries{host="${hook.host}"} 2`);
   while (!na.logLines.join('').includes('cannot be posted')) await get(na, '/healthz');
   na.clock.advance(20 * MINUTE);
-  await line(na, `na_webhook_lag_seconds{host="${hook.host}"} 1200`);
-  await line(na, 'na_posture_finding{rule="webhooks"} 1');
+  await line(na, `mesh_na_webhook_lag_seconds{host="${hook.host}"} 1200`);
+  await line(na, 'mesh_na_posture_finding{rule="webhooks"} 1');
   na.clock.advance(24 * HOUR);
-  await line(na, 'na_posture_finding{rule="webhooks"} 2');
+  await line(na, 'mesh_na_posture_finding{rule="webhooks"} 2');
   hook.behavior = null;
   await hook.until(2);
-  const failures = new RegExp(`^na_webhook_failures_total\\{host="${hook.host}"\\} [1-9]`, 'm');
+  const failures = new RegExp(
+    `^mesh_na_webhook_failures_total\\{host="${hook.host}"\\} [1-9]`,
+    'm',
+  );
   assert.match((await get(na, '/metrics')).text, failures);
-  await line(na, `na_webhook_delivered_events_total{host="${hook.host}"} 2`);
-  await line(na, `na_webhook_lag_entries{host="${hook.host}"} 0`);
-  await line(na, `na_webhook_lag_seconds{host="${hook.host}"} 0`);
-  await line(na, 'na_posture_finding{rule="webhooks"} 0');
+  await line(na, `mesh_na_webhook_delivered_events_total{host="${hook.host}"} 2`);
+  await line(na, `mesh_na_webhook_lag_entries{host="${hook.host}"} 0`);
+  await line(na, `mesh_na_webhook_lag_seconds{host="${hook.host}"} 0`);
+  await line(na, 'mesh_na_posture_finding{rule="webhooks"} 0');
   const log = na.logLines.filter((text) => text.includes('mesh.webhook')).join('');
   const lines = log
     .split('\n')
@@ -163,7 +166,7 @@ test('a private address is not connected to unless that is allowed, and it is sa
   await invites(na, 1);
   await line(
     na,
-    `na_webhook_failures_total{host="${hook.host.replace('127.0.0.1', 'localhost')}"} 1`,
+    `mesh_na_webhook_failures_total{host="${hook.host.replace('127.0.0.1', 'localhost')}"} 1`,
   );
   assert.match(
     na.logLines.join(''),
@@ -206,7 +209,9 @@ async function line(na: TestAuthority, wanted: string): Promise<void> {
     ({ text } = await get(na, '/metrics'));
     if (text.split('\n').includes(wanted)) return;
   }
-  assert.fail(`The metrics have no ${wanted}: ${text.match(/^na_webhook.*|.*"webhooks".*/gm)}`);
+  assert.fail(
+    `The metrics have no ${wanted}: ${text.match(/^mesh_na_webhook.*|.*"webhooks".*/gm)}`,
+  );
 }
 
 function indexesOf(events: readonly LoggedEvent[]): number[] {

@@ -17,11 +17,6 @@ export function defineRenamed(
   earlier.addHelpText('beforeAll', `This command is now called ${pathOf(command)}.\n`);
 }
 
-/** Makes a command the one that runs when its group is named alone. */
-export function showDefault(group: Command, command: Command): void {
-  group.addHelpText('after', () => `\nWithout a command:\n\n${command.helpInformation()}`);
-}
-
 function pathOf(command: Command): string {
   const above = command.parent === null ? '' : `${pathOf(command.parent)} `;
   return `${above}${command.name()}`;

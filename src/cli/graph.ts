@@ -1,7 +1,7 @@
 /** `mesh-na graph`: who recognizes whom. */
 import type { Command } from 'commander';
 import type { RecognitionGraph, TrustAnswer } from '../views/rows/graph.ts';
-import { defineRenamed, showDefault } from './earlier-name.ts';
+import { defineRenamed } from './earlier-name.ts';
 import { EXIT, failure } from './exit-codes.ts';
 import { addPublicOptions, collect, type PublicOptions } from './options.ts';
 import { printResult } from './output.ts';
@@ -19,14 +19,13 @@ interface TraceOptions extends PublicOptions {
 export function addGraphCommands(program: Command): void {
   const graph = program.command('graph').description('read the graph of recognition');
   const show = graph
-    .command('show', { isDefault: true })
+    .command('show')
     .description('show which sovereign recognizes which')
     .action(runShow);
   addPublicOptions(addOutOption(show, 'the graph'), [
     'mesh-na graph show',
     'mesh-na graph show --json | jq .revoked_trust_material',
   ]);
-  showDefault(graph, show);
   defineRenamed(graph.command('trace'), { parent: program, name: 'trust-path' }, defineTrace);
 }
 

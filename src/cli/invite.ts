@@ -3,7 +3,6 @@ import { type Command, Option } from 'commander';
 import type { Invite, InviteList } from '../answers/operators.ts';
 import { jsonText } from '../json/write.ts';
 import { INVITE_STATUSES, type InviteStatus } from '../views/rows/invite.ts';
-import { showDefault } from './earlier-name.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
 import { collect, wholeNumber } from './options.ts';
 import { asJson, printLines, printNote, printResult } from './output.ts';
@@ -23,7 +22,7 @@ export function addInviteCommands(program: Command): void {
   const invite = program.command('invite').description('invite nodes to the network');
 
   const create = invite
-    .command('create', { isDefault: true })
+    .command('create')
     .description('make a single-use invite token; it is printed once and shown nowhere else')
     .option('--role <role>', 'role of the node (repeatable; default: role:client)', collect)
     .option('--max-validity-hours <n>', 'longest certificate (default: 168)', wholeNumber())
@@ -35,7 +34,6 @@ export function addInviteCommands(program: Command): void {
     'mesh-na invite create --role role:client --out token',
     'mesh-na invite create --role role:anchor --role role:bridge --max-validity-hours 72 --json',
   ]);
-  showDefault(invite, create);
 
   const list = invite
     .command('list')

@@ -60,13 +60,13 @@ export function createAuthorityMetrics(
   collectDefaultMetrics({ register: registry, prefix: 'mesh_na_' });
   const setCounts = createStateMetrics(registry);
   const signatures = new Histogram({
-    name: 'na_signer_seconds',
+    name: 'mesh_na_signer_seconds',
     help: 'Time until the signer has answered, which the authority stands still for',
     buckets: REQUEST_SECONDS,
     registers,
   });
   const unsigned = new Counter({
-    name: 'na_signer_failures_total',
+    name: 'mesh_na_signer_failures_total',
     help: 'Signatures that could not be had from the signer',
     registers,
   });
@@ -105,35 +105,35 @@ export function createAuthorityMetrics(
     registers,
   });
   const scrubDamaged = new Gauge({
-    name: 'na_scrub_damaged_rows',
+    name: 'mesh_na_scrub_damaged_rows',
     help: 'Rows and pages of the stored state that are known to be damaged',
     registers,
   });
   const scrubCompleted = new Gauge({
-    name: 'na_scrub_completed_timestamp_seconds',
+    name: 'mesh_na_scrub_completed_timestamp_seconds',
     help: 'When all of the stored state was last read for damage, seconds since the epoch',
     registers,
   });
   scrubCompleted.set(Number.NaN);
   const backupVerified = new Gauge({
-    name: 'na_backup_verified_timestamp_seconds',
+    name: 'mesh_na_backup_verified_timestamp_seconds',
     help: 'When the newest verified backup of the schedule was made, seconds since the epoch',
     registers,
   });
   backupVerified.set(Number.NaN);
   const backupFailures = new Counter({
-    name: 'na_backup_failures_total',
+    name: 'mesh_na_backup_failures_total',
     help: 'Scheduled backups that could not be made or verified',
     registers,
   });
   const webhookEvents = new Counter({
-    name: 'na_webhook_delivered_events_total',
+    name: 'mesh_na_webhook_delivered_events_total',
     help: 'Events that a webhook has taken',
     labelNames: ['host'] as const,
     registers,
   });
   const webhookFailures = new Counter({
-    name: 'na_webhook_failures_total',
+    name: 'mesh_na_webhook_failures_total',
     help: 'Requests that a webhook has not taken; they are sent again',
     labelNames: ['host'] as const,
     registers,
@@ -178,7 +178,7 @@ export function createAuthorityMetrics(
     clockSkewed: (byMs) => clockSkew.set(byMs / 1000),
     tlsNotAfter(at) {
       tlsNotAfter ??= new Gauge({
-        name: 'na_tls_not_after_seconds',
+        name: 'mesh_na_tls_not_after_seconds',
         help: 'When the TLS certificate that is served expires, seconds since the epoch',
         registers,
       });
@@ -205,7 +205,16 @@ export function createAuthorityMetrics(
       restorePending.set(counts === 'restore_pending' ? 1 : 0);
       if (typeof counts !== 'string') setCounts(counts);
       const ofEdges = AggregatorRegistry.aggregate([...edges]);
-      return `${await registry.metrics()}\n${await ofEdges.metrics()}`;
+      return withFormerNames(`${await registry.metrics()}\n${await ofEdges.metrics()}`);
     },
   };
+}
+
+/** They began with `na_` when others began with `mesh_na_`; until the next release they are there under both names. */
+const FORMERLY_SHORT =
+  /^(?:# (?:HELP|TYPE) )?mesh_na_(?:backup_(?:failures|verified)|database_clock|delegation|disk|event_readers|expiry|follower_lag|instance_role|lease|link|nodes\b|posture|replica_lag|scrub|serving_stale|signer|tls|webhook).*$/gm;
+
+function withFormerNames(text: string): string {
+  const lines = text.match(FORMERLY_SHORT) ?? [];
+  return `${text}${lines.map((line) => `${line.replace('mesh_', '')}\n`).join('')}`;
 }

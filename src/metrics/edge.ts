@@ -57,12 +57,12 @@ export function createEdgeMetrics(): EdgeMetrics {
   });
 
   const eventReaders = new Gauge({
-    name: 'na_event_readers',
+    name: 'mesh_na_event_readers',
     help: 'Readers of events that are connected',
     registers,
   });
   const eventReadersCut = new Counter({
-    name: 'na_event_readers_cut_total',
+    name: 'mesh_na_event_readers_cut_total',
     help: 'Readers of events that were ended because they took nothing',
     registers,
   });

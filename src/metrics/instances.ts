@@ -19,51 +19,51 @@ const ROLES = ['writer', 'follower'] as const;
 export function createInstanceMetrics(registry: Registry): InstanceMetrics {
   const registers = [registry];
   const role = new Gauge({
-    name: 'na_instance_role',
+    name: 'mesh_na_instance_role',
     help: '1 for the role of this instance among those on one database',
     labelNames: ['role'] as const,
     registers,
   });
   const lease = new Gauge({
-    name: 'na_lease_remaining_seconds',
+    name: 'mesh_na_lease_remaining_seconds',
     help: 'How long this instance may write without a renewal; 0 while it does not write',
     registers,
   });
   const lag = new Gauge({
-    name: 'na_replica_lag_revisions',
+    name: 'mesh_na_replica_lag_revisions',
     help: 'How many revisions the state that this instance keeps ready is behind; NaN while it keeps none',
     registers,
   });
   const stale = new Gauge({
-    name: 'na_serving_stale',
+    name: 'mesh_na_serving_stale',
     help: '1 while this instance reaches neither the database nor a writer, and serves its last copies',
     registers,
   });
   const databaseClock = new Gauge({
-    name: 'na_database_clock_difference_seconds',
+    name: 'mesh_na_database_clock_difference_seconds',
     help: 'How far the clock of this machine is at least ahead of that of the database; negative when behind',
     registers,
   });
   const followers = new Gauge({
-    name: 'na_link_followers',
+    name: 'mesh_na_link_followers',
     help: 'How many followers are linked to this instance; 0 while it does not write',
     registers,
   });
   const followerLag = new Gauge({
-    name: 'na_follower_lag_revisions',
+    name: 'mesh_na_follower_lag_revisions',
     help: 'How many revisions the state that a linked follower keeps ready is behind; NaN while it keeps none',
     // What scrapes a target labels each sample of it with its own `instance`.
     labelNames: ['follower'] as const,
     registers,
   });
   const linkAnswers = new Histogram({
-    name: 'na_link_round_trip_seconds',
+    name: 'mesh_na_link_round_trip_seconds',
     help: 'Time until the instance that writes has answered this follower over the link',
     buckets: STORE_SECONDS,
     registers,
   });
   const followersAwaited = new Histogram({
-    name: 'na_link_followers_awaited_seconds',
+    name: 'mesh_na_link_followers_awaited_seconds',
     help: 'Time that an answer of the instance that writes has waited for its followers',
     buckets: STORE_SECONDS,
     registers,

@@ -65,51 +65,51 @@ export function createStateMetrics(registry: Registry): (counts: AuthorityCounts
     registers,
   });
   const posture = new Gauge({
-    name: 'na_posture_finding',
+    name: 'mesh_na_posture_finding',
     help: 'What is wrong: 1 needs attention, 2 needs action now, 0 is well',
     labelNames: ['rule'] as const,
     registers,
   });
   const nodes = new Gauge({
-    name: 'na_nodes',
+    name: 'mesh_na_nodes',
     help: 'Nodes that report, and how many of them are silent, unwell, lapsing or lapsed',
     labelNames: ['state'] as const,
     registers,
   });
   const diskFree = new Gauge({
-    name: 'na_disk_free_bytes',
+    name: 'mesh_na_disk_free_bytes',
     help: 'Bytes free on the disk of the data folder',
     registers,
   });
   const diskMinFree = new Gauge({
-    name: 'na_disk_min_free_bytes',
+    name: 'mesh_na_disk_min_free_bytes',
     help: 'With fewer bytes free nothing new is enrolled; 0 where that never happens',
     registers,
   });
   const delegatedUntil = new Gauge({
-    name: 'na_delegation_not_after_seconds',
+    name: 'mesh_na_delegation_not_after_seconds',
     help: 'When the delegation of the root key to the authority ends, seconds since the epoch',
     registers,
   });
   const soonestEnds = new Gauge({
-    name: 'na_expiry_timestamp_seconds',
+    name: 'mesh_na_expiry_timestamp_seconds',
     help: 'When the first of each kind lapses, seconds since the epoch; a kind of which nothing lapses is absent',
     labelNames: ['kind'] as const,
     registers,
   });
   const signs = new Gauge({
-    name: 'na_signer_available',
+    name: 'mesh_na_signer_available',
     help: '1 while signatures of the authority can be had',
     registers,
   });
   const webhookLagEntries = new Gauge({
-    name: 'na_webhook_lag_entries',
+    name: 'mesh_na_webhook_lag_entries',
     help: 'Entries of the audit log that a webhook has yet to take',
     labelNames: ['host'] as const,
     registers,
   });
   const webhookLagSeconds = new Gauge({
-    name: 'na_webhook_lag_seconds',
+    name: 'mesh_na_webhook_lag_seconds',
     help: 'The age of the first of them',
     labelNames: ['host'] as const,
     registers,
