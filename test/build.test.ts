@@ -55,7 +55,7 @@ test('the installed package has one program, with the worker of every kind of th
 });
 
 const INSTALLED = [program];
-const SOURCES = ['--import', 'tsx', 'src/main.ts'];
+const SOURCES = ['--import', import.meta.resolve('tsx'), join(PROJECT_PATH, 'src/main.ts')];
 
 for (const [what, served, threads] of [
   ['the installed package', INSTALLED, '1'],

@@ -13,7 +13,7 @@ import { readAgreementRecord, verifyAgreement } from '../src/records/agreement.t
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { REAL_TIME, runProgram } from './support/child-server.ts';
 import { networkFolder } from './support/folders.ts';
-import { PROGRAM, PROJECT_PATH } from './support/project.ts';
+import { PROGRAM } from './support/project.ts';
 import { issued, recognize } from './support/trust.ts';
 
 const SOME_KEY = 'AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=';
@@ -289,7 +289,7 @@ test('commands are piped: records go to stdout, and what people want to know to 
 function shell(line: string, environment: Readonly<Record<string, string>>) {
   const env = { ...process.env, ...environment };
   return new Promise<{ stdout: string; stderr: string }>((resolve, reject) => {
-    execFile('sh', ['-c', line], { cwd: PROJECT_PATH, env }, (error, stdout, stderr) => {
+    execFile('sh', ['-c', line], { env }, (error, stdout, stderr) => {
       if (error === null) resolve({ stdout, stderr });
       else reject(new Error(`${error.message}: ${stderr}`));
     });

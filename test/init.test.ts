@@ -22,7 +22,7 @@ import { signerFromSeed, verifySignature } from '../src/crypto/ed25519.ts';
 import { readKeyFile } from '../src/keys/key-file.ts';
 import { isSignedByRoot, readGenesisBlock } from '../src/records/genesis.ts';
 import { spawnNode } from './support/processes.ts';
-import { LOADER, modulePath, PROGRAM, PROJECT_PATH } from './support/project.ts';
+import { LOADER, modulePath, PROGRAM } from './support/project.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'mesh-init-'));
 after(() => rmSync(scratch, { recursive: true }));
@@ -270,14 +270,7 @@ function makeNetwork(dataDir: string, networkName = 'alpha'): InitSummary {
 }
 
 function runCli(args: readonly string[]) {
-  const env = Object.fromEntries(
-    Object.entries(process.env).filter(([name]) => !name.startsWith('MESH_')),
-  );
-  return spawnSync(process.execPath, [...PROGRAM, ...args], {
-    cwd: PROJECT_PATH,
-    env,
-    encoding: 'utf8',
-  });
+  return spawnSync(process.execPath, [...PROGRAM, ...args], { encoding: 'utf8' });
 }
 
 function modeOf(path: string): number {
@@ -318,7 +311,6 @@ async function killedInits(count: number): Promise<string[]> {
   for (let round = 0; round < count; round += 1) {
     const prefix = join(scratch, `random-${round}`);
     const child = spawnNode([...args, prefix], {
-      cwd: PROJECT_PATH,
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     assert.ok(child.stdout !== null);

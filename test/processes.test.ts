@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { networkFolder } from './support/folders.ts';
 import { childrenOf, isRunning, spawnNode } from './support/processes.ts';
-import { LOADER, modulePath, PROJECT_PATH } from './support/project.ts';
+import { LOADER, modulePath } from './support/project.ts';
 
 const urlOf = (path: string) => pathToFileURL(path).href;
 
@@ -27,7 +27,7 @@ test('servers and browsers of a test process end when it is killed', {
 }, async () => {
   await using folder = networkFolder('alpha');
   const args = [...LOADER, '--input-type=module', '--eval', HANGING, folder.path];
-  const hanging = spawnNode(args, { cwd: PROJECT_PATH, stdio: ['ignore', 'ignore', 'pipe'] });
+  const hanging = spawnNode(args, { stdio: ['ignore', 'ignore', 'pipe'] });
   assert.ok(hanging.stderr !== null && hanging.pid !== undefined);
   const [said] = await once(hanging.stderr, 'data');
   assert.equal(String(said), 'hanging');

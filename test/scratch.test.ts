@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { LOADER, modulePath, PROJECT_PATH } from './support/project.ts';
+import { LOADER, modulePath } from './support/project.ts';
 import { scratchFolder } from './support/scratch.ts';
 
 const below = mkdtempSync(join(tmpdir(), 'mesh-na-below-'));
@@ -27,7 +27,6 @@ async function startHolder() {
     process.stdout.write(path);`;
   const args = [...LOADER, '--input-type=module', '--eval', script];
   const child = spawn(process.execPath, args, {
-    cwd: PROJECT_PATH,
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const [path] = await once(child.stdout, 'data');

@@ -12,7 +12,7 @@ import { readAuditEntries } from '../../src/store/lmdb/audit.ts';
 import { openLmdbStore } from '../../src/store/lmdb/store.ts';
 import type { Store, Unit } from '../../src/store/store.ts';
 import { spawnNode } from '../support/processes.ts';
-import { LOADER, modulePath, PROJECT_PATH } from '../support/project.ts';
+import { LOADER, modulePath } from '../support/project.ts';
 import { loadAll } from '../support/stored.ts';
 import { created, type OpenedStore, seal, testStore } from './conformance.ts';
 
@@ -215,7 +215,6 @@ async function startHolder(folder: string, units: readonly Unit[]): Promise<Chil
   `;
   const args = [...LOADER, '--input-type=module', '--eval', script];
   const child = spawnNode([...args, folder, serialize(units).toString('base64')], {
-    cwd: PROJECT_PATH,
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   assert.ok(child.stdout !== null);

@@ -11,7 +11,7 @@ import { pathToFileURL } from 'node:url';
 import { createCommits, whileNobodyCommits } from '../../src/store/lmdb/openings.ts';
 import { openLmdbStore } from '../../src/store/lmdb/store.ts';
 import { spawnNode } from '../support/processes.ts';
-import { LOADER, modulePath, PROJECT_PATH } from '../support/project.ts';
+import { LOADER, modulePath } from '../support/project.ts';
 import { smallDisk } from '../support/small-disk.ts';
 import { loadAll } from '../support/stored.ts';
 import { created } from './conformance.ts';
@@ -136,7 +136,7 @@ test('all that was acknowledged while another process opened the database again 
     for (let n = 0; n < ${OPENINGS}; n += 1) [...readAuditEntries(process.argv[1])];
   `;
   const args = [...LOADER, '--input-type=module', '--eval', script, disk.path];
-  const child = spawnNode(args, { cwd: PROJECT_PATH, stdio: ['ignore', 'ignore', 'inherit'] });
+  const child = spawnNode(args, { stdio: ['ignore', 'ignore', 'inherit'] });
   let isOver = false;
   const ended = once(child, 'exit').finally(() => {
     isOver = true;

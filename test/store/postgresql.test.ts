@@ -11,7 +11,7 @@ import type { AuditEntry, Store, Unit } from '../../src/store/store.ts';
 import { startCluster } from '../support/postgresql.ts';
 import { migratedDatabase, storeOptions } from '../support/postgresql-store.ts';
 import { spawnNode } from '../support/processes.ts';
-import { LOADER, modulePath, PROJECT_PATH } from '../support/project.ts';
+import { LOADER, modulePath } from '../support/project.ts';
 import { type OpenedStore, testStore } from './conformance.ts';
 
 /** Its own order is not that of the bytes: the store must not depend on it. */
@@ -88,7 +88,6 @@ async function commitAndDie(url: string, units: readonly Unit[]): Promise<void> 
   `;
   const args = [...LOADER, '--input-type=module', '--eval', script];
   const child = spawnNode([...args, url, serialize(units).toString('base64')], {
-    cwd: PROJECT_PATH,
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   assert.ok(child.stdout !== null);

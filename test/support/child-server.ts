@@ -10,8 +10,9 @@ import { readKeyFile } from '../../src/keys/key-file.ts';
 import { systemRuntime } from '../../src/runtime.ts';
 import type { TestAuthority, TestOperator } from './authority.ts';
 import type { TestClock } from './clock.ts';
+import { withoutSettings } from './isolation.ts';
 import { spawnNode } from './processes.ts';
-import { PROGRAM, PROJECT_PATH } from './project.ts';
+import { PROGRAM } from './project.ts';
 import { storeFlags } from './test-stores.ts';
 
 export type ChildEnvironment = { readonly [name: string]: string };
@@ -159,7 +160,6 @@ function spawnProgram(
   before: readonly string[] = [],
 ) {
   const options: SpawnOptions = {
-    cwd: PROJECT_PATH,
     env: { ...withoutSettings(process.env), MESH_DRAIN_SECONDS: '0', ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   };
@@ -198,12 +198,6 @@ async function readyLine({ stdout }: ChildProcess): Promise<ReadyLine> {
   }
   // The end of the process says why; `startChildServer` waits for it as well.
   return new Promise(() => undefined);
-}
-
-/** Settings in the environment of the tests must not reach the program. */
-function withoutSettings(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  const setting = /^(MESH_|NA_|GENESIS_|OPERATOR_|RENEWAL_|HOST$|PORT$)/;
-  return Object.fromEntries(Object.entries(environment).filter(([name]) => !setting.test(name)));
 }
 
 function operatorOf(dataDir: string, keyId: string, file: string): TestOperator {

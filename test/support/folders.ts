@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type InitOptions, type InitSummary, initNetwork } from '../../src/cli/init-network.ts';
 import { systemRuntime } from '../../src/runtime.ts';
+import './isolation.ts';
 
 /** `given` sets when it is made, and with which keys: seeds of root, authority, first operators. */
 export function makeNetworkFolder(

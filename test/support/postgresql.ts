@@ -6,6 +6,7 @@ import { createServer, Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
+import './isolation.ts';
 import { findPostgresql } from './programs.ts';
 import { scratchFolder } from './scratch.ts';
 

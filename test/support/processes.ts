@@ -1,6 +1,7 @@
 /** Node.js in a process of its own, which does not outlive the one that started it. */
 import { type ChildProcess, type SpawnOptions, spawn, spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
+import './isolation.ts';
 
 /**
  * The kernel kills the process as soon as its parent is gone, even one that was killed while it was

@@ -1,5 +1,6 @@
 /** Where the project lies, and how tests run its code in other processes: compiled, if they are compiled. */
 import { fileURLToPath } from 'node:url';
+import './isolation.ts';
 
 const isCompiled = import.meta.url.endsWith('.js');
 /** The folder of `src` and `test` as they run: the project itself, or `build` in it. */
@@ -10,7 +11,7 @@ export const PROJECT = isCompiled ? new URL('../', code) : code;
 export const PROJECT_PATH = fileURLToPath(PROJECT);
 
 /** What makes Node.js load TypeScript; nothing where there is none. */
-export const LOADER: readonly string[] = isCompiled ? [] : ['--import', 'tsx'];
+export const LOADER: readonly string[] = isCompiled ? [] : ['--import', import.meta.resolve('tsx')];
 
 /** The path of a module that the sources call so, such as `src/main.ts`. */
 export function modulePath(source: string): string {

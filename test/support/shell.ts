@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { after } from 'node:test';
+import './isolation.ts';
 
 export interface Shell {
   /** Runs a command to its end; `output` is what both of its streams print, without the last line break. */

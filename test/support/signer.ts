@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { after } from 'node:test';
 import { makeNetworkFolder } from './folders.ts';
 import { spawnNode } from './processes.ts';
-import { PROGRAM, PROJECT_PATH } from './project.ts';
+import { PROGRAM } from './project.ts';
 
 export interface SignedNetwork {
   readonly dataDir: string;
@@ -48,7 +48,7 @@ export async function startSigner(
   args: readonly string[] = [],
 ): Promise<RunningSigner> {
   const command = [...PROGRAM, 'signer', '--key', keyFile, '--listen', address, ...args];
-  const child = spawnNode(command, { cwd: PROJECT_PATH, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawnNode(command, { stdio: ['ignore', 'pipe', 'pipe'] });
   running.add(child);
   child.once('exit', () => running.delete(child));
   const ended = once(child, 'close');

@@ -2,7 +2,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { after } from 'node:test';
-import { PROGRAM, PROJECT_PATH } from './project.ts';
+import { withoutSettings } from './isolation.ts';
+import { PROGRAM } from './project.ts';
 
 export interface Terminal {
   /** Everything that has been shown so far, also what was typed. */
@@ -44,10 +45,8 @@ export function openTerminal(
 ): Terminal {
   const line = `stty cols ${columns} rows 50; exec ${command}`;
   const args = ['--quiet', '--flush', '--return', '--command', line, '/dev/null'];
-  const { NO_COLOR: _, FORCE_COLOR: __, ...inherited } = process.env;
   const child = spawn('script', args, {
-    cwd: PROJECT_PATH,
-    env: { ...inherited, TERM: 'xterm', SHELL: '/bin/sh', ...environment },
+    env: { ...withoutSettings(process.env), TERM: 'xterm', SHELL: '/bin/sh', ...environment },
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   running.add(child);

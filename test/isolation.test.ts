@@ -1,0 +1,76 @@
+/** Tests pass whatever lies in the checkout, and whatever the user who runs them has set. */
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { makeCheckout } from './support/checkout.ts';
+import { makeNetworkFolder } from './support/folders.ts';
+import { PROJECT_PATH } from './support/project.ts';
+
+const scratch = mkdtempSync(join(tmpdir(), 'mesh-litter-'));
+after(() => rmSync(scratch, { recursive: true, force: true }));
+const checkout = join(scratch, 'checkout');
+const home = join(scratch, 'home');
+
+/** One test of each kind: what runs, and in what it would find the litter. */
+const KINDS = [
+  ['doctor.test.ts', 'loads no native code for an authority elsewhere'],
+  ['cli-terminal.test.ts', 'is as wide as the terminal, with colors that say what is in force'],
+  ['ssh-agent.test.ts', 'an operator signs by the agent'],
+  ['store/postgresql-start.test.ts', 'a unix socket is reached by its folder'],
+] as const;
+
+/** What `npm start`, a node and an operator leave behind. */
+function litter(): void {
+  const { folder } = makeNetworkFolder('left-behind');
+  cpSync(folder, join(checkout, 'mesh-data'), { recursive: true });
+  rmSync(folder, { recursive: true });
+  writeFileSync(join(checkout, 'mesh-na.json'), 'not JSON');
+  mkdirSync(join(checkout, 'mesh-node'));
+  writeFileSync(join(checkout, 'mesh-node', 'node.key'), 'no key');
+  for (const config of [join(home, '.config'), join(scratch, 'config')]) {
+    mkdirSync(join(config, 'mesh-na', 'profiles'), { recursive: true });
+    writeFileSync(join(config, 'mesh-na', 'profiles', 'default.json'), 'no profile');
+  }
+}
+
+const NOWHERE = 'http://127.0.0.1:1';
+const SETTINGS = {
+  HOME: home,
+  XDG_CONFIG_HOME: join(scratch, 'config'),
+  MESH_DATA_DIR: join(checkout, 'mesh-data'),
+  MESH_URL: NOWHERE,
+  MESH_PROFILE: 'absent',
+  MESH_STORE: 'postgresql://nobody@127.0.0.1:1/none',
+  MESH_THREADS: 'many',
+  HOST: 'nowhere.invalid',
+  PORT: 'none',
+  PGHOST: 'nowhere.invalid',
+  PGSSLMODE: 'verify-full',
+  PGOPTIONS: '-c default_transaction_read_only=on',
+  SSH_AUTH_SOCK: join(scratch, 'no-agent'),
+  NO_COLOR: '1',
+  NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent("process.stderr.write('litter')")}`,
+};
+
+test('one file of each kind passes in a checkout, a home and an environment full of litter', async () => {
+  makeCheckout(checkout);
+  cpSync(join(PROJECT_PATH, 'test'), join(checkout, 'test'), { recursive: true });
+  litter();
+  const patterns = KINDS.flatMap(([, title]) => ['--test-name-pattern', title]);
+  const files = KINDS.map(([file]) => join('test', file));
+  const args = ['--import', 'tsx', '--test', '--test-reporter', 'tap', ...patterns, ...files];
+  const { NODE_TEST_CONTEXT: _, ...environment } = process.env;
+  const printed = await new Promise<string>((resolve) => {
+    const options = { cwd: checkout, env: { ...environment, ...SETTINGS } };
+    execFile(process.execPath, args, options, (_error, stdout) => resolve(stdout));
+  });
+  const passed = printed
+    .split('\n')
+    .filter((line) => /^\s*ok /.test(line) && !line.includes('# SKIP'))
+    .join('\n');
+  for (const [, title] of KINDS) assert.ok(passed.includes(` - ${title}`), printed);
+  assert.match(printed, /^# fail 0$/m, printed);
+});
