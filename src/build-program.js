@@ -3,6 +3,7 @@
  * fingerprint is that of the sources, and the folder gets its name only once it is complete. So a program
  * that is found is whole and of these sources, whichever builds run at once or were killed.
  */
+import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
   chmodSync,
@@ -63,10 +64,10 @@ export const REQUIRING =
 export function builtProgram() {
   const main = join(programs, fingerprint(), 'main.js');
   if (existsSync(main)) return main;
-  const esbuild = loadBuilder();
+  assertCompiler();
   process.stderr.write('Compiling the program, since its sources are new or have changed.\n');
   try {
-    write(dirname(main), esbuild);
+    write(dirname(main));
     writePointer(main);
     removeOthers(dirname(main));
   } catch (error) {
@@ -75,14 +76,11 @@ export function builtProgram() {
   return main;
 }
 
-function write(program, esbuild) {
+function write(program) {
   mkdirSync(programs, { recursive: true });
   const begun = mkdtempSync(join(programs, UNFINISHED));
   try {
-    mkdirSync(join(begun, BROWSER));
-    for (const { path, contents } of compile(esbuild, begun)) {
-      writeFileSync(path, contents, { flush: true });
-    }
+    compileApart(begun);
     // It is private so far, and others than whoever compiles may run it.
     chmodSync(begun, 0o755);
     finish(begun, program);
@@ -124,9 +122,9 @@ function filesBelow(folder) {
     .sort();
 }
 
-function loadBuilder() {
+function assertCompiler() {
   try {
-    return require('esbuild');
+    require.resolve('esbuild');
   } catch (cause) {
     if (cause.code !== 'MODULE_NOT_FOUND') throw cause;
     const sentence =
@@ -135,11 +133,21 @@ function loadBuilder() {
   }
 }
 
-function compile(esbuild, outdir) {
-  const options = {
+/** In a process of its own, which ends: the compiler and its memory would stay with the program that runs here. */
+function compileApart(folder) {
+  try {
+    const stdio = ['ignore', 'inherit', 'inherit'];
+    execFileSync(process.execPath, [fileURLToPath(import.meta.url), folder], { stdio });
+  } catch (cause) {
+    throw new Error('The sources cannot be compiled, for the reasons above', { cause });
+  }
+}
+
+function compile(folder) {
+  const { outputFiles } = require('esbuild').buildSync({
     absWorkingDir: root,
     entryPoints: ENTRIES,
-    outdir,
+    outdir: folder,
     chunkNames: '[hash]',
     write: false,
     bundle: true,
@@ -150,18 +158,11 @@ function compile(esbuild, outdir) {
     platform: 'node',
     target: 'node20.15',
     logLevel: 'error',
-  };
-  try {
-    const { outputFiles } = esbuild.buildSync(options);
-    const scripts = [...require('./build-browser.cjs').browserScripts()].map(
-      ([name, contents]) => ({
-        path: join(outdir, BROWSER, `${name}.js`),
-        contents,
-      }),
-    );
-    return [...outputFiles, ...scripts];
-  } catch (cause) {
-    throw new Error('The sources cannot be compiled, for the reasons above', { cause });
+  });
+  mkdirSync(join(folder, BROWSER));
+  for (const { path, contents } of outputFiles) writeFileSync(path, contents, { flush: true });
+  for (const [name, contents] of require('./build-browser.cjs').browserScripts()) {
+    writeFileSync(join(folder, BROWSER, `${name}.js`), contents, { flush: true });
   }
 }
 
@@ -203,4 +204,14 @@ function removeOthers(current) {
 /** When anything was last added; long ago if another start has just removed or renamed it. */
 function writtenAt(folder) {
   return statSync(folder, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  try {
+    compile(process.argv[2]);
+  } catch (error) {
+    // The compiler has printed its own.
+    if (!('errors' in error)) process.stderr.write(`${error.message}\n`);
+    process.exitCode = 1;
+  }
 }

@@ -18,6 +18,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { freePort } from '../src/http/free-port.ts';
+import { notLoaded } from '../src/native-parts.ts';
 import { makeCheckout } from './support/checkout.ts';
 import { childrenOf, isRunning, spawnNode } from './support/processes.ts';
 
@@ -31,8 +32,8 @@ after(() => {
   rmSync(scratch, { recursive: true, force: true });
 });
 
-const compiled = join(scratch, 'compiled');
-makeCheckout(compiled);
+const compiled = copyOf('compiled');
+const uncompiled = copyOf('uncompiled');
 
 interface Ended {
   readonly code: number | null;
@@ -162,23 +163,61 @@ test('sources that do not compile end the start with the reason', async () => {
   assert.match(stderr, /\nmesh-na: The sources cannot be compiled, for the reasons above\n$/);
 });
 
-for (const receiver of ['npm', 'the process that npm starts'] as const) {
-  test(`npm start serves until ${receiver} gets SIGTERM, and leaves nothing running`, {
+for (const part of ['uWebSockets.js', 'lmdb', 'sodium-native', 'fs-native-extensions']) {
+  test(`where ${part} does not load, a start ends with one sentence and makes no network`, async () => {
+    const folder = copyOf(`without-${part}`, [part]);
+    cpSync(join(compiled, 'dist'), join(folder, 'dist'), { recursive: true });
+    const start = ['src/start.js', 'serve', '--create', '--port', '0'];
+    const ended = await endOf(spawnNode(start, { cwd: folder, stdio: 'pipe' }));
+    assert.deepEqual([ended.code, ended.stdout], [UNUSABLE, '']);
+    assert.match(ended.stderr, new RegExp(`^mesh-na: ${part} does not load with Node[^\\n]+\\n$`));
+    assert.ok(!existsSync(join(folder, 'mesh-data')));
+  });
+}
+
+test('the sentence about a part that does not load names what was found, what runs, and what to do', () => {
+  const said = (nodeVersion: string, glibcVersion: string | null) =>
+    notLoaded('lmdb', { nodeVersion, glibcVersion });
+  const runs =
+    'What runs: Node.js 20.15 or later with glibc 2.27 or later, and Node.js 22 to 25 with glibc 2.38 or later. Use one of these, such as Node.js 20';
+  for (const [nodeVersion, glibcVersion, library] of [
+    ['24.1.0', '2.36', 'glibc 2.36'],
+    ['26.0.0', '2.40', 'glibc 2.40'],
+    ['20.9.0', '2.36', 'glibc 2.36'],
+    ['22.1.0', null, 'another C library than glibc'],
+  ] as const) {
+    const found = `lmdb does not load with Node.js ${nodeVersion} and ${library}`;
+    assert.equal(said(nodeVersion, glibcVersion), `${found}. ${runs}`);
+  }
+  assert.equal(
+    said('24.1.0', '2.38'),
+    'lmdb does not load with Node.js 24.1.0 and glibc 2.38, which it has a build for: install the packages again, by npm ci in a checkout',
+  );
+});
+
+for (const [which, folder, receiver] of [
+  ['a first', uncompiled, 'npm'],
+  ['a second', compiled, 'the process that npm starts'],
+] as const) {
+  test(`${which} npm start serves as one process until ${receiver} gets SIGTERM`, {
     skip: !existsSync('/proc/self/task'),
-  }, async () => {
+  }, async (t) => {
     const dataDir = join(scratch, receiver.replaceAll(' ', '-'));
     const port = String(await freePort('127.0.0.1', 0));
     const npm = spawn('npm', ['start', '-s', '--', '--data-dir', dataDir, '--port', port], {
-      cwd: compiled,
+      cwd: folder,
       env: { ...process.env, MESH_DRAIN_SECONDS: '0', MESH_THREADS: '2' },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     const ended = endOf(npm);
     await untilSaid(npm, ' is served on ');
     const started = descendantsOf(Number(npm.pid));
+    t.after(() => {
+      for (const pid of started.filter(isRunning)) process.kill(pid, 'SIGKILL');
+    });
     const [server] = started.slice(-1);
     assert.ok(server !== undefined);
-    assert.equal(started.length, 1, 'npm starts the server itself');
+    assert.equal(started.length, 1, 'npm starts the server itself, and no compiler runs');
     process.kill(receiver === 'npm' ? Number(npm.pid) : server, 'SIGTERM');
     const { stdout } = await ended;
     assert.match(stdout, /SIGTERM: finishing what is in flight\n.* Stopped\n$/);

@@ -1,6 +1,8 @@
 /** `mesh-na serve`: its options. What it does is loaded with the server's native parts, which no other command needs. */
 import { type Command, Option } from 'commander';
 import { OPTIONS, type OptionEntry } from '../config/options.ts';
+import { loadNativeParts } from '../native-parts.ts';
+import { EXIT, failure } from './exit-codes.ts';
 import { collect, examples } from './options.ts';
 import type { ServeOptions } from './serve-authority.ts';
 
@@ -50,6 +52,12 @@ function variablesHelp(): string {
 }
 
 async function runServe(options: ServeOptions, command: Command): Promise<void> {
+  // Before a network is made that could not be served here.
+  await loadNativeParts().catch(refuseStart);
   const { serveAuthority } = await import('./serve-authority.ts');
   await serveAuthority(options, command);
+}
+
+function refuseStart({ message }: Error): never {
+  throw failure(EXIT.unusable, 'start_refused', message);
 }

@@ -2,17 +2,14 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { freeSpace } from '../lifecycle/free-space.ts';
+import { hasGlibc, oldestGlibc, type Platform, thisPlatform } from '../native-parts.ts';
 import { LOCK_FILE } from '../store/lmdb/folder-lock.ts';
 import { type Finding, fine, unknown, warning, wrong } from './finding.ts';
 
 /** What tests put in place of this machine. */
-export interface Machine {
+export interface Machine extends Platform {
   /** Milliseconds since the epoch. */
   now(): number;
-  /** As Node.js spells it, without `v`. */
-  readonly nodeVersion: string;
-  /** Null on a system with another library than glibc. */
-  readonly glibcVersion: string | null;
   /** Bytes; null where the system does not say. */
   freeBytes(folder: string): Promise<number | null>;
   /** How many files the process may have open; null where the system does not say. */
@@ -22,18 +19,10 @@ export interface Machine {
 export function thisMachine(now: () => number): Machine {
   return {
     now,
-    nodeVersion: process.versions.node,
-    glibcVersion: glibcVersion(),
+    ...thisPlatform(),
     freeBytes: freeSpace,
     openFiles,
   };
-}
-
-function glibcVersion(): string | null {
-  const { header } = process.report.getReport() as {
-    readonly header: { readonly glibcVersionRuntime?: string };
-  };
-  return header.glibcVersionRuntime ?? null;
 }
 
 const OPEN_FILES = /^Max open files\s+(\d+|unlimited)/m;
@@ -48,36 +37,29 @@ function openFiles(pid: number | 'self'): number | null {
   }
 }
 
-/** The versions of Node.js that there are native parts for, each with the oldest glibc for them. */
-const GLIBC_FOR: { readonly [major: string]: number } = {
-  20: 27,
-  22: 38,
-  23: 38,
-  24: 38,
-  25: 38,
-};
-const OLDEST_MINOR_OF_20 = 15;
-
-export function checkPrograms({ nodeVersion, glibcVersion }: Machine): Finding[] {
-  const [major = '', minor = ''] = nodeVersion.split('.');
-  const least = GLIBC_FOR[major];
-  const isKnown = least !== undefined && (major !== '20' || Number(minor) >= OLDEST_MINOR_OF_20);
-  const node = isKnown
-    ? fine('node_version', `Node.js ${nodeVersion}`)
-    : wrong('node_version', `Node.js ${nodeVersion} is not supported`, USE_NODE);
-  return [node, glibc(glibcVersion, least ?? GLIBC_FOR[20] ?? 0)];
+export function checkPrograms(machine: Machine): Finding[] {
+  const { nodeVersion } = machine;
+  const least = oldestGlibc(machine);
+  const node =
+    least !== null
+      ? fine('node_version', `Node.js ${nodeVersion}`)
+      : wrong('node_version', `Node.js ${nodeVersion} is not supported`, USE_NODE);
+  return [node, glibc(machine, least ?? LEAST_MINOR)];
 }
 
 const USE_NODE = 'Use Node.js 20.15 or later, or 22 to 25';
+/** That of Node.js 20. */
+const LEAST_MINOR = 27;
 
-function glibc(version: string | null, least: number): Finding {
-  const cure = `Use a system with glibc 2.${least} or later; with Node.js 20, 2.27 is enough`;
-  if (version === null) return wrong('glibc', 'The system has another library than glibc', cure);
-  const [major, minor] = version.split('.').map(Number);
-  const isEnough = major === 2 && (minor ?? 0) >= least;
-  return isEnough
-    ? fine('glibc', `glibc ${version}`)
-    : wrong('glibc', `glibc ${version} is too old`, cure);
+function glibc(machine: Machine, least: number): Finding {
+  const { glibcVersion } = machine;
+  const cure = `Use a system with glibc 2.${least} or later; with Node.js 20, 2.${LEAST_MINOR} is enough`;
+  if (glibcVersion === null) {
+    return wrong('glibc', 'The system has another library than glibc', cure);
+  }
+  return hasGlibc(machine, least)
+    ? fine('glibc', `glibc ${glibcVersion}`)
+    : wrong('glibc', `glibc ${glibcVersion} is too old`, cure);
 }
 
 const MEGABYTE = 1_048_576;

@@ -235,15 +235,6 @@ function omitLibraryName(uws: object): void {
   if ('_cfg' in uws && typeof uws._cfg === 'function') uws._cfg('silent');
 }
 
-/** uWebSockets.js is native code: on a machine without a matching build, one sentence says so. */
 function loadUws(): typeof import('uWebSockets.js') {
-  try {
-    return createRequire(import.meta.url)('uWebSockets.js');
-  } catch {
-    throw new Error(
-      `uWebSockets.js has no build that loads here (${process.platform} ${process.arch}, Node ${process.version}): ` +
-        'use Node 20 with glibc 2.27 or later, or Node 22 to 25 with glibc 2.38 or later, ' +
-        'or install the upstream package under the same name',
-    );
-  }
+  return createRequire(import.meta.url)('uWebSockets.js');
 }
