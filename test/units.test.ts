@@ -19,7 +19,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { connect } from 'node:tls';
 import { httpFetch } from '../src/cli/http-fetch.ts';
 import { makeCheckout } from './support/checkout.ts';
-import { makeNetworkFolder } from './support/folders.ts';
 import { ownPort } from './support/own-port.ts';
 import { PROJECT, PROJECT_PATH } from './support/project.ts';
 import { lacksSystemd, type Systemd, startSystemd } from './support/systemd.ts';
@@ -44,12 +43,19 @@ function signerDropIn(): string {
   return own.map((line) => line.slice(4)).join('\n');
 }
 
+/** The command of the manual that makes the network, as root. */
+function documentedInit(): string {
+  const manual = readFileSync(new URL('docs/operating.md', PROJECT), 'utf8');
+  const [, command] = /^sudo \/usr\/bin\/node (.* init .*)$/m.exec(manual) ?? [];
+  assert.ok(command !== undefined);
+  return `${NODE} ${command}`;
+}
+
 /** The program as it is installed, and a network with TLS whose authority key the signer alone has. */
 async function start(port: number): Promise<Systemd> {
   const checkout = join(scratch, 'checkout');
   makeCheckout(checkout);
   execFileSync(process.execPath, [join(checkout, 'src', 'start.js'), '--version']);
-  const { folder: network } = makeNetworkFolder();
   const pairs = ['first', 'second'].map((name) => makeTlsPair(scratch, name));
   const [first] = pairs;
   assert.ok(first !== undefined);
@@ -61,31 +67,26 @@ async function start(port: number): Promise<Systemd> {
     'MESH_TLS_CERT=/var/lib/mesh-na/served.crt',
     'MESH_TLS_KEY=/var/lib/mesh-na/served.pem',
   ];
-  try {
-    return await startSystemd({
-      units: {
-        'mesh-na.service': deployed('mesh-na.service'),
-        'mesh-na-signer.service': deployed('mesh-na-signer.service'),
-        'mesh-na.service.d/signer.conf': signerDropIn(),
-      },
-      binds: [
-        [checkout, '/opt/mesh-na'],
-        [realpathSync(join(PROJECT_PATH, 'node_modules')), '/opt/mesh-na/node_modules'],
-        [process.execPath, NODE],
-      ],
-      prepare: `
+  return startSystemd({
+    units: {
+      'mesh-na.service': deployed('mesh-na.service'),
+      'mesh-na-signer.service': deployed('mesh-na-signer.service'),
+      'mesh-na.service.d/signer.conf': signerDropIn(),
+    },
+    binds: [
+      [checkout, '/opt/mesh-na'],
+      [realpathSync(join(PROJECT_PATH, 'node_modules')), '/opt/mesh-na/node_modules'],
+      [process.execPath, NODE],
+    ],
+    prepare: `
         echo mesh-na-signing:x:64999: >> /etc/group
         mkdir -p /etc/mesh-na /etc/mesh-na-signer
         echo '${settings.join('\n')}' > /etc/mesh-na/environment
-        mkdir -m 0700 /var/lib/private
-        cp -r '${network}' ${STATE}
-        mv ${STATE}/keys/na.key /etc/mesh-na-signer/na.key
-        cp '${first.certFile}' ${STATE}/served.crt
-        cp '${first.keyFile}' ${STATE}/served.pem`,
-    });
-  } finally {
-    rmSync(network, { recursive: true, force: true });
-  }
+        ${documentedInit()}
+        mv /var/lib/mesh-na/keys/na.key /etc/mesh-na-signer/na.key
+        cp '${first.certFile}' /var/lib/mesh-na/served.crt
+        cp '${first.keyFile}' /var/lib/mesh-na/served.pem`,
+  });
 }
 
 /** Polls: what another process does can only be looked at. */

@@ -1,9 +1,9 @@
-/** A checkout of its own: what `npm start` and `npm run mesh-na` need, and the packages of this one. */
+/** A checkout of its own: what `npm start`, `npm run mesh-na` and `npm run build` need, and the packages of this one. */
 import { cpSync, mkdirSync, readdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { PROJECT_PATH } from './project.ts';
 
-const SOURCES = ['package.json', 'machines', 'src'];
+const SOURCES = ['package.json', 'tsconfig.json', 'tsconfig.build.json', 'machines', 'src'];
 
 /** Makes the folder; `lacking` names packages that are not installed there. */
 export function makeCheckout(folder: string, lacking: readonly string[] = []): void {

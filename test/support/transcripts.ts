@@ -3,6 +3,8 @@
  * lines that begin with `> ` continue it, and the lines below are what it prints.
  */
 
+const TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g;
+
 export interface Step {
   readonly command: string;
   /** Exactly what is printed, without the last line break. */
@@ -53,20 +55,39 @@ export function withOutputs(markdown: string, outputs: ReadonlyMap<Step, string>
   return lines.join('\n');
 }
 
-/** What differs from run to run, each kind in place of its values. */
-const MASKS: readonly (readonly [RegExp, string])[] = [
-  [/\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g, '<uuid>'],
-  [/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, '<time>'],
-  [/[A-Za-z0-9+/]{86}==/g, '<signature>'],
-  [/[A-Za-z0-9+/]{43}=/g, '<key>'],
-  [/\b[0-9a-f]{64}\b/g, '<digest>'],
-  [/\b[0-9a-f]{48}\b/g, '<token>'],
-  // Contacts are written about a second after they were made.
-  [/\bliveness \d+/g, 'liveness <count>'],
+/** What differs from run to run, by its kind. */
+const KINDS: readonly (readonly [RegExp, string])[] = [
+  [/\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g, 'uuid'],
+  [TIME, 'time'],
+  [/[A-Za-z0-9+/]{86}==/g, 'signature'],
+  [/[A-Za-z0-9+/]{43}=/g, 'key'],
+  [/\b[0-9a-f]{64}\b/g, 'digest'],
+  [/\b[0-9a-f]{48}\b/g, 'token'],
 ];
 
-export function masked(text: string): string {
-  const left = MASKS.reduce((rest, [pattern, kind]) => rest.replace(pattern, kind), text);
-  // Columns are as wide as their widest value.
-  return left.replace(/ {2,}/g, '  ');
+/** Masks the outputs of one reading, in their order: what is the same in it has the same number throughout. */
+export function masking(): (output: string) => string {
+  const known = new Map<string, string>();
+  const numbered = (kind: string) => (value: string) => {
+    if (kind === 'time') return '<time>';
+    const mask = known.get(value) ?? `<${kind} ${known.size}>`;
+    known.set(value, mask);
+    return mask;
+  };
+  return (output) => {
+    const left = KINDS.reduce(
+      (rest, [pattern, kind]) => rest.replace(pattern, numbered(kind)),
+      // Contacts are written about a second after they were made.
+      output.replace(/\bliveness \d+/g, 'liveness <count>'),
+    );
+    // Columns are as wide as their widest value.
+    return left.replace(/ {2,}/g, '  ');
+  };
+}
+
+/** The order of the moments in a text: for each, how many different ones are earlier. */
+export function orderOfTimes(text: string): number[] {
+  const moments = [...text.matchAll(TIME)].map(([moment]) => Date.parse(moment));
+  const order = [...new Set(moments)].sort((one, other) => one - other);
+  return moments.map((moment) => order.indexOf(moment));
 }
