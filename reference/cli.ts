@@ -8,7 +8,8 @@ const INTRODUCTION = `From a checkout \`npm run -s mesh-na -- <command>\`, insta
 what is written here. With \`--json\` a command prints exactly one JSON object, also when it fails. A shell completes commands and
 options with what [\`mesh-na completion\`](#mesh-na-completion) prints.
 
-On a terminal tables are as wide as it is, and colored unless \`NO_COLOR\` is set; with \`FORCE_COLOR\` always. In a pipe or a
+On a terminal, cells are cut so that a table fits, except for ids and the first column, and states are colored unless
+\`NO_COLOR\` is set. In a pipe or a
 file they are plain and whole.`;
 
 export function cliPage(): string {
