@@ -616,6 +616,14 @@ test('a refused request spends its nonce and leaves nothing else', async () => {
 // Verification [trust-6-2]
 
 const EXPIRED = { decision_valid_until: '2020-01-01T00:00:00Z' };
+/** Numbers keep their kind in it, and what looks like a datetime its spelling. */
+const BOUND = {
+  policy_binding: {
+    policy_id: 'policy-7',
+    weight: new JsonFloat(1),
+    bound_at: '2026-01-15T12:00:00+00:00',
+  },
+};
 
 type Make = (operator: Party, now: number) => JsonObject;
 
@@ -730,13 +738,44 @@ test('a decision is verified, and the first reason is reported', async (t) => {
     ['labeled wrong', (p, at) => singlySigned(decisionBy(p, at), p.key, ''), true, 'authorized'],
     [
       'with members nobody knows',
-      (p, at) => ({ ...decisionBy(p, at), policy_binding: {} }),
+      (p, at) => ({ ...decisionBy(p, at), unknown_member: {} }),
       true,
       'authorized',
     ],
     [
       'with members nobody knows that were signed',
+      (p, at) => decisionBy(p, at, { unknown_member: {} }),
+      false,
+      'invalid_signature',
+    ],
+    ['bound to a policy', (p, at) => decisionBy(p, at, BOUND), true, 'authorized'],
+    [
+      'bound to nothing in particular',
       (p, at) => decisionBy(p, at, { policy_binding: {} }),
+      true,
+      'authorized',
+    ],
+    [
+      'bound to no policy, and says so',
+      (p, at) => decisionBy(p, at, { policy_binding: null }),
+      true,
+      'authorized',
+    ],
+    [
+      'bound to a policy after it was signed',
+      (p, at) => ({ ...decisionBy(p, at), ...BOUND }),
+      false,
+      'invalid_signature',
+    ],
+    [
+      'bound to another policy than was signed',
+      (p, at) => ({ ...decisionBy(p, at, BOUND), policy_binding: { policy_id: 'policy-8' } }),
+      false,
+      'invalid_signature',
+    ],
+    [
+      'without the policy that was signed',
+      (p, at) => without(decisionBy(p, at, BOUND), 'policy_binding'),
       false,
       'invalid_signature',
     ],
@@ -892,6 +931,8 @@ test('what is no decision is refused', async (t) => {
     ['text for a flag', { decision: { ...decision, authorized: 'true' } }, INVALID],
     ['1 for a flag', { decision: { ...decision, authorized: 1 } }, INVALID],
     ['null for a list', { decision: { ...decision, gate_results: null } }, INVALID],
+    ['a list for a policy', { decision: { ...decision, policy_binding: [] } }, INVALID],
+    ['text for a policy', { decision: { ...decision, policy_binding: 'policy-7' } }, INVALID],
     ['null for a datetime', { decision: { ...decision, decision_made_at: null } }, INVALID],
     [
       'a datetime without offset',

@@ -16,6 +16,7 @@ import {
   nullable,
   recordReader,
   SignatureItem,
+  Whole,
 } from './record.ts';
 import { isSinglySignedByAny, signSingly } from './signed-record.ts';
 
@@ -55,6 +56,8 @@ export const BoundaryDecision = Type.Object({
   decision_valid_until: Datetime,
   operator_sovereign_id: Type.String(),
   freshness_proof: nullable(FreshnessProof),
+  /** Of newer authorities. It has no default, because the signatures of older ones do not cover it. */
+  policy_binding: Type.Optional(Type.Union([Whole, Type.Null()])),
   signature: nullable(SignatureItem),
 });
 export type BoundaryDecision = Static<typeof BoundaryDecision>;
