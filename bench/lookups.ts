@@ -65,6 +65,8 @@ function agentLookup(): (call: number) => void {
   for (let i = 0; i < AGENTS; i += 1) {
     const registration: AgentRegistration = {
       json: '{}',
+      content: '',
+      superseded: [],
       capabilities: [`family:tag-${i % (AGENTS / AGENTS_FOUND)}`],
       registeredAt: NOW + i,
       expiresAt: LATER + i,

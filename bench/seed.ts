@@ -155,6 +155,8 @@ function agent(index: number, agents: number, now: number): SubjectWrite {
   };
   const context: AgentRegistration = {
     json: canonicalJson(descriptor),
+    content: 'A'.repeat(44),
+    superseded: [],
     capabilities,
     registeredAt: now,
     expiresAt,

@@ -3,19 +3,27 @@
  * registration ends by removal, by eviction once its time has passed, or with the revocation of the node's
  * certificate.
  *
- * Descriptors are public, so anyone can send one again. A descriptor is accepted only if it is newer than
- * the last accepted one and than whatever ended the registration. An ended registration keeps the two
- * instants that this check needs.
+ * Descriptors are public, so anyone can send one again. A descriptor is refused if it is older than the last
+ * accepted one or than what ended the registration. Clients that write whole seconds make several of one
+ * instant: these are refused only if their content was superseded at that instant. An ended registration
+ * keeps what these checks need.
  */
 import { emit, setup } from 'xstate';
 import type { Refused } from './refused.ts';
+
+/** How many contents superseded at one instant are remembered; beyond it an equal instant is refused. */
+const MAX_SUPERSEDED = 64;
 
 /** Instants are milliseconds since the epoch. */
 export interface AgentRegistration {
   /** The normalized descriptor as it is served. */
   readonly json: string;
+  /** Digest of its signed text: another list of signatures does not make another descriptor. */
+  readonly content: string;
+  /** Contents that were registered at the same instant before, or when the registration ended. */
+  readonly superseded: readonly string[];
   readonly capabilities: readonly string[];
-  /** Descriptors registered at or before this instant are refused. */
+  /** Descriptors registered before this instant are refused. */
   readonly registeredAt: number;
   /** Set once the registration has ended: when the last descriptor that could be replayed expires. */
   readonly expiresAt: number;
@@ -26,7 +34,7 @@ export interface AgentRegistration {
 export type AgentRegistrationEvent =
   | {
       readonly type: 'register';
-      readonly registration: Omit<AgentRegistration, 'heldUntil'>;
+      readonly registration: Omit<AgentRegistration, 'heldUntil' | 'superseded'>;
       readonly hasActiveCertificate: boolean;
       readonly keyCompromised: boolean;
       readonly signatureValid: boolean;
@@ -43,14 +51,16 @@ export type AgentRegistrationEvent =
   | { readonly type: 'certificate_revoked'; readonly at: number };
 
 export type AgentRegistrationRefusal =
-  | 'node_has_no_active_certificate'
   | 'node_key_revoked'
+  | 'node_has_no_active_certificate'
   | 'invalid_agent_signature'
   | 'descriptor_superseded'
   | 'agent_not_registered';
 
 const none: AgentRegistration = {
   json: '',
+  content: '',
+  superseded: [],
   capabilities: [],
   registeredAt: 0,
   expiresAt: 0,
@@ -70,9 +80,9 @@ const machine = setup({
     keyCompromised: ({ event }) => event.type === 'register' && event.keyCompromised,
     signatureFails: ({ event }) => event.type === 'register' && !event.signatureValid,
     repeated: ({ context, event }) =>
-      event.type === 'register' && event.registration.json === context.json,
+      event.type === 'register' && event.registration.content === context.content,
     superseded: ({ context, event }) =>
-      event.type === 'register' && event.registration.registeredAt <= context.registeredAt,
+      event.type === 'register' && isSuperseded(event.registration, context),
     proofFails: ({ event }) => event.type === 'remove' && !event.signatureValid,
     replayed: ({ event }) => event.type === 'remove' && event.replayed,
     pastExpiry: ({ context, event }) => event.type === 'evict' && context.expiresAt <= event.at,
@@ -84,8 +94,8 @@ function refuse(refusal: AgentRegistrationRefusal) {
 }
 
 const registerChecks = [
-  { guard: 'noActiveCertificate' as const, actions: refuse('node_has_no_active_certificate') },
   { guard: 'keyCompromised' as const, actions: refuse('node_key_revoked') },
+  { guard: 'noActiveCertificate' as const, actions: refuse('node_has_no_active_certificate') },
   { guard: 'signatureFails' as const, actions: refuse('invalid_agent_signature') },
 ];
 
@@ -96,6 +106,7 @@ const accept = {
       event.type === 'register'
         ? {
             ...event.registration,
+            superseded: supersededAt(event.registration.registeredAt, context),
             heldUntil: Math.max(heldUntil(context), event.registration.expiresAt),
           }
         : {},
@@ -116,13 +127,31 @@ function heldUntil(context: Partial<AgentRegistration>): number {
   return context.heldUntil ?? context.expiresAt ?? 0;
 }
 
+function isSuperseded(
+  { registeredAt, content }: Pick<AgentRegistration, 'registeredAt' | 'content'>,
+  context: AgentRegistration,
+): boolean {
+  if (registeredAt !== context.registeredAt) return registeredAt < context.registeredAt;
+  const { superseded } = context;
+  return superseded.length >= MAX_SUPERSEDED || superseded.includes(content);
+}
+
+/** What must not come back at an instant: what was registered then, and what that had superseded. */
+function supersededAt(instant: number, context: AgentRegistration): readonly string[] {
+  const { registeredAt, content, superseded } = context;
+  if (instant !== registeredAt) return [];
+  return content === '' ? superseded : [...superseded, content];
+}
+
 /** An ended registration keeps its key and what is needed to refuse its descriptors. */
 const end = machine.assign(({ context, event }) => {
   const endedAt =
     event.type === 'remove' ? event.signedAt : event.type === 'certificate_revoked' ? event.at : 0;
+  const registeredAt = Math.max(context.registeredAt, endedAt);
   return {
     ...none,
-    registeredAt: Math.max(context.registeredAt, endedAt),
+    registeredAt,
+    superseded: supersededAt(registeredAt, context),
     expiresAt: heldUntil(context),
     heldUntil: heldUntil(context),
   };

@@ -128,8 +128,8 @@ export const REFUSALS = {
   descriptor_expired: entry(400, 'descriptor_expired', 'The descriptor is not valid at this time'),
   descriptor_superseded: entry(
     400,
-    'descriptor_expired',
-    'A descriptor of this key that is at least as new, or its removal, is already known',
+    'descriptor_superseded',
+    'A newer descriptor of this key, or its removal, is already known',
   ),
   descriptor_network_mismatch: entry(
     400,

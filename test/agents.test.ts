@@ -46,6 +46,7 @@ import {
   vectorsOf,
   verifies,
 } from './support/trust.ts';
+import { without } from './support/trust-protocol.ts';
 
 const TAG = 'llm:chat';
 const LIFETIME = 600;
@@ -174,7 +175,7 @@ test('one of several signatures is enough, in whatever place', async () => {
   assert.equal(outcome(await register(na, late)), '401 invalid_signature', 'the 17th is not tried');
 });
 
-test('B3: a descriptor that was read here and is posted again takes nothing back', async () => {
+test('a descriptor that was read here and is posted again takes nothing back', async () => {
   await using na = await startUnlimited();
   const node = await joinedNode(na);
   const first = describe(na, node.key, { agent_id: 'at the old address' });
@@ -184,15 +185,15 @@ test('B3: a descriptor that was read here and is posted again takes nothing back
   const second = describe(na, node.key, { agent_id: 'at the new address' });
   assert.equal(outcome(await register(na, second)), '200');
   const refused = await register(na, served);
-  assert.equal(outcome(refused), '400 descriptor_expired');
+  assert.equal(outcome(refused), '400 descriptor_superseded');
   assert.match(refused.body.error.message, /already known/);
   assert.deepEqual((await get(na, pathOf(node.key))).body, second);
   await using again = await na.restart();
-  assert.equal(outcome(await register(again, served)), '400 descriptor_expired');
+  assert.equal(outcome(await register(again, served)), '400 descriptor_superseded');
   assert.deepEqual((await get(again, pathOf(node.key))).body, second);
 });
 
-test('B3: nor does it bring back an agent that its node has removed', async () => {
+test('nor does it bring back an agent that its node has removed', async () => {
   await using na = await startUnlimited();
   const node = await registeredNode(na);
   const served = (await get(na, pathOf(node.key))).body;
@@ -202,26 +203,26 @@ test('B3: nor does it bring back an agent that its node has removed', async () =
   assert.equal(outcome(await remove(na, node.key, envelopeOf(na, node.key))), '200');
   await using again = await na.restart();
   for (const descriptor of [served, unsent]) {
-    assert.equal(outcome(await register(again, descriptor)), '400 descriptor_expired');
+    assert.equal(outcome(await register(again, descriptor)), '400 descriptor_superseded');
   }
   assert.equal((await get(again, '/agents')).body.count, 0);
   na.clock.advance(1);
   assert.equal(outcome(await register(again, describe(again, node.key))), '200');
 });
 
-test('B3: nor one whose certificate was revoked, once its node has enrolled again', async () => {
+test('nor one whose certificate was revoked, once its node has enrolled again', async () => {
   await using na = await startUnlimited();
   const node = await registeredNode(na);
   const served = (await get(na, pathOf(node.key))).body;
   na.clock.advance(SECOND);
   await revokeCertificate(na, node.certId, 'superseded');
   await joinedKey(na, node.key);
-  assert.equal(outcome(await register(na, served)), '400 descriptor_expired');
+  assert.equal(outcome(await register(na, served)), '400 descriptor_superseded');
   na.clock.advance(SECOND);
   assert.equal(outcome(await register(na, describe(na, node.key))), '200');
 });
 
-test('B3: a long descriptor stays refused after a shorter one that replaced it has expired', async () => {
+test('a long descriptor stays refused after a shorter one that replaced it has expired', async () => {
   await using na = await startUnlimited();
   const node = await registeredNode(na, { lifetimeSeconds: 3600 });
   const served = (await get(na, pathOf(node.key))).body;
@@ -230,10 +231,10 @@ test('B3: a long descriptor stays refused after a shorter one that replaced it h
   na.clock.advance(2 * MINUTE);
   await na.flush();
   assert.equal((await get(na, '/agents')).body.count, 0);
-  assert.equal(outcome(await register(na, served)), '400 descriptor_expired');
+  assert.equal(outcome(await register(na, served)), '400 descriptor_superseded');
 });
 
-test('B3: the current registration, sent again, is answered and changes nothing', async () => {
+test('the current registration, sent again, is answered and changes nothing', async () => {
   await using na = await startUnlimited();
   const node = await joinedNode(na);
   const descriptor = describe(na, node.key);
@@ -243,7 +244,7 @@ test('B3: the current registration, sent again, is answered and changes nothing'
   assert.equal(audited(na, 'agent_registered').length, 1);
 });
 
-test('B3: an envelope that found nothing to remove is used up', async () => {
+test('an envelope that found nothing to remove is used up', async () => {
   await using na = await startUnlimited();
   const node = await joinedNode(na);
   const envelope = envelopeOf(na, node.key);
@@ -262,17 +263,53 @@ test('a descriptor without upper bound on its lifetime is taken', async () => {
   assert.equal((await register(na, descriptor)).body.expires_at, expires_at);
 });
 
-test('two parallel registrations of one node leave one', async () => {
+test('of one second, each descriptor of a node counts once, and the one that came last is served', async () => {
+  await using na = await startUnlimited();
+  const node = await joinedNode(na);
+  const [first, second, third] = ['first', 'second', 'third'].map((agent_id) =>
+    describe(na, node.key, { agent_id }),
+  ) as [JsonObject, JsonObject, JsonObject];
+  assert.equal(outcome(await register(na, first)), '200');
+  assert.equal(outcome(await register(na, second)), '200');
+  const stranger = (signedBy(without(first, 'signatures'), newKey()).signatures as JsonValue[])[0];
+  const disguised = {
+    ...first,
+    signatures: [...(first.signatures as JsonValue[]), stranger ?? ''],
+  };
+  for (const replayed of [first, disguised]) {
+    assert.equal(outcome(await register(na, replayed)), '400 descriptor_superseded');
+  }
+  await using again = await na.restart();
+  assert.equal(outcome(await register(again, disguised)), '400 descriptor_superseded');
+  assert.deepEqual((await get(again, pathOf(node.key))).body, second);
+  assert.equal(outcome(await register(again, third)), '200');
+  assert.equal(outcome(await remove(again, node.key, envelopeOf(again, node.key))), '200');
+  assert.equal(outcome(await register(again, third)), '400 descriptor_superseded', 'removed');
+  assert.equal(outcome(await register(again, second)), '400 descriptor_superseded', 'replaced');
+  assert.equal(outcome(await register(again, describe(again, node.key))), '200');
+});
+
+test("the registered descriptor with a stranger's signature added stays as its node signed it", async () => {
+  await using na = await startUnlimited();
+  const node = await joinedNode(na);
+  const descriptor = describe(na, node.key);
+  await register(na, descriptor);
+  const [stranger] = signedBy(without(descriptor, 'signatures'), newKey())
+    .signatures as JsonValue[];
+  const signatures = [...(descriptor.signatures as JsonValue[]), stranger ?? ''];
+  assert.equal(outcome(await register(na, { ...descriptor, signatures })), '200');
+  assert.deepEqual((await get(na, pathOf(node.key))).body, descriptor);
+  assert.equal(audited(na, 'agent_registered').length, 1);
+});
+
+test('parallel registrations of one node leave one', async () => {
   await using na = await startUnlimited();
   const node = await joinedNode(na);
   const descriptors = Array.from({ length: 20 }, (_, n) =>
     describe(na, node.key, { capabilities: [`tag-${n}`] }),
   );
   const answers = await Promise.all(descriptors.map((descriptor) => register(na, descriptor)));
-  assert.deepEqual(answers.map(outcome).sort(), [
-    '200',
-    ...Array(19).fill('400 descriptor_expired'),
-  ]);
+  assert.deepEqual(answers.map(outcome), Array(20).fill('200'));
   assert.equal((await get(na, '/agents')).body.count, 1);
   const counts = await Promise.all(descriptors.map((_, n) => countOf(na, `tag-${n}`)));
   assert.equal(counts.filter((count) => count === 1).length, 1);
@@ -410,8 +447,8 @@ type Fault =
   | 'unsigned'
   | 'expired'
   | 'elsewhere'
-  | 'uncertified'
   | 'compromised'
+  | 'uncertified'
   | 'forged';
 
 const FAULTS: readonly (readonly [Fault, string])[] = [
@@ -419,9 +456,9 @@ const FAULTS: readonly (readonly [Fault, string])[] = [
   ['unsigned', '401 descriptor_signature_required'],
   ['expired', '400 descriptor_expired'],
   ['elsewhere', '400 descriptor_network_mismatch'],
+  // A compromise ends every certificate of the key, so it has to be reported first.
+  ['compromised', '403 node_key_revoked'],
   ['uncertified', '403 node_has_no_active_certificate'],
-  // A compromise ends every certificate of the key, and that is reported first.
-  ['compromised', '403 node_has_no_active_certificate'],
   ['forged', '401 invalid_signature'],
 ];
 

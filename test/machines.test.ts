@@ -961,12 +961,14 @@ const leftOver = {
 };
 const removed = { value: 'removed', context: leftOver };
 const evicted = { value: 'evicted', context: leftOver };
-const { heldUntil: _, ...standing } = registration;
+const { heldUntil: _, superseded: __, ...standing } = registration;
 const refreshed = {
   ...standing,
   json: '{"agent_id":"a-2"}',
   registeredAt: NOW - HOUR + 1,
   expiresAt: NOW + HOUR,
+  content: 'digest-1',
+  superseded: ['digest-0'],
 };
 const register = {
   type: 'register',
@@ -976,6 +978,8 @@ const register = {
   signatureValid: true,
 } as const;
 const removeAgent = {
+  content: '',
+  superseded: ['digest-0', 'digest-1'],
   type: 'remove',
   signedAt: NOW - HOUR,
   signatureValid: true,
@@ -983,10 +987,15 @@ const removeAgent = {
 } as const;
 const isGone = (value: string, registeredAt = registration.registeredAt) => ({
   value,
-  facts: { ...leftOver, registeredAt },
+  facts: {
+    ...leftOver,
+    registeredAt,
+    superseded: registeredAt === registration.registeredAt ? leftOver.superseded : [],
+  },
 });
 
 testTable(agentRegistrationMachine, [
+  content: 'digest-2',
   ...[undefined, registered, removed, evicted].flatMap((from): Row[] => {
     const when = from?.value ?? 'absent';
     const row = { ...(from && { from }) };
@@ -998,11 +1007,15 @@ testTable(agentRegistrationMachine, [
         emits: ['registered'],
         to: {
           value: 'registered',
-          facts: { ...refreshed, heldUntil: from === undefined ? NOW + HOUR : NOW + DAY },
+          facts: {
+            ...refreshed,
+            superseded: [],
+            heldUntil: from === undefined ? NOW + HOUR : NOW + DAY,
+          },
         },
       },
       {
-        name: `${when}, a node without active certificate is refused before anything else`,
+        name: `${when}, a compromised key is refused before anything else`,
         ...row,
         event: {
           ...register,
@@ -1010,13 +1023,13 @@ testTable(agentRegistrationMachine, [
           keyCompromised: true,
           signatureValid: false,
         },
-        emits: ['node_has_no_active_certificate'],
+        emits: ['node_key_revoked'],
       },
       {
-        name: `${when}, a compromised key is refused before its signature`,
+        name: `${when}, a node without active certificate is refused before its signature`,
         ...row,
-        event: { ...register, keyCompromised: true, signatureValid: false },
-        emits: ['node_key_revoked'],
+        event: { ...register, hasActiveCertificate: false, signatureValid: false },
+        emits: ['node_has_no_active_certificate'],
       },
       {
         name: `${when}, a descriptor that does not verify is refused`,
@@ -1046,21 +1059,54 @@ testTable(agentRegistrationMachine, [
       emits: ['agent_not_registered'],
     },
   ]),
-  ...[registered, removed, evicted].flatMap((from): Row[] =>
-    [0, -1].map((age) => ({
-      name: `${from.value}, a descriptor that is not newer is refused (${age})`,
+  ...[registered, removed, evicted].flatMap((from): Row[] => [
+    {
+      name: `${from.value}, an older descriptor is refused`,
       from,
-      event: {
-        ...register,
-        registration: { ...refreshed, registeredAt: registration.registeredAt + age },
+      event: { ...register, registration: { ...refreshed, registeredAt: NOW - HOUR - 1 } },
+      emits: ['descriptor_superseded'],
+    },
+    {
+      name: `${from.value}, another descriptor of the same instant is accepted`,
+      from,
+      event: { ...register, registration: { ...refreshed, registeredAt: NOW - HOUR } },
+      emits: ['registered'],
+      to: {
+        value: 'registered',
+        facts: { ...refreshed, registeredAt: NOW - HOUR, superseded: leftOver.superseded },
+      },
+    },
+    {
+      name: `${from.value}, a descriptor that was superseded at the same instant is refused`,
+      from,
+      event: { ...register, registration: { ...standing, content: 'digest-0' } },
+      emits: ['descriptor_superseded'],
+    },
+    {
+      name: `${from.value}, another one is refused once 64 were superseded at the same instant`,
+      from: {
+        ...from,
+        context: { ...from.context, superseded: Array.from({ length: 64 }, (_, n) => `old-${n}`) },
       },
       emits: ['descriptor_superseded'],
-    })),
+    },
+  ]),
+  ...[removed, evicted].map(
+    (from): Row => ({
+      name: `${from.value}, the descriptor that ended then is refused`,
+      from,
+      event: { ...register, registration: standing },
+      emits: ['descriptor_superseded'],
+    }),
   ),
   {
-    name: 'a descriptor that is not newer is refused after its signature',
+    name: 'an older descriptor is refused after its signature',
     from: registered,
-    event: { ...register, registration: standing, signatureValid: false },
+    event: {
+      ...register,
+      registration: { ...refreshed, registeredAt: NOW - HOUR - 1 },
+      signatureValid: false,
+    },
     emits: ['invalid_agent_signature'],
   },
   {
@@ -1076,6 +1122,7 @@ testTable(agentRegistrationMachine, [
     emits: ['removed'],
     to: isGone('removed'),
   },
+      event: { ...register, registration: { ...refreshed, registeredAt: NOW - HOUR } },
   {
     name: 'removed later, it leaves the instant of the removal',
     from: registered,
@@ -1085,6 +1132,12 @@ testTable(agentRegistrationMachine, [
   },
   {
     name: 'an envelope that was used before does not remove a later registration',
+  {
+    name: 'the registered descriptor with other signatures changes nothing',
+    from: registered,
+    event: { ...register, registration: { ...standing, json: '{"signatures":[]}' } },
+    emits: ['unchanged'],
+  },
     from: registered,
     event: { ...removeAgent, replayed: true },
     emits: ['invalid_agent_signature'],

@@ -35,12 +35,13 @@ export async function keepBeating(loop: HeartbeatLoop): Promise<HeartbeatCount> 
 }
 
 /**
- * 401 and an expired descriptor pass when a wrong clock is corrected, 429 after a wait; other refusals are
- * final.
+ * 401 and an expired or superseded descriptor pass when a wrong clock is corrected, 429 after a wait; other
+ * refusals are final.
  */
 function mayPass(error: unknown): error is AuthorityError {
   if (!(error instanceof AuthorityError)) return false;
-  if (isUnreachable(error) || error.code === 'descriptor_expired') return true;
+  if (isUnreachable(error)) return true;
+  if (error.code === 'descriptor_expired' || error.code === 'descriptor_superseded') return true;
   return error.status === 401 || error.status === 429;
 }
 

@@ -38,7 +38,7 @@ export const agentRoutes: readonly RouteEntry[] = [
     maxBodyBytes: MAX_DESCRIPTOR_BODY,
     summary: 'Register or refresh an agent',
     description:
-      'The descriptor is verified against the public key inside it, and must be newer than the last one of its key.',
+      'The descriptor is verified against the public key inside it, and must not be older than the last one of its key.',
     body: AgentDescriptor,
     exampleNeeds: {
       what: 'a node with an active certificate, and its signature',

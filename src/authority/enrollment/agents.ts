@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import type { AgentRegistrationRefusal } from '../../../machines/agent-registration.ts';
 import { canonicalJson, compareCodePoints, JsonText } from '../../json/write.ts';
 import { instantOf } from '../../records/record.ts';
+import { signedText } from '../../records/signed-record.ts';
 import { Refusal } from '../../refusal.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Run } from '../engine/execute.ts';
@@ -19,6 +20,7 @@ export const registerAgent: Handler<'registerAgent'> = (na, unit, given) => {
     type: 'register',
     registration: {
       json: canonicalJson(descriptor),
+      content: digestOf(signedText(descriptor)),
       capabilities: descriptor.capabilities,
       registeredAt: instantOf(descriptor.registered_at),
       expiresAt: instantOf(descriptor.expires_at),
@@ -71,8 +73,8 @@ export const removeAgent: Handler<'removeAgent'> = (na, unit, given) => {
   return { status: 'deregistered' };
 };
 
-function digestOf(signature: string): string {
-  return createHash('sha256').update(signature).digest('base64');
+function digestOf(text: string): string {
+  return createHash('sha256').update(text).digest('base64');
 }
 
 /**

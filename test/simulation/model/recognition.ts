@@ -22,18 +22,27 @@ export interface Registration {
 export function registerAgent(moment: Moment, registration: Registration): Outcome {
   const { state, now } = moment;
   const { nodeKey, descriptor, capability, registeredAt, expiresAt, isGenuine } = registration;
+  if (isCompromised(state, nodeKey)) return refused('node_key_revoked');
   if (liveCertificates(state, nodeKey, now).length === 0) {
     return refused('node_has_no_active_certificate');
   }
-  if (isCompromised(state, nodeKey)) return refused('node_key_revoked');
   if (!isGenuine) return refused('invalid_agent_signature');
   const before = state.agents.get(nodeKey);
   // The very registration that stands is confirmed once more.
   if (before?.isRegistered && before.descriptor === descriptor) return answered();
-  if (before !== undefined && registeredAt <= before.newest) {
+  const isOld = registeredAt < (before?.newest ?? 0);
+  if (isOld || before?.accepted.has(`${registeredAt} ${descriptor}`)) {
     return refused('descriptor_superseded');
   }
-  const agent = { isRegistered: true, descriptor, capability, expiresAt, newest: registeredAt };
+  const accepted = new Set(before?.accepted).add(`${registeredAt} ${descriptor}`);
+  const agent = {
+    isRegistered: true,
+    descriptor,
+    capability,
+    expiresAt,
+    newest: registeredAt,
+    accepted,
+  };
   return stored('agent_registered', ({ agents }) => agents.set(nodeKey, agent));
 }
 

@@ -38,8 +38,10 @@ export interface Agent {
   readonly descriptor: string;
   readonly capability: string;
   readonly expiresAt: number;
-  /** Only descriptors registered later than this are accepted. */
+  /** Descriptors registered earlier than this are refused. */
   readonly newest: number;
+  /** Every one that was accepted, with its instant: it counts once. */
+  readonly accepted: ReadonlySet<string>;
 }
 
 export interface Attestation {
