@@ -4,7 +4,7 @@
  * superseded.
  */
 import { assign, emit, setup } from 'xstate';
-import { MAX_LIVE_CERTIFICATES } from './certificate-limit.ts';
+import { MAX_LIVE_CERTIFICATES, MAX_UNEXPIRED_CERTIFICATES } from './certificate-limit.ts';
 import type { Refused } from './refused.ts';
 
 /** What renewal and revocation record on a certificate. Instants are milliseconds since the epoch. */
@@ -59,7 +59,11 @@ export type CertificateEvent =
       readonly supersededFrom: number | null;
       /** Live certificates of the key, including this one. */
       readonly liveCertificates: number;
+      /** Those that were superseded included. */
+      readonly unexpiredCertificates: number;
     } & NodeRequest)
+  /** A newer certificate of the key was renewed, and this one is live beyond the bound. */
+  | { readonly type: 'supersede'; readonly at: number }
   | {
       readonly type: 'revoke';
       readonly at: number;
@@ -104,7 +108,7 @@ const machine = setup({
     events: CertificateEvent;
     emitted:
       | Refused<CertificateRefusal>
-      | { readonly type: 'alive' | 'renewed' | 'revoked' | 'already_revoked' };
+      | { readonly type: 'alive' | 'renewed' | 'superseded' | 'revoked' | 'already_revoked' };
   },
   guards: {
     keyDiffers: ({ context, event }) =>
@@ -122,7 +126,9 @@ const machine = setup({
       event.roles !== 'malformed' &&
       !sameMultiset(event.roles, context.roles),
     tooManyLive: ({ event }) =>
-      event.type === 'renew' && event.liveCertificates >= MAX_LIVE_CERTIFICATES,
+      event.type === 'renew' &&
+      event.liveCertificates >= MAX_LIVE_CERTIFICATES &&
+      event.unexpiredCertificates >= MAX_UNEXPIRED_CERTIFICATES,
   },
 });
 
@@ -178,6 +184,13 @@ const renew = [
   },
 ];
 
+const supersede = {
+  actions: [
+    machine.assign(({ event }) => (event.type === 'supersede' ? { supersededFrom: event.at } : {})),
+    machine.emit({ type: 'superseded' as const }),
+  ],
+};
+
 const revoke = {
   target: 'revoked',
   actions: [
@@ -215,8 +228,8 @@ export const certificateMachine = machine.createMachine({
         revoke: { actions: refuse('certificate_not_found') },
       },
     },
-    issued: { on: { heartbeat, renew, revoke } },
-    renewed: { on: { heartbeat, renew, revoke } },
+    issued: { on: { heartbeat, renew, supersede, revoke } },
+    renewed: { on: { heartbeat, renew, supersede, revoke } },
     revoked: {
       on: {
         heartbeat: refuseRevoked,

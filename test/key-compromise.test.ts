@@ -17,6 +17,7 @@ import {
   signedByNode,
   type TestNode,
 } from './support/requests.ts';
+import { audited } from './support/trust.ts';
 
 const NO_GRACE = { RENEWAL_GRACE_SECONDS: 'off' };
 
@@ -44,7 +45,7 @@ async function crlOf(na: TestAuthority): Promise<{ sequence: number; ids: string
   return { sequence, ids };
 }
 
-test('B2: a key compromise ends every certificate of the key, in one version of the list', async () => {
+test('a key compromise ends every certificate of the key, in one version of the list', async () => {
   await using na = await startTestAuthority({ environment: NO_GRACE });
   const other = await joinedNode(na);
   const first = await joinedNode(na);
@@ -124,7 +125,7 @@ test('a key that is none, or has no certificate, is refused; a certificate decid
   assert.deepEqual((await crlOf(na)).ids, [one.certId]);
 });
 
-test('B2: the next versions of the list continue it', async () => {
+test('the next versions of the list continue it', async () => {
   await using na = await startTestAuthority({ environment: NO_GRACE });
   const [one, two] = [await joinedNode(na), await joinedNode(na)];
   await renewed(na, one);
@@ -137,7 +138,7 @@ test('B2: the next versions of the list continue it', async () => {
   assert.equal((await get(again, '/crl')).text, before);
 });
 
-test('B2: for any other reason the answer says how many certificates of the key still live', async () => {
+test('for any other reason the answer says how many certificates of the key still live', async () => {
   await using na = await startTestAuthority({ environment: NO_GRACE });
   const first = await joinedNode(na);
   const second = await renewed(na, first);
@@ -153,7 +154,7 @@ test('B2: for any other reason the answer says how many certificates of the key 
   assert.deepEqual(again.body, body);
 });
 
-test('B2: a compromise reported for a revoked certificate revokes the others', async () => {
+test('a compromise reported for a revoked certificate revokes the others', async () => {
   await using na = await startTestAuthority({ environment: NO_GRACE });
   const first = await joinedNode(na);
   const second = await renewed(na, first);
@@ -165,7 +166,7 @@ test('B2: a compromise reported for a revoked certificate revokes the others', a
   assert.deepEqual([repeated.body.crl_sequence, repeated.body.revoked_count], [2, 2]);
 });
 
-test('B2: a compromise of a key whose certificates had all been revoked refuses the key from then on', async () => {
+test('a compromise of a key whose certificates had all been revoked refuses the key from then on', async () => {
   await using na = await startTestAuthority({ environment: NO_GRACE });
   const first = await joinedNode(na);
   await revoke(na, first, 'superseded');
@@ -186,7 +187,7 @@ test('B2: a compromise of a key whose certificates had all been revoked refuses 
   await isRefused(again);
 });
 
-test('B2: renewals of a certificate that has expired are refused as revoked after such a compromise', async () => {
+test('renewals of a certificate that has expired are refused as revoked after such a compromise', async () => {
   await using na = await startTestAuthority({ environment: NO_GRACE });
   const old = await joinedNode(na, { max_validity_hours: 1 });
   const current = await joinedAgain(na, old);
@@ -198,7 +199,7 @@ test('B2: renewals of a certificate that has expired are refused as revoked afte
   assert.equal(outcome(await heartbeat(na, old)), '403 certificate_revoked');
 });
 
-test('B2: an expired certificate is not listed, and is refused as revoked all the same', async () => {
+test('an expired certificate is not listed, and is refused as revoked all the same', async () => {
   await using na = await startTestAuthority({ environment: NO_GRACE });
   const key = await joinedNode(na, { max_validity_hours: 1 });
   na.clock.advance(2 * HOUR);
@@ -208,7 +209,7 @@ test('B2: an expired certificate is not listed, and is refused as revoked all th
   assert.equal(outcome(await heartbeat(na, key)), '403 certificate_revoked');
 });
 
-test('B2: a renewed certificate is superseded after 900 seconds, unless that is switched off', async () => {
+test('a renewed certificate is superseded after 900 seconds, unless that is switched off', async () => {
   await using na = await startTestAuthority();
   const first = await joinedNode(na);
   const second = await renewed(na, first);
@@ -219,24 +220,52 @@ test('B2: a renewed certificate is superseded after 900 seconds, unless that is 
   assert.equal(outcome(await heartbeat(na, second)), '200');
 });
 
-test('B2: a key has at most 16 live certificates, by joining and by renewing', async () => {
-  await using na = await startTestAuthority();
-  const first = await joinedNode(na);
-  for (let i = 0; i < 7; i += 1) await renewed(na, first);
-  for (let i = 0; i < 8; i += 1) await joinedAgain(na, first);
-  assert.equal(outcome(await renew(na, first)), '409 too_many_live_certificates');
+test('the 17th live certificate of a key: a join is refused, a renewal supersedes the oldest', async () => {
+  await using na = await startTestAuthority({ environment: NO_GRACE });
+  const oldest = await joinedNode(na);
+  na.clock.advance(SECOND);
+  const second = await joinedAgain(na, oldest);
+  na.clock.advance(SECOND);
+  let newest = await joinedAgain(na, oldest);
+  for (let i = 0; i < 13; i += 1) newest = await renewed(na, newest);
   const token = await invite(na);
-  const join = signedByNode(na, '/join', first.key, { invite_token: token });
+  const join = signedByNode(na, '/join', oldest.key, { invite_token: token });
   assert.equal(outcome(await sendSigned(na, join)), '409 too_many_live_certificates');
   assert.equal(outcome(await sendSigned(na, join)), '401 node_auth_failed');
-  assert.equal(outcome(await heartbeat(na, first)), '200');
-  // The first one is superseded, so there is room for one more, and the invite is still good.
-  na.clock.advance(15 * MINUTE);
-  const later = await nodeRequest(na, '/join', first.key, { invite_token: token });
-  assert.equal(outcome(later), '200');
+  // The oldest is renewed itself, and stays usable: its answer may be lost.
+  const successors = [await renewed(na, oldest), await renewed(na, oldest)];
+  assert.equal(outcome(await heartbeat(na, oldest)), '200');
+  assert.equal(outcome(await heartbeat(na, second)), '403 certificate_superseded');
+  for (const certificate of successors) {
+    assert.equal(outcome(await heartbeat(na, certificate)), '200');
+  }
+  const { superseded_cert_ids } = audited(na, 'certificate_renewed').at(-2) ?? {};
+  assert.deepEqual(superseded_cert_ids, [second.certId]);
+  const { body: row } = await operate(na, `/admin/certificates/${second.certId}`, undefined, {
+    method: 'GET',
+  });
+  assert.equal(row.status, 'superseded');
+  assert.deepEqual((await crlOf(na)).ids, [], 'the revocation list has none of them');
+  const { body } = await revoke(na, oldest, 'key_compromise');
+  assert.ok(body.revoked_cert_ids.includes(second.certId), 'until the key is compromised');
 });
 
-test('B2: compromises and other revocations at once keep one order of the list', async () => {
+test('a client that renews at each start is never locked out, and one key has a bound', async () => {
+  await using na = await startTestAuthority();
+  let certificate = await joinedNode(na);
+  const outcomes: string[] = [];
+  for (let i = 0; i < 256; i += 1) {
+    const answer = await renew(na, certificate);
+    outcomes.push(outcome(answer));
+    if (answer.status === 200) certificate = { ...certificate, certId: answer.body.cert_id };
+  }
+  assert.deepEqual(outcomes, [...Array(255).fill('200'), '409 too_many_live_certificates']);
+  assert.equal(outcome(await heartbeat(na, certificate)), '200');
+  na.clock.advance(15 * MINUTE);
+  assert.equal(outcome(await renew(na, certificate)), '200', 'the grace of the others has passed');
+});
+
+test('compromises and other revocations at once keep one order of the list', async () => {
   await using na = await startTestAuthority({ environment: NO_GRACE });
   const nodes: TestNode[] = [];
   for (let i = 0; i < 12; i += 1) {

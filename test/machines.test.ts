@@ -9,7 +9,10 @@ import {
 import { type Attestation, attestationMachine } from '../machines/attestation.ts';
 import { type Nullifier, nullifierMachine } from '../machines/capability-nullifier.ts';
 import { type Certificate, certificateMachine, UNTOUCHED } from '../machines/certificate.ts';
-import { MAX_LIVE_CERTIFICATES } from '../machines/certificate-limit.ts';
+import {
+  MAX_LIVE_CERTIFICATES,
+  MAX_UNEXPIRED_CERTIFICATES,
+} from '../machines/certificate-limit.ts';
 import { type Crl, crlMachine } from '../machines/crl.ts';
 import { licensePolicyMachine } from '../machines/data-license-policy.ts';
 import { type Invite, inviteMachine } from '../machines/invite.ts';
@@ -320,7 +323,8 @@ const renew = {
   ...proven,
   roles: null,
   supersededFrom: null,
-  liveCertificates: MAX_LIVE_CERTIFICATES - 1,
+  liveCertificates: MAX_LIVE_CERTIFICATES,
+  unexpiredCertificates: MAX_UNEXPIRED_CERTIFICATES - 1,
 } as const;
 const revoke = { type: 'revoke', at: NOW, reason: 'key_compromise', crlSequence: 4 } as const;
 const revocation = {
@@ -423,15 +427,33 @@ const roleChecks = [issued, renewed].flatMap((from): Row[] => [
     emits: ['malformed_roles'],
   },
   {
-    name: `${from.value}, a key with the maximum number of live certificates gets no further one`,
+    name: `${from.value}, a key with both maximum numbers of certificates gets no further one`,
     from,
-    event: { ...renew, liveCertificates: MAX_LIVE_CERTIFICATES },
+    event: { ...renew, unexpiredCertificates: MAX_UNEXPIRED_CERTIFICATES },
     emits: ['too_many_live_certificates'],
+  },
+  {
+    name: `${from.value}, a key with room for a live certificate may have any number of superseded ones`,
+    from,
+    event: {
+      ...renew,
+      liveCertificates: MAX_LIVE_CERTIFICATES - 1,
+      unexpiredCertificates: MAX_UNEXPIRED_CERTIFICATES,
+    },
+    emits: ['renewed'],
+    to: { value: 'renewed', facts: { renewedAt: NOW } },
+  },
+  {
+    name: `${from.value}, the renewal of a newer certificate of the key supersedes it at once`,
+    from,
+    event: { type: 'supersede', at: NOW },
+    emits: ['superseded'],
+    to: { value: from.value, facts: { supersededFrom: NOW, renewedAt: from.context.renewedAt } },
   },
   {
     name: `${from.value}, other roles are reported before the number of certificates`,
     from,
-    event: { ...renew, roles: ['role:x'], liveCertificates: MAX_LIVE_CERTIFICATES },
+    event: { ...renew, roles: ['role:x'], unexpiredCertificates: MAX_UNEXPIRED_CERTIFICATES },
     emits: ['renewal_role_change_forbidden'],
   },
   {
@@ -945,6 +967,8 @@ testUnhandled(crlMachine, [
 
 const registration: AgentRegistration = {
   json: '{"agent_id":"a-1"}',
+  content: 'digest-1',
+  superseded: ['digest-0'],
   capabilities: ['llm:chat'],
   registeredAt: NOW - HOUR,
   expiresAt: NOW,
@@ -954,6 +978,8 @@ const registered = { value: 'registered', context: registration };
 /** What remains of it: older descriptors are refused as long as an accepted one is valid. */
 const leftOver = {
   json: '',
+  content: '',
+  superseded: ['digest-0', 'digest-1'],
   capabilities: [],
   registeredAt: registration.registeredAt,
   expiresAt: NOW + DAY,
@@ -965,10 +991,9 @@ const { heldUntil: _, superseded: __, ...standing } = registration;
 const refreshed = {
   ...standing,
   json: '{"agent_id":"a-2"}',
+  content: 'digest-2',
   registeredAt: NOW - HOUR + 1,
   expiresAt: NOW + HOUR,
-  content: 'digest-1',
-  superseded: ['digest-0'],
 };
 const register = {
   type: 'register',
@@ -978,8 +1003,6 @@ const register = {
   signatureValid: true,
 } as const;
 const removeAgent = {
-  content: '',
-  superseded: ['digest-0', 'digest-1'],
   type: 'remove',
   signedAt: NOW - HOUR,
   signatureValid: true,
@@ -995,7 +1018,6 @@ const isGone = (value: string, registeredAt = registration.registeredAt) => ({
 });
 
 testTable(agentRegistrationMachine, [
-  content: 'digest-2',
   ...[undefined, registered, removed, evicted].flatMap((from): Row[] => {
     const when = from?.value ?? 'absent';
     const row = { ...(from && { from }) };
@@ -1088,6 +1110,7 @@ testTable(agentRegistrationMachine, [
         ...from,
         context: { ...from.context, superseded: Array.from({ length: 64 }, (_, n) => `old-${n}`) },
       },
+      event: { ...register, registration: { ...refreshed, registeredAt: NOW - HOUR } },
       emits: ['descriptor_superseded'],
     },
   ]),
@@ -1110,6 +1133,12 @@ testTable(agentRegistrationMachine, [
     emits: ['invalid_agent_signature'],
   },
   {
+    name: 'the registered descriptor with other signatures changes nothing',
+    from: registered,
+    event: { ...register, registration: { ...standing, json: '{"signatures":[]}' } },
+    emits: ['unchanged'],
+  },
+  {
     name: 'the registered descriptor, sent again, changes nothing',
     from: registered,
     event: { ...register, registration: standing },
@@ -1122,7 +1151,6 @@ testTable(agentRegistrationMachine, [
     emits: ['removed'],
     to: isGone('removed'),
   },
-      event: { ...register, registration: { ...refreshed, registeredAt: NOW - HOUR } },
   {
     name: 'removed later, it leaves the instant of the removal',
     from: registered,
@@ -1132,12 +1160,6 @@ testTable(agentRegistrationMachine, [
   },
   {
     name: 'an envelope that was used before does not remove a later registration',
-  {
-    name: 'the registered descriptor with other signatures changes nothing',
-    from: registered,
-    event: { ...register, registration: { ...standing, json: '{"signatures":[]}' } },
-    emits: ['unchanged'],
-  },
     from: registered,
     event: { ...removeAgent, replayed: true },
     emits: ['invalid_agent_signature'],

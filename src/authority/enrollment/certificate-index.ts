@@ -15,6 +15,8 @@ export interface CertificateIndex {
   hasActive(nodePublicKey: string, now: number): boolean;
   /** Ids of the certificates of the key that are neither revoked, expired nor superseded. */
   liveOf(nodePublicKey: string, now: number): string[];
+  /** Ids of the certificates of the key that have not expired, superseded and revoked ones included. */
+  unexpiredOf(nodePublicKey: string, now: number): string[];
   /** Ids of the certificates the key owns or owned. */
   ownedBy(nodePublicKey: string): string[];
   /** Whether the certificate is the newest of its key. */
@@ -135,6 +137,10 @@ export function createCertificateIndex({
       ownedBy(nodePublicKey).some((certId) => isActive(certId, now)),
     liveOf: (nodePublicKey, now) =>
       ownedBy(nodePublicKey).filter((certId) => isActive(certId, now)),
+    unexpiredOf: (nodePublicKey, now) =>
+      ownedBy(nodePublicKey).filter(
+        (certId) => (subjects.current('certificate', certId)?.context.expiresAt ?? 0) > now,
+      ),
     ownedBy,
     isNewest: (certId, nodePublicKey) => newest.find(nodePublicKey) === numbers.find(certId),
   };

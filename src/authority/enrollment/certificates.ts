@@ -4,9 +4,11 @@ import {
   type CertificateRefusal,
   UNTOUCHED,
 } from '../../../machines/certificate.ts';
+import { MAX_LIVE_CERTIFICATES } from '../../../machines/certificate-limit.ts';
 import type { InviteRefusal } from '../../../machines/invite.ts';
 import type { Refused } from '../../../machines/refused.ts';
 import type { NodeClaim } from '../../contract/claims.ts';
+import { compareCodePoints } from '../../json/write.ts';
 import { Refusal } from '../../refusal.ts';
 import { formatInstant } from '../../timestamp.ts';
 import type { Handler } from '../engine/admission.ts';
@@ -114,6 +116,7 @@ export const renew: Handler<'renew'> = (na, unit, given, proof) => {
     keyCompromised: na.revocations.isCompromised(node.publicKey),
     proof,
     liveCertificates: na.certificates.liveOf(node.publicKey, unit.at).length,
+    unexpiredCertificates: na.certificates.unexpiredOf(node.publicKey, unit.at).length,
     roles,
     supersededFrom: renewalGrace === null ? null : unit.at + renewalGrace,
   };
@@ -121,6 +124,7 @@ export const renew: Handler<'renew'> = (na, unit, given, proof) => {
   if (refused !== null) refuseNode(na, unit, node, certId, 'renewal_rejected', refused);
 
   const old = unit.existing('certificate', certId);
+  const superseded = supersedeOldest(na, unit, node.publicKey, certId);
   const renewed = issue(na, unit, node, {
     roles: old.roles,
     maxValidityHours: old.maxValidityHours,
@@ -133,9 +137,32 @@ export const renew: Handler<'renew'> = (na, unit, given, proof) => {
     old_cert_id: certId,
     new_cert_id: renewed.cert_id,
     node_public_key: node.publicKey,
+    ...(superseded.length > 0 && { superseded_cert_ids: superseded }),
   });
   return renewed;
 };
+
+/**
+ * Leaves room for one more live certificate of the key. The one that is renewed stays: should the answer be
+ * lost, its node renews it again.
+ */
+function supersedeOldest(
+  na: Authority,
+  unit: UnitOfWork,
+  nodePublicKey: string,
+  renewedId: string,
+): readonly string[] {
+  const live = na.certificates.liveOf(nodePublicKey, unit.at);
+  const excess = live.length + 1 - MAX_LIVE_CERTIFICATES;
+  if (excess <= 0) return [];
+  const issuedAt = (id: string) => unit.existing('certificate', id).issuedAt;
+  const oldest = live
+    .filter((id) => id !== renewedId)
+    .sort((a, b) => issuedAt(a) - issuedAt(b) || compareCodePoints(a, b))
+    .slice(0, excess);
+  for (const id of oldest) unit.send('certificate', id, { type: 'supersede', at: unit.at });
+  return oldest;
+}
 
 function refuseNode(
   na: Authority,

@@ -23,7 +23,8 @@ export const revokeCertificate: Handler<'revokeCertificate'> = (
   const crlSequence = nextCrlSequence(na, unit);
   const { certId, key } = named(na, unit, target);
   const isOfKey = 'nodePublicKey' in target;
-  const doomed = isOfKey || reason === 'key_compromise' ? unexpiredOf(na, unit, key) : [];
+  const doomed =
+    isOfKey || reason === 'key_compromise' ? na.certificates.unexpiredOf(key, unit.at) : [];
   // The list sorts the certificates that one unit revokes by id.
   const revoked = [...new Set(isOfKey ? doomed : [certId, ...doomed])]
     .sort(compareCodePoints)
@@ -94,12 +95,6 @@ function revoke(unit: UnitOfWork, certId: string, reason: string, crlSequence: n
   const refused = refusalIn<CertificateRefusal>(emitted);
   if (refused !== null) throw new Refusal('certificate_not_found');
   return emitted.some(({ type }) => type === 'revoked');
-}
-
-function unexpiredOf(na: Authority, unit: UnitOfWork, nodePublicKey: string): string[] {
-  return na.certificates
-    .ownedBy(nodePublicKey)
-    .filter((id) => unit.existing('certificate', id).expiresAt > unit.at);
 }
 
 /** A node whose certificate is revoked, for whatever reason, is no longer listed for its peers. */

@@ -130,7 +130,8 @@ export function createCertificateTable(
   function endsIn({ versions, values, fates, expiresAt }: Block): number[] {
     const ends: number[] = [];
     for (const [row, version] of versions.entries()) {
-      if (version === FREE || values[row] === 'revoked' || fates[row]?.renewedAt !== null) continue;
+      if (version === FREE || values[row] === 'revoked') continue;
+      if (fates[row]?.renewedAt !== null || fates[row]?.supersededFrom !== null) continue;
       ends.push(expiresAt[row] as number);
     }
     return ends;

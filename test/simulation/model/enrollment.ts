@@ -20,6 +20,8 @@ const HOUR = 3_600_000;
 export const RENEWAL_GRACE = 900_000;
 /** How many certificates of one key may be live at once. */
 const MOST_LIVE = 16;
+/** From this many unexpired ones on, a renewal supersedes no others. */
+const MOST_UNEXPIRED = 256;
 /** How long what has ended is kept. */
 export const RETENTION = 2 * HOUR;
 
@@ -123,7 +125,11 @@ export function renew(moment: Moment, request: RenewRequest): readonly Outcome[]
     if (roles !== null && !isSameSet(roles, certificate.roles)) {
       return refused('renewal_role_change_forbidden');
     }
-    if (liveCertificates(moment.state, proof.holder, now).length >= MOST_LIVE) {
+    const live = liveCertificates(moment.state, proof.holder, now);
+    const unexpired = [...moment.state.certificates.values()].filter(
+      ({ nodeKey, expiresAt }) => nodeKey === proof.holder && expiresAt > now,
+    );
+    if (live.length >= MOST_LIVE && unexpired.length >= MOST_UNEXPIRED) {
       return refused('too_many_live_certificates');
     }
     const supersededFrom = certificate.supersededFrom ?? now + RENEWAL_GRACE;
@@ -133,10 +139,29 @@ export function renew(moment: Moment, request: RenewRequest): readonly Outcome[]
       issued('certificate_renewed', now, nodeKey, certificate, validityHours),
       ({ certificates, spent }) => {
         certificates.set(certId, renewed);
+        supersedeOldest(certificates, live, certId, now);
         spent.add(nonceKey(`node:${nodeKey}`, proof));
       },
     );
   });
+}
+
+/** A key that has as many live certificates as it may loses its oldest ones, but never the renewed one. */
+function supersedeOldest(
+  certificates: Map<string, Certificate>,
+  live: readonly string[],
+  renewedId: string,
+  now: number,
+): void {
+  const others = live
+    .flatMap((id) => {
+      const certificate = certificates.get(id);
+      return certificate === undefined || id === renewedId ? [] : [{ id, certificate }];
+    })
+    .sort((a, b) => a.certificate.issuedAt - b.certificate.issuedAt || (a.id < b.id ? -1 : 1));
+  for (const { id, certificate } of others.slice(0, Math.max(0, live.length + 1 - MOST_LIVE))) {
+    certificates.set(id, { ...certificate, supersededFrom: now });
+  }
 }
 
 /** What heartbeat and renewal share [core-4-4]: the certificate, then the proof, then the time. */
