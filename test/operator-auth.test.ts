@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import {
   judgeOperatorHeaders,
+  judgeSignature,
   type OperatorHeaders,
   operatorPayload,
-  signatureVersion,
 } from '../src/auth/operator.ts';
 import type { SignedRequest } from '../src/auth/signed-request.ts';
 import { parseJson } from '../src/json/parse.ts';
@@ -80,7 +80,8 @@ for (const vector of readVectors()) {
     const setting = acceptV1 ? 'accepted' : 'refused';
     test(`vector ${id}: its version ${version} signature is ${verdict} where version 1 is ${setting}`, () => {
       const bound = version === 2 || input.method === 'GET' || Object.keys(input.body).length > 0;
-      assert.equal(judge(vector, signature, {}, acceptV1), bound ? verdict : 'invalid_signature');
+      const unbound = acceptV1 ? 'v1_unbound' : 'invalid_signature';
+      assert.equal(judge(vector, signature, {}, acceptV1), bound ? verdict : unbound);
     });
   }
 
@@ -95,7 +96,7 @@ for (const vector of readVectors()) {
       assert.equal(judge(vector, expected.signature_b64, change), 'invalid_signature');
       assert.equal(
         judge(vector, expected.legacy_signature_b64, change),
-        bindsNothing ? 'invalid_signature' : 'valid',
+        bindsNothing ? 'v1_unbound' : 'valid',
       );
     });
   }
@@ -160,7 +161,7 @@ for (const path of ['/admin/policy', '/admin/operator-keys/ops-standard/revoke',
       );
       assert.equal(outcome(moved), '401 admin_auth_failed');
     }
-    assert.deepEqual(failureReasons(na), Array(3).fill('invalid_signature'));
+    assert.deepEqual(failureReasons(na), Array(3).fill('v1_unbound'));
     assert.equal(outcome(await sendSigned(na, captured)), '200');
   });
 }
@@ -767,5 +768,5 @@ function judge(
   const headers = headersOf(vector, signature);
   const { verdict } = judgeOperatorHeaders(headers, settings, Date.parse(timestamp));
   if (verdict !== 'valid') return verdict;
-  return signatureVersion(headers, request, settings) === null ? 'invalid_signature' : 'valid';
+  return judgeSignature(headers, request, settings).verdict;
 }

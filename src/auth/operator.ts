@@ -53,19 +53,30 @@ export function judgeOperatorHeaders(
   return { verdict: isPossible ? 'valid' : 'invalid_signature', signedAt };
 }
 
-/** The version of the payload that the signature covers; null when it covers neither. */
-export function signatureVersion(
+export interface JudgedSignature {
+  readonly verdict: 'valid' | 'invalid_signature' | 'v1_unbound';
+  /** The version of the payload that a valid signature covers; null without one. */
+  readonly version: 1 | 2 | null;
+}
+
+const INVALID: JudgedSignature = { verdict: 'invalid_signature', version: null };
+
+export function judgeSignature(
   headers: OperatorHeaders,
   request: SignedRequest,
   { keys, audience, acceptV1 }: OperatorAuthSettings,
-): 1 | 2 | null {
+): JudgedSignature {
   const key = keys.get(headers.keyId);
-  if (key === undefined) return null;
+  if (key === undefined) return INVALID;
   const covers = (text: string) => verifySignature(key, text, headers.signature);
   const body = canonicalJson(request.body);
-  if (covers(operatorPayload(headers, request, body, audience))) return 2;
-  if (!acceptV1 || !isBoundByVersion1(request)) return null;
-  return covers(operatorPayloadV1(headers, body)) ? 1 : null;
+  if (covers(operatorPayload(headers, request, body, audience))) {
+    return { verdict: 'valid', version: 2 };
+  }
+  if (!acceptV1 || !covers(operatorPayloadV1(headers, body))) return INVALID;
+  return isBoundByVersion1(request)
+    ? { verdict: 'valid', version: 1 }
+    : { verdict: 'v1_unbound', version: null };
 }
 
 /**

@@ -46,7 +46,9 @@ export type OperatorProofVerdict =
   | 'invalid_timestamp'
   | 'stale_timestamp'
   | 'nonce_replay'
-  | 'invalid_signature';
+  | 'invalid_signature'
+  /** A genuine signature of version 1 over an empty body, which binds the request to nothing. */
+  | 'v1_unbound';
 
 /** An operator's signed headers as the edge found them. */
 export interface OperatorClaim {

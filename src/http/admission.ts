@@ -4,7 +4,7 @@
  * and become invalid when its callback returns.
  */
 import { judgeNode } from '../auth/node.ts';
-import { judgeOperatorHeaders, type OperatorHeaders, signatureVersion } from '../auth/operator.ts';
+import { judgeOperatorHeaders, judgeSignature, type OperatorHeaders } from '../auth/operator.ts';
 import { sendingOf } from '../auth/sending.ts';
 import type { NodeClaim, OperatorClaim } from '../contract/claims.ts';
 import type { JsonObject } from '../json/value.ts';
@@ -278,13 +278,13 @@ function judgeOperatorRequest(
   if (headers === null) return;
   const { operatorAuth } = edge.settings;
   const { keyId, nonce } = headers;
-  const found = judgeOperatorHeaders(headers, operatorAuth, request.now);
-  const { signedAt } = found;
-  let { verdict } = found;
+  const { signedAt, ...found } = judgeOperatorHeaders(headers, operatorAuth, request.now);
   const isLarge = takesBody && isLargeBody(rawBody);
-  if (takesBody && (verdict === 'valid' || !isLarge)) request.body = parseBody(rawBody);
-  const version = verdict === 'valid' ? signatureVersion(headers, request, operatorAuth) : null;
-  if (verdict === 'valid' && version === null) verdict = 'invalid_signature';
+  if (takesBody && (found.verdict === 'valid' || !isLarge)) request.body = parseBody(rawBody);
+  const { verdict, version } =
+    found.verdict === 'valid'
+      ? judgeSignature(headers, request, operatorAuth)
+      : { verdict: found.verdict, version: null };
   if (verdict !== 'valid') request.body = NO_BODY;
   else noteProof(edge, senderOf(exchange, headers), request.now, isLarge);
   request.operator = {

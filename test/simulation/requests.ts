@@ -1,11 +1,7 @@
 /** Requests as clients sign them, and the verdicts of the edge on them. */
 
 import { judgeNode } from '../../src/auth/node.ts';
-import {
-  judgeOperatorHeaders,
-  operatorPayload,
-  signatureVersion,
-} from '../../src/auth/operator.ts';
+import { judgeOperatorHeaders, judgeSignature, operatorPayload } from '../../src/auth/operator.ts';
 import type { SignedRequest } from '../../src/auth/signed-request.ts';
 import type { NodeClaim, OperatorClaim } from '../../src/contract/claims.ts';
 import { sha256Hex } from '../../src/crypto/digest.ts';
@@ -103,13 +99,15 @@ export function signAsOperator(
     proof: { holder: keyId, isGenuine: flaw !== 'forged', signedAt, nonce },
     judge(at) {
       const found = judgeOperatorHeaders(headers, settings, at);
-      const isPossible = found.verdict === 'valid';
-      const version = isPossible ? signatureVersion(headers, request, settings) : null;
+      const { verdict, version } =
+        found.verdict === 'valid'
+          ? judgeSignature(headers, request, settings)
+          : { verdict: found.verdict, version: null };
       return {
         keyId,
         signedAt: found.signedAt,
         nonce,
-        verdict: isPossible && version === null ? 'invalid_signature' : found.verdict,
+        verdict,
         signatureVersion: version,
         scope: path,
         remoteAddr: '192.0.2.1',

@@ -45,7 +45,8 @@ function proofOf(
   { verdict, signedAt, nonce }: OperatorClaim,
   scope: string,
 ): OperatorProofVerdict {
-  if (verdict !== 'valid' && verdict !== 'invalid_signature') return verdict;
+  const isJudged = ['valid', 'invalid_signature', 'v1_unbound'].includes(verdict);
+  if (!isJudged) return verdict;
   if (nonces.isForgotten(signedAt)) return 'stale_timestamp';
   return nonces.isSpent(scope, nonce) ? 'nonce_replay' : verdict;
 }
