@@ -125,6 +125,15 @@ for (const [expected, ask] of ANSWERS) {
   });
 }
 
+test('bytes beyond ASCII at the ends of an X-Request-ID are no part of it, and are never answered', async () => {
+  await using na = await startTestAuthority();
+  for (const id of ['café', 'écaf', 'ééé']) {
+    const sent = { headers: { 'X-Request-ID': Buffer.from(id).toString('latin1') } };
+    const answered = (await sendRaw(na, 'GET', '/nowhere', sent)).headers.get('x-request-id') ?? '';
+    assert.ok(answered === 'caf' || UUID.test(answered), answered);
+  }
+});
+
 test('two requests never get the same id', async () => {
   await using na = await startTestAuthority();
   const answers = await Promise.all(Array.from({ length: 50 }, () => get(na, '/healthz')));

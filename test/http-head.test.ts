@@ -2,10 +2,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { parseQuery } from '../src/http/query.ts';
+import { decodePath, matchedPath, parseQuery } from '../src/http/query.ts';
 import { acceptsGzip } from '../src/http/reply.ts';
 import { startTestAuthority } from './support/authority.ts';
-import { operate, outcome, send, sendRaw } from './support/requests.ts';
+import { rawConnection } from './support/raw-http.ts';
+import {
+  operate,
+  operatorRequest,
+  outcome,
+  send,
+  sendRaw,
+  sendSigned,
+} from './support/requests.ts';
 
 function plain(text: string): { [name: string]: readonly string[] } {
   return { ...parseQuery(text) };
@@ -44,6 +52,59 @@ test('a query is read as URLSearchParams reads it', () => {
       for (const name of sent.keys()) assert.deepEqual(read[name], sent.getAll(name));
     }),
   );
+});
+
+test('exactly the unreserved characters of a path are decoded before a route is looked for', () => {
+  for (let code = 0; code < 0x80; code += 1) {
+    const character = String.fromCharCode(code);
+    const encoded = `%${code.toString(16).padStart(2, '0')}`;
+    for (const spelling of [encoded, encoded.toUpperCase()]) {
+      const isUnreserved = /[A-Za-z0-9._~-]/.test(character);
+      assert.equal(matchedPath(`/a${spelling}`), `/a${isUnreserved ? character : spelling}`);
+    }
+  }
+  fc.assert(
+    fc.property(fc.webPath(), (path) => {
+      assert.equal(decodePath(matchedPath(path)), decodePath(path));
+      assert.equal(matchedPath(path).split('/').length, path.split('/').length);
+    }),
+  );
+});
+
+for (const [request, expected] of [
+  ['GET /genesis', 200],
+  ['GET /%67enesi%73', 200],
+  ['HEAD /%67enesis', 200],
+  ['get /genesis', 405],
+  ['Get /genesis', 405],
+  ['head /genesis', 405],
+  ['GET /%2Fgenesis', 404],
+  ['GET /%2567enesis', 404],
+  ['GET /agents/%2e%2e/genesis', 404],
+  ['GET /Genesis', 404],
+  ['GET /%67%ff', 400],
+] as const) {
+  test(`${request} is ${expected}`, async () => {
+    await using na = await startTestAuthority();
+    using connection = await rawConnection(na.url);
+    connection.write(`${request} HTTP/1.1\r\nHost: na\r\nConnection: close\r\n\r\n`);
+    assert.match(await connection.closed(), new RegExp(`^HTTP/1.1 ${expected} `));
+  });
+}
+
+test('a slash that is encoded stays within its segment, and the path is signed as it reads', async () => {
+  await using na = await startTestAuthority();
+  const signed = operatorRequest(na, '/admin/operator-keys/ops%2Fwest/revoke', {});
+  assert.equal(outcome(await sendSigned(na, signed)), '404 unknown_operator_key');
+  for (const path of [
+    '/admin/operator-keys/ops/west/revoke',
+    '/admin%2Foperator-keys/ops/revoke',
+  ]) {
+    assert.equal(outcome(await send(na, 'POST', path)), '404 not_found');
+  }
+  const { init } = operatorRequest(na, '/admin/operator-keys/ops-standard/revoke', {});
+  const path = '/%61dmin/operator-%6Beys/ops%2dstandar%64/revoke';
+  assert.equal(outcome(await sendSigned(na, { method: 'POST', path, init })), '200');
 });
 
 test('a query has at most 100 parameters, whatever their names', async () => {

@@ -134,8 +134,10 @@ for (const [language, proxy] of Object.entries(PROXIES)) {
       assert.match(String(answer), /^HTTP\/1\.1 101 /);
     });
 
-    test('does not show metrics to strangers', async () => {
-      assert.equal((await ask(port, 'GET', '/metrics')).status, 404);
+    test('does not show metrics to strangers, however they spell the path', async () => {
+      for (const path of ['/metrics', '/%6Detrics', '/metric%73', '/%2Fmetrics']) {
+        assert.equal((await ask(port, 'GET', path)).status, 404);
+      }
       assert.equal((await get(na, '/metrics')).status, 200);
     });
   });

@@ -6,7 +6,7 @@
 import type { OperatorHeaders } from '../auth/operator.ts';
 import { type CorsRequest, corsRequest } from './cors.ts';
 import type { Edge } from './edge.ts';
-import { decodePath } from './query.ts';
+import { decodePath, matchedPath } from './query.ts';
 import { acceptsGzip, prefersHtml } from './reply.ts';
 import type { RequestHead } from './request-head.ts';
 import type { Route, StreamHead } from './route.ts';
@@ -56,7 +56,8 @@ const HOST = /^[A-Za-z0-9.:[\]_-]{1,255}$/;
 export function openExchange(edge: Edge, findRoute: Router, head: RequestHead): Exchange {
   const { proxyHops, corsOrigins } = edge.settings;
   const decodedPath = decodePath(head.path);
-  const match = decodedPath === null ? 'undecodable' : findRoute(head.method, head.path);
+  const match =
+    decodedPath === null ? 'undecodable' : findRoute(head.method, matchedPath(head.path));
   const route = routeOf(match);
   const isRead = route?.method === 'GET';
   const isRefused = edge.draining.refusesWork && route?.path !== LIVENESS_PATH;

@@ -2,7 +2,7 @@ import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
 import type { Peers } from './peers.ts';
 
 export interface RequestHead {
-  /** Upper case. */
+  /** As sent: methods are case-sensitive. */
   readonly method: string;
   /** As sent, percent-encoded, without query. */
   readonly path: string;
@@ -30,7 +30,7 @@ export class UwsRequestHead implements RequestHead {
     this.#res = res;
     this.#req = req;
     this.#peers = peers;
-    this.method = req.getMethod().toUpperCase();
+    this.method = req.getCaseSensitiveMethod();
     this.path = req.getUrl();
     this.query = req.getQuery() ?? '';
   }

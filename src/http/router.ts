@@ -6,7 +6,7 @@ export type Match =
   | 'not_found'
   | { readonly allow: string };
 
-/** Finds the route for an upper-case method and a raw, still percent-encoded path. */
+/** Finds the route for a method and a path in which reserved characters are still percent-encoded. */
 export type Router = (method: string, path: string) => Match;
 
 interface Template {
