@@ -158,6 +158,27 @@ suite('a document that is shown', () => {
   });
 });
 
+test('no text of others reaches standard output as what could control a terminal', async () => {
+  await using na = await startTestAuthority();
+  const reason = 'a\u202eb\u009bc\u2028d\u00ade\u{e0001}f';
+  await operate(na, '/admin/operator-keys/ops-standard/revoke', { reason });
+  const place = ['--data-dir', na.dataDir];
+  for (const args of [
+    ['audit', 'export', ...place],
+    ['audit', 'export', '--json', ...place],
+    ['audit', 'show', ...place],
+  ]) {
+    const { stdout, stderr } = await runProgram(args);
+    assert.equal(stderr, '');
+    assert.doesNotMatch(stdout.replaceAll('\n', ''), /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u);
+    assert.ok(stdout.includes('a\\u202eb\\u009bc\\u2028d\\u00ade\\udb40\\udc01f'), args.join(' '));
+    if (args.includes('--json')) {
+      const { entries } = JSON.parse(stdout);
+      assert.equal(entries.at(-1).details.reason, reason, 'the value is the same');
+    }
+  }
+});
+
 suite('mesh-na invite', () => {
   const invite = (...more: string[]) => [
     ...['invite', 'create', '--count', '2', '--url', server.url, '--data-dir', dataDir, ...more],

@@ -2,12 +2,12 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { JsonObject, JsonValue } from '../json/value.ts';
 import { isJsonObject } from '../json/value.ts';
-import { jsonText } from '../json/write.ts';
 import type { AuditEntry } from '../store/store.ts';
 import { parseRequestTimestamp } from '../timestamp.ts';
 import { noteEmptyLog, openLog } from './audit-log.ts';
 import { collect, examples, jsonOption } from './options.ts';
 import { type OutputOptions, printResult } from './output.ts';
+import { printableJson } from './printable.ts';
 import { addPlaceOptions, type StatePlace } from './store-address.ts';
 
 interface ShowOptions extends OutputOptions, StatePlace, Wanted {}
@@ -74,7 +74,7 @@ function names(value: JsonValue, subject: string): boolean {
 }
 
 function lineOf({ created_at, event_type, actor_key_id = '-', details }: AuditEntry): string {
-  return `${created_at}  ${event_type}  ${actor_key_id}  ${jsonText(details)}`;
+  return `${created_at}  ${event_type}  ${actor_key_id}  ${printableJson(details)}`;
 }
 
 function instant(text: string): number {

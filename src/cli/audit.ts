@@ -8,6 +8,7 @@ import { defineAuditShow } from './audit-show.ts';
 import { EXIT, failure } from './exit-codes.ts';
 import { examples, jsonOption } from './options.ts';
 import { type OutputOptions, printResult } from './output.ts';
+import { printableJson } from './printable.ts';
 import { addOutOption, type RecordOptions } from './record-output.ts';
 import { saveStream } from './saved-file.ts';
 import { addPlaceOptions, type StatePlace } from './store-address.ts';
@@ -72,7 +73,7 @@ async function exportEntries(options: ExportOptions): Promise<void> {
   for await (const entry of entries) {
     length += 1;
     if (json) all.push(entry);
-    else process.stdout.write(`${jsonText(toObject(entry))}\n`);
+    else process.stdout.write(`${printableJson(toObject(entry))}\n`);
   }
   if (json) printResult({ json }, { entries: all.map(toObject) }, []);
   else if (length === 0) noteEmptyLog();

@@ -2,12 +2,12 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { EventChainError, type LoggedEvent } from '../client/event-chain.ts';
 import type { JsonObject } from '../json/value.ts';
-import { jsonText } from '../json/write.ts';
 import { inWords } from './duration.ts';
 import { EXIT, failure } from './exit-codes.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
 import { collect } from './options.ts';
 import { asJson, printNotice, printResult } from './output.ts';
+import { printableJson } from './printable.ts';
 import { publicClient } from './server.ts';
 
 interface EventsOptions extends OperatorOptions {
@@ -70,7 +70,7 @@ async function firstIndex(options: EventsOptions): Promise<number> {
 
 function lineOf({ index, entry }: LoggedEvent): string {
   const { created_at, event_type, actor_key_id = '-', details } = entry;
-  return `${index}  ${created_at}  ${event_type}  ${actor_key_id}  ${jsonText(details as JsonObject)}`;
+  return `${index}  ${created_at}  ${event_type}  ${actor_key_id}  ${printableJson(details as JsonObject)}`;
 }
 
 function eventIndex(text: string): number {

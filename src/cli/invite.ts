@@ -1,12 +1,11 @@
 /** `mesh-na invite`: lets nodes in, and says who was let in or may still come. */
 import { type Command, Option } from 'commander';
 import type { Invite, InviteList } from '../answers/operators.ts';
-import { jsonText } from '../json/write.ts';
 import { INVITE_STATUSES, type InviteStatus } from '../views/rows/invite.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
 import { collect, wholeNumber } from './options.ts';
 import { asJson, printLines, printNote, printResult } from './output.ts';
-import type { Line } from './printable.ts';
+import { type Line, printable, printableJson } from './printable.ts';
 import { addOutOption, type OutOptions, saveText } from './record-output.ts';
 import { tableOf } from './table.ts';
 
@@ -100,13 +99,13 @@ function deliverTokens(options: InviteOptions, invite: Invite): void {
   const isSaved = saveText(options, `${lines.join('\n')}\n`, {
     made: 'The invite is made',
     isSecret: true,
-    ...(options.json && { fallback: jsonText(asJson(invite)) }),
+    ...(options.json && { fallback: printableJson(asJson(invite)) }),
   });
   if (options.json) {
     printResult(options, asJson(invite), []);
     return;
   }
-  if (!isSaved) printLines(lines);
+  if (!isSaved) printLines(lines.map(printable));
   printNote(`Each token admits one node until ${expires_at} and is not shown again.`);
   const file = isSaved && tokens.length === 1 ? options.out : '<file with the token>';
   printNote(`On the node: mesh-na node join --root-key <root key> --token-file ${file}`);

@@ -1,9 +1,8 @@
 /** What a command prints: for people by default, exactly one JSON object with `--json`. */
 
 import type { JsonObject } from '../json/value.ts';
-import { jsonText } from '../json/write.ts';
 import { EXIT, type ExitCode, failure, outcomeOf } from './exit-codes.ts';
-import { type Line, printable, shownLine } from './printable.ts';
+import { type Line, printable, printableJson, shownLine } from './printable.ts';
 import { painted } from './style.ts';
 
 export interface OutputOptions {
@@ -16,7 +15,7 @@ export function printResult(
   result: JsonObject,
   text: readonly Line[],
 ): void {
-  if (json) writeLine(process.stdout, jsonText(result).replace(/[\x7f-\x9f]/g, escapeUnit));
+  if (json) writeLine(process.stdout, printableJson(result));
   else for (const line of text) writeLine(process.stdout, shownLine(line));
 }
 
@@ -97,7 +96,7 @@ export function printNote(message: string): void {
 export function reportFailure(error: unknown, { json }: OutputOptions): ExitCode {
   const { exit, code, message } = outcomeOf(error);
   if (message === '') return exit;
-  if (json) writeLine(process.stderr, jsonText({ error: { code, message } }));
+  if (json) writeLine(process.stderr, printableJson({ error: { code, message } }));
   else {
     const name = painted('red', 'mesh-na:', process.stderr);
     writeLine(process.stderr, `${name} ${printable(message)}`);
@@ -107,8 +106,4 @@ export function reportFailure(error: unknown, { json }: OutputOptions): ExitCode
 
 function writeLine(stream: NodeJS.WriteStream, line: string): void {
   stream.write(`${line}\n`);
-}
-
-function escapeUnit(unit: string): string {
-  return `\\u00${unit.charCodeAt(0).toString(16)}`;
 }

@@ -1,8 +1,23 @@
+import type { JsonObject } from '../json/value.ts';
+import { jsonText } from '../json/write.ts';
+
 /** Control and formatting characters: text from nodes and servers must not control the terminal. */
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
 export function printable(text: string): string {
   return text.replace(UNPRINTABLE, ' ');
+}
+
+/** A value as one line of JSON: the same value, with those characters escaped. */
+export function printableJson(value: JsonObject): string {
+  return jsonText(value).replace(UNPRINTABLE, escaped);
+}
+
+function escaped(character: string): string {
+  return character
+    .split('')
+    .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+    .join('');
 }
 
 /** A line that is printed as it is: made of printable text and colors alone. */

@@ -7,7 +7,7 @@ import type { JsonObject } from '../json/value.ts';
 import { jsonText } from '../json/write.ts';
 import { EXIT, failure, onLocalFiles } from './exit-codes.ts';
 import { type OutputOptions, printLines, printNote, printResult } from './output.ts';
-import type { Line } from './printable.ts';
+import { type Line, printableJson } from './printable.ts';
 import { assertCanSave, saveFile, systemCode } from './saved-file.ts';
 
 export interface OutOptions {
@@ -78,13 +78,13 @@ interface Saving {
 export function saveText(
   { out, force = false }: OutOptions,
   text: string,
-  { made, isSecret, fallback = text }: Saving,
+  { made, isSecret, fallback = text.trimEnd() }: Saving,
 ): boolean {
   if (out === undefined || out === '-') return false;
   try {
     saveFile(out, text, { isSecret, overwrites: force });
   } catch (error) {
-    printLines([fallback.trimEnd()]);
+    printLines([fallback]);
     const message = `${made}, but ${out} cannot be written (${systemCode(error)}); it is on standard output`;
     throw failure(EXIT.unusable, 'local_files', message);
   }
@@ -92,7 +92,8 @@ export function saveText(
 }
 
 function saveRecord(options: OutOptions, record: JsonObject, made: string): boolean {
-  return saveText(options, `${jsonText(record)}\n`, { made, isSecret: false });
+  const fallback = printableJson(record);
+  return saveText(options, `${jsonText(record)}\n`, { made, isSecret: false, fallback });
 }
 
 function assertOut({ out, force = false }: OutOptions): void {
