@@ -58,6 +58,8 @@ export async function openSimulatedNetwork(folder: string, clock: SimulatedClock
       singleRefusals: null,
       foundedAt: 0,
       genesisDigest: '',
+      rootKey: '',
+      firstPolicy: null,
     },
     operators: new Map([[OPERATOR, { tier: 'privileged', publicKey: '' }]]),
     clockTolerance: 300_000,

@@ -52,6 +52,8 @@ export const CURES: Readonly<Record<RefusalName, string>> = {
   invalid_operator_key_id: 'Choose an id of 1 to 128 of the characters that the message lists.',
   invalid_operator_public_key:
     'Send the Ed25519 public key of the operator in its one canonical base64 form.',
+  private_key_given:
+    'Send the public key: that of the `.pub` file. Replace the private one where others may have seen the request.',
   invalid_operator_tier: 'Send `standard` or `privileged`.',
   invalid_expires_before: 'Send an ISO 8601 time, and percent-encode its `+`.',
   invalid_node_key:
@@ -80,6 +82,8 @@ export const CURES: Readonly<Record<RefusalName, string>> = {
   missing_issuer_public_keys:
     'Send `issuer_public_keys`, or issue a treaty with that sovereign first.',
   invalid_public_keys: 'Send keys as a list of base64 strings, or as an object of id and key.',
+  invalid_keys_of_others:
+    'Send each key in its one canonical base64 form, as the other sovereign publishes it.',
   wrong_issuer: 'Compare the issuer of the record with the one that was expected.',
   missing_feed_signature: 'Fetch the feed from its issuer; one without a signature is never taken.',
   invalid_feed_signature:

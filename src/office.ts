@@ -14,7 +14,7 @@ import { type BackupSchedule, createBackupSchedule } from './backup/schedule.ts'
 import type { Config } from './config/load.ts';
 import { type Call, whileHeld } from './contract/calls.ts';
 import type { DocumentPublisher } from './contract/publications.ts';
-import { sha256Hex } from './crypto/digest.ts';
+import { SHA256, sha256Hex } from './crypto/digest.ts';
 import { createHeadKeeper, type HeadKeeper } from './head/keeper.ts';
 import { type OpenedHeads, openHeads } from './head/open.ts';
 import type { JsonObject } from './json/value.ts';
@@ -25,6 +25,7 @@ import { createScrub, type Scrub } from './lifecycle/scrub.ts';
 import type { Logger } from './log/logger.ts';
 import { problemText } from './log/problem.ts';
 import type { AuthorityMetrics } from './metrics/authority.ts';
+import { namedFirstPolicy } from './records/first-policy.ts';
 import { instantOf } from './records/record.ts';
 import { isSignerUnavailable } from './refusal.ts';
 import type { Runtime } from './runtime.ts';
@@ -349,6 +350,8 @@ export function stateOptions({
       singleRefusals: config.singleRefusals,
       foundedAt: instantOf(config.genesis.network_authority.valid_from),
       genesisDigest: sha256Hex(canonicalJson(config.genesis)),
+      rootKey: config.genesis.root_public_key,
+      firstPolicy: namedFirstPolicy(config.genesis, SHA256),
     },
     operators: new Map(config.operators.map((operator) => [operator.keyId, operator])),
     clockTolerance: config.clockTolerance,

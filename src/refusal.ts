@@ -102,6 +102,11 @@ export const REFUSALS = {
     'invalid_public_key',
     'public_key must be base64 of 32 bytes',
   ),
+  private_key_given: entry(
+    400,
+    'private_key_given',
+    'What was given as a public key is the private key of a key that is known here: nothing was done',
+  ),
   invalid_operator_tier: entry(400, 'invalid_tier', 'tier must be standard or privileged'),
   invalid_expires_before: entry(
     400,
@@ -173,6 +178,11 @@ export const REFUSALS = {
     400,
     'invalid_public_keys',
     'Public keys must be a list of strings, or an object of strings',
+  ),
+  invalid_keys_of_others: entry(
+    400,
+    'invalid_public_keys',
+    'Each public key of another sovereign must be base64 of 32 bytes',
   ),
   wrong_issuer: entry(400, 'wrong_issuer', 'The issuer is not the expected one'),
   missing_feed_signature: entry(400, 'missing_signature', 'The feed is not signed'),

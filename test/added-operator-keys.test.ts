@@ -1,13 +1,26 @@
 /** Operator keys that operators add while the authority runs [core-4-19]. */
 import assert from 'node:assert/strict';
 import { rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
+import { signerFromSeed } from '../src/crypto/ed25519.ts';
 import type { JsonObject } from '../src/json/value.ts';
+import { readKeyFile } from '../src/keys/key-file.ts';
 import { formatInstant } from '../src/timestamp.ts';
 import { startTestAuthority, type TestAuthority, type TestOperator } from './support/authority.ts';
 import { testClock } from './support/clock.ts';
 import { makeNetworkFolder } from './support/folders.ts';
-import { auditEvents, newKey, operate, outcome, type Received } from './support/requests.ts';
+import {
+  auditEvents,
+  get,
+  invite,
+  newKey,
+  nodeRequest,
+  operate,
+  outcome,
+  type Received,
+} from './support/requests.ts';
+import { sovereign } from './support/trust.ts';
 
 function newOperator(keyId: string): TestOperator {
   return { keyId, key: newKey() };
@@ -138,6 +151,76 @@ test('a key that is none, an id that is none and a tier that is none are refused
     outcome(await operate(na, '/admin/operator-keys', { ...good, key_id: '__proto__' })),
     '200',
   );
+});
+
+test('a private key that the authority can know is refused as a public one, and shown nowhere', async (t) => {
+  await using na = await startTestAuthority();
+  const ofFile = (name: string) =>
+    readKeyFile(join(na.dataDir, 'keys', `${name}.key`)).toString('base64');
+  const [added, revoked, node] = [1, 2, 3].map((byte) => Buffer.alloc(32, byte));
+  const keyOf = (seed: Buffer | undefined) => signerFromSeed(seed ?? Buffer.alloc(32));
+  await add(na, { keyId: 'added', key: keyOf(added) });
+  await add(na, { keyId: 'revoked', key: keyOf(revoked) });
+  await revoke(na, 'revoked');
+  await nodeRequest(na, '/join', keyOf(node), { invite_token: await invite(na) });
+  const seeds = {
+    'the authority': ofFile('na'),
+    'the root': ofFile('root'),
+    'a configured operator': ofFile('operator-standard'),
+    'the one who asks': ofFile('operator-privileged'),
+    'an added operator': added?.toString('base64') ?? '',
+    'a revoked operator': revoked?.toString('base64') ?? '',
+    'a node': node?.toString('base64') ?? '',
+  };
+  const beta = sovereign('beta');
+  const before = auditEvents(na).length;
+  for (const [whose, seed] of Object.entries(seeds)) {
+    for (const [path, body] of [
+      ['/admin/operator-keys', { key_id: 'ops-9', public_key: seed, tier: 'standard' }],
+      [
+        '/admin/recognition-treaties',
+        { subject_sovereign_id: 'b', subject_public_keys: [beta.key.publicKey, seed] },
+      ],
+      [
+        '/admin/recognition-policy',
+        {
+          recognition_policy: {
+            local_sovereign_id: 'alpha',
+            recognized_issuers: [{ sovereign_id: 'b', public_keys: [seed] }],
+          },
+        },
+      ],
+      [
+        '/admin/sovereign-revocation-feeds/import',
+        { feed: beta.feed(na.clock.now(), 1), issuer_public_keys: { a: seed } },
+      ],
+      [
+        '/admin/attestations',
+        { subject_id: 'n', roles: ['role:client'], subject_public_key: seed },
+      ],
+      ['/admin/invite', { recipient_public_key: seed }],
+      ['/admin/revoke', { node_public_key: seed }],
+    ] as const) {
+      await t.test(`that of ${whose}, by ${path}`, async () => {
+        const answer = await operate(na, path, body);
+        assert.equal(outcome(answer), '400 private_key_given');
+        assert.equal(JSON.stringify(answer.body).includes(seed), false);
+      });
+    }
+    assert.equal(na.logLines.join('').includes(seed), false);
+    assert.equal((await get(na, '/metrics')).text.includes(seed), false);
+  }
+  assert.equal(auditEvents(na).length, before);
+  assert.equal(outcome(await add(na, newOperator('ops-9'))), '200');
+});
+
+test('a stranger does not learn of which keys a request holds the private ones', async () => {
+  await using na = await startTestAuthority();
+  const seed = readKeyFile(join(na.dataDir, 'keys', 'root.key')).toString('base64');
+  const body = { key_id: 'ops-9', public_key: seed, tier: 'standard' };
+  const stranger = { keyId: 'ops-privileged', key: newKey() };
+  const refused = await operate(na, '/admin/operator-keys', body, { operator: stranger });
+  assert.equal(outcome(refused), '401 admin_auth_failed');
 });
 
 test('the tier of an added key is changed, never that of a configured or revoked one', async () => {

@@ -162,6 +162,24 @@ suite('a node that knows the root key joins nobody else', () => {
     }
   });
 
+  test('the private root key is no root key, and a key is no token: neither is sent', async () => {
+    const seed = readKeyFile(join(alpha.folder, 'keys', 'root.key')).toString('base64');
+    const asRoot = await endOf(nodeArgs('join', newFolder(), '--root-key', seed, '--token', 'abc'));
+    assert.equal(asRoot.exit, EXIT.usage, asRoot.message);
+    assert.match(asRoot.message, /private root key of the network.*root\.pub/);
+    for (const token of [
+      ['--token-file', join(alpha.folder, 'keys', 'root.key')],
+      ['--token-file', join(alpha.folder, 'keys', 'root.pub')],
+      ['--token', seed],
+    ]) {
+      const root = ['--root-key', alpha.root.publicKey];
+      const ended = await endOf(nodeArgs('join', newFolder(), ...root, ...token));
+      assert.equal(ended.exit, EXIT.unusable, ended.message);
+      assert.match(ended.message, /holds a key, and an invite token is expected: give /);
+    }
+    assert.equal(JSON.stringify(hostile.asked).includes(seed), false);
+  });
+
   test('without a root key it asks nobody, unless it may trust what it sees first', async () => {
     const { nodeDir, publicKey } = await madeNode();
     hostile.answers = { ...honest(), 'POST /join': certificate(publicKey) };

@@ -31,7 +31,13 @@ suite('the head file', { concurrency: false, ...LMDB_ONLY }, () => {
   before(async () => {
     const { folder: dataDir } = makeNetworkFolder();
     const options = { dataDir, environment: { MESH_HEAD_FILE: head } };
-    await assert.rejects(startTestAuthority(options), /is missing; --new-head accepts that once/);
+    // A state that nothing was ever stored in begins together with its head.
+    await (await startTestAuthority(options)).stop();
+    rmSync(head);
+    await assert.rejects(
+      startTestAuthority(options),
+      /is missing: put it back; .*--new-head accepts that once/,
+    );
     first = await startTestAuthority({ ...options, flags: { newHead: true } });
   });
 

@@ -18,7 +18,9 @@ import { after, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { finishInterruptedInit, type InitSummary, initNetwork } from '../src/cli/init-network.ts';
+import { sha256Hex } from '../src/crypto/digest.ts';
 import { signerFromSeed, verifySignature } from '../src/crypto/ed25519.ts';
+import { canonicalJson } from '../src/json/write.ts';
 import { readKeyFile } from '../src/keys/key-file.ts';
 import { isSignedByRoot, readGenesisBlock } from '../src/records/genesis.ts';
 import { spawnNode } from './support/processes.ts';
@@ -57,7 +59,18 @@ test('the genesis is normalized, signed by the root and names the authority for 
     valid_from: '2026-03-01T10:00:00.250000Z',
     valid_to: '2026-05-30T10:00:00.250000Z',
   });
-  assert.deepEqual(genesis.policy_manifest, { hash: 'sha256:placeholder', url: null });
+  const { network_authority, network_name, network_version } = genesis;
+  const policy = {
+    allowed_ports: [443, 8443],
+    allowed_services: [],
+    issued_at: network_authority.valid_from,
+    issued_by: network_authority.public_key,
+    min_client_version: '0.1.0',
+    policy_id: `policy-${network_name}-${network_version}`,
+    routing: { max_hops: 6, preferred_transports: ['quic', 'wireguard'] },
+  };
+  const hash = `sha256:${sha256Hex(canonicalJson(policy))}`;
+  assert.deepEqual(genesis.policy_manifest, { hash, url: null });
 });
 
 test('every private key file belongs to its public one, and the configuration names the operators', () => {
@@ -98,14 +111,25 @@ test('an existing folder is used and what is in it stays', () => {
   assert.deepEqual(readdirSync(dataDir).sort(), [...NETWORK, 'notes.txt']);
 });
 
-for (const entry of ['genesis.json', 'mesh-na.json', 'keys']) {
+for (const entry of [
+  'genesis.json',
+  'mesh-na.json',
+  'keys',
+  'state',
+  'mesh-na.state.json',
+  '.arriving',
+  'root.key',
+  'na.pub',
+]) {
   test(`a folder that holds ${entry} is refused and nothing is written`, () => {
     const dataDir = join(scratch, `holds-${entry}`);
     mkdirSync(dataDir);
     writeFileSync(join(dataDir, entry), 'kept');
-    assert.throws(() => makeNetwork(dataDir), {
-      message: `${join(dataDir, entry)} exists, so nothing was written`,
-    });
+    assert.throws(
+      () => makeNetwork(dataDir),
+      ({ message }: Error) =>
+        message.startsWith(`${join(dataDir, entry)} exists and is of a network, so nothing was `),
+    );
     assert.deepEqual(readdirSync(dataDir), [entry]);
     assert.equal(readFileSync(join(dataDir, entry), 'utf8'), 'kept');
   });
@@ -146,7 +170,10 @@ test('D5: a network that an init left for another name is put into place, and th
   makeNetwork(dataDir);
   mkdirSync(join(dataDir, '.init'));
   for (const name of MOVED) renameSync(join(dataDir, name), join(dataDir, '.init', name));
-  assert.throws(() => makeNetwork(dataDir, 'another'), /exists, so nothing was written$/);
+  assert.throws(
+    () => makeNetwork(dataDir, 'another'),
+    /exists and is of a network, so nothing was written/,
+  );
   assert.equal(genesisIn(dataDir).network_name, 'alpha');
 });
 
@@ -198,7 +225,7 @@ test('mesh-na init --json prints one object, and a second run ends with 3 and on
   const second = runCli(args);
   assert.equal(second.status, 3);
   assert.equal(second.stdout, '');
-  const message = `${join(dataDir, 'keys')} exists, so nothing was written`;
+  const message = `${join(dataDir, 'keys')} exists and is of a network, so nothing was written: serve that one, with its own genesis and keys, or name another folder by --data-dir`;
   assert.deepEqual(JSON.parse(second.stderr), { error: { code: 'local_files', message } });
 });
 

@@ -3,8 +3,13 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { EXIT } from '../src/cli/exit-codes.ts';
+import { signerFromSeed } from '../src/crypto/ed25519.ts';
 import { parseKeyText, readKeyFile, writeKeyFile } from '../src/keys/key-file.ts';
+import { blobOfKey } from '../src/keys/openssh-key.ts';
+import { publicKeyOf, readPublicKey } from '../src/keys/public-key.ts';
 import { startTestAuthority } from './support/authority.ts';
+import { endOf } from './support/failed-command.ts';
 import { makeNetworkFolder } from './support/folders.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'mesh-keys-'));
@@ -91,3 +96,182 @@ test('C6: key files that the authority does not read are warned of at start when
     rmSync(dataDir, { recursive: true, force: true });
   }
 });
+
+const made = {
+  seed: Buffer.alloc(32, 5).toString('base64'),
+  publicKey: signerFromSeed(Buffer.alloc(32, 5)).publicKey,
+};
+const bare = (name: string, text: string) => {
+  const path = join(folder, name);
+  writeFileSync(path, text, { mode: 0o600 });
+  return path;
+};
+writeKeyFile(join(folder, 'ops-2.key'), {
+  kind: 'operator private key',
+  keyId: 'ops-2',
+  key: Buffer.from(made.seed, 'base64'),
+});
+writeKeyFile(join(folder, 'ops-2.pub'), {
+  kind: 'operator public key',
+  keyId: 'ops-2',
+  key: Buffer.from(made.publicKey, 'base64'),
+});
+const PRIVATE = join(folder, 'ops-2.key');
+const PUBLIC = join(folder, 'ops-2.pub');
+const PEM = '-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIAAA\n-----END PRIVATE KEY-----';
+
+for (const [what, path] of [
+  ['that says so', PRIVATE],
+  ['whose name alone says so', bare('bare.key', made.seed)],
+  ['that lies beside its public half', bare('ops-2.txt', made.seed)],
+  ['in PEM form', bare('some.pem', PEM)],
+] as const) {
+  test(`a private key file ${what} is refused where a public key is expected`, () => {
+    assert.throws(
+      () => readPublicKey(path),
+      ({ message }: Error) =>
+        /holds a private key, and a public one is expected: name .*\.pub/.test(message) &&
+        !message.includes(made.seed),
+    );
+  });
+}
+
+test('a public key is read from a file of ours, of OpenSSH, and of any name', () => {
+  const blob = blobOfKey(Buffer.from(made.publicKey, 'base64')).toString('base64');
+  for (const path of [
+    PUBLIC,
+    bare('id.pub', `ssh-ed25519 ${blob} someone`),
+    bare('named', made.publicKey),
+    bare('said.key', readFileSync(PUBLIC, 'utf8')),
+  ]) {
+    assert.equal(readPublicKey(path).toString('base64'), made.publicKey);
+  }
+});
+
+test('the public key of a seed is that of the signer', () => {
+  assert.equal(publicKeyOf(Buffer.from(made.seed, 'base64')), made.publicKey);
+});
+
+/** Nothing listens there: a command that asked an authority would end as unreachable. */
+const URL = 'http://127.0.0.1:9';
+const network = makeNetworkFolder().folder;
+after(() => rmSync(network, { recursive: true, force: true }));
+const OPERATOR = ['--url', URL, '--data-dir', network];
+
+for (const [title, args] of Object.entries({
+  'operator-key add --public-key-file': [
+    'operator-key',
+    'add',
+    'ops-3',
+    '--public-key-file',
+    PRIVATE,
+    '--tier',
+    'standard',
+    ...OPERATOR,
+  ],
+  'operator-key add --public-key': [
+    'operator-key',
+    'add',
+    'ops-3',
+    '--public-key',
+    PEM,
+    '--tier',
+    'standard',
+    ...OPERATOR,
+  ],
+  'treaty issue --key': ['treaty', 'issue', 'beta', '--key', PRIVATE, ...OPERATOR],
+  'treaty verify --issuer-key': ['treaty', 'verify', PUBLIC, '--issuer-key', PRIVATE, '--url', URL],
+  'attestation issue --subject-key': [
+    'attestation',
+    'issue',
+    'x',
+    '--role',
+    'role:a',
+    '--subject-key',
+    PRIVATE,
+    ...OPERATOR,
+  ],
+  'invite create --recipient': [
+    'invite',
+    'create',
+    '--recipient',
+    readFileSync(PRIVATE, 'utf8'),
+    ...OPERATOR,
+  ],
+  'consensus verify --validator-key': [
+    'consensus',
+    'verify',
+    PUBLIC,
+    '--validator-key',
+    `a=${PRIVATE}`,
+    '--url',
+    URL,
+  ],
+  'connect --authority-key, as a file': [
+    'connect',
+    URL,
+    '--authority-key',
+    PRIVATE,
+    '--key-file',
+    PRIVATE,
+    '--config-home',
+    folder,
+  ],
+  'connect --authority-key, that of the operator': [
+    'connect',
+    URL,
+    '--authority-key',
+    made.seed,
+    '--key-file',
+    PRIVATE,
+    '--config-home',
+    folder,
+  ],
+  'node join --root-key': [
+    'node',
+    'join',
+    '--root-key',
+    PRIVATE,
+    '--token',
+    'abc',
+    '--node-dir',
+    join(folder, 'node'),
+    '--url',
+    URL,
+  ],
+  'connect --key-file, a public one': [
+    'connect',
+    URL,
+    '--authority-key',
+    made.publicKey,
+    '--key-file',
+    PUBLIC,
+    '--config-home',
+    folder,
+  ],
+  'an operator’s --key-file, a public one': ['nodes', '--key-file', PUBLIC, ...OPERATOR],
+  'genesis renew --root-key, a public one': [
+    'genesis',
+    'renew',
+    '--root-key',
+    join(network, 'keys', 'root.pub'),
+    '--genesis',
+    join(network, 'genesis.json'),
+  ],
+  'genesis renew --root-key, a public one that does not say so': [
+    'genesis',
+    'renew',
+    '--root-key',
+    bare('root', readKeyFile(join(network, 'keys', 'root.pub')).toString('base64')),
+    '--genesis',
+    join(network, 'genesis.json'),
+  ],
+})) {
+  test(`${title}: the other half of a key is refused before anything is sent`, async () => {
+    const { exit, message } = await endOf(args);
+    assert.ok(exit === EXIT.usage || exit === EXIT.unusable, `${exit}: ${message}`);
+    assert.match(message, /(?:private|public) (?:root )?key|holds a (?:private|public)/);
+    assert.match(message, /give|name/);
+    assert.equal(message.includes(made.seed), false);
+  });
+}

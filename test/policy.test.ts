@@ -1,16 +1,23 @@
 /** Policy versions [service-states-policy], [service-operator-endpoints], [core-4-10], [core-5-4]. */
 import assert from 'node:assert/strict';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { openAuthority } from '../src/authority/open.ts';
 import { createDocumentCache, createDocumentPublisher } from '../src/contract/publications.ts';
+import { sha256Hex } from '../src/crypto/digest.ts';
+import { signerFromSeed } from '../src/crypto/ed25519.ts';
 import { JsonFloat, type JsonObject, type JsonValue } from '../src/json/value.ts';
+import { canonicalJson } from '../src/json/write.ts';
+import { readKeyFile } from '../src/keys/key-file.ts';
+import { signRecord } from '../src/records/signed-record.ts';
 import { systemRuntime } from '../src/runtime.ts';
 import { heldHere } from '../src/signer/authority-signer.ts';
 import { openLmdbStore } from '../src/store/lmdb/store.ts';
 import { formatInstant } from '../src/timestamp.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE, SECOND } from './support/clock.ts';
-import { networkFolder } from './support/folders.ts';
+import { makeNetworkFolder, networkFolder } from './support/folders.ts';
 import { valuesExcept } from './support/hostile.ts';
 import {
   auditEvents,
@@ -322,20 +329,23 @@ test('the history takes a standard or a privileged operator, and nobody else', a
   assert.equal(outcome(await get(na, HISTORY)), '401 admin_auth_failed');
 });
 
-test('the first read of a network without policy makes, keeps and signs a default', async () => {
+test('the first read publishes the policy whose digest the root key has signed', async () => {
   await using na = await startTestAuthority();
+  const { body: genesis } = await get(na, '/genesis');
   na.clock.advance(MINUTE);
   const first = await get(na, '/policy');
   const { signatures, ...rest } = first.body;
   assert.deepEqual(rest, {
     policy_id: 'policy-alpha-v0.1',
-    issued_at: formatInstant(na.clock.now()),
+    issued_at: genesis.network_authority.valid_from,
     issued_by: na.audience,
     min_client_version: '0.1.0',
     allowed_ports: [443, 8443],
     allowed_services: [],
     routing: { preferred_transports: ['quic', 'wireguard'], max_hops: 6 },
   });
+  const digest = sha256Hex(canonicalJson(parsed(first), 'signatures'));
+  assert.equal(genesis.policy_manifest.hash, `sha256:${digest}`);
   assert.ok(verifies(parsed(first), na.audience));
   const made = formatInstant(na.clock.now());
   na.clock.advance(HOUR);
@@ -343,6 +353,22 @@ test('the first read of a network without policy makes, keeps and signs a defaul
   assert.deepEqual(await versions(na), [
     { policy_id: 'policy-alpha-v0.1', active: true, created_at: made, policy: first.body },
   ]);
+});
+
+test('an earlier genesis, which names no policy, goes on: the first read makes one of that moment', async () => {
+  const { folder: dataDir } = makeNetworkFolder();
+  const path = join(dataDir, 'genesis.json');
+  const { signatures: _, ...genesis } = JSON.parse(readFileSync(path, 'utf8'));
+  const root = signerFromSeed(readKeyFile(join(dataDir, 'keys', 'root.key')));
+  const earlier = { ...genesis, policy_manifest: { hash: 'sha256:placeholder' } };
+  writeFileSync(path, JSON.stringify(signRecord(earlier, root, root.publicKey)));
+  await using na = await startTestAuthority({ dataDir });
+  na.clock.advance(MINUTE);
+  const { body } = await get(na, '/policy');
+  assert.equal(body.policy_id, 'policy-alpha-v0.1');
+  assert.equal(body.issued_at, formatInstant(na.clock.now()));
+  await na.stop();
+  rmSync(dataDir, { recursive: true, force: true });
 });
 
 test('50 first reads at once make one default', async () => {
@@ -463,6 +489,8 @@ test('a read that comes between two publications of one turn does not bring the 
       singleRefusals: null,
       foundedAt: 0,
       genesisDigest: '',
+      rootKey: '',
+      firstPolicy: null,
     },
     operators: new Map([['ops', { tier: 'privileged', publicKey: '' }]]),
     clockTolerance: 5 * MINUTE,

@@ -356,6 +356,11 @@ test('setting a policy answers with its id, and it is served normalized', async 
     '404 recognition_policy_not_configured',
   );
   const beta = sovereign('beta');
+  for (const key of ['', '!!', beta.key.publicKey.slice(1), `${beta.key.publicKey} `]) {
+    const entry = { ...(entryOf(beta) as JsonObject), public_keys: [beta.key.publicKey, key] };
+    const refused = await operate(na, POLICY, { recognition_policy: policyOf(entry) });
+    assert.equal(outcome(refused), '400 invalid_public_keys', JSON.stringify(key));
+  }
   const answer = await operate(na, POLICY, {
     recognition_policy: {
       local_sovereign_id: 'alpha',

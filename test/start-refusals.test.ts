@@ -118,7 +118,7 @@ refuses('a genesis block that is', [
   [
     'missing',
     remove('genesis.json'),
-    /^The genesis file .*genesis\.json cannot be read \(ENOENT\); mesh-na init makes one$/,
+    /^The genesis file .*genesis\.json cannot be read \(ENOENT\), while .*keys is of a network: bring its genesis\.json, mesh-na\.json and keys\/ there$/,
   ],
   ['in a folder that does not exist', flag('dataDir', '/nonexistent'), /genesis file .* cannot be/],
   ['a folder', asFolder('genesis.json'), /^The genesis file .* cannot be read/],
@@ -365,6 +365,54 @@ refuses('an operator key that is not base64 of 32 bytes:', [
   ],
 ]);
 
+const SEED = Buffer.alloc(32, 3).toString('base64');
+const PUBLIC = signerFromSeed(Buffer.alloc(32, 3)).publicKey;
+refuses('a private key as the public one of an operator:', [
+  [
+    'its key file',
+    (setup) => all(keyFlag(`ops-2=${setup.path('keys/na.key')}`), TIERED)(setup),
+    /na\.key holds a private key.*na\.pub/,
+  ],
+  [
+    'the text of its file, as variable',
+    all(keysJson({ 'ops-2': `# operator private key\n${SEED}` }), TIERED),
+    /ops-2 is given a private key/,
+  ],
+  [
+    'that of another operator, as flag',
+    all(keyFlag(`ops-2=${SEED}`, `ops-3=${PUBLIC}`), tierFlag('ops-2=standard', 'ops-3=standard')),
+    /ops-2 is given a private key/,
+  ],
+  ...['na', 'root', 'operator-standard'].map(
+    (name): Case => [
+      `that of keys/${name}.key, as variable`,
+      (setup) => all(keysJson({ 'ops-2': seedIn(setup, name).toString('base64') }), TIERED)(setup),
+      /ops-2 is given a private key/,
+    ],
+  ),
+  [
+    'that of another, in the configuration file',
+    configFile([
+      { key_id: 'a', public_key: SEED, tier: 'standard' },
+      { key_id: 'b', public_key: PUBLIC, tier: 'standard' },
+    ]),
+    /key a is given a private key/,
+  ],
+]);
+
+refuses('a public key as the private one of the authority:', [
+  [
+    'its file',
+    (setup) => flag('naPrivateKey', setup.path('keys/na.pub'))(setup),
+    /na\.pub holds a public key/,
+  ],
+  [
+    'its text',
+    (setup) => variable('NA_PRIVATE_KEY', setup.genesis.network_authority.public_key)(setup),
+    /public key was given where its private one is expected/,
+  ],
+]);
+
 refuses('operator settings that contradict each other:', [
   [
     'flag and variable about a key',
@@ -545,11 +593,20 @@ accepts(
   ({ genesis, publicKey }) => assert.equal(publicKey, genesis.network_authority.public_key),
 );
 
+const NO_HEAD =
+  'An older copy of the state that is put back would not be noticed: keep its head in another place, by --head-file';
+
+accepts(
+  'a head that is kept elsewhere needs no warning',
+  flag('headFile', ['/elsewhere/head']),
+  ({ warnings }) => assert.deepEqual(warnings, []),
+);
+
 accepts('an address of others without TLS warns of it', flag('host', '0.0.0.0'), ({ warnings }) =>
   assert.match(warnings.join(), /invite tokens travel in the clear to 0\.0\.0\.0/),
 );
 accepts('an address of this machine needs no TLS', flag('host', '127.0.0.7'), ({ warnings }) =>
-  assert.deepEqual(warnings, []),
+  assert.deepEqual(warnings, [NO_HEAD]),
 );
 
 accepts(

@@ -59,7 +59,7 @@ test('a treaty says what the operator chose, numbers in claims and metadata to t
   ) as JsonObject;
   const terms = {
     subject_sovereign_id: 'bêta ✓',
-    subject_public_keys: ['not a key', key, key],
+    subject_public_keys: [key, newKey().publicKey, key],
     scope: {
       allowed_roles: ['role:client', 'role:client'],
       accepted_statuses: ['suspended', 'active'],
@@ -163,6 +163,13 @@ test('a request that is wrong is refused with the code of the first thing wrong 
       subject,
     ]),
     ['an empty list of keys', { subject_public_keys: [] }, empty],
+    ...['', '!!', key.slice(1), `${key} `, key.replace('=', ''), 'x'.repeat(2000)].map(
+      (value): [string, JsonObject, string] => [
+        `${JSON.stringify(value.slice(0, 50))} as a subject key`,
+        { subject_public_keys: [key, value] },
+        '400 invalid_public_keys',
+      ],
+    ),
     ...noObject.map(([name, value]): [string, JsonObject, string] => [
       `${name} as scope`,
       { scope: value },
@@ -218,6 +225,11 @@ test('a request that is wrong is refused with the code of the first thing wrong 
     ['no subject, no keys', { subject_sovereign_id: '', subject_public_keys: [] }, subject],
     ['a number as subject, no keys', { subject_sovereign_id: 7, subject_public_keys: [] }, subject],
     ['no keys, a wrong scope', { subject_public_keys: [], scope: wrongScope }, empty],
+    [
+      'a key that is none, a wrong scope',
+      { subject_public_keys: ['!!'], scope: wrongScope },
+      '400 invalid_public_keys',
+    ],
     ['wrong keys, a wrong scope', { subject_public_keys: [7], scope: wrongScope }, subject],
     ['a wrong scope with a wrong role', { scope: { ...wrongScope, ...wrongRole } }, scope],
     ['a wrong role, wrong hours', { scope: wrongRole, validity_hours: 0 }, role],

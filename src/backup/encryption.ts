@@ -1,5 +1,6 @@
 /** Encryption of backups with age, for recipients whose identities need not be on this machine. */
 import { Decrypter, Encrypter, generateX25519Identity, identityToRecipient } from 'age-encryption';
+import { saysPrivate } from '../keys/public-key.ts';
 
 export interface Encryption {
   encrypt(bytes: AsyncIterable<Uint8Array>): Promise<AsyncIterable<Uint8Array>>;
@@ -15,7 +16,8 @@ export async function encryptionFor(recipients: readonly string[]): Promise<Encr
     try {
       encrypter.addRecipient(recipient);
     } catch {
-      throw new Error(`${recipient} is not a recipient of age, which begins with age1`);
+      const given = saysPrivate(recipient) ? 'A private key' : recipient;
+      throw new Error(`${given} is not a recipient of age, which begins with age1`);
     }
   }
   return {

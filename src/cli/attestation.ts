@@ -10,6 +10,7 @@ import {
   collect,
   jsonObject,
   type PublicOptions,
+  publicKey,
   statusOption,
   wholeNumber,
 } from './options.ts';
@@ -53,7 +54,7 @@ function defineIssue(issue: Command): void {
     .argument('<subject-id>', 'subject of the attestation')
     .requiredOption('--role <role>', 'role of the subject (repeatable)', collect)
     .option('--validity-hours <n>', 'how long it is valid (default: 168)', wholeNumber())
-    .option('--subject-key <key>', 'public key of the subject')
+    .option('--subject-key <key>', 'public key of the subject', publicKey)
     .addOption(new Option('--claims <json>', 'claims about the subject').argParser(jsonObject))
     .option('--issuer <name>', 'issuing sovereign (default: that of the authority)')
     .action(runIssue);

@@ -2,7 +2,7 @@
 import { resolve } from 'node:path';
 import { Argument, type Command, Option } from 'commander';
 import { readPrivateKey } from '../keys/private-key.ts';
-import { EXIT, failure, onLocalFiles } from './exit-codes.ts';
+import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
 import { FIRST_OPERATORS } from './first-operators.ts';
 import { examples, jsonOption, publicKey, serverUrl } from './options.ts';
 import { type OutputOptions, printResult } from './output.ts';
@@ -55,7 +55,12 @@ export function addConnectCommand(program: Command): void {
 function runConnect(url: string, options: ConnectOptions): void {
   const { authorityKey, keyId, profile: name, configHome } = options;
   const key_file = resolve(options.keyFile);
-  onLocalFiles(() => readPrivateKey(key_file));
+  const seed = onLocalFiles(() => readPrivateKey(key_file));
+  if (seed.toString('base64') === authorityKey) {
+    throw usageFailure(
+      `--authority-key is the private key of ${key_file}; give the public key of the authority`,
+    );
+  }
   const known = onLocalFiles(() => readProfile(configHome, name));
   if (known !== null && known.authority_key !== authorityKey && !options.force) {
     const message = `Profile "${name}" is of the authority ${known.authority_key}; --force replaces it`;

@@ -48,9 +48,14 @@ export function addGenesisCommands(program: Command): void {
 async function renew({ rootKey, genesis: file, days, out, ...options }: RenewOptions) {
   const earlier = await readGenesisFile(file);
   const { signerFromSeed } = await import('../crypto/ed25519.ts');
-  const root = signerFromSeed(onLocalFiles(() => readPrivateKey(rootKey)));
+  const seed = onLocalFiles(() => readPrivateKey(rootKey));
+  const root = signerFromSeed(seed);
   if (root.publicKey !== earlier.root_public_key) {
-    throw failure(EXIT.unusable, 'local_files', `${rootKey} is not the root key of ${file}`);
+    const isPublic = seed.toString('base64') === earlier.root_public_key;
+    const message = isPublic
+      ? `${rootKey} holds the public root key of ${file}, and the private one is expected: name the root.key that was made with it`
+      : `${rootKey} is not the root key of ${file}`;
+    throw failure(EXIT.unusable, 'local_files', message);
   }
   const end = systemRuntime.now() + days * DAY;
   const until = earlier.network_authority.valid_to;

@@ -13,11 +13,13 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { FILES } from '../config/data-folder.ts';
+import { FILES, traceOfNetwork } from '../config/data-folder.ts';
+import { SHA256 } from '../crypto/digest.ts';
 import { signerFromSeed } from '../crypto/ed25519.ts';
 import type { Signer } from '../crypto/primitives.ts';
 import { parseJson } from '../json/parse.ts';
 import { readKeyFile, writeKeyFile } from '../keys/key-file.ts';
+import { firstPolicyHash } from '../records/first-policy.ts';
 import { type GenesisBlock, readGenesisBlock } from '../records/genesis.ts';
 import { signRecord } from '../records/signed-record.ts';
 import { LOCK_FILE, lockFolder } from '../store/lmdb/folder-lock.ts';
@@ -126,8 +128,11 @@ export function useOf(dataDir: string): FolderUse {
 }
 
 function assertHoldsNoNetwork(dataDir: string): void {
-  const found = ENTRIES.map((entry) => join(dataDir, entry)).find((path) => existsSync(path));
-  if (found !== undefined) throw new Error(`${found} exists, so nothing was written`);
+  const found = traceOfNetwork(dataDir);
+  if (found === null) return;
+  throw new Error(
+    `${found} exists and is of a network, so nothing was written: serve that one, with its own genesis and keys, or name another folder by --data-dir`,
+  );
 }
 
 /** Only files in the staging folder are ever removed. */
@@ -216,16 +221,19 @@ function makeKey(folder: string, options: InitOptions, name: string, keyId?: str
 
 function buildGenesis(options: InitOptions, root: Signer, authorityKey: string): GenesisBlock {
   const { networkName, networkVersion, now } = options;
-  const genesis = readGenesisBlock({
+  const founding = {
     network_name: networkName,
     network_version: networkVersion,
-    root_public_key: root.publicKey,
     network_authority: {
       public_key: authorityKey,
       valid_from: formatInstant(now),
       valid_to: formatInstant(now + AUTHORITY_VALIDITY_MS),
     },
-    policy_manifest: { hash: 'sha256:placeholder' },
+  };
+  const genesis = readGenesisBlock({
+    ...founding,
+    root_public_key: root.publicKey,
+    policy_manifest: { hash: firstPolicyHash(founding, SHA256) },
   });
   if (genesis === null) throw new Error('The network name must not be empty');
   return signRecord(genesis, root, root.publicKey);

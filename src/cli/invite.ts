@@ -3,7 +3,7 @@ import { type Command, Option } from 'commander';
 import type { Invite, InviteList } from '../answers/operators.ts';
 import { INVITE_STATUSES, type InviteStatus } from '../views/rows/invite.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
-import { collect, wholeNumber } from './options.ts';
+import { collect, publicKey, wholeNumber } from './options.ts';
 import { asJson, printLines, printNote, printResult } from './output.ts';
 import { type Line, printable, printableJson } from './printable.ts';
 import { addOutOption, type OutOptions, saveText } from './record-output.ts';
@@ -27,7 +27,7 @@ export function addInviteCommands(program: Command): void {
     .option('--max-validity-hours <n>', 'longest certificate (default: 168)', wholeNumber())
     .option('--token-expiry-hours <n>', 'lifetime of the token (default: 24)', wholeNumber())
     .option('--count <n>', 'make this many tokens in one request', wholeNumber())
-    .option('--recipient <public-key>', 'bind the invite to this node key')
+    .option('--recipient <public-key>', 'bind the invite to this node key', publicKey)
     .action(runCreate);
   addOperatorOptions(addOutOption(create, 'the tokens, one a line,'), [
     'mesh-na invite create --role role:client --out token',

@@ -3,6 +3,8 @@ import { readFileSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
 import { certificateProblem, certificateReason } from '../client/network-trust.ts';
 import { createNodeClient } from '../client/node-client.ts';
+import { parseKeyText } from '../keys/key-file.ts';
+import { saysPrivate, saysPublic } from '../keys/public-key.ts';
 import type { GenesisBlock } from '../records/genesis.ts';
 import { readJoinCertificate } from '../records/join-certificate.ts';
 import { systemRuntime } from '../runtime.ts';
@@ -68,7 +70,7 @@ function reached(options: NodeOptions) {
 }
 
 async function inviteToken({ token, tokenFile }: JoinOptions): Promise<string> {
-  if (token !== undefined && tokenFile === undefined) return token;
+  if (token !== undefined && tokenFile === undefined) return keptFromKeys(token, '--token');
   if (token === undefined && tokenFile !== undefined) return inviteTokenIn(tokenFile);
   throw usageFailure('Give the invite token by either --token or --token-file');
 }
@@ -76,8 +78,15 @@ async function inviteToken({ token, tokenFile }: JoinOptions): Promise<string> {
 /** The one invite token that a file holds; `-` is standard input. */
 export async function inviteTokenIn(file: string): Promise<string> {
   const held = file === '-' ? await text(process.stdin) : readFileSync(file, 'utf8');
-  if (/^\S+$/.test(held.trim())) return held.trim();
+  if (/^\S+$/.test(keptFromKeys(held, file).trim())) return held.trim();
   throw notHolding(file, 'one invite token');
+}
+
+/** A token is sent to the authority, which a key must never be. */
+function keptFromKeys(text: string, place: string): string {
+  if (!saysPrivate(text) && !saysPublic(text) && parseKeyText(text) === null) return text;
+  const message = `${place} holds a key, and an invite token is expected: give the text that mesh-na invite create printed`;
+  throw failure(EXIT.unusable, 'local_files', message);
 }
 
 /** Saves and prints the certificate if it passes the checks; otherwise saves nothing. */

@@ -7,6 +7,7 @@ import { createInterface } from 'node:readline/promises';
 import type { Command } from 'commander';
 import { genesisProblem, type Pin, revocationListProblem } from '../client/network-trust.ts';
 import type { PublicClient } from '../client/public-client.ts';
+import { publicKeyOf } from '../keys/public-key.ts';
 import { type GenesisBlock, readGenesisBlock } from '../records/genesis.ts';
 import {
   type CertificateRevocationList,
@@ -46,12 +47,21 @@ export async function updateNetwork(options: TrustOptions): Promise<VerifiedNetw
   const client = publicClient(options);
   const offered = await offeredGenesis(client);
   const pin = given ?? (await pinOnFirstUse(options, offered));
+  assertPublic(pin, offered);
   refuse('invalid_genesis', 'genesis', genesisProblem(offered, pin, systemRuntime.now()));
   const crl = await offeredList(client);
   const known = { genesis: offered, held: held.crl };
   refuse('invalid_crl', 'revocation list', revocationListProblem(crl, known, systemRuntime.now()));
   onLocalFiles(() => saveNetwork(options.nodeDir, { genesis: offered, crl }));
   return { genesis: offered, crl };
+}
+
+/** The two keys have the same form. */
+function assertPublic({ rootKey }: Pin, { root_public_key: root }: GenesisBlock): void {
+  if (rootKey === root || publicKeyOf(Buffer.from(rootKey, 'base64')) !== root) return;
+  throw usageFailure(
+    '--root-key is the private root key of the network, and the public one is expected: give that of the root.pub file',
+  );
 }
 
 /** The root key that the folder or the command line pins; on first use the authority is asked for it. */

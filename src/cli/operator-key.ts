@@ -1,12 +1,11 @@
 /** `mesh-na operator-key`: the keys of operators. */
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { OperatorKeyList } from '../answers/operators.ts';
 import { keyFromSeed, newSeed } from '../client/keys.ts';
 import type { OperatorTier } from '../client/operator-client.ts';
-import { readKeyFile, writeKeyFile } from '../keys/key-file.ts';
-import { parseOpensshKey } from '../keys/openssh-key.ts';
+import { writeKeyFile } from '../keys/key-file.ts';
+import { readPublicKey } from '../keys/public-key.ts';
 import { TIERS } from '../views/rows/operator-key.ts';
 import { defineRenamed } from './earlier-name.ts';
 import { onLocalFiles, usageFailure } from './exit-codes.ts';
@@ -108,11 +107,7 @@ function givenPublicKey({ publicKey: key, publicKeyFile: file }: AddOptions): st
   if (key !== undefined || file === undefined) {
     throw usageFailure('Give the key by either --public-key or --public-key-file');
   }
-  return onLocalFiles(() => opensshKeyIn(file) ?? readKeyFile(file)).toString('base64');
-}
-
-function opensshKeyIn(file: string): Buffer | null {
-  return parseOpensshKey(readFileSync(file, 'utf8'));
+  return onLocalFiles(() => readPublicKey(file)).toString('base64');
 }
 
 function tierOption(): Option {

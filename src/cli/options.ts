@@ -4,6 +4,8 @@ import { decodeBase64 } from '../client/base64.ts';
 import type { ProofForm } from '../client/node-client.ts';
 import { parseJson } from '../json/parse.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../json/value.ts';
+import { publicKeyProblem, saysPrivate } from '../keys/public-key.ts';
+import { usageFailure } from './exit-codes.ts';
 import type { OutputOptions } from './output.ts';
 import { caOption, type Reach, waitOption } from './server.ts';
 
@@ -113,7 +115,13 @@ export function collectAs<T>(parse: (text: string) => T) {
 
 export function publicKey(text: string): string {
   if (isPublicKey(text)) return text;
-  throw new InvalidArgumentError('It must be a public key: base64 of 32 bytes.');
+  // The other error repeats the text.
+  if (saysPrivate(text)) {
+    throw usageFailure(
+      'A public key is expected, and a private one was given: give that of the .pub file',
+    );
+  }
+  throw new InvalidArgumentError(`A public key is expected, and ${publicKeyProblem(text)}.`);
 }
 
 /** Parses `key` or `id=key`; a key alone may end in `=`. */

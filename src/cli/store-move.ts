@@ -1,5 +1,8 @@
 /** `mesh-na store move`: moves the state between a data folder and a database beside whoever serves it. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { type Command, Option } from 'commander';
+import { FILES } from '../config/data-folder.ts';
 import type { Moved, MoveStep } from '../move/move.ts';
 import { systemRuntime } from '../runtime.ts';
 import { placeOf } from './move-places.ts';
@@ -77,12 +80,12 @@ async function move({ from, to, dataDir, ...options }: MoveOptions): Promise<voi
       told,
     });
   });
-  print(moved, { ...options, from, to, dryRun });
+  print(moved, { ...options, from, to, dataDir, dryRun });
 }
 
 function print(
   { facts: { revision }, tables, pause }: Moved,
-  options: OutputOptions & Pick<MoveOptions, 'from' | 'to' | 'dryRun'>,
+  options: OutputOptions & Pick<MoveOptions, 'from' | 'to' | 'dryRun' | 'dataDir'>,
 ): void {
   const { from, to, dryRun = false } = options;
   const rows = Object.entries(tables).map(([table, { rows: count }]) => `${table} ${count}`);
@@ -90,9 +93,22 @@ function print(
     `${dryRun ? 'To be moved' : 'Moved'}: revision ${revision}, rows: ${rows.join(', ')}`,
   ];
   if (!dryRun) lines.push('Every row arrived, and the old state is not opened again.');
+  lines.push(...filesToBring(options));
   if (pause !== null) lines.push(`Nobody could serve the state for ${inSeconds(pause)}.`);
   const pauseMs = pause === null ? null : Math.round(pause);
   printResult(options, { from, to, moved: !dryRun, revision, tables, pause_ms: pauseMs }, lines);
+}
+
+/** A move takes the state alone. */
+function filesToBring({ to, dataDir }: Pick<MoveOptions, 'to' | 'dataDir'>): string[] {
+  const folder = /^lmdb:(.+)$/.exec(to)?.[1];
+  const needed = [FILES.genesis, FILES.config, FILES.naKey];
+  const missing = needed.filter((name) => folder === undefined || !existsSync(join(folder, name)));
+  if (missing.length === 0) return [];
+  const place = folder ?? 'the data folder of each instance elsewhere';
+  return [
+    `It is served with the same ${missing.join(', ')}: bring them from ${dataDir} to ${place}.`,
+  ];
 }
 
 /** What happens meanwhile, for the person who waits; a step that changes nothing is not told. */

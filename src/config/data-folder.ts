@@ -1,4 +1,7 @@
 /** Names inside the data folder, relative to it. */
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+
 export const FILES = {
   genesis: 'genesis.json',
   /** The file with operator keys, their tiers, and the accepted signature versions. */
@@ -8,3 +11,17 @@ export const FILES = {
   /** Staging folder in which a network is built before it is moved into place. */
   staging: '.init',
 } as const;
+
+/** State, the mark that there was some, and what a move, an import or a migration builds it of. */
+const TRACES = ['state', 'mesh-na.state.json', '.arriving', '.import', '.migration'];
+
+/** What a network has left in the folder: none may be made beside it. Null when there is nothing. */
+export function traceOfNetwork(dataDir: string): string | null {
+  const known = [FILES.keys, FILES.config, FILES.genesis, ...TRACES].map((name) =>
+    join(dataDir, name),
+  );
+  const found = known.find((path) => existsSync(path));
+  if (found !== undefined || !existsSync(dataDir)) return found ?? null;
+  const key = readdirSync(dataDir).find((name) => /\.(?:key|pub)$/.test(name));
+  return key === undefined ? null : join(dataDir, key);
+}

@@ -8,7 +8,7 @@ import { readPrivateKey } from '../keys/private-key.ts';
 import { type GenesisBlock, isSignedByRoot, readGenesisBlock } from '../records/genesis.ts';
 import { socketPath } from '../signer/address.ts';
 import type { KeySource } from '../signer/authority-signer.ts';
-import { FILES } from './data-folder.ts';
+import { FILES, traceOfNetwork } from './data-folder.ts';
 import type { Setting } from './options.ts';
 
 export function loadGenesis(
@@ -47,15 +47,20 @@ function genesisSource(setting: Setting, dataDir: string): GenesisSource {
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
     throw new Error(
-      `The genesis file ${path} cannot be read (${code})${READING_CURES[code ?? ''] ?? ''}`,
+      `The genesis file ${path} cannot be read (${code})${readingCure(code, file === null ? dataDir : null)}`,
     );
   }
 }
 
-const READING_CURES: { readonly [code: string]: string } = {
-  ENOENT: '; mesh-na init makes one',
-  EACCES: '; let the user of this process read it',
-};
+/** Null for a genesis that is not where a new network has its own. */
+function readingCure(code: string | undefined, dataDir: string | null): string {
+  if (code === 'EACCES') return '; let the user of this process read it';
+  if (code !== 'ENOENT') return '';
+  const trace = dataDir === null ? null : traceOfNetwork(dataDir);
+  if (trace === null)
+    return dataDir === null ? '; name the one of the network' : '; mesh-na init makes one';
+  return `, while ${trace} is of a network: bring its ${FILES.genesis}, ${FILES.config} and ${FILES.keys}/ there`;
+}
 
 function parsed(text: string, cure: string) {
   try {
@@ -85,6 +90,11 @@ export function loadSigningKey(
   }
   const seed = readSeed(setting, dataDir);
   if (signerFromSeed(seed).publicKey !== publicKey) {
+    if (seed.toString('base64') === publicKey) {
+      throw new Error(
+        'The authority’s public key was given where its private one is expected: name its .key file',
+      );
+    }
     throw new Error('The authority’s private key is not the one the genesis block names');
   }
   return { publicKey, keySource: () => ({ kind: 'seed', seed }) };

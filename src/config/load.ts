@@ -131,7 +131,7 @@ export function loadConfig(
   const setting = settingReader(flags, environment, file);
   const genesis = loadGenesis(setting, dataDir, flags.allowUnsignedGenesis === true);
   const { publicKey, keySource } = loadSigningKey(setting, dataDir, genesis);
-  const operators = loadOperators(flags, environment, file);
+  const operators = loadOperators(flags, environment, file, [genesis.root_public_key, publicKey]);
   return {
     dataDir,
     database: databaseSetting(setting, environment),
@@ -189,6 +189,7 @@ export function loadConfig(
       ...unknownVariables(environment, otherVariables),
       ...warningsOf(genesis, operators, now),
       ...surroundingWarnings(setting, dataDir),
+      ...(headFiles(flags, setting).length === 0 ? [NO_HEAD] : []),
     ],
   };
 }
@@ -452,6 +453,9 @@ function surroundingWarnings(setting: Setting, dataDir: string): string[] {
   }
   return [...warnings, ...exposureWarnings(setting)];
 }
+
+const NO_HEAD =
+  'An older copy of the state that is put back would not be noticed: keep its head in another place, by --head-file';
 
 /** What may be read by others on its way. */
 export function exposureWarnings(setting: Setting): string[] {

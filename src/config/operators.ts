@@ -5,7 +5,8 @@
  */
 import Type from 'typebox';
 import type { Tier } from '../../machines/operator-key.ts';
-import { parseKeyText, readKeyFile } from '../keys/key-file.ts';
+import { parseKeyText } from '../keys/key-file.ts';
+import { publicKeyOf as derivedFrom, readPublicKey, saysPrivate } from '../keys/public-key.ts';
 import { checkedJson } from './checked-json.ts';
 import type { ConfigFile } from './config-file.ts';
 import type { Environment, Flags } from './options.ts';
@@ -19,10 +20,12 @@ export interface OperatorEntry {
 
 const StringsByName = Type.Record(Type.String(), Type.String());
 
+/** No key is the private one of `otherKeys` or of another operator. */
 export function loadOperators(
   flags: Flags,
   environment: Environment,
   { operators: file }: ConfigFile,
+  otherKeys: readonly string[],
 ): OperatorEntry[] {
   const keys = merged('public key', [
     file.map(({ key_id, public_key }) => [key_id, publicKeyOf(key_id, public_key)] as const),
@@ -45,7 +48,9 @@ export function loadOperators(
   for (const keyId of tiers.keys()) {
     if (!keys.has(keyId)) throw new Error(`Operator key ${keyId} has a tier but is not configured`);
   }
+  const known = new Set([...otherKeys, ...keys.values()]);
   return [...keys].map(([keyId, publicKey]) => {
+    if (known.has(derivedFrom(Buffer.from(publicKey, 'base64')))) throw privateKeyOf(keyId);
     const tier = tiers.get(keyId);
     if (tier === undefined) {
       throw new Error(`Operator key ${keyId} has no tier; give it standard or privileged`);
@@ -84,14 +89,21 @@ function merged<Value extends string>(
 }
 
 function publicKeyOf(keyId: string, text: string): string {
+  if (saysPrivate(text)) throw privateKeyOf(keyId);
   const key = parseKeyText(text);
   if (key === null) throw new Error(`Operator key ${keyId} is not base64 of 32 bytes`);
   return key.toString('base64');
 }
 
 function publicKeyOrFile(keyId: string, text: string): string {
-  const key = parseKeyText(text) ?? readKeyFile(text);
-  return publicKeyOf(keyId, key.toString('base64'));
+  if (parseKeyText(text) !== null || saysPrivate(text)) return publicKeyOf(keyId, text);
+  return readPublicKey(text).toString('base64');
+}
+
+function privateKeyOf(keyId: string): Error {
+  return new Error(
+    `Operator key ${keyId} is given a private key, and a public one is expected: give the key of the .pub file that was made with it`,
+  );
 }
 
 /** There are exactly two tiers; any other is refused. */

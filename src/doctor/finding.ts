@@ -8,6 +8,7 @@ export const CHECKS = {
   configuration: 'The next start is refused, or is not what was meant',
   genesis: 'It says which network this is, and nodes pin its root key',
   root_signature: 'Nodes refuse a genesis that the root key has not signed',
+  first_policy: 'The root key vouches for the rules that the network begins with',
   delegation: 'Nodes refuse the authority once the root key no longer vouches for it',
   authority_key: 'With another key, nothing that it signs is accepted',
   signer: 'Without it nothing is issued, renewed or revoked, and no start succeeds',

@@ -13,9 +13,11 @@ import {
 } from '../config/load.ts';
 import type { Environment, Flags, Setting } from '../config/options.ts';
 import { unknownVariables } from '../config/unknown-variables.ts';
+import { SHA256 } from '../crypto/digest.ts';
 import { signerFromSeed, verifySignature } from '../crypto/ed25519.ts';
 import { parseKeyText, readKeyFile } from '../keys/key-file.ts';
 import { exposedKeyFiles } from '../keys/key-permissions.ts';
+import { namedFirstPolicy } from '../records/first-policy.ts';
 import { type GenesisBlock, isSignedByRoot } from '../records/genesis.ts';
 import { instantOf } from '../records/record.ts';
 import { formatInstant } from '../timestamp.ts';
@@ -101,11 +103,32 @@ function checkGenesis(setting: Setting, dataDir: string, now: number) {
     isSigned
       ? fine('root_signature', `Signed by the root key ${root}`)
       : wrong('root_signature', 'The root key has not signed this genesis', RESTORE_GENESIS),
+    checkFirstPolicy(genesis),
     checkDelegation(genesis, now),
     checkClock(genesis, now),
   ];
   return { genesis, findings };
 }
+
+/** Those of earlier versions name none, and nothing of a genesis that nodes know may change. */
+function checkFirstPolicy(genesis: GenesisBlock): Finding {
+  const { hash } = genesis.policy_manifest;
+  if (namedFirstPolicy(genesis, SHA256) !== null) {
+    return fine(
+      'first_policy',
+      'The genesis has the digest of the policy that the network begins with',
+    );
+  }
+  return hash === NO_POLICY
+    ? fine('first_policy', 'The genesis is of an earlier version, which named no policy')
+    : warning(
+        'first_policy',
+        `The genesis has another digest than that of the policy that a service begins with: ${hash}`,
+        'Compare it with the first policy that mesh-na policy list shows',
+      );
+}
+
+const NO_POLICY = 'sha256:placeholder';
 
 const RENEW =
   'Run mesh-na genesis renew where the root key is, and replace genesis.json by the result';

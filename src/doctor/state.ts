@@ -134,8 +134,14 @@ async function historyOf(
   );
   const rows =
     hashes === null ? [] : [fine('rows', 'Every row, signature and audit entry is sound')];
-  return [...rows, ...heads];
+  return [...rows, ...(found.length === 0 ? [NO_HEAD] : heads)];
 }
+
+const NO_HEAD = warning(
+  'head',
+  'No head of the state is kept, so an older copy that is put back would not be noticed',
+  'Keep it in another place by --head-file, or MESH_HEAD_FILE',
+);
 
 /** The hash of each audit entry that a head names, by its number. */
 type Hashes = ReadonlyMap<number, string>;

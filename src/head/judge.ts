@@ -50,9 +50,13 @@ async function judge(
   accepts: boolean,
 ): Promise<Verdict> {
   if (head === null) {
-    return accepts
+    // There is nothing yet that an older copy would lack.
+    const isFirst = position.revision === 0;
+    return accepts || isFirst
       ? SERVE
-      : refuse(`The head file ${path} is missing; --new-head accepts that once`);
+      : refuse(
+          `The head file ${path} is missing: put it back; only for a state that is surely the newest, --new-head accepts that once`,
+        );
   }
   if (head.epoch > position.epoch) {
     return behind(path, `epoch ${head.epoch}, and the state is of epoch ${position.epoch}`);

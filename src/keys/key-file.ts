@@ -13,19 +13,23 @@ export interface KeyFileContent {
 
 /** Reads the 32 bytes of a private (seed) or public key file. No message repeats the content of the file. */
 export function readKeyFile(path: string): Buffer {
-  let text: string;
+  const key = parseKeyText(readKeyText(path));
+  if (key === null) throw new KeyFileError(path);
+  return key;
+}
+
+export function readKeyText(path: string): string {
   try {
-    text = readFileSync(path, 'utf8');
+    return readFileSync(path, 'utf8');
   } catch (error) {
     throw new Error(`The key file ${path} cannot be read (${systemCode(error)})`);
   }
-  const key = parseKeyText(text);
-  if (key === null) {
-    throw new Error(
-      `The key file ${path} does not hold the canonical base64 of ${KEY_BYTES} bytes`,
-    );
+}
+
+export class KeyFileError extends Error {
+  constructor(path: string) {
+    super(`The key file ${path} does not hold the canonical base64 of ${KEY_BYTES} bytes`);
   }
-  return key;
 }
 
 /** The 32 bytes in key-file text; null when there are none. */

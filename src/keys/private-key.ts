@@ -1,9 +1,17 @@
-import { readKeyFile } from './key-file.ts';
+import { KeyFileError, parseKeyText, readKeyText } from './key-file.ts';
 import { isExposed } from './key-permissions.ts';
+import { saysPublic } from './public-key.ts';
 
 /** The 32-byte seed in a private key file. Throws when other users of the machine can open it. */
 export function readPrivateKey(path: string): Buffer {
-  const seed = readKeyFile(path);
+  const text = readKeyText(path);
+  if (saysPublic(text) || path.endsWith('.pub')) {
+    throw new Error(
+      `${path} holds a public key, and a private one is expected: name the .key file that was made with it`,
+    );
+  }
+  const seed = parseKeyText(text);
+  if (seed === null) throw new KeyFileError(path);
   if (!isExposed(path)) return seed;
   throw new Error(`The key file ${path} can be opened by other users; run chmod 600 ${path}`);
 }

@@ -63,6 +63,7 @@ export const attestationRoutes: readonly RouteEntry[] = [
       'missing_attestation_subject',
       'invalid_role',
       'invalid_validity_hours',
+      'private_key_given',
       'attestation_issuer_mismatch',
     ],
     async handle(request, edge) {

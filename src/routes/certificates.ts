@@ -108,6 +108,7 @@ export const certificateRoutes: readonly RouteEntry[] = [
       'missing_cert_id',
       'invalid_node_key',
       'invalid_revocation_reason',
+      'private_key_given',
       'certificate_not_found',
     ],
     async handle(request, edge) {

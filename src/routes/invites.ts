@@ -52,6 +52,7 @@ export const inviteRoutes: readonly RouteEntry[] = [
       'invalid_role',
       'invalid_recipient_public_key',
       'invalid_count',
+      'private_key_given',
       'insufficient_storage',
     ],
     async handle(request, edge) {

@@ -71,6 +71,7 @@ export const operatorKeyRoutes: readonly RouteEntry[] = [
       'invalid_operator_key_id',
       'invalid_operator_public_key',
       'invalid_operator_tier',
+      'private_key_given',
       'operator_key_exists',
     ],
     async handle(request, edge) {

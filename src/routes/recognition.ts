@@ -4,7 +4,7 @@ import { FeedImported, RecognitionPolicySaved } from '../answers/recognition.ts'
 import type { CallOf } from '../contract/calls.ts';
 import type { Input } from '../contract/claims.ts';
 import { foreignFeedName, publishedDocument } from '../contract/documents.ts';
-import { verifySignature } from '../crypto/ed25519.ts';
+import { isPublicKey, verifySignature } from '../crypto/ed25519.ts';
 import type { Edge } from '../http/edge.ts';
 import { firstValue } from '../http/query.ts';
 import { answerReply, documentReply, refusalReply } from '../http/reply.ts';
@@ -38,7 +38,12 @@ export const recognitionRoutes: readonly RouteEntry[] = [
       policy_id: optional(Type.String({ maxLength: MAX_POLICY_ID_LENGTH })),
     }),
     answer: RecognitionPolicySaved,
-    refusals: ['missing_recognition_policy', 'invalid_recognition_policy'],
+    refusals: [
+      'missing_recognition_policy',
+      'invalid_recognition_policy',
+      'invalid_keys_of_others',
+      'private_key_given',
+    ],
     async handle(request, edge) {
       const command = { operator: operatorOf(request), input: policyInput(request.body) };
       return answerReply(await edge.call('setRecognitionPolicy', command));
@@ -100,6 +105,7 @@ export const recognitionRoutes: readonly RouteEntry[] = [
     answer: FeedImported,
     refusals: [
       'invalid_sovereign_revocation_feed',
+      'private_key_given',
       'missing_issuer_public_keys',
       'wrong_issuer',
       'missing_feed_signature',
@@ -122,6 +128,8 @@ function policyInput(body: JsonObject): CallOf<'setRecognitionPolicy'>['input'] 
   if (given === null) return refused('missing_recognition_policy');
   const policy = readRecognitionPolicy(given);
   if (policy === null) return refused('invalid_recognition_policy');
+  const keys = policy.recognized_issuers.flatMap(({ public_keys }) => public_keys);
+  if (!keys.every(isPublicKey)) return refused('invalid_keys_of_others');
   const { policy_id: policyId = null } = body;
   if (policyId === null || policyId === '') return { ok: true, value: { policy, policyId: null } };
   if (typeof policyId !== 'string' || policyId.length > MAX_POLICY_ID_LENGTH) {

@@ -17,7 +17,7 @@ import {
   hasItems,
   hours,
   MAX_VALIDITY_HOURS,
-  Text,
+  PublicKey,
 } from './scalars.ts';
 
 /** Any object that reads as a scope; absent members get their defaults. */
@@ -33,7 +33,7 @@ const ScopeInput = Type.Refine(
 const issueBody = bodyReader(
   Type.Object({
     subject_sovereign_id: FilledText,
-    subject_public_keys: Type.Array(Text, { minItems: 1 }),
+    subject_public_keys: Type.Array(PublicKey, { minItems: 1 }),
     scope: Type.Optional(ScopeInput),
     validity_hours: Type.Optional(hours(MAX_VALIDITY_HOURS)),
     metadata: Type.Optional(FreeForm),
@@ -43,13 +43,16 @@ const issueBody = bodyReader(
     codes: {
       subject_sovereign_id: 'missing_treaty_subject',
       any_keys: 'empty_subject_public_keys',
-      subject_public_keys: 'missing_treaty_subject',
+      key_texts: 'missing_treaty_subject',
+      subject_public_keys: 'invalid_keys_of_others',
       scope: 'invalid_treaty_scope',
       allowed_roles: 'invalid_role',
       validity_hours: 'invalid_validity_hours',
     },
     tests: {
       any_keys: ({ subject_public_keys: keys }) => hasItems(keys),
+      key_texts: ({ subject_public_keys: keys }) =>
+        Array.isArray(keys) && keys.every((key) => typeof key === 'string'),
       allowed_roles: ({ scope }, isAllowed) =>
         !isJsonObject(scope) || areAllowedRoles(scope.allowed_roles, isAllowed),
     },
@@ -75,9 +78,11 @@ export const treatyRoutes: readonly RouteEntry[] = [
     refusals: [
       'missing_treaty_subject',
       'empty_subject_public_keys',
+      'invalid_keys_of_others',
       'invalid_treaty_scope',
       'invalid_role',
       'invalid_validity_hours',
+      'private_key_given',
       'wrong_issuer',
     ],
     async handle(request, edge) {

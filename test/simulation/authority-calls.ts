@@ -66,6 +66,8 @@ export function stateOptions(runtime: Runtime, publisher: DocumentPublisher): St
       commitWithinAgreement: false,
       foundedAt: 0,
       genesisDigest: '',
+      rootKey: '',
+      firstPolicy: null,
       singleRefusals: { count: 3, windowMs: 60_000 },
     },
     operators: new Map(OPERATORS.map(({ keyId, tier }) => [keyId, { tier, publicKey: keyId }])),

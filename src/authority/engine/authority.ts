@@ -2,6 +2,7 @@
 import type { Resting } from '../../../machines/step.ts';
 import type { DocumentPublisher } from '../../contract/publications.ts';
 import type { JsonObject } from '../../json/value.ts';
+import type { PolicyManifest } from '../../records/policy-manifest.ts';
 import type { Runtime } from '../../runtime.ts';
 import type { AuthoritySigner } from '../../signer/authority-signer.ts';
 import type { Store } from '../../store/store.ts';
@@ -63,6 +64,10 @@ export interface AuthoritySettings {
   readonly foundedAt: number;
   /** Hex SHA-256 of the canonical genesis block. */
   readonly genesisDigest: string;
+  /** Base64. */
+  readonly rootKey: string;
+  /** The policy whose digest the genesis block has, unsigned; null when it has none. */
+  readonly firstPolicy: PolicyManifest | null;
 }
 
 export interface Authority {

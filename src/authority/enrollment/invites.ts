@@ -5,6 +5,7 @@ import { sha256Hex } from '../../crypto/digest.ts';
 import { formatInstant } from '../../timestamp.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
+import { refusePrivateKeys } from '../engine/known-keys.ts';
 import type { UnitOfWork } from '../engine/unit-of-work.ts';
 import { assertRoom } from './room.ts';
 
@@ -15,6 +16,7 @@ const FINGERPRINT_LENGTH = 16;
 const MOST_KEPT = 200;
 
 export const createInvites: Handler<'createInvites'> = (na, unit, terms, operator) => {
+  refusePrivateKeys(na, [terms.recipient]);
   assertRoom(na);
   const created = Array.from({ length: terms.count ?? 1 }, () =>
     createInvite(na, unit, terms, operator.remoteAddr),

@@ -8,6 +8,7 @@ import type { OperatorKeyRow } from '../../views/rows/operator-key.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
 import type { SubjectTypes } from '../engine/kinds.ts';
+import { refusePrivateKeys } from '../engine/known-keys.ts';
 import { refusalIn } from '../engine/refusals.ts';
 import type { Subject } from '../engine/subject-table.ts';
 import type { Subjects } from '../engine/subjects.ts';
@@ -28,6 +29,7 @@ export const addOperatorKey: Handler<'addOperatorKey'> = (
   operator,
 ) => {
   na.signer.assertAvailable();
+  refusePrivateKeys(na, [publicKey]);
   const isTaken = na.operatorRegistry.isTaken(na.subjects, keyId, publicKey);
   const by = operator.keyId;
   send(unit, keyId, { type: 'add', at: unit.at, tier, publicKey, by, isTaken });

@@ -3,6 +3,8 @@
  * that operators have added.
  */
 import type { OperatorKey, Tier } from '../../../machines/operator-key.ts';
+import { decodeBase64 } from '../../crypto/base64.ts';
+import { SEED_BYTES, signerFromSeed } from '../../crypto/ed25519.ts';
 import { transition } from '../engine/kinds.ts';
 import type { Subject } from '../engine/subject-table.ts';
 import type { Subjects } from '../engine/subjects.ts';
@@ -19,7 +21,9 @@ export interface OperatorRegistry {
   restored(keyId: string, stored: Subject<'operator-key'>): Subject<'operator-key'> | null;
   /** Adds the configured keys of which nothing is stored; call when everything is restored. */
   addConfigured(subjects: Subjects): void;
-  /** Whether the id or the public key belongs to a key of now or of earlier, usable or revoked. */
+  /** Whether the public key belongs to an operator of now or of earlier, usable or revoked. */
+  isKnown(subjects: Subjects, publicKey: string): boolean;
+  /** Whether the id or the public key belongs to such a key. */
   isTaken(subjects: Subjects, keyId: string, publicKey: string): boolean;
 }
 
@@ -28,6 +32,11 @@ export function createOperatorRegistry(
 ): OperatorRegistry {
   /** Revoked keys of earlier configurations: their ids stay used up. */
   const former = new Map<string, OperatorKey>();
+
+  function isKnown(subjects: Subjects, publicKey: string): boolean {
+    const known = [...subjects.allCommitted('operator-key')].map(([, { context }]) => context);
+    return [...known, ...former.values()].some((key) => key.publicKey === publicKey);
+  }
 
   return {
     isConfigured: (keyId) => configured.has(keyId),
@@ -50,15 +59,18 @@ export function createOperatorRegistry(
     addConfigured(subjects) {
       for (const [keyId, given] of configured) {
         if (subjects.current('operator-key', keyId) !== undefined) continue;
+        const seed = decodeBase64(given.publicKey, SEED_BYTES);
+        if (seed !== null && isKnown(subjects, signerFromSeed(seed).publicKey)) {
+          throw new Error(
+            `Operator key ${keyId} is configured with the private key of another operator; give the public one, of the .pub file`,
+          );
+        }
         const { next } = transition('operator-key', undefined, { type: 'configure', ...given });
         const context = next.context as OperatorKey;
         subjects.restore('operator-key', keyId, { version: 0, value: next.value, context });
       }
     },
-    isTaken(subjects, keyId, publicKey) {
-      if (former.has(keyId)) return true;
-      const known = [...subjects.allCommitted('operator-key')].map(([, { context }]) => context);
-      return [...known, ...former.values()].some((key) => key.publicKey === publicKey);
-    },
+    isKnown,
+    isTaken: (subjects, keyId, publicKey) => former.has(keyId) || isKnown(subjects, publicKey),
   };
 }

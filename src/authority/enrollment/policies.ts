@@ -3,6 +3,7 @@ import type { Policy, PolicyRefusal } from '../../../machines/policy.ts';
 import { publishedDocument } from '../../contract/documents.ts';
 import type { ListPlace } from '../../contract/pages.ts';
 import { compareCodePoints, jsonText } from '../../json/write.ts';
+import { defaultPolicyId, MIN_CLIENT_VERSION } from '../../records/first-policy.ts';
 import { type PolicyManifest, readPolicyManifest } from '../../records/policy-manifest.ts';
 import { signRecord } from '../../records/signed-record.ts';
 import { Refusal } from '../../refusal.ts';
@@ -14,14 +15,15 @@ import { refusalIn } from '../engine/refusals.ts';
 import type { SubjectListener } from '../engine/subjects.ts';
 import type { UnitOfWork } from '../engine/unit-of-work.ts';
 
-const MIN_CLIENT_VERSION = '0.1.0';
-
-/** Publishes the policy document: the active version, or a default created on first read. */
+/** Publishes the policy document: the active version, or on first read the one that the network begins with. */
 export const ensurePolicy: Handler<'ensurePolicy'> = (na, unit) => {
-  const policyId =
-    na.policies.activeId() ?? `policy-${na.settings.networkName}-${na.settings.networkVersion}`;
+  const { networkName, networkVersion, firstPolicy, keyId } = na.settings;
+  const policyId = na.policies.activeId() ?? defaultPolicyId(networkName, networkVersion);
   if (unit.current('policy', policyId) === undefined) {
-    const manifest = manifestOf(na, unit, policyId, {});
+    const manifest =
+      firstPolicy === null
+        ? manifestOf(na, unit, policyId, {})
+        : signRecord(firstPolicy, na.signer, keyId);
     unit.send('policy', policyId, { type: 'first_read', at: unit.at, manifest });
   }
   // Committed versions are published by their watcher; this waits for the one decided here.

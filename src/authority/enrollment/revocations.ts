@@ -6,6 +6,7 @@ import { compareCodePoints } from '../../json/write.ts';
 import { Refusal } from '../../refusal.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
+import { refusePrivateKeys } from '../engine/known-keys.ts';
 import { refusalIn } from '../engine/refusals.ts';
 import type { UnitOfWork } from '../engine/unit-of-work.ts';
 import { awaitCrl, nextCrlSequence, publishCrl } from '../publication/crl-calls.ts';
@@ -20,6 +21,7 @@ export const revokeCertificate: Handler<'revokeCertificate'> = (
   { target, reason },
   operator,
 ) => {
+  if ('nodePublicKey' in target) refusePrivateKeys(na, [target.nodePublicKey]);
   const crlSequence = nextCrlSequence(na, unit);
   const { certId, key } = named(na, unit, target);
   const isOfKey = 'nodePublicKey' in target;

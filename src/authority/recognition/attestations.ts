@@ -13,6 +13,7 @@ import { formatInstant } from '../../timestamp.ts';
 import type { AttestationRow } from '../../views/rows/attestation.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
+import { refusePrivateKeys } from '../engine/known-keys.ts';
 import { pageOf } from '../engine/page.ts';
 import { refusalIn } from '../engine/refusals.ts';
 import type { Subject } from '../engine/subject-table.ts';
@@ -24,6 +25,7 @@ import { assertOwnIssuer } from './own-issuer.ts';
 const HOUR = 3_600_000;
 
 export const issueAttestation: Handler<'issueAttestation'> = (na, unit, terms) => {
+  refusePrivateKeys(na, [terms.subjectPublicKey]);
   const issuer = terms.issuer ?? na.settings.networkName;
   assertOwnIssuer(na, issuer, 'attestation_issuer_mismatch');
   const record = buildAttestation({ ...issuerOf(na, unit), sovereignId: issuer }, terms);

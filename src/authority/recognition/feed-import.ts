@@ -4,6 +4,7 @@ import type { ImportFeed } from '../../contract/inputs.ts';
 import { sha256Hex } from '../../crypto/digest.ts';
 import { Refusal, type RefusalName } from '../../refusal.ts';
 import type { Handler } from '../engine/admission.ts';
+import { refusePrivateKeys } from '../engine/known-keys.ts';
 import { refusalIn } from '../engine/refusals.ts';
 import type { UnitOfWork } from '../engine/unit-of-work.ts';
 import { treatyKeysOf } from './treaties.ts';
@@ -19,6 +20,7 @@ export const treatyKeys: Handler<'treatyKeys'> = (na, { issuer }, at) => [
  */
 export const importFeed: Handler<'importFeed'> = (na, unit, feed) => {
   const { issuer, feedId, revokedCount, rows, expectedIssuer } = feed;
+  refusePrivateKeys(na, feed.issuerKeys ?? []);
   const keys = feed.issuerKeys ?? treatyKeysOf(na, issuer, unit.at);
   if (keys.length === 0) {
     throw new Refusal('missing_issuer_public_keys', { issuer_sovereign_id: issuer });

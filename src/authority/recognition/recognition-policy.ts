@@ -2,15 +2,20 @@
 import { canonicalJson, JsonText } from '../../json/write.ts';
 import { Refusal } from '../../refusal.ts';
 import type { Handler } from '../engine/admission.ts';
+import { refusePrivateKeys } from '../engine/known-keys.ts';
 
 /** One policy is active at a time, so one subject holds it. */
 const ACTIVE_POLICY = 'active';
 
 export const setRecognitionPolicy: Handler<'setRecognitionPolicy'> = (
-  _na,
+  na,
   unit,
   { policy, policyId: givenId },
 ) => {
+  refusePrivateKeys(
+    na,
+    policy.recognized_issuers.flatMap(({ public_keys: keys }) => keys),
+  );
   const local = policy.local_sovereign_id;
   const policyId = givenId ?? `recognition-${local}`;
   const stored = { policyId, json: canonicalJson(policy), setAt: unit.at };

@@ -12,6 +12,7 @@ import type { Edge } from '../../views/recognition-index.ts';
 import type { TreatyRow, TreatyStatus } from '../../views/rows/treaty.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
+import { refusePrivateKeys } from '../engine/known-keys.ts';
 import { pageOf } from '../engine/page.ts';
 import { refusalIn } from '../engine/refusals.ts';
 import { issuerOf } from '../protocol/issuer.ts';
@@ -20,6 +21,7 @@ import { assertOwnIssuer } from './own-issuer.ts';
 const HOUR = 3_600_000;
 
 export const issueTreaty: Handler<'issueTreaty'> = (na, unit, terms) => {
+  refusePrivateKeys(na, terms.subjectKeys);
   const issuer = terms.issuer ?? na.settings.networkName;
   assertOwnIssuer(na, issuer, 'wrong_issuer');
   const record = buildTreaty({ ...issuerOf(na, unit), sovereignId: issuer }, terms);

@@ -1,0 +1,28 @@
+/** A private key that is given as a public one must not be stored, audited or published [core-1-5-1]. */
+import { decodeBase64 } from '../../crypto/base64.ts';
+import { SEED_BYTES, signerFromSeed } from '../../crypto/ed25519.ts';
+import { Refusal } from '../../refusal.ts';
+import type { Authority } from './authority.ts';
+
+/** Each costs the derivation of a key. */
+const MOST_DERIVED = 256;
+
+/** Refuses keys of which one is the private key of a key that this authority knows. */
+export function refusePrivateKeys(na: Authority, keys: Iterable<string | null>): void {
+  for (const key of [...new Set(keys)].slice(0, MOST_DERIVED)) {
+    const seed = decodeBase64(key ?? '', SEED_BYTES);
+    if (seed !== null && isKnown(na, signerFromSeed(seed).publicKey)) {
+      throw new Refusal('private_key_given');
+    }
+  }
+}
+
+function isKnown(na: Authority, publicKey: string): boolean {
+  return (
+    publicKey === na.signer.publicKey ||
+    publicKey === na.settings.rootKey ||
+    na.operatorRegistry.isKnown(na.subjects, publicKey) ||
+    na.certificates.ownedBy(publicKey).length > 0 ||
+    na.revocations.isCompromised(publicKey)
+  );
+}
