@@ -253,6 +253,7 @@ const LOCAL: readonly (readonly [
     },
   ],
   ['no head file', 'head wrong', ({ folder }) => rmSync(join(folder, 'head'))],
+  ['no head that is kept', 'head warning', (sick) => void delete sick.environment.MESH_HEAD_FILE],
   [
     'an altered head',
     'head wrong',
@@ -566,7 +567,8 @@ suite('the command', () => {
       served.stdout,
       /^warning {2}root_key {8}\S+root\.key is on this machine\. A thief [^.]+\. Move it [^.]+\.$/m,
     );
-    assert.match(served.stdout, /\nChecks: \d+, wrong: 0, warnings: 1, unknown: 1\.\n$/);
+    assert.match(served.stdout, /^warning {2}head {12}No head of the state is kept/m);
+    assert.match(served.stdout, /\nChecks: \d+, wrong: 0, warnings: 2, unknown: 1\.\n$/);
     chmodSync(join(na.dataDir, 'keys', 'na.key'), 0o604);
     const exposed = await runProgram([...args, '--json']);
     assert.equal(exposed.code, 4);

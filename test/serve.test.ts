@@ -194,7 +194,7 @@ test('a misspelt variable is warned of with the setting that is nearest, and oth
     MESHED: 'x',
   };
   const { stderr } = await serveOnce(networkFolder(t), [], environment);
-  const warnings = stderr.split('\n').filter((line) => line.includes('WARNING'));
+  const warnings = stderr.split('\n').filter((line) => line.includes(' The variable '));
   assert.deepEqual(
     warnings.map((line) => line.slice(line.indexOf('The variable'))),
     [
