@@ -109,7 +109,6 @@ for (const [name, owners] of [
   ['@noble/ed25519', ['src/client']],
   ['@noble/hashes/sha2.js', ['src/client']],
   ['commander', ['src/cli']],
-  ['cli-table3', ['src/cli/table.ts']],
   ['string-width', ['src/cli/table.ts']],
   ['d3-force', ['src/pages']],
   ['esbuild', ['src/build-browser.cjs', 'src/build-program.js']],

@@ -5,14 +5,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { EXIT } from '../src/cli/exit-codes.ts';
+import { wholeId } from '../src/cli/short-id.ts';
 import type { JsonObject } from '../src/json/value.ts';
 import { startTestAuthority } from './support/authority.ts';
 import { REAL_TIME, runProgram } from './support/child-server.ts';
 import { endOf } from './support/failed-command.ts';
-import { joinedNode, operate } from './support/requests.ts';
+import { joinedNode, nodeRequest, operate } from './support/requests.ts';
+import { openTerminal, programLine } from './support/terminal.ts';
 
 const na = await startTestAuthority({ clock: REAL_TIME });
 after(() => na.stop());
+
+const place = ['--data-dir', na.dataDir, '--url', na.url];
 
 function run(...args: string[]) {
   return runProgram([...args, '--data-dir', na.dataDir], { MESH_URL: na.url });
@@ -58,11 +62,131 @@ test('certificates are listed, shown, and revoked by the key of their node', asy
   for (const named of [[], [one.certId, ...key]]) {
     const { exit, message } = await endOf(['certificate', 'revoke', ...named]);
     assert.equal(exit, EXIT.usage);
-    assert.match(message, /Name one certificate, or the key of a node by --key/);
+    assert.match(message, /Name one certificate, the key of a node by --key, or filters/);
   }
   const revoked = await run('certificate', 'revoke', ...key, '--reason', 'key_compromise');
   assert.match(revoked.stdout, /^Certificates of the key \S+ that are revoked: 1\.\n/);
   assert.deepEqual((await printed('certificate', 'list', '--status', 'revoked')).count, 1);
+});
+
+test('ids and keys may be given by their beginning, but never by one that could be of another', async () => {
+  const node = await joinedNode(na);
+  const short = node.certId.slice(0, 8);
+  const shortKey = node.key.publicKey.slice(0, 8);
+  const [shown, listed, few, none] = await Promise.all([
+    printed('certificate', 'show', short),
+    printed('certificate', 'list', '--key', shortKey),
+    run('certificate', 'revoke', node.certId.slice(0, 7)),
+    run('certificate', 'revoke', `${short}-0000-4`, '--json'),
+  ]);
+  assert.equal(shown.cert_id, node.certId);
+  assert.equal(listed.count, 1);
+  assert.deepEqual([few.code, few.stdout], [EXIT.usage, '']);
+  assert.match(few.stderr, /is too short: give the first 8 characters of the certificate or more/);
+  assert.equal(none.code, EXIT.refused);
+  assert.match(JSON.parse(none.stderr).error.message, /^No certificate begins with /);
+  const revoked = await run('certificate', 'revoke', short);
+  assert.match(revoked.stdout, new RegExp(`^Certificate ${node.certId} is revoked\\.`));
+  const { entries } = await printed('audit', 'show', '--subject', short);
+  assert.equal((entries as JsonObject[]).length, 2);
+
+  async function* ids() {
+    yield* ['5a1f6e0c-1', '5a1f6e0c-2', '5a1f6e0d-1'];
+  }
+  await assert.rejects(wholeId('5a1f6e0c', 'certificate', ids()), {
+    message:
+      '2 begin with 5a1f6e0c, so nothing was done: 5a1f6e0c-1, 5a1f6e0c-2; give more of the certificate that is meant',
+  });
+  assert.equal(await wholeId('5a1f6e0d', 'certificate', ids()), '5a1f6e0d-1');
+});
+
+test('certificates are revoked by filters, after a look at which, and only as many as were meant', async () => {
+  const role = ['--role', 'role:anchor'];
+  const nodes = await Promise.all([1, 2].map(() => joinedNode(na, { roles: ['role:anchor'] })));
+  const ids = nodes.map(({ certId }) => certId).sort();
+  const revoke = ['certificate', 'revoke', ...role];
+  const [dry, text, unsure, other] = await Promise.all([
+    printed(...revoke, '--dry-run'),
+    run(...revoke, '--dry-run'),
+    run(...revoke),
+    run(...revoke, '--yes-revoke', '3'),
+  ]);
+  assert.deepEqual(
+    (dry.certificates as { cert_id: string }[]).map(({ cert_id }) => cert_id),
+    ids,
+  );
+  assert.match(text.stdout, /Certificates that would be revoked: 2\. Nothing was revoked\.\n$/);
+  for (const { code, stderr } of [unsure, other]) {
+    assert.equal(code, EXIT.usage);
+    assert.match(
+      stderr,
+      /2 certificates match, so nothing was revoked; --yes-revoke 2 revokes them/,
+    );
+  }
+  assert.equal((await printed('certificate', 'list', ...role, '--status', 'active')).count, 2);
+  assert.equal((await printed(...revoke, '--silent-since', '30d', '--dry-run')).count, 0);
+
+  await using terminal = openTerminal(programLine([...revoke, ...place]), { columns: 80 });
+  await terminal.until(/Type 2 to revoke these 2 certificates: /);
+  terminal.type('y\r');
+  assert.equal(await terminal.ended, EXIT.usage);
+  assert.match(terminal.shown(), new RegExp(`${ids[0]?.slice(0, 8)} .* in \\d+[dh]`));
+  assert.equal((await printed('certificate', 'list', ...role, '--status', 'active')).count, 2);
+
+  const revoked = await printed(...revoke, '--yes-revoke', '2');
+  assert.deepEqual([revoked.count, revoked.revoked_cert_ids], [2, ids]);
+  assert.match((await run(...revoke)).stdout, /^Certificates revoked: 0\.\n$/);
+});
+
+test('nodes are listed by role, by health, and by how long they are silent', async () => {
+  const node = await joinedNode(na, { roles: ['role:bridge'] });
+  const body = { cert_id: node.certId, status: 'degraded: disk' };
+  await nodeRequest(na, '/heartbeat', node.key, body);
+  const role = ['--role', 'role:bridge'];
+  const [roster, unwell, healthy, silent] = await Promise.all([
+    printed('node', 'list', ...role),
+    printed('node', 'list', ...role, '--health', 'unwell'),
+    printed('node', 'list', ...role, '--health', 'healthy'),
+    printed('node', 'list', ...role, '--silent-since', '1h'),
+  ]);
+  const all = await printed('node', 'list');
+  const row = (all.nodes as JsonObject)[node.certId];
+  assert.deepEqual(roster, { count: 1, nodes: { [node.certId]: row } });
+  assert.deepEqual(unwell, roster);
+  assert.deepEqual([healthy.count, silent.count], [0, 0]);
+});
+
+test('a length of time stands for a time wherever one is taken', async () => {
+  await joinedNode(na, { max_validity_hours: 1 });
+  const [soon, later, since] = await Promise.all([
+    printed('certificate', 'list', '--expires-before', '2h', '--status', 'active'),
+    printed('certificate', 'list', '--expires-before', '1m', '--status', 'active'),
+    printed('audit', 'show', '--since', '1w2d'),
+  ]);
+  assert.deepEqual([soon.count, later.count], [1, 0]);
+  assert.ok((since.entries as JsonObject[]).length > 0);
+  for (const command of [
+    ['certificate', 'list', '--expires-before'],
+    ['certificate', 'revoke', '--silent-since'],
+    ['audit', 'show', '--since'],
+    ['graph', 'trace', 'a', 'b', '--as-of'],
+    ['agreement', 'offer', 'beta', '--capability', 'c', '--valid-until'],
+  ]) {
+    const { exit, message } = await endOf([...command, '7 days']);
+    assert.equal(exit, EXIT.usage);
+    assert.match(message, /or a length such as 7d or 1h30m\.$/);
+  }
+});
+
+test('a type of event that does not exist is refused with those that do', async () => {
+  for (const command of [
+    ['events', '--follow'],
+    ['audit', 'show'],
+  ]) {
+    const { exit, message } = await endOf([...command, '--type', 'nonsense']);
+    assert.equal(exit, EXIT.usage);
+    assert.match(message, /The types of events are invite_created, .*, store_moved\.$/);
+  }
 });
 
 test('invites are listed without their tokens, and withdrawn', async () => {
@@ -74,7 +198,8 @@ test('invites are listed without their tokens, and withdrawn', async () => {
   assert.match(table.stdout, /^INVITE +STATUS +ROLES +CREATED +EXPIRES/);
   assert.equal(table.stdout.includes(made), false);
   const [invite] = unused.invites as [{ token_fingerprint: string }];
-  const withdrawn = await run('invite', 'withdraw', invite.token_fingerprint);
+  const short = invite.token_fingerprint.slice(0, 8);
+  const withdrawn = await run('invite', 'withdraw', short);
   assert.equal(withdrawn.stdout, `Invite ${invite.token_fingerprint} is withdrawn.\n`);
   assert.equal((await printed('invite', 'list', '--status', 'unused')).count, 0);
 });
@@ -98,7 +223,17 @@ test('the audit log is searched for who did what to whom, and since when', async
     text.stdout,
     /^\S+Z {2}certificate_revoked {2}ops-privileged {2}\{"cert_id":"[^\n]+\}\n$/,
   );
-  assert.equal((await endOf(['audit', 'show', '--since', 'yesterday'])).exit, EXIT.usage);
+  const [everything, last] = await Promise.all([
+    printed('audit', 'show'),
+    printed('audit', 'show', '--last', '2'),
+  ]);
+  assert.deepEqual(last.entries, (everything.entries as JsonObject[]).slice(-2));
+  await using terminal = openTerminal(programLine(['audit', 'show', '--data-dir', na.dataDir]), {
+    columns: 300,
+  });
+  assert.equal(await terminal.ended, 0);
+  const lines = terminal.shown().trimEnd().split('\r\n');
+  assert.ok(lines.length < 50);
   const nobody = await run('audit', 'show', '--actor', 'nobody');
   assert.equal(nobody.stdout, '');
   assert.match(nobody.stderr, /^None of the \d+ entries of the log matches\.\n$/);

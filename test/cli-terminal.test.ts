@@ -59,8 +59,13 @@ suite('a list', () => {
   });
   after(() => server[Symbol.asyncDispose]());
 
-  async function shownAt(columns: number, environment: NodeJS.ProcessEnv = {}): Promise<string> {
-    await using terminal = openTerminal(programLine(graph), { columns, environment });
+  async function shownAt(
+    columns: number,
+    environment: NodeJS.ProcessEnv = {},
+    ...more: readonly string[]
+  ): Promise<string> {
+    const line = programLine([...graph, ...more]);
+    await using terminal = openTerminal(line, { columns, environment });
     assert.equal(await terminal.ended, 0, terminal.shown());
     return readable(terminal.shown());
   }
@@ -74,10 +79,28 @@ suite('a list', () => {
     assert.match(shown, /<ESC>\[32mactive<ESC>\[39m/);
     assert.match(shown, /<ESC>\[31mrevoked<ESC>\[39m/);
     assert.match(shown, /北京-long-n.*…/);
-    assert.ok(shown.includes(TREATY), 'an id is whole');
+    assert.match(
+      shown,
+      new RegExp(`${TREATY.slice(0, 8)}\\r`),
+      'a beginning of the id that commands take',
+    );
+    assert.match(shown, / \d+d ago /);
     assert.doesNotMatch(shown, /beta<ESC>\[31m/, 'no color of a server');
     const starts = lines.slice(1, 3).map((line) => stringWidth(line.split('none')[0] ?? ''));
     assert.equal(starts[0], starts[1], 'columns are aligned, whatever the script');
+  });
+
+  test('leaves out what matters least before it cuts more, and shows all of it when that is wanted', async () => {
+    const narrow = await shownAt(60);
+    assert.doesNotMatch(narrow, /EXPIRY RISK/);
+    assert.match(narrow, /FROM.*TO.*STATE.*EXPIRES.*TREATY/);
+    for (const line of stripVTControlCharacters(narrow.replaceAll('<ESC>', ESCAPE)).split('\r\n')) {
+      assert.ok(stringWidth(line) <= 60, line);
+    }
+    const wide = await shownAt(60, {}, '--wide');
+    for (const whole of [SUBJECT, TREATY, '2026-02-01T00:00:00Z', 'EXPIRY RISK']) {
+      assert.ok(wide.includes(whole), whole);
+    }
   });
 
   test('has no colors where its user wants none', async () => {
@@ -90,6 +113,49 @@ suite('a list', () => {
     assert.ok(stdout.includes(SUBJECT));
     assert.ok(stdout.includes(TREATY));
     assert.ok(!stdout.includes(ESCAPE));
+  });
+
+  test('is read page by page, goes on after a connection that ended, and is one object as JSON', async () => {
+    const row = (id: string) => ({
+      attestation: {
+        attestation_id: id,
+        issuer_sovereign_id: 'alpha',
+        subject_id: 'agent-7',
+        subject_public_key: null,
+        roles: ['role:client'],
+        claims: {},
+        status: 'active',
+        issued_at: '2026-01-01T00:00:00Z',
+        valid_from: '2026-01-01T00:00:00Z',
+        expires_at: '2026-02-01T00:00:00Z',
+        issued_by: 'na',
+        signatures: [],
+      },
+      status: 'active',
+      revoked_at: null,
+      revocation_reason: null,
+    });
+    const page = (id: string, next?: string) => ({
+      count: 1,
+      attestations: [row(id)],
+      ...(next !== undefined && { next_cursor: next }),
+    });
+    const answers = () => ({
+      'GET /attestations?limit=1000': page('one', 'c-1'),
+      'GET /attestations?limit=1000&cursor=c-1': [null, page('two', 'c-2')],
+      'GET /attestations?limit=1000&cursor=c-2': page('three'),
+    });
+    const args = ['attestation', 'list', '--url', server.url];
+    server.answers = answers();
+    const text = await runProgram(args);
+    assert.equal(text.stderr, '');
+    assert.match(text.stdout, /^ATTESTATION .*\none .*\ntwo .*\nthree .*\n$/);
+    server.answers = answers();
+    const { stdout } = await runProgram([...args, '--json']);
+    assert.deepEqual(JSON.parse(stdout), {
+      count: 3,
+      attestations: ['one', 'two', 'three'].map(row),
+    });
   });
 
   test('tells at a terminal alone that it is waited for', async () => {

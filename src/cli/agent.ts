@@ -7,7 +7,7 @@ import { addPublicOptions, type PublicOptions } from './options.ts';
 import { printResult } from './output.ts';
 import type { Line } from './printable.ts';
 import { publicClient } from './server.ts';
-import { tableOf } from './table.ts';
+import { addWideOption, idColumn, type TableOptions, tableOf, timeColumn } from './table.ts';
 
 /** `node` is the group that had the commands of registration before. */
 export function addAgentCommands(program: Command, node: Command): void {
@@ -25,15 +25,29 @@ function defineList(list: Command): void {
     .description('list the agents with a capability; without one, only count them')
     .argument('[capability]', 'the exact capability')
     .action(runList);
-  addPublicOptions(list, ['mesh-na agent list', 'mesh-na agent list llm:chat --json']);
+  addPublicOptions(addWideOption(list), [
+    'mesh-na agent list',
+    'mesh-na agent list llm:chat --json',
+  ]);
 }
 
-async function runList(capability: string | undefined, options: PublicOptions): Promise<void> {
+async function runList(
+  capability: string | undefined,
+  options: PublicOptions & TableOptions,
+): Promise<void> {
   const list = await publicClient(options).agents(capability);
-  printResult(options, list, listText(list));
+  printResult(options, list, listText(list, options));
 }
 
-function listText({ count, capability, agents = [] }: AgentList): Line[] {
+const COLUMNS = [
+  'AGENT',
+  { title: 'ENDPOINT', rank: 4 },
+  { title: 'CAPABILITIES', rank: 2 },
+  timeColumn('EXPIRES', 3),
+  idColumn('NODE KEY', 1),
+];
+
+function listText({ count, capability, agents = [] }: AgentList, options: TableOptions): Line[] {
   const which = capability === null ? '' : ` with ${capability}`;
   if (agents.length === 0) return [`Registered agents${which}: ${count}.`];
   const rows = agents.map(({ agent_id, node_public_key, capabilities, endpoint, expires_at }) => [
@@ -43,5 +57,5 @@ function listText({ count, capability, agents = [] }: AgentList): Line[] {
     expires_at,
     node_public_key,
   ]);
-  return tableOf([['AGENT', 'ENDPOINT', 'CAPABILITIES', 'EXPIRES', 'NODE KEY'], ...rows]);
+  return tableOf(COLUMNS, rows, options);
 }

@@ -3,11 +3,11 @@ import { type Command, Option } from 'commander';
 import { addTermsOptions, runCounter, runOffer } from './agreement-terms.ts';
 import { notHolding, readJsonFile, readJsonFiles } from './json-file.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
-import { collect, collectAs, publicKey } from './options.ts';
+import { collect, collectAs, publicKey, timeAhead } from './options.ts';
 import { printVerdict } from './output.ts';
 import { keysOf } from './party-keys.ts';
 import { addOutOption, deliverRecord, type RecordOptions } from './record-output.ts';
-import { addWindowOptions, timestamp } from './validity.ts';
+import { addWindowOptions } from './validity.ts';
 import {
   addVerificationOptions,
   partiesOf,
@@ -35,7 +35,7 @@ export function addAgreementCommands(program: Command): void {
     .argument('<responder>', 'sovereign that may accept')
     .requiredOption('--capability <name>', 'capability to agree on (repeatable)', collect)
     .option('--scope <file>', 'JSON with the scope, - for standard input')
-    .option('--expires-at <time>', 'last moment to accept (default: 24 hours from now)', timestamp)
+    .option('--expires-at <time>', 'last moment to accept (default: 24 hours from now)', timeAhead)
     .action(runOffer);
   addOperatorOptions(addOutOption(addWindowOptions(offer)), [
     'mesh-na agreement offer beta --capability read --capability write --out offer.json',

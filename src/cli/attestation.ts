@@ -1,9 +1,10 @@
 /** `mesh-na attestation`: signed evidence of membership. */
 import { type Command, Option } from 'commander';
-import type { AttestationList } from '../answers/recognition.ts';
 import type { JsonObject } from '../json/value.ts';
+import type { AttestationRow } from '../views/rows/attestation.ts';
 import { defineVerify } from './attestation-verify.ts';
 import { defineRenamed } from './earlier-name.ts';
+import { eachOf, pagesOf, printList } from './listing.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
 import {
   addPublicOptions,
@@ -15,10 +16,10 @@ import {
   wholeNumber,
 } from './options.ts';
 import { printResult } from './output.ts';
-import type { Line } from './printable.ts';
 import { addOutOption, type RecordOptions, showRecord } from './record-output.ts';
 import { publicClient } from './server.ts';
-import { tableOf } from './table.ts';
+import { wholeId } from './short-id.ts';
+import { addWideOption, idColumn, type TableOptions, timeColumn } from './table.ts';
 
 interface IssueOptions extends OperatorOptions, RecordOptions {
   readonly role: readonly string[];
@@ -28,7 +29,7 @@ interface IssueOptions extends OperatorOptions, RecordOptions {
   readonly issuer?: string;
 }
 
-interface ListOptions extends PublicOptions {
+interface ListOptions extends PublicOptions, TableOptions {
   readonly issuer?: string;
   readonly subject?: string;
   readonly status?: 'active' | 'revoked';
@@ -67,7 +68,10 @@ function defineIssue(issue: Command): void {
 function defineRevoke(revoke: Command): void {
   revoke
     .description('revoke an attestation and put it on the revocation feed (privileged)')
-    .argument('<attestation-id>', 'attestation to revoke')
+    .argument(
+      '<attestation-id>',
+      'attestation to revoke, or the first 8 characters of its id or more',
+    )
     .option('--reason <text>', 'why')
     .action(runRevoke);
   addOperatorOptions(revoke, [
@@ -82,7 +86,7 @@ function defineList(list: Command): void {
     .option('--subject <id>', 'only those about this subject')
     .addOption(statusOption())
     .action(runList);
-  addPublicOptions(list, [
+  addPublicOptions(addWideOption(list), [
     'mesh-na attestation list --subject agent-7',
     'mesh-na attestation list --status revoked --json',
   ]);
@@ -105,11 +109,17 @@ async function runIssue(subjectId: string, options: IssueOptions): Promise<void>
 }
 
 async function runRevoke(
-  id: string,
+  given: string,
   options: OperatorOptions & { readonly reason?: string },
 ): Promise<void> {
   const { reason } = options;
   const request = reason === undefined ? {} : { reason };
+  const pages = pagesOf(
+    (page) => publicClient(options).attestations(page),
+    ({ attestations }) => attestations,
+  );
+  const ids = eachOf('Attestations', pages, ({ attestation }) => attestation.attestation_id);
+  const id = await wholeId(given, 'attestation', ids);
   const revoked = await operatorClient(options).revokeAttestation(id, request);
   const text = revoked.already_revoked ? 'was revoked before' : 'is revoked';
   printResult(options, revoked, [`Attestation ${id} ${text}.`]);
@@ -117,17 +127,34 @@ async function runRevoke(
 
 async function runList(options: ListOptions): Promise<void> {
   const { issuer, subject, status } = options;
-  const list = await publicClient(options).attestations({
+  const client = publicClient(options);
+  const filters = {
     ...(issuer !== undefined && { issuer_sovereign_id: issuer }),
     ...(subject !== undefined && { subject_id: subject }),
     ...(status !== undefined && { status }),
+  };
+  const pages = pagesOf(
+    (page) => client.attestations({ ...filters, ...page }),
+    ({ attestations }) => attestations,
+  );
+  await printList(options, pages, {
+    member: 'attestations',
+    columns: [
+      idColumn('ATTESTATION'),
+      { title: 'ISSUER', rank: 2 },
+      'SUBJECT',
+      { title: 'ROLES', rank: 3 },
+      { title: 'STATUS', rank: 5 },
+      timeColumn('EXPIRES', 4),
+      { title: 'REASON', rank: 1 },
+    ],
+    cells: cellsOf,
+    none: 'No attestations.',
   });
-  printResult(options, list, listText(list));
 }
 
-function listText({ attestations }: AttestationList): Line[] {
-  if (attestations.length === 0) return ['No attestations.'];
-  const rows = attestations.map(({ attestation, status, revocation_reason }) => [
+function cellsOf({ attestation, status, revocation_reason }: AttestationRow): string[] {
+  return [
     attestation.attestation_id,
     attestation.issuer_sovereign_id,
     attestation.subject_id,
@@ -135,7 +162,5 @@ function listText({ attestations }: AttestationList): Line[] {
     status,
     attestation.expires_at,
     revocation_reason ?? '',
-  ]);
-  const header = ['ATTESTATION', 'ISSUER', 'SUBJECT', 'ROLES', 'STATUS', 'EXPIRES', 'REASON'];
-  return tableOf([header, ...rows]);
+  ];
 }

@@ -1,16 +1,19 @@
 /** `mesh-na audit show`: who did what, from the audit log of a data folder or of a database. */
-import { type Command, InvalidArgumentError, Option } from 'commander';
-import type { JsonObject, JsonValue } from '../json/value.ts';
+import { type Command, Option } from 'commander';
+import type { JsonValue } from '../json/value.ts';
 import { isJsonObject } from '../json/value.ts';
 import type { AuditEntry } from '../store/store.ts';
 import { parseRequestTimestamp } from '../timestamp.ts';
 import { noteEmptyLog, openLog } from './audit-log.ts';
-import { collect, examples, jsonOption } from './options.ts';
-import { type OutputOptions, printResult } from './output.ts';
+import { eventTypeOption, examples, jsonOption, timeAgo, wholeNumber } from './options.ts';
+import { type OutputOptions, printNote, printResult, printText } from './output.ts';
 import { printableJson } from './printable.ts';
+import { isNamedBy } from './short-id.ts';
 import { addPlaceOptions, type StatePlace } from './store-address.ts';
 
-interface ShowOptions extends OutputOptions, StatePlace, Wanted {}
+interface ShowOptions extends OutputOptions, StatePlace, Wanted {
+  readonly last?: number;
+}
 
 /** What an entry has to be; absent members say nothing. */
 interface Wanted {
@@ -25,9 +28,22 @@ export function defineAuditShow(show: Command): void {
   addPlaceOptions(show)
     .description('show who did what: the entries of the log, the oldest first')
     .option('--actor <key-id>', 'only what this operator key caused')
-    .option('--type <event>', 'only events of this type (repeatable)', collect)
-    .option('--subject <id>', 'only entries that name this certificate, key, treaty or other id')
-    .addOption(new Option('--since <time>', 'only entries from this time on').argParser(instant))
+    .addOption(eventTypeOption())
+    .option(
+      '--subject <id>',
+      'only entries that name this certificate, key, treaty or other id, or one that begins so',
+    )
+    .addOption(
+      new Option(
+        '--since <time>',
+        'only entries from this time on, or of a length until now, such as 7d',
+      ).argParser(instant),
+    )
+    .option(
+      '--last <n>',
+      'only this many entries, the newest (default: a screenful on a terminal without --since, else all)',
+      wholeNumber(),
+    )
     .addOption(jsonOption())
     .addHelpText(
       'after',
@@ -41,20 +57,35 @@ export function defineAuditShow(show: Command): void {
 }
 
 async function runShow(options: ShowOptions): Promise<void> {
-  const forJson: JsonObject[] = [];
+  const { json = false } = options;
+  const last = options.last ?? screenful(options);
+  const kept: AuditEntry[] = [];
+  const isHeld = json || last !== null;
   let read = 0;
-  let shown = 0;
+  let matching = 0;
   const { entries } = await openLog(options);
   for await (const entry of entries) {
     read += 1;
     if (!isWanted(entry, options)) continue;
-    shown += 1;
-    if (options.json) forJson.push({ ...entry });
-    else printResult({}, {}, [lineOf(entry)]);
+    matching += 1;
+    if (isHeld) kept.push(entry);
+    else printText([lineOf(entry)]);
+    if (last !== null && kept.length >= 2 * last) kept.splice(0, kept.length - last);
   }
-  if (options.json) printResult(options, { entries: forJson }, []);
-  else if (read === 0) noteEmptyLog();
-  else if (shown === 0) process.stderr.write(`None of the ${read} entries of the log matches.\n`);
+  const shown = last === null ? kept : kept.slice(-last);
+  if (json) return printResult({ json }, { entries: shown.map((entry) => ({ ...entry })) }, []);
+  printText(shown.map(lineOf));
+  if (read === 0) noteEmptyLog();
+  else if (matching === 0) printNote(`None of the ${read} entries of the log matches.`);
+  else if (last !== null && options.last === undefined && matching > last) {
+    printNote(`These are the last ${last} of ${matching} entries; --last shows more.`);
+  }
+}
+
+/** What fits on a terminal with the prompt and a note below it; null where all is shown. */
+function screenful({ json = false, since }: ShowOptions): number | null {
+  const { isTTY, rows } = process.stdout;
+  return isTTY && !json && since === undefined ? Math.max(rows - 2, 1) : null;
 }
 
 function isWanted(entry: AuditEntry, { actor, type, subject, since }: Wanted): boolean {
@@ -68,7 +99,7 @@ function isWanted(entry: AuditEntry, { actor, type, subject, since }: Wanted): b
 
 /** Whether the subject is a text anywhere in the value. */
 function names(value: JsonValue, subject: string): boolean {
-  if (typeof value === 'string') return value === subject;
+  if (typeof value === 'string') return isNamedBy(value, subject);
   if (Array.isArray(value)) return value.some((item: JsonValue) => names(item, subject));
   return isJsonObject(value) && Object.values(value).some((member) => names(member, subject));
 }
@@ -78,7 +109,5 @@ function lineOf({ created_at, event_type, actor_key_id = '-', details }: AuditEn
 }
 
 function instant(text: string): number {
-  const read = parseRequestTimestamp(text);
-  if (read !== null) return read;
-  throw new InvalidArgumentError('It must be a time such as 2026-11-01 or 2026-11-01T10:00:00Z.');
+  return parseRequestTimestamp(timeAgo(text)) ?? 0;
 }

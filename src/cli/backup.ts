@@ -11,7 +11,7 @@ import { type OutputOptions, printResult } from './output.ts';
 import { whileWaiting } from './progress.ts';
 import { assertCanSave, systemCode } from './saved-file.ts';
 import { onState, openSource, settingsOf, storeOption } from './store-address.ts';
-import { tableOf } from './table.ts';
+import { addWideOption, type TableOptions, tableOf, timeColumn } from './table.ts';
 
 interface CreateOptions extends OutputOptions {
   readonly dataDir: string;
@@ -56,8 +56,7 @@ export function addBackupCommands(program: Command): void {
     .addOption(jsonOption())
     .addHelpText('after', examples(['mesh-na backup verify /backup/mesh.backup']))
     .action(verify);
-  backup
-    .command('list <folder>')
+  addWideOption(backup.command('list <folder>'))
     .description('list the files named *.backup in a folder')
     .addOption(jsonOption())
     .addHelpText('after', examples(['mesh-na backup list /backup']))
@@ -154,7 +153,7 @@ export function identitiesIn(file: string | undefined): string[] {
     .filter((line) => line !== '' && !line.startsWith('#'));
 }
 
-async function list(folder: string, options: OutputOptions): Promise<void> {
+async function list(folder: string, options: OutputOptions & TableOptions): Promise<void> {
   const { verifySignature } = await import('../crypto/ed25519.ts');
   const { listBackups } = await import('../backup/list.ts');
   const backups = await listBackups(folder, verifySignature);
@@ -164,7 +163,7 @@ async function list(folder: string, options: OutputOptions): Promise<void> {
     { folder, backups: backups.map(jsonOf) },
     rows.length === 0
       ? [`No backups in ${folder}.`]
-      : tableOf([['FILE', 'BYTES', 'NETWORK', 'MADE', 'REVISION'], ...rows]),
+      : tableOf(['FILE', 'BYTES', 'NETWORK', timeColumn('MADE'), 'REVISION'], rows, options),
   );
 }
 

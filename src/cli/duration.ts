@@ -14,3 +14,27 @@ export function inWords(seconds: number): string {
   });
   return parts.length === 0 ? '0 seconds' : parts.join(' ');
 }
+
+const LENGTHS_MS = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 } as const;
+const PARTS = /(\d+)([smhdw])/g;
+
+/** A length of time such as `30d` or `1h30m`, in milliseconds; null when it is none. */
+export function parseDuration(text: string): number | null {
+  if (!/^(?:\d{1,4}[smhdw]){1,4}$/.test(text)) return null;
+  return [...text.matchAll(PARTS)].reduce(
+    (sum, [, count, unit]) => sum + Number(count) * LENGTHS_MS[unit as keyof typeof LENGTHS_MS],
+    0,
+  );
+}
+
+/** A place in time as its distance, in one unit: `in 6d`, `3m ago`. */
+export function fromNow(ms: number): string {
+  const distance = Math.abs(ms);
+  // Twice the unit at least, so that the error is never large.
+  const [unit = 's', length = 1000] =
+    (['d', 'h', 'm'] as const)
+      .map((name) => [name, LENGTHS_MS[name]] as const)
+      .find(([, each]) => distance >= 2 * each) ?? [];
+  const shown = `${Math.floor(distance / length)}${unit}`;
+  return ms < 0 ? `${shown} ago` : `in ${shown}`;
+}

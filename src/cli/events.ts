@@ -5,7 +5,7 @@ import type { JsonObject } from '../json/value.ts';
 import { inWords } from './duration.ts';
 import { EXIT, failure } from './exit-codes.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
-import { collect } from './options.ts';
+import { eventTypeOption } from './options.ts';
 import { asJson, printNotice, printResult } from './output.ts';
 import { printableJson } from './printable.ts';
 import { publicClient } from './server.ts';
@@ -26,7 +26,7 @@ export function addEventsCommand(program: Command): void {
       'begin after the event of this index (default: 0, or with --follow the last one)',
       eventIndex,
     )
-    .option('--type <event>', 'only events of this type (repeatable)', collect)
+    .addOption(eventTypeOption())
     .action(showEvents);
   addOperatorOptions(events, [
     'mesh-na events --type certificate_revoked',

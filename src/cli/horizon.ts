@@ -4,23 +4,23 @@ import type { Horizon } from '../views/rows/horizon.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
 import { asJson, printResult } from './output.ts';
 import type { Line } from './printable.ts';
-import { tableOf } from './table.ts';
+import { addWideOption, type TableOptions, tableOf, timeColumn } from './table.ts';
 
 export function addHorizonCommand(program: Command): void {
   const horizon = program
     .command('horizon')
     .description('show what lapses, by kind and week: delegation, TLS, certificates and more')
     .action(run);
-  addOperatorOptions(horizon, ['mesh-na horizon', 'mesh-na horizon --json']);
+  addOperatorOptions(addWideOption(horizon), ['mesh-na horizon', 'mesh-na horizon --json']);
 }
 
-async function run(options: OperatorOptions): Promise<void> {
+async function run(options: OperatorOptions & TableOptions): Promise<void> {
   const horizon = await operatorClient(options).horizon();
-  printResult(options, asJson(horizon), textOf(horizon));
+  printResult(options, asJson(horizon), textOf(horizon, options));
 }
 
 /** A row for each kind, then one for each week with a column for each kind. */
-function textOf({ lapsing }: Horizon): Line[] {
+function textOf({ lapsing }: Horizon, options: TableOptions): Line[] {
   if (lapsing.length === 0) return ['Nothing lapses.'];
   const kinds = lapsing.map(({ kind, count, soonest }) => [kind, String(count), soonest]);
   const weeks = [...new Set(lapsing.flatMap((row) => row.weeks.map((week) => week.week_from)))];
@@ -32,8 +32,8 @@ function textOf({ lapsing }: Horizon): Line[] {
     }),
   ]);
   return [
-    ...tableOf([['LAPSES', 'COUNT', 'SOONEST'], ...kinds]),
+    ...tableOf(['LAPSES', 'COUNT', timeColumn('SOONEST')], kinds, options),
     '',
-    ...tableOf([['WEEK FROM', ...lapsing.map(({ kind }) => kind.toUpperCase())], ...rows]),
+    ...tableOf(['WEEK FROM', ...lapsing.map(({ kind }) => kind.toUpperCase())], rows, options),
   ];
 }

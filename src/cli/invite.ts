@@ -1,13 +1,18 @@
 /** `mesh-na invite`: lets nodes in, and says who was let in or may still come. */
 import { type Command, Option } from 'commander';
-import type { Invite, InviteList } from '../answers/operators.ts';
-import { INVITE_STATUSES, type InviteStatus } from '../views/rows/invite.ts';
+import type { Invite } from '../answers/operators.ts';
+import type { OperatorClient } from '../client/operator-client.ts';
+import { INVITE_STATUSES, type InviteRow, type InviteStatus } from '../views/rows/invite.ts';
+import { eachOf, pagesOf, printList } from './listing.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
 import { collect, publicKey, wholeNumber } from './options.ts';
 import { asJson, printLines, printNote, printResult } from './output.ts';
-import { type Line, printable, printableJson } from './printable.ts';
+import { printable, printableJson } from './printable.ts';
 import { addOutOption, type OutOptions, saveText } from './record-output.ts';
-import { tableOf } from './table.ts';
+import { wholeFingerprint } from './short-id.ts';
+import { addWideOption, idColumn, type TableOptions, timeColumn } from './table.ts';
+
+const FINGERPRINT_LENGTH = 16;
 
 interface InviteOptions extends OperatorOptions, OutOptions {
   readonly role?: readonly string[];
@@ -15,6 +20,10 @@ interface InviteOptions extends OperatorOptions, OutOptions {
   readonly tokenExpiryHours?: number;
   readonly count?: number;
   readonly recipient?: string;
+}
+
+interface ListOptions extends OperatorOptions, TableOptions {
+  readonly status?: InviteStatus;
 }
 
 export function addInviteCommands(program: Command): void {
@@ -41,27 +50,45 @@ export function addInviteCommands(program: Command): void {
       new Option('--status <status>', 'only those with this status').choices(INVITE_STATUSES),
     )
     .action(runList);
-  addOperatorOptions(list, ['mesh-na invite list --status unused']);
+  addOperatorOptions(addWideOption(list), ['mesh-na invite list --status unused']);
 
   const withdraw = invite
     .command('withdraw')
     .description('withdraw an invite that was not used (standard)')
-    .argument('<fingerprint>', 'of its token, as invite list shows it')
+    .argument(
+      '<fingerprint>',
+      'of its token, as invite list shows it, or its first 8 characters or more',
+    )
     .action(runWithdraw);
   addOperatorOptions(withdraw, ['mesh-na invite withdraw 5f3c2b1a00de9c4e']);
 }
 
-async function runList(
-  options: OperatorOptions & { readonly status?: InviteStatus },
-): Promise<void> {
-  const { status } = options;
-  const list = await operatorClient(options).invites(status === undefined ? {} : { status });
-  printResult(options, asJson(list), listText(list));
+async function runList(options: ListOptions): Promise<void> {
+  await printList(options, invitePages(operatorClient(options), options), {
+    member: 'invites',
+    columns: [
+      idColumn('INVITE'),
+      'STATUS',
+      { title: 'ROLES', rank: 4 },
+      timeColumn('CREATED', 2),
+      timeColumn('EXPIRES', 5),
+      idColumn('RECIPIENT', 1),
+      idColumn('ENDED BY', 3),
+    ],
+    cells: cellsOf,
+    none: 'No invites.',
+  });
 }
 
-function listText({ invites }: InviteList): Line[] {
-  if (invites.length === 0) return ['No invites.'];
-  const rows = invites.map((row) => [
+function invitePages(client: OperatorClient, { status }: { readonly status?: InviteStatus }) {
+  return pagesOf(
+    (page) => client.invites({ ...(status !== undefined && { status }), ...page }),
+    ({ invites }) => invites,
+  );
+}
+
+function cellsOf(row: InviteRow): string[] {
+  return [
     row.token_fingerprint,
     row.status,
     row.roles.join(','),
@@ -69,13 +96,14 @@ function listText({ invites }: InviteList): Line[] {
     row.expires_at,
     row.recipient_public_key ?? '',
     row.used_by ?? row.withdrawn_by ?? '',
-  ]);
-  const header = ['INVITE', 'STATUS', 'ROLES', 'CREATED', 'EXPIRES', 'RECIPIENT', 'ENDED BY'];
-  return tableOf([header, ...rows]);
+  ];
 }
 
-async function runWithdraw(fingerprint: string, options: OperatorOptions): Promise<void> {
-  const withdrawn = await operatorClient(options).withdrawInvite(fingerprint);
+async function runWithdraw(given: string, options: OperatorOptions): Promise<void> {
+  const client = operatorClient(options);
+  const all = eachOf('Invites', invitePages(client, {}), (row) => row.token_fingerprint);
+  const fingerprint = await wholeFingerprint(given, 'invite', FINGERPRINT_LENGTH, all);
+  const withdrawn = await client.withdrawInvite(fingerprint);
   const text = withdrawn.already_withdrawn ? 'was withdrawn before' : 'is withdrawn';
   printResult(options, asJson(withdrawn), [`Invite ${fingerprint} ${text}.`]);
 }

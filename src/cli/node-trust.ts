@@ -2,8 +2,6 @@
  * What a node trusts its network by. The first command pins the root key; from then on every genesis and every
  * revocation list has to follow from what the node folder holds.
  */
-import { once } from 'node:events';
-import { createInterface } from 'node:readline/promises';
 import type { Command } from 'commander';
 import { genesisProblem, type Pin, revocationListProblem } from '../client/network-trust.ts';
 import type { PublicClient } from '../client/public-client.ts';
@@ -14,6 +12,7 @@ import {
   readCertificateRevocationList,
 } from '../records/revocation-list.ts';
 import { systemRuntime } from '../runtime.ts';
+import { isConfirmed, isTerminal } from './confirm.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
 import { readGenesisFile } from './genesis-file.ts';
 import { notHolding, readJsonFile } from './json-file.ts';
@@ -133,30 +132,10 @@ async function pinOnFirstUse(
   const shown = `The authority at ${url} is of network "${network_name}" with root key ${root_public_key}.`;
   if (trustOnFirstUse) {
     if (!json) printNote(`${shown} It is trusted from now on.`);
-  } else if (!(await isConfirmed(shown))) {
+  } else if (!(await isConfirmed(shown, 'Trust it?'))) {
     throw failure(EXIT.refused, 'root_key_not_trusted', 'The root key was not accepted');
   }
   return { rootKey: root_public_key, genesis: null };
-}
-
-function isTerminal(): boolean {
-  return process.stdin.isTTY && process.stderr.isTTY;
-}
-
-async function isConfirmed(shown: string): Promise<boolean> {
-  printNote(shown);
-  const terminal = createInterface({ input: process.stdin, output: process.stderr });
-  try {
-    // Whoever interrupts the question, or ends the input, has not agreed either.
-    const answer = await Promise.race([
-      terminal.question('Trust it? [y/N] ').catch(() => '\n'),
-      once(terminal, 'close').then(() => '\n'),
-    ]);
-    if (answer === '\n') process.stderr.write(answer);
-    return /^y(es)?$/i.test(answer.trim());
-  } finally {
-    terminal.close();
-  }
 }
 
 async function offeredGenesis(client: PublicClient): Promise<GenesisBlock> {

@@ -13,7 +13,7 @@ import { addOperatorOptions, type OperatorOptions, operatorClient } from './oper
 import { examples, jsonOption, publicKey } from './options.ts';
 import { asJson, type OutputOptions, printResult } from './output.ts';
 import type { Line } from './printable.ts';
-import { tableOf } from './table.ts';
+import { addWideOption, type TableOptions, tableOf, timeColumn } from './table.ts';
 
 export function addOperatorKeyCommands(program: Command): void {
   const operatorKey = program
@@ -116,15 +116,25 @@ function tierOption(): Option {
 
 function defineList(list: Command): void {
   list.description('list all operator keys, usable and revoked (standard)').action(runList);
-  addOperatorOptions(list, ['mesh-na operator-key list']);
+  addOperatorOptions(addWideOption(list), ['mesh-na operator-key list']);
 }
 
-async function runList(options: OperatorOptions): Promise<void> {
+async function runList(options: OperatorOptions & TableOptions): Promise<void> {
   const list = await operatorClient(options).operatorKeys();
-  printResult(options, asJson(list), listText(list));
+  printResult(options, asJson(list), listText(list, options));
 }
 
-function listText({ operator_keys: keys }: OperatorKeyList): Line[] {
+const COLUMNS = [
+  'KEY',
+  'TIER',
+  'STATUS',
+  { title: 'FROM', rank: 2 },
+  timeColumn('ADDED', 3),
+  timeColumn('REVOKED', 4),
+  { title: 'REASON', rank: 1 },
+];
+
+function listText({ operator_keys: keys }: OperatorKeyList, options: TableOptions): Line[] {
   const rows = keys.map((key) => [
     key.key_id,
     key.tier,
@@ -134,8 +144,7 @@ function listText({ operator_keys: keys }: OperatorKeyList): Line[] {
     key.revoked_at ?? '',
     key.reason ?? '',
   ]);
-  const header = ['KEY', 'TIER', 'STATUS', 'FROM', 'ADDED', 'REVOKED', 'REASON'];
-  return tableOf([header, ...rows]);
+  return tableOf(COLUMNS, rows, options);
 }
 
 function defineSetTier(setTier: Command): void {

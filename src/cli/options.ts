@@ -5,6 +5,10 @@ import type { ProofForm } from '../client/node-client.ts';
 import { parseJson } from '../json/parse.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../json/value.ts';
 import { publicKeyProblem, saysPrivate } from '../keys/public-key.ts';
+import { systemRuntime } from '../runtime.ts';
+import { formatInstant, parseRequestTimestamp } from '../timestamp.ts';
+import { AUDIT_EVENTS, type AuditEvent } from '../views/rows/audit-event.ts';
+import { parseDuration } from './duration.ts';
 import { usageFailure } from './exit-codes.ts';
 import type { OutputOptions } from './output.ts';
 import { caOption, type Reach, waitOption } from './server.ts';
@@ -88,6 +92,19 @@ export function acceptDenialOption(what: string): Option {
   return new Option('--accept-denial', `exit code 0 for ${what} that is genuine too`);
 }
 
+/** An authority that is newer than this program may log others, which no filter here names. */
+export function eventTypeOption(): Option {
+  const option = new Option('--type <event>', 'only events of this type (repeatable)');
+  option.argChoices = [...AUDIT_EVENTS];
+  return option.argParser(collectAs(eventType));
+}
+
+function eventType(text: string): AuditEvent {
+  const type = AUDIT_EVENTS.find((name) => name === text);
+  if (type !== undefined) return type;
+  throw new InvalidArgumentError(`The types of events are ${AUDIT_EVENTS.join(', ')}.`);
+}
+
 /** The examples that end a command's help. */
 export function examples(lines: readonly string[]): string {
   return ['', 'Examples:', ...lines.map((line) => `  $ ${line}`)].join('\n');
@@ -137,7 +154,7 @@ export function signerKeyOption(flag: string, whose = 'it'): Option {
   return new Option(`${flag} <key>`, text).argParser(collectAs(publicKey));
 }
 
-function isPublicKey(text: string): boolean {
+export function isPublicKey(text: string): boolean {
   return decodeBase64(text, PUBLIC_KEY_BYTES) !== null;
 }
 
@@ -151,6 +168,25 @@ export function jsonObject(text: string): JsonObject {
   }
   if (isJsonObject(value)) return value;
   throw new InvalidArgumentError('It must be a JSON object.');
+}
+
+/** A time that is usually to come: as it is, or how far it is from now, such as `7d`. */
+export function timeAhead(text: string): string {
+  return timeFromNow(text, 1);
+}
+
+/** A time that is usually past: as it is, or how long ago it was, such as `30d`. */
+export function timeAgo(text: string): string {
+  return timeFromNow(text, -1);
+}
+
+function timeFromNow(text: string, direction: 1 | -1): string {
+  if (parseRequestTimestamp(text) !== null) return text;
+  const distance = parseDuration(text);
+  if (distance !== null) return formatInstant(systemRuntime.now() + direction * distance);
+  throw new InvalidArgumentError(
+    'It must be a time such as 2026-11-01 or 2026-11-01T10:00:00Z, in UTC without an offset, or a length such as 7d or 1h30m.',
+  );
 }
 
 export function serverUrl(text: string): string {

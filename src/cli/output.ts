@@ -16,7 +16,24 @@ export function printResult(
   text: readonly Line[],
 ): void {
   if (json) writeLine(process.stdout, printableJson(result));
-  else for (const line of text) writeLine(process.stdout, shownLine(line));
+  else printText(text);
+}
+
+export function printText(text: readonly Line[]): void {
+  for (const line of text) writeLine(process.stdout, shownLine(line));
+}
+
+/** Prints a list of any length as one JSON object: its whole text may be longer than a string can be. */
+export function printJsonList(member: string, parts: readonly (readonly JsonObject[])[]): void {
+  const { stdout } = process;
+  const filled = parts.filter(({ length }) => length > 0);
+  const count = filled.reduce((sum, { length }) => sum + length, 0);
+  stdout.write(`{"count":${count},${JSON.stringify(member)}:[`);
+  for (const [index, rows] of filled.entries()) {
+    const text = rows.map(printableJson).join(',');
+    stdout.write((index === 0 ? '' : ',') + text);
+  }
+  writeLine(stdout, ']}');
 }
 
 /** Prints lines on stdout as they are, for whoever reads them from a pipe or a file. */

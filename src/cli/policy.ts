@@ -18,7 +18,7 @@ import { printResult } from './output.ts';
 import type { Line } from './printable.ts';
 import { addOutOption, type RecordOptions, showDocument, showRecord } from './record-output.ts';
 import { publicClient } from './server.ts';
-import { tableOf } from './table.ts';
+import { addWideOption, type TableOptions, tableOf, timeColumn } from './table.ts';
 
 interface PublishOptions extends OperatorOptions, RecordOptions {
   readonly file?: string;
@@ -70,7 +70,7 @@ export function addPolicyCommands(program: Command): void {
 
 function defineList(list: Command): void {
   list.description('list every policy, the newest first').action(runList);
-  addOperatorOptions(list, ['mesh-na policy list']);
+  addOperatorOptions(addWideOption(list), ['mesh-na policy list']);
 }
 
 async function runPublish(options: PublishOptions): Promise<void> {
@@ -99,12 +99,12 @@ function printActive(options: RecordOptions, policy: PolicyManifest): void {
   showRecord(options, policy, `Policy ${policy.policy_id} is active`, text);
 }
 
-async function runList(options: OperatorOptions): Promise<void> {
+async function runList(options: OperatorOptions & TableOptions): Promise<void> {
   const history = await operatorClient(options).policyHistory();
-  printResult(options, history, listText(history));
+  printResult(options, history, listText(history, options));
 }
 
-function listText({ versions }: PolicyHistory): Line[] {
+function listText({ versions }: PolicyHistory, options: TableOptions): Line[] {
   if (versions.length === 0) return ['No policy was published.'];
   const rows = versions.map(({ policy_id, active, created_at, policy }) => [
     policy_id,
@@ -114,7 +114,11 @@ function listText({ versions }: PolicyHistory): Line[] {
     policy.allowed_ports.join(','),
     policy.allowed_services.join(','),
   ]);
-  return tableOf([['POLICY', '', 'PUBLISHED', 'MIN CLIENT', 'PORTS', 'SERVICES'], ...rows]);
+  return tableOf(
+    ['POLICY', '', timeColumn('PUBLISHED'), 'MIN CLIENT', 'PORTS', 'SERVICES'],
+    rows,
+    options,
+  );
 }
 
 async function runShow(options: PublicOptions & RecordOptions): Promise<void> {

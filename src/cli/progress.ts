@@ -3,8 +3,8 @@ import { clearLine, cursorTo } from 'node:readline';
 import { systemRuntime } from '../runtime.ts';
 
 const PATIENCE_MS = 1000;
-/** How often a loop looks at the clock. */
-const STEPS_BETWEEN = 1024;
+/** How many items a loop takes before it looks at the clock. */
+const ITEMS_BETWEEN = 1000;
 
 /** Work that waits for something else. */
 export async function whileWaiting<T>(what: string, work: () => Promise<T>): Promise<T> {
@@ -20,13 +20,28 @@ export async function whileWaiting<T>(what: string, work: () => Promise<T>): Pro
 
 /** The same items; says how many have been taken, since a loop may leave timers no time. */
 export async function* counted<T>(what: string, items: AsyncIterable<T>): AsyncGenerator<T, void> {
+  async function* single() {
+    for await (const item of items) yield [item];
+  }
+  for await (const [item] of countedParts(what, single())) yield item as T;
+}
+
+/** The same for items that come several at a time. */
+export async function* countedParts<T>(
+  what: string,
+  parts: AsyncIterable<readonly T[]>,
+): AsyncGenerator<readonly T[], void> {
   const line = progressLine(what);
   let count = 0;
+  let shown = 0;
   try {
-    for await (const item of items) {
-      count += 1;
-      if (count % STEPS_BETWEEN === 0) line.show(count);
-      yield item;
+    for await (const part of parts) {
+      count += part.length;
+      if (count >= shown + ITEMS_BETWEEN) {
+        shown = count;
+        line.show(count);
+      }
+      yield part;
     }
   } finally {
     line.clear();

@@ -58,7 +58,7 @@ function policyText(policy: RecognitionPolicy): Line[] {
     issuer.accepted_statuses.join(','),
     issuer.public_keys.join(','),
   ]);
-  const table = tableOf([['ISSUER', 'ROLES', 'STATUSES', 'KEYS'], ...issuers]);
+  const table = tableOf(['ISSUER', 'ROLES', 'STATUSES', { title: 'KEYS', holds: 'name' }], issuers);
   return [
     `sovereign  ${policy.local_sovereign_id}`,
     `revoked    ${policy.revoked_attestation_ids.join(', ') || 'none'}`,

@@ -1,104 +1,162 @@
-/** Tables: plain and whole in a pipe or a file, colored and as wide as the terminal on one. */
-import Table from 'cli-table3';
+/** Tables: plain and whole in a pipe or a file; on a terminal colored, as wide as it, with ids and times in short. */
+import type { Command } from 'commander';
 import stringWidth from 'string-width';
+import { systemRuntime } from '../runtime.ts';
+import { parseRequestTimestamp } from '../timestamp.ts';
+import { fromNow } from './duration.ts';
 import { type Line, printable, type StyledLine } from './printable.ts';
+import { shortForms } from './short-id.ts';
 import { painted, type Style } from './style.ts';
 
 const GAP = '  ';
 /** No column is made narrower; one that was narrower before stays as it is. */
 const NARROWEST = 8;
-/** The library takes a time that grows with the square of the rows. */
-const ROWS_AT_ONCE = 100;
+/** Columns are left out before those that may be cut become narrower than this. */
+const COMFORTABLE = 16;
 
-const ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+export interface Column {
+  readonly title: string;
+  /** Ids and keys are shown by a beginning that commands accept, times by their distance; names are never cut. */
+  readonly holds?: 'id' | 'time' | 'name';
+  /** Where there is no room, the column with the lowest number is left out first; one without number never is. */
+  readonly rank?: number;
+}
+
+export interface TableOptions {
+  /** Everything as in a pipe. */
+  readonly wide?: boolean;
+}
 
 /** States that mean the same in every list. */
 const STYLES: Readonly<Record<string, Style>> = {
   active: 'green',
   healthy: 'green',
+  unused: 'green',
   expiring_soon: 'yellow',
+  silent: 'yellow',
   suspended: 'yellow',
   expired: 'red',
   revoked: 'red',
+  withdrawn: 'red',
 };
 
-/** The first row is the header; the first column, which names a row, and ids are never cut. */
-export function tableOf(rows: readonly (readonly string[])[]): Line[] {
-  const cells = rows.map((row) => row.map(printable));
-  const { isTTY, columns } = process.stdout;
-  return isTTY ? fittedTable(cells, columns) : alignedTable(cells);
+export function idColumn(title: string, rank?: number): Column {
+  return { title, holds: 'id', ...(rank !== undefined && { rank }) };
 }
 
-/** Rows as lines with columns padded to their widest cell. */
-function alignedTable(rows: readonly (readonly string[])[]): Line[] {
-  const widths = widthsOf(rows, (cell) => cell.length);
+export function timeColumn(title: string, rank?: number): Column {
+  return { title, holds: 'time', ...(rank !== undefined && { rank }) };
+}
+
+export function addWideOption(command: Command): Command {
+  return command.option('--wide', 'on a terminal: all columns, whole ids, and times as they are');
+}
+
+export function tableOf(
+  columns: readonly (Column | string)[],
+  rows: readonly (readonly string[])[],
+  options: TableOptions = {},
+): Line[] {
+  return openTable(columns, options)(rows);
+}
+
+/** A table that is shown in parts: the first part has the header, and decides how wide the columns are. */
+export function openTable(
+  columns: readonly (Column | string)[],
+  { wide = false }: TableOptions = {},
+): (rows: readonly (readonly string[])[]) => Line[] {
+  const named = columns.map((column) => (typeof column === 'string' ? { title: column } : column));
+  const { isTTY = false, columns: room } = process.stdout;
+  let layout: readonly Placed[] | null = null;
+  return (rows) => {
+    const whole = rows.map((row) => row.map(printable));
+    const cells = isTTY && !wide ? inShort(named, whole) : whole;
+    const header = layout === null ? [named.map(({ title }) => title)] : [];
+    layout ??= placed(named, [...header, ...cells], isTTY && !wide ? room : null);
+    const at = layout;
+    return [
+      ...header.map((row) => lineOf(row, at, () => 'bold')),
+      ...cells.map((row) => lineOf(row, at, (cell) => STYLES[cell])),
+    ];
+  };
+}
+
+function inShort(columns: readonly Column[], rows: readonly (readonly string[])[]): string[][] {
+  const now = systemRuntime.now();
+  const shorts = columns.map(({ holds }, index) =>
+    holds === 'id' ? shortForms(rows.map((row) => row[index] ?? '')) : null,
+  );
   return rows.map((row) =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join(GAP)
-      .trimEnd(),
+    row.map((cell, index) => {
+      if (columns[index]?.holds !== 'time') return shorts[index]?.get(cell) ?? cell;
+      const instant = parseRequestTimestamp(cell);
+      return instant === null ? cell : fromNow(instant - now);
+    }),
   );
 }
 
-function fittedTable(rows: readonly (readonly string[])[], columns: number): StyledLine[] {
-  const isWhole = (column: number) => column === 0 || holdsIds(rows, column);
-  const widths = fitted(widthsOf(rows, stringWidth), isWhole, columns);
-  const lines: StyledLine[] = [];
-  for (let first = 0; first < rows.length; first += ROWS_AT_ONCE) {
-    const table = new Table({
-      chars: { ...NO_FRAME, middle: GAP },
-      style: PLAIN,
-      colWidths: widths,
-    });
-    const some = rows.slice(first, first + ROWS_AT_ONCE);
-    table.push(
-      ...some.map((row, index) => row.map((cell) => styledCell(cell, first + index === 0))),
-    );
-    lines.push(...`${table}`.split('\n').map((line) => ({ styled: line.trimEnd() })));
+/** A column that is shown. */
+interface Placed {
+  readonly index: number;
+  readonly width: number;
+}
+
+/** All columns where there is as much room as they take, which `null` says. */
+function placed(
+  columns: readonly Column[],
+  rows: readonly (readonly string[])[],
+  room: number | null,
+): Placed[] {
+  let shown = columns.map((column, index) => ({
+    ...column,
+    index,
+    width: rows.reduce((widest, row) => Math.max(widest, stringWidth(row[index] ?? '')), 0),
+    isWhole: index === 0 || column.holds !== undefined,
+  }));
+  if (room === null) return shown;
+  const taken = (most: number) =>
+    shown.reduce((sum, { isWhole, width }) => sum + (isWhole ? width : Math.min(width, most)), 0) +
+    GAP.length * (shown.length - 1);
+  for (const { index } of shown.filter(({ rank }) => rank !== undefined).sort(byRank)) {
+    if (taken(COMFORTABLE) <= room) break;
+    shown = shown.filter((column) => column.index !== index);
   }
-  return lines;
-}
-
-const NO_FRAME = Object.fromEntries(
-  ['top', 'bottom', 'left', 'right', 'mid'].flatMap((side) => [
-    [side, ''],
-    ...['left', 'mid', 'right'].map((corner) => [`${side}-${corner}`, '']),
-  ]),
-);
-const PLAIN = { 'padding-left': 0, 'padding-right': 0, head: [], border: [] };
-
-function styledCell(cell: string, isHeader: boolean): string {
-  const style = isHeader ? 'bold' : STYLES[cell];
-  return style === undefined ? cell : painted(style, cell, process.stdout);
-}
-
-function widthsOf(rows: readonly (readonly string[])[], width: (cell: string) => number): number[] {
-  return (rows[0] ?? []).map((_, column) =>
-    rows.reduce((widest, row) => Math.max(widest, width(row[column] ?? '')), 0),
-  );
-}
-
-/** Takes what is too much from the widest columns that may be cut. */
-function fitted(
-  widths: readonly number[],
-  isWhole: (column: number) => boolean,
-  columns: number,
-): number[] {
-  const left = [...widths];
-  const cut = [...left.keys()].filter((column) => !isWhole(column));
-  let excess = left.reduce((sum, width) => sum + width, GAP.length * (left.length - 1)) - columns;
-  while (excess > 0) {
-    const [widest = -1, next = -1] = cut.toSorted((a, b) => (left[b] ?? 0) - (left[a] ?? 0));
-    const width = left[widest] ?? 0;
-    if (width <= NARROWEST) break;
-    const less = Math.min(excess, Math.max(width - Math.max(left[next] ?? 0, NARROWEST), 1));
-    left[widest] = width - less;
-    excess -= less;
+  for (let excess = taken(Number.POSITIVE_INFINITY) - room; excess > 0; excess -= 1) {
+    const [widest] = shown.filter(({ isWhole }) => !isWhole).sort((a, b) => b.width - a.width);
+    if (widest === undefined || widest.width <= NARROWEST) break;
+    widest.width -= 1;
   }
-  return left;
+  return shown;
 }
 
-/** Who copies an id needs all of it. */
-function holdsIds(rows: readonly (readonly string[])[], column: number): boolean {
-  return rows.length > 1 && rows.slice(1).every((row) => ID.test(row[column] ?? ''));
+function byRank({ rank: a = 0 }: Column, { rank: b = 0 }: Column): number {
+  return a - b;
+}
+
+function lineOf(
+  row: readonly string[],
+  layout: readonly Placed[],
+  styleOf: (cell: string) => Style | undefined,
+): StyledLine {
+  const cells = layout.map(({ index, width }, place) => {
+    const whole = row[index] ?? '';
+    const cell = cut(whole, width);
+    const style = styleOf(whole);
+    const blanks = place === layout.length - 1 ? 0 : Math.max(width - stringWidth(cell), 0);
+    return (style === undefined ? cell : painted(style, cell, process.stdout)) + ' '.repeat(blanks);
+  });
+  return { styled: cells.join(GAP).trimEnd() };
+}
+
+const CHARACTERS = new Intl.Segmenter();
+
+/** Only what was made narrower than its widest cell is cut; ids never are. */
+function cut(cell: string, width: number): string {
+  if (stringWidth(cell) <= width) return cell;
+  let kept = '';
+  for (const { segment } of CHARACTERS.segment(cell)) {
+    if (stringWidth(kept + segment) >= width) break;
+    kept += segment;
+  }
+  return `${kept}…`;
 }

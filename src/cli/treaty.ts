@@ -1,6 +1,9 @@
 /** `mesh-na treaty`: recognition of other sovereigns. */
 import { type Command, Option } from 'commander';
-import type { TreatyList } from '../answers/recognition.ts';
+import type { PublicClient } from '../client/public-client.ts';
+import type { TreatyFilters } from '../client/public-trust.ts';
+import type { TreatyRow } from '../views/rows/treaty.ts';
+import { eachOf, pagesOf, printList } from './listing.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
 import {
   addPublicOptions,
@@ -13,15 +16,15 @@ import {
   wholeNumber,
 } from './options.ts';
 import { printResult } from './output.ts';
-import type { Line } from './printable.ts';
 import { addOutOption } from './record-output.ts';
 import { publicClient } from './server.ts';
-import { tableOf } from './table.ts';
+import { wholeId } from './short-id.ts';
+import { addWideOption, idColumn, type TableOptions, timeColumn } from './table.ts';
 import { runIssue } from './treaty-issue.ts';
 import { runVerify } from './treaty-verify.ts';
 import { addVerificationOptions } from './verification.ts';
 
-interface ListOptions extends PublicOptions {
+interface ListOptions extends PublicOptions, TableOptions {
   readonly issuer?: string;
   readonly subject?: string;
   readonly status?: 'active' | 'revoked';
@@ -48,7 +51,7 @@ export function addTreatyCommands(program: Command): void {
   const revoke = treaty
     .command('revoke')
     .description('revoke a treaty (privileged)')
-    .argument('<treaty-id>', 'treaty to revoke')
+    .argument('<treaty-id>', 'treaty to revoke, or the first 8 characters of its id or more')
     .option('--reason <text>', 'why; renewed_by:<id> or replaced_by:<id> names the successor')
     .action(runRevoke);
   addOperatorOptions(revoke, [
@@ -62,7 +65,10 @@ export function addTreatyCommands(program: Command): void {
     .option('--subject <name>', 'only those that recognize this sovereign')
     .addOption(statusOption())
     .action(runList);
-  addPublicOptions(list, ['mesh-na treaty list', 'mesh-na treaty list --subject beta --json']);
+  addPublicOptions(addWideOption(list), [
+    'mesh-na treaty list',
+    'mesh-na treaty list --subject beta --json',
+  ]);
 
   const verify = treaty
     .command('verify')
@@ -84,28 +90,54 @@ export function addTreatyCommands(program: Command): void {
 }
 
 async function runRevoke(
-  id: string,
+  given: string,
   options: OperatorOptions & { readonly reason?: string },
 ): Promise<void> {
   const { reason } = options;
   const request = reason === undefined ? {} : { reason };
+  const id = await wholeTreatyId(publicClient(options), given);
   const revoked = await operatorClient(options).revokeTreaty(id, request);
   printResult(options, revoked, [`Treaty ${id} is revoked.`]);
 }
 
 async function runList(options: ListOptions): Promise<void> {
   const { issuer, subject, status } = options;
-  const list = await publicClient(options).treaties({
+  const filters = {
     ...(issuer !== undefined && { issuer_sovereign_id: issuer }),
     ...(subject !== undefined && { subject_sovereign_id: subject }),
     ...(status !== undefined && { status }),
+  };
+  await printList(options, treatyPages(publicClient(options), filters), {
+    member: 'recognition_treaties',
+    columns: [
+      idColumn('TREATY'),
+      { title: 'ISSUER', rank: 2 },
+      'SUBJECT',
+      { title: 'ROLES', rank: 3 },
+      { title: 'STATE', rank: 5 },
+      timeColumn('EXPIRES', 4),
+      { title: 'REASON', rank: 1 },
+    ],
+    cells: cellsOf,
+    none: 'No treaties.',
   });
-  printResult(options, list, listText(list));
 }
 
-function listText({ recognition_treaties }: TreatyList): Line[] {
-  if (recognition_treaties.length === 0) return ['No treaties.'];
-  const rows = recognition_treaties.map(({ treaty, lifecycle }) => [
+function treatyPages(client: PublicClient, filters: TreatyFilters) {
+  return pagesOf(
+    (page) => client.treaties({ ...filters, ...page }),
+    ({ recognition_treaties }) => recognition_treaties,
+  );
+}
+
+/** The treaty with this id, or the only one whose id begins so. */
+export function wholeTreatyId(client: PublicClient, given: string): Promise<string> {
+  const ids = eachOf('Treaties', treatyPages(client, {}), ({ treaty }) => treaty.treaty_id);
+  return wholeId(given, 'treaty', ids);
+}
+
+function cellsOf({ treaty, lifecycle }: TreatyRow): string[] {
+  return [
     treaty.treaty_id,
     treaty.issuer_sovereign_id,
     treaty.subject_sovereign_id,
@@ -113,7 +145,5 @@ function listText({ recognition_treaties }: TreatyList): Line[] {
     lifecycle.state,
     treaty.expires_at,
     lifecycle.revocation_reason ?? '',
-  ]);
-  const header = ['TREATY', 'ISSUER', 'SUBJECT', 'ROLES', 'STATE', 'EXPIRES', 'REASON'];
-  return tableOf([header, ...rows]);
+  ];
 }

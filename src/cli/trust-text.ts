@@ -2,9 +2,18 @@
 import { canonicalJson } from '../json/write.ts';
 import type { Candidate, EdgeRow, TrustAnswer, TrustExplanation } from '../views/rows/graph.ts';
 import type { Line } from './printable.ts';
-import { tableOf } from './table.ts';
+import { idColumn, type TableOptions, tableOf, timeColumn } from './table.ts';
 
-export function edgeTable(edges: readonly EdgeRow[]): Line[] {
+const EDGE_COLUMNS = [
+  'FROM',
+  'TO',
+  { title: 'STATE', rank: 4 },
+  { title: 'EXPIRY RISK', rank: 1 },
+  timeColumn('EXPIRES', 2),
+  idColumn('TREATY', 3),
+];
+
+export function edgeTable(edges: readonly EdgeRow[], options: TableOptions): Line[] {
   const rows = edges.map((edge) => [
     edge.from,
     edge.to,
@@ -13,15 +22,15 @@ export function edgeTable(edges: readonly EdgeRow[]): Line[] {
     edge.expires_at,
     edge.treaty_id,
   ]);
-  return tableOf([['FROM', 'TO', 'STATE', 'EXPIRY RISK', 'EXPIRES', 'TREATY'], ...rows]);
+  return tableOf(EDGE_COLUMNS, rows, options);
 }
 
-export function trustText(answer: TrustAnswer): Line[] {
+export function trustText(answer: TrustAnswer, options: TableOptions): Line[] {
   const { path, explanation, graph_digest } = answer;
   return [
     ...sentences(answer),
-    ...(path.length === 0 ? [] : ['', ...edgeTable(path)]),
-    ...(explanation ? explanationText(explanation) : []),
+    ...(path.length === 0 ? [] : ['', ...edgeTable(path, options)]),
+    ...(explanation ? explanationText(explanation, options) : []),
     ...(graph_digest === undefined ? [] : ['', `Graph digest: ${graph_digest}`]),
   ];
 }
@@ -43,12 +52,12 @@ function treaties(count: number | bigint): string {
   return `${count} ${count === 1 ? 'treaty' : 'treaties'}`;
 }
 
-function explanationText(explanation: TrustExplanation): Line[] {
+function explanationText(explanation: TrustExplanation, options: TableOptions): Line[] {
   return [
     ...untilText(explanation),
-    ...termsText(explanation),
-    ...cutText(explanation),
-    ...candidatesText(explanation),
+    ...termsText(explanation, options),
+    ...cutText(explanation, options),
+    ...candidatesText(explanation, options),
   ];
 }
 
@@ -57,16 +66,16 @@ function untilText({ trusted_until, path_until }: TrustExplanation): string[] {
   return ['', `Trusted until: ${trusted_until}. Over this path until: ${path_until}.`];
 }
 
-function termsText({ terms }: TrustExplanation): Line[] {
+function termsText({ terms }: TrustExplanation, options: TableOptions): Line[] {
   if (terms.length === 0) return [];
   const rows = terms.map(({ treaty_id, scope }) => [
     treaty_id,
     scope === null ? 'see the treaty' : canonicalJson(scope),
   ]);
-  return ['', ...tableOf([['TREATY', 'SCOPE'], ...rows])];
+  return ['', ...tableOf([idColumn('TREATY'), 'SCOPE'], rows, options)];
 }
 
-function cutText({ cut }: TrustExplanation): Line[] {
+function cutText({ cut }: TrustExplanation, options: TableOptions): Line[] {
   if (cut.state === 'none') return [];
   if (cut.state === 'indeterminate') {
     return ['', `The trust rests on at least ${treaties(cut.size)}: too many to name.`];
@@ -75,7 +84,7 @@ function cutText({ cut }: TrustExplanation): Line[] {
   return [
     '',
     `The trust ends with ${treaties(cut.size)}, and with no fewer:`,
-    ...tableOf([['FROM', 'TO', 'TREATY'], ...rows]),
+    ...tableOf(['FROM', 'TO', idColumn('TREATY')], rows, options),
   ];
 }
 
@@ -92,7 +101,7 @@ const FAILED: Readonly<Record<Candidate['failed_test'], (candidate: Candidate) =
   later: () => 'on a way as short, later in order',
 };
 
-function candidatesText(explanation: TrustExplanation): Line[] {
+function candidatesText(explanation: TrustExplanation, options: TableOptions): Line[] {
   const { candidates, more_candidates } = explanation;
   if (candidates.length === 0) return ['', 'No other treaty was considered.'];
   const rows = candidates.map((candidate) => [
@@ -104,7 +113,7 @@ function candidatesText(explanation: TrustExplanation): Line[] {
   return [
     '',
     'Considered, and not counted:',
-    ...tableOf([['FROM', 'TO', 'TREATY', 'WHY NOT'], ...rows]),
+    ...tableOf(['FROM', 'TO', idColumn('TREATY'), 'WHY NOT'], rows, options),
     ...(more_candidates === 0 ? [] : [`And ${more_candidates} more.`]),
   ];
 }

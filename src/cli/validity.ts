@@ -1,9 +1,9 @@
 /** Options for the validity of agreements and licenses. */
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, Option } from 'commander';
 import { systemRuntime } from '../runtime.ts';
 import { formatInstant, parseRequestTimestamp } from '../timestamp.ts';
 import { usageFailure } from './exit-codes.ts';
-import { wholeNumber } from './options.ts';
+import { timeAhead, wholeNumber } from './options.ts';
 
 const HOUR_MS = 3_600_000;
 const DEFAULT_HOURS = 168;
@@ -28,8 +28,8 @@ export function addWindowOptions(
 ): Command {
   const until = new Option('--valid-until <time>', `its end (default: ${defaults.until})`);
   return command
-    .option('--valid-from <time>', `when it begins (default: ${defaults.from})`, timestamp)
-    .addOption(until.argParser(timestamp))
+    .option('--valid-from <time>', `when it begins (default: ${defaults.from})`, timeAhead)
+    .addOption(until.argParser(timeAhead))
     .addOption(
       new Option('--validity-hours <n>', 'its length, instead of its end')
         .conflicts('validUntil')
@@ -51,12 +51,6 @@ export function windowOf(
 
 export function hoursFromNow(hours: number): string {
   return formatInstant(systemRuntime.now() + hours * HOUR_MS);
-}
-
-/** Checks a timestamp and returns it unchanged. */
-export function timestamp(text: string): string {
-  if (parseRequestTimestamp(text) !== null) return text;
-  throw new InvalidArgumentError('It must be an ISO 8601 time; without an offset it is UTC.');
 }
 
 function later(start: string, hours: number): string {

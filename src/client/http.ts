@@ -113,7 +113,9 @@ export function unanswered(
   given: AbortSignal | undefined,
   timeout: AbortSignal,
 ): AuthorityError {
-  const message = `No answer from the authority at ${url} (${causeOf(error)})`;
+  const isLate = given?.aborted !== true && timeout.aborted;
+  const cause = isLate ? 'it did not come to its end in time' : causeOf(error);
+  const message = `No answer from the authority at ${url} (${cause})`;
   return new AuthorityError(message, { status: 0, code: codeOf(given, timeout), cause: error });
 }
 

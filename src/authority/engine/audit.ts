@@ -8,49 +8,7 @@ import { canonicalJson } from '../../json/write.ts';
 import type { Runtime } from '../../runtime.ts';
 import type { AuditEntry, SealedEntry } from '../../store/store.ts';
 import { formatInstant } from '../../timestamp.ts';
-
-export type AuditEvent =
-  | 'invite_created'
-  | 'invite_withdrawn'
-  | 'certificate_issued'
-  | 'certificate_renewed'
-  | 'certificate_revoked'
-  | 'node_key_compromised'
-  | 'join_rejected'
-  | 'heartbeat_rejected'
-  | 'renewal_rejected'
-  | 'node_auth_failed'
-  | 'admin_auth_failed'
-  | 'refusals_summarized'
-  | 'admin_authz_denied'
-  | 'operator_key_added'
-  | 'operator_key_tier_set'
-  | 'operator_key_revoked'
-  | 'policy_published'
-  | 'policy_rolled_back'
-  | 'agent_registered'
-  | 'agent_deregistered'
-  | 'membership_attestation_issued'
-  | 'membership_attestation_revoked'
-  | 'recognition_policy_saved'
-  | 'recognition_treaty_issued'
-  | 'recognition_treaty_revoked'
-  | 'sovereign_revocation_feed_imported'
-  | 'sovereign_revocation_feed_rejected'
-  | 'capability_offer_built'
-  | 'capability_counter_built'
-  | 'agreement_accepted'
-  | 'boundary_decision_made'
-  | 'trust_evidence_built'
-  | 'capability_commitment_created'
-  | 'capability_nullifier_issued'
-  | 'validator_vote_cast'
-  | 'consensus_proof_assembled'
-  | 'data_license_policy_created'
-  | 'data_access_intent_created'
-  | 'trust_cycle_completed'
-  | 'state_restored'
-  | 'store_moved';
+import type { AuditEvent } from '../../views/rows/audit-event.ts';
 
 export interface AuditDraft {
   readonly type: AuditEvent;

@@ -4,7 +4,7 @@
  * become one entry per source, event and reason at the end of the minute.
  */
 import type { JsonObject } from '../../json/value.ts';
-import type { AuditEvent } from './audit.ts';
+import type { AuditEvent } from '../../views/rows/audit-event.ts';
 
 export type RefusalEvent = Extract<
   AuditEvent,
