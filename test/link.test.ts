@@ -1,6 +1,7 @@
 /** The link between two instances: who may open it, and when a change may be acknowledged. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { connect as connectPlainly } from 'node:net';
 import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { connect } from 'node:tls';
@@ -18,6 +19,7 @@ import { createGrants } from '../src/link/grants.ts';
 import { linkKey } from '../src/link/key.ts';
 import { createPace } from '../src/link/pace.ts';
 import { LINK_CIPHERS } from '../src/link/security.ts';
+import type { Wire } from '../src/link/wires.ts';
 import { systemRuntime } from '../src/runtime.ts';
 import { createOutbox } from '../src/threads/edge-threads.ts';
 import type { Answers } from '../src/threads/messages.ts';
@@ -30,6 +32,7 @@ import {
   lend,
   NO_LIMITS,
   openTestHost,
+  WIRES,
 } from './support/link.ts';
 
 const { elapsed } = systemRuntime;
@@ -187,6 +190,39 @@ test('a follower gets documents before the answers that rest on them, and a stra
   assert.equal((await lost).kind, 'lost');
   client.close();
   other.close();
+});
+
+test('strangers who hold their connections keep no follower waiting, and no more than so many of theirs stay', async () => {
+  const wires: Wire[] = [];
+  const listening = await WIRES.listen({ host: '127.0.0.1', port: 0 }, (wire) => wires.push(wire));
+  const port = Number(listening.address.split(':')[1]);
+  const strangers = Array.from({ length: 70 }, () => connectPlainly(port, '127.0.0.1'));
+  let left = strangers.length;
+  const fewAreLeft = new Promise<void>((resolve) => {
+    for (const stranger of strangers) {
+      stranger.on('error', () => undefined);
+      stranger.once('close', () => {
+        left -= 1;
+        if (left <= 32) resolve();
+      });
+    }
+  });
+  await Promise.all(strangers.map((stranger) => once(stranger, 'connect')));
+  const outcome = await new Promise<string>((ended) => {
+    WIRES.connect(listening.address, {
+      opened: (wire) => {
+        wires.push(wire);
+        ended('linked');
+      },
+      ended: () => ended('turned away'),
+    });
+  });
+  assert.equal(outcome, 'linked');
+  await fewAreLeft;
+  assert.ok(left > 0, 'they are dropped for others alone');
+  for (const wire of wires) wire.end();
+  for (const stranger of strangers) stranger.destroy();
+  listening.close();
 });
 
 test('the heartbeats of a thread are sent on, and each is answered once, whoever writes when', async () => {

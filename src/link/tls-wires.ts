@@ -1,6 +1,6 @@
 /** Connections between instances over TLS, whose key both sides derive from that of the authority. */
 import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { connect, createServer, type TLSSocket } from 'node:tls';
 import { bareHost } from '../bare-host.ts';
 import { framesOn } from './frames.ts';
@@ -13,8 +13,11 @@ export interface TlsWiresOptions {
   warn(problem: string): void;
 }
 
-/** Followers and the strangers who try. */
-const MOST_CONNECTIONS = 64;
+/** Those who have proved that they hold the key. */
+const MOST_PROVEN = 64;
+/** Those who have not, whom a follower that comes must not wait for: the oldest of too many is dropped. */
+const MOST_UNPROVEN = 64;
+const MOST_UNPROVEN_OF_ADDRESS = 32;
 /** Until the keys are proved. */
 const HANDSHAKE_MS = 3000;
 const CONNECT_MS = 1000;
@@ -28,9 +31,23 @@ export function tlsWires({ key, warn }: TlsWiresOptions): Wires {
           handshakeTimeout: HANDSHAKE_MS,
           pskCallback: (_socket, identity) => (identity === LINK_IDENTITY ? key : null),
         },
-        (socket) => accept(wireOn(socket)),
+        (socket) => {
+          unproven.delete(nameOf(socket));
+          if (proven.size >= MOST_PROVEN) return void socket.destroy();
+          proven.add(socket);
+          socket.once('close', () => proven.delete(socket));
+          accept(wireOn(socket));
+        },
       );
-      server.maxConnections = MOST_CONNECTIONS;
+      const proven = new Set<Socket>();
+      /** By the address and port that they come from, the oldest first. */
+      const unproven = new Map<string, Socket>();
+      server.on('connection', (socket: Socket) => {
+        const name = nameOf(socket);
+        unproven.set(name, socket);
+        socket.once('close', () => unproven.delete(name));
+        tooMany(unproven, socket)?.destroy();
+      });
       // Strangers who have no key are nothing to report: there may be any number of them.
       server.on('tlsClientError', (_cause, socket) => socket.destroy());
       try {
@@ -71,6 +88,21 @@ export function tlsWires({ key, warn }: TlsWiresOptions): Wires {
       return { end: () => void socket.destroy() };
     },
   };
+}
+
+/** Another address cannot drop those of this one, unless it is joined by many. */
+function tooMany(
+  unproven: ReadonlyMap<string, Socket>,
+  { remoteAddress }: Socket,
+): Socket | undefined {
+  const all = [...unproven.values()];
+  const ofAddress = all.filter((socket) => socket.remoteAddress === remoteAddress);
+  if (ofAddress.length > MOST_UNPROVEN_OF_ADDRESS) return ofAddress[0];
+  return all.length > MOST_UNPROVEN ? all[0] : undefined;
+}
+
+function nameOf({ remoteAddress, remotePort }: Socket): string {
+  return `${remoteAddress} ${remotePort}`;
 }
 
 function wireOn(socket: TLSSocket): Wire {
