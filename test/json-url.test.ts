@@ -11,7 +11,7 @@ import { runProgram } from './support/child-server.ts';
 import { scratchFolder } from './support/folders.ts';
 import { makeTlsPair } from './support/tls-files.ts';
 
-const BOUNDS = { longestMs: 300, mostBytes: 100_000 };
+const BOUNDS = { longestMs: 300, mostBytes: 100_000, mostValues: 1000 };
 /** For whoever is left for something else than the time: a busy machine may take longer. */
 const NO_HURRY = { ...BOUNDS, longestMs: 60_000 };
 const TOO_LONG = /it takes longer than 0.3 s$/;
@@ -44,6 +44,11 @@ const CASES: readonly (readonly [what: string, does: (socket: Socket) => void, r
       'a body without an end',
       floods(`${OK}Transfer-Encoding: chunked\r\n\r\n`, '5\r\n     \r\n'),
       /it answers more than 100000 bytes$/,
+    ],
+    [
+      'more values than a list has',
+      says(`${OK}Connection: close\r\nContent-Length: 3006\r\n\r\n[${'[],'.repeat(1000)}[]] `),
+      /There are too many values/,
     ],
     [
       'an error',

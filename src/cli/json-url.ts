@@ -1,4 +1,4 @@
-/** Signed records at an address of anybody's, who is not trusted: what is read has an end in time and in bytes. */
+/** Signed records at an address of anybody's, who is not trusted: what is read has an end in time, bytes and values. */
 import { textOf } from '../client/body.ts';
 import { parseJson } from '../json/parse.ts';
 import type { JsonValue } from '../json/value.ts';
@@ -9,10 +9,16 @@ export interface ReadingBounds {
   /** Milliseconds until the whole answer is there. */
   readonly longestMs: number;
   readonly mostBytes: number;
+  /** JSON values: a few bytes of text may be a value, which takes far more memory than they do. */
+  readonly mostValues: number;
 }
 
-/** A list of a million revocations has some 150 MB. */
-const BOUNDS: ReadingBounds = { longestMs: 300_000, mostBytes: 512 * 1024 * 1024 };
+/** A list of a million revocations has some 180 MB, and five million values. */
+const BOUNDS: ReadingBounds = {
+  longestMs: 300_000,
+  mostBytes: 512 * 1024 * 1024,
+  mostValues: 8_000_000,
+};
 
 /**
  * `caFile` as `httpFetch` takes it. Rejects with one sentence when nobody answers there with JSON within the bounds.
@@ -20,7 +26,7 @@ const BOUNDS: ReadingBounds = { longestMs: 300_000, mostBytes: 512 * 1024 * 1024
 export async function readJsonUrl(
   address: string,
   caFile: string | undefined,
-  { longestMs, mostBytes } = BOUNDS,
+  { longestMs, mostBytes, mostValues } = BOUNDS,
 ): Promise<JsonValue> {
   const late = AbortSignal.timeout(longestMs);
   const left = new AbortController();
@@ -33,7 +39,7 @@ export async function readJsonUrl(
       signal,
     });
     if (!answer.ok) throw new Error(`it answers ${answer.status}`);
-    return parseJson(await textOf(answer, signal, mostBytes));
+    return parseJson(await textOf(answer, signal, mostBytes), mostValues);
   } catch (error) {
     throw failure(
       EXIT.unreachable,

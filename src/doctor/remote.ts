@@ -4,6 +4,7 @@ import Type from 'typebox';
 import { SovereignDocument } from '../answers/documents.ts';
 import { bareHost } from '../bare-host.ts';
 import { AuthorityError } from '../client/authority-error.ts';
+import { textOf } from '../client/body.ts';
 import { publicCalls } from '../client/calls.ts';
 import { createVerifier } from '../client/offline.ts';
 import type { Fetch, ServerOptions } from '../client/options.ts';
@@ -313,6 +314,8 @@ async function checkVersion({ url, fetch, version }: RemoteOptions): Promise<Fin
 
 const UPDATE = 'Use the same version on both sides';
 
+const MOST_METRICS_BYTES = 16 * 1024 * 1024;
+
 async function servedVersion(url: string, fetch: Fetch): Promise<string | null> {
   try {
     const signal = AbortSignal.timeout(ATTEMPT_MS);
@@ -322,7 +325,7 @@ async function servedVersion(url: string, fetch: Fetch): Promise<string | null> 
       redirect: 'error',
       signal,
     });
-    return BUILD.exec(await answer.text())?.[1] ?? null;
+    return BUILD.exec(await textOf(answer, signal, MOST_METRICS_BYTES))?.[1] ?? null;
   } catch {
     return null;
   }

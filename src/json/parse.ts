@@ -13,7 +13,8 @@ export const MAX_DEPTH = 64;
 /** Longer integers are only a cost; other parsers of the network have the same limit. */
 const MAX_INTEGER_DIGITS = 4300;
 
-const NO_BOUND = 2 ** 30;
+/** Where no other bound is given: more values than any answer or record has, and less than a gigabyte of memory. */
+const MOST_VALUES = 2 ** 24;
 
 /** Control characters, which a string must not contain, and surrogates, which it must not contain alone. */
 const NEEDS_CARE = /[^\x20-\ud7ff\ue000-\uffff]/;
@@ -36,7 +37,7 @@ let escapeAt = 0;
  * Parses one JSON document; throws `SyntaxError` for anything the rules above refuse, and for more than
  * `maxValues` values, where each item and each member counts as one.
  */
-export function parseJson(source: string, maxValues = NO_BOUND): JsonValue {
+export function parseJson(source: string, maxValues = MOST_VALUES): JsonValue {
   text = source;
   valuesLeft = maxValues;
   at = 0;
