@@ -1,6 +1,16 @@
 /** The head of the state in a second place: an older copy put back, a second copy and a fork are found out. */
 import assert from 'node:assert/strict';
-import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  linkSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
@@ -59,6 +69,37 @@ suite('the head file', { concurrency: false, ...LMDB_ONLY }, () => {
     assert.equal((await get(first, '/readyz')).status, 200);
   });
 
+  test('is written and locked without following a link that somebody has planted', async () => {
+    await first.stop();
+    const victim = join(folder, 'victim');
+    writeFileSync(victim, 'precious\n');
+    const draft = join(folder, '.head.new');
+    symlinkSync(victim, draft);
+    first = await start();
+    await joinedNode(first);
+    await first.stop();
+    assert.equal(readFileSync(victim, 'utf8'), 'precious\n');
+    rmSync(draft);
+    const lock = `${head}.lock`;
+    rmSync(lock);
+    for (const plant of [
+      () => symlinkSync(victim, lock),
+      () => symlinkSync(join(folder, 'absent'), lock),
+      () => linkSync(victim, lock),
+    ]) {
+      plant();
+      await assert.rejects(start(), /head\.lock is not a lock of this program, and stays as it is/);
+      assert.equal(readFileSync(victim, 'utf8'), 'precious\n');
+      rmSync(lock);
+    }
+    assert.ok(!existsSync(join(folder, 'absent')));
+    first = await start();
+    assert.deepEqual(
+      readdirSync(folder).filter((name) => name.startsWith('.head')),
+      [],
+    );
+  });
+
   test('stops a copy that is started beside, before it answers', async () => {
     const copy = join(folder, 'copy');
     cpSync(first.dataDir, copy, { recursive: true });
@@ -109,7 +150,7 @@ suite('the head file', { concurrency: false, ...LMDB_ONLY }, () => {
     cpSync(join(first.dataDir, 'keys'), join(other, 'keys'), { recursive: true });
     cpSync(join(first.dataDir, 'genesis.json'), join(other, 'genesis.json'));
     const forked = await startTestAuthority({ dataDir: other, clock: first.clock });
-    for (let i = 0; i < 8; i += 1) await joinedNode(forked);
+    for (let i = 0; i < 16; i += 1) await joinedNode(forked);
     await forked.stop();
     await assert.rejects(start({ dataDir: other }), /is of another history/);
     writeFileSync(head, kept.replace(/"revision":\d+/, '"revision":1'));

@@ -1,7 +1,8 @@
 /** One head file: locked while it is in use, and replaced as a whole. */
-import { existsSync, readFileSync } from 'node:fs';
-import { open, rename } from 'node:fs/promises';
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { systemRuntime } from '../runtime.ts';
 import { lockFile } from '../store/lmdb/folder-lock.ts';
 
 export interface HeadFile {
@@ -20,6 +21,7 @@ export function openHeadFile(path: string): HeadFile {
     (holder) =>
       `The head file ${path} is in use by another process${holder}: a copy of the state is served already`,
   );
+  removeDrafts(path);
   let known = contentOf(path);
   return {
     path,
@@ -37,20 +39,39 @@ export function openHeadFile(path: string): HeadFile {
   };
 }
 
+/** Call with the lock: processes that were killed have left them behind. */
+function removeDrafts(path: string): void {
+  const draft = basename(draftOf(path));
+  for (const name of readdirSync(dirname(path))) {
+    if (name.startsWith(draft)) rmSync(join(dirname(path), name), { force: true });
+  }
+}
+
+/** How the names of files begin that are to replace it. */
+function draftOf(path: string): string {
+  return join(dirname(path), `.${basename(path)}.new.`);
+}
+
 function contentOf(path: string): string | null {
   return existsSync(path) ? readFileSync(path, 'utf8') : null;
 }
 
+/** Others may write in its folder: the name is unpredictable and must be new, so that nobody redirects the write. */
 async function replace(path: string, text: string): Promise<void> {
-  const fresh = join(dirname(path), `.${basename(path)}.new`);
-  const file = await open(fresh, 'w', 0o644);
+  const fresh = `${draftOf(path)}${systemRuntime.uuid()}`;
+  const file = await open(fresh, 'wx', 0o644);
   try {
-    await file.writeFile(text);
-    await file.sync();
-  } finally {
-    await file.close();
+    try {
+      await file.writeFile(text);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(fresh, path);
+  } catch (cause) {
+    await rm(fresh, { force: true });
+    throw cause;
   }
-  await rename(fresh, path);
   const folder = await open(dirname(path), 'r');
   try {
     await folder.sync();

@@ -3,10 +3,21 @@
  * when the process ends, however it ends. The lock belongs to the open file, not to a process id, so it
  * also works between containers.
  */
-import { closeSync, ftruncateSync, openSync, readFileSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  ftruncateSync,
+  openSync,
+  readFileSync,
+  readSync,
+  writeSync,
+} from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { fileLocks } from './file-locks.ts';
+
+const { O_APPEND, O_CREAT, O_NOFOLLOW, O_RDWR } = constants;
 
 export interface FolderLock {
   release(): void;
@@ -43,21 +54,37 @@ function tryLockFile(path: string): FolderLock | null {
     return null;
   }
   try {
+    if (!isLock(file)) throw new Error(notALock(path));
     ftruncateSync(file);
     writeSync(file, `${process.pid} ${hostname()}\n`, 0);
   } catch (cause) {
     closeSync(file);
-    throw notLocked(path, cause);
+    throw 'code' in (cause as Error) ? notLocked(path, cause) : cause;
   }
   return { release: () => closeSync(file) };
 }
 
 function openLockFile(path: string): number {
   try {
-    return openSync(path, 'a+', 0o600);
+    return openSync(path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW, 0o600);
   } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === 'ELOOP') throw new Error(notALock(path));
     throw notLocked(path, cause);
   }
+}
+
+const LONGEST_HOLDER = 400;
+
+/** Others may write in the folder: what they have put there is not followed, and not emptied. */
+function isLock(file: number): boolean {
+  const start = Buffer.alloc(LONGEST_HOLDER);
+  const text = start.toString('latin1', 0, readSync(file, start, 0, LONGEST_HOLDER, 0));
+  // A power cut leaves any part of it, or zeros.
+  return fstatSync(file).size < LONGEST_HOLDER && /^(?:\0*|\d+(?: \S*\n?)?)$/.test(text);
+}
+
+function notALock(path: string): string {
+  return `${path} is not a lock of this program, and stays as it is: move it away`;
 }
 
 function notLocked(path: string, cause: unknown): Error {
