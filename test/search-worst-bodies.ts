@@ -3,11 +3,16 @@ import { parseArgs } from 'node:util';
 import {
   describeCost,
   describeFound,
+  growthByHosts,
   slowness,
   startMeasuredServer,
   worstBodies,
   worstQueries,
 } from './support/worst-bodies.ts';
+
+const HOSTS = 10_000;
+/** Megabytes. */
+const MOST_GROWTH = 30;
 
 const { values } = parseArgs({
   options: {
@@ -17,6 +22,9 @@ const { values } = parseArgs({
 });
 
 await using server = await startMeasuredServer();
+const growth = (await growthByHosts(server, HOSTS)) / 1024 ** 2;
+say(`${HOSTS} requests with as many host names: ${growth.toFixed(1)} MB more resident memory`);
+if (growth > MOST_GROWTH) throw new Error(`More than ${MOST_GROWTH} MB stay in memory`);
 say(
   `seed ${values.seed}; this machine is ${slowness().toFixed(2)} times as slow as the nominal one`,
 );

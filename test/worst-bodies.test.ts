@@ -6,6 +6,7 @@ import {
   type Cost,
   describeCost,
   describeFound,
+  growthByHosts,
   slowness,
   startMeasuredServer,
   worstBodies,
@@ -16,6 +17,8 @@ import {
 const EDGE_LIMIT = 50;
 /** The machine changes its speed while the search goes on. */
 const SLACK = 1.5;
+/** Bytes of resident memory. */
+const MOST_GROWTH = 30 * 1024 ** 2;
 const SEARCH = { plain: 12, rounds: 5 };
 
 const skip = CAN_MEASURE_THREADS ? false : 'CPU of threads is read from /proc';
@@ -40,5 +43,10 @@ test('A1, A2: nothing that a stranger asks takes 50 ms of an edge', { skip }, as
     const [worst] = await worstQueries(server);
     t.diagnostic(worst === undefined ? 'none' : describeCost(worst));
     limited(worst, `${worst && describeCost(worst)}`);
+  });
+  await t.test('no host name that a stranger makes up stays in memory', async () => {
+    const growth = await growthByHosts(server, 2000);
+    t.diagnostic(`${Math.round(growth / 1024 ** 2)} MB more`);
+    assert.ok(growth < MOST_GROWTH);
   });
 });

@@ -31,8 +31,8 @@ export function foreignFeedName(issuer: string): ForeignFeedName {
 /** A public document as the edge serves it: its bytes, and a strong validator over them. */
 export interface PublishedDocument {
   /**
-   * In shared memory, so that every edge serves the same bytes. They may be overwritten after a newer
-   * version has reached every edge, so copy them if they are needed beyond the current turn.
+   * Published ones are in shared memory, so that every edge serves the same bytes. They may be overwritten after a
+   * newer version has reached every edge, so copy them if they are needed beyond the current turn.
    */
   readonly bytes: Uint8Array;
   readonly etag: string;
@@ -49,7 +49,17 @@ export function publishedDocument(json: string, freshUntil = Number.MAX_VALUE): 
   const shared = new SharedArrayBuffer(Buffer.byteLength(json));
   const bytes = Buffer.from(shared);
   bytes.write(json);
-  return { bytes, etag: `"${sha256Hex(bytes).slice(0, 32)}"`, freshUntil };
+  return { bytes, etag: etagOf(bytes), freshUntil };
+}
+
+/** A document of one thread. V8 does not count shared memory, so nothing that is made for a request is in it. */
+export function ownDocument(json: string): PublishedDocument {
+  const bytes = Buffer.from(json);
+  return { bytes, etag: etagOf(bytes), freshUntil: Number.MAX_VALUE };
+}
+
+export function etagOf(content: string | Uint8Array): string {
+  return `"${sha256Hex(content).slice(0, 32)}"`;
 }
 
 /** A document as it came from another instance. */

@@ -9,6 +9,7 @@ import type { JsonObject } from '../json/value.ts';
 import { jsonText } from '../json/write.ts';
 import { REFUSALS, type RefusalName } from '../refusal.ts';
 import { formatInstant } from '../timestamp.ts';
+import type { AddressedDocument } from './addressed-document.ts';
 
 export interface Reply {
   readonly status: number;
@@ -187,6 +188,24 @@ export function staleDocumentReply(
 /** A page from its cached bytes; 304 when the client has this version. */
 export function htmlReply(
   { document, contentSecurityPolicy }: HtmlPage,
+/** A document that names the base URL, which is added while it is sent: nothing is kept of what a client made up. */
+export function addressedReply(
+  document: AddressedDocument,
+  baseUrl: string,
+  { ifNoneMatch, acceptsGzip }: Conditions,
+): Reply {
+  const etag = document.etag(baseUrl);
+  const whole = {
+    ...freshReply(200, JSON_TYPE, ''),
+    headerLines: linesOf(etag, true),
+  };
+  const held = ifNoneMatch === '' ? undefined : heldEtag(ifNoneMatch, etag, true);
+  if (held !== undefined) return { ...whole, status: 304, headerLines: linesOf(held, true) };
+  return acceptsGzip
+    ? compressedReply(whole, document.compressed(baseUrl), etag)
+    : { ...whole, body: document.pieces(baseUrl) };
+}
+
   conditions: Conditions,
 ): Reply | Promise<Reply> {
   return versionedReply(HTML_TYPE, contentSecurityPolicy, document, conditions);
@@ -231,7 +250,7 @@ function versionedReply(
     refusal: null,
     contentSecurityPolicy,
   };
-  const held = ifNoneMatch === '' ? undefined : heldEtag(ifNoneMatch, document, isCompressible);
+  const held = ifNoneMatch === '' ? undefined : heldEtag(ifNoneMatch, etag, isCompressible);
   if (held !== undefined)
     return { ...plain, status: 304, headerLines: linesOf(held, isCompressible) };
   if (!acceptsGzip || !isCompressible) return plain;
@@ -280,11 +299,7 @@ function gzipEtag(etag: string): string {
 }
 
 /** The validator that the client has; undefined when it has another version, or none. */
-function heldEtag(
-  ifNoneMatch: string,
-  { etag }: PublishedDocument,
-  isCompressible: boolean,
-): string | undefined {
+function heldEtag(ifNoneMatch: string, etag: string, isCompressible: boolean): string | undefined {
   if (matchesEtag(ifNoneMatch, etag)) return etag;
   if (!isCompressible) return undefined;
   const compressed = gzipEtag(etag);

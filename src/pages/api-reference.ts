@@ -1,5 +1,4 @@
 /** `/api-reference`: the route table, for people. */
-import { documentText, publishedDocument } from '../contract/documents.ts';
 import type { HtmlPage } from '../http/reply.ts';
 import { type Access, isOperatorRoute, type RouteDescription } from '../http/route-description.ts';
 import type { JsonValue } from '../json/value.ts';
@@ -10,6 +9,7 @@ import { ACCESS_REFUSALS, AUTH_HINTS } from '../views/openapi.ts';
 import { answerExample, bodyExample } from '../views/route-example.ts';
 import { anchorOf, type RouteGroup, routeGroups } from '../views/route-groups.ts';
 import { type Field, fieldsOf, parameterFields } from '../views/schema-fields.ts';
+import { ADDRESS_PLACE, addressNote } from './address.ts';
 import { browserScript } from './browser-script.ts';
 import { renderPage } from './frame.ts';
 import { type Html, html, NO_HTML } from './html.ts';
@@ -18,34 +18,19 @@ import { REFERENCE_STYLE } from './reference-style.ts';
 
 const SCRIPT = browserScript('api-reference');
 
-/** Stands in the page for the base URL. Not a URL, and nothing in a route or its example is like it. */
-const BASE_URL = 'base-url:';
-
-/**
- * Renders the page once, in slices; what it returns puts a base URL into it, which a client may have made up.
- */
-export function* apiReferencePages(
+/** The same for all readers: what names the address is finished where the page is read, unless it is configured. */
+export function* apiReferencePage(
   routes: readonly RouteDescription[],
   networkName: string,
-): Generator<void, (baseUrl: string) => HtmlPage> {
-  const page = yield* apiReferencePage(routes, { networkName, baseUrl: BASE_URL });
-  const rendered = documentText(page.document);
-  return (baseUrl) => {
-    const shown = html`${baseUrl.replaceAll("'", '%27')}`.text;
-    return { ...page, document: publishedDocument(rendered.replaceAll(BASE_URL, () => shown)) };
-  };
-}
-
-function* apiReferencePage(
-  routes: readonly RouteDescription[],
-  context: CurlContext,
+  publicUrl: string | null,
 ): Generator<void, HtmlPage> {
+  const baseUrl = publicUrl?.replaceAll("'", '%27') ?? ADDRESS_PLACE;
   return renderPage({
     title: 'API reference',
     lede: 'Every route of this authority, from its route table. swagger.json describes the same routes as OpenAPI 3.0.3.',
     path: '/api-reference',
-    networkName: context.networkName,
-    body: yield* reference(routeGroups(routes), context),
+    networkName,
+    body: html`${addressNote(publicUrl)}${yield* reference(routeGroups(routes), { networkName, baseUrl })}`,
     style: REFERENCE_STYLE,
     script: SCRIPT,
   });

@@ -3,7 +3,7 @@
  * nothing else to load. Links are relative, so that the pages also work below a path of a proxy; for that,
  * all pages of routes are one segment deep.
  */
-import { publishedDocument } from '../contract/documents.ts';
+import { ownDocument } from '../contract/documents.ts';
 import type { HtmlPage } from '../http/reply.ts';
 import { browserScript } from './browser-script.ts';
 import { Html, html, NO_HTML } from './html.ts';
@@ -49,7 +49,7 @@ const NAVIGATION = [
 
 export function renderPage(parts: PageParts): HtmlPage {
   return {
-    document: publishedDocument(frame(parts).text),
+    document: ownDocument(frame(parts).text),
     contentSecurityPolicy: policyOf(parts),
   };
 }

@@ -3,6 +3,7 @@ import type { HtmlPage } from '../http/reply.ts';
 import type { RouteDescription } from '../http/route-description.ts';
 import type { GenesisBlock } from '../records/genesis.ts';
 import { anchorOf, isPage, type RouteGroup, routeGroups } from '../views/route-groups.ts';
+import { ADDRESS_PLACE, addressNote } from './address.ts';
 import { browserScript } from './browser-script.ts';
 import { FORM_STYLE } from './form-style.ts';
 import { renderPage } from './frame.ts';
@@ -16,9 +17,10 @@ const SCRIPT = browserScript('home');
 export function homePage(
   genesis: GenesisBlock,
   routes: readonly RouteDescription[],
-  baseUrl: string,
+  publicUrl: string | null,
 ): HtmlPage {
   const { network_name: name } = genesis;
+  const baseUrl = publicUrl ?? ADDRESS_PLACE;
   const groups = routeGroups(routes.filter((route) => !isPage(route))).map(linksOf);
   return renderPage({
     title: 'Home',
@@ -26,7 +28,7 @@ export function homePage(
     lede: 'The authority of this sovereign trust network: it enrolls nodes, keeps their liveness, renews and revokes their certificates, and says whom the network recognizes.',
     path: '/',
     networkName: name,
-    body: html`${trustTeaser(name)}${identitySection(genesis, baseUrl)}${VIEWS_SECTION}${startsSection(baseUrl)}${routesSection(groups)}`,
+    body: html`${trustTeaser(name)}${identitySection(genesis, baseUrl)}${VIEWS_SECTION}${startsSection(baseUrl)}${addressNote(publicUrl)}${routesSection(groups)}`,
     style: HOME_STYLE,
     forms: true,
     script: SCRIPT,

@@ -1,12 +1,7 @@
 /** The public documents: served from cached bytes, with a validator for conditional requests. */
 import Type from 'typebox';
 import { SovereignDocument } from '../answers/documents.ts';
-import {
-  type DocumentName,
-  type PublishedDocument,
-  publishedDocument,
-} from '../contract/documents.ts';
-import { cachedByBaseUrl } from '../http/cache-by-base-url.ts';
+import { type DocumentName, ownDocument, type PublishedDocument } from '../contract/documents.ts';
 import { type Edge, withAnswer } from '../http/edge.ts';
 import { firstValue } from '../http/query.ts';
 import { documentReply, type Reply, refusalReply, staleDocumentReply } from '../http/reply.ts';
@@ -42,7 +37,11 @@ export const documentRoutes: readonly RouteEntry[] = [
     summary: 'Public metadata of the sovereign',
     answer: SovereignDocument,
     refusals: [],
-    handle: (request, edge) => documentReply(metadataOf(edge, request.baseUrl), request),
+    handle: ({ baseUrl, ...request }, edge) =>
+      documentReply(
+        ownDocument(jsonText(sovereignMetadata(edge.settings.genesis, baseUrl))),
+        request,
+      ),
   },
   {
     method: 'GET',
@@ -94,10 +93,6 @@ export const documentRoutes: readonly RouteEntry[] = [
     handle: (request, edge) => serveDocument('bulletin', request, edge),
   },
 ];
-
-const metadataOf = cachedByBaseUrl(({ settings }, baseUrl) =>
-  publishedDocument(jsonText(sovereignMetadata(settings.genesis, baseUrl))),
-);
 
 /** The others are published at the start, and by every change. */
 function isRenewable(name: DocumentName): name is keyof typeof RENEWALS {

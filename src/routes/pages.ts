@@ -1,9 +1,8 @@
 /** Pages about the service itself: rendered once, then served from the same bytes. */
-import { ANY_URL, cachedByBaseUrl } from '../http/cache-by-base-url.ts';
-import { withAnswer } from '../http/edge.ts';
+import { oncePerEdge, withAnswer } from '../http/edge.ts';
 import { htmlReply } from '../http/reply.ts';
 import type { RouteEntry } from '../http/route.ts';
-import { apiReferencePages } from '../pages/api-reference.ts';
+import { apiReferencePage } from '../pages/api-reference.ts';
 import { cliReferencePage } from '../pages/cli-reference.ts';
 import { homePage } from '../pages/home.ts';
 import { inSlices } from '../slices.ts';
@@ -20,7 +19,7 @@ export const pageRoutes: readonly RouteEntry[] = [
     summary: 'Home page with links to the routes',
     answer: HTML,
     refusals: [],
-    handle: (request, edge) => htmlReply(home(edge, request.baseUrl), request),
+    handle: (request, edge) => htmlReply(home(edge), request),
   },
   {
     method: 'GET',
@@ -31,8 +30,7 @@ export const pageRoutes: readonly RouteEntry[] = [
     summary: 'This HTTP surface to read',
     answer: HTML,
     refusals: [],
-    handle: (request, edge) =>
-      withAnswer(apiReference(edge, request.baseUrl), (page) => htmlReply(page, request)),
+    handle: (request, edge) => withAnswer(apiReference(edge), (page) => htmlReply(page, request)),
   },
   {
     method: 'GET',
@@ -43,22 +41,18 @@ export const pageRoutes: readonly RouteEntry[] = [
     summary: 'The commands of mesh-na to read',
     answer: HTML,
     refusals: [],
-    handle: (request, edge) => htmlReply(cliReference(edge, ANY_URL), request),
+    handle: (request, edge) => htmlReply(cliReference(edge), request),
   },
 ];
 
-const home = cachedByBaseUrl(({ settings, routes }, baseUrl) =>
-  homePage(settings.genesis, routes, baseUrl),
+const home = oncePerEdge(({ settings, routes }) =>
+  homePage(settings.genesis, routes, settings.publicUrl),
 );
 
-const apiReferences = cachedByBaseUrl(({ settings, routes }) =>
-  inSlices(apiReferencePages(routes, settings.genesis.network_name)),
+const apiReference = oncePerEdge(({ settings, routes }) =>
+  inSlices(apiReferencePage(routes, settings.genesis.network_name, settings.publicUrl)),
 );
 
-const apiReference = cachedByBaseUrl((edge, baseUrl) =>
-  withAnswer(apiReferences(edge, ANY_URL), (pages) => pages(baseUrl)),
-);
-
-const cliReference = cachedByBaseUrl(({ settings }) =>
+const cliReference = oncePerEdge(({ settings }) =>
   cliReferencePage(settings.commands, settings.genesis.network_name),
 );

@@ -3,7 +3,7 @@ import Type from 'typebox';
 import { FeedImported, RecognitionPolicySaved } from '../answers/recognition.ts';
 import type { CallOf } from '../contract/calls.ts';
 import type { Input } from '../contract/claims.ts';
-import { foreignFeedName, publishedDocument } from '../contract/documents.ts';
+import { foreignFeedName, ownDocument } from '../contract/documents.ts';
 import { isPublicKey, verifySignature } from '../crypto/ed25519.ts';
 import type { Edge } from '../http/edge.ts';
 import { firstValue } from '../http/query.ts';
@@ -81,7 +81,7 @@ export const recognitionRoutes: readonly RouteEntry[] = [
       const answer = await edge.call('refreshForeignFeed', { issuer });
       if (!answer.ok) return refusalReply(answer.refusal, answer.details);
       const published = edge.documents.latest(foreignFeedName(issuer));
-      return documentReply(published ?? publishedDocument(answer.json), request);
+      return documentReply(published ?? ownDocument(answer.json), request);
     },
   },
   {

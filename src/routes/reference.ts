@@ -1,6 +1,6 @@
-import { publishedDocument } from '../contract/documents.ts';
-import { ANY_URL, cachedByBaseUrl } from '../http/cache-by-base-url.ts';
-import { documentReply } from '../http/reply.ts';
+import { addressedDocument } from '../http/addressed-document.ts';
+import { oncePerEdge } from '../http/edge.ts';
+import { addressedReply } from '../http/reply.ts';
 import type { RouteEntry } from '../http/route.ts';
 import { openApiText } from '../views/openapi.ts';
 
@@ -14,14 +14,10 @@ export const referenceRoutes: readonly RouteEntry[] = [
     summary: 'This HTTP surface as OpenAPI 3.0.3',
     answer: { contentType: 'application/json' },
     refusals: [],
-    handle: (request, edge) => documentReply(descriptionOf(edge, request.baseUrl), request),
+    handle: (request, edge) => addressedReply(description(edge), request.baseUrl, request),
   },
 ];
 
-const descriptions = cachedByBaseUrl(({ routes, settings }) =>
-  openApiText(routes, settings.genesis.network_name),
-);
-
-const descriptionOf = cachedByBaseUrl((edge, baseUrl) =>
-  publishedDocument(descriptions(edge, ANY_URL)(baseUrl)),
+const description = oncePerEdge(({ routes, settings }) =>
+  addressedDocument(openApiText(routes, settings.genesis.network_name)),
 );

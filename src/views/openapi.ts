@@ -31,17 +31,17 @@ export const AUTH_HINTS: Readonly<Record<RouteDescription['access'], string>> = 
   'public-or-operator': 'public; with X-Admin-* headers of standard tier, the full form',
 };
 
-/** Stands in the text for the base URL. */
-const BASE_URL = 'base-url:';
+export interface OpenApiText {
+  readonly beginning: string;
+  /** The rest, which alone names the base URL: clients make up as many as they like. */
+  end(baseUrl: string): string;
+}
 
-/** Renders the document once; what it returns puts a base URL into it, which a client may have made up. */
-export function openApiText(
-  routes: readonly RouteDescription[],
-  networkName: string,
-): (baseUrl: string) => string {
-  const rendered = jsonText(openApiDocument(routes, networkName));
-  const [before, after] = rendered.split(jsonText(BASE_URL));
-  return (baseUrl) => `${before}${jsonText(baseUrl)}${after}`;
+export function openApiText(routes: readonly RouteDescription[], networkName: string): OpenApiText {
+  return {
+    beginning: jsonText(openApiDocument(routes, networkName)).slice(0, -1),
+    end: (url) => `,"servers":${jsonText([{ url }])}}`,
+  };
 }
 
 function openApiDocument(routes: readonly RouteDescription[], networkName: string): JsonObject {
@@ -56,7 +56,6 @@ function openApiDocument(routes: readonly RouteDescription[], networkName: strin
       description: ABOUT,
       license: { name: 'MIT', url: 'https://opensource.org/license/mit' },
     },
-    servers: [{ url: BASE_URL }],
     tags: groups.map(({ title, note }) => ({ name: title, description: note })),
     paths: inOrderOf(routes, paths),
     components: {

@@ -2,6 +2,11 @@
  * The search for the request that costs a public route most: honest bodies are grown in every way, sent to a
  * server in a process of its own, and what its threads use is read from the operating system.
  */
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { Agent, type IncomingMessage, request } from 'node:http';
 import fc from 'fast-check';
 import { signerFromSeed, verifySignature } from '../../src/crypto/ed25519.ts';
 import { maxBodyBytes, maxBodyValues } from '../../src/http/route-description.ts';
@@ -187,6 +192,40 @@ export function slowness(): number {
   };
   const times = Array.from({ length: 5 }, check).sort((a, b) => a - b);
   return Math.max(1, (times[2] ?? NOMINAL) / NOMINAL);
+}
+
+/** Documents and pages that say, or may say, at which address the authority is. */
+const ADDRESSED = ['/', '/api-reference', '/swagger.json', '/sovereign.json'];
+
+/** Bytes of resident memory by which the server grows over requests that each name another host. */
+export async function growthByHosts(server: ChildServer, requests: number): Promise<number> {
+  const agent = new Agent({ keepAlive: true, maxSockets: 8 });
+  const ask = (count: number) =>
+    Promise.all(Array.from({ length: count }, (_, turn) => askByHost(server.na.url, agent, turn)));
+  // What is built once is built, and the heap has the size that this work needs.
+  await ask(1000);
+  const before = residentBytes(server);
+  await ask(requests);
+  agent.destroy();
+  return residentBytes(server) - before;
+}
+
+async function askByHost(url: string, agent: Agent, turn: number): Promise<void> {
+  const path = ADDRESSED[turn % ADDRESSED.length] ?? '/';
+  const headers = {
+    Host: `${randomUUID()}.example`,
+    'Accept-Encoding': turn % 8 < 4 ? 'gzip' : 'identity',
+  };
+  const asked = request(url + path, { agent, headers });
+  asked.end();
+  const [answer]: IncomingMessage[] = await once(asked, 'response');
+  assert.equal(answer?.statusCode, 200);
+  await once(answer.resume(), 'end');
+}
+
+function residentBytes({ process }: ChildServer): number {
+  const status = readFileSync(`/proc/${process.pid}/status`, 'utf8');
+  return 1024 * Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]);
 }
 
 export function describeCost({ path, edge, main, bytes, status, outcome }: Cost): string {

@@ -1,5 +1,7 @@
+import { showAddress } from './address.ts';
 import { addCopyButtons } from './copy.ts';
 import { filterReference } from './filter.ts';
 
+showAddress();
 filterReference();
 addCopyButtons();

@@ -1,0 +1,17 @@
+/** Shows the address of this page where the page, which is the same for all readers, has a name in its place. */
+export function showAddress(): void {
+  const place = document.querySelector<HTMLElement>('[data-address]')?.dataset.address;
+  if (place === undefined) return;
+  for (const shown of document.querySelectorAll('pre.code, bdi')) {
+    const text = shown.textContent ?? '';
+    if (text.includes(place)) shown.textContent = text.replaceAll(place, ownAddress());
+  }
+}
+
+/** The commands go to a shell: characters that mean something there do not. */
+const PLAIN = /^[\w.~/-]*$/;
+
+function ownAddress(): string {
+  const { origin, pathname } = new URL('.', location.href);
+  return PLAIN.test(pathname) ? origin + pathname.replace(/\/$/, '') : origin;
+}
