@@ -148,6 +148,8 @@ const BUCKETS: Readonly<Record<keyof typeof RATE_LIMIT_DEFAULTS, string>> = {
   VERIFY: 'requests of an address to each public verification endpoint',
   POLICY_READ: 'reads of the data license by an address',
   EXPLAIN: 'explained trust paths, and pages about them, read by an address',
+  TRUST_PATH:
+    'questions of an address about trust paths, on `/atlas` too; explained ones count here and in `EXPLAIN`',
   AGENTS: 'registrations of agents from an address',
   AGENT_DELETE: 'removals of agents from an address',
   JOIN: 'joins from an address',

@@ -440,6 +440,20 @@ for (const path of DOCUMENTS) {
   });
 }
 
+test('questions for a trust path are limited per address, those on the page of the atlas among them', async () => {
+  const environment = { MESH_RATE_LIMIT_TRUST_PATH: '2/60' };
+  await using na = await startTestAuthority({ environment });
+  const ends = '?from=alpha&to=beta';
+  assert.equal(outcome(await get(na, PATH + ends)), '200');
+  assert.equal(outcome(await get(na, `/atlas${ends}`)), '200');
+  for (const path of [PATH, '/atlas']) {
+    const refused = await get(na, path + ends);
+    assert.equal(outcome(refused), '429 rate_limit_exceeded');
+    assert.equal(refused.headers.get('retry-after'), '60');
+  }
+  assert.equal(outcome(await get(na, '/atlas')), '200');
+});
+
 // The trust path as it is served [core-6-3]; test/trust-path.test.ts compares the search itself
 
 test('a trust path is answered with the full edges of the graph', async () => {

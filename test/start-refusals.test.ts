@@ -479,6 +479,7 @@ const BUCKETS = [
     'ADMIN',
     'VERIFY',
     'POLICY_READ',
+    'TRUST_PATH',
     'EXPLAIN',
     'AGENTS',
     'AGENT_DELETE',

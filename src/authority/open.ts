@@ -34,6 +34,7 @@ import { createSharedWork } from './publication/shared-work.ts';
 import type { SignedSequence } from './publication/signed-sequence.ts';
 import { NOTHING_COUNTED, NOTHING_KNOWN, type Vitals } from './publication/vitals.ts';
 import { createTrustGraphCopy } from './recognition/trust-graph-copy.ts';
+import { createTrustPaths } from './recognition/trust-paths.ts';
 import { createEarlierRequests } from './replay/earlier-requests.ts';
 import { createNonceWindows } from './replay/nonce-window.ts';
 import { createUnstoredTimes, reserveOf } from './replay/unstored-times.ts';
@@ -286,6 +287,7 @@ function authorityOn(
     lastCommit: Promise.resolve(),
     eventTail: createEventTail(facts.auditLength),
     graphDigest: createGraphDigest(recognition),
+    trustPaths: createTrustPaths(recognition),
     graphWork: createSharedWork(),
     trustGraph: createTrustGraphCopy(recognition),
     sliceQueue: createSliceQueue(),

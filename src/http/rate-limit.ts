@@ -9,6 +9,7 @@ export const RATE_BUCKETS = [
   'ADMIN_FAILURES',
   'VERIFY',
   'POLICY_READ',
+  'TRUST_PATH',
   'EXPLAIN',
   'AGENTS',
   'AGENT_DELETE',

@@ -40,7 +40,7 @@ export const graphRoutes: readonly RouteEntry[] = [
     method: 'GET',
     path: '/connectome/trust-path',
     call: 'trustPath',
-    limit: 'none',
+    limit: 'TRUST_PATH',
     query: Type.Object({
       from: Type.String({ description: 'Sovereign that evaluates (also: source)' }),
       to: Type.String({ description: 'Sovereign that is evaluated (also: target)' }),

@@ -34,6 +34,7 @@ import type { Attestations } from '../recognition/attestation-list.ts';
 import type { ImportedFeeds } from '../recognition/imported-feeds.ts';
 import type { TrustCycleLog } from '../recognition/trust-cycle-log.ts';
 import type { TrustGraphCopy } from '../recognition/trust-graph-copy.ts';
+import type { TrustPaths } from '../recognition/trust-paths.ts';
 import type { EarlierRequests } from '../replay/earlier-requests.ts';
 import type { KeptAnswers } from '../replay/kept-answers.ts';
 import type { NonceLedger } from '../replay/nonce-ledger.ts';
@@ -105,6 +106,7 @@ export interface Authority {
   readonly recognition: RecognitionIndex;
   readonly importedFeeds: ImportedFeeds;
   readonly graphDigest: GraphDigest;
+  readonly trustPaths: TrustPaths;
   readonly graphWork: SharedWork;
   readonly trustGraph: TrustGraphCopy;
   readonly sliceQueue: SliceQueue;

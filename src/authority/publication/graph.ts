@@ -8,7 +8,6 @@ import {
   nextGraphChange,
   recognitionGraphText,
 } from '../../views/recognition-graph.ts';
-import { findTrustPath } from '../../views/trust-path.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
 import { buildDocument } from './document-builder.ts';
@@ -69,4 +68,4 @@ function areCurrent(publisher: DocumentPublisher, now: number): boolean {
 }
 
 export const trustPath: Handler<'trustPath'> = (na, { from, to }, at) =>
-  findTrustPath(na.recognition, from, to, at);
+  na.trustPaths(from, to, at);
