@@ -211,6 +211,8 @@ export const CURES: Readonly<Record<RefusalName, string>> = {
   internal_server_error: 'Look for `request_id` in the log of the authority, and report it.',
   restore_pending:
     'Tell the operators: the state was rolled back. `/readyz` says how far; `mesh-na restore` is the way on.',
+  restored_recently:
+    'Wait as many seconds as `Retry-After` says, until `details.accepts_signed_after`, and sign the request anew; `--wait` does so. Nothing was done.',
   authority_unavailable:
     'Send it again after the seconds of `Retry-After`, to this instance or another; nothing was done.',
   signer_unavailable:

@@ -504,6 +504,11 @@ export const REFUSALS = {
     'restore_pending',
     'The state of the authority is older than what it has published, and has to be restored',
   ),
+  restored_recently: entry(
+    503,
+    'restored_recently',
+    'The state was restored, and requests that were signed before may have been accepted before: sign a new one later',
+  ),
   too_many_event_readers: entry(
     503,
     'too_many_event_readers',

@@ -63,6 +63,30 @@ test('what was waited in vain is said', async () => {
   );
 });
 
+test('a restored authority is waited for, and asked anew without the bytes of before', async () => {
+  const resent: boolean[] = [];
+  const waits: number[] = [];
+  const options = {
+    url: '',
+    patienceMs: 600_000,
+    wait: async (ms: number) => void waits.push(ms),
+  };
+  const answer = await withRetries(
+    options,
+    { repeatable: false, answerIsKept: true },
+    {},
+    async (isResent) => {
+      resent.push(isResent);
+      if (resent.length > 1) return 'done';
+      const facts = { status: 503, code: 'restored_recently', retryAfter: 299 };
+      throw new AuthorityError('The state was restored', facts);
+    },
+  );
+  assert.equal(answer, 'done');
+  assert.deepEqual(resent, [false, false]);
+  assert.ok(waits.length === 1 && (waits[0] ?? 0) >= 299_000);
+});
+
 test('--wait waits as long as it is asked to, and says so', async () => {
   const limited = { error: { code: 'rate_limit_exceeded', message: 'Too many', details: {} } };
   const headers = { 'retry-after': '1' };

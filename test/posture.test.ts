@@ -17,6 +17,7 @@ const hook = (failingSince: number | null) => ({
 const WELL: PostureFacts = {
   now: NOW,
   ready: true,
+  restoredUntil: null,
   fleet: { expected: 12, silent: 0, unwell: 0, lapsing: 0, lapsed: 0 },
   delegatedUntil: NOW + 60 * DAY,
   tlsNotAfter: NOW + 60 * DAY,
@@ -43,6 +44,7 @@ const backup = (changes: Partial<NonNullable<PostureFacts['backup']>>) => ({
 const CASES: readonly (readonly [rule: string, severity: string, change: Partial<PostureFacts>])[] =
   [
     ['store', 'action', { ready: false }],
+    ['restored', 'attention', { restoredUntil: NOW + MINUTE }],
     ['signer', 'action', { signs: false }],
     ['disk', 'attention', { diskFree: 900 * 2 ** 20 }],
     ['disk', 'action', { diskFree: 200 * 2 ** 20 }],

@@ -1,8 +1,26 @@
 /** A restored state refuses whatever was revoked before, also after the backup. */
+import assert from 'node:assert/strict';
+import { cpSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { createBackup } from '../src/backup/create.ts';
+import { readBackup } from '../src/backup/file.ts';
+import { loadConfig } from '../src/config/load.ts';
+import { verifySignature } from '../src/crypto/ed25519.ts';
+import { applyRestore } from '../src/restore/apply.ts';
+import { planRestore } from '../src/restore/plan.ts';
+import { systemRuntime } from '../src/runtime.ts';
+import { openLmdbTarget } from '../src/store/lmdb/target.ts';
+import { formatInstant } from '../src/timestamp.ts';
+import { openSigner } from '../src/threads/open-signer.ts';
 import { HISTORY, playAndRestore } from './restoring/histories.ts';
 import { WITHIN_FOLDERS } from './restoring/places.ts';
+import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { MINUTE, SECOND } from './support/clock.ts';
+import { scratchFolder } from './support/folders.ts';
+import { get, heartbeat, joinedNode, operate, outcome } from './support/requests.ts';
+import { LMDB_ONLY, sourceOf } from './support/test-stores.ts';
 
 const HISTORIES = 30;
 
@@ -11,3 +29,61 @@ test(`${HISTORIES} random histories are restored without un-revoking anything`, 
     fc.asyncProperty(HISTORY, (history) => playAndRestore(history, WITHIN_FOLDERS)),
     { numRuns: HISTORIES },
   ));
+
+test('who signs too early after a restore learns until when, and is served from then on', LMDB_ONLY, async () => {
+  await using folder = scratchFolder();
+  await using lost = await startTestAuthority();
+  const node = await joinedNode(lost);
+  const dataDir = await restoredFrom(lost, folder.path);
+  for (const name of ['keys', 'mesh-na.json']) {
+    cpSync(join(lost.dataDir, name), join(dataDir, name), { recursive: true });
+  }
+  const until = formatInstant(lost.clock.now() + 5 * MINUTE);
+  lost.clock.advance(MINUTE);
+  await using na = await startTestAuthority({ dataDir, clock: lost.clock });
+  const invite = () => operate(na, '/admin/invite');
+  for (const refused of [await invite(), await heartbeat(na, node)]) {
+    assert.equal(outcome(refused), '503 restored_recently');
+    assert.equal(refused.headers.get('retry-after'), '241');
+    assert.deepEqual(refused.body.error.details, { accepts_signed_after: until, retry_after: 241 });
+  }
+  const forged = await operate({ ...na, privileged: { ...na.privileged, key: node.key } }, '/admin/invite');
+  assert.equal(outcome(forged), '401 admin_auth_failed', 'a stranger learns no more than before');
+  assert.equal((await get(na, '/readyz')).body.accepts_signed_after, until);
+  const sentence = `The state was restored: requests signed before ${until} are refused.`;
+  assert.ok((await get(na, '/dashboard.json')).body.warnings.includes(sentence));
+  assert.ok((await get(na, '/dashboard')).text.includes(sentence));
+
+  na.clock.advance(4 * MINUTE + SECOND);
+  assert.equal(outcome(await invite()), '200');
+  assert.equal(outcome(await heartbeat(na, node)), '200');
+  assert.equal((await get(na, '/readyz')).body.accepts_signed_after, undefined);
+});
+
+/** A folder with the state that was restored from a backup of this authority, after which nothing came. */
+async function restoredFrom(na: TestAuthority, folder: string): Promise<string> {
+  await na.flush();
+  const now = na.clock.now();
+  const { genesis, keySource, keyId } = loadConfig({ dataDir: na.dataDir }, {}, now);
+  const path = join(folder, 'backup');
+  const source = await sourceOf(na);
+  const signer = await openSigner(keySource());
+  await createBackup({
+    ...{ source, genesis, signer, keyId, path, now },
+    recipients: [],
+    verify: verifySignature,
+  });
+  await source.close();
+  const dataDir = join(folder, 'restored');
+  const evidence = { crls: [], feeds: [], head: null };
+  await applyRestore({
+    plan: await planRestore(await readBackup(path, []), evidence, verifySignature),
+    bytes: await readBackup(path, []),
+    target: openLmdbTarget(dataDir),
+    verify: verifySignature,
+    runtime: { ...systemRuntime, now: na.clock.now },
+    clockTolerance: 5 * MINUTE,
+  });
+  cpSync(join(na.dataDir, 'genesis.json'), join(dataDir, 'genesis.json'));
+  return dataDir;
+}

@@ -21,6 +21,13 @@ export const Readiness = Type.Object({
   enrollment: Type.Enum(['open', 'insufficient_storage', 'signer_unavailable'], {
     description: 'Whether nodes may enroll, or why not: for want of space, or of a signature',
   }),
+  accepts_signed_after: Type.Optional(
+    Type.String({
+      format: 'date-time',
+      description:
+        'Until then the state was restored too recently: every signed request that was signed earlier is refused',
+    }),
+  ),
   instance: Type.String({ description: 'A random id of this start of the authority' }),
   ha_mode: Type.Union([Type.Literal('single'), Type.Literal('standby'), Type.Literal('linked')], {
     description: 'Whether other instances can take the place of this one, and answer beside it',

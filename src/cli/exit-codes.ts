@@ -75,7 +75,7 @@ function authorityOutcome(error: AuthorityError): Outcome {
   const request = requestId === null ? '' : `, request ${requestId}`;
   if (isUnreachable(error)) {
     const sentence = `The authority failed: ${message} (${status} ${code}${request})`;
-    return { exit: EXIT.unreachable, code, message: sentence };
+    return { exit: EXIT.unreachable, code, message: sentence + laterHint(error) };
   }
   const cause = typeof details.cause === 'string' ? `: ${details.cause}` : madeInvites(details);
   const sentence = `The authority refused: ${message} (${status} ${code}${cause}${request})`;

@@ -27,7 +27,7 @@ export function waitOption(): Option {
   const most = inWords(PATIENCE_MS / 1000);
   return new Option(
     '--wait',
-    `wait as long as the authority asks when it limits requests, ${most} in all`,
+    `wait as long as the authority asks when it limits requests or was restored, ${most} in all`,
   );
 }
 
@@ -38,7 +38,7 @@ export function serverOf({ url, ca, wait, json }: Reach): ServerOptions {
   if (!wait) return { url, fetch };
   const onLimited = (ms: number) => {
     if (json) return;
-    printNotice(`The authority limits requests; trying again in ${inWords(ms / 1000)}`);
+    printNotice(`The authority asks for time; trying again in ${inWords(ms / 1000)}`);
   };
   return { url, fetch, patienceMs: PATIENCE_MS, onLimited };
 }

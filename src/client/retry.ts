@@ -31,7 +31,7 @@ export async function withRetries<T>(
       if (!maySendAgain(error, request)) throw error;
       isResent = request.answerIsKept === true && (isResent || !isUndone(error));
       const ms = waitFor(error, attempts);
-      if (error.status === 429 && ms <= patience) {
+      if (isAskedToWait(error) && ms <= patience) {
         patience -= ms;
         onLimited?.(ms);
       } else {
@@ -55,11 +55,17 @@ function maySendAgain(
   return repeatable || answerIsKept || isUndone(error);
 }
 
+/** The authority works, and says when it takes the request. */
+function isAskedToWait({ status, code }: AuthorityError): boolean {
+  return status === 429 || code === 'restored_recently';
+}
+
 const UNDONE: ReadonlySet<string> = new Set([
   'shutting_down',
   'overloaded',
   'authority_unavailable',
   'signer_unavailable',
+  'restored_recently',
 ]);
 
 /** Whether the authority itself says that it did nothing. */

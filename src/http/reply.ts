@@ -124,7 +124,9 @@ export function refusalReply(
     contentType: JSON_TYPE,
     body: jsonText(details),
     headerLines:
-      header === undefined ? linesOfRefusal(refusal) : `${NO_STORE}\r\n${header}: ${value}`,
+      header === undefined
+        ? linesOfRefusal(refusal, details)
+        : `${NO_STORE}\r\n${header}: ${value}`,
     refusal,
     contentSecurityPolicy: null,
   };
@@ -133,7 +135,8 @@ export function refusalReply(
 /** Another instance takes over within seconds. */
 const RETRY_SOON = `${NO_STORE}\r\nRetry-After: 1`;
 
-function linesOfRefusal(refusal: RefusalName): string {
+function linesOfRefusal(refusal: RefusalName, { retry_after: seconds }: JsonObject): string {
+  if (refusal === 'restored_recently') return `${NO_STORE}\r\nRetry-After: ${seconds}`;
   return refusal === 'authority_unavailable' ? RETRY_SOON : NO_STORE;
 }
 
@@ -185,9 +188,6 @@ export function staleDocumentReply(
   }));
 }
 
-/** A page from its cached bytes; 304 when the client has this version. */
-export function htmlReply(
-  { document, contentSecurityPolicy }: HtmlPage,
 /** A document that names the base URL, which is added while it is sent: nothing is kept of what a client made up. */
 export function addressedReply(
   document: AddressedDocument,
@@ -206,6 +206,9 @@ export function addressedReply(
     : { ...whole, body: document.pieces(baseUrl) };
 }
 
+/** A page from its cached bytes; 304 when the client has this version. */
+export function htmlReply(
+  { document, contentSecurityPolicy }: HtmlPage,
   conditions: Conditions,
 ): Reply | Promise<Reply> {
   return versionedReply(HTML_TYPE, contentSecurityPolicy, document, conditions);

@@ -2,6 +2,7 @@
  * What is wrong, if anything: one table of rules over counts and times. The banner of the dashboard, `/metrics`,
  * alerts and `mesh-na doctor` all take it from here. Findings are public, so no rule names a node.
  */
+import { formatInstant } from '../timestamp.ts';
 import type { PostureFinding } from './rows/posture.ts';
 
 /** Instants are milliseconds since the epoch. */
@@ -9,6 +10,8 @@ export interface PostureFacts {
   readonly now: number;
   /** Whether state can be read and written. */
   readonly ready: boolean;
+  /** Until when signed requests are refused because the state was restored; null when they are not. */
+  readonly restoredUntil: number | null;
   readonly fleet: FleetFacts;
   /** When the root key's delegation to the authority ends; null where that is not known. */
   readonly delegatedUntil: number | null;
@@ -90,6 +93,13 @@ const MANY_FAILURES = { operator: 20, node: 200 };
 
 export const POSTURE_RULES: readonly Rule[] = [
   rule('store', ({ ready }) => (ready ? null : action('The authority cannot reach its state.'))),
+  rule('restored', ({ restoredUntil }) =>
+    restoredUntil === null
+      ? null
+      : attention(
+          `The state was restored: requests signed before ${formatInstant(restoredUntil)} are refused.`,
+        ),
+  ),
   rule('signer', ({ signs }) =>
     signs ? null : action('The signer does not sign: nothing is issued, renewed or revoked.'),
   ),

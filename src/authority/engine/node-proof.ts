@@ -7,6 +7,7 @@ import type { NodeClaim, NodeProofVerdict } from '../../contract/claims.ts';
 import type { RefusalName } from '../../refusal.ts';
 import type { Authority } from './authority.ts';
 import { auditRefusal } from './refusal-audit.ts';
+import { assertAfterRestore } from './restored-recently.ts';
 import type { UnitOfWork } from './unit-of-work.ts';
 
 export interface NodeProofRule {
@@ -34,6 +35,7 @@ export const NODE_PROOFS: Readonly<Record<NodeCallName, NodeProofRule>> = {
 export function judgeNonce(na: Authority, node: NodeClaim, rule: NodeProofRule): NodeProofVerdict {
   const { verdict, publicKey, nonce, signedAt } = node;
   if (verdict !== 'valid' && verdict !== 'invalid_signature') return verdict;
+  assertAfterRestore(na, verdict === 'valid', signedAt);
   if (rule.window) {
     const found = na.windows.check(publicKey, nonce, signedAt);
     if (found !== 'fresh') return found;

@@ -7,6 +7,7 @@ import type { Authority } from './authority.ts';
 import { auditRefusal } from './refusal-audit.ts';
 import { refusalIn } from './refusals.ts';
 import { type Repeated, repeatedAnswer } from './repeated-request.ts';
+import { assertAfterRestore } from './restored-recently.ts';
 import type { UnitOfWork } from './unit-of-work.ts';
 
 /**
@@ -40,13 +41,12 @@ export function authenticateOperator(
 }
 
 /** A nonce already spent is found before the signature is judged ([core-2-3-6] before [core-2-3-7]). */
-function proofOf(
-  { nonces }: Authority,
-  { verdict, signedAt, nonce }: OperatorClaim,
-  scope: string,
-): OperatorProofVerdict {
+function proofOf(na: Authority, claim: OperatorClaim, scope: string): OperatorProofVerdict {
+  const { nonces } = na;
+  const { verdict, signedAt, nonce } = claim;
   const isJudged = ['valid', 'invalid_signature', 'v1_unbound'].includes(verdict);
   if (!isJudged) return verdict;
+  assertAfterRestore(na, verdict === 'valid', signedAt);
   if (nonces.isForgotten(signedAt)) return 'stale_timestamp';
   return nonces.isSpent(scope, nonce) ? 'nonce_replay' : verdict;
 }

@@ -9,6 +9,7 @@ import type { Handler } from '../engine/admission.ts';
 import type { Run } from '../engine/execute.ts';
 import { pageOf } from '../engine/page.ts';
 import { refusalIn } from '../engine/refusals.ts';
+import { assertAfterRestore } from '../engine/restored-recently.ts';
 import type { UnitOfWork } from '../engine/unit-of-work.ts';
 import { assertRoom } from './room.ts';
 
@@ -51,6 +52,7 @@ export const registerAgent: Handler<'registerAgent'> = (na, unit, given) => {
 export const removeAgent: Handler<'removeAgent'> = (na, unit, given) => {
   const { nodePublicKey: key, node, envelope, remoteAddr } = given;
   const scope = `agent-delete:${key}`;
+  if (envelope !== null) assertAfterRestore(na, envelope.valid, envelope.signedAt);
   // The base64 of a signature is canonical already; the digest only keeps the ledger's entries short.
   const digest = envelope === null ? '' : digestOf(envelope.signature);
   const replayed =

@@ -1,5 +1,9 @@
+import type { Readiness } from '../../answers/documents.ts';
 import { Refusal } from '../../refusal.ts';
+import { formatInstant } from '../../timestamp.ts';
 import type { Handler } from '../engine/admission.ts';
+import type { Authority } from '../engine/authority.ts';
+import { refusedUntil } from '../engine/restored-recently.ts';
 import { hasRoom } from '../enrollment/room.ts';
 import { currentCrlSequence } from './crl-calls.ts';
 import { soonestEnds } from './horizon.ts';
@@ -32,8 +36,16 @@ export const readCounts: Handler<'readCounts'> = (na, _given, at) => ({
 export const awaitPublications: Handler<'awaitPublications'> = () => null;
 
 /** Database connectivity and migration state; never the location of the database. */
-export const checkReadiness: Handler<'checkReadiness'> = (na) => {
+export const checkReadiness: Handler<'checkReadiness'> = (na, _given, at) => {
   if (na.store.health() !== null) throw new Refusal('service_not_ready');
-  if (!na.signer.isAvailable()) return { enrollment: 'signer_unavailable' };
-  return { enrollment: hasRoom(na) ? 'open' : 'insufficient_storage' };
+  const until = refusedUntil(na, at);
+  return {
+    enrollment: enrollmentOf(na),
+    ...(until !== null && { accepts_signed_after: formatInstant(until) }),
+  };
 };
+
+function enrollmentOf(na: Authority): Readiness['enrollment'] {
+  if (!na.signer.isAvailable()) return 'signer_unavailable';
+  return hasRoom(na) ? 'open' : 'insufficient_storage';
+}

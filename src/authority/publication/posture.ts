@@ -2,12 +2,14 @@
 import { judgePosture, type PostureFacts } from '../../views/posture.ts';
 import type { Posture, PostureFinding } from '../../views/rows/posture.ts';
 import type { Authority } from '../engine/authority.ts';
+import { refusedUntil } from '../engine/restored-recently.ts';
 import { CRL_ID } from './crl.ts';
 
 export function currentPosture(na: Authority, now: number): Posture {
   const findings = judgePosture({
     now,
     ready: na.store.health() === null,
+    restoredUntil: refusedUntil(na, now),
     fleet: na.fleetCensus.latest,
     listDueAt: na.subjects.committed('crl', CRL_ID)?.context.nextUpdate ?? Number.POSITIVE_INFINITY,
     operatorKeys: operatorKeysOf(na),

@@ -12,6 +12,11 @@ export interface EarlierRequests {
   floorOf(nodeKey: string): number;
   /** Whether a heartbeat signed at that time may have been accepted by a process that crashed. */
   mayBeLost(signedAt: number): boolean;
+  /**
+   * Requests that were signed up to this instant are refused because the state was restored: the one that was lost may
+   * have accepted them. Null when there was no restore, or it was long before the start.
+   */
+  restoredUntil(): number | null;
   /** The ranges that the next start must know about, too, if this process crashes. */
   lostTimes(): readonly TimeRange[];
   /** Whether what a crash lost can still be replayed: then the next start must take this stop for a crash. */
@@ -61,6 +66,10 @@ export function createEarlierRequests(options: EarlierRequestsOptions): EarlierR
       return Math.max(crashFloor, newest);
     },
     mayBeLost: isLost.has,
+    restoredUntil() {
+      // A crash loses the times of some seconds, and a restore all that came before it [backup-6].
+      return lost.find(([after]) => after === 0)?.[1] ?? null;
+    },
     lostTimes: () => lost.filter(([, until]) => mayReturn(until)),
     outliveProcess() {
       if (closedCleanly) return false;
