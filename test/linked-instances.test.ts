@@ -13,6 +13,7 @@ import {
   newKey,
   nodeRequest,
   operate,
+  operatorRequest,
   outcome,
 } from './support/requests.ts';
 
@@ -61,6 +62,16 @@ test('every instance answers every request, and none by a document older than wh
   for (const { text } of [ofWriter, ofFollower]) {
     assert.match(text, /^mesh_na_database_clock_difference_seconds -?0/m, 'there is one clock');
   }
+  const key = newKey();
+  const added = { key_id: 'ops-reader', public_key: key.publicKey, tier: 'standard' };
+  await operate(first.na, '/admin/operator-keys', added);
+  const reader = { key, keyId: added.key_id };
+  const { init } = operatorRequest(third.na, '/events', {}, { method: 'GET', operator: reader });
+  const events = await fetch(`${third.na.url}/events`, init);
+  assert.equal(events.status, 200);
+  await operate(second.na, `/admin/operator-keys/${added.key_id}/revoke`);
+  assert.match(await events.text(), /operator_key_revoked/, 'its end, at a follower too');
+
   const invite = (await operate(first.na, '/admin/invite')).body.token_id;
   const joins = await Promise.all(
     all.map(({ na }) => nodeRequest(na, '/join', newKey(), { invite_token: invite })),
