@@ -192,7 +192,10 @@ test('every example has a button, none without JavaScript, and everything opens 
   assert.equal(await plain.page.locator('.copy').count(), 0);
   const entry = plain.page.locator('#get-genesis');
   await entry.getByText('Example', { exact: true }).click();
-  assert.equal(await entry.getByText(`curl -s '${na.url}/genesis'`).isVisible(), true);
+  const shown = "curl -s 'https://authority.example/genesis'";
+  assert.equal(await entry.getByText(shown).isVisible(), true);
+  const note = plain.page.getByText('Put the address of this page in place of');
+  assert.equal(await note.isVisible(), true, 'no script is there to do so');
 });
 
 test('opened examples have no barrier, and nothing in them scrolls sideways', async () => {

@@ -47,7 +47,7 @@ const CASES: readonly (readonly [what: string, does: (socket: Socket) => void, r
     ],
     [
       'more values than a list has',
-      says(`${OK}Connection: close\r\nContent-Length: 3006\r\n\r\n[${'[],'.repeat(1000)}[]] `),
+      says(`${OK}Connection: close\r\nContent-Length: 3005\r\n\r\n[${'[],'.repeat(1000)}[]] `),
       /There are too many values/,
     ],
     [

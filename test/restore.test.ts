@@ -12,8 +12,8 @@ import { applyRestore } from '../src/restore/apply.ts';
 import { planRestore } from '../src/restore/plan.ts';
 import { systemRuntime } from '../src/runtime.ts';
 import { openLmdbTarget } from '../src/store/lmdb/target.ts';
-import { formatInstant } from '../src/timestamp.ts';
 import { openSigner } from '../src/threads/open-signer.ts';
+import { formatInstant } from '../src/timestamp.ts';
 import { HISTORY, playAndRestore } from './restoring/histories.ts';
 import { WITHIN_FOLDERS } from './restoring/places.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
@@ -30,35 +30,45 @@ test(`${HISTORIES} random histories are restored without un-revoking anything`, 
     { numRuns: HISTORIES },
   ));
 
-test('who signs too early after a restore learns until when, and is served from then on', LMDB_ONLY, async () => {
-  await using folder = scratchFolder();
-  await using lost = await startTestAuthority();
-  const node = await joinedNode(lost);
-  const dataDir = await restoredFrom(lost, folder.path);
-  for (const name of ['keys', 'mesh-na.json']) {
-    cpSync(join(lost.dataDir, name), join(dataDir, name), { recursive: true });
-  }
-  const until = formatInstant(lost.clock.now() + 5 * MINUTE);
-  lost.clock.advance(MINUTE);
-  await using na = await startTestAuthority({ dataDir, clock: lost.clock });
-  const invite = () => operate(na, '/admin/invite');
-  for (const refused of [await invite(), await heartbeat(na, node)]) {
-    assert.equal(outcome(refused), '503 restored_recently');
-    assert.equal(refused.headers.get('retry-after'), '241');
-    assert.deepEqual(refused.body.error.details, { accepts_signed_after: until, retry_after: 241 });
-  }
-  const forged = await operate({ ...na, privileged: { ...na.privileged, key: node.key } }, '/admin/invite');
-  assert.equal(outcome(forged), '401 admin_auth_failed', 'a stranger learns no more than before');
-  assert.equal((await get(na, '/readyz')).body.accepts_signed_after, until);
-  const sentence = `The state was restored: requests signed before ${until} are refused.`;
-  assert.ok((await get(na, '/dashboard.json')).body.warnings.includes(sentence));
-  assert.ok((await get(na, '/dashboard')).text.includes(sentence));
+test(
+  'who signs too early after a restore learns until when, and is served from then on',
+  LMDB_ONLY,
+  async () => {
+    await using folder = scratchFolder();
+    await using lost = await startTestAuthority();
+    const node = await joinedNode(lost);
+    const dataDir = await restoredFrom(lost, folder.path);
+    for (const name of ['keys', 'mesh-na.json']) {
+      cpSync(join(lost.dataDir, name), join(dataDir, name), { recursive: true });
+    }
+    const until = formatInstant(lost.clock.now() + 5 * MINUTE);
+    lost.clock.advance(MINUTE);
+    await using na = await startTestAuthority({ dataDir, clock: lost.clock });
+    const invite = () => operate(na, '/admin/invite');
+    for (const refused of [await invite(), await heartbeat(na, node)]) {
+      assert.equal(outcome(refused), '503 restored_recently');
+      assert.equal(refused.headers.get('retry-after'), '241');
+      assert.deepEqual(refused.body.error.details, {
+        accepts_signed_after: until,
+        retry_after: 241,
+      });
+    }
+    const forged = await operate(
+      { ...na, privileged: { ...na.privileged, key: node.key } },
+      '/admin/invite',
+    );
+    assert.equal(outcome(forged), '401 admin_auth_failed', 'a stranger learns no more than before');
+    assert.equal((await get(na, '/readyz')).body.accepts_signed_after, until);
+    const sentence = `The state was restored: requests signed before ${until} are refused.`;
+    assert.ok((await get(na, '/dashboard.json')).body.warnings.includes(sentence));
+    assert.ok((await get(na, '/dashboard')).text.includes(sentence));
 
-  na.clock.advance(4 * MINUTE + SECOND);
-  assert.equal(outcome(await invite()), '200');
-  assert.equal(outcome(await heartbeat(na, node)), '200');
-  assert.equal((await get(na, '/readyz')).body.accepts_signed_after, undefined);
-});
+    na.clock.advance(4 * MINUTE + SECOND);
+    assert.equal(outcome(await invite()), '200');
+    assert.equal(outcome(await heartbeat(na, node)), '200');
+    assert.equal((await get(na, '/readyz')).body.accepts_signed_after, undefined);
+  },
+);
 
 /** A folder with the state that was restored from a backup of this authority, after which nothing came. */
 async function restoredFrom(na: TestAuthority, folder: string): Promise<string> {

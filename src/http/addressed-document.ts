@@ -4,12 +4,11 @@
  */
 import { constants, crc32, deflateRawSync } from 'node:zlib';
 import { etagOf } from '../contract/documents.ts';
-import type { PiecewiseBody } from './reply.ts';
 
 export interface AddressedDocument {
   etag(baseUrl: string): string;
-  /** At the pace of the reader. */
-  pieces(baseUrl: string): PiecewiseBody;
+  /** To be sent one by one. */
+  pieces(baseUrl: string): readonly string[];
   /** As one gzip file. */
   compressed(baseUrl: string): Uint8Array;
 }
@@ -31,13 +30,7 @@ export function addressedDocument({ beginning, end }: AddressedText): AddressedD
   const pieces = piecesOf(beginning);
   return {
     etag: (baseUrl) => etagOf(`${digest}${end(baseUrl)}`),
-    pieces(baseUrl) {
-      const coming = [...pieces, end(baseUrl)].values();
-      return {
-        next: async () => coming.next().value ?? null,
-        abandon: () => undefined,
-      };
-    },
+    pieces: (baseUrl) => [...pieces, end(baseUrl)],
     compressed(baseUrl) {
       const last = Buffer.from(end(baseUrl));
       const size = bytes.length + last.length;

@@ -203,7 +203,15 @@ export function addressedReply(
   if (held !== undefined) return { ...whole, status: 304, headerLines: linesOf(held, true) };
   return acceptsGzip
     ? compressedReply(whole, document.compressed(baseUrl), etag)
-    : { ...whole, body: document.pieces(baseUrl) };
+    : { ...whole, body: piecewise(document.pieces(baseUrl)) };
+}
+
+function piecewise(pieces: readonly string[]): PiecewiseBody {
+  const coming = pieces.values();
+  return {
+    next: async () => coming.next().value ?? null,
+    abandon: () => undefined,
+  };
 }
 
 /** A page from its cached bytes; 304 when the client has this version. */

@@ -9,6 +9,6 @@ export const ADDRESS_PLACE = 'https://authority.example';
 /** For the script, what to replace; for readers without scripts, what to replace themselves. */
 export function addressNote(publicUrl: string | null): Html {
   if (publicUrl !== null) return NO_HTML;
-  return html`<noscript data-address="${ADDRESS_PLACE}"><p class="small muted">Put the address of this page in place of ${ADDRESS_PLACE}.</p></noscript>
+  return html`<p class="small muted" data-address="${ADDRESS_PLACE}">Put the address of this page in place of ${ADDRESS_PLACE}.</p>
 `;
 }

@@ -11,6 +11,7 @@ import {
   furtherIn,
   QUESTION_QUERY,
   QUESTION_REFUSALS,
+  tooManyPaths,
 } from './trust-question.ts';
 
 export const graphRoutes: readonly RouteEntry[] = [
@@ -40,7 +41,7 @@ export const graphRoutes: readonly RouteEntry[] = [
     method: 'GET',
     path: '/connectome/trust-path',
     call: 'trustPath',
-    limit: 'TRUST_PATH',
+    limit: 'none',
     query: Type.Object({
       from: Type.String({ description: 'Sovereign that evaluates (also: source)' }),
       to: Type.String({ description: 'Sovereign that is evaluated (also: target)' }),
@@ -54,13 +55,16 @@ export const graphRoutes: readonly RouteEntry[] = [
 
 With \`explain\`, \`without\` or \`as_of\` the answer also cites the digest of the recognition graph. \`explain=1\` adds how
 long the trust lasts, the scopes of the treaties, which treaties were considered and which test each failed, and the
-smallest set of treaties whose end would cut the trust. Explanations count in the bucket EXPLAIN, per address.`,
+smallest set of treaties whose end would cut the trust. Questions count in the bucket TRUST_PATH, and explanations also in
+EXPLAIN, per address.`,
     answer: TrustAnswer,
     refusals: ['missing_trust_path_parameters', 'invalid_explain', ...QUESTION_REFUSALS],
     async handle(request, edge) {
       const ends = endsIn(request.query);
       if (ends === null) return refusalReply('missing_trust_path_parameters');
       const further = furtherIn(request.query);
+      const tooMany = await tooManyPaths(request, edge);
+      if (tooMany !== null) return tooMany;
       return further === null
         ? answerReply(await edge.call('trustPath', ends))
         : consideredReply({ ...ends, ...further }, request, edge);

@@ -1,11 +1,9 @@
 /** Pages for operators of the network: the dashboard, the Connectome and the atlas. */
 import Type from 'typebox';
 import type { Edge } from '../http/edge.ts';
-import { limited } from '../http/limited.ts';
 import { firstValue } from '../http/query.ts';
 import { type HtmlPage, htmlReply, type Reply, refusalReply, textReply } from '../http/reply.ts';
 import type { RouteEntry, RouteRequest } from '../http/route.ts';
-import { addressBlock } from '../http/source-address.ts';
 import { type AtlasQuestion, atlasPage, sovereignNamed } from '../pages/atlas.ts';
 import { connectomePage } from '../pages/connectome.ts';
 import { dashboardPage } from '../pages/dashboard.ts';
@@ -30,6 +28,7 @@ import {
   withDocument,
   withGraph,
 } from './published-content.ts';
+import { tooManyPaths } from './trust-question.ts';
 
 const HTML = { contentType: 'text/html; charset=utf-8' };
 
@@ -118,7 +117,7 @@ export const operatorPageRoutes: readonly RouteEntry[] = [
     summary: 'The recognition graph to explore, as a page',
     description: 'A question for a trust path counts in the bucket TRUST_PATH, per address.',
     answer: HTML,
-    refusals: ['service_not_ready', 'rate_limit_exceeded'],
+    refusals: ['service_not_ready'],
     handle: (request, edge) =>
       withGraph(request, edge, (graph) => answerAtlas(request, edge, graph)),
   },
@@ -150,14 +149,9 @@ async function answerAtlas(
 ): Promise<Reply> {
   if (graph.digest === null) return refusalReply('service_not_ready');
   const question = questionOf(request);
-  if (question.from !== '' && question.to !== '') {
-    const wait = await edge.limits.take(
-      'TRUST_PATH',
-      addressBlock(request.remoteAddr),
-      request.now,
-    );
-    if (wait > 0) return limited(edge, 'TRUST_PATH', wait);
-  }
+  const asksForPath = question.from !== '' && question.to !== '';
+  const tooMany = asksForPath ? await tooManyPaths(request, edge) : null;
+  if (tooMany !== null) return tooMany;
   const path = await trustPathOf(graph, question, edge);
   return htmlReply(atlasPage(graph, question, { path, graphDigest: graph.digest }), request);
 }

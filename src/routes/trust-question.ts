@@ -56,6 +56,15 @@ function asOfIn(query: Query): number | null {
   return instant;
 }
 
+/** Counts a question for a path; the refusal when its source has asked too many. */
+export async function tooManyPaths(
+  { remoteAddr, now }: RouteRequest,
+  edge: Edge,
+): Promise<Reply | null> {
+  const retryAfter = await edge.limits.take('TRUST_PATH', addressBlock(remoteAddr), now);
+  return retryAfter > 0 ? limited(edge, 'TRUST_PATH', retryAfter) : null;
+}
+
 /** After how many seconds a source may ask again that has asked for too many explanations. */
 export interface TooMany {
   readonly retryAfter: number;
