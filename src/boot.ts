@@ -115,6 +115,7 @@ export async function startAuthority(
   const background = createBackground(logger, (job) => metrics.jobSucceeded(job, runtime.now()));
   const fatal = createFatal({
     logger,
+    folder: config.dataDir,
     async silence() {
       lifecycle.enter('failed');
       instances?.leave();
@@ -247,7 +248,6 @@ export async function startAuthority(
         // What is counted is the writer's to say, once.
         return exposition(office?.call ?? (() => UNAVAILABLE), metrics, reports);
       },
-      fatal,
     };
     const { commands } = surroundings;
     const instance = {

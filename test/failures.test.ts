@@ -1,15 +1,29 @@
 /** The effect of a bug or a broken thread: one request fails, or the process logs why it ends. */
 import assert from 'node:assert/strict';
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { suite, test } from 'node:test';
+import { loadConfig } from '../src/config/load.ts';
 import { createBackground } from '../src/lifecycle/background.ts';
+import { type BackupTask, backUpApart } from '../src/threads/backup-process.ts';
+import { scrubApart } from '../src/threads/scrub-process.ts';
 import { startArmed } from './support/armed-server.ts';
+import { assertEnded } from './support/broken-disk.ts';
+import { startChildServer } from './support/child-server.ts';
+import { makeNetworkFolder } from './support/folders.ts';
 import {
+  EDGE_THROWS,
   EFFECT_THROWS,
   HANDLER_THROWS,
   MANY_INVITES,
+  programWith,
+  type ThreadKind,
   TIMER_THROWS,
+  uncaughtIn,
+  uncaughtInChildren,
 } from './support/injected-faults.ts';
 import { get, operate, outcome } from './support/requests.ts';
+import { signedNetwork, startSigner } from './support/signer.ts';
 
 for (const threads of ['1', '2']) {
   suite(`with ${threads} thread(s)`, () => {
@@ -47,6 +61,74 @@ for (const threads of ['1', '2']) {
     });
   });
 }
+
+for (const how of ['exception', 'rejection'] as const) {
+  for (const kind of ['edge thread', 'watchdog thread'] as const) {
+    test(`an uncaught ${how} on the ${kind} ends the process with 1, and one line says where it was`, async (t) => {
+      const server = await startArmed(t, '2', uncaughtIn(kind, how));
+      await assertEnded(server, uncaughtOn(kind));
+    });
+  }
+}
+
+test('an uncaught exception on the thread that asks the signer ends the process with 1, and one line says where it was', async () => {
+  const network = signedNetwork();
+  await startSigner(network);
+  const args = ['--signer', network.address];
+  const program = uncaughtIn('signer thread', 'exception');
+  const server = await startChildServer(network.dataDir, { args, program });
+  server.process.kill('SIGUSR2');
+  await assertEnded(server, uncaughtOn('signer thread'));
+});
+
+test('an uncaught exception in the signer ends it with 1, and one line says where it was', async () => {
+  const signer = await startSigner(signedNetwork(), [], TIMER_THROWS);
+  signer.process.kill('SIGUSR2');
+  assert.deepEqual(await signer.ended, [1, null]);
+  assert.match(
+    signer.output(),
+    fatalLine('uncaught exception: TypeError: injected into a timer at'),
+  );
+});
+
+for (const how of ['exception', 'rejection'] as const) {
+  test(`a process that looks for damage, or makes a backup, says what uncaught ${how} has ended it`, async () => {
+    const { folder: dataDir } = makeNetworkFolder();
+    const signal = new AbortController().signal;
+    const ended =
+      /^Error: The process for it has ended with 1 .*TypeError: injected behind all handlers\s+at /s;
+    await uncaughtInChildren(how, async () => {
+      const scrubbed = scrubApart({ dataDir, database: null, from: null, parts: 1 }, signal);
+      await assert.rejects(scrubbed, ended);
+      await assert.rejects(backUpApart(backupTask(dataDir), signal), ended);
+    });
+    rmSync(dataDir, { recursive: true });
+  });
+}
+
+test('an uncaught exception before the service is ready ends the process with 1, and one line says where it was', async () => {
+  const { folder } = makeNetworkFolder();
+  const program = programWith(
+    `if (isMainThread) process.once('newListener', function wait(event) {
+      if (event !== 'uncaughtException') return void process.once('newListener', wait);
+      setImmediate(() => { throw new TypeError('injected into the start'); });
+    });`,
+  );
+  await assert.rejects(
+    startChildServer(folder, { program }),
+    /ended with 1: .*CRITICAL mesh\.process Ending after a failure: uncaught exception: TypeError: injected into the start at/s,
+  );
+  rmSync(folder, { recursive: true });
+});
+
+test('an exception while an edge thread takes a request ends the process with 1, and one line says where it was', async (t) => {
+  const server = await startArmed(t, '2', EDGE_THROWS);
+  let isOver = false;
+  void server.ended.then(() => (isOver = true));
+  // The fault is armed a little later than the signal is sent.
+  while (!isOver) await Promise.race([get(server.na, '/genesis').catch(() => null), server.ended]);
+  await assertEnded(server, uncaughtOn('edge thread'));
+});
 
 test('C3: a background job runs one run behind the other, logs a failure and reports each success', async () => {
   const lines: string[] = [];
@@ -98,6 +180,24 @@ test('C3: a stop of background work waits for the run under way', async () => {
   finish();
   await Promise.all([run, stopping]);
 });
+
+function backupTask(dataDir: string): BackupTask {
+  const { keySource, genesis, keyId } = loadConfig({ dataDir }, {}, Date.now());
+  return {
+    dataDir,
+    database: null,
+    genesis,
+    keySource: keySource(),
+    keyId,
+    recipients: [],
+    path: join(dataDir, 'backup'),
+    now: Date.now(),
+  };
+}
+
+function uncaughtOn(kind: ThreadKind): RegExp {
+  return new RegExp(`: ${kind}( [12])?: TypeError: injected behind all handlers at `);
+}
 
 function fatalLine(what: string): RegExp {
   return new RegExp(`CRITICAL mesh\\.process Ending after a failure: ${what}`);

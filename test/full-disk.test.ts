@@ -52,6 +52,20 @@ for (const threads of ['1', '2']) {
       await assertStored(dataDir, tokens);
     });
 
+    test('a disk that fills up in the midst of a write is named as well', async (t) => {
+      await using disk = await smallDisk('4m');
+      if (disk === null)
+        return t.skip('this user may not mount a disk in a namespace of their own');
+      const dataDir = networkOn(disk);
+      const server = await start(dataDir, threads);
+      const tokens = await invite(server, 2);
+      disk.leave(2 * 4096);
+      tokens.push(...(await invite(server)));
+      await assertEnded(server, /commit: Error: No space left on device/);
+      disk.clear();
+      await assertStored(dataDir, tokens);
+    });
+
     test('C3: a data file that may not grow ends the process with 1, and takes nothing that was acknowledged', async (t) => {
       const { dataDir, server } = await startOnDisk(t, threads);
       const tokens = await invite(server, 2);

@@ -32,6 +32,20 @@ test('a line that nothing follows is written within a moment', async () => {
   assert.equal(file.text(), 'alone\n');
 });
 
+test('an urgent line is written at once, or right behind what is being written', () => {
+  const chunks: string[] = [];
+  let written: () => void = () => undefined;
+  const log = createLogOutput((chunk, done) => {
+    chunks.push(chunk);
+    written = () => done(null);
+  }, false);
+  log.write('held back\n');
+  log.write('urgent\n', true);
+  log.write('urgent again\n', true);
+  written();
+  assert.deepEqual(chunks, ['held back\nurgent\n', 'urgent again\n']);
+});
+
 test('C7: what a full disk does not take is counted, and the next lines are tried again', async () => {
   const fd = openSync('/dev/full', 'a');
   const log = createLogOutput(fileWriter(fd), true);

@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import { type RunningAuthority, startAuthority } from '../boot.ts';
 import { bringsIdentity, type Config, dataDirOf, loadConfig } from '../config/load.ts';
 import type { Environment, Flags } from '../config/options.ts';
+import { createFatal } from '../lifecycle/fatal.ts';
 import { notifyManager } from '../lifecycle/service-manager.ts';
 import { openLogFile } from '../log/log-file.ts';
 import { type LogOutput, standardOutput } from '../log/log-output.ts';
@@ -48,11 +49,13 @@ export async function serveAuthority(options: ServeOptions, command: Command): P
   await assertRecipients(config);
   const { output, reopen } = await openLog(config, options);
   const commands = commandReference(program);
+  let fatal = beforeItServes(config, output);
+  // Unhandled rejections arrive here too.
+  process.on('uncaughtException', (cause) => fatal('uncaught exception', cause));
   const authority = await start(config, output, { commands, stop });
   if (authority === null) return endProcess(EXIT.done, output);
   const { logger } = authority;
-  // Unhandled rejections arrive here too.
-  process.on('uncaughtException', (cause) => authority.fatal('uncaught exception', cause));
+  fatal = authority.fatal;
   onHangup(authority, reopen);
   announce(config, authority, options, created);
   void notifyManager('ready', process.env, logger);
@@ -150,6 +153,19 @@ async function endProcess(code: ExitCode, destination: LogOutput): Promise<void>
   process.exit(code);
 }
 
+function endFailed(cause: unknown, destination: LogOutput): void {
+  // The log itself may be broken.
+  if (destination.droppedLines() > 0) process.stderr.write(`${problemText(cause)}\n`);
+  void endProcess(EXIT.failed, destination);
+}
+
+function beforeItServes({ logLevel: level, logFormat: format }: Config, destination: LogOutput) {
+  const logger = createLogger({ level, format, destination, now: systemRuntime.now });
+  const silence = () => Promise.resolve();
+  const end = (cause: unknown) => endFailed(cause, destination);
+  return createFatal({ logger, folder: null, silence, end });
+}
+
 interface Start {
   readonly commands: CommandReference;
   readonly stop: StopRequest;
@@ -173,11 +189,7 @@ async function start(
       version: packageVersion(),
       commands,
       droppedLogLines: destination.droppedLines,
-      onFatal(cause) {
-        // The log itself may be broken.
-        if (destination.droppedLines() > 0) process.stderr.write(`${problemText(cause)}\n`);
-        void endProcess(EXIT.failed, destination);
-      },
+      onFatal: (cause) => endFailed(cause, destination),
     });
   } catch (cause) {
     throw failure(EXIT.unusable, 'start_refused', `${messageOf(cause)}${wayOut(cause, config)}`);

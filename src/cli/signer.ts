@@ -40,6 +40,7 @@ const LAST_LINES_MS = 1000;
 async function serveSigner({ key, listen, group = false }: SignerOptions): Promise<void> {
   const { signerFromSeed } = await import('../crypto/ed25519.ts');
   const { readPrivateKey } = await import('../keys/private-key.ts');
+  const { createFatal } = await import('../lifecycle/fatal.ts');
   const { createLogger } = await import('../log/logger.ts');
   const { standardOutput } = await import('../log/log-output.ts');
   const { socketPath } = await import('../signer/address.ts');
@@ -62,6 +63,14 @@ async function serveSigner({ key, listen, group = false }: SignerOptions): Promi
     now: systemRuntime.now,
   });
   const tally = createTally();
+  const fatal = createFatal({
+    logger,
+    folder: null,
+    silence: () => Promise.resolve(),
+    end: () => void destination.flush(LAST_LINES_MS).then(() => process.exit(EXIT.failed)),
+  });
+  // Unhandled rejections arrive here too.
+  process.on('uncaughtException', (cause) => fatal('uncaught exception', cause));
   const service = await startSignerService({
     path,
     isForGroup: group,

@@ -112,3 +112,20 @@ export function writeHead(res: HttpResponse, reply: FinishedReply, furtherLines 
     `${contentType}\r\nX-Request-ID: ${requestId}\r\n${headerLines}\r\n${security}${furtherLines}`,
   );
 }
+
+/**
+ * The handler, which ends the connection when it throws: uWebSockets.js aborts the process when a request is left alone,
+ * before anybody could say what was thrown.
+ */
+export function orCut<Asked extends readonly unknown[]>(
+  handler: (res: HttpResponse, ...asked: Asked) => void,
+): typeof handler {
+  return (res, ...asked) => {
+    try {
+      handler(res, ...asked);
+    } catch (cause) {
+      res.close();
+      throw cause;
+    }
+  };
+}

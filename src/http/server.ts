@@ -15,6 +15,7 @@ import { createPeers } from './peers.ts';
 import type { PieceTaker } from './piecewise.ts';
 import { type FinishedReply, finishExchange, shedExchange } from './pipeline.ts';
 import { UwsRequestHead } from './request-head.ts';
+import { orCut } from './response.ts';
 import type { Route } from './route.ts';
 import { createRouter } from './router.ts';
 import { sendReply } from './send-reply.ts';
@@ -130,7 +131,7 @@ export function listen(edge: Edge, routes: readonly Route[], options: ListenOpti
     maxConnections,
     peers,
     serve(app, ended) {
-      app.any('/*', take);
+      app.any('/*', orCut(take));
       viewers.serveOn(app, ended);
     },
     served: viewers.leave,

@@ -13,7 +13,7 @@ import {
   type LiveTopic,
 } from './live-pages.ts';
 import { noteOutcome, refusedExchange } from './pipeline.ts';
-import { writeReply } from './response.ts';
+import { orCut, writeReply } from './response.ts';
 
 /** A viewer that is this many bytes behind is dropped, never waited for. */
 const MAX_BACKPRESSURE = 256 * 1024;
@@ -73,7 +73,9 @@ export function createViewers(edge: Edge, { openExchange, leftHttp }: ViewersOpt
         maxBackpressure: MAX_BACKPRESSURE,
         closeOnBackpressureLimit: 1,
         idleTimeout: IDLE_SECONDS,
-        upgrade: (res, req, context) => upgrade(res, req, context, edge, openExchange(res, req)),
+        upgrade: orCut((res, req: HttpRequest, context: us_socket_context_t) =>
+          upgrade(res, req, context, edge, openExchange(res, req)),
+        ),
         open(ws) {
           leftHttp();
           const viewer = ws.getUserData();

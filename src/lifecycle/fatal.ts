@@ -1,12 +1,15 @@
 /** The end of a process that cannot continue: one line that names the cause, and a non-zero exit code. */
 import type { Logger } from '../log/logger.ts';
 import { problemText } from '../log/problem.ts';
+import { nameFullDisk } from './free-space.ts';
 
 /** Ends the process. `where` names what failed, `cause` is the error. */
 export type Fatal = (where: string, cause: unknown) => void;
 
 export interface FatalSteps {
   readonly logger: Logger;
+  /** Where the process writes its state; null when it has none. */
+  readonly folder: string | null;
   /** From now on no answer may be sent; resolves when that is guaranteed. */
   silence(): Promise<void>;
   /** Flushes the log and ends the process. */
@@ -17,12 +20,13 @@ export interface FatalSteps {
 const TRUE_CAUSE_MS = 1000;
 
 /** Only the first cause is reported: later failures follow from it. */
-export function createFatal({ logger, silence, end }: FatalSteps): Fatal {
+export function createFatal({ logger, folder, silence, end }: FatalSteps): Fatal {
   let failed = false;
 
   async function fail(where: string, cause: unknown): Promise<void> {
     const silenced = silence();
-    const found = await trueCause(cause);
+    const reported = await trueCause(cause);
+    const found = folder === null ? reported : nameFullDisk(reported, folder);
     logger.write('CRITICAL', 'process', `Ending after a failure: ${where}: ${problemText(found)}`);
     await silenced;
     end(found);

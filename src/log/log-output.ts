@@ -30,6 +30,7 @@ export function createLogOutput(writeChunk: WriteChunk, holdsExit: boolean): Log
   let waitingLength = 0;
   let dropped = 0;
   let isWriting = false;
+  let isUrgentWaiting = false;
   let whenIdle: (() => void)[] = [];
 
   function writeNext(): void {
@@ -42,25 +43,27 @@ export function createLogOutput(writeChunk: WriteChunk, holdsExit: boolean): Log
     const lines = waiting.join('');
     waiting = [];
     waitingLength = 0;
+    isUrgentWaiting = false;
     isWriting = true;
     writeChunk(lines, (problem) => {
       isWriting = false;
       if (problem) dropped += lineCount(lines);
-      if (waitingLength >= CHUNK_CHARACTERS || whenIdle.length > 0) writeNext();
+      if (isUrgentWaiting || waitingLength >= CHUNK_CHARACTERS || whenIdle.length > 0) writeNext();
     });
   }
 
   setInterval(writeNext, LONGEST_WAIT_MS).unref();
 
   return {
-    write(lines) {
+    write(lines, isUrgent = false) {
       if (waitingLength + lines.length > MAX_WAITING) {
         dropped += lineCount(lines);
         return;
       }
       waiting.push(lines);
       waitingLength += lines.length;
-      if (waitingLength >= CHUNK_CHARACTERS) writeNext();
+      isUrgentWaiting ||= isUrgent;
+      if (isUrgentWaiting || waitingLength >= CHUNK_CHARACTERS) writeNext();
     },
     droppedLines: () => dropped,
     async flush(withinMs) {

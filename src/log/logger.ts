@@ -28,9 +28,9 @@ export interface Logger {
   request(at: number, line: RequestLine): void;
 }
 
-/** Writes one or several lines, each with its line end. */
+/** Writes one or several lines, each with its line end; what is urgent is not held back for others. */
 export interface LogDestination {
-  write(lines: string): void;
+  write(lines: string, isUrgent?: boolean): void;
 }
 
 export interface LoggerOptions {
@@ -47,7 +47,9 @@ export function createLogger({ level, format, destination, now }: LoggerOptions)
   return {
     write(lineLevel, area, message) {
       if (LOG_LEVELS.indexOf(lineLevel) < threshold) return;
-      destination.write(lineOf(formatInstant(now()), lineLevel, area, redact(message)));
+      const line = lineOf(formatInstant(now()), lineLevel, area, redact(message));
+      // The process may have no other moment.
+      destination.write(line, lineLevel === 'CRITICAL');
     },
     request(at, line) {
       if (!tellsRequests) return;

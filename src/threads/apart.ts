@@ -10,16 +10,22 @@ export type Outcome<Result> =
   | { readonly ok: true; readonly result: Result }
   | { readonly ok: false; readonly problem: string };
 
-/** The process has ended without a word. */
+/** The process has ended without an outcome. */
 export class EndedApart extends Error {
   /** Null when it was not ended by a signal. */
   readonly signal: NodeJS.Signals | null;
 
-  constructor(code: number | null, signal: NodeJS.Signals | null) {
-    super(`The process for it has ended with ${signal ?? code}`);
+  /** `lastWords` is what Node.js writes of what nobody has caught, with the stack. */
+  constructor(code: number | null, signal: NodeJS.Signals | null, lastWords = '') {
+    super(
+      `The process for it has ended with ${[signal ?? code, lastWords.trim()].join(' ').trim()}`,
+    );
     this.signal = signal;
   }
 }
+
+/** Characters; the rest of a longer stack is of no use. */
+const MOST_LAST_WORDS = 4000;
 
 /**
  * The task is sent over a pipe, and is neither an argument nor in the environment. Rejects with one sentence when it
@@ -35,7 +41,11 @@ export function runApart<Task extends object, Result>(
     const child = fork(threadEntry(worker), {
       execArgv: [],
       serialization: 'advanced',
-      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+    });
+    let lastWords = '';
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      lastWords = (lastWords + text).slice(-MOST_LAST_WORDS);
     });
     const kill = () => {
       child.kill('SIGKILL');
@@ -51,7 +61,7 @@ export function runApart<Task extends object, Result>(
     // Later than `exit`: by then its last message has been read.
     child.once('close', (code, signal) => {
       abort.removeEventListener('abort', kill);
-      reject(new EndedApart(code, signal));
+      reject(new EndedApart(code, signal, lastWords));
     });
     child.send(task, (cause) => cause && reject(cause));
   });

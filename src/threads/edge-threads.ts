@@ -8,7 +8,6 @@ import type { DocumentPublisher } from '../contract/publications.ts';
 import type { StandingMemory } from '../contract/standing.ts';
 import type { EdgeConfig } from '../http/edge-config.ts';
 import type { RateBucket, RateLimits } from '../http/rate-limit.ts';
-import type { Fatal } from '../lifecycle/fatal.ts';
 import { problemText } from '../log/problem.ts';
 import type { MetricsReport } from '../metrics/edge.ts';
 import { Refusal } from '../refusal.ts';
@@ -39,6 +38,9 @@ export function startEdgeThread(onFailure: (cause: unknown) => void): EdgeThread
 /** The authority's interface to the thread. */
 export function edgeThreadOn(worker: Worker, onFailure: (cause: unknown) => void): EdgeThread {
   const ended = endOf(worker, onFailure);
+  worker.on('message', (message: FromEdge) => {
+    if (message.type === 'failed') onFailure(message.problem);
+  });
   return {
     post: (message) => worker.postMessage(message),
     listen: (listener) => worker.on('message', listener),
@@ -64,7 +66,6 @@ export interface EdgeHost {
   log(lines: string): void;
   /** The metrics of all edges. */
   exposition(reports: readonly MetricsReport[]): Promise<string>;
-  readonly fatal: Fatal;
 }
 
 /** All edges of one authority, on whichever threads they run. */
@@ -106,7 +107,7 @@ export async function serveOnThreads(
     beats: host.beats,
     standing: host.standing,
   };
-  const edges = threads.map((thread, index) => connect(thread, index, host, reports));
+  const edges = threads.map((thread) => connect(thread, host, reports));
   async function reports(): Promise<MetricsReport[]> {
     return Promise.all(edges.map((edge) => edge.call('report')));
   }
@@ -160,7 +161,6 @@ interface ConnectedEdge {
 
 function connect(
   thread: EdgeThread,
-  index: number,
   host: EdgeHost,
   reports: () => Promise<MetricsReport[]>,
 ): ConnectedEdge {
@@ -173,8 +173,7 @@ function connect(
     if (message.type === 'batch') {
       if (message.log !== '') host.log(message.log);
       carryOut(message, answering, outbox);
-    } else if (message.type === 'failed') host.fatal(`edge thread ${index + 1}`, message.problem);
-    else rpc.take(message);
+    } else if (message.type !== 'failed') rpc.take(message);
   });
 
   return {

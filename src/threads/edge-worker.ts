@@ -19,14 +19,7 @@ import { ROUTES } from '../routes/table.ts';
 import { type EdgeRuntime, systemRuntime, timeOf, withClocks } from '../runtime.ts';
 import { type AuthorityLink, createAuthorityLink } from './authority-link.ts';
 import { isAuthoritySilent, startBeating } from './beats.ts';
-import type {
-  Answers,
-  EdgeProcedures,
-  FromEdge,
-  Service,
-  SharedState,
-  ToEdge,
-} from './messages.ts';
+import type { EdgeProcedures, FromEdge, Service, SharedState, ToEdge } from './messages.ts';
 import { answerCall } from './rpc.ts';
 
 interface Serving {
@@ -65,10 +58,16 @@ const PROCEDURES: EdgeProcedures = {
   barrier: () => serving().server.barrier(),
 };
 
+// Not caught, it would end the thread, and ending a thread with an open app aborts the process.
+process.on('uncaughtException', (cause) => {
+  if (current !== null) current.draining.refusesWork = true;
+  post({ type: 'failed', problem: problemText(cause) });
+});
+
 port.on('message', (message: ToEdge) => {
   if (message.type === 'call') void answerCall(PROCEDURES, message, post);
   else if (message.type === 'exit') port.close();
-  else take(message);
+  else current?.link.take(message);
 });
 
 function post(message: FromEdge): void {
@@ -78,14 +77,6 @@ function post(message: FromEdge): void {
 function serving(): Serving {
   if (current === null) throw new Error('The edge does not serve');
   return current;
-}
-
-function take(answers: Answers): void {
-  try {
-    current?.link.take(answers);
-  } catch (cause) {
-    post({ type: 'failed', problem: problemText(cause) });
-  }
 }
 
 async function serve({ config, port: httpPort, slot, shared }: Service): Promise<void> {

@@ -88,5 +88,5 @@ export type ToEdge = RpcCall | Answers | { readonly type: 'exit' };
 export type FromEdge =
   | RpcAnswer
   | Batch
-  /** A message without a reply could not be processed. */
+  /** Something was thrown that nobody catches: the thread waits to be closed, and takes no new work. */
   | { readonly type: 'failed'; readonly problem: string };

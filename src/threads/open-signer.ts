@@ -10,12 +10,14 @@ export async function openSigner(source: KeySource, notes = NO_NOTES): Promise<A
   return heldHere(signerFromSeed(Buffer.from(source.seed)));
 }
 
-/** Where a signature that cannot be had is reported by whoever wanted it. */
+/** A signature that cannot be had is reported by whoever wanted it, and a thread that fails ends the one that asks it. */
 const NO_NOTES: SignerNotes = {
   available: () => undefined,
   unavailable: () => undefined,
   refused: () => undefined,
   asked: () => undefined,
-  failed: () => undefined,
+  failed(cause) {
+    throw cause;
+  },
   elapsed: systemRuntime.elapsed,
 };

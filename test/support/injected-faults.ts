@@ -3,6 +3,10 @@ import { PROGRAM } from './project.ts';
 
 /** Arguments of Node.js that load the fault before the sources; `armed` is true after SIGUSR2. */
 export function programWith(fault: string): readonly string[] {
+  return ['--import', preloadOf(fault), ...PROGRAM];
+}
+
+function preloadOf(fault: string): string {
   const source = `
     import { isMainThread } from 'node:worker_threads';
     import crypto from 'node:crypto';
@@ -12,8 +16,7 @@ export function programWith(fault: string): readonly string[] {
     if (isMainThread) process.on('SIGUSR2', () => { armed = true; });
     ${fault}
     syncBuiltinESMExports();`;
-  const preload = `data:text/javascript,${encodeURIComponent(source)}`;
-  return ['--import', preload, ...PROGRAM];
+  return `data:text/javascript,${encodeURIComponent(source)}`;
 }
 
 /** Takes more random bytes than the program keeps in a pool. */
@@ -64,5 +67,59 @@ export const EDGE_HANGS = programWith(`
   const { randomUUID } = crypto;
   crypto.randomUUID = (...args) => {
     while (armed && !isMainThread);
+    return randomUUID(...args);
+  };`);
+
+/** What fails outside of everything that somebody awaits, or has called. */
+const UNCAUGHT = {
+  exception: 'setTimeout(() => { throw new TypeError("injected behind all handlers"); });',
+  rejection: 'void Promise.reject(new TypeError("injected behind all handlers"));',
+};
+
+/** How threads differ as they start: by what they get to know. */
+const KIND_OF_THREAD = {
+  'edge thread': '(workerData ?? null) === null',
+  'watchdog thread': 'workerData?.beats !== undefined',
+  'signer thread': 'workerData?.isAvailable !== undefined',
+  'signed list thread': 'workerData?.keySource !== undefined',
+};
+
+export type ThreadKind = keyof typeof KIND_OF_THREAD;
+
+/** A thread of this kind fails by itself, as often as it can. */
+export function uncaughtIn(kind: ThreadKind, how: keyof typeof UNCAUGHT): readonly string[] {
+  return programWith(`
+    import { workerData } from 'node:worker_threads';
+    const arming = new BroadcastChannel('arming');
+    arming.unref();
+    if (isMainThread) process.on('SIGUSR2', () => arming.postMessage(null));
+    else if (${KIND_OF_THREAD[kind]}) arming.onmessage = () => { for (let i = 0; i < 3; i += 1) { ${UNCAUGHT[how]} } };`);
+}
+
+/** Runs the work while processes that it starts fail as soon as they run. */
+export async function uncaughtInChildren(
+  how: keyof typeof UNCAUGHT,
+  work: () => Promise<void>,
+): Promise<void> {
+  const { NODE_OPTIONS } = process.env;
+  const fault = `if (isMainThread) setImmediate(() => { ${UNCAUGHT[how]} });`;
+  process.env.NODE_OPTIONS = `--import=${preloadOf(fault)}`;
+  try {
+    await work();
+  } finally {
+    if (NODE_OPTIONS === undefined) delete process.env.NODE_OPTIONS;
+    else process.env.NODE_OPTIONS = NODE_OPTIONS;
+  }
+}
+
+/** What an edge thread does with the head of a request throws: generating an id there does. */
+export const EDGE_THROWS = programWith(`
+  const arming = new BroadcastChannel('arming');
+  arming.onmessage = () => { armed = true; };
+  arming.unref();
+  if (isMainThread) process.on('SIGUSR2', () => arming.postMessage(null));
+  const { randomUUID } = crypto;
+  crypto.randomUUID = (...args) => {
+    if (armed && !isMainThread) throw new TypeError('injected behind all handlers');
     return randomUUID(...args);
   };`);

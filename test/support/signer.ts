@@ -38,6 +38,8 @@ export function signedNetwork(): SignedNetwork {
 export interface RunningSigner {
   readonly process: ChildProcess;
   output(): string;
+  /** The exit code and the signal, once it has ended. */
+  readonly ended: Promise<unknown>;
   /** Sends the signal and waits for the end. */
   end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void>;
 }
@@ -46,8 +48,9 @@ export interface RunningSigner {
 export async function startSigner(
   { keyFile, address }: Pick<SignedNetwork, 'keyFile' | 'address'>,
   args: readonly string[] = [],
+  program = PROGRAM,
 ): Promise<RunningSigner> {
-  const command = [...PROGRAM, 'signer', '--key', keyFile, '--listen', address, ...args];
+  const command = [...program, 'signer', '--key', keyFile, '--listen', address, ...args];
   const child = spawnNode(command, { stdio: ['ignore', 'pipe', 'pipe'] });
   running.add(child);
   child.once('exit', () => running.delete(child));
@@ -64,6 +67,7 @@ export async function startSigner(
   return {
     process: child,
     output: () => said.join(''),
+    ended,
     async end(signal) {
       child.kill(signal);
       await ended;

@@ -204,8 +204,7 @@ function openLockedStore(
   async function flushBatch(batch: readonly PendingUnit[]): Promise<void> {
     const first = totals.revision + 1;
     try {
-      // After a failed flush, reject every later unit: the audit chain on disk would have a gap.
-      if (failure !== null) throw new Error(failure);
+      // After a failed flush, every later unit is rejected: the audit chain on disk would have a gap.
       await writeAsOwner(writesOf(batch.map(({ unit }) => unit)));
     } catch (cause) {
       failure ??= cause instanceof Error ? cause.message : String(cause);
@@ -281,7 +280,9 @@ function openLockedStore(
     return () => tables.meta.put('totals', row);
   }
 
+  /** After a failed write, LMDB may end the process by a signal when it is asked for anything. */
   async function writeAsOwner(writes: readonly Write[]): Promise<void> {
+    if (failure !== null) throw new Error(failure);
     try {
       const written = await commits.run(() =>
         tables.meta.ifVersion('owner', ownership.number, () => {
@@ -322,6 +323,7 @@ function openLockedStore(
   }
 
   async function forgetPast(now: number, times: readonly TimeRange[]): Promise<void> {
+    if (failure !== null) throw new Error(failure);
     const past = [...tables.nonces.getKeys({ end: [nonceBucket(now)], limit: FORGET_AT_MOST })];
     if (past.length === 0) return;
     totals = { ...totals, nonceRows: totals.nonceRows - past.length };
@@ -336,7 +338,7 @@ function openLockedStore(
   }
 
   function isOwner(): boolean {
-    return tables.meta.doesExist('owner', ownership.number);
+    return failure !== null || tables.meta.doesExist('owner', ownership.number);
   }
 
   function health(): string | null {
