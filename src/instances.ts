@@ -180,6 +180,12 @@ export async function joinInstances(options: InstancesOptions): Promise<Instance
       if (holder !== null && holder.link !== null) client?.follow({ ...holder, link: holder.link });
     },
     missed: () => lastCopies?.missed(),
+    cannotWrite: (problem) =>
+      logger.write(
+        'ERROR',
+        'store',
+        `${problem}: nobody writes, and this instance takes over as soon as it does`,
+      ),
     extended(until) {
       if (standing === null || isLeaving) return;
       if (standing.isWriter()) extendStanding(standing.memory, until);
@@ -229,13 +235,13 @@ function linkSecrets({ config, instanceId, signer, program, logger }: InstancesO
   return { wires, program, name: processName(), instance: instanceId };
 }
 
-type TurnOptions = Pick<Candidate, 'link' | 'seen' | 'missed'> &
+type TurnOptions = Pick<Candidate, 'link' | 'seen' | 'missed' | 'cannotWrite'> &
   Pick<StoreOptions, 'instanceId' | 'runtime' | 'extended' | 'clockCompared' | 'wanted' | 'lost'>;
 
 /** Opens the store, or learns that another instance writes to it. */
 async function takeTurn(
   config: Config,
-  { link, seen, missed, ...options }: TurnOptions,
+  { link, seen, missed, cannotWrite, ...options }: TurnOptions,
 ): Promise<Turn> {
   const ended = new AbortController();
   let waiting: (holder: string) => void = () => undefined;
@@ -253,6 +259,7 @@ async function takeTurn(
       waiting,
       seen,
       missed,
+      cannotWrite,
       signal: ended.signal,
     },
   });

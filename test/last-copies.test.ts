@@ -1,13 +1,18 @@
 /** Signed documents while no instance writes, because the database is gone: served as what they are, and healed. */
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { chmodSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { createStandingMemory, standingIn } from '../src/contract/standing.ts';
 import { createLastCopies } from '../src/link/last-copies.ts';
 import { createLogger } from '../src/log/logger.ts';
 import { ROUTES } from '../src/routes/table.ts';
+import { assertEnded, invite } from './support/broken-disk.ts';
 import { cuttableProxy, placeOf, testInstances, until } from './support/instances.ts';
 import { startCluster } from './support/postgresql.ts';
 import { get, joinedNode, operate, outcome, type Received, send } from './support/requests.ts';
+import { smallDisk } from './support/small-disk.ts';
 
 const cluster = await startCluster();
 after(() => cluster[Symbol.asyncDispose]());
@@ -128,6 +133,50 @@ test('while the database is gone, a follower serves signed documents as stale an
   assert.ok(healed.text.includes(node.certId) && healed.headers.get('etag') !== null);
   assert.equal(outcome(await operate(na, '/admin/invite')), '200');
   assert.equal(follower.process.exitCode, null);
+});
+
+test('while the disk of the database is full, its writer alone ends, followers serve signed documents as stale, and one takes over when there is room', async (t) => {
+  await using disk = await smallDisk('40m', true);
+  if (disk === null) return t.skip('this user may not mount a disk for others');
+  await using full = await startCluster({ behind: disk.inside.command });
+  mkdirSync(join(disk.path, 'tables'));
+  chmodSync(disk.path, 0o777);
+  execFileSync('chown', ['postgres', join(disk.path, 'tables')]);
+  await full.query('postgres', `create tablespace small location '${disk.inside.path}/tables'`);
+  await using instances = await testInstances(full, 'tablespace small');
+  const writer = await instances.start(LINKED);
+  const followers = [await instances.start(LINKED), await instances.start(LINKED)];
+  for (const follower of followers) await until(async () => (await placeOf(follower)).ready);
+  const node = await joinedNode(writer.na);
+  assert.equal(outcome(await operate(writer.na, '/admin/revoke', { cert_id: node.certId })), '200');
+
+  disk.fill();
+  await invite(writer);
+  await assertEnded(writer, /No space left on device/);
+  for (const { na } of followers) {
+    await until(async () => (await get(na, '/crl')).headers.has('x-mesh-stale-since'));
+    assert.ok((await get(na, '/crl')).text.includes(node.certId));
+    assert.equal(outcome(await operate(na, '/admin/invite')), '503 authority_unavailable');
+  }
+  const saying =
+    /ERROR mesh\.store The database takes no changes \(.*No space left on device\): nobody writes/g;
+  for (const follower of followers) {
+    await until(async () => (follower.log().match(saying) ?? []).length === 1);
+  }
+
+  disk.clear();
+  await until(async () => {
+    const places = await Promise.all(followers.map(placeOf));
+    return places.some(({ role }) => role === 'writer') && places.every(({ ready }) => ready);
+  });
+  for (const { na, process, log } of followers) {
+    const list = await get(na, '/crl');
+    assert.equal(list.headers.get('x-mesh-stale-since'), null);
+    assert.ok(list.text.includes(node.certId));
+    assert.equal(outcome(await operate(na, '/admin/invite')), '200');
+    assert.equal(process.exitCode, null);
+    assert.equal((log().match(saying) ?? []).length, 1, 'said once');
+  }
 });
 
 test('a follower that is cut off from the writer alone serves no copy, however long', async () => {

@@ -1,6 +1,6 @@
 /**
  * When the last copies of signed documents are served although they may be outdated: while this instance reaches
- * neither the one that writes nor the database, for so long that no right to write that it knows of is left [link-6].
+ * neither the one that writes nor a database in which anybody could, for so long that no right to write that it knows of is left [link-6].
  *
  * It cannot tell a database that is gone from one that it alone does not reach. So what it serves then says since when
  * it may be outdated; and an instance that reaches the database and not the writer serves no copy at all.
@@ -24,7 +24,7 @@ export interface LastCopiesOptions {
 export interface LastCopies {
   /** The database has told who writes, or that nobody does; or an instance that writes has answered. */
   reached(): void;
-  /** The database could not be asked. */
+  /** The database could not be asked, or takes no changes, so that nobody can write. */
   missed(): void;
 }
 
@@ -49,7 +49,8 @@ export function createLastCopies(options: LastCopiesOptions): LastCopies {
       isServing = true;
       const since = now() - (elapsed() - until);
       noteStale(memory, since);
-      const problem = 'Neither the database nor an instance that writes is reached';
+      const problem =
+        'Neither a database that takes changes nor an instance that writes is reached';
       const served = `signed documents are served as they were at ${formatInstant(since)}`;
       logger.write('WARNING', 'link', `${problem}: ${served}, and nothing else`);
     },

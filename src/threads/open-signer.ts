@@ -10,7 +10,7 @@ export async function openSigner(source: KeySource, notes = NO_NOTES): Promise<A
   return heldHere(signerFromSeed(Buffer.from(source.seed)));
 }
 
-/** A signature that cannot be had is reported by whoever wanted it, and a thread that fails ends the one that asks it. */
+/** A signature that cannot be had is reported by the caller, and a thread that fails ends the one that asks it. */
 const NO_NOTES: SignerNotes = {
   available: () => undefined,
   unavailable: () => undefined,

@@ -68,8 +68,8 @@ export async function deploy(leaseMs: number): Promise<Deployment> {
     MESH_LEASE_MS: String(leaseMs),
     // Longer than another takes to write, on a machine that does everything at the same time.
     MESH_HOLD_MS: '10000',
-    // The balancer notices within this time that an instance is about to stop.
-    MESH_DRAIN_SECONDS: '1',
+    // The balancer notices within 1.2 of them that an instance is about to stop: interval and timeout of its checks.
+    MESH_DRAIN_SECONDS: '3',
     MESH_PROXY_HOPS: '1',
     MESH_LOG_FILE: log,
   };

@@ -153,21 +153,31 @@ test('a holder whose lease another has taken learns it at the next renewal, once
   await second.lease.end('released');
 });
 
-test('who waits for a holder that has died takes over when its lease has run out', async () => {
-  const url = await migratedDatabase(cluster);
-  const dead = await hold(url);
-  const clock = manualClock();
-  const waiting = holdBy(clock, url);
-  await until(() => clock.isWaiting());
-  await clock.advance(250);
-  await until(() => clock.isWaiting());
-  await runOut(url);
-  await clock.advance(250);
-  const { lease } = await waiting;
-  assert.deepEqual([lease.epoch, lease.previousOwner], [2, 'lost']);
-  await lease.end('released');
-  await dead.lease.end('abandoned');
-});
+for (const [how, seconds] of [
+  ['a clock that goes on', 0],
+  ['a clock that is set back by a minute', -60],
+  ['a clock that is set forward by a minute', 60],
+] as const) {
+  test(`who waits for a holder that has died takes over when it has seen its lease unchanged for as long as it lasts, with ${how} in the database`, async () => {
+    const url = await migratedDatabase(cluster);
+    await withSettableClock(url);
+    const dead = await hold(url);
+    const clock = manualClock();
+    let isTaken = false;
+    const waiting = holdBy(clock, url).finally(() => (isTaken = true));
+    await until(() => clock.isWaiting());
+    await setClock(url, seconds);
+    for (let waited = 0; waited < TTL; waited += 100) {
+      assert.ok(!isTaken, `after ${waited} ms`);
+      await clock.advance(100);
+      await until(() => clock.isWaiting() || isTaken);
+    }
+    const { lease } = await waiting;
+    assert.deepEqual([lease.epoch, lease.previousOwner], [2, 'lost']);
+    await lease.end('released');
+    await dead.lease.end('abandoned');
+  });
+}
 
 test('who waits for a holder that renews is refused, and told who it is', async () => {
   const url = await migratedDatabase(cluster);
@@ -310,6 +320,22 @@ test('a commit that stops waiting for its standby is not acknowledged', async ()
   await store.close();
 });
 
+test('another warning of the database is no reason to distrust a commit', async () => {
+  const url = await migratedDatabase(cluster);
+  const client = await connected(url);
+  await client.query(`
+    create function warns() returns trigger language plpgsql as $$
+    begin raise warning 'another server process has crashed'; return null; end $$;
+    create trigger warns after insert on mesh_na.subjects for each statement execute function warns();
+  `);
+  await client.end();
+  const store = await openPostgresqlStore(storeOptions(url));
+  assert.equal(await store.commit(unitOf('one')), 1);
+  assert.equal(await store.commit(unitOf('another')), 2);
+  assert.equal(store.health(), null);
+  await store.close();
+});
+
 test('a take-over waits for the commit under way, and the renewal does not', async () => {
   const url = await migratedDatabase(cluster);
   const { lease, clock } = await hold(url);
@@ -340,10 +366,12 @@ test('a lease that runs out while its renewal is being stored is not taken', asy
     `begin; update mesh_na.writer_lease set expires_at = clock_timestamp() + '1 hour'`,
   );
   const table = await leaseTableOf(url, TTL);
-  assert.ok((await table.look()).isFree);
+  const seen = await table.look();
+  assert.ok(seen.isOver);
   const taking = table.take(
     { id: HOLDER_ID, name: 'another', configuration: null, link: null },
     TTL,
+    seen,
   );
   await until(() => isAnyLocked(renewal));
   await renewal.query('commit');
@@ -358,16 +386,14 @@ test('whoever waits is told of the end of a lease, and does not look for it', as
   const clock = manualClock();
   let isWaiting = false;
   let isTaken = false;
-  const second = holdBy(clock, url, TTL, {
-    configuration: {},
-    link: null,
-    seen: () => undefined,
-    missed: () => undefined,
-    waiting: () => {
+  const second = holdBy(
+    clock,
+    url,
+    TTL,
+    candidate(new AbortController().signal, () => {
       isWaiting = true;
-    },
-    signal: new AbortController().signal,
-  });
+    }),
+  );
   void second.then(() => {
     isTaken = true;
   });
@@ -382,6 +408,58 @@ test('whoever waits is told of the end of a lease, and does not look for it', as
   const { lease } = await second;
   assert.deepEqual([lease.epoch, lease.previousOwner], [2, 'closed']);
   await lease.end('released');
+});
+
+test('whoever waits pauses before another connection, also when it was told of something as the one before failed', async () => {
+  const url = await migratedDatabase(cluster);
+  const first = await hold(url);
+  const clock = manualClock();
+  let isWaiting = false;
+  let isFailing = false;
+  let connections = 0;
+  const ended = new AbortController();
+  const second = acquireLease({
+    holder: { id: HOLDER_ID, name: 'pid 8 on machine' },
+    candidate: candidate(ended.signal, () => {
+      isWaiting = true;
+    }),
+    clock,
+    ttl: TTL,
+    async connect() {
+      connections += 1;
+      const table = await leaseTableOf(url, TTL);
+      let told: () => void = () => undefined;
+      return {
+        ...table,
+        look() {
+          if (!isFailing) return table.look();
+          told();
+          return Promise.reject(new Error('The connection was lost'));
+        },
+        listen(call) {
+          told = call;
+          return table.listen(call);
+        },
+      };
+    },
+    extended: () => undefined,
+    wanted: () => undefined,
+    lost: () => undefined,
+  });
+  await until(() => clock.isWaiting());
+  await first.clock.advance(1000);
+  await until(async () => {
+    if (!isWaiting) await clock.advance(100);
+    return isWaiting && clock.isWaiting();
+  });
+  isFailing = true;
+  await clock.advance(100);
+  await until(() => clock.isWaiting());
+  assert.equal(connections, 1);
+  ended.abort();
+  await clock.advance(100);
+  await assert.rejects(second, /The waiting was ended/);
+  await first.lease.end('released');
 });
 
 interface ManualClock extends LeaseClock {
@@ -417,6 +495,18 @@ interface Held<Clock extends LeaseClock> {
   readonly lease: Lease;
   readonly clock: Clock;
   readonly lost: string[];
+}
+
+function candidate(signal: AbortSignal, waiting: () => void): Candidate {
+  return {
+    configuration: {},
+    link: null,
+    seen: () => undefined,
+    missed: () => undefined,
+    cannotWrite: () => undefined,
+    waiting,
+    signal,
+  };
 }
 
 function hold(url: string): Promise<Held<ManualClock>> {
@@ -466,10 +556,31 @@ async function connected(url: string): Promise<pg.Client> {
   return client;
 }
 
-/** As the clock of the database does. */
+/** Whoever waits for its end has seen it for long enough. */
 async function runOut(url: string): Promise<void> {
   const client = await connected(url);
-  await client.query('update mesh_na.writer_lease set expires_at = clock_timestamp()');
+  await client.query(`update mesh_na.writer_lease set lasts = '0', expires_at = clock_timestamp()`);
+  await client.end();
+}
+
+/** The database's clock for sessions from now on, and for nobody else. */
+async function withSettableClock(url: string): Promise<void> {
+  const client = await connected(url);
+  await client.query(`
+    create schema settable;
+    create table settable.clock as select interval '0' as ahead;
+    create function settable.clock_timestamp() returns timestamptz language sql volatile as
+      'select pg_catalog.clock_timestamp() + ahead from settable.clock';
+    do $$ begin
+      execute format('alter database %I set search_path = settable, pg_catalog', current_database());
+    end $$;
+  `);
+  await client.end();
+}
+
+async function setClock(url: string, seconds: number): Promise<void> {
+  const client = await connected(url);
+  await client.query(`update settable.clock set ahead = make_interval(secs => $1)`, [seconds]);
   await client.end();
 }
 

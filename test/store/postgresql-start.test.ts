@@ -262,6 +262,7 @@ test('an instance whose clock is more than a second from that of the database is
     link: null,
     seen: () => undefined,
     missed: () => undefined,
+    cannotWrite: () => undefined,
     waiting: () => undefined,
     signal: new AbortController().signal,
   };
@@ -293,6 +294,7 @@ test('a clock that departs from that of the database later is measured, by who w
     link: null,
     seen: () => undefined,
     missed: () => undefined,
+    cannotWrite: () => undefined,
     waiting: () => wait(),
     signal: ended.signal,
   };

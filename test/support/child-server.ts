@@ -31,6 +31,8 @@ export interface ChildServer {
   readonly process: ChildProcess;
   /** Everything the process has written to standard output. */
   output(): string;
+  /** Everything it has written to standard error. */
+  log(): string;
   /** Sends the signal and waits for the end. */
   end(signal: 'SIGKILL' | 'SIGTERM' | 'SIGINT' | 'SIGHUP'): Promise<Ended>;
   /** How the process ended, once it has. */
@@ -84,7 +86,7 @@ export async function startChildServer(
   const { store } = namesStore ? {} : await storeFlags(dataDir);
   const place = typeof store === 'string' ? ['--store', store] : [];
   const serve = ['serve', '--data-dir', dataDir, '--port', '0', '--json', ...place, ...args];
-  const { process, ended, stdout } = spawnProgram(serve, environment, program);
+  const { process, ended, stdout, stderr } = spawnProgram(serve, environment, program);
   onSpawn?.(process);
   const ready = await Promise.race([readyLine(process), ended]);
   if ('code' in ready) throw new Error(`The server ended with ${ready.code}: ${ready.stderr}`);
@@ -120,6 +122,7 @@ export async function startChildServer(
     },
     process,
     output: stdout,
+    log: stderr,
     ended,
     end(signal) {
       process.kill(signal);
@@ -171,13 +174,14 @@ function spawnProgram(
   child.stdout.setEncoding('utf8').on('data', (text: string) => out.push(text));
   child.stderr.setEncoding('utf8').on('data', (text: string) => err.push(text));
   const stdout = () => out.join('');
+  const stderr = () => err.join('');
   const ended: Promise<Ended> = once(child, 'close').then(([code, signal]) => ({
     code: code as number | null,
     signal: signal as string | null,
     stdout: stdout(),
-    stderr: err.join(''),
+    stderr: stderr(),
   }));
-  return { process: child, ended, stdout };
+  return { process: child, ended, stdout, stderr };
 }
 
 interface ReadyLine {

@@ -31,9 +31,10 @@ export interface TestInstances extends AsyncDisposable {
   setLinkOfWriter(address: string): Promise<void>;
 }
 
-export async function testInstances(cluster: TestCluster): Promise<TestInstances> {
+/** `definition` says more about their database, as SQL. */
+export async function testInstances(cluster: TestCluster, definition = ''): Promise<TestInstances> {
   const folder = networkFolder('alpha');
-  const url = await cluster.createDatabase();
+  const url = await cluster.createDatabase(definition);
   await migrateDatabase(parseStoreAddress(url, {}));
   const database = new URL(url).pathname.slice(1);
   const started: ChildServer[] = [];

@@ -17,6 +17,8 @@ export interface ClusterOptions {
   readonly language?: string;
   /** Where its files are; in memory where there is some, unless given. */
   readonly below?: string;
+  /** What the server is started behind, such as a command that enters a namespace. */
+  readonly behind?: readonly string[];
   /** A free one, unless given. */
   readonly port?: number;
   /** Whether the server goes with the process that started it, which does not wait for anything then. */
@@ -88,12 +90,10 @@ export async function startCluster(options: ClusterOptions = {}): Promise<TestCl
       unix_socket_directories: folder,
     };
     const flags = Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
-    const [command = '', ...args] = asServer([
-      join(programs ?? '', 'postgres'),
-      '-D',
-      data,
-      ...flags,
-    ]);
+    const [command = '', ...args] = [
+      ...(options.behind ?? []),
+      ...asServer([join(programs ?? '', 'postgres'), '-D', data, ...flags]),
+    ];
     const child = spawn(command, args, { stdio: ['ignore', 'ignore', 'pipe'] });
     server = child;
     await isReady(child);

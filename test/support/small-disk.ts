@@ -32,10 +32,14 @@ export interface SmallDisk {
 
 const MOUNT = 'mount -t tmpfs -o size="$2" none "$1" && echo mounted && exec cat';
 
-/** Null where users may not mount anything, not even for themselves. */
-export async function smallDisk(size: string): Promise<SmallDisk | null> {
+/**
+ * Null where users may not mount anything, not even for themselves. `hasUsers` says that processes of other users need
+ * it, too, which only root can give them.
+ */
+export async function smallDisk(size: string, hasUsers = false): Promise<SmallDisk | null> {
   const folder = mkdtempSync(join(tmpdir(), 'mesh-na-disk-'));
-  const namespace = ['--user', '--map-root-user', '--mount'];
+  const own = hasUsers ? [] : ['--user'];
+  const namespace = hasUsers ? ['--mount'] : [...own, '--map-root-user', '--mount'];
   // It holds the namespace, and with it the disk, until its input ends.
   const holder = spawn('unshare', [...namespace, 'sh', '-c', MOUNT, 'sh', folder, size], {
     stdio: ['pipe', 'pipe', 'ignore'],
@@ -51,7 +55,7 @@ export async function smallDisk(size: string): Promise<SmallDisk | null> {
   }
   const path = `/proc/${holder.pid}/root${folder}`;
   const ballast = join(path, 'ballast');
-  const target = ['--target', String(holder.pid), '--user', '--mount'];
+  const target = ['--target', String(holder.pid), ...own, '--mount'];
   const enter = ['nsenter', ...target, '--preserve-credentials', `--wd=${PROJECT_PATH}`];
   return {
     path,

@@ -39,9 +39,9 @@ async function metaOf(address: StoreAddress): Promise<MetaRows> {
 export async function askWriter(options: MoverOptions): Promise<string | null> {
   const table = leaseTable((await connectToPrimary(options.address)).client, options);
   try {
-    const { isFree, holderName } = await table.look();
-    if (!isFree) await table.want(ASK_MS);
-    return isFree ? null : holderName;
+    const { isOver, holderName } = await table.look();
+    if (!isOver) await table.want(ASK_MS);
+    return isOver ? null : holderName;
   } finally {
     await table.disconnect();
   }
@@ -50,8 +50,8 @@ export async function askWriter(options: MoverOptions): Promise<string | null> {
 /** Null while another process has the database. */
 export async function holdDatabase(options: MoverOptions): Promise<HeldState | null> {
   const table = await connectToLease(options);
-  const { isFree } = await table.look().finally(() => table.disconnect());
-  if (!isFree) return null;
+  const { isOver } = await table.look().finally(() => table.disconnect());
+  if (!isOver) return null;
   const { client } = await connectToPrimary(options.address);
   try {
     return heldOn(client, await acquireMoveLease(options));

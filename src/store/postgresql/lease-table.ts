@@ -1,4 +1,4 @@
-/** The row of the lease: each of these is one statement, and takes effect at one moment by the database's clock. */
+/** The row of the lease: each of these is one statement, and takes effect at one moment. */
 import type { Client, QueryResultRow } from 'pg';
 import { DamagedState } from '../rows.ts';
 import { clockDifference } from './clock-difference.ts';
@@ -6,8 +6,11 @@ import { answerWithin, disconnect, NO_TIMEOUT } from './connect.ts';
 
 export interface LeaseTable {
   look(): Promise<SeenLease>;
-  /** Null when another is the holder, or comes first. `lasts` in milliseconds. */
-  take(claim: LeaseClaim, lasts: number): Promise<TakenLease | null>;
+  /**
+   * Null when the row is not the one that was seen, unless it was released, or when another comes first. `lasts` in
+   * milliseconds. Rejects with `Unstorable` when the database takes no changes.
+   */
+  take(claim: LeaseClaim, lasts: number, seen: SeenLease): Promise<TakenLease | null>;
   /** Null when there is another holder. */
   renew(epoch: number, lasts: number): Promise<RenewedLease | null>;
   /** Asks the holder to end, and candidates to wait, for so many milliseconds. */
@@ -33,11 +36,13 @@ export interface SeenLease {
   readonly configuration: string | null;
   /** Different after each renewal. */
   readonly until: string;
-  readonly isFree: boolean;
+  /** How long it lasts without a renewal, in milliseconds; null where nobody has said so. */
+  readonly lasts: number | null;
+  readonly isReleased: boolean;
+  /** Released, or run out by the clock of the database, which may have been set. */
+  readonly isOver: boolean;
   /** Whether a state is being moved into the database, or out of it: no candidate can take the lease. */
   readonly isMoving: boolean;
-  /** Milliseconds until its end. */
-  readonly remaining: number;
 }
 
 export interface TakenLease {
@@ -51,34 +56,43 @@ export interface RenewedLease {
   readonly isWanted: boolean;
 }
 
+/** The database goes on, and takes no changes. */
+export class Unstorable extends Error {}
+
+/** No room, an error of its disk, and only reading. */
+const REFUSES_CHANGES: ReadonlySet<unknown> = new Set(['53100', '58030', '25006']);
+
 /** Where those who wait are told that the lease was given up, or has another holder. */
 const CHANNEL = 'mesh_na_lease';
 
 /** The mark of a database into which a state is being moved. */
 const IS_ARRIVING = `exists (select 1 from mesh_na.meta where key = 'arriving')`;
-/** Whoever serves nobody may take the lease of a state that is being moved. */
+/**
+ * Goes by no clock: a process that takes it has seen the row for as long as it lasts, and it is still the same. The holder would
+ * fail with its first commit where there is no room for one, so that is tried by the same statement. A process that serves nobody
+ * may take the lease of a state that is being moved.
+ */
 const TAKE = `
   with taken as (
     update mesh_na.writer_lease as l
     set epoch = l.epoch + 1, holder = $1, holder_name = $2, configuration = $4, link = $5, released = false,
-      wanted_until = null,
+      wanted_until = null, lasts = make_interval(secs => $3::float8 / 1000),
       expires_at = clock_timestamp() + make_interval(secs => $3::float8 / 1000)
-    from (select epoch, released from mesh_na.writer_lease for update) as former
-    where (former.released or l.expires_at < clock_timestamp())
+    from (select epoch, released, expires_at from mesh_na.writer_lease for update) as former
+    where (former.released or (former.epoch = $6::bigint and former.expires_at::text = $7))
       and ($4::text is null or not (${IS_ARRIVING} or coalesce(l.wanted_until > clock_timestamp(), false)))
     returning l.epoch, former.released
   )
-  select epoch, released, pg_notify('${CHANNEL}', '') from taken
+  select epoch, released, pg_notify('${CHANNEL}', ''), mesh_na.try_room() from taken
 `;
 /** Milliseconds since the epoch. */
 const NOW = 'extract(epoch from clock_timestamp())::float8 * 1000';
 /** Takes no lock: commits of the holder wait for nobody who looks. */
 const LOOK = `
-  select epoch, link, holder_name, configuration, expires_at::text as until,
-    released or expires_at < clock_timestamp() as free,
+  select epoch, link, holder_name, configuration, expires_at::text as until, released,
+    extract(epoch from lasts)::float8 * 1000 as lasts,
+    released or expires_at < clock_timestamp() as over,
     ${IS_ARRIVING} or coalesce(wanted_until > clock_timestamp(), false) as moving,
-    case when released then 0
-      else extract(epoch from expires_at - clock_timestamp())::float8 * 1000 end as remaining,
     ${NOW} as at
   from mesh_na.writer_lease
 `;
@@ -98,7 +112,8 @@ const WANT = `
 `;
 const END = `
   with ended as (
-    update mesh_na.writer_lease set expires_at = clock_timestamp(), released = $2 where epoch = $1
+    update mesh_na.writer_lease
+    set expires_at = clock_timestamp(), lasts = '0', released = $2 where epoch = $1
     returning epoch
   )
   select pg_notify('${CHANNEL}', '') from ended
@@ -110,9 +125,10 @@ interface LeaseRow {
   readonly holder_name: string;
   readonly configuration: string | null;
   readonly until: string;
-  readonly free: boolean;
+  readonly released: boolean;
+  readonly lasts: number | null;
+  readonly over: boolean;
   readonly moving: boolean;
-  readonly remaining: number;
   readonly at: number;
 }
 
@@ -156,21 +172,26 @@ export function leaseTable(client: Client, options: LeaseTableOptions): LeaseTab
     async look() {
       const row = await compared<LeaseRow>(LOOK);
       if (row === undefined) throw leaseIsMissing();
-      const { link, configuration, until, remaining } = row;
+      const { link, configuration, until, lasts } = row;
       return {
         epoch: Number(row.epoch),
         link,
         holderName: row.holder_name,
         configuration,
         until,
-        isFree: row.free,
+        lasts,
+        isReleased: row.released,
+        isOver: row.over,
         isMoving: row.moving,
-        remaining,
       };
     },
-    async take({ id, name, configuration, link }, lasts) {
-      const values = [id, name, lasts, configuration, link];
-      const taken = await ask<{ epoch: string; released: boolean }>(TAKE, values);
+    async take({ id, name, configuration, link }, lasts, seen) {
+      const values = [id, name, lasts, configuration, link, seen.epoch, seen.until];
+      const taken = await ask<{ epoch: string; released: boolean }>(TAKE, values).catch((cause) => {
+        throw REFUSES_CHANGES.has(cause.code)
+          ? new Unstorable(`The database takes no changes (${cause.message})`)
+          : cause;
+      });
       return taken ? { epoch: Number(taken.epoch), wasReleased: taken.released } : null;
     },
     async renew(epoch, lasts) {

@@ -1,12 +1,13 @@
 /**
  * The right to write, which one process has at a time: a row in the database with a number that grows with
  * every holder. Every commit names its holder's number and fails under a later one, so nothing depends on
- * clocks. Time decides only when another may take over, and when a holder that hears nothing gives up: it
- * counts on its own monotonic clock, from before it sent the renewal, and so gives up before another begins.
+ * clocks. Time decides only when another may take over, and when a holder that hears nothing gives up. Each counts on its
+ * own monotonic clock: the holder from before it sent the renewal, and a process that waits from after it has seen that
+ * renewal first. So one gives up before another begins, also when the clock of the database is set.
  */
 import type { PreviousOwner } from '../store.ts';
 import { isTimeout } from './connect.ts';
-import type { LeaseTable, SeenLease } from './lease-table.ts';
+import { type LeaseTable, type SeenLease, Unstorable } from './lease-table.ts';
 
 /** The clock of the holder; not that of the service, which tests may set. */
 export interface LeaseClock {
@@ -35,6 +36,8 @@ export interface Candidate {
   seen(holder: SeenHolder | null): void;
   /** Called when the database could not be asked for the lease. */
   missed(): void;
+  /** Called when the lease could be taken, but for a database that takes no changes; once until somebody holds it. */
+  cannotWrite(problem: string): void;
   /** Called once, when another is seen to renew the lease; `holder` is what that one calls itself. */
   waiting(holder: string): void;
   /** Ends the waiting. */
@@ -93,6 +96,8 @@ const RENEWALS = 5;
 const MARGIN = 0.1;
 /** How often one who waits for the end of a lease looks if nobody tells it to, in milliseconds. */
 const LOOK_MS = 100;
+/** Before a database is tried again that takes no changes: each time it fills what is left. */
+const AGAIN_MS = 1000;
 /** How long a start bears a database that answers later than a renewal may take. */
 const START_MS = 10_000;
 
@@ -111,6 +116,9 @@ export async function acquireLease(options: LeaseOptions): Promise<Lease> {
   let table: LeaseTable | null = null;
   const began = options.clock.elapsed();
   let before: SeenLease | undefined;
+  /** Since when the row is as it was seen last. */
+  let unchangedSince = began;
+  let cannotWrite = false;
   let isWaiting = false;
   let isListening = false;
   let wasTold = false;
@@ -129,13 +137,19 @@ export async function acquireLease(options: LeaseOptions): Promise<Lease> {
   /** Null when another is the holder. */
   async function tryOnce(current: LeaseTable): Promise<Acquired | null> {
     const seen = await current.look();
+    const isChanged = before?.until !== seen.until || before.epoch !== seen.epoch;
+    const isRenewed = before !== undefined && isChanged;
+    if (isChanged) unchangedSince = options.clock.elapsed();
+    before = seen;
     const isKeptOut = seen.isMoving && options.candidate !== null;
-    if (seen.isFree && !isKeptOut) {
+    if (freeIn(seen) <= 0 && !isKeptOut) {
+      const acquired = await take(current, options, seen);
       if (isWaiting) options.candidate?.seen(null);
-      return take(current, options);
+      return acquired;
     }
+    cannotWrite = false;
     // Whoever moves a state may have died: its mark stays, and others wait until the move has gone on.
-    if (isKeptOut || (before !== undefined && before.until !== seen.until)) {
+    if (isKeptOut || isRenewed) {
       assertMayWait(seen, options.candidate);
       if (!isWaiting) options.candidate?.waiting(seen.holderName);
       isWaiting = true;
@@ -145,8 +159,19 @@ export async function acquireLease(options: LeaseOptions): Promise<Lease> {
       const { epoch, link, isMoving } = seen;
       options.candidate?.seen({ epoch, link, isMoving });
     }
-    before = seen;
     return null;
+  }
+
+  /** The milliseconds until its holder has given up. */
+  function freeIn({ isReleased, lasts }: SeenLease): number {
+    if (isReleased) return 0;
+    return unchangedSince + (lasts ?? options.ttl) - options.clock.elapsed();
+  }
+
+  function noteUnstorable({ message }: Unstorable): void {
+    if (!cannotWrite) options.candidate?.cannotWrite(message);
+    cannotWrite = true;
+    options.candidate?.missed();
   }
 
   try {
@@ -158,6 +183,13 @@ export async function acquireLease(options: LeaseOptions): Promise<Lease> {
         const acquired = await tryOnce(table);
         if (acquired !== null) return keepLease(options, table, acquired);
       } catch (cause) {
+        if (isWaiting && cause instanceof Unstorable) {
+          noteUnstorable(cause);
+          await pause(options.clock, AGAIN_MS, (end) => {
+            wake = end;
+          });
+          continue;
+        }
         // Whoever waits has time: the database may come back, or another server may take its place.
         const isSlow = isTimeout(cause) && options.clock.elapsed() - began < START_MS;
         if (cause instanceof NotWaiting || !(isWaiting || isSlow)) throw cause;
@@ -165,10 +197,12 @@ export async function acquireLease(options: LeaseOptions): Promise<Lease> {
         void leave(table);
         table = null;
         isListening = false;
+        // The next connection looks anyway, and not before a pause.
+        wasTold = false;
       }
       if (wasTold) continue;
-      const remaining = before?.isFree === true ? LOOK_MS : (before?.remaining ?? 0);
-      const wait = Math.min(LOOK_MS, Math.max(1, remaining + 1));
+      const remaining = before === undefined ? 0 : freeIn(before);
+      const wait = remaining <= 0 ? LOOK_MS : Math.min(LOOK_MS, remaining + 1);
       await pause(options.clock, wait, (end) => {
         wake = end;
       });
@@ -186,10 +220,12 @@ async function leave(table: LeaseTable | null): Promise<void> {
 async function take(
   table: LeaseTable,
   { holder, candidate, clock, ttl }: LeaseOptions,
+  seen: SeenLease,
 ): Promise<Acquired | null> {
   const sentAt = clock.elapsed();
   const configuration = candidate && JSON.stringify(candidate.configuration);
-  const taken = await table.take({ ...holder, configuration, link: candidate?.link ?? null }, ttl);
+  const link = candidate?.link ?? null;
+  const taken = await table.take({ ...holder, configuration, link }, ttl, seen);
   if (taken === null) return null;
   const { epoch, wasReleased } = taken;
   return { epoch, previousOwner: endOf(epoch - 1, wasReleased), sentAt };

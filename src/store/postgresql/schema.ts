@@ -217,6 +217,19 @@ end $$;
 -- Until then, whoever moves the state elsewhere wants to be the next holder: the one before stops, and others wait.
 alter table mesh_na.writer_lease add column wanted_until timestamptz;
 `,
+  `
+-- How long the lease lasts without a renewal: processes that wait count it on clocks of their own.
+alter table mesh_na.writer_lease add column lasts interval;
+
+-- Fails where there is no room for half a megabyte. It does not compress, so that it takes pages.
+create function mesh_na.try_room() returns void language plpgsql as $$
+begin
+  insert into mesh_na.meta
+    select 'room', string_agg(sha512(convert_to(n::text, 'UTF8')), ''::bytea)
+    from generate_series(1, 8192) as n;
+  delete from mesh_na.meta where key = 'room';
+end $$;
+`,
 ];
 
 export const SCHEMA_VERSION = MIGRATIONS.length;

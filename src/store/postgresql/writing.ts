@@ -62,6 +62,8 @@ export interface WritingOptions {
   isOwned(): boolean;
 }
 
+/** The function of the server that gives the warning. */
+const WAITS_FOR_STANDBYS = 'SyncRepWaitForLSN';
 /** Between attempts to replace a lost connection, milliseconds. */
 const RECONNECT_MS = 100;
 
@@ -77,14 +79,14 @@ export function createWriting({ client: first, clock, connect, isOwned }: Writin
   let last: Promise<unknown> = Promise.resolve();
   watch(first);
 
-  /** PostgreSQL only warns when it stops waiting for the standbys that a commit has to reach. */
+  /** PostgreSQL only warns when it stops waiting for the standbys that a commit has to reach, in any language. */
   function watch(watched: Client): void {
     const lost = () => {
       if (watched === client) isLost = true;
     };
     watched.on('error', lost).on('end', lost);
-    watched.on('notice', ({ severity, message = 'a warning without text' }) => {
-      if (severity === 'WARNING') failure ??= message;
+    watched.on('notice', ({ routine, message = 'a warning without text' }) => {
+      if (routine === WAITS_FOR_STANDBYS) failure ??= message;
     });
   }
 

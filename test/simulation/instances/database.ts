@@ -25,6 +25,7 @@ export interface LeaseRow {
   link: string | null;
   released: boolean;
   expiresAt: number;
+  lasts: number;
 }
 
 /** Milliseconds of one way. */
@@ -48,6 +49,7 @@ export class Database {
     link: null,
     released: true,
     expiresAt: 0,
+    lasts: 0,
   };
   readonly entries: StoredEntry[] = [];
   readonly #clockwork: Clockwork;
@@ -56,6 +58,8 @@ export class Database {
   readonly #unreachable = new Set<Machine>();
   /** Added to each way. */
   delay = 0;
+  /** By how much its clock was set, milliseconds. */
+  clockSet = 0;
   /** When what each machine has just sent arrives, at the earliest. */
   readonly #heldUp = new Map<Machine, number>();
 
@@ -117,16 +121,23 @@ export class Database {
     }
   }
 
-  isFree(): boolean {
-    return this.lease.released || this.lease.expiresAt < this.#clockwork.now;
+  isReleased(): boolean {
+    return this.lease.released;
   }
 
+  /** How long the lease lasts without a renewal. */
+  lasts(): number {
+    return this.lease.lasts;
+  }
+
+  /** Milliseconds until its end, by the clock of the database. */
   remaining(): number {
-    return this.lease.released ? 0 : this.lease.expiresAt - this.#clockwork.now;
+    return this.lease.expiresAt - this.#clockwork.now - this.clockSet;
   }
 
-  expiryIn(milliseconds: number): number {
-    return this.#clockwork.now + milliseconds;
+  extend(milliseconds: number): void {
+    this.lease.expiresAt = this.#clockwork.now + this.clockSet + milliseconds;
+    this.lease.lasts = milliseconds;
   }
 
   commit(entry: Entry): void {

@@ -47,6 +47,14 @@ export const FAULTS = {
     database.delayNext(machine, lasts);
     return null;
   },
+  'database clock set back'({ database }, _instance, lasts) {
+    database.clockSet -= 20 * lasts;
+    return null;
+  },
+  'database clock set forward'({ database }, _instance, lasts) {
+    database.clockSet += 20 * lasts;
+    return null;
+  },
   'slow database'({ database }) {
     database.delay = 200;
     return () => {

@@ -202,6 +202,7 @@ async function run(
         if (holder?.link != null) client.follow({ epoch: holder.epoch, link: holder.link });
       },
       missed: () => undefined,
+      cannotWrite: () => undefined,
       waiting: isWaiting,
       signal: ended.signal,
     },

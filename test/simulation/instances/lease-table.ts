@@ -14,27 +14,29 @@ export function leaseTable(database: Database, machine: Machine): LeaseTable {
         holderName: lease.holderName,
         configuration: lease.configuration,
         until: String(lease.expiresAt),
-        isFree: database.isFree(),
+        lasts: database.lasts(),
+        isReleased: database.isReleased(),
+        isOver: database.isReleased() || database.remaining() < 0,
         isMoving: false,
-        remaining: database.remaining(),
       })),
-    take: (claim, lasts) =>
+    take: (claim, lasts, seen) =>
       ask(() => {
-        if (!database.isFree()) return null;
+        const isSame = lease.epoch === seen.epoch && String(lease.expiresAt) === seen.until;
+        if (!database.isReleased() && !isSame) return null;
         const wasReleased = lease.released;
         lease.epoch += 1;
         lease.holderName = claim.name;
         lease.configuration = claim.configuration;
         lease.link = claim.link;
         lease.released = false;
-        lease.expiresAt = database.expiryIn(lasts);
+        database.extend(lasts);
         database.tell();
         return { epoch: lease.epoch, wasReleased };
       }),
     renew: (epoch, lasts) =>
       ask(() => {
         if (lease.epoch !== epoch || lease.released) return null;
-        lease.expiresAt = database.expiryIn(lasts);
+        database.extend(lasts);
         return { isWanted: false };
       }),
     want: () => Promise.reject(new Error('Nobody moves this state')),
@@ -42,7 +44,7 @@ export function leaseTable(database: Database, machine: Machine): LeaseTable {
       ask(() => {
         if (lease.epoch !== epoch) return;
         lease.released = isReleased;
-        lease.expiresAt = database.expiryIn(0);
+        database.extend(0);
         database.tell();
       }),
     listen: (told) => ask(() => database.listen(machine, told)),
