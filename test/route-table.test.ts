@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { suite, test } from 'node:test';
+import Type, { type TSchema } from 'typebox';
 import type { Route } from '../src/http/route.ts';
 import type { Access } from '../src/http/route-description.ts';
 import { createRouter } from '../src/http/router.ts';
+import type { JsonObject } from '../src/json/value.ts';
 import { ROUTES } from '../src/routes/table.ts';
+import { bodyExample, pathExamples, queryExamples } from '../src/views/route-example.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import {
   get,
@@ -319,3 +322,81 @@ async function publicState(na: TestAuthority): Promise<string[]> {
   const answers = await Promise.all(['/crl', '/policy', '/nodes'].map((path) => get(na, path)));
   return answers.map(({ text }) => text);
 }
+
+/** The path of the route with an example in place of each of its parameters. */
+function examplePath(route: Route): string {
+  return pathExamples(route).reduce(
+    (path, [name, value]) => path.replace(`{${name}}`, encodeURIComponent(value)),
+    route.path,
+  );
+}
+
+/** Sends it as an operator would, where the route takes one. */
+function ask(na: TestAuthority, { method, access }: Route, path: string, body?: JsonObject) {
+  return access.includes('operator')
+    ? operate(na, path, body, { method })
+    : send(na, method, path, body === undefined ? {} : { body: JSON.stringify(body) });
+}
+
+const UNLIMITED = Object.fromEntries(
+  ['ADMIN', 'VERIFY', 'EXPLAIN', 'AGENTS', 'AGENT_DELETE', 'JOIN_FAILURES', 'NODE_FAILURES'].map(
+    (bucket) => [`MESH_RATE_LIMIT_${bucket}`, 'off'],
+  ),
+);
+
+suite('what is optional may be left empty', { concurrency: 1 }, () => {
+  test('an empty query parameter counts as absent, whatever the route', async () => {
+    await using na = await startTestAuthority({ environment: UNLIMITED });
+    // Lists with rows show whether something was filtered.
+    await joinedNode(na);
+    for (const route of ROUTES.filter(({ created }) => created !== undefined)) {
+      await ask(na, route, examplePath(route), bodyExample(route, 'alpha'));
+    }
+    for (const route of ROUTES) {
+      const { properties = {} } = route.query ?? {};
+      const required = new Set<string>(route.query?.required);
+      for (const name of Object.keys(properties)) {
+        // A stream that follows would not end.
+        const follow: [string, string][] = route.path === '/events' ? [['follow', '0']] : [];
+        const others = [...queryExamples(route), ...follow]
+          .filter(([other]) => other !== name)
+          .map(([other, value]): [string, string] => [other, value]);
+        const absent = `${examplePath(route)}?${new URLSearchParams(others)}`;
+        const empty = `${absent}&${name}=`;
+        if (route.isStream && name === 'follow') continue;
+        const [without, given] = [await ask(na, route, absent), await ask(na, route, empty)];
+        const what = `${empty} of ${route.method}`;
+        const shown = [given, without].map((answer) => [outcome(answer), answer.body?.count]);
+        assert.deepEqual(shown[0], shown[1], what);
+        if (required.has(name)) assert.ok(given.status >= 400, what);
+      }
+    }
+  });
+
+  test('null counts as absent in an optional member of a body, unless it is a record', async () => {
+    await using na = await startTestAuthority({ environment: UNLIMITED });
+    let members = 0;
+    for (const route of ROUTES) {
+      const body = bodyExample(route, 'alpha');
+      // A body that is itself a signed record is read as its table says.
+      if (body === undefined || route.path === '/agents') continue;
+      for (const [name, schema] of Object.entries<TSchema>(route.body?.properties ?? {})) {
+        if (!Type.IsOptional(schema) || RECORDS.includes(name)) continue;
+        members += 1;
+        const { [name]: _, ...absent } = body;
+        const path = examplePath(route);
+        const outcomes: string[] = [];
+        for (const sent of [absent, { ...absent, [name]: null }, absent]) {
+          outcomes.push(outcome(await ask(na, route, path, sent)));
+        }
+        const [first, given = '', again] = outcomes;
+        // What the first one did may have changed what is answered to those after it.
+        assert.ok([first, again].includes(given), `${name} of ${path}: ${outcomes.join(', ')}`);
+      }
+    }
+    assert.ok(members > 40, `${members} members`);
+  });
+});
+
+/** Optional members that are records, in whose place no other is judged. */
+const RECORDS = ['recognition_policy', 'offer', 'counter', 'original_offer'];

@@ -1,5 +1,5 @@
 /** Request bodies: from bytes to a JSON object, and from an object to a value that fits its schema. */
-import type { Static, TObject } from 'typebox';
+import Type, { type Static, type TObject } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { Input } from '../contract/claims.ts';
 import { parseJsonBytes } from '../json/bytes.ts';
@@ -55,7 +55,8 @@ export function bodyReader<Schema extends TObject>(
   return {
     schema,
     read(body, isAllowedRole = () => true) {
-      const candidate = wholeNumbers.length === 0 ? body : withWholeNumbers(body, wholeNumbers);
+      let candidate = wholeNumbers.length === 0 ? body : withWholeNumbers(body, wholeNumbers);
+      if (!shape.Check(candidate)) candidate = withoutNulls(candidate, schema);
       const errors = shape.Check(candidate) ? [] : shape.Errors(candidate).flatMap(describe);
       const [, code] =
         order.find(([name]) => {
@@ -77,6 +78,15 @@ export function mapped<From, To>(input: Input<From>, map: (value: From) => To): 
 
 function refused(refusal: RefusalName, details: JsonObject = {}): Input<never> {
   return { ok: false, refusal, details };
+}
+
+/** Null counts as absent in a member that is optional [core-4-1]. */
+function withoutNulls(body: JsonObject, { properties }: TObject): JsonObject {
+  const isLeftOut = (name: string) => {
+    const member = properties[name];
+    return body[name] === null && member !== undefined && Type.IsOptional(member);
+  };
+  return Object.fromEntries(Object.entries(body).filter(([name]) => !isLeftOut(name)));
 }
 
 function withWholeNumbers(body: JsonObject, fields: readonly string[]): JsonObject {

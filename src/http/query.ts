@@ -26,9 +26,9 @@ export function parseQuery(text: string): Query {
   return query;
 }
 
-/** The first value of a parameter; null when it was not sent. */
+/** The first value of a parameter; null when it was not sent, or sent empty [core-4-1]. */
 export function firstValue(query: Query, name: string): string | null {
-  return query[name]?.[0] ?? null;
+  return query[name]?.[0] || null;
 }
 
 /** The path that routes are matched on: unreserved characters mean the same encoded or not [core-4-1]. */

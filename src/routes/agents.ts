@@ -175,7 +175,7 @@ function checkedEnvelope({ body, now }: RouteRequest) {
   if (signedAtText === undefined || signedAtText === null || signedAtText === '') {
     throw new Refusal('delete_signature_required');
   }
-  if (version !== undefined && version !== 'v1') throw new Refusal('invalid_delete_version');
+  if ((version ?? 'v1') !== 'v1') throw new Refusal('invalid_delete_version');
   if (typeof signedAtText !== 'string') throw new Refusal('invalid_signed_at');
   const { verdict, signedAt } = judgeTimestamp(signedAtText, now, DELETE_ENVELOPE_TOLERANCE);
   if (verdict === 'invalid_timestamp') throw new Refusal('invalid_signed_at');

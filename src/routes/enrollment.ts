@@ -182,7 +182,7 @@ export const enrollmentRoutes: readonly RouteEntry[] = [
 ];
 
 function claimedRoles(roles: unknown): readonly string[] | 'malformed' | null {
-  if (roles === undefined) return null;
+  if (roles === undefined || roles === null) return null;
   return Array.isArray(roles) && roles.every((role) => typeof role === 'string')
     ? roles
     : 'malformed';

@@ -106,7 +106,7 @@ function publishInput(body: JsonObject): CallOf<'publishPolicy'>['input'] {
   const read = policyIdBody.read(body);
   if (!read.ok) return read;
   const content = Object.fromEntries(
-    CONTENT.filter((name) => body[name] !== undefined).map((name) => [name, body[name]]),
+    CONTENT.filter((name) => (body[name] ?? null) !== null).map((name) => [name, body[name]]),
   );
   const errors = Object.keys(content)
     .filter((name) => readPolicyManifest({ ...STAMPED, [name]: content[name] }) === null)

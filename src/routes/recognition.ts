@@ -76,7 +76,7 @@ export const recognitionRoutes: readonly RouteEntry[] = [
     refusals: ['feed_issuer_mismatch'],
     async handle(request, edge) {
       const { network_name: ownName } = edge.settings.genesis;
-      const issuer = firstValue(request.query, 'issuer_sovereign_id') || ownName;
+      const issuer = firstValue(request.query, 'issuer_sovereign_id') ?? ownName;
       if (issuer === ownName) return serveDocument('sovereign_revocation_feed', request, edge);
       const answer = await edge.call('refreshForeignFeed', { issuer });
       if (!answer.ok) return refusalReply(answer.refusal, answer.details);

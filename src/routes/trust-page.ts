@@ -76,7 +76,7 @@ const NOTHING_FURTHER = { without: [], asOf: null } as const;
 /** As the form shows it again; what was refused is not repeated. */
 function questionOf({ query }: RouteRequest): TrustPageQuestion {
   const given = (name: string, other: string) =>
-    firstValue(query, name) || firstValue(query, other) || '';
+    firstValue(query, name) ?? firstValue(query, other) ?? '';
   return { from: given('from', 'source'), to: given('to', 'target'), asOf: '', without: [] };
 }
 

@@ -28,9 +28,9 @@ export const QUESTION_REFUSALS = ['invalid_without', 'invalid_as_of', 'treaty_no
 
 /** Null when a sovereign is not named. */
 export function endsIn(query: Query): { readonly from: string; readonly to: string } | null {
-  const from = firstValue(query, 'from') || firstValue(query, 'source');
-  const to = firstValue(query, 'to') || firstValue(query, 'target');
-  return from && to ? { from, to } : null;
+  const from = firstValue(query, 'from') ?? firstValue(query, 'source');
+  const to = firstValue(query, 'to') ?? firstValue(query, 'target');
+  return from !== null && to !== null ? { from, to } : null;
 }
 
 /** What the question has beyond its ends; null when it has nothing. */
@@ -43,14 +43,14 @@ export function furtherIn(query: Query): Omit<TrustQuestion, 'from' | 'to'> | nu
 }
 
 function explainIn(query: Query): boolean {
-  const value = firstValue(query, 'explain') ?? '';
-  if (!['', '0', '1'].includes(value)) throw new Refusal('invalid_explain');
+  const value = firstValue(query, 'explain') ?? '0';
+  if (value !== '0' && value !== '1') throw new Refusal('invalid_explain');
   return value === '1';
 }
 
 function asOfIn(query: Query): number | null {
-  const given = firstValue(query, 'as_of') ?? '';
-  if (given === '') return null;
+  const given = firstValue(query, 'as_of');
+  if (given === null) return null;
   const instant = parseRequestTimestamp(given);
   if (instant === null) throw new Refusal('invalid_as_of');
   return instant;
