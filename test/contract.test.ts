@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { OPTIONS, RATE_LIMIT_DEFAULTS } from '../src/config/options.ts';
+import { GROUPS, OPTIONS, type OptionEntry } from '../src/config/options.ts';
 import { REFUSALS } from '../src/refusal.ts';
 import { ROUTES } from '../src/routes/table.ts';
 import { AUDIT_EVENTS } from '../src/views/rows/audit-event.ts';
@@ -36,17 +36,19 @@ test('every setting is a row of the configuration table, with its default', () =
   const documented = rowsOf(core, 'core-7', 'core-8')
     .filter((row) => row.length === 4 && row[0] !== 'Flag' && !row[1]?.includes('<BUCKET>'))
     .map(([flag, variable, fallback = '']) => ({ flag, variable, fallback }));
-  const settings = Object.values(OPTIONS);
+  const settings = Object.values<OptionEntry>(OPTIONS).filter(
+    ({ member }) => member?.startsWith('rate_limit.') !== true,
+  );
   for (const { flag, variable, fallback } of settings) {
     const name = flag?.split(' ')[0];
     const row = documented.find((candidate) =>
-      variable === null
+      variable === undefined
         ? candidate.flag?.startsWith(`\`${name}`)
         : candidate.variable === `\`${variable}\``,
     );
     assert.ok(row, `${name ?? variable} is not documented`);
     if (name !== undefined) assert.ok(row.flag?.startsWith(`\`${name}`), `${name} has another row`);
-    if (fallback !== null)
+    if (fallback !== undefined)
       assert.ok(row.fallback.endsWith(`\`${fallback}\``), `default of ${variable}`);
   }
   const known = new Set(settings.flatMap(({ variable }) => variable ?? []));
@@ -68,10 +70,17 @@ test('every rate limit is a row of both limit tables, with its default', () => {
       ),
   );
   const buckets = new Map(fromCore);
-  for (const [bucket, fallback] of Object.entries(RATE_LIMIT_DEFAULTS)) {
+  const limits = Object.values<OptionEntry>(GROUPS['Rate limits']);
+  const defaults = Object.fromEntries(
+    limits.map(({ variable = '', fallback }) => [
+      variable.replace('MESH_RATE_LIMIT_', ''),
+      fallback,
+    ]),
+  );
+  for (const [bucket, fallback] of Object.entries(defaults)) {
     assert.equal(buckets.get(bucket), fallback, `core: ${bucket}`);
   }
-  assert.deepEqual(Object.fromEntries(fromService), RATE_LIMIT_DEFAULTS);
+  assert.deepEqual(Object.fromEntries(fromService), defaults);
 });
 
 test('every metric is named on both pages', () => {

@@ -170,6 +170,11 @@ const LOCAL: readonly (readonly [
     'configuration wrong',
     ({ data }) => appendFileSync(join(data, 'mesh-na.json'), '}'),
   ],
+  [
+    'a misspelt member in the file of settings',
+    'configuration wrong',
+    ({ data }) => edited(join(data, 'mesh-na.json'), '"network_name"', '"stor"'),
+  ],
   ['a misspelt variable', 'configuration warning', under({ MESH_TREADS: '2' })],
   ['a port that is none', 'configuration wrong', under({ PORT: 'https' })],
   ['no genesis', 'genesis wrong', ({ data }) => rmSync(join(data, 'genesis.json'))],
@@ -268,7 +273,7 @@ const LOCAL: readonly (readonly [
   ['no backups', 'backups wrong', ({ folder }) => rmSync(join(folder, 'backups', 'first.backup'))],
   [
     'no folder of backups',
-    'backups wrong',
+    'backups wrong, configuration wrong',
     ({ folder }) => rmSync(join(folder, 'backups'), { recursive: true }),
   ],
   [

@@ -1,11 +1,28 @@
 import assert from 'node:assert/strict';
-import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:net';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { suite, type TestContext, test } from 'node:test';
-import { type Config, loadConfig } from '../src/config/load.ts';
-import type { Environment, Flags } from '../src/config/options.ts';
+import { Ajv } from 'ajv';
+import { configFileSchema } from '../src/config/config-file.ts';
+import { type Config, checkConfig, loadConfig } from '../src/config/load.ts';
+import {
+  type Environment,
+  type Flags,
+  nameOf,
+  OPTIONS,
+  type OptionEntry,
+  type OptionName,
+} from '../src/config/options.ts';
 import { signerFromSeed, verifySignature } from '../src/crypto/ed25519.ts';
 import type { Signer } from '../src/crypto/primitives.ts';
 import { type GenesisBlock, isSignedByRoot, readGenesisBlock } from '../src/records/genesis.ts';
@@ -297,7 +314,7 @@ refuses('an operator key that has', [
   [
     'no tier in the configuration file',
     configFile([{ key_id: 'a', public_key: KEY }]),
-    /expected form$/,
+    /^operators in .*mesh-na\.json must be a list of objects with key_id, tier and public_key$/,
   ],
   ...['read', 'Privileged', 'STANDARD', 'admin', '', ' standard', 'standard,privileged'].map(
     (tier): Case => [
@@ -463,15 +480,27 @@ refuses('operator settings that are malformed:', [
   ['a key flag without =', keyFlag('ops-2'), /^--operator-public-key takes id=value$/],
   ['a key flag without id', keyFlag(`=${KEY}`), /^--operator-public-key takes id=value$/],
   ['a tier flag without =', tierFlag('standard'), /^--operator-key-tier takes id=value$/],
-  ['keys that are no JSON', keysJson('ops-2'), /^OPERATOR_PUBLIC_KEYS_JSON is not valid JSON$/],
-  ['keys that are a list', keysJson([KEY]), /^OPERATOR_PUBLIC_KEYS_JSON does not have the/],
-  ['a key that is a number', keysJson({ a: 7 }), /^OPERATOR_PUBLIC_KEYS_JSON does not have the/],
-  ['tiers that are no JSON', tiersJson('{'), /^OPERATOR_KEY_TIERS_JSON is not valid JSON$/],
-  ['a tier that is null', tiersJson({ a: null }), /^OPERATOR_KEY_TIERS_JSON does not have the/],
-  ['a configuration file that is no JSON', replaced('mesh-na.json', '{'), /is not valid JSON$/],
-  ['a configuration file that is a list', replaced('mesh-na.json', '[]'), /expected form$/],
-  ['operators that are no list', configFile({}), /expected form$/],
-  ['a configuration file that is a folder', asFolder('mesh-na.json'), /cannot be read$/],
+  [
+    'keys that are no JSON',
+    keysJson('ops-2'),
+    /^OPERATOR_PUBLIC_KEYS_JSON must be an object .* with each name once$/,
+  ],
+  ['keys that are a list', keysJson([KEY]), /^OPERATOR_PUBLIC_KEYS_JSON must be an object/],
+  ['a key that is a number', keysJson({ a: 7 }), /^OPERATOR_PUBLIC_KEYS_JSON must be an object/],
+  ['tiers that are no JSON', tiersJson('{'), /^OPERATOR_KEY_TIERS_JSON must be an object/],
+  ['a tier that is null', tiersJson({ a: null }), /^OPERATOR_KEY_TIERS_JSON must be an object/],
+  [
+    'a configuration file that is no JSON',
+    replaced('mesh-na.json', '{'),
+    /mesh-na\.json is not valid JSON: /,
+  ],
+  ['a configuration file that is a list', replaced('mesh-na.json', '[]'), /must hold an object$/],
+  ['operators that are no list', configFile({}), /^operators in .* must be a list of objects/],
+  [
+    'a configuration file that is a folder',
+    asFolder('mesh-na.json'),
+    /cannot be read \(EISDIR\); mend it/,
+  ],
 ]);
 
 const BUCKETS = [
@@ -523,7 +552,11 @@ refuses('a value that does not fit:', [
       ['MESH_ACTIVE_NODE_WINDOW_SECONDS', '0', /^MESH_ACTIVE_NODE_WINDOW_SECONDS must be/],
       ['MESH_CLOCK_TOLERANCE_SECONDS', '-300', /^MESH_CLOCK_TOLERANCE_SECONDS must be/],
       ['RENEWAL_GRACE_SECONDS', '15m', /^RENEWAL_GRACE_SECONDS must be/],
-      ['MESH_PUBLIC_URL', 'na.example', /^MESH_PUBLIC_URL must be an http or https URL$/],
+      [
+        'MESH_PUBLIC_URL',
+        'na.example',
+        /^MESH_PUBLIC_URL must be an http or https URL, not "na\.example"$/,
+      ],
       ['MESH_PUBLIC_URL', 'ftp://na.example', /^MESH_PUBLIC_URL must be/],
       ['MESH_LIVENESS_FLUSH_MS', '0', /^MESH_LIVENESS_FLUSH_MS must be/],
     ] as const
@@ -532,7 +565,7 @@ refuses('a value that does not fit:', [
     (limit): Case => [
       `MESH_RATE_LIMIT_ADMIN=${limit}`,
       variable('MESH_RATE_LIMIT_ADMIN', limit),
-      /^MESH_RATE_LIMIT_ADMIN must be off, or count\/seconds such as 30\/60$/,
+      /^MESH_RATE_LIMIT_ADMIN must be off, or count\/seconds such as 30\/60, not "/,
     ],
   ),
   ...BUCKETS.map(
@@ -656,12 +689,12 @@ suite('the program itself ends with 3 and says why', { concurrency: 2 }, () => {
     [
       'a log file that cannot be opened',
       variable('MESH_LOG_FILE', '/nonexistent/na.log'),
-      /The log file \/nonexistent\/na\.log cannot be opened \(ENOENT\); name another by --log-file/,
+      /MESH_LOG_FILE needs the folder \/nonexistent, which does not exist; make it, or name another/,
     ],
     [
       'a log file that is a folder',
       variable('MESH_LOG_FILE', '/'),
-      /The log file \/ is not a file; /,
+      /MESH_LOG_FILE names \/, which is a folder; name a file/,
     ],
   ] as const satisfies readonly Case[]) {
     test(what, async (t) => {
@@ -850,3 +883,245 @@ accepts(
     ]);
   },
 );
+
+/** A text that each setting refuses, where it is not `-`; null where any text will do. */
+const REFUSED: { readonly [Name in OptionName]?: string | null } = {
+  config: '/nonexistent/mesh-na.json',
+  dataDir: '/nonexistent',
+  store: 'mysql://secret@db/mesh',
+  genesis: '/nonexistent/genesis.json',
+  naPrivateKey: '/nonexistent/na.key',
+  keyId: null,
+  rolePrefixes: null,
+  backupTo: '/nonexistent',
+  headFile: '/nonexistent/head.json',
+  logFile: '/nonexistent/na.log',
+};
+
+/** By which each setting is named when it is refused, where that is not its own name. */
+const NAMED_OTHERWISE: { readonly [Name in OptionName]?: RegExp } = {
+  config: /^The configuration file \/nonexistent\/mesh-na\.json cannot be read/,
+  dataDir: /^The genesis file \/nonexistent\/genesis\.json cannot be read/,
+  store: /PostgreSQL|postgresql:/,
+  genesis: /^The genesis file \/nonexistent\/genesis\.json cannot be read/,
+  genesisJson: /^The genesis block is not valid JSON; restore GENESIS_JSON/,
+  naPrivateKey: /^The key file \/nonexistent\/na\.key cannot be read/,
+};
+
+suite('each setting refuses the start by the name under which it was given', () => {
+  const SETTINGS = Object.entries<OptionEntry>(OPTIONS) as [OptionName, OptionEntry][];
+  const problemsOf = ({ flags, environment }: Setup) =>
+    checkConfig(flags as Flags, environment, REAL_TIME.now()).problems;
+
+  function assertNamed(problems: readonly string[], name: OptionName, label: string): void {
+    const named = NAMED_OTHERWISE[name];
+    const isNamed = (problem: string) =>
+      named === undefined ? problem.startsWith(`${label} `) : named.test(problem);
+    assert.ok(problems.some(isNamed), `${label}: ${problems.join('; ')}`);
+    assert.ok(!problems.some((problem) => problem.includes('secret')), 'no secret is repeated');
+    for (const problem of problems) assert.match(problem, /^\S[^\n\r]{10,300}[^\s.]$/);
+  }
+
+  test('by flag', (t) => {
+    const setup = setupOf(t);
+    for (const [name, { flag: asFlag, kind, repeatable = false }] of SETTINGS) {
+      const text = REFUSED[name] === undefined ? '-' : REFUSED[name];
+      // A switch has no value.
+      if (asFlag === undefined || text === null || kind.read('1') === true) continue;
+      const flags = { ...setup.flags, [name]: repeatable ? [text] : text };
+      assertNamed(problemsOf({ ...setup, flags }), name, nameOf(name));
+    }
+  });
+
+  test('by variable', (t) => {
+    const setup = setupOf(t);
+    for (const [name, { variable: asVariable }] of SETTINGS) {
+      const text = REFUSED[name] === undefined ? '-' : REFUSED[name];
+      if (asVariable === undefined || text === null) continue;
+      const flags = name === 'dataDir' ? {} : setup.flags;
+      assertNamed(
+        problemsOf({ ...setup, flags, environment: { [asVariable]: text } }),
+        name,
+        asVariable,
+      );
+    }
+  });
+
+  test('by the configuration file', (t) => {
+    const setup = setupOf(t);
+    const file = setup.path('mesh-na.json');
+    for (const [, { member }] of SETTINGS) {
+      if (member === null) continue;
+      // No setting is a list of numbers.
+      const content = member
+        .split('.')
+        .reduceRight<unknown>((inner, part) => ({ [part]: inner }), [7]);
+      setup.write('mesh-na.json', JSON.stringify(content));
+      const problems = problemsOf({ ...setup, flags: { ...setup.flags } });
+      const label = `${member} in ${file} `;
+      assert.ok(problems[0]?.startsWith(label), `${label}: ${problems.join('; ')}`);
+    }
+  });
+
+  test('the file has every setting but those of one start and of other places for operators', () => {
+    assert.deepEqual(
+      SETTINGS.flatMap(([name, { member }]) => (member === null ? [name] : [])),
+      [
+        'config',
+        'operatorPublicKey',
+        'operatorPublicKeys',
+        'operatorKeyTier',
+        'operatorKeyTiers',
+        'newHead',
+      ],
+    );
+  });
+
+  test('a member that is no setting, with the nearest one, and all problems at once', (t) => {
+    const setup = setupOf(t);
+    setup.write(
+      'mesh-na.json',
+      JSON.stringify({ port: 'x', stor: 'y', tls_cert: 'c', tls: 3, log: { levle: 'INFO' } }),
+    );
+    const file = setup.path('mesh-na.json');
+    assert.deepEqual(problemsOf(setup), [
+      `stor in ${file} is no setting; store is the nearest`,
+      `tls_cert in ${file} is no setting; tls.cert is the nearest`,
+      `tls in ${file} must be an object of its settings`,
+      `log.levle in ${file} is no setting; log.level is the nearest`,
+      `port in ${file} must be a whole number from 0 to 65535, not "x"`,
+    ]);
+    assert.throws(
+      () => load(setup),
+      /store is the nearest \(serve --check names 4 more problems\)$/,
+    );
+  });
+
+  test('a file with the private key in it that other users can read', (t) => {
+    const setup = setupOf(t);
+    setup.write(
+      'mesh-na.json',
+      JSON.stringify({ na_private_key: seedIn(setup, 'na').toString('base64') }),
+    );
+    chmodSync(setup.path('mesh-na.json'), 0o644);
+    assert.match(problemsOf(setup).join(), /mesh-na\.json holds a private key .* run chmod 600 /);
+    chmodSync(setup.path('mesh-na.json'), 0o600);
+    assert.deepEqual(problemsOf(setup), []);
+  });
+});
+
+suite('the configuration file', () => {
+  accepts(
+    'has all settings, below flags and variables',
+    all(
+      flag('port', '1'),
+      variable('PORT', '2'),
+      variable('MESH_THREADS', '3'),
+      replaced(
+        'mesh-na.json',
+        JSON.stringify({
+          $schema: './mesh-na.schema.json',
+          port: 4,
+          threads: 5,
+          log: { level: 'ERROR' },
+          backup: { to: '/tmp', every: '6h', keep: 3 },
+          webhook: { urls: ['http://127.0.0.1:1/'], private: true },
+          rate_limit: { admin: 'off', join: '7/8' },
+          renewal_grace_seconds: 'off',
+          created_status: 201,
+          cors_origins: ['https://app.example'],
+        }),
+      ),
+    ),
+    (config) => {
+      assert.deepEqual([config.port, config.threads, config.logLevel], [1, 3, 'ERROR']);
+      assert.deepEqual(config.backups, {
+        folder: '/tmp',
+        every: 21_600_000,
+        keep: 3,
+        recipients: [],
+      });
+      assert.deepEqual(config.webhooks.urls.map(String), ['http://127.0.0.1:1/']);
+      const { ADMIN, JOIN, VERIFY } = config.rateLimits;
+      assert.deepEqual([ADMIN, JOIN], [null, { count: 7, windowSeconds: 8 }]);
+      assert.deepEqual(VERIFY, { count: 60, windowSeconds: 60 });
+      assert.deepEqual([config.renewalGrace, config.createdStatus], [null, 201]);
+      assert.deepEqual(config.corsOrigins, ['https://app.example']);
+    },
+  );
+
+  accepts(
+    'may be elsewhere and name the data folder, whose own file is then not read',
+    (setup) => {
+      const { dataDir } = setup.flags;
+      setup.write('other.json', JSON.stringify({ data_dir: dataDir, port: 9 }));
+      delete setup.flags.dataDir;
+      setup.environment.MESH_CONFIG = setup.path('other.json');
+    },
+    ({ port, operators, warnings }) => {
+      assert.deepEqual([port, operators], [9, []]);
+      assert.match(
+        warnings.join(),
+        /mesh-na\.json is not read, because .*other\.json is in its place/,
+      );
+    },
+  );
+
+  test('is described by a schema that judges as the program does', (t) => {
+    const isValid = new Ajv({ allowUnionTypes: true }).compile(configFileSchema());
+    const setup = setupOf(t);
+    assert.ok(isValid(JSON.parse(readFileSync(setup.path('mesh-na.json'), 'utf8'))), 'of init');
+    assert.ok(isValid({ tls: { cert: 'a', key: 'b' }, port: 0, rate_limit: { admin: 'off' } }));
+    for (const wrong of [{ port: 65_536 }, { stor: 'x' }, { tls: { crt: 'a' } }, { log: 3 }]) {
+      assert.ok(!isValid(wrong), JSON.stringify(wrong));
+    }
+  });
+});
+
+suite('the settings can be looked at without a start', { concurrency: 2 }, () => {
+  test('serve --check names every problem, ends with 3, and leaves the folder as it is', async (t) => {
+    const setup = setupOf(t);
+    const before = readdirSync(setup.folder);
+    const args = ['serve', '--check', '--data-dir', setup.folder, '--backup-to', '/nonexistent'];
+    const refused = await runProgram(args, { PORT: 'http' });
+    assert.deepEqual([refused.code, refused.stderr], [START_REFUSED, '']);
+    assert.deepEqual(refused.stdout.trim().split('\n'), [
+      'PORT must be a whole number from 0 to 65535, not "http"',
+      '--backup-to needs the folder /nonexistent, which does not exist; make it, or name another',
+    ]);
+    const { code, stdout } = await runProgram([
+      'serve',
+      '--check',
+      '--json',
+      '--data-dir',
+      setup.folder,
+    ]);
+    assert.deepEqual([code, JSON.parse(stdout).problems], [0, []]);
+    assert.deepEqual(readdirSync(setup.folder), before);
+  });
+
+  test('config show says where each value comes from, and of a secret only that it is set', async (t) => {
+    const setup = setupOf(t);
+    setup.write('mesh-na.json', JSON.stringify({ log: { level: 'ERROR' } }));
+    const { code, stdout } = await runProgram(
+      ['config', 'show', '--json', '--data-dir', setup.folder, '--port', '1'],
+      { HOST: '::1', MESH_WEBHOOKS: 'https://h.example/?secret' },
+    );
+    assert.equal(code, 0);
+    assert.ok(!stdout.includes('secret'));
+    const { settings, config_file } = JSON.parse(stdout) as {
+      config_file: string;
+      settings: { name: string; value: unknown; source: string }[];
+    };
+    assert.equal(config_file, setup.path('mesh-na.json'));
+    const shown = (name: string) => {
+      const found = settings.find((setting) => setting.name === name);
+      return [found?.value, found?.source];
+    };
+    assert.deepEqual(shown('port'), [1, 'flag']);
+    assert.deepEqual(shown('host'), ['::1', 'variable']);
+    assert.deepEqual(shown('log.level'), ['ERROR', 'file']);
+    assert.deepEqual(shown('threads'), [null, 'default']);
+    assert.deepEqual(shown('webhook.urls'), ['set', 'variable']);
+  });
+});

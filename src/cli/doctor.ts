@@ -20,6 +20,7 @@ import { variablesOf } from './variables.ts';
 import { packageVersion } from './version.ts';
 
 interface DoctorOptions extends OutputOptions {
+  readonly config?: string;
   readonly dataDir: string;
   readonly store?: string;
   readonly signer?: string;
@@ -37,6 +38,7 @@ export function addDoctorCommand(program: Command): void {
     .command('doctor')
     .description('say what is wrong with an authority, why it matters and what to do')
     .addOption(dataDirOption())
+    .option('--config <file>', 'configuration file, as serve takes it')
     .addOption(storeOption(STATE_IN_DATABASE))
     .addOption(signerOption())
     .option('--head-file <file>', 'head of the state, as serve takes it (repeatable)', collect)
@@ -79,9 +81,12 @@ function isLocal({ url, dataDir }: DoctorOptions, command: Command): boolean {
 async function localReport(options: DoctorOptions, command: Command) {
   const { checkLocal } = await import('../doctor/local.ts');
   const { thisMachine } = await import('../doctor/machine.ts');
-  const { dataDir, store, signer, headFile, tlsCert, tlsKey, backupTo, deep = false } = options;
+  const { dataDir, config, store, signer, headFile, tlsCert, tlsKey, backupTo } = options;
+  const { deep = false } = options;
   const flags = {
-    dataDir,
+    // The configuration file may name another folder than the usual one.
+    ...(command.getOptionValueSource('dataDir') !== 'default' && { dataDir }),
+    ...(config !== undefined && { config }),
     ...(store !== undefined && { store }),
     ...(signer !== undefined && { signer }),
     ...(headFile !== undefined && { headFile }),

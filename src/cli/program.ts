@@ -11,6 +11,7 @@ import { addBackupCommands } from './backup.ts';
 import { addBoundaryCommands } from './boundary.ts';
 import { addCertificateCommands } from './certificate.ts';
 import { addCompletionCommand } from './completion.ts';
+import { addConfigCommands } from './config.ts';
 import { addConnectCommand } from './connect.ts';
 import { addConsensusCommands } from './consensus.ts';
 import { addDataUsageCommands } from './data-usage.ts';
@@ -49,6 +50,7 @@ export function buildProgram(): Command {
   program.commandsGroup('Setting up:');
   addInitCommand(program);
   addServeCommand(program);
+  addConfigCommands(program);
   addConnectCommand(program);
   addDoctorCommand(program);
   addCompletionCommand(program);

@@ -1,8 +1,9 @@
 /** Runs the authority in this process, from the settings to the last log line. */
 import type { Command } from 'commander';
 import { type RunningAuthority, startAuthority } from '../boot.ts';
-import { bringsIdentity, type Config, dataDirOf, loadConfig } from '../config/load.ts';
+import { bringsIdentity, type Config, checkConfig, loadConfig } from '../config/load.ts';
 import type { Environment, Flags } from '../config/options.ts';
+import { readSettings } from '../config/settings.ts';
 import { createFatal } from '../lifecycle/fatal.ts';
 import { notifyManager } from '../lifecycle/service-manager.ts';
 import { openLogFile } from '../log/log-file.ts';
@@ -25,6 +26,7 @@ import { variablesOf } from './variables.ts';
 import { packageVersion } from './version.ts';
 
 export interface ServeOptions extends Flags {
+  readonly check?: boolean;
   readonly create?: boolean;
   readonly networkName: string;
   readonly json?: boolean;
@@ -39,6 +41,7 @@ const ANNOUNCE_MS = 3000;
 const MOVED = 'The state is to be moved to another place';
 
 export async function serveAuthority(options: ServeOptions, command: Command): Promise<void> {
+  if (options.check) return checkOnly(options, command.parent ?? command);
   // Before anything is served, so that no signal ends the process uncleanly.
   const stop = awaitStop();
   const created = await createIfAsked(options, process.env);
@@ -69,14 +72,33 @@ export async function serveAuthority(options: ServeOptions, command: Command): P
   await endProcess(EXIT.done, output);
 }
 
+/** Names every problem of the settings; nothing is opened for writing, and no port is listened on. */
+async function checkOnly(options: ServeOptions, program: Command): Promise<void> {
+  const now = systemRuntime.now();
+  const checked = checkConfig(options, process.env, now, variablesOf(program));
+  const unfit = checked.config && (await recipientsProblem(checked.config));
+  const problems = [...checked.problems, ...(unfit ?? [])];
+  const warnings = checked.config?.warnings ?? [];
+  const lines = [...problems, ...warnings.map((text) => `Warning: ${text}`)];
+  const verdict = problems.length === 0 ? ['A start would take the settings.'] : [];
+  printResult(options, { problems, warnings }, [...lines, ...verdict]);
+  if (problems.length > 0) throw failure(EXIT.unusable, 'local_files', '');
+}
+
+async function assertRecipients(config: Config): Promise<void> {
+  const [problem] = await recipientsProblem(config);
+  if (problem !== undefined) throw failure(EXIT.unusable, 'local_files', problem);
+}
+
 /** The library takes a while to load, and most services do not encrypt. */
-async function assertRecipients({ backups }: Config): Promise<void> {
-  if (backups === null || backups.recipients.length === 0) return;
+async function recipientsProblem({ backups }: Config): Promise<string[]> {
+  if (backups === null || backups.recipients.length === 0) return [];
   const { encryptionFor } = await import('../backup/encryption.ts');
   try {
     await encryptionFor(backups.recipients);
+    return [];
   } catch (cause) {
-    throw failure(EXIT.unusable, 'local_files', messageOf(cause));
+    return [messageOf(cause)];
   }
 }
 
@@ -85,13 +107,13 @@ async function createIfAsked(
   { create = false, networkName, json = false, ...flags }: ServeOptions,
   environment: Environment,
 ): Promise<InitSummary | null> {
-  const dataDir = dataDirOf(flags, environment);
+  const { dataDir, setting } = readSettings(flags, environment);
   const use = onLocalFiles(() => {
     finishInterruptedInit(dataDir);
     return useOf(dataDir);
   });
   if (!create || use === 'network') return null;
-  if (use !== 'absent' && bringsIdentity(flags, environment)) return null;
+  if (use !== 'absent' && bringsIdentity(setting)) return null;
   if (typeof use === 'object') {
     const message = `The data folder ${dataDir} holds no network but other files, such as ${use.holds}, so none is made there; name another by --data-dir`;
     throw failure(EXIT.unusable, 'local_files', message);

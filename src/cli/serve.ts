@@ -1,6 +1,6 @@
 /** `mesh-na serve`: its options. What it does is loaded with the server's native parts, which no other command needs. */
 import { type Command, Option } from 'commander';
-import { OPTIONS, type OptionEntry } from '../config/options.ts';
+import { OPTIONS, type OptionEntry, plain } from '../config/options.ts';
 import { loadNativeParts } from '../native-parts.ts';
 import { EXIT, failure } from './exit-codes.ts';
 import { collect, examples } from './options.ts';
@@ -9,15 +9,20 @@ import type { ServeOptions } from './serve-authority.ts';
 export function addServeCommand(program: Command): void {
   const command = program
     .command('serve')
-    .description('start the authority; settings come from flags, then the environment')
+    .description(
+      'start the authority; settings come from flags, the environment, then mesh-na.json',
+    )
+    .addOption(
+      new Option('--check', 'name every problem of the settings, and start nothing').conflicts(
+        'create',
+      ),
+    )
     .option('--create', 'make a new network first when the data folder is absent or empty')
     .option('--network-name <name>', 'name of the network that --create makes', 'local-mesh')
     .addOption(
       new Option('--json', 'print one JSON object once it serves; logs go to standard error'),
     );
-  for (const [name, entry] of Object.entries(OPTIONS)) addSetting(command, name, entry);
-  command
-    .addHelpText('after', variablesHelp())
+  addSettings(command)
     .addHelpText(
       'after',
       examples([
@@ -29,26 +34,35 @@ export function addServeCommand(program: Command): void {
     .action(runServe);
 }
 
-/** The table uses commander's names for options: `--data-dir` is `dataDir`. */
-function addSetting(command: Command, _name: string, entry: OptionEntry): void {
-  if (entry.flag === null) return;
-  const known = [entry.variable === null ? '' : `env: ${entry.variable}`];
-  if (entry.fallback !== null) known.push(`default: ${entry.fallback}`);
-  const notes = known.filter((note) => note !== '').join(', ');
-  const option = new Option(entry.flag, notes === '' ? entry.help : `${entry.help} (${notes})`);
-  if (entry.repeatable) option.argParser(collect);
-  command.addOption(option);
+/** The flags of the settings. The table uses commander's names for them: `--data-dir` is `dataDir`. */
+export function addSettings(command: Command): Command {
+  for (const { flag, variable, fallback, help, repeatable } of SETTINGS) {
+    if (flag === undefined) continue;
+    const known = [
+      ...(variable === undefined ? [] : [`env: ${variable}`]),
+      ...(fallback === undefined ? [] : [`default: ${fallback}`]),
+    ];
+    const notes = known.length === 0 ? '' : ` (${known.join(', ')})`;
+    const option = new Option(flag, `${plain(help)}${notes}`);
+    if (repeatable) option.argParser(collect);
+    command.addOption(option);
+  }
+  return command.addHelpText('after', variablesHelp());
 }
 
+const SETTINGS = Object.values<OptionEntry>(OPTIONS);
+
 function variablesHelp(): string {
-  const rows = Object.values<OptionEntry>(OPTIONS).filter(({ flag }) => flag === null);
+  const rows = SETTINGS.filter(
+    ({ flag, member }) => flag === undefined && member?.startsWith('rate_limit.') !== true,
+  );
   const width = Math.max(...rows.map(({ variable }) => String(variable).length));
   const lines = rows.map(
     ({ variable, help, fallback }) =>
-      `  ${String(variable).padEnd(width)}  ${help}${fallback === null ? '' : ` (default: ${fallback})`}`,
+      `  ${String(variable).padEnd(width)}  ${plain(help)}${fallback === undefined ? '' : ` (default: ${fallback})`}`,
   );
   const limits = `  ${'MESH_RATE_LIMIT_<BUCKET>'.padEnd(width)}  count/seconds, or off`;
-  return ['', 'Environment only:', ...lines, limits].join('\n');
+  return ['', 'Without a flag, by environment or configuration file:', ...lines, limits].join('\n');
 }
 
 async function runServe(options: ServeOptions, command: Command): Promise<void> {

@@ -33,10 +33,13 @@ export function storeOption(description: string): Option {
 
 /** The database that `serve` would take with these options; null when the data folder holds the state. */
 export async function databaseOf({ dataDir, store }: StatePlace): Promise<StoreAddress | null> {
-  const { readConfigFile } = await import('../config/config-file.ts');
-  // An empty variable is none.
-  const url = store || readConfigFile(dataDir).store;
-  return url === undefined ? null : storeAddress(url);
+  const { readSettings } = await import('../config/settings.ts');
+  const { MESH_CONFIG } = process.env;
+  const { setting, problems } = readSettings({ dataDir, store: store ?? '' }, { MESH_CONFIG });
+  const [problem] = problems;
+  if (problem !== undefined) throw new Error(problem);
+  const url = setting('store');
+  return url === null ? null : storeAddress(url);
 }
 
 /** The variables that `serve` would read. */

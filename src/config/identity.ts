@@ -16,9 +16,10 @@ export function loadGenesis(
   dataDir: string,
   allowUnsigned: boolean,
 ): GenesisBlock {
-  const { text, place } = genesisSource(setting, dataDir);
+  const { content, place } = genesisSource(setting, dataDir);
   const cure = `restore ${place} from a copy that you trust`;
-  const genesis = readGenesisBlock(parsed(text, cure));
+  const value = typeof content === 'string' ? parsed(content, cure) : content;
+  const genesis = readGenesisBlock(value);
   if (genesis === null) {
     throw new Error(`The genesis block does not have the expected form; ${cure}`);
   }
@@ -32,18 +33,21 @@ export function loadGenesis(
 }
 
 interface GenesisSource {
-  readonly text: string;
-  /** Its file, or the variable that it is. */
+  /** Its text, or itself. */
+  readonly content: string | object;
+  /** Its file, or the variable or member that it is. */
   readonly place: string;
 }
 
 function genesisSource(setting: Setting, dataDir: string): GenesisSource {
   const inline = setting('genesisJson');
   const file = setting('genesis');
-  if (file === null && inline !== null) return { text: inline, place: 'GENESIS_JSON' };
+  if (file === null && inline !== null) {
+    return { content: inline, place: setting.labelOf('genesisJson') };
+  }
   const path = file ?? join(dataDir, FILES.genesis);
   try {
-    return { text: readFileSync(path, 'utf8'), place: path };
+    return { content: readFileSync(path, 'utf8'), place: path };
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
     throw new Error(
@@ -78,26 +82,27 @@ export interface SigningKey {
   readonly keySource: () => KeySource;
 }
 
+/** The key is also read where there is no genesis to compare it with; null then. */
 export function loadSigningKey(
   setting: Setting,
   dataDir: string,
-  genesis: GenesisBlock,
-): SigningKey {
+  genesis: GenesisBlock | null,
+): SigningKey | null {
+  const held = signerPath(setting) ?? readSeed(setting, dataDir);
+  if (genesis === null) return null;
   const { public_key: publicKey } = genesis.network_authority;
-  const path = signerPath(setting);
-  if (path !== null) {
-    return { publicKey, keySource: () => ({ kind: 'signer', address: { path, publicKey } }) };
+  if (typeof held === 'string') {
+    return { publicKey, keySource: () => ({ kind: 'signer', address: { path: held, publicKey } }) };
   }
-  const seed = readSeed(setting, dataDir);
-  if (signerFromSeed(seed).publicKey !== publicKey) {
-    if (seed.toString('base64') === publicKey) {
+  if (signerFromSeed(held).publicKey !== publicKey) {
+    if (held.toString('base64') === publicKey) {
       throw new Error(
         'The authority’s public key was given where its private one is expected: name its .key file',
       );
     }
     throw new Error('The authority’s private key is not the one the genesis block names');
   }
-  return { publicKey, keySource: () => ({ kind: 'seed', seed }) };
+  return { publicKey, keySource: () => ({ kind: 'seed', seed: held }) };
 }
 
 /** The socket of the signer that holds the key; null when this process reads the key itself. */
@@ -126,6 +131,6 @@ function readSeed(setting: Setting, dataDir: string): Buffer {
   const file = signingKeyFile(setting, dataDir);
   if (file !== null) return readPrivateKey(file);
   const seed = parseKeyText(setting('naPrivateKeyText') ?? '');
-  if (seed === null) throw new Error('NA_PRIVATE_KEY is not base64 of 32 bytes');
-  return seed;
+  if (seed !== null) return seed;
+  throw new Error(`${setting.labelOf('naPrivateKeyText')} is not base64 of 32 bytes`);
 }

@@ -13,30 +13,23 @@ import { bareHost } from '../bare-host.ts';
 import type { HeadSettings } from '../head/open.ts';
 import { RATE_BUCKETS, type RateLimit, type RateLimitSettings } from '../http/rate-limit.ts';
 import { exposedKeyFiles } from '../keys/key-permissions.ts';
-import { LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel } from '../log/logger.ts';
+import type { LogFormat, LogLevel } from '../log/logger.ts';
 import type { GenesisBlock } from '../records/genesis.ts';
 import type { DatabaseSetting } from '../store/open.ts';
 import { parseStoreAddress } from '../store/postgresql/address.ts';
 import { readTlsPair, type TlsPair } from '../tls/pair.ts';
 import { type WebhookSettings, webhookUrls } from '../webhooks/settings.ts';
-import { type ConfigFile, readConfigFile } from './config-file.ts';
+import { shown } from './config-file.ts';
 import { FILES } from './data-folder.ts';
 import { loadGenesis, loadSigningKey, type SigningKey, signingKeyFile } from './identity.ts';
+import { durationOf } from './kinds.ts';
 import { loadOperators, type OperatorEntry } from './operators.ts';
-import {
-  type Environment,
-  type Flags,
-  OPTIONS,
-  type OptionName,
-  RATE_LIMIT_DEFAULTS,
-  rateLimitVariable,
-  type Setting,
-} from './options.ts';
+import type { Environment, Flags, Setting } from './options.ts';
+import { demandFile, demandFolder } from './places.ts';
+import { readSettings } from './settings.ts';
 import { unknownVariables } from './unknown-variables.ts';
 
-const MAX_THREADS = 64;
-/** A century. */
-const MAX_DAYS = 36_500;
+const DAY = 86_400_000;
 /** The limit without a setting: not all cores may be available, and each thread costs time and memory. */
 const MAX_DEFAULT_THREADS = 8;
 
@@ -108,173 +101,150 @@ export interface Config extends SigningKey {
   readonly warnings: readonly string[];
 }
 
-export function dataDirOf(flags: Flags, environment: Environment): string {
-  return settingReader(flags, environment, null)('dataDir') ?? '';
-}
-
 /** Whether the settings name a genesis or a key, so that the data folder need not hold them. */
-export function bringsIdentity(flags: Flags, environment: Environment): boolean {
-  const setting = settingReader(flags, environment, null);
+export function bringsIdentity(setting: Setting): boolean {
   const given = ['genesis', 'genesisJson', 'naPrivateKey', 'naPrivateKeyText'] as const;
   return given.some((name) => setting(name) !== null);
 }
 
-/** `otherVariables` are those that other commands read. */
+export interface CheckedConfig {
+  /** Null when what is wrong leaves none. */
+  readonly config: Config | null;
+  /** Each refuses the start: a sentence with the name under which the setting was given. */
+  readonly problems: readonly string[];
+}
+
+/** The configuration, if a start would take it. Throws one clear sentence otherwise. */
 export function loadConfig(
   flags: Flags,
   environment: Environment,
   now: number,
   otherVariables: readonly string[] = [],
 ): Config {
-  const dataDir = dataDirOf(flags, environment);
-  const file = readConfigFile(dataDir);
-  const setting = settingReader(flags, environment, file);
-  const genesis = loadGenesis(setting, dataDir, flags.allowUnsignedGenesis === true);
-  const { publicKey, keySource } = loadSigningKey(setting, dataDir, genesis);
-  const operators = loadOperators(flags, environment, file, [genesis.root_public_key, publicKey]);
-  return {
+  const { config, problems } = checkConfig(flags, environment, now, otherVariables);
+  const [first = 'The settings cannot be taken', ...more] = problems;
+  if (config !== null && problems.length === 0) return config;
+  const rest = more.length === 1 ? '1 more problem' : `${more.length} more problems`;
+  throw new Error(more.length === 0 ? first : `${first} (serve --check names ${rest})`);
+}
+
+/**
+ * Everything that can be known before serving. Nothing is opened for writing. `otherVariables` are those that other
+ * commands read.
+ */
+export function checkConfig(
+  flags: Flags,
+  environment: Environment,
+  now: number,
+  otherVariables: readonly string[] = [],
+): CheckedConfig {
+  const settings = readSettings(flags, environment);
+  const { setting, dataDir } = settings;
+  const problems = [...settings.problems];
+  function attempt<T>(work: () => T): T | null {
+    try {
+      return work();
+    } catch (cause) {
+      problems.push(cause instanceof Error ? cause.message : String(cause));
+      return null;
+    }
+  }
+  const genesis = attempt(() =>
+    loadGenesis(setting, dataDir, setting('allowUnsignedGenesis') === true),
+  );
+  const key = attempt(() => loadSigningKey(setting, dataDir, genesis));
+  const otherKeys =
+    genesis === null ? [] : [genesis.root_public_key, genesis.network_authority.public_key];
+  const operators = attempt(() => loadOperators(setting, settings.operators, otherKeys));
+  const database = attempt(() => databaseSetting(setting, environment));
+  const link = attempt(() => linkSetting(setting));
+  const backups = attempt(() => backupSettings(setting));
+  const webhooks = attempt(() => webhookSettings(setting));
+  const tls = attempt(() => tlsPair(setting, now));
+  const isComplete = problems.length === 0;
+  checkPlaces(setting, attempt);
+  if (!isComplete || genesis === null || key === null || operators === null || webhooks === null) {
+    return { config: null, problems };
+  }
+  const { publicKey, keySource } = key;
+  const authFailures = limitOf(setting('rateLimit.AUTH_FAILURES'));
+  const config: Config = {
     dataDir,
-    database: databaseSetting(setting, environment),
-    link: linkSetting(setting),
+    database,
+    link,
     minFree: minFree(setting),
-    scrubHours: wholeNumber(setting, 'scrubHours', 0, 8760) || null,
-    backups: backupSettings(flags, setting),
-    heads: { paths: headFiles(flags, setting), acceptsNew: flags.newHead === true },
-    webhooks: webhookSettings(flags, setting),
-    host: setting('host') ?? '',
-    port: wholeNumber(setting, 'port', 0, 65_535),
-    tls: tlsPair(setting, now),
-    threads:
-      setting('threads') === null
-        ? Math.min(availableParallelism(), MAX_DEFAULT_THREADS)
-        : wholeNumber(setting, 'threads', 1, MAX_THREADS),
-    logLevel: oneOf(setting, 'logLevel', LOG_LEVELS),
-    logFormat: oneOf(setting, 'logFormat', LOG_FORMATS),
+    scrubHours: setting('scrubHours') || null,
+    backups,
+    heads: { paths: setting('headFile') ?? [], acceptsNew: setting('newHead') === true },
+    webhooks,
+    host: setting('host'),
+    port: setting('port'),
+    tls,
+    threads: setting('threads') ?? Math.min(availableParallelism(), MAX_DEFAULT_THREADS),
+    logLevel: setting('logLevel'),
+    logFormat: setting('logFormat'),
     logFile: setting('logFile'),
-    publicUrl: publicUrl(setting),
-    corsOrigins: corsOrigins(setting),
-    proxyHops: wholeNumber(setting, 'proxyHops', 0, 16),
-    maxRequestBytes: wholeNumber(setting, 'maxRequestBytes', 1024, 1 << 30),
-    longestWaitMs: wholeNumber(setting, 'longestWait', 0, 60_000),
-    maxFeedEntries: wholeNumber(setting, 'maxFeedEntries', 1, 10_000_000),
-    eventReaders: wholeNumber(setting, 'eventReaders', 1, 1_000_000),
-    acceptSignatureV1: oneOf(setting, 'adminSignatureV1', ['accept', 'refuse']) === 'accept',
-    createdStatus: oneOf(setting, 'createdStatus', ['200', '201']) === '201' ? 201 : 200,
-    activeNodeWindow: wholeNumber(setting, 'activeNodeWindow', 1, 86_400) * 1000,
-    clockTolerance: wholeNumber(setting, 'clockTolerance', 1, 3600) * 1000,
-    renewalGrace:
-      setting('renewalGrace') === 'off'
-        ? null
-        : wholeNumber(setting, 'renewalGrace', 0, 31_536_000) * 1000,
-    rolePrefixes: listOf(setting('rolePrefixes')),
-    commitWithinAgreement: oneOf(setting, 'commitSubset', ['on', 'off']) === 'on',
-    refuseForeignIssuers: oneOf(setting, 'foreignIssuer', ['allow', 'refuse']) === 'refuse',
-    drain: setting('drain') === null ? null : wholeNumber(setting, 'drain', 0, 300) * 1000,
-    livenessFlush: wholeNumber(setting, 'livenessFlush', 10, 60_000),
+    publicUrl: setting('publicUrl')?.replace(/\/+$/, '') ?? null,
+    corsOrigins: filled(setting('corsOrigins')),
+    proxyHops: setting('proxyHops'),
+    maxRequestBytes: setting('maxRequestBytes'),
+    longestWaitMs: setting('longestWait'),
+    maxFeedEntries: setting('maxFeedEntries'),
+    eventReaders: setting('eventReaders'),
+    acceptSignatureV1: setting('adminSignatureV1') === 'accept',
+    createdStatus: setting('createdStatus'),
+    activeNodeWindow: setting('activeNodeWindow') * 1000,
+    clockTolerance: setting('clockTolerance') * 1000,
+    renewalGrace: inSeconds(setting('renewalGrace')),
+    rolePrefixes: setting('rolePrefixes'),
+    commitWithinAgreement: setting('commitSubset') === 'on',
+    refuseForeignIssuers: setting('foreignIssuer') === 'refuse',
+    drain: inSeconds(setting('drain')),
+    livenessFlush: setting('livenessFlush'),
     retention: {
-      certificate: days(setting, 'retentionCertificate'),
-      renewedCertificate: days(setting, 'retentionRenewed'),
-      invite: days(setting, 'retentionInvite'),
-      agent: days(setting, 'retentionAgent'),
+      certificate: setting('retentionCertificate') * DAY,
+      renewedCertificate: setting('retentionRenewed') * DAY,
+      invite: setting('retentionInvite') * DAY,
+      agent: setting('retentionAgent') * DAY,
     },
-    trustCycle: wholeNumber(setting, 'trustCycle', 0, 168) * 3_600_000 || null,
-    rateLimits: rateLimits(environment),
-    singleRefusals: singleRefusals(environment),
+    trustCycle: setting('trustCycle') * 3_600_000 || null,
+    rateLimits: rateLimits(setting),
+    singleRefusals: authFailures && {
+      count: authFailures.count,
+      windowMs: authFailures.windowSeconds * 1000,
+    },
     genesis,
     publicKey,
     keySource,
     keyId: setting('keyId') ?? publicKey,
     operators,
     warnings: [
+      ...settings.warnings,
       ...unknownVariables(environment, otherVariables),
       ...warningsOf(genesis, operators, now),
       ...surroundingWarnings(setting, dataDir),
-      ...(headFiles(flags, setting).length === 0 ? [NO_HEAD] : []),
+      ...(filled(setting('headFile')) === null ? [NO_HEAD] : []),
     ],
   };
+  return { config, problems };
 }
 
-/** Flags come before variables, and these before the file of the data folder. */
-export function settingReader(
-  flags: Flags,
-  environment: Environment,
-  file: ConfigFile | null,
-): Setting {
-  const flagOf = (name: OptionName) => {
-    const flag = flags[name];
-    return typeof flag === 'string' && flag !== '' ? flag : null;
-  };
-  const variableOf = (name: OptionName) => {
-    const { variable } = OPTIONS[name];
-    return (variable === null ? null : environment[variable]) || null;
-  };
-  const read = (name: OptionName) => {
-    return flagOf(name) ?? variableOf(name) ?? inFile(file, name) ?? OPTIONS[name].fallback;
-  };
-  const labelOf = (name: OptionName) => {
-    const { flag, variable } = OPTIONS[name];
-    const asFlag = flag?.split(' ')[0];
-    return (
-      (variableOf(name) !== null && flagOf(name) === null ? variable : asFlag) ?? variable ?? name
-    );
-  };
-  return Object.assign(read, { labelOf });
+/** Where files will be made. */
+function checkPlaces(setting: Setting, attempt: (work: () => void) => void): void {
+  const [backupTo, logFile] = [setting('backupTo'), setting('logFile')];
+  if (backupTo !== null) attempt(() => demandFolder(setting.labelOf('backupTo'), backupTo));
+  for (const path of setting('headFile') ?? []) {
+    attempt(() => demandFile(setting.labelOf('headFile'), path));
+  }
+  if (logFile !== null) attempt(() => demandFile(setting.labelOf('logFile'), logFile));
 }
 
-/** The settings that the folder's file may have, and their members in it. */
-const FILE_MEMBERS: { readonly [Name in OptionName]?: Exclude<keyof ConfigFile, 'operators'> } = {
-  adminSignatureV1: 'admin_signature_v1',
-  store: 'store',
-  signer: 'signer',
-  tlsCert: 'tls_cert',
-  tlsKey: 'tls_key',
-};
-
-/** What the folder's file says about a setting. */
-function inFile(file: ConfigFile | null, name: OptionName): string | undefined {
-  const member = FILE_MEMBERS[name];
-  return member === undefined ? undefined : file?.[member];
+function inSeconds(seconds: number | 'off' | null): number | null {
+  return typeof seconds === 'number' ? seconds * 1000 : null;
 }
 
-const LONGEST_SHOWN = 40;
-
-/** A value as a message repeats it; no setting that may hold a secret is shown. */
-function shown(value: string): string {
-  const text = JSON.stringify(value);
-  return text.length <= LONGEST_SHOWN ? text : `${text.slice(0, LONGEST_SHOWN)}…`;
-}
-
-function wholeNumber(setting: Setting, name: OptionName, lowest: number, highest: number): number {
-  const text = setting(name) ?? '';
-  const value = Number(text);
-  if (/^[0-9]+$/.test(text) && value >= lowest && value <= highest) return value;
-  throw new Error(
-    `${setting.labelOf(name)} must be a whole number from ${lowest} to ${highest}, not ${shown(text)}`,
-  );
-}
-
-function days(setting: Setting, name: OptionName): number {
-  return wholeNumber(setting, name, 0, MAX_DAYS) * 86_400_000;
-}
-
-function oneOf<const Values extends readonly string[]>(
-  setting: Setting,
-  name: OptionName,
-  values: Values,
-): Values[number] {
-  const value = setting(name) ?? '';
-  if (values.includes(value)) return value;
-  throw new Error(
-    `${setting.labelOf(name)} must be one of ${values.join(', ')}, not ${shown(value)}`,
-  );
-}
-
-function listOf(text: string | null): readonly string[] | null {
-  if (text === null) return null;
-  return text
-    .split(',')
-    .map((item) => item.trim())
-    .filter((item) => item !== '');
+function filled(list: readonly string[] | null): readonly string[] | null {
+  return list === null || list.length === 0 ? null : list;
 }
 
 function databaseSetting(setting: Setting, environment: Environment): DatabaseSetting | null {
@@ -282,20 +252,17 @@ function databaseSetting(setting: Setting, environment: Environment): DatabaseSe
   if (url === null) return null;
   const address = parseStoreAddress(url, environment);
   const named = { url, environment: { ...environment } };
-  const leaseMs = wholeNumber(setting, 'leaseMs', 500, 60_000);
-  return { address: () => address, named: () => named, leaseMs };
+  return { address: () => address, named: () => named, leaseMs: setting('leaseMs') };
 }
 
 /** The disk of a database is watched where the database is. */
 function minFree(setting: Setting): number {
-  const megabytes = wholeNumber(setting, 'minFree', 0, 1_048_576);
-  return setting('store') === null ? megabytes * 1_048_576 : 0;
+  return setting('store') === null ? setting('minFree') * 1_048_576 : 0;
 }
 
 /** Other instances connect to this very address, so it names one. */
 function linkSetting(setting: Setting): LinkSetting | null {
   const text = setting('link');
-  const holdMs = wholeNumber(setting, 'holdMs', 0, 60_000);
   if (text === null) return null;
   const label = setting.labelOf('link');
   if (setting('store') === null) throw new Error(`${label} is of no use without --store`);
@@ -306,7 +273,7 @@ function linkSetting(setting: Setting): LinkSetting | null {
       `${label} must be the host:port at which other instances reach this one, such as 10.0.0.1:8444, not ${shown(text)}`,
     );
   }
-  return { host: bare, port: Number(port), holdMs };
+  return { host: bare, port: Number(port), holdMs: setting('holdMs') };
 }
 
 const LINK_ADDRESS = /^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})$/;
@@ -320,106 +287,38 @@ function tlsPair(setting: Setting, now: number): TlsPair | null {
   throw new Error(`${setting.labelOf(given)} is of no use without ${missing}`);
 }
 
-function backupSettings(flags: Flags, setting: Setting): BackupSettings | null {
+function backupSettings(setting: Setting): BackupSettings | null {
   const folder = setting('backupTo');
-  const { backupRecipient } = flags;
-  const variable = setting('backupRecipient');
-  const recipients = Array.isArray(backupRecipient) ? backupRecipient : (listOf(variable) ?? []);
+  const recipients = setting('backupRecipient') ?? [];
   if (folder === null && recipients.length > 0) {
     throw new Error(`${setting.labelOf('backupRecipient')} is of no use without --backup-to`);
   }
   if (folder === null) return null;
   return {
     folder: resolve(folder),
-    every: duration(setting, 'backupEvery'),
-    keep: wholeNumber(setting, 'backupKeep', 1, 10_000),
+    every: durationOf(setting('backupEvery')),
+    keep: setting('backupKeep'),
     recipients,
   };
 }
 
-const DURATION_UNITS = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
-
-/** From a minute to a year. */
-function duration(setting: Setting, name: OptionName): number {
-  const text = setting(name) ?? '';
-  const [, count = '', unit = ''] = /^([1-9][0-9]{0,5})([mhd])$/.exec(text) ?? [];
-  const milliseconds = Number(count) * (DURATION_UNITS[unit as 'm' | 'h' | 'd'] ?? 0);
-  if (milliseconds > 0 && milliseconds <= 366 * DURATION_UNITS.d) return milliseconds;
-  throw new Error(
-    `${setting.labelOf(name)} must be a duration from 1m to 366d, such as 30m or 24h, not ${shown(text)}`,
-  );
-}
-
-/** The flag is repeatable; the variable names one file. */
-function headFiles({ headFile }: Flags, setting: Setting): readonly string[] {
-  if (Array.isArray(headFile)) return headFile;
-  const path = setting('headFile');
-  return path === null ? [] : [path];
-}
-
-/** The flag is repeatable; the variable may name several. */
-function webhookSettings({ webhook }: Flags, setting: Setting): WebhookSettings {
-  const allowsPrivate = oneOf(setting, 'webhookPrivate', ['0', '1']) === '1';
-  const variable =
-    setting('webhook')
-      ?.split(/\s+/)
-      .filter((text) => text !== '') ?? [];
-  const [texts, label] = Array.isArray(webhook)
-    ? [webhook, '--webhook']
-    : [variable, 'MESH_WEBHOOKS'];
+function webhookSettings(setting: Setting): WebhookSettings {
+  const allowsPrivate = setting('webhookPrivate');
   return {
-    urls: webhookUrls(texts, { allowsPrivate }, label),
+    urls: webhookUrls(setting('webhook') ?? [], { allowsPrivate }, setting.labelOf('webhook')),
     allowsPrivate,
-    after:
-      setting('webhookAfter') === null
-        ? null
-        : wholeNumber(setting, 'webhookAfter', 0, Number.MAX_SAFE_INTEGER),
+    after: setting('webhookAfter'),
   };
 }
 
-function publicUrl(setting: Setting): string | null {
-  const text = setting('publicUrl');
-  if (text === null) return null;
-  if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol)) {
-    throw new Error('MESH_PUBLIC_URL must be an http or https URL');
-  }
-  return text.replace(/\/+$/, '');
-}
-
-/** Exact origins as browsers send them; a pattern, a path or `null` would let in more than was meant. */
-function corsOrigins(setting: Setting): readonly string[] | null {
-  const origins = listOf(setting('corsOrigins')) ?? [];
-  for (const origin of origins) {
-    const isExact = URL.canParse(origin) && new URL(origin).origin === origin;
-    if (!isExact || !/^https?:[^*]+$/.test(origin)) {
-      throw new Error(
-        `MESH_CORS_ORIGINS must be origins such as https://app.example, not ${origin}`,
-      );
-    }
-  }
-  return origins.length === 0 ? null : origins;
-}
-
-function rateLimits(environment: Environment): RateLimitSettings {
-  const limits = RATE_BUCKETS.map((bucket) => [bucket, rateLimit(environment, bucket)]);
+function rateLimits(setting: Setting): RateLimitSettings {
+  const limits = RATE_BUCKETS.map((bucket) => [bucket, limitOf(setting(`rateLimit.${bucket}`))]);
   return Object.fromEntries(limits) as RateLimitSettings;
 }
 
-function singleRefusals(environment: Environment): Config['singleRefusals'] {
-  const limit = rateLimit(environment, 'AUTH_FAILURES');
-  return limit && { count: limit.count, windowMs: limit.windowSeconds * 1000 };
-}
-
-function rateLimit(
-  environment: Environment,
-  bucket: keyof typeof RATE_LIMIT_DEFAULTS,
-): RateLimit | null {
-  const variable = rateLimitVariable(bucket);
-  const text = environment[variable] || RATE_LIMIT_DEFAULTS[bucket];
-  if (text === 'off') return null;
-  const match = /^([1-9][0-9]{0,8})\/([1-9][0-9]{0,5})$/.exec(text);
-  if (match === null) throw new Error(`${variable} must be off, or count/seconds such as 30/60`);
-  return { count: Number(match[1]), windowSeconds: Number(match[2]) };
+function limitOf(text: string): RateLimit | null {
+  const [count, windowSeconds] = text.split('/').map(Number);
+  return windowSeconds === undefined ? null : { count: Number(count), windowSeconds };
 }
 
 function warningsOf(
@@ -468,7 +367,7 @@ export function exposureWarnings(setting: Setting): string[] {
   }
   const isBehindProxy =
     setting('tlsCert') === null && setting('publicUrl')?.startsWith('https:') === true;
-  if (isBehindProxy && setting('proxyHops') === '0') {
+  if (isBehindProxy && setting('proxyHops') === 0) {
     warnings.push(
       'The public URL is https, which a proxy has to serve, but MESH_PROXY_HOPS is 0: all clients share the address and the rate limits of that proxy',
     );

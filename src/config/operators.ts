@@ -3,13 +3,11 @@
  * merged; two that disagree about one key stop the start, as does a key without tier
  * [service-operator-authentication-1].
  */
-import Type from 'typebox';
 import type { Tier } from '../../machines/operator-key.ts';
 import { parseKeyText } from '../keys/key-file.ts';
 import { publicKeyOf as derivedFrom, readPublicKey, saysPrivate } from '../keys/public-key.ts';
-import { checkedJson } from './checked-json.ts';
 import type { ConfigFile } from './config-file.ts';
-import type { Environment, Flags } from './options.ts';
+import type { Setting } from './options.ts';
 
 export interface OperatorEntry {
   readonly keyId: string;
@@ -18,32 +16,25 @@ export interface OperatorEntry {
   readonly tier: Tier;
 }
 
-const StringsByName = Type.Record(Type.String(), Type.String());
-
 /** No key is the private one of `otherKeys` or of another operator. */
 export function loadOperators(
-  flags: Flags,
-  environment: Environment,
-  { operators: file }: ConfigFile,
+  setting: Setting,
+  file: ConfigFile['operators'],
   otherKeys: readonly string[],
 ): OperatorEntry[] {
   const keys = merged('public key', [
     file.map(({ key_id, public_key }) => [key_id, publicKeyOf(key_id, public_key)] as const),
-    fromJson(environment, 'OPERATOR_PUBLIC_KEYS_JSON').map(
+    Object.entries(setting('operatorPublicKeys') ?? {}).map(
       ([id, key]) => [id, publicKeyOf(id, key)] as const,
     ),
-    pairs(flags.operatorPublicKey, '--operator-public-key').map(
-      ([id, key]) => [id, publicKeyOrFile(id, key)] as const,
-    ),
+    pairs(setting, 'operatorPublicKey').map(([id, key]) => [id, publicKeyOrFile(id, key)] as const),
   ]);
   const tiers = merged('tier', [
     file.map(({ key_id, tier }) => [key_id, tierOf(key_id, tier)] as const),
-    fromJson(environment, 'OPERATOR_KEY_TIERS_JSON').map(
+    Object.entries(setting('operatorKeyTiers') ?? {}).map(
       ([id, tier]) => [id, tierOf(id, tier)] as const,
     ),
-    pairs(flags.operatorKeyTier, '--operator-key-tier').map(
-      ([id, tier]) => [id, tierOf(id, tier)] as const,
-    ),
+    pairs(setting, 'operatorKeyTier').map(([id, tier]) => [id, tierOf(id, tier)] as const),
   ]);
   for (const keyId of tiers.keys()) {
     if (!keys.has(keyId)) throw new Error(`Operator key ${keyId} has a tier but is not configured`);
@@ -59,17 +50,14 @@ export function loadOperators(
   });
 }
 
-function fromJson(environment: Environment, variable: string): [string, string][] {
-  const text = environment[variable];
-  return text ? Object.entries(checkedJson(StringsByName, text, variable)) : [];
-}
-
 /** Values of a repeatable flag, split at their first `=`. */
-function pairs(values: Flags[keyof Flags], flag: string): [string, string][] {
-  if (!Array.isArray(values)) return [];
-  return (values as readonly string[]).map((value) => {
+function pairs(
+  setting: Setting,
+  name: 'operatorPublicKey' | 'operatorKeyTier',
+): (readonly [string, string])[] {
+  return (setting(name) ?? []).map((value) => {
     const split = value.indexOf('=');
-    if (split < 1) throw new Error(`${flag} takes id=value`);
+    if (split < 1) throw new Error(`${setting.labelOf(name)} takes id=value`);
     return [value.slice(0, split), value.slice(split + 1)];
   });
 }

@@ -1,5 +1,5 @@
 /** Variables that look like settings and are none: a misspelt one would otherwise silently have no effect. */
-import { OPTIONS, type OptionEntry, RATE_LIMIT_DEFAULTS, rateLimitVariable } from './options.ts';
+import { OPTIONS, type OptionEntry } from './options.ts';
 
 const OURS = 'MESH_';
 /** What a container platform sets for a service of such a name. */
@@ -8,10 +8,7 @@ const ADDRESS_OF_A_SERVICE = /^(tcp|udp):\/\//;
 /** More differences than this are another word. */
 const MOST_DIFFERENCES = 4;
 
-const SETTINGS: readonly string[] = [
-  ...Object.values<OptionEntry>(OPTIONS).flatMap(({ variable }) => variable ?? []),
-  ...Object.keys(RATE_LIMIT_DEFAULTS).map(rateLimitVariable),
-];
+const SETTINGS = Object.values<OptionEntry>(OPTIONS).flatMap(({ variable }) => variable ?? []);
 
 /** A sentence for each; `others` are variables that other commands read. No sentence repeats a value. */
 export function unknownVariables(
@@ -22,7 +19,8 @@ export function unknownVariables(
   return Object.entries(environment)
     .filter(([name, value = '']) => isMeantForUs(name, value) && !known.includes(name))
     .map(([name]) => {
-      const meant = nearest(name, known);
+      const bare = name.slice(OURS.length);
+      const meant = known.includes(bare) ? bare : nearestName(name, known);
       const hint = meant === null ? '' : `; ${meant} is the nearest`;
       return `The variable ${name} is no setting and has no effect${hint}`;
     });
@@ -32,12 +30,12 @@ function isMeantForUs(name: string, value: string): boolean {
   return name.startsWith(OURS) && !OF_A_SERVICE.test(name) && !ADDRESS_OF_A_SERVICE.test(value);
 }
 
-function nearest(name: string, known: readonly string[]): string | null {
-  const bare = name.slice(OURS.length);
-  if (known.includes(bare)) return bare;
+/** The known name that was probably meant; null when each is another word. */
+export function nearestName(name: string, known: readonly string[]): string | null {
+  const most = Math.min(MOST_DIFFERENCES, name.length / 2);
   const [best] = known
     .map((candidate) => ({ candidate, by: differences(name, candidate) }))
-    .filter(({ by }) => by <= MOST_DIFFERENCES)
+    .filter(({ by }) => by <= most)
     .sort((a, b) => a.by - b.by);
   return best?.candidate ?? null;
 }

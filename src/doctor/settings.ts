@@ -1,17 +1,11 @@
 /** The settings that `serve` would take: genesis, keys, operators, TLS. Each part is judged by itself. */
 import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { readConfigFile } from '../config/config-file.ts';
 import { FILES } from '../config/data-folder.ts';
 import { loadGenesis, signingKeyFile } from '../config/identity.ts';
-import {
-  type Config,
-  dataDirOf,
-  exposureWarnings,
-  loadConfig,
-  settingReader,
-} from '../config/load.ts';
+import { type Config, checkConfig, exposureWarnings } from '../config/load.ts';
 import type { Environment, Flags, Setting } from '../config/options.ts';
+import { readSettings } from '../config/settings.ts';
 import { unknownVariables } from '../config/unknown-variables.ts';
 import { SHA256 } from '../crypto/digest.ts';
 import { signerFromSeed, verifySignature } from '../crypto/ed25519.ts';
@@ -43,12 +37,10 @@ export interface SettingsOptions {
 
 export function checkSettings(options: SettingsOptions): Settings {
   const { flags, environment, now } = options;
-  const dataDir = dataDirOf(flags, environment);
+  const { dataDir, setting } = readSettings(flags, environment);
   const folder = checkFolder(dataDir);
   if (folder.outcome === 'wrong')
     return { dataDir, genesis: null, config: null, findings: [folder] };
-  const [file, fileProblem] = attempt(() => readConfigFile(dataDir));
-  const setting = settingReader(flags, environment, file);
   const { genesis, findings } = checkGenesis(setting, dataDir, now);
   const parts = [
     ...findings,
@@ -57,7 +49,7 @@ export function checkSettings(options: SettingsOptions): Settings {
     checkRootKey(dataDir),
     ...checkTls(setting, now),
   ];
-  const { config, findings: whole } = checkWhole(options, setting, fileProblem, parts);
+  const { config, findings: whole } = checkWhole(options, setting, parts);
   return { dataDir, genesis, config, findings: [folder, ...parts, ...whole] };
 }
 
@@ -203,26 +195,24 @@ const CORRECT = 'Correct the setting';
 function checkWhole(
   { flags, environment, now, otherVariables }: SettingsOptions,
   setting: Setting,
-  fileProblem: string | null,
   parts: readonly Finding[],
 ): { readonly config: Config | null; readonly findings: readonly Finding[] } {
-  if (fileProblem !== null) {
-    return { config: null, findings: [wrong('configuration', fileProblem, CORRECT)] };
-  }
-  const [config, problem] = attempt(() => loadConfig(flags, environment, now, otherVariables));
-  if (config === null) {
-    const isKnown = parts.some(({ outcome }) => outcome === 'wrong');
-    const judge = isKnown ? unknown : wrong;
-    return { config, findings: [judge('configuration', problem, CORRECT)] };
-  }
+  const { config, problems } = checkConfig(flags, environment, now, otherVariables);
+  // What is wrong with a part has been found already.
+  const isKnown = parts.some(({ outcome }) => outcome === 'wrong');
+  const judge = config === null && isKnown ? unknown : wrong;
+  const found = problems.map((problem) => judge('configuration', problem, CORRECT));
+  if (config === null) return { config, findings: found };
   const misspelt = unknownVariables(environment, otherVariables);
   const exposure = exposureWarnings(setting);
   return {
     config,
     findings: [
-      misspelt.length === 0
-        ? fine('configuration', 'A start would take the settings')
-        : warning('configuration', misspelt.join('; '), CORRECT),
+      ...found,
+      ...(found.length === 0 && misspelt.length === 0
+        ? [fine('configuration', 'A start would take the settings')]
+        : []),
+      ...(misspelt.length === 0 ? [] : [warning('configuration', misspelt.join('; '), CORRECT)]),
       checkOperators(config),
       exposure.length === 0
         ? fine('exposure', 'Nothing travels in the clear over a network')

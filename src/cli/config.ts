@@ -1,0 +1,81 @@
+/** `mesh-na config`: the settings that `serve` would take, and where each comes from. */
+import type { Command } from 'commander';
+import {
+  type Flags,
+  nameOf,
+  OPTIONS,
+  type OptionEntry,
+  type OptionName,
+} from '../config/options.ts';
+import type { JsonValue } from '../json/value.ts';
+import { jsonText } from '../json/write.ts';
+import { EXIT, failure } from './exit-codes.ts';
+import { examples, jsonOption } from './options.ts';
+import { type OutputOptions, printLines, printResult } from './output.ts';
+import { addSettings } from './serve.ts';
+import { environment } from './store-address.ts';
+import { tableOf } from './table.ts';
+
+export function addConfigCommands(program: Command): void {
+  const config = program.command('config').description('the settings of serve');
+  addSettings(
+    config
+      .command('show')
+      .description(
+        'show each setting, and whether it comes from a flag, a variable, the file or the default',
+      )
+      .addOption(jsonOption()),
+  )
+    .addHelpText(
+      'after',
+      examples(['mesh-na config show', 'mesh-na config show --data-dir /var/lib/mesh --json']),
+    )
+    .action(show);
+  config
+    .command('schema')
+    .description('print the JSON schema of mesh-na.json, for editors')
+    .addHelpText('after', examples(['mesh-na config schema > mesh-na.schema.json']))
+    .action(async () => {
+      const { configFileSchema } = await import('../config/config-file.ts');
+      printLines([JSON.stringify(configFileSchema(), null, 2)]);
+    });
+}
+
+interface Row {
+  readonly [column: string]: JsonValue;
+  readonly name: string;
+  /** `set` in place of a secret. */
+  readonly value: JsonValue;
+  readonly source: string;
+}
+
+async function show(options: Flags & OutputOptions): Promise<void> {
+  const { readSettings } = await import('../config/settings.ts');
+  const { setting, operators, configFile, problems } = readSettings(options, environment());
+  const rows = (Object.keys(OPTIONS) as OptionName[]).map((name): Row => {
+    const { member, isSecret = false }: OptionEntry = OPTIONS[name];
+    const value = setting(name) as JsonValue;
+    const isShown = value === null || !isSecret;
+    return {
+      name: member ?? nameOf(name),
+      value: isShown ? value : 'set',
+      source: setting.sourceOf(name),
+    };
+  });
+  if (operators.length > 0) {
+    const named = operators.map(({ key_id, tier }) => `${key_id}=${tier}`);
+    rows.push({ name: 'operators', value: named, source: 'file' });
+  }
+  const lines = rows.map(({ name, value, source }) => [name, textOf(value), source]);
+  printResult(
+    options,
+    { config_file: configFile, settings: rows, problems },
+    tableOf(['SETTING', 'VALUE', 'FROM'], lines),
+  );
+  if (problems.length > 0) throw failure(EXIT.unusable, 'local_files', problems.join('; '));
+}
+
+function textOf(value: JsonValue): string {
+  if (value === null) return '';
+  return typeof value === 'string' ? value : jsonText(value);
+}
