@@ -1,7 +1,12 @@
 /** What the dashboard says is wrong, and that it says so. */
 import assert from 'node:assert/strict';
 import { after, before, suite, test } from 'node:test';
-import { judgePosture, POSTURE_RULES, type PostureFacts } from '../src/views/posture.ts';
+import {
+  type FleetFacts,
+  judgePosture,
+  POSTURE_RULES,
+  type PostureFacts,
+} from '../src/views/posture.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE, SECOND } from './support/clock.ts';
 import { get, joinedNode, nodeRequest, operate, type TestNode } from './support/requests.ts';
@@ -14,11 +19,19 @@ const hook = (failingSince: number | null) => ({
   failingSince,
   waitingSince: failingSince,
 });
+const FLEET: FleetFacts = {
+  expected: 12,
+  silent: 0,
+  silentKnownFrom: NOW,
+  unwell: 0,
+  lapsing: 0,
+  lapsed: 0,
+};
 const WELL: PostureFacts = {
   now: NOW,
   ready: true,
   restoredUntil: null,
-  fleet: { expected: 12, silent: 0, unwell: 0, lapsing: 0, lapsed: 0 },
+  fleet: FLEET,
   delegatedUntil: NOW + 60 * DAY,
   tlsNotAfter: NOW + 60 * DAY,
   listDueAt: NOW + HOUR,
@@ -34,9 +47,7 @@ const WELL: PostureFacts = {
   staleFeeds: 0,
   trustCycle: { status: 'verified', freshness: 'fresh' },
 };
-const fleet = (changes: Partial<PostureFacts['fleet']>) => ({
-  fleet: { ...WELL.fleet, ...changes },
-});
+const fleet = (changes: Partial<FleetFacts>) => ({ fleet: { ...FLEET, ...changes } });
 const backup = (changes: Partial<NonNullable<PostureFacts['backup']>>) => ({
   backup: { every: DAY, verifiedAt: NOW, since: NOW, ...changes },
 });
@@ -80,11 +91,29 @@ const CASES: readonly (readonly [rule: string, severity: string, change: Partial
   ];
 
 suite('one table judges', () => {
-  test('nothing is wrong where all is well', () => assert.deepEqual(judgePosture(WELL), []));
+  test('nothing is wrong where all is well', () =>
+    assert.deepEqual(judgePosture(WELL), { findings: [], unknown: [] }));
+
+  test('who is silent is not known right after a start', () => {
+    const early = { ...WELL, ...fleet({ silent: null, silentKnownFrom: NOW + 5 * MINUTE }) };
+    assert.deepEqual(judgePosture(early), {
+      findings: [],
+      unknown: [
+        {
+          rule: 'nodes_silent',
+          sentence: 'Nodes that have fallen silent: not known before 00:05 UTC.',
+          known_from: '2026-06-01T00:05:00Z',
+        },
+      ],
+    });
+    const uncounted = judgePosture({ ...WELL, fleet: null });
+    assert.deepEqual(uncounted.findings, []);
+    assert.equal(uncounted.unknown.length, 4);
+  });
 
   for (const [rule, severity, change] of CASES) {
     test(`${rule} finds ${JSON.stringify(change)}`, () => {
-      const findings = judgePosture({ ...WELL, ...change });
+      const { findings } = judgePosture({ ...WELL, ...change });
       assert.deepEqual(
         findings.map((found) => [found.rule, found.severity]),
         [[rule, severity]],
@@ -100,7 +129,7 @@ suite('one table judges', () => {
     ));
 
   test('the gravest finding comes first', () => {
-    const findings = judgePosture({ ...WELL, staleFeeds: 1, listDueAt: NOW });
+    const { findings } = judgePosture({ ...WELL, staleFeeds: 1, listDueAt: NOW });
     assert.deepEqual(
       findings.map(({ severity }) => severity),
       ['action', 'attention'],
@@ -172,4 +201,29 @@ suite('a fleet of twelve', () => {
     assert.deepEqual(await postureAfter(DAY), ['attention', 'certificates_lapsed']);
     assert.deepEqual(await postureAfter(31 * DAY), ['ok']);
   });
+});
+
+test('right after a start nobody knows who is silent, and no page or metric says that none is', async () => {
+  await using na = await startTestAuthority();
+  const { key, certId } = await joinedNode(na);
+  await nodeRequest(na, '/heartbeat', key, { cert_id: certId, status: 'ok' });
+  await na.flush();
+  na.clock.advance(HOUR);
+  await using again = await na.restart();
+  const { posture } = (await get(again, '/dashboard.json')).body;
+  assert.deepEqual([posture.status, posture.findings], ['ok', []]);
+  assert.deepEqual(
+    posture.unknown.map(({ rule }: { rule: string }) => rule),
+    ['nodes_silent'],
+  );
+  const { text } = await get(again, '/dashboard');
+  assert.match(text, /All is well, as far as is known/);
+  assert.match(text, /Nodes that have fallen silent: not known before \d\d:\d\d UTC\./);
+  const metrics = (await get(again, '/metrics')).text;
+  assert.match(metrics, /^mesh_na_nodes\{state="expected"\} 1$/m);
+  assert.doesNotMatch(metrics, /^\w+\{(state="silent"|rule="nodes_silent")\}/m);
+  again.clock.advance(Date.parse(posture.unknown[0].known_from) - again.clock.now());
+  await again.renewLists();
+  const later = (await get(again, '/dashboard.json')).body.posture;
+  assert.deepEqual([later.findings[0].rule, later.unknown], ['nodes_silent', []]);
 });

@@ -284,14 +284,25 @@ async function isPast(calls: Calls, instant: number): Promise<boolean> {
   }
 }
 
-const Judged = Type.Object({ posture: Posture });
+/** An earlier version does not say what is unknown. */
+const { unknown: notKnown, ...judgedProperties } = Posture.properties;
+const Judged = Type.Object({
+  posture: Type.Object({ ...judgedProperties, unknown: Type.Optional(notKnown) }),
+});
 
 function checkPosture(calls: Calls): Promise<Finding> {
   const cure = 'See docs/operating.md on posture';
   return asked('posture', cure, async () => {
     const { posture } = await calls.get(Judged, '/dashboard.json');
-    const found = posture.findings.map(({ sentence }) => sentence.replace(/\.$/, '')).join('; ');
-    if (posture.status === 'ok') return fine('posture', 'It says that all is well');
+    const { findings, unknown: open = [] } = posture;
+    const found = [...findings, ...open]
+      .map(({ sentence }) => sentence.replace(/\.$/, ''))
+      .join('; ');
+    if (posture.status === 'ok') {
+      return open.length === 0
+        ? fine('posture', 'It says that all is well')
+        : unknown('posture', found, 'Ask again then');
+    }
     return posture.status === 'action'
       ? wrong('posture', found, cure)
       : warning('posture', found, cure);

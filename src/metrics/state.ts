@@ -13,8 +13,11 @@ export interface AuthorityCounts {
   readonly subjects: CountsByKind;
   readonly removed_subjects: CountsByKind;
   readonly posture: readonly PostureFinding[];
+  /** Rules that cannot be judged yet. */
+  readonly posture_unknown: readonly string[];
   /** What is wrong with nodes. */
-  readonly nodes: CountsByKind;
+  /** Null where that is not known. */
+  readonly nodes: Readonly<Record<string, number | null>>;
   /** Bytes; null where it is not known. */
   readonly disk_free: number | null;
   readonly disk_min_free: number;
@@ -72,7 +75,7 @@ export function createStateMetrics(registry: Registry): (counts: AuthorityCounts
   });
   const nodes = new Gauge({
     name: 'mesh_na_nodes',
-    help: 'Nodes that report, and how many of them are silent, unwell, lapsing or lapsed',
+    help: 'Nodes that report, and how many of them are silent, unwell, lapsing or lapsed; a number that is not known is absent',
     labelNames: ['state'] as const,
     registers,
   });
@@ -122,9 +125,14 @@ export function createStateMetrics(registry: Registry): (counts: AuthorityCounts
     }
     for (const { name } of POSTURE_RULES) {
       const finding = counts.posture.find(({ rule }) => rule === name);
-      posture.set({ rule: name }, finding === undefined ? 0 : GRAVITY[finding.severity]);
+      // What is not known is left out: 0 would say that all is well.
+      if (counts.posture_unknown.includes(name)) posture.remove({ rule: name });
+      else posture.set({ rule: name }, finding === undefined ? 0 : GRAVITY[finding.severity]);
     }
-    for (const [state, count] of Object.entries(counts.nodes)) nodes.set({ state }, count);
+    for (const [state, count] of Object.entries(counts.nodes)) {
+      if (count === null) nodes.remove({ state });
+      else nodes.set({ state }, count);
+    }
     diskFree.set(counts.disk_free ?? Number.NaN);
     diskMinFree.set(counts.disk_min_free);
     soonestEnds.reset();

@@ -60,15 +60,15 @@ ${cardsOf(model).map((card) => keyed(card.field, cardItem(card)))}</ul>
 }
 
 function postureSection(model: Dashboard): Html {
-  const { status, findings } = model.posture;
-  const { tone, word } = POSTURES[status];
+  const { status, findings, unknown } = model.posture;
+  const { tone, word } = status === 'ok' && unknown.length > 0 ? SO_FAR : POSTURES[status];
   return html`<section class="posture ${tone}" id="posture" aria-labelledby="posture-word">
 <h2 id="posture-word" class="posture-word">${WHEN_LOST}${word}</h2>
 ${
-  findings.length === 0
+  findings.length + unknown.length === 0
     ? ''
     : html`<ul class="posture-reasons" id="warnings">
-${findings.map(
+${[...findings, ...unknown].map(
   ({ sentence }) => html`<li>${sentence}</li>
 `,
 )}</ul>
@@ -82,6 +82,8 @@ const POSTURES = {
   attention: { tone: 'warn', word: 'Needs attention' },
   action: { tone: 'danger', word: 'Needs action now' },
 } as const satisfies Record<Dashboard['posture']['status'], { tone: Tone; word: string }>;
+
+const SO_FAR = { tone: 'ok', word: 'All is well, as far as is known' } as const;
 
 interface Card {
   readonly label: string;

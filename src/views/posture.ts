@@ -3,7 +3,7 @@
  * alerts and `mesh-na doctor` all take it from here. Findings are public, so no rule names a node.
  */
 import { formatInstant } from '../timestamp.ts';
-import type { PostureFinding } from './rows/posture.ts';
+import type { PostureFinding, PostureUnknown } from './rows/posture.ts';
 
 /** Instants are milliseconds since the epoch. */
 export interface PostureFacts {
@@ -12,7 +12,8 @@ export interface PostureFacts {
   readonly ready: boolean;
   /** Until when signed requests are refused because the state was restored; null when they are not. */
   readonly restoredUntil: number | null;
-  readonly fleet: FleetFacts;
+  /** Null before nodes are counted for the first time. */
+  readonly fleet: FleetFacts | null;
   /** When the root key's delegation to the authority ends; null where that is not known. */
   readonly delegatedUntil: number | null;
   /** When the TLS certificate expires; null where a proxy speaks TLS, or nobody. */
@@ -41,8 +42,13 @@ export interface PostureFacts {
 /** Nodes with a certificate in force that have reported at least once, and what is wrong with some of them. */
 export interface FleetFacts {
   readonly expected: number;
-  /** Not heard of within the active-node window. */
-  readonly silent: number;
+  /**
+   * Not heard of within the active-node window; null while some had no chance to be heard of, because the
+   * authority itself began only then to listen.
+   */
+  readonly silent: number | null;
+  /** When that is known at the latest. */
+  readonly silentKnownFrom: number;
   /** Whose last report was of anything but health, also if they are silent since. */
   readonly unwell: number;
   /** Whose certificate soon expires and has not been renewed. */
@@ -75,10 +81,13 @@ export interface WebhookFacts {
 
 export type Severity = PostureFinding['severity'];
 
+type Judged = Pick<PostureFinding, 'severity' | 'sentence'>;
+type NotKnown = Omit<PostureUnknown, 'rule'>;
+
 interface Rule {
   readonly name: string;
   /** Null when nothing is wrong. */
-  judge(facts: PostureFacts): { readonly severity: Severity; readonly sentence: string } | null;
+  judge(facts: PostureFacts): Judged | NotKnown | null;
 }
 
 const HOUR = 3_600_000;
@@ -133,22 +142,23 @@ export const POSTURE_RULES: readonly Rule[] = [
     const sentence = `Webhooks that have taken no event for 15 minutes: ${silences.length} of ${webhooks.length}.`;
     return Math.max(...silences) >= DAY ? action(sentence) : attention(sentence);
   }),
-  rule('nodes_silent', ({ fleet: { expected, silent } }) => {
+  fleetRule('nodes_silent', ({ expected, silent, silentKnownFrom }) => {
+    if (silent === null) return notKnown('Nodes that have fallen silent', silentKnownFrom);
     if (silent === 0) return null;
     const sentence = `Nodes that have fallen silent: ${silent} of ${expected}.`;
     return silent * 2 >= expected ? action(sentence) : attention(sentence);
   }),
-  rule('nodes_unwell', ({ fleet: { expected, unwell } }) => {
+  fleetRule('nodes_unwell', ({ expected, unwell }) => {
     if (unwell === 0) return null;
     const sentence = `Nodes that do not report themselves healthy: ${unwell} of ${expected}.`;
     return unwell * 2 >= expected ? action(sentence) : attention(sentence);
   }),
-  rule('certificates_lapsing', ({ fleet: { lapsing } }) =>
+  fleetRule('certificates_lapsing', ({ lapsing }) =>
     lapsing === 0
       ? null
       : attention(`Nodes whose certificate expires soon and has not been renewed: ${lapsing}.`),
   ),
-  rule('certificates_lapsed', ({ fleet: { lapsed } }) =>
+  fleetRule('certificates_lapsed', ({ lapsed }) =>
     lapsed === 0
       ? null
       : attention(`Nodes whose certificate has expired within thirty days: ${lapsed}.`),
@@ -197,13 +207,17 @@ export const POSTURE_RULES: readonly Rule[] = [
   }),
 ];
 
-/** The findings, the gravest first. */
-export function judgePosture(facts: PostureFacts): PostureFinding[] {
-  const findings = POSTURE_RULES.flatMap(({ name, judge }) => {
+/** The findings, the gravest first, and the rules that cannot be judged yet. */
+export function judgePosture(facts: PostureFacts) {
+  const findings: PostureFinding[] = [];
+  const unknown: PostureUnknown[] = [];
+  for (const { name, judge } of POSTURE_RULES) {
     const found = judge(facts);
-    return found === null ? [] : [{ rule: name, ...found }];
-  });
-  return findings.toSorted((a, b) => gravity(b) - gravity(a));
+    if (found === null) continue;
+    if ('known_from' in found) unknown.push({ rule: name, ...found });
+    else findings.push({ rule: name, ...found });
+  }
+  return { findings: findings.toSorted((a, b) => gravity(b) - gravity(a)), unknown };
 }
 
 function gravity({ severity }: PostureFinding): number {
@@ -212,6 +226,18 @@ function gravity({ severity }: PostureFinding): number {
 
 function rule(name: string, judge: Rule['judge']): Rule {
   return { name, judge };
+}
+
+/** A rule over counted nodes. */
+function fleetRule(name: string, judge: (fleet: FleetFacts) => ReturnType<Rule['judge']>): Rule {
+  return rule(name, ({ fleet }) =>
+    fleet === null ? { sentence: 'Nodes are being counted.', known_from: null } : judge(fleet),
+  );
+}
+
+function notKnown(what: string, from: number): NotKnown {
+  const known_from = formatInstant(from);
+  return { sentence: `${what}: not known before ${known_from.slice(11, 16)} UTC.`, known_from };
 }
 
 function attention(sentence: string) {

@@ -16,8 +16,8 @@ export interface FleetCensus {
    * fleet goes on beside its readers, who get the last one.
    */
   take(now: number): Promise<void> | undefined;
-  /** As counted last. */
-  readonly latest: FleetFacts;
+  /** As counted last; null before the first count. */
+  readonly latest: FleetFacts | null;
 }
 
 export interface FleetCensusOptions {
@@ -31,7 +31,6 @@ export interface FleetCensusOptions {
   readonly elapsed: Runtime['elapsed'];
 }
 
-const NOBODY: FleetFacts = { expected: 0, silent: 0, unwell: 0, lapsing: 0, lapsed: 0 };
 const DAY = 86_400_000;
 /** An expired certificate is a node that was given up by then. */
 const LAPSED_MS = 30 * DAY;
@@ -46,6 +45,7 @@ const NOT_REPORTED = new Set(['joined', 'renewed']);
 
 export function createFleetCensus(options: FleetCensusOptions): FleetCensus {
   const { subjects, certificates, liveness, activeWindow, startedAt, elapsed } = options;
+  const silentKnownFrom = startedAt + activeWindow;
   let latest: FleetFacts | null = null;
   let nextFrom = Number.NEGATIVE_INFINITY;
   let underWay: Promise<void> | undefined;
@@ -59,7 +59,8 @@ export function createFleetCensus(options: FleetCensusOptions): FleetCensus {
   }
 
   function* count(now: number): Generator<void, FleetFacts> {
-    const counts = { ...NOBODY };
+    const counts = { expected: 0, unwell: 0, lapsing: 0, lapsed: 0 };
+    let silent = 0;
     let seen = 0;
     for (const [id, { value, context }] of subjects.allCommitted('certificate')) {
       seen += 1;
@@ -73,13 +74,14 @@ export function createFleetCensus(options: FleetCensusOptions): FleetCensus {
         continue;
       }
       counts.expected += 1;
-      const silentSince = Math.max(liveness.lastSeen(id), startedAt);
-      if (now - silentSince >= activeWindow) counts.silent += 1;
+      if (now - liveness.lastSeen(id) >= activeWindow) silent += 1;
       if (!reportsHealth(report)) counts.unwell += 1;
       const lapsingMs = Math.min((expiresAt - issuedAt) / 10, LONGEST_LAPSING_MS);
       if (expiresAt - now < lapsingMs) counts.lapsing += 1;
     }
-    return counts;
+    // Those that were not heard of may not have had the time to report since the start.
+    const isKnown = silent === 0 || now >= silentKnownFrom;
+    return { ...counts, silent: isKnown ? silent : null, silentKnownFrom };
   }
 
   function start(now: number): Promise<void> | undefined {
@@ -112,7 +114,7 @@ export function createFleetCensus(options: FleetCensusOptions): FleetCensus {
       return latest === null ? underWay : undefined;
     },
     get latest() {
-      return latest ?? NOBODY;
+      return latest;
     },
   };
 }

@@ -9,28 +9,42 @@ import { currentCrlSequence } from './crl-calls.ts';
 import { soonestEnds } from './horizon.ts';
 import { currentPosture } from './posture.ts';
 
-export const readCounts: Handler<'readCounts'> = (na, _given, at) => ({
-  issued_certificates: na.counts.issuedCertificates(),
-  active_nodes: na.liveness.activeCount(at),
-  revoked_certificates: na.counts.revokedCertificates(),
-  crl_sequence: currentCrlSequence(na),
-  policy_versions: na.counts.policyVersions(),
-  nonce_windows: na.windows.count(),
-  subjects: na.counts.kept(),
-  removed_subjects: na.counts.removed(),
-  posture: currentPosture(na, at).findings,
-  nodes: { ...na.fleetCensus.latest },
-  disk_free: na.vitals().diskFree,
-  disk_min_free: na.vitals().minFree,
-  delegated_until: na.vitals().delegatedUntil,
-  signs: na.vitals().signs,
-  soonest_ends: soonestEnds(na),
-  webhooks: na.vitals().webhooks.map(({ host, delivered, waitingSince }) => ({
-    host,
-    lag_entries: na.eventTail.length() - delivered,
-    lag_seconds: waitingSince === null ? 0 : Math.max(0, at - waitingSince) / 1000,
-  })),
-});
+export const readCounts: Handler<'readCounts'> = (na, _given, at) => {
+  const { findings, unknown } = currentPosture(na, at);
+  const { silentKnownFrom: _, ...nodes } = na.fleetCensus.latest ?? NOT_COUNTED;
+  return {
+    issued_certificates: na.counts.issuedCertificates(),
+    active_nodes: na.liveness.activeCount(at),
+    revoked_certificates: na.counts.revokedCertificates(),
+    crl_sequence: currentCrlSequence(na),
+    policy_versions: na.counts.policyVersions(),
+    nonce_windows: na.windows.count(),
+    subjects: na.counts.kept(),
+    removed_subjects: na.counts.removed(),
+    posture: findings,
+    posture_unknown: unknown.map(({ rule }) => rule),
+    nodes,
+    disk_free: na.vitals().diskFree,
+    disk_min_free: na.vitals().minFree,
+    delegated_until: na.vitals().delegatedUntil,
+    signs: na.vitals().signs,
+    soonest_ends: soonestEnds(na),
+    webhooks: na.vitals().webhooks.map(({ host, delivered, waitingSince }) => ({
+      host,
+      lag_entries: na.eventTail.length() - delivered,
+      lag_seconds: waitingSince === null ? 0 : Math.max(0, at - waitingSince) / 1000,
+    })),
+  };
+};
+
+const NOT_COUNTED = {
+  expected: null,
+  silent: null,
+  silentKnownFrom: 0,
+  unwell: null,
+  lapsing: null,
+  lapsed: null,
+};
 
 /** Answers after an edge has received everything published so far: answers follow publications in order. */
 export const awaitPublications: Handler<'awaitPublications'> = () => null;

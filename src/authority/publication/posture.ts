@@ -6,7 +6,7 @@ import { refusedUntil } from '../engine/restored-recently.ts';
 import { CRL_ID } from './crl.ts';
 
 export function currentPosture(na: Authority, now: number): Posture {
-  const findings = judgePosture({
+  const { findings, unknown } = judgePosture({
     now,
     ready: na.store.health() === null,
     restoredUntil: refusedUntil(na, now),
@@ -17,7 +17,7 @@ export function currentPosture(na: Authority, now: number): Posture {
     ...na.vitals(),
     ...na.counted.facts,
   });
-  return { status: statusOf(findings), findings };
+  return { status: statusOf(findings), findings, unknown };
 }
 
 function statusOf(findings: readonly PostureFinding[]): Posture['status'] {
