@@ -186,8 +186,18 @@ suite('an id that does not exist', () => {
         });
         assert.equal(status, 404);
         assert.equal(headers.get('content-type'), 'text/html; charset=utf-8');
-        assert.match(text, /Page not found/);
-        assert.ok(!text.includes('window.hacked') && text.length < 20_000);
+        const [, what = ''] = /\/(\w+)/.exec(path) ?? [];
+        assert.match(
+          text,
+          new RegExp(`<h1><bdi>${what[0]?.toUpperCase()}${what.slice(1)} not found`),
+        );
+        assert.match(
+          text,
+          new RegExp(`<form [^>]*action="\\.${path}"`),
+          'it can be corrected there',
+        );
+        assert.ok(!text.includes('window.hacked') && !text.includes('x'.repeat(100)));
+        assert.ok(text.length < 30_000, String(text.length));
       });
     }
   }

