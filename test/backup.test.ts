@@ -25,7 +25,7 @@ import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { runProgram } from './support/child-server.ts';
 import { startCluster, type TestCluster } from './support/postgresql.ts';
 import { migratedDatabase } from './support/postgresql-store.ts';
-import { heartbeat, joinedNode, operate } from './support/requests.ts';
+import { get, heartbeat, joinedNode, operate } from './support/requests.ts';
 import { sourceOf } from './support/test-stores.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'mesh-backup-'));
@@ -144,6 +144,42 @@ suite('a backup', () => {
     ]) {
       const { code, stderr } = await runProgram([...command, `${path}.gone`]);
       assert.deepEqual([code, stderr], [3, `mesh-na: ${path}.gone cannot be read (ENOENT)\n`]);
+    }
+  });
+
+  test('is planned to be restored with no number where nothing shows what came after it', async () => {
+    const source = await sourceOf(na);
+    const { path } = await backUp(source, 'planned.backup');
+    await source.close();
+    const [crl, feed] = [join(folder, 'crl.json'), join(folder, 'feed.json')];
+    writeFileSync(crl, (await get(na, '/crl')).text);
+    writeFileSync(feed, (await get(na, '/sovereign-revocation-feed')).text);
+    for (const [evidence, unknown, since, cure] of [
+      [
+        [],
+        ['certificates', 'attestations', 'operator_keys'],
+        'certificates unknown, attestations unknown, operator keys unknown',
+        'What is unknown is shown by the newest --crl, --feed, --head',
+      ],
+      [
+        ['--crl', crl],
+        ['attestations', 'operator_keys'],
+        'certificates 0, attestations unknown, operator keys unknown',
+        'What is unknown is shown by the newest --feed, --head',
+      ],
+      [
+        ['--crl', crl, '--feed', feed],
+        ['operator_keys'],
+        'certificates 0, attestations 0, operator keys unknown',
+        'What is unknown is shown by the newest --head',
+      ],
+    ] as const) {
+      const plan = ['restore', 'plan', '--backup', path, ...evidence];
+      const [shown, read] = [await runProgram(plan), await runProgram([...plan, '--json'])];
+      assert.equal(shown.code, 0, shown.stderr);
+      assert.ok(shown.stdout.includes(`\nRevoked since: ${since}\n`), shown.stdout);
+      assert.ok(shown.stdout.includes(`\n${cure}\n`), shown.stdout);
+      assert.deepEqual(JSON.parse(read.stdout).unknown, unknown);
     }
   });
 });

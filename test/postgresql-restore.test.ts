@@ -48,8 +48,9 @@ test('what was revoked after the backup stays revoked, and the lost database is 
 
   const evidence = ['--backup', backup, '--crl', crl, '--head', head];
   const plan = await runProgram(['restore', 'plan', ...evidence, '--json']);
-  const { loss, replayed_certificates, lost_certificates } = JSON.parse(plan.stdout);
+  const { loss, replayed_certificates, lost_certificates, unknown } = JSON.parse(plan.stdout);
   assert.deepEqual([replayed_certificates, lost_certificates], [[stolen.certId], [late.certId]]);
+  assert.deepEqual(unknown, [], 'the head names the newest lists');
   assert.match(loss, /^audit=\d+,certificates=1,attestations=0$/);
 
   // The clock tolerance is how long requests are refused afterwards.

@@ -208,17 +208,30 @@ function jsonOf(plan: RestorePlan) {
     operator_keys_off: plan.operatorKeys,
     removed_invites: plan.isProven ? 0 : plan.unusedInvites,
     lost_audit_entries: plan.lostAuditEntries,
+    unknown: plan.unknown,
     crl_sequence: plan.crlSequence,
     feed_sequences: Object.fromEntries(plan.feedSequences),
   };
 }
 
+const CURES = {
+  certificates: '--crl',
+  attestations: '--feed',
+  operator_keys: '--head',
+} as const;
+
 function planText(plan: RestorePlan): string[] {
   const { certificates, attestations, lostCertificates, lostAttestations } = plan;
   const lost = plan.lostAuditEntries ?? 'an unknown number';
+  const count = (what: RestorePlan['unknown'][number], found: number) => {
+    if (!plan.unknown.includes(what)) return `${found}`;
+    return found === 0 ? 'unknown' : `at least ${found}`;
+  };
+  const cures = plan.unknown.map((what) => CURES[what]);
   return [
-    `Revoked since: certificates ${certificates.size}, attestations ${attestations.size}, operator keys ${plan.operatorKeys.length}`,
-    `Issued and revoked since: certificates ${lostCertificates.length}, attestations ${lostAttestations.length}; they stay revoked`,
+    `Revoked since: certificates ${count('certificates', certificates.size)}, attestations ${count('attestations', attestations.size)}, operator keys ${count('operator_keys', plan.operatorKeys.length)}`,
+    `Issued and revoked since: certificates ${count('certificates', lostCertificates.length)}, attestations ${count('attestations', lostAttestations.length)}; they stay revoked`,
+    ...(cures.length === 0 ? [] : [`What is unknown is shown by the newest ${cures.join(', ')}`]),
     `Audit entries that are lost: ${lost}`,
     `Unused invites that are removed: ${plan.isProven ? 0 : plan.unusedInvites}`,
     `Next revocation list ${plan.crlSequence}, next feeds ${[...plan.feedSequences.values()].join(', ')}`,

@@ -38,29 +38,33 @@ export interface Evidence {
   /** By issuer. */
   readonly feedSequences: ReadonlyMap<string, number>;
   readonly head: StateHead | null;
+  /** The highest sequences of the lists that were given, the feed being our own; -1 when there is none. */
+  readonly given: { readonly crl: number; readonly feed: number };
 }
 
 /** Throws one clear sentence for anything that the authority of this network has not signed. */
 export function readEvidence(
-  given: GivenEvidence,
+  read: GivenEvidence,
   network: NetworkIdentity,
   verify: VerifySignature,
 ): Evidence {
   const key = network.authority_public_key;
-  const crls = given.crls.map((crl) => signedCrl(crl, key, verify));
-  const feeds = given.feeds.map((feed) => signedFeed(feed, key, verify));
-  const head = given.head === null ? null : signedHead(given.head, network, verify);
+  const crls = read.crls.map((crl) => signedCrl(crl, key, verify));
+  const feeds = read.feeds.map((feed) => signedFeed(feed, key, verify));
+  const head = read.head === null ? null : signedHead(read.head, network, verify);
   const feedSequences = highestOf(feeds);
+  const given = {
+    crl: Math.max(-1, ...crls.map(({ sequence }) => Number(sequence))),
+    feed: feedSequences.get(network.network_name) ?? -1,
+  };
   if (head !== null) raise(feedSequences, network.network_name, head.feed_sequence);
   return {
     certificates: new Map(crls.flatMap(certificatesOf)),
     attestations: new Map(feeds.flatMap(attestationsOf)),
-    crlSequence: Math.max(
-      head?.crl_sequence ?? -1,
-      ...crls.map(({ sequence }) => Number(sequence)),
-    ),
+    crlSequence: Math.max(head?.crl_sequence ?? -1, given.crl),
     feedSequences,
     head,
+    given,
   };
 }
 

@@ -36,6 +36,8 @@ export interface RestorePlan {
   readonly unusedInvites: number;
   /** Null when nothing says how many are missing. */
   readonly lostAuditEntries: number | null;
+  /** Of what the evidence does not show what came after the backup. */
+  readonly unknown: readonly ('certificates' | 'attestations' | 'operator_keys')[];
   /** Whether nothing is missing. */
   readonly isProven: boolean;
   readonly lists: StoredLists;
@@ -138,6 +140,7 @@ function planOf(manifest: Manifest, lists: StoredLists, seen: Seen): RestorePlan
     nodeKeys: seen.nodeKeys,
     unusedInvites: seen.unusedInvites(),
     lostAuditEntries,
+    unknown: lostAuditEntries === 0 ? [] : notShown(manifest, lists, evidence),
     isProven: lostAuditEntries === 0 && replays === 0,
     lists,
     crlSequence: Math.max(lists.crl()?.sequence ?? -1, evidence.crlSequence) + LEAP,
@@ -157,6 +160,26 @@ function assertSameHistory(manifest: Manifest, { evidence: { head }, hashAtHead 
 function lostEntries(manifest: Manifest, { head }: Evidence): number | null {
   if (head === null || head.epoch !== manifest.epoch) return null;
   return Math.max(0, head.audit_length - manifest.audit_length);
+}
+
+/** Without a list, no revocation is shown, which does not mean that there was none. */
+function notShown(
+  { network: { network_name } }: Manifest,
+  lists: StoredLists,
+  { head, given }: Evidence,
+): RestorePlan['unknown'] {
+  const crl = lists.crl()?.sequence ?? -1;
+  const feed = lists.feeds().get(network_name)?.version?.sequence ?? -1;
+  return [
+    ...(isShown(given.crl, crl, head?.crl_sequence) ? [] : (['certificates'] as const)),
+    ...(isShown(given.feed, feed, head?.feed_sequence) ? [] : (['attestations'] as const)),
+    ...(head === null ? (['operator_keys'] as const) : []),
+  ];
+}
+
+/** A head names the newest list; without one, a list that was given has to be taken for it. */
+function isShown(given: number, inBackup: number, newest: number | undefined): boolean {
+  return newest === undefined ? given >= 0 : Math.max(given, inBackup) >= newest;
 }
 
 function feedSequences(
