@@ -84,7 +84,7 @@ interface MoveResult {
 function startMove(state: string, store: string, progress: Settings['progress']) {
   const began = systemRuntime.elapsed();
   const places = ['--from', `lmdb:${state}`, '--to', store, '--data-dir', state];
-  const args = ['dist/src/main.js', 'store', 'move', ...places, '--json'];
+  const args = ['dist/src/main.js', 'store', 'move', ...places, '--yes', '--json'];
   const child = spawn(process.execPath, args, { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'] });
   let output = '';
   let said: () => void = () => undefined;

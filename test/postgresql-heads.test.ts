@@ -197,7 +197,8 @@ test('a copy of a served database is stopped beside it before it answers, in a d
   }
   await assertStopped(copied);
   assert.equal(await contentOf(copied), contentBefore);
-  const move = ['store', 'move', '--from', copied, '--to', `lmdb:${beside}`, '--data-dir', beside];
+  const places = ['--from', copied, '--to', `lmdb:${beside}`, '--data-dir', beside];
+  const move = ['store', 'move', ...places, '--yes'];
   const moved = await runProgram(move);
   assert.equal(moved.code, 0, moved.stderr);
   await assertStopped('');

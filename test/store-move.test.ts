@@ -42,6 +42,7 @@ import {
   sendSigned,
   signedByNode,
 } from './support/requests.ts';
+import { openTerminal, programLine } from './support/terminal.ts';
 import { LMDB_ONLY } from './support/test-stores.ts';
 
 suite('a move', { concurrency: false, ...LMDB_ONLY }, () => {
@@ -105,6 +106,35 @@ suite('a move', { concurrency: false, ...LMDB_ONLY }, () => {
     assert.deepEqual([...(await judge(third, load)).known].toSorted(), [200, 403]);
     assert.equal((await get(third.na, '/crl')).text, crl);
     rmSync(back, { recursive: true, force: true });
+  });
+
+  test('stops nobody unless a person at a terminal, or --yes, has said so', async () => {
+    await using folder = await networkFolder('alpha');
+    const store = await migratedDatabase(cluster);
+    await using served = await startChildServer(folder.path);
+    const places = ['--from', `lmdb:${folder.path}`, '--to', store, '--data-dir', folder.path];
+    const move = ['store', 'move', ...places];
+
+    const unasked = await runProgram(move);
+    assert.equal(unasked.code, 2);
+    assert.match(unasked.stderr, /add --yes, or see what would be moved with --dry-run\n$/);
+    const { code, stdout } = await runProgram([...move, '--dry-run']);
+    assert.deepEqual([code, stdout.split(':')[0]], [0, 'To be moved']);
+    for (const answer of ['no\r', '\r', '\x04']) {
+      await using terminal = openTerminal(programLine(move), { columns: 400 });
+      await terminal.until(/is asked to stop, and the state there is never opened again\./);
+      await terminal.until(/Move it\? \[y\/N\] /);
+      terminal.type(answer);
+      assert.equal(await terminal.ended, 4);
+      assert.match(terminal.shown(), /Nothing was moved/);
+    }
+    assert.equal((await get(served.na, '/readyz')).status, 200, 'it serves as before');
+
+    await using terminal = openTerminal(programLine(move), { columns: 400 });
+    await terminal.until(/Move it\? \[y\/N\] /);
+    terminal.type('y\r');
+    assert.equal(await terminal.ended, 0, terminal.shown());
+    assert.equal((await served.ended).code, 0);
   });
 
   test('is waited for by an instance on the new database, which carries out what it was asked meanwhile', async () => {

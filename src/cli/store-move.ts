@@ -5,6 +5,8 @@ import { type Command, Option } from 'commander';
 import { FILES } from '../config/data-folder.ts';
 import type { Moved, MoveStep } from '../move/move.ts';
 import { systemRuntime } from '../runtime.ts';
+import { isConfirmed, isTerminal } from './confirm.ts';
+import { EXIT, failure, usageFailure } from './exit-codes.ts';
 import { placeOf } from './move-places.ts';
 import { dataDirOption, examples, jsonOption } from './options.ts';
 import { type OutputOptions, printResult } from './output.ts';
@@ -18,6 +20,7 @@ interface MoveOptions extends OutputOptions {
   readonly resume?: boolean;
   readonly abandon?: boolean;
   readonly dryRun?: boolean;
+  readonly yes?: boolean;
 }
 
 export function addMoveCommand(store: Command): void {
@@ -40,12 +43,14 @@ export function addMoveCommand(store: Command): void {
       ).conflicts('dryRun'),
     )
     .option('--dry-run', 'check the state and say what would be moved')
+    .option('--yes', 'move without asking; required where nobody can be asked')
     .addOption(jsonOption())
     .addHelpText(
       'after',
       examples([
+        'mesh-na store move --from lmdb:./mesh-data --to postgresql://mesh@db/mesh --dry-run',
         'mesh-na store move --from lmdb:./mesh-data --to postgresql://mesh@db/mesh',
-        'mesh-na store move --from lmdb:./mesh-data --to postgresql://mesh@db/mesh --resume',
+        'mesh-na store move --from lmdb:./mesh-data --to postgresql://mesh@db/mesh --resume --yes',
       ]),
     )
     .action(move);
@@ -54,8 +59,9 @@ export function addMoveCommand(store: Command): void {
 /** A check of everything that takes no longer is also made while nobody serves the state. */
 const QUICK_CHECK_MS = 500;
 
-async function move({ from, to, dataDir, ...options }: MoveOptions): Promise<void> {
+async function move({ from, to, dataDir, yes = false, ...options }: MoveOptions): Promise<void> {
   const { resume = false, abandon = false, dryRun = false } = options;
+  if (!dryRun && !abandon && !yes) await assertConfirmed(from, to);
   const places = await onState(async () => ({
     source: await placeOf(from, dataDir),
     target: await placeOf(to, dataDir),
@@ -81,6 +87,19 @@ async function move({ from, to, dataDir, ...options }: MoveOptions): Promise<voi
     });
   });
   print(moved, { ...options, from, to, dataDir, dryRun });
+}
+
+/** A move ends with the authority stopped, and the old place closed for good. */
+async function assertConfirmed(from: string, to: string): Promise<void> {
+  if (!isTerminal()) {
+    const message =
+      'The move asks the authority to stop, and closes the old place for good: add --yes, or see what would be moved with --dry-run';
+    throw usageFailure(message);
+  }
+  const shown = `The state moves from ${from} to ${to}. The authority that serves ${from} is asked to stop, and the state there is never opened again.`;
+  if (!(await isConfirmed(shown, 'Move it?'))) {
+    throw failure(EXIT.refused, 'not_confirmed', 'Nothing was moved');
+  }
 }
 
 function print(

@@ -113,5 +113,5 @@ export function runMove(
   onSpawn?: Parameters<typeof runProgram>[2],
 ): Promise<Ended> {
   const places = ['--from', from, '--to', to, '--data-dir', dataDir];
-  return runProgram(['store', 'move', ...places, ...more], NO_LIMITS, onSpawn);
+  return runProgram(['store', 'move', ...places, '--yes', ...more], NO_LIMITS, onSpawn);
 }
