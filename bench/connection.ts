@@ -15,6 +15,8 @@ export interface Connection {
 const READ_BYTES = 65_536;
 const HEAD_END = Buffer.from('\r\n\r\n');
 const CONTENT_LENGTH = /\r\ncontent-length: *(\d+)/i;
+const CHUNKED = /\r\ntransfer-encoding: *chunked/i;
+const LAST_CHUNK = Buffer.from('\r\n0\r\n\r\n');
 const NOTHING = Buffer.alloc(0);
 
 export function openConnection(port: number): Promise<Connection> {
@@ -57,6 +59,30 @@ export function openConnection(port: number): Promise<Connection> {
   });
 }
 
+export interface Answered {
+  readonly status: number;
+  readonly text: string;
+}
+
+/** A connection that is asked one request at a time. */
+export interface Lane {
+  ask(request: Buffer): Promise<Answered>;
+  close(): void;
+}
+
+export async function openLane(port: number): Promise<Lane> {
+  const connection = await openConnection(port);
+  return {
+    ask: (request) =>
+      new Promise((resolve, reject) => {
+        connection.failed = reject;
+        connection.answered = (status, body) => resolve({ status, text: body.toString() });
+        connection.send(request);
+      }),
+    close: connection.close,
+  };
+}
+
 interface RawAnswer {
   readonly status: number;
   readonly body: Buffer;
@@ -69,7 +95,14 @@ function readAnswer(bytes: Buffer): RawAnswer | null {
   if (headEnd < 0) return null;
   const head = bytes.toString('latin1', 0, headEnd);
   const bodyStart = headEnd + HEAD_END.length;
-  const length = bodyStart + Number(CONTENT_LENGTH.exec(head)?.[1] ?? 0);
+  const length = bodyStart + bodyLength(head, bytes.subarray(bodyStart));
   if (bytes.length < length) return null;
   return { status: Number(head.slice(9, 12)), body: bytes.subarray(bodyStart, length), length };
+}
+
+/** Of a body that is sent in chunks, with their sizes; infinite until its end is there. */
+function bodyLength(head: string, bytes: Buffer): number {
+  if (!CHUNKED.test(head)) return Number(CONTENT_LENGTH.exec(head)?.[1] ?? 0);
+  const end = bytes.indexOf(LAST_CHUNK);
+  return end < 0 ? Number.POSITIVE_INFINITY : end + LAST_CHUNK.length;
 }

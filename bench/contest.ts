@@ -16,6 +16,9 @@ export type Settings = {
   readonly readers: number;
   /** Simulated weeks in which that fleet renews. */
   readonly weeks: number;
+  /** Length of a run that watches memory, and where heap snapshots of it go; null writes none. */
+  readonly minutes: number;
+  readonly heapSnapshots: string | null;
   /** Nodes of the large network, and its folder; null creates a new one. */
   readonly seeded: number;
   readonly dataDir: string | null;

@@ -43,8 +43,8 @@ export function operatorSigner(network: Network, method: string, path: string, q
     operatorHeaders({ method, path, query, ...newStamp(), audience, keyId, body }, key);
 }
 
-export function joinRequest(key: Signer, inviteToken: string): Buffer {
-  const body = { node_public_key: key.publicKey, invite_token: inviteToken };
+export function joinRequest(key: Signer, inviteToken: string, further: JsonObject = {}): Buffer {
+  const body = { node_public_key: key.publicKey, invite_token: inviteToken, ...further };
   return httpRequest('POST', '/join', {}, jsonText(signNodeBody(body, key, newStamp())));
 }
 
@@ -72,8 +72,8 @@ export function heartbeatSigner(
   };
 }
 
-export function renewalRequest({ key, certId }: FleetNode): Buffer {
-  const body = { node_public_key: key.publicKey, cert_id: certId };
+export function renewalRequest({ key, certId }: FleetNode, further: JsonObject = {}): Buffer {
+  const body = { node_public_key: key.publicKey, cert_id: certId, ...further };
   return httpRequest('POST', '/renew', {}, jsonText(signNodeBody(body, key, newStamp())));
 }
 

@@ -17,6 +17,7 @@ import { benchForwarding } from './forwarding.ts';
 import { benchHeartbeats } from './heartbeats.ts';
 import { type Load, startLoad } from './load.ts';
 import { benchLookups } from './lookups.ts';
+import { benchMemory } from './memory.ts';
 import { benchOverload } from './overload.ts';
 import { benchPages } from './pages.ts';
 import { benchPostgresql } from './postgresql.ts';
@@ -56,6 +57,7 @@ const BENCHMARKS = [
   'backup',
   'store-move',
   'soak',
+  'memory',
   'years',
 ] as const;
 type Benchmark = (typeof BENCHMARKS)[number];
@@ -68,6 +70,8 @@ interface BenchOptions {
   readonly nodes?: number;
   readonly readers: number;
   readonly weeks: number;
+  readonly minutes: number;
+  readonly heapSnapshots?: string;
   readonly dataDir?: string;
   readonly threads: number;
   readonly cpuProf?: string;
@@ -99,6 +103,7 @@ const RUN: {
   backup: benchBackup,
   'store-move': benchStoreMove,
   soak: benchSoak,
+  memory: benchMemory,
   years: benchYears,
 };
 
@@ -112,12 +117,12 @@ const program = new Command('bench')
   .option('--connections <count>', 'keep-alive connections', wholeNumber(20_000))
   .option(
     '--rate <count>',
-    'heartbeats, forwarding, revocations, rosters: open loop at this many requests/s; take-over, backup: heartbeats/s meanwhile (4000, 10000)',
+    'heartbeats, forwarding, revocations, rosters: open loop at this many requests/s; memory: requests/s (300); take-over, backup: heartbeats/s meanwhile (4000, 10000)',
     wholeNumber(100_000),
   )
   .option(
     '--nodes <count>',
-    'heartbeats, forwarding, years: nodes of the fleet (1000); storm: of the fleet (100000); backup, scale, rosters, store-move, take-over: nodes of the network (1000000)',
+    'heartbeats, forwarding, memory, years: nodes of the fleet (1000); storm: of the fleet (100000); backup, scale, rosters, store-move, take-over: nodes of the network (1000000)',
     wholeNumber(10_000_000),
   )
   .option(
@@ -127,6 +132,8 @@ const program = new Command('bench')
     10_000,
   )
   .option('--weeks <count>', 'years: simulated weeks', wholeNumber(10_000), 260)
+  .option('--minutes <count>', 'memory: length of the run', wholeNumber(10_000), 20)
+  .option('--heap-snapshots <folder>', 'memory: write one there at each collection')
   .option(
     '--data-dir <folder>',
     'backup, scale, rosters: a folder made by `npm run seed`; it will be changed; store-move: the same, copied; years: a folder to continue in',
@@ -172,6 +179,8 @@ async function run(benchmark: Benchmark | 'all', options: BenchOptions): Promise
     returning: options.nodes ?? 100_000,
     readers: options.readers,
     weeks: options.weeks,
+    minutes: options.minutes,
+    heapSnapshots: options.heapSnapshots === undefined ? null : resolve(options.heapSnapshots),
     seeded: options.nodes ?? 1_000_000,
     dataDir: options.dataDir ?? null,
     threads: options.threads,

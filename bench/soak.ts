@@ -6,7 +6,7 @@ import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
 import { readKeyFile } from '../src/keys/key-file.ts';
 import { systemRuntime } from '../src/runtime.ts';
-import { openConnection } from './connection.ts';
+import { type Answered, type Lane, openLane } from './connection.ts';
 import type { Settings } from './contest.ts';
 import {
   type FleetNode,
@@ -27,12 +27,9 @@ import { type AuthorityProcess, startAuthority } from './servers.ts';
 const CERTIFICATES = 20_500;
 const CONNECTIONS = 32;
 
-interface Answered {
-  readonly status: number;
-  readonly body: { readonly [member: string]: unknown };
+interface Body {
+  readonly [member: string]: unknown;
 }
-
-type Ask = (request: Buffer) => Promise<Answered>;
 
 interface Model {
   readonly usable: string[];
@@ -67,24 +64,10 @@ export async function benchSoak(_load: Load, settings: Settings): Promise<Report
   };
 }
 
-async function openLane(port: number): Promise<{ ask: Ask; close: () => void }> {
-  const connection = await openConnection(port);
-  return {
-    ask: (request) =>
-      new Promise((resolve, reject) => {
-        connection.failed = reject;
-        connection.answered = (status, body) =>
-          resolve({ status, body: JSON.parse(body.toString()) as Answered['body'] });
-        connection.send(request);
-      }),
-    close: connection.close,
-  };
-}
-
 /** One lane's share: of ten operations five join, four renew and one revokes. */
 async function soak(
   na: AuthorityProcess,
-  ask: Ask,
+  ask: Lane['ask'],
   model: Model,
   settings: Settings,
 ): Promise<void> {
@@ -106,7 +89,7 @@ async function soak(
 
 async function enroll(
   { network }: AuthorityProcess,
-  ask: Ask,
+  ask: Lane['ask'],
   model: Model,
   settings: Settings,
 ): Promise<void> {
@@ -140,7 +123,7 @@ function revocationSigner({ network, dataDir }: AuthorityProcess) {
 }
 
 /** A heartbeat of every certificate; those of one key come from one lane, in the order of their signing. */
-async function checkAnswers(lanes: readonly { ask: Ask }[], model: Model): Promise<void> {
+async function checkAnswers(lanes: readonly Lane[], model: Model): Promise<void> {
   const expected = [
     ...model.valid.map((node) => ({ node, status: 200 })),
     ...model.revoked.map((node) => ({ node, status: 403 })),
@@ -165,10 +148,10 @@ async function checkAnswers(lanes: readonly { ask: Ask }[], model: Model): Promi
   );
 }
 
-async function accepted(asked: Promise<Answered>, what: string): Promise<Answered['body']> {
-  const { status, body } = await asked;
-  if (status !== 200) throw new Error(`${what} was answered ${status}: ${JSON.stringify(body)}`);
-  return body;
+async function accepted(asked: Promise<Answered>, what: string): Promise<Body> {
+  const { status, text } = await asked;
+  if (status !== 200) throw new Error(`${what} was answered ${status}: ${text}`);
+  return JSON.parse(text) as Body;
 }
 
 function takeAny(nodes: FleetNode[]): FleetNode | undefined {

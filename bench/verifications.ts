@@ -54,7 +54,7 @@ export async function benchVerifications(load: Load, settings: Settings): Promis
   const { cpuProf } = settings;
   await using na = await startAuthority(cpuProf === null ? null : join(cpuProf, 'verifications'));
   const cases: Case[] = [];
-  for (const { path, body, checks } of requests()) {
+  for (const { path, body, checks } of verificationRequests()) {
     cases.push({ path, body, checks, answer: await acceptedAnswer(na.url + path, body) });
   }
   await using bare = await startBare({ verifications: cases });
@@ -112,7 +112,7 @@ async function acceptedAnswer(url: string, body: string): Promise<string> {
   throw new Error(`${url} does not accept the record: ${answer}`);
 }
 
-function requests(): Omit<Case, 'answer'>[] {
+export function verificationRequests(): Omit<Case, 'answer'>[] {
   const [alpha, beta, gamma] = [makerNamed('alpha'), makerNamed('beta'), makerNamed('gamma')];
   const agreement = agreementBetween(alpha, beta);
   return [
