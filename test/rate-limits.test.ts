@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { createRateLimiter } from '../src/http/rate-limit.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { SECOND } from './support/clock.ts';
@@ -436,6 +438,33 @@ test('a limiter forgets the key idle longest beyond 50,000 keys, and keeps the r
   assert.equal(remembered, 50_000);
   assert.equal(limiter.retryAfter('key 0', total), 0);
   assert.notEqual(limiter.retryAfter(`key ${total - 1}`, total), 0);
+});
+
+test('a limiter keeps no more memory however often few keys are counted', () => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  const limiter = createRateLimiter({ count: 3, windowSeconds: 60 });
+  const countMany = (from: number) => {
+    for (let now = from; now < from + 300_000_000; now += 1000) {
+      limiter.count(`192.0.2.1 key ${now % 7000}`, now);
+    }
+    collect();
+    return process.memoryUsage().heapUsed;
+  };
+  const before = countMany(0);
+  const bytes = countMany(300_000_000) - before;
+  assert.ok(bytes < 2_000_000, `${bytes} bytes`);
+});
+
+test('a limiter forgets keys whose requests are all past, however few come at a time', () => {
+  const limiter = createRateLimiter({ count: 1, windowSeconds: 60 });
+  const everySecond = 1000;
+  for (let index = 0; index < 40_000; index += 1) {
+    limiter.count(`key ${index}`, index * everySecond);
+    limiter.count('busy', index * everySecond);
+    assert.notEqual(limiter.retryAfter('busy', index * everySecond), 0);
+    assert.ok(limiter.keys() <= 150, `${limiter.keys()} keys after ${index + 1} s`);
+  }
 });
 
 test('a key that is still active is not the one forgotten', () => {

@@ -3,7 +3,9 @@
  * count has reached the limit, and refused requests are not counted. [service-rate-limits] and [core-4-1]
  * fix exactly this; the common libraries count in fixed windows, or count what they refuse.
  */
+import { detached } from '../detached.ts';
 import { oldestFirst } from '../oldest-first.ts';
+
 export const RATE_BUCKETS = [
   'ADMIN',
   'ADMIN_FAILURES',
@@ -36,12 +38,15 @@ export interface RateLimiter {
   count(key: string, now: number): void;
   /** Removes the event that was counted at that time. */
   giveBack(key: string, counted: number): void;
+  /** The number of keys that are remembered. */
+  keys(): number;
 }
 
 const UNLIMITED: RateLimiter = {
   retryAfter: () => 0,
   count: () => undefined,
   giveBack: () => undefined,
+  keys: () => 0,
 };
 
 export function createRateLimiter(limit: RateLimit | null): RateLimiter {
@@ -50,6 +55,20 @@ export function createRateLimiter(limit: RateLimit | null): RateLimiter {
   /** Times of the counted events by key, oldest first; keys in the order of their last event. */
   const events = new Map<string, number[]>();
   const oldest = oldestFirst(events);
+  let turn = events.entries();
+
+  /** Goes round all keys, two with each one that may be new, so that those of the past do not pile up. */
+  function forgetPast(now: number): void {
+    for (let looked = 0; looked < 2; looked += 1) {
+      const next = turn.next();
+      if (next.done === true) {
+        turn = events.entries();
+        return;
+      }
+      const [key, times] = next.value;
+      if ((times.at(-1) ?? 0) <= now - windowMs) events.delete(key);
+    }
+  }
 
   function recent(key: string, now: number): number[] {
     const times = events.get(key);
@@ -73,14 +92,18 @@ export function createRateLimiter(limit: RateLimit | null): RateLimiter {
       const times = recent(key, now);
       times.push(now);
       events.delete(key);
-      events.set(key, times);
+      // A node key in it is a part of a body.
+      events.set(detached(key), times);
+      forgetPast(now);
       if (events.size > MAX_KEYS) oldest.take();
+      else oldest.pass();
     },
     giveBack(key, counted) {
       const times = events.get(key) ?? [];
       const index = times.lastIndexOf(counted);
       if (index !== -1) times.splice(index, 1);
     },
+    keys: () => events.size,
   };
 }
 
