@@ -1,8 +1,11 @@
 /** Bounds of bodies, route by route, and what happens to bodies of unauthenticated senders. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import type { Signer } from '../src/crypto/primitives.ts';
 import { maxBodyBytes, maxBodyValues } from '../src/http/route-description.ts';
+import { jsonText } from '../src/json/write.ts';
 import { ROUTES } from '../src/routes/table.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { MINUTE } from './support/clock.ts';
@@ -10,13 +13,18 @@ import {
   auditEvents,
   get,
   newKey,
+  nodeRequest,
+  operate,
   operatorRequest,
   outcome,
   type Received,
+  type SignedRequest,
   send,
   sendRaw,
   sendSigned,
+  signedByNode,
 } from './support/requests.ts';
+import { signAgentDescriptor } from './support/signing.ts';
 
 const KIB = 1024;
 const LARGE = ['/admin/policy', '/admin/sovereign-revocation-feeds/import'];
@@ -55,6 +63,56 @@ test('A3: the body of every route that takes one is bounded, and the bound is li
       assert.equal(outcome(inPieces), '413 request_entity_too_large');
     });
   }
+});
+
+test('what is kept of a request does not keep its body in memory', async () => {
+  await using na = await startTestAuthority({
+    environment: { MESH_RATE_LIMIT_NODE_FAILURES: '60/60', MESH_RATE_LIMIT_AGENTS: 'off' },
+  });
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  const heap = () => {
+    collect();
+    collect();
+    return process.memoryUsage().heapUsed;
+  };
+  /** The same request, with blanks up to the bound of its route. */
+  async function sendPadded({ method, path, init }: SignedRequest): Promise<string> {
+    const body = init.body ?? '';
+    const blanks = ' '.repeat(expectedBound(path) - body.length);
+    return outcome(await send(na, method, path, { ...init, body: `{${blanks}${body.slice(1)}` }));
+  }
+  async function askAsNode(token: string): Promise<void> {
+    const key = newKey();
+    const stranger = { signedBy: newKey() };
+    const forged = signedByNode(na, '/join', newKey(), { invite_token: token }, stranger);
+    assert.equal(await sendPadded(forged), '401 node_auth_failed');
+    const joined = await nodeRequest(na, '/join', key, { invite_token: token });
+    const { cert_id } = joined.body;
+    const status = `healthy, ${cert_id}`;
+    const renewed = signedByNode(na, '/renew', key, { cert_id });
+    assert.equal(await sendPadded(renewed), '200');
+    assert.equal(await sendPadded(signedByNode(na, '/heartbeat', key, { cert_id, status })), '200');
+    const agent = {
+      agent_id: cert_id,
+      network_name: 'alpha',
+      capabilities: [`capability:${cert_id}`],
+      endpoint: { host: 'agent.example', port: 443 },
+    };
+    const body = jsonText(signAgentDescriptor(agent, key, na.clock.now()));
+    assert.equal(
+      await sendPadded({ method: 'POST', path: '/agents', init: { body, headers: {} } }),
+      '200',
+    );
+  }
+
+  const { body } = await operate(na, '/admin/invite', { count: 250 });
+  const tokens = body.tokens.map((token: { token_id: string }) => token.token_id) as string[];
+  for (const token of tokens.splice(0, 50)) await askAsNode(token);
+  const before = heap();
+  for (const token of tokens) await askAsNode(token);
+  const bytes = (heap() - before) / tokens.length;
+  assert.ok(bytes < 16 * KIB, `${Math.round(bytes)} bytes of heap a node`);
 });
 
 test('A2: a public body holds at most 32,768 JSON values, and its description says so', async () => {

@@ -6,6 +6,7 @@
  */
 import type { Emitted } from '../../../machines/step.ts';
 import type { Sending } from '../../contract/claims.ts';
+import { detached } from '../../detached.ts';
 import type { JsonObject } from '../../json/value.ts';
 import type { KeptAnswer, SpentNonce, SubjectRemoval, SubjectWrite } from '../../store/store.ts';
 import type { AuditEvent } from '../../views/rows/audit-event.ts';
@@ -73,7 +74,8 @@ export class UnitOfWork {
     if (changed) {
       const replaces = before?.version ?? 0;
       this.#staged ??= new Map();
-      const write = { kind, id, version: replaces + 1, replaces, snapshot: next };
+      const snapshot = { ...next, context: ownTexts(kind, next.context, before?.context) };
+      const write = { kind, id: detached(id), version: replaces + 1, replaces, snapshot };
       this.#staged.set(addressOf(kind, id), write);
       this.#writes = null;
     }
@@ -168,4 +170,26 @@ export class UnitOfWork {
   get effects(): readonly Effect[] {
     return this.#effects ?? [];
   }
+}
+
+/** Kinds with lists from requests. Those of certificates come from their invites, and many share one. */
+const HAVE_LISTS: ReadonlySet<SubjectKind> = new Set<SubjectKind>([
+  'invite',
+  'agent-registration',
+  'recognition-treaty',
+]);
+
+/** The context without references to the body of the request that changed it. */
+function ownTexts(kind: SubjectKind, context: object, before: object = {}): object {
+  const own: { [member: string]: unknown } = { ...context };
+  const known = before as { readonly [member: string]: unknown };
+  for (const name in own) {
+    const value = own[name];
+    if (value === known[name]) continue;
+    if (typeof value === 'string') own[name] = detached(value);
+    else if (Array.isArray(value) && HAVE_LISTS.has(kind)) {
+      own[name] = value.map((item: unknown) => (typeof item === 'string' ? detached(item) : item));
+    }
+  }
+  return own;
 }

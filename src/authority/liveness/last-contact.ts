@@ -3,6 +3,7 @@
  * when it is acknowledged. Active certificates are in a list ordered by last contact, so a heartbeat, the
  * active count and dropping silent certificates cost the same for any fleet size.
  */
+import { detached } from '../../detached.ts';
 import type { StoredLiveness } from '../../store/store.ts';
 import type { CertificateNumbers } from '../tables/certificate-numbers.ts';
 import { NONE } from '../tables/text-index.ts';
@@ -189,8 +190,8 @@ export function createLiveness(
     block.lastSeen[row] = lastSeen;
     block.renewed[row] = 0;
     // Usually equal to the stored text; keeping that one lets the text of the heartbeat be collected.
-    if (block.statuses[row] !== status) block.statuses[row] = status;
-    if (block.remoteAddrs[row] !== remoteAddr) block.remoteAddrs[row] = remoteAddr;
+    if (block.statuses[row] !== status) block.statuses[row] = detached(status);
+    if (block.remoteAddrs[row] !== remoteAddr) block.remoteAddrs[row] = detached(remoteAddr);
   }
 
   function putBack(contact: number, latest: number): void {

@@ -9,6 +9,7 @@ import type { NodeKey } from '../../../machines/node-key.ts';
 import type { RestoredRevocation } from '../../../machines/restored-revocation.ts';
 import type { Resting } from '../../../machines/step.ts';
 import type { DocumentPublisher } from '../../contract/publications.ts';
+import { detached } from '../../detached.ts';
 import { canonicalJson, compareCodePoints } from '../../json/write.ts';
 import { withoutPause } from '../../slices.ts';
 import { formatInstant } from '../../timestamp.ts';
@@ -197,7 +198,8 @@ export function crlEntry(
     reason,
     issuer,
   });
-  return { id: certificateId, text };
+  // It is kept for good, and was put together from some twenty parts.
+  return { id: certificateId, text: detached(text) };
 }
 
 /** Certificates that one unit revokes are sorted by id. */
