@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { createAgentIndex } from '../src/authority/enrollment/agent-index.ts';
 import type { Agent } from '../src/client/sign-agent.ts';
 import { NODE_PROOF_HEADER } from '../src/client/sign-node.ts';
 import { signerFromSeed } from '../src/crypto/ed25519.ts';
@@ -300,6 +301,27 @@ test("the registered descriptor with a stranger's signature added stays as its n
   assert.equal(outcome(await register(na, { ...descriptor, signatures })), '200');
   assert.deepEqual((await get(na, pathOf(node.key))).body, descriptor);
   assert.equal(audited(na, 'agent_registered').length, 1);
+});
+
+test('agents that are refreshed, or leave and come back, for years ahead leave nothing behind in memory', () => {
+  const index = createAgentIndex();
+  const YEARS = 1000 * 365 * 24 * HOUR;
+  const follow = (key: string, value: string, registeredAt: number, expiresAt: number) => {
+    const held = { json: '{}', content: '', superseded: [], heldUntil: YEARS };
+    const context = { ...held, capabilities: [TAG], registeredAt, expiresAt };
+    index.follow('agent-registration', key, { version: 1, value, context });
+  };
+  for (let at = 0; at < 20_000; at += 1) {
+    follow('refreshed', 'registered', at, YEARS + at);
+    follow('shortened', 'registered', at, YEARS - at);
+    follow('leaving', 'registered', at, YEARS);
+    follow('leaving', 'deregistered', at, YEARS);
+    assert.ok(index.awaited() <= 1010, `${index.awaited()} expiries after ${at} rounds`);
+  }
+  assert.equal(index.count(), 2);
+  index.expire(YEARS);
+  assert.deepEqual(index.takeExpired(YEARS + 19_998), ['shortened']);
+  assert.deepEqual(index.takeExpired(YEARS + 19_999), ['refreshed']);
 });
 
 test('parallel registrations of one node leave one', async () => {

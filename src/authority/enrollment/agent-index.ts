@@ -18,6 +18,8 @@ export interface AgentIndex {
   expire(now: number): void;
   /** Node keys of the registrations that expired since the last call and have to be evicted. */
   takeExpired(now: number): string[];
+  /** How many expiries are waited for. */
+  awaited(): number;
 }
 
 export interface RegisteredAgent {
@@ -30,16 +32,37 @@ interface Expiry {
   readonly key: string;
 }
 
+/** A registration, and the one expiry in the queue that counts for it: its own, or an earlier one. */
+interface Held {
+  readonly registration: AgentRegistration;
+  awaited: Expiry;
+}
+
+/** More expiries that count for nothing than this, and than there are registrations, are cleared away. */
+const MOST_PASSED_OVER = 1000;
+
 export function createAgentIndex(): AgentIndex {
-  const registered = new Map<string, AgentRegistration>();
+  const registered = new Map<string, Held>();
   const byTag = new Map<string, OrderedList<RegisteredAgent>>();
-  /** A refreshed registration leaves its old expiry in the queue; it is skipped when its turn comes. */
-  const expiries = new TinyQueue<Expiry>([], (a, b) => a.at - b.at);
+  let expiries = queueOf([]);
   let toEvict = new Set<string>();
 
+  function awaitEnd(registration: AgentRegistration, key: string): Expiry {
+    const expiry = { at: registration.expiresAt, key };
+    expiries.push(expiry);
+    return expiry;
+  }
+
+  /** Whoever registers and leaves again and again leaves expiries behind, which may be years ahead. */
+  function clearAway(): void {
+    if (expiries.length <= 2 * registered.size + MOST_PASSED_OVER) return;
+    expiries = queueOf(Array.from(registered.values(), ({ awaited }) => awaited));
+  }
+
   function drop(key: string): void {
-    const registration = registered.get(key);
-    if (registration === undefined) return;
+    const held = registered.get(key);
+    if (held === undefined) return;
+    const { registration } = held;
     registered.delete(key);
     for (const tag of new Set(registration.capabilities)) {
       const tagged = byTag.get(tag);
@@ -49,9 +72,13 @@ export function createAgentIndex(): AgentIndex {
   }
 
   function put(key: string, registration: AgentRegistration): void {
+    const before = registered.get(key)?.awaited;
     drop(key);
-    registered.set(key, registration);
-    expiries.push({ at: registration.expiresAt, key });
+    // A refresh expires later, and is looked at again when the expiry before it has come.
+    const isInTime = before !== undefined && before.at <= registration.expiresAt;
+    const awaited = isInTime ? before : awaitEnd(registration, key);
+    registered.set(key, { registration, awaited });
+    clearAway();
     for (const tag of new Set(registration.capabilities)) {
       const tagged = byTag.get(tag) ?? createOrderedList(newestFirst);
       tagged.add({ key, registration });
@@ -62,9 +89,12 @@ export function createAgentIndex(): AgentIndex {
   function expire(now: number): void {
     for (let next = expiries.peek(); next !== undefined && next.at <= now; ) {
       expiries.pop();
-      if (registered.get(next.key)?.expiresAt === next.at) {
-        drop(next.key);
-        toEvict.add(next.key);
+      const held = registered.get(next.key);
+      if (held?.awaited === next) {
+        if (held.registration.expiresAt <= now) {
+          drop(next.key);
+          toEvict.add(next.key);
+        } else held.awaited = awaitEnd(held.registration, next.key);
       }
       next = expiries.peek();
     }
@@ -77,7 +107,7 @@ export function createAgentIndex(): AgentIndex {
       else drop(id);
     },
     count: () => registered.size,
-    find: (nodePublicKey) => registered.get(nodePublicKey),
+    find: (nodePublicKey) => registered.get(nodePublicKey)?.registration,
     withCapability: (tag) => byTag.get(tag)?.items() ?? [],
     expire,
     takeExpired(now) {
@@ -86,7 +116,12 @@ export function createAgentIndex(): AgentIndex {
       toEvict = new Set();
       return taken;
     },
+    awaited: () => expiries.length,
   };
+}
+
+function queueOf(expiries: Expiry[]): TinyQueue<Expiry> {
+  return new TinyQueue(expiries, (a, b) => a.at - b.at);
 }
 
 function newestFirst(a: RegisteredAgent, b: RegisteredAgent): number {
