@@ -192,9 +192,10 @@ function startNode({ inside }: SmallDisk, args: readonly string[]) {
   };
 }
 
-/** The files of a node, and what is in them. */
+/** The files of a node, and what is in them; without drafts of what is being written, which end in a random name. */
 function recordsIn(folder: string): readonly string[] {
   return readdirSync(folder)
+    .filter((name) => /\.(json|key|pub)$/.test(name))
     .sort()
     .map((name) => `${name} ${readFileSync(join(folder, name), 'utf8')}`);
 }

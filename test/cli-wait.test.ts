@@ -104,8 +104,5 @@ test('--wait waits as long as it is asked to, and says so', async () => {
   assert.equal(stdout, 'Registered agents: 3.\n');
   const said = stderr.trimEnd().split('\n');
   assert.equal(said.length, 3);
-  assert.match(
-    said[0] ?? '',
-    /^mesh-na: The authority limits requests; trying again in 2 seconds$/,
-  );
+  assert.match(said[0] ?? '', /^mesh-na: The authority asks to wait; trying again in 2 seconds$/);
 });

@@ -38,7 +38,7 @@ export function serverOf({ url, ca, wait, json }: Reach): ServerOptions {
   if (!wait) return { url, fetch };
   const onLimited = (ms: number) => {
     if (json) return;
-    printNotice(`The authority asks for time; trying again in ${inWords(ms / 1000)}`);
+    printNotice(`The authority asks to wait; trying again in ${inWords(ms / 1000)}`);
   };
   return { url, fetch, patienceMs: PATIENCE_MS, onLimited };
 }
