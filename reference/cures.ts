@@ -15,17 +15,17 @@ const WHOLE_HOURS = 'Send a whole number of hours within the bounds of the messa
 export const CURES: Readonly<Record<RefusalName, string>> = {
   invalid_limit: 'Send a whole number from 1 to 1000, or leave `limit` out for the whole list.',
   already_done:
-    'Take it as done; `details` say what may be told of it. Withdraw invites whose tokens were lost.',
-  invalid_since: 'Send the `sequence` of the list that is held, in decimal digits.',
+    'Treat it as done; `details` holds what can be shown of the answer. Withdraw invites whose tokens were lost.',
+  invalid_since: 'Send the `sequence` of the list that you hold, in decimal digits.',
   since_ahead:
-    'Compare the key and the address of the authority: it has not issued what is held, so it may be another one, or one that was set back.',
+    'Compare the key and the address of the authority: it has not issued the list that you hold, so it may be another authority, or one whose state was set back.',
   delta_unavailable: 'Read `/crl` without `since`.',
   invalid_after:
-    'Send the `index` of the last event that is held, in decimal digits, or 0 for all of them.',
+    'Send the `index` of the last event that you hold, in decimal digits, or 0 for all of them.',
   invalid_follow:
     'Send `follow=0` for what has happened, or `follow=1` to go on with what happens.',
   after_ahead:
-    'Compare the key and the address of the authority: its log is shorter than what is held, so it may be another one, or one that was set back.',
+    'Compare the key and the address of the authority: its log is shorter than what you have read, so it may be another authority, or one whose state was set back.',
   invalid_cursor: 'Send `next_cursor` of the page before, unchanged, or start again without it.',
   bad_request: 'Percent-encode the path as UTF-8.',
   too_many_parameters: 'Send at most 100 query parameters.',
@@ -39,7 +39,7 @@ export const CURES: Readonly<Record<RefusalName, string>> = {
   invalid_json_object: 'Send one JSON object; an empty body counts as `{}`.',
   missing_node_public_key: 'Send `node_public_key`: the base64 public key of the node.',
   missing_invite_token:
-    'Send `invite_token`, which an operator makes with `mesh-na invite create`.',
+    'Send `invite_token`, which an operator creates with `mesh-na invite create`.',
   invalid_validity_hours: WHOLE_HOURS,
   invalid_max_validity_hours: WHOLE_HOURS,
   invalid_token_expiry_hours: WHOLE_HOURS,
@@ -85,7 +85,8 @@ export const CURES: Readonly<Record<RefusalName, string>> = {
   invalid_keys_of_others:
     'Send each key in its one canonical base64 form, as the other sovereign publishes it.',
   wrong_issuer: 'Compare the issuer of the record with the one that was expected.',
-  missing_feed_signature: 'Fetch the feed from its issuer; one without a signature is never taken.',
+  missing_feed_signature:
+    'Fetch the feed from its issuer; one without a signature is never accepted.',
   invalid_feed_signature:
     'Check that the keys are those of the issuer today, and fetch the feed again.',
   feed_issuer_mismatch: 'Ask for the feed of this sovereign, or ask its issuer for the other one.',
@@ -170,14 +171,15 @@ export const CURES: Readonly<Record<RefusalName, string>> = {
   unknown_operator_key: 'Choose an id from `mesh-na operator-key list`.',
   no_policy: 'Create one with `mesh-na data-usage license`; it is gone after a restart.',
   method_not_allowed: 'Use one of the methods in the header `Allow`.',
-  too_many_live_certificates: 'Revoke certificates of this node key, or wait until some expire.',
+  too_many_live_certificates:
+    'Revoke certificates of this node key, or wait until some expire or are superseded.',
   last_active_operator_key: 'Add another privileged key first.',
   last_privileged_operator_key:
     'Add another privileged key first; only a start with a configured one brings privileged actions back.',
   operator_key_exists: 'Choose another id, and make a new key: neither is ever used again.',
-  operator_key_configured: 'Change the tier in the configuration, and start the authority anew.',
+  operator_key_configured: 'Change the tier in the configuration, and restart the authority.',
   operator_key_revoked: 'Add a new key under another id.',
-  stale_sequence: 'Nothing needs to be done: a feed that is as new is imported already.',
+  stale_sequence: 'Nothing needs to be done: a feed at least as new has already been imported.',
   request_timeout: 'Send the request again, the body without pauses.',
   request_entity_too_large:
     'Send less; the limit of each route is in [Routes](routes.md), and `MESH_MAX_REQUEST_BYTES` may lower it.',
@@ -198,7 +200,8 @@ export const CURES: Readonly<Record<RefusalName, string>> = {
   evidence_build_failed: 'Correct the decision as `details.cause` says.',
   commit_failed:
     'Commit to capabilities of an agreement that this authority signed (see `MESH_COMMIT_SUBSET`).',
-  nullifier_failed: 'Send a sound proof that was not used up before; `details.cause` says which.',
+  nullifier_failed:
+    'Send a valid proof that has no nullifier yet; `details.cause` says what is wrong.',
   vote_failed: 'Correct the vote as `details.cause` says.',
   proof_assembly_failed:
     'Collect enough supporting votes of named validators, cast independently of each other.',
@@ -210,21 +213,21 @@ export const CURES: Readonly<Record<RefusalName, string>> = {
     'Wait as many seconds as `Retry-After` says, and correct the signature before the next try.',
   internal_server_error: 'Look for `request_id` in the log of the authority, and report it.',
   restore_pending:
-    'Tell the operators: the state was rolled back. `/readyz` says how far; `mesh-na restore` is the way on.',
+    'Report to the operators that the state was rolled back. `/readyz` says how far; `mesh-na restore` brings it forward.',
   restored_recently:
     'Wait as many seconds as `Retry-After` says, until `details.accepts_signed_after`, and sign the request anew; `--wait` does so. Nothing was done.',
   authority_unavailable:
-    'Send it again after the seconds of `Retry-After`, to this instance or another; nothing was done.',
+    'Send the request again after as many seconds as `Retry-After` says, to this instance or another; nothing was done.',
   signer_unavailable:
-    'Start the signer, or mend it: the log and `mesh-na doctor` say what is wrong. Then send the request again; nothing was done.',
+    'Start or repair the signer: the log and `mesh-na doctor` say what is wrong. Then send the request again; nothing was done.',
   too_many_event_readers:
-    'Wait as long as `Retry-After` says; end readers that are not needed, or raise `MESH_EVENT_READERS`.',
+    'Wait as many seconds as `Retry-After` says; stop readers that are not needed, or raise `MESH_EVENT_READERS`.',
   outcome_unknown:
     'Send the same bytes again with `X-Mesh-Retry: 1`, or read what became of it; a heartbeat is signed anew.',
   service_not_ready: 'Try again later; `/readyz` and the log say what is missing.',
   overloaded:
     'Send the same request again after as many seconds as `Retry-After` says: nothing was done. Agents and the client do.',
-  shutting_down: 'Try again once the authority has started anew.',
+  shutting_down: 'Try again once the authority has restarted.',
   insufficient_storage:
     'Make space on the disk of the data folder (see `MESH_MIN_FREE_MB`), and send the request again; a refused token stays usable.',
 };

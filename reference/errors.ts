@@ -14,7 +14,7 @@ const INTRODUCTION = `Every refusal has the same form:
 often with \`cause\`, the finer reason. \`request_id\` is also in the header \`X-Request-ID\` and in the log of the authority.
 
 Statuses from 500 on, 408 and 429 are worth another try; all others are answered the same way until the request or the
-state changes. Sign a request anew before each try: a refused one may have spent its nonce.`;
+state changes. Unless the table says otherwise, sign a request anew before each try: a refused one may have spent its nonce.`;
 
 export function errorsPage(): string {
   const names = Object.keys(REFUSALS) as RefusalName[];

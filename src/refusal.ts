@@ -364,7 +364,7 @@ export const REFUSALS = {
   certificate_superseded: entry(
     403,
     'certificate_superseded',
-    'The certificate was superseded by its renewal',
+    'The certificate was superseded by a newer one of its node key',
   ),
   renewal_role_change_forbidden: entry(
     403,
@@ -487,12 +487,12 @@ export const REFUSALS = {
   authority_unavailable: entry(
     503,
     'authority_unavailable',
-    'Another instance serves this network, or is about to: nothing was done',
+    'Another instance serves this network, or is about to, or none can: nothing was done',
   ),
   signer_unavailable: entry(
     503,
     'signer_unavailable',
-    'Whoever holds the key of the authority does not sign: nothing was done',
+    'The signer that holds the key of the authority is unavailable: nothing was done',
   ),
   outcome_unknown: entry(
     503,
@@ -507,12 +507,12 @@ export const REFUSALS = {
   restored_recently: entry(
     503,
     'restored_recently',
-    'The state was restored, and requests that were signed before may have been accepted before: sign a new one later',
+    'The state was restored, and a request that was signed before then may have been accepted already: sign a new one later',
   ),
   too_many_event_readers: entry(
     503,
     'too_many_event_readers',
-    'As many readers of events are connected as are served; try again later',
+    'Too many event readers are connected; try again later',
   ),
   service_not_ready: entry(503, 'service_not_ready', 'The service is not ready'),
   overloaded: entry(

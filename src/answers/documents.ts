@@ -19,18 +19,18 @@ export const Liveness = Type.Object({ status: Type.Literal('ok') });
 export const Readiness = Type.Object({
   status: Type.Literal('ready'),
   enrollment: Type.Enum(['open', 'insufficient_storage', 'signer_unavailable'], {
-    description: 'Whether nodes may enroll, or why not: for want of space, or of a signature',
+    description: 'Whether nodes may enroll, or what is missing: space, or the signer',
   }),
   accepts_signed_after: Type.Optional(
     Type.String({
       format: 'date-time',
-      description:
-        'Until then the state was restored too recently: every signed request that was signed earlier is refused',
+      description: 'After a restore: every request that was signed up to this instant is refused',
     }),
   ),
-  instance: Type.String({ description: 'A random id of this start of the authority' }),
+  instance: Type.String({ description: 'A random id that each start of the authority gets' }),
   ha_mode: Type.Union([Type.Literal('single'), Type.Literal('standby'), Type.Literal('linked')], {
-    description: 'Whether other instances can take the place of this one, and answer beside it',
+    description:
+      'Whether other instances can take the place of this one, and whether they answer at the same time',
   }),
   role: Type.Optional(Type.Union([Type.Literal('writer'), Type.Literal('follower')])),
   epoch: Type.Optional(
@@ -45,7 +45,7 @@ export const Readiness = Type.Object({
   moving: Type.Optional(
     Type.Literal(true, {
       description:
-        'A state is being moved into the database, or out of it: no instance that waits writes before that has ended',
+        'A state is being moved into the database, or out of it: no waiting instance writes before that has ended',
     }),
   ),
   database: Type.Object({

@@ -21,7 +21,7 @@ export function addAuditCommands(program: Command): void {
   const audit = program.command('audit').description('verify, show or export the audit log');
   defineAuditShow(audit.command('show'));
   addPlaceOptions(audit.command('verify'))
-    .description('check that no entry of the hash chain was altered or removed, and data files')
+    .description('check that no entry was altered or removed, and in a data folder the data files')
     .addOption(jsonOption())
     .addHelpText(
       'after',

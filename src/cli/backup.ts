@@ -49,14 +49,16 @@ export function addBackupCommands(program: Command): void {
     .addHelpText('after', examples(['mesh-na backup create --to /backup/mesh.backup']))
     .action(create);
   backup
-    .command('verify <file>')
+    .command('verify')
+    .argument('<file>', 'the backup')
     .description('read every row, and check digests, signatures, audit log and signed lists')
     .addOption(identityOption())
     .option('--genesis <file>', 'the genesis that you trust; else the one in the backup')
     .addOption(jsonOption())
     .addHelpText('after', examples(['mesh-na backup verify /backup/mesh.backup']))
     .action(verify);
-  addWideOption(backup.command('list <folder>'))
+  addWideOption(backup.command('list'))
+    .argument('<folder>', 'folder of backups')
     .description('list the files named *.backup in a folder')
     .addOption(jsonOption())
     .addHelpText('after', examples(['mesh-na backup list /backup']))
@@ -66,9 +68,10 @@ export function addBackupCommands(program: Command): void {
 export const STATE_IN_DATABASE = 'PostgreSQL database that holds the state, as serve takes it';
 
 export function signerOption(): Option {
-  return new Option('--signer <address>', 'who holds the authority key, as serve takes it').env(
-    'MESH_SIGNER',
-  );
+  return new Option(
+    '--signer <address>',
+    'socket of the process that holds the authority key, as serve takes it',
+  ).env('MESH_SIGNER');
 }
 
 export function identityOption(): Option {

@@ -9,9 +9,7 @@ import type { ServeOptions } from './serve-authority.ts';
 export function addServeCommand(program: Command): void {
   const command = program
     .command('serve')
-    .description(
-      'start the authority; settings come from flags, the environment, then mesh-na.json',
-    )
+    .description('start the authority; flags win over variables, and these over mesh-na.json')
     .addOption(
       new Option('--check', 'name every problem of the settings, and start nothing').conflicts(
         'create',

@@ -19,7 +19,7 @@ export function addSignerCommand(program: Command): void {
     .addOption(
       new Option(
         '--listen <address>',
-        'socket to listen on, such as unix:/run/mesh-na/signer.sock; whoever may use it can have anything signed',
+        'socket to listen on, such as unix:/run/mesh-na/signer.sock; everyone who may use it can have anything signed',
       ).makeOptionMandatory(),
     )
     .option('--group', 'let the group of the socket use it, and not its owner alone')
@@ -33,7 +33,7 @@ export function addSignerCommand(program: Command): void {
     .action(serveSigner);
 }
 
-/** How often it is told what was signed. */
+/** How often it logs what was signed. */
 const TELL_MS = 1000;
 const LAST_LINES_MS = 1000;
 

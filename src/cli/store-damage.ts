@@ -29,7 +29,7 @@ export function addDamageCommands(store: Command): void {
     .addOption(jsonOption())
     .addHelpText(
       'after',
-      '\nIt needs no key, and may run beside a service. Exit code 4 when anything is off.',
+      '\nIt needs no key, and may run while the state is served. Exit code 4 when anything is wrong.',
     )
     .addHelpText('after', examples(['mesh-na store verify --data-dir /var/lib/mesh']))
     .action(verify);

@@ -1,4 +1,4 @@
-/** `mesh-na store move`: moves the state between a data folder and a database beside whoever serves it. */
+/** `mesh-na store move`: moves the state between a data folder and a database while it is served. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Command, Option } from 'commander';
@@ -26,9 +26,9 @@ interface MoveOptions extends OutputOptions {
 export function addMoveCommand(store: Command): void {
   store
     .command('move')
-    .description('move the state between a data folder and a database, beside the service')
-    .requiredOption('--from <place>', 'lmdb:<folder>, or the URL of a database')
-    .requiredOption('--to <place>', 'the same, without state')
+    .description('move the state between a data folder and a database while it is served')
+    .requiredOption('--from <place>', 'place of the state: lmdb:<folder>, or the URL of a database')
+    .requiredOption('--to <place>', 'its new place, in the same form, which holds no state yet')
     .addOption(dataDirOption())
     .addOption(
       new Option('--resume', 'go on with a move that was interrupted').conflicts([

@@ -55,7 +55,7 @@ export const certificateRoutes: readonly RouteEntry[] = [
       key: filter('Only those of this node key'),
       ...PAGE_QUERY,
     }),
-    summary: 'Certificates of nodes, whatever has become of them, by id',
+    summary: 'Certificates of nodes in every state, by id',
     description:
       'Silent, superseded, expired and revoked certificates are listed until retention removes them.',
     answer: CertificateList,

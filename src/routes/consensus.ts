@@ -49,7 +49,7 @@ export const consensusRoutes: readonly RouteEntry[] = [
   }),
   recordRoute({
     path: '/admin/consensus/proof',
-    summary: 'Assemble votes to a consensus proof',
+    summary: 'Assemble votes into a consensus proof',
     description:
       'Votes are carried as given; their signatures are judged when the proof is verified.',
     body: Type.Object({

@@ -62,7 +62,7 @@ export const disclosureRoutes: readonly RouteEntry[] = [
   }),
   recordRoute({
     path: '/admin/disclosure/nullifier',
-    summary: 'Use a membership proof up, once',
+    summary: 'Issue the one nullifier of a membership proof',
     body: Type.Object({ proof: CapabilityMembershipProof }),
     example: { proof: EXAMPLE_PROOF },
     answer: CapabilityNullifier,

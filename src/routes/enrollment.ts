@@ -134,7 +134,7 @@ export const enrollmentRoutes: readonly RouteEntry[] = [
     call: 'heartbeat',
     limit: 'HEARTBEAT',
     proof: BODY_KEY_PROOF,
-    summary: 'Tell that the node is alive',
+    summary: 'Record a heartbeat of a node',
     body: heartbeatBody.schema,
     exampleNeeds: OWN_CERTIFICATE,
     answer: Acknowledgement,

@@ -16,7 +16,7 @@ export const healthRoutes: readonly RouteEntry[] = [
     path: '/healthz',
     access: 'public',
     limit: 'none',
-    summary: 'Liveness; checks nothing it depends on',
+    summary: 'Liveness of the process; checks no dependency',
     answer: Liveness,
     refusals: [],
     handle: () => jsonReply(200, '{"status":"ok"}'),
