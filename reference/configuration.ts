@@ -7,7 +7,7 @@ const INTRODUCTION = `Settings of \`mesh-na serve\`. None is needed to begin wit
 \`mesh-na.json\` into the data folder, and \`mesh-na serve\` reads them.
 
 A flag wins over an environment variable, a variable over the configuration file, and that over the default. An empty
-variable is none. A setting that cannot be taken refuses the start with exit code 3 and a sentence that names it:
+variable is none. A setting that is not valid refuses the start with exit code 3 and a sentence that names it:
 
 - \`mesh-na serve --check\`, with the flags and variables of the service, names every problem at once and starts nothing.
   Its exit code is 0, or 3 if a start would be refused.
@@ -17,7 +17,7 @@ variable is none. A setting that cannot be taken refuses the start with exit cod
 ## The configuration file
 
 \`mesh-na.json\` in the data folder, or the file that \`--config\` or \`MESH_CONFIG\` names in its place; then that of the
-data folder is not read. It is an object with the members of the tables below; one with a dot is inside an object, so
+data folder is not read. The file holds an object with the members of the tables below; one with a dot is inside an object, so
 \`tls.cert\` is \`{"tls": {"cert": "…"}}\`. Numbers, lists and \`true\` are written as such, not as text. An unknown member
 refuses the start. Relative paths are relative to the working directory, as in flags.
 
@@ -38,17 +38,16 @@ flags are merged; a contradiction refuses the start, and so does a key without a
 Editors complete and check the file by its schema, [mesh-na.schema.json](mesh-na.schema.json): \`mesh-na config schema >
 mesh-na.schema.json\` writes it next to the file, where \`$schema\` names it.
 
-\`--new-head\` is of one start, so no file has it. Other commands that read a state take \`store\` from the file, too. They
+\`--new-head\` is meant for one start, so it has no member in the file. Other commands that read a state take \`store\` from the file, too. They
 take the data folder from \`--data-dir\` or \`MESH_DATA_DIR\`, not from \`data_dir\`.`;
 
 const RATE_LIMITS = `A limit is \`count/seconds\`, or \`off\`. Windows slide, refused requests are not counted, and limits are forgotten at a
 restart. An address is an IPv4 address or the /64 of an IPv6 address.`;
 
-const LARGE_BODIES = `Bodies above 256 KiB (feed imports, large policies) have to be read before their signature can be checked. Those that
-prove to be forged are bounded whatever the limits: six a minute on each thread, two of one address; further ones are
-answered \`429 admin_auth_throttled\` unread. That does not hold up an operator whose address has lately sent a request
-that verified under the same key to the same thread: within ten minutes of any, \`mesh-na policy list\` for one, the
-address has an allowance of its own.`;
+const LARGE_BODIES = `Bodies above 256 KiB (feed imports, large policies) have to be read before their signature can be checked. Whatever the
+limits, each thread reads at most six forged ones a minute, two of them from one address; further ones are answered
+\`429 admin_auth_throttled\` unread. This does not hold up an operator: for ten minutes after a request that verified
+under the same key on the same thread, such as \`mesh-na policy list\`, the address has an allowance of its own.`;
 
 const { 'Rate limits': LIMITS, ...OTHERS } = GROUPS;
 

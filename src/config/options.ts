@@ -117,7 +117,7 @@ export const GROUPS = {
     threads: option(
       whole(1, 64),
       { flag: '--threads <count>', variable: 'MESH_THREADS' },
-      'threads that serve HTTP; 1 serves from the thread of the authority; unset is one per core, at most 8',
+      'threads that serve HTTP; with 1 the thread of the authority serves it too; unset, one per core, at most 8',
     ),
     publicUrl: option(
       PUBLIC_URL,
@@ -137,17 +137,17 @@ export const GROUPS = {
     eventReaders: option(
       whole(1, 1_000_000),
       { variable: 'MESH_EVENT_READERS', fallback: '10000' },
-      'readers of GET /events at most, shared out evenly among the threads',
+      'most readers of GET /events at a time, divided evenly among the threads',
     ),
     maxRequestBytes: option(
       whole(1024, 1 << 30),
       { variable: 'MESH_MAX_REQUEST_BYTES', fallback: '2097152' },
-      'bytes of the largest request body, where the route allows as many',
+      'bytes of the largest request body; many routes allow fewer',
     ),
     longestWait: option(
       whole(0, 60_000),
       { variable: 'MESH_LONGEST_WAIT_MS', fallback: '4000' },
-      'how many milliseconds a request of a node may wait before it is turned away unread; 0 is for ever',
+      'how many milliseconds a request of a node may wait before it is turned away unread; 0 sets no limit',
     ),
   },
   'Identity and state': {
@@ -164,37 +164,37 @@ export const GROUPS = {
     store: option(
       TEXT,
       { flag: '--store <url>', variable: 'MESH_STORE', isSecret: true },
-      'PostgreSQL database that holds the state, such as postgresql://mesh@db:5432/mesh; else the data folder does',
+      'PostgreSQL database that holds the state, such as postgresql://mesh@db:5432/mesh; unset, the data folder holds it',
     ),
     leaseMs: option(
       whole(500, 60_000),
       { variable: 'MESH_LEASE_MS', fallback: '1500' },
-      'with --store: how long the right to write lasts when it cannot be renewed; another instance takes over after it',
+      'with --store: how many milliseconds the right to write lasts when it cannot be renewed; another instance then takes over',
     ),
     link: option(
       TEXT,
       { flag: '--link <host:port>', variable: 'MESH_LINK' },
-      'with --store: where this instance takes the calls of the others while it writes; all instances answer then',
+      'with --store: where this instance accepts the calls of the others while it writes, so that all instances answer',
     ),
     holdMs: option(
       whole(0, 60_000),
       { variable: 'MESH_HOLD_MS', fallback: '3000' },
-      'with --link: how long a request is held while another instance takes over',
+      'with --link: how many milliseconds a request is held while another instance takes over',
     ),
     minFree: option(
       whole(0, 1_048_576),
       { variable: 'MESH_MIN_FREE_MB', fallback: '256' },
-      'with fewer megabytes free on the disk of the data folder, invites, joins and new agents are refused; 0 refuses none; without effect with --store',
+      'with fewer megabytes free on the disk of the data folder, invites, joins and new agents are refused; 0 never refuses; no effect with --store',
     ),
     genesis: option(
       TEXT,
       { flag: '--genesis <file>', variable: 'GENESIS_FILE' },
-      'genesis block, else the data folder’s',
+      'file with the genesis block; unset, that of the data folder',
     ),
     genesisJson: option(
       JSON_TEXT,
       { variable: 'GENESIS_JSON' },
-      'genesis block itself, instead of a file',
+      'the genesis block itself, instead of a file',
     ),
     allowUnsignedGenesis: option(
       SWITCH,
@@ -204,7 +204,7 @@ export const GROUPS = {
     naPrivateKey: option(
       TEXT,
       { flag: '--na-private-key <file>', variable: 'NA_PRIVATE_KEY_FILE' },
-      'key file of the authority, else the data folder’s',
+      'key file of the authority; unset, that of the data folder',
     ),
     naPrivateKeyText: option(
       TEXT,
@@ -219,7 +219,7 @@ export const GROUPS = {
     keyId: option(
       TEXT,
       { flag: '--key-id <label>', variable: 'NA_KEY_ID' },
-      'label of the authority key in `issued_by` and in signatures, else the key',
+      'label of the authority key in `issued_by` and in signatures; unset, the public key',
     ),
   },
   Operators: {
@@ -236,17 +236,17 @@ export const GROUPS = {
     operatorPublicKeys: option(
       STRINGS_BY_NAME,
       { variable: 'OPERATOR_PUBLIC_KEYS_JSON', member: null, isSecret: true },
-      'object: key id to key',
+      'JSON object from key id to key',
     ),
     operatorKeyTier: option(
       list(null, 'id=tier'),
       { flag: '--operator-key-tier <id=tier>', repeatable: true, member: null },
-      '`standard` or `privileged`; repeatable',
+      'tier of an operator key: `standard` or `privileged`; repeatable',
     ),
     operatorKeyTiers: option(
       STRINGS_BY_NAME,
       { variable: 'OPERATOR_KEY_TIERS_JSON', member: null },
-      'object: key id to tier',
+      'JSON object from key id to tier',
     ),
     adminSignatureV1: option(
       oneOf('accept', 'refuse'),
@@ -268,7 +268,7 @@ export const GROUPS = {
     renewalGrace: option(
       wholeOrOff(0, 31_536_000),
       { variable: 'RENEWAL_GRACE_SECONDS', fallback: '900' },
-      'how many seconds a renewed certificate stays usable; with `off`, until it expires',
+      'how many seconds a renewed certificate stays usable, while its key has at most 16 live ones; with `off`, until it expires',
     ),
     rolePrefixes: option(
       list(/,/, 'a list of prefixes'),
@@ -278,7 +278,7 @@ export const GROUPS = {
     createdStatus: option(
       oneOf(200, 201),
       { variable: 'MESH_CREATED_STATUS', fallback: '200' },
-      'status of success of join, renewal, invite, policy, attestation and treaty: `200` or `201`, which existing command lines need',
+      'success status of join, renewal, invite, policy, attestation and treaty: `200`, or `201`, which existing command-line clients need',
     ),
   },
   'Trust between sovereigns': {
@@ -307,22 +307,22 @@ export const GROUPS = {
     backupTo: option(
       TEXT,
       { flag: '--backup-to <folder>', variable: 'MESH_BACKUP_TO' },
-      'make backups into this folder, on another disk, and remove older ones of its own',
+      'write backups to this folder, on another disk, and remove the oldest of them',
     ),
     backupEvery: option(
       DURATION_TEXT,
       { flag: '--backup-every <time>', variable: 'MESH_BACKUP_EVERY', fallback: '24h' },
-      'how often, such as 30m, 24h or 7d; counted from the last one, also after a start',
+      'how often to make one, such as 30m, 24h or 7d; counted from the last one, across restarts',
     ),
     backupKeep: option(
       whole(1, 10_000),
       { flag: '--backup-keep <count>', variable: 'MESH_BACKUP_KEEP', fallback: '7' },
-      'how many of those backups are kept',
+      'how many of these backups to keep',
     ),
     backupRecipient: option(
       list(/,/, 'a list of recipients of age'),
       { flag: '--backup-recipient <age1…>', variable: 'MESH_BACKUP_RECIPIENT', repeatable: true },
-      'encrypt those backups for this recipient of age; repeatable, the variable comma-separated',
+      'encrypt these backups for this recipient of age; repeatable, in the variable comma-separated',
     ),
     headFile: option(
       list(null, 'a list of files'),
@@ -332,12 +332,12 @@ export const GROUPS = {
     newHead: option(
       SWITCH,
       { flag: '--new-head', member: null },
-      'accept once that a head file is missing, or from before a restore',
+      'accept once that a head file is missing, or dates from before a restore',
     ),
     scrubHours: option(
       whole(0, 8760),
       { variable: 'MESH_SCRUB_HOURS', fallback: '168' },
-      'within how many hours all rows of the state are read, to find damage; 0 is never',
+      'in how many hours all rows of the state are read once, to find damage; 0 is never',
     ),
   },
   Retention: {
@@ -372,17 +372,17 @@ export const GROUPS = {
         repeatable: true,
         isSecret: true,
       },
-      'post the entries of the audit log to this URL, signed; repeatable, the variable separated by blanks',
+      'post the entries of the audit log to this URL, signed; repeatable, in the variable separated by blanks',
     ),
     webhookPrivate: option(
       SWITCH,
       { variable: 'MESH_WEBHOOK_PRIVATE', fallback: '0' },
-      '1 lets webhooks be on this machine, in its private network, and without TLS',
+      '1 allows webhooks on this machine, in its private network, and without TLS',
     ),
     webhookAfter: option(
       whole(0, Number.MAX_SAFE_INTEGER),
       { variable: 'MESH_WEBHOOK_AFTER' },
-      'index of the entry after which a new webhook begins; 0 is before the first, unset the end of the log',
+      'index of the entry after which a new webhook begins; 0 is before the first; unset, the end of the log',
     ),
   },
   Process: {
@@ -399,17 +399,17 @@ export const GROUPS = {
     logFile: option(
       TEXT,
       { flag: '--log-file <file>', variable: 'MESH_LOG_FILE' },
-      'append log lines to this file, and open it anew on `SIGHUP`; else standard output, or standard error with --json',
+      'append log lines to this file, and reopen it on `SIGHUP`; unset, standard output, or standard error with --json',
     ),
     livenessFlush: option(
       whole(10, 60_000),
       { variable: 'MESH_LIVENESS_FLUSH_MS', fallback: '1000' },
-      'how many milliseconds lie between writes of liveness; a crash loses at most this much of it',
+      'how many milliseconds lie between writes of liveness; a crash loses at most the liveness of this time',
     ),
     drain: option(
       whole(0, 300),
       { variable: 'MESH_DRAIN_SECONDS' },
-      'how many seconds /readyz answers 503 before a stop refuses work; unset is 0 on a terminal, else 3',
+      'how many seconds /readyz answers 503 before a stop refuses work; unset, 0 on a terminal and 3 elsewhere',
     ),
   },
   'Rate limits': {
@@ -449,7 +449,7 @@ export const GROUPS = {
     ...limit(
       'AUTH_FAILURES',
       '10/60',
-      'refuses nothing: as many refused proofs of an address are audited one by one, further ones as one entry a minute',
+      'refuses nothing: up to this number, refused proofs of an address are audited one by one, further ones as one entry a minute',
     ),
   },
 } as const;
