@@ -18,7 +18,7 @@ interface StoreCommandOptions extends OutputOptions, StatePlace {}
 export function addStoreCommands(program: Command): void {
   const store = program
     .command('store')
-    .description('tend the state: make, look at, move, verify or salvage it');
+    .description('manage the state: migrate, inspect, move, verify or salvage it');
   addPlaceOptions(store.command('migrate'))
     .description(
       'bring a state to the version of this program, or make the tables in a new database',
