@@ -5,8 +5,8 @@ import { once } from 'node:events';
 import { createRequire } from 'node:module';
 import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
-import { sendLarge } from '../src/http/large-body.ts';
 import type { PieceTaker } from '../src/http/piecewise.ts';
+import { sendReply } from '../src/http/send-reply.ts';
 import { startTestAuthority } from './support/authority.ts';
 import { rawConnection } from './support/raw-http.ts';
 import { sendRaw } from './support/requests.ts';
@@ -27,6 +27,8 @@ interface Sender {
   /** Answers begun, and answers finished. */
   readonly begun: number;
   readonly over: number;
+  /** Connections that have ended before their answer was taken. */
+  readonly cut: number;
   [Symbol.dispose](): void;
 }
 
@@ -36,14 +38,16 @@ async function sender(body: string | Uint8Array): Promise<Sender> {
   const app = uws.App();
   let begun = 0;
   let over = 0;
+  let cut = 0;
   app.get('/*', (res) => {
     const taker: PieceTaker = { res, aborted: false, onGone: null };
     res.onAborted(() => {
       taker.aborted = true;
+      cut += 1;
       taker.onGone?.();
     });
     begun += 1;
-    void sendLarge(taker, REPLY, body, 'stays').then(() => {
+    void Promise.resolve(sendReply(taker, 'GET', { ...REPLY, body }, 'stays')).then(() => {
       over += 1;
     });
   });
@@ -57,6 +61,9 @@ async function sender(body: string | Uint8Array): Promise<Sender> {
     },
     get over() {
       return over;
+    },
+    get cut() {
+      return cut;
     },
     [Symbol.dispose]() {
       app.close();
@@ -144,6 +151,30 @@ test('a long text arrives whole, and its connection goes on', async () => {
   reader.write('GET / HTTP/1.1\r\nHost: na\r\n\r\n');
   assert.equal(await bodyOf(reader, bytes.length), digestOf(bytes));
   reader.destroy();
+});
+
+test('a client that asks again and again and reads nothing is ended', async () => {
+  using server = await sender(Buffer.alloc(20 * 1024));
+  const reader = await reluctant(server);
+  let asked = 1;
+  for (; asked < 2000 && server.cut === 0; asked += 1) {
+    await until(() => server.cut > 0 || server.begun === asked);
+    reader.write('GET / HTTP/1.1\r\nHost: na\r\n\r\n');
+  }
+  assert.equal(server.cut, 1, `${asked} answers wait for it`);
+  reader.destroy();
+});
+
+test('of many slow readers with bodies of their own, the earliest make room for the others', async () => {
+  using server = await sender('x'.repeat(40 * MIB));
+  const readers: Socket[] = [];
+  for (let count = 1; count <= 6; count += 1) {
+    readers.push(await reluctant(server));
+    await until(() => server.begun === count);
+  }
+  assert.equal(server.cut, 3);
+  for (const reader of readers) reader.destroy();
+  await until(() => server.cut === 6);
 });
 
 test('a large document that the client holds is answered without its bytes', async () => {

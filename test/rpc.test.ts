@@ -50,11 +50,13 @@ test('D7: a barrier waits for the answers begun before it, and for no others', a
   const second = traffic.barrier().then(() => passed.push('second'));
   await new Promise(setImmediate);
   assert.deepEqual(passed, []);
-  traffic.finished(late);
+  traffic.read(late);
   await new Promise(setImmediate);
-  assert.deepEqual(passed, [], 'an older answer is still being written');
-  traffic.finished(early);
+  assert.deepEqual(passed, [], 'an older answer is still being made');
+  traffic.read(early);
   await Promise.all([first, second]);
+  traffic.left();
+  traffic.left();
   await traffic.idle();
   await traffic.barrier();
 });

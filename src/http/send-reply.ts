@@ -1,5 +1,5 @@
 /** Sends a finished reply in the way that its body asks for. */
-import { isLarge, sendLarge } from './large-body.ts';
+import { isLarge, sendAtPace } from './paced-body.ts';
 import { type PieceTaker, sendPieces } from './piecewise.ts';
 import type { FinishedReply } from './pipeline.ts';
 import { isPiecewise, isStream } from './reply.ts';
@@ -16,7 +16,11 @@ export function sendReply(
   const { body } = reply;
   if (!isPiecewise(body) && !isStream(body)) {
     if (aborted) return null;
-    if (isLarge(reply, body) && method !== 'HEAD') return sendLarge(taker, reply, body, closing);
+    const hasBody = method !== 'HEAD' && reply.status !== 304;
+    // Where the connection closes, no further answer comes behind this one.
+    if (hasBody && (closing === 'stays' || isLarge(body))) {
+      return sendAtPace(taker, reply, body, closing);
+    }
     res.cork(() => writeReply(res, method, reply, body, closing));
     return null;
   }

@@ -32,7 +32,7 @@ export interface Server {
   drain(): Promise<void>;
   /** Refuses every request whose body is still arriving. */
   dropUploads(): void;
-  /** Resolves when every answer begun before has been sent: no document of that time is being read. */
+  /** Resolves when no answer that was begun before reads published documents. */
   barrier(): Promise<void>;
   /** New connections get this pair; open ones go on. Rejects when it cannot be used. */
   useTls(files: TlsFiles): Promise<void>;
@@ -220,12 +220,10 @@ function sendAll(answers: Answers): void {
 function send({ traffic, isDraining }: Answers, { connection, reply, isCutShort }: Ready): void {
   const closing = isCutShort ? 'forced' : isDraining ? 'asked' : 'stays';
   const sending = sendReply(connection, connection.exchange.method, reply, closing);
-  if (sending === null) settled(traffic, connection);
-  else void sending.then(() => settled(traffic, connection));
-}
-
-function settled(traffic: Traffic, { generation }: Connection): void {
-  if (generation !== null) traffic.finished(generation);
+  // What is sent from now on is a copy.
+  if (connection.generation !== null) traffic.read(connection.generation);
+  if (sending === null) traffic.left();
+  else void sending.then(traffic.left);
 }
 
 /**

@@ -11,13 +11,13 @@ export interface Traffic {
   arrived(): void;
   /** Its answer is begun: from now on it may read published documents. */
   begun(): Generation;
-  /** An answer was sent completely, or its client has disconnected. */
-  finished(generation: Generation): void;
-  /** The client disconnected before its answer was begun. */
+  /** It reads none any more, although a slow client may still be sent copies. */
+  read(generation: Generation): void;
+  /** Its answer was sent completely, or its client has disconnected. */
   left(): void;
   /** Resolves when no request is in flight. */
   idle(): Promise<void>;
-  /** Resolves when every answer begun before has been sent. */
+  /** Resolves when no answer that was begun before reads published documents. */
   barrier(): Promise<void>;
 }
 
@@ -40,10 +40,9 @@ export function createTraffic(): Traffic {
       current.unfinished += 1;
       return current;
     },
-    finished(generation) {
+    read(generation) {
       generation.unfinished -= 1;
       if (generation.unfinished === 0) generation.onFinished?.();
-      left();
     },
     left,
     async idle() {
