@@ -38,33 +38,24 @@ test('C3: a start on a full disk is refused in one sentence, and the next one se
 
 for (const threads of ['1', '2']) {
   suite(`with ${threads} thread(s)`, () => {
-    test('C3: a full disk ends the process with 1, is named, and takes nothing that was acknowledged', async (t) => {
-      await using disk = await smallDisk('4m');
-      if (disk === null)
-        return t.skip('this user may not mount a disk in a namespace of their own');
-      const dataDir = networkOn(disk);
-      const server = await start(dataDir, threads);
-      const tokens = await invite(server, 2);
-      disk.fill();
-      tokens.push(...(await invite(server)));
-      await assertEnded(server, /commit: Error: No space left on device/);
-      disk.clear();
-      await assertStored(dataDir, tokens);
-    });
-
-    test('a disk that fills up in the midst of a write is named as well', async (t) => {
-      await using disk = await smallDisk('4m');
-      if (disk === null)
-        return t.skip('this user may not mount a disk in a namespace of their own');
-      const dataDir = networkOn(disk);
-      const server = await start(dataDir, threads);
-      const tokens = await invite(server, 2);
-      disk.leave(2 * 4096);
-      tokens.push(...(await invite(server)));
-      await assertEnded(server, /commit: Error: No space left on device/);
-      disk.clear();
-      await assertStored(dataDir, tokens);
-    });
+    for (const [title, fill] of [
+      ['a full disk', (disk) => disk.fill()],
+      ['a disk that fills up in the midst of a write', (disk) => disk.leave(2 * 4096)],
+    ] as const satisfies readonly (readonly [string, (disk: SmallDisk) => void])[]) {
+      test(`${title} ends the process with 1, is named, and takes nothing that was acknowledged`, async (t) => {
+        await using disk = await smallDisk('4m');
+        if (disk === null)
+          return t.skip('this user may not mount a disk in a namespace of their own');
+        const dataDir = networkOn(disk);
+        const server = await start(dataDir, threads);
+        const tokens = await invite(server, 2);
+        fill(disk);
+        tokens.push(...(await invite(server)));
+        await assertEnded(server, /commit: Error: No space left on device/);
+        disk.clear();
+        await assertStored(dataDir, tokens);
+      });
+    }
 
     test('C3: a data file that may not grow ends the process with 1, and takes nothing that was acknowledged', async (t) => {
       const { dataDir, server } = await startOnDisk(t, threads);
