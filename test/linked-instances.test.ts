@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
 import { startBrowser, type TestBrowser } from './support/browser.ts';
 import type { ChildServer } from './support/child-server.ts';
-import { cuttableProxy, placeOf, testInstances, until } from './support/instances.ts';
+import { cuttableProxy, type Place, placeOf, testInstances, until } from './support/instances.ts';
 import { startCluster } from './support/postgresql.ts';
 import {
   get,
@@ -31,9 +31,13 @@ test('every instance answers every request, and none by a document older than wh
   const first = await instances.start(LINKED);
   const [second, third] = await Promise.all([instances.start(LINKED), instances.start(LINKED)]);
   const all = [first, second, third];
-  await until(async () => (await Promise.all(all.map(placeOf))).every(({ ready }) => ready));
-  assert.deepEqual((await get(second.na, '/readyz')).body.role, 'follower');
-  assert.deepEqual(await placeOf(third), { role: 'follower', epoch: 1, ready: true });
+  let places: readonly Place[] = [];
+  await until(async () => {
+    places = await Promise.all(all.map(placeOf));
+    return places.every(({ ready }) => ready);
+  });
+  const follower = { role: 'follower', epoch: 1, ready: true };
+  assert.deepEqual(places, [{ ...follower, role: 'writer' }, follower, follower]);
 
   const node = await joinedNode(second.na);
   assert.equal(outcome(await heartbeat(third.na, node)), '200');
