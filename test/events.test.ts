@@ -56,6 +56,8 @@ for (const threads of ['1', '2']) {
     test('go on after any of them, by the query or by Last-Event-ID', async () => {
       const all = eventsIn((await whole(na, '/events?follow=0', LINES)).text);
       const wanted = all.slice(3);
+      const fromTheFirst = await whole(na, '/events?after=&follow=0', LINES);
+      assert.deepEqual(eventsIn(fromTheFirst.text), all, 'an empty value counts as absent');
       const byQuery = await whole(na, '/events?after=3&follow=0', LINES);
       assert.deepEqual(eventsIn(byQuery.text), wanted);
       const headers = { ...LINES, 'last-event-id': '3' };
@@ -69,7 +71,7 @@ for (const threads of ['1', '2']) {
       assert.equal(next?.index, all.length + 1);
     });
 
-    test('end for the key of an operator that is revoked, with the entry of that', async () => {
+    test('end within a second for the key of an operator that is revoked', async () => {
       const key = newKey();
       const added = { key_id: `ops-${threads}`, public_key: key.publicKey, tier: 'standard' };
       await operate(na, '/admin/operator-keys', added);
@@ -78,7 +80,10 @@ for (const threads of ['1', '2']) {
       await using other = await openReader(na, '/events');
       await reader.until((events) => events.length > 0);
       await operate(na, `/admin/operator-keys/${added.key_id}/revoke`);
+      const revoked = performance.now();
       await reader.ended;
+      const waited = performance.now() - revoked;
+      assert.ok(waited < SECOND, `${waited.toFixed(0)} ms`);
       assert.equal(outcome(await open(na, '/events', { operator })), '401 admin_auth_failed');
       await invites(na, 1);
       await other.until((events) => events.at(-1)?.entry.event_type === 'invite_created');
@@ -93,7 +98,6 @@ for (const threads of ['1', '2']) {
 
     test('are refused to whoever asks wrongly', async () => {
       for (const [path, refused] of [
-        ['/events?after=', '400 invalid_after'],
         ['/events?after=-1', '400 invalid_after'],
         ['/events?after=1.0', '400 invalid_after'],
         ['/events?after=x', '400 invalid_after'],
