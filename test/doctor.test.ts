@@ -534,9 +534,13 @@ suite('from outside', () => {
       runProgram([...args, '--ca', certFile, '--json']),
     ]);
     const checks = (text: string) => JSON.parse(text).checks as Finding[];
-    assert.deepEqual(troubles(checks(strange.stdout)), ['tls wrong']);
+    assert.deepEqual(troubles(checks(strange.stdout)), ['head warning', 'tls wrong']);
     assert.equal(strange.code, 4);
-    assert.deepEqual(troubles(checks(trusted.stdout)), ['version warning'], trusted.stderr);
+    assert.deepEqual(
+      troubles(checks(trusted.stdout)),
+      ['head warning', 'version warning'],
+      trusted.stderr,
+    );
     assert.equal(trusted.code, 0);
   });
 });

@@ -300,18 +300,19 @@ test('a label for the NA key is used in signatures, while the issuer of the list
   assert.equal(crl.body.signatures[0].key_id, 'na-2025-q1');
   assertSigned(na, crl.text);
   const policy = await get(na, '/policy');
-  assert.equal(policy.body.issued_by, 'na-2025-q1');
+  assert.equal(policy.body.issued_by, na.audience, 'the root key has signed the digest of that');
   assert.equal(policy.body.signatures[0].key_id, 'na-2025-q1');
 });
 
-test('the first GET /policy creates, signs and keeps the default policy', async () => {
+test('the first GET /policy creates, signs and keeps the policy whose digest the genesis has', async () => {
   await using na = await startTestAuthority();
+  const genesis = await get(na, '/genesis');
   na.clock.advance(HOUR);
   const { body, text } = await get(na, '/policy');
   const { signatures, ...rest } = body;
   assert.deepEqual(rest, {
     policy_id: 'policy-alpha-v0.1',
-    issued_at: formatInstant(na.clock.now()),
+    issued_at: genesis.body.network_authority.valid_from,
     issued_by: na.audience,
     min_client_version: '0.1.0',
     allowed_ports: [443, 8443],
