@@ -360,7 +360,7 @@ test('an earlier genesis, which names no policy, goes on: the first read makes o
   const path = join(dataDir, 'genesis.json');
   const { signatures: _, ...genesis } = JSON.parse(readFileSync(path, 'utf8'));
   const root = signerFromSeed(readKeyFile(join(dataDir, 'keys', 'root.key')));
-  const earlier = { ...genesis, policy_manifest: { hash: 'sha256:placeholder' } };
+  const earlier = { ...genesis, policy_manifest: { hash: 'sha256:placeholder', url: null } };
   writeFileSync(path, JSON.stringify(signRecord(earlier, root, root.publicKey)));
   await using na = await startTestAuthority({ dataDir });
   na.clock.advance(MINUTE);

@@ -25,7 +25,7 @@ test('the service keeps its state in the database that --store names, through st
   assert.deepEqual((ready.body as { database: unknown }).database, {
     backend: 'postgresql',
     writable: true,
-    schema_version: 4,
+    schema_version: 5,
   });
   assert.equal(outcome(await operate(first.na, '/admin/invite')), '200');
   const stopped = await first.end('SIGTERM');
@@ -222,7 +222,7 @@ async function migratedByCommand(): Promise<string> {
   const url = await cluster.createDatabase();
   const made = await runProgram(['store', 'migrate', '--store', url]);
   assert.equal(made.code, 0, made.stderr);
-  assert.match(made.stdout, /^The tables at \S+ have schema version 4\.\n$/);
+  assert.match(made.stdout, /^The tables at \S+ have schema version 5\.\n$/);
   return url;
 }
 
