@@ -94,7 +94,10 @@ test('the commands that take a database are known', () => {
   const taking = commandReference(buildProgram())
     .commands.filter(({ options }) => options.some(({ term }) => term.startsWith('--store ')))
     .map(({ path }) => path);
-  assert.deepEqual(taking.sort(), [...Object.keys(READING), ...MAKING, 'serve'].sort());
+  assert.deepEqual(
+    taking.sort(),
+    [...Object.keys(READING), ...MAKING, 'config show', 'serve'].sort(),
+  );
 });
 
 test('the log of a database that nobody has used yet is said to be empty', async () => {
