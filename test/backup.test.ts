@@ -181,6 +181,15 @@ suite('a backup', () => {
       assert.ok(shown.stdout.includes(`\n${cure}\n`), shown.stdout);
       assert.deepEqual(JSON.parse(read.stdout).unknown, unknown);
     }
+    await using stranger = await startTestAuthority();
+    writeFileSync(join(folder, 'foreign.json'), (await get(stranger, '/crl')).text);
+    const evidence = ['--crl', crl, '--crl', join(folder, 'foreign.json')];
+    const refused = await runProgram(['restore', 'plan', '--backup', path, ...evidence]);
+    assert.equal(refused.code, 4);
+    assert.match(
+      refused.stderr,
+      /^mesh-na: What is given as --crl is not a revocation list that the authority of the backup has signed: \S+foreign\.json; read it from that authority [^\n]+\n$/,
+    );
   });
 });
 

@@ -1,6 +1,10 @@
 /** What people on call ask and do by the command line: certificates, invites, keys, the audit log. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
@@ -15,6 +19,8 @@ import { openTerminal, programLine } from './support/terminal.ts';
 
 const na = await startTestAuthority({ clock: REAL_TIME });
 after(() => na.stop());
+const scratch = mkdtempSync(join(tmpdir(), 'mesh-na-operators-'));
+after(() => rmSync(scratch, { recursive: true, force: true }));
 
 const place = ['--data-dir', na.dataDir, '--url', na.url];
 
@@ -27,6 +33,95 @@ async function printed(...args: string[]): Promise<JsonObject> {
   assert.equal(code, 0, stderr);
   return JSON.parse(stdout) as JsonObject;
 }
+
+test('a refused operator is told what this machine knows of the reason, else the cure of the code', async (t) => {
+  await using other = await startTestAuthority({ clock: REAL_TIME });
+  const keys = join(na.dataDir, 'keys');
+  const unnamed = join(scratch, 'unnamed.key');
+  writeFileSync(unnamed, `${randomBytes(32).toString('base64')}\n`, { mode: 0o600 });
+  const standard = join(keys, 'operator-standard.key');
+  for (const [what, args, cure] of [
+    [
+      'a key file of another key',
+      ['--key-file', standard],
+      /is that of ops-standard, not of ops-p/,
+    ],
+    [
+      'a key file without a name',
+      ['--key-file', unnamed],
+      /is not that of ops-privileged, whose pub/,
+    ],
+    [
+      'an unknown key',
+      ['--key-id', 'nobody', '--key-file', standard],
+      /has no usable key nobody: /,
+    ],
+    [
+      'the key of another network',
+      ['--url', other.url],
+      /^Check clock, key and signed text \(Signing requests: docs\/signing.md\)/,
+    ],
+  ] as const) {
+    await t.test(what, async () => {
+      const end = await endOf(['invite', 'create', ...place, ...args]);
+      assert.equal(end.exit, EXIT.refused, end.message);
+      assert.match(end.cure ?? '', cure);
+    });
+  }
+});
+
+test('an operator whose clock is an hour off is told by how much', async () => {
+  const hour = 3_600_000;
+  const refusal = { code: 'admin_auth_failed', message: 'Admin authentication failed' };
+  const elsewhere = createServer((_, response) => {
+    const date = new Date(Date.now() - hour - 500).toUTCString();
+    response.writeHead(401, { 'Content-Type': 'application/json', Date: date });
+    response.end(JSON.stringify({ error: { ...refusal, details: {}, request_id: '1' } }));
+  });
+  await once(elsewhere.listen(0, '127.0.0.1'), 'listening');
+  try {
+    const { port } = elsewhere.address() as AddressInfo;
+    const url = `http://127.0.0.1:${port}`;
+    const end = await endOf(['invite', 'create', ...place, '--url', url]);
+    assert.match(
+      end.cure ?? '',
+      /^The clock of this machine is 1 hour( \d seconds?)? ahead of that of the authority: set the/,
+    );
+  } finally {
+    elsewhere.close();
+    elsewhere.closeAllConnections();
+  }
+});
+
+test('a command that gets no answer says why, and what to do', async (t) => {
+  const port = new URL(na.url).port;
+  for (const [what, url, cure] of [
+    ['a port without TLS', `https://127.0.0.1:${port}`, /does not speak TLS: use http:/],
+    ['a port where nobody listens', 'http://127.0.0.1:1', /^Nothing listens there: /],
+    ['a host that is not known', 'http://nobody.invalid', /host is known|resolver/],
+  ] as const) {
+    await t.test(what, async () => {
+      const end = await endOf(['operator-key', 'list', ...place, '--url', url]);
+      assert.equal(end.exit, EXIT.unreachable);
+      assert.match(end.cure ?? '', cure);
+    });
+  }
+});
+
+test('a file that cannot be opened is named, with what to do', async () => {
+  const file = join(scratch, 'none');
+  const nodeDir = join(scratch, 'node');
+  const reached = ['--url', na.url, '--node-dir', nodeDir, '--trust-on-first-use'];
+  const end = await endOf(['node', 'join', ...reached, '--token-file', file]);
+  assert.deepEqual(
+    [end.exit, end.message, end.cure],
+    [
+      EXIT.unusable,
+      `${file} cannot be opened (ENOENT)`,
+      'There is no such file or folder: correct the path.',
+    ],
+  );
+});
 
 test('what was logged is shown as it was checked, all of it, a part, or one kind', async () => {
   await joinedNode(na);

@@ -44,7 +44,11 @@ function failed({ code, stdout, stderr }: Ended, exit: number): { code: string; 
   assert.equal(stderr.split('\n').length, 2, 'one line');
   const { error, ...rest } = JSON.parse(stderr);
   assert.deepEqual(rest, {});
-  assert.deepEqual(Object.keys(error), ['code', 'message']);
+  const { code: name, message, cure = '', ...others } = error;
+  assert.deepEqual(
+    [typeof name, typeof message, typeof cure, others],
+    ['string', 'string', 'string', {}],
+  );
   return error;
 }
 
@@ -153,7 +157,7 @@ test('a network lives on the command line: from init to the audit log', async (t
   assert.equal(asText.code, REFUSED);
   assert.match(
     asText.stderr,
-    /^mesh-na: The authority refused: [^\n]*certificate_revoked[^\n]*\n$/,
+    /^mesh-na: The authority refused: [^\n]*certificate_revoked[^\n]*\n {2}Ask an operator [^\n]*\n$/,
   );
   assert.equal(failed(byStandard, REFUSED).code, 'insufficient_operator_tier');
 
@@ -191,7 +195,10 @@ test('a network lives on the command line: from init to the audit log', async (t
   ]);
   assert.equal(failed(absent, UNREACHABLE).code, 'unreachable');
   assert.equal(absentText.code, UNREACHABLE);
-  assert.match(absentText.stderr, /^mesh-na: No answer from the authority at [^\n]*\n$/);
+  assert.match(
+    absentText.stderr,
+    /^mesh-na: No answer from the authority at [^\n]*\n {2}Nothing listens there: [^\n]*\n$/,
+  );
 });
 
 suite('heartbeats at an interval', () => {

@@ -29,7 +29,7 @@ import type { GenesisBlock } from '../src/records/genesis.ts';
 import { openLmdbSource } from '../src/store/lmdb/source.ts';
 import { openSigner } from '../src/threads/open-signer.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
-import { REAL_TIME, runProgram } from './support/child-server.ts';
+import { REAL_TIME, runProgram, runProgramBehind } from './support/child-server.ts';
 import { HOUR, testClock } from './support/clock.ts';
 import { makeNetworkFolder } from './support/folders.ts';
 import './support/lmdb-only.ts';
@@ -595,6 +595,23 @@ suite('the command', () => {
     });
     assert.equal(ended.code, 4, ended.stderr);
     assert.match(ended.stdout, /^wrong {4}reachable /);
+  });
+
+  test('leaves out no check of a data folder that this user may not look into', async () => {
+    const isRoot = process.getuid?.() === 0;
+    mkdirSync('mesh-data', { mode: isRoot ? 0o700 : 0o000 });
+    const user = isRoot ? ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'] : [];
+    try {
+      const ended = await runProgramBehind(user, ['doctor', '--url', 'http://127.0.0.1:1']);
+      assert.equal(ended.code, 4, ended.stderr);
+      assert.match(
+        ended.stdout,
+        /^wrong {4}data_folder {5}\S*mesh-data cannot be read and written/m,
+      );
+    } finally {
+      chmodSync('mesh-data', 0o700);
+      rmSync('mesh-data', { recursive: true });
+    }
   });
 });
 

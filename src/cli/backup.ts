@@ -136,7 +136,8 @@ export async function sound<T>(file: string, work: () => Promise<T>): Promise<T>
   try {
     return await work();
   } catch (cause) {
-    if (!(cause instanceof Error)) throw cause;
+    // What already says how the command ends is not about the backup.
+    if (!(cause instanceof Error) || 'failure' in cause) throw cause;
     if (!('syscall' in cause)) throw unsound(file, cause.message);
     const problem = `${file} cannot be read (${systemCode(cause)})`;
     throw failure(EXIT.unusable, 'local_files', problem);

@@ -1,5 +1,5 @@
 /** `mesh-na doctor`: says what is wrong with an authority, on its machine and as clients see it. */
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Command, Option } from 'commander';
 import { FILES } from '../config/data-folder.ts';
@@ -74,7 +74,17 @@ async function run(options: DoctorOptions, command: Command): Promise<void> {
 /** Who names an address alone asks from elsewhere, unless this is the folder of an authority. */
 function isLocal({ url, dataDir }: DoctorOptions, command: Command): boolean {
   const isNamed = command.getOptionValueSource('dataDir') !== 'default';
-  return url === undefined || isNamed || existsSync(join(dataDir, FILES.genesis));
+  return url === undefined || isNamed || mayHold(dataDir);
+}
+
+/** Also true of a folder that this user may not look into: then the doctor says that, too. */
+function mayHold(dataDir: string): boolean {
+  try {
+    return statSync(join(dataDir, FILES.genesis)).isFile();
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    return code !== 'ENOENT' && code !== 'ENOTDIR';
+  }
 }
 
 /** Only the state of an authority needs native code. */

@@ -2,7 +2,9 @@
 import { CommanderError } from 'commander';
 import { AuthorityError, isUnreachable } from '../client/authority-error.ts';
 import type { JsonObject } from '../json/value.ts';
+import { cureOf, cureOfSilence, cureOfSystemError } from './cures.ts';
 import { inWords } from './duration.ts';
+import { wrongClock, wrongOperatorKey } from './refused-proof.ts';
 
 export const EXIT = {
   done: 0,
@@ -29,6 +31,8 @@ export interface Outcome {
   readonly code: string;
   /** Empty when the output is complete: help, version, a verdict. */
   readonly message: string;
+  /** What to do, where it is not in the message. */
+  readonly cure?: string | null;
 }
 
 type Failure = Error & { readonly failure: Outcome };
@@ -47,7 +51,7 @@ export function onLocalFiles<T>(work: () => T): T {
   try {
     return work();
   } catch (error) {
-    throw failure(EXIT.unusable, 'local_files', messageOf(error));
+    throw isSystemError(error) ? error : failure(EXIT.unusable, 'local_files', messageOf(error));
   }
 }
 
@@ -55,9 +59,7 @@ export function outcomeOf(error: unknown): Outcome {
   if (error instanceof CommanderError) return commanderOutcome(error);
   if (error instanceof AuthorityError) return authorityOutcome(error);
   if (error instanceof Error && 'failure' in error) return (error as Failure).failure;
-  if (isSystemError(error)) {
-    return { exit: EXIT.unusable, code: 'local_files', message: messageOf(error) };
-  }
+  if (isSystemError(error)) return systemOutcome(error);
   return { exit: EXIT.failed, code: 'unexpected', message: messageOf(error) };
 }
 
@@ -70,16 +72,17 @@ function commanderOutcome({ code, exitCode, message }: CommanderError): Outcome 
 function authorityOutcome(error: AuthorityError): Outcome {
   const { code, message, status, requestId, details } = error;
   if (status === 0 || code === 'unreadable_answer') {
-    return { exit: EXIT.unreachable, code, message };
+    return { exit: EXIT.unreachable, code, message, cure: cureOfSilence(error) };
   }
+  const cure = wrongClock(error, Date.now()) ?? wrongOperatorKey(error) ?? cureOf(error);
   const request = requestId === null ? '' : `, request ${requestId}`;
   if (isUnreachable(error)) {
     const sentence = `The authority failed: ${message} (${status} ${code}${request})`;
-    return { exit: EXIT.unreachable, code, message: sentence + laterHint(error) };
+    return { exit: EXIT.unreachable, code, message: sentence + laterHint(error), cure };
   }
   const cause = typeof details.cause === 'string' ? `: ${details.cause}` : madeInvites(details);
   const sentence = `The authority refused: ${message} (${status} ${code}${cause}${request})`;
-  return { exit: EXIT.refused, code, message: sentence + laterHint(error) };
+  return { exit: EXIT.refused, code, message: sentence + laterHint(error), cure };
 }
 
 function laterHint({ retryAfter, waited }: AuthorityError): string {
@@ -95,8 +98,17 @@ function madeInvites({ token_fingerprints: fingerprints }: JsonObject): string {
 }
 
 /** An error of the operating system, such as that a file cannot be written. */
-function isSystemError(error: unknown): boolean {
+function isSystemError(error: unknown): error is NodeJS.ErrnoException {
   return error instanceof Error && 'syscall' in error && 'errno' in error;
+}
+
+const READING = new Set(['open', 'read', 'scandir', 'stat', 'lstat', 'access']);
+
+function systemOutcome(error: NodeJS.ErrnoException): Outcome {
+  const { path, code = 'unknown cause', syscall = '' } = error;
+  const what = READING.has(syscall) ? 'cannot be opened' : 'cannot be changed';
+  const message = path === undefined ? error.message : `${path} ${what} (${code})`;
+  return { exit: EXIT.unusable, code: 'local_files', message, cure: cureOfSystemError(code) };
 }
 
 function messageOf(error: unknown): string {

@@ -12,6 +12,7 @@ import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
 import { FIRST_OPERATORS } from './first-operators.ts';
 import { addServerOptions, dataDirOption, examples, jsonOption, publicKey } from './options.ts';
 import { configHomeOption, DEFAULT_PROFILE, profileOption, readProfile } from './profiles.ts';
+import { noteSignature } from './refused-proof.ts';
 import { readSaved } from './saved-file.ts';
 import { type Reach, serverOf } from './server.ts';
 import { agentKey } from './ssh-agent.ts';
@@ -79,15 +80,16 @@ async function connectAgent(command: Command): Promise<void> {
 
 export function operatorClient(options: OperatorOptions): OperatorClient {
   const { keyId } = options;
-  const key = options.agentSigner ?? keyInFile(options);
+  const keyFile = options.agentSigner === undefined ? keyFileOf(options) : null;
+  const key = options.agentSigner ?? keyIn(keyFile ?? '');
+  noteSignature({ keyId, publicKey: key.publicKey, keyFile, dataDir: options.dataDir });
   const signatureVersion = Number(options.signatureVersion) as SignatureVersion;
   const bound = signatureVersion === 2 && { audience: audienceOf(options) };
   return createOperatorClient({ ...serverOf(options), keyId, key, signatureVersion, ...bound });
 }
 
-function keyInFile(options: OperatorOptions): SigningKey {
-  const keyFile = options.keyFile ?? madeKeyFile(options);
-  return keyFromSeed(onLocalFiles(() => readPrivateKey(keyFile)));
+function keyIn(file: string): SigningKey {
+  return keyFromSeed(onLocalFiles(() => readPrivateKey(file)));
 }
 
 /** The authority that requests are signed for: never the one that the server says it is. */
@@ -101,7 +103,8 @@ function audienceOf({ authorityKey, dataDir }: OperatorOptions): string {
   throw failure(EXIT.unusable, 'local_files', message);
 }
 
-function madeKeyFile({ dataDir, keyId }: OperatorOptions): string {
+function keyFileOf({ keyFile, dataDir, keyId }: OperatorOptions): string {
+  if (keyFile !== undefined) return keyFile;
   const operator = FIRST_OPERATORS.find(({ key_id }) => key_id === keyId);
   if (operator === undefined) throw usageFailure(`--key-file is needed for key id ${keyId}`);
   return join(dataDir, FILES.keys, `${operator.name}.key`);

@@ -111,12 +111,15 @@ export function printNote(message: string): void {
 
 /** Reports the error that ended the command and returns its exit code. */
 export function reportFailure(error: unknown, { json }: OutputOptions): ExitCode {
-  const { exit, code, message } = outcomeOf(error);
+  const { exit, code, message, cure = null } = outcomeOf(error);
   if (message === '') return exit;
-  if (json) writeLine(process.stderr, printableJson({ error: { code, message } }));
-  else {
+  if (json) {
+    const said = { code, message, ...(cure !== null && { cure }) };
+    writeLine(process.stderr, printableJson({ error: said }));
+  } else {
     const name = painted('red', 'mesh-na:', process.stderr);
     writeLine(process.stderr, `${name} ${printable(message)}`);
+    if (cure) writeLine(process.stderr, `  ${printable(cure)}`);
   }
   return exit;
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { type Command, Option } from 'commander';
 import { FILES } from '../config/data-folder.ts';
 import { jsonText } from '../json/write.ts';
-import type { GivenEvidence } from '../restore/evidence.ts';
+import type { ForeignEvidence, GivenEvidence } from '../restore/evidence.ts';
 import type { RestorePlan } from '../restore/plan.ts';
 import { systemRuntime } from '../runtime.ts';
 import { formatInstant } from '../timestamp.ts';
@@ -152,6 +152,7 @@ async function planned(options: PlanOptions): Promise<RestorePlan> {
   const { verifySignature } = await import('../crypto/ed25519.ts');
   const { readBackup } = await import('../backup/file.ts');
   const { planRestore } = await import('../restore/plan.ts');
+  const { ForeignEvidence } = await import('../restore/evidence.ts');
   const { ca, crl = [], feed = [], head } = options;
   const evidence: GivenEvidence = {
     crls: await Promise.all(crl.map((place) => readDocument(place, ca))),
@@ -162,9 +163,18 @@ async function planned(options: PlanOptions): Promise<RestorePlan> {
   return sound(options.backup, () =>
     whileWaiting('Reading the backup', async () => {
       const bytes = await readBackup(options.backup, identities);
-      return planRestore(bytes, evidence, verifySignature);
+      return planRestore(bytes, evidence, verifySignature).catch((cause: unknown) => {
+        throw cause instanceof ForeignEvidence ? foreign(cause, options) : cause;
+      });
     }),
   );
+}
+
+function foreign({ option, index, message }: ForeignEvidence, options: PlanOptions) {
+  const given = options[option];
+  const place = typeof given === 'string' ? given : given?.[index];
+  const cure = 'read it from that authority or one of its nodes, or leave it out';
+  return failure(EXIT.refused, 'evidence_not_genuine', `${message}: ${place}; ${cure}`);
 }
 
 function readDocument(place: string, ca: string | undefined): Promise<unknown> {

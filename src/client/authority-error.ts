@@ -29,6 +29,7 @@ export interface AuthorityErrorFacts {
   readonly requestId?: string | null;
   readonly retryAfter?: number | null;
   readonly waited?: number | null;
+  readonly answeredAt?: number | null;
   readonly cause?: unknown;
 }
 
@@ -45,6 +46,8 @@ export class AuthorityError extends Error {
   readonly retryAfter: number | null;
   /** Seconds that were waited because limits asked for it; null when no wait was wanted. */
   readonly waited: number | null;
+  /** The time of the authority by the header `Date` of its answer, in milliseconds since the epoch. */
+  readonly answeredAt: number | null;
 
   constructor(message: string, facts: AuthorityErrorFacts) {
     super(message, { cause: facts.cause });
@@ -56,6 +59,7 @@ export class AuthorityError extends Error {
     this.requestId = facts.requestId ?? null;
     this.retryAfter = facts.retryAfter ?? null;
     this.waited = facts.waited ?? null;
+    this.answeredAt = facts.answeredAt ?? null;
   }
 
   /** The same, when even waiting that many seconds did not help. */

@@ -168,8 +168,10 @@ function unreadable(response: FetchAnswer): AuthorityError {
 
 function factsOf({ status, headers }: FetchAnswer) {
   const seconds = Number(headers.get('retry-after') ?? Number.NaN);
+  const answeredAt = Date.parse(headers.get('date') ?? '');
   return {
     status,
+    answeredAt: Number.isNaN(answeredAt) ? null : answeredAt,
     requestId: headers.get('x-request-id'),
     retryAfter: Number.isFinite(seconds) ? seconds : null,
   };

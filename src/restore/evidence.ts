@@ -42,6 +42,21 @@ export interface Evidence {
   readonly given: { readonly crl: number; readonly feed: number };
 }
 
+/** A document that the authority of the backup has not signed; the backup itself may be sound. */
+export class ForeignEvidence extends Error {
+  readonly option: 'crl' | 'feed' | 'head';
+  /** Which of several documents. */
+  readonly index: number;
+
+  constructor(option: ForeignEvidence['option'], index: number, what: string) {
+    super(
+      `What is given as --${option} is not ${what} that the authority of the backup has signed`,
+    );
+    this.option = option;
+    this.index = index;
+  }
+}
+
 /** Throws one clear sentence for anything that the authority of this network has not signed. */
 export function readEvidence(
   read: GivenEvidence,
@@ -49,8 +64,8 @@ export function readEvidence(
   verify: VerifySignature,
 ): Evidence {
   const key = network.authority_public_key;
-  const crls = read.crls.map((crl) => signedCrl(crl, key, verify));
-  const feeds = read.feeds.map((feed) => signedFeed(feed, key, verify));
+  const crls = read.crls.map((crl, index) => signedCrl(crl, index, key, verify));
+  const feeds = read.feeds.map((feed, index) => signedFeed(feed, index, key, verify));
   const head = read.head === null ? null : signedHead(read.head, network, verify);
   const feedSequences = highestOf(feeds);
   const given = {
@@ -70,20 +85,24 @@ export function readEvidence(
 
 function signedCrl(
   value: unknown,
+  index: number,
   key: string,
   verify: VerifySignature,
 ): CertificateRevocationList {
   const crl = readCertificateRevocationList(value);
   if (crl !== null && isSignedByAny(crl, [key], verify)) return crl;
-  throw new Error('What is given as --crl is not a revocation list that this authority has signed');
+  throw new ForeignEvidence('crl', index, 'a revocation list');
 }
 
-function signedFeed(value: unknown, key: string, verify: VerifySignature): SovereignRevocationFeed {
+function signedFeed(
+  value: unknown,
+  index: number,
+  key: string,
+  verify: VerifySignature,
+): SovereignRevocationFeed {
   const feed = readRevocationFeed(value);
   if (feed !== null && isSignedByAny(feed, [key], verify)) return feed;
-  throw new Error(
-    'What is given as --feed is not a revocation feed that this authority has signed',
-  );
+  throw new ForeignEvidence('feed', index, 'a revocation feed');
 }
 
 export function signedHead(
@@ -94,7 +113,7 @@ export function signedHead(
   const head = readStateHead(value);
   const isOurs = head?.network_name === network_name;
   if (head !== null && isOurs && isSignedByAny(head, [key], verify)) return head;
-  throw new Error('What is given as --head is not a head that this authority has signed');
+  throw new ForeignEvidence('head', 0, 'a head');
 }
 
 function certificatesOf(crl: CertificateRevocationList): [string, RevokedCertificate][] {

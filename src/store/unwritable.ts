@@ -1,3 +1,13 @@
+/** The sentence for a file of the state that is there, as far as this user can see, and cannot be read. */
+export function unreadable(path: string, cause: unknown): Error {
+  const { code } = cause as NodeJS.ErrnoException;
+  const cure =
+    code === 'EACCES' || code === 'EPERM'
+      ? ': run this as the user of the authority'
+      : ': look at the disk';
+  return new Error(`${path} cannot be read (${code})${cure}`);
+}
+
 /** The sentence for a file of the state that cannot be written. */
 export function unwritable(path: string, cause: unknown): Error {
   const { code } = cause as NodeJS.ErrnoException;

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
+  chmodSync,
   copyFileSync,
   cpSync,
   mkdirSync,
@@ -152,6 +153,22 @@ suite('D1: the audit log is read from a database that LMDB can open safely:', ()
     await using copy = copyOf(alpha);
     truncateSync(join(copy.folder, DATABASE), 0);
     assert.throws(() => checkForReading(copy.folder), /holds no state of an authority$/);
+  });
+
+  test('one that this user may not read is not called empty', async () => {
+    await using copy = copyOf(alpha);
+    const isRoot = process.getuid?.() === 0;
+    chmodSync(copy.folder, isRoot ? 0o700 : 0o000);
+    if (isRoot) process.seteuid?.(65_534);
+    try {
+      assert.throws(
+        () => checkForReading(copy.folder),
+        /data\.mdb cannot be read \(EACCES\): run this as the user of the authority$/,
+      );
+    } finally {
+      if (isRoot) process.seteuid?.(0);
+      chmodSync(copy.folder, 0o700);
+    }
   });
 
   test('a database that changes while it is checked is not called damaged', async () => {

@@ -10,7 +10,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { assertArrived } from '../trail/arrival.ts';
-import { unwritable } from '../unwritable.ts';
+import { unreadable, unwritable } from '../unwritable.ts';
 import { assertNeverUsed } from '../usage-mark.ts';
 import { arrivalIn } from './arrival.ts';
 import { checkStructure, checkStructureInUse } from './structure.ts';
@@ -46,10 +46,29 @@ export function checkFiles(dataDir: string): void {
  */
 export function checkForReading(dataDir: string): boolean {
   const database = join(dataDir, DATABASE_FILE);
-  if (!existsSync(database) || statSync(database).size === 0) {
-    throw new Error(`${dataDir} holds no state of an authority`);
+  assertState(dataDir);
+  try {
+    return checkStructureInUse(database);
+  } catch (cause) {
+    throw isSystemError(cause) ? unreadable(database, cause) : cause;
   }
-  return checkStructureInUse(database);
+}
+
+/** Throws when there is no state in the folder, or when this user cannot see whether there is. */
+export function assertState(dataDir: string): void {
+  const database = join(dataDir, DATABASE_FILE);
+  let size = 0;
+  try {
+    size = statSync(database).size;
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    if (code !== 'ENOENT' && code !== 'ENOTDIR') throw unreadable(database, cause);
+  }
+  if (size === 0) throw new Error(`${dataDir} holds no state of an authority`);
+}
+
+function isSystemError(cause: unknown): boolean {
+  return cause instanceof Error && 'syscall' in cause;
 }
 
 function foundInstead(found: 'missing' | 'empty'): string {

@@ -3,12 +3,12 @@
  * says. A page that cannot be read loses what is below it, and nothing else. Pages that were freed are not read:
  * they hold rows as they were before, such as certificates that are revoked now.
  */
-import { closeSync, existsSync, openSync } from 'node:fs';
+import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { bufferToKeyValue } from 'lmdb';
 import { type RowKey, TABLES, type TableName } from '../rows.ts';
 import { lockFolder } from './folder-lock.ts';
-import { DATABASE_FILE } from './folder-state.ts';
+import { assertState, DATABASE_FILE } from './folder-state.ts';
 import { LARGEST_PAGE, META_PAGES } from './metas.ts';
 import {
   childAt,
@@ -53,7 +53,7 @@ const SMALLEST_PAGE = 512;
 /** Table after table, `meta` first. Throws one clear sentence when the folder is in use, or holds no state. */
 export function* readRemains(dataDir: string): Generator<RemainingRow | Loss> {
   const path = join(dataDir, DATABASE_FILE);
-  if (!existsSync(path)) throw new Error(`${dataDir} holds no state of an authority`);
+  assertState(dataDir);
   const lock = lockFolder(dataDir);
   const file = openSync(path, 'r');
   try {

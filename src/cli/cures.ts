@@ -1,5 +1,6 @@
-/** What a client or an operator does about each refusal: a sentence in the imperative. */
-import type { RefusalName } from '../src/refusal.ts';
+/** What a client or an operator does about each refusal, and about other errors: a sentence in the imperative. */
+import type { AuthorityError } from '../client/authority-error.ts';
+import { REFUSALS, type RefusalName } from '../refusal.ts';
 
 const COMPLETE =
   'Send the members that the message names; `details.cause` says which one was wrong.';
@@ -231,3 +232,64 @@ export const CURES: Readonly<Record<RefusalName, string>> = {
   insufficient_storage:
     'Make space on the disk of the data folder (see `MESH_MIN_FREE_MB`), and send the request again; a refused token stays usable.',
 };
+
+const LINK = /\[([^\]]+)\]\(([^)]+)\)/g;
+
+/** What to do about a refusal, as plain text; null for a code of another version. */
+export function cureOf({ status, wireCode, message }: AuthorityError): string | null {
+  const names = (Object.keys(REFUSALS) as RefusalName[]).filter(
+    (name) => REFUSALS[name].status === status && REFUSALS[name].code === wireCode,
+  );
+  const name = names.find((one) => REFUSALS[one].message === message) ?? names[0];
+  if (name === undefined) return null;
+  return CURES[name].replace(LINK, '$1: docs/$2').replaceAll('`', '');
+}
+
+const NOT_TRUSTED =
+  'Trust the issuer of its certificate by --ca, or put one in place that is valid for this name.';
+
+const SILENCE: { readonly [code: string]: string } = {
+  ENOTFOUND: 'No such host is known: correct the name in the address, or the resolver.',
+  EAI_AGAIN: 'The resolver does not answer: look at the network of this machine.',
+  ECONNREFUSED: 'Nothing listens there: start the authority, or correct host and port.',
+  ECONNRESET:
+    'What listens there ended the connection: try https:// where it serves TLS; else see its log.',
+  EPROTO: 'What listens there does not speak TLS: use http://, or serve TLS there.',
+  ERR_SSL_WRONG_VERSION_NUMBER:
+    'What listens there does not speak TLS: use http://, or serve TLS there.',
+  EHOSTUNREACH: 'No route leads there: look at the network, or correct the address.',
+  ENETUNREACH: 'No route leads there: look at the network, or correct the address.',
+  ETIMEDOUT: 'Nothing answers there: look at firewalls, or correct the address.',
+  DEPTH_ZERO_SELF_SIGNED_CERT: NOT_TRUSTED,
+  SELF_SIGNED_CERT_IN_CHAIN: NOT_TRUSTED,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: NOT_TRUSTED,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: NOT_TRUSTED,
+  ERR_TLS_CERT_ALTNAME_INVALID: NOT_TRUSTED,
+  CERT_HAS_EXPIRED: 'Renew the certificate that is served there, or set the clock of this machine.',
+};
+
+/** What to do where no answer came, or not one of an authority. */
+export function cureOfSilence({ code, cause }: AuthorityError): string | null {
+  if (code === 'unreadable_answer') {
+    return 'Something else answers there: correct the address, or look at the proxy before the authority.';
+  }
+  if (code === 'timeout') return 'Try again; if it lasts, see the log of the authority.';
+  const reason = cause instanceof Error ? cause.cause : undefined;
+  const known = reason instanceof Error && 'code' in reason ? SILENCE[String(reason.code)] : null;
+  return known ?? null;
+}
+
+const SYSTEM: { readonly [code: string]: string } = {
+  ENOENT: 'There is no such file or folder: correct the path.',
+  EACCES: 'This user may not: run it as the user whose file it is, or correct the permissions.',
+  EPERM: 'This user may not: run it as the user whose file it is, or correct the permissions.',
+  EISDIR: 'It is a folder: name a file.',
+  ENOTDIR: 'A part of the path is a file: correct the path.',
+  EEXIST: 'Something is there already: choose another name.',
+  ENOSPC: 'The disk is full: make room.',
+  EROFS: 'The disk is mounted read-only: choose another place.',
+};
+
+export function cureOfSystemError(code: string): string | null {
+  return SYSTEM[code] ?? null;
+}
