@@ -1000,7 +1000,7 @@ test('an envelope whose members are of another kind is refused at the check of t
     ['signed_at', [['an empty string', '']], '401 delete_signature_required'],
     ['signed_at', unreadable, '400 invalid_signed_at'],
     ['signed_at', WRONG_TIMESTAMPS.map((text) => [text, text]), '400 invalid_signed_at'],
-    ['version', valuesExcept(), '400 invalid_delete_version'],
+    ['version', valuesExcept('null'), '400 invalid_delete_version'],
     ['version', [['V1', 'V1']], '400 invalid_delete_version'],
   ] as [string, [string, JsonValue][], string][]) {
     for (const [name, value] of values) {

@@ -97,6 +97,7 @@ for (const [name, owners] of [
     [
       'src/http/apps.ts',
       'src/http/listener.ts',
+      'src/http/paced-body.ts',
       'src/http/piecewise.ts',
       'src/http/request-head.ts',
       'src/http/response.ts',

@@ -136,7 +136,6 @@ test('a filter that makes no sense is refused, after the caller was admitted', a
   await using na = await startTestAuthority();
   for (const [query, expected] of [
     ['?status=silnet', '400 invalid_status'],
-    ['?status=', '400 invalid_status'],
     ['?expires_before=tomorrow', '400 invalid_expires_before'],
     ['?key=short', '400 invalid_key'],
     ['?limit=0&status=x', '400 invalid_limit'],

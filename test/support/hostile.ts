@@ -24,7 +24,7 @@ export function valuesExcept(...taken: readonly ValueName[]): [string, JsonValue
   return Object.entries(VALUES).filter(([name]) => !names.includes(name));
 }
 
-/** Refused for `*_hours` whatever the upper bound [core-4-1]. */
+/** Refused for `*_hours` whatever the upper bound; null counts as absent [core-4-1]. */
 export const WRONG_HOURS: readonly (readonly [string, JsonValue])[] = [
   ['0', 0],
   ['-1', -1],
@@ -41,7 +41,7 @@ export const WRONG_HOURS: readonly (readonly [string, JsonValue])[] = [
   ['the string "1e1"', '1e1'],
   ['the string "0x10"', '0x10'],
   ['an Arabic-Indic digit', '\u0661'],
-  ...valuesExcept('the integer 7', 'the float 7.5'),
+  ...valuesExcept('the integer 7', 'the float 7.5', 'null'),
 ];
 
 /** The same 32 bytes, or nearly, in spellings that are not canonical base64 [core-1-5]. */
