@@ -586,7 +586,7 @@ suite('POST /heartbeat', () => {
     assert.equal(outcome(await beat()), '200');
     assert.equal((await rosterOf(na))[node.certId]?.status, 'unknown');
     for (const [name, value] of [
-      ...valuesExcept('a string', 'an empty string'),
+      ...valuesExcept('a string', 'an empty string', 'null'),
       ['long', 'x'.repeat(65)] as const,
     ]) {
       assert.equal(outcome(await beat(value)), '422 request_validation_failed', name);
