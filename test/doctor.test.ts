@@ -185,7 +185,7 @@ const LOCAL: readonly (readonly [
   ],
   [
     'an altered genesis',
-    'root_signature wrong',
+    'first_policy warning, root_signature wrong',
     ({ data }) => edited(join(data, 'genesis.json'), '"v0.1"', '"v0.2"'),
   ],
   ['a delegation that has ended', 'delegation wrong', days(91)],
@@ -243,7 +243,7 @@ const LOCAL: readonly (readonly [
   ],
   [
     'a state whose process was killed',
-    'last_stop warning',
+    'head warning, last_stop warning',
     (sick) => {
       cpSync(join(healthy, 'earlier', 'state'), join(sick.data, 'state'), { recursive: true });
       delete sick.environment.MESH_HEAD_FILE;
