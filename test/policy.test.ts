@@ -153,18 +153,20 @@ test('a field of the wrong type is 422 and publishes nothing', async (t) => {
   const before = (await publish(na, { policy_id: 'kept' })).text;
   const noText = valuesExcept('a string', 'an empty string');
   const noList = valuesExcept('a list', 'an empty list');
-  const noObject = valuesExcept('an object', 'an empty object');
+  const noTextNorNull = valuesExcept('a string', 'an empty string', 'null');
+  const noListNorNull = valuesExcept('a list', 'an empty list', 'null');
+  const noObjectNorNull = valuesExcept('an object', 'an empty object', 'null');
   const noInteger = valuesExcept('the integer 7');
   const cases: [string, JsonValue, string][] = [
-    ...noText.map(([name, value]) => field('policy_id', name, value)),
+    ...noTextNorNull.map(([name, value]) => field('policy_id', name, value)),
     field('policy_id', 'an empty string', ''),
     field('policy_id', '257 characters', 'x'.repeat(257)),
-    ...noText.map(([name, value]) => field('min_client_version', name, value)),
-    ...noList.map(([name, value]) => field('allowed_ports', name, value)),
+    ...noTextNorNull.map(([name, value]) => field('min_client_version', name, value)),
+    ...noListNorNull.map(([name, value]) => field('allowed_ports', name, value)),
     ...noInteger.map(([name, value]) => field('allowed_ports', `a list of ${name}`, [value])),
-    ...noList.map(([name, value]) => field('allowed_services', name, value)),
+    ...noListNorNull.map(([name, value]) => field('allowed_services', name, value)),
     ...noText.map(([name, value]) => field('allowed_services', `a list of ${name}`, [value])),
-    ...noObject.map(([name, value]) => field('routing', name, value)),
+    ...noObjectNorNull.map(([name, value]) => field('routing', name, value)),
     ...noInteger.map(([name, value]) =>
       field('routing', `${name} as max_hops`, { max_hops: value }),
     ),

@@ -133,7 +133,7 @@ function dashboardOf(index: RecognitionIndex): string {
     sovereign: { id: BOUNDARIES.join(''), version: 'v0.1' },
     readiness: { status: 'ready' },
     nodes: { active: 0, tracked: 0 },
-    posture: { status: 'ok', findings: [] },
+    posture: { status: 'ok', findings: [], unknown: [] },
     horizon_summary: { within_week: 0, within_month: 0 },
     connectome_summary: {},
     treaty_summary: summary,

@@ -93,7 +93,7 @@ suite('what the revocation list gained', () => {
   });
 
   test('is refused for what is no version', async () => {
-    for (const since of ['', '-1', '1.0', '1e3', 'x', '99999999999999999999', '%C3%A4']) {
+    for (const since of ['-1', '1.0', '1e3', 'x', '99999999999999999999', '%C3%A4']) {
       assert.equal(outcome(await get(na, `/crl?since=${since}`)), '400 invalid_since', since);
     }
     const ahead = await get(na, '/crl?since=1000');
