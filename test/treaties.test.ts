@@ -135,6 +135,8 @@ test('a request that is wrong is refused with the code of the first thing wrong 
   await using na = await startTestAuthority();
   const noObject = valuesExcept('an object', 'an empty object');
   const noText = valuesExcept('a string', 'an empty string');
+  const noObjectNorNull = valuesExcept('an object', 'an empty object', 'null');
+  const noTextNorNull = valuesExcept('a string', 'an empty string', 'null');
   const subject = '400 missing_treaty_subject';
   const empty = '400 empty_subject_public_keys';
   const scope = '422 invalid_treaty_scope';
@@ -170,7 +172,7 @@ test('a request that is wrong is refused with the code of the first thing wrong 
         '400 invalid_public_keys',
       ],
     ),
-    ...noObject.map(([name, value]): [string, JsonObject, string] => [
+    ...noObjectNorNull.map(([name, value]): [string, JsonObject, string] => [
       `${name} as scope`,
       { scope: value },
       scope,
@@ -210,13 +212,13 @@ test('a request that is wrong is refused with the code of the first thing wrong 
       hours,
     ]),
     ['87601 hours', { validity_hours: 87_601 }, hours],
-    ...noObject.map(([name, value]): [string, JsonObject, string] => [
+    ...noObjectNorNull.map(([name, value]): [string, JsonObject, string] => [
       `${name} as metadata`,
       { metadata: value },
       type,
     ]),
     ['1.0 as metadata', { metadata: new JsonFloat(1) }, type],
-    ...noText.map(([name, value]): [string, JsonObject, string] => [
+    ...noTextNorNull.map(([name, value]): [string, JsonObject, string] => [
       `${name} as issuer_sovereign_id`,
       { issuer_sovereign_id: value },
       type,
@@ -338,7 +340,7 @@ test('a repeat may give another reason, and the time of the first stays', async 
   assert.equal(audited(na, 'recognition_treaty_revoked').length, 5);
 });
 
-for (const [name, reason] of valuesExcept('a string', 'an empty string')) {
+for (const [name, reason] of valuesExcept('a string', 'an empty string', 'null')) {
   test(`${name} as reason is 422, and the treaty stays active`, async () => {
     await using na = await startTestAuthority();
     const treaty = await issued(recognize(na));

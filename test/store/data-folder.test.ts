@@ -29,6 +29,7 @@ import { runProgram } from '../support/child-server.ts';
 import { testClock } from '../support/clock.ts';
 import { makeNetworkFolder } from '../support/folders.ts';
 import '../support/lmdb-only.ts';
+import { PROJECT_PATH } from '../support/project.ts';
 import { get, joinedNode } from '../support/requests.ts';
 
 const DATABASE = 'state/data.mdb';
@@ -173,7 +174,9 @@ suite('D1: the audit log is read from a database that LMDB can open safely:', ()
 
   test('a database that changes while it is checked is not called damaged', async () => {
     await using copy = copyOf(alpha);
-    const writer = spawn(process.execPath, ['-e', WRITER, join(copy.folder, 'state')]);
+    const writer = spawn(process.execPath, ['-e', WRITER, join(copy.folder, 'state')], {
+      cwd: PROJECT_PATH,
+    });
     const ended = once(writer, 'exit');
     try {
       await once(writer.stdout, 'data');
