@@ -64,7 +64,7 @@ function variablesHelp(): string {
 }
 
 async function runServe(options: ServeOptions, command: Command): Promise<void> {
-  // Before a network is made that could not be served here.
+  // Fail before creating a network that could not be served here.
   await loadNativeParts().catch(refuseStart);
   const { serveAuthority } = await import('./serve-authority.ts');
   await serveAuthority(options, command);

@@ -1,6 +1,6 @@
 /**
  * After a restore nobody knows which requests the lost state had accepted, so all that were signed before are refused
- * [backup-6]. Whoever signed a genuine one learns why, and for how long.
+ * [backup-6]. The sender of a genuine one learns why, and for how long.
  */
 import { Refusal } from '../../refusal.ts';
 import { formatInstant } from '../../timestamp.ts';

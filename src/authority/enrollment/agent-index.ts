@@ -53,7 +53,7 @@ export function createAgentIndex(): AgentIndex {
     return expiry;
   }
 
-  /** Whoever registers and leaves again and again leaves expiries behind, which may be years ahead. */
+  /** Clients that register and leave repeatedly leave expiries behind, which may be years ahead. */
   function clearAway(): void {
     if (expiries.length <= 2 * registered.size + MOST_PASSED_OVER) return;
     expiries = queueOf(Array.from(registered.values(), ({ awaited }) => awaited));

@@ -1,4 +1,4 @@
-/** Trust paths that were searched for, kept for whoever asks the same until treaties or the time change the graph. */
+/** Trust paths that were searched for, kept for the next client that asks the same, until treaties or the time change the graph. */
 
 import { nextGraphChange } from '../../views/recognition-graph.ts';
 import type { RecognitionIndex } from '../../views/recognition-index.ts';
