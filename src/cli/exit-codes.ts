@@ -2,6 +2,7 @@
 import { CommanderError } from 'commander';
 import { AuthorityError, isUnreachable } from '../client/authority-error.ts';
 import type { JsonObject } from '../json/value.ts';
+import { systemRuntime } from '../runtime.ts';
 import { cureOf, cureOfSilence, cureOfSystemError } from './cures.ts';
 import { inWords } from './duration.ts';
 import { wrongClock, wrongOperatorKey } from './refused-proof.ts';
@@ -74,7 +75,7 @@ function authorityOutcome(error: AuthorityError): Outcome {
   if (status === 0 || code === 'unreadable_answer') {
     return { exit: EXIT.unreachable, code, message, cure: cureOfSilence(error) };
   }
-  const cure = wrongClock(error, Date.now()) ?? wrongOperatorKey(error) ?? cureOf(error);
+  const cure = wrongClock(error, systemRuntime.now()) ?? wrongOperatorKey(error) ?? cureOf(error);
   const request = requestId === null ? '' : `, request ${requestId}`;
   if (isUnreachable(error)) {
     const sentence = `The authority failed: ${message} (${status} ${code}${request})`;

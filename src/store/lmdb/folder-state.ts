@@ -54,17 +54,25 @@ export function checkForReading(dataDir: string): boolean {
   }
 }
 
-/** Throws when there is no state in the folder, or when this user cannot see whether there is. */
-export function assertState(dataDir: string): void {
+function assertState(dataDir: string): void {
+  assertDatabase(dataDir);
+  if (statSync(join(dataDir, DATABASE_FILE)).size === 0) throw new Error(noState(dataDir));
+}
+
+/** Throws when the folder has no database file, even an empty one, or when this user cannot see whether it has. */
+export function assertDatabase(dataDir: string): void {
   const database = join(dataDir, DATABASE_FILE);
-  let size = 0;
   try {
-    size = statSync(database).size;
+    statSync(database);
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
-    if (code !== 'ENOENT' && code !== 'ENOTDIR') throw unreadable(database, cause);
+    if (code === 'ENOENT' || code === 'ENOTDIR') throw new Error(noState(dataDir));
+    throw unreadable(database, cause);
   }
-  if (size === 0) throw new Error(`${dataDir} holds no state of an authority`);
+}
+
+function noState(dataDir: string): string {
+  return `${dataDir} holds no state of an authority`;
 }
 
 function isSystemError(cause: unknown): boolean {

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { bufferToKeyValue } from 'lmdb';
 import { type RowKey, TABLES, type TableName } from '../rows.ts';
 import { lockFolder } from './folder-lock.ts';
-import { assertState, DATABASE_FILE } from './folder-state.ts';
+import { assertDatabase, DATABASE_FILE } from './folder-state.ts';
 import { LARGEST_PAGE, META_PAGES } from './metas.ts';
 import {
   childAt,
@@ -53,7 +53,7 @@ const SMALLEST_PAGE = 512;
 /** Table after table, `meta` first. Throws one clear sentence when the folder is in use, or holds no state. */
 export function* readRemains(dataDir: string): Generator<RemainingRow | Loss> {
   const path = join(dataDir, DATABASE_FILE);
-  assertState(dataDir);
+  assertDatabase(dataDir);
   const lock = lockFolder(dataDir);
   const file = openSync(path, 'r');
   try {
