@@ -4,8 +4,7 @@ import type { ReadyState } from './authority/open.ts';
 import type { Successor } from './authority/successor.ts';
 import { createClock } from './clock.ts';
 import type { Config } from './config/load.ts';
-import type { Answer } from './contract/answers.ts';
-import type { Call } from './contract/calls.ts';
+import { type Call, UNAVAILABLE } from './contract/calls.ts';
 import { publishedDocument } from './contract/documents.ts';
 import { createDocumentPublisher } from './contract/publications.ts';
 import { type Front, openFront } from './front.ts';
@@ -118,7 +117,6 @@ export async function startAuthority(
     folder: config.dataDir,
     async silence() {
       lifecycle.enter('failed');
-      instances?.leave();
       office?.seal();
       instances?.close();
       await front?.abandon();
@@ -244,7 +242,8 @@ export async function startAuthority(
       standing: standing?.memory ?? null,
       log: (lines) => destination.write(lines),
       exposition(reports) {
-        if (standing !== null) metrics.standing(standing, joined.followers());
+        if (standing !== null)
+          metrics.standing(standing, joined.followers(), joined.leaseRemaining());
         // What is counted is the writer's to say, once.
         return exposition(office?.call ?? (() => UNAVAILABLE), metrics, reports);
       },
@@ -319,8 +318,6 @@ export async function startAuthority(
             },
             cut: serving.cut,
             async flush() {
-              // Nobody else can write before no copy is served any more, here or by a follower.
-              await joined.release();
               turn.giveUp();
               await taking?.catch(() => undefined);
               await successor?.close();
@@ -341,15 +338,12 @@ export async function startAuthority(
   } catch (cause) {
     turn.giveUp();
     await (successor as Successor | null)?.close();
-    await joined.release();
     joined.close();
     await (office as Office | null)?.abandon();
     await Promise.all([...threads.map((thread) => thread.end()), watchdog.end(), signer.close()]);
     throw cause;
   }
 }
-
-const UNAVAILABLE: Answer = { ok: false, refusal: 'authority_unavailable', details: {} };
 
 const AT_ONCE: StopPatience = { announceMs: 0, hurry: new AbortController().signal };
 

@@ -15,7 +15,7 @@ import { createEdgeMetrics } from './metrics/edge.ts';
 import { notFoundPages } from './pages/not-found.ts';
 import { LIVE_RENDERERS } from './routes/live-renderers.ts';
 import { ROUTES } from './routes/table.ts';
-import { type EdgeRuntime, systemRuntime } from './runtime.ts';
+import type { EdgeRuntime } from './runtime.ts';
 import { isAuthoritySilent } from './threads/beats.ts';
 import {
   type EdgeHost,
@@ -76,7 +76,7 @@ async function serveHere(
     metrics,
     exposition: async () => exposition([await metrics.report()]),
     isAuthoritySilent: () => isAuthoritySilent(beats),
-    standing: standing && standingIn(standing, systemRuntime.elapsed),
+    standing: standing && standingIn(standing),
     startedAt: runtime.elapsed(),
     routes: ROUTES,
     draining,

@@ -1,15 +1,13 @@
 /**
- * This instance among those that serve the same state: whose turn it is to write, the link between the one that does
- * and the others, and how long each may answer from what it holds.
+ * This instance among those that serve the same state: whose turn it is to write, and the link between the one that
+ * does and the others.
  */
 import { agreedSettings } from './config/agreed-settings.ts';
 import type { Config } from './config/load.ts';
-import type { Call } from './contract/calls.ts';
+import { type Call, onceConfirmed } from './contract/calls.ts';
 import type { DocumentPublisher } from './contract/publications.ts';
 import {
   createStandingMemory,
-  endStanding,
-  extendStanding,
   type LinkedFollower,
   noteMove,
   noteWriter,
@@ -54,7 +52,7 @@ export interface InstancesOptions {
   /** The counts of this instance, which are everybody's while it writes. */
   readonly limits: LocalRateLimits;
   readonly logger: Logger;
-  readonly metrics: Pick<AuthorityMetrics, 'linkAnswered' | 'followersAwaited' | 'databaseClock'>;
+  readonly metrics: Pick<AuthorityMetrics, 'linkAnswered' | 'leaseConfirmed' | 'databaseClock'>;
   /** Its time is that of the system. */
   readonly runtime: Runtime;
   /** Milliseconds since the epoch, by the clock that the service goes by. */
@@ -83,10 +81,8 @@ export interface Instances {
   unfollow(): void;
   /** Followers send no further request; resolves when those that they have sent are answered. */
   halt(): Promise<void>;
-  /** From now on nothing is answered from copies here. */
-  leave(): void;
-  /** Leaves; resolves when followers answer nothing from copies either, so that another instance may write. */
-  release(): Promise<void>;
+  /** Milliseconds for which this instance may write without a renewal of its lease; 0 while it does not write. */
+  leaseRemaining(): number;
   close(): void;
 }
 
@@ -105,8 +101,8 @@ interface Turn {
 export async function joinInstances(options: InstancesOptions): Promise<Instances> {
   const { config, publisher, limits, logger, metrics, runtime } = options;
   const { elapsed } = runtime;
-  const standing = config.database === null ? null : standingIn(createStandingMemory(), elapsed);
-  let isLeaving = false;
+  const standing = config.database === null ? null : standingIn(createStandingMemory());
+  let leaseRemaining = () => 0;
 
   const link = config.link && linkSecrets(options);
   const host =
@@ -118,7 +114,6 @@ export async function joinInstances(options: InstancesOptions): Promise<Instance
       publisher,
       logger,
       elapsed,
-      awaited: metrics.followersAwaited,
     }));
   const client =
     link &&
@@ -149,11 +144,6 @@ export async function joinInstances(options: InstancesOptions): Promise<Instance
     });
   const holdMs = config.link?.holdMs ?? 0;
   const desk = createDesk({ client, holdMs, rateLimits: config.rateLimits, elapsed });
-
-  function leave(): void {
-    isLeaving = true;
-    if (standing !== null) endStanding(standing.memory);
-  }
 
   /** Whether this instance waits for the end of a move. */
   function noteMoving(isMoving: boolean): void {
@@ -186,10 +176,7 @@ export async function joinInstances(options: InstancesOptions): Promise<Instance
         'store',
         `${problem}: nobody writes, and this instance takes over as soon as it does`,
       ),
-    extended(until) {
-      if (standing === null || isLeaving) return;
-      if (standing.isWriter()) extendStanding(standing.memory, until);
-    },
+    confirmed: metrics.leaseConfirmed,
     clockCompared: followDatabaseClock(logger, metrics.databaseClock),
     wanted: options.wanted,
     lost: options.lost,
@@ -204,21 +191,18 @@ export async function joinInstances(options: InstancesOptions): Promise<Instance
     desk,
     followers: () => host?.followers() ?? [],
     rows: () => host && instanceRows(options.instanceId, host.followers()),
-    lead(call, { epoch, heldUntil }) {
+    lead(call, { epoch, heldSince, remaining }) {
       if (standing === null) return;
       noteWriter(standing.memory, epoch);
-      extendStanding(standing.memory, heldUntil());
-      host?.lend({ epoch, call, limits, heldUntil });
-      desk.lead(host?.acknowledged(call) ?? call, limits);
+      leaseRemaining = remaining;
+      const confirmed = onceConfirmed(call, heldSince, elapsed);
+      host?.lend({ epoch, call: confirmed, limits, heldSince });
+      desk.lead(confirmed, limits);
       logger.write('INFO', 'store', `This instance writes, as holder ${epoch} of the lease`);
     },
     unfollow: () => client?.close(),
     halt: () => host?.halt() ?? Promise.resolve(),
-    leave,
-    async release() {
-      leave();
-      await host?.revoke();
-    },
+    leaseRemaining: () => leaseRemaining(),
     close,
   };
 }
@@ -236,7 +220,7 @@ function linkSecrets({ config, instanceId, signer, program, logger }: InstancesO
 }
 
 type TurnOptions = Pick<Candidate, 'link' | 'seen' | 'missed' | 'cannotWrite'> &
-  Pick<StoreOptions, 'instanceId' | 'runtime' | 'extended' | 'clockCompared' | 'wanted' | 'lost'>;
+  Pick<StoreOptions, 'instanceId' | 'runtime' | 'confirmed' | 'clockCompared' | 'wanted' | 'lost'>;
 
 /** Opens the store, or learns that another instance writes to it. */
 async function takeTurn(

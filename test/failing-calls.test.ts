@@ -35,14 +35,9 @@ const DATABASE = 'state/data.mdb';
 type Row = readonly [file: string, call: string, error: string, nth?: number];
 
 const ARE_ALL = process.env.MESH_TEST_CALLS === 'all';
-/** The same ones each day, so that within days all of them were made to fail. */
-const DAY = Math.floor(Date.now() / 86_400_000);
-
-/** All rows, or so many of them. */
+/** All rows, or the first of them. */
 function some(count: number, rows: readonly Row[]): readonly Row[] {
-  if (ARE_ALL) return rows;
-  const first = (DAY * count) % rows.length;
-  return [...rows, ...rows].slice(first, first + count);
+  return ARE_ALL ? rows : rows.slice(0, count);
 }
 
 const INIT: readonly Row[] = [
@@ -187,7 +182,7 @@ function startedWith(folder: string, row: Row): Promise<Ended> {
 function assertRefused({ code, signal, stdout, stderr }: Ended): void {
   assert.deepEqual({ code, signal, stdout }, { code: 3, signal: null, stdout: '' }, stderr);
   assert.match(stderr, CAUSE);
-  assert.match(stderr, /cannot be (used|locked|written)|, (mkdir|rename) '/);
+  assert.match(stderr, /cannot be (used|locked|written|changed)/);
 }
 
 function start(t: TestContext, environment: ChildEnvironment = {}): Promise<ChildServer> {

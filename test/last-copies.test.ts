@@ -31,7 +31,7 @@ test('copies are stale only when neither database nor writer is reached for as l
   let isLinked = false;
   let completeUntil: number | null = null;
   const memory = createStandingMemory();
-  const standing = standingIn(memory, () => at);
+  const standing = standingIn(memory);
   const lines: string[] = [];
   const copies = createLastCopies({
     client: { isLinked: () => isLinked, completeUntil: () => completeUntil },
@@ -53,7 +53,7 @@ test('copies are stale only when neither database nor writer is reached for as l
   }
 
   assert.equal(missedAfter(5000), null, 'there are no copies');
-  completeUntil = at + 360;
+  completeUntil = at;
   isLinked = true;
   assert.equal(missedAfter(5000), null, 'the writer is reached');
   completeUntil = at;

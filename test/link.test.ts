@@ -9,13 +9,11 @@ import type { Call } from '../src/contract/calls.ts';
 import { publishedDocument } from '../src/contract/documents.ts';
 import type { Heartbeat } from '../src/contract/inputs.ts';
 import { createDocumentPublisher } from '../src/contract/publications.ts';
-import { createStandingMemory, extendStanding, standingIn } from '../src/contract/standing.ts';
 import { signerFromSeed } from '../src/crypto/ed25519.ts';
 import { createRateLimits } from '../src/http/rate-limit.ts';
 import type { Outcome } from '../src/link/client.ts';
 import { createDesk } from '../src/link/desk.ts';
 import { createFollowerLag } from '../src/link/follower-lag.ts';
-import { createGrants } from '../src/link/grants.ts';
 import { linkKey } from '../src/link/key.ts';
 import { createPace } from '../src/link/pace.ts';
 import { LINK_CIPHERS } from '../src/link/security.ts';
@@ -42,44 +40,6 @@ test('the key of the link is that of one authority and one network', () => {
   assert.equal(LINK_KEY.length, 32);
   assert.notDeepEqual(linkKey(LINK_SIGNER, 'b'), LINK_KEY);
   assert.notDeepEqual(linkKey(signerFromSeed(Buffer.alloc(32, 8)), 'a'), LINK_KEY);
-});
-
-test('a change is acknowledged when every follower has applied it, or may not answer any more', async () => {
-  let now = 1000;
-  const grants = createGrants(() => now);
-  const [quick, slow] = [grants.create(), grants.create()];
-  assert.equal(grants.awaitAll(5), null, 'nobody may answer from copies yet');
-  grants.extend(quick, now + 400);
-  grants.extend(slow, now + 400);
-  let isAcknowledged = false;
-  const waiting = grants.awaitAll(5)?.then(() => {
-    isAcknowledged = true;
-  });
-  grants.applied(quick, 5);
-  grants.applied(slow, 4);
-  await Promise.resolve();
-  assert.ok(!isAcknowledged);
-  now += 400;
-  grants.applied(quick, 5);
-  await waiting;
-  grants.extend(slow, now + 400);
-  const again = grants.awaitAll(6);
-  grants.end(slow);
-  await again;
-});
-
-test('the right to answer from copies ends in time, also where the numbers of its memory run over', () => {
-  for (const start of [1, 2 ** 31 - 200, 2 ** 32 - 200, 2 ** 33 + 5.5]) {
-    let now = start;
-    const memory = createStandingMemory();
-    const standing = standingIn(memory, () => now);
-    assert.ok(!standing.isCurrent());
-    extendStanding(memory, start + 400);
-    now = start + 398;
-    assert.ok(standing.isCurrent(), `${start}`);
-    now = start + 400;
-    assert.ok(!standing.isCurrent(), `${start}`);
-  }
 });
 
 test('what is to be sent right after a message waits for what else comes, and is sent at once otherwise', async (t) => {

@@ -61,7 +61,7 @@ test('every instance answers every request, and none by a document older than wh
   ];
   assert.match(ofWriter.text, /^mesh_na_link_followers 2$/m);
   assert.match(ofFollower.text, /^mesh_na_link_followers 0$/m);
-  assert.match(ofWriter.text, /^mesh_na_link_followers_awaited_seconds_count [1-9]/m);
+  assert.match(ofWriter.text, /^mesh_na_lease_confirmation_seconds_count [1-9]/m);
   assert.match(ofFollower.text, /^mesh_na_link_round_trip_seconds_count [1-9]/m);
   for (const { text } of [ofWriter, ofFollower]) {
     assert.match(text, /^mesh_na_database_clock_difference_seconds -?0/m, 'there is one clock');

@@ -201,7 +201,19 @@ export type Call = <Name extends CallName>(
   call: CallOf<Name>,
 ) => Answer | Promise<Answer>;
 
-const UNAVAILABLE: Answer = { ok: false, refusal: 'authority_unavailable', details: {} };
+/** Nothing was done. */
+export const UNAVAILABLE: Answer = { ok: false, refusal: 'authority_unavailable', details: {} };
+export const OUTCOME_UNKNOWN: Answer = {
+  ok: false,
+  refusal: 'outcome_unknown',
+  details: { outcome: 'unknown' },
+};
+
+/** Whether it changes nothing to make the call twice, not even a nonce is spent. */
+export function isRepeatable(name: CallName): boolean {
+  const { access } = CALLS[name];
+  return access === 'public' || access === 'internal';
+}
 
 /**
  * What the authority knows is complete while nobody else can write. A process that was suspended finds that out
@@ -209,6 +221,25 @@ const UNAVAILABLE: Answer = { ok: false, refusal: 'authority_unavailable', detai
  */
 export function whileHeld(call: Call, isHeld: () => boolean): Call {
   return (name, given) => (isHeld() ? call(name, given) : UNAVAILABLE);
+}
+
+/**
+ * What the authority answers from memory is current where nobody else could write when the call had already come. The
+ * answer waits until the database has said so, unless it was stored there itself.
+ */
+export function onceConfirmed(
+  call: Call,
+  heldSince: (time: number) => Promise<boolean> | null,
+  elapsed: () => number,
+): Call {
+  return (name, given) => {
+    const since = elapsed();
+    const answer = call(name, given);
+    const otherwise = isRepeatable(name) ? UNAVAILABLE : OUTCOME_UNKNOWN;
+    const confirmed = (made: Answer) =>
+      heldSince(since)?.then((isHeld) => (isHeld ? made : otherwise)) ?? made;
+    return answer instanceof Promise ? answer.then(confirmed) : confirmed(answer);
+  };
 }
 
 /** Commands of nodes that spend durable nonces; heartbeats are cheaper to sign anew. */

@@ -1,13 +1,8 @@
-/**
- * What an instance may do while others serve the same state: one of them writes, and each may answer from what
- * it holds for a while only, so that no answer is older than a change that another has acknowledged. In memory
- * that all threads of the instance share.
- */
+/** What an instance is among those that serve the same state, in memory that all its threads share. */
 
 /**
- * When the right ends, in whole milliseconds modulo 2^32; whether the instance writes; its epoch; since when what it
- * holds may be outdated, in whole seconds since the epoch modulo 2^32; how many revisions the state that it keeps
- * ready is behind; and whether it waits for the end of a move.
+ * Whether the instance writes; its epoch; since when what it holds may be outdated, in whole seconds since the epoch
+ * modulo 2^32; how many revisions the state that it keeps ready is behind; and whether it waits for the end of a move.
  */
 export type StandingMemory = Int32Array;
 
@@ -21,13 +16,9 @@ export interface LinkedFollower {
 
 export interface Standing {
   readonly memory: StandingMemory;
-  /** Whether everything that was acknowledged before this call is in what the instance holds. */
-  isCurrent(): boolean;
   isWriter(): boolean;
   /** The number of the holding that the instance goes by; 0 when it knows of none. */
   epoch(): number;
-  /** Milliseconds for which `isCurrent` lasts; 0 when it does not hold. */
-  remaining(): number;
   /**
    * Milliseconds since the epoch, of whole seconds: everything that was acknowledged before is in what the instance
    * holds, and of nobody who writes now is anything known. Null at any other time.
@@ -42,36 +33,28 @@ export interface Standing {
   isMoving(): boolean;
 }
 
-const UNTIL = 0;
-const WRITES = 1;
-const EPOCH = 2;
-const STALE_SINCE = 3;
-const LAG = 4;
-const MOVING = 5;
+const WRITES = 0;
+const EPOCH = 1;
+const STALE_SINCE = 2;
+const LAG = 3;
+const MOVING = 4;
 
-/** Never the end of a right, nor a time since which something is outdated: there is none. */
+/** Never a time since which something is outdated: there is none. */
 const NONE = 0;
 const NO_STATE = -1;
 const MOST_LAG = 2 ** 31 - 1;
 
 export function createStandingMemory(): StandingMemory {
-  const memory = new Int32Array(new SharedArrayBuffer(6 * Int32Array.BYTES_PER_ELEMENT));
+  const memory = new Int32Array(new SharedArrayBuffer(5 * Int32Array.BYTES_PER_ELEMENT));
   noteLag(memory, null);
   return memory;
 }
 
-/** `elapsed` is the monotonic time of the system, which is the same on all threads. */
-export function standingIn(memory: StandingMemory, elapsed: () => number): Standing {
-  function remaining(): number {
-    const until = Atomics.load(memory, UNTIL);
-    return until === NONE ? 0 : Math.max(0, (until - (Math.ceil(elapsed()) | 0)) | 0);
-  }
+export function standingIn(memory: StandingMemory): Standing {
   return {
     memory,
-    isCurrent: () => remaining() > 0,
     isWriter: () => Atomics.load(memory, WRITES) === 1,
     epoch: () => Atomics.load(memory, EPOCH),
-    remaining,
     staleSince() {
       const since = Atomics.load(memory, STALE_SINCE);
       return since === NONE ? null : (since >>> 0) * 1000;
@@ -82,16 +65,6 @@ export function standingIn(memory: StandingMemory, elapsed: () => number): Stand
     },
     isMoving: () => Atomics.load(memory, MOVING) === 1,
   };
-}
-
-/** What the instance holds is complete until this monotonic time. */
-export function extendStanding(memory: StandingMemory, until: number): void {
-  const rounded = Math.floor(until) | 0;
-  Atomics.store(memory, UNTIL, rounded === NONE ? -1 : rounded);
-}
-
-export function endStanding(memory: StandingMemory): void {
-  Atomics.store(memory, UNTIL, NONE);
 }
 
 /** `since` in milliseconds since the epoch; null once it is known again who writes. */

@@ -22,7 +22,7 @@ export function publishedKeys(
 /** Whether the key is not known here, but may be among those that are about to arrive. */
 export function mayArrive({ settings, documents, standing }: Edge, keyId: string): boolean {
   if (settings.operatorAuth.keys.has(keyId)) return false;
-  if (standing !== null && !standing.isCurrent()) return true;
+  if (standing !== null) return true;
   const isOutdated = documents.get('operator_keys') === undefined;
   return isOutdated && documents.latest('operator_keys') !== undefined;
 }

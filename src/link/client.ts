@@ -4,7 +4,7 @@ import { DOCUMENT_NAMES, type DocumentName, receivedDocument } from '../contract
 import type { Heartbeat } from '../contract/inputs.ts';
 import type { DocumentPublisher } from '../contract/publications.ts';
 import { takeEnds } from '../contract/revision-ends.ts';
-import { endStanding, extendStanding, noteFollower, type Standing } from '../contract/standing.ts';
+import { noteFollower, type Standing } from '../contract/standing.ts';
 import type { JsonObject } from '../json/value.ts';
 import type { Logger } from '../log/logger.ts';
 import type { RefusalName } from '../refusal.ts';
@@ -12,7 +12,6 @@ import { fromCloneable, toCloneable } from '../threads/cloneable.ts';
 import type { Answers } from '../threads/messages.ts';
 import { copyHeartbeat, packHeartbeat } from '../threads/packed-heartbeat.ts';
 import type { Frames } from './frames.ts';
-import { GRANT_MS } from './grants.ts';
 import type { FromFollower, FromWriter, News, SentDocument } from './messages.ts';
 import { createPace } from './pace.ts';
 import { createReceivedList } from './received-list.ts';
@@ -71,15 +70,13 @@ export interface LinkClient {
   close(): void;
 }
 
-/** A request for the right to answer from copies; several are lost before that ends. */
-const ASK_MS = GRANT_MS / 4;
+/** Between two questions whether the other still writes, of which its silence is known. */
+const ASK_MS = 100;
 const SILENCE_MS = 1000;
 /** Before another attempt at an instance that has turned this one away. */
 const TURNED_AWAY_MS = 100;
 /** A link that is missing for longer is reported. */
 const PATIENCE_MS = 5000;
-/** The part of a grant by which clocks may run apart. */
-const MARGIN = 0.1;
 /**
  * Nobody waits for the answer to a heartbeat, so that many share a message. Twice as long would save the writer a tenth of
  * what a heartbeat costs, and take a sixth of the rate of a client that has few of them under way.
@@ -178,14 +175,13 @@ export function createLinkClient(options: LinkClientOptions): LinkClient {
         welcome(current, message.epoch);
         return;
       case 'answers':
-        if (message.news !== null) apply(current, message.news);
+        if (message.news !== null) apply(message.news);
         if (message.answers !== null) answer(current, message.answers);
         return;
       case 'complete':
         if (!current.isOpen) return;
         options.answered(elapsed() - message.at);
-        completeUntil = message.at + message.lasts * (1 - MARGIN);
-        extendStanding(standing.memory, completeUntil);
+        completeUntil = message.at;
         return;
       case 'halt':
         halt(current);
@@ -205,10 +201,9 @@ export function createLinkClient(options: LinkClientOptions): LinkClient {
     options.linked();
   }
 
-  function apply({ frames }: Connection, { documents, ends, change }: News): void {
+  function apply({ documents, ends }: News): void {
     takeEnds(publisher.revisionEnds, ends);
     for (const sent of documents) applyDocument(sent, documents);
-    frames.send({ type: 'applied', change });
   }
 
   function applyDocument({ name, document }: SentDocument, news: readonly SentDocument[]): void {
@@ -252,17 +247,10 @@ export function createLinkClient(options: LinkClientOptions): LinkClient {
     }
   }
 
-  /** From now on news may be missing. */
-  function endRight(): void {
-    if (completeUntil !== null) completeUntil = Math.min(completeUntil, elapsed());
-    endStanding(standing.memory);
-  }
-
   /** Another instance takes over: what was sent is answered first, and what comes now waits. */
   function halt(current: Connection): void {
     flush();
     current.isOpen = false;
-    endRight();
     current.frames.send({ type: 'halted' });
   }
 
@@ -271,7 +259,6 @@ export function createLinkClient(options: LinkClientOptions): LinkClient {
     connection = null;
     heartbeats = [];
     requests = [];
-    endRight();
     list.begin(null);
     if (current.wasWelcome) {
       const reason = problem === null ? '' : `: ${problem}`;

@@ -4,7 +4,14 @@
  * error when another instance takes over.
  */
 import type { Answer } from '../contract/answers.ts';
-import { CALLS, type Call, type CallName, type CallOf } from '../contract/calls.ts';
+import {
+  type Call,
+  type CallName,
+  type CallOf,
+  isRepeatable,
+  OUTCOME_UNKNOWN,
+  UNAVAILABLE,
+} from '../contract/calls.ts';
 import type {
   LocalRateLimits,
   RateBucket,
@@ -46,9 +53,6 @@ const RETRY_MS = 50;
 
 /** Refusals before anything was done. */
 const NOT_BEGUN: ReadonlySet<RefusalName> = new Set(['authority_unavailable', 'shutting_down']);
-
-const UNAVAILABLE: Answer = { ok: false, refusal: 'authority_unavailable', details: {} };
-const UNKNOWN: Answer = { ok: false, refusal: 'outcome_unknown', details: { outcome: 'unknown' } };
 
 /** What answers in this process. */
 interface Lead {
@@ -99,8 +103,8 @@ export function createDesk({ client, holdMs, rateLimits, elapsed }: DeskOptions)
     if (outcome.kind === 'failed') {
       request.reject(new Error(`In the authority: ${outcome.problem}`));
     } else if (outcome.kind === 'lost') {
-      if (isRepeatable(request.name)) hold(request);
-      else request.resolve(UNKNOWN);
+      if (mayBeAskedAgain(request.name)) hold(request);
+      else request.resolve(OUTCOME_UNKNOWN);
     } else {
       const { answer } = outcome;
       if (hasNotBegun(answer)) hold(request);
@@ -175,11 +179,9 @@ function hasNotBegun(answer: Answer): boolean {
   return !answer.ok && NOT_BEGUN.has(answer.refusal);
 }
 
-/** Whether it changes nothing to ask twice, not even a nonce is spent. */
-function isRepeatable(name: string): boolean {
-  if (name.startsWith('#')) return true;
-  const { access } = CALLS[name as CallName];
-  return access === 'public' || access === 'internal';
+/** Questions of rate limits, which are no calls, change next to nothing. */
+function mayBeAskedAgain(name: string): boolean {
+  return name.startsWith('#') || isRepeatable(name as CallName);
 }
 
 /** Of one heartbeat, which costs more to make than to send its row: only those that are not answered need it. */

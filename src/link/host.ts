@@ -14,7 +14,6 @@ import type { Answers, Batch } from '../threads/messages.ts';
 import { HEARTBEAT_ROW } from '../threads/packed-heartbeat.ts';
 import { createFollowerLag, type FollowerLag } from './follower-lag.ts';
 import type { Frames } from './frames.ts';
-import { createGrants, GRANT_MS, type Grant } from './grants.ts';
 import type { FromFollower, FromWriter, Hello, News, SentDocument } from './messages.ts';
 import { createPace } from './pace.ts';
 import { grownSince, type SentList, sentListOf } from './sent-list.ts';
@@ -28,8 +27,6 @@ export interface LinkHostOptions {
   readonly publisher: DocumentPublisher;
   readonly logger: Logger;
   elapsed(): number;
-  /** An answer has waited for the followers for so many milliseconds. */
-  awaited(milliseconds: number): void;
 }
 
 /** What an instance that writes lends to its followers. */
@@ -37,8 +34,8 @@ export interface Lent {
   readonly epoch: number;
   readonly call: Call;
   readonly limits: LocalRateLimits;
-  /** Nobody else can write before this monotonic time. */
-  heldUntil(): number;
+  /** Null when nobody else can have written at this monotonic time; resolves with whether that is so. */
+  heldSince(time: number): Promise<boolean> | null;
 }
 
 export interface LinkHost {
@@ -48,30 +45,21 @@ export interface LinkHost {
   followers(): readonly LinkedFollower[];
   /** Takes followers from now on; those who have come before have waited for it. */
   lend(lent: Lent): void;
-  /** The calls of this instance's own edges, whose answers wait for the followers as theirs do. */
-  acknowledged(call: Call): Call;
   /** Followers send no further request; resolves when those that they have sent are answered. */
   halt(): Promise<void>;
-  /** Lets no follower answer from its copies any more; resolves, within one grant, when none may. */
-  revoke(): Promise<void>;
   close(): void;
 }
 
-/** A follower asks four times within a grant. */
+/** A follower asks several times within this. */
 const SILENCE_MS = 3000;
-/** A follower with more than this unread gets no news but those that an answer rests on, and no grant. */
+/** A follower with more than this unread gets no news but those that an answer rests on. */
 const MOST_UNREAD_BYTES = 4 * 1024 ** 2;
-
-/** A follower that has not applied a change for this long gets no longer grant. */
-const MOST_BEHIND_MS = 100;
 
 interface Follower {
   readonly instance: string;
   readonly lag: FollowerLag;
-  readonly lending: Pick<Lent, 'call' | 'limits'>;
-  readonly heldUntil: Lent['heldUntil'];
+  readonly lent: Lent;
   readonly frames: Frames<FromWriter>;
-  readonly grant: Grant;
   readonly outbox: Outbox;
   /** The newest of each document that was not sent yet. */
   readonly unsent: Map<PublishedName, Publication | null>;
@@ -82,8 +70,6 @@ interface Follower {
   /** Ids of requests that are being carried out, but for those that wait for an event; the follower bounds them. */
   readonly unanswered: Set<unknown>;
   awaitsDrain: boolean;
-  /** Since when it has made no progress with changes that it has not applied; null while there are none. */
-  behindSince: number | null;
   isHalted: boolean;
 }
 
@@ -92,8 +78,6 @@ export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> 
   const { publisher, logger, elapsed } = options;
   const published = new Map<PublishedName, Publication>();
   const followers = new Set<Follower>();
-  const grants = createGrants(elapsed);
-  let change = 0;
   let scheduled = false;
   let lent: Lent | null = null;
   let halted: (() => void) | null = null;
@@ -112,11 +96,8 @@ export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> 
   );
 
   function noteChange(name: PublishedName, publication: Publication | null): void {
-    change += 1;
     if (followers.size === 0) return;
-    for (const follower of followers) {
-      const { unsent } = follower;
-      follower.behindSince ??= elapsed();
+    for (const { unsent } of followers) {
       // The order of the last changes is kept: some documents are published together.
       unsent.delete(name);
       unsent.set(name, publication);
@@ -152,7 +133,7 @@ export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> 
     );
     const ends = unsent.has('crl') ? takeRevisionEnds(follower) : [];
     unsent.clear();
-    return { change, documents, ends };
+    return { documents, ends };
   }
 
   /** Whole only once, as long as each version comes with what is signed of it. */
@@ -208,28 +189,25 @@ export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> 
       else begin(given, lent);
     }
 
-    function begin({ name, instance }: Hello, { epoch, call, limits, heldUntil }: Lent): void {
+    function begin({ name, instance }: Hello, access: Lent): void {
       const outbox = createOutbox({ post: (answers) => send(answers) }, (flush) =>
         createPace(elapsed, flush),
       );
       follower = {
         instance,
         lag: createFollowerLag(elapsed),
-        lending: { call: acknowledged(call), limits },
-        heldUntil,
+        lent: access,
         frames,
-        grant: grants.create(),
         outbox,
         unsent: new Map(published),
         sentList: null,
         sentRevision: -1,
         unanswered: new Set(),
         awaitsDrain: false,
-        behindSince: elapsed(),
         isHalted: false,
       };
       followers.add(follower);
-      frames.send({ type: 'welcome', epoch });
+      frames.send({ type: 'welcome', epoch: access.epoch });
       sendNews(follower);
       logger.write('INFO', 'link', `${name} is linked`);
     }
@@ -245,55 +223,27 @@ export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> 
       switch (message.type) {
         case 'requests': {
           noteUnanswered(current.unanswered, message);
-          carryOut(message, current.lending, current.outbox);
+          carryOut(message, current.lent, current.outbox);
           return;
         }
-        case 'applied':
-          current.behindSince = message.change >= change ? null : elapsed();
-          grants.applied(current.grant, message.change);
-          return;
         case 'ask':
           current.lag.report(message.lag);
-          extend(current, message.at);
+          void confirm(current, message.at);
           return;
         case 'halted':
           current.isHalted = true;
-          grants.end(current.grant);
           settleHalt();
       }
     }
 
     /** The answer comes after all news that were sent before, so that the follower applies them first. */
-    function extend(current: Follower, at: number): void {
-      if (current.isHalted || halted !== null) return;
+    async function confirm(current: Follower, at: number): Promise<void> {
       if (frames.waiting() > MOST_UNREAD_BYTES) return;
-      const now = elapsed();
-      // Whoever hears nothing must not delay acknowledgments for as long as it is heard.
-      if (current.behindSince !== null && now - current.behindSince > MOST_BEHIND_MS) return;
-      const lasts = Math.min(GRANT_MS, current.heldUntil() - now);
-      if (lasts <= 0) return;
+      const isHeld = await current.lent.heldSince(elapsed());
+      if (isHeld === false || current.isHalted || halted !== null) return;
       sendNews(current);
-      grants.extend(current.grant, now + lasts);
-      frames.send({ type: 'complete', at, lasts });
+      frames.send({ type: 'complete', at });
     }
-  }
-
-  function acknowledged(call: Call): Call {
-    return (name, given) => {
-      const answer = call(name, given);
-      if (answer instanceof Promise) {
-        return answer.then((late) => followersHave()?.then(() => late) ?? late);
-      }
-      return followersHave()?.then(() => answer) ?? answer;
-    };
-  }
-
-  /** Null when they have every change, or may not answer from their copies. */
-  function followersHave(): Promise<void> | null {
-    const applied = grants.awaitAll(change);
-    if (applied === null) return null;
-    const began = elapsed();
-    return applied.then(() => options.awaited(elapsed() - began));
   }
 
   function settleHalt(): void {
@@ -312,7 +262,6 @@ export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> 
       for (const begin of early.values()) begin(given);
       early.clear();
     },
-    acknowledged,
     halt() {
       lent = null;
       return new Promise<void>((resolve) => {
@@ -320,11 +269,6 @@ export async function openLinkHost(options: LinkHostOptions): Promise<LinkHost> 
         for (const { frames } of followers) frames.send({ type: 'halt' });
         settleHalt();
       });
-    },
-    async revoke() {
-      lent = null;
-      halted ??= () => undefined;
-      await grants.over();
     },
     close() {
       lent = null;

@@ -16,14 +16,12 @@ export type FromFollower =
   | Hello
   /** Lists as those that the threads of one process send. */
   | ({ readonly type: 'requests' } & Pick<Batch, 'heartbeats' | 'requests'>)
-  /** Everything up to this change has been applied. */
-  | { readonly type: 'applied'; readonly change: number }
   /**
-   * Asks until when what was received is complete; `at` is the follower's own time, which it gets back. `lag` is how
-   * many revisions the state is behind that it keeps ready; null while it keeps none.
+   * Asks whether the other still writes; `at` is the follower's own time, which it gets back. `lag` is how many
+   * revisions the state is behind that it keeps ready; null while it keeps none.
    */
   | { readonly type: 'ask'; readonly at: number; readonly lag: number | null }
-  /** No further request is sent, and nothing is answered from copies any more. */
+  /** No further request is sent. */
   | { readonly type: 'halted' };
 
 interface SentVersion {
@@ -59,8 +57,6 @@ export interface SentDocument {
 
 /** What has changed in the public documents since the message before. */
 export interface News {
-  /** The number of the last change. */
-  readonly change: number;
   readonly documents: readonly SentDocument[];
   /** For each version of the revocation list: its place in the memory of ends, and its end. */
   readonly ends: readonly number[];
@@ -70,7 +66,7 @@ export type FromWriter =
   | { readonly type: 'welcome'; readonly epoch: number }
   /** News come before the answers that rest on them. */
   | { readonly type: 'answers'; readonly news: News | null; readonly answers: Answers | null }
-  /** What was received is complete for this many milliseconds from `at`. */
-  | { readonly type: 'complete'; readonly at: number; readonly lasts: number }
+  /** Everything that was acknowledged before `at` has been sent. */
+  | { readonly type: 'complete'; readonly at: number }
   /** Another instance takes over: send nothing more. */
   | { readonly type: 'halt' };

@@ -184,10 +184,10 @@ export function createAuthorityMetrics(
       });
       tlsNotAfter.set(at / 1000);
     },
-    standing: (standing, linked) => ofInstances().standing(standing, linked),
+    standing: (...state) => ofInstances().standing(...state),
     databaseClock: (aheadMs) => ofInstances().databaseClock(aheadMs),
     linkAnswered: (milliseconds) => ofInstances().linkAnswered(milliseconds),
-    followersAwaited: (milliseconds) => ofInstances().followersAwaited(milliseconds),
+    leaseConfirmed: (milliseconds) => ofInstances().leaseConfirmed(milliseconds),
     operatorSignatureV1: () => signaturesV1.inc(),
     signed(seconds, isSigned) {
       if (isSigned) signatures.observe(seconds);

@@ -5,13 +5,13 @@ import { STORE_SECONDS } from './buckets.ts';
 
 export interface InstanceMetrics {
   /** The state of things, when the metrics are read. */
-  standing(standing: Standing, linked: readonly LinkedFollower[]): void;
+  standing(standing: Standing, linked: readonly LinkedFollower[], leaseRemaining: number): void;
   /** So far is this machine ahead of the database, or behind it. */
   databaseClock(aheadMs: number): void;
   /** The writer has answered a follower after so long, over the link. */
   linkAnswered(milliseconds: number): void;
-  /** An answer has waited so long for the followers. */
-  followersAwaited(milliseconds: number): void;
+  /** The database has taken so long to say whether this instance still writes. */
+  leaseConfirmed(milliseconds: number): void;
 }
 
 const ROLES = ['writer', 'follower'] as const;
@@ -62,18 +62,18 @@ export function createInstanceMetrics(registry: Registry): InstanceMetrics {
     buckets: STORE_SECONDS,
     registers,
   });
-  const followersAwaited = new Histogram({
-    name: 'mesh_na_link_followers_awaited_seconds',
-    help: 'Time that an answer of the instance that writes has waited for its followers',
+  const leaseConfirmations = new Histogram({
+    name: 'mesh_na_lease_confirmation_seconds',
+    help: 'Time until the database has confirmed that this instance still writes, which answers from memory wait for',
     buckets: STORE_SECONDS,
     registers,
   });
 
   return {
-    standing(standing, linked) {
+    standing(standing, linked, leaseRemaining) {
       const own = standing.isWriter() ? 'writer' : 'follower';
       for (const one of ROLES) role.set({ role: one }, one === own ? 1 : 0);
-      lease.set(standing.isWriter() ? standing.remaining() / 1000 : 0);
+      lease.set(leaseRemaining / 1000);
       lag.set(standing.lag() ?? Number.NaN);
       stale.set(standing.staleSince() === null ? 0 : 1);
       followers.set(linked.length);
@@ -84,6 +84,6 @@ export function createInstanceMetrics(registry: Registry): InstanceMetrics {
     },
     databaseClock: (aheadMs) => databaseClock.set(aheadMs / 1000),
     linkAnswered: (milliseconds) => linkAnswers.observe(milliseconds / 1000),
-    followersAwaited: (milliseconds) => followersAwaited.observe(milliseconds / 1000),
+    leaseConfirmed: (milliseconds) => leaseConfirmations.observe(milliseconds / 1000),
   };
 }

@@ -1,8 +1,9 @@
 /** The public documents: served from cached bytes, with a validator for conditional requests. */
 import Type from 'typebox';
 import { SovereignDocument } from '../answers/documents.ts';
+import type { Answer } from '../contract/answers.ts';
 import { type DocumentName, ownDocument, type PublishedDocument } from '../contract/documents.ts';
-import { type Edge, withAnswer } from '../http/edge.ts';
+import { type Edge, oncePerEdge, withAnswer } from '../http/edge.ts';
 import { firstValue } from '../http/query.ts';
 import { documentReply, type Reply, refusalReply, staleDocumentReply } from '../http/reply.ts';
 import type { RouteEntry, RouteRequest } from '../http/route.ts';
@@ -117,14 +118,22 @@ export function serveDocument(
   request: RouteRequest,
   edge: Edge,
 ): Reply | Promise<Reply> {
-  const held = heldDocument(name, request.now, edge);
-  if (held !== undefined) return documentReply(held, request);
-  return lastCopyReply(name, request, edge) ?? renewedReply(name, request, edge);
+  const lastCopy = lastCopyReply(name, request, edge);
+  if (lastCopy !== null) return lastCopy;
+  const current = currentDocument(name, request.now, edge);
+  return current instanceof Promise
+    ? awaitedReply(name, current, request, edge)
+    : documentReply(current, request);
 }
 
-async function renewedReply(name: DocumentName, request: RouteRequest, edge: Edge): Promise<Reply> {
+async function awaitedReply(
+  name: DocumentName,
+  current: Promise<PublishedDocument | undefined>,
+  request: RouteRequest,
+  edge: Edge,
+): Promise<Reply> {
   try {
-    const document = await renewedDocument(name, edge);
+    const document = await current;
     return document === undefined
       ? refusalReply('service_not_ready')
       : await documentReply(document, request);
@@ -162,20 +171,44 @@ export function currentDocument(
   now: number,
   edge: Edge,
 ): PublishedDocument | Promise<PublishedDocument | undefined> {
-  return heldDocument(name, now, edge) ?? renewedDocument(name, edge);
+  const held = heldDocument(name, now, edge);
+  if (held === undefined) return renewedDocument(name, edge);
+  return edge.standing === null || name === 'genesis' ? held : confirmedDocument(name, now, edge);
 }
 
 /** Undefined when the authority has to be asked. */
-function heldDocument(name: DocumentName, now: number, edge: Edge): PublishedDocument | undefined {
-  const held = edge.documents.get(name);
-  const isServed = held !== undefined && now < held.freshUntil && mayServe(name, edge);
-  return isServed ? held : undefined;
+function heldDocument(
+  name: DocumentName,
+  now: number,
+  { documents }: Edge,
+): PublishedDocument | undefined {
+  const held = documents.get(name);
+  return held !== undefined && now < held.freshUntil ? held : undefined;
 }
 
-/** Whether no other instance can have replaced the copy of the document that is held here. */
-function mayServe(name: DocumentName, { standing }: Edge): boolean {
-  return standing === null || name === 'genesis' || standing.isCurrent();
+/** Another instance may have replaced the document that is held here: what has replaced it comes before the answer. */
+async function confirmedDocument(
+  name: DocumentName,
+  now: number,
+  edge: Edge,
+): Promise<PublishedDocument | undefined> {
+  assertNotElsewhere(await confirmationOf(edge)(), edge);
+  return heldDocument(name, now, edge) ?? renewedDocument(name, edge);
 }
+
+/** All requests of one turn of the event loop share one question, which is sent when all of them have come. */
+const confirmationOf = oncePerEdge(({ call }: Edge) => {
+  let gathering: Promise<Answer> | null = null;
+  return () => {
+    gathering ??= new Promise((resolve, reject) => {
+      setImmediate(() => {
+        gathering = null;
+        Promise.resolve(call('awaitPublications', null)).then(resolve, reject);
+      });
+    });
+    return gathering;
+  };
+});
 
 /** Another instance writes, or is about to. */
 const ELSEWHERE: ReadonlySet<RefusalName> = new Set(['authority_unavailable', 'shutting_down']);
@@ -184,10 +217,14 @@ async function renewedDocument(
   name: DocumentName,
   edge: Edge,
 ): Promise<PublishedDocument | undefined> {
-  const answer = await edge.call(isRenewable(name) ? RENEWALS[name] : 'awaitPublications', null);
-  // Whatever is held here may be older than what another instance has published.
-  if (!answer.ok && edge.standing !== null && ELSEWHERE.has(answer.refusal)) {
+  const renewal = isRenewable(name) ? RENEWALS[name] : 'awaitPublications';
+  assertNotElsewhere(await edge.call(renewal, null), edge);
+  return edge.documents.latest(name);
+}
+
+/** Whatever is held here may be older than what another instance has published. */
+function assertNotElsewhere(answer: Answer, { standing }: Edge): void {
+  if (!answer.ok && standing !== null && ELSEWHERE.has(answer.refusal)) {
     throw new Refusal(answer.refusal, answer.details);
   }
-  return edge.documents.latest(name);
 }

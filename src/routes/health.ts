@@ -78,16 +78,9 @@ async function checkedReadiness(edge: Edge): Promise<Answer> {
   return answer;
 }
 
-async function silent(standing: Standing | null, signal: AbortSignal): Promise<Answer> {
-  if (standing === null) return delay(LONGEST_CHECK_MS, SILENT, { signal });
-  // Once it is known that nobody can answer, there is nothing to wait for.
-  let patience = LONGEST_CHECK_AMONG_OTHERS_MS;
-  while (patience > 0 && standing.isCurrent()) {
-    const step = Math.min(patience, standing.remaining());
-    await delay(step, null, { signal });
-    patience -= step;
-  }
-  return SILENT;
+function silent(standing: Standing | null, signal: AbortSignal): Promise<Answer> {
+  const patience = standing === null ? LONGEST_CHECK_MS : LONGEST_CHECK_AMONG_OTHERS_MS;
+  return delay(patience, SILENT, { signal });
 }
 
 /** An instance that waits for its turn is not ready, like one that cannot. */

@@ -39,8 +39,8 @@ export interface StoreOptions {
   readonly runtime: Runtime;
   /** How this instance takes its turn, where several can serve one state. */
   readonly candidate: Candidate;
-  /** Called when another process may write at this monotonic time, and not before; with each renewal a later one. */
-  extended(until: number): void;
+  /** A database has said after so many milliseconds whether this process is still the one that writes. */
+  confirmed(milliseconds: number): void;
   /** Called whenever a database was asked who may write: so many milliseconds is this machine ahead of it, or behind. */
   clockCompared(aheadMs: number): void;
   /** Called once, when the state is to be moved elsewhere, and this process to stop. */
@@ -80,7 +80,7 @@ export async function openStore(options: StoreOptions): Promise<OpenedStore> {
     clock: leaseClock(options.runtime),
     now: options.runtime.now,
     leaseMs: database.leaseMs,
-    extended: options.extended,
+    confirmed: options.confirmed,
     clockCompared: options.clockCompared,
     wanted: options.wanted,
     lost: options.lost,

@@ -108,7 +108,7 @@ async function serve({ config, port: httpPort, slot, shared }: Service): Promise
     metrics,
     exposition: link.exposition,
     isAuthoritySilent: () => isAuthoritySilent(shared.beats),
-    standing: shared.standing && standingIn(shared.standing, systemRuntime.elapsed),
+    standing: shared.standing && standingIn(shared.standing),
     startedAt: runtime.elapsed(),
     routes: ROUTES,
     draining,

@@ -442,7 +442,7 @@ test('whoever waits pauses before another connection, also when it was told of s
         },
       };
     },
-    extended: () => undefined,
+    confirmed: () => undefined,
     wanted: () => undefined,
     lost: () => undefined,
   });
@@ -526,7 +526,7 @@ async function holdBy<Clock extends LeaseClock>(
     clock,
     ttl,
     connect: () => leaseTableOf(url, ttl),
-    extended: () => undefined,
+    confirmed: () => undefined,
     wanted: () => undefined,
     lost: (problem) => lost.push(problem),
   });

@@ -45,7 +45,6 @@ export function openTestHost(
   options: Pick<LinkHostOptions, 'publisher' | 'logger'> & Partial<LinkHostOptions>,
 ): Promise<LinkHost> {
   return openLinkHost({
-    awaited: () => undefined,
     address: { host: '127.0.0.1', port: 0 },
     wires: WIRES,
     program: '1',
@@ -54,10 +53,10 @@ export function openTestHost(
   });
 }
 
-/** It answers with `call`, for a second from each time that it is asked. */
+/** It answers with `call`, as one whom the database has just confirmed. */
 export function lend(host: LinkHost, epoch: number, call: Lent['call']): void {
   const limits = createRateLimits(NO_LIMITS);
-  host.lend({ epoch, call, limits, heldUntil: () => elapsed() + 1000 });
+  host.lend({ epoch, call, limits, heldSince: () => null });
 }
 
 /** The end of a follower. */
@@ -71,7 +70,7 @@ export function createTestClient(
     program: '1',
     name: 'pid 1',
     instance: 'first',
-    standing: standingIn(createStandingMemory(), elapsed),
+    standing: standingIn(createStandingMemory()),
     elapsed,
     linked: () => undefined,
     ...options,

@@ -29,7 +29,7 @@ export function storeOptions(
     clock: SYSTEM_CLOCK,
     now: systemRuntime.now,
     leaseMs: 5000,
-    extended: () => undefined,
+    confirmed: () => undefined,
     clockCompared: () => undefined,
     wanted: () => undefined,
     lost: () => undefined,

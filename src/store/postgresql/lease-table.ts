@@ -13,6 +13,11 @@ export interface LeaseTable {
   take(claim: LeaseClaim, lasts: number, seen: SeenLease): Promise<TakenLease | null>;
   /** Null when there is another holder. */
   renew(epoch: number, lasts: number): Promise<RenewedLease | null>;
+  /**
+   * Whether the lease of this holder lasts at this moment by the clock of the database; null when there is another
+   * holder. Only a primary renews it: of one that a standby has replaced, it runs out.
+   */
+  confirm(epoch: number): Promise<boolean | null>;
   /** Asks the holder to end, and candidates to wait, for so many milliseconds. */
   want(lasts: number): Promise<void>;
   end(epoch: number, isReleased: boolean): Promise<void>;
@@ -106,6 +111,10 @@ const RENEW = `
   where epoch = $1 and not released
   returning ${NOW} as at, coalesce(wanted_until > clock_timestamp(), false) as wanted
 `;
+/** Waits for no lock, disk or standby. */
+const CONFIRM = `
+  select expires_at > clock_timestamp() as lasts from mesh_na.writer_lease where epoch = $1 and not released
+`;
 const WANT = `
   update mesh_na.writer_lease
   set wanted_until = clock_timestamp() + make_interval(secs => $1::float8 / 1000)
@@ -197,6 +206,10 @@ export function leaseTable(client: Client, options: LeaseTableOptions): LeaseTab
     async renew(epoch, lasts) {
       const row = await compared<RenewalRow>(RENEW, [epoch, lasts]);
       return row === undefined ? null : { isWanted: row.wanted };
+    },
+    async confirm(epoch) {
+      const row = await ask<{ lasts: boolean }>(CONFIRM, [epoch]);
+      return row === undefined ? null : row.lasts;
     },
     async want(lasts) {
       await ask(WANT, [lasts]);

@@ -6,6 +6,7 @@
  * renewal first. So one gives up before another begins, also when the clock of the database is set.
  */
 import type { PreviousOwner } from '../store.ts';
+import { createConfirmations } from './confirmations.ts';
 import { isTimeout } from './connect.ts';
 import { type LeaseTable, type SeenLease, Unstorable } from './lease-table.ts';
 
@@ -62,8 +63,8 @@ export interface LeaseOptions {
   readonly ttl: number;
   /** Makes a connection of its own: work on the others must not delay a renewal. */
   connect(): Promise<LeaseTable>;
-  /** Called after each renewal: nobody else can be the holder before this monotonic time. */
-  extended(until: number): void;
+  /** The database has said after so many milliseconds whether this process is still the holder. */
+  confirmed(milliseconds: number): void;
   /** Called once, when somebody asks this holder to end, who then takes its place. */
   wanted(): void;
   /** Called once, when the lease is lost for good. */
@@ -76,8 +77,12 @@ export interface Lease {
   readonly previousOwner: PreviousOwner;
   /** Whether nobody else can hold it at this moment. */
   isHeld(): boolean;
-  /** Nobody else can hold it before this monotonic time. */
-  heldUntil(): number;
+  /** Milliseconds for which nobody else can hold it, by this machine's count. */
+  remaining(): number;
+  /** See `Confirmations.since`. */
+  heldSince(time: number): Promise<boolean> | null;
+  /** See `Confirmations.note`. */
+  noteHeld(sentAt: number): void;
   /** False once it is known to be lost. */
   isOwned(): boolean;
   /** Null while renewals succeed; otherwise why they do not. */
@@ -285,6 +290,13 @@ function keepLease(options: LeaseOptions, first: LeaseTable, acquired: Acquired)
   let isWanted = false;
   let ended = false;
   let underWay: Promise<void> = Promise.resolve();
+  const confirmations = createConfirmations({
+    clock,
+    connect: options.connect,
+    ask: (reading) => reading.confirm(epoch),
+    lost: () => lose(TAKEN),
+    answered: options.confirmed,
+  });
   let cancel = scheduleRenewal(acquired.sentAt);
 
   /** The time counts from when the one before was sent: a late answer has used up a part of it. */
@@ -306,7 +318,7 @@ function keepLease(options: LeaseOptions, first: LeaseTable, acquired: Acquired)
       // Also after the time has run out, as for a process that was suspended: nobody else was the holder.
       heldUntil = sentAt + lasts;
       unanswered = null;
-      if (!ended) options.extended(heldUntil);
+      confirmations.note(sentAt);
       if (renewed.isWanted && !isWanted && !ended) options.wanted();
       isWanted = renewed.isWanted;
     } catch (cause) {
@@ -330,6 +342,7 @@ function keepLease(options: LeaseOptions, first: LeaseTable, acquired: Acquired)
   function lose(problem: string): void {
     if (ended || loss !== null) return;
     loss = problem;
+    confirmations.end();
     options.lost(problem);
   }
 
@@ -337,11 +350,14 @@ function keepLease(options: LeaseOptions, first: LeaseTable, acquired: Acquired)
     epoch,
     previousOwner,
     isHeld: () => loss === null && !ended && clock.elapsed() < heldUntil,
-    heldUntil: () => heldUntil,
+    remaining: () => (loss === null && !ended ? Math.max(0, heldUntil - clock.elapsed()) : 0),
+    heldSince: confirmations.since,
+    noteHeld: confirmations.note,
     isOwned: () => loss === null,
     problem: () => loss ?? unanswered,
     async end(how) {
       ended = true;
+      confirmations.end();
       cancel();
       await underWay;
       try {

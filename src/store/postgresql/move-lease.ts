@@ -21,7 +21,7 @@ export function acquireMoveLease(options: MoverOptions): Promise<Lease> {
     candidate: null,
     ttl: options.leaseMs,
     connect: () => connectToLease(options),
-    extended: () => undefined,
+    confirmed: () => undefined,
     wanted: () => undefined,
     // Every transaction of a move holds the lease, and fails without it.
     lost: () => undefined,

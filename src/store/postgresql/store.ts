@@ -37,8 +37,8 @@ export interface PostgresqlOptions {
   now(): number;
   /** How long the lease lasts without a renewal, in milliseconds. */
   readonly leaseMs: number;
-  /** Called after each renewal: nobody else can write before this monotonic time. */
-  extended(until: number): void;
+  /** The database has said after so many milliseconds whether this process is still the one that writes. */
+  confirmed(milliseconds: number): void;
   /** Called whenever the database was asked for the lease: so far is the machine ahead of it, or behind. */
   clockCompared(aheadMs: number): void;
   /** Called once, when the state is to be moved elsewhere, and this process to stop. */
@@ -54,7 +54,7 @@ export interface PostgresqlStore extends Store {
 }
 
 /** The right to write, as its holder sees it. */
-export type Tenure = Pick<Lease, 'epoch' | 'previousOwner' | 'isHeld' | 'heldUntil'>;
+export type Tenure = Pick<Lease, 'epoch' | 'previousOwner' | 'isHeld' | 'remaining' | 'heldSince'>;
 
 /** The kind of database, and the version of the tables that this program reads and writes. */
 export const DATABASE = { backend: 'postgresql', schemaVersion: SCHEMA_VERSION } as const;
@@ -169,6 +169,7 @@ async function openHeldStore(
     clock: options.clock,
     connect: async () => (await connectToPrimary(options.address)).client,
     isOwned: lease.isOwned,
+    changed: lease.noteHeld,
   });
   await takeOver(options, meta, lease, writing);
   return heldStore(options.address, meta, lease, writing);

@@ -58,6 +58,8 @@ export interface WritingOptions {
   readonly client: Client;
   readonly clock: LeaseClock;
   connect(): Promise<Client>;
+  /** A change has succeeded that was sent at this monotonic time, and that only the holder of the lease can make. */
+  changed(sentAt: number): void;
   /** False once another may write: a lost connection is not replaced then. */
   isOwned(): boolean;
 }
@@ -72,7 +74,8 @@ function isOfStatement(cause: unknown): boolean {
   return (cause as { severity?: string }).severity === 'ERROR';
 }
 
-export function createWriting({ client: first, clock, connect, isOwned }: WritingOptions): Writing {
+export function createWriting(options: WritingOptions): Writing {
+  const { client: first, clock, connect, isOwned } = options;
   let client = first;
   let isLost = false;
   let failure: string | null = null;
@@ -119,7 +122,9 @@ export function createWriting({ client: first, clock, connect, isOwned }: Writin
   const session: Session = {
     async change(statement, values) {
       try {
+        const sentAt = clock.elapsed();
         await send(statement, values);
+        options.changed(sentAt);
       } catch (cause) {
         if ((cause as { code?: string }).code === CHANGED_SUBJECT) throw new ChangedSubject();
         fail(cause);

@@ -11,6 +11,8 @@ interface Event {
   readonly work: () => void;
 }
 
+const ROUNDING_MS = 1e-3;
+
 /** Lets everything that is already decided happen; the timers of the machines are others. */
 const realImmediate = setImmediate;
 const settled = () => new Promise<void>((resolve) => void realImmediate(resolve));
@@ -49,6 +51,10 @@ export class Machine {
   #life = 0;
   #isRunning = false;
   #suspended: (() => void)[] | null = null;
+  /** When its clock has stopped; null while it goes. */
+  #stoppedAt: number | null = null;
+  /** For how long its clock has stood still. */
+  #stood = 0;
 
   constructor(name: string, clockwork: Clockwork, clock: { rate: number; offset: number }) {
     this.name = name;
@@ -57,8 +63,11 @@ export class Machine {
     this.#offset = clock.offset;
   }
 
-  /** Goes on while the process is suspended. */
-  readonly elapsed = (): number => this.#offset + this.clockwork.now * this.#rate;
+  /** Goes on while the process is suspended, and stands still while the machine is paused. */
+  readonly elapsed = (): number => {
+    const now = this.#stoppedAt ?? this.clockwork.now;
+    return this.#offset + (now - this.#stood) * this.#rate;
+  };
 
   get isRunning(): boolean {
     return this.#isRunning;
@@ -86,7 +95,14 @@ export class Machine {
     if (this.#isRunning) this.#suspended ??= [];
   }
 
+  pause(): void {
+    this.suspend();
+    this.#stoppedAt ??= this.clockwork.now;
+  }
+
   resume(): void {
+    if (this.#stoppedAt !== null) this.#stood += this.clockwork.now - this.#stoppedAt;
+    this.#stoppedAt = null;
     const waiting = this.#suspended ?? [];
     this.#suspended = null;
     const life = this.#life;
@@ -112,10 +128,19 @@ export class Machine {
   /** An event of the process of now, after these milliseconds of its own clock. */
   after(milliseconds: number, work: () => void): () => void {
     const life = this.#life;
+    const due = this.elapsed() + milliseconds;
     let isCanceled = false;
-    this.clockwork.at(this.clockwork.now + milliseconds / this.#rate, () => {
-      if (!isCanceled) this.run(life, () => isCanceled || work());
-    });
+    const wait = () => {
+      const left = Math.max(0, due - this.elapsed()) / this.#rate;
+      this.clockwork.at(this.clockwork.now + left, ring);
+    };
+    const ring = () => {
+      if (isCanceled || life !== this.#life) return;
+      // Its clock has stood still meanwhile.
+      if (due - this.elapsed() > ROUNDING_MS) wait();
+      else this.run(life, () => isCanceled || work());
+    };
+    wait();
     return () => {
       isCanceled = true;
     };

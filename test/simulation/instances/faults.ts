@@ -27,6 +27,11 @@ export const FAULTS = {
     machine.suspend();
     return () => machine.resume();
   },
+  /** The whole machine, which does not know it: its clock stands still. */
+  pause(_world, { machine }) {
+    machine.pause();
+    return () => machine.resume();
+  },
   'hears nobody'({ machines, network }, { machine }) {
     for (const other of machines) network.cut(other, machine);
     return () => {

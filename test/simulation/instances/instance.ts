@@ -1,18 +1,12 @@
 /** One instance, put together as the program does it, but for the machine, the network and the database. */
 import type { Answer } from '../../../src/contract/answers.ts';
-import { type Call, whileHeld } from '../../../src/contract/calls.ts';
+import { type Call, onceConfirmed, whileHeld } from '../../../src/contract/calls.ts';
 import { documentText } from '../../../src/contract/documents.ts';
 import {
   createDocumentCache,
   createDocumentPublisher,
 } from '../../../src/contract/publications.ts';
-import {
-  createStandingMemory,
-  endStanding,
-  extendStanding,
-  noteWriter,
-  standingIn,
-} from '../../../src/contract/standing.ts';
+import { createStandingMemory, noteWriter, standingIn } from '../../../src/contract/standing.ts';
 import {
   createRateLimits,
   RATE_BUCKETS,
@@ -37,10 +31,8 @@ export interface Surroundings {
 
 /** What a wrong program would do. */
 export interface InstanceDefect {
-  /** Answers before its followers know. */
-  readonly answersEarly?: boolean;
-  /** Goes by nothing but what the database says, whenever that arrives. */
-  readonly ignoresTime?: boolean;
+  /** Answers by its own clock, without asking whether it is still the holder. */
+  readonly answersUnconfirmed?: boolean;
 }
 
 const LEASE_MS = 1500;
@@ -158,7 +150,7 @@ async function run(
 ): Promise<Running> {
   const { elapsed } = machine;
   const memory = createStandingMemory();
-  const standing = standingIn(memory, elapsed);
+  const standing = standingIn(memory);
   const publisher = createDocumentPublisher();
   const documents = createDocumentCache(publisher.versions);
   publisher.follow(documents.take);
@@ -167,7 +159,6 @@ async function run(
   const host = await openLinkHost({
     ...link,
     address: { host: machine.name, port: 0 },
-    awaited: () => undefined,
   });
   const client = createLinkClient({
     edgesCaughtUp: () => Promise.resolve(),
@@ -180,14 +171,8 @@ async function run(
   });
   const desk = createDesk({ client, holdMs: HOLD_MS, rateLimits: NO_LIMITS, elapsed });
   const ended = new AbortController();
-  let isLeaving = false;
   let authority: StandIn | null = null;
   let lease: Lease | null = null;
-
-  function leave(): void {
-    isLeaving = true;
-    endStanding(memory);
-  }
 
   let isWaiting: () => void = () => undefined;
   const waits = new Promise<void>((resolve) => {
@@ -209,14 +194,9 @@ async function run(
     clock: { elapsed, after: (milliseconds, work) => machine.after(milliseconds, work) },
     ttl: LEASE_MS,
     connect: async () => leaseTable(database, machine),
-    extended(until) {
-      if (standing.isWriter() && !isLeaving) extendStanding(memory, until);
-    },
+    confirmed: () => undefined,
     wanted: () => undefined,
-    lost: (problem) => {
-      leave();
-      fatal(problem);
-    },
+    lost: fatal,
   });
 
   async function lead(held: Lease): Promise<void> {
@@ -224,15 +204,14 @@ async function run(
     withdrawAll(publisher);
     lease = held;
     const { epoch } = held;
-    const opened = await openStandIn({ database, machine, epoch, publisher, fatal });
+    const committed = held.noteHeld;
+    const opened = await openStandIn({ database, machine, epoch, publisher, fatal, committed });
     authority = opened;
-    const heldUntil = defect.ignoresTime === true ? () => elapsed() + 1000 : held.heldUntil;
-    const isHeld = defect.ignoresTime === true ? () => true : held.isHeld;
-    const call = whileHeld(opened.call, isHeld);
+    const heldSince = defect.answersUnconfirmed === true ? () => null : held.heldSince;
+    const call = onceConfirmed(whileHeld(opened.call, held.isHeld), heldSince, elapsed);
     noteWriter(memory, epoch);
-    extendStanding(memory, heldUntil());
-    host.lend({ epoch, call, limits, heldUntil });
-    desk.lead(defect.answersEarly === true ? call : host.acknowledged(call), limits);
+    host.lend({ epoch, call, limits, heldSince });
+    desk.lead(call, limits);
   }
 
   const leading = acquired.then(lead);
@@ -244,16 +223,12 @@ async function run(
   return {
     call: desk.call,
     async readList() {
-      const held = documents.get('crl');
-      if (held !== undefined && standing.isCurrent()) return listOf(documentText(held));
-      const answer = await desk.call('refreshCrl', null);
+      const answer = await desk.call('awaitPublications', null);
       const latest = documents.latest('crl');
       return answer.ok && latest !== undefined ? listOf(documentText(latest)) : null;
     },
     async stop(inFlight) {
       await Promise.all([...inFlight, host.halt()]);
-      leave();
-      await host.revoke();
       ended.abort();
       await leading.catch(() => undefined);
       await authority?.close();

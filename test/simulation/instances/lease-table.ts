@@ -39,6 +39,8 @@ export function leaseTable(database: Database, machine: Machine): LeaseTable {
         database.extend(lasts);
         return { isWanted: false };
       }),
+    confirm: (epoch) =>
+      ask(() => (lease.epoch !== epoch || lease.released ? null : database.remaining() > 0)),
     want: () => Promise.reject(new Error('Nobody moves this state')),
     end: (epoch, isReleased) =>
       ask(() => {

@@ -45,17 +45,7 @@ const DEFECTS: readonly (readonly [string, Defect])[] = [
       },
     },
   ],
-  ['a holder that does not count its own time', { ignoresTime: true }],
-  ['an answer before the followers know', { answersEarly: true }],
-  [
-    'a right to answer from copies that lasts too long',
-    {
-      tamper(message) {
-        const sent = message as FromWriter;
-        return sent.type === 'complete' ? [{ ...sent, lasts: sent.lasts * 20 }] : [sent];
-      },
-    },
-  ],
+  ['an answer that the database has not confirmed', { answersUnconfirmed: true }],
   [
     'news that are lost now and then',
     {

@@ -28,6 +28,8 @@ export interface StandInOptions {
   readonly epoch: number;
   readonly publisher: DocumentPublisher;
   fatal(cause: unknown): void;
+  /** A commit has succeeded that was sent at this monotonic time. */
+  committed(sentAt: number): void;
 }
 
 const ISSUER = 'authority';
@@ -53,7 +55,11 @@ export async function openStandIn(options: StandInOptions): Promise<StandIn> {
   }
 
   function commit(entry: Entry): Promise<void> {
-    const committed = lastCommit.then(() => database.ask(machine, () => database.commit(entry)));
+    const committed = lastCommit.then(async () => {
+      const sentAt = machine.elapsed();
+      await database.ask(machine, () => database.commit(entry));
+      options.committed(sentAt);
+    });
     lastCommit = committed;
     committed.catch(fatal);
     return committed;
