@@ -128,6 +128,7 @@ export async function openSimulatedNetwork(folder: string, clock: SimulatedClock
         tokenExpiryHours: 24,
         recipient: null,
         count,
+        batch: null,
       };
       const given = { operator: operator(), input: { ok: true, value } } as const;
       const { tokens } = await answered<{ tokens: { token_id: string }[] }>(

@@ -14,6 +14,8 @@ export interface Invite {
   readonly expiresAt: number;
   /** The only node key that may use the invite, or null. */
   readonly recipient: string | null;
+  /** The label that it is listed and withdrawn by with others; only of an invite that was made in a batch. */
+  readonly batch?: string;
   readonly usedAt: number | null;
   readonly usedBy: string | null;
   /** Only of a withdrawn invite. */

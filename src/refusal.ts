@@ -67,6 +67,11 @@ export const REFUSALS = {
     'token_expiry_hours must be a whole number from 1 to 8760',
   ),
   invalid_count: entry(400, 'invalid_count', 'count must be an integer from 1 to 1000'),
+  invalid_batch: entry(
+    400,
+    'invalid_batch',
+    'batch must be 1 to 64 printable ASCII characters without a blank at either end',
+  ),
   invalid_recipient_public_key: entry(
     400,
     'invalid_recipient_public_key',
@@ -385,6 +390,7 @@ export const REFUSALS = {
   not_found: entry(404, 'not_found', 'The path does not exist'),
   certificate_not_found: entry(404, 'certificate_not_found', 'The certificate is unknown'),
   invite_not_found: entry(404, 'invite_not_found', 'No invite has this fingerprint'),
+  batch_not_found: entry(404, 'batch_not_found', 'No invite has this batch'),
   policy_not_found: entry(404, 'policy_not_found', 'The policy version does not exist'),
   agent_not_registered: entry(404, 'agent_not_registered', 'The node key has no registration'),
   attestation_not_found: entry(404, 'attestation_not_found', 'The attestation does not exist'),

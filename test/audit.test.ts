@@ -48,7 +48,7 @@ suite('every event is stored with its details', () => {
     await using na = await startTestAuthority();
     const tokens: string[] = [];
     const added = await addedBy(na, async () => {
-      const terms = { roles: ['role:anchor'], count: 3 };
+      const terms = { roles: ['role:anchor'], count: 3, batch: 'field-team-7' };
       const { body } = await operate(na, '/admin/invite', terms, { operator: na.standard });
       for (const { token_id } of body.tokens) tokens.push(token_id);
     });
@@ -61,6 +61,7 @@ suite('every event is stored with its details', () => {
           token_fingerprint: fingerprint(token),
           roles: ['role:anchor'],
           remote_addr: REMOTE,
+          batch: 'field-team-7',
         },
       })),
     );

@@ -203,6 +203,7 @@ test('sorted texts are a sorted set, from any text on, with blocks of any size',
       }
       const sorted = [...model].sort();
       assert.deepEqual([...texts.after('')], sorted);
+      assert.equal(texts.size(), sorted.length);
       assert.deepEqual(
         [...texts.after(from)],
         sorted.filter((other) => other > from),

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -14,7 +14,7 @@ import type { JsonObject } from '../src/json/value.ts';
 import { startTestAuthority } from './support/authority.ts';
 import { REAL_TIME, runProgram } from './support/child-server.ts';
 import { endOf } from './support/failed-command.ts';
-import { joinedNode, nodeRequest, operate } from './support/requests.ts';
+import { joinedNode, newKey, nodeRequest, operate } from './support/requests.ts';
 import { openTerminal, programLine } from './support/terminal.ts';
 
 const na = await startTestAuthority({ clock: REAL_TIME });
@@ -290,13 +290,94 @@ test('invites are listed without their tokens, and withdrawn', async () => {
     run('invite', 'list'),
     printed('invite', 'list', '--status', 'unused'),
   ]);
-  assert.match(table.stdout, /^INVITE +STATUS +ROLES +CREATED +EXPIRES/);
+  assert.match(table.stdout, /^INVITE +STATUS +BATCH +ROLES +CREATED +EXPIRES/);
   assert.equal(table.stdout.includes(made), false);
   const [invite] = unused.invites as [{ token_fingerprint: string }];
   const short = invite.token_fingerprint.slice(0, 8);
   const withdrawn = await run('invite', 'withdraw', short);
   assert.equal(withdrawn.stdout, `Invite ${invite.token_fingerprint} is withdrawn.\n`);
   assert.equal((await printed('invite', 'list', '--status', 'unused')).count, 0);
+});
+
+test('a batch of invites is made, listed, looked at, and withdrawn by the number that is meant', async (t) => {
+  const batch = ['--batch', 'field team 7'];
+  const tokens = join(scratch, 'tokens');
+  const made = await run('invite', 'create', ...batch, '--count', '3', '--out', tokens);
+  assert.equal(made.code, 0, made.stderr);
+  await printed('invite', 'create', '--batch', 'field team 8');
+  const [used = '', leaked = ''] = readFileSync(tokens, 'utf8').trim().split('\n');
+  await nodeRequest(na, '/join', newKey(), { invite_token: used });
+  const withdraw = ['invite', 'withdraw', ...batch];
+  const [table, listed, dry, text] = await Promise.all([
+    run('invite', 'list', ...batch),
+    printed('invite', 'list', ...batch, '--status', 'unused'),
+    printed(...withdraw, '--dry-run'),
+    run(...withdraw, '--dry-run'),
+  ]);
+  assert.match(
+    table.stdout,
+    /^INVITE[^\n]*\n(?:[0-9a-f]{16} +(?:unused|consumed) +field team 7 .*\n){3}$/,
+  );
+  assert.deepEqual([dry.dry_run, dry.count, dry.invites], [true, 2, listed.invites]);
+  assert.match(text.stdout, /\nInvites that would be withdrawn: 2\. Nothing was withdrawn\.\n$/);
+  for (const number of [[], ['--yes-withdraw', '3']]) {
+    const { exit, message } = await endOf([...withdraw, ...number, ...place]);
+    assert.equal(exit, EXIT.usage);
+    assert.match(
+      message,
+      /^2 invites match, so nothing was withdrawn; --yes-withdraw 2 withdraws them, and --dry-run /,
+    );
+  }
+  assert.deepEqual(await printed('invite', 'list', ...batch, '--status', 'unused'), listed);
+
+  await t.test('a terminal asks for the number', async () => {
+    const line = programLine([...withdraw, ...place]);
+    await using unmeant = openTerminal(line, { columns: 80 });
+    await unmeant.until(/Type 2 to withdraw these 2 invites: /);
+    unmeant.type('3\r');
+    assert.equal(await unmeant.ended, EXIT.usage);
+    assert.match(unmeant.shown(), /The number was not typed, so nothing was withdrawn/);
+    await using meant = openTerminal(line, { columns: 80 });
+    await meant.until(/Type 2 to withdraw these 2 invites: /);
+    meant.type('2\r');
+    assert.equal(await meant.ended, 0);
+    assert.match(meant.shown(), /Invites withdrawn: 2\.\r\n$/);
+  });
+
+  const joined = await nodeRequest(na, '/join', newKey(), { invite_token: leaked });
+  assert.equal(joined.status, 403);
+  assert.equal((await run(...withdraw)).stdout, 'Invites withdrawn: 0.\n');
+  const eighth = ['invite', 'withdraw', '--batch', 'field team 8', '--yes-withdraw', '1'];
+  assert.deepEqual(await printed(...eighth), { batch: 'field team 8', withdrawn: 1 });
+});
+
+test('a batch of more invites than one request withdraws is withdrawn by several', async () => {
+  const batch = 'large';
+  for (const count of [1000, 2]) await operate(na, '/admin/invite', { batch, count });
+  const withdraw = ['invite', 'withdraw', '--batch', batch];
+  assert.deepEqual(await printed(...withdraw, '--yes-withdraw', '1002'), {
+    batch,
+    withdrawn: 1002,
+  });
+});
+
+test('what is withdrawn is one invite or a batch that there is, and nothing else', async (t) => {
+  for (const [what, args, exit, message] of [
+    ['neither', [], EXIT.usage, /^Name one invite, or a batch by --batch$/],
+    ['both', ['5f3c2b1a', '--batch', 'b'], EXIT.usage, /^Name one invite, or a batch by --batch$/],
+    ['a look at one invite', ['5f3c2b1a', '--dry-run'], EXIT.usage, /are for a batch: nothing was/],
+    ['a number of one', ['5f3c2b1a', '--yes-withdraw', '1'], EXIT.usage, /are for a batch: noth/],
+    ['an empty label', ['--batch', ''], EXIT.usage, /1 to 64 printable ASCII characters without/],
+    ['a label with a blank at its end', ['--batch', 'b '], EXIT.usage, /1 to 64 printable ASCII/],
+    ['an unknown batch', ['--batch', 'b'], EXIT.refused, /^No invite has the batch b$/],
+    ['a look at it', ['--batch', 'b', '--dry-run'], EXIT.refused, /^No invite has the batch b$/],
+  ] as const) {
+    await t.test(what, async () => {
+      const end = await endOf(['invite', 'withdraw', ...args, ...place]);
+      assert.equal(end.exit, exit);
+      assert.match(end.message, message);
+    });
+  }
 });
 
 test('the audit log is searched for who did what to whom, and since when', async () => {

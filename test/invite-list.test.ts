@@ -75,6 +75,7 @@ test('invites are listed by fingerprint as what has become of them, also after a
   assert.deepEqual(rowOf(unused), {
     token_fingerprint: fingerprintOf(unused),
     status: 'unused',
+    batch: null,
     roles: ['role:anchor'],
     max_validity_hours: 168,
     recipient_public_key: recipient,

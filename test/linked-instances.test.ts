@@ -120,6 +120,24 @@ test('a stop of the writer fails no request of the followers, and a kill loses n
   for (const id of sequences) assert.ok(listed.has(id), 'nothing acknowledged is lost');
 });
 
+test('a batch of invites is the same through every instance, and for the one that writes next', async () => {
+  await using instances = await testInstances(cluster);
+  const first = await instances.start(LINKED);
+  const second = await instances.start(LINKED);
+  await until(async () => (await placeOf(second)).ready);
+  const batch = 'field-team-7';
+  const { tokens } = (await operate(second.na, '/admin/invite', { batch, count: 4 })).body;
+  const join = { invite_token: tokens[0].token_id };
+  assert.equal(outcome(await nodeRequest(second.na, '/join', newKey(), join)), '200');
+  const unused = `/admin/invites?batch=${batch}&status=unused`;
+  const lists = [first, second].map(({ na }) => operate(na, unused, {}, { method: 'GET' }));
+  for (const { body } of await Promise.all(lists)) assert.equal(body.count, 3);
+  assert.equal((await first.end('SIGTERM')).code, 0);
+  await until(async () => (await placeOf(second)).role === 'writer');
+  const withdrawn = await operate(second.na, '/admin/invites/withdraw', { batch });
+  assert.deepEqual(withdrawn.body, { batch, withdrawn: 3, remaining: 0 });
+});
+
 test('while a link is cut, in either direction, no instance serves a list older than an acknowledged revocation', async () => {
   await using instances = await testInstances(cluster);
   const first = await instances.start(LINKED);

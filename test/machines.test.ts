@@ -210,6 +210,13 @@ testTable(inviteMachine, [
     to: { value: 'withdrawn', facts: { withdrawnAt: NOW + HOUR, withdrawnBy: 'ops-2' } },
   },
   {
+    name: 'made in a batch, it can be withdrawn, and stays in the batch',
+    from: { value: 'unused', context: { ...invite, batch: 'team' } },
+    event: takeBack,
+    emits: ['withdrawn'],
+    to: { value: 'withdrawn', facts: { batch: 'team', withdrawnAt: NOW, withdrawnBy: 'ops-2' } },
+  },
+  {
     name: 'withdrawn again, it stays as it was',
     from: withdrawn,
     event: takeBack,

@@ -99,6 +99,7 @@ const CONTRACT: readonly ContractRoute[] = [
   ...[
     '/admin/invite',
     '/admin/invites/{}/withdraw',
+    '/admin/invites/withdraw',
     '/admin/agreements/offer',
     '/admin/agreements/counter',
     '/admin/agreements/accept',

@@ -41,6 +41,12 @@ export const InviteWithdrawal = Type.Object({
   already_withdrawn: Type.Boolean(),
 });
 
+export const InviteBatchWithdrawal = Type.Object({
+  batch: Type.String(),
+  withdrawn: Type.Integer(),
+  remaining: Type.Integer({ description: 'Unused invites of the batch for the next call' }),
+});
+
 export const CertificateList = Type.Object({
   count: Type.Integer(),
   certificates: Type.Array(CertificateRow),
@@ -91,6 +97,7 @@ export type InviteToken = Static<typeof InviteToken>;
 export type Invite = Static<typeof Invite>;
 export type InviteList = Static<typeof InviteList>;
 export type InviteWithdrawal = Static<typeof InviteWithdrawal>;
+export type InviteBatchWithdrawal = Static<typeof InviteBatchWithdrawal>;
 export type CertificateList = Static<typeof CertificateList>;
 export type Revocation = Static<typeof Revocation>;
 export type OperatorKeyRevocation = Static<typeof OperatorKeyRevocation>;

@@ -13,7 +13,12 @@ import {
   readCertificatePage,
 } from './enrollment/certificate-list.ts';
 import { heartbeat, join, renew } from './enrollment/certificates.ts';
-import { listInvites, readInvitePage, withdrawInvite } from './enrollment/invite-list.ts';
+import {
+  listInvites,
+  readInvitePage,
+  withdrawInvite,
+  withdrawInviteBatch,
+} from './enrollment/invite-list.ts';
 import { createInvites } from './enrollment/invites.ts';
 import {
   addOperatorKey,
@@ -77,6 +82,7 @@ export const HANDLERS: Handlers = {
   listInvites,
   readInvitePage,
   withdrawInvite,
+  withdrawInviteBatch,
   listCertificates,
   readCertificatePage,
   readCertificate,

@@ -17,6 +17,7 @@ import { applyChanges, type RestoreTarget, restoreSubjects } from './engine/rest
 import { createSubjects, type SubjectListener } from './engine/subjects.ts';
 import { createAgentIndex } from './enrollment/agent-index.ts';
 import { createCertificateIndex } from './enrollment/certificate-index.ts';
+import { createInviteBatches } from './enrollment/invite-batches.ts';
 import { type ConfiguredOperator, createOperatorRegistry } from './enrollment/operator-registry.ts';
 import { createPolicyIndex } from './enrollment/policy-index.ts';
 import { createLiveness } from './liveness/last-contact.ts';
@@ -57,6 +58,7 @@ type Held = Pick<
   | 'certificates'
   | 'certificateIds'
   | 'inviteIds'
+  | 'inviteBatches'
   | 'operatorRegistry'
   | 'policies'
   | 'agents'
@@ -113,6 +115,7 @@ export function createAuthorityState(options: StateOptions): AuthorityState {
   });
   const certificateIds = idsInOrder(subjects, 'certificate');
   const inviteIds = idsInOrder(subjects, 'invite');
+  const inviteBatches = createInviteBatches();
   const policies = createPolicyIndex();
   const agents = createAgentIndex();
   const attestations = createAttestations(subjects);
@@ -128,6 +131,8 @@ export function createAuthorityState(options: StateOptions): AuthorityState {
   subjects.onDecided(certificates.follow);
   subjects.onRemoved(certificates.followRemovals);
   subjects.onRemoved((kind, id) => kind === 'certificate' && liveness.remove(id));
+  subjects.onDecided(inviteBatches.follow);
+  subjects.onRemoved(inviteBatches.followRemovals);
   subjects.onDecided(policies.follow);
   subjects.onCommitted(revocations.followCommitted);
   subjects.onCommitted(feeds.followCommitted);
@@ -173,6 +178,7 @@ export function createAuthorityState(options: StateOptions): AuthorityState {
       certificates,
       certificateIds,
       inviteIds,
+      inviteBatches,
       operatorRegistry,
       policies,
       agents,

@@ -15,14 +15,23 @@ import {
   wholeCertificateId,
   wholeNodeKey,
 } from './certificate-rows.ts';
-import { answerTo, isTerminal } from './confirm.ts';
-import { EXIT, failure, usageFailure } from './exit-codes.ts';
+import { usageFailure } from './exit-codes.ts';
 import { eachOf } from './listing.ts';
+import { assertMeant, type Many, printDryRun } from './many.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
 import { wholeNumber } from './options.ts';
-import { asJson, printNotice, printResult, printText } from './output.ts';
+import { asJson, printNotice, printResult } from './output.ts';
 import { keyOrBeginning } from './short-id.ts';
-import { addWideOption, type TableOptions, tableOf } from './table.ts';
+import { addWideOption, type TableOptions } from './table.ts';
+
+const REVOKED: Many<CertificateRow> = {
+  plural: 'certificates',
+  title: 'Certificates',
+  verb: 'revoke',
+  done: 'revoked',
+  columns: CERTIFICATE_COLUMNS,
+  cells: certificateCells,
+};
 
 interface RevokeOptions extends OperatorOptions, CertificateFilter, TableOptions {
   readonly reason?: RevocationReason;
@@ -75,7 +84,10 @@ async function runRevoke(given: string | undefined, options: RevokeOptions): Pro
     given === undefined
       ? { node_public_key: await wholeNodeKey(client, key ?? '') }
       : { cert_id: await wholeCertificateId(client, given) };
-  if (options.dryRun) return printDryRun(options, await endedBy(client, target, options.reason));
+  if (options.dryRun) {
+    const rows = await endedBy(client, target, options.reason);
+    return printDryRun(REVOKED, rows, options);
+  }
   await revokeOne(client, target, options);
 }
 
@@ -127,8 +139,8 @@ async function revokeMatching(options: RevokeOptions): Promise<void> {
   const rows = (await allIn(client, options)).filter(
     ({ status }) => status === 'active' || status === 'silent' || status === 'renewed',
   );
-  if (dryRun) return printDryRun(options, rows);
-  await assertMeant(rows, options);
+  if (dryRun) return printDryRun(REVOKED, rows, options);
+  await assertMeant(REVOKED, rows, options.yesRevoke, options);
   const revoked: string[] = [];
   let leftAlone = 0;
   let last: Revocation | null = null;
@@ -159,32 +171,6 @@ async function revokeMatching(options: RevokeOptions): Promise<void> {
       ...(last === null ? [] : [listSentence(last)]),
     ],
   );
-}
-
-async function assertMeant(
-  rows: readonly CertificateRow[],
-  { yesRevoke, json, wide = false }: RevokeOptions,
-): Promise<void> {
-  const count = rows.length;
-  if (count === 0 && yesRevoke === undefined) return;
-  if (yesRevoke === undefined && isTerminal() && !json) {
-    printText(tableOf(CERTIFICATE_COLUMNS, rows.map(certificateCells), { wide }));
-    const answer = await answerTo(`Type ${count} to revoke these ${count} certificates: `);
-    if (answer === String(count)) return;
-    throw failure(EXIT.usage, 'not_confirmed', 'The number was not typed, so nothing was revoked');
-  }
-  if (yesRevoke === count) return;
-  const cure = `--yes-revoke ${count} revokes them, and --dry-run shows them`;
-  throw usageFailure(`${count} certificates match, so nothing was revoked; ${cure}`);
-}
-
-function printDryRun(options: RevokeOptions, rows: readonly CertificateRow[]): void {
-  const json = { dry_run: true, count: rows.length, certificates: rows.map(asJson) };
-  const table = tableOf(CERTIFICATE_COLUMNS, rows.map(certificateCells), options);
-  printResult(options, json, [
-    ...(rows.length === 0 ? [] : table),
-    `Certificates that would be revoked: ${rows.length}. Nothing was revoked.`,
-  ]);
 }
 
 async function allIn(client: OperatorClient, filter: CertificateFilter): Promise<CertificateRow[]> {

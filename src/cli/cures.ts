@@ -45,6 +45,7 @@ export const CURES: Readonly<Record<RefusalName, string>> = {
   invalid_max_validity_hours: WHOLE_HOURS,
   invalid_token_expiry_hours: WHOLE_HOURS,
   invalid_count: 'Ask for 1 to 1000 tokens in one request.',
+  invalid_batch: 'Send a label as the message describes it.',
   invalid_recipient_public_key: 'Send the public key of the node in its one canonical base64 form.',
   invalid_role: 'Use role names that begin with one of `MESH_ROLE_PREFIXES`.',
   missing_certificate_identity: 'Send `cert_id` and `node_public_key`.',
@@ -168,6 +169,8 @@ export const CURES: Readonly<Record<RefusalName, string>> = {
   treaty_not_found: 'Choose an id from `mesh-na treaty list`.',
   recognition_policy_not_configured: 'Set one with `mesh-na recognition-policy set`.',
   invite_not_found: 'Take the fingerprint from `mesh-na invite list`.',
+  batch_not_found:
+    'Take the batch from `mesh-na invite list`; it is gone when retention has removed its last invite.',
   invite_consumed: 'Revoke the certificate of the node that joined with it.',
   unknown_operator_key: 'Choose an id from `mesh-na operator-key list`.',
   no_policy: 'Create one with `mesh-na data-usage license`; it is gone after a restart.',

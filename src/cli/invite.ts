@@ -1,12 +1,19 @@
 /** `mesh-na invite`: lets nodes in, and says who was let in or may still come. */
-import { type Command, Option } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { Invite } from '../answers/operators.ts';
 import type { OperatorClient } from '../client/operator-client.ts';
-import { INVITE_STATUSES, type InviteRow, type InviteStatus } from '../views/rows/invite.ts';
+import {
+  INVITE_STATUSES,
+  type InviteRow,
+  type InviteStatus,
+  isBatchLabel,
+} from '../views/rows/invite.ts';
+import { EXIT, failure, usageFailure } from './exit-codes.ts';
 import { eachOf, pagesOf, printList } from './listing.ts';
+import { assertMeant, type Many, printDryRun } from './many.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
 import { collect, publicKey, wholeNumber } from './options.ts';
-import { asJson, printLines, printNote, printResult } from './output.ts';
+import { asJson, printLines, printNote, printNotice, printResult } from './output.ts';
 import { printable, printableJson } from './printable.ts';
 import { addOutOption, type OutOptions, saveText } from './record-output.ts';
 import { wholeFingerprint } from './short-id.ts';
@@ -20,11 +27,41 @@ interface InviteOptions extends OperatorOptions, OutOptions {
   readonly tokenExpiryHours?: number;
   readonly count?: number;
   readonly recipient?: string;
+  readonly batch?: string;
 }
 
-interface ListOptions extends OperatorOptions, TableOptions {
+interface InviteFilter {
   readonly status?: InviteStatus;
+  readonly batch?: string;
 }
+
+interface ListOptions extends OperatorOptions, TableOptions, InviteFilter {}
+
+interface WithdrawOptions extends OperatorOptions, TableOptions {
+  readonly batch?: string;
+  readonly dryRun?: boolean;
+  readonly yesWithdraw?: number;
+}
+
+const COLUMNS = [
+  idColumn('INVITE'),
+  'STATUS',
+  { title: 'BATCH', rank: 4 },
+  { title: 'ROLES', rank: 5 },
+  timeColumn('CREATED', 2),
+  timeColumn('EXPIRES', 6),
+  idColumn('RECIPIENT', 1),
+  idColumn('ENDED BY', 3),
+];
+
+const WITHDRAWN: Many<InviteRow> = {
+  plural: 'invites',
+  title: 'Invites',
+  verb: 'withdraw',
+  done: 'withdrawn',
+  columns: COLUMNS,
+  cells: cellsOf,
+};
 
 export function addInviteCommands(program: Command): void {
   const invite = program.command('invite').description('invite nodes to the network');
@@ -37,10 +74,12 @@ export function addInviteCommands(program: Command): void {
     .option('--token-expiry-hours <n>', 'lifetime of the token (default: 24)', wholeNumber())
     .option('--count <n>', 'make this many tokens in one request', wholeNumber())
     .option('--recipient <public-key>', 'bind the invite to this node key', publicKey)
+    .option('--batch <label>', 'list and withdraw the tokens by this label', batchLabel)
     .action(runCreate);
   addOperatorOptions(addOutOption(create, 'the tokens, one a line,'), [
     'mesh-na invite create --role role:client --out token',
     'mesh-na invite create --role role:anchor --role role:bridge --max-validity-hours 72 --json',
+    'mesh-na invite create --count 500 --batch field-team-7 --out tokens',
   ]);
 
   const list = invite
@@ -49,40 +88,47 @@ export function addInviteCommands(program: Command): void {
     .addOption(
       new Option('--status <status>', 'only those with this status').choices(INVITE_STATUSES),
     )
+    .option('--batch <label>', 'only those of this batch', batchLabel)
     .action(runList);
   addOperatorOptions(addWideOption(list), ['mesh-na invite list --status unused']);
 
   const withdraw = invite
     .command('withdraw')
-    .description('withdraw an invite that was not used (standard)')
+    .description('withdraw an invite that was not used, or all such of a batch (standard)')
     .argument(
-      '<fingerprint>',
+      '[fingerprint]',
       'of its token, as invite list shows it, or its first 8 characters or more',
     )
+    .option('--batch <label>', 'in its place: the unused invites of this batch', batchLabel)
+    .option('--dry-run', 'show what would be withdrawn of the batch, and change nothing')
+    .option(
+      '--yes-withdraw <n>',
+      'withdraw the batch if so many are unused; a terminal asks for the number',
+      wholeNumber(),
+    )
     .action(runWithdraw);
-  addOperatorOptions(withdraw, ['mesh-na invite withdraw 5f3c2b1a00de9c4e']);
+  addOperatorOptions(addWideOption(withdraw), [
+    'mesh-na invite withdraw 5f3c2b1a00de9c4e',
+    'mesh-na invite withdraw --batch field-team-7 --dry-run',
+  ]);
 }
 
 async function runList(options: ListOptions): Promise<void> {
   await printList(options, invitePages(operatorClient(options), options), {
     member: 'invites',
-    columns: [
-      idColumn('INVITE'),
-      'STATUS',
-      { title: 'ROLES', rank: 4 },
-      timeColumn('CREATED', 2),
-      timeColumn('EXPIRES', 5),
-      idColumn('RECIPIENT', 1),
-      idColumn('ENDED BY', 3),
-    ],
+    columns: COLUMNS,
     cells: cellsOf,
     none: 'No invites.',
   });
 }
 
-function invitePages(client: OperatorClient, { status }: { readonly status?: InviteStatus }) {
+function invitePages(client: OperatorClient, { status, batch }: InviteFilter) {
+  const filters = {
+    ...(status !== undefined && { status }),
+    ...(batch !== undefined && { batch }),
+  };
   return pagesOf(
-    (page) => client.invites({ ...(status !== undefined && { status }), ...page }),
+    (page) => client.invites({ ...filters, ...page }),
     ({ invites }) => invites,
   );
 }
@@ -91,6 +137,7 @@ function cellsOf(row: InviteRow): string[] {
   return [
     row.token_fingerprint,
     row.status,
+    row.batch ?? '',
     row.roles.join(','),
     row.created_at,
     row.expires_at,
@@ -99,8 +146,16 @@ function cellsOf(row: InviteRow): string[] {
   ];
 }
 
-async function runWithdraw(given: string, options: OperatorOptions): Promise<void> {
+async function runWithdraw(given: string | undefined, options: WithdrawOptions): Promise<void> {
+  const { batch, dryRun, yesWithdraw } = options;
   const client = operatorClient(options);
+  if (batch !== undefined && given === undefined) return withdrawBatch(client, batch, options);
+  if (batch !== undefined || given === undefined) {
+    throw usageFailure('Name one invite, or a batch by --batch');
+  }
+  if (dryRun || yesWithdraw !== undefined) {
+    throw usageFailure('--dry-run and --yes-withdraw are for a batch: nothing was withdrawn');
+  }
   const all = eachOf('Invites', invitePages(client, {}), (row) => row.token_fingerprint);
   const fingerprint = await wholeFingerprint(given, 'invite', FINGERPRINT_LENGTH, all);
   const withdrawn = await client.withdrawInvite(fingerprint);
@@ -108,14 +163,50 @@ async function runWithdraw(given: string, options: OperatorOptions): Promise<voi
   printResult(options, asJson(withdrawn), [`Invite ${fingerprint} ${text}.`]);
 }
 
+async function withdrawBatch(
+  client: OperatorClient,
+  batch: string,
+  options: WithdrawOptions,
+): Promise<void> {
+  const all: InviteRow[] = [];
+  const pages = invitePages(client, { batch });
+  for await (const row of eachOf('Invites', pages, (each) => each)) all.push(row);
+  if (all.length === 0) {
+    throw failure(EXIT.refused, 'batch_not_found', `No invite has the batch ${batch}`);
+  }
+  const rows = all.filter(({ status }) => status === 'unused' || status === 'expired');
+  if (options.dryRun) return printDryRun(WITHDRAWN, rows, options);
+  await assertMeant(WITHDRAWN, rows, options.yesWithdraw, options);
+  let withdrawn = 0;
+  for (let remaining = rows.length; remaining > 0; ) {
+    try {
+      const answer = await client.withdrawInviteBatch(batch);
+      withdrawn += answer.withdrawn;
+      remaining = answer.remaining;
+    } catch (error) {
+      printNotice(`Invites withdrawn before this failed: ${withdrawn} of ${rows.length}`);
+      throw error;
+    }
+  }
+  printResult(options, { batch, withdrawn }, [`Invites withdrawn: ${withdrawn}.`]);
+}
+
+function batchLabel(text: string): string {
+  if (isBatchLabel(text)) return text;
+  throw new InvalidArgumentError(
+    'It must be 1 to 64 printable ASCII characters without a blank at either end.',
+  );
+}
+
 async function runCreate(options: InviteOptions): Promise<void> {
-  const { role, maxValidityHours, tokenExpiryHours, count, recipient } = options;
+  const { role, maxValidityHours, tokenExpiryHours, count, recipient, batch } = options;
   const invite = await operatorClient(options).invite({
     ...(role && { roles: role }),
     ...(maxValidityHours && { max_validity_hours: maxValidityHours }),
     ...(tokenExpiryHours && { token_expiry_hours: tokenExpiryHours }),
     ...(count && { count }),
     ...(recipient !== undefined && { recipient_public_key: recipient }),
+    ...(batch !== undefined && { batch }),
   });
   deliverTokens(options, invite);
 }

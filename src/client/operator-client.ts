@@ -6,6 +6,7 @@ import type { Static, TSchema } from 'typebox';
 import {
   CertificateList,
   Invite,
+  InviteBatchWithdrawal,
   InviteList,
   InviteWithdrawal,
   NodeCount,
@@ -48,6 +49,8 @@ export type InviteRequest = {
   readonly token_expiry_hours?: number;
   readonly recipient_public_key?: string;
   readonly count?: number;
+  /** A label that the invites are listed and withdrawn by, also those of other requests. */
+  readonly batch?: string;
 };
 
 /** One certificate, or all of a node key. */
@@ -68,7 +71,7 @@ export type AddOperatorKeyRequest = {
   readonly tier: OperatorTier;
 };
 
-export type InviteFilters = { readonly status?: InviteStatus } & Page;
+export type InviteFilters = { readonly status?: InviteStatus; readonly batch?: string } & Page;
 
 export type CertificateFilters = {
   readonly status?: CertificateStatus;
@@ -90,6 +93,8 @@ export interface OperatorClient extends OperatorTrust, OperatorProtocol {
   invite(request?: InviteRequest, call?: CallOptions): Promise<Invite>;
   invites(filters?: InviteFilters, call?: CallOptions): Promise<InviteList>;
   withdrawInvite(fingerprint: string, call?: CallOptions): Promise<InviteWithdrawal>;
+  /** Withdraws its unused invites, 1,000 at most: call it again while some are `remaining`. */
+  withdrawInviteBatch(batch: string, call?: CallOptions): Promise<InviteBatchWithdrawal>;
   revoke(request: RevokeRequest, call?: CallOptions): Promise<Revocation>;
   revokeOperatorKey(
     keyId: string,
@@ -161,6 +166,8 @@ export function createOperatorClient(options: OperatorClientOptions): OperatorCl
       const path = `/admin/invites/${encodeURIComponent(fingerprint)}/withdraw`;
       return post(InviteWithdrawal, path, {}, call);
     },
+    withdrawInviteBatch: (batch, call) =>
+      post(InviteBatchWithdrawal, '/admin/invites/withdraw', { batch }, call),
     revoke: (revocation, call) => post(Revocation, '/admin/revoke', revocation, call),
     revokeOperatorKey: (id, revocation = {}, call) => {
       const path = `/admin/operator-keys/${encodeURIComponent(id)}/revoke`;

@@ -45,6 +45,7 @@ import type {
   TrustQuestion,
   WebhookCursors,
   WithdrawInvite,
+  WithdrawInviteBatch,
 } from './inputs.ts';
 import type { FilteredPage, PageRequest } from './pages.ts';
 
@@ -111,6 +112,7 @@ export const CALLS = {
   listInvites: standardQuery<FilteredPage<InviteFilter>>(),
   readInvitePage: internalQuery<FilteredPage<InviteFilter>>(),
   withdrawInvite: standardCommand<WithdrawInvite>(),
+  withdrawInviteBatch: standardCommand<WithdrawInviteBatch>(),
   listCertificates: standardQuery<FilteredPage<CertificateFilter>>(),
   readCertificatePage: internalQuery<FilteredPage<CertificateFilter>>(),
   readCertificate: standardQuery<{ readonly certId: string }>(),

@@ -71,15 +71,22 @@ export interface InviteTerms {
   readonly recipient: string | null;
   /** The number of tokens; null for one, with the short form of the answer. */
   readonly count: number | null;
+  /** The batch that they join, or null. */
+  readonly batch: string | null;
 }
 
+/** Null members filter nothing. */
 export interface InviteFilter {
-  /** Null for any. */
   readonly status: InviteStatus | null;
+  readonly batch: string | null;
 }
 
 export interface WithdrawInvite {
   readonly fingerprint: string;
+}
+
+export interface WithdrawInviteBatch {
+  readonly batch: string;
 }
 
 export interface RevokeCertificate {

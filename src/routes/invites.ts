@@ -1,14 +1,19 @@
 /** Invites: made, read and withdrawn by operators [core-4-7], [core-4-18]. */
 import Type from 'typebox';
-import { Invite, InviteList, InviteWithdrawal } from '../answers/operators.ts';
+import {
+  Invite,
+  InviteBatchWithdrawal,
+  InviteList,
+  InviteWithdrawal,
+} from '../answers/operators.ts';
 import type { Input } from '../contract/claims.ts';
 import type { InviteFilter } from '../contract/inputs.ts';
 import { bodyReader, mapped } from '../http/body.ts';
 import { firstValue, type Query } from '../http/query.ts';
 import { answerReply } from '../http/reply.ts';
 import { operatorOf, type RouteEntry } from '../http/route.ts';
-import { INVITE_STATUSES } from '../views/rows/invite.ts';
-import { filtered, listReply, operatorPage, PAGE_QUERY, PAGE_REFUSALS } from './listing.ts';
+import { BatchLabel, INVITE_STATUSES, isBatchLabel } from '../views/rows/invite.ts';
+import { filter, filtered, listReply, operatorPage, PAGE_QUERY, PAGE_REFUSALS } from './listing.ts';
 import { areAllowedRoles, hours, MAX_VALIDITY_HOURS, PublicKey } from './scalars.ts';
 
 const MAX_TOKEN_EXPIRY_HOURS = 8760;
@@ -21,6 +26,7 @@ const inviteBody = bodyReader(
     token_expiry_hours: Type.Optional(hours(MAX_TOKEN_EXPIRY_HOURS)),
     recipient_public_key: Type.Optional(PublicKey),
     count: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_INVITES })),
+    batch: Type.Optional(BatchLabel),
   }),
   {
     wholeNumbers: ['max_validity_hours', 'token_expiry_hours'],
@@ -32,9 +38,14 @@ const inviteBody = bodyReader(
       allowed_roles: 'invalid_role',
       recipient_public_key: 'invalid_recipient_public_key',
       count: 'invalid_count',
+      batch: 'invalid_batch',
     },
   },
 );
+
+const batchBody = bodyReader(Type.Object({ batch: BatchLabel }), {
+  codes: { batch: 'invalid_batch' },
+});
 
 export const inviteRoutes: readonly RouteEntry[] = [
   {
@@ -52,6 +63,7 @@ export const inviteRoutes: readonly RouteEntry[] = [
       'invalid_role',
       'invalid_recipient_public_key',
       'invalid_count',
+      'invalid_batch',
       'private_key_given',
       'insufficient_storage',
     ],
@@ -63,6 +75,7 @@ export const inviteRoutes: readonly RouteEntry[] = [
         tokenExpiryHours: body.token_expiry_hours ?? 24,
         recipient: body.recipient_public_key ?? null,
         count: body.count ?? null,
+        batch: body.batch ?? null,
       }));
       return answerReply(
         await edge.call('createInvites', { operator: operatorOf(request), input }),
@@ -78,11 +91,12 @@ export const inviteRoutes: readonly RouteEntry[] = [
       status: Type.Optional(
         Type.Enum([...INVITE_STATUSES], { description: 'Only those with this status' }),
       ),
+      batch: filter('Only those of this batch'),
       ...PAGE_QUERY,
     }),
     summary: 'Invites by fingerprint, never with their tokens',
     answer: InviteList,
-    refusals: [...PAGE_REFUSALS, 'invalid_invite_status'],
+    refusals: [...PAGE_REFUSALS, 'invalid_invite_status', 'invalid_batch'],
     handle(request, edge) {
       const operator = operatorOf(request);
       const wanted = inviteFilter(request.query);
@@ -111,11 +125,28 @@ export const inviteRoutes: readonly RouteEntry[] = [
       return answerReply(await edge.call('withdrawInvite', command));
     },
   },
+  {
+    method: 'POST',
+    path: '/admin/invites/withdraw',
+    call: 'withdrawInviteBatch',
+    limit: 'ADMIN',
+    summary: 'Withdraw the unused invites of a batch',
+    body: batchBody.schema,
+    answer: InviteBatchWithdrawal,
+    exampleNeeds: { what: 'a batch of invites', otherwise: 'batch_not_found' },
+    refusals: ['invalid_batch', 'batch_not_found'],
+    async handle(request, edge) {
+      const command = { operator: operatorOf(request), input: batchBody.read(request.body) };
+      return answerReply(await edge.call('withdrawInviteBatch', command));
+    },
+  },
 ];
 
 function inviteFilter(query: Query): Input<InviteFilter> {
   const status = firstValue(query, 'status');
   const known = INVITE_STATUSES.find((name) => name === status) ?? null;
-  if (known === status) return { ok: true, value: { status: known } };
-  return { ok: false, refusal: 'invalid_invite_status', details: {} };
+  if (known !== status) return { ok: false, refusal: 'invalid_invite_status', details: {} };
+  const batch = firstValue(query, 'batch');
+  if (batch === null || isBatchLabel(batch)) return { ok: true, value: { status: known, batch } };
+  return { ok: false, refusal: 'invalid_batch', details: {} };
 }

@@ -27,6 +27,7 @@ const BY_NAME: readonly (readonly [RegExp, string])[] = [
   [/^roles$|_roles$/, 'role:client'],
   [/capabilit/, 'read'],
   [/access_types$/, 'read'],
+  [/^batch$/, 'field-team-7'],
   [/^fingerprint$/, '5f3c2b1a00de9c4e'],
   [/^scheme$/, 'wss'],
   [/^host$/, 'node.example'],

@@ -220,6 +220,7 @@ async function invite(authority: Lived, told: Told): Promise<string> {
     tokenExpiryHours: 24,
     recipient: null,
     count: null,
+    batch: null,
   };
   const answer = await authority.ask(authority.operator('createInvites', terms), told.accepted);
   return String(valueIn(answer).token_id);
@@ -354,6 +355,7 @@ async function usableOperators(authority: Lived): Promise<number> {
       tokenExpiryHours: 24,
       recipient: null,
       count: null,
+      batch: null,
     };
     const answer = await authority.operator('createInvites', terms, operator).send(authority);
     if (answer.ok) usable += 1;

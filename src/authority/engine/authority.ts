@@ -10,6 +10,7 @@ import type { DashboardTreaties } from '../../views/dashboard-treaties.ts';
 import type { RecognitionIndex } from '../../views/recognition-index.ts';
 import type { AgentIndex } from '../enrollment/agent-index.ts';
 import type { CertificateIndex } from '../enrollment/certificate-index.ts';
+import type { InviteBatches } from '../enrollment/invite-batches.ts';
 import type { OperatorRegistry } from '../enrollment/operator-registry.ts';
 import type { PolicyIndex } from '../enrollment/policy-index.ts';
 import type { BeatPace } from '../liveness/beat-advice.ts';
@@ -99,6 +100,7 @@ export interface Authority {
   readonly certificates: CertificateIndex;
   readonly certificateIds: IdsInOrder;
   readonly inviteIds: IdsInOrder;
+  readonly inviteBatches: InviteBatches;
   readonly operatorRegistry: OperatorRegistry;
   readonly policies: PolicyIndex;
   readonly agents: AgentIndex;

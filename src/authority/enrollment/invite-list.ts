@@ -1,5 +1,6 @@
 /** Invites as operators read and withdraw them [core-4-18]. */
 import type { Invite, InviteRefusal } from '../../../machines/invite.ts';
+import type { OperatorClaim } from '../../contract/claims.ts';
 import { Refusal } from '../../refusal.ts';
 import { formatInstant, formatInstantIfAny } from '../../timestamp.ts';
 import type { InviteRow, InviteStatus } from '../../views/rows/invite.ts';
@@ -8,12 +9,16 @@ import type { Authority } from '../engine/authority.ts';
 import { pageFrom } from '../engine/page.ts';
 import { refusalIn } from '../engine/refusals.ts';
 import type { Subject } from '../engine/subject-table.ts';
+import type { UnitOfWork } from '../engine/unit-of-work.ts';
 import { fingerprintOf } from './invites.ts';
 
 /** Approximate characters of a row beside its roles. */
 const ROW_CHARACTERS = 500;
 
 const NO_INVITE = '';
+
+/** The most invites of a batch that one request withdraws: as many as one makes. */
+const MOST_WITHDRAWN = 1000;
 
 interface Listed {
   readonly id: string;
@@ -30,7 +35,7 @@ export const listInvites: Handler<'listInvites'> = (na, { filter, ...page }, at)
       row: rowOf,
       lengthOf: ({ context }) => ROW_CHARACTERS + context.roles.join().length,
     },
-    listedAfter(na, page.after?.id ?? '', at),
+    listed(na, idsAfter(na, filter.batch, page.after?.id ?? ''), at),
     page.limit,
   );
 
@@ -46,10 +51,7 @@ export const withdrawInvite: Handler<'withdrawInvite'> = (na, unit, { fingerprin
   if (emitted.some(({ type }) => type === 'already_withdrawn')) {
     return { ...answer, already_withdrawn: true };
   }
-  unit.audit('invite_withdrawn', {
-    token_fingerprint: fingerprint,
-    remote_addr: operator.remoteAddr,
-  });
+  auditWithdrawal(unit, fingerprint, operator);
   return { ...answer, already_withdrawn: false };
 };
 
@@ -61,8 +63,42 @@ function idOf({ inviteIds }: Authority, fingerprint: string): string {
   return NO_INVITE;
 }
 
-function* listedAfter(na: Authority, after: string, at: number): Generator<Listed> {
-  for (const id of na.inviteIds.after(after)) {
+/** All of what is withdrawn is one unit, so that a batch that has leaked ends at one instant, or not at all. */
+export const withdrawInviteBatch: Handler<'withdrawInviteBatch'> = (
+  na,
+  unit,
+  { batch },
+  operator,
+) => {
+  const found = na.inviteBatches.find(batch);
+  if (found === undefined) throw new Refusal('batch_not_found');
+  const event = { type: 'withdraw' as const, at: unit.at, by: operator.keyId };
+  let withdrawn = 0;
+  for (const id of found.unused.after('')) {
+    if (withdrawn === MOST_WITHDRAWN) break;
+    unit.send('invite', id, event);
+    auditWithdrawal(unit, fingerprintOf(id), operator);
+    withdrawn += 1;
+  }
+  return { batch, withdrawn, remaining: found.unused.size() - withdrawn };
+};
+
+function auditWithdrawal(
+  unit: UnitOfWork,
+  fingerprint: string,
+  { remoteAddr }: Pick<OperatorClaim, 'remoteAddr'>,
+): void {
+  unit.audit('invite_withdrawn', { token_fingerprint: fingerprint, remote_addr: remoteAddr });
+}
+
+function idsAfter(na: Authority, batch: string | null, after: string): Iterable<string> {
+  if (batch === null) return na.inviteIds.after(after);
+  return na.inviteBatches.find(batch)?.ids.after(after) ?? [];
+}
+
+/** Invites are shown once they are committed. */
+function* listed(na: Authority, ids: Iterable<string>, at: number): Generator<Listed> {
+  for (const id of ids) {
     const invite = na.subjects.committed('invite', id);
     if (invite === undefined) continue;
     yield { id, context: invite.context, status: statusOf(invite, at) };
@@ -78,6 +114,7 @@ function rowOf({ id, context, status }: Listed): InviteRow {
   return {
     token_fingerprint: fingerprintOf(id),
     status,
+    batch: context.batch ?? null,
     roles: [...context.roles],
     max_validity_hours: context.maxValidityHours,
     recipient_public_key: context.recipient,

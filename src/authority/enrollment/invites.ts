@@ -39,6 +39,7 @@ export function fingerprintOf(id: string): string {
 }
 
 function createInvite(na: Authority, unit: UnitOfWork, terms: InviteTerms, remoteAddr: string) {
+  const { batch } = terms;
   const token = na.runtime.randomBytes(TOKEN_BYTES).toString('hex');
   const expiresAt = unit.at + terms.tokenExpiryHours * HOUR;
   const invite: Invite = {
@@ -47,6 +48,7 @@ function createInvite(na: Authority, unit: UnitOfWork, terms: InviteTerms, remot
     createdAt: unit.at,
     expiresAt,
     recipient: terms.recipient,
+    ...(batch !== null && { batch }),
     usedAt: null,
     usedBy: null,
   };
@@ -56,6 +58,7 @@ function createInvite(na: Authority, unit: UnitOfWork, terms: InviteTerms, remot
     token_fingerprint: fingerprintOf(id),
     roles: terms.roles,
     remote_addr: remoteAddr,
+    ...(batch !== null && { batch }),
   });
   return { id, token: { token_id: token, expires_at: formatInstant(expiresAt) } };
 }

@@ -8,6 +8,7 @@ export interface SortedTexts {
   /** Does nothing when the text is there already. */
   add(text: string): void;
   remove(text: string): void;
+  size(): number;
   /** The texts after this one, which need not be there. Read them before any is added or removed. */
   after(text: string): Iterable<string>;
 }
@@ -28,6 +29,7 @@ export function createSortedTexts(mostInBlock = MOST_IN_BLOCK): SortedTexts {
   const blocks: Block[] = [];
   /** The first beginning and the first text of each block. */
   const firsts: Block = { beginnings: [], texts: [] };
+  let size = 0;
 
   /** The index of the only block that may hold the text. */
   function blockFor(beginning: number, text: string): number {
@@ -61,10 +63,12 @@ export function createSortedTexts(mostInBlock = MOST_IN_BLOCK): SortedTexts {
       const block = blocks[index];
       if (block === undefined) {
         insert(0, { beginnings: [beginning], texts: [text] });
+        size += 1;
         return;
       }
       const place = placeIn(block, beginning, text);
       if (block.texts[place] === text) return;
+      size += 1;
       block.beginnings.splice(place, 0, beginning);
       block.texts.splice(place, 0, text);
       if (place === 0) noteFirst(index, block);
@@ -77,6 +81,7 @@ export function createSortedTexts(mostInBlock = MOST_IN_BLOCK): SortedTexts {
       if (block === undefined) return;
       const place = placeIn(block, beginning, text);
       if (block.texts[place] !== text) return;
+      size -= 1;
       block.beginnings.splice(place, 1);
       block.texts.splice(place, 1);
       if (block.texts.length > 0) {
@@ -85,6 +90,7 @@ export function createSortedTexts(mostInBlock = MOST_IN_BLOCK): SortedTexts {
       }
       for (const list of [blocks, firsts.beginnings, firsts.texts]) list.splice(index, 1);
     },
+    size: () => size,
     *after(text) {
       const beginning = beginningOf(text);
       const first = blockFor(beginning, text);

@@ -4,9 +4,26 @@ import { Datetime } from '../../records/record.ts';
 
 export const INVITE_STATUSES = ['unused', 'consumed', 'expired', 'withdrawn'] as const;
 
+/** From `!` to `~` at both ends, blanks between them. */
+const BATCH = /^[!-~](?:[ -~]{0,62}[!-~])?$/;
+
+/** What a batch of invites is named by. */
+export const BatchLabel = Type.String({
+  minLength: 1,
+  maxLength: 64,
+  pattern: BATCH.source,
+  description: 'Printable ASCII, no blank at either end',
+});
+
+export function isBatchLabel(text: string): boolean {
+  return BATCH.test(text);
+}
+
 export const InviteRow = Type.Object({
   token_fingerprint: Type.String(),
   status: Type.Enum([...INVITE_STATUSES]),
+  /** The batch that it was made in. */
+  batch: Type.Union([Type.String(), Type.Null()]),
   roles: Type.Array(Type.String()),
   max_validity_hours: Type.Integer(),
   /** The only node key that may use it. */
