@@ -17,6 +17,7 @@ export function keepReady(
   const successor = createSuccessor({
     follower: followDatabase(config.database, networkOf(config.genesis)),
     createState: () => createAuthorityState(stateOptions(surroundings)),
+    patience: config.database.leaseMs / 3,
     elapsed: runtime.elapsed,
     after(milliseconds, work) {
       const timer = setTimeout(work, milliseconds);

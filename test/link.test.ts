@@ -11,13 +11,14 @@ import type { Heartbeat } from '../src/contract/inputs.ts';
 import { createDocumentPublisher } from '../src/contract/publications.ts';
 import { signerFromSeed } from '../src/crypto/ed25519.ts';
 import { createRateLimits } from '../src/http/rate-limit.ts';
-import type { Outcome } from '../src/link/client.ts';
+import type { Outcome, Writer } from '../src/link/client.ts';
 import { createDesk } from '../src/link/desk.ts';
 import { createFollowerLag } from '../src/link/follower-lag.ts';
+import type { FrameListener } from '../src/link/frames.ts';
 import { linkKey } from '../src/link/key.ts';
 import { createPace } from '../src/link/pace.ts';
 import { LINK_CIPHERS } from '../src/link/security.ts';
-import type { Wire } from '../src/link/wires.ts';
+import type { Connecting, Wire } from '../src/link/wires.ts';
 import { systemRuntime } from '../src/runtime.ts';
 import { createOutbox } from '../src/threads/edge-threads.ts';
 import type { Answers } from '../src/threads/messages.ts';
@@ -95,6 +96,61 @@ test('a follower that keeps up is at 0 however much is written, and one that doe
   assert.equal(reports([0]), 50, 'within the second');
   assert.equal(reports(Array(10).fill(0)), 0);
   assert.equal(reports([null]), null, 'it keeps no state any more, which is known at once');
+});
+
+test('an instance that is not reached is tried less and less often, another at once, and one that was lost after its welcome as well', () => {
+  let now = 1000;
+  const tries: { readonly link: string; readonly outcome: Connecting }[] = [];
+  const { logger } = keptLog();
+  const client = createTestClient({
+    publisher: createDocumentPublisher(),
+    logger,
+    elapsed: () => now,
+    wires: {
+      ...WIRES,
+      connect(link, outcome) {
+        tries.push({ link, outcome });
+        return { end: () => undefined };
+      },
+    },
+  });
+  /** How many times it is tried within so many seconds, by whoever looks ten times in each. */
+  function triesIn(seconds: number, writer: Writer): number {
+    const before = tries.length;
+    for (let looks = 0; looks < 10 * seconds; looks += 1) {
+      const made = tries.length;
+      client.follow(writer);
+      if (tries.length > made) tries.at(-1)?.outcome.ended();
+      now += 100;
+    }
+    return tries.length - before;
+  }
+  const first = { epoch: 1, link: 'a:1' };
+  const second = { epoch: 2, link: 'b:1' };
+  assert.equal(triesIn(2, first), 5, 'after 0, 100, 300, 700 and 1,500 ms');
+  assert.equal(triesIn(10, first), 10);
+  client.follow(second);
+  assert.equal(tries.at(-1)?.link, 'b:1');
+  let listener: FrameListener<unknown> | null = null;
+  const frames = {
+    send: () => undefined,
+    waiting: () => 0,
+    onceDrained: () => undefined,
+    end: () => undefined,
+  };
+  tries.at(-1)?.outcome.opened({
+    open(_silence, given) {
+      listener = given as FrameListener<unknown>;
+      return frames;
+    },
+    end: () => undefined,
+  });
+  assert.ok(listener !== null);
+  const { take, closed } = listener as FrameListener<unknown>;
+  take({ type: 'welcome', epoch: 2 });
+  closed(null);
+  assert.equal(triesIn(1, second), 4, 'at once, and then after 100, 300 and 700 ms');
+  client.close();
 });
 
 test('a follower gets documents before the answers that rest on them, and a stranger gets nothing', async () => {

@@ -256,7 +256,7 @@ suite('a move', { concurrency: false, ...LMDB_ONLY }, () => {
     await first.end('SIGTERM');
     const address = parseStoreAddress(store, {});
     const name = { name: 'pid 1 on host', revision: null };
-    const { client } = await connectToPrimary(address, null, followerSession(name));
+    const { client } = await connectToPrimary(address, { name: followerSession(name) });
     const steps: string[] = [];
     let isAwaited: () => void = () => undefined;
     const awaited = new Promise<void>((resolve) => {

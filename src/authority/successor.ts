@@ -11,6 +11,8 @@ export interface SuccessorOptions {
   readonly follower: StateFollower;
   /** An empty state. */
   createState(): AuthorityState;
+  /** How long a turn waits for a store that was looked at before, in milliseconds: then it asks it anew. */
+  readonly patience: number;
   readonly elapsed: Runtime['elapsed'];
   /** Calls back once after this many milliseconds; returns what prevents it. */
   after(milliseconds: number, work: () => void): () => void;
@@ -50,6 +52,7 @@ export function createSuccessor(options: SuccessorOptions): Successor {
   let revision = 0;
   let livenessFrom = 0;
   let hasFailed = false;
+  let isApplying = false;
   let isOver = false;
   let wake: () => void = () => undefined;
   const following = follow();
@@ -96,6 +99,7 @@ export function createSuccessor(options: SuccessorOptions): Successor {
       return false;
     }
     options.looked();
+    isApplying = true;
     try {
       await state?.apply(changes);
       await changes.end();
@@ -103,6 +107,8 @@ export function createSuccessor(options: SuccessorOptions): Successor {
       // A part of the changes may have been applied.
       await drop();
       throw cause;
+    } finally {
+      isApplying = false;
     }
     facts = changes;
     revision = changes.revision;
@@ -137,12 +143,34 @@ export function createSuccessor(options: SuccessorOptions): Successor {
     await following;
   }
 
+  /** A server that is gone without a word would be waited for. The state is kept: nothing of what it was asked for has come. */
+  async function unlessSilent<T>(reading: Promise<T>): Promise<T> {
+    const cancel = options.after(options.patience, () => {
+      if (!isApplying) void follower.leave();
+    });
+    try {
+      return await reading;
+    } finally {
+      cancel();
+    }
+  }
+
+  /** Once more where the connection was given up, or lost while nothing was read. */
+  async function catchUpAnyway(): Promise<boolean> {
+    try {
+      return await unlessSilent(catchUp(true));
+    } catch (cause) {
+      if (state === null) throw cause;
+      return await catchUp(true);
+    }
+  }
+
   return {
     lag: () => (state === null ? null : Math.max(0, follower.seenRevision() - revision)),
     async take(previousOwner) {
-      await end();
+      await unlessSilent(end());
       try {
-        if (state === null || !(await catchUp(true))) return null;
+        if (state === null || !(await catchUpAnyway())) return null;
       } catch {
         await drop();
         return null;

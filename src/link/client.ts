@@ -73,8 +73,9 @@ export interface LinkClient {
 /** Between two questions whether the other still writes, of which its silence is known. */
 const ASK_MS = 100;
 const SILENCE_MS = 1000;
-/** Before another attempt at an instance that has turned this one away. */
-const TURNED_AWAY_MS = 100;
+/** Before another attempt at an instance that was not reached, or has turned this one away; twice as long each time. */
+const AGAIN_MS = 100;
+const AGAIN_AT_MOST_MS = 1000;
 /** A link that is missing for longer is reported. */
 const PATIENCE_MS = 5000;
 /**
@@ -100,8 +101,10 @@ export function createLinkClient(options: LinkClientOptions): LinkClient {
   let connection: Connection | null = null;
   let connecting: { end(): void } | null = null;
   let isClosed = false;
-  /** When the next connection may be tried, monotonic milliseconds. */
+  let tried: Writer | null = null;
+  /** When the next connection to that one may be tried, monotonic milliseconds. */
   let notBefore = 0;
+  let pause = AGAIN_MS;
   let unlinkedSince: number | null = null;
   let hasWarned = false;
   let completeUntil: number | null = null;
@@ -117,6 +120,11 @@ export function createLinkClient(options: LinkClientOptions): LinkClient {
   function follow(writer: Writer): void {
     if (isClosed) return;
     if (connection !== null && !isSame(connection.writer, writer)) connection.frames.end();
+    if (tried === null || !isSame(tried, writer)) {
+      tried = writer;
+      notBefore = 0;
+      pause = AGAIN_MS;
+    }
     if (connection === null && connecting === null && elapsed() >= notBefore) open(writer);
     if (connection?.isOpen !== true) warnIfLong(writer);
   }
@@ -139,8 +147,15 @@ export function createLinkClient(options: LinkClientOptions): LinkClient {
       },
       ended() {
         connecting = null;
+        backOff(writer);
       },
     });
+  }
+
+  function backOff(writer: Writer): void {
+    if (tried === null || !isSame(tried, writer)) return;
+    notBefore = elapsed() + pause;
+    pause = Math.min(AGAIN_AT_MOST_MS, 2 * pause);
   }
 
   function begin(wire: Wire, writer: Writer): void {
@@ -194,6 +209,7 @@ export function createLinkClient(options: LinkClientOptions): LinkClient {
     noteFollower(standing.memory, epoch);
     current.isOpen = true;
     current.wasWelcome = true;
+    pause = AGAIN_MS;
     unlinkedSince = null;
     hasWarned = false;
     ask(current);
@@ -263,7 +279,7 @@ export function createLinkClient(options: LinkClientOptions): LinkClient {
     if (current.wasWelcome) {
       const reason = problem === null ? '' : `: ${problem}`;
       logger.write('INFO', 'link', `The link to ${current.writer.link} has ended${reason}`);
-    } else notBefore = elapsed() + TURNED_AWAY_MS;
+    } else backOff(current.writer);
     for (const ended of current.unanswered.values()) ended({ kind: 'lost' });
     current.unanswered.clear();
   }

@@ -90,16 +90,13 @@ export async function openStore(options: StoreOptions): Promise<OpenedStore> {
   return { store, tenure, notes: [`The state is in PostgreSQL ${server}`, meaning] };
 }
 
-/** How long the database may take to answer whoever follows the state. */
-const FOLLOWER_MS = 30_000;
-
 /** Reads the state beside the instance that writes it. */
 export function followDatabase(database: DatabaseSetting, network: NetworkIdentity): StateFollower {
   return openPostgresqlFollower({
     address: database.address(),
     network,
     name: processName(),
-    timeout: FOLLOWER_MS,
+    leaseMs: database.leaseMs,
   });
 }
 

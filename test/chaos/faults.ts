@@ -74,6 +74,31 @@ export const FAULTS: readonly Fault[] = [
     },
   },
   {
+    name: 'primary-frozen',
+    mayFail: true,
+    async play({ servers }, _durations, recovers) {
+      servers.primary().freeze();
+      await servers.promote();
+      recovers();
+      await servers.restoreStandby();
+    },
+  },
+  {
+    name: 'primary-silent',
+    mayFail: true,
+    async play({ servers, proxies }, { cut }, recovers) {
+      const proxy = proxies[servers.ports.indexOf(servers.primary().port)];
+      if (proxy === undefined) throw new Error('The primary is behind no proxy');
+      proxy.silence();
+      await servers.promote();
+      recovers();
+      await delay(cut);
+      // It still believes that it is the primary, as nobody has ended it.
+      await servers.restoreStandby();
+      proxy.heal();
+    },
+  },
+  {
     name: 'database-gone',
     mayFail: true,
     async play(deployment, { withoutDatabase }, recovers) {

@@ -14,6 +14,7 @@ import type {
   StoreReading,
   Unit,
 } from '../../src/store/store.ts';
+import { cuttableProxy } from '../support/instances.ts';
 import { startCluster } from '../support/postgresql.ts';
 import { migratedDatabase, storeOptions } from '../support/postgresql-store.ts';
 import { allOf, loadAll } from '../support/stored.ts';
@@ -180,6 +181,23 @@ test('a connection that is lost is made again, and all contacts are read again',
   await store.close();
 });
 
+test('a connection on which nothing comes is left without waiting for it, and what was read stays', async () => {
+  const url = await migratedDatabase(cluster);
+  await using proxy = await cuttableProxy(`127.0.0.1:${cluster.port}`);
+  const store = await openPostgresqlStore(storeOptions(url));
+  const follower = followerOf(url.replace(/@[^/]+/, `@${proxy.address}`));
+  await store.commit(unitOf('a', 1));
+  await read(await follower.load());
+  await store.commit(unitOf('b', 1));
+  proxy.cut('both');
+  const unanswered = assert.rejects(follower.changes(false));
+  await follower.leave();
+  await unanswered;
+  assert.deepEqual((await readChanges(follower))?.ids, ['b']);
+  await follower.close();
+  await store.close();
+});
+
 /** As when its connection breaks. */
 const END_FOLLOWER = `select pg_terminate_backend(pid) from pg_stat_activity
   where application_name like 'mesh-na follower%' and datname = current_database()`;
@@ -189,7 +207,7 @@ function followerOf(url: string): StateFollower {
     address: parseStoreAddress(url, {}),
     network: null,
     name: 'pid 1 on here',
-    timeout: 10_000,
+    leaseMs: 5000,
   });
 }
 

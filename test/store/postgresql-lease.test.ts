@@ -1,6 +1,9 @@
 /** The lease on a real PostgreSQL; the holders' own time is set by hand. */
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { after, test } from 'node:test';
 import pg from 'pg';
 import { parseStoreAddress } from '../../src/store/postgresql/address.ts';
@@ -11,10 +14,11 @@ import {
   type Lease,
   type LeaseClock,
 } from '../../src/store/postgresql/lease.ts';
-import { type LeaseTable, leaseTable } from '../../src/store/postgresql/lease-table.ts';
+import { connectToLease, type LeaseTable } from '../../src/store/postgresql/lease-table.ts';
 import { openPostgresqlStore } from '../../src/store/postgresql/store.ts';
-import type { Unit } from '../../src/store/store.ts';
+import type { Store, Unit } from '../../src/store/store.ts';
 import { HOUR, MINUTE } from '../support/clock.ts';
+import { type CuttableProxy, cuttableProxy } from '../support/instances.ts';
 import { startCluster } from '../support/postgresql.ts';
 import { migratedDatabase, SYSTEM_CLOCK, storeOptions } from '../support/postgresql-store.ts';
 import { scratchFolder } from '../support/scratch.ts';
@@ -28,6 +32,8 @@ const HOLDER_ID = '6f7ad1fc-1f0e-4a6c-8a3b-0f6f9b3d2c11';
 const TTL = 3000;
 /** Until this long after a renewal was sent, nobody else can be the holder. */
 const LASTS = 2700;
+/** The connection for changes among those of a holder: the first is that of its lease. */
+const WRITING = 1;
 
 test('a new database had no holder, one that released it closed it, and any other was lost', async () => {
   const url = await migratedDatabase(cluster);
@@ -244,6 +250,25 @@ test('a former holder can store nothing, whatever it believes', async () => {
   await holder.close();
 });
 
+test('of two holders with one number, as in a database that has lost the take-over of one, that one neither renews, stores nor ends anything', async () => {
+  const url = await migratedDatabase(cluster);
+  const { lease, clock, lost } = await hold(url);
+  const former = await openPostgresqlStore(storeOptions(await lostTakeOver(url)));
+  await lostTakeOver(url);
+  const holder = await openPostgresqlStore(storeOptions(url));
+  assert.deepEqual([lease.epoch, former.tenure.epoch, holder.tenure.epoch], [1, 1, 1]);
+  await clock.advance(1000);
+  await until(() => lost.length > 0);
+  assert.deepEqual(lost, ['Another process has taken over the database']);
+  const refusal = { message: 'Another process has taken over the database' };
+  await assert.rejects(former.touchMany([contact('before')], []), refusal);
+  await assert.rejects(former.commit(unitOf('late')), refusal);
+  await former.close();
+  assert.equal(await holder.commit(unitOf('next')), 1);
+  assert.equal((await holder.position()).revision, 1);
+  await holder.close();
+});
+
 test('a new database does not become that of a process whose lease another has taken', async () => {
   const url = await migratedDatabase(cluster);
   const client = await connected(url);
@@ -284,6 +309,101 @@ test('a restart of the database between two changes is survived, and waited for'
   await store.close();
 });
 
+for (const [what, work] of [
+  ['a commit', (store: Store) => store.commit(unitOf('late'))],
+  ['a question', (store: Store) => store.auditHashAt(1)],
+] as const) {
+  test(`the process gives up when ${what} has no answer for as long as the lease lasts, while renewals go on`, async () => {
+    await using proxy = await cuttableProxy(`127.0.0.1:${cluster.port}`);
+    const url = throughProxy(await migratedDatabase(cluster), proxy);
+    const clock = manualClock();
+    const lost: string[] = [];
+    const store = await openPostgresqlStore(
+      storeOptions(url, { clock, leaseMs: TTL, lost: (problem) => lost.push(problem) }),
+    );
+    assert.equal(await store.commit(unitOf('before')), 1);
+    proxy.cutOnly(WRITING);
+    const refused = assert.rejects(
+      work(store),
+      /has not answered a statement for 3 s: what is between/,
+    );
+    for (let waited = 0; waited < TTL; waited += 500) {
+      await until(() => clock.scheduled() === 2);
+      assert.deepEqual(lost, [], `after ${waited} ms`);
+      await clock.advance(500);
+    }
+    await refused;
+    assert.match(
+      lost.join('; '),
+      /^The database renews the lease, and has not answered a statement/,
+    );
+    assert.ok(store.isOwner(), 'nobody else is the holder');
+    await store.close();
+  });
+}
+
+test('a database that stalls as a whole is waited for, until the lease is lost', async () => {
+  await using proxy = await cuttableProxy(`127.0.0.1:${cluster.port}`);
+  const url = throughProxy(await migratedDatabase(cluster), proxy);
+  const clock = manualClock();
+  const lost: string[] = [];
+  const store = await openPostgresqlStore(
+    storeOptions(url, { clock, leaseMs: TTL, lost: (problem) => lost.push(problem) }),
+  );
+  proxy.cut('both');
+  let isOver = false;
+  const committed = store.commit(unitOf('late')).finally(() => {
+    isOver = true;
+  });
+  const refused = assert.rejects(committed);
+  await clock.advance(TTL);
+  await new Promise(setImmediate);
+  await new Promise(setImmediate);
+  assert.deepEqual([isOver, lost], [false, []]);
+  proxy.heal();
+  await refused;
+  await store.close();
+});
+
+test('a change waits for the disk, although its session has lost its settings to a pooler', async () => {
+  const url = await migratedDatabase(cluster);
+  const client = await connected(url);
+  await client.query(`
+    create table seen (setting text);
+    create function sees() returns trigger language plpgsql as $$
+    begin
+      insert into public.seen values (current_setting('synchronous_commit')), (current_setting('client_min_messages'));
+      return null;
+    end $$;
+    create constraint trigger sees after insert or update on mesh_na.meta deferrable initially deferred
+      for each row execute function sees();
+    create constraint trigger sees after update on mesh_na.writer_lease deferrable initially deferred
+      for each row execute function sees();
+    do $$ begin
+      execute format('alter database %I set synchronous_commit = off', current_database());
+      execute format('alter database %I set client_min_messages = error', current_database());
+    end $$;
+  `);
+  await using pooler = await poolerOfTransactions(cluster.port);
+  const store = await openPostgresqlStore(
+    storeOptions(throughProxy(url, pooler), { leaseMs: TTL }),
+  );
+  assert.equal(await store.commit(unitOf('one')), 1);
+  await store.touchMany([contact('one')], [[1, 2]]);
+  await store.forgetNonces(HOUR, []);
+  await store.close();
+  const { rows } = await client.query(
+    'select setting, count(*)::int as times from seen group by 1',
+  );
+  const [on, warning, ...others] = rows.toSorted((one, other) =>
+    one.setting < other.setting ? -1 : 1,
+  );
+  assert.deepEqual([on?.setting, warning?.setting, others], ['on', 'warning', []]);
+  // The tables of the state, and two changes of the lease.
+  assert.ok(on.times >= 5, `${on.times}`);
+  await client.end();
+});
+
 test('a database that lacks what was acknowledged is not built upon', async () => {
   const url = await migratedDatabase(cluster);
   const store = await openPostgresqlStore(storeOptions(url));
@@ -311,13 +431,52 @@ test('a commit that stops waiting for its standby is not acknowledged', async ()
   await untilWritesWait(url, client);
   const committed = store.commit(unitOf('alone'));
   const refused = assert.rejects(committed, { message: /^canceling wait for synchronous repl/ });
-  await until(() => isCanceled(client, 'select mesh_na.commit_units'));
+  await until(() => isCanceled(client, 'select mesh_na.hold_lease'));
   await refused;
   await client.query('set synchronous_commit = local');
   await client.query('alter system reset synchronous_standby_names');
   await client.query('select pg_reload_conf()');
   await client.end();
   await store.close();
+});
+
+test('while a standby is away, whoever wants the lease leaves no sessions behind, and has it when the standby is back', async () => {
+  await using other = await startCluster();
+  const url = await migratedDatabase(other);
+  const client = await connected(url);
+  const dead = await hold(url);
+  await client.query(`alter system set synchronous_standby_names = 'absent'`);
+  await client.query('select pg_reload_conf()');
+  await untilWritesWait(url, client);
+  let attempts = 0;
+  const ttl = 300;
+  const waiting = acquireLease({
+    holder: { id: randomUUID(), name: 'pid 8 on machine' },
+    candidate: candidate(new AbortController().signal, () => undefined),
+    clock: SYSTEM_CLOCK,
+    ttl,
+    connect() {
+      attempts += 1;
+      return leaseTableOf(url, ttl);
+    },
+    confirmed: () => undefined,
+    wanted: () => undefined,
+    lost: () => undefined,
+  });
+  await until(() => attempts >= 8);
+  const { rowCount: left } = await client.query(
+    `select from pg_stat_activity
+      where application_name = 'mesh-na' and wait_event_type in ('Lock', 'IPC')`,
+  );
+  assert.ok(left !== null && left <= 2, `${left} sessions after ${attempts} attempts`);
+  await client.query('set synchronous_commit = local');
+  await client.query('alter system reset synchronous_standby_names');
+  await client.query('select pg_reload_conf()');
+  const lease = await waiting;
+  assert.deepEqual([lease.epoch, lease.previousOwner], [2, 'lost'], 'by the first attempt');
+  await lease.end('released');
+  await client.end();
+  await dead.lease.end('abandoned');
 });
 
 test('another warning of the database is no reason to distrust a commit', async () => {
@@ -467,6 +626,7 @@ interface ManualClock extends LeaseClock {
   advance(milliseconds: number, how?: 'without renewals'): Promise<void>;
   /** Whether anything is scheduled. */
   isWaiting(): boolean;
+  scheduled(): number;
 }
 
 function manualClock(): ManualClock {
@@ -488,6 +648,7 @@ function manualClock(): ManualClock {
       }
     },
     isWaiting: () => scheduled.size > 0,
+    scheduled: () => scheduled.size,
   };
 }
 
@@ -521,7 +682,7 @@ async function holdBy<Clock extends LeaseClock>(
 ): Promise<Held<Clock>> {
   const lost: string[] = [];
   const lease = await acquireLease({
-    holder: { id: HOLDER_ID, name: 'pid 7 on machine' },
+    holder: { id: randomUUID(), name: 'pid 7 on machine' },
     candidate,
     clock,
     ttl,
@@ -533,9 +694,9 @@ async function holdBy<Clock extends LeaseClock>(
   return { lease, clock, lost };
 }
 
-async function leaseTableOf(url: string, leaseMs: number): Promise<LeaseTable> {
-  const { client } = await connectToPrimary(parseStoreAddress(url, {}), leaseMs);
-  return leaseTable(client, { leaseMs, now: Date.now, clockCompared: () => undefined });
+function leaseTableOf(url: string, leaseMs: number): Promise<LeaseTable> {
+  const options = { leaseMs, now: Date.now, clockCompared: () => undefined };
+  return connectToLease(parseStoreAddress(url, {}), options);
 }
 
 /** As a signal does to the whole process. */
@@ -554,6 +715,48 @@ async function connected(url: string): Promise<pg.Client> {
   const client = new pg.Client(url);
   await client.connect();
   return client;
+}
+
+function throughProxy(url: string, { address }: Pick<CuttableProxy, 'address'>): string {
+  return url.replace(/@[^/]+/, `@${address}`);
+}
+
+/** As a pooler that gives each transaction another session: what was set for a session is set for one transaction. */
+async function poolerOfTransactions(port: number): Promise<{ address: string } & AsyncDisposable> {
+  const sockets = new Set<Socket>();
+  const server = createServer((inner) => {
+    const outer = connect(port, '127.0.0.1');
+    inner.on('data', (bytes) => {
+      const sent = bytes.toString('latin1');
+      const lost = sent
+        .replace("'on', false", "'on', true ")
+        .replace("client_min_messages = 'warning'", "client_min_messages = 'error'  ");
+      outer.write(Buffer.from(lost, 'latin1'));
+    });
+    outer.pipe(inner);
+    for (const socket of [inner, outer]) {
+      sockets.add(socket);
+      socket.on('error', () => undefined).on('close', () => inner.destroy() && outer.destroy());
+    }
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+    },
+  };
+}
+
+/** As in a database that has lost that anybody was its holder; its address. */
+async function lostTakeOver(url: string): Promise<string> {
+  const client = await connected(url);
+  await client.query(
+    'update mesh_na.writer_lease set epoch = 0, holder = null, released = true, lasts = null',
+  );
+  await client.end();
+  return url;
 }
 
 /** Whoever waits for its end has seen it for long enough. */

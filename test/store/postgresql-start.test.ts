@@ -1,6 +1,8 @@
 /** Databases that cannot be used are refused with one sentence, and nothing is written to them. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
@@ -9,6 +11,7 @@ import { followDatabaseClock } from '../../src/database-clock.ts';
 import { createLogger } from '../../src/log/logger.ts';
 import type { NetworkIdentity } from '../../src/store/network-identity.ts';
 import { parseStoreAddress } from '../../src/store/postgresql/address.ts';
+import { connectToPrimary, disconnect } from '../../src/store/postgresql/connect.ts';
 import { SCHEMA_VERSION } from '../../src/store/postgresql/schema.ts';
 import { migrateDatabase, readStatus } from '../../src/store/postgresql/status.ts';
 import { openPostgresqlStore } from '../../src/store/postgresql/store.ts';
@@ -174,6 +177,68 @@ suite('a database is refused', { concurrency: false }, () => {
     await store.close();
   });
 });
+
+test('a server that accepts connections and says nothing costs a moment once, whatever its place in the list', async () => {
+  const url = await migratedDatabase(cluster);
+  const asked: string[] = [];
+  await using silent = await listening(() => asked.push('silent'));
+  await using real = await listening((socket) => {
+    asked.push('real');
+    const outer = connect(cluster.port, '127.0.0.1').on('error', () => undefined);
+    outer.on('close', () => socket.destroy());
+    socket.pipe(outer).pipe(socket);
+  });
+  const hosts = [silent, real].map(({ port }) => `127.0.0.1:${port}`);
+  for (const [list, first] of [
+    [hosts, 'silent'],
+    [hosts.toReversed(), 'real'],
+  ] as const) {
+    const address = parseStoreAddress(url.replace(/@[^/]+/, `@${list.join(',')}`), {});
+    for (const expected of [first, 'real', 'real']) {
+      asked.length = 0;
+      const { client, shown } = await connectToPrimary(address);
+      assert.match(shown, new RegExp(`:${real.port}/`));
+      assert.equal(asked[0], expected, `${list}`);
+      await disconnect(client);
+    }
+  }
+  await silent.isLeft();
+});
+
+test('servers of which none answers are given up after a third of the time for a statement, and all are named', async () => {
+  await using silent = await listening(() => undefined);
+  const place = `127.0.0.1:${silent.port}`;
+  const address = parseStoreAddress(`postgresql://mesh@${place},127.0.0.1:1/mesh`, {});
+  await assert.rejects(connectToPrimary(address, { timeout: 600 }), {
+    message: `The database at ${place}/mesh cannot be reached (no answer within 0.2 s); The database at 127.0.0.1:1/mesh cannot be reached (ECONNREFUSED)`,
+  });
+  await silent.isLeft();
+});
+
+/** Unless more is done with its connections, as a machine that stands still: its kernel accepts them. */
+async function listening(accepted: (socket: Socket) => void) {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket
+      .on('error', () => undefined)
+      .on('close', () => sockets.delete(socket))
+      .resume();
+    accepted(socket);
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    port: (server.address() as AddressInfo).port,
+    /** Resolves when nobody is connected any more. */
+    async isLeft() {
+      while (sockets.size > 0) await pause(20);
+    },
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+    },
+  };
+}
 
 test('a password comes from the URL, the variable, or the file of passwords', async () => {
   const url = await migratedDatabase(cluster);

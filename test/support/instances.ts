@@ -67,6 +67,10 @@ export interface CuttableProxy extends AsyncDisposable {
   cut(direction: Direction): void;
   /** Does the same to the oldest connection, and to those that are made in its place. */
   cutOne(direction: Direction): void;
+  /** Does the same to one of the open connections alone, counted from the oldest, in both directions. */
+  cutOnly(index: number): void;
+  /** Does the same to all connections, also to those that are made later: a machine that is gone without a word. */
+  silence(): void;
   /** Ends the connections that were cut; new ones pass. */
   heal(): void;
   /** Resolves when so many connections pass. */
@@ -127,6 +131,13 @@ export async function cuttableProxy(target: string): Promise<CuttableProxy> {
     cutOne(direction) {
       isCutting = direction;
       for (const pair of [...pairs].slice(0, 1)) cutPair(pair, direction);
+    },
+    cutOnly(index) {
+      for (const pair of [...pairs].slice(index, index + 1)) cutPair(pair, 'both');
+    },
+    silence() {
+      isCutting = 'both';
+      for (const pair of pairs) cutPair(pair, 'both');
     },
     heal: end,
     hasConnections: (count) => until(async () => pairs.size >= count),

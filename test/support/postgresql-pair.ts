@@ -9,9 +9,9 @@ export interface ServerPair extends AsyncDisposable {
   standby(): TestCluster;
   /** Kills the primary. */
   killPrimary(): Promise<void>;
-  /** Makes the standby the primary, after the other was killed; resolves when it can be written to. */
+  /** Makes the standby the primary, after the other was killed or frozen; resolves when it can be written to. */
   promote(): Promise<void>;
-  /** Makes the server that was killed the standby, from the state of the other. */
+  /** Makes the server that is not the primary any more the standby, from the state of the other. */
   restoreStandby(): Promise<void>;
   /** From now on no commit waits for the standby, and it gets none. */
   detachStandby(): Promise<void>;

@@ -44,8 +44,8 @@ export interface TestCluster extends AsyncDisposable {
   start(settings?: Readonly<Record<string, string>>): Promise<void>;
   /** From the next start on, the server is a standby, or is none. */
   setStandby(isStandby: boolean): void;
-  /** Makes the server stand still, or go on. */
-  signal(signal: 'SIGSTOP' | 'SIGCONT'): void;
+  /** Makes the server stand still with all of its sessions, as a machine does that hangs, until it is stopped. */
+  freeze(): void;
 }
 
 const PASSWORD = 'a password, with @ and /';
@@ -70,6 +70,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<TestCl
   const programs = findPostgresql();
   if (programs === null) throw new Error('There is no PostgreSQL on this machine');
   let server: ChildProcess | null = null;
+  let isFrozen = false;
   const scratch = scratchFolder('mesh-na-pg-', {
     below: options.below ?? FOLDERS,
     atExit: () => void server?.kill('SIGKILL'),
@@ -103,6 +104,8 @@ export async function startCluster(options: ClusterOptions = {}): Promise<TestCl
   async function stop(how: 'SIGKILL' | 'SIGQUIT' | 'SIGINT'): Promise<void> {
     if (server === null) return;
     const exited = once(server, 'exit');
+    if (isFrozen) signalAll(server, 'SIGCONT');
+    isFrozen = false;
     server.kill(how);
     server = null;
     await exited;
@@ -142,7 +145,10 @@ export async function startCluster(options: ClusterOptions = {}): Promise<TestCl
       if (isStandby) writeFileSync(mark, '');
       else rmSync(mark);
     },
-    signal: (signal) => void server?.kill(signal),
+    freeze() {
+      isFrozen = true;
+      if (server !== null) signalAll(server, 'SIGSTOP');
+    },
     async [Symbol.asyncDispose]() {
       await stop('SIGQUIT');
       scratch.remove();
@@ -221,6 +227,13 @@ async function isReady(child: ChildProcess): Promise<void> {
   });
   child.stderr?.removeAllListeners('data').resume();
   child.removeAllListeners('exit');
+}
+
+/** Also to its sessions, each of which is a process in a group of its own. */
+function signalAll(server: ChildProcess, signal: 'SIGSTOP' | 'SIGCONT'): void {
+  server.kill(signal);
+  const children = readFileSync(`/proc/${server.pid}/task/${server.pid}/children`, 'utf8');
+  for (const child of children.trim().split(' ')) process.kill(Number(child), signal);
 }
 
 /** Neither the server nor what it says keeps the process alive. */

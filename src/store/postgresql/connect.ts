@@ -1,5 +1,7 @@
 /** Connections to the one server of a list that can be written to. */
 import { createRequire } from 'node:module';
+import { Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Client, ClientConfig } from 'pg';
 import type { ServerAddress, StoreAddress } from './address.ts';
 import { SESSION_NAME } from './session-name.ts';
@@ -7,8 +9,10 @@ import { SESSION_NAME } from './session-name.ts';
 /** Loaded on first use: a service on the embedded store does without. */
 const require = createRequire(import.meta.url);
 
-/** How long one server may take to accept a connection. */
+/** The most that a server may take to accept a connection. */
 const CONNECT_MS = 5000;
+/** How long the server that is asked first is waited for before all others are asked as well. */
+const HEAD_START_MS = 200;
 const OLDEST_SERVER = 130_000;
 
 /**
@@ -17,10 +21,10 @@ const OLDEST_SERVER = 130_000;
  * index, as that of the lease, the plan counts as so expensive that the database would compile it each time, which
  * takes a thousand times as long as all of these statements do.
  */
-const SESSION = `
+const session = (lockMs: number) => `
   set default_transaction_isolation = 'read committed';
   set statement_timeout = 0;
-  set lock_timeout = 0;
+  set lock_timeout = ${lockMs};
   set idle_in_transaction_session_timeout = 0;
   set client_min_messages = 'warning';
   set enable_seqscan = off;
@@ -47,9 +51,14 @@ interface Situation {
 
 /** What the client says of an answer that has not come within the time of its connection. */
 const TIMEOUT = 'Query read timeout';
+/** What the database says of a lock that it has not got within `lockMs`. */
+const LOCK_TIMEOUT = '55P03';
 
+/** Whether the database may only be slow. */
 export function isTimeout(cause: unknown): cause is Error {
-  return cause instanceof Error && cause.message === TIMEOUT;
+  if (!(cause instanceof Error)) return false;
+  if (cause instanceof UnusableServer) return cause.isSlow;
+  return cause.message === TIMEOUT || ('code' in cause && cause.code === LOCK_TIMEOUT);
 }
 
 /** The longest that a timer lasts: the timeout of a statement whose time is counted by `answerWithin`. */
@@ -73,7 +82,15 @@ export async function answerWithin<T>(milliseconds: number, answer: Promise<T>):
 }
 
 /** A server that cannot be used; the message is a sentence for the operator. */
-export class UnusableServer extends Error {}
+export class UnusableServer extends Error {
+  /** Whether it has just not answered in time. */
+  readonly isSlow: boolean;
+
+  constructor(message: string, isSlow = false) {
+    super(message);
+    this.isSlow = isSlow;
+  }
+}
 
 export interface Connection {
   readonly client: Client;
@@ -81,48 +98,89 @@ export interface Connection {
   readonly shown: string;
 }
 
+export interface ConnectOptions {
+  /** Ends a statement whose answer does not come, in milliseconds; unless given, any answer is waited for. */
+  readonly timeout?: number;
+  /** How long a server may take to accept the connection, in milliseconds, up to 5,000; unless given, a third of `timeout`. */
+  readonly connectMs?: number;
+  /** How long a statement may wait for a lock, in milliseconds; unless given, for as long as it takes. */
+  readonly lockMs?: number;
+  /** What the database calls the session. */
+  readonly name?: string;
+}
+
+/** The server of each list that was connected to last: it is likely to be the primary still. */
+const connectedLast = new WeakMap<StoreAddress, ServerAddress>();
+
 /**
- * Connects to the first server of the list that is no standby; throws one clear sentence when there is none.
- * `timeout` ends a statement whose answer does not come, in milliseconds; null waits for any answer. `name` is what the
- * database calls the session.
+ * Connects to the server of the list that is no standby; throws one clear sentence when there is none. Servers are asked side
+ * by side, so that one that is gone without a word costs nothing but the head start.
  */
 export async function connectToPrimary(
   address: StoreAddress,
-  timeout: number | null = null,
-  name = SESSION_NAME,
+  options: ConnectOptions = {},
 ): Promise<Connection> {
-  const problems: string[] = [];
-  for (const server of address) {
-    try {
-      return await connectTo(server, { timeout, name });
-    } catch (cause) {
-      if (!(cause instanceof UnusableServer)) throw cause;
-      problems.push(cause.message);
-    }
+  const found = new AbortController();
+  const first = connectedLast.get(address) ?? address[0];
+
+  async function attempt(server: ServerAddress): Promise<Connection> {
+    const connection = await connectTo(server, options, found.signal);
+    found.abort();
+    connectedLast.set(address, server);
+    return connection;
   }
-  throw new UnusableServer(problems.join('; '));
+
+  async function attemptLater(server: ServerAddress): Promise<Connection> {
+    await Promise.race([firstAttempt.catch(() => undefined), headStart]);
+    return attempt(server);
+  }
+
+  const headStart = delay(HEAD_START_MS, undefined, found).catch(() => undefined);
+  const firstAttempt = first ? attempt(first) : Promise.reject(new UnusableServer('No server'));
+  const attempts = address.map((server) =>
+    server === first ? firstAttempt : attemptLater(server),
+  );
+  try {
+    return await Promise.any(attempts);
+  } catch (cause) {
+    const problems = (cause as AggregateError).errors as UnusableServer[];
+    const isSlow = problems.some((problem) => problem.isSlow);
+    throw new UnusableServer(problems.map(({ message }) => message).join('; '), isSlow);
+  } finally {
+    found.abort();
+  }
 }
 
-interface SessionOptions {
-  readonly timeout: number | null;
-  readonly name: string;
-}
-
-async function connectTo(server: ServerAddress, options: SessionOptions): Promise<Connection> {
+/** Gives up when another server is found. */
+async function connectTo(
+  server: ServerAddress,
+  options: ConnectOptions,
+  found: AbortSignal,
+): Promise<Connection> {
+  const { timeout = Number.POSITIVE_INFINITY, lockMs = 0 } = options;
+  const connectMs = Math.min(CONNECT_MS, options.connectMs ?? timeout / 3);
   const { shown } = server;
   const client = newClient(server.config, options);
-  // What was under way is rejected as well; without a listener, the process would end.
-  client.on('error', () => undefined);
+  const giveUp = () => destroy(client);
+  found.addEventListener('abort', giveUp);
   try {
-    await client.connect();
-    const { rows } = await client.query<Situation>(SITUATION);
-    assertUsable(shown, rows[0]);
-    await client.query(SESSION);
+    await answerWithin(connectMs, prepare(client, shown, lockMs));
+    found.throwIfAborted();
     return { client, shown };
   } catch (cause) {
-    await disconnect(client);
-    throw cause instanceof UnusableServer ? cause : explained(server, cause);
+    if (cause instanceof UnusableServer) await disconnect(client);
+    else giveUp();
+    throw cause instanceof UnusableServer ? cause : explained(server, cause, connectMs);
+  } finally {
+    found.removeEventListener('abort', giveUp);
   }
+}
+
+async function prepare(client: Client, shown: string, lockMs: number): Promise<void> {
+  await client.connect();
+  const { rows } = await client.query<Situation>(SITUATION);
+  assertUsable(shown, rows[0]);
+  await client.query(session(lockMs));
 }
 
 /** How long a server may take to say farewell. */
@@ -136,18 +194,31 @@ export async function disconnect(client: Client): Promise<void> {
   });
   await Promise.race([client.end().catch(() => undefined), patience]);
   clearTimeout(timer);
+  destroy(client);
 }
 
-function newClient(config: ClientConfig, { timeout, name }: SessionOptions): Client {
+/** The client itself goes on waiting for the farewell of a server that stands still, and keeps the socket. */
+const sockets = new WeakMap<Client, Socket>();
+
+function destroy(client: Client): void {
+  sockets.get(client)?.destroy();
+}
+
+function newClient(config: ClientConfig, { timeout, name = SESSION_NAME }: ConnectOptions): Client {
   const { Client }: typeof import('pg') = require('pg');
-  return new Client({
+  const socket = new Socket();
+  const client = new Client({
     ...config,
     password: config.password || passwordOf(config),
     application_name: name,
     keepAlive: true,
-    connectionTimeoutMillis: CONNECT_MS,
-    ...(timeout === null ? {} : { query_timeout: timeout }),
+    stream: () => socket,
+    ...(timeout === undefined ? {} : { query_timeout: timeout }),
   });
+  sockets.set(client, socket);
+  // What was under way is rejected as well; without a listener, the process would end.
+  client.on('error', () => undefined);
+  return client;
 }
 
 /** The file of passwords, which is that of every other program of PostgreSQL. */
@@ -190,7 +261,18 @@ const REFUSALS: { readonly [code: string]: string } = {
   '57P03': 'it is starting up or shutting down',
 };
 
-function explained({ shown, config }: ServerAddress, cause: unknown): UnusableServer {
+function explained(
+  { shown, config }: ServerAddress,
+  cause: unknown,
+  connectMs: number,
+): UnusableServer {
+  if (isTimeout(cause)) {
+    const time = `${(connectMs / 1000).toFixed(1)} s`;
+    return new UnusableServer(
+      `The database at ${shown} cannot be reached (no answer within ${time})`,
+      true,
+    );
+  }
   const { code = '', message = '' } = cause as { code?: string; message?: string };
   const refusal = NO_PASSWORD.test(message)
     ? `it asks for a password; give it by ${PASSWORD_PLACES}`

@@ -55,8 +55,8 @@ export interface FollowerOptions {
   readonly network: NetworkIdentity | null;
   /** What the follower calls itself. */
   readonly name: string;
-  /** How long the database may take to answer one statement, in milliseconds. */
-  readonly timeout: number;
+  /** How long the lease of the instance that writes lasts, in milliseconds. */
+  readonly leaseMs: number;
 }
 
 interface Position extends FlushPosition {
@@ -68,6 +68,8 @@ interface Position extends FlushPosition {
   readonly livenessFlush: number;
 }
 
+/** The database may take as many leases to answer one statement: it may look through a table of a million rows. */
+const STATEMENT_LEASES = 4;
 /** Subjects that one round trip brings. */
 const SUBJECTS_AT_ONCE = 2000;
 
@@ -82,8 +84,11 @@ export function openPostgresqlFollower(options: FollowerOptions): StateFollower 
   async function connected(): Promise<Client> {
     if (isClosed) throw new Error('The reading of the state was ended');
     if (client !== null) return client;
-    const sessionName = followerSession({ name: options.name, revision: null });
-    const connection = await connectToPrimary(options.address, options.timeout, sessionName);
+    const connection = await connectToPrimary(options.address, {
+      timeout: STATEMENT_LEASES * options.leaseMs,
+      connectMs: options.leaseMs / 3,
+      name: followerSession({ name: options.name, revision: null }),
+    });
     client = connection.client;
     named = null;
     await assertSchema(client, connection.shown);
@@ -200,6 +205,7 @@ export function openPostgresqlFollower(options: FollowerOptions): StateFollower 
     load,
     changes,
     seenRevision: () => seen,
+    leave,
     async close() {
       isClosed = true;
       await leave();

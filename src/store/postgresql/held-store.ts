@@ -150,7 +150,7 @@ export function heldStore(
     const row = encodeTotals(next);
     const withShapes = shapesToStore === storedShapes ? null : encodeShapes(shapes.table);
     try {
-      await change(COMMIT, [lease.epoch, totalsRow, row, withShapes, ...values]);
+      await change(COMMIT, [lease.epoch, totalsRow, row, withShapes, ...values, lease.holder]);
     } catch (cause) {
       if (cause instanceof ChangedSubject) return false;
       throw cause;
@@ -225,7 +225,7 @@ export function heldStore(
         const part = latest.slice(at, at + LIVENESS_ROWS).filter(({ id }) => !removed.has(id));
         const ids = part.map(({ id }) => Buffer.from(id));
         const contacts = part.map(encodeLiveness);
-        return change(TOUCH, [lease.epoch, ids, contacts, isLast ? times : null]);
+        return change(TOUCH, [lease.epoch, ids, contacts, isLast ? times : null, lease.holder]);
       });
     }
   }
@@ -260,6 +260,7 @@ export function heldStore(
       last.bucket,
       last.revision,
       rows.length,
+      lease.holder,
     ]);
     totals = next;
     totalsRow = row;
@@ -318,14 +319,19 @@ export function heldStore(
 
 const COMMIT = {
   name: 'commit_units',
-  text: `select mesh_na.commit_units($1, $2, $3, $4,
+  text: `select mesh_na.hold_lease($1, $22),
+    mesh_na.commit_units($1, $2, $3, $4,
       $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20),
     mesh_na.note_changes($16, $21, $5 || $11, $6 || $12, $15)`,
 };
-const TOUCH = { name: 'store_liveness', text: 'select mesh_na.store_liveness($1, $2, $3, $4)' };
+const TOUCH = {
+  name: 'store_liveness',
+  text: 'select mesh_na.hold_lease($1, $5), mesh_na.store_liveness($1, $2, $3, $4)',
+};
 const FORGET = {
   name: 'forget_nonces',
-  text: 'select mesh_na.forget_nonces($1, $2, $3, $4, $5, $6, $7)',
+  text: `select mesh_na.hold_lease($1, $8),
+    mesh_na.forget_nonces($1, $2, $3, $4, $5, $6, $7)`,
 };
 const PAST_NONCES = {
   table: 'nonces',

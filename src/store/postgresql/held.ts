@@ -7,8 +7,8 @@ import type { StoreAddress } from './address.ts';
 import { connectToPrimary, disconnect } from './connect.ts';
 import { type MetaRows, readMeta, totalsIn } from './contents.ts';
 import type { Lease } from './lease.ts';
-import { leaseTable } from './lease-table.ts';
-import { acquireMoveLease, connectToLease, type MoverOptions } from './move-lease.ts';
+import { connectToLease } from './lease-table.ts';
+import { acquireMoveLease, type MoverOptions } from './move-lease.ts';
 import { assertSchema } from './schema.ts';
 
 /** Whoever asks does so again before. */
@@ -37,7 +37,7 @@ async function metaOf(address: StoreAddress): Promise<MetaRows> {
 
 /** Asks the instance that writes to stop, and those that wait for their turn to go on waiting, for a few seconds. */
 export async function askWriter(options: MoverOptions): Promise<string | null> {
-  const table = leaseTable((await connectToPrimary(options.address)).client, options);
+  const table = await connectToLease(options.address, options);
   try {
     const { isOver, holderName } = await table.look();
     if (!isOver) await table.want(ASK_MS);
@@ -49,7 +49,7 @@ export async function askWriter(options: MoverOptions): Promise<string | null> {
 
 /** Null while another process has the database. */
 export async function holdDatabase(options: MoverOptions): Promise<HeldState | null> {
-  const table = await connectToLease(options);
+  const table = await connectToLease(options.address, options);
   const { isOver } = await table.look().finally(() => table.disconnect());
   if (!isOver) return null;
   const { client } = await connectToPrimary(options.address);
@@ -76,7 +76,7 @@ function heldOn(client: Client, lease: Lease): HeldState {
     wasClosed,
     async retire(last, successor) {
       await client.query('begin');
-      await client.query('select mesh_na.hold_lease($1)', [lease.epoch]);
+      await client.query('select mesh_na.hold_lease($1, $2)', [lease.epoch, lease.holder]);
       await writeLast(client, last, successor);
       await client.query('commit');
       await release();

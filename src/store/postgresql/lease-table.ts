@@ -1,8 +1,9 @@
 /** The row of the lease: each of these is one statement, and takes effect at one moment. */
 import type { Client, QueryResultRow } from 'pg';
 import { DamagedState } from '../rows.ts';
+import type { StoreAddress } from './address.ts';
 import { clockDifference } from './clock-difference.ts';
-import { answerWithin, disconnect, NO_TIMEOUT } from './connect.ts';
+import { answerWithin, connectToPrimary, disconnect, NO_TIMEOUT } from './connect.ts';
 
 export interface LeaseTable {
   look(): Promise<SeenLease>;
@@ -12,18 +13,25 @@ export interface LeaseTable {
    */
   take(claim: LeaseClaim, lasts: number, seen: SeenLease): Promise<TakenLease | null>;
   /** Null when there is another holder. */
-  renew(epoch: number, lasts: number): Promise<RenewedLease | null>;
+  renew(holding: Holding, lasts: number): Promise<RenewedLease | null>;
   /**
    * Whether the lease of this holder lasts at this moment by the clock of the database; null when there is another
    * holder. Only a primary renews it: of one that a standby has replaced, it runs out.
    */
-  confirm(epoch: number): Promise<boolean | null>;
+  confirm(holding: Holding): Promise<boolean | null>;
   /** Asks the holder to end, and candidates to wait, for so many milliseconds. */
   want(lasts: number): Promise<void>;
-  end(epoch: number, isReleased: boolean): Promise<void>;
+  end(holding: Holding, isReleased: boolean): Promise<void>;
   /** Calls back from now on when somebody has taken the lease, or ended it. */
   listen(told: () => void): Promise<void>;
   disconnect(): Promise<void>;
+}
+
+/** What a holder is known by. A database that has lost changes gives a number twice, so that alone is not enough. */
+export interface Holding {
+  readonly epoch: number;
+  /** The id of the holder. */
+  readonly holder: string;
 }
 
 export interface LeaseClaim {
@@ -36,6 +44,8 @@ export interface LeaseClaim {
 
 export interface SeenLease {
   readonly epoch: number;
+  /** The id of the holder; null when nobody has held it yet. */
+  readonly holder: string | null;
   readonly link: string | null;
   readonly holderName: string;
   readonly configuration: string | null;
@@ -88,13 +98,14 @@ const TAKE = `
       and ($4::text is null or not (${IS_ARRIVING} or coalesce(l.wanted_until > clock_timestamp(), false)))
     returning l.epoch, former.released
   )
-  select epoch, released, pg_notify('${CHANNEL}', ''), mesh_na.try_room() from taken
+  select epoch, released, pg_notify('${CHANNEL}', ''), mesh_na.try_room(), mesh_na.commit_durably()
+  from taken
 `;
 /** Milliseconds since the epoch. */
 const NOW = 'extract(epoch from clock_timestamp())::float8 * 1000';
 /** Takes no lock: commits of the holder wait for nobody who looks. */
 const LOOK = `
-  select epoch, link, holder_name, configuration, expires_at::text as until, released,
+  select epoch, holder, link, holder_name, configuration, expires_at::text as until, released,
     extract(epoch from lasts)::float8 * 1000 as lasts,
     released or expires_at < clock_timestamp() as over,
     ${IS_ARRIVING} or coalesce(wanted_until > clock_timestamp(), false) as moving,
@@ -108,12 +119,14 @@ const LOOK = `
 const RENEW = `
   update mesh_na.writer_lease
   set expires_at = clock_timestamp() + make_interval(secs => $2::float8 / 1000)
-  where epoch = $1 and not released
-  returning ${NOW} as at, coalesce(wanted_until > clock_timestamp(), false) as wanted
+  where epoch = $1 and holder = $3 and not released
+  returning ${NOW} as at, coalesce(wanted_until > clock_timestamp(), false) as wanted,
+    mesh_na.commit_durably()
 `;
 /** Waits for no lock, disk or standby. */
 const CONFIRM = `
-  select expires_at > clock_timestamp() as lasts from mesh_na.writer_lease where epoch = $1 and not released
+  select expires_at > clock_timestamp() as lasts from mesh_na.writer_lease
+  where epoch = $1 and holder = $2 and not released
 `;
 const WANT = `
   update mesh_na.writer_lease
@@ -122,14 +135,16 @@ const WANT = `
 const END = `
   with ended as (
     update mesh_na.writer_lease
-    set expires_at = clock_timestamp(), lasts = '0', released = $2 where epoch = $1
+    set expires_at = clock_timestamp(), lasts = '0', released = $2
+    where epoch = $1 and holder = $3
     returning epoch
   )
-  select pg_notify('${CHANNEL}', '') from ended
+  select pg_notify('${CHANNEL}', ''), mesh_na.commit_durably() from ended
 `;
 
 interface LeaseRow {
   readonly epoch: string;
+  readonly holder: string | null;
   readonly link: string | null;
   readonly holder_name: string;
   readonly configuration: string | null;
@@ -160,8 +175,21 @@ export function leaseIsMissing(): DamagedState {
   return new DamagedState('the row of table writer_lease is missing');
 }
 
-/** The connection is its own from now on. */
-export function leaseTable(client: Client, options: LeaseTableOptions): LeaseTable {
+/** A statement that waits for another transaction ends with its connection, and not when that transaction ends. */
+const LOCK_PART = 0.5;
+
+/** A connection of its own: work on the others must not delay a renewal. */
+export async function connectToLease(
+  address: StoreAddress,
+  options: LeaseTableOptions,
+): Promise<LeaseTable> {
+  const { leaseMs } = options;
+  const lockMs = Math.ceil(leaseMs * LOCK_PART);
+  const { client } = await connectToPrimary(address, { timeout: leaseMs, lockMs });
+  return leaseTable(client, options);
+}
+
+function leaseTable(client: Client, options: LeaseTableOptions): LeaseTable {
   const { leaseMs, now, clockCompared } = options;
 
   /** The first row of the answer. */
@@ -181,9 +209,10 @@ export function leaseTable(client: Client, options: LeaseTableOptions): LeaseTab
     async look() {
       const row = await compared<LeaseRow>(LOOK);
       if (row === undefined) throw leaseIsMissing();
-      const { link, configuration, until, lasts } = row;
+      const { holder, link, configuration, until, lasts } = row;
       return {
         epoch: Number(row.epoch),
+        holder,
         link,
         holderName: row.holder_name,
         configuration,
@@ -203,19 +232,19 @@ export function leaseTable(client: Client, options: LeaseTableOptions): LeaseTab
       });
       return taken ? { epoch: Number(taken.epoch), wasReleased: taken.released } : null;
     },
-    async renew(epoch, lasts) {
-      const row = await compared<RenewalRow>(RENEW, [epoch, lasts]);
+    async renew({ epoch, holder }, lasts) {
+      const row = await compared<RenewalRow>(RENEW, [epoch, lasts, holder]);
       return row === undefined ? null : { isWanted: row.wanted };
     },
-    async confirm(epoch) {
-      const row = await ask<{ lasts: boolean }>(CONFIRM, [epoch]);
+    async confirm({ epoch, holder }) {
+      const row = await ask<{ lasts: boolean }>(CONFIRM, [epoch, holder]);
       return row === undefined ? null : row.lasts;
     },
     async want(lasts) {
       await ask(WANT, [lasts]);
     },
-    async end(epoch, isReleased) {
-      await ask(END, [epoch, isReleased]);
+    async end({ epoch, holder }, isReleased) {
+      await ask(END, [epoch, isReleased, holder]);
     },
     async listen(told) {
       client.on('notification', told);

@@ -8,7 +8,7 @@
 import type { PreviousOwner } from '../store.ts';
 import { createConfirmations } from './confirmations.ts';
 import { isTimeout } from './connect.ts';
-import { type LeaseTable, type SeenLease, Unstorable } from './lease-table.ts';
+import { type Holding, type LeaseTable, type SeenLease, Unstorable } from './lease-table.ts';
 
 /** The clock of the holder; not that of the service, which tests may set. */
 export interface LeaseClock {
@@ -71,9 +71,8 @@ export interface LeaseOptions {
   lost(problem: string): void;
 }
 
-export interface Lease {
-  /** Names this holding in every commit. */
-  readonly epoch: number;
+/** Every commit names the holding. */
+export interface Lease extends Holding {
   readonly previousOwner: PreviousOwner;
   /** Whether nobody else can hold it at this moment. */
   isHeld(): boolean;
@@ -146,6 +145,10 @@ export async function acquireLease(options: LeaseOptions): Promise<Lease> {
     const isRenewed = before !== undefined && isChanged;
     if (isChanged) unchangedSince = options.clock.elapsed();
     before = seen;
+    // It was taken by a statement whose answer was given up, as while a standby was waited for.
+    if (seen.holder === options.holder.id && !seen.isReleased) {
+      return adopt(current, options, seen);
+    }
     const isKeptOut = seen.isMoving && options.candidate !== null;
     if (freeIn(seen) <= 0 && !isKeptOut) {
       const acquired = await take(current, options, seen);
@@ -236,6 +239,17 @@ async function take(
   return { epoch, previousOwner: endOf(epoch - 1, wasReleased), sentAt };
 }
 
+/** Null when another has taken it meanwhile. Whether the holder before has given it up is not known any more. */
+async function adopt(
+  table: LeaseTable,
+  { holder: { id: holder }, clock, ttl }: LeaseOptions,
+  { epoch }: SeenLease,
+): Promise<Acquired | null> {
+  const sentAt = clock.elapsed();
+  const renewed = await table.renew({ epoch, holder }, ttl);
+  return renewed && { epoch, previousOwner: endOf(epoch - 1, false), sentAt };
+}
+
 /** The reason why a process does not wait for its turn. */
 class NotWaiting extends Error {}
 
@@ -282,6 +296,7 @@ function endOf(former: number, released: boolean): PreviousOwner {
 function keepLease(options: LeaseOptions, first: LeaseTable, acquired: Acquired): Lease {
   const { clock, ttl } = options;
   const { epoch, previousOwner } = acquired;
+  const holding: Holding = { epoch, holder: options.holder.id };
   const lasts = ttl * (1 - MARGIN);
   let table: LeaseTable | null = first;
   let heldUntil = acquired.sentAt + lasts;
@@ -293,7 +308,7 @@ function keepLease(options: LeaseOptions, first: LeaseTable, acquired: Acquired)
   const confirmations = createConfirmations({
     clock,
     connect: options.connect,
-    ask: (reading) => reading.confirm(epoch),
+    ask: (reading) => reading.confirm(holding),
     lost: () => lose(TAKEN),
     answered: options.confirmed,
   });
@@ -313,7 +328,7 @@ function keepLease(options: LeaseOptions, first: LeaseTable, acquired: Acquired)
   async function renew(sentAt: number): Promise<void> {
     try {
       table ??= await options.connect();
-      const renewed = await table.renew(epoch, ttl);
+      const renewed = await table.renew(holding, ttl);
       if (renewed === null) return lose(TAKEN);
       // Also after the time has run out, as for a process that was suspended: nobody else was the holder.
       heldUntil = sentAt + lasts;
@@ -336,7 +351,7 @@ function keepLease(options: LeaseOptions, first: LeaseTable, acquired: Acquired)
 
   async function sendEnd(how: 'released' | 'abandoned'): Promise<void> {
     table ??= await options.connect();
-    await table.end(epoch, how === 'released');
+    await table.end(holding, how === 'released');
   }
 
   function lose(problem: string): void {
@@ -347,7 +362,7 @@ function keepLease(options: LeaseOptions, first: LeaseTable, acquired: Acquired)
   }
 
   return {
-    epoch,
+    ...holding,
     previousOwner,
     isHeld: () => loss === null && !ended && clock.elapsed() < heldUntil,
     remaining: () => (loss === null && !ended ? Math.max(0, heldUntil - clock.elapsed()) : 0),

@@ -1,17 +1,12 @@
 /** The right to write to a database, for a process that moves a state out of it or into it. */
 import type { StoreAddress } from './address.ts';
-import { connectToPrimary } from './connect.ts';
 import { acquireLease, type Lease, type LeaseClock, type LeaseHolder } from './lease.ts';
-import { type LeaseTable, type LeaseTableOptions, leaseTable } from './lease-table.ts';
+import { connectToLease, type LeaseTableOptions } from './lease-table.ts';
 
 export interface MoverOptions extends LeaseTableOptions {
   readonly address: StoreAddress;
   readonly holder: LeaseHolder;
   readonly clock: LeaseClock;
-}
-
-export async function connectToLease(options: MoverOptions): Promise<LeaseTable> {
-  return leaseTable((await connectToPrimary(options.address, options.leaseMs)).client, options);
 }
 
 /** Throws one clear sentence while another process has the right. */
@@ -20,7 +15,7 @@ export function acquireMoveLease(options: MoverOptions): Promise<Lease> {
     ...options,
     candidate: null,
     ttl: options.leaseMs,
-    connect: () => connectToLease(options),
+    connect: () => connectToLease(options.address, options),
     confirmed: () => undefined,
     wanted: () => undefined,
     // Every transaction of a move holds the lease, and fails without it.

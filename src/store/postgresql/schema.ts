@@ -221,6 +221,26 @@ alter table mesh_na.writer_lease add column wanted_until timestamptz;
 -- How long the lease lasts without a renewal: processes that wait count it on clocks of their own.
 alter table mesh_na.writer_lease add column lasts interval;
 
+-- For this transaction alone: through a pooler, the next one may be in a session without the settings of this service. Without
+-- the second, nobody learns of a commit that has stopped waiting for its standby.
+create function mesh_na.commit_durably() returns void language plpgsql as $$
+begin
+  if current_setting('synchronous_commit') = 'off' then
+    perform set_config('synchronous_commit', 'on', true);
+  end if;
+  perform set_config('client_min_messages', 'warning', true);
+end $$;
+
+-- A database that has lost changes may give two holders one number.
+create function mesh_na.hold_lease(mine bigint, me uuid) returns void language plpgsql as $$
+begin
+  perform 1 from mesh_na.writer_lease where epoch = mine and holder = me for key share;
+  if not found then
+    raise exception 'Another process has taken over the database' using errcode = 'MN001';
+  end if;
+  perform mesh_na.commit_durably();
+end $$;
+
 -- Fails where there is no room for half a megabyte. It does not compress, so that it takes pages.
 create function mesh_na.try_room() returns void language plpgsql as $$
 begin

@@ -8,7 +8,7 @@ import { assertArrived, decodeArrival } from '../trail/arrival.ts';
 import { assertNeverUsed, markInUse } from '../usage-mark.ts';
 import type { StoreAddress } from './address.ts';
 import { clockDifference, clockSentence, MOST_CLOCK_DIFFERENCE_MS } from './clock-difference.ts';
-import { connectToPrimary, disconnect, isTimeout } from './connect.ts';
+import { type Connection, connectToPrimary, disconnect, isTimeout } from './connect.ts';
 import { type MetaRows, readMeta } from './contents.ts';
 import { type Durability, readDurability } from './durability.ts';
 import { heldStore } from './held-store.ts';
@@ -19,7 +19,7 @@ import {
   type LeaseClock,
   type LeaseHolder,
 } from './lease.ts';
-import { leaseTable } from './lease-table.ts';
+import { connectToLease } from './lease-table.ts';
 import { assertSchema, SCHEMA_VERSION } from './schema.ts';
 import { createWriting, type Writing } from './writing.ts';
 
@@ -65,56 +65,72 @@ export const DATABASE = { backend: 'postgresql', schemaVersion: SCHEMA_VERSION }
  */
 export async function openPostgresqlStore(options: PostgresqlOptions): Promise<PostgresqlStore> {
   const { address, leaseMs, candidate } = options;
-  let { client, shown } = await connectToPrimary(address);
-  let hasWaited = false;
-  try {
-    await inspect(client, shown, options);
-    const lease = await acquireLease({
-      ...options,
-      candidate: candidate && {
-        ...candidate,
-        waiting(holder) {
-          hasWaited = true;
-          // Should the database be emptied, as when a move into it is abandoned, no new network begins in it.
-          if (options.network !== null) markInUse(options.dataDir, options.network);
-          candidate.waiting(holder);
-        },
+  const shown = await onConnection(await connectToPrimary(address), async (connection) => {
+    await inspect(connection, options);
+    return connection.shown;
+  });
+  const lease = await acquireLease({
+    ...options,
+    candidate: candidate && {
+      ...candidate,
+      waiting(holder) {
+        // Should the database be emptied, as when a move into it is abandoned, no new network begins in it.
+        if (options.network !== null) markInUse(options.dataDir, options.network);
+        candidate.waiting(holder);
       },
-      ttl: leaseMs,
-      connect: async () => leaseTable((await connectToPrimary(address, leaseMs)).client, options),
-    });
-    try {
-      if (hasWaited && !(await isUsable(client, lease, leaseMs))) {
-        void disconnect(client);
-        ({ client, shown } = await connectToPrimary(address));
-      }
-      if (hasWaited) await assertSchema(client, shown);
-      const durability = await readDurability(client);
-      const store = await openHeldStore(options, client, lease);
-      return { ...store, durability, tenure: lease };
-    } catch (cause) {
-      await lease.end('abandoned').catch(() => undefined);
-      throw cause;
-    }
-  } catch (cause) {
-    await disconnect(client);
+    },
+    ttl: leaseMs,
+    connect: () => connectToLease(address, options),
+  }).catch((cause) => {
     throw explained(cause, shown);
+  });
+  try {
+    // While it waited, another server may have become the primary.
+    const connection = await connectWhileOwned(options, lease);
+    return await openHeldStore(options, connection, lease).catch(async (cause) => {
+      await disconnect(connection.client);
+      throw explained(cause, connection.shown);
+    });
+  } catch (cause) {
+    await lease.end('abandoned').catch(() => undefined);
+    throw cause;
   }
 }
 
-/** Whether a connection that was idle for long still leads to the server that has granted the lease. */
-async function isUsable(client: Client, { epoch }: Lease, timeout: number): Promise<boolean> {
-  const question = { text: 'select epoch from mesh_na.writer_lease', query_timeout: timeout };
+async function onConnection<T>(
+  connection: Connection,
+  work: (connection: Connection) => Promise<T>,
+): Promise<T> {
   try {
-    const { rows } = await client.query<{ epoch: string }>(question);
-    return Number(rows[0]?.epoch) === epoch;
-  } catch {
-    return false;
+    return await work(connection);
+  } catch (cause) {
+    throw explained(cause, connection.shown);
+  } finally {
+    await disconnect(connection.client);
+  }
+}
+
+/** Between attempts to connect, milliseconds. */
+const RECONNECT_MS = 100;
+
+/** A connection for changes. None was sent yet: waiting for the database is safe for as long as nobody else may write. */
+async function connectWhileOwned(
+  { address, leaseMs, clock }: PostgresqlOptions,
+  { isOwned }: Lease,
+): Promise<Connection> {
+  const until = clock.elapsed() + leaseMs;
+  for (;;) {
+    try {
+      return await connectToPrimary(address, { connectMs: leaseMs / 3 });
+    } catch (cause) {
+      if (!isOwned() || clock.elapsed() >= until) throw cause;
+      await new Promise<void>((resolve) => void clock.after(RECONNECT_MS, resolve));
+    }
   }
 }
 
 /** Nothing of this depends on who writes. */
-async function inspect(client: Client, shown: string, options: PostgresqlOptions): Promise<void> {
+async function inspect({ client, shown }: Connection, options: PostgresqlOptions): Promise<void> {
   await assertSchema(client, shown);
   if (options.candidate !== null) await assertClock(client, options.now);
   assertOwnState(await readMeta(client), options);
@@ -160,26 +176,30 @@ function assertOwnState(meta: MetaRows, { network, dataDir, candidate }: Postgre
 
 async function openHeldStore(
   options: PostgresqlOptions,
-  client: Client,
+  { client, shown }: Connection,
   lease: Lease,
-): Promise<Store> {
+): Promise<PostgresqlStore> {
+  await assertSchema(client, shown);
+  const durability = await readDurability(client);
   const meta = await readMeta(client);
   const writing = createWriting({
     client,
     clock: options.clock,
-    connect: async () => (await connectToPrimary(options.address)).client,
-    isOwned: lease.isOwned,
-    changed: lease.noteHeld,
+    connect: async () => (await connectWhileOwned(options, lease)).client,
+    lease,
+    leaseMs: options.leaseMs,
+    gaveUp: options.lost,
   });
   await takeOver(options, meta, lease, writing);
-  return heldStore(options.address, meta, lease, writing);
+  const store = heldStore(options.address, meta, lease, writing);
+  return { ...store, durability, tenure: lease };
 }
 
 /** Another may have been the holder meanwhile. */
 async function takeOver(
   options: PostgresqlOptions,
   meta: MetaRows,
-  { epoch }: Lease,
+  { epoch, holder }: Lease,
   writing: Writing,
 ) {
   assertOwnState(meta, options);
@@ -187,12 +207,12 @@ async function takeOver(
   if (network === null) return;
   if (!meta.has('network')) {
     const row = encodeRow('meta', 'network', network);
-    await writing.inTurn(({ change }) => change(PUT_NETWORK, [epoch, row]));
+    await writing.inTurn(({ change }) => change(PUT_NETWORK, [epoch, row, holder]));
   }
   markInUse(dataDir, network);
 }
 
 const PUT_NETWORK = {
   name: 'put_network',
-  text: `select mesh_na.hold_lease($1), mesh_na.put_meta('network', $2)`,
+  text: `select mesh_na.hold_lease($1, $3), mesh_na.put_meta('network', $2)`,
 };

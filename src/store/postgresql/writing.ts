@@ -7,10 +7,13 @@
  * state that may not exist. So nothing is taken after it: the process has to end, and the next start reads
  * what is stored. A connection that is lost between two changes is replaced, since every change names the
  * lease and the totals that it rests on.
+ *
+ * A change that a slow database has not answered is waited for, while renewals of the lease, which wait for the same disks
+ * and standbys, are late as well. Where those go on, the connection is at fault, and nothing would ever end the wait.
  */
 import type { Client, QueryResultRow } from 'pg';
 import { disconnect } from './connect.ts';
-import type { LeaseClock } from './lease.ts';
+import type { Lease, LeaseClock } from './lease.ts';
 import { readingProblem } from './unreadable.ts';
 
 /** Raised by the functions of the schema. */
@@ -57,17 +60,21 @@ export interface Session {
 export interface WritingOptions {
   readonly client: Client;
   readonly clock: LeaseClock;
+  /** Replaces a connection that was lost; rejects when that cannot be, or once another may write. */
   connect(): Promise<Client>;
-  /** A change has succeeded that was sent at this monotonic time, and that only the holder of the lease can make. */
-  changed(sentAt: number): void;
-  /** False once another may write: a lost connection is not replaced then. */
-  isOwned(): boolean;
+  readonly lease: Pick<Lease, 'isHeld' | 'isOwned' | 'noteHeld'>;
+  /** How long the lease lasts, and an answer may take while it is renewed, in milliseconds. */
+  readonly leaseMs: number;
+  /** Called when an answer takes longer, or the connection cannot be replaced: the process has to end. */
+  gaveUp(problem: string): void;
 }
 
 /** The function of the server that gives the warning. */
 const WAITS_FOR_STANDBYS = 'SyncRepWaitForLSN';
-/** Between attempts to replace a lost connection, milliseconds. */
-const RECONNECT_MS = 100;
+
+const UNANSWERED = 'The database renews the lease, and has not answered a statement';
+const CAUSE =
+  'what is between it and this process, such as a firewall or a pooler, passes nothing on';
 
 /** Whether the database has refused the statement itself, on a connection that goes on. */
 function isOfStatement(cause: unknown): boolean {
@@ -75,7 +82,7 @@ function isOfStatement(cause: unknown): boolean {
 }
 
 export function createWriting(options: WritingOptions): Writing {
-  const { client: first, clock, connect, isOwned } = options;
+  const { client: first, clock, lease, leaseMs } = options;
   let client = first;
   let isLost = false;
   let failure: string | null = null;
@@ -93,18 +100,15 @@ export function createWriting(options: WritingOptions): Writing {
     });
   }
 
-  /** Nothing was sent yet: waiting for the database is safe for as long as nobody else may write. */
   async function connected(): Promise<Client> {
-    while (isLost) {
-      try {
-        client = await connect();
-        isLost = false;
-        watch(client);
-      } catch (cause) {
-        if (!isOwned()) throw cause;
-        await new Promise<void>((resolve) => void clock.after(RECONNECT_MS, resolve));
-      }
+    if (!isLost) return client;
+    try {
+      client = await options.connect();
+    } catch (cause) {
+      throw gaveUp(messageOf(cause));
     }
+    isLost = false;
+    watch(client);
     return client;
   }
 
@@ -114,9 +118,39 @@ export function createWriting(options: WritingOptions): Writing {
   ) {
     if (failure !== null) throw new Error(failure);
     const current = await connected();
-    const { rows } = await current.query<Row>({ ...statement, values: [...values] });
+    const { rows } = await answered(current.query<Row>({ ...statement, values: [...values] }));
     if (failure !== null) throw new Error(failure);
     return rows;
+  }
+
+  /** The answer, unless none comes for as long as the lease lasts while that is renewed. */
+  async function answered<T>(answer: Promise<T>): Promise<T> {
+    let isOver = false;
+    let cancel: () => void = () => undefined;
+    const missed = new Promise<never>((_resolve, reject) => {
+      function look(): void {
+        if (isOver) return;
+        if (lease.isHeld()) reject(gaveUp(`${UNANSWERED} for ${leaseMs / 1000} s: ${CAUSE}`));
+        else wait();
+      }
+      function wait(): void {
+        // What has arrived while this process stood still is read before.
+        cancel = clock.after(leaseMs, () => setImmediate(look));
+      }
+      wait();
+    });
+    try {
+      return await Promise.race([answer, missed]);
+    } finally {
+      isOver = true;
+      cancel();
+    }
+  }
+
+  function gaveUp(problem: string): Error {
+    fail(problem);
+    options.gaveUp(problem);
+    return new Error(problem);
   }
 
   const session: Session = {
@@ -124,7 +158,7 @@ export function createWriting(options: WritingOptions): Writing {
       try {
         const sentAt = clock.elapsed();
         await send(statement, values);
-        options.changed(sentAt);
+        lease.noteHeld(sentAt);
       } catch (cause) {
         if ((cause as { code?: string }).code === CHANGED_SUBJECT) throw new ChangedSubject();
         fail(cause);
@@ -140,7 +174,7 @@ export function createWriting(options: WritingOptions): Writing {
           return await send<Row>(statement, values);
         } catch (cause) {
           if (isOfStatement(cause)) throw readingProblem(table, cause);
-          if (failure !== null || !isOwned()) {
+          if (failure !== null || !lease.isOwned()) {
             fail(cause);
             throw cause;
           }
@@ -152,7 +186,7 @@ export function createWriting(options: WritingOptions): Writing {
   };
 
   function fail(cause: unknown): void {
-    failure ??= cause instanceof Error ? cause.message : String(cause);
+    failure ??= messageOf(cause);
   }
 
   return {
@@ -168,4 +202,8 @@ export function createWriting(options: WritingOptions): Writing {
     fail,
     end: () => disconnect(client),
   };
+}
+
+function messageOf(cause: unknown): string {
+  return cause instanceof Error ? cause.message : String(cause);
 }

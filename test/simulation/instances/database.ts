@@ -20,6 +20,7 @@ export interface StoredEntry extends Entry {
 
 export interface LeaseRow {
   epoch: number;
+  holder: string | null;
   holderName: string;
   configuration: string | null;
   link: string | null;
@@ -44,6 +45,7 @@ export class Fenced extends Error {}
 export class Database {
   readonly lease: LeaseRow = {
     epoch: 0,
+    holder: null,
     holderName: '',
     configuration: null,
     link: null,

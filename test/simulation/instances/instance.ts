@@ -179,7 +179,8 @@ async function run(
     isWaiting = resolve;
   });
   const acquired = acquireLease({
-    holder: { id: machine.name, name: machine.name },
+    // Another at each start.
+    holder: { id: `${machine.name} ${machine.life}`, name: machine.name },
     candidate: {
       configuration: {},
       link: host.address,

@@ -10,6 +10,7 @@ export function leaseTable(database: Database, machine: Machine): LeaseTable {
     look: () =>
       ask(() => ({
         epoch: lease.epoch,
+        holder: lease.holder,
         link: lease.link,
         holderName: lease.holderName,
         configuration: lease.configuration,
@@ -25,6 +26,7 @@ export function leaseTable(database: Database, machine: Machine): LeaseTable {
         if (!database.isReleased() && !isSame) return null;
         const wasReleased = lease.released;
         lease.epoch += 1;
+        lease.holder = claim.id;
         lease.holderName = claim.name;
         lease.configuration = claim.configuration;
         lease.link = claim.link;
@@ -33,18 +35,21 @@ export function leaseTable(database: Database, machine: Machine): LeaseTable {
         database.tell();
         return { epoch: lease.epoch, wasReleased };
       }),
-    renew: (epoch, lasts) =>
+    renew: ({ epoch, holder }, lasts) =>
       ask(() => {
-        if (lease.epoch !== epoch || lease.released) return null;
+        if (lease.epoch !== epoch || lease.holder !== holder || lease.released) return null;
         database.extend(lasts);
         return { isWanted: false };
       }),
-    confirm: (epoch) =>
-      ask(() => (lease.epoch !== epoch || lease.released ? null : database.remaining() > 0)),
-    want: () => Promise.reject(new Error('Nobody moves this state')),
-    end: (epoch, isReleased) =>
+    confirm: ({ epoch, holder }) =>
       ask(() => {
-        if (lease.epoch !== epoch) return;
+        if (lease.epoch !== epoch || lease.holder !== holder || lease.released) return null;
+        return database.remaining() > 0;
+      }),
+    want: () => Promise.reject(new Error('Nobody moves this state')),
+    end: ({ epoch, holder }, isReleased) =>
+      ask(() => {
+        if (lease.epoch !== epoch || lease.holder !== holder) return;
         lease.released = isReleased;
         database.extend(0);
         database.tell();

@@ -1,0 +1,64 @@
+/** A primary that stands still, or is cut off, without a word: what waits for it is given up. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parseStoreAddress } from '../../src/store/postgresql/address.ts';
+import { migrateDatabase } from '../../src/store/postgresql/status.ts';
+import { NO_LIMITS, startChildServer } from '../support/child-server.ts';
+import { networkFolder } from '../support/folders.ts';
+import { cuttableProxy, placeOf, testInstances, until } from '../support/instances.ts';
+import { startCluster } from '../support/postgresql.ts';
+import { startPair } from '../support/postgresql-pair.ts';
+import { operate, outcome } from '../support/requests.ts';
+
+const LEASE_MS = 1500;
+/** How long an instance has to take over, to connect and to read the last changes. */
+const PATIENCE_MS = 3000;
+/** The connection for changes among those of a writer: the first is that of its lease. */
+const WRITING = 1;
+
+test('when the primary stands still and its synchronous standby is promoted, another instance serves soon, with the state that it has kept ready', async () => {
+  await using folder = networkFolder('alpha');
+  await using servers = await startPair();
+  await servers.primary().query('postgres', 'create database frozen');
+  const hosts = servers.ports.map((port) => `127.0.0.1:${port}`).join(',');
+  const url = servers
+    .primary()
+    .url('frozen')
+    .replace(/@[^/]+/, `@${hosts}`);
+  await migrateDatabase(parseStoreAddress(url, {}));
+  const environment = { ...NO_LIMITS, MESH_STORE: url, MESH_LEASE_MS: String(LEASE_MS) };
+  await using writer = await startChildServer(folder.path, { environment });
+  await using waiting = await startChildServer(folder.path, { environment });
+  assert.equal(outcome(await operate(writer.na, '/admin/invite')), '200');
+  await until(async () => waiting.log().includes('The state is kept ready'));
+  servers.primary().freeze();
+  const began = performance.now();
+  await servers.promote();
+  await until(async () => (await placeOf(waiting)).ready);
+  const took = performance.now() - began;
+  assert.ok(took < LEASE_MS + PATIENCE_MS, `${took} ms`);
+  assert.equal(outcome(await operate(waiting.na, '/admin/invite')), '200');
+  assert.doesNotMatch(waiting.log(), /it is read again/);
+  assert.equal((await writer.ended).code, 1);
+});
+
+test('a writer of whose changes none is answered ends, with one line that says so, also when it is told to stop', async () => {
+  await using cluster = await startCluster();
+  await using instances = await testInstances(cluster);
+  await using proxy = await cuttableProxy(`127.0.0.1:${cluster.port}`);
+  const through = { MESH_STORE: instances.url.replace(/@[^/]+/, `@${proxy.address}`) };
+  for (const isStopped of [false, true]) {
+    const writer = await instances.start(through);
+    assert.equal(outcome(await operate(writer.na, '/admin/invite')), '200');
+    proxy.cutOnly(WRITING);
+    const asked = operate(writer.na, '/admin/invite').catch(() => null);
+    if (isStopped) writer.process.kill('SIGTERM');
+    const { code, stderr } = await writer.ended;
+    assert.equal(code, 1);
+    const problem =
+      /CRITICAL mesh\.process Ending after a failure: ownership: Error: The database renews the lease, and has not answered a statement for 1\.5 s: [^\n]+\n/g;
+    assert.equal(stderr.match(problem)?.length, 1, stderr);
+    await asked;
+    proxy.heal();
+  }
+});
