@@ -5,7 +5,8 @@ import { DATABASE as LMDB, openLmdbStore } from './lmdb/store.ts';
 import type { NetworkIdentity } from './network-identity.ts';
 import type { PgEnvironment, StoreAddress } from './postgresql/address.ts';
 import { openPostgresqlFollower } from './postgresql/follower.ts';
-import type { Candidate, LeaseClock } from './postgresql/lease.ts';
+import type { Candidate } from './postgresql/lease.ts';
+import type { LeaseClock } from './postgresql/lease-clock.ts';
 import { openPostgresqlStore, DATABASE as POSTGRESQL, type Tenure } from './postgresql/store.ts';
 import type { StateFollower, Store } from './store.ts';
 

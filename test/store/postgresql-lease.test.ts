@@ -8,12 +8,8 @@ import { after, test } from 'node:test';
 import pg from 'pg';
 import { parseStoreAddress } from '../../src/store/postgresql/address.ts';
 import { connectToPrimary } from '../../src/store/postgresql/connect.ts';
-import {
-  acquireLease,
-  type Candidate,
-  type Lease,
-  type LeaseClock,
-} from '../../src/store/postgresql/lease.ts';
+import { acquireLease, type Candidate, type Lease } from '../../src/store/postgresql/lease.ts';
+import type { LeaseClock } from '../../src/store/postgresql/lease-clock.ts';
 import { connectToLease, type LeaseTable } from '../../src/store/postgresql/lease-table.ts';
 import { openPostgresqlStore } from '../../src/store/postgresql/store.ts';
 import type { Store, Unit } from '../../src/store/store.ts';

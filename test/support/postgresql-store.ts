@@ -2,7 +2,7 @@
 import { hostname } from 'node:os';
 import { systemRuntime } from '../../src/runtime.ts';
 import { parseStoreAddress } from '../../src/store/postgresql/address.ts';
-import type { LeaseClock } from '../../src/store/postgresql/lease.ts';
+import type { LeaseClock } from '../../src/store/postgresql/lease-clock.ts';
 import { migrateDatabase } from '../../src/store/postgresql/status.ts';
 import type { PostgresqlOptions } from '../../src/store/postgresql/store.ts';
 import type { TestCluster } from './postgresql.ts';

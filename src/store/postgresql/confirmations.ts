@@ -6,7 +6,7 @@
  * All who wait share one question. A statement that only the holder can carry out answers it too: after a commit there
  * is nothing to ask.
  */
-import type { LeaseClock } from './lease.ts';
+import type { LeaseClock } from './lease-clock.ts';
 import type { LeaseTable } from './lease-table.ts';
 
 export interface Confirmations {

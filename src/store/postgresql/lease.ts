@@ -8,15 +8,8 @@
 import type { PreviousOwner } from '../store.ts';
 import { createConfirmations } from './confirmations.ts';
 import { isTimeout } from './connect.ts';
+import type { LeaseClock } from './lease-clock.ts';
 import { type Holding, type LeaseTable, type SeenLease, Unstorable } from './lease-table.ts';
-
-/** The clock of the holder; not that of the service, which tests may set. */
-export interface LeaseClock {
-  /** Monotonic milliseconds. */
-  elapsed(): number;
-  /** Calls back once after this many milliseconds; returns what prevents it. */
-  after(milliseconds: number, work: () => void): () => void;
-}
 
 export interface LeaseHolder {
   /** New at each start. */

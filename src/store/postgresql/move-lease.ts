@@ -1,6 +1,7 @@
 /** The right to write to a database, for a process that moves a state out of it or into it. */
 import type { StoreAddress } from './address.ts';
-import { acquireLease, type Lease, type LeaseClock, type LeaseHolder } from './lease.ts';
+import { acquireLease, type Lease, type LeaseHolder } from './lease.ts';
+import type { LeaseClock } from './lease-clock.ts';
 import { connectToLease, type LeaseTableOptions } from './lease-table.ts';
 
 export interface MoverOptions extends LeaseTableOptions {

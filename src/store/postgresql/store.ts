@@ -12,13 +12,8 @@ import { type Connection, connectToPrimary, disconnect, isTimeout } from './conn
 import { type MetaRows, readMeta } from './contents.ts';
 import { type Durability, readDurability } from './durability.ts';
 import { heldStore } from './held-store.ts';
-import {
-  acquireLease,
-  type Candidate,
-  type Lease,
-  type LeaseClock,
-  type LeaseHolder,
-} from './lease.ts';
+import { acquireLease, type Candidate, type Lease, type LeaseHolder } from './lease.ts';
+import type { LeaseClock } from './lease-clock.ts';
 import { connectToLease } from './lease-table.ts';
 import { assertSchema, SCHEMA_VERSION } from './schema.ts';
 import { createWriting, type Writing } from './writing.ts';

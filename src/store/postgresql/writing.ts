@@ -13,7 +13,8 @@
  */
 import type { Client, QueryResultRow } from 'pg';
 import { disconnect } from './connect.ts';
-import type { Lease, LeaseClock } from './lease.ts';
+import type { Lease } from './lease.ts';
+import type { LeaseClock } from './lease-clock.ts';
 import { readingProblem } from './unreadable.ts';
 
 /** Raised by the functions of the schema. */
