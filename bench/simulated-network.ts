@@ -64,6 +64,7 @@ export async function openSimulatedNetwork(folder: string, clock: SimulatedClock
     operators: new Map([[OPERATOR, { tier: 'privileged', publicKey: '' }]]),
     clockTolerance: 300_000,
     flushInterval: 1000,
+    seen: null,
     retention: {
       certificate: 365 * DAY,
       renewedCertificate: DAY,

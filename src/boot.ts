@@ -1,12 +1,13 @@
 /** The composition root: wires store, authority and edges once, and shuts them down in order. */
 
-import type { ReadyState } from './authority/open.ts';
+import type { ReadyState, SeenState } from './authority/open.ts';
 import type { Successor } from './authority/successor.ts';
 import { createClock } from './clock.ts';
 import type { Config } from './config/load.ts';
 import { type Call, UNAVAILABLE } from './contract/calls.ts';
 import { publishedDocument } from './contract/documents.ts';
 import { createDocumentPublisher } from './contract/publications.ts';
+import { newestSequence } from './contract/revision-ends.ts';
 import { type Front, openFront } from './front.ts';
 import { createRateLimits } from './http/rate-limit.ts';
 import { haModeOf, type Instances, joinInstances } from './instances.ts';
@@ -208,17 +209,19 @@ export async function startAuthority(
     listThreadFrom: surroundings.listThreadFrom,
     edgesCaughtUp,
   };
-  const openOn = (opened: OpenedStore, ready: ReadyState | null) =>
-    openOffice({ ...ofState, opened, ready, metrics, vitals: () => vitals });
+  const openOn = (opened: OpenedStore, ready: ReadyState | null, seen: SeenState | null) =>
+    openOffice({ ...ofState, opened, ready, seen, metrics, vitals: () => vitals });
 
   /** The turn of an instance that has waited. */
   async function take(opened: OpenedStore): Promise<void> {
     if (lifecycle.state !== 'serving') return opened.store.abandon();
     joined.unfollow();
     const ready = opened.tenure && (await successor?.take(opened.tenure.previousOwner));
+    const crlSequence = newestSequence(publisher.revisionEnds);
+    const seen = { position: successor?.newest() ?? null, crlSequence };
     // The authority publishes them anew: those of the writer before may be older.
     withdrawAll(publisher);
-    office = await openOn(opened, ready ?? null);
+    office = await openOn(opened, ready ?? null, seen);
     if (lifecycle.state !== 'serving') return;
     if (opened.tenure !== null) joined.lead(office.call, opened.tenure);
     jobs = await office.begin(background);
@@ -226,7 +229,7 @@ export async function startAuthority(
 
   try {
     if (turn.opened !== null) {
-      office = await openOn(turn.opened, null);
+      office = await openOn(turn.opened, null, null);
       if (turn.opened.tenure !== null) joined.lead(office.call, turn.opened.tenure);
     }
     const here: Call = (standing === null && office?.call) || joined.desk.call;

@@ -1,13 +1,15 @@
 /** What the process that writes the state runs, beside its edges: the authority on its store, and its periodic work. */
 import {
   type AuthorityOptions,
+  OlderState,
   type OpenAuthority,
   openAuthority,
   type ReadyState,
+  type SeenState,
 } from './authority/open.ts';
 import { LIST_THREAD_FROM } from './authority/publication/list-renderer.ts';
 import type { Vitals } from './authority/publication/vitals.ts';
-import { openQuarantine } from './authority/quarantine.ts';
+import { openQuarantine, type QuarantineOptions } from './authority/quarantine.ts';
 import type { StateOptions } from './authority/state.ts';
 import { createKeptFiles } from './backup/kept-files.ts';
 import { type BackupSchedule, createBackupSchedule } from './backup/schedule.ts';
@@ -56,6 +58,8 @@ export interface OfficeOptions extends StateSurroundings {
   readonly opened: OpenedStore;
   /** The state, if it was kept ready. */
   readonly ready: ReadyState | null;
+  /** What this instance has seen of the state while it waited; null where it has not. */
+  readonly seen: SeenState | null;
   readonly metrics: AuthorityMetrics;
   vitals(): Vitals;
 }
@@ -107,16 +111,20 @@ const HEAD_MS = 1000;
 /** What is wrong is known this long after it begins, also while nobody reads the dashboard. */
 const POSTURE_MS = 15_000;
 
+/** No list of the state is known to be the newest. */
+const NOT_THE_NEWEST = { crl_sequence: -1, feed_sequence: -1 };
+
 /** A start that is refused leaves the state to others. */
 export async function openOffice(options: OfficeOptions): Promise<Office> {
   const { config, opened, signer, runtime, metrics, logger, fatal } = options;
   for (const note of opened.notes) logger.write('INFO', 'store', note);
   const timed = measured(opened.store, { elapsed: runtime.elapsed, stored: metrics.stored });
   const heads = await headsFor(config, timed);
-  const quarantine = heads?.verdict.kind === 'quarantine' ? heads.verdict.reason : null;
-  const head = heads === null || quarantine !== null ? null : keeperOf(options, heads, timed);
-  const store = head?.store ?? timed;
+  let quarantine = heads?.verdict.kind === 'quarantine' ? heads.verdict.reason : null;
+  let head = heads === null || quarantine !== null ? null : keeperOf(options, heads, timed);
   const authority = await openOrAbandon();
+  const keeper = head;
+  const store = keeper?.store ?? timed;
   const endReaders = new AbortController();
   // A state that was rolled back must not replace what it may be restored from.
   const backups = quarantine === null ? backupsOf(options, endReaders.signal) : null;
@@ -132,20 +140,31 @@ export async function openOffice(options: OfficeOptions): Promise<Office> {
     } catch (cause) {
       releaseUnkept();
       // Not closed: a holder that was lost before this start must still count as lost at the next.
-      await (authority ?? store).abandon();
+      await (authority ?? head?.store ?? timed).abandon();
       throw cause;
     }
   }
 
   async function openState(): Promise<OpenAuthority> {
+    const known: QuarantineOptions['heads'][number][] = [...(heads?.heads ?? [])];
     if (quarantine === null) {
-      return openAuthority(authorityOptions(options, store), await readyFor(store, options));
-    }
-    await options.ready?.state.close();
+      const store = head?.store ?? timed;
+      try {
+        return await openAuthority(
+          authorityOptions(options, store),
+          await readyFor(store, options),
+        );
+      } catch (cause) {
+        if (!(cause instanceof OlderState)) throw cause;
+        quarantine = cause.message;
+        head = null;
+        known.push(NOT_THE_NEWEST);
+      }
+    } else await options.ready?.state.close();
     return openQuarantine({
-      store,
+      store: timed,
       publisher: options.publisher,
-      heads: heads?.heads ?? [],
+      heads: known,
       signer: { ...signer, keyId: config.keyId },
       networkName: config.genesis.network_name,
       reason: quarantine,
@@ -171,9 +190,9 @@ export async function openOffice(options: OfficeOptions): Promise<Office> {
         const problem = store.health() ?? 'Another process has taken over the state';
         fatal('ownership', new Error(problem));
       });
-      if (head !== null) {
+      if (keeper !== null) {
         background.start('head', HEAD_MS, () =>
-          head.keep().catch((cause) => {
+          keeper.keep().catch((cause) => {
             // Until it can be signed again it lags behind, as it does after a crash.
             if (!isSignerUnavailable(cause)) fatal('head file', cause);
           }),
@@ -312,7 +331,7 @@ function webhooksOf(
 }
 
 function authorityOptions(
-  { config, logger, metrics, fatal, vitals, ...surroundings }: OfficeOptions,
+  { config, logger, metrics, fatal, vitals, seen, ...surroundings }: OfficeOptions,
   store: Store,
 ): AuthorityOptions {
   return {
@@ -320,6 +339,7 @@ function authorityOptions(
     flushInterval: config.livenessFlush,
     retention: config.retention,
     store,
+    seen,
     vitals,
     log: (event, details) => logAudit(logger, metrics, event, details),
     countRefusal: metrics.refused,

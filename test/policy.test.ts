@@ -498,6 +498,7 @@ test('a read that comes between two publications of one turn does not bring the 
     clockTolerance: 5 * MINUTE,
     flushInterval: 1000,
     retention: { certificate: 0, renewedCertificate: 0, invite: 0, agent: 0 },
+    seen: null,
     signer: heldHere(newKey()),
     runtime: systemRuntime,
     store: openLmdbStore(folder.path),

@@ -2,7 +2,7 @@
 import type { Answer } from '../contract/answers.ts';
 import type { Call, CallName } from '../contract/calls.ts';
 import { GRAPH_DOCUMENTS } from '../contract/documents.ts';
-import type { Store, StoreContents } from '../store/store.ts';
+import type { StatePosition, Store, StoreContents } from '../store/store.ts';
 import { createDashboardTreaties } from '../views/dashboard-treaties.ts';
 import { HANDLERS } from './commands.ts';
 import { admitCalls } from './engine/admission.ts';
@@ -20,6 +20,7 @@ import { policyPublisher } from './enrollment/policies.ts';
 import { createBeatPace } from './liveness/beat-advice.ts';
 import { createContactWriter } from './liveness/contact-writer.ts';
 import { createRosters } from './liveness/open-rosters.ts';
+import { CRL_ID } from './publication/crl.ts';
 import { refreshCrl, restoreCrl } from './publication/crl-calls.ts';
 import { refreshDashboard } from './publication/dashboard.ts';
 import { createDashboardPace } from './publication/dashboard-pace.ts';
@@ -40,11 +41,24 @@ import { createNonceWindows } from './replay/nonce-window.ts';
 import { createUnstoredTimes, reserveOf } from './replay/unstored-times.ts';
 import { type AuthorityState, createAuthorityState, type StateOptions } from './state.ts';
 
+/** What an instance that has waited knows of the state from others. */
+export interface SeenState {
+  /** The newest state that it has read; null for none. */
+  readonly position: StatePosition | null;
+  /** The sequence of the newest revocation list that it has shown; 0 for none. */
+  readonly crlSequence: number;
+}
+
+/** The state lacks what this process has seen of it. */
+export class OlderState extends Error {}
+
 export interface AuthorityOptions extends StateOptions {
   /** Milliseconds from one call of `flush` to the next. */
   readonly flushInterval: number;
   readonly retention: RetentionPeriods;
   readonly store: Store;
+  /** Null for a process that has not waited. */
+  readonly seen: SeenState | null;
   readonly log: Authority['log'];
   readonly countRefusal: Authority['countRefusal'];
   readonly fatal: Authority['fatal'];
@@ -99,13 +113,19 @@ const LONGEST_WAIT_MS = 2000;
 
 const SHUTTING_DOWN: Answer = { ok: false, refusal: 'shutting_down', details: {} };
 
-/** Reads the state unless it is `ready`. */
+/** Reads the state unless it is `ready`. Rejects with `OlderState` before anything of it is published. */
 export async function openAuthority(
   options: AuthorityOptions,
   ready: ReadyState | null = null,
 ): Promise<OpenAuthority> {
   const calls = admitCalls(HANDLERS);
   const { state, facts } = ready ?? (await readState(options));
+  try {
+    await assertNotOlder(options, state);
+  } catch (cause) {
+    await state.close();
+    throw cause;
+  }
   await waitUntilPast(options, facts);
   const na = authorityOn(options, state, facts);
   let sealed = false;
@@ -196,6 +216,33 @@ async function readState(options: AuthorityOptions): Promise<ReadyState> {
   await state.read(stored);
   await stored.dispose();
   return { state, revision: stored.revision, facts: stored };
+}
+
+/** A database that has lost its end, or was put back, does not say so itself. */
+async function assertNotOlder({ store, seen }: AuthorityOptions, { held }: AuthorityState) {
+  if (!seen) return;
+  const { epoch, revision, auditLength } = await store.position();
+  const { position, crlSequence } = seen;
+  const isRestored = position !== null && position.epoch < epoch;
+  if (isRestored) return;
+  const listed = held.subjects.committed('crl', CRL_ID)?.context.sequence ?? 0;
+  if (listed < crlSequence) {
+    throw older(`revocation list ${crlSequence}`, `its newest is list ${listed}`);
+  }
+  if (position === null) return;
+  if (position.revision > revision || position.auditLength > auditLength) {
+    throw older(`revision ${position.revision}`, `it ends at ${revision}`);
+  }
+  const hash = position.auditLength === 0 ? null : await store.auditHashAt(position.auditLength);
+  if (hash !== null && hash !== position.auditHead) {
+    throw older(`audit entry ${position.auditLength}`, 'it has another one there');
+  }
+}
+
+function older(what: string, instead: string): OlderState {
+  return new OlderState(
+    `The database lacks ${what}, which this instance has seen of it: ${instead}. Put the newer database in its place, or restore it with what came later`,
+  );
 }
 
 /**

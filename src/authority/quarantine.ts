@@ -12,7 +12,8 @@ import { createStoredLists } from './publication/stored-lists.ts';
 
 export interface QuarantineOptions {
   readonly store: Store;
-  readonly heads: readonly StateHead[];
+  /** Sequences of the newest lists that were ever published, as each head has them; none proves a list. */
+  readonly heads: readonly Pick<StateHead, 'crl_sequence' | 'feed_sequence'>[];
   readonly signer: ListSigner;
   readonly networkName: string;
   readonly publisher: DocumentPublisher;

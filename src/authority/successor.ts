@@ -3,7 +3,7 @@
  * it. A state that cannot be followed any further is dropped, and read again.
  */
 import type { Runtime } from '../runtime.ts';
-import type { PreviousOwner, StateFollower } from '../store/store.ts';
+import type { PreviousOwner, StateFollower, StatePosition } from '../store/store.ts';
 import type { ReadyState } from './open.ts';
 import type { AuthorityState } from './state.ts';
 
@@ -27,6 +27,8 @@ export interface SuccessorOptions {
 export interface Successor {
   /** How many revisions the state is behind what was last seen of the store; null when there is no state. */
   lag(): number | null;
+  /** The newest state that was ever read; null before the first. */
+  newest(): StatePosition | null;
   /**
    * The state as of the newest revision, or null when there is none. Call once, when this process is the one that
    * writes: nothing is followed after this.
@@ -167,6 +169,7 @@ export function createSuccessor(options: SuccessorOptions): Successor {
 
   return {
     lag: () => (state === null ? null : Math.max(0, follower.seenRevision() - revision)),
+    newest: follower.newest,
     async take(previousOwner) {
       await unlessSilent(end());
       try {

@@ -30,21 +30,23 @@ export function newestSequence(ends: RevisionEnds): number {
   return Atomics.load(ends, NEWEST);
 }
 
-/** Every place that was noted after this version, each followed by its value, for another process to take over. */
+/** Every version that was noted after this one, each followed by its end, for another process to take over. */
 export function endsAfter(ends: RevisionEnds, sequence: number): number[] {
   const newest = newestSequence(ends);
   const noted: number[] = [];
   for (let next = Math.max(sequence + 1, newest - KEPT_REVISIONS); next <= newest; next += 1) {
-    noted.push(next % SLOTS, Atomics.load(ends, next % SLOTS));
+    noted.push(next, endOf(ends, next));
   }
   return noted;
 }
 
-/** What `endsAfter` has returned, of another process. */
+/** What `endsAfter` has returned, of another process. The newest version that was ever taken stays known as such. */
 export function takeEnds(ends: RevisionEnds, noted: readonly number[]): void {
+  const newest = newestSequence(ends);
   for (let at = 0; at < noted.length; at += 2) {
-    Atomics.store(ends, noted[at] as number, noted[at + 1] as number);
+    noteEnd(ends, noted[at] as number, noted[at + 1] as number);
   }
+  if (newestSequence(ends) < newest) Atomics.store(ends, NEWEST, newest);
 }
 
 /** Only for a version among the `KEPT_REVISIONS` before one that is published, or that one. */

@@ -58,7 +58,7 @@ export interface SentDocument {
 /** What has changed in the public documents since the message before. */
 export interface News {
   readonly documents: readonly SentDocument[];
-  /** For each version of the revocation list: its place in the memory of ends, and its end. */
+  /** For each version of the revocation list: its sequence, and its end. */
   readonly ends: readonly number[];
 }
 

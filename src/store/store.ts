@@ -149,6 +149,8 @@ export interface StateFollower {
   changes(withLiveness: boolean): Promise<StoreChanges | null>;
   /** The revision of the state when it was last looked at. */
   seenRevision(): number;
+  /** The newest that was ever read; null before the first. */
+  newest(): StatePosition | null;
   /** Ends what is under way, which may be the wait for a server that is gone; what is asked for next is asked anew. */
   leave(): Promise<void>;
   /** The same for good. */

@@ -40,6 +40,7 @@ export async function open(
   const options = {
     ...stateOptions(runtime, publisher),
     flushInterval: FLUSH_INTERVAL,
+    seen: null,
     retention: {
       certificate: RETENTION,
       renewedCertificate: RETENTION,

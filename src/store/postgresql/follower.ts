@@ -12,6 +12,7 @@ import type {
   KeptAnswer,
   SpentNonce,
   StateFollower,
+  StatePosition,
   StoreChanges,
   StoredLiveness,
   StoredSubject,
@@ -59,11 +60,7 @@ export interface FollowerOptions {
   readonly leaseMs: number;
 }
 
-interface Position extends FlushPosition {
-  /** The number of restores. */
-  readonly epoch: number;
-  readonly auditLength: number;
-  readonly auditHead: string;
+interface Position extends FlushPosition, StatePosition {
   /** The newest flush of liveness that was read. */
   readonly livenessFlush: number;
 }
@@ -77,6 +74,7 @@ export function openPostgresqlFollower(options: FollowerOptions): StateFollower 
   let client: Client | null = null;
   let position: Position | null = null;
   let seen = 0;
+  let newest: StatePosition | null = null;
   /** The revision in the name of the session. */
   let named: number | null = null;
   let isClosed = false;
@@ -131,6 +129,8 @@ export function openPostgresqlFollower(options: FollowerOptions): StateFollower 
     await current.query(revision === named ? 'commit' : `commit; ${rename(current, revision)}`);
     named = revision;
     position = reached;
+    const { epoch, auditLength, auditHead } = reached;
+    if (isAfter(reached, newest)) newest = { epoch, revision, auditLength, auditHead };
   }
 
   function rename(current: Client, revision: number): string {
@@ -205,12 +205,18 @@ export function openPostgresqlFollower(options: FollowerOptions): StateFollower 
     load,
     changes,
     seenRevision: () => seen,
+    newest: () => newest,
     leave,
     async close() {
       isClosed = true;
       await leave();
     },
   };
+}
+
+function isAfter(one: StatePosition, other: StatePosition | null): boolean {
+  if (other === null || one.epoch !== other.epoch) return other === null || one.epoch > other.epoch;
+  return one.revision >= other.revision;
 }
 
 function shapesIn(meta: MetaRows): Shapes {
