@@ -19,24 +19,6 @@ const DEFECTS: readonly (readonly [string, Defect])[] = [
     },
   ],
   [
-    'a lease that runs out in the database before its holder stops',
-    {
-      database(database) {
-        const { lasts } = database;
-        database.lasts = () => Math.max(0, lasts.call(database) - 1000);
-      },
-    },
-  ],
-  [
-    'a lease that is over as soon as the clock of the database says so',
-    {
-      database(database) {
-        const { isReleased } = database;
-        database.isReleased = () => isReleased.call(database) || database.remaining() < 0;
-      },
-    },
-  ],
-  [
     'a lease that nobody takes before the clock of the database says that it is over',
     {
       database(database) {
