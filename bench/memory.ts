@@ -41,7 +41,8 @@ const MOST_UNDER_WAY = 1000;
 const SAMPLE_SECONDS = 10;
 /** A collection returns memory to the system, so there are few. */
 const MINUTES_BETWEEN_COLLECTIONS = 5;
-const SETTLED_MINUTES = 15;
+/** Certificates live for an hour: until then what is served grows, and memory with it. */
+const SETTLED_MINUTES = 65;
 const MOST_GROWTH = 0.1;
 const VALID = { validity_hours: 1 };
 
@@ -408,7 +409,7 @@ function megabytes(bytes: number | null): string {
   return bytes === null ? '-' : (bytes / 1_048_576).toFixed(1);
 }
 
-/** From a quarter of an hour on, or in a short run from its third part on. */
+/** From when certificates expire as fast as they are issued, or in a short run from its third part on. */
 function verdictOf(samples: readonly Sample[]): string[] {
   const from = Math.min(SETTLED_MINUTES, Math.floor(samples.length / 3));
   const settled = samples.slice(from);
