@@ -15,7 +15,7 @@ export async function placeOf(text: string, dataDir: string): Promise<Place> {
 
 async function folderPlace(shown: string, folder: string): Promise<Place> {
   const { ARRIVING, arrivalIn } = await import('../store/lmdb/arrival.ts');
-  const { openLmdbSource } = await import('../store/lmdb/source.ts');
+  const { openLmdbReader, openLmdbSource } = await import('../store/lmdb/source.ts');
   const { createHolderQuestion } = await import('../store/lmdb/ask-holder.ts');
   const hasState = () => existsSync(join(folder, 'state'));
   return {
@@ -29,10 +29,7 @@ async function folderPlace(shown: string, folder: string): Promise<Place> {
       const { movedFrom } = await import('../store/lmdb/retire.ts');
       return movedFrom(folder);
     },
-    async openTrail() {
-      const { openLmdbTrail } = await import('../store/lmdb/trail.ts');
-      return openLmdbTrail(folder);
-    },
+    openReader: async () => openLmdbReader(folder),
     ask: createHolderQuestion(folder),
     async hold() {
       const { holdFolder } = await import('../store/lmdb/retire.ts');
@@ -48,7 +45,9 @@ async function folderPlace(shown: string, folder: string): Promise<Place> {
 async function databasePlace(url: string, dataDir: string): Promise<Place> {
   const address = await storeAddress(url);
   const { moverOptions } = await import('../store/open.ts');
-  const { openPostgresqlSource } = await import('../store/postgresql/source.ts');
+  const { openPostgresqlReader, openPostgresqlSource } = await import(
+    '../store/postgresql/source.ts'
+  );
   const held = await import('../store/postgresql/held.ts');
   const mover = moverOptions(systemRuntime);
   return {
@@ -56,10 +55,7 @@ async function databasePlace(url: string, dataDir: string): Promise<Place> {
     openSource: () => openPostgresqlSource(address),
     isServable: () => held.isServable(address),
     movedTo: () => held.movedFromDatabase(address),
-    async openTrail() {
-      const { openPostgresqlTrail } = await import('../store/postgresql/trail.ts');
-      return openPostgresqlTrail(address);
-    },
+    openReader: () => openPostgresqlReader(address),
     ask: seldom(async () => {
       const holder = await held.askWriter({ ...mover, address });
       return { holder, isAsked: holder !== null };

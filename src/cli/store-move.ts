@@ -140,8 +140,8 @@ function textOf(step: MoveStep): string | null {
   switch (step.name) {
     case 'copied':
       return `Copied ${step.rows} rows in ${inSeconds(step.took)}`;
-    case 'followed':
-      return step.rows === 0 ? null : `Followed ${step.rows} changes in ${inSeconds(step.took)}`;
+    case 'compared':
+      return step.rows === 0 ? null : `Copied ${step.rows} differences in ${inSeconds(step.took)}`;
     case 'checked':
       return `Both places hold the same state at revision ${step.revision}; the check took ${inSeconds(step.took)}`;
     case 'awaited':

@@ -2,13 +2,13 @@
 import { createAuditChain } from '../authority/engine/audit.ts';
 import type { Runtime } from '../runtime.ts';
 import { auditLine, encodeEntries } from '../store/audit-rows.ts';
+import type { LastEntry, StateReading } from '../store/move/ports.ts';
 import type { StateFacts } from '../store/stream/ports.ts';
 import { decodeTotals, encodeTotals } from '../store/totals.ts';
-import type { LastEntry, TrailReading } from '../store/trail/ports.ts';
 
 /** It is the last of the old log, and so a part of the new one. */
 export function lastEntry(
-  { meta, source }: Pick<TrailReading, 'meta' | 'source'>,
+  { meta, source }: Pick<StateReading, 'meta' | 'source'>,
   details: { readonly from: string; readonly to: string },
   runtime: Runtime,
 ): LastEntry {

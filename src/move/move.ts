@@ -1,7 +1,7 @@
 /**
- * Moves a state from one database to another beside whoever serves it. The new place follows the old one until it is
- * less than a second behind; then the old one is asked for the state, the rest follows while nobody serves it, and the
- * new place may be served from.
+ * Moves a state from one database to another beside whoever serves it. What differs between the two places is copied
+ * again and again until that finds little; then the old one is asked for the state, the last difference is copied while
+ * nobody serves it, and the new place may be served from.
  *
  * The old place is marked as moved before the new one is let go of, so there is no moment in which both can be served
  * from. A move that dies before that mark leaves the old place as it was; one that dies after it has nothing left to
@@ -10,9 +10,9 @@
 import { soundTables } from '../backup/sound-state.ts';
 import type { VerifySignature } from '../crypto/primitives.ts';
 import type { Runtime } from '../runtime.ts';
+import type { HeldState, StateReader, StateReading, StateReceiver } from '../store/move/ports.ts';
 import { differingTables, type TableSummaries } from '../store/stream/manifest.ts';
 import type { StateFacts, StateSource } from '../store/stream/ports.ts';
-import type { HeldState, StateReceiver, StateTrail, TrailReading } from '../store/trail/ports.ts';
 import { lastEntry } from './last-entry.ts';
 import type { Asked, Place } from './ports.ts';
 
@@ -30,7 +30,7 @@ export interface MoveOrder {
 
 /** What a move has done; times in milliseconds. */
 export type MoveStep =
-  | { readonly name: 'copied' | 'followed'; readonly rows: number; readonly took: number }
+  | { readonly name: 'copied' | 'compared'; readonly rows: number; readonly took: number }
   | { readonly name: 'awaited'; readonly instances: number }
   | { readonly name: 'checked'; readonly revision: number; readonly took: number }
   | ({ readonly name: 'asked' } & Asked)
@@ -43,8 +43,10 @@ export interface Moved {
   readonly pause: number | null;
 }
 
-/** Further behind than this, the new place is not ready for the hand-over. */
-const BEHIND_MS = 1000;
+/** A difference that is copied in less time is little, and clients can wait for the next one. */
+const LITTLE_MS = 1000;
+/** One that takes this share of the time of the one before, or more, is as little as it gets: reading both places takes it. */
+const SAME_SHARE = 0.8;
 /** So long may those who wait to serve from the new place take to read what was copied. */
 const READY_MS = 120_000;
 const READY_LOOK_MS = 250;
@@ -127,91 +129,94 @@ function isContinuedBy(former: StateFacts, present: StateFacts): boolean {
 }
 
 async function moveBeside(order: MoveOrder, receiver: StateReceiver): Promise<Moved> {
-  const { from } = order;
-  const trail = await from.openTrail();
+  const { from, to } = order;
+  const reader = await from.openReader();
   let held: HeldState | null = null;
   try {
-    const follower = createFollowing(order, trail, receiver);
-    await follower.copy();
-    const checkTook = await follower.check(await follower.catchUp());
-    await awaitReaders(order, receiver, follower);
-    await follower.catchUp();
-    const handedOver = await handOver(order, follower);
+    const copying = createCopying(order, reader, receiver);
+    await copying.begin();
+    await copying.catchUp();
+    const checkTook = await copying.check();
+    await awaitReaders(order, receiver);
+    await copying.catchUp();
+    const handedOver = await handOver(order, copying);
     held = handedOver.held;
-    const last = await follower.step();
+    const last = await copying.step();
     const isSmall = checkTook <= order.quickCheckMs;
-    if (isSmall) await follower.check(last);
-    return await giveUp(order, { receiver, trail, last, isSmall, ...handedOver });
+    if (isSmall) await copying.check();
+    const entry = lastEntry(last, { from: from.shown, to: to.shown }, order.runtime);
+    await receiver.complete(entry, held.wasClosed);
+    const arrived = await to.openSource();
+    await reader.close();
+    await held.retire(entry, to.shown);
+    const { since } = handedOver;
+    return await letGo(order, receiver, { arrived, isClosed: held.wasClosed, since, isSmall });
   } finally {
-    await trail.close();
+    await reader.close();
     await held?.release();
   }
 }
 
-interface Following {
-  copy(): Promise<void>;
+interface Copying {
+  /** Copies everything. */
+  begin(): Promise<void>;
   /** Brings the new place to what the old one has now. */
-  step(): Promise<TrailReading>;
-  /** Until that takes less than a second. */
-  catchUp(): Promise<TrailReading>;
-  /** Compares both places as of the last reading; returns how long it took. */
-  check(last: TrailReading): Promise<number>;
+  step(): Promise<StateReading>;
+  /** Until that finds little. */
+  catchUp(): Promise<void>;
+  /** Compares both places as of the last step; returns how long it took. */
+  check(): Promise<number>;
 }
 
-function createFollowing(
-  { from, verify, runtime, told }: MoveOrder,
-  trail: StateTrail,
+function createCopying(
+  { from, to, verify, runtime, told }: MoveOrder,
+  reader: StateReader,
   receiver: StateReceiver,
-): Following {
-  async function take(name: 'copied' | 'followed', reading: TrailReading, began: number) {
-    const rows = await receiver.take(reading);
-    const took = runtime.elapsed() - began;
-    told({ name, rows, took });
-    return took;
-  }
+): Copying {
+  let last: StateReading;
+  let lastTook = Number.POSITIVE_INFINITY;
 
-  async function timedStep() {
+  async function copy(name: 'copied' | 'compared'): Promise<void> {
     const began = runtime.elapsed();
-    const reading = await trail.next();
-    return { reading, took: await take('followed', reading, began) };
+    last = await reader.next();
+    if (name === 'copied') {
+      await receiver.begin({ from: from.shown, network: last.source.facts.network });
+    }
+    const rows = await receiver.take(last);
+    lastTook = runtime.elapsed() - began;
+    told({ name, rows, took: lastTook });
   }
 
   return {
-    async copy() {
-      const began = runtime.elapsed();
-      const reading = await trail.next();
-      const { network } = reading.source.facts;
-      await receiver.begin({ from: from.shown, network });
-      await take('copied', reading, began);
+    begin: () => copy('copied'),
+    async step() {
+      await copy('compared');
+      return last;
     },
-    step: async () => (await timedStep()).reading,
     async catchUp() {
       for (;;) {
-        const { reading, took } = await timedStep();
-        if (took < BEHIND_MS) return reading;
+        const before = lastTook;
+        await copy('compared');
+        if (lastTook < LITTLE_MS || lastTook >= before * SAME_SHARE) return;
       }
     },
-    async check({ source }) {
+    async check() {
       const began = runtime.elapsed();
-      const arrived = await receiver.openSource();
+      const arrived = await to.openSource();
       try {
-        await assertSame(source, arrived, verify);
+        await assertSame(last.source, arrived, verify);
       } finally {
         await arrived.close();
       }
       const took = runtime.elapsed() - began;
-      told({ name: 'checked', revision: source.facts.revision, took });
+      told({ name: 'checked', revision: last.source.facts.revision, took });
       return took;
     },
   };
 }
 
 /** An instance that had not read the state yet would leave clients without an answer until it has. */
-async function awaitReaders(
-  { runtime, told }: MoveOrder,
-  receiver: StateReceiver,
-  follower: Following,
-): Promise<void> {
+async function awaitReaders({ runtime, told }: MoveOrder, receiver: StateReceiver): Promise<void> {
   const began = runtime.elapsed();
   let known = 0;
   for (;;) {
@@ -220,7 +225,6 @@ async function awaitReaders(
     if (instances !== known) told({ name: 'awaited', instances });
     known = instances;
     await runtime.pause(READY_LOOK_MS);
-    await follower.step();
   }
 }
 
@@ -230,11 +234,8 @@ interface HandedOver {
   readonly since: number;
 }
 
-/** Asks for the old place until nobody else has it, and follows it meanwhile. */
-async function handOver(
-  { from, runtime, told }: MoveOrder,
-  follower: Following,
-): Promise<HandedOver> {
+/** Asks for the old place until nobody else has it. */
+async function handOver({ from, runtime, told }: MoveOrder, copying: Copying): Promise<HandedOver> {
   const began = runtime.elapsed();
   let known: Asked | null = null;
   let since = began;
@@ -247,39 +248,20 @@ async function handOver(
     if (asked.holder !== known?.holder || asked.isAsked !== known?.isAsked)
       told({ name: 'asked', ...asked });
     known = asked;
-    await follower.step();
+    // A person may take any time to stop it. What was asked stops soon, and clients would wait for the end of a step.
+    if (!asked.isAsked) await copying.step();
     const waited = runtime.elapsed() - began;
     await runtime.pause(Math.max(LOOK_MS, waited * LOOK_SHARE));
   }
 }
 
-interface LastStep extends HandedOver {
-  readonly receiver: StateReceiver;
-  readonly trail: StateTrail;
-  readonly last: TrailReading;
-  /** Whether a check of everything takes no time that matters. */
-  readonly isSmall: boolean;
-}
-
-async function giveUp(
-  order: MoveOrder,
-  { receiver, trail, last, isSmall, held, since }: LastStep,
-): Promise<Moved> {
-  const { from, to, runtime } = order;
-  const entry = lastEntry(last, { from: from.shown, to: to.shown }, runtime);
-  await receiver.complete(entry);
-  const arrived = await receiver.openSource();
-  await trail.close();
-  await held.retire(entry, to.shown);
-  return letGo(order, receiver, { arrived, isClosed: held.wasClosed, since, isSmall });
-}
-
 /** The end of a move whose old place is marked as moved already. */
 async function endMove(order: MoveOrder, receiver: StateReceiver): Promise<Moved> {
-  const former = await order.from.openSource();
+  const { from, to } = order;
+  const former = await from.openSource();
   const { isClosed } = former.facts;
   await former.close();
-  const arrived = await receiver.openSource();
+  const arrived = await to.openSource();
   // How large it is was known to the move that was interrupted.
   return letGo(order, receiver, { arrived, isClosed, since: null, isSmall: true });
 }

@@ -1,6 +1,6 @@
 /** The two places of a move, whatever databases they are. */
+import type { HeldState, StateReader, StateReceiver } from '../store/move/ports.ts';
 import type { StateSource } from '../store/stream/ports.ts';
-import type { HeldState, StateReceiver, StateTrail } from '../store/trail/ports.ts';
 
 export interface Place {
   /** As messages and the audit log name it, without a password. */
@@ -11,8 +11,8 @@ export interface Place {
   isServable(): Promise<boolean>;
   /** Where its state goes on; null when it goes on here, or when there is none. */
   movedTo(): Promise<string | null>;
-  /** Follows the state beside whoever serves it. */
-  openTrail(): Promise<StateTrail>;
+  /** Reads the state again and again, beside whoever serves it. */
+  openReader(): Promise<StateReader>;
   /** Asks whoever serves the state to stop; any number of times. */
   ask(): Promise<Asked>;
   /** Null while another process has the state. */

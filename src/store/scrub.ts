@@ -1,6 +1,7 @@
 /** Reads the stored rows, one part after another, to find damage beside the service that writes them. */
 import { decodeEntries } from './audit-rows.ts';
 import { DamagedState, decodeRow, type RowKey, TABLES, type TableName } from './rows.ts';
+import type { RowReader, StoredRow } from './stored-rows.ts';
 import { decodeAnswers, decodeNonces } from './table-rows.ts';
 
 /** The row after which the next part begins. */
@@ -18,21 +19,12 @@ export interface ScrubbedPart {
   readonly next: ScrubPlace | null;
 }
 
-export interface ScrubRow {
-  readonly key: RowKey;
-  readonly value: Buffer;
-  readonly version?: number;
-}
-
 export interface ScrubbedStore {
   /** How many rows there are in all tables together. */
   readonly total: number;
   /** What is known to be damaged before any row is read. */
   readonly problems: readonly string[];
-  /** The rows behind the one with this key, in order; all of them when it is null. */
-  rowsAfter(table: TableName, after: RowKey | null): Iterable<ScrubRow> | AsyncIterable<ScrubRow>;
-  /** What is wrong with the table that could not be read; throws the cause when that says nothing of the table. */
-  problemOf(cause: unknown): string;
+  readonly rows: RowReader;
 }
 
 /** A process of its own is worth this many rows. */
@@ -51,28 +43,33 @@ export async function scrubRows(
   const first = from === null ? 0 : TABLES.indexOf(from.table);
   for (const table of TABLES.slice(first)) {
     let after = from?.table === table ? from.after : null;
-    try {
-      for await (const row of store.rowsAfter(table, after)) {
-        if (rows >= most) return { rows, damaged, next: { table, after } };
+    let isEnough = false;
+    const checked = store.rows.scan(
+      table,
+      (row) => {
+        isEnough = rows >= most;
+        if (isEnough) return;
         rows += 1;
         check(table, row, after, damaged);
         after = row.key;
+      },
+      after,
+    );
+    try {
+      for await (const _batch of checked) {
+        if (isEnough) return { rows, damaged, next: { table, after } };
       }
     } catch (cause) {
-      note(damaged, `table ${table} cannot be read (${store.problemOf(cause)})`);
+      if (!(cause instanceof DamagedState)) throw cause;
+      note(damaged, cause.what);
     }
   }
   return { rows, damaged, next: null };
 }
 
-function check(
-  table: TableName,
-  { key, value, version = 0 }: ScrubRow,
-  before: RowKey | null,
-  damaged: string[],
-): void {
+function check(table: TableName, row: StoredRow, before: RowKey | null, damaged: string[]): void {
   try {
-    READERS[table]({ key, value, version, before });
+    READERS[table]({ ...row, before });
   } catch (cause) {
     const what = cause instanceof DamagedState ? cause.what : `a row of table ${table}`;
     note(damaged, what);
@@ -84,7 +81,7 @@ function note(damaged: string[], what: string): void {
   if (damaged.length < MOST_NAMED && !damaged.includes(what)) damaged.push(what);
 }
 
-interface ReadRow extends Required<ScrubRow> {
+interface ReadRow extends StoredRow {
   /** The key of the row before it; null when it is the first. */
   readonly before: RowKey | null;
 }
@@ -93,12 +90,12 @@ type Reader = (row: ReadRow) => unknown;
 
 const READERS: Readonly<Record<TableName, Reader>> = {
   // The schema has no checksum: a start that reads another one is refused.
-  meta: ({ key, value, version }) => key === 'schema' || decodeRow('meta', key, value, version),
-  subjects: ({ key, value, version }) => decodeRow('subjects', key, value, version),
-  nonces: ({ key, value }) => decodeNonces(key as [number, number], value),
-  answers: ({ key, value }) => decodeAnswers(key as [number, number], value),
-  audit: ({ key, value, before }) => readEntries(key as number, value, before),
-  liveness: ({ key, value }) => decodeRow('liveness', key, value),
+  meta: ({ key, row, version }) => key === 'schema' || decodeRow('meta', key, row, version),
+  subjects: ({ key, row, version }) => decodeRow('subjects', key, row, version),
+  nonces: ({ key, row }) => decodeNonces(key as [number, number], row),
+  answers: ({ key, row }) => decodeAnswers(key as [number, number], row),
+  audit: ({ key, row, before }) => readEntries(key as number, row, before),
+  liveness: ({ key, row }) => decodeRow('liveness', key, row),
 };
 
 /** Entries are numbered from 1 without a gap, so a row that is gone shows. */

@@ -19,6 +19,12 @@ export function decodeTotals(row: Buffer | undefined): Totals {
   return row === undefined ? NOTHING : (decodeRow('meta', 'totals', row) as Totals);
 }
 
+/** Those among the rows of table `meta`; a database has an empty row before the first change. */
+export function totalsIn(meta: ReadonlyMap<string, Buffer>): Totals {
+  const row = meta.get('totals');
+  return decodeTotals(row?.length === 0 ? undefined : row);
+}
+
 export function assertTotal(table: string, found: number, total: number): void {
   if (found !== total) {
     throw new DamagedState(`table ${table} holds ${found} entries where ${total} were stored`);

@@ -1,8 +1,8 @@
 /** What of a state that is being moved lies in a data folder: a folder beside the place of the state. */
 import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { decodeArrival, encodeArrival } from '../trail/arrival.ts';
-import type { Arrival } from '../trail/ports.ts';
+import { decodeArrival, encodeArrival } from '../move/arrival.ts';
+import type { Arrival } from '../move/ports.ts';
 
 export const ARRIVING = '.arriving';
 const MARK_FILE = 'arrival';

@@ -2,6 +2,7 @@
 import type { RangeOptions } from 'lmdb';
 import { decodeEntries, linesAfter, RECENT_AUDIT } from '../audit-rows.ts';
 import { type AuditEntry, GENESIS_HASH } from '../store.ts';
+import { assertTotal } from '../totals.ts';
 import { openEnvironment, openTables, type Tables } from './environment.ts';
 
 /** Reads the audit entries of a data directory in order, also while a server is running on it. */
@@ -15,14 +16,18 @@ export function* readAuditEntries(dataDir: string): Generator<AuditEntry> {
   }
 }
 
+/** The last entries, of which there have to be so many. */
 export function readAuditEnd(
   { audit }: Tables,
+  total: number,
   range: RangeOptions = {},
 ): {
   readonly recentAudit: readonly AuditEntry[];
   readonly auditHead: string;
 } {
   let recent: AuditEntry[] = [];
+  const [last = 0] = audit.getKeys({ ...range, reverse: true, limit: 1 });
+  assertTotal('audit', last, total);
   for (const { key, value } of audit.getRange({ ...range, reverse: true })) {
     recent = [...decodeEntries(key, value), ...recent];
     if (recent.length >= RECENT_AUDIT) break;

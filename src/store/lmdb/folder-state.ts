@@ -9,7 +9,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { assertArrived } from '../trail/arrival.ts';
+import { assertArrived } from '../move/arrival.ts';
 import { unreadable, unwritable } from '../unwritable.ts';
 import { assertNeverUsed } from '../usage-mark.ts';
 import { arrivalIn } from './arrival.ts';

@@ -19,10 +19,10 @@ import { createShapes, type Shape, type StoredSnapshot } from '../shapes.ts';
 import { type AuditEntry, GENESIS_HASH, type StoredSubject } from '../store.ts';
 import type { StateFacts, StateSource } from '../stream/ports.ts';
 import type { NonceRow, StreamRows, StreamTable } from '../stream/rows.ts';
-import { inBatches } from './contents.ts';
 import { openEnvironment, openMeta } from './environment.ts';
 import { checkForReading, DATABASE_FILE } from './folder-state.ts';
 import { SCHEMA_VERSION } from './ownership.ts';
+import { inBatches } from './stored-rows.ts';
 
 /** The version of the layout; null when the folder holds no state. */
 export function readSchemaVersion(dataDir: string): number | null {
@@ -59,7 +59,7 @@ export function openFormerSource(dataDir: string, network: NetworkIdentity): Sta
     nonces: () => (version < 3 ? singleNonces(tables) : flushedNonces(tables)),
     audit: () => auditIn(tables, version),
     liveness: () =>
-      inBatches('liveness', null, tables.liveness.getRange(), ({ key: id, value }) => {
+      inBatches('liveness', tables.liveness.getRange(), ({ key: id, value }) => {
         const [lastSeen, status, remoteAddr, newestSignedAt] = value;
         return { id, lastSeen, status, remoteAddr, newestSignedAt };
       }),
@@ -136,7 +136,7 @@ function subjectsIn({ meta, subjects }: FormerTables): AsyncIterable<readonly St
   const shapes = createShapes((meta.get('shapes') ?? []) as readonly Shape[]);
   const same = <T>(value: T) => value;
   const rows = subjects.getRange({ versions: true });
-  return inBatches('subjects', null, rows, ({ key: [kind, id], value, version: written = 0 }) => {
+  return inBatches('subjects', rows, ({ key: [kind, id], value, version: written = 0 }) => {
     const snapshot = shapes.build(decodeUnchecked(value) as StoredSnapshot, same);
     return { kind, id, version: written, snapshot };
   });
@@ -159,7 +159,7 @@ async function* singleNonces(tables: FormerTables): AsyncIterable<readonly Nonce
 }
 
 function flushedNonces({ nonces }: FormerTables): AsyncIterable<readonly NonceRow[]> {
-  return inBatches('nonces', null, nonces.getRange(), ({ key: [bucket, revision], value }) => ({
+  return inBatches('nonces', nonces.getRange(), ({ key: [bucket, revision], value }) => ({
     bucket,
     revision: Number(revision),
     digests: value as readonly string[],
@@ -171,7 +171,7 @@ async function* auditIn(
   { audit }: FormerTables,
   version: number,
 ): AsyncIterable<readonly AuditEntry[]> {
-  const rows = inBatches('audit', null, audit.getRange(), ({ value }) => entriesIn(value, version));
+  const rows = inBatches('audit', audit.getRange(), ({ value }) => entriesIn(value, version));
   for await (const batch of rows) yield batch.flat();
 }
 

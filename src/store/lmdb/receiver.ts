@@ -5,23 +5,15 @@
 import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { RootDatabase } from 'lmdb';
-import type { RowKey } from '../rows.ts';
-import { assertTotal, decodeTotals } from '../totals.ts';
-import type {
-  Arrival,
-  LastEntry,
-  RowChange,
-  StateReceiver,
-  TrailReading,
-  TrailTable,
-} from '../trail/ports.ts';
-import { TRAIL_TABLES } from '../trail/ports.ts';
+import { copyDifference, movedMeta } from '../move/difference.ts';
+import type { Arrival, StateReading, StateReceiver } from '../move/ports.ts';
+import { decodeTotals } from '../totals.ts';
 import { markInUse } from '../usage-mark.ts';
 import { ARRIVING, arrivalIn, syncFolder, writeArrival } from './arrival.ts';
-import { entriesOf, openEnvironment, openTables, type Tables } from './environment.ts';
+import { openEnvironment, openTables, type Tables } from './environment.ts';
 import { type FolderLock, lockFolder } from './folder-lock.ts';
 import { ownerRow, SCHEMA_VERSION } from './ownership.ts';
-import { openLmdbSource } from './source.ts';
+import { lmdbRows, lmdbWriter } from './stored-rows.ts';
 
 const STATE = 'state';
 const FIRST_OWNER = 1;
@@ -75,56 +67,48 @@ function receiverIn(dataDir: string, lock: FolderLock, found: Arrival | null): S
     });
   }
 
-  async function takeAll(reading: TrailReading): Promise<number> {
+  async function take(reading: StateReading): Promise<number> {
     const { env, tables } = database();
-    let rows = 0;
-    for (const table of TRAIL_TABLES) {
-      for await (const changes of reading.changes(table)) {
-        rows += changes.length;
-        env.transactionSync(() => apply(tables, table, changes));
-      }
+    const { auditEntries } = decodeTotals(tables.meta.get('totals'));
+    env.resetReadTxn();
+    const transaction = env.useReadTransaction();
+    try {
+      const place = { ...lmdbRows(tables, transaction), ...lmdbWriter(env, tables), auditEntries };
+      const rows = await copyDifference(reading, place);
+      putMeta(movedMeta(reading));
+      return rows;
+    } finally {
+      transaction.done();
     }
-    putMeta(reading.meta);
-    return rows;
   }
 
   return {
     get arrival() {
       return arrival;
     },
-    async begin({ from, network }) {
+    async begin(begun) {
       await closeDatabase();
       rmSync(folder, { recursive: true, force: true });
       mkdirSync(folder, { mode: 0o700 });
       // Nobody starts a new network under the keys of this one, whatever becomes of the move.
-      markInUse(dataDir, network);
-      arrival = { from, network, isComplete: false };
-      writeArrival(dataDir, arrival);
+      markInUse(dataDir, begun.network);
+      writeArrival(dataDir, begun);
+      arrival = begun;
       putMeta([['schema', Buffer.of(SCHEMA_VERSION)]]);
     },
-    take: takeAll,
+    take,
     // Whoever waits beside a folder opens nothing of it before the state has arrived.
     unready: async () => 0,
-    openSource: async () => openLmdbSource(folder),
-    async complete({ number, row, totals }: LastEntry) {
-      if (arrival === null) throw new Error('Nothing is being moved here');
+    async complete({ number, row, totals }, isClosed) {
       const { env, tables } = database();
-      const { subjects, nonceRows } = decodeTotals(totals);
-      assertTotal('subjects', entriesOf(tables, 'subjects'), subjects);
-      assertTotal('nonces', entriesOf(tables, 'nonces'), nonceRows);
       env.transactionSync(() => {
         tables.audit.putSync(number, row);
         tables.meta.putSync('totals', totals);
-      });
-      arrival = { ...arrival, isComplete: true };
-      writeArrival(dataDir, arrival);
-    },
-    async publish(isClosed) {
-      const { env, tables } = database();
-      const state = isClosed ? 'closed' : 'open';
-      env.transactionSync(() => {
+        const state = isClosed ? 'closed' : 'open';
         tables.meta.putSync('owner', ownerRow(state, FIRST_OWNER), FIRST_OWNER);
       });
+    },
+    async publish() {
       await closeDatabase();
       renameSync(join(folder, STATE), join(dataDir, STATE));
       syncFolder(dataDir);
@@ -142,14 +126,3 @@ function receiverIn(dataDir: string, lock: FolderLock, found: Arrival | null): S
     },
   };
 }
-
-function apply(tables: Tables, table: TrailTable, changes: readonly RowChange[]): void {
-  const rows = tables[table] as { putSync: Put; removeSync(key: RowKey): unknown };
-  for (const { key, version, row } of changes) {
-    if (row === null) rows.removeSync(key);
-    else if (table === 'subjects') rows.putSync(key, row, version);
-    else rows.putSync(key, row);
-  }
-}
-
-type Put = (key: RowKey, row: Buffer, version?: number) => unknown;

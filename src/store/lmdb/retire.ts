@@ -1,8 +1,8 @@
 /** Gives up the state in a data folder that goes on elsewhere. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import type { HeldState, LastEntry } from '../move/ports.ts';
 import { decodeMoved, encodeMoved } from '../moved.ts';
-import type { HeldState, LastEntry } from '../trail/ports.ts';
 import { openEnvironment, openMeta, openTables } from './environment.ts';
 import { tryLockFolder } from './folder-lock.ts';
 import { DATABASE_FILE } from './folder-state.ts';

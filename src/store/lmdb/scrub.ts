@@ -1,10 +1,11 @@
 /** Looks for damage in a part of a data folder, beside the service that writes to it. */
-import type { GetOptions, RootDatabase } from 'lmdb';
-import { DamagedState, type RowKey, TABLES, type TableName } from '../rows.ts';
-import { type ScrubbedPart, type ScrubPlace, type ScrubRow, scrubRows } from '../scrub.ts';
+import type { RootDatabase } from 'lmdb';
+import { DamagedState, TABLES } from '../rows.ts';
+import { type ScrubbedPart, type ScrubPlace, scrubRows } from '../scrub.ts';
 import { countProblem, decodeTotals } from '../totals.ts';
 import { entriesOf, openEnvironment, openTables, type Tables } from './environment.ts';
 import { checkForReading } from './folder-state.ts';
+import { lmdbRows, type Transaction } from './stored-rows.ts';
 
 /** The first part checks the pages of the database as well. Rejects when there is no state, or when it cannot be opened. */
 export async function scrubFolder(
@@ -38,9 +39,7 @@ async function scrubTables(
     const store = {
       total: TABLES.reduce((sum, table) => sum + entriesOf(tables, table), 0),
       problems: from === null ? logProblems(tables, transaction) : [],
-      rowsAfter: (table: TableName, after: RowKey | null) =>
-        rowsAfter(tables, table, after, transaction),
-      problemOf: (cause: unknown) => (cause instanceof Error ? cause.message : String(cause)),
+      rows: lmdbRows(tables, transaction),
     };
     return await scrubRows(store, from, parts);
   } finally {
@@ -49,28 +48,13 @@ async function scrubTables(
 }
 
 /** Rows of the other tables were counted with the pages. */
-function logProblems(
-  { meta, audit }: Tables,
-  transaction: GetOptions['transaction'],
-): readonly string[] {
-  const inOne = transaction && { transaction };
-  const [last = 0] = audit.getKeys({ ...inOne, reverse: true, limit: 1 });
+function logProblems({ meta, audit }: Tables, transaction: Transaction): readonly string[] {
+  const [last = 0] = audit.getKeys({ transaction, reverse: true, limit: 1 });
   try {
-    const totals = decodeTotals(meta.get('totals', inOne ?? {}));
+    const totals = decodeTotals(meta.get('totals', { transaction }));
     return [countProblem('auditEntries', last, totals) ?? []].flat();
   } catch {
     // Found when the row is read.
     return [];
   }
-}
-
-function rowsAfter(
-  tables: Tables,
-  table: TableName,
-  after: RowKey | null,
-  transaction: GetOptions['transaction'],
-): Iterable<ScrubRow> {
-  const options = { versions: true, ...(transaction && { transaction }) };
-  const range = after === null ? options : { ...options, start: after, exclusiveStart: true };
-  return tables[table].getRange(range as object) as unknown as Iterable<ScrubRow>;
 }

@@ -1,143 +1,94 @@
-/** Reads a whole state from LMDB at one revision, also while a service in another process writes to it. */
-import type { GetOptions, RangeOptions, RootDatabase } from 'lmdb';
-import { decodeEntries } from '../audit-rows.ts';
-import type { NetworkIdentity } from '../network-identity.ts';
-import { DamagedState, decodeRow } from '../rows.ts';
-import { createShapes } from '../shapes.ts';
-import type { StateFacts, StateSource } from '../stream/ports.ts';
-import type { NonceRow, StreamRows, StreamTable } from '../stream/rows.ts';
-import {
-  decodeAnswers,
-  decodeEpoch,
-  decodeNonces,
-  decodeShapes,
-  decodeTimes,
-  livenessReader,
-  subjectReader,
-} from '../table-rows.ts';
-import { assertTotal, decodeTotals, type Totals } from '../totals.ts';
+/** Reads a whole state from LMDB as of one moment, also while a service in another process writes to it. */
+import type { RootDatabase } from 'lmdb';
+import type { StateReader } from '../move/ports.ts';
+import { DamagedState } from '../rows.ts';
+import type { StateSource } from '../stream/ports.ts';
+import { sourceOf } from '../stream/source.ts';
+import { totalsIn } from '../totals.ts';
 import { readAuditEnd } from './audit.ts';
-import { inBatches } from './contents.ts';
 import { openEnvironment, openMeta, openTables, type Tables } from './environment.ts';
 import { checkForReading } from './folder-state.ts';
 import { assertSchema, isClosed, SCHEMA_VERSION } from './ownership.ts';
-
-type Transaction = NonNullable<GetOptions['transaction']>;
+import { lmdbRows, metaRows, type Transaction } from './stored-rows.ts';
 
 /** Throws one clear sentence when there is no state, or when it is damaged. */
 export function openLmdbSource(dataDir: string): StateSource {
+  const { env, tables } = openForReading(dataDir);
+  const transaction = env.useReadTransaction();
+  return orClosed(env, () =>
+    sourceAt(tables, transaction, async () => {
+      transaction.done();
+      await env.close();
+    }),
+  );
+}
+
+/** Reads one moment after the other. Each opening of a database that is being written writes to it, so it is opened once. */
+export function openLmdbReader(dataDir: string): StateReader {
+  const { env, tables } = openForReading(dataDir);
+  let transaction: Transaction | null = null;
+  let isOpen = true;
+
+  function end(): void {
+    transaction?.done();
+    transaction = null;
+  }
+
+  return {
+    async next() {
+      end();
+      // LMDB would go on with the reader of an earlier read in the same turn.
+      env.resetReadTxn();
+      transaction = env.useReadTransaction();
+      assertSchema(tables.meta.get('schema', { transaction }), false);
+      return {
+        ...lmdbRows(tables, transaction),
+        meta: metaRows(tables, transaction),
+        source: sourceAt(tables, transaction, () => Promise.resolve()),
+      };
+    },
+    async close() {
+      end();
+      if (isOpen) await env.close();
+      isOpen = false;
+    },
+  };
+}
+
+function openForReading(dataDir: string): { env: RootDatabase; tables: Tables } {
   checkForReading(dataDir);
   const env = openEnvironment(dataDir, true);
+  return orClosed(env, () => {
+    // Other layouts have other tables.
+    assertSchema(openMeta(env).get('schema'), false);
+    return { env, tables: openTables(env) };
+  });
+}
+
+function orClosed<Result>(env: RootDatabase, work: () => Result): Result {
   try {
-    return sourceIn(env);
+    return work();
   } catch (cause) {
     void env.close();
     throw cause;
   }
 }
 
-function sourceIn(env: RootDatabase): StateSource {
-  assertSchema(openMeta(env).get('schema'), false);
-  const tables = openTables(env);
-  const transaction = env.useReadTransaction();
-  return sourceAt(tables, transaction, async () => {
-    transaction.done();
-    await env.close();
-  });
-}
-
 /** The state that the transaction sees. */
-export function sourceAt(
+function sourceAt(
   tables: Tables,
   transaction: Transaction,
   close: () => Promise<void>,
 ): StateSource {
-  const totals = decodeTotals(tables.meta.get('totals', { transaction }));
-  const read = readers(tables, transaction, totals);
-  return {
-    facts: readFacts(tables, transaction, totals),
-    database: { backend: 'lmdb', schemaVersion: SCHEMA_VERSION },
-    rows: <Table extends StreamTable>(table: Table) => read[table](),
-    close,
-  };
-}
-
-function readFacts(tables: Tables, transaction: Transaction, totals: Totals): StateFacts {
-  const { meta } = tables;
-  const network = meta.get('network', { transaction });
+  const meta = metaRows(tables, transaction);
+  const network = meta.get('network');
   if (network === undefined) throw new DamagedState('it does not say whose it is');
-  return {
-    network: decodeRow('meta', 'network', network) as NetworkIdentity,
-    epoch: decodeEpoch(meta.get('epoch', { transaction })),
-    revision: totals.revision,
-    auditLength: totals.auditEntries,
-    auditHead: readAuditEnd(tables, { transaction }).auditHead,
+  return sourceOf(network, {
+    rows: lmdbRows(tables, transaction),
+    meta,
+    database: { backend: 'lmdb', schemaVersion: SCHEMA_VERSION },
+    auditHead: readAuditEnd(tables, totalsIn(meta).auditEntries, { transaction }).auditHead,
     isClosed: isClosed(tables, { transaction }),
-    forgottenTimes: decodeTimes('forgotten_times', meta.get('forgotten_times', { transaction })),
-    unstoredTimes: decodeTimes('unstored_times', meta.get('unstored_times', { transaction })),
-  };
-}
-
-type Readers = {
-  readonly [Table in StreamTable]: () => AsyncIterable<readonly StreamRows[Table][]>;
-};
-
-function readers(tables: Tables, transaction: Transaction, totals: Totals): Readers {
-  const range: RangeOptions = { transaction };
-  const shapes = createShapes(decodeShapes(tables.meta.get('shapes', { transaction })));
-  return {
-    subjects() {
-      const read = subjectReader(shapes);
-      const rows = tables.subjects.getRange({ ...range, versions: true });
-      return inBatches('subjects', totals.subjects, rows, ({ key, value, version = 0 }) =>
-        read(key[0], key[1], version, value),
-      );
-    },
-    nonces: () =>
-      inBatches('nonces', totals.nonceRows, tables.nonces.getRange(range), ({ key, value }) =>
-        nonceRow(tables, transaction, key, value),
-      ),
-    audit: () => auditEntries(tables, range, totals),
-    liveness() {
-      const read = livenessReader();
-      return inBatches('liveness', null, tables.liveness.getRange(range), ({ key, value }) =>
-        read(key, value),
-      );
-    },
-  };
-}
-
-function nonceRow(
-  { answers }: Tables,
-  transaction: Transaction,
-  key: [number, number],
-  row: Buffer,
-): NonceRow {
-  const digests = decodeNonces(key, row).map(({ digest }) => digest);
-  const kept = answers.get(key, { transaction });
-  return {
-    bucket: key[0],
-    revision: key[1],
-    digests,
-    answers:
-      kept === undefined
-        ? []
-        : decodeAnswers(key, kept).map(({ digest, request, answer }) => [digest, request, answer]),
-  };
-}
-
-async function* auditEntries(
-  { audit }: Tables,
-  range: RangeOptions,
-  { auditEntries: total }: Totals,
-): AsyncIterable<readonly StreamRows['audit'][]> {
-  let last = 0;
-  const rows = inBatches('audit', null, audit.getRange(range), ({ key, value }) => {
-    const entries = decodeEntries(key, value);
-    if (key - entries.length !== last) throw new DamagedState('an audit entry is missing');
-    last = key;
-    return entries;
+    close,
   });
-  for await (const batch of rows) yield batch.flat();
-  assertTotal('audit', last, total);
 }

@@ -8,6 +8,7 @@
 import { mkdirSync } from 'node:fs';
 import type { RootDatabase } from 'lmdb';
 import { encodeEntries } from '../audit-rows.ts';
+import { contentsOf } from '../contents.ts';
 import type { NetworkIdentity } from '../network-identity.ts';
 import { createShapes } from '../shapes.ts';
 import {
@@ -28,7 +29,7 @@ import {
   encodeTimes,
   type TimesKey,
 } from '../table-rows.ts';
-import { encodeTotals } from '../totals.ts';
+import { decodeTotals, encodeTotals } from '../totals.ts';
 import {
   addressOf,
   assertKeyLength,
@@ -41,12 +42,12 @@ import {
 } from '../units.ts';
 import { markInUse } from '../usage-mark.ts';
 import { readAuditAfter, readAuditEnd, readAuditHash } from './audit.ts';
-import { readContents, readTotals } from './contents.ts';
 import { openEnvironment, openMeta, openTables } from './environment.ts';
 import { lockFolder } from './folder-lock.ts';
 import { checkFiles } from './folder-state.ts';
 import { createCommits, whileNobodyCommits } from './openings.ts';
 import { assertSchema, ownerRow, SCHEMA_VERSION, takeOwnership } from './ownership.ts';
+import { lmdbRows, metaRows } from './stored-rows.ts';
 
 /** Rows of nonces. */
 const FORGET_AT_MOST = 20_000;
@@ -119,7 +120,7 @@ function openLockedStore(
   const shapes = createShapes(decodeShapes(tables.meta.get('shapes')));
   let storedShapes = shapes.table.length;
 
-  let totals = readTotals(tables);
+  let totals = decodeTotals(tables.meta.get('totals'));
   let failure: string | null = null;
   let queue: PendingUnit[] = [];
   let flushing: Promise<void> | null = null;
@@ -130,8 +131,10 @@ function openLockedStore(
 
   async function load(): Promise<StoreContents> {
     await flushing;
+    const contents = contentsOf(lmdbRows(tables, null), metaRows(tables, null), shapes);
     return {
-      ...readContents(tables, shapes, readTotals(tables)),
+      ...contents,
+      ...readAuditEnd(tables, contents.auditLength),
       previousOwner: ownership.previousOwner,
       dispose,
     };
@@ -143,7 +146,7 @@ function openLockedStore(
       epoch: decodeEpoch(tables.meta.get('epoch')),
       revision: totals.revision,
       auditLength: totals.auditEntries,
-      auditHead: readAuditEnd(tables).auditHead,
+      auditHead: readAuditEnd(tables, totals.auditEntries).auditHead,
     };
   }
 

@@ -4,28 +4,15 @@
  */
 import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { auditLineOf, encodeEntries } from '../audit-rows.ts';
-import { encodeRow } from '../rows.ts';
-import { createShapes } from '../shapes.ts';
-import type { AuditEntry, StoredLiveness, StoredSubject } from '../store.ts';
-import type { StateFacts, StateTarget } from '../stream/ports.ts';
-import type { NonceRow, StreamRows, StreamTable } from '../stream/rows.ts';
-import {
-  encodeAnswers,
-  encodeEpoch,
-  encodeLiveness,
-  encodeNonces,
-  encodeShapes,
-  encodeTimes,
-} from '../table-rows.ts';
-import { encodeTotals } from '../totals.ts';
-import { assertArrived } from '../trail/arrival.ts';
-import { assertKeyLength } from '../units.ts';
+import { assertArrived } from '../move/arrival.ts';
+import type { StateTarget } from '../stream/ports.ts';
+import { targetOf } from '../stream/target.ts';
 import { markInUse } from '../usage-mark.ts';
 import { arrivalIn } from './arrival.ts';
 import { openEnvironment, openTables } from './environment.ts';
 import { lockFolder } from './folder-lock.ts';
 import { ownerRow, SCHEMA_VERSION } from './ownership.ts';
+import { lmdbWriter } from './stored-rows.ts';
 
 const STATE = 'state';
 const STAGING = '.import';
@@ -51,54 +38,7 @@ export function openLmdbTarget(dataDir: string): StateTarget {
 function targetIn(dataDir: string, staging: string, unlock: () => void): StateTarget {
   const env = openEnvironment(staging, false);
   const tables = openTables(env);
-  const shapes = createShapes([]);
-  let subjects = 0;
-  let nonceRows = 0;
-  let auditEntries = 0;
   let isOpen = true;
-
-  const puts: { readonly [Table in StreamTable]: (rows: readonly StreamRows[Table][]) => void } = {
-    subjects(rows: readonly StoredSubject[]) {
-      for (const { kind, id, version, snapshot } of rows) {
-        assertKeyLength(kind + id);
-        const row = encodeRow('subjects', [kind, id], shapes.flatten(snapshot), version);
-        tables.subjects.putSync([kind, id], row, version);
-      }
-      subjects += rows.length;
-    },
-    nonces(rows: readonly NonceRow[]) {
-      for (const { bucket, revision, digests, answers } of rows) {
-        const key: [number, number] = [bucket, revision];
-        tables.nonces.putSync(key, encodeNonces(key, digests));
-        if (answers.length > 0) {
-          const kept = answers.map(([digest, request, answer]) => ({ digest, request, answer }));
-          tables.answers.putSync(key, encodeAnswers(key, kept));
-        }
-      }
-      nonceRows += rows.length;
-    },
-    audit(rows: readonly AuditEntry[]) {
-      auditEntries += rows.length;
-      tables.audit.putSync(auditEntries, encodeEntries(auditEntries, rows.map(auditLineOf)));
-    },
-    liveness(rows: readonly StoredLiveness[]) {
-      for (const contact of rows) tables.liveness.putSync(contact.id, encodeLiveness(contact));
-    },
-  };
-
-  function putFacts(facts: StateFacts): void {
-    const { meta } = tables;
-    const { revision } = facts;
-    meta.putSync('schema', Buffer.of(SCHEMA_VERSION));
-    meta.putSync('network', encodeRow('meta', 'network', facts.network));
-    meta.putSync('epoch', encodeEpoch(facts.epoch));
-    meta.putSync('shapes', encodeShapes(shapes.table));
-    meta.putSync('forgotten_times', encodeTimes('forgotten_times', facts.forgottenTimes));
-    meta.putSync('unstored_times', encodeTimes('unstored_times', facts.unstoredTimes));
-    meta.putSync('totals', encodeTotals({ revision, subjects, nonceRows, auditEntries }));
-    const state = facts.isClosed ? 'closed' : 'open';
-    meta.putSync('owner', ownerRow(state, FIRST_OWNER), FIRST_OWNER);
-  }
 
   async function end(): Promise<void> {
     if (!isOpen) return;
@@ -106,16 +46,20 @@ function targetIn(dataDir: string, staging: string, unlock: () => void): StateTa
     await env.close();
   }
 
-  return {
-    async write(table, rows) {
-      if (rows.length > 0) env.transactionSync(() => puts[table](rows));
-    },
-    async finish(facts) {
-      env.transactionSync(() => putFacts(facts));
+  return targetOf({
+    put: lmdbWriter(env, tables).put,
+    async finish(rows, { isClosed, network }) {
+      const { meta } = tables;
+      env.transactionSync(() => {
+        meta.putSync('schema', Buffer.of(SCHEMA_VERSION));
+        for (const [key, row] of rows) meta.putSync(key, row);
+        const state = isClosed ? 'closed' : 'open';
+        meta.putSync('owner', ownerRow(state, FIRST_OWNER), FIRST_OWNER);
+      });
       await end();
       renameSync(join(staging, STATE), join(dataDir, STATE));
       rmSync(staging, { recursive: true, force: true });
-      markInUse(dataDir, facts.network);
+      markInUse(dataDir, network);
       unlock();
     },
     async abandon() {
@@ -123,5 +67,5 @@ function targetIn(dataDir: string, staging: string, unlock: () => void): StateTa
       rmSync(staging, { recursive: true, force: true });
       unlock();
     },
-  };
+  });
 }

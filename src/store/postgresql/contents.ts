@@ -1,31 +1,16 @@
-/** Loads the state from PostgreSQL at a start, as of one moment. Every row is checked, and missing rows are detected. */
+/** Loads the state from PostgreSQL at a start, as of one moment. */
 import type { Client } from 'pg';
 import { decodeEntries, linesAfter, RECENT_AUDIT } from '../audit-rows.ts';
-import { DamagedState } from '../rows.ts';
+import { contentsOf } from '../contents.ts';
 import type { Shapes } from '../shapes.ts';
-import {
-  type AuditEntry,
-  GENESIS_HASH,
-  type KeptAnswer,
-  type SpentNonce,
-  type StoreContents,
-  type StoredLiveness,
-  type StoredSubject,
-} from '../store.ts';
-import {
-  decodeAnswers,
-  decodeNonces,
-  decodeTimes,
-  livenessReader,
-  subjectReader,
-} from '../table-rows.ts';
-import { assertTotal, decodeTotals, type Totals } from '../totals.ts';
+import { type AuditEntry, GENESIS_HASH, type StoreContents } from '../store.ts';
+import type { MetaRows } from '../stored-rows.ts';
+import { assertTotal } from '../totals.ts';
+import { postgresqlRows } from './stored-rows.ts';
 import { readingProblem } from './unreadable.ts';
 
 /** Rows that one round trip brings. */
 const FETCH_ROWS = 2000;
-
-export type MetaRows = ReadonlyMap<string, Buffer>;
 
 export async function readMeta(client: Client): Promise<MetaRows> {
   try {
@@ -36,11 +21,6 @@ export async function readMeta(client: Client): Promise<MetaRows> {
   } catch (cause) {
     throw readingProblem('meta', cause);
   }
-}
-
-export function totalsIn(meta: MetaRows): Totals {
-  const row = meta.get('totals');
-  return decodeTotals(row === undefined || row.length === 0 ? undefined : row);
 }
 
 export type PostgresqlContents = Omit<StoreContents, 'previousOwner' | 'dispose'>;
@@ -61,37 +41,8 @@ export async function contentsAsOf(
   meta: MetaRows,
   shapes: Shapes,
 ): Promise<PostgresqlContents> {
-  const totals = totalsIn(meta);
-  const auditEnd = await readAuditEnd(client, totals.auditEntries);
-  return {
-    revision: totals.revision,
-    subjects: subjectsIn(client, shapes, totals.subjects),
-    nonces: noncesIn(client, totals.nonceRows),
-    answers: answersIn(client),
-    forgottenTimes: decodeTimes('forgotten_times', meta.get('forgotten_times')),
-    unstoredTimes: decodeTimes('unstored_times', meta.get('unstored_times')),
-    liveness: livenessIn(client),
-    auditLength: totals.auditEntries,
-    ...auditEnd,
-  };
-}
-
-/** Every entry of the audit log in order, of which there have to be so many. */
-export async function* auditEntriesIn(
-  client: Client,
-  total: number,
-): AsyncIterable<readonly AuditEntry[]> {
-  const statement = 'select last_entry, entries from mesh_na.audit order by last_entry';
-  let count = 0;
-  for await (const rows of fetched<[string, Buffer]>(client, 'audit', statement)) {
-    yield rows.flatMap(([last, row]) => {
-      const decoded = decodeEntries(Number(last), row);
-      count += decoded.length;
-      if (count !== Number(last)) throw new DamagedState('an audit entry is missing');
-      return decoded;
-    });
-  }
-  assertTotal('audit', count, total);
+  const contents = contentsOf(postgresqlRows(client), meta, shapes);
+  return { ...contents, ...(await readAuditEnd(client, contents.auditLength)) };
 }
 
 /** The row that holds the entry with this number. */
@@ -146,55 +97,6 @@ export async function readAuditEnd(client: Client, total: number, after = 0) {
     recentAudit: recent.slice(-RECENT_AUDIT),
     auditHead: recent.at(-1)?.hash ?? GENESIS_HASH,
   };
-}
-
-export async function* subjectsIn(
-  client: Client,
-  shapes: Shapes,
-  total: number,
-): AsyncIterable<readonly StoredSubject[]> {
-  const read = subjectReader(shapes);
-  const statement = 'select kind, id, version, snapshot from mesh_na.subjects order by kind, id';
-  let count = 0;
-  for await (const rows of fetched<[string, Buffer, string, Buffer]>(
-    client,
-    'subjects',
-    statement,
-  )) {
-    count += rows.length;
-    yield rows.map(([kind, id, version, row]) => read(kind, id.toString(), Number(version), row));
-  }
-  assertTotal('subjects', count, total);
-}
-
-export async function* livenessIn(client: Client): AsyncIterable<readonly StoredLiveness[]> {
-  const read = livenessReader();
-  const statement = 'select id, contact from mesh_na.liveness order by id';
-  for await (const rows of fetched<[Buffer, Buffer]>(client, 'liveness', statement)) {
-    yield rows.map(([id, row]) => read(id.toString(), row));
-  }
-}
-
-async function* noncesIn(client: Client, total: number): AsyncIterable<readonly SpentNonce[]> {
-  const statement = 'select bucket, revision, digests from mesh_na.nonces';
-  let count = 0;
-  for await (const rows of fetched<[string, string, Buffer]>(client, 'nonces', statement)) {
-    count += rows.length;
-    yield rows.flatMap(([bucket, revision, row]) =>
-      decodeNonces([Number(bucket), Number(revision)], row),
-    );
-  }
-  assertTotal('nonces', count, total);
-}
-
-async function* answersIn(client: Client): AsyncIterable<readonly KeptAnswer[]> {
-  const statement = `select bucket, revision, answers from mesh_na.nonces
-    where answers is not null order by bucket, revision`;
-  for await (const rows of fetched<[string, string, Buffer]>(client, 'answers', statement)) {
-    yield rows.flatMap(([bucket, revision, row]) =>
-      decodeAnswers([Number(bucket), Number(revision)], row),
-    );
-  }
 }
 
 /** The rows of a statement, a few at a time. The cursor is named like the table. */

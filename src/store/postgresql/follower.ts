@@ -18,6 +18,7 @@ import type {
   StoredSubject,
   StoreReading,
 } from '../store.ts';
+import type { MetaRows } from '../stored-rows.ts';
 import {
   decodeAnswers,
   decodeEpoch,
@@ -27,17 +28,11 @@ import {
   livenessReader,
   subjectReader,
 } from '../table-rows.ts';
+import { totalsIn } from '../totals.ts';
 import { addressOf } from '../units.ts';
 import type { StoreAddress } from './address.ts';
 import { connectToPrimary, disconnect } from './connect.ts';
-import {
-  beginReading,
-  contentsAsOf,
-  fetched,
-  type MetaRows,
-  readAuditEnd,
-  totalsIn,
-} from './contents.ts';
+import { beginReading, contentsAsOf, fetched, readAuditEnd } from './contents.ts';
 import {
   changedSubjects,
   FLUSHES,

@@ -18,6 +18,7 @@ import {
   type TimeRange,
   type Unit,
 } from '../store.ts';
+import type { MetaRows } from '../stored-rows.ts';
 import {
   decodeEpoch,
   decodeShapes,
@@ -25,7 +26,7 @@ import {
   encodeShapes,
   encodeTimes,
 } from '../table-rows.ts';
-import { encodeTotals, type Totals } from '../totals.ts';
+import { encodeTotals, type Totals, totalsIn } from '../totals.ts';
 import {
   addressOf,
   assertKeyLength,
@@ -42,10 +43,8 @@ import {
   type AuditRow,
   hashIn,
   linesIn,
-  type MetaRows,
   NEXT_AUDIT_ROWS,
   readContents,
-  totalsIn,
 } from './contents.ts';
 import type { Lease } from './lease.ts';
 import { ChangedSubject, type Session, type Writing } from './writing.ts';

@@ -1,11 +1,12 @@
 /** A database whose state is moved elsewhere: whoever moves it becomes its last holder. */
 import type { Client } from 'pg';
+import type { HeldState, LastEntry } from '../move/ports.ts';
 import { decodeMoved, encodeMoved } from '../moved.ts';
-import { decodeTotals } from '../totals.ts';
-import type { HeldState, LastEntry } from '../trail/ports.ts';
+import type { MetaRows } from '../stored-rows.ts';
+import { decodeTotals, totalsIn } from '../totals.ts';
 import type { StoreAddress } from './address.ts';
 import { connectToPrimary, disconnect } from './connect.ts';
-import { type MetaRows, readMeta, totalsIn } from './contents.ts';
+import { readMeta } from './contents.ts';
 import type { Lease } from './lease.ts';
 import { connectToLease } from './lease-table.ts';
 import { acquireMoveLease, type MoverOptions } from './move-lease.ts';

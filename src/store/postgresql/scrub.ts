@@ -1,12 +1,12 @@
 /** Looks for damage in a part of a database, beside the instance that writes to it. */
 import type { Client } from 'pg';
-import { DamagedState, type RowKey, type TableName } from '../rows.ts';
-import { type ScrubbedPart, type ScrubPlace, type ScrubRow, scrubRows } from '../scrub.ts';
-import { type CountedTotal, countProblem } from '../totals.ts';
+import { DamagedState } from '../rows.ts';
+import { type ScrubbedPart, type ScrubPlace, scrubRows } from '../scrub.ts';
+import { type CountedTotal, countProblem, totalsIn } from '../totals.ts';
 import type { StoreAddress } from './address.ts';
 import { connectToPrimary, disconnect } from './connect.ts';
-import { totalsIn } from './contents.ts';
 import { assertSchema } from './schema.ts';
+import { postgresqlRows } from './stored-rows.ts';
 import { unreadableBecause } from './unreadable.ts';
 
 /** Rejects when the database cannot be asked. */
@@ -20,8 +20,8 @@ export async function scrubDatabase(
     const store = {
       total: await countRows(client),
       problems: await problemsOf(client, shown, from === null),
-      rowsAfter: (table: TableName, after: RowKey | null) => rowsAfter(client, table, after),
-      problemOf,
+      // In no transaction: a row is whole by itself, and nothing is held back in the database meanwhile.
+      rows: postgresqlRows(client),
     };
     return await scrubRows(store, from, parts);
   } finally {
@@ -70,7 +70,7 @@ async function lostRows(client: Client): Promise<readonly string[]> {
       if (problem !== null && !problems.includes(problem)) problems.push(problem);
     } catch (cause) {
       // Found again when the rows are read.
-      if (!(cause instanceof DamagedState)) problemOf(cause);
+      if (!(cause instanceof DamagedState)) assertOfFiles(cause);
     }
   }
   return problems;
@@ -98,10 +98,9 @@ async function countedWithTotals(client: Client, text: string): Promise<CountedR
   }
 }
 
-function problemOf(cause: unknown): string {
-  const problem = unreadableBecause(cause);
-  if (problem === null) throw cause;
-  return problem;
+/** Passes on what says nothing of the files of a table. */
+function assertOfFiles(cause: unknown): void {
+  if (unreadableBecause(cause) === null) throw cause;
 }
 
 const COUNTED = [
@@ -121,102 +120,8 @@ async function countRows(client: Client): Promise<number> {
       const text = `select count(*)::float8 as count from mesh_na.${rows}`;
       total += (await client.query<{ count: number }>(text)).rows[0]?.count ?? 0;
     } catch (cause) {
-      problemOf(cause);
+      assertOfFiles(cause);
     }
   }
   return total;
-}
-
-/** Rows that one round trip brings. */
-const FETCH_ROWS = 1000;
-
-/** How the rows of a table are read in order; the first of them come after `lowest`. */
-interface Reading {
-  readonly text: string;
-  readonly lowest: readonly unknown[];
-  keyOf(row: readonly unknown[]): RowKey;
-  /** The key as the statement takes it. */
-  given(key: RowKey): readonly unknown[];
-}
-
-const LOWEST_NUMBER = '-9223372036854775808';
-const NO_BYTES = Buffer.alloc(0);
-
-/** The value is the last column but one, and the version the last. */
-function selected(columns: string, value: string, version: string, source: string): string {
-  return `select ${columns}, ${value}, ${version} from mesh_na.${source} limit ${FETCH_ROWS}`;
-}
-
-function nonceReading(value: string, condition: string): Reading {
-  const source = `nonces where (bucket, revision) > ($1::bigint, $2::bigint)${condition} order by bucket, revision`;
-  return {
-    text: selected('bucket, revision', value, '0', source),
-    lowest: [LOWEST_NUMBER, LOWEST_NUMBER],
-    keyOf: ([bucket, revision]) => [Number(bucket), Number(revision)],
-    given: (key) => key as readonly [number, number],
-  };
-}
-
-const READINGS: { readonly [Table in TableName]: Reading } = {
-  meta: {
-    // The totals are empty until the first change.
-    text: selected('key', 'value', '0', `meta where key > $1 and value <> '' order by key`),
-    lowest: [''],
-    keyOf: ([key]) => String(key),
-    given: (key) => [key],
-  },
-  subjects: {
-    text: selected(
-      'kind, id',
-      'snapshot',
-      'version',
-      'subjects where (kind, id) > ($1::text, $2::bytea) order by kind, id',
-    ),
-    lowest: ['', NO_BYTES],
-    keyOf: ([kind, id]) => [String(kind), String(id)],
-    given: (key) => {
-      const [kind, id] = key as readonly [string, string];
-      return [kind, Buffer.from(id)];
-    },
-  },
-  nonces: nonceReading('digests', ''),
-  answers: nonceReading('answers', ' and answers is not null'),
-  audit: {
-    text: selected(
-      'last_entry',
-      'entries',
-      '0',
-      'audit where last_entry > $1::bigint order by last_entry',
-    ),
-    lowest: [LOWEST_NUMBER],
-    keyOf: ([last]) => Number(last),
-    given: (key) => [key],
-  },
-  liveness: {
-    text: selected('id', 'contact', '0', 'liveness where id > $1::bytea order by id'),
-    lowest: [NO_BYTES],
-    keyOf: ([id]) => String(id),
-    given: (key) => [Buffer.from(String(key))],
-  },
-};
-
-/** Each statement sees its own moment: a row is whole by itself, and nothing is held back in the database meanwhile. */
-async function* rowsAfter(
-  client: Client,
-  table: TableName,
-  after: RowKey | null,
-): AsyncGenerator<ScrubRow, void> {
-  const { text, lowest, keyOf, given } = READINGS[table];
-  let last: readonly unknown[] = after === null ? lowest : given(after);
-  for (;;) {
-    const { rows } = await client.query<unknown[]>({ text, values: [...last], rowMode: 'array' });
-    for (const row of rows) {
-      const [value, version] = row.slice(-2);
-      yield { key: keyOf(row), value: value as Buffer, version: Number(version) };
-    }
-    const [end] = rows.slice(-1);
-    if (end === undefined || rows.length < FETCH_ROWS) return;
-    // As it lies there: an id that is damaged may be no text.
-    last = end.slice(0, -2);
-  }
 }

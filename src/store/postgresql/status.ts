@@ -2,9 +2,10 @@
 import type { Client } from 'pg';
 import type { NetworkIdentity } from '../network-identity.ts';
 import { decodeRow } from '../rows.ts';
+import { totalsIn } from '../totals.ts';
 import type { StoreAddress } from './address.ts';
 import { connectToPrimary, disconnect } from './connect.ts';
-import { readMeta, totalsIn } from './contents.ts';
+import { readMeta } from './contents.ts';
 import { type Durability, readDurability } from './durability.ts';
 import { readFollowers } from './followers.ts';
 import { leaseIsMissing } from './lease-table.ts';

@@ -1,15 +1,16 @@
 /** Opens the store in a PostgreSQL database, which one process at a time writes: the holder of the lease. */
 import type { Client } from 'pg';
+import { assertArrived, decodeArrival } from '../move/arrival.ts';
 import { assertNotMoved } from '../moved.ts';
 import { assertSameNetwork, type NetworkIdentity } from '../network-identity.ts';
 import { decodeRow, encodeRow } from '../rows.ts';
 import type { Store } from '../store.ts';
-import { assertArrived, decodeArrival } from '../trail/arrival.ts';
+import type { MetaRows } from '../stored-rows.ts';
 import { assertNeverUsed, markInUse } from '../usage-mark.ts';
 import type { StoreAddress } from './address.ts';
 import { clockDifference, clockSentence, MOST_CLOCK_DIFFERENCE_MS } from './clock-difference.ts';
 import { type Connection, connectToPrimary, disconnect, isTimeout } from './connect.ts';
-import { type MetaRows, readMeta } from './contents.ts';
+import { readMeta } from './contents.ts';
 import { type Durability, readDurability } from './durability.ts';
 import { heldStore } from './held-store.ts';
 import { acquireLease, type Candidate, type Lease, type LeaseHolder } from './lease.ts';

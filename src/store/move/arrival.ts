@@ -8,7 +8,6 @@ import type { Arrival } from './ports.ts';
 const StoredArrival = Type.Object({
   from: Type.String(),
   network: NetworkIdentity,
-  isComplete: Type.Boolean(),
 });
 
 export function encodeArrival(arrival: Arrival): Buffer {

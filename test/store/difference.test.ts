@@ -1,23 +1,29 @@
-/** A copy that follows a state holds what the state holds, whatever was written, changed, removed or forgotten between. */
+/** A copy of a state holds what the state holds, whatever was written, changed, removed or forgotten since the last one. */
 import assert from 'node:assert/strict';
-import { closeSync, mkdtempSync, openSync, readSync, rmSync, writeSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { systemRuntime } from '../../src/runtime.ts';
+import { ARRIVING } from '../../src/store/lmdb/arrival.ts';
+import { openEnvironment, openTables } from '../../src/store/lmdb/environment.ts';
 import { openLmdbReceiver } from '../../src/store/lmdb/receiver.ts';
+import { openLmdbReader, openLmdbSource } from '../../src/store/lmdb/source.ts';
 import { openLmdbStore } from '../../src/store/lmdb/store.ts';
-import { openLmdbTrail } from '../../src/store/lmdb/trail.ts';
+import { lmdbRows, lmdbWriter } from '../../src/store/lmdb/stored-rows.ts';
+import type { StateReader, StateReceiver } from '../../src/store/move/ports.ts';
 import { moverOptions } from '../../src/store/open.ts';
 import { parseStoreAddress } from '../../src/store/postgresql/address.ts';
+import { connectToPrimary, disconnect } from '../../src/store/postgresql/connect.ts';
 import { openPostgresqlReceiver } from '../../src/store/postgresql/receiver.ts';
-import { openPostgresqlSource } from '../../src/store/postgresql/source.ts';
+import { openPostgresqlReader, openPostgresqlSource } from '../../src/store/postgresql/source.ts';
 import { openPostgresqlStore } from '../../src/store/postgresql/store.ts';
-import { openPostgresqlTrail } from '../../src/store/postgresql/trail.ts';
-import type { SealedEntry, Store, SubjectWrite, Unit } from '../../src/store/store.ts';
+import { postgresqlRows, postgresqlWriter } from '../../src/store/postgresql/stored-rows.ts';
+import type { RowKey } from '../../src/store/rows.ts';
+import type { SealedEntry, Store, SubjectWrite } from '../../src/store/store.ts';
+import { compareKeys } from '../../src/store/stored-rows.ts';
+import type { StateSource } from '../../src/store/stream/ports.ts';
 import { summarize } from '../../src/store/stream/write.ts';
-import { decodeTotals } from '../../src/store/totals.ts';
-import type { StateReceiver, StateTrail } from '../../src/store/trail/ports.ts';
 import { startCluster } from '../support/postgresql.ts';
 import { migratedDatabase, storeOptions } from '../support/postgresql-store.ts';
 import { seal } from './conformance.ts';
@@ -31,52 +37,88 @@ after(() => {
 
 const NETWORK = { network_name: 'alpha', root_public_key: 'root', authority_public_key: 'key' };
 const ROUNDS = 25;
+const NUMBERS = [0, 1, 255, 256, 2 ** 32, 2 ** 53 - 1];
 const IDS = Array.from({ length: 80 }, (_, index) => `id-${index} é\u{10ffff}`);
 
 function newFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'mesh-trail-'));
+  const folder = mkdtempSync(join(tmpdir(), 'mesh-difference-'));
   folders.push(folder);
   return folder;
 }
 
 test('from LMDB to PostgreSQL', async () => {
-  const folder = newFolder();
-  await follows(
-    openLmdbStore(folder, NETWORK),
-    async () => openLmdbTrail(folder),
-    await receiverInDatabase(),
-  );
+  const [folder, url] = [newFolder(), await migratedDatabase(cluster)];
+  const address = parseStoreAddress(url, {});
+  await copies({
+    store: openLmdbStore(folder, NETWORK),
+    openReader: async () => openLmdbReader(folder),
+    receiver: await openPostgresqlReceiver({
+      ...moverOptions(systemRuntime),
+      address,
+      dataDir: newFolder(),
+    }),
+    openArrived: () => openPostgresqlSource(address),
+  });
 });
 
 test('from PostgreSQL to LMDB', async () => {
-  const url = await migratedDatabase(cluster);
-  const dataDir = newFolder();
-  await follows(
-    await openPostgresqlStore({ ...storeOptions(url), network: NETWORK, dataDir }),
-    () => openPostgresqlTrail(parseStoreAddress(url, {})),
-    openLmdbReceiver(newFolder()),
-  );
+  const [folder, url] = [newFolder(), await migratedDatabase(cluster)];
+  const options = { ...storeOptions(url), network: NETWORK, dataDir: newFolder() };
+  await copies({
+    store: await openPostgresqlStore(options),
+    openReader: () => openPostgresqlReader(parseStoreAddress(url, {})),
+    receiver: openLmdbReceiver(folder),
+    openArrived: async () => openLmdbSource(join(folder, ARRIVING)),
+  });
 });
 
-test('a transaction that LMDB has written but not yet given to readers is not read by half', async () => {
+test('a state that lacks a row is not copied', async () => {
   const folder = newFolder();
   const store = openLmdbStore(folder, NETWORK);
-  await store.commit(unitWith(entryOf(1)));
-  const trail = openLmdbTrail(folder);
-  await trail.next();
-  await store.commit(unitWith(entryOf(2)));
-  const end = putBack(folder);
-
-  const coming = trail.next();
-  setTimeout(end, 50);
-  const { meta, changes, source } = await coming;
-  const rows: unknown[] = [];
-  for await (const batch of changes('audit')) rows.push(...batch.map(({ key }) => key));
-  assert.deepEqual(rows, [2]);
-  assert.equal(decodeTotals(meta.get('totals')).auditEntries, 2);
-  assert.equal(source.facts.auditLength, 2);
-  await trail.close();
+  await createChanges(store)();
   await store.close();
+  const env = openEnvironment(folder, false);
+  const { subjects } = openTables(env);
+  const [first] = subjects.getKeys({ limit: 1 });
+  assert.ok(first !== undefined);
+  subjects.removeSync(first);
+  await env.close();
+
+  const reader = openLmdbReader(folder);
+  const receiver = openLmdbReceiver(newFolder());
+  await receiver.begin({ from: 'there', network: NETWORK });
+  await assert.rejects(reader.next().then(receiver.take), /table subjects holds \d+ entries where/);
+  await reader.close();
+  await receiver.abandon();
+});
+
+test('keys are in one order in every database', async () => {
+  const texts = ['\u0001', '\u001f', 'a', 'a\u0001', 'ab', 'b', 'é', '\uffff', '\u{10000}'];
+  const keys = {
+    subjects: texts.flatMap((kind) => texts.map((id) => [kind, id] as const)),
+    liveness: texts,
+    nonces: NUMBERS.flatMap((bucket) => NUMBERS.map((revision) => [bucket, revision] as const)),
+    audit: NUMBERS,
+  };
+  const env = openEnvironment(newFolder(), false);
+  const tables = openTables(env);
+  const address = parseStoreAddress(await migratedDatabase(cluster), {});
+  const { client } = await connectToPrimary(address);
+  for (const place of [
+    { ...lmdbRows(tables, null), ...lmdbWriter(env, tables) },
+    { ...postgresqlRows(client), ...postgresqlWriter(client) },
+  ]) {
+    for (const [name, some] of Object.entries(keys)) {
+      const table = name as keyof typeof keys;
+      const rows = some.map((key) => ({ key, version: 1, row: Buffer.of(1) }));
+      await place.put(table, rows.toReversed());
+      const found: RowKey[] = [];
+      for await (const batch of place.scan(table, ({ key }) => key)) found.push(...batch);
+      assert.deepEqual(found, [...(some as readonly RowKey[])].toSorted(compareKeys));
+    }
+  }
+  await env.close();
+  await disconnect(client);
 });
 
 test('a database whose audit log is longer than what a start shows of it is read like any other', async () => {
@@ -91,48 +133,25 @@ test('a database whose audit log is longer than what a start shows of it is read
   await store.close();
 });
 
-/** As while the last transaction gets its last page to the disk: LMDB tells readers of the one before. */
-function putBack(folder: string): () => void {
-  const file = openSync(join(folder, 'state', 'lock.mdb'), 'r+');
-  const last = Buffer.alloc(8);
-  readSync(file, last, 0, last.length, LAST_TRANSACTION);
-  const former = Buffer.alloc(8);
-  former.writeBigUInt64LE(last.readBigUInt64LE() - 1n);
-  writeSync(file, former, 0, former.length, LAST_TRANSACTION);
-  return () => {
-    writeSync(file, last, 0, last.length, LAST_TRANSACTION);
-    closeSync(file);
-  };
+interface Copied {
+  readonly store: Store;
+  openReader(): Promise<StateReader>;
+  readonly receiver: StateReceiver;
+  openArrived(): Promise<StateSource>;
 }
 
-/** Where its number is in the lock file. */
-const LAST_TRANSACTION = 8;
-
-function unitWith(entry: SealedEntry): Unit {
-  return { subjects: [], removals: [], nonces: [], audit: [entry] };
-}
-
-async function receiverInDatabase(): Promise<StateReceiver> {
-  const address = parseStoreAddress(await migratedDatabase(cluster), {});
-  return openPostgresqlReceiver({ ...moverOptions(systemRuntime), address, dataDir: newFolder() });
-}
-
-async function follows(
-  store: Store,
-  openTrail: () => Promise<StateTrail>,
-  receiver: StateReceiver,
-): Promise<void> {
+async function copies({ store, openReader, receiver, openArrived }: Copied): Promise<void> {
   const change = createChanges(store);
   await change();
-  const trail = await openTrail();
-  const first = await trail.next();
+  const reader = await openReader();
+  const first = await reader.next();
   await receiver.begin({ from: 'there', network: first.source.facts.network });
   await receiver.take(first);
   for (let round = 0; round < ROUNDS; round += 1) {
     if (round % 5 !== 4) await change();
-    const reading = await trail.next();
+    const reading = await reader.next();
     const rows = await receiver.take(reading);
-    const arrived = await receiver.openSource();
+    const arrived = await openArrived();
     assert.deepEqual(await summarize(arrived), await summarize(reading.source), `round ${round}`);
     assert.deepEqual(
       { ...arrived.facts, isClosed: null },
@@ -141,7 +160,7 @@ async function follows(
     await arrived.close();
     if (round % 5 === 4) assert.equal(rows, 0, 'what has not changed is not written');
   }
-  await trail.close();
+  await reader.close();
   await receiver.abandon();
   await store.close();
 }

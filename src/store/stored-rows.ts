@@ -1,0 +1,101 @@
+/**
+ * Rows as they are stored, with their checksums. Every database stores the same bytes under a key, so what loads a state,
+ * looks for damage in it, or copies it to another database, reads and writes rows in one way.
+ */
+import type { RowKey, TableName } from './rows.ts';
+import { assertTotal } from './totals.ts';
+
+export interface StoredRow {
+  readonly key: RowKey;
+  /** 0 in tables without versions. */
+  readonly version: number;
+  readonly row: Buffer;
+}
+
+export interface RowReader {
+  /**
+   * The rows behind the one with this key, in order; all of them when it is null. They come in batches, because a step of
+   * an asynchronous iteration costs more than a row, and as what `read` makes of them: a row is valid until the next one.
+   * Rejects with `DamagedState` when the table cannot be read.
+   */
+  scan<Item>(
+    table: TableName,
+    read: (row: StoredRow) => Item,
+    after?: RowKey | null,
+  ): AsyncIterable<readonly Item[]>;
+}
+
+export interface RowWriter {
+  /** Stores the rows, also in place of others with their keys. */
+  put(table: TableName, rows: readonly StoredRow[]): Promise<void>;
+  drop(table: TableName, keys: readonly RowKey[]): Promise<void>;
+}
+
+/** The rows of table `meta`. */
+export type MetaRows = ReadonlyMap<string, Buffer>;
+
+/** A row that stays valid. */
+export function keptRow({ key, version, row }: StoredRow): StoredRow {
+  return { key, version, row: Buffer.from(row) };
+}
+
+/** Throws after the last batch unless there were as many rows as are stored. */
+export async function* counted<Item>(
+  table: TableName,
+  total: number,
+  batches: AsyncIterable<readonly Item[]>,
+): AsyncGenerator<readonly Item[], void> {
+  let count = 0;
+  for await (const batch of batches) {
+    count += batch.length;
+    yield batch;
+  }
+  assertTotal(table, count, total);
+}
+
+/** A place in a sequence of batches, from which one item after another is taken. */
+export interface Head<Item> {
+  /** Undefined after the last one. */
+  item(): Item | undefined;
+  /** Whether `fetch` has to be called before `item`. */
+  isSpent(): boolean;
+  fetch(): Promise<void>;
+  step(): void;
+}
+
+export function headOf<Item>(batches: AsyncIterable<readonly Item[]>): Head<Item> {
+  const iterator = batches[Symbol.asyncIterator]();
+  let batch: readonly Item[] = [];
+  let at = 0;
+  let isOver = false;
+  const isSpent = () => at >= batch.length && !isOver;
+  return {
+    item: () => batch[at],
+    isSpent,
+    async fetch() {
+      while (isSpent()) {
+        const { done, value } = await iterator.next();
+        isOver = done === true;
+        batch = isOver ? [] : value;
+        at = 0;
+      }
+    },
+    step() {
+      at += 1;
+    },
+  };
+}
+
+/** Negative when `a` comes before `b` in its table, whatever database that is in; 0 when both are the same. */
+export function compareKeys(a: RowKey, b: RowKey): number {
+  if (typeof a === 'object' && typeof b === 'object') {
+    return compareParts(a[0], b[0]) || compareParts(a[1], b[1]);
+  }
+  return compareParts(a as string | number, b as string | number);
+}
+
+function compareParts(a: string | number, b: string | number): number {
+  if (a === b) return 0;
+  if (typeof a === 'number' || typeof b === 'number') return a < b ? -1 : 1;
+  return Buffer.compare(Buffer.from(a), Buffer.from(b));
+}
