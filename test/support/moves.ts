@@ -1,4 +1,10 @@
-/** Clients that go on while a state is moved, and what they were told. */
+/** Moves under way, clients that go on meanwhile, and what these were told. */
+import assert from 'node:assert/strict';
+import type { ChildProcess } from 'node:child_process';
+import { cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
 import { type ChildServer, type Ended, NO_LIMITS, runProgram } from './child-server.ts';
 import {
   freshNonce,
@@ -114,4 +120,63 @@ export function runMove(
 ): Promise<Ended> {
   const places = ['--from', from, '--to', to, '--data-dir', dataDir];
   return runProgram(['store', 'move', ...places, '--yes', ...more], NO_LIMITS, onSpawn);
+}
+
+/** A move that is under way. */
+export function begunMove(move: MoveArguments, more: readonly string[] = []) {
+  const heard = listener();
+  return { ended: runMove(move, more, heard.onSpawn), ...heard };
+}
+
+/** Hears what a process says on standard error. */
+export function listener() {
+  let running: ChildProcess | null = null;
+  let text = '';
+  return {
+    onSpawn(child: ChildProcess) {
+      running = child;
+      child.stderr?.on('data', (piece: string) => {
+        text += piece;
+      });
+    },
+    kill: (signal: NodeJS.Signals = 'SIGKILL') => (running as ChildProcess | null)?.kill(signal),
+    /** Resolves when it says this. */
+    told: (what: string) =>
+      until(
+        () => text.includes(what),
+        () => `It has said only: ${text}`,
+      ),
+  };
+}
+
+/** Until so many nodes are enrolled. */
+export function enough({ nodes }: Workload, count: number): Promise<void> {
+  return until(
+    () => nodes.size >= count,
+    () => `${nodes.size} nodes were enrolled`,
+  );
+}
+
+async function until(isSo: () => boolean, problem: () => string): Promise<void> {
+  const deadline = Date.now() + 60_000;
+  while (!isSo()) {
+    assert.ok(Date.now() < deadline, problem());
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+/** A folder for what is moved, removed when the test ends. */
+export function emptyFolder(t: TestContext): string {
+  const path = mkdtempSync(join(tmpdir(), 'mesh-move-'));
+  t.after(() => rmSync(path, { recursive: true, force: true }));
+  return path;
+}
+
+/** A new folder of the same keys, without state. */
+export function keysOf(dataDir: string, t: TestContext): string {
+  const path = emptyFolder(t);
+  for (const name of ['keys', 'genesis.json', 'mesh-na.json']) {
+    cpSync(join(dataDir, name), join(path, name), { recursive: true });
+  }
+  return path;
 }
