@@ -36,6 +36,7 @@ import {
   sendRaw,
   type TestNode,
 } from './support/requests.ts';
+import { sharedAuthority } from './support/shared-authority.ts';
 import { nodeProofHeader, signAgentDescriptor, signDeleteEnvelope } from './support/signing.ts';
 import {
   audited,
@@ -48,6 +49,9 @@ import {
   verifies,
 } from './support/trust.ts';
 import { without } from './support/trust-protocol.ts';
+
+/** For tests that leave nothing behind that another of them notices. */
+const shared = sharedAuthority();
 
 const TAG = 'llm:chat';
 const LIFETIME = 600;
@@ -489,10 +493,11 @@ for (const [index, [fault, expected]] of FAULTS.entries()) {
   const combinations = [[fault], ...later.map((other) => [fault, other]), [fault, ...later]];
   for (const faults of combinations) {
     test(`a registration that is ${faults.join(' and ')} is ${expected}`, async () => {
-      await using na = await startUnlimited();
-      const answer = await register(na, await faulty(na, new Set(faults)));
-      assert.equal(outcome(answer), expected);
-      assert.equal((await get(na, '/agents')).body.count, 0);
+      const na = await shared();
+      const descriptor = await faulty(na, new Set(faults));
+      assert.equal(outcome(await register(na, descriptor)), expected);
+      const path = `/agents/${encodeURIComponent(String(descriptor.node_public_key))}`;
+      assert.equal((await get(na, path)).status, 404);
     });
   }
 }
@@ -960,12 +965,12 @@ for (const [index, [fault, expected]] of ENVELOPE_FAULTS.entries()) {
     for (const registered of [true, false]) {
       const of = registered ? '' : ' of a key that is not registered';
       test(`an envelope${of} that is ${faults.join(' and ')} is ${expected}`, async () => {
-        await using na = await startUnlimited();
+        const na = await shared();
         const node = await joinedNode(na);
         if (registered) await register(na, describe(na, node.key));
         const envelope = faultyEnvelope(na, node.key, new Set(faults));
         assert.equal(outcome(await remove(na, node.key, envelope)), expected);
-        assert.equal((await get(na, '/agents')).body.count, registered ? 1 : 0);
+        assert.equal((await get(na, pathOf(node.key))).status, registered ? 200 : 404);
         assert.deepEqual(audited(na, 'agent_deregistered'), []);
       });
     }

@@ -25,8 +25,12 @@ import {
   signedByNode,
   type TestNode,
 } from './support/requests.ts';
+import { sharedAuthority } from './support/shared-authority.ts';
 import { nodeProofHeader } from './support/signing.ts';
 import { auditEntriesOf } from './support/test-stores.ts';
+
+/** For tests that leave nothing behind that another of them notices. */
+const shared = sharedAuthority();
 
 const LIVENESS_WINDOW = 300 * SECOND;
 
@@ -160,7 +164,7 @@ suite('POST /join', () => {
   for (const field of ['node_public_key', 'invite_token'] as const) {
     for (const [name, value] of valuesExcept('a string')) {
       test(`refuses ${name} as ${field}`, async () => {
-        await using na = await startTestAuthority();
+        const na = await shared();
         const body = { invite_token: await invite(na), [field]: value };
         const answer = await nodeRequest(na, '/join', newKey(), body);
         assert.equal(outcome(answer), `400 missing_${field}`);
@@ -187,7 +191,7 @@ suite('POST /join', () => {
 
   for (const roles of ['text', 7, null, {}, ['role:x', 7]] satisfies JsonValue[]) {
     test(`ignores even roles of the form ${JSON.stringify(roles)}`, async () => {
-      await using na = await startTestAuthority();
+      const na = await shared();
       const body = { invite_token: await invite(na), roles };
       const answer = await nodeRequest(na, '/join', newKey(), body);
       assert.deepEqual(answer.body.roles, ['role:client']);
@@ -416,7 +420,7 @@ for (const [path, event] of [
     for (const field of ['cert_id', 'node_public_key']) {
       for (const [name, value] of [...valuesExcept('a string'), ['nothing', undefined] as const]) {
         test(`refuses ${name} as ${field}`, async () => {
-          await using na = await startTestAuthority();
+          const na = await shared();
           const node = await joinedNode(na);
           const alter = (body: Record<string, unknown>) => {
             if (value === undefined) delete body[field];

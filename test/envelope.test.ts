@@ -15,6 +15,7 @@ import {
   send,
   sendRaw,
 } from './support/requests.ts';
+import { sharedAuthority } from './support/shared-authority.ts';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
@@ -92,10 +93,11 @@ const ANSWERS: readonly (readonly [
 ];
 
 const SMALL = { MESH_MAX_REQUEST_BYTES: '4096', MESH_RATE_LIMIT_RENEW: '1/60' };
+const shared = sharedAuthority({ environment: SMALL });
 
 for (const [expected, ask] of ANSWERS) {
   test(`${expected}: X-Request-ID is a new UUID, or the one the client sent`, async () => {
-    await using na = await startTestAuthority({ environment: SMALL });
+    const na = await shared();
     const own = await ask(na, {});
     assert.equal(outcome(own), expected);
     assert.match(own.headers.get('x-request-id') ?? '', UUID);
@@ -106,7 +108,7 @@ for (const [expected, ask] of ANSWERS) {
   });
 
   test(`${expected}: the answer cannot be framed, sniffed or made to load anything`, async () => {
-    await using na = await startTestAuthority({ environment: SMALL });
+    const na = await shared();
     const { headers } = await ask(na, {});
     assert.equal(headers.get('x-content-type-options'), 'nosniff');
     assert.equal(headers.get('x-frame-options'), 'DENY');
@@ -116,7 +118,7 @@ for (const [expected, ask] of ANSWERS) {
   });
 
   test(`${expected}: nothing internal shows in the answer`, async () => {
-    await using na = await startTestAuthority({ environment: SMALL });
+    const na = await shared();
     const { headers, text } = await ask(na, {});
     const shown = `${[...headers].join('\n')}\n${text}`;
     for (const secret of [na.dataDir, '/work', 'node_modules', 'src/', '.ts:', 'lmdb', '    at ']) {

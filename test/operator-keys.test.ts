@@ -5,6 +5,10 @@ import { startTestAuthority, type TestAuthority, type TestOperator } from './sup
 import { MINUTE } from './support/clock.ts';
 import { valuesExcept } from './support/hostile.ts';
 import { auditEvents, newKey, operate, outcome } from './support/requests.ts';
+import { sharedAuthority } from './support/shared-authority.ts';
+
+/** For tests that leave nothing behind that another of them notices. */
+const shared = sharedAuthority();
 
 test('revoking a key answers with every member, and the audit names who did it', async () => {
   await using na = await startTestAuthority();
@@ -62,7 +66,7 @@ test('a repeat is 200 with already_revoked, and nothing is revoked or audited ag
 
 for (const keyId of ['nobody', 'OPS-STANDARD', 'ops-standard ', '__proto__', 'constructor']) {
   test(`the key id ${JSON.stringify(keyId)} is unknown: 404`, async () => {
-    await using na = await startTestAuthority();
+    const na = await shared();
     assert.equal(outcome(await revoke(na, keyId)), '404 unknown_operator_key');
     assert.deepEqual(revocationsAudited(na), []);
   });
@@ -145,7 +149,7 @@ test('a revocation survives restarts', async () => {
 
 for (const [name, reason] of valuesExcept('a string', 'an empty string', 'null')) {
   test(`${name} as reason is 422, and the key stays usable`, async () => {
-    await using na = await startTestAuthority();
+    const na = await shared();
     const answer = await revoke(na, 'ops-standard', { reason });
     assert.equal(outcome(answer), '422 request_validation_failed');
     assert.deepEqual(answer.body.error.details.errors[0].loc, ['body', 'reason']);

@@ -10,6 +10,7 @@ import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE, SECOND } from './support/clock.ts';
 import { FORGED_SIGNATURE, misspelledKeys, valuesExcept, WEAK_KEYS } from './support/hostile.ts';
 import { auditEvents, get, newKey, operate, outcome, send } from './support/requests.ts';
+import { sharedAuthority } from './support/shared-authority.ts';
 import { auditEntriesOf } from './support/test-stores.ts';
 import {
   attest,
@@ -30,6 +31,9 @@ import {
   UUID,
   verifies,
 } from './support/trust.ts';
+
+/** For tests that leave nothing behind that another of them notices. */
+const shared = sharedAuthority();
 
 const FEED = '/sovereign-revocation-feed';
 
@@ -418,7 +422,7 @@ test('what is no feed is 400 invalid_sovereign_revocation_feed', async (t) => {
 
 for (const [name, value] of valuesExcept('null', 'a string', 'an empty string')) {
   test(`${name} as expected_issuer_sovereign_id is 422`, async () => {
-    await using na = await startTestAuthority();
+    const na = await shared();
     const beta = sovereign('beta');
     const rest = { ...keysOf(beta), expected_issuer_sovereign_id: value };
     const answer = await importFeed(na, beta.feed(na.clock.now(), 1), rest);

@@ -21,6 +21,10 @@ import {
   send,
   sendRaw,
 } from './support/requests.ts';
+import { sharedAuthority } from './support/shared-authority.ts';
+
+/** For tests that leave nothing behind that another of them notices. */
+const shared = sharedAuthority({ environment: { MESH_ADMIN_SIGNATURE_V1: 'accept' } });
 
 type Limit = Route['limit'];
 type ContractRoute = readonly [method: string, path: string, access: Access, limit: Limit];
@@ -230,8 +234,7 @@ for (const status of [200, 201]) {
 
 for (const route of ROUTES.filter(({ access }) => access === 'operator-privileged')) {
   test(`${route.method} ${route.path} refuses a standard key: 403, and nothing is done`, async () => {
-    const environment = { MESH_ADMIN_SIGNATURE_V1: 'accept' };
-    await using na = await startTestAuthority({ environment });
+    const na = await shared();
     const before = await publicState(na);
     for (const version of [1, 2] as const) {
       const call = { operator: na.standard, method: route.method, version };
@@ -242,7 +245,7 @@ for (const route of ROUTES.filter(({ access }) => access === 'operator-privilege
   });
 
   test(`${route.method} ${route.path} lets a privileged key pass to its own checks`, async () => {
-    await using na = await startTestAuthority();
+    const na = await shared();
     const answer = await operate(na, pathOf(route), {}, { method: route.method });
     assert.ok(![401, 403, 405, 429, 500].includes(answer.status), outcome(answer));
   });
@@ -250,7 +253,7 @@ for (const route of ROUTES.filter(({ access }) => access === 'operator-privilege
 
 for (const route of ROUTES.filter(({ access }) => access === 'operator')) {
   test(`${route.method} ${route.path} lets a standard key pass to its own checks`, async () => {
-    await using na = await startTestAuthority();
+    const na = await shared();
     const call = { operator: na.standard, method: route.method };
     const answer = await operate(na, pathOf(route), {}, call);
     assert.ok(![401, 403, 405, 429, 500].includes(answer.status), outcome(answer));
@@ -259,7 +262,7 @@ for (const route of ROUTES.filter(({ access }) => access === 'operator')) {
 
 for (const route of ROUTES.filter(({ access }) => access.startsWith('operator'))) {
   test(`${route.method} ${route.path} refuses who does not sign, or signs for another route`, async () => {
-    await using na = await startTestAuthority();
+    const na = await shared();
     const unsigned = await send(na, route.method, pathOf(route));
     assert.equal(outcome(unsigned), '401 admin_auth_failed');
     const { init } = operatorRequest(na, '/elsewhere', {}, { method: route.method });
@@ -270,7 +273,7 @@ for (const route of ROUTES.filter(({ access }) => access.startsWith('operator'))
 
 for (const route of ROUTES.filter(({ access }) => access === 'node')) {
   test(`${route.method} ${route.path} never succeeds without a proof`, async () => {
-    await using na = await startTestAuthority();
+    const na = await shared();
     const node = await joinedNode(na);
     const body = JSON.stringify({
       cert_id: node.certId,
@@ -286,7 +289,7 @@ for (const route of ROUTES.filter(({ access }) => access === 'node')) {
 
 for (const route of ROUTES.filter(({ access }) => /^(public|internal)/.test(access))) {
   test(`${route.method} ${route.path} answers anybody`, async () => {
-    await using na = await startTestAuthority();
+    const na = await shared();
     const { status } = await sendRaw(na, route.method, pathOf(route));
     assert.ok(![401, 403, 405, 500].includes(status), `${status}`);
   });
@@ -294,7 +297,7 @@ for (const route of ROUTES.filter(({ access }) => /^(public|internal)/.test(acce
 
 for (const route of ROUTES) {
   test(`${route.method} ${route.path} answers other methods with 405`, async () => {
-    await using na = await startTestAuthority();
+    const na = await shared();
     const here = ROUTES.filter(({ path }) => path === route.path).map(({ method }) => method);
     for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const) {
       if (here.some((taken) => taken === method)) continue;

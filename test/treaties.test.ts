@@ -11,6 +11,7 @@ import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE, SECOND } from './support/clock.ts';
 import { valuesExcept, WRONG_HOURS } from './support/hostile.ts';
 import { auditEvents, get, newKey, operate, outcome } from './support/requests.ts';
+import { sharedAuthority } from './support/shared-authority.ts';
 import {
   audited,
   issued,
@@ -20,6 +21,9 @@ import {
   UUID,
   verifies,
 } from './support/trust.ts';
+
+/** For tests that leave nothing behind that another of them notices. */
+const shared = sharedAuthority();
 
 const ISSUE = '/admin/recognition-treaties';
 const DAY = 24 * HOUR;
@@ -342,7 +346,7 @@ test('a repeat may give another reason, and the time of the first stays', async 
 
 for (const [name, reason] of valuesExcept('a string', 'an empty string', 'null')) {
   test(`${name} as reason is 422, and the treaty stays active`, async () => {
-    await using na = await startTestAuthority();
+    const na = await shared();
     const treaty = await issued(recognize(na));
     const answer = await revokeTreaty(na, treaty.treaty_id, { reason });
     assert.equal(outcome(answer), '422 request_validation_failed');
@@ -353,7 +357,7 @@ for (const [name, reason] of valuesExcept('a string', 'an empty string', 'null')
 
 for (const id of ['nobody', '__proto__', 'a/b', ' ', 'ü']) {
   test(`revoking or reading the treaty ${JSON.stringify(id)} is 404`, async () => {
-    await using na = await startTestAuthority();
+    const na = await shared();
     await recognize(na);
     assert.equal(outcome(await revokeTreaty(na, id)), '404 treaty_not_found');
     assert.equal(outcome(await get(na, rowPath(id))), '404 treaty_not_found');
