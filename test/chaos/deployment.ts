@@ -1,6 +1,6 @@
 /**
  * What the failure table is about, all on this machine: three instances that are started again when they end, the
- * HAProxy of docs/scaling.md in front of them, and behind them two PostgreSQL servers, each behind a proxy.
+ * HAProxy of docs/deploy in front of them, and behind them two PostgreSQL servers, each behind a proxy.
  */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -186,14 +186,12 @@ interface Balancer {
   stop(): void;
 }
 
-/** The sample of docs/scaling.md, with its addresses replaced. */
+/** The sample in docs/deploy, with its addresses replaced. */
 async function startBalancer(hosts: readonly string[]): Promise<Balancer> {
   const program = findProgram(['haproxy'], process.env);
   if (program === null) throw new Error('There is no HAProxy on this machine');
   const port = await ownPort();
-  const document = readFileSync(new URL('docs/scaling.md', PROJECT), 'utf8');
-  const [, sample] = /^```haproxy\n([\s\S]*?)^```$/m.exec(document) ?? [];
-  if (sample === undefined) throw new Error('docs/scaling.md has no sample for HAProxy');
+  const sample = readFileSync(new URL('docs/deploy/haproxy.cfg', PROJECT), 'utf8');
   const placed = hosts.reduce(
     (text, host, index) => text.replaceAll(`10.0.0.${index + 1}:8443`, host),
     sample.replace('bind :8080', `bind 127.0.0.1:${port}`),
