@@ -767,7 +767,7 @@ test('an expired registration is evicted before each query, at the instant of it
   }
 });
 
-test('D7: an expired registration that was asked for by its key is evicted for good, also after a restart', async () => {
+test('an expired registration that was asked for by its key is evicted for good, also after a restart', async () => {
   await using na = await startUnlimited();
   const { key } = await joinedNode(na);
   await register(na, describe(na, key));

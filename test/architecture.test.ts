@@ -371,7 +371,7 @@ test('the process is ended only by the command line', () => {
   );
 });
 
-test('C9: nothing is loaded while requests are served, when no file descriptor may be left', () => {
+test('nothing is loaded while requests are served, when no file descriptor may be left', () => {
   const starts = ['src/cli', ...filesBelow('src/threads').filter(isLauncher)];
   assert.deepEqual(
     offending(

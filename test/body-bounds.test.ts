@@ -37,7 +37,7 @@ function expectedBound(path: string): number {
   return (path.startsWith('/admin/') ? 256 : 512) * KIB;
 }
 
-test('A3: the body of every route that takes one is bounded, and the bound is listed', async (t) => {
+test('the body of every route that takes one is bounded, and the bound is listed', async (t) => {
   await using na = await startTestAuthority();
   const { body: listed } = await get(na, '/swagger.json');
   for (const route of ROUTES.filter(({ method }) => method !== 'GET')) {
@@ -115,7 +115,7 @@ test('what is kept of a request does not keep its body in memory', async () => {
   assert.ok(bytes < 16 * KIB, `${Math.round(bytes)} bytes of heap a node`);
 });
 
-test('A2: a public body holds at most 32,768 JSON values, and its description says so', async () => {
+test('a public body holds at most 32,768 JSON values, and its description says so', async () => {
   await using na = await startTestAuthority();
   const path = '/attestations/verify';
   const { body: listed } = await get(na, '/swagger.json');
@@ -126,7 +126,7 @@ test('A2: a public body holds at most 32,768 JSON values, and its description sa
   assert.notEqual(outcome(await send(na, 'POST', path, values(32_768))), '400 invalid_json');
 });
 
-test('A3: MESH_MAX_REQUEST_BYTES lowers every bound above it', async () => {
+test('MESH_MAX_REQUEST_BYTES lowers every bound above it', async () => {
   const environment = { MESH_MAX_REQUEST_BYTES: '20000' };
   await using na = await startTestAuthority({ environment });
   const statusOf = async (path: string, bytes: number) =>
@@ -168,7 +168,7 @@ function put(headers: Record<string, string>, name: string, value: string): void
 }
 
 for (const [name, headers] of FAILING) {
-  test(`A3: with ${name} syntax comes first, but a large body is not parsed`, async () => {
+  test(`with ${name} syntax comes first, but a large body is not parsed`, async () => {
     await using na = await startTestAuthority();
     const ask = (body: string) =>
       sendRaw(na, 'POST', '/admin/policy', {
@@ -182,7 +182,7 @@ for (const [name, headers] of FAILING) {
   });
 }
 
-test('A3: 2 MiB without a valid key cost less than parsing them', async () => {
+test('2 MiB without a valid key cost less than parsing them', async () => {
   await using na = await startTestAuthority({ flags: { threads: '1' } });
   const names = Array.from({ length: 200_000 }, (_, index) => `"${index.toString(36)}":0`);
   const body = `{${names.join(',')}}`;
@@ -218,7 +218,7 @@ const BEHIND_A_PROXY = {
 const REFUSED = '401 admin_auth_failed';
 const UNREAD = '429 admin_auth_throttled';
 
-test('A3: of forged large bodies six a minute are read, two of one source', async () => {
+test('of forged large bodies six a minute are read, two of one source', async () => {
   await using na = await startTestAuthority(BEHIND_A_PROXY);
   const forger = newKey();
   for (const source of ['192.0.2.1', '192.0.2.2', '192.0.2.3']) {
@@ -237,7 +237,7 @@ test('A3: of forged large bodies six a minute are read, two of one source', asyn
   assert.equal(outcome(await large(na, '192.0.2.1', forger)), REFUSED);
 });
 
-test('A3: a large body that cannot be parsed counts as a forged one', async () => {
+test('a large body that cannot be parsed counts as a forged one', async () => {
   await using na = await startTestAuthority(BEHIND_A_PROXY);
   const request = operatorRequest(na, '/admin/policy');
   const headers = { ...request.init.headers, 'X-Forwarded-For': '192.0.2.1' };
@@ -248,7 +248,7 @@ test('A3: a large body that cannot be parsed counts as a forged one', async () =
   }
 });
 
-test('A3: strangers do not keep an operator from large bodies who has proven the key of late', async () => {
+test('strangers do not keep an operator from large bodies who has proven the key of late', async () => {
   await using na = await startTestAuthority(BEHIND_A_PROXY);
   const forger = newKey();
   const operator = '198.51.100.1';
@@ -268,7 +268,7 @@ test('A3: strangers do not keep an operator from large bodies who has proven the
   assert.equal(outcome(await large(na, '192.0.2.1')), UNREAD, 'the proof was of another source');
 });
 
-test('A3: a proof counts for ten minutes', async () => {
+test('a proof counts for ten minutes', async () => {
   await using na = await startTestAuthority(BEHIND_A_PROXY);
   const operator = '198.51.100.1';
   const exhausted = async () => {
@@ -283,14 +283,14 @@ test('A3: a proof counts for ten minutes', async () => {
   assert.equal(outcome(await large(na, operator)), UNREAD);
 });
 
-test('A3: large bodies that verify are not counted, though no other proof came before', async () => {
+test('large bodies that verify are not counted, though no other proof came before', async () => {
   await using na = await startTestAuthority(BEHIND_A_PROXY);
   for (let source = 1; source <= 20; source += 1) {
     assert.equal(outcome(await large(na, `198.51.100.${source}`)), '200');
   }
 });
 
-test('A3: with MESH_RATE_LIMIT_ADMIN_FAILURES, too, forged large bodies of many sources are bounded', async () => {
+test('with MESH_RATE_LIMIT_ADMIN_FAILURES, too, forged large bodies of many sources are bounded', async () => {
   const environment = { ...BEHIND_A_PROXY.environment, MESH_RATE_LIMIT_ADMIN_FAILURES: '100/60' };
   await using na = await startTestAuthority({ ...BEHIND_A_PROXY, environment });
   const outcomes = [];
@@ -300,7 +300,7 @@ test('A3: with MESH_RATE_LIMIT_ADMIN_FAILURES, too, forged large bodies of many 
   assert.deepEqual(outcomes, [...Array(6).fill(REFUSED), UNREAD, UNREAD]);
 });
 
-test('A3: an operator signs and sends 2 MiB where that is allowed', async () => {
+test('an operator signs and sends 2 MiB where that is allowed', async () => {
   await using na = await startTestAuthority();
   const request = operatorRequest(na, '/admin/policy', { note: 'n'.repeat(2048 * KIB - 20) });
   assert.equal(outcome(await sendSigned(na, request)), '200');

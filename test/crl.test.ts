@@ -162,7 +162,7 @@ suite('the thread that makes long lists', () => {
     assert.match(String(problem), /not that of a feed/);
   });
 
-  test('C9: that could not start is told of, not missed, and started again by a list twice as long', async (t) => {
+  test('that could not start is told of, not missed, and started again by a list twice as long', async (t) => {
     const seed = randomBytes(32);
     const { publicKey, sign } = signerFromSeed(seed);
     /** No thread starts with a seed of another length. */
@@ -308,7 +308,7 @@ suite('a long list', () => {
 
   for (const listThreadFrom of [0, 1000]) {
     const where = listThreadFrom === 0 ? 'a thread' : 'no thread';
-    test(`D1: the start is refused, with ${where}, when its entries are not those that were signed`, async () => {
+    test(`the start is refused, with ${where}, when its entries are not those that were signed`, async () => {
       await using na = await startTestAuthority({ listThreadFrom });
       const nodes = await joinMany(na, 2);
       for (const node of nodes) await revoke(na, node);

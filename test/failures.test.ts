@@ -27,7 +27,7 @@ import { signedNetwork, startSigner } from './support/signer.ts';
 
 for (const threads of ['1', '2']) {
   suite(`with ${threads} thread(s)`, () => {
-    test('C3: a bug in one handler is a 500 and an ERROR line with the stack, and the service goes on', async (t) => {
+    test('a bug in one handler is a 500 and an ERROR line with the stack, and the service goes on', async (t) => {
       const server = await startArmed(t, threads, HANDLER_THROWS);
       const failed = await operate(server.na, '/admin/invite', MANY_INVITES);
       assert.equal(outcome(failed), '500 internal_server_error');
@@ -41,7 +41,7 @@ for (const threads of ['1', '2']) {
       assert.match(stderr, line);
     });
 
-    test('D0: an exception behind a commit ends the process, and the log names it', async (t) => {
+    test('an exception behind a commit ends the process, and the log names it', async (t) => {
       const server = await startArmed(t, threads, EFFECT_THROWS);
       const policy = { policy_id: 'p', content: {} };
       await assert.rejects(operate(server.na, '/admin/policy', policy), TypeError);
@@ -53,7 +53,7 @@ for (const threads of ['1', '2']) {
       );
     });
 
-    test('C3: a timer that throws ends the process, and the log names it', async (t) => {
+    test('a timer that throws ends the process, and the log names it', async (t) => {
       const server = await startArmed(t, threads, TIMER_THROWS);
       const { code, stderr } = await server.ended;
       assert.equal(code, 1);
@@ -130,7 +130,7 @@ test('an exception while an edge thread takes a request ends the process with 1,
   await assertEnded(server, uncaughtOn('edge thread'));
 });
 
-test('C3: a background job runs one run behind the other, logs a failure and reports each success', async () => {
+test('a background job runs one run behind the other, logs a failure and reports each success', async () => {
   const lines: string[] = [];
   const succeeded: string[] = [];
   const logger = {
@@ -161,7 +161,7 @@ test('C3: a background job runs one run behind the other, logs a failure and rep
   await background.stop();
 });
 
-test('C3: a stop of background work waits for the run under way', async () => {
+test('a stop of background work waits for the run under way', async () => {
   const background = createBackground(
     { write: () => undefined, request: () => undefined },
     () => undefined,

@@ -33,7 +33,7 @@ async function storedImports(na: TestAuthority): Promise<number> {
   return subjects.filter(({ kind }) => kind.startsWith('revocation-import')).length;
 }
 
-test('A8: a feed of 20,000 ids is one stored subject, revoked all at once, and the same after a restart', async () => {
+test('a feed of 20,000 ids is one stored subject, revoked all at once, and the same after a restart', async () => {
   await using na = await startTestAuthority();
   const beta = sovereign('beta');
   const ids = idsFrom(0, 20_000);
@@ -49,7 +49,7 @@ test('A8: a feed of 20,000 ids is one stored subject, revoked all at once, and t
   assert.equal((await get(again, '/connectome.json')).text, before);
 });
 
-test('A8: a later import updates what it names, keeps the rest, and takes the place of what it covers', async () => {
+test('a later import updates what it names, keeps the rest, and takes the place of what it covers', async () => {
   await using na = await startTestAuthority();
   const beta = sovereign('beta');
   await importIds(na, beta, 1, idsFrom(0, 3000));
@@ -71,7 +71,7 @@ test('A8: a later import updates what it names, keeps the rest, and takes the pl
   assert.equal((await get(again, '/connectome.json')).text, before);
 });
 
-test('A8: parallel long imports of one issuer end with every id revoked', async () => {
+test('parallel long imports of one issuer end with every id revoked', async () => {
   await using na = await startTestAuthority();
   const beta = sovereign('beta');
   const sequences = [1, 2, 3, 4, 5];
@@ -125,7 +125,7 @@ test('revocations that were stored one by one still hold, and a later import upd
   );
 });
 
-test('A8: MESH_MAX_FEED_ENTRIES bounds an import; the feed is refused as malformed', async () => {
+test('MESH_MAX_FEED_ENTRIES bounds an import; the feed is refused as malformed', async () => {
   await using na = await startTestAuthority({ environment: { MESH_MAX_FEED_ENTRIES: '10' } });
   const beta = sovereign('beta');
   assert.equal(
@@ -135,7 +135,7 @@ test('A8: MESH_MAX_FEED_ENTRIES bounds an import; the feed is refused as malform
   assert.equal(outcome(await importIds(na, beta, 1, idsFrom(0, 10))), '200');
 });
 
-test('A8: nothing of an import counts before all of it is there, and other work has its turn', async () => {
+test('nothing of an import counts before all of it is there, and other work has its turn', async () => {
   const index = createRecognitionIndex();
   const imports = createImportedFeeds(index, () => undefined);
   imports.endLoading();
@@ -159,7 +159,7 @@ test('A8: nothing of an import counts before all of it is there, and other work 
   assert.equal(index.isRevoked('beta', 'id-039999'), true);
 });
 
-test('A7: the graph documents agree while a feed is imported and treaties are read', async () => {
+test('the graph documents agree while a feed is imported and treaties are read', async () => {
   await using na = await startTestAuthority();
   const beta = sovereign('beta');
   const importing = importIds(na, beta, 1, idsFrom(0, 15_000));

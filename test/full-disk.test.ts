@@ -18,7 +18,7 @@ import './support/lmdb-only.ts';
 import { joinedNode, outcome, sendSigned, signedByNode } from './support/requests.ts';
 import { type SmallDisk, smallDisk } from './support/small-disk.ts';
 
-test('C3: a start on a full disk is refused in one sentence, and the next one serves', async (t) => {
+test('a start on a full disk is refused in one sentence, and the next one serves', async (t) => {
   await using disk = await smallDisk('4m');
   if (disk === null) return t.skip('this user may not mount a disk in a namespace of their own');
   const dataDir = networkOn(disk);
@@ -57,7 +57,7 @@ for (const threads of ['1', '2']) {
       });
     }
 
-    test('C3: a data file that may not grow ends the process with 1, and takes nothing that was acknowledged', async (t) => {
+    test('a data file that may not grow ends the process with 1, and takes nothing that was acknowledged', async (t) => {
       const { dataDir, server } = await startOnDisk(t, threads);
       const tokens = await invite(server, 2);
       refuseWrites(server);
@@ -66,7 +66,7 @@ for (const threads of ['1', '2']) {
       await assertStored(dataDir, tokens);
     });
 
-    test('C3: liveness that cannot be written ends the process with 1, without any command', async (t) => {
+    test('liveness that cannot be written ends the process with 1, without any command', async (t) => {
       const { server } = await startOnDisk(t, threads);
       const node = await joinedNode(server.na);
       refuseWrites(server);

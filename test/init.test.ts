@@ -141,7 +141,7 @@ const KILLS = Number(process.env.MESH_TEST_KILLS ?? 4);
 const MOVED = ['keys', 'mesh-na.json', 'genesis.json'];
 
 for (const moved of [0, 1, 2]) {
-  test(`D5: an init killed when ${moved} of its entries were moved is finished by the next`, () => {
+  test(`an init killed when ${moved} of its entries were moved is finished by the next`, () => {
     const dataDir = join(scratch, `killed-${moved}`);
     const summary = makeNetwork(dataDir);
     mkdirSync(join(dataDir, '.init'));
@@ -152,7 +152,7 @@ for (const moved of [0, 1, 2]) {
     assert.deepEqual(readdirSync(dataDir).sort(), NETWORK);
   });
 
-  test(`D5: an init killed when ${moved} of its entries were moved is finished by the next start`, () => {
+  test(`an init killed when ${moved} of its entries were moved is finished by the next start`, () => {
     const dataDir = join(scratch, `started-${moved}`);
     makeNetwork(dataDir);
     mkdirSync(join(dataDir, '.init'));
@@ -165,7 +165,7 @@ for (const moved of [0, 1, 2]) {
   });
 }
 
-test('D5: a network that an init left for another name is put into place, and the init refused', () => {
+test('a network that an init left for another name is put into place, and the init refused', () => {
   const dataDir = join(scratch, 'killed-other');
   makeNetwork(dataDir);
   mkdirSync(join(dataDir, '.init'));
@@ -177,7 +177,7 @@ test('D5: a network that an init left for another name is put into place, and th
   assert.equal(genesisIn(dataDir).network_name, 'alpha');
 });
 
-test('D5: files that lie where staged ones belong are never replaced', () => {
+test('files that lie where staged ones belong are never replaced', () => {
   const dataDir = join(scratch, 'killed-and-used');
   makeNetwork(dataDir);
   mkdirSync(join(dataDir, '.init'));
@@ -188,7 +188,7 @@ test('D5: files that lie where staged ones belong are never replaced', () => {
   assert.equal(readFileSync(join(dataDir, 'mesh-na.json'), 'utf8'), before);
 });
 
-test('D5: wherever an init is killed, the next one leaves a whole network and no other keys', async () => {
+test('wherever an init is killed, the next one leaves a whole network and no other keys', async () => {
   for (const dataDir of await killedInits(KILLS)) {
     const leftGenesis = existsSync(join(dataDir, 'genesis.json'));
     if (leftGenesis) finishInterruptedInit(dataDir);

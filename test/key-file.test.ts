@@ -81,7 +81,7 @@ for (const [fault, wrong] of [
   });
 }
 
-test('C6: key files that the authority does not read are warned of at start when every user can open them', async () => {
+test('key files that the authority does not read are warned of at start when every user can open them', async () => {
   const { folder: dataDir } = makeNetworkFolder();
   const warnings = async () => {
     await using na = await startTestAuthority({ dataDir });

@@ -116,7 +116,7 @@ async function until(isSo: () => boolean): Promise<void> {
   while (!isSo()) await new Promise(setImmediate);
 }
 
-test('A7: 20 readers that do not read share the bytes of one answer', async () => {
+test('20 readers that do not read share the bytes of one answer', async () => {
   const bytes = sharedBytes(20 * MIB);
   using server = await sender(bytes);
   const before = process.memoryUsage().rss;

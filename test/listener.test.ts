@@ -64,7 +64,7 @@ async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await isSo())) await new Promise(setImmediate);
 }
 
-test('C6: when connections would use up the descriptors no more are taken, until some have ended', async () => {
+test('when connections would use up the descriptors no more are taken, until some have ended', async () => {
   using server = await taking();
   const held = await Promise.all(Array.from({ length: MOST }, () => answered(server)));
   assert.ok(held.every((socket) => socket !== null));

@@ -32,7 +32,7 @@ async function paged(na: TestAuthority, path: string, member: string, limit: num
   throw new Error('The list has no end');
 }
 
-test('A7: 600 attestations are sent whole in pieces, the same rows as page by page', async () => {
+test('600 attestations are sent whole in pieces, the same rows as page by page', async () => {
   await using na = await startTestAuthority();
   for (let i = 0; i < 12; i += 1) {
     const some = Array.from({ length: 50 }, (_, n) => attest(na, { subject_id: `agent-${n % 7}` }));
@@ -58,7 +58,7 @@ test('A7: 600 attestations are sent whole in pieces, the same rows as page by pa
   assert.deepEqual((await get(again, '/attestations')).body, body);
 });
 
-test('A7: an attestation that is revoked between two pages is in its place, once', async () => {
+test('an attestation that is revoked between two pages is in its place, once', async () => {
   await using na = await startTestAuthority();
   const ids: unknown[] = [];
   for (let i = 0; i < 5; i += 1) ids.push((await issued(attest(na))).attestation_id);
@@ -71,7 +71,7 @@ test('A7: an attestation that is revoked between two pages is in its place, once
   assert.deepEqual(new Set(listed), new Set(ids));
 });
 
-test('A7: treaties, agents and the policy history are read page by page too', async () => {
+test('treaties, agents and the policy history are read page by page too', async () => {
   await using na = await startTestAuthority();
   for (let i = 0; i < 5; i += 1) {
     await issued(recognize(na, { subject_sovereign_id: `s-${i}` }));
@@ -111,7 +111,7 @@ test('a limit or a cursor that is none is refused', async (t) => {
   }
 });
 
-test('A7: a page examines at most 2,000 rows, and is about 64 KB long', () => {
+test('a page examines at most 2,000 rows, and is about 64 KB long', () => {
   const items = Array.from({ length: 100_000 }, (_, at) => ({ at, id: '' }));
   let lookedAt = 0;
   const list = {
@@ -163,7 +163,7 @@ test('an ordered list stays in order, whatever comes and goes', () => {
   );
 });
 
-test('A7: the dashboard is made again when what it shows has changed, not for refusals', () => {
+test('the dashboard is made again when what it shows has changed, not for refusals', () => {
   const entry = (event_type: string) => ({ entry: { event_type } }) as SealedEntry;
   const write = (kind: string) => ({ kind }) as SubjectWrite;
   for (const event of ['join_rejected', 'node_auth_failed', 'admin_auth_failed']) {
@@ -175,7 +175,7 @@ test('A7: the dashboard is made again when what it shows has changed, not for re
   assert.equal(changesDashboard([], [entry('trust_cycle_completed')]), true);
 });
 
-test('A7: builds of the dashboard take a twentieth of the time at most, and readers share them', async () => {
+test('builds of the dashboard take a twentieth of the time at most, and readers share them', async () => {
   let now = 0;
   let builds = 0;
   const pace = createDashboardPace({ elapsed: () => now });

@@ -46,7 +46,7 @@ test('an urgent line is written at once, or right behind what is being written',
   assert.deepEqual(chunks, ['held back\nurgent\n', 'urgent again\n']);
 });
 
-test('C7: what a full disk does not take is counted, and the next lines are tried again', async () => {
+test('what a full disk does not take is counted, and the next lines are tried again', async () => {
   const fd = openSync('/dev/full', 'a');
   const log = createLogOutput(fileWriter(fd), true);
   for (const line of LINES.slice(0, 5)) log.write(line);
@@ -69,7 +69,7 @@ test('C5, C7: while the reader is stalled, a bounded number of lines waits, and 
   assert.equal(log.droppedLines(), (64 - 1 - 8) * 1024);
 });
 
-suite('C7: a stop is clean', () => {
+suite('a stop is clean', () => {
   test('with a log file on a full disk', async (t) => {
     const full = openSync('/dev/full', 'a');
     const { child, url } = await serveOn(t, full);

@@ -573,7 +573,7 @@ for (const [path, expected] of [
   ['/%74oken=abc', '/token=[REDACTED]'],
   ['/x%20%74oken=abc', '/x%20token=[REDACTED]'],
 ] as const) {
-  test(`C5: the path ${path} is logged as it was sent, secrets apart`, async () => {
+  test(`the path ${path} is logged as it was sent, secrets apart`, async () => {
     await using na = await startTestAuthority();
     await sendRaw(na, 'GET', path);
     const line = na.logLines.at(-1) ?? '';
@@ -585,7 +585,7 @@ for (const [path, expected] of [
   });
 }
 
-test('C5: a text line keeps no invisible characters that change how it reads', () => {
+test('a text line keeps no invisible characters that change how it reads', () => {
   const lines: string[] = [];
   const destination = { write: (line: string) => void lines.push(line) };
   const logger = createLogger({ level: 'INFO', format: 'text', destination, now: () => 0 });

@@ -22,7 +22,7 @@ test('a server that can no longer store ends with 1 and never answers the comman
   );
 });
 
-test('D3: a server whose folder was taken over ends by itself, without any request', async (t) => {
+test('a server whose folder was taken over ends by itself, without any request', async (t) => {
   const { folder } = makeNetworkFolder();
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const server = await startChildServer(folder, { environment: NO_LIMITS });

@@ -124,7 +124,7 @@ for (const [setting, version, expected] of [
   });
 }
 
-test('B5: a network made by init refuses version 1, until the environment accepts it', async () => {
+test('a network made by init refuses version 1, until the environment accepts it', async () => {
   await using na = await startTestAuthority();
   const refused = await operate(na, '/admin/invite', TERMS, { version: 1 });
   assert.equal(outcome(refused), '401 admin_auth_failed');
@@ -137,7 +137,7 @@ test('B5: a network made by init refuses version 1, until the environment accept
   assert.equal(outcome(await operate(accepting, '/admin/invite', TERMS, { version: 1 })), '200');
 });
 
-test('B5: a network whose configuration says nothing about version 1 accepts it', async () => {
+test('a network whose configuration says nothing about version 1 accepts it', async () => {
   const { folder } = makeNetworkFolder();
   const path = join(folder, 'mesh-na.json');
   const { admin_signature_v1, ...older } = JSON.parse(readFileSync(path, 'utf8'));
@@ -148,7 +148,7 @@ test('B5: a network whose configuration says nothing about version 1 accepts it'
 });
 
 for (const path of ['/admin/policy', '/admin/operator-keys/ops-standard/revoke', '/admin/invite']) {
-  test(`B5: a version 1 signature captured from a GET is no command to ${path}`, async () => {
+  test(`a version 1 signature captured from a GET is no command to ${path}`, async () => {
     await using na = await startTestAuthority({ environment: ACCEPT_V1 });
     const captured = operatorRequest(na, '/nodes', {}, { version: 1, method: 'GET' });
     const { headers } = captured.init;
@@ -166,7 +166,7 @@ for (const path of ['/admin/policy', '/admin/operator-keys/ops-standard/revoke',
   });
 }
 
-test('B5: each use of a version 1 signature is logged and counted', async () => {
+test('each use of a version 1 signature is logged and counted', async () => {
   await using na = await startTestAuthority({ environment: ACCEPT_V1 });
   await operate(na, '/admin/invite', TERMS, { version: 1 });
   await operate(na, '/nodes', {}, { version: 1, method: 'GET' });

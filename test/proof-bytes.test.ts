@@ -83,7 +83,7 @@ for (const [threads, limit] of [
   ['3', '1000/60'],
 ] as const) {
   for (const path of ROUTES) {
-    test(`B1: with ${threads} threads and limit ${limit} 10 of 10 header proofs pass on ${path}, and none over other bytes`, async () => {
+    test(`with ${threads} threads and limit ${limit} 10 of 10 header proofs pass on ${path}, and none over other bytes`, async () => {
       await using na = await startLimited(threads, limit);
       const node = await joinedNode(na);
       for (let round = 0; round < 10; round += 1) {

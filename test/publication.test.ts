@@ -152,7 +152,7 @@ for (const [name, alter] of [
   ['reason', { revocationReason: 'other' }],
   ['issuer', { issuer: 'gamma' }],
 ] as const) {
-  test(`D1: a feed is not served again when the ${name} of an entry is not what was signed`, async () => {
+  test(`a feed is not served again when the ${name} of an entry is not what was signed`, async () => {
     await using na = await startWithEntries();
     await na.stop();
     await alterStored(na, 'attestation', null, alter);

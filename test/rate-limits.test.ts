@@ -92,7 +92,7 @@ test('what is not POST /admin/* does not touch the admin bucket', async () => {
   assert.equal(outcome(await get(na, '/healthz')), '200');
 });
 
-test('A5: with MESH_RATE_LIMIT_ADMIN_FAILURES strangers cannot use up the limit of operators', async () => {
+test('with MESH_RATE_LIMIT_ADMIN_FAILURES strangers cannot use up the limit of operators', async () => {
   const environment = {
     MESH_RATE_LIMIT_ADMIN: '3/60',
     MESH_RATE_LIMIT_ADMIN_FAILURES: '5/60',
@@ -125,7 +125,7 @@ test('A5: with MESH_RATE_LIMIT_ADMIN_FAILURES strangers cannot use up the limit 
   assert.equal(outcome(await operate(na, '/admin/invite')), LIMITED);
 });
 
-test('A5: made-up key ids share one limit of failures', async () => {
+test('made-up key ids share one limit of failures', async () => {
   const environment = { MESH_RATE_LIMIT_ADMIN_FAILURES: '2/60' };
   await using na = await startTestAuthority({ environment });
   const from = (keyId: string) =>
@@ -134,7 +134,7 @@ test('A5: made-up key ids share one limit of failures', async () => {
   assert.equal(outcome(await from('c')), '429 admin_auth_throttled');
 });
 
-test('A5: a replayed operator request counts as a failure, and not against the operators', async () => {
+test('a replayed operator request counts as a failure, and not against the operators', async () => {
   const environment = { MESH_RATE_LIMIT_ADMIN: '2/60', MESH_RATE_LIMIT_ADMIN_FAILURES: '3/60' };
   await using na = await startTestAuthority({ environment });
   const captured = operatorRequest(na, '/admin/invite');
@@ -147,7 +147,7 @@ test('A5: a replayed operator request counts as a failure, and not against the o
   assert.equal(outcome(await operate(na, '/admin/invite')), LIMITED);
 });
 
-test('A5: while a source fails too often, only its large bodies are refused unseen', async () => {
+test('while a source fails too often, only its large bodies are refused unseen', async () => {
   const environment = { MESH_RATE_LIMIT_ADMIN_FAILURES: '1/60' };
   await using na = await startTestAuthority({ environment });
   const { keyId } = na.privileged;
@@ -211,7 +211,7 @@ test('each source address has its own bucket', async () => {
     assert.equal(outcome(await from(address)), LIMITED);
   }
   assert.equal(outcome(await from('2001:0DB8:0:0::1')), LIMITED, 'one address in two spellings');
-  assert.equal(outcome(await from('2001:db8::ffff:1')), LIMITED, 'A6: another address of the /64');
+  assert.equal(outcome(await from('2001:db8::ffff:1')), LIMITED, 'another address of the /64');
   assert.equal(outcome(await from('2001:db8:0:1::1')), '401 admin_auth_failed', 'another /64');
   assert.equal(outcome(await from('::ffff:192.0.2.1')), LIMITED, 'IPv4 mapped into IPv6');
 });
@@ -276,7 +276,7 @@ test('other refusals of a join are no failed look-ups', async () => {
   assert.equal(outcome(failed), '403 invalid_invite_token');
 });
 
-test('A5: after 60 failed proofs of one key from one address further ones are 429, and genuine ones pass', async () => {
+test('after 60 failed proofs of one key from one address further ones are 429, and genuine ones pass', async () => {
   await using na = await startTestAuthority(withDefault('NODE_FAILURES'));
   const node = await joinedNode(na);
   const neighbor = await joinedNode(na);
@@ -508,7 +508,7 @@ function signedHeartbeat(na: TestAuthority, node: TestNode, signedBy: TestNode['
   return signedByNode(na, '/heartbeat', node.key, { cert_id: node.certId }, { signedBy });
 }
 
-test('A5: X-Forwarded-For without trusted proxies is warned of, once a thread', async () => {
+test('X-Forwarded-For without trusted proxies is warned of, once a thread', async () => {
   await using na = await startTestAuthority({
     flags: { threads: '1' },
     environment: { MESH_RATE_LIMIT_ADMIN: '100/60' },
@@ -527,7 +527,7 @@ for (const [hops, url, expected] of [
   ['1', 'https://na.example', 0],
   ['0', 'http://na.example', 0],
 ] as const) {
-  test(`A5: MESH_PROXY_HOPS=${hops} with the public URL ${url} starts with ${expected} warnings`, async () => {
+  test(`MESH_PROXY_HOPS=${hops} with the public URL ${url} starts with ${expected} warnings`, async () => {
     const environment = { MESH_PROXY_HOPS: hops, MESH_PUBLIC_URL: url };
     await using na = await startTestAuthority({ environment });
     const warnings = na.logLines.filter((line) => line.includes('MESH_PROXY_HOPS is 0'));

@@ -54,7 +54,7 @@ async function entriesOf(
   }));
 }
 
-test('A4: 5,000 bogus requests leave a few entries, and a summary that counts the rest', async () => {
+test('5,000 bogus requests leave a few entries, and a summary that counts the rest', async () => {
   await using na = await startTestAuthority({ environment: DEFAULT });
   assert.equal(await flood(na, bogusRoster(), 3000), '401 admin_auth_failed');
   assert.equal(await flood(na, unknownNode(na), 2000), '403 certificate_not_found');
@@ -78,7 +78,7 @@ test('A4: 5,000 bogus requests leave a few entries, and a summary that counts th
   assert.ok(metrics.includes(counter));
 });
 
-test('A4: what was counted in the last minute is summarized at the stop', async () => {
+test('what was counted in the last minute is summarized at the stop', async () => {
   await using na = await startTestAuthority({ environment: DEFAULT });
   await flood(na, bogusRoster(), 50);
   await na.flush();
@@ -88,7 +88,7 @@ test('A4: what was counted in the last minute is summarized at the stop', async 
   assert.deepEqual([type, details?.count], ['refusals_summarized', 40]);
 });
 
-test('A4: after a minute the first refusals of a source have entries of their own again', async () => {
+test('after a minute the first refusals of a source have entries of their own again', async () => {
   await using na = await startTestAuthority({ environment: DEFAULT });
   await flood(na, bogusRoster(), 50);
   na.clock.advance(61 * SECOND);
@@ -98,7 +98,7 @@ test('A4: after a minute the first refusals of a source have entries of their ow
   assert.equal(singles.length, 20);
 });
 
-test('A4: sources without number cannot make the log grow either', () => {
+test('sources without number cannot make the log grow either', () => {
   const refusals = createRefusalAudit({ count: 10, windowMs: MINUTE }, () => 0);
   let singles = 0;
   for (let i = 0; i < 50_000; i += 1) {
@@ -112,7 +112,7 @@ test('A4: sources without number cannot make the log grow either', () => {
   assert.equal(total, 50_000);
 });
 
-test('A4: AUTH_FAILURES=off audits every refusal', async () => {
+test('AUTH_FAILURES=off audits every refusal', async () => {
   await using na = await startTestAuthority({
     environment: { MESH_RATE_LIMIT_AUTH_FAILURES: 'off' },
   });

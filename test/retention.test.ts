@@ -42,7 +42,7 @@ async function metric(na: TestAuthority, line: RegExp): Promise<number> {
   return Number(found[1]);
 }
 
-test('D6: a renewed certificate is removed after its period, and unknown from then on', async () => {
+test('a renewed certificate is removed after its period, and unknown from then on', async () => {
   await using na = await startTestAuthority({ environment: ONE_DAY_EACH });
   const first = await joinedNode(na);
   na.clock.advance(6 * DAY);
@@ -63,7 +63,7 @@ test('D6: a renewed certificate is removed after its period, and unknown from th
   assert.equal(outcome(await heartbeat(again, third)), '200');
 });
 
-test('D6: the last certificate of a key is kept for longer, also when it was read from the store', async () => {
+test('the last certificate of a key is kept for longer, also when it was read from the store', async () => {
   await using na = await startTestAuthority({ environment: ONE_DAY_EACH });
   const nodes = await Promise.all(Array.from({ length: 10 }, () => joinedNode(na)));
   na.clock.advance(DAY);
@@ -82,7 +82,7 @@ test('D6: the last certificate of a key is kept for longer, also when it was rea
   }
 });
 
-test('D6: a revoked certificate is never removed, nor its entry of the list', async () => {
+test('a revoked certificate is never removed, nor its entry of the list', async () => {
   await using na = await startTestAuthority({ environment: ONE_DAY_EACH });
   const node = await joinedNode(na);
   const other = await joinedNode(na);
@@ -98,7 +98,7 @@ test('D6: a revoked certificate is never removed, nor its entry of the list', as
   );
 });
 
-test('D6: invites are removed after their period, and answer as if they had never been', async () => {
+test('invites are removed after their period, and answer as if they had never been', async () => {
   await using na = await startTestAuthority({ environment: ONE_DAY_EACH });
   const invited = await operate(na, '/admin/invite', { count: 3, token_expiry_hours: 48 });
   const [used, unused] = invited.body.tokens.map(({ token_id }: { token_id: string }) => token_id);
@@ -116,7 +116,7 @@ test('D6: invites are removed after their period, and answer as if they had neve
   }
 });
 
-test('D6: certificates that were issued are counted on when they are gone, across a restart too', async () => {
+test('certificates that were issued are counted on when they are gone, across a restart too', async () => {
   await using na = await startTestAuthority({ environment: ONE_DAY_EACH });
   await joinedNode(na);
   await joinedNode(na);
@@ -133,7 +133,7 @@ test('D6: certificates that were issued are counted on when they are gone, acros
   );
 });
 
-test('D6: nothing is removed in the hour after a start or after the clock was set', async () => {
+test('nothing is removed in the hour after a start or after the clock was set', async () => {
   await using folder = networkFolder('alpha');
   const clock = { now: 1_800_000_000_000, elapsed: 0 };
   const network = await openSimulatedNetwork(folder.path, clock);
@@ -153,7 +153,7 @@ test('D6: nothing is removed in the hour after a start or after the clock was se
   await network.close();
 });
 
-test('D6: one sweep removes a bounded number of subjects and goes on where it was', async () => {
+test('one sweep removes a bounded number of subjects and goes on where it was', async () => {
   await using folder = networkFolder('alpha');
   const clock = { now: 1_800_000_000_000, elapsed: 0 };
   const network = await openSimulatedNetwork(folder.path, clock);
@@ -170,7 +170,7 @@ test('D6: one sweep removes a bounded number of subjects and goes on where it wa
   await network.close();
 });
 
-test('D6: a fleet that renews weekly for years is held as its living nodes are', async () => {
+test('a fleet that renews weekly for years is held as its living nodes are', async () => {
   await using folder = networkFolder('alpha');
   const clock = { now: 1_800_000_000_000, elapsed: 0 };
   let network = await openSimulatedNetwork(folder.path, clock);

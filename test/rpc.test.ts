@@ -16,7 +16,7 @@ const PROCEDURES: Served = {
   },
 };
 
-test('C3: every call is answered, with the result or with the problem and its stack', async () => {
+test('every call is answered, with the result or with the problem and its stack', async () => {
   const caller = createRpcCaller<Served>((call) => {
     void answerCall(PROCEDURES, structuredClone(call), (answer) =>
       caller.take(structuredClone(answer)),
@@ -29,7 +29,7 @@ test('C3: every call is answered, with the result or with the problem and its st
   await assert.rejects(caller.call('fail'), /TypeError: a bug over there at /);
 });
 
-test('C3: a call of a procedure that is not there is answered too', async () => {
+test('a call of a procedure that is not there is answered too', async () => {
   const answers: RpcAnswer[] = [];
   const call = { type: 'call', id: 7, name: 'toString', argument: null } as const;
   await answerCall(PROCEDURES, call, (answer) => answers.push(answer));
@@ -39,7 +39,7 @@ test('C3: a call of a procedure that is not there is answered too', async () => 
   );
 });
 
-test('D7: a barrier waits for the answers begun before it, and for no others', async () => {
+test('a barrier waits for the answers begun before it, and for no others', async () => {
   const traffic = createTraffic();
   const passed: string[] = [];
   traffic.arrived();
@@ -61,7 +61,7 @@ test('D7: a barrier waits for the answers begun before it, and for no others', a
   await traffic.barrier();
 });
 
-test('C1: idle waits for requests whose answer is not begun yet', async () => {
+test('idle waits for requests whose answer is not begun yet', async () => {
   const traffic = createTraffic();
   traffic.arrived();
   let isIdle = false;

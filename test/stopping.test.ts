@@ -32,7 +32,7 @@ const NODES = 12;
 
 for (const threads of ['1', '2']) {
   suite(`with ${threads} thread(s)`, () => {
-    test('C1: each heartbeat that idle connections get acknowledged during a stop is kept, and cannot be replayed', async (t) => {
+    test('each heartbeat that idle connections get acknowledged during a stop is kept, and cannot be replayed', async (t) => {
       const server = await start(t, threads, { MESH_LIVENESS_FLUSH_MS: '60000' });
       const nodes = await Promise.all(Array.from({ length: NODES }, () => joinedNode(server.na)));
       let taken = 0;
@@ -93,7 +93,7 @@ for (const threads of ['1', '2']) {
       assert.match(stderr, /Stopped\n$/);
     });
 
-    test('C8: a signal that comes while the state is read ends the process clean', async (t) => {
+    test('a signal that comes while the state is read ends the process clean', async (t) => {
       const { folder } = makeNetworkFolder();
       t.after(() => rmSync(folder, { recursive: true, force: true }));
       const { code, stdout } = await runProgram(

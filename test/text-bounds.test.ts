@@ -41,7 +41,7 @@ function lastDetails(na: TestAuthority, type: string): Record<string, unknown> {
   return auditEvents(na).findLast((event) => event.type === type)?.details ?? {};
 }
 
-test('A9: texts of a descriptor have at most 1,024 characters, and the whole of it 64 KiB', async () => {
+test('texts of a descriptor have at most 1,024 characters, and the whole of it 64 KiB', async () => {
   await using na = await startTestAuthority();
   const node = await joinedNode(na);
   const longest = 'a'.repeat(1024);
@@ -61,7 +61,7 @@ test('A9: texts of a descriptor have at most 1,024 characters, and the whole of 
   }
 });
 
-test('A9: what a stranger writes is cut in the audit log', async () => {
+test('what a stranger writes is cut in the audit log', async () => {
   await using na = await startTestAuthority();
   const long = 'x'.repeat(10_000);
   const answer = await nodeRequest(na, '/heartbeat', newKey(), { cert_id: long });
@@ -69,7 +69,7 @@ test('A9: what a stranger writes is cut in the audit log', async () => {
   assert.equal(lastDetails(na, 'heartbeat_rejected').cert_id, 'x'.repeat(256));
 });
 
-test('A9: so is what operators write, lists included, and the chain still verifies', async () => {
+test('so is what operators write, lists included, and the chain still verifies', async () => {
   await using na = await startTestAuthority();
   const roles = Array.from({ length: 1000 }, (_, n) => `role:${n}`);
   assert.equal(outcome(await operate(na, '/admin/invite', { roles })), '200');
@@ -84,7 +84,7 @@ test('A9: so is what operators write, lists included, and the chain still verifi
   assert.equal(verdict.valid, true);
 });
 
-test('A9: free texts of operators have at most 1,024 characters', async () => {
+test('free texts of operators have at most 1,024 characters', async () => {
   await using na = await startTestAuthority();
   const reason = 'r'.repeat(1025);
   const path = '/admin/operator-keys/ops-standard/revoke';

@@ -90,7 +90,7 @@ test('a public route has one bucket over all threads', async () => {
   });
 });
 
-test('A5: failed proofs of one key are refused on every thread, and only those', async () => {
+test('failed proofs of one key are refused on every thread, and only those', async () => {
   await using na = await startThreaded({ environment: { MESH_RATE_LIMIT_NODE_FAILURES: '4/60' } });
   const [broken, sound] = [await joinedNode(na), await joinedNode(na)];
   const forged = await Promise.all(

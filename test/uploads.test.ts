@@ -87,7 +87,7 @@ for (const [sent, expected] of [
   });
 }
 
-test('C2: a drain drops every body that has not ended, and none that has', async () => {
+test('a drain drops every body that has not ended, and none that has', async () => {
   using server = await receiver(ROOMY, 20_000);
   using headOnly = await begun(server, 0, 10);
   using half = await begun(server, 5, 10);
@@ -100,7 +100,7 @@ test('C2: a drain drops every body that has not ended, and none that has', async
   assert.match(await later.until('>'), /<x{10}>/);
 });
 
-test('A10: with too many bodies on their way the one idle longest is dropped', async () => {
+test('with too many bodies on their way the one idle longest is dropped', async () => {
   using server = await receiver({ count: 3, bytes: 1024 * 1024 }, 20_000);
   using first = await begun(server, 1, 4);
   using second = await begun(server, 1, 4);
@@ -115,7 +115,7 @@ test('A10: with too many bodies on their way the one idle longest is dropped', a
   assert.match(await third.until('>'), /<xxxx>/);
 });
 
-test('A10: with too many bytes on their way the ones idle longest are dropped', async () => {
+test('with too many bytes on their way the ones idle longest are dropped', async () => {
   using server = await receiver({ count: 100, bytes: 40_000 }, 20_000);
   using first = await begun(server, 15_000, 15_001);
   using second = await begun(server, 15_000, 15_001);
@@ -127,7 +127,7 @@ test('A10: with too many bytes on their way the ones idle longest are dropped', 
   assert.match(await third.until('>'), /<x{15001}>/);
 });
 
-test('A10: who hangs up gives back what it held', async () => {
+test('who hangs up gives back what it held', async () => {
   using server = await receiver({ count: 3, bytes: 40_000 }, 20_000);
   for (let round = 0; round < 10; round += 1) {
     const gone = await begun(server, 15_000, 15_001);

@@ -49,7 +49,7 @@ const CPU_LIMIT = 1500;
 /** So many that comparing them pair by pair takes many seconds. */
 const ROLES = Array.from({ length: 100_000 }, (_, index) => `r${index}`);
 
-test('A1: 100,000 roles against as many allowed ones, in the opposite order, take no time', async () => {
+test('100,000 roles against as many allowed ones, in the opposite order, take no time', async () => {
   const [beta, gamma] = [sovereign('beta'), sovereign('gamma')];
   const allowed_roles = [...ROLES].reverse();
   const attestation = readMembershipAttestation(beta.attestation(NOW, { roles: ROLES }));
@@ -75,7 +75,7 @@ test('A1: 100,000 roles against as many allowed ones, in the opposite order, tak
   assert.ok(cpu < CPU_LIMIT, `${cpu} ms of CPU`);
 });
 
-test('A1: one role too many among thousands is still found', async () => {
+test('one role too many among thousands is still found', async () => {
   await using na = await startUnlimited();
   const now = na.clock.now();
   const [beta, gamma] = [sovereign('beta'), sovereign('gamma')];
@@ -128,7 +128,7 @@ function unlabeled<T extends { readonly signatures: readonly SignatureItem[] }>(
   return { ...record, signatures: record.signatures.map(({ sig }) => ({ key_id: 'na', sig })) };
 }
 
-test('A2: signatures, keys and text together stay within one budget, for any size of text', () => {
+test('signatures, keys and text together stay within one budget, for any size of text', () => {
   const strangers = Array.from({ length: 16 }, newKey);
   for (const size of [0, 10_000, 100_000, 450_000]) {
     const { verify, cost } = counting();
@@ -138,7 +138,7 @@ test('A2: signatures, keys and text together stay within one budget, for any siz
   }
 });
 
-test('A2: both parties of an agreement, and a treaty with its attestation, share the budget', () => {
+test('both parties of an agreement, and a treaty with its attestation, share the budget', () => {
   const strangers = Array.from({ length: 15 }, newKey);
   const terms = agreedTerms(NOW, { scope: { x: 'x'.repeat(100_000) } });
   const signed = agreementBetween(ALPHA, BETA, NOW, { agreed_terms: terms }, [
@@ -171,7 +171,7 @@ test('A2: both parties of an agreement, and a treaty with its attestation, share
   assert.ok(chain.cost() <= BUDGET, `${chain.cost()} bytes`);
 });
 
-test('A2: the pair that belongs together is tried first, by its key or by the id of the key', () => {
+test('the pair that belongs together is tried first, by its key or by the id of the key', () => {
   const strangers = Array.from({ length: 15 }, newKey);
   const record = evidenceOf(400_000, [...strangers, ALPHA.key]);
   const { publicKey } = ALPHA.key;
@@ -187,7 +187,7 @@ test('A2: the pair that belongs together is tried first, by its key or by the id
   assert.equal(byId.texts.length, 1);
 });
 
-test('A2: repeated keys and signatures are tried once, over a text that is encoded once', () => {
+test('repeated keys and signatures are tried once, over a text that is encoded once', () => {
   const { publicKey } = newKey();
   const record = evidenceOf(
     1000,
@@ -204,13 +204,13 @@ test('A2: repeated keys and signatures are tried once, over a text that is encod
   assert.equal(new Set(each.texts).size, 1);
 });
 
-test('A2: 16 signatures and 32 keys of an ordinary record are all tried', () => {
+test('16 signatures and 32 keys of an ordinary record are all tried', () => {
   const record = unlabeled(evidenceOf(3000, [...Array.from({ length: 15 }, newKey), ALPHA.key]));
   const keys = [...MANY_KEYS, ALPHA.key.publicKey];
   assert.equal(verifyTrustEvidence(record, keys, null, verifySignature), 'accepted');
 });
 
-test('A2: an offer and its counter share half the budget on the authority', async () => {
+test('an offer and its counter share half the budget on the authority', async () => {
   await using na = await startUnlimited();
   const now = na.clock.now();
   const us = ourselves(na);
@@ -230,7 +230,7 @@ test('A2: an offer and its counter share half the budget on the authority', asyn
   );
 });
 
-test('A2: one signature and one key suffice for a text beyond the whole budget', () => {
+test('one signature and one key suffice for a text beyond the whole budget', () => {
   const record = unlabeled(evidenceOf(11 * 1024 * 1024, [ALPHA.key]));
   const keys = [ALPHA.key.publicKey];
   assert.equal(verifyTrustEvidence(record, keys, null, verifySignature), 'accepted');
@@ -240,7 +240,7 @@ test('A2: one signature and one key suffice for a text beyond the whole budget',
   );
 });
 
-test('A2: honest records of the greatest size are verified over HTTP', async (t) => {
+test('honest records of the greatest size are verified over HTTP', async (t) => {
   await using na = await startUnlimited();
   const now = na.clock.now();
   const capabilities = Array.from(
@@ -325,7 +325,7 @@ test('A2: honest records of the greatest size are verified over HTTP', async (t)
   });
 });
 
-test('A1: a body of anyone’s holds at most 32,768 values, however small they are', async () => {
+test('a body of anyone’s holds at most 32,768 values, however small they are', async () => {
   await using na = await startUnlimited();
   // The body, the list and its items are values.
   const fill = (items: number) => `{"unknown":[${Array.from({ length: items }, () => 0)}]}`;
@@ -337,7 +337,7 @@ test('A1: a body of anyone’s holds at most 32,768 values, however small they a
   }
 });
 
-test('A2: what a stranger names in a verification is cut in the log', async () => {
+test('what a stranger names in a verification is cut in the log', async () => {
   await using na = await startUnlimited();
   const record = BETA.attestation(na.clock.now(), { attestation_id: 'x'.repeat(100_000) });
   const issuer = { sovereign_id: 'beta', public_keys: [BETA.key.publicKey] };

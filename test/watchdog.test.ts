@@ -10,7 +10,7 @@ import { get, operate, outcome } from './support/requests.ts';
 
 for (const threads of ['1', '2']) {
   suite(`with ${threads} thread(s)`, () => {
-    test('C9: an endless loop in the authority ends the process, and a line says where it was', async (t) => {
+    test('an endless loop in the authority ends the process, and a line says where it was', async (t) => {
       const server = await startArmed(t, threads, AUTHORITY_HANGS);
       const unanswered = operate(server.na, '/admin/invite', MANY_INVITES).catch(() => null);
       if (threads === '2') await notReady(server);
@@ -18,7 +18,7 @@ for (const threads of ['1', '2']) {
       await unanswered;
     });
 
-    test('C9: a process that was suspended for longer goes on where it was', async (t) => {
+    test('a process that was suspended for longer goes on where it was', async (t) => {
       const server = await startArmed(t, threads, AUTHORITY_HANGS);
       server.process.kill('SIGSTOP');
       await delay(2500);
@@ -31,7 +31,7 @@ for (const threads of ['1', '2']) {
   });
 }
 
-test('C9: an endless loop in an edge ends the process, and a line says where it was', async (t) => {
+test('an endless loop in an edge ends the process, and a line says where it was', async (t) => {
   const server = await startArmed(t, '2', EDGE_HANGS);
   let isOver = false;
   void server.ended.then(() => (isOver = true));
@@ -40,7 +40,7 @@ test('C9: an endless loop in an edge ends the process, and a line says where it 
   await endedByWatchdog(server, 'edge thread [12]');
 });
 
-test('C9: the authority is silent after 2 s, and its process ends after 10; whoever beats or is not watched lives on', () => {
+test('the authority is silent after 2 s, and its process ends after 10; whoever beats or is not watched lives on', () => {
   const beats = createBeats(2);
   const look = createLook(beats);
   const [stopAuthority, stopEdge] = [startBeating(beats, 0), startBeating(beats, 1)];

@@ -10,7 +10,7 @@ const MINUTE = 60_000;
 const nonce = fc.integer({ min: 0, max: 12 }).map((n) => `n-${n}`);
 const scope = fc.constantFrom('node:a', 'node:b', 'join:a');
 
-test('D0: a nonce is spent until its time has passed, across restarts too', () => {
+test('a nonce is spent until its time has passed, across restarts too', () => {
   const keep = 3 * MINUTE;
   const step = fc.record({
     what: fc.constantFrom('spend', 'spend', 'forget', 'restart'),
@@ -59,7 +59,7 @@ function split(key: string): [string, string] {
   return [scope, nonce];
 }
 
-test('D0: the times of what is forgotten never lose any, stay few, and do not bar the present', () => {
+test('the times of what is forgotten never lose any, stay few, and do not bar the present', () => {
   const minutes = fc.integer({ min: 0, max: 2000 });
   fc.assert(
     fc.property(fc.array(minutes, { maxLength: 60 }), (forgotten) => {
@@ -87,7 +87,7 @@ interface Claimed {
   readonly signedAt: number;
 }
 
-test('D0: no nonce passes twice, and nothing fresh is refused, whatever the rings hold and forget', () => {
+test('no nonce passes twice, and nothing fresh is refused, whatever the rings hold and forget', () => {
   const tolerance = 50_000;
   const step = fc.record({
     what: fc.constantFrom('beat', 'beat', 'beat', 'idle'),
@@ -140,7 +140,7 @@ test('D0: no nonce passes twice, and nothing fresh is refused, whatever the ring
   );
 });
 
-test('D0: a window is dropped only when all that it would refuse is refused for its age', () => {
+test('a window is dropped only when all that it would refuse is refused for its age', () => {
   const windows = createNonceWindows(50, () => 0, { full: 2, first: 1 });
   for (const [index, signedAt] of [100, 101, 102].entries()) {
     windows.claim('a', `n-${index}`, signedAt, 102);

@@ -52,7 +52,7 @@ after(() => {
   for (const folder of [alpha, beta]) rmSync(folder, { recursive: true, force: true });
 });
 
-suite('D2: the start is refused, in one sentence,', { concurrency: false }, () => {
+suite('the start is refused, in one sentence,', { concurrency: false }, () => {
   for (const [what, prepare, message] of [
     ['when the database is cut off in the middle', cutTo(0.5), /damaged: of state\/data\.mdb, it /],
     ['when the database is cut off behind its first page', cutTo(0.1), /damaged: of state\/data/],
@@ -140,7 +140,7 @@ suite('D2: the start is refused, in one sentence,', { concurrency: false }, () =
   });
 });
 
-suite('D1: the audit log is read from a database that LMDB can open safely:', () => {
+suite('the audit log is read from a database that LMDB can open safely:', () => {
   test('a page that does not fit is named, and the program ends with exit code 3', async () => {
     await using copy = copyOf(alpha);
     const page = damagePage(join(copy.folder, DATABASE));
@@ -189,7 +189,7 @@ suite('D1: the audit log is read from a database that LMDB can open safely:', ()
   });
 });
 
-suite('D1: a write of which only the last step is missing', () => {
+suite('a write of which only the last step is missing', () => {
   test('is finished by the next start; whoever only reads is told so', async () => {
     await using copy = copyOf(alpha);
     const path = join(copy.folder, DATABASE);
@@ -242,7 +242,7 @@ function takeBack(current: Buffer, older: Buffer): void {
   bytes.copy(current, at);
 }
 
-test('D6: a start checks the end of the audit log, however long it is; whoever reads it has all of it checked', async () => {
+test('a start checks the end of the audit log, however long it is; whoever reads it has all of it checked', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'mesh-na-log-'));
   try {
     const store = openLmdbStore(folder);
@@ -318,7 +318,7 @@ function damagePage(path: string): number {
   return page;
 }
 
-test('D3: a folder in use is refused by the program, which names the holder', async () => {
+test('a folder in use is refused by the program, which names the holder', async () => {
   await using copy = copyOf(alpha);
   await using na = await startTestAuthority({ dataDir: copy.folder, clock });
   const ended = await runProgram(['serve', '--data-dir', copy.folder, '--port', '0']);

@@ -32,7 +32,7 @@ const PUBLIC = [
   '/recognition-treaties',
 ];
 
-test(`D1: ${FLIPS} flipped bits are each found at the start or without effect (seed ${SEED})`, async (t) => {
+test(`${FLIPS} flipped bits are each found at the start or without effect (seed ${SEED})`, async (t) => {
   await using na = await startTestAuthority();
   const revoked = await smallNetwork(na);
   await na.stop();

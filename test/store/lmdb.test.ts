@@ -120,7 +120,7 @@ test('a shape that a refused unit was the first to use is stored with the next t
   assert.deepEqual(loaded, [{}, { shape: 2 }]);
 });
 
-test('D7: a flush that cannot be encoded to its end stores nothing, and nothing after it', async () => {
+test('a flush that cannot be encoded to its end stores nothing, and nothing after it', async () => {
   await using place = await open();
   const { store } = place;
   const impossible = (2n ** 200n) as unknown as string;

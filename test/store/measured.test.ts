@@ -4,7 +4,7 @@ import { openLmdbStore } from '../../src/store/lmdb/store.ts';
 import { measured } from '../../src/store/measured.ts';
 import { networkFolder } from '../support/folders.ts';
 
-test('C9: a commit that has not reached the disk after two seconds makes the store unhealthy until it does', async () => {
+test('a commit that has not reached the disk after two seconds makes the store unhealthy until it does', async () => {
   await using folder = await networkFolder('alpha');
   const disk = openLmdbStore(folder.path);
   await disk.load();

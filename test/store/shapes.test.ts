@@ -51,7 +51,7 @@ test('when the table is full, contexts of a new shape are kept as they are', () 
   assert.deepEqual(shapes.build(stored, same), snapshot);
 });
 
-test('D0: snapshots of any shapes come back as they were, also from a table that is full', () => {
+test('snapshots of any shapes come back as they were, also from a table that is full', () => {
   const name = fc.oneof(fc.constantFrom('a', 'b', '__proto__', '0', '10', ''), fc.string());
   const context = fc.dictionary(name, fc.anything(), { maxKeys: 4, noNullPrototype: true });
   fc.assert(
