@@ -39,7 +39,7 @@ suite('three instances behind a balancer, on a primary and a standby, under load
     });
   }
 
-  test('are seen to lose changes where commits wait for no standby and one that lags takes over', async () => {
+  test('are seen to lose changes where commits wait for no standby, one that lags takes over, and no instance remembers more', async () => {
     const { violations } = await play(PLANTED);
     assert.ok(
       violations.some((violation) => violation.startsWith('lost: ')),

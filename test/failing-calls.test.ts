@@ -71,7 +71,7 @@ const START: readonly Row[] = [
  * written may be longer than its place: either may end the process by a signal.
  */
 const DAMAGING: readonly Row[] = [
-  [DATABASE, 'openat', 'EIO', 2],
+  [DATABASE, 'openat', 'EIO', 3],
   [DATABASE, 'mmap', 'ENOMEM'],
   [DATABASE, 'pwrite64', 'ENOSPC', 1],
   [DATABASE, 'pwrite64', 'ENOSPC', 2],

@@ -128,16 +128,17 @@ export const FAULTS: readonly Fault[] = [
 ];
 
 /**
- * What an operator must not do: commits wait for no standby, and one that lags becomes the primary. It is no row of
- * the table; it shows that what is lost is seen.
+ * What an operator must not do: commits wait for no standby, one that lags becomes the primary, and all instances are
+ * started anew, so that none knows what it has seen. It is no row of the table; it shows that what is lost is seen.
  */
 export const PLANTED: Fault = {
   name: 'standby-lags',
   mayFail: true,
-  async play({ servers }, { cut }) {
+  async play({ servers, instances }, { cut }) {
     await servers.detachStandby();
     await delay(cut);
     await servers.killPrimary();
+    await Promise.all(instances.map((one) => one.server()?.end('SIGKILL')));
     await servers.promote();
   },
 };
