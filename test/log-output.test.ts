@@ -57,7 +57,7 @@ test('what a full disk does not take is counted, and the next lines are tried ag
   closeSync(fd);
 });
 
-test('C5, C7: while the reader is stalled, a bounded number of lines waits, and a flush times out', async () => {
+test('while the reader is stalled, a bounded number of lines waits, and a flush times out', async () => {
   let held = 0;
   const log = createLogOutput((chunk) => {
     held += chunk.length;

@@ -1,6 +1,7 @@
 /**
  * Runs every test from the compiled tree; with `MESH_TEST_THREADS` or `MESH_TEST_STORE` only those that start an
- * authority, because threads and stores do not affect the others. `tsx --test FILE` runs a single file.
+ * authority, because threads and stores do not affect the others, and none that opens a browser, which takes a quarter of
+ * the time to see the same pages. `tsx --test FILE` runs a single file.
  */
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statfsSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
@@ -22,6 +23,7 @@ const TESTS = import.meta.dirname;
 const BUILD = resolve(TESTS, '..');
 const PROJECT = resolve(BUILD, '..');
 const AUTHORITY = 'test/support/authority.ts';
+const BROWSER = 'test/support/browser.ts';
 const LMDB_ONLY = 'test/support/lmdb-only.ts';
 
 interface Counted {
@@ -39,7 +41,8 @@ const { MESH_TEST_THREADS, MESH_TEST_STORE } = process.env;
 const files = all.filter((file) => {
   if (MESH_TEST_THREADS === undefined && MESH_TEST_STORE === undefined) return true;
   const modules = modulesOf(file);
-  return modules.has(AUTHORITY) && !(MESH_TEST_STORE !== undefined && modules.has(LMDB_ONLY));
+  if (!modules.has(AUTHORITY) || modules.has(BROWSER)) return false;
+  return MESH_TEST_STORE === undefined || !modules.has(LMDB_ONLY);
 });
 
 // Whatever a test leaves behind, even one that was killed, goes with this folder.

@@ -53,7 +53,7 @@ for (const threads of ['1', '2']) {
       }
     });
 
-    test('C2, C8: /readyz says 503 before work is refused; after a second signal a half-sent upload holds nothing up', async (t) => {
+    test('/readyz says 503 before work is refused; after a second signal a half-sent upload holds nothing up', async (t) => {
       const environment = { MESH_DRAIN_SECONDS: '60', MESH_LIVENESS_FLUSH_MS: '60000' };
       const server = await start(t, threads, environment);
       const node = await joinedNode(server.na);
@@ -72,7 +72,7 @@ for (const threads of ['1', '2']) {
       assert.equal(roster[node.certId]?.last_heartbeat, beat.body.server_time);
     });
 
-    test('C1, C2: what is in flight is finished while new work is 503 shutting_down, and what never ends is given up', async (t) => {
+    test('what is in flight is finished while new work is 503 shutting_down, and what never ends is given up', async (t) => {
       const server = await start(t, threads);
       const agent = new Agent({ keepAlive: true, maxSockets: 1 });
       t.after(() => agent.destroy());
@@ -110,7 +110,7 @@ for (const threads of ['1', '2']) {
   });
 }
 
-test('C6, C8: SIGUSR1 does not open the inspector, and SIGHUP is a stop like any other', async (t) => {
+test('SIGUSR1 does not open the inspector, and SIGHUP is a stop like any other', async (t) => {
   const server = await start(t, '1');
   server.process.kill('SIGUSR1');
   assert.equal(outcome(await get(server.na, '/readyz')), '200');

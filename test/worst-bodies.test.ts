@@ -23,7 +23,7 @@ const SEARCH = { plain: 12, rounds: 5 };
 
 const skip = CAN_MEASURE_THREADS ? false : 'CPU of threads is read from /proc';
 
-test('A1, A2: nothing that a stranger asks takes 50 ms of an edge', { skip }, async (t) => {
+test('nothing that a stranger asks takes 50 ms of an edge', { skip }, async (t) => {
   await using server = await startMeasuredServer();
   const before = slowness();
   const limited = (cost: Cost | undefined, description: string) => {
