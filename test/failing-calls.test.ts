@@ -71,14 +71,14 @@ const START: readonly Row[] = [
  * written may be longer than its place: either may end the process by a signal.
  */
 const DAMAGING: readonly Row[] = [
-  [DATABASE, 'openat', 'EIO', 3],
-  [DATABASE, 'mmap', 'ENOMEM'],
   [DATABASE, 'pwrite64', 'ENOSPC', 1],
   [DATABASE, 'pwrite64', 'ENOSPC', 2],
   [DATABASE, 'pwrite64', 'EIO', 3],
   ['state/lock.mdb', 'openat', 'EIO'],
   ['state/lock.mdb', 'ftruncate', 'ENOSPC'],
   ['state/lock.mdb', 'mmap', 'ENOMEM'],
+  [DATABASE, 'openat', 'EIO', 3],
+  [DATABASE, 'mmap', 'ENOMEM'],
 ];
 
 const COMMIT: readonly Row[] = [
