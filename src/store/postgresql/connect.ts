@@ -132,6 +132,7 @@ export async function connectToPrimary(
 
   async function attemptLater(server: ServerAddress): Promise<Connection> {
     await Promise.race([firstAttempt.catch(() => undefined), headStart]);
+    found.signal.throwIfAborted();
     return attempt(server);
   }
 
