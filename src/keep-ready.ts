@@ -6,6 +6,7 @@ import { problemText } from './log/problem.ts';
 import { type StateSurroundings, stateOptions } from './office.ts';
 import { networkOf } from './store/network-identity.ts';
 import { followDatabase } from './store/open.ts';
+import { leaseClock } from './store/postgresql/lease-clock.ts';
 
 /** Null where no other instance can write. */
 export function keepReady(
@@ -18,11 +19,7 @@ export function keepReady(
     follower: followDatabase(config.database, networkOf(config.genesis)),
     createState: () => createAuthorityState(stateOptions(surroundings)),
     patience: config.database.leaseMs / 3,
-    elapsed: runtime.elapsed,
-    after(milliseconds, work) {
-      const timer = setTimeout(work, milliseconds);
-      return () => clearTimeout(timer);
-    },
+    ...leaseClock(runtime),
     read: (revision) =>
       logger.write('INFO', 'store', `The state is kept ready, from revision ${revision} on`),
     failed: (cause) =>

@@ -1,6 +1,8 @@
 /** How a command ends: the exit code, and the code and the one-sentence message of an error. */
+
 import { CommanderError } from 'commander';
 import { AuthorityError, isUnreachable } from '../client/authority-error.ts';
+import { messageOf } from '../error-message.ts';
 import type { JsonObject } from '../json/value.ts';
 import { systemRuntime } from '../runtime.ts';
 import { cureOf, cureOfSilence, cureOfSystemError } from './cures.ts';
@@ -110,8 +112,4 @@ function systemOutcome(error: NodeJS.ErrnoException): Outcome {
   const what = READING.has(syscall) ? 'cannot be opened' : 'cannot be changed';
   const message = path === undefined ? error.message : `${path} ${what} (${code})`;
   return { exit: EXIT.unusable, code: 'local_files', message, cure: cureOfSystemError(code) };
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -103,7 +103,7 @@ export function addInviteCommands(program: Command): void {
     .option('--dry-run', 'show what would be withdrawn of the batch, and change nothing')
     .option(
       '--yes-withdraw <n>',
-      'withdraw the batch if so many are unused; a terminal asks for the number',
+      'withdraw the batch if this many of its invites are unused; a terminal asks for the number',
       wholeNumber(),
     )
     .action(runWithdraw);

@@ -1,9 +1,11 @@
 /** Runs the authority in this process, from the settings to the last log line. */
+
 import type { Command } from 'commander';
 import { type RunningAuthority, startAuthority } from '../boot.ts';
 import { bringsIdentity, type Config, checkConfig, loadConfig } from '../config/load.ts';
 import type { Environment, Flags } from '../config/options.ts';
 import { readSettings } from '../config/settings.ts';
+import { messageOf } from '../error-message.ts';
 import { createFatal } from '../lifecycle/fatal.ts';
 import { notifyManager } from '../lifecycle/service-manager.ts';
 import { openLogFile } from '../log/log-file.ts';
@@ -272,8 +274,4 @@ function announce(
     created,
   };
   printResult(options, served, []);
-}
-
-function messageOf(cause: unknown): string {
-  return cause instanceof Error ? cause.message : String(cause);
 }

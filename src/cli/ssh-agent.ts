@@ -2,9 +2,11 @@
  * An operator's key that ssh-agent holds: it signs plain Ed25519 over the same bytes as a key file, and its
  * secret never leaves it (draft-ietf-sshm-ssh-agent).
  */
+
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import type { SigningKey } from '../client/keys.ts';
+import { messageOf } from '../error-message.ts';
 import { blobOfKey, keyInBlob, sshString } from '../keys/openssh-key.ts';
 import { EXIT, failure } from './exit-codes.ts';
 
@@ -109,8 +111,4 @@ function stringAt(bytes: Buffer, at: number): Buffer {
 
 function unusable(message: string) {
   return failure(EXIT.unusable, 'agent_unusable', message);
-}
-
-function messageOf(cause: unknown): string {
-  return cause instanceof Error ? cause.message : String(cause);
 }

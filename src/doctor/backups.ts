@@ -1,4 +1,5 @@
 /** Whether there is a backup of this network that is young enough, and sound. */
+
 import { join } from 'node:path';
 import { readBackup } from '../backup/file.ts';
 import { createKeptFiles } from '../backup/kept-files.ts';
@@ -6,9 +7,10 @@ import { type ListedBackup, listBackups } from '../backup/list.ts';
 import type { BackupSettings } from '../backup/schedule.ts';
 import { verifyBackup } from '../backup/verify.ts';
 import { verifySignature } from '../crypto/ed25519.ts';
+import { messageOf } from '../error-message.ts';
 import type { GenesisBlock } from '../records/genesis.ts';
 import { instantOf } from '../records/record.ts';
-import { type Finding, fine, messageOf, unknown, warning, wrong } from './finding.ts';
+import { type Finding, fine, unknown, warning, wrong } from './finding.ts';
 
 export interface BackupOptions {
   /** Null when no folder is named. */

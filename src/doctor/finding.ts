@@ -81,7 +81,3 @@ export function ending(check: CheckName, what: string, end: number, now: number,
   if (end - now < 14 * DAY) return warning(check, `${what} ends in ${spelled}`, cure);
   return fine(check, `${what} ends in ${spelled}`);
 }
-
-export function messageOf(cause: unknown): string {
-  return cause instanceof Error ? cause.message : String(cause);
-}

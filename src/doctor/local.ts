@@ -1,10 +1,11 @@
 /** What is checked on the machine of the authority; nothing is changed, and a service that runs is not disturbed. */
+import { messageOf } from '../error-message.ts';
 import { openLmdbSource } from '../store/lmdb/source.ts';
 import type { DatabaseSetting } from '../store/open.ts';
 import { openPostgresqlSource } from '../store/postgresql/source.ts';
 import { readSafety, type Safety } from '../store/postgresql/status.ts';
 import { checkBackups } from './backups.ts';
-import { type Finding, fine, messageOf, unknown, warning, wrong } from './finding.ts';
+import { type Finding, fine, unknown, warning, wrong } from './finding.ts';
 import {
   checkHolder,
   checkOpenFiles,

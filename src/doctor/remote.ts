@@ -1,4 +1,5 @@
 /** What is checked of an authority from outside, as any client sees it. */
+
 import { connect, type PeerCertificate, type TLSSocket } from 'node:tls';
 import Type from 'typebox';
 import { SovereignDocument } from '../answers/documents.ts';
@@ -8,13 +9,14 @@ import { textOf } from '../client/body.ts';
 import { publicCalls } from '../client/calls.ts';
 import { createVerifier } from '../client/offline.ts';
 import type { Fetch, ServerOptions } from '../client/options.ts';
+import { messageOf } from '../error-message.ts';
 import type { JsonObject } from '../json/value.ts';
 import { GenesisBlock } from '../records/genesis.ts';
 import { instantOf, Whole } from '../records/record.ts';
 import type { CertificateRevocationList } from '../records/revocation-list.ts';
 import { formatInstant } from '../timestamp.ts';
 import { Posture } from '../views/rows/posture.ts';
-import { ending, type Finding, fine, messageOf, unknown, warning, wrong } from './finding.ts';
+import { ending, type Finding, fine, unknown, warning, wrong } from './finding.ts';
 
 export interface RemoteOptions {
   readonly url: string;

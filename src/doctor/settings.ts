@@ -1,4 +1,5 @@
 /** The settings that `serve` would take: genesis, keys, operators, TLS. Each part is judged by itself. */
+
 import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { FILES } from '../config/data-folder.ts';
@@ -9,6 +10,7 @@ import { readSettings } from '../config/settings.ts';
 import { unknownVariables } from '../config/unknown-variables.ts';
 import { SHA256 } from '../crypto/digest.ts';
 import { signerFromSeed, verifySignature } from '../crypto/ed25519.ts';
+import { messageOf } from '../error-message.ts';
 import { parseKeyText, readKeyFile } from '../keys/key-file.ts';
 import { exposedKeyFiles } from '../keys/key-permissions.ts';
 import { namedFirstPolicy } from '../records/first-policy.ts';
@@ -16,7 +18,7 @@ import { type GenesisBlock, isSignedByRoot } from '../records/genesis.ts';
 import { instantOf } from '../records/record.ts';
 import { formatInstant } from '../timestamp.ts';
 import { readTlsPair } from '../tls/pair.ts';
-import { ending, type Finding, fine, messageOf, unknown, warning, wrong } from './finding.ts';
+import { ending, type Finding, fine, unknown, warning, wrong } from './finding.ts';
 
 export interface Settings {
   readonly dataDir: string;

@@ -1,10 +1,12 @@
 /** Whether the signer signs, where one holds the key of the authority. */
+
 import { verifySignature } from '../crypto/ed25519.ts';
+import { messageOf } from '../error-message.ts';
 import { systemRuntime } from '../runtime.ts';
 import type { KeySource } from '../signer/authority-signer.ts';
 import { connectSigner } from '../signer/connection.ts';
 import { CHALLENGE_BYTES } from '../signer/protocol.ts';
-import { type Finding, fine, messageOf, wrong } from './finding.ts';
+import { type Finding, fine, wrong } from './finding.ts';
 
 const CURE =
   'Start mesh-na signer there with the key of the authority, for the user or the group of the service';

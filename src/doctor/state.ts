@@ -1,8 +1,10 @@
 /** The state that a service would start from: whether it is whole, whose it is, and what its heads say. */
+
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createStateCheck, UnsoundState } from '../backup/check-state.ts';
 import { verifySignature } from '../crypto/ed25519.ts';
+import { messageOf } from '../error-message.ts';
 import { judgeHeads, type KeptHead } from '../head/judge.ts';
 import { headIn } from '../head/open.ts';
 import type { GenesisBlock } from '../records/genesis.ts';
@@ -14,7 +16,7 @@ import { DamagedState } from '../store/rows.ts';
 import type { StateFacts, StateSource } from '../store/stream/ports.ts';
 import { STREAM_TABLES, type StreamRows } from '../store/stream/rows.ts';
 import { assertNeverUsed } from '../store/usage-mark.ts';
-import { type Finding, fine, messageOf, unknown, warning, wrong } from './finding.ts';
+import { type Finding, fine, unknown, warning, wrong } from './finding.ts';
 import type { Holder } from './machine.ts';
 
 export interface StateOptions {

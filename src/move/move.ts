@@ -1,5 +1,5 @@
 /**
- * Moves a state from one database to another beside whoever serves it. What differs between the two places is copied
+ * Moves a state from one database to another while it is served. What differs between the two places is copied
  * again and again until that finds little; then the old one is asked for the state, the last difference is copied while
  * nobody serves it, and the new place may be served from.
  *

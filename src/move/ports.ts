@@ -11,7 +11,7 @@ export interface Place {
   isServable(): Promise<boolean>;
   /** Where its state goes on; null when it goes on here, or when there is none. */
   movedTo(): Promise<string | null>;
-  /** Reads the state again and again, beside whoever serves it. */
+  /** Reads the state again and again while it is served. */
   openReader(): Promise<StateReader>;
   /** Asks whoever serves the state to stop; any number of times. */
   ask(): Promise<Asked>;

@@ -1,6 +1,8 @@
 /** A connection to a signer, which has shown that it holds the key before it is used [signer-3]. */
+
 import { connect, type Socket } from 'node:net';
 import type { VerifySignature } from '../crypto/primitives.ts';
+import { messageOf } from '../error-message.ts';
 import { problemOf } from './address.ts';
 import {
   challengeText,
@@ -156,8 +158,4 @@ function sentenceIn(body: Buffer): string {
     .toString('utf8')
     .replace(/[^\x20-\x7e]/g, '?')
     .slice(0, 200);
-}
-
-export function messageOf(cause: unknown): string {
-  return cause instanceof Error ? cause.message : String(cause);
 }

@@ -58,7 +58,7 @@ export function livenessIn(rows: RowReader): AsyncIterable<readonly StoredLivene
   return rows.scan('liveness', ({ key, row }) => read(key as string, row));
 }
 
-/** Every entry of the audit log in order, of which there have to be so many. */
+/** All entries of the audit log in order. Rejects unless there are `total`. */
 export async function* auditEntriesIn(
   rows: RowReader,
   total: number,

@@ -6,7 +6,7 @@ import type { NetworkIdentity } from './network-identity.ts';
 import type { PgEnvironment, StoreAddress } from './postgresql/address.ts';
 import { openPostgresqlFollower } from './postgresql/follower.ts';
 import type { Candidate } from './postgresql/lease.ts';
-import type { LeaseClock } from './postgresql/lease-clock.ts';
+import { leaseClock } from './postgresql/lease-clock.ts';
 import { openPostgresqlStore, DATABASE as POSTGRESQL, type Tenure } from './postgresql/store.ts';
 import type { StateFollower, Store } from './store.ts';
 
@@ -114,16 +114,6 @@ export function moverOptions(runtime: Runtime) {
 
 /** A move that is killed keeps others out for this long. */
 const MOVER_LEASE_MS = 5000;
-
-function leaseClock({ elapsed }: Runtime): LeaseClock {
-  return {
-    elapsed,
-    after(milliseconds, work) {
-      const timer = setTimeout(work, milliseconds);
-      return () => clearTimeout(timer);
-    },
-  };
-}
 
 /** What other processes call this one. */
 export function processName(): string {

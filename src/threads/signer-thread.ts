@@ -4,9 +4,10 @@
  * not signed, nobody is stopped for it again before it has shown that it signs [signer-3].
  */
 import { Worker } from 'node:worker_threads';
+import { messageOf } from '../error-message.ts';
 import { Refusal } from '../refusal.ts';
 import type { AuthoritySigner } from '../signer/authority-signer.ts';
-import { messageOf, patienceFor, type SignerAddress } from '../signer/connection.ts';
+import { patienceFor, type SignerAddress } from '../signer/connection.ts';
 import { PROBE } from '../signer/protocol.ts';
 import { endOf } from './thread-end.ts';
 import { threadEntry } from './thread-entry.ts';

@@ -1,11 +1,12 @@
 /** The thread that talks to the signer, so that another can be stopped until it has a signature. */
+
 import { setTimeout as delay } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import { verifySignature } from '../crypto/ed25519.ts';
+import { messageOf } from '../error-message.ts';
 import { systemRuntime } from '../runtime.ts';
 import {
   connectSigner,
-  messageOf,
   type SignerConnection,
   SignerRefusal,
   UnfitSigner,

@@ -6,7 +6,7 @@
  * All who wait share one question. A statement that only the holder can carry out answers it too: after a commit there
  * is nothing to ask.
  */
-import type { LeaseClock } from './lease-clock.ts';
+import { type LeaseClock, pauseOn } from './lease-clock.ts';
 import type { LeaseTable } from './lease-table.ts';
 
 export interface Confirmations {
@@ -64,7 +64,7 @@ export function createConfirmations(options: ConfirmationOptions): Confirmations
     while (waiters.length > 0) {
       const sentAt = clock.elapsed();
       const wait = (await ask(sentAt)) ? sentAt + APART_MS - clock.elapsed() : AGAIN_MS;
-      if (wait > 0 && waiters.length > 0) await pause(wait);
+      if (wait > 0 && waiters.length > 0) await pauseOn(clock, wait);
     }
     isAsking = false;
   }
@@ -89,10 +89,6 @@ export function createConfirmations(options: ConfirmationOptions): Confirmations
   function leave(): void {
     void table?.disconnect();
     table = null;
-  }
-
-  function pause(milliseconds: number): Promise<void> {
-    return new Promise((resolve) => void clock.after(milliseconds, resolve));
   }
 
   return {

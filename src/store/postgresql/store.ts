@@ -14,7 +14,7 @@ import { readMeta } from './contents.ts';
 import { type Durability, readDurability } from './durability.ts';
 import { heldStore } from './held-store.ts';
 import { acquireLease, type Candidate, type Lease, type LeaseHolder } from './lease.ts';
-import type { LeaseClock } from './lease-clock.ts';
+import { type LeaseClock, pauseOn } from './lease-clock.ts';
 import { connectToLease } from './lease-table.ts';
 import { assertSchema, SCHEMA_VERSION } from './schema.ts';
 import { createWriting, type Writing } from './writing.ts';
@@ -120,7 +120,7 @@ async function connectWhileOwned(
       return await connectToPrimary(address, { connectMs: leaseMs / 3 });
     } catch (cause) {
       if (!isOwned() || clock.elapsed() >= until) throw cause;
-      await new Promise<void>((resolve) => void clock.after(RECONNECT_MS, resolve));
+      await pauseOn(clock, RECONNECT_MS);
     }
   }
 }

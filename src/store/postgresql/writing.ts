@@ -11,7 +11,9 @@
  * A change that a slow database has not answered is waited for, while renewals of the lease, which wait for the same disks
  * and standbys, are late as well. Where those go on, the connection is at fault, and nothing would ever end the wait.
  */
+
 import type { Client, QueryResultRow } from 'pg';
+import { messageOf } from '../../error-message.ts';
 import { disconnect } from './connect.ts';
 import type { Lease } from './lease.ts';
 import type { LeaseClock } from './lease-clock.ts';
@@ -203,8 +205,4 @@ export function createWriting(options: WritingOptions): Writing {
     fail,
     end: () => disconnect(client),
   };
-}
-
-function messageOf(cause: unknown): string {
-  return cause instanceof Error ? cause.message : String(cause);
 }
