@@ -12,8 +12,9 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
+import { openHeadFile } from '../src/head/head-file.ts';
 import { startTestAuthority, type TestAuthority, type TestOptions } from './support/authority.ts';
 import { makeNetworkFolder } from './support/folders.ts';
 import { get, heartbeat, joinedNode, operate } from './support/requests.ts';
@@ -161,4 +162,17 @@ suite('the head file', { concurrency: false, ...LMDB_ONLY }, () => {
     rmSync(other, { recursive: true, force: true });
     first = await start();
   });
+});
+
+test('a head that another process writes while one is synced is not overwritten', async () => {
+  const path = join(mkdtempSync(join(tmpdir(), 'mesh-heads-')), 'head');
+  const file = openHeadFile(path);
+  await file.write('ours');
+  const written = file.write('ours again');
+  writeFileSync(path, 'theirs');
+  await assert.rejects(written, /was written by another process/);
+  assert.equal(readFileSync(path, 'utf8'), 'theirs');
+  assert.deepEqual(readdirSync(dirname(path)).sort(), ['head', 'head.lock']);
+  file.release();
+  rmSync(dirname(path), { recursive: true, force: true });
 });

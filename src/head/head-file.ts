@@ -1,6 +1,6 @@
 /** One head file: locked while it is in use, and replaced as a whole. */
-import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { open, rename, rm } from 'node:fs/promises';
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { open, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { systemRuntime } from '../runtime.ts';
 import { lockFile } from '../store/lmdb/folder-lock.ts';
@@ -27,12 +27,7 @@ export function openHeadFile(path: string): HeadFile {
     path,
     read: () => known,
     async write(text) {
-      if (contentOf(path) !== known) {
-        throw new Error(
-          `The head file ${path} was written by another process: a copy of the state is served elsewhere`,
-        );
-      }
-      await replace(path, text);
+      await replace(path, known, text);
       known = text;
     },
     release: () => lock.release(),
@@ -57,7 +52,7 @@ function contentOf(path: string): string | null {
 }
 
 /** Others may write in its folder: the name is unpredictable and must be new, so that nobody redirects the write. */
-async function replace(path: string, text: string): Promise<void> {
+async function replace(path: string, known: string | null, text: string): Promise<void> {
   const fresh = `${draftOf(path)}${systemRuntime.uuid()}`;
   const file = await open(fresh, 'wx', 0o644);
   try {
@@ -67,7 +62,13 @@ async function replace(path: string, text: string): Promise<void> {
     } finally {
       await file.close();
     }
-    await rename(fresh, path);
+    // Compared and replaced in one turn: syncing takes long enough for another process to write the file.
+    if (contentOf(path) !== known) {
+      throw new Error(
+        `The head file ${path} was written by another process: a copy of the state is served elsewhere`,
+      );
+    }
+    renameSync(fresh, path);
   } catch (cause) {
     await rm(fresh, { force: true });
     throw cause;
