@@ -107,7 +107,7 @@ for (const [name, owners] of [
     ],
   ],
   ['sodium-native', ['src/crypto/ed25519.ts']],
-  ['@noble/ed25519', ['src/client']],
+  ['tweetnacl', ['src/crypto/strict-ed25519.ts']],
   ['@noble/hashes/sha2.js', ['src/client']],
   ['commander', ['src/cli']],
   ['string-width', ['src/cli/table.ts']],
@@ -140,7 +140,7 @@ test('the client is portable: what it loads is portable, and types are of anythi
     'src/refusal.ts',
     'typebox',
     'typebox/value',
-    '@noble/ed25519',
+    'src/crypto/strict-ed25519.ts',
     '@noble/hashes/sha2.js',
     '@noble/hashes/utils.js',
   ];

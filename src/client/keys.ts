@@ -1,16 +1,11 @@
 /** Ed25519 in portable JavaScript: for nodes and operators, never on the authority's request path. */
-import * as ed25519 from '@noble/ed25519';
-import { sha512 } from '@noble/hashes/sha2.js';
 import type { Signer } from '../crypto/primitives.ts';
+import { keyPairFromSeed, verifyStrictly } from '../crypto/strict-ed25519.ts';
 import { decodeBase64, encodeBase64 } from './base64.ts';
-import { isStrict } from './strict-ed25519.ts';
 
 export const SEED_BYTES = 32;
 const PUBLIC_KEY_BYTES = 32;
 const SIGNATURE_BYTES = 64;
-
-// Without it the library signs and verifies asynchronously alone, and only in secure contexts.
-ed25519.hashes.sha512 = sha512;
 
 /** A key that signs, wherever its secret is: in memory, in WebCrypto, an agent or a key service. */
 export interface SigningKey {
@@ -22,20 +17,16 @@ export interface SigningKey {
 
 /** The key of a 32-byte seed; the secret stays inside the closure. */
 export function keyFromSeed(seed: Uint8Array): SigningKey {
-  const secret = Uint8Array.from(seed);
-  return {
-    publicKey: encodeBase64(ed25519.getPublicKey(secret)),
-    sign: (bytes) => ed25519.sign(bytes, secret),
-  };
+  const { publicKey, sign } = keyPairFromSeed(seed);
+  return { publicKey: encodeBase64(publicKey), sign };
 }
 
 /** The signer that builders of records take: they do not wait, so its secret is in memory. */
 export function recordSigner(seed: Uint8Array): Signer {
-  const secret = Uint8Array.from(seed);
+  const { publicKey, sign } = keyPairFromSeed(seed);
   return {
-    publicKey: encodeBase64(ed25519.getPublicKey(secret)),
-    sign: (text) =>
-      encodeBase64(ed25519.sign(typeof text === 'string' ? utf8(text) : text, secret)),
+    publicKey: encodeBase64(publicKey),
+    sign: (text) => encodeBase64(sign(typeof text === 'string' ? utf8(text) : text)),
   };
 }
 
@@ -66,9 +57,8 @@ export function verifyText(
 ): boolean {
   const key = decodeBase64(publicKey, PUBLIC_KEY_BYTES);
   const bytes = decodeBase64(signature, SIGNATURE_BYTES);
-  if (key === null || bytes === null || !isStrict(key, bytes)) return false;
-  const message = typeof text === 'string' ? utf8(text) : text;
-  return ed25519.verify(bytes, message, key, { zip215: false });
+  if (key === null || bytes === null) return false;
+  return verifyStrictly(key, typeof text === 'string' ? utf8(text) : text, bytes);
 }
 
 function utf8(text: string): Uint8Array {
