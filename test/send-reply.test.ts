@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import { after, before, test } from 'node:test';
+import type { FinishedReply } from '../src/http/finish.ts';
 import type { PieceTaker } from '../src/http/piecewise.ts';
-import type { FinishedReply } from '../src/http/pipeline.ts';
 import type { PiecewiseBody } from '../src/http/reply.ts';
 import type { Closing } from '../src/http/response.ts';
 import { sendReply } from '../src/http/send-reply.ts';

@@ -3,13 +3,14 @@
  * `server.ts` passes a head whose accessors are valid only until `openExchange` returns.
  */
 
-import type { OperatorHeaders } from '../auth/operator.ts';
+import type { JudgedHeaders, OperatorHeaders } from '../auth/operator.ts';
+import type { JsonObject } from '../json/value.ts';
 import { type CorsRequest, corsRequest } from './cors.ts';
 import type { Edge } from './edge.ts';
-import { decodePath, matchedPath } from './query.ts';
+import { decodePath, matchedPath, type Query } from './query.ts';
 import { acceptsGzip, prefersHtml } from './reply.ts';
 import type { RequestHead } from './request-head.ts';
-import type { Route, StreamHead } from './route.ts';
+import type { Route, RouteRequest, StreamHead } from './route.ts';
 import { isOperatorRoute, maxBodyBytes } from './route-description.ts';
 import type { Match, Router } from './router.ts';
 import { noteForwarded, sourceAddress } from './source-address.ts';
@@ -48,8 +49,21 @@ export interface Exchange {
   readonly cors: CorsRequest | null;
 }
 
+/** A request with a body and a route; the steps of the pipeline fill in what they find out. */
+export interface Received {
+  readonly exchange: Exchange;
+  readonly route: Route;
+  /** The bytes belong to uWebSockets.js and are valid until the first wait, or are a copy. */
+  body: Uint8Array | 'too_large';
+  /** What the headers of an operator are worth by themselves; null before they are judged, and without them. */
+  headers: JudgedHeaders | null;
+  readonly request: { -readonly [Member in keyof RouteRequest]: RouteRequest[Member] };
+}
+
 /** Answered as long as the process lives. */
 const LIVENESS_PATH = '/healthz';
+const NO_QUERY: Query = {};
+const NO_BODY: JsonObject = {};
 const CLIENT_REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
 const HOST = /^[A-Za-z0-9.:[\]_-]{1,255}$/;
 
@@ -87,6 +101,32 @@ export function openExchange(edge: Edge, findRoute: Router, head: RequestHead): 
     baseUrl: isRead ? baseUrlOf(head, edge) : '',
     cors: corsOrigins === null ? null : corsRequest(corsOrigins, head),
   };
+}
+
+/** A request as its handler sees it, before anything but its head was read. */
+export function received(
+  exchange: Exchange,
+  { route, params }: Extract<Match, { readonly route: Route }>,
+  body: Received['body'],
+): Received {
+  const request = {
+    method: route.method,
+    path: exchange.path,
+    query: NO_QUERY,
+    body: NO_BODY,
+    id: exchange.requestId,
+    params,
+    now: 0,
+    remoteAddr: exchange.remoteAddr,
+    baseUrl: exchange.baseUrl,
+    ifNoneMatch: exchange.ifNoneMatch,
+    acceptsGzip: exchange.acceptsGzip,
+    stream: exchange.stream,
+    wantsErrorPage: exchange.wantsErrorPage,
+    operator: null,
+    node: null,
+  };
+  return { exchange, route, body, headers: null, request };
 }
 
 function streamHeadOf(head: RequestHead): StreamHead {

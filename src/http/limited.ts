@@ -10,14 +10,14 @@ export function limited(edge: Edge, bucket: RateBucket, retryAfterSeconds: numbe
 }
 
 /** Counts a failure and then answers it, or answers 429 once the bucket of failures is full. */
-export function countedFailure(
+export function countedFailure<Answer extends Reply | null>(
   edge: Edge,
   bucket: RateBucket,
   key: string,
   now: number,
-  answer: () => Reply | Promise<Reply>,
-): Reply | Promise<Reply> {
-  return withAnswer(edge.limits.take(bucket, key, now), (seconds) =>
+  answer: () => Answer | Promise<Answer>,
+): Reply | Answer | Promise<Reply | Answer> {
+  return withAnswer<number, Reply | Answer>(edge.limits.take(bucket, key, now), (seconds) =>
     seconds > 0 ? limited(edge, bucket, seconds) : answer(),
   );
 }

@@ -19,8 +19,8 @@ export function publishedKeys(
   return keys;
 }
 
-/** Whether the key is not known here, but may be among those that are about to arrive. */
-export function mayArrive({ settings, documents, standing }: Edge, keyId: string): boolean {
+/** Whether the key is unknown here, but may be among those that were published and have not arrived. */
+export function isBeingPublished({ settings, documents, standing }: Edge, keyId: string): boolean {
   if (settings.operatorAuth.keys.has(keyId)) return false;
   if (standing !== null) return true;
   const isOutdated = documents.get('operator_keys') === undefined;

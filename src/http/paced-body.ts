@@ -4,9 +4,9 @@
  * that asks again before it has accepted an answer.
  */
 import type { HttpResponse } from 'uWebSockets.js';
+import type { FinishedReply } from './finish.ts';
 import { lastingBytes } from './lasting-bytes.ts';
 import type { PieceTaker } from './piecewise.ts';
-import type { FinishedReply } from './pipeline.ts';
 import { type Closing, closingLine, writeHead } from './response.ts';
 
 const LARGE_BYTES = 64 * 1024;

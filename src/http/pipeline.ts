@@ -1,39 +1,53 @@
 /**
- * One request in order: id, route, limit, body, access, handler, reply, log line.
+ * A request from its complete body to its reply, in the order of [core-2-3]: one list of steps, read from top to
+ * bottom. The head was read when it arrived (`exchange.ts`); what follows the reply is in `finish.ts`.
  *
- * The state of a request is one plain object, and the steps are plain functions over it: new closures for
- * each request would cost as much as parsing it.
+ * Every proof is judged here, so that no handler can forget it.
  */
-import { problemText } from '../log/problem.ts';
-import { Refusal, type RefusalName } from '../refusal.ts';
-import { answerExchange } from './admission.ts';
-import { corsLines } from './cors.ts';
-import type { Edge } from './edge.ts';
-import { type Exchange, routeOf } from './exchange.ts';
-import {
-  errorEnvelope,
-  isPiecewise,
-  type PiecewiseBody,
-  type Reply,
-  refusalReply,
-} from './reply.ts';
+import { judgeOperatorHeaders } from '../auth/operator.ts';
+import { REFUSALS, Refusal } from '../refusal.ts';
+import { judgeNodeProof, judgeOperatorProof } from './authenticate.ts';
+import { parseBody } from './body.ts';
+import { preflightReply } from './cors.ts';
+import { type Edge, withAnswer } from './edge.ts';
+import { type Exchange, type Received, received } from './exchange.ts';
+import { type FinishedReply, finished, replyToError } from './finish.ts';
+import { limited } from './limited.ts';
+import { isBeingPublished } from './operator-keys.ts';
+import { countFailure, isThrottled, secondsUntilJudged, senderOf } from './operator-throttle.ts';
+import { parseQuery } from './query.ts';
+import { errorPageReply, type Reply, refusalReply } from './reply.ts';
 import type { Route } from './route.ts';
+import { maxBodyValues } from './route-description.ts';
+import type { Match } from './router.ts';
+import { addressBlock } from './source-address.ts';
+import { isLargeBody } from './unproven-bodies.ts';
 import type { ReceivedBody } from './uploads.ts';
 
-export interface FinishedReply extends Reply {
-  readonly requestId: string;
-}
+/** Returns null to go on with the next step, or the reply that ends the request. */
+type Step = (edge: Edge, received: Received) => Reply | null | Promise<Reply | null>;
 
-/** Continues with the complete body, or with the reason why it is incomplete. */
+const NO_BYTES = new Uint8Array(0);
+
+const STEPS: readonly Step[] = [
+  awaitOperatorKey,
+  applyLimit,
+  throttleOperator,
+  boundUnprovenBodies,
+  parse,
+  authenticate,
+  countFailedProof,
+  applyOperatorLimit,
+];
+
+/** Continues with the complete body, or with the reason why it is incomplete. Never throws. */
 export function finishExchange(
   edge: Edge,
   exchange: Exchange,
   body: ReceivedBody,
 ): FinishedReply | Promise<FinishedReply> {
   try {
-    const reply = exchange.isRefused
-      ? refusalReply('shutting_down')
-      : answerExchange(edge, exchange, body);
+    const reply = replyTo(edge, exchange, body);
     if (!(reply instanceof Promise)) return finished(edge, exchange, reply);
     return reply.then(
       (settled) => finished(edge, exchange, settled),
@@ -44,110 +58,151 @@ export function finishExchange(
   }
 }
 
-/** Refuses a request outside the handlers of the routes. */
-export function refusedExchange(
+function replyTo(edge: Edge, exchange: Exchange, body: ReceivedBody): Reply | Promise<Reply> {
+  const { match } = exchange;
+  if (exchange.isRefused) return refusalReply('shutting_down');
+  if (exchange.cors?.isPreflight === true) return preflightReply();
+  if (body === 'ambiguous') return refusalReply('ambiguous_body');
+  if (typeof match === 'string' || 'allow' in match) return unmatched(edge, exchange, match);
+  if (body === 'dropped') return refusalReply('request_timeout');
+  return continued(edge, received(exchange, match, body), 0);
+}
+
+/** The steps from `first` on, without a wait where none is needed. */
+function continued(edge: Edge, received: Received, first: number): Reply | Promise<Reply> {
+  for (let at = first; at < STEPS.length; at += 1) {
+    const reply = STEPS[at]?.(edge, received) ?? null;
+    if (reply instanceof Promise) {
+      if (received.body !== 'too_large') received.body = Buffer.from(received.body);
+      return reply.then((settled) => settled ?? continued(edge, received, at + 1));
+    }
+    if (reply !== null) return reply;
+  }
+  return handle(edge, received);
+}
+
+function unmatched(
   edge: Edge,
-  exchange: Exchange,
-  refusal: RefusalName,
-): FinishedReply {
-  return finished(edge, exchange, refusalReply(refusal));
+  { wantsErrorPage, rawPath }: Exchange,
+  match: Exclude<Match | 'undecodable', { readonly route: Route }>,
+): Reply {
+  const page = wantsErrorPage ? edge.notFoundPage(rawPath) : null;
+  if (page !== null) return errorPageReply(REFUSALS.not_found.status, page);
+  if (match === 'undecodable') return refusalReply('bad_request');
+  if (match === 'not_found') return refusalReply('not_found');
+  return refusalReply('method_not_allowed', {}, 'Allow', match.allow);
 }
 
-/**
- * Turns a request away that has waited too long. Those that are turned away together are asked to return at
- * different times, within twice the time that was too long.
- */
-export function shedExchange(edge: Edge, exchange: Exchange): FinishedReply {
-  edge.metrics.shed();
-  const longest = Math.max(2, (2 * edge.settings.longestWaitMs) / 1000);
-  const share = edge.runtime.randomBytes(4).readUInt32LE() / 2 ** 32;
-  const seconds = 1 + Math.floor(share * longest);
-  return finished(edge, exchange, refusalReply('overloaded', {}, 'Retry-After', String(seconds)));
+/** A key that was added a moment ago may be published already, and not have arrived here. */
+function awaitOperatorKey(edge: Edge, { exchange }: Received): Promise<Reply | null> | null {
+  const { operatorHeaders } = exchange;
+  if (operatorHeaders === null || !isBeingPublished(edge, operatorHeaders.keyId)) return null;
+  return Promise.resolve(edge.call('awaitPublications', null)).then((answer) =>
+    !answer.ok && answer.refusal === 'authority_unavailable' ? refusalReply(answer.refusal) : null,
+  );
 }
 
-/** Completes a reply and records it in metrics and log; nothing after this can change the answer. */
-function finished(edge: Edge, exchange: Exchange, reply: Reply): FinishedReply {
-  const { requestId } = exchange;
-  const status = reply.status === 200 ? successStatus(edge, routeOf(exchange.match)) : reply.status;
-  const { contentType, refusal, contentSecurityPolicy } = reply;
-  const headerLines =
-    exchange.cors === null
-      ? reply.headerLines
-      : `${reply.headerLines}\r\n${corsLines(exchange.cors)}`;
-  const body =
-    refusal === null ? reply.body : errorEnvelope(refusal, String(reply.body), requestId);
-  const isWhole = !isPiecewise(body);
-  if (isWhole) noteOutcome(edge, exchange, status);
-  return {
-    status,
-    contentType,
-    body: isWhole
-      ? body
-      : followed(body, edge, requestId, () => noteOutcome(edge, exchange, status)),
-    headerLines,
-    refusal,
-    contentSecurityPolicy,
-    requestId,
-  };
+/** Operators whose failed proofs are counted are counted themselves once they have proven who they are. */
+function applyLimit(edge: Edge, received: Received): Reply | null | Promise<Reply | null> {
+  const { exchange, route, request } = received;
+  const { runtime, limits } = edge;
+  // A request without a body is answered as it arrives.
+  request.now = exchange.takesBody ? runtime.now() : runtime.timeAt(exchange.started);
+  if (isThrottled(edge, exchange)) return null;
+  if (route.limit === 'none' || !limits.isOn(route.limit)) return null;
+  return takeLimit(edge, received);
 }
 
-/** Counts and logs the outcome of a request. */
-export function noteOutcome(
-  edge: Edge,
-  { started, method, rawPath, match, requestId, remoteAddr }: Exchange,
-  status: number,
-): void {
-  const ended = edge.runtime.elapsed();
-  const elapsed = ended - started;
-  edge.metrics.request(method, routeOf(match)?.path ?? 'unmatched', status, elapsed / 1000);
-  edge.logger.request(edge.runtime.timeAt(ended), {
-    request_id: requestId,
-    method,
-    path: rawPath,
-    status,
-    duration_ms: Math.round(elapsed * 1000) / 1000,
-    remote_addr: remoteAddr,
+function takeLimit(edge: Edge, { exchange, route, request }: Received) {
+  const { limit } = route;
+  if (limit === 'none') return null;
+  return withAnswer(edge.limits.take(limit, limitKey(route, exchange), request.now), (seconds) =>
+    seconds > 0 ? limited(edge, limit, seconds) : null,
+  );
+}
+
+/** A limit is per source; verification endpoints have one bucket each [core-4-1]. */
+function limitKey({ limit, path }: Route, { remoteAddr }: Exchange): string {
+  const source = addressBlock(remoteAddr);
+  return limit === 'VERIFY' ? `${path} ${source}` : source;
+}
+
+/** A large body of a source that has failed too often is refused unread, because reading it is the cost. */
+function throttleOperator(edge: Edge, received: Received): Reply | null | Promise<Reply | null> {
+  if (!isThrottled(edge, received.exchange)) return null;
+  return withAnswer(secondsUntilJudged(edge, received), (seconds) =>
+    seconds > 0 ? limited(edge, 'ADMIN_FAILURES', seconds) : null,
+  );
+}
+
+/** Only so many large bodies are read in the name of a key that may turn out not to have signed them. */
+function boundUnprovenBodies(edge: Edge, received: Received): Reply | null {
+  const { exchange, body, request } = received;
+  const { operatorHeaders } = exchange;
+  if (operatorHeaders === null) return null;
+  received.headers = judgeOperatorHeaders(operatorHeaders, edge.settings.operatorAuth, request.now);
+  if (received.headers.verdict !== 'valid' || !isLarge(exchange, body)) return null;
+  const sender = senderOf(exchange.remoteAddr, operatorHeaders.keyId);
+  const seconds = edge.unprovenBodies.take(sender, request.now);
+  return seconds > 0 ? limited(edge, 'ADMIN_FAILURES', seconds) : null;
+}
+
+function isLarge({ takesBody }: Exchange, body: Received['body']): boolean {
+  return takesBody && body !== 'too_large' && isLargeBody(body);
+}
+
+/** Query and body. A large body whose headers alone show that its proof fails is not even parsed. */
+function parse(edge: Edge, received: Received): Reply | null | Promise<Reply | null> {
+  const { exchange, route, body, headers, request } = received;
+  try {
+    if (body === 'too_large') throw new Refusal('request_entity_too_large');
+    if (exchange.query !== '') request.query = parseQuery(exchange.query);
+    const isRead = headers === null || headers.verdict === 'valid' || !isLarge(exchange, body);
+    if (exchange.takesBody && isRead) request.body = parseBody(body, maxBodyValues(route));
+    return null;
+  } catch (cause) {
+    if (!(cause instanceof Refusal)) throw cause;
+    const refused = refusalReply(cause.refusal, cause.details);
+    return isThrottled(edge, exchange) ? countFailure(edge, received, refused) : refused;
+  }
+}
+
+/** Which key has signed is judged here, and what it may do by the authority, which knows what was revoked. */
+function authenticate(edge: Edge, received: Received): null {
+  if (received.headers !== null) judgeOperatorProof(edge, received, received.headers);
+  else if (received.route.proof !== undefined) judgeNodeProof(edge, received, received.route.proof);
+  received.body = NO_BYTES;
+  return null;
+}
+
+function countFailedProof(edge: Edge, received: Received): Reply | null | Promise<Reply | null> {
+  if (!isThrottled(edge, received.exchange) || isProven(edge, received)) return null;
+  return countFailure(edge, received, null);
+}
+
+function applyOperatorLimit(edge: Edge, received: Received): Reply | null | Promise<Reply | null> {
+  return isProven(edge, received) ? takeLimit(edge, received) : null;
+}
+
+function handle(edge: Edge, received: Received): Reply | Promise<Reply> {
+  const { exchange, route, request } = received;
+  const reply = route.handle(request, edge);
+  if (!isProven(edge, received)) return reply;
+  return withAnswer(reply, (settled) => {
+    if (!isUnauthenticated(settled)) return settled;
+    // Replays and revoked keys, which only the authority knows.
+    if (route.limit !== 'none') {
+      edge.limits.giveBack(route.limit, limitKey(route, exchange), request.now);
+    }
+    return countFailure(edge, received, settled);
   });
 }
 
-/** The body, with its outcome recorded: sent completely, client disconnected, or not completed. */
-function followed(
-  body: PiecewiseBody,
-  edge: Edge,
-  requestId: string,
-  noteEnd: () => void,
-): PiecewiseBody {
-  return {
-    async next() {
-      try {
-        const piece = await body.next();
-        if (piece === null) noteEnd();
-        return piece;
-      } catch (cause) {
-        logProblem(edge, requestId, cause);
-        noteEnd();
-        throw cause;
-      }
-    },
-    abandon() {
-      body.abandon();
-      noteEnd();
-    },
-  };
+/** Whether a proof of an operator verifies that would be counted if it did not. */
+function isProven(edge: Edge, { exchange, request }: Received): boolean {
+  return request.operator?.verdict === 'valid' && isThrottled(edge, exchange);
 }
 
-function successStatus({ settings }: Edge, route: Route | null): number {
-  if (route?.created === undefined) return 200;
-  return route.created === 'always' ? 201 : settings.createdStatus;
-}
-
-/** A refusal becomes its reply; anything else is a bug, logged in full and answered with a plain 500. */
-function replyToError(cause: unknown, edge: Edge, requestId: string): Reply {
-  if (cause instanceof Refusal) return refusalReply(cause.refusal, cause.details);
-  logProblem(edge, requestId, cause);
-  return refusalReply('internal_server_error');
-}
-
-function logProblem({ logger }: Edge, requestId: string, cause: unknown): void {
-  logger.write('ERROR', 'http', `request_id=${requestId} ${problemText(cause)}`);
+function isUnauthenticated({ refusal }: Reply): boolean {
+  return refusal === 'admin_auth_failed' || refusal === 'unknown_admin_key';
 }

@@ -1,7 +1,8 @@
 /** Sends a finished reply in the way that its body asks for. */
+
+import type { FinishedReply } from './finish.ts';
 import { isLarge, sendAtPace } from './paced-body.ts';
 import { type PieceTaker, sendPieces } from './piecewise.ts';
-import type { FinishedReply } from './pipeline.ts';
 import { isPiecewise, isStream } from './reply.ts';
 import { type Closing, closingLine, writeHead, writeReply, writeWithoutBody } from './response.ts';
 

@@ -3,6 +3,7 @@ import type { HttpRequest, HttpResponse, TemplatedApp, us_socket_context_t } fro
 import type { RefusalName } from '../refusal.ts';
 import type { Edge } from './edge.ts';
 import type { Exchange } from './exchange.ts';
+import { noteOutcome, refusedExchange } from './finish.ts';
 import {
   createLivePages,
   isLiveTopic,
@@ -12,7 +13,6 @@ import {
   type LiveForm,
   type LiveTopic,
 } from './live-pages.ts';
-import { noteOutcome, refusedExchange } from './pipeline.ts';
 import { orCut, writeReply } from './response.ts';
 
 /** A viewer that is this many bytes behind is dropped, never waited for. */
