@@ -9,9 +9,10 @@ import {
   publishedDocument,
 } from '../src/contract/documents.ts';
 import { createDocumentCache } from '../src/contract/publications.ts';
-import { createLivePages, type LiveForm, type LiveTopic } from '../src/http/live-pages.ts';
+import { createLivePages, type LiveForm } from '../src/http/live-pages.ts';
 import { connectomeMain } from '../src/pages/connectome.ts';
 import { LivePageContent } from '../src/pages/live-content.ts';
+import type { LiveTopic } from '../src/pages/live-topics.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { startBrowser, type TestBrowser, type Visit } from './support/browser.ts';
 import { connectomeOf, graphOf } from './support/connectome.ts';

@@ -4,7 +4,7 @@
  * from this table.
  */
 import { isIP } from 'node:net';
-import type { RATE_BUCKETS } from '../http/rate-limit.ts';
+import type { RATE_BUCKETS } from '../http/route-description.ts';
 import { LOG_FORMATS, LOG_LEVELS } from '../log/logger.ts';
 import {
   checkedText,

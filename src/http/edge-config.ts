@@ -1,5 +1,4 @@
 /** The configuration of an edge as plain values, and the edge built from it on its own thread. */
-import { roleRule } from '../config/roles.ts';
 import type { DocumentCache } from '../contract/publications.ts';
 import type { LogFormat, LogLevel } from '../log/logger.ts';
 import type { GenesisBlock } from '../records/genesis.ts';
@@ -65,4 +64,15 @@ export function edgeSettings(config: EdgeConfig, documents: DocumentCache): Edge
     nodeAuth: { audience, toleranceMs },
     commands: config.commands,
   };
+}
+
+const ROLE = /^[\x21-\x7e]{1,128}$/;
+
+/**
+ * Which role names this network allows [core-4-1], [core-g7]: all printable names, or only those with given
+ * prefixes.
+ */
+function roleRule(prefixes: readonly string[] | null): (role: string) => boolean {
+  return (role) =>
+    ROLE.test(role) && (prefixes === null || prefixes.some((prefix) => role.startsWith(prefix)));
 }

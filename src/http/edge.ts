@@ -8,15 +8,15 @@ import type { RevisionEnds } from '../contract/revision-ends.ts';
 import type { Standing } from '../contract/standing.ts';
 import type { Logger } from '../log/logger.ts';
 import type { EdgeMetrics } from '../metrics/edge.ts';
+import type { HtmlPage } from '../pages/html-page.ts';
+import type { LiveContent, LiveTopic } from '../pages/live-topics.ts';
 import type { GenesisBlock } from '../records/genesis.ts';
 import type { EdgeRuntime } from '../runtime.ts';
 import type { CommandReference } from '../views/command-reference.ts';
 import type { RoleRule } from './body.ts';
 import type { EventReaders } from './event-readers.ts';
 import type { DescribedInstance } from './instance.ts';
-import type { LiveContent, LiveTopic } from './live-pages.ts';
 import type { RateLimits } from './rate-limit.ts';
-import type { HtmlPage } from './reply.ts';
 import type { RouteDescription } from './route-description.ts';
 import type { UnprovenBodies } from './unproven-bodies.ts';
 

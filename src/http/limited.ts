@@ -1,7 +1,7 @@
 /** Answers of rate limits, and failures that are counted in limits of their own. */
 import { type Edge, withAnswer } from './edge.ts';
-import type { RateBucket } from './rate-limit.ts';
 import { type Reply, refusalReply } from './reply.ts';
+import type { RateBucket } from './route-description.ts';
 
 export function limited(edge: Edge, bucket: RateBucket, retryAfterSeconds: number): Reply {
   edge.metrics.rateLimited(bucket);

@@ -6,22 +6,13 @@
 
 import type { PublishedDocument } from '../contract/documents.ts';
 import type { DocumentCache } from '../contract/publications.ts';
+import { LIVE_TOPICS, type LiveContent, type LiveTopic } from '../pages/live-topics.ts';
 
 export const LIVE_PATH = '/live';
-
-export const LIVE_TOPICS = ['dashboard', 'connectome'] as const;
-export type LiveTopic = (typeof LIVE_TOPICS)[number];
 
 /** What a viewer wants to be sent. */
 export const LIVE_FORMS = ['whole', 'patches'] as const;
 export type LiveForm = (typeof LIVE_FORMS)[number];
-
-export interface LiveContent {
-  readonly html: string;
-  readonly version: string;
-  /** What leads here from earlier content of the topic, as JSON; null when all of it changed. */
-  patchFrom(earlier: LiveContent): string | null;
-}
 
 /** Renders the content of a page from its document; a promise when that takes a while. */
 export type RenderLive = (

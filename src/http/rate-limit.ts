@@ -5,24 +5,7 @@
  */
 import { detached } from '../detached.ts';
 import { oldestFirst } from '../oldest-first.ts';
-
-export const RATE_BUCKETS = [
-  'ADMIN',
-  'ADMIN_FAILURES',
-  'VERIFY',
-  'POLICY_READ',
-  'TRUST_PATH',
-  'EXPLAIN',
-  'AGENTS',
-  'AGENT_DELETE',
-  'JOIN',
-  'JOIN_FAILURES',
-  'NODE_FAILURES',
-  'HEARTBEAT',
-  'RENEW',
-] as const;
-
-export type RateBucket = (typeof RATE_BUCKETS)[number];
+import { RATE_BUCKETS, type RateBucket } from './route-description.ts';
 
 export interface RateLimit {
   readonly count: number;

@@ -1,4 +1,5 @@
 /** What a route answers with, and the only place that renders the error envelope [service-errors]. */
+
 import { promisify } from 'node:util';
 import { gzip, gzipSync } from 'node:zlib';
 import fresh from 'fresh';
@@ -7,6 +8,7 @@ import type { Answer } from '../contract/answers.ts';
 import type { PublishedDocument } from '../contract/documents.ts';
 import type { JsonObject } from '../json/value.ts';
 import { jsonText } from '../json/write.ts';
+import type { HtmlPage } from '../pages/html-page.ts';
 import { REFUSALS, type RefusalName } from '../refusal.ts';
 import { formatInstant } from '../timestamp.ts';
 import type { AddressedDocument } from './addressed-document.ts';
@@ -60,12 +62,6 @@ export function isStream(body: Reply['body']): body is StreamBody {
 
 export function isPiecewise(body: Reply['body']): body is PiecewiseBody {
   return typeof body === 'object' && 'next' in body;
-}
-
-/** A rendered page, with the policy that allows only its own style and script. */
-export interface HtmlPage {
-  readonly document: PublishedDocument;
-  readonly contentSecurityPolicy: string;
 }
 
 /** The encoding that a reader accepts, and the validators of what it has cached. */

@@ -5,7 +5,25 @@
 import type { TObject, TSchema } from 'typebox';
 import type { JsonObject } from '../json/value.ts';
 import type { RefusalName } from '../refusal.ts';
-import type { RateBucket } from './rate-limit.ts';
+
+/** What is limited by source [core-4-1], each on its own. */
+export const RATE_BUCKETS = [
+  'ADMIN',
+  'ADMIN_FAILURES',
+  'VERIFY',
+  'POLICY_READ',
+  'TRUST_PATH',
+  'EXPLAIN',
+  'AGENTS',
+  'AGENT_DELETE',
+  'JOIN',
+  'JOIN_FAILURES',
+  'NODE_FAILURES',
+  'HEARTBEAT',
+  'RENEW',
+] as const;
+
+export type RateBucket = (typeof RATE_BUCKETS)[number];
 
 export type Access =
   | 'public'

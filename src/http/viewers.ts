@@ -1,5 +1,6 @@
 /** The WebSockets of live-page viewers, on every app of an edge. They are only written to. */
 import type { HttpRequest, HttpResponse, TemplatedApp, us_socket_context_t } from 'uWebSockets.js';
+import { LIVE_TOPICS, type LiveTopic } from '../pages/live-topics.ts';
 import type { RefusalName } from '../refusal.ts';
 import type { Edge } from './edge.ts';
 import type { Exchange } from './exchange.ts';
@@ -9,9 +10,7 @@ import {
   isLiveTopic,
   LIVE_FORMS,
   LIVE_PATH,
-  LIVE_TOPICS,
   type LiveForm,
-  type LiveTopic,
 } from './live-pages.ts';
 import { orCut, writeReply } from './response.ts';
 

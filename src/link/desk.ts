@@ -12,12 +12,8 @@ import {
   OUTCOME_UNKNOWN,
   UNAVAILABLE,
 } from '../contract/calls.ts';
-import type {
-  LocalRateLimits,
-  RateBucket,
-  RateLimitSettings,
-  RateLimits,
-} from '../http/rate-limit.ts';
+import type { LocalRateLimits, RateLimitSettings, RateLimits } from '../http/rate-limit.ts';
+import type { RateBucket } from '../http/route-description.ts';
 import { Refusal, type RefusalName } from '../refusal.ts';
 import { type Outbox, type Relay, type Rows, reply } from '../threads/edge-threads.ts';
 import { HEARTBEAT_ROW, unpackHeartbeat } from '../threads/packed-heartbeat.ts';

@@ -1,6 +1,6 @@
 /** What one edge counts of the requests that it serves ([core-4-15] and more). */
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
-import type { RateBucket } from '../http/rate-limit.ts';
+import type { RateBucket } from '../http/route-description.ts';
 import { REQUEST_SECONDS } from './buckets.ts';
 
 /** The media type of all metrics as text. */

@@ -1,5 +1,5 @@
 /** `/api-reference`: the route table, for people. */
-import type { HtmlPage } from '../http/reply.ts';
+
 import { type Access, isOperatorRoute, type RouteDescription } from '../http/route-description.ts';
 import type { JsonValue } from '../json/value.ts';
 import { REFUSALS, type RefusalName } from '../refusal.ts';
@@ -13,6 +13,7 @@ import { ADDRESS_PLACE, addressNote } from './address.ts';
 import { browserScript } from './browser-script.ts';
 import { renderPage } from './frame.ts';
 import { type Html, html, NO_HTML } from './html.ts';
+import type { HtmlPage } from './html-page.ts';
 import { nothingFits, referenceContents } from './reference-contents.ts';
 import { REFERENCE_STYLE } from './reference-style.ts';
 

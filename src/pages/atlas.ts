@@ -3,7 +3,6 @@
  * address, so it works without scripts and can be bookmarked and shared.
  */
 import { sha256Hex } from '../crypto/digest.ts';
-import type { HtmlPage } from '../http/reply.ts';
 import type { BlastRadiusRow, EdgeRow, TrustPath } from '../views/rows/graph.ts';
 import { ATLAS_STYLE } from './atlas-style.ts';
 import { browserScript } from './browser-script.ts';
@@ -25,6 +24,7 @@ import { graphSection } from './graph-section.ts';
 import { GRAPH_STYLE } from './graph-style.ts';
 import { badge, blastRadiusTable, edgesTable, stateBadge } from './graph-tables.ts';
 import { type Content, type Html, html, NO_HTML } from './html.ts';
+import type { HtmlPage } from './html-page.ts';
 import { inlineCode } from './inline-code.ts';
 import { PATH_DRAWING_STYLE, pathDrawing } from './path-drawing.ts';
 import { type RowPage, rowPage, TABLE_STYLE } from './table.ts';

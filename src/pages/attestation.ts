@@ -1,11 +1,12 @@
 /** `/attestation`: one membership attestation as this authority issued it [core-4-11]. */
-import type { HtmlPage } from '../http/reply.ts';
+
 import { instantOf } from '../records/record.ts';
 import type { AttestationRow } from '../views/rows/attestation.ts';
 import { detailsPage, facts, section } from './details-page.ts';
 import { nameInCell, nameInFull } from './graph-names.ts';
 import { badge } from './graph-tables.ts';
 import { type Html, html } from './html.ts';
+import type { HtmlPage } from './html-page.ts';
 import { freeForm, idValue, shortList, sovereignLink, timeText } from './values.ts';
 
 export function attestationPage(row: AttestationRow, now: number, networkName: string): HtmlPage {

@@ -1,11 +1,12 @@
 /** `/capability`: the registered agents with one capability [core-4-6]. */
-import type { HtmlPage } from '../http/reply.ts';
+
 import type { AgentDescriptor } from '../records/agent-descriptor.ts';
 import { detailsPage, section } from './details-page.ts';
 import { emptyState } from './empty-state.ts';
 import { counted } from './graph-drawing.ts';
 import { nameInCell, nameInLink } from './graph-names.ts';
 import { type Html, html, NO_HTML } from './html.ts';
+import type { HtmlPage } from './html-page.ts';
 import { type Column, table } from './table.ts';
 import { capabilityAddress, capabilityLink, idText, timeText } from './values.ts';
 

@@ -1,6 +1,5 @@
 /** `/connectome`: the whole recognition graph on one page [service-read-endpoints], [core-6-3]. */
 
-import type { HtmlPage } from '../http/reply.ts';
 import type { ConnectomeSummary } from '../views/rows/graph.ts';
 import { browserScript } from './browser-script.ts';
 import { shownCount } from './counts.ts';
@@ -13,6 +12,7 @@ import { graphSection } from './graph-section.ts';
 import { GRAPH_STYLE } from './graph-style.ts';
 import { blastRadiusTable, edgesTable, materialTable, type Sorting } from './graph-tables.ts';
 import { type Html, html, keyed, NO_HTML } from './html.ts';
+import type { HtmlPage } from './html-page.ts';
 import { inlineCode } from './inline-code.ts';
 import type { LivePageContent } from './live-content.ts';
 import { LIVE_STATUS, LIVE_STYLE, liveRegion, liveView } from './live-region.ts';

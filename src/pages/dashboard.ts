@@ -3,7 +3,6 @@
  * room. Every element that changes has `data-field`, its path in `/dashboard.json`.
  */
 
-import type { HtmlPage } from '../http/reply.ts';
 import type {
   Dashboard,
   DashboardFeed,
@@ -21,6 +20,7 @@ import { counted } from './graph-drawing.ts';
 import { nameInCell } from './graph-names.ts';
 import { badge, stateBadge } from './graph-tables.ts';
 import { type Html, html, keyed } from './html.ts';
+import type { HtmlPage } from './html-page.ts';
 import { inlineCode } from './inline-code.ts';
 import { instancesSection } from './instances-table.ts';
 import type { LivePageContent } from './live-content.ts';

@@ -4,9 +4,9 @@
  * all pages of routes are one segment deep.
  */
 import { ownDocument } from '../contract/documents.ts';
-import type { HtmlPage } from '../http/reply.ts';
 import { browserScript } from './browser-script.ts';
 import { Html, html, NO_HTML } from './html.ts';
+import type { HtmlPage } from './html-page.ts';
 import type { InlineCode } from './inline-code.ts';
 import { STYLE } from './style.ts';
 

@@ -1,5 +1,5 @@
 /** `/`: what this network is, its pages and routes, and how to start. */
-import type { HtmlPage } from '../http/reply.ts';
+
 import type { RouteDescription } from '../http/route-description.ts';
 import type { GenesisBlock } from '../records/genesis.ts';
 import { anchorOf, isPage, type RouteGroup, routeGroups } from '../views/route-groups.ts';
@@ -8,6 +8,7 @@ import { browserScript } from './browser-script.ts';
 import { FORM_STYLE } from './form-style.ts';
 import { renderPage } from './frame.ts';
 import { type Content, type Html, html, NO_HTML } from './html.ts';
+import type { HtmlPage } from './html-page.ts';
 import { inlineCode } from './inline-code.ts';
 import { trustTeaser } from './trust-form.ts';
 import { timeText } from './values.ts';

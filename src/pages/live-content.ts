@@ -1,8 +1,8 @@
 /** The content of a live page, with a version by which pages and server know what a viewer holds. */
 import { sha256Hex } from '../crypto/digest.ts';
-import type { LiveContent } from '../http/live-pages.ts';
 import type { Html } from './html.ts';
 import { patchBetween } from './live-patch.ts';
+import type { LiveContent } from './live-topics.ts';
 
 export class LivePageContent implements LiveContent {
   readonly version: string;

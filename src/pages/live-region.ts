@@ -1,6 +1,6 @@
-import type { LiveTopic } from '../http/live-pages.ts';
 import { type Html, html } from './html.ts';
 import type { LivePageContent } from './live-content.ts';
+import type { LiveTopic } from './live-topics.ts';
 
 /** The part of a page that changes while it is open. */
 export function liveRegion(topic: LiveTopic, { markup, version }: LivePageContent): Html {

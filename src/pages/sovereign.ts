@@ -1,5 +1,5 @@
 /** `/sovereign`: one sovereign with its treaties, its feed and what has been revoked [core-4-14], [core-6-2]. */
-import type { HtmlPage } from '../http/reply.ts';
+
 import type { DashboardFeed } from '../views/rows/dashboard.ts';
 import type { BlastRadiusRow, EdgeRow } from '../views/rows/graph.ts';
 import { detailsPage, type Fact, facts, section } from './details-page.ts';
@@ -9,6 +9,7 @@ import type { GraphModel, GraphNode } from './graph-model.ts';
 import { atlasLink, nameInCell, nameInFull } from './graph-names.ts';
 import { badge, blastRadiusTable, edgesTable } from './graph-tables.ts';
 import { type Html, html, NO_HTML } from './html.ts';
+import type { HtmlPage } from './html-page.ts';
 import { pager, rowPage } from './table.ts';
 import { idValue, sovereignAddress, timeText } from './values.ts';
 

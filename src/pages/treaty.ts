@@ -1,12 +1,13 @@
 /** `/treaty`: one recognition treaty with its parties, keys, scope and history [core-4-13], [core-6-1]. */
-import type { HtmlPage } from '../http/reply.ts';
-import { successorIn } from '../views/lifecycle.ts';
+
+import { successorIn } from '../records/recognition-treaty.ts';
 import type { TreatyRow } from '../views/rows/treaty.ts';
 import { detailsPage, facts, section } from './details-page.ts';
 import type { GraphModel } from './graph-model.ts';
 import { nameInCell, nameInFull, reference } from './graph-names.ts';
 import { badge, stateBadge } from './graph-tables.ts';
 import { type Html, html, NO_HTML } from './html.ts';
+import type { HtmlPage } from './html-page.ts';
 import { trustLink } from './trust-form.ts';
 import {
   freeForm,

@@ -3,7 +3,6 @@
  * is a plain address, so it works without scripts and can be bookmarked and shared.
  */
 import { MAX_LEFT_OUT } from '../contract/inputs.ts';
-import type { HtmlPage } from '../http/reply.ts';
 import type {
   EdgeRow,
   ExplainedTrust,
@@ -18,6 +17,7 @@ import { counted } from './graph-drawing.ts';
 import { nameInCell } from './graph-names.ts';
 import { badge, stateBadge } from './graph-tables.ts';
 import { type Html, html, NO_HTML } from './html.ts';
+import type { HtmlPage } from './html-page.ts';
 import { inlineCode } from './inline-code.ts';
 import { PATH_DRAWING_STYLE, pathDrawing } from './path-drawing.ts';
 import { candidatesSection } from './trust-candidates.ts';

@@ -33,3 +33,10 @@ export type RecognitionTreaty = Static<typeof RecognitionTreaty>;
 
 export const readTreatyScope = recordReader(TreatyScope);
 export const readRecognitionTreaty = recordReader(RecognitionTreaty, hasValidWindow);
+
+const REPLACEMENT = /^(?:replaced_by|renewed_by):([\s\S]+)$/;
+
+/** The treaty that a reason of revocation names as the successor. */
+export function successorIn(reason: string | null): string | null {
+  return reason === null ? null : (REPLACEMENT.exec(reason)?.[1] ?? null);
+}

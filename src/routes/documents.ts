@@ -14,8 +14,8 @@ import { PolicyManifest } from '../records/policy-manifest.ts';
 import { CertificateRevocationList } from '../records/revocation-list.ts';
 import { RevocationListDelta } from '../records/revocation-list-delta.ts';
 import { Refusal, type RefusalName } from '../refusal.ts';
-import { sovereignMetadata } from '../views/sovereign.ts';
 import { deltaReply, heldSequence } from './revocation-list-delta.ts';
+import { sovereignMetadata } from './sovereign-metadata.ts';
 
 export const documentRoutes: readonly RouteEntry[] = [
   {

@@ -2,12 +2,13 @@
 import Type from 'typebox';
 import type { Edge } from '../http/edge.ts';
 import { firstValue } from '../http/query.ts';
-import { type HtmlPage, htmlReply, type Reply, refusalReply, textReply } from '../http/reply.ts';
+import { htmlReply, type Reply, refusalReply, textReply } from '../http/reply.ts';
 import type { RouteEntry, RouteRequest } from '../http/route.ts';
 import { type AtlasQuestion, atlasPage, sovereignNamed } from '../pages/atlas.ts';
 import { connectomePage } from '../pages/connectome.ts';
 import { dashboardPage } from '../pages/dashboard.ts';
 import { EDGE_STATES, type GraphModel } from '../pages/graph-model.ts';
+import type { HtmlPage } from '../pages/html-page.ts';
 import { treatiesCsv } from '../pages/treaties-csv.ts';
 import {
   EVERY_TREATY,

@@ -2,7 +2,8 @@
 import type { Answer } from '../contract/answers.ts';
 import type { Call, CallName, CallOf } from '../contract/calls.ts';
 import { createDocumentCache, type DocumentCache } from '../contract/publications.ts';
-import type { RateBucket, RateLimitSettings, RateLimits } from '../http/rate-limit.ts';
+import type { RateLimitSettings, RateLimits } from '../http/rate-limit.ts';
+import type { RateBucket } from '../http/route-description.ts';
 import type { JsonObject } from '../json/value.ts';
 import { Refusal, type RefusalName } from '../refusal.ts';
 import { fromCloneable, toCloneable } from './cloneable.ts';

@@ -5,8 +5,7 @@
  */
 import type { Treaty } from '../../machines/recognition-treaty.ts';
 import { JsonText } from '../json/write.ts';
-import { formatInstant } from '../timestamp.ts';
-import { displayTime } from './display-time.ts';
+import { displayTime, formatInstant } from '../timestamp.ts';
 import { nextLifecycleChange } from './lifecycle.ts';
 import { edgeRow } from './recognition-graph.ts';
 import type { Edge } from './recognition-index.ts';

@@ -1,9 +1,8 @@
 /** The dashboard model [core-6-5], derived only from committed state. */
 import type { ImportedFeed } from '../../machines/revocation-feed.ts';
 import { compareCodePoints, type WithText } from '../json/write.ts';
-import { formatInstant } from '../timestamp.ts';
+import { displayTime, formatInstant } from '../timestamp.ts';
 import type { ListedTreaties } from './dashboard-treaties.ts';
-import { displayTime } from './display-time.ts';
 import type { PostureFacts } from './posture.ts';
 import { type RecentChange, recentChangeRow } from './recent-changes.ts';
 import { connectomeSummary, sequenceValue } from './recognition-graph.ts';

@@ -1,4 +1,5 @@
 /** The lifecycle of a treaty at a given time [core-6-1]. Instants in milliseconds. */
+import { successorIn } from '../records/recognition-treaty.ts';
 import { formatInstant } from '../timestamp.ts';
 import type { ExpiryRisk, Lifecycle, LifecycleState } from './rows/treaty.ts';
 
@@ -10,7 +11,6 @@ export interface TreatyFacts {
 
 const HIGH_RISK_SECONDS = 24 * 3600;
 const MEDIUM_RISK_SECONDS = 72 * 3600;
-const REPLACEMENT = /^(?:replaced_by|renewed_by):([\s\S]+)$/;
 
 export function lifecycleOf(treaty: TreatyFacts, now: number): Lifecycle {
   const replacement = replacementOf(treaty);
@@ -56,11 +56,6 @@ function secondsUntilExpiry({ expiresAt }: TreatyFacts, now: number): number {
 
 function replacementOf({ revokedAt, revocationReason }: TreatyFacts): string | null {
   return revokedAt === null ? null : successorIn(revocationReason);
-}
-
-/** The treaty that a reason of revocation names as the successor. */
-export function successorIn(reason: string | null): string | null {
-  return reason === null ? null : (REPLACEMENT.exec(reason)?.[1] ?? null);
 }
 
 function revokedState(replacement: string | null): [LifecycleState, ExpiryRisk] {

@@ -3,7 +3,7 @@
  * fields, never an address, a key or a token fingerprint.
  */
 import type { JsonObject, JsonValue } from '../json/value.ts';
-import { displayTime } from './display-time.ts';
+import { displayTime } from '../timestamp.ts';
 import type { RecentChangeRow } from './rows/dashboard.ts';
 
 export interface RecentChange {

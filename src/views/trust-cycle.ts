@@ -1,6 +1,5 @@
 /** The summary of the newest trust cycle [core-6-5]. */
-import { formatInstant } from '../timestamp.ts';
-import { displayTime } from './display-time.ts';
+import { displayTime, formatInstant } from '../timestamp.ts';
 import type { TrustCycleSummary } from './rows/dashboard.ts';
 
 export interface CompletedTrustCycle {

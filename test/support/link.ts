@@ -1,11 +1,8 @@
 /** Both ends of a link between two instances, in one process. */
 import { createStandingMemory, standingIn } from '../../src/contract/standing.ts';
 import { signerFromSeed } from '../../src/crypto/ed25519.ts';
-import {
-  createRateLimits,
-  RATE_BUCKETS,
-  type RateLimitSettings,
-} from '../../src/http/rate-limit.ts';
+import { createRateLimits, type RateLimitSettings } from '../../src/http/rate-limit.ts';
+import { RATE_BUCKETS } from '../../src/http/route-description.ts';
 import { createLinkClient, type LinkClientOptions } from '../../src/link/client.ts';
 import {
   type Lent,

@@ -7,11 +7,8 @@ import {
   createDocumentPublisher,
 } from '../../../src/contract/publications.ts';
 import { createStandingMemory, noteWriter, standingIn } from '../../../src/contract/standing.ts';
-import {
-  createRateLimits,
-  RATE_BUCKETS,
-  type RateLimitSettings,
-} from '../../../src/http/rate-limit.ts';
+import { createRateLimits, type RateLimitSettings } from '../../../src/http/rate-limit.ts';
+import { RATE_BUCKETS } from '../../../src/http/route-description.ts';
 import { createLinkClient, withdrawAll } from '../../../src/link/client.ts';
 import { createDesk } from '../../../src/link/desk.ts';
 import { openLinkHost } from '../../../src/link/host.ts';
