@@ -4,9 +4,8 @@
  * added by an operator; the tier of a configured key is that of the configuration.
  */
 import { assign, emit, setup } from 'xstate';
+import type { Tier } from '../src/contract/claims.ts';
 import type { Refused } from './refused.ts';
-
-export type Tier = 'standard' | 'privileged';
 
 /** Instants are milliseconds since the epoch. */
 export interface OperatorKey {

@@ -3,7 +3,7 @@
  * merged; two that disagree about one key stop the start, as does a key without tier
  * [service-operator-authentication-1].
  */
-import type { Tier } from '../../machines/operator-key.ts';
+import type { Tier } from '../contract/claims.ts';
 import { parseKeyText } from '../keys/key-file.ts';
 import { publicKeyOf as derivedFrom, readPublicKey, saysPrivate } from '../keys/public-key.ts';
 import type { ConfigFile } from './config-file.ts';

@@ -2,12 +2,12 @@
  * All calls of the edge to the authority, each with its input and its access. Access is stated only here:
  * routes derive their access class from it, and the authority admits callers by it.
  */
-import type { Tier } from '../../machines/operator-key.ts';
+
 import type { OfferRequest } from '../records/agreement.ts';
 import type { CapabilityMembershipProof } from '../records/capability-disclosure.ts';
 import type { DeclaredAccess, LicenseTerms } from '../records/data-usage.ts';
 import type { Answer } from './answers.ts';
-import type { Input, OperatorClaim } from './claims.ts';
+import type { Input, OperatorClaim, Tier } from './claims.ts';
 import type {
   AcceptAgreement,
   AddOperatorKey,

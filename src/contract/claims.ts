@@ -6,6 +6,9 @@
 import type { JsonObject } from '../json/value.ts';
 import type { RefusalName } from '../refusal.ts';
 
+/** What an operator's key may do. */
+export type Tier = 'standard' | 'privileged';
+
 /** A request body that passed its schema, or why it did not. */
 export type Input<T> =
   | { readonly ok: true; readonly value: T }

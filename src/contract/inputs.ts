@@ -1,5 +1,5 @@
 /** The inputs of calls: plain, serializable values, already checked by the edge. */
-import type { Tier } from '../../machines/operator-key.ts';
+
 import type { JsonObject } from '../json/value.ts';
 import type { AgentDescriptor } from '../records/agent-descriptor.ts';
 import type {
@@ -17,7 +17,7 @@ import type { RevocationReason } from '../records/revocation-list.ts';
 import type { TrustDecision } from '../records/trust-evidence.ts';
 import type { CertificateStatus } from '../views/rows/certificate.ts';
 import type { InviteStatus } from '../views/rows/invite.ts';
-import type { NodeClaim } from './claims.ts';
+import type { NodeClaim, Tier } from './claims.ts';
 
 export interface Join {
   readonly node: NodeClaim;

@@ -3,7 +3,7 @@
  * handler runs. Handlers get values; they never see headers, verdicts on headers, or a body that did not
  * pass its schema.
  */
-import type { Tier } from '../../../machines/operator-key.ts';
+
 import {
   CALLS,
   type CallName,
@@ -12,7 +12,13 @@ import {
   requiredTier,
   type Taken,
 } from '../../contract/calls.ts';
-import type { Input, NodeClaim, NodeProofVerdict, OperatorClaim } from '../../contract/claims.ts';
+import type {
+  Input,
+  NodeClaim,
+  NodeProofVerdict,
+  OperatorClaim,
+  Tier,
+} from '../../contract/claims.ts';
 import type { Writable } from '../../json/write.ts';
 import { Refusal } from '../../refusal.ts';
 import type { Authority } from './authority.ts';

@@ -1,7 +1,7 @@
 /** Operator authentication [service-operator-authentication], [core-2-3]. */
-import type { OperatorKeyRefusal, Tier } from '../../../machines/operator-key.ts';
+import type { OperatorKeyRefusal } from '../../../machines/operator-key.ts';
 import type { Refused } from '../../../machines/refused.ts';
-import type { OperatorClaim, OperatorProofVerdict } from '../../contract/claims.ts';
+import type { OperatorClaim, OperatorProofVerdict, Tier } from '../../contract/claims.ts';
 import { Refusal } from '../../refusal.ts';
 import type { Authority } from './authority.ts';
 import { auditRefusal } from './refusal-audit.ts';

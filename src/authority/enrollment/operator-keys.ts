@@ -1,5 +1,6 @@
 /** Operator keys [core-4-9], [core-4-19]. A change is answered once the head of the state is signed, where one is kept. */
-import type { OperatorKeyRefusal, Tier } from '../../../machines/operator-key.ts';
+import type { OperatorKeyRefusal } from '../../../machines/operator-key.ts';
+import type { Tier } from '../../contract/claims.ts';
 import { publishedDocument } from '../../contract/documents.ts';
 import { compareCodePoints, jsonText } from '../../json/write.ts';
 import { Refusal } from '../../refusal.ts';

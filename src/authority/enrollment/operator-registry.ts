@@ -2,7 +2,8 @@
  * Which operator keys count [core-2-4]: those of the configuration, which governs what it names, and those
  * that operators have added.
  */
-import type { OperatorKey, Tier } from '../../../machines/operator-key.ts';
+import type { OperatorKey } from '../../../machines/operator-key.ts';
+import type { Tier } from '../../contract/claims.ts';
 import { decodeBase64 } from '../../crypto/base64.ts';
 import { SEED_BYTES, signerFromSeed } from '../../crypto/ed25519.ts';
 import { transition } from '../engine/kinds.ts';
